@@ -1,0 +1,2 @@
+//! laplace
+fn main() {}

@@ -1,0 +1,2 @@
+//! mandelbrot
+fn main() {}

@@ -1,0 +1,2 @@
+//! The command `canele`.
+fn main() {}
