@@ -5,8 +5,13 @@
 //! against the model checker; those that talk to the kernel are left out.
 
 pub mod atomic;
+pub mod buffer;
 pub mod futex;
+pub mod ids;
 pub mod membarrier;
 pub mod memory;
+pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;
+pub mod tally;
+pub mod window;
