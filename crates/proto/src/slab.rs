@@ -143,6 +143,11 @@ impl<T> Slab<T> {
         Some(self.remove_at(key.index))
     }
 
+    /// The key of whatever is, or was last, at a place.
+    pub fn key_at(&self, index: u32) -> Key {
+        Key { index, generation: self.slots[index as usize].generation }
+    }
+
     /// The entry at a place, for owners that chain their entries by index.
     ///
     /// # Panics
@@ -194,7 +199,9 @@ impl<T> Slab<T> {
     /// All entries with their keys, by place (which is not the order of insertion).
     pub fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
         self.slots.iter().enumerate().filter_map(|(index, slot)| match &slot.content {
-            Content::Occupied(value) => Some((Key { index: index as u32, generation: slot.generation }, value)),
+            Content::Occupied(value) => {
+                Some((Key { index: index as u32, generation: slot.generation }, value))
+            }
             Content::Vacant { .. } => None,
         })
     }

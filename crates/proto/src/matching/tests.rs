@@ -190,7 +190,8 @@ fn a_rarer_index_exists_once_asked_for_and_only_if_something_waits() {
     matcher.store(Rank(3), Tag(2), 31);
     assert_eq!(matcher.peek(any_source).unwrap().message, 10);
     assert_eq!(matcher.unexpected.built(), [true, true, false, false]);
-    let order: Vec<u32> = std::iter::from_fn(|| matcher.take(any_source)).map(|found| found.message).collect();
+    let order: Vec<u32> =
+        std::iter::from_fn(|| matcher.take(any_source)).map(|found| found.message).collect();
     assert_eq!(order, [10, 20, 31]);
 }
 
