@@ -1,1 +1,4 @@
 //! proto
+#![forbid(unsafe_code)]
+
+pub mod slab;
