@@ -1,4 +1,5 @@
 //! proto
 #![forbid(unsafe_code)]
 
+pub mod matching;
 pub mod slab;
