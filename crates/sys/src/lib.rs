@@ -5,8 +5,10 @@
 //! against the model checker; those that talk to the kernel are left out.
 
 pub mod atomic;
+pub mod counters;
 pub mod futex;
 pub mod membarrier;
 pub mod memory;
 #[cfg(not(loom))]
 pub mod segment;
+pub mod tunables;
