@@ -6,9 +6,13 @@
 
 pub mod atomic;
 pub mod counters;
+pub mod fork;
 pub mod futex;
+pub mod gate;
 pub mod membarrier;
 pub mod memory;
 #[cfg(not(loom))]
 pub mod segment;
+#[cfg(not(loom))]
+pub mod topology;
 pub mod tunables;
