@@ -58,26 +58,54 @@ mod kernel {
     }
 }
 
+/// A word's sleepers are a condition variable without spurious wake-ups, so that a lost wake-up is a model
+/// that ends with a sleeper, which loom reports as a deadlock.
 #[cfg(loom)]
 mod modelled {
     use super::Waited;
-    use crate::atomic::{AtomicU32, Ordering, thread};
+    use crate::atomic::{AtomicU32, Ordering, fence, thread};
+    use loom::sync::{Arc, Condvar, Mutex};
+    use std::collections::HashMap;
     use std::time::Duration;
 
-    /// Models a sleep as a spurious wake-up after letting others run: whoever waits must look again, and a
-    /// lost value shows as a model that never ends.
-    pub fn wait(word: &AtomicU32, expected: u32, _time: Option<Duration>) -> Waited {
-        // Relaxed: the kernel's comparison promises the waiter no ordering either.
+    loom::lazy_static! {
+        static ref SLEEPERS: Mutex<HashMap<usize, Arc<Condvar>>> = Mutex::new(HashMap::new());
+    }
+
+    /// Models a sleep with a limit as one that ends at once.
+    pub fn wait(word: &AtomicU32, expected: u32, time: Option<Duration>) -> Waited {
+        // SeqCst: the kernel has a full barrier before it looks; pairs with the one in `wake`.
+        fence(Ordering::SeqCst);
+        let mut sleepers = SLEEPERS.lock().unwrap();
         if word.load(Ordering::Relaxed) != expected {
             return Waited::Changed;
         }
-        thread::yield_now();
+        if time.is_some() {
+            drop(sleepers);
+            thread::yield_now();
+            return Waited::TimedOut;
+        }
+        let queue = sleepers.entry(address(word)).or_insert_with(|| Arc::new(Condvar::new()));
+        let queue = Arc::clone(queue);
+        drop(queue.wait(sleepers).unwrap());
         Waited::Woken
     }
 
-    /// Nobody truly sleeps in a model.
-    pub fn wake(_word: &AtomicU32, _count: u32) -> u32 {
+    /// Wakes one sleeper or all of them, and does not count them.
+    pub fn wake(word: &AtomicU32, count: u32) -> u32 {
+        // SeqCst: pairs with the barrier in `wait`.
+        fence(Ordering::SeqCst);
+        let sleepers = SLEEPERS.lock().unwrap();
+        match sleepers.get(&address(word)) {
+            Some(queue) if count == 1 => queue.notify_one(),
+            Some(queue) => queue.notify_all(),
+            None => (),
+        }
         0
+    }
+
+    fn address(word: &AtomicU32) -> usize {
+        std::ptr::from_ref(word).addr()
     }
 }
 

@@ -6,7 +6,10 @@
 
 pub mod atomic;
 pub mod buffer;
+pub mod counters;
+pub mod fork;
 pub mod futex;
+pub mod gate;
 pub mod ids;
 pub mod membarrier;
 pub mod memory;
@@ -14,4 +17,7 @@ pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;
 pub mod tally;
+#[cfg(not(loom))]
+pub mod topology;
+pub mod tunables;
 pub mod window;

@@ -222,6 +222,18 @@ impl Segment {
         unsafe { place.unwrap_or_else(|error| panic!("{error}")).cast().as_ref() }
     }
 
+    /// `count` 64-bit words from `offset` on.
+    ///
+    /// # Panics
+    /// As [`Segment::atomic_u32`].
+    pub fn atomic_u64s(&self, offset: usize, count: usize) -> &[AtomicU64] {
+        let bytes = count.saturating_mul(size_of::<AtomicU64>());
+        let place = self.at(offset, bytes, align_of::<AtomicU64>());
+        let first = place.unwrap_or_else(|error| panic!("{error}")).cast();
+        // SAFETY: all words lie inside the mapping; otherwise as in `atomic_u32`.
+        unsafe { std::slice::from_raw_parts(first.as_ptr(), count) }
+    }
+
     /// Makes `bytes` at `offset` real memory, so that touching them later cannot fail.
     ///
     /// # Errors

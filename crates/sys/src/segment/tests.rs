@@ -26,6 +26,8 @@ fn a_peer_sees_the_same_memory() {
     assert_ne!(ours.base(), theirs.base());
     ours.atomic_u32(8).store(7, Ordering::Relaxed);
     ours.atomic_u64(page() - 8).store(u64::MAX, Ordering::Relaxed);
+    assert_eq!(ours.atomic_u64s(page() - 24, 3).len(), 3);
+    assert_eq!(ours.atomic_u64s(page() - 24, 3)[2].load(Ordering::Relaxed), u64::MAX);
     drop(ours);
     assert_eq!(theirs.atomic_u32(8).load(Ordering::Relaxed), 7);
     assert_eq!(theirs.atomic_u64(page() - 8).load(Ordering::Relaxed), u64::MAX);
@@ -108,6 +110,12 @@ fn a_misaligned_word_is_a_mistake() {
 fn a_word_outside_is_a_mistake() {
     let segment = Segment::create("test", 1).unwrap();
     segment.atomic_u64(segment.len());
+}
+
+#[test]
+#[should_panic(expected = "lie outside a segment")]
+fn words_outside_are_a_mistake() {
+    Segment::create("test", 1).unwrap().atomic_u64s(8, usize::MAX);
 }
 
 #[test]
