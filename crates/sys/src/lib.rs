@@ -1,1 +1,2 @@
 //! sys
+pub mod spawn;
