@@ -16,6 +16,8 @@ pub mod memory;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;
+#[cfg(not(loom))]
+pub mod spawn;
 pub mod tally;
 #[cfg(not(loom))]
 pub mod topology;
