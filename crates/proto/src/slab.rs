@@ -91,19 +91,11 @@ impl<T> Slab<T> {
     /// Adds an entry. Allocates only when more entries are present than ever before.
     #[inline]
     pub fn insert(&mut self, value: T) -> Key {
-<<<<<<< HEAD
-        let index = self.free;
-        // `NIL` lies beyond the end, so this one test covers both "none free" and the bounds.
-        let Some(slot) = self.slots.get_mut(index as usize) else {
-            return self.insert_beyond(value);
-        };
-=======
         if self.free == NIL {
             self.add_place();
         }
         let index = self.free;
         let slot = &mut self.slots[index as usize];
->>>>>>> matching
         let Content::Vacant { next } = slot.content else {
             unreachable!("a place on the free list is vacant")
         };
@@ -113,15 +105,6 @@ impl<T> Slab<T> {
         Key { index, generation: slot.generation }
     }
 
-<<<<<<< HEAD
-    #[cold]
-    fn insert_beyond(&mut self, value: T) -> Key {
-        assert!(self.slots.len() < NIL as usize, "a slab holds fewer than 2^32 - 1 entries");
-        let index = self.slots.len() as u32;
-        self.slots.push(Slot { generation: 0, content: Content::Occupied(value) });
-        self.len += 1;
-        Key { index, generation: 0 }
-=======
     /// Adds a free place when there is none.
     #[cold]
     #[inline(never)]
@@ -129,7 +112,6 @@ impl<T> Slab<T> {
         assert!(self.slots.len() < NIL as usize, "a slab holds fewer than 2^32 - 1 entries");
         self.free = self.slots.len() as u32;
         self.slots.push(Slot { generation: 0, content: Content::Vacant { next: NIL } });
->>>>>>> matching
     }
 
     /// The entry, unless it was removed.
@@ -161,14 +143,11 @@ impl<T> Slab<T> {
         Some(self.remove_at(key.index))
     }
 
-<<<<<<< HEAD
     /// The key of whatever is, or was last, at a place.
     pub fn key_at(&self, index: u32) -> Key {
         Key { index, generation: self.slots[index as usize].generation }
     }
 
-=======
->>>>>>> matching
     /// The entry at a place, for owners that chain their entries by index.
     ///
     /// # Panics

@@ -13,18 +13,11 @@
 //! A want may leave source, tag or both open, which makes four kinds. Each side keeps one index per kind:
 //! a receive is in the index of its kind, and an arrival compares the heads of the (at most four) chains it could
 //! go to; a message is in all indexes that receives have used so far, and a receive looks in that of its kind.
-<<<<<<< HEAD
-=======
 //! What began to wait when nothing else did is in no index and is asked first, for it is the oldest.
->>>>>>> matching
 //! Every operation takes constant time, amortised and on average over keys, but for the first look in a rarer
 //! index of unexpected messages, which sorts those present, and [`Matcher::posted_from`]. Nothing allocates
 //! unless more receives, messages or chains wait than ever before.
 //!
-<<<<<<< HEAD
-//! Cost, in instructions on x86-64, of a receive and its message (callgrind; `examples/matching_cost.rs`):
-//! COSTS
-=======
 //! Cost of a receive and its message together, in x86-64 instructions (release build, by callgrind; how, and
 //! what each row does: `examples/matching_cost.rs`):
 //!
@@ -34,7 +27,6 @@
 //! | `any-source`: the same, from any source | 56 |
 //! | `neighbours`: four posted, of different sources | 176 each |
 //! | `unexpected`, `unexpected-anything`: the message first, alone | 116 |
->>>>>>> matching
 
 mod index;
 mod posted;
@@ -44,12 +36,7 @@ mod unexpected;
 
 use canele_sys::ids::{Rank, RequestId, Tag};
 
-<<<<<<< HEAD
-use crate::slab::Key;
-use posted::Posted;
-=======
 use posted::{Place, Posted};
->>>>>>> matching
 use unexpected::Unexpected;
 
 /// The messages a receive accepts.
@@ -63,11 +50,7 @@ pub struct Want {
 
 /// A posted receive, to cancel it by. Stale, and harmless, once the receive has its message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-<<<<<<< HEAD
-pub struct PostedId(Key);
-=======
 pub struct PostedId(Place);
->>>>>>> matching
 
 /// An unexpected message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,21 +85,13 @@ impl Matcher {
     /// Lets a receive wait. The caller has seen [`Matcher::take`] find nothing, or the receive would overtake.
     #[inline]
     pub fn post(&mut self, want: Want, request: RequestId) -> PostedId {
-<<<<<<< HEAD
-        self.posted.post(want, request)
-=======
         self.posted.post(want.into(), request)
->>>>>>> matching
     }
 
     /// Gives an arriving message its receive, which waits no longer; `None` if no receive wants it.
     #[inline]
     pub fn arrive(&mut self, source: Rank, tag: Tag) -> Option<RequestId> {
-<<<<<<< HEAD
-        self.posted.arrive(source, tag)
-=======
         self.posted.arrive(envelope(source, tag))
->>>>>>> matching
     }
 
     /// Withdraws a receive; `None` if it has its message already or was withdrawn before.
@@ -129,31 +104,19 @@ impl Matcher {
     /// [`Matcher::arrive`] find nothing.
     #[inline]
     pub fn store(&mut self, source: Rank, tag: Tag, message: u32) {
-<<<<<<< HEAD
-        self.unexpected.store(Found { source, tag, message });
-=======
         self.unexpected.store(envelope(source, tag), message);
->>>>>>> matching
     }
 
     /// Gives a receive its message, which waits no longer; `None` if none of those here is wanted.
     #[inline]
     pub fn take(&mut self, want: Want) -> Option<Found> {
-<<<<<<< HEAD
-        self.unexpected.take(want)
-=======
         self.unexpected.take(want.into())
->>>>>>> matching
     }
 
     /// The message that [`Matcher::take`] would give; it stays. (Mutable because it may build an index.)
     #[inline]
     pub fn peek(&mut self, want: Want) -> Option<Found> {
-<<<<<<< HEAD
-        self.unexpected.peek(want)
-=======
         self.unexpected.peek(want.into())
->>>>>>> matching
     }
 
     /// The waiting receives that name `source`, in no particular order: they wait in vain once it is gone.
@@ -163,24 +126,10 @@ impl Matcher {
     }
 }
 
-<<<<<<< HEAD
-impl Want {
-    /// The index this want belongs to, and its key there.
-    #[inline]
-    fn place(self) -> (Kind, u64) {
-        match (self.source, self.tag) {
-            (Some(source), Some(tag)) => (Kind::Exact, Kind::Exact.key(source, tag)),
-            (None, Some(tag)) => (Kind::AnySource, u64::from(tag.0)),
-            (Some(source), None) => (Kind::AnyTag, u64::from(source.0)),
-            (None, None) => (Kind::Anything, 0),
-        }
-    }
-=======
 /// Source and tag of a message as one number, the form in which both are compared and hashed.
 #[inline]
 fn envelope(source: Rank, tag: Tag) -> u64 {
     u64::from(source.0) << 32 | u64::from(tag.0)
->>>>>>> matching
 }
 
 /// What a want leaves open; also the number of the index for such wants.
@@ -196,17 +145,6 @@ impl Kind {
     const ALL: [Kind; 4] = [Kind::Exact, Kind::AnySource, Kind::AnyTag, Kind::Anything];
     const COUNT: usize = Kind::ALL.len();
 
-<<<<<<< HEAD
-    /// The key, in the index of this kind, of a message or of the wants that would accept it.
-    #[inline]
-    fn key(self, source: Rank, tag: Tag) -> u64 {
-        match self {
-            Kind::Exact => u64::from(source.0) << 32 | u64::from(tag.0),
-            Kind::AnySource => u64::from(tag.0),
-            Kind::AnyTag => u64::from(source.0),
-            Kind::Anything => 0,
-        }
-=======
     /// The key, in the index of this kind, of a message: the part of its envelope that such wants fix.
     #[inline]
     fn key(self, envelope: u64) -> u64 {
@@ -244,6 +182,5 @@ impl From<Want> for Pattern {
             (None, None) => (Kind::Anything, Rank(0), Tag(0)),
         };
         Pattern { kind, key: envelope(source, tag) }
->>>>>>> matching
     }
 }

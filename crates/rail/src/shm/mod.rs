@@ -170,7 +170,7 @@ impl Shm {
         self.links.iter().filter_map(|l| l.outgoing.as_ref()).map(|o| o.wakeups).sum()
     }
 
-    /// The way to wake this rank from another of its threads.
+    /// This rank's sleep.
     pub fn alarm(&self) -> Alarm {
         Alarm(self.inbox.clone())
     }
@@ -199,11 +199,17 @@ impl CounterPage {
     }
 }
 
-/// Wakes a rank that sleeps in its rail, from another of its threads.
+/// The sleep of a rank, apart from the rail: a thread sleeps here while others use the rail, and they can wake it.
 #[derive(Clone)]
 pub struct Alarm(Inbox);
 
 impl Alarm {
+    /// Sleeps until woken or the time is over. Only after [`Rail::arm`] said that it may.
+    pub fn sleep(&self, at_most: Option<Duration>) {
+        futex::wait(self.0.sleep_word(), ASLEEP, at_most);
+        self.0.sleep_word().store(AWAKE, Ordering::Relaxed);
+    }
+
     /// Wakes the sleeper, if there is one; a sleep that is being prepared ends at once.
     pub fn ring(&self) {
         Inbox::wake_if_asleep(self.0.sleep_word(), Fencing::Fences);
@@ -300,7 +306,6 @@ impl Rail for Shm {
     }
 
     fn sleep(&mut self, at_most: Option<Duration>) {
-        futex::wait(self.inbox.sleep_word(), ASLEEP, at_most);
-        self.inbox.sleep_word().store(AWAKE, Ordering::Relaxed);
+        self.alarm().sleep(at_most);
     }
 }
