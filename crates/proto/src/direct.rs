@@ -43,13 +43,12 @@ impl Proto {
         far: Place,
         tally: u8,
         generation: Generation,
-        receiver: RequestId,
     ) {
         if tally as usize >= canele_rail::TALLIES {
             return self.enter(id, State::ExpectFin(send)); // The receiver can do it alone.
         }
         let share = Share { far, tally, generation, piece: piece(send.buffer.len()) };
-        self.copy_later(id, State::SharingOut(send, share, receiver));
+        self.copy_later(id, State::SharingOut(send, share));
     }
 
     /// Lets every transfer that is copied here advance by one step.
@@ -174,7 +173,7 @@ fn step<R: Rail>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step {
                 (other, _) => other,
             }
         }
-        State::SharingOut(send, share, _) => {
+        State::SharingOut(send, share) => {
             let (to, len) = (send.to, send.buffer.len());
             together(rail, to, false, share, len, copies, |at, window| send.buffer.copy_to(at, window))
         }

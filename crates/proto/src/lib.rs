@@ -175,6 +175,17 @@ impl Proto {
         self.notices.pop_front()
     }
 
+    /// A notice of this rank to itself.
+    pub fn notice_self(&mut self, id: u64) {
+        self.notices.push_back(Notice { from: self.me, id });
+        self.ended += 1;
+    }
+
+    /// Lets `keep` decide which of the notices that nobody has seen yet stay.
+    pub fn retain_notices(&mut self, mut keep: impl FnMut(Notice) -> bool) {
+        self.notices.retain(|notice| keep(*notice));
+    }
+
     /// A fence that was answered: the peer and the ticket it was asked with.
     pub fn take_fenced(&mut self) -> Option<(Rank, u64)> {
         self.fenced.pop_front()

@@ -8,7 +8,7 @@ use crate::Proto;
 use crate::matching::Want;
 use crate::peer::{Gone, Reply, cost};
 use crate::request::{Buffer, Failure, Mode, Outcome, Receive, Send, State, received, sent};
-use crate::unexpected::{Body, Unexpected};
+use crate::unexpected::Body;
 use crate::wire::Put;
 
 impl Proto {
@@ -96,6 +96,7 @@ impl Proto {
     /// Receives a message: one that is here already, or the next that is wanted.
     pub fn submit_recv(&mut self, flow: FlowId, want: Want, buffer: InBuffer) -> RequestId {
         let id: RequestId = self.requests.insert(State::Moving).into();
+        self.discard_stale(flow, want);
         let Some(found) = self.flow(flow).and_then(|f| f.matcher.take(want)) else {
             self.post(id, flow, want, buffer);
             return id;
@@ -119,7 +120,8 @@ impl Proto {
         self.enter(id, State::ExpectMessage { want, flow, posted, buffer });
     }
 
-    /// Withdraws an operation, if it is not too late: a receive without a message, a send still in the backlog.
+    /// Withdraws an operation, if it is not too late: a receive without a message, a send still in the backlog,
+    /// a send to this rank itself that found no receive.
     pub fn cancel(&mut self, id: RequestId) -> bool {
         let Some(state) = self.leave(id) else { return false };
         match state {
@@ -129,6 +131,11 @@ impl Proto {
                 }
                 let outcome = Outcome { result: Err(Failure::Cancelled), buffer: Buffer::In(buffer) };
                 self.end(id, State::Done(outcome));
+                true
+            }
+            State::ExpectSelf(send) => {
+                // Its announcement stays among the unexpected messages until somebody looks there: see `discard_stale`.
+                self.end(id, sent(send, Err(Failure::Cancelled)));
                 true
             }
             State::ExpectRoom(send) => {
@@ -143,23 +150,6 @@ impl Proto {
                 false
             }
         }
-    }
-
-    /// Takes back a send to this rank itself that found no receive. Says whether it was withdrawn.
-    pub fn cancel_own(&mut self, id: RequestId, flow: FlowId, tag: Tag) -> bool {
-        let want = Want { source: Some(self.me), tag: Some(tag) };
-        let Some(found) = self.flow(flow).and_then(|f| f.matcher.peek(want)) else { return false };
-        let ours = matches!(self.unexpected.at(found.message), Unexpected { body: Body::Own(own, _), .. } if *own == id);
-        if !ours {
-            return false;
-        }
-        if let Some(found) = self.flow(flow).and_then(|f| f.matcher.take(want)) {
-            self.unexpected.remove_at(found.message);
-        }
-        if let Some(State::ExpectSelf(send)) = self.leave(id) {
-            self.end(id, sent(send, Err(Failure::Cancelled)));
-        }
-        true
     }
 
     /// Puts up to [`crate::wire::MAX_PUT`] bytes into a peer's region, with a notice.

@@ -75,8 +75,24 @@ impl Proto {
         Body::Data(data)
     }
 
+    /// Drops announcements of cancelled sends to this rank itself that the next such receive would find.
+    pub(crate) fn discard_stale(&mut self, flow: FlowId, want: Want) {
+        while let Some(found) = self.flow(flow).and_then(|f| f.matcher.peek(want)) {
+            match self.unexpected.at(found.message).body {
+                Body::Own(send, _)
+                    if !matches!(self.requests.get(send.into()), Some(State::ExpectSelf(_))) => {}
+                _ => return,
+            }
+            if let Some(flow) = self.flow(flow) {
+                flow.matcher.take(want);
+            }
+            self.unexpected.remove_at(found.message);
+        }
+    }
+
     /// The message a receive would get now; it stays.
     pub fn probe(&mut self, flow: FlowId, want: Want) -> Option<Status> {
+        self.discard_stale(flow, want);
         let found = self.flow(flow)?.matcher.peek(want)?;
         let bytes = self.unexpected.at(found.message).body.len();
         Some(Status { source: found.source, tag: found.tag, bytes })

@@ -185,6 +185,13 @@ pub trait Rail {
     fn sleep(&mut self, at_most: Option<Duration>);
 }
 
+/// Lets `fill` write into ordinary memory as if it were a slot.
+pub fn on_slice(bytes: &mut [u8], fill: impl FnOnce(Window<'_>)) {
+    let start = std::ptr::NonNull::from_mut(bytes).cast();
+    // SAFETY: the exclusive borrow of `bytes` lasts as long as the window, and is not used meanwhile.
+    fill(unsafe { Window::new(start, bytes.len()) });
+}
+
 /// How many transfers of one link can be copied by both ends at once.
 pub const TALLIES: usize = 8;
 

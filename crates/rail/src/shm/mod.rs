@@ -32,7 +32,7 @@ pub use doorbell::Doorbell;
 use inbox::{ASLEEP, AWAKE, Inbox};
 use layout::Layout;
 use link::{Incoming, Outgoing};
-pub use region::{Region, Regions};
+pub use region::{Far, Region, Regions};
 
 use crate::{
     Armed, Busy, Caps, Class, ConnectError, Corrupt, Header, Packet, Rail, Reach, Slot, Tally, Window,

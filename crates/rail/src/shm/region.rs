@@ -19,7 +19,41 @@ use crate::{Reach, Window};
 pub struct Region {
     id: RegionId,
     len: usize,
+    memory: Arc<Far>,
+}
+
+/// The memory of a region, of this process or mapped from a peer.
+pub struct Far {
     segment: Segment,
+    len: usize,
+}
+
+impl Far {
+    /// Its length in bytes.
+    #[allow(clippy::len_without_is_empty)] // A region is never empty.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The `len` bytes from `offset`, if they lie inside.
+    #[inline]
+    pub fn window(&self, offset: usize, len: usize) -> Option<Window<'_>> {
+        // SAFETY: self.len <= segment.len(); the borrow keeps it mapped; regions are never borrowed as references.
+        let all = unsafe { Window::new(self.segment.base(), self.len) };
+        all.part(offset, len)
+    }
+
+    /// The aligned 64-bit word at `offset`, for atomic operations.
+    pub fn word(&self, offset: usize) -> Option<&AtomicU64> {
+        (offset.is_multiple_of(8) && offset.checked_add(8)? <= self.len)
+            .then(|| self.segment.atomic_u64(offset))
+    }
+
+    /// The aligned 32-bit word at `offset`.
+    pub fn word32(&self, offset: usize) -> Option<&AtomicU32> {
+        (offset.is_multiple_of(4) && offset.checked_add(4)? <= self.len)
+            .then(|| self.segment.atomic_u32(offset))
+    }
 }
 
 impl Region {
@@ -36,32 +70,21 @@ impl Region {
 
     /// The memory as a file, for the launcher to hand to peers.
     pub fn fd(&self) -> std::os::fd::BorrowedFd<'_> {
-        self.segment.fd()
+        self.memory.segment.fd()
+    }
+
+    /// Its memory.
+    pub fn far(&self) -> Arc<Far> {
+        self.memory.clone()
     }
 
     /// The `len` bytes from `offset`, if they lie inside.
     pub fn window(&self, offset: usize, len: usize) -> Option<Window<'_>> {
-        self.segment_window().part(offset, len)
-    }
-
-    fn segment_window(&self) -> Window<'_> {
-        window(&self.segment, self.len)
-    }
-
-    /// The aligned 64-bit word at `offset`, for atomic operations.
-    pub fn word(&self, offset: usize) -> Option<&AtomicU64> {
-        (offset.is_multiple_of(8) && offset.checked_add(8)? <= self.len)
-            .then(|| self.segment.atomic_u64(offset))
-    }
-
-    /// The aligned 32-bit word at `offset`.
-    pub fn word32(&self, offset: usize) -> Option<&AtomicU32> {
-        (offset.is_multiple_of(4) && offset.checked_add(4)? <= self.len)
-            .then(|| self.segment.atomic_u32(offset))
+        self.memory.window(offset, len)
     }
 
     fn part(self: &Arc<Self>, offset: usize, len: usize) -> Option<(NonNull<u8>, Place)> {
-        let start = self.segment.at(offset, len, 1).ok()?;
+        let start = self.memory.segment.at(offset, len, 1).ok()?;
         (offset + len <= self.len).then_some((start, Place { region: self.id, offset: offset as u64 }))
     }
 
@@ -80,23 +103,18 @@ impl Region {
     }
 }
 
-fn window(segment: &Segment, len: usize) -> Window<'_> {
-    // SAFETY: len <= segment.len(); the borrow keeps it mapped; regions are never borrowed as references.
-    unsafe { Window::new(segment.base(), len.min(segment.len())) }
-}
-
 /// The regions of this process and of its peers.
 #[derive(Default)]
 pub struct Regions {
     own: Vec<(u32, Option<Arc<Region>>)>,
-    far: HashMap<(Rank, RegionId), Far>,
+    far: HashMap<(Rank, RegionId), Known>,
     wanted: Vec<(Rank, RegionId)>,
 }
 
 /// What is known of a peer's region.
-enum Far {
+enum Known {
     Asked,
-    Mapped(Arc<Segment>),
+    Mapped(Arc<Far>),
     Missing,
 }
 
@@ -115,7 +133,8 @@ impl Regions {
         let (generation, place) = &mut self.own[index];
         *generation += 1;
         let id = RegionId { index: index as u32, generation: *generation };
-        let region = Arc::new(Region { id, len: bytes, segment });
+        let memory = Arc::new(Far { segment, len: bytes });
+        let region = Arc::new(Region { id, len: bytes, memory });
         *place = Some(region.clone());
         Ok(region)
     }
@@ -135,32 +154,32 @@ impl Regions {
         region.as_ref().filter(|_| *generation == id.generation)
     }
 
+    fn known(&mut self, peer: Rank, id: RegionId) -> &Known {
+        let wanted = &mut self.wanted;
+        self.far.entry((peer, id)).or_insert_with(|| {
+            wanted.push((peer, id));
+            Known::Asked
+        })
+    }
+
     /// `len` bytes of a peer's region; asks for it at the first call.
     pub fn reach(&mut self, peer: Rank, place: Place, len: usize) -> Reach<'_> {
-        let key = (peer, place.region);
-        let wanted = &mut self.wanted;
-        let far = self.far.entry(key).or_insert_with(|| {
-            wanted.push(key);
-            Far::Asked
-        });
-        match far {
-            Far::Asked => Reach::Wanted,
-            Far::Missing => Reach::Refused,
-            Far::Mapped(segment) => {
-                let all = window(segment, segment.len());
-                usize::try_from(place.offset)
-                    .ok()
-                    .and_then(|at| all.part(at, len))
-                    .map_or(Reach::Refused, Reach::Here)
+        match self.known(peer, place.region) {
+            Known::Asked => Reach::Wanted,
+            Known::Missing => Reach::Refused,
+            Known::Mapped(far) => {
+                let offset = usize::try_from(place.offset).ok();
+                offset.and_then(|at| far.window(at, len)).map_or(Reach::Refused, Reach::Here)
             }
         }
     }
 
-    /// A peer's region that is mapped already, for one-sided operations.
-    pub fn mapped(&self, peer: Rank, id: RegionId) -> Option<Arc<Segment>> {
-        match self.far.get(&(peer, id)) {
-            Some(Far::Mapped(segment)) => Some(segment.clone()),
-            _ => None,
+    /// A peer's region, for one-sided operations: nothing while it is being asked for, then the memory or its absence.
+    pub fn map(&mut self, peer: Rank, id: RegionId) -> Option<Option<Arc<Far>>> {
+        match self.known(peer, id) {
+            Known::Asked => None,
+            Known::Missing => Some(None),
+            Known::Mapped(far) => Some(Some(far.clone())),
         }
     }
 
@@ -171,9 +190,9 @@ impl Regions {
 
     /// The launcher's answer. A region that cannot be mapped is as good as missing.
     pub fn adopt(&mut self, peer: Rank, id: RegionId, memory: Option<OwnedFd>) {
-        let far =
-            memory.and_then(|fd| Segment::map(fd).ok()).map_or(Far::Missing, |s| Far::Mapped(Arc::new(s)));
-        self.far.insert((peer, id), far);
+        let segment = memory.and_then(|fd| Segment::map(fd).ok());
+        let far = segment.map(|segment| Arc::new(Far { len: segment.len(), segment }));
+        self.far.insert((peer, id), far.map_or(Known::Missing, Known::Mapped));
     }
 
     /// The peer dropped a region, or (`None`) is gone with all of them.
