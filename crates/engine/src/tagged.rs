@@ -80,7 +80,7 @@ impl Engine {
     #[cold]
     #[inline(never)]
     #[allow(clippy::too_many_arguments)] // The parts of a message, as the standard names them.
-    pub fn send_buffer(
+    fn send_buffer(
         &self,
         mut core: Inside<'_>,
         to: Rank,
@@ -132,10 +132,27 @@ impl Engine {
         })
     }
 
+    /// Receives a message that a matched probe took.
+    ///
+    /// # Errors
+    /// It is longer than `bytes`; the sender died.
+    pub fn recv_matched(&self, matched: canele_proto::Matched, bytes: &mut [u8]) -> Result<Status, Error> {
+        let mut core = self.enter()?;
+        self.rouse(&core);
+        buffer::scope(|scope| {
+            let id = core.proto.submit_recv_matched(matched, scope.lend_mut(bytes));
+            let (_core, outcome, _) = self.wait_done(core, id, None);
+            if let Buffer::In(buffer) = outcome.buffer {
+                scope.take_back_mut(buffer);
+            }
+            outcome.result.map_err(Error::from)
+        })
+    }
+
     /// The general path of a blocking receive. The buffer comes back whatever happens.
     #[cold]
     #[inline(never)]
-    pub fn recv_buffer(
+    fn recv_buffer(
         &self,
         mut core: Inside<'_>,
         flow: FlowId,
