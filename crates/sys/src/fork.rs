@@ -14,9 +14,7 @@ use thiserror::Error;
 
 /// The library was called in a forked child of a rank.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error(
-    "a forked child cannot use its parent's connections: only the process that started the job may call Canelé"
-)]
+#[error("a forked child cannot use its parent's connections: only the rank itself may call Canelé")]
 pub struct Forked;
 
 /// The number of a thread that has none yet, or that is a forked child's.
@@ -72,8 +70,8 @@ mod hook {
     pub fn watch() {
         static INSTALLED: Once = Once::new();
         INSTALLED.call_once(|| {
-            // SAFETY: `in_child` is a function for the rest of the program and only stores two plain values, so it
-            // may run in the child of a process with many threads.
+            // SAFETY: `in_child` is a function for the rest of the program and only stores two plain values, so
+            // it may run in the child of a process with many threads.
             let refused = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
             assert_eq!(refused, 0, "pthread_atfork: no memory");
         });
@@ -151,7 +149,7 @@ pub(crate) mod tests {
     fn the_error_says_who_may_call() {
         assert_eq!(
             Forked.to_string(),
-            "a forked child cannot use its parent's connections: only the process that started the job may call Canelé"
+            "a forked child cannot use its parent's connections: only the rank itself may call Canelé"
         );
     }
 }

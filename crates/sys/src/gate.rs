@@ -90,7 +90,8 @@ impl<T> Gate<T> {
             inside_already();
         }
         self.inside.store(1, Ordering::Relaxed);
-        // Pairs with `heavy_private` in `revoke`: if that comes later, it sees `inside`; if earlier, we see `revoked`.
+        // Pairs with `heavy_private` in `revoke`: if that comes later, it sees `inside`; if earlier, we see
+        // `revoked`.
         Fencing::Asymmetric.light();
         if self.revoked.load(Ordering::Relaxed) {
             self.leave_biased();
@@ -103,7 +104,8 @@ impl<T> Gate<T> {
     fn leave_biased(&self) {
         // Release pairs with the acquire load in `revoke`.
         self.inside.store(0, Ordering::Release);
-        // Pairs with `heavy_private` in `revoke`: if that comes later, it sees us outside; if earlier, we wake it.
+        // Pairs with `heavy_private` in `revoke`: if that comes later, it sees us outside; if earlier, we wake
+        // it.
         Fencing::Asymmetric.light();
         if self.revoked.load(Ordering::Relaxed) {
             wake_revoker(&self.inside);

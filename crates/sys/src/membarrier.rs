@@ -137,3 +137,57 @@ mod kernel {
         fence(Ordering::SeqCst);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::atomic::{AtomicU32, hint, thread};
+    use std::iter::zip;
+
+    const ROUNDS: u32 = 20_000;
+
+    /// Waits until the other thread has come to `round`.
+    fn meet(mine: &AtomicU32, theirs: &AtomicU32, round: u32) {
+        mine.store(round, Ordering::Relaxed);
+        let mut looks = 0;
+        while theirs.load(Ordering::Relaxed) < round {
+            looks += 1;
+            if looks % 1000 == 0 { thread::yield_now() } else { hint::spin_loop() }
+        }
+    }
+
+    /// In each round both sides store their own word and then load the other's; how often both saw nothing.
+    fn missed(light: impl Fn() + Sync, heavy: impl Fn()) -> usize {
+        let words = || (0..ROUNDS).map(|_| AtomicU32::new(0)).collect::<Vec<_>>();
+        let (frequent, rare) = (words(), words());
+        let (at_frequent, at_rare) = (AtomicU32::new(0), AtomicU32::new(0));
+        let run =
+            |mine: &[AtomicU32], theirs: &[AtomicU32], at: (&AtomicU32, &AtomicU32), fence: &dyn Fn()| {
+                let rounds = zip(mine, theirs).zip(1..);
+                let seen = rounds.map(|((mine, theirs), round)| {
+                    meet(at.0, at.1, round);
+                    mine.store(1, Ordering::Relaxed);
+                    fence();
+                    theirs.load(Ordering::Relaxed)
+                });
+                seen.collect::<Vec<_>>()
+            };
+        thread::scope(|scope| {
+            let seen = scope.spawn(|| run(&frequent, &rare, (&at_frequent, &at_rare), &light));
+            let rare_seen = run(&rare, &frequent, (&at_rare, &at_frequent), &heavy);
+            zip(seen.join().unwrap(), rare_seen).filter(|&seen| seen == (0, 0)).count()
+        })
+    }
+
+    /// One test, not three: each needs two processors to itself to catch anything.
+    #[test]
+    fn the_two_sides_never_miss_each_other() {
+        let fencing = register_private();
+        assert_eq!(register_private(), fencing, "registered once");
+        assert_eq!(missed(move || fencing.light(), heavy_private), 0, "threads of a process");
+        let fencing = register();
+        assert_eq!(missed(move || fencing.light(), heavy), 0, "registered processes");
+        let full = Fencing::Fences;
+        assert_eq!(missed(move || full.light(), move || full.light()), 0, "full fences");
+    }
+}

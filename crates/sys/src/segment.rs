@@ -1,7 +1,7 @@
 //! Memory that several processes map: an anonymous file (memfd), sealed against any change of its size.
 //!
 //! ```text
-//!   creator: memfd ── sealed SHRINK|GROW|SEAL ──▶ descriptor over a Unix socket ──▶ peer: checks seals and size, maps
+//!   creator: memfd, sealed ──▶ descriptor over a Unix socket ──▶ peer: checks seals and size, maps
 //! ```
 //!
 //! No name in any file system, nothing left after the last process; and since the size can never change, an
@@ -25,8 +25,8 @@ use thiserror::Error;
 pub enum SegmentError {
     /// The machine, or a control group, has not enough memory left. The user's to solve.
     #[error(
-        "{needed} bytes at offset {offset} of a shared segment cannot be reserved: {available} bytes of memory are \
-         available (free memory, raise the container's memory limit, or ask for less)"
+        "{needed} bytes at offset {offset} of a shared segment cannot be reserved: {available} bytes of memory \
+         are available (free memory, raise the container's memory limit, or ask for less)"
     )]
     Memory {
         /// Where in the segment, in bytes.

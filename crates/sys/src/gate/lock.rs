@@ -12,8 +12,8 @@ const HELD: u32 = 1;
 /// Held, and somebody may sleep on it.
 const SLEPT_ON: u32 = 2;
 
-/// How often a thread looks before it sleeps: the sections inside are short. A model gains nothing by it.
-const LOOKS: u32 = if cfg!(loom) { 0 } else { 100 };
+/// How often a thread looks before it sleeps: the sections inside are short. A model gains nothing by more.
+const LOOKS: u32 = if cfg!(loom) { 1 } else { 100 };
 
 pub(super) struct Lock {
     word: AtomicU32,
@@ -74,13 +74,15 @@ impl Lock {
             }
             hint::spin_loop();
         }
-        // Acquire pairs with the release swap in `free`. It may say `SLEPT_ON` when nobody sleeps: one wake too many.
+        // Acquire pairs with the release swap in `free`. It may say `SLEPT_ON` when nobody sleeps: then one wake
+        // is in vain.
         while self.word.swap(SLEPT_ON, Ordering::Acquire) != FREE {
             futex::wait(&self.word, SLEPT_ON, None);
         }
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         self.turn.fetch_add(1, Ordering::Relaxed);
-        // SeqCst pairs with the fence in `give`: the giver sees the new turn, or we see the giver.
+        // SeqCst pairs with the full barrier after which the kernel compares in `give`: it sees the new turn, or
+        // we see the giver.
         fence(Ordering::SeqCst);
         if self.giving.load(Ordering::Relaxed) != 0 {
             futex::wake(&self.turn, u32::MAX);
@@ -97,8 +99,6 @@ impl Lock {
     pub(super) fn give(&self, turn: Option<u32>) {
         let Some(turn) = turn else { return };
         self.giving.fetch_add(1, Ordering::Relaxed);
-        // SeqCst pairs with the fence in `wait`.
-        fence(Ordering::SeqCst);
         while self.turn.load(Ordering::Relaxed) == turn {
             futex::wait(&self.turn, turn, None);
         }
