@@ -13,5 +13,6 @@ pub mod memory;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;
+pub mod sleep;
 pub mod tally;
 pub mod window;
