@@ -16,6 +16,7 @@ pub mod memory;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;
+pub mod sleep;
 #[cfg(not(loom))]
 pub mod spawn;
 pub mod tally;

@@ -2,13 +2,14 @@
 
 use std::os::fd::OwnedFd;
 
-use canele_sys::atomic::Ordering;
+use canele_sys::counters::Counters;
 use canele_sys::segment::Segment;
 
 use super::CounterPage;
 use super::inbox::Inbox;
 
 /// A rank's inbox in the hands of its launcher.
+#[derive(Debug)]
 pub struct Doorbell {
     inbox: Inbox,
     page: CounterPage,
@@ -35,8 +36,9 @@ impl Doorbell {
         self.inbox.segment().fd()
     }
 
-    /// The rank's counters, as `canele_sys::counters` orders them.
-    pub fn counters(&self) -> Vec<u64> {
-        self.page.words().iter().map(|word| word.load(Ordering::Relaxed)).collect()
+    /// The rank's counters by name, as of its last look around.
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        let snapshot = Counters::new(self.page.words()).snapshot();
+        snapshot.iter().map(|(row, value)| (row.name, value)).collect()
     }
 }

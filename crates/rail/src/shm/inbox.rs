@@ -4,21 +4,16 @@
 
 use std::sync::Arc;
 
-use canele_sys::atomic::{AtomicU32, Ordering, compiler_fence, fence};
-use canele_sys::futex;
+use canele_sys::atomic::{AtomicU32, Ordering};
 use canele_sys::ids::Rank;
 use canele_sys::membarrier::Fencing;
 use canele_sys::segment::{Segment, SegmentError};
+use canele_sys::sleep;
 
 use super::layout::{self, Layout};
 
-/// The owner is awake.
-pub const AWAKE: u32 = 0;
-/// The owner sleeps, or is about to, on the sleep word.
-pub const ASLEEP: u32 = 1;
-
 /// A mapped inbox. Cheap to clone; unmapped with the last clone.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Inbox {
     segment: Arc<Segment>,
     /// The sizes both sides agree on.
@@ -37,9 +32,9 @@ impl Inbox {
         Ok(Self { segment: Arc::new(segment), layout })
     }
 
-    /// A peer's, checked.
-    pub fn open(segment: Segment, ranks: Option<usize>) -> Result<Self, String> {
-        let layout = Layout::read(&segment, ranks)?;
+    /// A peer's, checked; of the `expected` layout if one is expected.
+    pub fn open(segment: Segment, expected: Option<&Layout>) -> Result<Self, String> {
+        let layout = Layout::read(&segment, expected)?;
         segment.dont_fork().map_err(|e| e.to_string())?;
         Ok(Self { segment: Arc::new(segment), layout })
     }
@@ -66,28 +61,6 @@ impl Inbox {
         }
     }
 
-    /// Wakes the owner if it sleeps. The caller has just stored what the owner is to see, with `fencing` between.
-    #[inline(always)]
-    pub fn wake_if_asleep(word: &AtomicU32, fencing: Fencing) -> bool {
-        // Pairs with the heavy barrier in `Shm::arm`: either the sleeper sees our store, or we see its sleep word.
-        match fencing {
-            Fencing::Asymmetric => compiler_fence(Ordering::SeqCst),
-            Fencing::Fences => fence(Ordering::SeqCst),
-        }
-        word.load(Ordering::Relaxed) != AWAKE && Self::wake(word)
-    }
-
-    /// Wakes the owner.
-    #[cold]
-    pub fn wake(word: &AtomicU32) -> bool {
-        // Relaxed suffices: the sleeper re-reads everything else after waking.
-        if word.swap(AWAKE, Ordering::Relaxed) == AWAKE {
-            return false;
-        }
-        futex::wake(word, 1);
-        true
-    }
-
     /// How often the launcher had news.
     pub fn news(&self) -> u32 {
         // Acquire pairs with the release in `announce_news`; the news itself comes through the launcher's socket.
@@ -98,7 +71,7 @@ impl Inbox {
     pub fn announce_news(&self) {
         // Release pairs with the acquire in `news`.
         self.word(layout::NEWS).fetch_add(1, Ordering::Release);
-        Self::wake_if_asleep(self.sleep_word(), Fencing::Fences);
+        sleep::wake_if_asleep(self.sleep_word(), Fencing::Fences);
     }
 
     /// Says that `sender` has reserved its slice and will send.

@@ -8,6 +8,8 @@
 //! ```
 //! An inbox comes from another process and is checked field by field before anything in it is believed.
 
+use std::ops::RangeInclusive;
+
 use canele_sys::ring::Cursors;
 use canele_sys::segment::Segment;
 
@@ -19,6 +21,10 @@ const MAGIC: u64 = u64::from_le_bytes(*b"CANEL\xc3\x89\0");
 pub const VERSION: u32 = 1;
 /// As many ranks of one machine can have a bit.
 pub const MOST_RANKS: usize = 4096;
+/// Cells a ring may have.
+pub const CELLS: RangeInclusive<usize> = 64..=1 << 16;
+/// Bytes a payload ring may have.
+pub const PAYLOAD: RangeInclusive<usize> = 16 << 10..=64 << 20;
 const PAGE: usize = 4096;
 
 /// Offset of the sleep word; beside it, whether its owner relies on asymmetric fences.
@@ -62,13 +68,17 @@ pub struct Slice {
 }
 
 impl Layout {
-    /// The layout for `ranks` ranks with rings as wished, made smaller so that an inbox stays within `budget` bytes.
+    /// The layout for `ranks` ranks with rings as wished, rounded up to powers of two within [`CELLS`] and [`PAYLOAD`],
+    /// then made smaller so that an inbox stays within `budget` bytes.
     pub fn new(ranks: usize, cells: usize, payload: usize, budget: usize) -> Self {
-        let mut layout = Self { ranks, cells, payload };
-        while layout.bytes() > budget && layout.payload > 16 * 1024 {
+        let within = |wish: usize, range: RangeInclusive<usize>| {
+            wish.clamp(*range.start(), *range.end()).next_power_of_two()
+        };
+        let mut layout = Self { ranks, cells: within(cells, CELLS), payload: within(payload, PAYLOAD) };
+        while layout.bytes() > budget && layout.payload > *PAYLOAD.start() {
             layout.payload /= 2;
         }
-        while layout.bytes() > budget && layout.cells > 64 {
+        while layout.bytes() > budget && layout.cells > *CELLS.start() {
             layout.cells /= 2;
         }
         layout
@@ -118,7 +128,7 @@ impl Layout {
     ///
     /// # Errors
     /// A text naming what was found and what was expected.
-    pub fn read(inbox: &Segment, expected_ranks: Option<usize>) -> Result<Self, String> {
+    pub fn read(inbox: &Segment, expected: Option<&Layout>) -> Result<Self, String> {
         use canele_sys::atomic::Ordering::Relaxed;
         if inbox.len() < 2 * PAGE {
             return Err(format!("{} bytes are too few for an inbox", inbox.len()));
@@ -132,14 +142,14 @@ impl Layout {
             return Err(format!("its layout has version {version}, this program's has {VERSION}"));
         }
         let layout = Self { ranks: ranks as usize, cells: cells as usize, payload: payload as usize };
-        if expected_ranks.is_some_and(|n| n != layout.ranks) {
-            return Err(format!("it is made for {ranks} ranks, the job has {}", expected_ranks.unwrap_or(0)));
+        if let Some(expected) = expected.filter(|&expected| *expected != layout) {
+            return Err(format!("its sizes are {layout:?}, this rank's are {expected:?}"));
         }
         let sane = layout.ranks <= MOST_RANKS
             && layout.cells.is_power_of_two()
-            && (64..=1 << 16).contains(&layout.cells)
+            && CELLS.contains(&layout.cells)
             && layout.payload.is_power_of_two()
-            && (16 << 10..=64 << 20).contains(&layout.payload);
+            && PAYLOAD.contains(&layout.payload);
         if !sane || layout.bytes() != inbox.len() {
             return Err(format!(
                 "{ranks} ranks with {cells} cells and {payload} bytes each do not make its {} bytes",

@@ -3,11 +3,12 @@
 
 use std::ptr::NonNull;
 
-use canele_sys::atomic::{AtomicU32, Ordering};
+use canele_sys::atomic::AtomicU32;
 use canele_sys::ids::Rank;
 use canele_sys::membarrier::Fencing;
 use canele_sys::ring::{Cursors, cells, payload};
 use canele_sys::segment::SegmentError;
+use canele_sys::sleep;
 
 use super::inbox::Inbox;
 use crate::{
@@ -67,12 +68,13 @@ impl Shared {
     }
 }
 
-/// What a claim can lack.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Starved {
-    No,
-    OfCells,
-    OfPayload,
+/// Claims that found no room, since that was last reported: what the peer was known to have given back when they failed.
+///
+/// A later claim that succeeds does not end it: another class may still wait.
+#[derive(Default)]
+struct Starved {
+    of_cells: Option<u64>,
+    of_payload: Option<u64>,
 }
 
 /// From here to the peer.
@@ -83,7 +85,6 @@ pub struct Outgoing {
     sleep: NonNull<AtomicU32>,
     fencing: Fencing,
     claimed: usize,
-    /// What the last claim found no room in.
     starved: Starved,
     reserve: u64,
     stream_limit: usize,
@@ -108,7 +109,7 @@ impl Outgoing {
             sleep: NonNull::from(inbox.sleep_word()),
             fencing: if both { Fencing::Asymmetric } else { Fencing::Fences },
             claimed: NOTHING,
-            starved: Starved::No,
+            starved: Starved::default(),
             reserve: layout.cells as u64 / 8,
             stream_limit: layout.payload / 2,
             message_limit: layout.payload,
@@ -123,7 +124,7 @@ impl Outgoing {
     pub fn claim(&mut self, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
         let reserve = if class == Class::Control { 0 } else { self.reserve };
         if !self.cells.has_room(reserve, self.shared.cursors()) {
-            self.starved = Starved::OfCells;
+            self.starved.of_cells.get_or_insert(self.cells.known());
             return Err(Busy);
         }
         let window = if bulk == 0 {
@@ -133,15 +134,14 @@ impl Outgoing {
             assert!(bulk <= self.message_limit / 4, "a bulk of {bulk} bytes is above the rail's max_bulk");
             // SAFETY: cursors are atomics in the mapped slice; borrowed apart from `payload`, which is borrowed mutably.
             let cursors = unsafe { self.shared.cursors.as_ref() };
-            match self.payload.claim(bulk, limit, cursors) {
-                Some(window) => window,
-                None => {
-                    self.starved = Starved::OfPayload;
-                    return Err(Busy);
-                }
-            }
+            let known = self.payload.known();
+            let Some(window) = self.payload.claim(bulk, limit, cursors) else {
+                self.starved.of_payload.get_or_insert(known);
+                return Err(Busy);
+            };
+            window
         };
-        (self.claimed, self.starved) = (bulk, Starved::No);
+        self.claimed = bulk;
         Ok(Slot { inline: self.cells.inline(), bulk: window })
     }
 
@@ -149,6 +149,8 @@ impl Outgoing {
     pub fn commit(&mut self, header: Header) {
         let bulk = std::mem::replace(&mut self.claimed, NOTHING);
         assert!(bulk != NOTHING, "commit without claim");
+        let most = if bulk == 0 { MAX_INLINE } else { MAX_INLINE_WITH_BULK };
+        debug_assert!(header.inline_len as usize <= most, "{} bytes beside a header", header.inline_len);
         let mut len = header.inline_len;
         if bulk != 0 {
             len |= HAS_BULK;
@@ -159,26 +161,28 @@ impl Outgoing {
         self.cells.publish(first, u64::from(header.tag) | u64::from(header.sequence) << 32);
         // SAFETY: the sleep word lies in the mapped inbox (`open`).
         let word = unsafe { self.sleep.as_ref() };
-        if Inbox::wake_if_asleep(word, self.fencing) {
+        if sleep::wake_if_asleep(word, self.fencing) {
             self.wakeups += 1;
         }
     }
 
-    /// Before sleep: if the last claim found no room, asks the peer to wake us when there is some.
-    pub fn ask_for_room(&mut self) {
-        if self.starved != Starved::No {
-            self.shared.wants().store(1, Ordering::Relaxed);
+    /// Before sleep: if a claim found no room, asks the peer to wake us when there is some.
+    pub fn ask_for_room(&self) {
+        if self.starved.of_cells.is_some() || self.starved.of_payload.is_some() {
+            sleep::ask_for_room(self.shared.wants());
         }
     }
 
-    /// After that and a heavy barrier: whether room was given back since the claim failed.
+    /// After that and a heavy barrier: whether room was given back since a claim failed. Reported once: who is told
+    /// tries again.
     pub fn room_came(&mut self) -> bool {
         let cursors = self.shared.cursors();
-        match self.starved {
-            Starved::No => false,
-            Starved::OfCells => self.cells.room_came(cursors),
-            Starved::OfPayload => self.payload.room_came(cursors),
+        let came = self.starved.of_cells.is_some_and(|known| self.cells.room_came(known, cursors))
+            || self.starved.of_payload.is_some_and(|known| self.payload.room_came(known, cursors));
+        if came {
+            self.starved = Starved::default();
         }
+        came
     }
 
     pub fn tally(&self, index: usize) -> &Tally {
@@ -268,14 +272,11 @@ impl Incoming {
         }
     }
 
-    /// Room was given back: whoever waits for it is woken. The fence is a full one: this happens once in many packets.
+    /// Room was given back: whoever waits for it is woken.
+    #[cold]
     fn wake_starved(&mut self) {
-        canele_sys::atomic::fence(Ordering::SeqCst);
-        if self.shared.wants().load(Ordering::Relaxed) != 0 {
-            self.shared.wants().store(0, Ordering::Relaxed);
-            // SAFETY: the sleep word lies in the sender's inbox, mapped as long as `_sender_inbox`.
-            Inbox::wake_if_asleep(unsafe { self.sleep.as_ref() }, Fencing::Fences);
-        }
+        // SAFETY: the sleep word lies in the sender's inbox, mapped as long as `_sender_inbox`.
+        sleep::wake_if_asked(self.shared.wants(), unsafe { self.sleep.as_ref() });
     }
 
     pub fn tally(&self, index: usize) -> &Tally {

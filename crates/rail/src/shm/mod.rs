@@ -21,15 +21,14 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use canele_sys::atomic::Ordering;
 use canele_sys::buffer::Place;
-use canele_sys::futex;
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::membarrier::{self, Fencing};
 use canele_sys::segment::{Segment, SegmentError};
+use canele_sys::sleep;
 
 pub use doorbell::Doorbell;
-use inbox::{ASLEEP, AWAKE, Inbox};
+use inbox::Inbox;
 use layout::Layout;
 use link::{Incoming, Outgoing};
 pub use region::{Far, Region, Regions};
@@ -108,8 +107,10 @@ impl Shm {
     pub fn introduce(&mut self, peer: Rank, inbox: OwnedFd) -> Result<(), ConnectError> {
         let incompatible = |what: String| ConnectError::Incompatible { peer, what };
         let segment = Segment::map(inbox).map_err(|e| incompatible(e.to_string()))?;
-        let inbox = Inbox::open(segment, Some(self.links.len())).map_err(incompatible)?;
+        let inbox = Inbox::open(segment, Some(&self.inbox.layout)).map_err(incompatible)?;
         self.links[peer.0 as usize].peer_inbox.get_or_insert(inbox);
+        // It may have arrived before this: `accept` looks once more.
+        self.arrivals_seen = self.inbox.arrivals().wrapping_sub(1);
         Ok(())
     }
 
@@ -140,21 +141,16 @@ impl Shm {
 
     #[cold]
     fn accept_arrived(&mut self, arrivals: u32) {
-        let mut all = true;
+        self.arrivals_seen = arrivals;
         for (rank, link) in self.links.iter_mut().enumerate() {
             let peer = Rank(rank as u32);
             if link.incoming.is_some() || !self.inbox.arrived(peer) {
                 continue;
             }
-            let Some(peer_inbox) = &link.peer_inbox else {
-                all = false; // The launcher's word about this peer is still to be read.
-                continue;
-            };
+            // Without its inbox, the launcher's word about this peer is still to be read, or the link is closed.
+            let Some(peer_inbox) = &link.peer_inbox else { continue };
             link.incoming = Incoming::open(&self.inbox, peer, peer_inbox).ok();
             self.incoming.push(LinkId(peer.0));
-        }
-        if all {
-            self.arrivals_seen = arrivals;
         }
     }
 
@@ -186,6 +182,7 @@ impl Shm {
 }
 
 /// The memory of a rank's counters.
+#[derive(Debug)]
 pub struct CounterPage(Inbox);
 
 impl CounterPage {
@@ -200,19 +197,21 @@ impl CounterPage {
 }
 
 /// The sleep of a rank, apart from the rail: a thread sleeps here while others use the rail, and they can wake it.
+///
+/// The rail does not know what it is rung for: the owner looks for that between [`Rail::arm`] and the sleep.
+/// Either it sees there what was stored before [`Alarm::ring`], or its sleep ends at once.
 #[derive(Clone)]
 pub struct Alarm(Inbox);
 
 impl Alarm {
     /// Sleeps until woken or the time is over. Only after [`Rail::arm`] said that it may.
     pub fn sleep(&self, at_most: Option<Duration>) {
-        futex::wait(self.0.sleep_word(), ASLEEP, at_most);
-        self.0.sleep_word().store(AWAKE, Ordering::Relaxed);
+        sleep::sleep(self.0.sleep_word(), at_most);
     }
 
-    /// Wakes the sleeper, if there is one; a sleep that is being prepared ends at once.
+    /// Wakes the sleeper, if there is one, after something was stored for it.
     pub fn ring(&self) {
-        Inbox::wake_if_asleep(self.0.sleep_word(), Fencing::Fences);
+        sleep::wake_if_asleep(self.0.sleep_word(), Fencing::Fences);
     }
 }
 
@@ -288,18 +287,14 @@ impl Rail for Shm {
     }
 
     fn arm(&mut self) -> Armed {
-        // Relaxed: the heavy barrier below orders it before the looks.
-        self.inbox.sleep_word().store(ASLEEP, Ordering::Relaxed);
-        for outgoing in self.links.iter_mut().filter_map(|l| l.outgoing.as_mut()) {
+        sleep::announce(self.inbox.sleep_word());
+        for outgoing in self.links.iter().filter_map(|l| l.outgoing.as_ref()) {
             outgoing.ask_for_room();
         }
-        // Pairs with the light side in `Inbox::wake_if_asleep`.
-        match self.fencing {
-            Fencing::Asymmetric => membarrier::heavy(),
-            Fencing::Fences => canele_sys::atomic::fence(Ordering::SeqCst),
-        }
+        // Pairs with the light side in `sleep::wake_if_asleep`; a full fence where there is no such barrier.
+        membarrier::heavy();
         if self.something_came() {
-            self.inbox.sleep_word().store(AWAKE, Ordering::Relaxed);
+            sleep::cancel(self.inbox.sleep_word());
             return Armed::Work;
         }
         Armed::Ready

@@ -58,7 +58,7 @@ impl Cells {
 
     #[inline(always)]
     fn lap(&self, position: u64) -> u16 {
-        (position >> self.shift) as u16 + 1
+        ((position >> self.shift) as u16).wrapping_add(1)
     }
 }
 
@@ -92,10 +92,15 @@ impl Producer {
         self.head + reserve < self.limit
     }
 
-    /// Whether the consumer has given room back since `has_room` last looked.
-    pub fn room_came(&self, cursors: &Cursors) -> bool {
+    /// How many cells the consumer is known to have given back.
+    pub fn known(&self) -> u64 {
+        self.limit - self.cells.count()
+    }
+
+    /// Whether the consumer has given back more than the `known` cells.
+    pub fn room_came(&self, known: u64, cursors: &Cursors) -> bool {
         let consumed = cursors.consumed.load(Ordering::Relaxed);
-        consumed <= self.head && consumed + self.cells.count() > self.limit
+        consumed <= self.head && consumed > known
     }
 
     /// The inline bytes of the next cell, to be filled before `publish`. Only after `has_room`.
@@ -177,6 +182,12 @@ impl Consumer {
 }
 
 impl Cell {
+    /// A cell of fresh memory.
+    #[cfg(test)]
+    pub(super) fn fresh() -> Self {
+        Self { first: AtomicU64::new(0), second: AtomicU64::new(0), inline: UnsafeCell::new([0; INLINE]) }
+    }
+
     #[inline(always)]
     fn inline(&self) -> Window<'_> {
         // SAFETY: the bytes lie in this mapped cell, and nobody holds a reference to them: they are only reached here.

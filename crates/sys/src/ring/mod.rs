@@ -25,3 +25,8 @@ pub struct Cursors {
     /// Payload bytes freed so far, skipped ones included.
     pub freed: AtomicU64,
 }
+
+#[cfg(all(test, loom))]
+mod models;
+#[cfg(all(test, not(loom)))]
+mod tests;

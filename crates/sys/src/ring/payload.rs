@@ -20,12 +20,15 @@ pub struct Span {
 unsafe impl Send for Span {}
 
 impl Span {
-    /// The `size` bytes at `base`; a multiple of 64.
+    /// The `size` bytes at `base`; a power of two, so that places are masked and not divided, and whole cache lines.
     ///
     /// # Safety
     /// The bytes stay mapped while a role on them exists; at most one producer and one consumer are made from them.
     pub unsafe fn new(base: NonNull<u8>, size: usize) -> Self {
-        assert!(size.is_multiple_of(64) && size > 0, "a payload ring is made of whole cache lines");
+        assert!(
+            size.is_power_of_two() && size >= 64,
+            "a payload ring has a power of two of whole cache lines"
+        );
         Self { base, size: size as u64 }
     }
 
@@ -36,7 +39,7 @@ impl Span {
 
     #[inline(always)]
     fn window(&self, start: u64, len: usize) -> Window<'_> {
-        let offset = start % self.size;
+        let offset = start & (self.size - 1);
         debug_assert!(offset + len as u64 <= self.size);
         // SAFETY: `place` never gives a stretch that crosses the end; the memory is mapped (`new`).
         unsafe { Window::new(self.base.add(offset as usize), len) }
@@ -46,7 +49,7 @@ impl Span {
 /// Where a payload of `len` bytes lies that is put after position `head`: its start, and the next head.
 #[inline(always)]
 fn place(head: u64, len: usize, size: u64) -> (u64, u64) {
-    let (offset, len) = (head % size, (len as u64).next_multiple_of(64));
+    let (offset, len) = (head & (size - 1), (len as u64).next_multiple_of(64));
     let start = if offset + len > size { head + (size - offset) } else { head };
     (start, start + len)
 }
@@ -67,16 +70,20 @@ impl Producer {
 
     /// Room for `len` bytes such that no more than `at_most` bytes of the ring are in use afterwards. Nothing is held
     /// until `commit`.
+    ///
+    /// What this claim itself skips at the ring's end does not count: an eighth that the consumer has not told of yet, a
+    /// quarter skipped and a quarter claimed would exceed a half for ever, with nothing left to be told.
     #[inline(always)]
     pub fn claim(&mut self, len: usize, at_most: usize, cursors: &Cursors) -> Option<Window<'_>> {
         let (start, end) = place(self.head, len, self.span.size);
-        if end - self.freed > at_most as u64 {
+        let at_most = (at_most as u64 + (start - self.head)).min(self.span.size);
+        if end - self.freed > at_most {
             // Acquire pairs with the release in Consumer::free: the consumer no longer reads what it freed.
             let freed = cursors.freed.load(Ordering::Acquire);
             if freed <= self.head {
                 self.freed = self.freed.max(freed);
             }
-            if end - self.freed > at_most as u64 {
+            if end - self.freed > at_most {
                 return None;
             }
         }
@@ -84,10 +91,15 @@ impl Producer {
         Some(self.span.window(start, len))
     }
 
-    /// Whether the consumer has given room back since `claim` last looked.
-    pub fn room_came(&self, cursors: &Cursors) -> bool {
+    /// How many bytes the consumer is known to have given back.
+    pub fn known(&self) -> u64 {
+        self.freed
+    }
+
+    /// Whether the consumer has given back more than the `known` bytes.
+    pub fn room_came(&self, known: u64, cursors: &Cursors) -> bool {
         let freed = cursors.freed.load(Ordering::Relaxed);
-        freed <= self.head && freed > self.freed
+        freed <= self.head && freed > known
     }
 
     /// Holds what was claimed last; the value goes into the cell that announces it.
