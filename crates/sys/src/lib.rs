@@ -7,6 +7,8 @@
 pub mod atomic;
 pub mod counters;
 pub mod futex;
+#[cfg(not(loom))]
+pub mod limits;
 pub mod membarrier;
 pub mod memory;
 #[cfg(not(loom))]
