@@ -108,6 +108,9 @@ impl Arguments {
         if bench == Bench::Bandwidth && self.bytes.contains(&0) {
             return Err("bench bandwidth: --bytes 0 has no bandwidth".into());
         }
+        if bench == Bench::Collectives && self.bytes.iter().any(|bytes| *bytes == 0 || bytes % 8 != 0) {
+            return Err("bench collectives: --bytes must be multiples of 8, the size of a number".into());
+        }
         if self.plot.as_ref().is_some_and(|path| path.extension().is_none_or(|end| end != "svg")) {
             return Err("--plot writes SVG: the file's name must end in .svg".into());
         }
@@ -192,6 +195,7 @@ mod tests {
             ("rate --buffers region", "only latency and bandwidth"),
             ("wait --bytes 64", "takes no --bytes"),
             ("bandwidth --bytes 0", "has no bandwidth"),
+            ("collectives --bytes 8,12", "multiples of 8"),
             ("rate --plot picture.png", "must end in .svg"),
             ("rate --rounds 0", "--rounds"),
             ("rate --iterations 0", "--iterations"),

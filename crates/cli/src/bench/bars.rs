@@ -5,16 +5,20 @@ use super::Failure;
 use super::case::Figure;
 use super::plot::{CAPTION, FONT, LABEL, LIMIT, ours, range};
 use super::report::{Line, Report};
-use super::table::{size, time};
+use super::table::{axis_time, size, time};
 use plotters::coord::Shift;
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+/// The axes say what the marks are: a legend would cover one of the rows.
+const MILLIONS: &str = "per second, in millions (median); grey: the limit named beside the bar";
+const TIME: &str = "time (median); grey: the limit named beside the bar";
 const ROW_PIXELS: u32 = 30;
 const AROUND_PIXELS: u32 = 150;
 
 /// Height of the picture of a report, in pixels.
 pub fn height(report: &Report) -> u32 {
-    AROUND_PIXELS + ROW_PIXELS * rows(report).len() as u32
+    AROUND_PIXELS + ROW_PIXELS * rows(report).len().max(2) as u32
 }
 
 /// Rows that are times or rates of the kind of the first; a processor's share has no place beside them.
@@ -37,7 +41,7 @@ pub fn draw(report: &Report, area: DrawingArea<SVGBackend, Shift>) -> Result<(),
         .caption(format!("canele bench {}", report.bench), (FONT, CAPTION))
         .x_label_area_size(52)
         .y_label_area_size(230)
-        .build_cartesian_2d(x.log_scale(), (0..rows.len()).into_segmented())?;
+        .build_cartesian_2d(x.log_scale(), (0..rows.len().max(2) - 1).into_segmented())?;
     let name_of = |place: &SegmentValue<usize>| match place {
         SegmentValue::CenterOf(place) if *place < rows.len() => name(rows[rows.len() - 1 - place]),
         _ => String::new(),
@@ -45,9 +49,10 @@ pub fn draw(report: &Report, area: DrawingArea<SVGBackend, Shift>) -> Result<(),
     chart
         .configure_mesh()
         .disable_y_mesh()
-        .x_desc(if rate { "per second (millions)" } else { "time (median)" })
+        .x_desc(if rate { MILLIONS } else { TIME })
+        .x_labels(8)
         .x_label_formatter(&|figure| {
-            if rate { format!("{figure}") } else { time(*figure).replace(".0 ", " ") }
+            if rate { format!("{figure}") } else { axis_time(*figure) }
         })
         .y_labels(rows.len())
         .y_label_formatter(&name_of)
@@ -62,35 +67,17 @@ pub fn draw(report: &Report, area: DrawingArea<SVGBackend, Shift>) -> Result<(),
         let corners = [(low, SegmentValue::Exact(place)), (length, SegmentValue::Exact(place + 1))];
         let mut bar = Rectangle::new(corners, ours(0).filled());
         bar.set_margin(6, 6, 0, 0);
-        let bars = chart.draw_series([bar])?;
-        if index == 0 {
-            bars.label("canele")
-                .legend(|(x, y)| Rectangle::new([(x, y - 5), (x + 20, y + 5)], ours(0).filled()));
-        }
+        chart.draw_series([bar])?;
         let far = line.beside.iter().map(|beside| limit(line, beside.median_ns)).fold(length, f64::max);
-        let words =
-            Text::new(words(line, length), (far * 1.05, SegmentValue::CenterOf(place)), (FONT, LABEL));
+        let style = TextStyle::from((FONT, LABEL)).pos(Pos::new(HPos::Left, VPos::Center));
+        let words = Text::new(words(line, length), (far * 1.12, SegmentValue::CenterOf(place)), style);
         chart.draw_series([words])?;
         for beside in &line.beside {
             let at = limit(line, beside.median_ns);
             let ends = vec![(at, SegmentValue::Exact(place)), (at, SegmentValue::Exact(place + 1))];
-            let marks = chart.draw_series([PathElement::new(ends, LIMIT.stroke_width(4))])?;
-            if index == 0 {
-                marks.label(format!("limit: {}", beside.limit)).legend(|(x, y)| {
-                    PathElement::new(vec![(x + 10, y - 7), (x + 10, y + 7)], LIMIT.stroke_width(4))
-                });
-            }
+            chart.draw_series([PathElement::new(ends, LIMIT.stroke_width(4))])?;
         }
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::LowerRight)
-        .legend_area_size(28)
-        .margin(12)
-        .background_style(WHITE.mix(0.9))
-        .border_style(BLACK.mix(0.3))
-        .label_font((FONT, LABEL))
-        .draw()?;
     Ok(area.present()?)
 }
 
@@ -129,5 +116,5 @@ fn words(line: &Line, figure: f64) -> String {
         Figure::Bandwidth => format!("{figure:.1} GB/s"),
     };
     let ratios = line.beside.iter().map(|beside| format!("{:.2} × {}", beside.ratio, beside.limit));
-    std::iter::once(figure).chain(ratios).collect::<Vec<_>>().join("  ")
+    std::iter::once(figure).chain(ratios).collect::<Vec<_>>().join(", ")
 }

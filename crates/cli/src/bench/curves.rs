@@ -5,7 +5,7 @@ use super::Failure;
 use super::case::{Figure, Limit};
 use super::plot::{CAPTION, FONT, LABEL, LIMIT, name, ours, range};
 use super::report::{Line, Report};
-use super::table::{size, time};
+use super::table::{axis_time, size};
 use plotters::coord::Shift;
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
@@ -44,16 +44,15 @@ pub fn draw(report: &Report, area: DrawingArea<SVGBackend, Shift>) -> Result<(),
         .y_labels(12)
         .x_label_formatter(&|bytes| label_of_size(*bytes))
         .y_label_formatter(&|figure| {
-            if curves.bandwidth { label_of_rate(*figure) } else { time(*figure).replace(".0 ", " ") }
+            if curves.bandwidth { label_of_rate(*figure) } else { axis_time(*figure) }
         })
         .label_style((FONT, LABEL))
         .axis_desc_style((FONT, LABEL + 1))
         .bold_line_style(BLACK.mix(0.12))
         .light_line_style(BLACK.mix(0.04))
         .draw()?;
-    for (index, (limit, points)) in curves.limits.iter().enumerate() {
-        // Grey, told apart by the length of the dashes.
-        let (dash, gap) = ([10, 6, 3, 14][index % 4], 4);
+    for (limit, points) in &curves.limits {
+        let (dash, gap) = dashes(limit);
         let line = DashedLineSeries::new(points.clone(), dash, gap, LIMIT.stroke_width(2));
         let legend =
             move |(x, y)| DashedPathElement::new(vec![(x, y), (x + 28, y)], dash, gap, LIMIT.stroke_width(2));
@@ -82,6 +81,16 @@ pub fn draw(report: &Report, area: DrawingArea<SVGBackend, Shift>) -> Result<(),
         .label_font((FONT, LABEL))
         .draw()?;
     Ok(area.present()?)
+}
+
+/// The limits are all grey, told apart by their dashes, the same in every picture.
+fn dashes(limit: &str) -> (u32, u32) {
+    match limit {
+        "line" => (28, 1),
+        "copy1" => (12, 5),
+        "copy2" => (6, 4),
+        _ => (2, 4),
+    }
 }
 
 fn gather(report: &Report) -> Curves {

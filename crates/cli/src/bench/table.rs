@@ -92,10 +92,18 @@ fn notes(report: &Report) -> String {
 /// A duration with a unit that keeps it short.
 pub fn time(ns: f64) -> String {
     match ns {
-        ..1e4 => format!("{ns:.1} ns"),
-        ..1e7 => format!("{:.1} µs", ns / 1e3),
-        _ => format!("{:.1} ms", ns / 1e6),
+        ..1e3 => format!("{ns:.1} ns"),
+        ..1e6 => format!("{:.2} µs", ns / 1e3),
+        _ => format!("{:.2} ms", ns / 1e6),
     }
+}
+
+/// The same for a label of an axis, where figures are round.
+pub fn axis_time(ns: f64) -> String {
+    // A hair more, so that the axis' own rounding does not make 1000 ns of 1 µs.
+    let text = time(ns * (1.0 + 1e-9));
+    let (figure, unit) = text.split_once(' ').unwrap_or((&text, ""));
+    format!("{} {unit}", figure.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// A size as it may be given on the command line.
@@ -134,13 +142,13 @@ canele bench latency
 bytes  ranks  buffers  protocol   median      min      p99   GB/s  spread     line  ratio    copy1  ratio   stream  ratio
     0      2  private  short     80.0 ns  70.0 ns  90.0 ns          25 %!  70.0 ns   1.00
    1K      2  private  eager    128.0 ns  128.0 ns  256.0 ns   8.00  100 %!                    64.0 ns   2.00
-   1M      2  private  eager     40.0 µs  40.0 µs  40.0 µs  26.21    0 %                                        20.0 µs   2.00
+   1M      2  private  eager     40.00 µs  40.00 µs  40.00 µs  26.21    0 %                                        20.00 µs   2.00
 ";
         let squeeze = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let text = table(&latency());
         let (rows, notes) = text.split_at(text.find("\nThis machine").unwrap());
         assert_eq!(squeeze(rows), squeeze(expected));
-        assert!(notes.contains("line 70.0 ns, cells 200.0 M/s, flags 5400.0 ns (2 ranks)"), "{notes}");
+        assert!(notes.contains("line 70.0 ns, cells 200.0 M/s, flags 5.40 µs (2 ranks)"), "{notes}");
         assert!(notes.contains("! the rounds spread"), "{notes}");
     }
 
@@ -158,8 +166,8 @@ bytes  ranks  buffers  protocol   median      min      p99   GB/s  spread     li
     #[test]
     fn units_keep_figures_short() {
         assert_eq!(
-            [time(61.94), time(9999.0), time(12_345.0), time(4.2e7)],
-            ["61.9 ns", "9999.0 ns", "12.3 µs", "42.0 ms"]
+            [time(61.94), time(999.0), time(12_345.0), time(4.2e7)],
+            ["61.9 ns", "999.0 ns", "12.35 µs", "42.00 ms"]
         );
         assert_eq!(
             [size(0), size(48), size(4096), size(1 << 20), size(1500)],
