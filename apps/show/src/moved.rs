@@ -60,7 +60,8 @@ mod tests {
 
     #[test]
     fn counts_are_grouped_by_three() {
-        let expected = [(0, "0"), (999, "999"), (1000, "1,000"), (12_345, "12,345"), (1_234_567, "1,234,567")];
+        let expected =
+            [(0, "0"), (999, "999"), (1000, "1,000"), (12_345, "12,345"), (1_234_567, "1,234,567")];
         for (count, text) in expected {
             assert_eq!(grouped(count), text);
         }
@@ -76,7 +77,11 @@ mod tests {
 
     #[test]
     fn only_protocols_that_carried_something_are_named() {
-        let moved = Moved { messages: 12, bytes: 3400, protocols: vec![("short", 10), ("eager", 0), ("rendezvous", 2)] };
+        let moved = Moved {
+            messages: 12,
+            bytes: 3400,
+            protocols: vec![("short", 10), ("eager", 0), ("rendezvous", 2)],
+        };
         assert_eq!(moved.to_string(), "12 messages, 3.4 kB (10 short, 2 rendezvous)");
         assert_eq!(Moved::default().to_string(), "nothing (one rank)");
     }

@@ -45,7 +45,8 @@ impl Picture {
     /// Reads the PNG in `file`.
     pub fn read(file: &Path) -> Result<Self, PictureError> {
         let name = file.display().to_string();
-        let bytes = std::fs::read(file).map_err(|cause| PictureError::Unreadable { file: name.clone(), cause })?;
+        let bytes =
+            std::fs::read(file).map_err(|cause| PictureError::Unreadable { file: name.clone(), cause })?;
         Self::decode(&bytes, &name)
     }
 
@@ -60,7 +61,8 @@ impl Picture {
         if side(16) == Some(0) || side(20) == Some(0) {
             return Err(PictureError::Empty { file: file() });
         }
-        let damaged = |cause: png::DecodingError| PictureError::Damaged { file: file(), cause: cause.to_string() };
+        let damaged =
+            |cause: png::DecodingError| PictureError::Damaged { file: file(), cause: cause.to_string() };
         let mut decoder = png::Decoder::new(Cursor::new(bytes));
         decoder.set_transformations(png::Transformations::normalize_to_color8());
         let mut reader = decoder.read_info().map_err(damaged)?;
@@ -85,7 +87,8 @@ impl Picture {
 
     fn encode(&self) -> std::io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        let mut encoder = png::Encoder::new(BufWriter::new(&mut bytes), self.width as u32, self.height as u32);
+        let mut encoder =
+            png::Encoder::new(BufWriter::new(&mut bytes), self.width as u32, self.height as u32);
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
         let mut samples = Vec::with_capacity(self.pixels.len() * 3);
@@ -115,7 +118,9 @@ pub fn check_writable(file: &Path) -> Result<(), PictureError> {
 
 fn to_rgba(samples: &[u8], colour: png::ColorType) -> Vec<[u8; 4]> {
     match colour {
-        png::ColorType::Grayscale | png::ColorType::Indexed => samples.iter().map(|&g| [g, g, g, 255]).collect(),
+        png::ColorType::Grayscale | png::ColorType::Indexed => {
+            samples.iter().map(|&g| [g, g, g, 255]).collect()
+        }
         png::ColorType::GrayscaleAlpha => samples.chunks_exact(2).map(|s| [s[0], s[0], s[0], s[1]]).collect(),
         png::ColorType::Rgb => samples.chunks_exact(3).map(|s| [s[0], s[1], s[2], 255]).collect(),
         png::ColorType::Rgba => samples.chunks_exact(4).map(|s| [s[0], s[1], s[2], s[3]]).collect(),
@@ -190,7 +195,10 @@ mod tests {
         check_writable(&file).unwrap();
         assert_eq!(std::fs::read(&file).unwrap(), b"kept");
         assert!(matches!(check_writable(&folder), Err(PictureError::Unwritable { .. })));
-        assert!(matches!(check_writable(&folder.join("no/such/a.png")), Err(PictureError::Unwritable { .. })));
+        assert!(matches!(
+            check_writable(&folder.join("no/such/a.png")),
+            Err(PictureError::Unwritable { .. })
+        ));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }
