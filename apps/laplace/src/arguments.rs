@@ -35,7 +35,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", default_value = "laplace.png")]
     pub output: PathBuf,
     /// Stop when no pixel changes by so many degrees in a sweep
-    #[arg(long, value_name = "DEGREES", default_value = "0.001", value_parser = positive)]
+    #[arg(long, value_name = "DEGREES", default_value = "0.001", value_parser = positive, allow_negative_numbers = true)]
     pub tolerance: f64,
     /// Stop after so many sweeps in any case
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use canele_show::picture::check_writable;
-use canele_show::{Moved, Picture, Progress, grouped};
+use canele_show::{Moved, Picture, Progress, grouped, print_table};
 
 use crate::arguments::Arguments;
 use crate::block::Block;
@@ -127,22 +127,30 @@ fn report(
     let updates = free as f64 * outcome.sweeps as f64 / seconds / 1e6;
     let reached = outcome.change < arguments.tolerance;
     let verdict = if reached { "below" } else { "NOT below" };
-    println!(
-        "plate          {} x {} pixels, {} of them free, cut into {} x {} blocks",
-        plate.width,
-        plate.height,
-        grouped(free),
-        layout.across,
-        layout.down
-    );
-    println!(
-        "sweeps         {}; the last changed {:.3e} degrees, {verdict} {:e}",
-        grouped(outcome.sweeps),
-        outcome.change,
-        arguments.tolerance
-    );
-    println!("time           {seconds:.3} s, {updates:.0} million updates/s");
-    println!("communication  {:.1} % of the time", 100.0 * communication.as_secs_f64() / seconds);
-    println!("moved          {moved}");
-    println!("heat map       {}", arguments.output.display());
+    print_table(&[
+        (
+            "plate",
+            format!(
+                "{} x {} pixels, {} of them free, cut into {} x {} blocks",
+                plate.width,
+                plate.height,
+                grouped(free),
+                layout.across,
+                layout.down
+            ),
+        ),
+        (
+            "sweeps",
+            format!(
+                "{}; the last changed {:.3e} degrees, {verdict} {:e}",
+                grouped(outcome.sweeps),
+                outcome.change,
+                arguments.tolerance
+            ),
+        ),
+        ("time", format!("{seconds:.3} s, {updates:.0} million updates/s")),
+        ("communication", format!("{:.1} % of the time", 100.0 * communication.as_secs_f64() / seconds)),
+        ("moved", moved.to_string()),
+        ("heat map", arguments.output.display().to_string()),
+    ]);
 }

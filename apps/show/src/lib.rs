@@ -9,6 +9,6 @@ pub mod moved;
 pub mod picture;
 pub mod progress;
 
-pub use moved::{Moved, grouped, readable_bytes};
+pub use moved::{Moved, grouped, print_table, readable_bytes};
 pub use picture::{Picture, PictureError};
 pub use progress::Progress;

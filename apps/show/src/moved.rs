@@ -1,6 +1,7 @@
-//! What a job moved between its ranks, summed over all of them, as one readable line.
+//! The summary at the end of a run: what a job moved between its ranks, and readable numbers.
 
 use std::fmt;
+use std::io::Write;
 
 /// Sums over all ranks of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,6 +30,13 @@ impl fmt::Display for Moved {
         }
         Ok(())
     }
+}
+
+/// Prints a summary on standard output: a name and a text in each line.
+pub fn print_table(lines: &[(&str, String)]) {
+    let table: String = lines.iter().map(|(name, text)| format!("{name:<14} {text}\n")).collect();
+    // A reader that left (a closed pipe) is no reason to fail: the picture is written.
+    let _ = std::io::stdout().write_all(table.as_bytes());
 }
 
 /// A count with a comma between groups of three digits: `1,234,567`.

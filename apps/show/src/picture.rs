@@ -4,7 +4,7 @@
 //! before the work starts, so that nobody waits for a picture that cannot be written.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, Cursor, ErrorKind, Write};
+use std::io::{BufWriter, Cursor, ErrorKind, Read, Write};
 use std::path::Path;
 
 /// More pixels than this are refused: 2²⁸ is 16384 × 16384.
