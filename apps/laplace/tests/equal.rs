@@ -188,7 +188,7 @@ fn all_ranks_stop_at_the_first_look_below_the_tolerance() {
     for check_every in [1, 7, 10] {
         let stop = Stop { tolerance: 0.01, max_sweeps: 10_000, check_every };
         let expected = plainly(&plate, &stop);
-        assert!(expected.0 < stop.max_sweeps && expected.0 % check_every == 0);
+        assert!(expected.0 < stop.max_sweeps && expected.0.is_multiple_of(check_every));
         for ranks in [1, 4, 6, 11] {
             assert_eq!(on_ranks(&plate, &stop, ranks), expected, "{ranks} ranks, look every {check_every}");
         }

@@ -28,13 +28,13 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", default_value = "mandelbrot.png")]
     pub output: PathBuf,
     /// Pixels of the picture
-    #[arg(long, value_name = "WxH", default_value = "1024x768", value_parser = size)]
+    #[arg(long, value_name = "WxH", default_value = "1920x1080", value_parser = size)]
     pub size: Size,
     /// The point in the middle of the picture
-    #[arg(long, value_name = "X,Y", default_value = "-0.743643,0.131825", value_parser = point, allow_hyphen_values = true)]
+    #[arg(long, value_name = "X,Y", default_value = "-0.74332,0.13139", value_parser = point, allow_hyphen_values = true)]
     pub center: Point,
     /// Width of the picture in the plane of numbers; the whole set needs 3.2
-    #[arg(long, value_name = "W", default_value = "0.0025", value_parser = width, allow_negative_numbers = true)]
+    #[arg(long, value_name = "W", default_value = "0.0019", value_parser = width, allow_negative_numbers = true)]
     pub width: f64,
     /// Points that have not escaped after so many iterations are drawn black
     #[arg(long, value_name = "N", default_value_t = 17_500, value_parser = clap::value_parser!(u32).range(1..))]
@@ -74,7 +74,7 @@ fn size(text: &str) -> Result<Size, String> {
     let sides =
         text.split_once(['x', 'X']).map(|(columns, rows)| (columns.parse::<u64>(), rows.parse::<u64>()));
     let Some((Ok(columns), Ok(rows))) = sides else {
-        return Err("give width and height in pixels, for example 1024x768".into());
+        return Err("give width and height in pixels, for example 1920x1080".into());
     };
     if columns == 0 || rows == 0 {
         return Err("an empty picture: both sides must be at least 1".into());
@@ -117,7 +117,7 @@ mod tests {
         use clap::CommandFactory;
         Arguments::command().debug_assert();
         let view = parse(&[]).unwrap().view(4).unwrap();
-        assert_eq!((view.columns, view.rows, view.limit), (1024, 768, 17_500));
+        assert_eq!((view.columns, view.rows, view.limit), (1920, 1080, 17_500));
     }
 
     #[test]

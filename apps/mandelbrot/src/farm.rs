@@ -91,7 +91,8 @@ impl Farm for Ranks<'_> {
     fn tally(&mut self) -> Result<Moved, MandelbrotError> {
         let counters = self.endpoint.counters();
         let names = ["short", "eager", "rendezvous"];
-        let own = ["sent_messages", "sent_bytes", "sent_short", "sent_eager", "sent_rendezvous"].map(|name| counters.get(name));
+        let own = ["sent_messages", "sent_bytes", "sent_short", "sent_eager", "sent_rendezvous"]
+            .map(|name| counters.get(name));
         let mut sums = [0; 5];
         self.flow.reduce(Rank(0), &own, &mut sums, Op::Sum).map_err(failed)?;
         let protocols = names.into_iter().zip(sums[2..].iter().copied()).collect();
@@ -105,7 +106,12 @@ fn slave_box(rank: usize) -> String {
 
 fn request(rank: usize, finished: &Finished) -> Result<Message, canele::Error> {
     let mut message = Message::new();
-    message.pack(&[rank as u64, finished.slice.start as u64, finished.slice.end as u64, finished.iterations])?;
+    message.pack(&[
+        rank as u64,
+        finished.slice.start as u64,
+        finished.slice.end as u64,
+        finished.iterations,
+    ])?;
     message.pack_one(finished.samples.len() as u64)?;
     message.pack(&finished.samples)?;
     Ok(message)

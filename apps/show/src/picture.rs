@@ -45,8 +45,14 @@ impl Picture {
     /// Reads the PNG in `file`.
     pub fn read(file: &Path) -> Result<Self, PictureError> {
         let name = file.display().to_string();
-        let bytes =
-            std::fs::read(file).map_err(|cause| PictureError::Unreadable { file: name.clone(), cause })?;
+        let failed = |cause| PictureError::Unreadable { file: name.clone(), cause };
+        let mut source = File::open(file).map_err(failed)?;
+        let mut bytes = Vec::new();
+        // The signature first: what is no picture may be endless.
+        (&source).take(SIGNATURE.len() as u64).read_to_end(&mut bytes).map_err(failed)?;
+        if bytes == SIGNATURE {
+            source.read_to_end(&mut bytes).map_err(failed)?;
+        }
         Self::decode(&bytes, &name)
     }
 
@@ -173,6 +179,11 @@ mod tests {
         assert!(matches!(decode(&good[..good.len() - 20]), PictureError::Damaged { .. }));
         assert!(matches!(decode(&good[..12]), PictureError::Damaged { .. }));
         assert!(matches!(decode(&empty), PictureError::Empty { .. }));
+    }
+
+    #[test]
+    fn an_endless_file_that_is_no_picture_is_refused_at_once() {
+        assert!(matches!(Picture::read(Path::new("/dev/zero")), Err(PictureError::NotPng { .. })));
     }
 
     #[test]
