@@ -148,8 +148,8 @@ mod tests {
 
     #[test]
     fn every_colour_type_becomes_rgba() {
-        let cases: [(png::ColorType, &[u8], [[u8; 4]; 2]); 4] = [
-            (png::ColorType::Grayscale, &[7, 9], [[7, 7, 7, 255], [9, 9, 9, 255]]),
+        let cases = [
+            (png::ColorType::Grayscale, &[7, 9][..], [[7, 7, 7, 255], [9, 9, 9, 255]]),
             (png::ColorType::GrayscaleAlpha, &[7, 1, 9, 2], [[7, 7, 7, 1], [9, 9, 9, 2]]),
             (png::ColorType::Rgb, &[1, 2, 3, 4, 5, 6], [[1, 2, 3, 255], [4, 5, 6, 255]]),
             (png::ColorType::Rgba, &[1, 2, 3, 4, 5, 6, 7, 8], [[1, 2, 3, 4], [5, 6, 7, 8]]),
