@@ -59,7 +59,8 @@ impl Engine {
     ) -> Result<(), Error> {
         let core = &mut *guard;
         if mode != Mode::Synchronous
-            && core.proto.try_send(&mut core.shm, to, flow, tag, bytes.len(), |slot| slot.write(0, bytes)) == Sent::Done
+            && core.proto.try_send(&mut core.shm, to, flow, tag, bytes.len(), |slot| slot.write(0, bytes))
+                == Sent::Done
         {
             return Ok(());
         }
