@@ -10,19 +10,21 @@ use canele_sys::ids::LinkId;
 
 use super::connected;
 
-/// Far more than any wake-up takes: whoever sleeps so long was forgotten.
-const FOR_EVER: Duration = Duration::from_secs(20);
+/// A guard against a test that hangs, not a measurement: whoever sleeps so long was forgotten.
+const FOR_EVER: Duration = Duration::from_secs(60);
 
-/// Sleeps at every occasion until `done`; panics if nobody wakes it.
+/// Sleeps at every occasion until `done` has succeeded, which it does once; panics if nobody wakes it.
 fn sleep_until(rail: &mut Shm, mut done: impl FnMut(&mut Shm) -> bool) {
     while !done(rail) {
-        if let Armed::Ready = rail.arm()
-            && !done(rail)
-        {
-            let before = Instant::now();
-            rail.sleep(Some(FOR_EVER));
-            assert!(before.elapsed() < FOR_EVER, "forgotten asleep");
+        if let Armed::Work = rail.arm() {
+            continue;
         }
+        if done(rail) {
+            return;
+        }
+        let before = Instant::now();
+        rail.sleep(Some(FOR_EVER));
+        assert!(before.elapsed() < FOR_EVER, "forgotten asleep");
     }
 }
 
