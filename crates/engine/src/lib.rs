@@ -1,1 +1,2 @@
 //! engine
+pub mod control;

@@ -13,4 +13,6 @@ pub mod membarrier;
 pub mod memory;
 #[cfg(not(loom))]
 pub mod segment;
+#[cfg(not(loom))]
+pub mod spawn;
 pub mod tunables;

@@ -1,7 +1,7 @@
 //! Reports made of known figures: the statistics of a row, and the JSON object character by character.
 
 use super::*;
-use crate::bench::case::Wait;
+use crate::run::Wait;
 
 pub fn task(bench: Bench, ranks: u32) -> Task {
     let (buffers, wait) = (Buffers::Private, Wait::Adaptive);

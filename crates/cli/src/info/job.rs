@@ -1,0 +1,76 @@
+//! `canele info --job PID`: asks a launcher about its job and prints the answer.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, connect, socket_with,
+    sockopt::{Timeout, set_socket_timeout},
+};
+
+use crate::run::{JobReport, address};
+use crate::say;
+
+/// How long the launcher may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Prints the job of the launcher `pid`.
+pub fn main(pid: u32, counters: bool, json: bool) -> ExitCode {
+    let answer = match ask(pid) {
+        Ok(answer) if !answer.is_empty() => answer,
+        Ok(_) => return fail(&format!("the job of process {pid} belongs to another user")),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            return fail(&format!("process {pid} is no launcher of a running job on this host"));
+        }
+        Err(error) => return fail(&format!("the launcher {pid} does not answer: {error}")),
+    };
+    let report: JobReport = match serde_json::from_slice(&answer) {
+        Ok(report) => report,
+        Err(error) => return fail(&format!("the launcher {pid} answers in another version's way: {error}")),
+    };
+    let text = if json { as_json(report, counters) } else { as_table(&report, counters) };
+    println!("{text}");
+    ExitCode::SUCCESS
+}
+
+fn fail(text: &str) -> ExitCode {
+    say(text);
+    ExitCode::FAILURE
+}
+
+fn ask(pid: u32) -> io::Result<Vec<u8>> {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
+    set_socket_timeout(&socket, Timeout::Send, Some(PATIENCE))?;
+    connect(&socket, &address(pid)?)?;
+    let mut answer = Vec::new();
+    File::from(socket).read_to_end(&mut answer)?;
+    Ok(answer)
+}
+
+fn as_json(mut report: JobReport, counters: bool) -> String {
+    if !counters {
+        report.ranks.iter_mut().for_each(|rank| rank.counters.clear());
+    }
+    serde_json::to_string(&report).expect("a report has no unencodable part")
+}
+
+fn as_table(report: &JobReport, counters: bool) -> String {
+    let mut lines = vec![
+        format!("job {}: {}, running for {:.1} s", report.job, report.command, report.seconds),
+        format!("{:>5} {:>8} {:<12} doing", "rank", "process", "state"),
+    ];
+    for rank in &report.ranks {
+        let pid = rank.pid.map_or("-".into(), |pid| pid.to_string());
+        let doing = if rank.doing.is_empty() { "-" } else { &rank.doing };
+        lines.push(format!("{:>5} {pid:>8} {:<12} {doing}", rank.rank, rank.state));
+        if counters {
+            for (name, value) in &rank.counters {
+                lines.push(format!("{:>15} {name:<28} {value:>20}", ""));
+            }
+        }
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,57 @@
+//! `canele info`: the machine, the rails, the settings, the protocol a message would take, or a running job.
+//!
+//! Owns how these are printed. What a protocol costs and which one is taken is decided elsewhere.
+
+mod job;
+mod machine;
+
+use std::process::ExitCode;
+
+pub use machine::processors;
+
+use crate::wrong_usage;
+
+/// Arguments of `canele info`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// The rank a message would go to
+    #[arg(long, value_name = "R", requires = "bytes")]
+    peer: Option<u32>,
+    /// The size of that message in bytes
+    #[arg(long, value_name = "N", requires = "peer")]
+    bytes: Option<u64>,
+    /// Show every setting: its name, value, default, unit, range and meaning
+    #[arg(long)]
+    tunables: bool,
+    /// Show the running job whose launcher (`canele run`) is this process
+    #[arg(long, value_name = "PID", conflicts_with_all = ["peer", "tunables"])]
+    job: Option<u32>,
+    /// With --job: the counters of each rank
+    #[arg(long, requires = "job")]
+    counters: bool,
+    /// With --job: as one JSON object
+    #[arg(long, requires = "job")]
+    json: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  canele info                             machine and rails
+  canele info --peer 1 --bytes 100000     which rail and protocol such a message takes, and why
+  canele info --tunables                  every setting
+  canele info --job 4711 --counters       what the ranks of a running job have moved";
+
+/// Prints what is asked for.
+pub fn main(arguments: &Arguments) -> ExitCode {
+    if let Some(pid) = arguments.job {
+        return job::main(pid, arguments.counters, arguments.json);
+    }
+    if let (Some(peer), Some(bytes)) = (arguments.peer, arguments.bytes) {
+        return wrong_usage(&format!("--peer {peer} --bytes {bytes}: not there yet"));
+    }
+    if arguments.tunables {
+        return wrong_usage("--tunables: not there yet");
+    }
+    machine::print();
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,203 @@
+//! The command line of `canele run`. Owns its syntax, the splitting at `:` and the checks; starts nothing.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+
+use super::plan::Program;
+
+/// Arguments of `canele run`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Number of ranks to start
+    #[arg(short = 'n', long = "ranks", value_name = "N")]
+    ranks: u32,
+    /// Bind each rank to a processor of its own, in turn, or leave placing to the operating system
+    #[arg(long, value_enum, default_value_t = Bind::None)]
+    pub bind: Bind,
+    /// How ranks wait for messages (environment CANELE_WAIT) [default: adaptive]
+    #[arg(long, value_enum)]
+    pub wait: Option<Wait>,
+    /// What happens to the other ranks when one fails
+    #[arg(long, value_enum, default_value_t = OnFailure::Stop)]
+    pub on_failure: OnFailure,
+    /// End the job after this many seconds, with exit status 124
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+    /// Start each line of output with its rank, as `[3] `
+    #[arg(long)]
+    pub label: bool,
+    /// Set a variable for the ranks; may be repeated
+    #[arg(long = "env", value_name = "K=V", value_parser = assignment)]
+    pub environment: Vec<(OsString, OsString)>,
+    /// Start the ranks in this directory
+    #[arg(long = "wd", value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+    /// The program and its arguments; further programs of the same job follow after `:`
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROG ARGS")]
+    command: Vec<OsString>,
+}
+
+const EXAMPLES: &str = "\
+Each rank finds CANELE_RANK, CANELE_SIZE, CANELE_LOCAL_RANK and CANELE_LOCAL_SIZE in its environment.
+Standard input goes to rank 0. Signals to this command go to all ranks; a second interrupt kills them.
+Exit status: 0, or that of the first rank that failed (128 + n if signal n killed it); 124 after --timeout;
+126 or 127 if a program cannot be started; 2 for wrong usage.
+
+Examples:
+  canele run -n 4 ./solver input.dat
+  canele run -n 8 --label --timeout 60 ./solver input.dat
+  canele run -n 2 --bind core --env CANELE_WAIT=poll ./pingpong
+  canele run -n 1 ./master : -n 3 ./worker --fast";
+
+/// Where ranks run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Bind {
+    /// One processor each, distinct cores first; with more ranks than processors they share in turn
+    Core,
+    /// Wherever the operating system puts them
+    None,
+}
+
+/// How ranks wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wait {
+    /// Look for a while, then sleep
+    Adaptive,
+    /// Never sleep
+    Poll,
+    /// Sleep at once
+    Sleep,
+}
+
+impl Wait {
+    /// The value of the environment variable CANELE_WAIT.
+    pub fn value(self) -> &'static str {
+        match self {
+            Wait::Adaptive => "adaptive",
+            Wait::Poll => "poll",
+            Wait::Sleep => "sleep",
+        }
+    }
+}
+
+/// What a failure does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum OnFailure {
+    /// The job ends
+    Stop,
+    /// The others are told and go on
+    Continue,
+}
+
+/// What follows a `:`.
+#[derive(Debug, Parser)]
+#[command(name = "canele run … :", disable_help_flag = true)]
+struct Further {
+    #[arg(short = 'n', long = "ranks", value_name = "M")]
+    ranks: u32,
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROG ARGS")]
+    command: Vec<OsString>,
+}
+
+impl Arguments {
+    /// `canele run -n RANKS COMMAND…` with everything else at its default.
+    pub fn new(ranks: u32, command: Vec<OsString>) -> Arguments {
+        Arguments {
+            ranks,
+            bind: Bind::None,
+            wait: None,
+            on_failure: OnFailure::Stop,
+            timeout: None,
+            label: false,
+            environment: Vec::new(),
+            directory: None,
+            command,
+        }
+    }
+
+    /// The programs, split at `:`.
+    ///
+    /// # Errors
+    /// A text that says what is wrong with the command line.
+    pub fn programs(&self) -> Result<Vec<Program>, String> {
+        let mut parts = self.command.split(|argument| argument == OsStr::new(":"));
+        let first = parts.next().unwrap_or_default().to_vec();
+        let mut programs = vec![program(self.ranks, first)?];
+        for part in parts {
+            let name = OsString::from("canele run … :");
+            let further = Further::try_parse_from(std::iter::once(&name).chain(part)).map_err(|error| {
+                let text = error.render().to_string();
+                let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
+                format!("after `:` — {text}")
+            })?;
+            programs.push(program(further.ranks, further.command)?);
+        }
+        Ok(programs)
+    }
+}
+
+fn program(ranks: u32, command: Vec<OsString>) -> Result<Program, String> {
+    if ranks == 0 {
+        return Err("-n 0: a job needs at least one rank of each program".into());
+    }
+    if command.first().is_none_or(|name| name.is_empty()) {
+        return Err("no program to run: `canele run -n N PROG ARGS…`".into());
+    }
+    Ok(Program { ranks, command })
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number: f64 = text.parse().map_err(|_| "a number of seconds is needed, as 60 or 0.5".to_string())?;
+    match Duration::try_from_secs_f64(number) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        _ => Err("a positive number of seconds is needed".into()),
+    }
+}
+
+fn assignment(text: &str) -> Result<(OsString, OsString), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
+        _ => Err("an assignment is needed, as NAME=VALUE".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn programs(words: &[&str]) -> Result<Vec<Program>, String> {
+        Arguments::new(2, words.iter().map(OsString::from).collect()).programs()
+    }
+
+    #[test]
+    fn further_programs_follow_a_colon() {
+        let programs = programs(&["a", "-n", "x", ":", "-n", "3", "b", "--flag", ":", "-n1", "c"]).unwrap();
+        let counts: Vec<u32> = programs.iter().map(|p| p.ranks).collect();
+        assert_eq!(counts, [2, 3, 1]);
+        assert_eq!(programs[0].command, ["a", "-n", "x"]);
+        assert_eq!(programs[1].command, ["b", "--flag"]);
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_a_text() {
+        for words in [
+            &["a", ":"][..],
+            &["a", ":", "b"],
+            &["a", ":", "-n", "0", "b"],
+            &[":", "-n", "1", "b"],
+            &["a", ":", "-n", "2"],
+            &[""],
+        ] {
+            assert!(programs(words).is_err(), "{words:?}");
+        }
+        assert!(seconds("0").is_err() && seconds("x").is_err() && seconds("-1").is_err());
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        assert!(assignment("=x").is_err() && assignment("x").is_err());
+        assert_eq!(assignment("a=b=c"), Ok(("a".into(), "b=c".into())));
+    }
+}

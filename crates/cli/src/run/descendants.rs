@@ -1,0 +1,136 @@
+//! Ending every process below this one, however they hide: other process groups, other sessions, orphans.
+//!
+//! Relies on this process being a sub-reaper, so that an orphaned descendant becomes its child instead of
+//! leaving. Owns nothing; reads parents from `/proc`. Never looks at processes that are not below this one.
+
+use std::collections::HashMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
+
+/// A process's parent and start, from `/proc/PID/stat`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stat {
+    parent: u32,
+    /// In clock ticks since boot.
+    started: u64,
+}
+
+fn parse(text: &str) -> Option<Stat> {
+    // The command in parentheses may itself contain anything, `)` and blanks too: the last one ends it.
+    let mut fields = text[text.rfind(')')? + 1..].split_ascii_whitespace();
+    let parent = fields.nth(1)?.parse().ok()?;
+    let started = fields.nth(17)?.parse().ok()?;
+    Some(Stat { parent, started })
+}
+
+/// The processes below this one that started no earlier than `since` (see [`started`]). Those that have ended
+/// but are not collected yet count too: a process whose first thread has ended looks the same.
+pub fn below(since: u64) -> Vec<Pid> {
+    let mut children: HashMap<u32, Vec<(u32, Stat)>> = HashMap::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        // A process may end while we look.
+        let Some(stat) = fs::read_to_string(entry.path().join("stat")).ok().as_deref().and_then(parse) else {
+            continue;
+        };
+        children.entry(stat.parent).or_default().push((pid, stat));
+    }
+    let mut found = Vec::new();
+    let mut parents = vec![std::process::id()];
+    while let Some(parent) = parents.pop() {
+        for (pid, stat) in children.remove(&parent).unwrap_or_default() {
+            if stat.started < since {
+                continue;
+            }
+            parents.push(pid);
+            found.extend(Pid::from_raw(pid as i32));
+        }
+    }
+    found
+}
+
+/// When `pid` started, in clock ticks since boot; 0 if it is not there.
+pub fn started(pid: u32) -> u64 {
+    fs::read_to_string(format!("/proc/{pid}/stat"))
+        .ok()
+        .as_deref()
+        .and_then(parse)
+        .map_or(0, |stat| stat.started)
+}
+
+/// Sends `signal` to every process below this one. Answers how many there were.
+pub fn signal_all(signal: Signal, since: u64) -> usize {
+    let found = below(since);
+    for &pid in &found {
+        // It may have ended since, which is what we want.
+        let _ = kill_process(pid, signal);
+    }
+    found.len()
+}
+
+/// Collects one ended child. `Ok(None)`: none has ended. `Err(NoChildren)`: none is left.
+pub fn reap() -> Result<Option<(Pid, WaitStatus)>, NoChildren> {
+    match wait(WaitOptions::NOHANG) {
+        Ok(ended) => Ok(ended),
+        Err(rustix::io::Errno::CHILD) => Err(NoChildren),
+        Err(_) => Ok(None),
+    }
+}
+
+/// This process has no child, and being a sub-reaper therefore no descendant.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NoChildren;
+
+/// Kills every process below this one and collects it, again and again until none is left or `patience`
+/// has passed. Answers those that could not be ended.
+pub fn kill_all(since: u64, patience: Duration) -> Vec<Pid> {
+    let deadline = Instant::now() + patience;
+    loop {
+        if reap_all() == Err(NoChildren) {
+            return Vec::new();
+        }
+        if signal_all(Signal::KILL, since) == 0 {
+            return Vec::new();
+        }
+        if Instant::now() >= deadline {
+            return below(since);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn reap_all() -> Result<(), NoChildren> {
+    while reap()?.is_some() {}
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stat_lines_with_hostile_names_are_understood() {
+        let rest = "S 17 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 1000 200 18446744073709551615";
+        for name in ["sh", "a) Z 99 (b", "))((", "x y z"] {
+            let stat = parse(&format!("42 ({name}) {rest}")).unwrap();
+            assert_eq!(stat, Stat { parent: 17, started: 987_654 });
+        }
+        assert!(parse("").is_none() && parse("1 (x").is_none() && parse("1 (x) S 2").is_none());
+    }
+
+    #[test]
+    fn a_child_is_found_and_an_older_one_is_left_out() {
+        let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        assert!(below(0).contains(&pid));
+        let after = started(child.id()) + 1;
+        assert!(!below(after).contains(&pid));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!below(0).contains(&pid));
+    }
+}

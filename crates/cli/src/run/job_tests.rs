@@ -1,0 +1,139 @@
+//! The job's rules, without sockets or processes.
+
+use canele_engine::control::OnFailure;
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use super::*;
+
+fn job(size: u32) -> Job {
+    let on_failure = OnFailure::Continue;
+    let mut job = Job::new(JobInfo { launcher: 1, size, hosts: 1, processors: 2, on_failure });
+    for rank in 0..size {
+        job.handle(rank, ToLauncher::Hello { version: VERSION }, None).unwrap();
+    }
+    assert_eq!(job.take_parcels().len(), size as usize);
+    job
+}
+
+fn memory(bytes: u64) -> Option<OwnedFd> {
+    let fd = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
+    rustix::fs::ftruncate(&fd, bytes).unwrap();
+    Some(fd)
+}
+
+fn told(job: &mut Job) -> Vec<(u32, FromLauncher)> {
+    job.take_parcels().into_iter().map(|parcel| (parcel.to, parcel.message)).collect()
+}
+
+#[test]
+fn a_link_is_made_once_both_inboxes_are_there_and_both_are_told() {
+    let mut job = job(3);
+    job.handle(0, ToLauncher::Connect { peer: 2 }, None).unwrap();
+    job.handle(0, ToLauncher::Inbox, memory(4096)).unwrap();
+    assert!(told(&mut job).is_empty());
+    job.handle(2, ToLauncher::Inbox, memory(8192)).unwrap();
+    let expected =
+        [(2, FromLauncher::Peer { rank: 0, bytes: 4096 }), (0, FromLauncher::Peer { rank: 2, bytes: 8192 })];
+    let parcels = job.take_parcels();
+    assert!(parcels.iter().all(|parcel| parcel.descriptor.is_some()));
+    let messages: Vec<_> = parcels.into_iter().map(|parcel| (parcel.to, parcel.message)).collect();
+    assert_eq!(messages, expected);
+    job.handle(2, ToLauncher::Connect { peer: 0 }, None).unwrap();
+    assert!(told(&mut job).is_empty(), "the pair is linked already");
+    job.handle(1, ToLauncher::Inbox, memory(1)).unwrap();
+    job.handle(1, ToLauncher::Connect { peer: 0 }, None).unwrap();
+    assert_eq!(told(&mut job).len(), 2);
+}
+
+#[test]
+fn names_are_found_now_or_later_and_taken_only_once() {
+    let mut job = job(3);
+    let publish = |value| ToLauncher::Publish { name: "box".into(), value: vec![value] };
+    job.handle(1, ToLauncher::Find { ticket: 7, name: "box".into() }, None).unwrap();
+    job.handle(2, ToLauncher::Find { ticket: 8, name: "box".into() }, None).unwrap();
+    job.handle(2, ToLauncher::Forget { ticket: 8 }, None).unwrap();
+    job.handle(0, publish(1), None).unwrap();
+    assert_eq!(told(&mut job), [(1, FromLauncher::Found { ticket: 7, value: vec![1] })]);
+    job.handle(1, publish(2), None).unwrap();
+    assert_eq!(told(&mut job), [(1, FromLauncher::PublishRefused { name: "box".into() })]);
+    assert!(job.handle(1, ToLauncher::Withdraw { name: "box".into() }, None).is_err());
+    job.handle(0, ToLauncher::Withdraw { name: "box".into() }, None).unwrap();
+    job.handle(1, publish(3), None).unwrap();
+    job.handle(2, ToLauncher::Find { ticket: 9, name: "box".into() }, None).unwrap();
+    assert_eq!(told(&mut job), [(2, FromLauncher::Found { ticket: 9, value: vec![3] })]);
+}
+
+#[test]
+fn regions_are_found_until_dropped() {
+    let mut job = job(2);
+    let find = ToLauncher::FindRegion { owner: 0, id: 5 };
+    let answer = |found| (1, FromLauncher::Region { owner: 0, id: 5, found });
+    job.handle(1, find.clone(), None).unwrap();
+    assert_eq!(told(&mut job), [answer(false)]);
+    job.handle(0, ToLauncher::Region { id: 5 }, memory(1)).unwrap();
+    job.handle(1, find.clone(), None).unwrap();
+    let parcels = job.take_parcels();
+    assert!(parcels[0].descriptor.is_some());
+    assert_eq!(parcels[0].message, answer(true).1);
+    job.handle(0, ToLauncher::DropRegion { id: 5 }, None).unwrap();
+    job.handle(1, find, None).unwrap();
+    assert_eq!(told(&mut job), [answer(false)]);
+}
+
+#[test]
+fn broken_rules_are_texts_and_harm_nobody() {
+    let mut job = job(2);
+    job.handle(0, ToLauncher::Inbox, memory(1)).unwrap();
+    for (message, descriptor) in [
+        (ToLauncher::Hello { version: VERSION }, None),
+        (ToLauncher::Inbox, memory(1)),
+        (ToLauncher::Inbox, None),
+        (ToLauncher::Finished, memory(1)),
+        (ToLauncher::Connect { peer: 0 }, None),
+        (ToLauncher::Connect { peer: 2 }, None),
+        (ToLauncher::Connect { peer: u32::MAX }, None),
+        (ToLauncher::DropRegion { id: 1 }, None),
+        (ToLauncher::Withdraw { name: "x".into() }, None),
+    ] {
+        assert!(job.handle(0, message.clone(), descriptor).is_err(), "{message:?}");
+    }
+    assert!(told(&mut job).is_empty());
+    let mut early = Job::new(JobInfo { size: 1, ..job.info });
+    assert!(early.handle(0, ToLauncher::Finished, None).is_err());
+    let text = early.handle(0, ToLauncher::Hello { version: 99 }, None).unwrap_err();
+    assert!(text.contains("99") && text.contains(&VERSION.to_string()));
+    assert_eq!(told(&mut early).len(), 1, "the rank hears the launcher's version");
+}
+
+#[test]
+fn each_end_is_told_once_to_those_in_the_library() {
+    let mut job = job(4);
+    job.handle(3, ToLauncher::Finished, None).unwrap();
+    let gone = |to, rank, how| (to, FromLauncher::Gone { rank, how });
+    assert_eq!(told(&mut job), [0, 1, 2].map(|to| gone(to, 3, Gone::Finished)));
+    assert_eq!(job.handle_exit(3, Exit::Status(0)), None);
+    assert!(told(&mut job).is_empty());
+    assert_eq!(job.handle_exit(1, Exit::Signal(9)), Some(Failure::Killed(9)));
+    assert_eq!(told(&mut job), [0, 2].map(|to| gone(to, 1, Gone::Killed(9))));
+    assert_eq!(job.handle_exit(2, Exit::Status(0)), Some(Failure::Unfinished));
+    assert_eq!(told(&mut job), [gone(0, 2, Gone::Exited(0))]);
+    assert_eq!(job.running(), [0]);
+}
+
+#[test]
+fn who_comes_late_hears_of_those_gone_and_never_initialising_is_fine() {
+    let mut job =
+        Job::new(JobInfo { launcher: 1, size: 3, hosts: 1, processors: 1, on_failure: OnFailure::Continue });
+    assert_eq!(job.handle_exit(0, Exit::Status(0)), None);
+    assert_eq!(job.handle_exit(1, Exit::Status(4)), Some(Failure::Exited(4)));
+    assert!(told(&mut job).is_empty());
+    job.handle(2, ToLauncher::Hello { version: VERSION }, None).unwrap();
+    let messages = told(&mut job);
+    assert_eq!(
+        messages[1..],
+        [
+            (2, FromLauncher::Gone { rank: 0, how: Gone::Finished }),
+            (2, FromLauncher::Gone { rank: 1, how: Gone::Exited(4) }),
+        ]
+    );
+}

@@ -1,0 +1,38 @@
+//! `canele run`: starts the ranks of a job and looks after them until none of their processes is left.
+//!
+//! ```text
+//!   canele run (the launcher)  ── control sockets, output pipes ──┐
+//!      │  messages, end-of-file when it dies                      │
+//!   rank-keeper (sub-reaper)                                      │
+//!      ├── rank 0 ── grandchildren …   (own process group) ◀──────┤
+//!      └── rank 1 ── …                                     ◀──────┘
+//! ```
+//!
+//! The ranks are children of a *keeper*, a second small process. When the launcher is killed, the keeper sees
+//! its socket close and kills everything below itself: as the sub-reaper it inherits every daemonised
+//! grandchild. When the keeper is killed, the ranks die of their parent-death signal and the rest falls to the
+//! launcher, the next sub-reaper, which does the same. Only killing both in one instant leaves daemonised
+//! grandchildren (never ranks).
+
+mod arguments;
+mod descendants;
+mod doorbell;
+mod ending;
+mod events;
+mod failure;
+mod input;
+mod job;
+mod keeper;
+mod launcher;
+mod output;
+mod plan;
+mod query;
+mod signals;
+mod sink;
+mod start;
+mod wire;
+
+pub use arguments::{Arguments, Bind, Wait};
+pub use keeper::keep;
+pub use query::{JobReport, address};
+pub use start::{main, start};

@@ -1,0 +1,145 @@
+//! Questions about a running job, asked by `canele info --job` over an abstract Unix socket.
+//!
+//! Owns the listening socket and the answers being written, and the shape of an answer (JSON). Only the
+//! user who runs the job (and root) gets one. Never waits for whoever asks.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Instant;
+
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, send,
+    socket_with, sockopt::socket_peercred,
+};
+use serde::{Deserialize, Serialize};
+
+use super::events::{Events, Ready, Source};
+use super::job::Job;
+use super::plan::Plan;
+
+/// Answers written at a time; who comes beyond them has to come again.
+const ANSWERS: usize = 16;
+
+/// What is told about a job.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct JobReport {
+    /// The launcher's process.
+    pub job: u32,
+    /// Version of the `canele` command that runs it.
+    pub version: String,
+    /// Programs and arguments as given.
+    pub command: String,
+    /// Number of ranks.
+    pub size: u32,
+    /// Since the start.
+    pub seconds: f64,
+    /// One entry per rank, in order.
+    pub ranks: Vec<RankReport>,
+}
+
+/// What is told about one rank.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RankReport {
+    /// Its number.
+    pub rank: u32,
+    /// Its process, if started.
+    pub pid: Option<u32>,
+    /// `starting`, `running`, `initialised`, `finished` or `ended`.
+    pub state: String,
+    /// What it said it does; empty if nothing special.
+    pub doing: String,
+    /// Its counters by name; empty before it has initialised.
+    pub counters: serde_json::Map<String, serde_json::Value>,
+}
+
+impl JobReport {
+    /// The job as it is now.
+    pub fn new(plan: &Plan, job: &Job, started: Instant) -> JobReport {
+        let ranks = job.members().iter().zip(0..).map(|(member, rank)| RankReport {
+            rank,
+            pid: member.pid,
+            state: member.state().into(),
+            doing: member.doing.clone(),
+            counters: member
+                .doorbell()
+                .map(|doorbell| doorbell.counters())
+                .unwrap_or_default()
+                .into_iter()
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
+        });
+        JobReport {
+            job: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            command: plan.to_string(),
+            size: plan.size(),
+            seconds: started.elapsed().as_secs_f64(),
+            ranks: ranks.collect(),
+        }
+    }
+}
+
+/// The address on which the launcher `pid` is asked.
+///
+/// # Errors
+/// Never for a process id; the type of the address asks for it.
+pub fn address(pid: u32) -> Result<SocketAddrUnix, Errno> {
+    SocketAddrUnix::new_abstract_name(format!("canele-{pid}").as_bytes())
+}
+
+/// The launcher's side.
+#[derive(Debug)]
+pub struct Queries {
+    listener: OwnedFd,
+    answers: Vec<Option<Answer>>,
+}
+
+#[derive(Debug)]
+struct Answer {
+    to: OwnedFd,
+    rest: Vec<u8>,
+}
+
+impl Queries {
+    /// Listens for questions about the job of this process.
+    ///
+    /// # Errors
+    /// As bind(2): another launcher of the same process id shares this network namespace.
+    pub fn listen(events: &Events) -> Result<Queries, Errno> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let listener = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        bind(&listener, &address(std::process::id())?)?;
+        listen(&listener, ANSWERS as i32)?;
+        events.add(&listener, Source::Listener, Ready::IN)?;
+        Ok(Queries { listener, answers: (0..ANSWERS).map(|_| None).collect() })
+    }
+
+    /// Somebody asks: prepares `report` for them if they may know.
+    pub fn accept(&mut self, report: impl FnOnce() -> JobReport, events: &Events) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let Ok(to) = accept_with(&self.listener, flags) else { return };
+        let asker = socket_peercred(&to).map(|credentials| credentials.uid);
+        if !asker.is_ok_and(|uid| uid == rustix::process::getuid() || uid.is_root()) {
+            return;
+        }
+        let Some(index) = self.answers.iter().position(Option::is_none) else { return };
+        let Ok(rest) = serde_json::to_vec(&report()) else { return };
+        if events.add(to.as_fd(), Source::Answer(index as u32), Ready::OUT).is_ok() {
+            self.answers[index] = Some(Answer { to, rest });
+        }
+    }
+
+    /// Writes some of an answer; closes when it is complete or the asker has gone.
+    pub fn write(&mut self, index: u32, events: &Events) {
+        let Some(slot) = self.answers.get_mut(index as usize) else { return };
+        let Some(answer) = slot else { return };
+        match send(&answer.to, &answer.rest, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            Ok(count) if count < answer.rest.len() => drop(answer.rest.drain(..count)),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            _ => {
+                events.remove(&answer.to);
+                *slot = None;
+            }
+        }
+    }
+}

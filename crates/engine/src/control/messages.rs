@@ -1,0 +1,175 @@
+//! The messages themselves. Owns their shape and version; never a descriptor (those travel beside them).
+//!
+//! Ranks are plain numbers here and region ids an opaque `u64`, because this is what is encoded;
+//! both ends turn them into their newtypes and check the range on arrival.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Version of this message set. Two sides that differ refuse each other, each naming both.
+pub const VERSION: u32 = 1;
+
+/// The largest encoded message in bytes. A socket packet larger than this is malformed.
+pub const MAX_MESSAGE: usize = 64 * 1024;
+
+/// The largest value in bytes that can be published under a name, and the largest name.
+pub const MAX_VALUE: usize = 32 * 1024;
+
+/// What a rank tells its launcher.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToLauncher {
+    /// First message. From here on, exit 0 without [`Finished`](Self::Finished) is a failure.
+    Hello {
+        /// [`VERSION`] of the rank.
+        version: u32,
+    },
+    /// The rank's inbox is ready; one descriptor, its memfd. At most once.
+    Inbox,
+    /// This rank wants a link with `peer`.
+    Connect {
+        /// The other rank, not this one.
+        peer: u32,
+    },
+    /// A region peers may ask for; one descriptor, its memfd.
+    Region {
+        /// The region's id (index and generation), unique within the rank.
+        id: u64,
+    },
+    /// Asks for a region of `owner`. Answered at once with [`FromLauncher::Region`].
+    FindRegion {
+        /// The rank that allocated it.
+        owner: u32,
+        /// Its id there.
+        id: u64,
+    },
+    /// The region can no longer be found (peers that have it keep their mapping).
+    DropRegion {
+        /// The id given with [`Region`](Self::Region).
+        id: u64,
+    },
+    /// Publishes `value` under `name` for the whole job; a taken name is refused.
+    Publish {
+        /// At most [`MAX_VALUE`] bytes together with the value.
+        name: String,
+        /// Opaque to the launcher.
+        value: Vec<u8>,
+    },
+    /// Takes back a name this rank published.
+    Withdraw {
+        /// The name.
+        name: String,
+    },
+    /// Asks for a name; answered with [`FromLauncher::Found`] when it is published, now or later.
+    Find {
+        /// Chosen by the rank; comes back with the answer.
+        ticket: u64,
+        /// The name.
+        name: String,
+    },
+    /// Withdraws a [`Find`](Self::Find). An answer may already be on its way.
+    Forget {
+        /// The ticket of the find.
+        ticket: u64,
+    },
+    /// The rank has left the library; it may exit with 0 at any time.
+    Finished,
+    /// What the rank is about to wait in, for the message printed should it die there.
+    Doing {
+        /// For example `receiving from rank 2`; empty: nothing special.
+        what: String,
+    },
+}
+
+/// What the launcher tells a rank.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FromLauncher {
+    /// Answer to [`ToLauncher::Hello`].
+    Welcome {
+        /// [`VERSION`] of the launcher.
+        version: u32,
+        /// The job.
+        job: JobInfo,
+    },
+    /// A link with `rank` can be made; one descriptor, that rank's inbox.
+    Peer {
+        /// Whose inbox this is.
+        rank: u32,
+        /// Its size in bytes.
+        bytes: u64,
+    },
+    /// Answer to [`ToLauncher::FindRegion`]; one descriptor if `found`.
+    Region {
+        /// As asked.
+        owner: u32,
+        /// As asked.
+        id: u64,
+        /// False: no such region now.
+        found: bool,
+    },
+    /// Answer to [`ToLauncher::Find`].
+    Found {
+        /// As asked.
+        ticket: u64,
+        /// As published.
+        value: Vec<u8>,
+    },
+    /// The name is taken by another publisher.
+    PublishRefused {
+        /// The name.
+        name: String,
+    },
+    /// `rank` will neither send nor answer any more. Said once per rank.
+    Gone {
+        /// Which rank.
+        rank: u32,
+        /// How it ended.
+        how: Gone,
+    },
+}
+
+/// How a rank ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Gone {
+    /// It said so, or exited with 0 without ever having initialised.
+    Finished,
+    /// It exited with this status; 0 means without finalising.
+    Exited(u8),
+    /// A signal of this number killed it.
+    Killed(u8),
+}
+
+impl fmt::Display for Gone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Gone::Finished => write!(f, "finished"),
+            Gone::Exited(0) => write!(f, "exited without finalising"),
+            Gone::Exited(status) => write!(f, "exited with status {status}"),
+            Gone::Killed(signal) => write!(f, "was killed by signal {signal}"),
+        }
+    }
+}
+
+/// What happens to the other ranks when one fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnFailure {
+    /// The whole job ends.
+    Stop,
+    /// The survivors run on; operations with the dead rank fail.
+    Continue,
+}
+
+/// The job as its launcher sees it; equal on all ranks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobInfo {
+    /// Process id of the launcher, which also names the job for `canele info --job`.
+    pub launcher: u32,
+    /// Number of ranks.
+    pub size: u32,
+    /// Number of hosts.
+    pub hosts: u32,
+    /// Processors the ranks of this host may use together.
+    pub processors: u32,
+    /// What a failure does to the others.
+    pub on_failure: OnFailure,
+}
