@@ -10,7 +10,7 @@ use super::plan::Program;
 
 /// Arguments of `canele run`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(override_usage = USAGE, after_help = EXAMPLES)]
 pub struct Arguments {
     /// Number of ranks to start
     #[arg(short = 'n', long = "ranks", value_name = "N")]
@@ -40,6 +40,8 @@ pub struct Arguments {
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROG ARGS")]
     command: Vec<OsString>,
 }
+
+const USAGE: &str = "canele run -n N [OPTIONS] PROG ARGS… [: -n M PROG2 ARGS…]";
 
 const EXAMPLES: &str = "\
 Each rank finds CANELE_RANK, CANELE_SIZE, CANELE_LOCAL_RANK and CANELE_LOCAL_SIZE in its environment.
