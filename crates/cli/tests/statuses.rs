@@ -87,6 +87,8 @@ fn wrong_usage_is_2_and_says_what_is_wrong() {
         (&["run", "-n", "1", "--timeout", "0", "true"], "--timeout"),
         (&["run", "-n", "1", "--env", "nothing", "true"], "NAME=VALUE"),
         (&["run", "-n", "1", "--wd", "/no/such/dir", "true"], "/no/such/dir"),
+        (&["run", "-n", "1", "--env", "CANELE_SPIN_NS=-1", "true"], "CANELE_SPIN_NS=-1"),
+        (&["run", "-n", "1", "--env", "CANELE_SPIN=1", "true"], "did you mean CANELE_SPIN_NS"),
         (&["run", "-n", "1", "--bind", "socket", "true"], "core"),
         (&["run", "-n", "1", "--wait", "never", "true"], "adaptive"),
         (&["nonsense"], "nonsense"),
@@ -162,6 +164,16 @@ fn help_is_there_with_examples() {
         assert!(ended.out.contains("Examples:\n  canele "), "{command:?}: {}", ended.out);
         assert!(!ended.out.contains("keep"), "the keeper is nobody's business");
     }
+}
+
+#[test]
+fn info_shows_the_machine_and_every_setting() {
+    let machine = canele(&["info"]).out;
+    for word in ["processors", "memory", "kernel", "rails"] {
+        assert!(machine.contains(word), "{machine}");
+    }
+    let shown = support::start_with(&["info", "--tunables"], &[("CANELE_YIELDS", "77")], b"").end().out;
+    assert!(shown.lines().any(|line| line.starts_with("CANELE_YIELDS") && line.contains("77")), "{shown}");
 }
 
 #[test]

@@ -1,2 +1,20 @@
-//! sys
+//! What Canelé needs of the machine: the one crate (with the rail drivers) in which `unsafe` may appear.
+//!
+//! Nothing here knows what a message is. Each module owns one resource of the machine and says at its top
+//! what it never does. Under `--cfg loom` only the modules whose memory ordering is modelled are compiled
+//! against the model checker; those that talk to the kernel are left out.
+
+pub mod atomic;
+pub mod counters;
+pub mod fork;
+pub mod futex;
+pub mod gate;
+pub mod membarrier;
+pub mod memory;
+#[cfg(not(loom))]
+pub mod segment;
+#[cfg(not(loom))]
 pub mod spawn;
+#[cfg(not(loom))]
+pub mod topology;
+pub mod tunables;

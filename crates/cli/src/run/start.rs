@@ -7,12 +7,14 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use canele_engine::control::{JobInfo, OnFailure, Socket};
+use canele_sys::topology::{self, Topology};
+use canele_sys::tunables::Tunables;
 use rustix::process::{Resource, Rlimit, getrlimit, set_child_subreaper, setrlimit};
 
 use super::arguments::{self, Arguments, Bind};
 use super::launcher::{Launcher, Settings};
 use super::plan::Plan;
-use crate::{info, say, wrong_usage};
+use crate::{say, wrong_usage};
 
 /// Descriptors of the launcher per rank: control socket, two outputs, inbox twice (to send, and mapped).
 const PER_RANK: u64 = 5;
@@ -54,11 +56,20 @@ fn plan(arguments: &Arguments) -> Result<Plan, String> {
         environment.push(("CANELE_WAIT".into(), wait.value().into()));
     }
     environment.extend(arguments.environment.iter().cloned());
+    // Said once here rather than by each rank.
+    let set = environment.iter().map(|(name, value)| (name.clone(), value.clone()));
+    Tunables::from_pairs(std::env::vars_os().chain(set)).map_err(|error| error.to_string())?;
     let processors = match arguments.bind {
-        Bind::Core => info::processors(),
+        Bind::Core => bind_order()?,
         Bind::None => Vec::new(),
     };
     Ok(Plan { programs, environment, directory: arguments.directory.clone(), processors })
+}
+
+/// The processors ranks are bound to, in turn.
+fn bind_order() -> Result<Vec<u32>, String> {
+    let topology = Topology::discover().map_err(|error| format!("--bind core: {error}"))?;
+    Ok(topology.processors().iter().map(|processor| processor.id).collect())
 }
 
 /// Sees to it that the launcher may have as many descriptors as it will need.
@@ -91,7 +102,7 @@ fn launcher(plan: Plan, arguments: &Arguments) -> io::Result<Launcher> {
         launcher: std::process::id(),
         size: plan.size(),
         hosts: 1,
-        processors: info::processors().len() as u32,
+        processors: topology::allowed().map_or(1, |allowed| allowed.len() as u32),
         on_failure,
     };
     let settings = Settings { label: arguments.label, timeout: arguments.timeout };

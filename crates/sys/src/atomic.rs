@@ -1,0 +1,119 @@
+//! The façade over atomics: the standard library's or, under `--cfg loom`, the model checker's.
+//!
+//! Every crate of the workspace takes its atomics from here (`clippy.toml` enforces it), so that the code
+//! that runs is the code that is modelled. The types are aliases, not re-exports, because the lint follows
+//! re-exports back to the standard library.
+//!
+//! What this module never does: choose an ordering for anybody.
+
+#[cfg(loom)]
+pub use modelled::*;
+#[cfg(not(loom))]
+pub use native::*;
+pub use std::sync::atomic::Ordering;
+
+#[cfg(not(loom))]
+#[allow(clippy::disallowed_types, clippy::disallowed_methods)] // The façade is what the lint points to.
+mod native {
+    use std::sync::atomic;
+
+    /// 16-bit atomic integer.
+    pub type AtomicU16 = atomic::AtomicU16;
+    /// 32-bit atomic integer.
+    pub type AtomicU32 = atomic::AtomicU32;
+    /// 64-bit atomic integer.
+    pub type AtomicU64 = atomic::AtomicU64;
+    /// Pointer-sized atomic integer.
+    pub type AtomicUsize = atomic::AtomicUsize;
+    /// Atomic truth value.
+    pub type AtomicBool = atomic::AtomicBool;
+
+    /// See [`std::sync::atomic::fence`].
+    #[inline(always)]
+    pub fn fence(ordering: atomic::Ordering) {
+        atomic::fence(ordering);
+    }
+
+    /// Keeps the compiler from moving accesses across; costs no instruction. The processor may still
+    /// reorder: the other side has to issue [`crate::membarrier`]. Under loom this is a full fence.
+    #[inline(always)]
+    pub fn compiler_fence(ordering: atomic::Ordering) {
+        atomic::compiler_fence(ordering);
+    }
+
+    pub use std::{hint, thread, thread_local};
+
+    /// A cell whose accesses loom can watch; natively just [`std::cell::UnsafeCell`].
+    #[derive(Debug, Default)]
+    pub struct UnsafeCell<T: ?Sized>(std::cell::UnsafeCell<T>);
+
+    impl<T> UnsafeCell<T> {
+        /// A cell holding `value`.
+        pub const fn new(value: T) -> Self {
+            Self(std::cell::UnsafeCell::new(value))
+        }
+
+        /// Takes the value out.
+        pub fn into_inner(self) -> T {
+            self.0.into_inner()
+        }
+
+        /// Starts a shared access, which lasts until the returned pointer is dropped.
+        #[inline(always)]
+        pub fn get(&self) -> ConstPtr<T> {
+            ConstPtr(self.0.get())
+        }
+
+        /// Starts an exclusive access, which lasts until the returned pointer is dropped.
+        #[inline(always)]
+        pub fn get_mut(&self) -> MutPtr<T> {
+            MutPtr(self.0.get())
+        }
+    }
+
+    /// A shared access to an [`UnsafeCell`].
+    #[derive(Debug)]
+    pub struct ConstPtr<T: ?Sized>(*const T);
+
+    impl<T: ?Sized> ConstPtr<T> {
+        /// The value.
+        ///
+        /// # Safety
+        /// The cell is alive and nobody has exclusive access to it while the reference lives.
+        #[inline(always)]
+        pub unsafe fn deref(&self) -> &T {
+            // SAFETY: the caller keeps the cell alive and free of exclusive accesses.
+            unsafe { &*self.0 }
+        }
+    }
+
+    /// An exclusive access to an [`UnsafeCell`].
+    #[derive(Debug)]
+    pub struct MutPtr<T: ?Sized>(*mut T);
+
+    impl<T: ?Sized> MutPtr<T> {
+        /// The value.
+        ///
+        /// # Safety
+        /// The cell is alive and nobody else has access to it while the reference lives.
+        #[inline(always)]
+        #[allow(clippy::mut_from_ref)] // The shape of loom's pointer, which this one stands in for.
+        pub unsafe fn deref(&self) -> &mut T {
+            // SAFETY: the caller keeps the cell alive and all to itself.
+            unsafe { &mut *self.0 }
+        }
+    }
+}
+
+#[cfg(loom)]
+mod modelled {
+    pub use loom::cell::{ConstPtr, MutPtr, UnsafeCell};
+    pub use loom::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence};
+    pub use loom::{hint, thread, thread_local};
+
+    /// loom does not model the compiler alone, nor `membarrier`: a compiler fence that the other side
+    /// completes with a heavy barrier is modelled by a full fence on both sides.
+    pub fn compiler_fence(_ordering: std::sync::atomic::Ordering) {
+        fence(std::sync::atomic::Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,200 @@
+//! The counters of a rank: one table gives each its name, unit and meaning.
+//!
+//! They lie in shared memory, so that the launcher can read those of a rank that no longer answers. Each
+//! counter has one writer at a time (a rank's threads take turns at its gate), so counting is a plain load,
+//! addition and store.
+//!
+//! What this module never does: count anything by itself, or read a clock.
+
+use crate::atomic::{AtomicU64, Ordering};
+use std::ops::Index;
+
+/// Turns the table below into the enumeration and its rows.
+macro_rules! counters {
+    ($($variant:ident, $name:literal, $unit:literal, $doc:literal;)*) => {
+        /// What is counted. The number of a counter is its slot.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Counter {
+            $(#[doc = concat!($unit, " ", $doc, ".")] $variant,)*
+        }
+
+        impl Counter {
+            /// The table, in the order of the slots.
+            pub const TABLE: &'static [Row] = &[
+                $(Row { counter: Counter::$variant, name: $name, unit: $unit, doc: $doc },)*
+            ];
+
+            /// How many slots the counters of a rank take.
+            pub const COUNT: usize = Counter::TABLE.len();
+        }
+    };
+}
+
+counters! {
+    // variant, name, unit, meaning
+    ShortSent, "short_sent", "messages", "sent in one cell";
+    ShortSentBytes, "short_sent_bytes", "bytes", "payload sent in single cells";
+    ShortReceived, "short_received", "messages", "received in one cell";
+    ShortReceivedBytes, "short_received_bytes", "bytes", "payload received in single cells";
+    EagerSent, "eager_sent", "messages", "sent without asking, through a payload ring";
+    EagerSentBytes, "eager_sent_bytes", "bytes", "payload sent without asking";
+    EagerReceived, "eager_received", "messages", "received unasked, through a payload ring";
+    EagerReceivedBytes, "eager_received_bytes", "bytes", "payload received unasked";
+    StreamedSent, "streamed_sent", "messages", "sent after a handshake, in pieces";
+    StreamedSentBytes, "streamed_sent_bytes", "bytes", "payload sent in pieces";
+    StreamedReceived, "streamed_received", "messages", "received after a handshake, in pieces";
+    StreamedReceivedBytes, "streamed_received_bytes", "bytes", "payload received in pieces";
+    DirectSent, "direct_sent", "messages", "sent by one copy between regions and buffers";
+    DirectSentBytes, "direct_sent_bytes", "bytes", "payload sent by one copy";
+    DirectReceived, "direct_received", "messages", "received by one copy between regions and buffers";
+    DirectReceivedBytes, "direct_received_bytes", "bytes", "payload received by one copy";
+    PutSent, "put_sent", "messages", "written in place at the receiver's";
+    PutSentBytes, "put_sent_bytes", "bytes", "payload written in place at the receiver's";
+    PutReceived, "put_received", "messages", "written in place by the sender";
+    PutReceivedBytes, "put_received_bytes", "bytes", "payload written in place by the sender";
+    LocalSent, "local_sent", "messages", "sent to the rank itself";
+    LocalSentBytes, "local_sent_bytes", "bytes", "payload sent to the rank itself";
+    LocalReceived, "local_received", "messages", "received from the rank itself";
+    LocalReceivedBytes, "local_received_bytes", "bytes", "payload received from the rank itself";
+    Unexpected, "unexpected", "messages", "arrived before a receive asked for them";
+    UnexpectedBytes, "unexpected_bytes", "bytes", "payload put aside for later receives";
+    Announced, "announced", "messages", "announced instead of sent, for want of credit or because of their size";
+    Copies, "copies", "times", "payload was copied by this rank";
+    CopiedBytes, "copied_bytes", "bytes", "copied by this rank";
+    Busy, "busy", "times", "a packet found its ring full";
+    ControlSent, "control_sent", "cells", "sent that carry no message";
+    ControlReceived, "control_received", "cells", "received that carry no message";
+    CreditsSent, "credits_sent", "cells", "that gave credit back to a peer";
+    SystemCalls, "system_calls", "calls", "made by the library after its start";
+    Yields, "yields", "times", "a wait gave its processor away";
+    Sleeps, "sleeps", "times", "a wait slept";
+    Wakeups, "wakeups", "times", "this rank woke a sleeping peer";
+    Connections, "connections", "peers", "connected on first use";
+    RegionsMapped, "regions_mapped", "regions", "of peers mapped by this rank";
+    Barriers, "barriers", "calls", "barriers entered";
+    Broadcasts, "broadcasts", "calls", "broadcasts entered";
+    Reduces, "reduces", "calls", "reductions to one rank entered";
+    Allreduces, "allreduces", "calls", "reductions to all ranks entered";
+    Gathers, "gathers", "calls", "gathers entered";
+    Scatters, "scatters", "calls", "scatters entered";
+    Allgathers, "allgathers", "calls", "gathers to all ranks entered";
+    Alltoalls, "alltoalls", "calls", "exchanges of all with all entered";
+}
+
+/// What the table says of one counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The counter.
+    pub counter: Counter,
+    /// Its name in listings.
+    pub name: &'static str,
+    /// What it counts.
+    pub unit: &'static str,
+    /// What of the unit it counts: read unit and meaning as one phrase.
+    pub doc: &'static str,
+}
+
+/// The counters of one rank, wherever they lie.
+#[derive(Clone, Copy, Debug)]
+pub struct Counters<'a> {
+    slots: &'a [AtomicU64],
+}
+
+impl<'a> Counters<'a> {
+    /// The counters that lie in the first [`Counter::COUNT`] of `slots`.
+    ///
+    /// # Panics
+    /// If there are fewer slots: the layout of a segment was checked before.
+    pub fn new(slots: &'a [AtomicU64]) -> Counters<'a> {
+        let have = slots.len();
+        assert!(have >= Counter::COUNT, "{} counters do not fit in {have} slots", Counter::COUNT);
+        Counters { slots: &slots[..Counter::COUNT] }
+    }
+
+    /// Adds `n`. Only one thread at a time may do so: two at once may lose counts (and nothing else).
+    #[inline(always)]
+    pub fn add(&self, counter: Counter, n: u64) {
+        let slot = &self.slots[counter as usize];
+        // Relaxed: a counter publishes nothing, and readers only want a recent value.
+        slot.store(slot.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+    }
+
+    /// The values now; each is right, but they may belong to slightly different moments.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot { values: std::array::from_fn(|i| self.slots[i].load(Ordering::Relaxed)) }
+    }
+}
+
+/// The values of all counters at about one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    values: [u64; Counter::COUNT],
+}
+
+impl Snapshot {
+    /// Each counter's row with its value, in the order of the table.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static Row, u64)> {
+        Counter::TABLE.iter().zip(self.values)
+    }
+
+    /// What was counted after `earlier` was taken.
+    pub fn since(&self, earlier: &Snapshot) -> Snapshot {
+        Snapshot { values: std::array::from_fn(|i| self.values[i].wrapping_sub(earlier.values[i])) }
+    }
+}
+
+impl Index<Counter> for Snapshot {
+    type Output = u64;
+
+    fn index(&self, counter: Counter) -> &u64 {
+        &self.values[counter as usize]
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn slots(count: usize) -> Vec<AtomicU64> {
+        (0..count).map(|_| AtomicU64::new(0)).collect()
+    }
+
+    #[test]
+    fn the_table_is_in_the_order_of_the_slots() {
+        for (slot, row) in Counter::TABLE.iter().enumerate() {
+            assert_eq!(row.counter as usize, slot);
+            assert!(Counter::TABLE[..slot].iter().all(|other| other.name != row.name), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn counts_go_to_their_slot_alone() {
+        let slots = slots(Counter::COUNT + 3);
+        let counters = Counters::new(&slots);
+        counters.add(Counter::Sleeps, 2);
+        let before = counters.snapshot();
+        counters.add(Counter::Sleeps, 40);
+        counters.add(Counter::Alltoalls, 1);
+        let now = counters.snapshot();
+        assert_eq!((now[Counter::Sleeps], now[Counter::Alltoalls], now[Counter::ShortSent]), (42, 1, 0));
+        let changed: Vec<_> = now.since(&before).iter().filter(|&(_, value)| value != 0).collect();
+        let changed: Vec<_> = changed.iter().map(|(row, value)| (row.name, *value)).collect();
+        assert_eq!(changed, [("sleeps", 40), ("alltoalls", 1)]);
+    }
+
+    #[test]
+    fn counting_beyond_the_last_number_starts_again() {
+        let slots = slots(Counter::COUNT);
+        let counters = Counters::new(&slots);
+        counters.add(Counter::CopiedBytes, u64::MAX);
+        let before = counters.snapshot();
+        counters.add(Counter::CopiedBytes, 5);
+        assert_eq!(counters.snapshot().since(&before)[Counter::CopiedBytes], 5);
+    }
+
+    #[test]
+    #[should_panic(expected = "counters do not fit in 3 slots")]
+    fn too_few_slots_are_a_mistake() {
+        Counters::new(&slots(3));
+    }
+}

@@ -1,0 +1,155 @@
+//! Who is calling: a number for each thread, and whether the process is a forked child.
+//!
+//! A forked child shares its parent's segments but is not the parent's rank; whatever it said there would be
+//! said in the parent's name. A hook that runs in the child takes the thread's number away, so that the
+//! child fails the comparison every call makes anyway, and fork costs the fast path nothing.
+//!
+//! What this module never does: see children made without the hooks of `pthread_atfork` (`vfork`, bare
+//! `clone`): they may only start another program.
+
+use crate::atomic::thread_local;
+use std::cell::Cell;
+use std::sync::Mutex;
+use thiserror::Error;
+
+/// The library was called in a forked child of a rank.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("a forked child cannot use its parent's connections: only the rank itself may call Canelé")]
+pub struct Forked;
+
+/// The number of a thread that has none yet, or that is a forked child's.
+pub(crate) const NO_TOKEN: u64 = 0;
+
+#[cfg(not(loom))]
+thread_local! {
+    static TOKEN: Cell<u64> = const { Cell::new(NO_TOKEN) };
+}
+#[cfg(loom)]
+thread_local! {
+    static TOKEN: Cell<u64> = Cell::new(NO_TOKEN);
+}
+
+/// This thread's number, or [`NO_TOKEN`]: one load.
+#[inline(always)]
+pub(crate) fn known_token() -> u64 {
+    TOKEN.with(Cell::get)
+}
+
+/// This thread's number, unique in the process and for ever; given on the first call.
+///
+/// # Errors
+/// In a forked child no thread gets one.
+pub(crate) fn token() -> Result<u64, Forked> {
+    static LAST: Mutex<u64> = Mutex::new(NO_TOKEN);
+    if forked() {
+        return Err(Forked);
+    }
+    if known_token() == NO_TOKEN {
+        let mut last = LAST.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        *last += 1;
+        TOKEN.with(|token| token.set(*last));
+    }
+    Ok(known_token())
+}
+
+#[cfg(not(loom))]
+pub use hook::{forked, watch};
+
+#[cfg(not(loom))]
+mod hook {
+    use super::{NO_TOKEN, TOKEN};
+    use crate::atomic::{AtomicBool, Ordering};
+    use std::sync::Once;
+
+    static FORKED: AtomicBool = AtomicBool::new(false);
+
+    /// Installs the hook, once. A fork before that is not noticed.
+    ///
+    /// # Panics
+    /// If there is no memory for one hook.
+    pub fn watch() {
+        static INSTALLED: Once = Once::new();
+        INSTALLED.call_once(|| {
+            // SAFETY: `in_child` is a function for the rest of the program and only stores two plain values, so
+            // it may run in the child of a process with many threads.
+            let refused = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+            assert_eq!(refused, 0, "pthread_atfork: no memory");
+        });
+    }
+
+    /// Whether this process was forked from one that had called [`watch`].
+    pub fn forked() -> bool {
+        // Relaxed: the flag is stored before the child's only thread runs on.
+        FORKED.load(Ordering::Relaxed)
+    }
+
+    /// Async-signal-safe: the number is a plain thread-local without a destructor.
+    extern "C" fn in_child() {
+        FORKED.store(true, Ordering::Relaxed);
+        TOKEN.with(|token| token.set(NO_TOKEN));
+    }
+}
+
+/// Models have no processes.
+#[cfg(loom)]
+pub fn watch() {}
+
+/// Models have no processes.
+#[cfg(loom)]
+pub fn forked() -> bool {
+    false
+}
+
+#[cfg(all(test, not(loom)))]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Runs `child` in a forked child and returns its answer, a number below 256.
+    pub(crate) fn in_forked_child(child: impl FnOnce() -> u8) -> i32 {
+        // SAFETY: the child calls nothing that a lock of another thread could block, and leaves by _exit.
+        let pid = unsafe { libc::fork() };
+        assert!(pid >= 0, "fork");
+        if pid == 0 {
+            let answer = child();
+            // SAFETY: ends the child without running anything of the parent's.
+            unsafe { libc::_exit(answer.into()) };
+        }
+        let mut status = 0;
+        // SAFETY: waits for our own child, into a local.
+        let waited = unsafe { libc::waitpid(pid, &mut status, 0) };
+        assert_eq!(waited, pid);
+        assert!(libc::WIFEXITED(status), "the child was killed: {status}");
+        libc::WEXITSTATUS(status)
+    }
+
+    #[test]
+    fn threads_have_numbers_of_their_own() {
+        let ours = token().unwrap();
+        assert_ne!(ours, NO_TOKEN);
+        assert_eq!((token(), known_token()), (Ok(ours), ours));
+        let theirs = std::thread::spawn(|| token().unwrap()).join().unwrap();
+        assert_ne!(theirs, ours);
+    }
+
+    #[test]
+    fn a_child_has_no_number_and_gets_none() {
+        watch();
+        watch();
+        token().unwrap();
+        let answer = in_forked_child(|| {
+            let lost = known_token() == NO_TOKEN;
+            u8::from(lost && forked() && token() == Err(Forked))
+        });
+        assert_eq!(answer, 1);
+        assert!(!forked(), "the parent is no child");
+        assert_ne!(known_token(), NO_TOKEN);
+    }
+
+    #[test]
+    fn the_error_says_who_may_call() {
+        assert_eq!(
+            Forked.to_string(),
+            "a forked child cannot use its parent's connections: only the rank itself may call Canelé"
+        );
+    }
+}

@@ -1,0 +1,160 @@
+//! Sleeping on a word and waking whoever sleeps on it, across processes.
+//!
+//! The futexes are shared ones (not `FUTEX_PRIVATE_FLAG`), since the word usually lies in a segment that
+//! several processes map. A return from [`wait`] promises nothing about the word: look again.
+//!
+//! What this module never does: spin, read the word itself, or decide who must be woken.
+
+#[cfg(not(loom))]
+pub use kernel::{wait, wake};
+#[cfg(loom)]
+pub use modelled::{wait, wake};
+
+/// Why [`wait`] returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waited {
+    /// Somebody woke the word, a signal arrived, or nothing happened at all (spurious).
+    Woken,
+    /// The word did not hold the expected value, so the thread did not sleep.
+    Changed,
+    /// The time was over.
+    TimedOut,
+}
+
+#[cfg(not(loom))]
+mod kernel {
+    use super::Waited;
+    use crate::atomic::AtomicU32;
+    use rustix::io::Errno;
+    use rustix::thread::futex::{self, Flags};
+    use std::time::Duration;
+
+    /// Sleeps while `word` holds `expected`, for at most `time` (`None`: for ever).
+    ///
+    /// # Panics
+    /// If the kernel refuses futexes altogether, without which no rank could ever sleep.
+    pub fn wait(word: &AtomicU32, expected: u32, time: Option<Duration>) -> Waited {
+        // A duration the kernel cannot express lasts longer than the machine will: no limit.
+        let limit = time.and_then(|time| time.try_into().ok());
+        match futex::wait(word, Flags::empty(), expected, limit.as_ref()) {
+            Ok(()) | Err(Errno::INTR) => Waited::Woken,
+            Err(Errno::AGAIN) => Waited::Changed,
+            Err(Errno::TIMEDOUT) => Waited::TimedOut,
+            Err(error) => panic!("futex wait failed: {error}"),
+        }
+    }
+
+    /// Wakes at most `count` sleepers; returns how many were woken.
+    ///
+    /// # Panics
+    /// If the kernel refuses futexes altogether.
+    pub fn wake(word: &AtomicU32, count: u32) -> u32 {
+        // The kernel reads the count as a signed number.
+        let count = count.min(i32::MAX as u32);
+        match futex::wake(word, Flags::empty(), count) {
+            Ok(woken) => woken as u32,
+            Err(error) => panic!("futex wake failed: {error}"),
+        }
+    }
+}
+
+/// A word's sleepers are a condition variable without spurious wake-ups, so that a lost wake-up is a model
+/// that ends with a sleeper, which loom reports as a deadlock.
+#[cfg(loom)]
+mod modelled {
+    use super::Waited;
+    use crate::atomic::{AtomicU32, Ordering, fence, thread};
+    use loom::sync::{Arc, Condvar, Mutex};
+    use std::collections::HashMap;
+    use std::time::Duration;
+
+    loom::lazy_static! {
+        static ref SLEEPERS: Mutex<HashMap<usize, Arc<Condvar>>> = Mutex::new(HashMap::new());
+    }
+
+    /// Models a sleep with a limit as one that ends at once.
+    pub fn wait(word: &AtomicU32, expected: u32, time: Option<Duration>) -> Waited {
+        // SeqCst: the kernel has a full barrier before it looks; pairs with the one in `wake`.
+        fence(Ordering::SeqCst);
+        let mut sleepers = SLEEPERS.lock().unwrap();
+        if word.load(Ordering::Relaxed) != expected {
+            return Waited::Changed;
+        }
+        if time.is_some() {
+            drop(sleepers);
+            thread::yield_now();
+            return Waited::TimedOut;
+        }
+        let queue = sleepers.entry(address(word)).or_insert_with(|| Arc::new(Condvar::new()));
+        let queue = Arc::clone(queue);
+        drop(queue.wait(sleepers).unwrap());
+        Waited::Woken
+    }
+
+    /// Wakes one sleeper or all of them, and does not count them.
+    pub fn wake(word: &AtomicU32, count: u32) -> u32 {
+        // SeqCst: pairs with the barrier in `wait`.
+        fence(Ordering::SeqCst);
+        let sleepers = SLEEPERS.lock().unwrap();
+        match sleepers.get(&address(word)) {
+            Some(queue) if count == 1 => queue.notify_one(),
+            Some(queue) => queue.notify_all(),
+            None => (),
+        }
+        0
+    }
+
+    fn address(word: &AtomicU32) -> usize {
+        std::ptr::from_ref(word).addr()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::atomic::{AtomicU32, Ordering, thread};
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    #[test]
+    fn a_word_that_differs_does_not_sleep() {
+        assert_eq!(wait(&AtomicU32::new(1), 0, None), Waited::Changed);
+    }
+
+    #[test]
+    fn time_runs_out() {
+        assert_eq!(wait(&AtomicU32::new(0), 0, Some(Duration::from_millis(1))), Waited::TimedOut);
+        assert_eq!(wait(&AtomicU32::new(0), 0, Some(Duration::ZERO)), Waited::TimedOut);
+    }
+
+    #[test]
+    fn a_time_beyond_the_clock_is_no_limit() {
+        assert_eq!(wait(&AtomicU32::new(1), 0, Some(Duration::MAX)), Waited::Changed);
+    }
+
+    #[test]
+    fn waking_nobody_counts_nobody() {
+        assert_eq!(wake(&AtomicU32::new(0), u32::MAX), 0);
+    }
+
+    #[test]
+    fn a_sleeper_is_woken() {
+        let word = Arc::new(AtomicU32::new(0));
+        let sleeper = thread::spawn({
+            let word = Arc::clone(&word);
+            move || {
+                // Acquire pairs with the release store below.
+                while word.load(Ordering::Acquire) == 0 {
+                    wait(&word, 0, None);
+                }
+            }
+        });
+        // The sleep cannot be observed, so wake once without the value (the sleeper must sleep again) and
+        // once with it.
+        wake(&word, 1);
+        // Release pairs with the sleeper's acquire load.
+        word.store(1, Ordering::Release);
+        wake(&word, 1);
+        sleeper.join().unwrap();
+    }
+}

@@ -1,0 +1,193 @@
+//! Asymmetric barriers: the rare side pays for both.
+//!
+//! A frequent side (a sender, the owner of a gate) orders its store before its load with a compiler fence
+//! alone; the rare side (a rank about to sleep, a thread taking a gate from its owner) issues a heavy
+//! barrier, a system call which makes every processor running a registered process execute a full fence.
+//!
+//! ```text
+//!   frequent:  store A;  Fencing::light;  load B        rare:  store B;  heavy();  load A
+//!   at least one of the two sees the other's store
+//! ```
+//!
+//! What this module never does: remember what a peer registered. A process says so in its own segment, and
+//! a pair in which either side is not registered uses [`Fencing::Fences`] on both sides.
+
+use crate::atomic::{Ordering, compiler_fence, fence};
+use std::sync::OnceLock;
+
+/// How the frequent side orders its store before its load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fencing {
+    /// A compiler fence: the rare side's heavy barrier does the rest.
+    Asymmetric,
+    /// A full fence each time.
+    Fences,
+}
+
+impl Fencing {
+    /// The frequent side's fence.
+    #[inline(always)]
+    pub fn light(self) {
+        match self {
+            // SeqCst for the compiler; the processor's half pairs with `heavy` or `heavy_private`.
+            Fencing::Asymmetric => compiler_fence(Ordering::SeqCst),
+            // SeqCst pairs with the full fence that every heavy barrier includes.
+            Fencing::Fences => fence(Ordering::SeqCst),
+        }
+    }
+}
+
+static GLOBAL: OnceLock<Fencing> = OnceLock::new();
+static PRIVATE: OnceLock<Fencing> = OnceLock::new();
+
+/// Registers this process for the heavy barriers of *other* processes ([`heavy`]), once for its lifetime.
+///
+/// Each process that takes part calls it at start and tells its peers the answer: `Asymmetric` allows a
+/// light side in this process, provided that the heavy side's kernel barrier works too.
+pub fn register() -> Fencing {
+    *GLOBAL.get_or_init(kernel::register_global)
+}
+
+/// The heavy barrier among all registered processes; always also a full fence of the calling thread.
+///
+/// # Panics
+/// If the kernel refuses the barrier after it accepted the registration (a seccomp filter installed in
+/// between): going on would lose wake-ups silently.
+pub fn heavy() {
+    barrier(&GLOBAL, kernel::barrier_global);
+}
+
+/// Registers this process for its own threads' heavy barriers ([`heavy_private`]), once for its lifetime.
+pub fn register_private() -> Fencing {
+    *PRIVATE.get_or_init(kernel::register_private)
+}
+
+/// The heavy barrier among the threads of this process; always also a full fence of the calling thread.
+///
+/// # Panics
+/// As [`heavy`].
+pub fn heavy_private() {
+    barrier(&PRIVATE, kernel::barrier_private);
+}
+
+fn barrier(registered: &OnceLock<Fencing>, kernel: fn()) {
+    match registered.get() {
+        Some(Fencing::Asymmetric) => kernel(),
+        // SeqCst pairs with the fence in `Fencing::light`.
+        Some(Fencing::Fences) | None => fence(Ordering::SeqCst),
+    }
+}
+
+#[cfg(not(loom))]
+mod kernel {
+    use super::Fencing;
+    use rustix::thread::{MembarrierCommand, membarrier, membarrier_query};
+
+    pub fn register_global() -> Fencing {
+        register(MembarrierCommand::RegisterGlobalExpedited, MembarrierCommand::GlobalExpedited)
+    }
+
+    pub fn register_private() -> Fencing {
+        register(MembarrierCommand::RegisterPrivateExpedited, MembarrierCommand::PrivateExpedited)
+    }
+
+    /// Tries the barrier itself as well: a kernel or filter may offer the one without the other.
+    fn register(register: MembarrierCommand, barrier: MembarrierCommand) -> Fencing {
+        let offered = membarrier_query().contains_command(barrier);
+        if offered && membarrier(register).is_ok() && membarrier(barrier).is_ok() {
+            Fencing::Asymmetric
+        } else {
+            Fencing::Fences
+        }
+    }
+
+    pub fn barrier_global() {
+        issue(MembarrierCommand::GlobalExpedited);
+    }
+
+    pub fn barrier_private() {
+        issue(MembarrierCommand::PrivateExpedited);
+    }
+
+    fn issue(command: MembarrierCommand) {
+        if let Err(error) = membarrier(command) {
+            panic!("membarrier was registered and is now refused ({error}): is a seccomp filter in place?");
+        }
+    }
+}
+
+/// In a model every barrier is a full fence on both sides.
+#[cfg(loom)]
+mod kernel {
+    use super::{Fencing, Ordering, fence};
+
+    pub fn register_global() -> Fencing {
+        Fencing::Asymmetric
+    }
+
+    pub fn register_private() -> Fencing {
+        Fencing::Asymmetric
+    }
+
+    pub fn barrier_global() {
+        fence(Ordering::SeqCst);
+    }
+
+    pub fn barrier_private() {
+        fence(Ordering::SeqCst);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::atomic::{AtomicU32, hint, thread};
+    use std::iter::zip;
+
+    const ROUNDS: u32 = 20_000;
+
+    /// Waits until the other thread has come to `round`.
+    fn meet(mine: &AtomicU32, theirs: &AtomicU32, round: u32) {
+        mine.store(round, Ordering::Relaxed);
+        let mut looks = 0;
+        while theirs.load(Ordering::Relaxed) < round {
+            looks += 1;
+            if looks % 1000 == 0 { thread::yield_now() } else { hint::spin_loop() }
+        }
+    }
+
+    /// In each round both sides store their own word and then load the other's; how often both saw nothing.
+    fn missed(light: impl Fn() + Sync, heavy: impl Fn()) -> usize {
+        let words = || (0..ROUNDS).map(|_| AtomicU32::new(0)).collect::<Vec<_>>();
+        let (frequent, rare) = (words(), words());
+        let (at_frequent, at_rare) = (AtomicU32::new(0), AtomicU32::new(0));
+        let run =
+            |mine: &[AtomicU32], theirs: &[AtomicU32], at: (&AtomicU32, &AtomicU32), fence: &dyn Fn()| {
+                let rounds = zip(mine, theirs).zip(1..);
+                let seen = rounds.map(|((mine, theirs), round)| {
+                    meet(at.0, at.1, round);
+                    mine.store(1, Ordering::Relaxed);
+                    fence();
+                    theirs.load(Ordering::Relaxed)
+                });
+                seen.collect::<Vec<_>>()
+            };
+        thread::scope(|scope| {
+            let seen = scope.spawn(|| run(&frequent, &rare, (&at_frequent, &at_rare), &light));
+            let rare_seen = run(&rare, &frequent, (&at_rare, &at_frequent), &heavy);
+            zip(seen.join().unwrap(), rare_seen).filter(|&seen| seen == (0, 0)).count()
+        })
+    }
+
+    /// One test, not three: each needs two processors to itself to catch anything.
+    #[test]
+    fn the_two_sides_never_miss_each_other() {
+        let fencing = register_private();
+        assert_eq!(register_private(), fencing, "registered once");
+        assert_eq!(missed(move || fencing.light(), heavy_private), 0, "threads of a process");
+        let fencing = register();
+        assert_eq!(missed(move || fencing.light(), heavy), 0, "registered processes");
+        let full = Fencing::Fences;
+        assert_eq!(missed(move || full.light(), move || full.light()), 0, "full fences");
+    }
+}

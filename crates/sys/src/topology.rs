@@ -1,0 +1,131 @@
+//! The processors this process may run on, and how they lie: cores, packages, memory nodes.
+//!
+//! Read from `sched_getaffinity` and `/sys/devices/system`. A container may hide any file of the latter; what
+//! is unknown is taken as one processor per core, one package, one node.
+//!
+//! What this module never does: decide whether to bind, or look again when the machine changes.
+
+mod list;
+
+use rustix::io;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// A processor as the kernel numbers them, and where it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Processor {
+    /// The kernel's number of it.
+    pub id: u32,
+    /// The lowest number among the processors of its core: the same for all of them.
+    pub core: u32,
+    /// The package (socket) it is in.
+    pub package: u32,
+    /// The memory node (NUMA) it is nearest to.
+    pub node: u32,
+}
+
+/// The processors this process may run on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topology {
+    /// In the order in which ranks are spread over them.
+    spread: Vec<Processor>,
+}
+
+impl Topology {
+    /// The processors of this machine that the calling thread may run on.
+    ///
+    /// # Errors
+    /// If the kernel does not tell which (it numbers more processors than it can be asked about).
+    pub fn discover() -> io::Result<Topology> {
+        Ok(Topology::read(Path::new("/sys/devices/system"), &allowed()?))
+    }
+
+    /// As `discover`, of the processors `allowed` as described in the folder `system`.
+    fn read(system: &Path, allowed: &[u32]) -> Topology {
+        let nodes = nodes(&system.join("node"));
+        let processors = allowed.iter().map(|&id| {
+            let folder = system.join(format!("cpu/cpu{id}/topology"));
+            let siblings = ["core_cpus_list", "thread_siblings_list"].iter();
+            let siblings = siblings.filter_map(|name| fs::read_to_string(folder.join(name)).ok());
+            let core = siblings.flat_map(|text| list::parse(&text)).flatten().min().unwrap_or(id);
+            // The kernel writes -1 for a package it does not know.
+            let package = fs::read_to_string(folder.join("physical_package_id")).ok();
+            let package = package.and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+            Processor { id, core, package, node: nodes.get(&id).copied().unwrap_or(0) }
+        });
+        Topology { spread: spread(processors.collect()) }
+    }
+
+    /// The processors, in the order in which ranks are spread over them: one of each core first, near ones
+    /// next to each other, then the cores' further processors.
+    pub fn processors(&self) -> &[Processor] {
+        &self.spread
+    }
+
+    /// How many distinct cores there are.
+    pub fn cores(&self) -> usize {
+        let mut cores: Vec<_> = self.spread.iter().map(|processor| processor.core).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        cores.len()
+    }
+
+    /// The processor for the rank that is number `local_rank` on this host, from 0. With more ranks than
+    /// processors they go round.
+    pub fn choose(&self, local_rank: u32) -> Option<Processor> {
+        let count = self.spread.len();
+        (count > 0).then(|| self.spread[local_rank as usize % count])
+    }
+}
+
+/// The numbers of the processors the calling thread may run on, ascending.
+///
+/// # Errors
+/// As [`Topology::discover`].
+pub fn allowed() -> io::Result<Vec<u32>> {
+    let set = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU).filter(|&id| set.is_set(id)).map(|id| id as u32).collect())
+}
+
+/// Lets the calling thread, and those it starts from now on, run on the processor numbered `id` alone.
+///
+/// # Errors
+/// `EINVAL` if there is no such processor or this process may not use it.
+pub fn bind(id: u32) -> io::Result<()> {
+    if id as usize >= CpuSet::MAX_CPU {
+        return Err(io::Errno::INVAL);
+    }
+    let mut set = CpuSet::new();
+    set.set(id as usize);
+    sched_setaffinity(None, &set)
+}
+
+/// The memory node of each processor, as far as the folder tells.
+fn nodes(folder: &Path) -> BTreeMap<u32, u32> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let nodes = entries.filter_map(|entry| {
+        let node: u32 = entry.file_name().to_str()?.strip_prefix("node")?.parse().ok()?;
+        let processors = list::parse(&fs::read_to_string(entry.path().join("cpulist")).ok()?)?;
+        Some((node, processors))
+    });
+    nodes.flat_map(|(node, processors)| processors.into_iter().map(move |id| (id, node))).collect()
+}
+
+/// Sorts by how many processors of the same core come before, then by nearness.
+fn spread(mut processors: Vec<Processor>) -> Vec<Processor> {
+    processors.sort_by_key(|processor| (processor.node, processor.package, processor.core, processor.id));
+    let mut seen: BTreeMap<u32, u32> = BTreeMap::new();
+    let numbered = processors.into_iter().map(|processor| {
+        let before = seen.entry(processor.core).or_insert(0);
+        *before += 1;
+        (*before, processor)
+    });
+    let mut numbered: Vec<_> = numbered.collect();
+    numbered.sort_by_key(|&(before, _)| before); // Stable: keeps the order by nearness.
+    numbered.into_iter().map(|(_, processor)| processor).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! Machines made of a few files, and the one the tests run on.
+
+use super::*;
+use std::path::PathBuf;
+
+/// A folder as `/sys/devices/system`, removed when dropped.
+struct System(PathBuf);
+
+impl System {
+    fn new(name: &str, files: &[(&str, &str)]) -> System {
+        let root = std::env::temp_dir().join(format!("canele-topology-{name}-{}", std::process::id()));
+        fs::create_dir_all(&root).unwrap();
+        for (path, text) in files {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        System(root)
+    }
+}
+
+impl Drop for System {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+fn ids(topology: &Topology) -> Vec<u32> {
+    topology.processors().iter().map(|processor| processor.id).collect()
+}
+
+#[test]
+fn cores_come_before_their_second_processors() {
+    // Two packages of two cores; processors 0-3 are the cores' first ones, 4-7 their second ones.
+    let files: Vec<(String, String)> = (0..8)
+        .flat_map(|id| {
+            let core = id % 4;
+            let folder = format!("cpu/cpu{id}/topology");
+            [
+                (format!("{folder}/thread_siblings_list"), format!("{core},{}\n", core + 4)),
+                (format!("{folder}/physical_package_id"), format!("{}\n", core % 2)),
+            ]
+        })
+        .chain([
+            ("node/node0/cpulist".to_owned(), "0,2,4,6\n".to_owned()),
+            ("node/node1/cpulist".to_owned(), "1,3,5,7\n".to_owned()),
+            ("node/possible".to_owned(), "0-1\n".to_owned()),
+        ])
+        .collect();
+    let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let system = System::new("two-packages", &files);
+
+    let all = Topology::read(&system.0, &[0, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(ids(&all), [0, 2, 1, 3, 4, 6, 5, 7], "neighbours share a node");
+    assert_eq!(all.processors()[6], Processor { id: 5, core: 1, package: 1, node: 1 });
+    assert_eq!(all.cores(), 4);
+
+    let some = Topology::read(&system.0, &[1, 5, 7]);
+    assert_eq!(ids(&some), [1, 7, 5], "only what is allowed, still one of each core first");
+    assert_eq!(some.cores(), 2);
+}
+
+#[test]
+fn missing_files_mean_a_plain_machine() {
+    let system = System::new("bare", &[]);
+    let topology = Topology::read(&system.0, &[2, 5]);
+    assert_eq!(topology.processors()[1], Processor { id: 5, core: 5, package: 0, node: 0 });
+    assert_eq!(topology.cores(), 2);
+}
+
+#[test]
+fn strange_files_mean_a_plain_machine() {
+    let files = [
+        ("cpu/cpu0/topology/core_cpus_list", "nonsense\n"),
+        ("cpu/cpu0/topology/physical_package_id", "-1\n"),
+        ("node/node0/cpulist", "3-1\n"),
+    ];
+    let system = System::new("strange", &files);
+    let topology = Topology::read(&system.0, &[0]);
+    assert_eq!(topology.processors(), [Processor { id: 0, core: 0, package: 0, node: 0 }]);
+}
+
+#[test]
+fn ranks_go_round() {
+    let system = System::new("round", &[]);
+    let topology = Topology::read(&system.0, &[4, 6]);
+    let chosen: Vec<_> = (0..5).map(|rank| topology.choose(rank).unwrap().id).collect();
+    assert_eq!(chosen, [4, 6, 4, 6, 4]);
+    assert_eq!(Topology::read(&system.0, &[]).choose(0), None);
+}
+
+#[test]
+fn this_machine_has_processors_to_bind_to() {
+    let allowed_before = allowed().unwrap();
+    let topology = Topology::discover().unwrap();
+    let mut found = ids(&topology);
+    found.sort_unstable();
+    assert_eq!(found, allowed_before);
+    // In a thread of its own, which takes its binding with it.
+    let last = topology.choose(found.len() as u32 - 1).unwrap().id;
+    let bound = std::thread::spawn(move || bind(last).and_then(|()| allowed())).join().unwrap();
+    assert_eq!(bound, Ok(vec![last]));
+    assert_eq!(allowed().unwrap(), allowed_before);
+}
+
+#[test]
+fn there_is_no_such_processor() {
+    for id in [CpuSet::MAX_CPU as u32 - 1, CpuSet::MAX_CPU as u32, u32::MAX] {
+        assert_eq!(bind(id), Err(io::Errno::INVAL), "{id}");
+    }
+}

@@ -1,0 +1,153 @@
+//! The tunables: one table gives each its name, type, default, unit, range and meaning; everything else (the
+//! typed struct, the environment, what `canele info --tunables` prints) follows from it.
+//!
+//! A tunable `ring_cells` is set by the environment variable `CANELE_RING_CELLS`. A variable `CANELE_…` that
+//! means nothing, or a value out of range, is an error: a typing mistake must not quietly measure something
+//! else.
+//!
+//! What this module never does: look at the environment twice, or adjust a value that was asked for.
+
+mod error;
+mod value;
+
+pub use error::TunableError;
+pub use value::{Allowed, Wait};
+
+use std::ffi::OsStr;
+use value::{Allowed::*, KIB, MIB, Value};
+
+/// Turns the table below into the struct, its defaults, its rows and its assignment by name.
+macro_rules! tunables {
+    ($($field:ident: $type:ty = $default:expr, $unit:literal, $allowed:expr, $doc:literal;)*) => {
+        /// The settings of one process, read once at its start.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Tunables {
+            $(#[doc = concat!($doc, ".")] pub $field: $type,)*
+        }
+
+        impl Default for Tunables {
+            fn default() -> Tunables {
+                Tunables { $($field: $default,)* }
+            }
+        }
+
+        impl Tunables {
+            /// The table, one row per tunable, in its order.
+            pub fn table() -> impl Iterator<Item = Row> {
+                [$(Row {
+                    name: stringify!($field),
+                    default: <$type as Value>::write(&$default),
+                    unit: $unit,
+                    allowed: $allowed,
+                    doc: $doc,
+                },)*].into_iter()
+            }
+
+            /// The value of the tunable called `name`, as the environment would write it.
+            pub fn value(&self, name: &str) -> Option<String> {
+                match name {
+                    $(stringify!($field) => Some(self.$field.write()),)*
+                    _ => None,
+                }
+            }
+
+            /// Nothing if `text` is not an allowed value of the tunable called `name`.
+            fn set(&mut self, name: &str, allowed: &Allowed, text: &str) -> Option<()> {
+                match name {
+                    $(stringify!($field) => self.$field = Value::read(text, allowed)?,)*
+                    _ => return None,
+                }
+                Some(())
+            }
+        }
+    };
+}
+
+tunables! {
+    // name: type = default, unit, allowed, meaning
+    wait: Wait = Wait::Adaptive, "", OneOf(Wait::NAMES), "How a rank waits: spin, yield and sleep in turn (adaptive), always look (poll), or sleep at once (sleep)";
+    spin_ns: u64 = 100_000, "ns", Between(0, 1_000_000_000), "How long an adaptive wait looks before it yields, while there are at least as many processors as ranks";
+    yields: u32 = 16, "times", Between(0, 1_000_000), "How often an adaptive wait gives its processor away before it sleeps";
+    eager_bytes: usize = 16 << 10, "bytes", Between(0, MIB), "Largest message sent without asking first; never more than a quarter of the payload ring";
+    ring_cells: usize = 256, "cells", PowerOfTwo(64, 65_536), "Most cells of the ring between two ranks of a host, per direction";
+    payload_ring_bytes: usize = 256 << 10, "bytes", PowerOfTwo(16 * KIB, 64 * MIB), "Most bytes of the payload ring between two ranks of a host, per direction";
+    inbox_bytes: usize = 8 << 20, "bytes", Between(64 * KIB, 1024 * MIB), "Budget of a rank's inbox, shared by the rings of all its local peers";
+    unexpected_bytes: usize = 64 << 20, "bytes", Between(0, 1024 * 1024 * MIB), "Most payload a rank holds for messages that no receive has asked for yet";
+    message_region_bytes: usize = 16 << 10, "bytes", Between(0, 1024 * MIB), "Buffers of mailbox messages above this size lie in regions, which a peer reads without a copy in between";
+    piece_bytes: usize = 64 << 10, "bytes", Between(KIB, 64 * MIB), "Largest piece of a long message put on a rail at once";
+    progress_thread: bool = false, "", OneOf(&["0", "1"]), "Whether a thread of the library makes progress while the program computes";
+}
+
+/// Variables that the launcher sets for its ranks: known, but not tunables.
+pub const LAUNCHER_VARIABLES: [&str; 6] = [
+    "CANELE_RANK",
+    "CANELE_SIZE",
+    "CANELE_LOCAL_RANK",
+    "CANELE_LOCAL_SIZE",
+    "CANELE_CONTROL_FD",
+    "CANELE_BIND",
+];
+
+const PREFIX: &str = "CANELE_";
+
+/// What the table says of one tunable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Its name, as in [`Tunables`].
+    pub name: &'static str,
+    /// Its default, as the environment would write it.
+    pub default: String,
+    /// The unit of its value, or nothing.
+    pub unit: &'static str,
+    /// The values it may have.
+    pub allowed: Allowed,
+    /// What it means.
+    pub doc: &'static str,
+}
+
+impl Row {
+    /// The environment variable that sets it.
+    pub fn variable(&self) -> String {
+        format!("{PREFIX}{}", self.name.to_ascii_uppercase())
+    }
+}
+
+impl Tunables {
+    /// The defaults, changed by the variables of this process's environment.
+    ///
+    /// # Errors
+    /// The first variable that is unknown or out of range.
+    pub fn from_env() -> Result<Tunables, TunableError> {
+        Tunables::from_pairs(std::env::vars_os())
+    }
+
+    /// The defaults, changed by `pairs` of variable and value; those not called `CANELE_…` are ignored.
+    ///
+    /// # Errors
+    /// As [`Tunables::from_env`].
+    pub fn from_pairs<K: AsRef<OsStr>, V: AsRef<OsStr>>(
+        pairs: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<Tunables, TunableError> {
+        let mut tunables = Tunables::default();
+        for (variable, value) in pairs {
+            let variable = variable.as_ref().to_string_lossy();
+            if variable.starts_with(PREFIX) && !LAUNCHER_VARIABLES.contains(&&*variable) {
+                tunables.assign(&variable, &value.as_ref().to_string_lossy())?;
+            }
+        }
+        Ok(tunables)
+    }
+
+    fn assign(&mut self, variable: &str, value: &str) -> Result<(), TunableError> {
+        let row = Tunables::table().find(|row| row.variable() == variable);
+        let row = row.ok_or_else(|| error::unknown(variable))?;
+        if self.set(row.name, &row.allowed, value).is_some() {
+            return Ok(());
+        }
+        let (variable, value) = (variable.to_owned(), value.to_owned());
+        Err(TunableError::Value { variable, value, unit: row.unit, allowed: row.allowed })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! What can be wrong with a `CANELE_…` variable, told so that the user can mend it.
+
+use super::{Allowed, LAUNCHER_VARIABLES, Tunables};
+use thiserror::Error;
+
+/// A variable of the environment that cannot be obeyed. The user's fault.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum TunableError {
+    /// No tunable is called so.
+    #[error("the environment variable {variable} is unknown{}", suggestion(.closest))]
+    Unknown {
+        /// The variable.
+        variable: String,
+        /// A known variable of nearly the same name.
+        closest: Option<String>,
+    },
+    /// The value is not one the tunable may have.
+    #[error("{variable}={value} is not allowed: it must be {allowed}{}{unit}", if .unit.is_empty() { "" } else { " " })]
+    Value {
+        /// The variable.
+        variable: String,
+        /// Its value.
+        value: String,
+        /// The tunable's unit.
+        unit: &'static str,
+        /// The values it may have.
+        allowed: Allowed,
+    },
+}
+
+fn suggestion(closest: &Option<String>) -> String {
+    match closest {
+        Some(closest) => format!("; did you mean {closest}?"),
+        None => "; `canele info --tunables` lists those that are known".to_owned(),
+    }
+}
+
+/// The error for `variable`, with the known variable that it was probably meant to be.
+pub(super) fn unknown(variable: &str) -> TunableError {
+    const CLOSE: usize = 3;
+    let launcher = LAUNCHER_VARIABLES.iter().map(|&name| name.to_owned());
+    let known = Tunables::table().map(|row| row.variable()).chain(launcher);
+    let ranked = known.map(|name| (distance(&name, variable), name));
+    let closest = ranked.min().filter(|&(distance, _)| distance <= CLOSE).map(|(_, name)| name);
+    TunableError::Unknown { variable: variable.to_owned(), closest }
+}
+
+/// Levenshtein's distance: letters to insert, delete or replace.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, letter) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, &other) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != other);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::distance;
+
+    #[test]
+    fn distances() {
+        for (a, b, expected) in [("", "", 0), ("", "abc", 3), ("kitten", "sitting", 3), ("ab", "ba", 2)] {
+            assert_eq!((distance(a, b), distance(b, a)), (expected, expected), "{a} {b}");
+        }
+    }
+}
