@@ -1,1 +1,44 @@
-//! canele
+//! Canelé: message passing between processes, as fast as the hardware allows.
+//!
+//! A *job* is a number of processes, its *ranks*, started together with `canele run`. Ranks exchange *messages* with
+//! *tags* on *flows*, put data into each other's *regions*, post to *mailboxes*, and take part in *collectives*.
+//!
+//! ```
+//! use canele::{Job, Rank, Tag};
+//!
+//! # fn main() -> Result<(), canele::Error> {
+//! let job = Job::start()?;
+//! let world = job.world();
+//! let next = Rank((job.rank().0 + 1) % job.size());
+//! let previous = Rank((job.rank().0 + job.size() - 1) % job.size());
+//! let mut token = [0u64];
+//! world.scope(|scope| {
+//!     scope.irecv(previous, Tag(7), &mut token)?;
+//!     scope.isend(next, Tag(7), &[42u64])?;
+//!     Ok(())
+//! })?;
+//! assert_eq!(token, [42]);
+//! job.finish()
+//! # }
+//! ```
+//! Without a launcher the program is a job of one rank, as in the examples of this documentation.
+//!
+//! Errors name the rank and what to do ([`Error`]). No safe call can touch memory that is gone: a non-blocking
+//! operation owns its buffer ([`Flow::isend`]) or lives in a scope ([`Flow::scope`]).
+#![forbid(unsafe_code)]
+
+mod flow;
+mod job;
+mod region;
+mod request;
+mod scope;
+
+pub use flow::{ANY_SOURCE, ANY_TAG, Flow, Matched, SlotWriter, Source, TagMatch};
+pub use job::{Endpoint, Job};
+pub use region::{Notice, Region, RemoteRegion};
+pub use request::{Request, wait_all, wait_any, wait_some};
+pub use scope::{Scope, Scoped};
+
+/// Plain data: types without padding, pointers or invalid values, which can travel as bytes.
+pub use bytemuck::Pod as Plain;
+pub use canele_engine::{Error, Failure, Mode, Rank, Status, Tag};

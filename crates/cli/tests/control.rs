@@ -5,10 +5,11 @@
 
 mod support;
 
-use std::os::fd::AsFd;
 use std::time::Instant;
 
 use canele_engine::control::{Control, FromLauncher, Gone, ToLauncher, VERSION};
+use canele_rail::shm::Shm;
+use canele_sys::ids::Rank as Number;
 use support::{Ended, LIMIT, Run, canele, kill, start_with, wait_until};
 
 fn start_role(role: &str, options: &[&str]) -> Run {
@@ -137,17 +138,26 @@ fn act(role: &str, mut rank: Rank) -> i32 {
 fn links(mut rank: Rank, me: u32) -> i32 {
     rank.hello();
     let size = rank.control.place().size;
-    let inbox = rustix::fs::memfd_create("inbox", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
-    rustix::fs::ftruncate(&inbox, 4096 * u64::from(me + 1)).unwrap();
+    let rail = Shm::open(Number(me), size as usize, 64, 0, 0).unwrap();
+    let own = rustix::fs::fstat(rail.inbox_fd()).unwrap();
     for peer in (0..size).filter(|&peer| peer != me) {
         rank.say(&ToLauncher::Connect { peer });
     }
-    rank.control.send(&ToLauncher::Inbox, &[inbox.as_fd()]).unwrap();
+    rank.control.send(&ToLauncher::Inbox, &[rail.inbox_fd()]).unwrap();
+    let mut seen = std::collections::HashSet::new();
     for _ in 1..size {
-        let (message, fd) = rank.control.receive(Some(Instant::now() + LIMIT)).unwrap().unwrap();
+        let (message, fd) = loop {
+            let received = rank.control.receive(Some(Instant::now() + LIMIT)).unwrap().unwrap();
+            // Others may be done already.
+            if !matches!(received.0, FromLauncher::Gone { how: Gone::Finished, .. }) {
+                break received;
+            }
+        };
         let FromLauncher::Peer { rank: peer, bytes } = message else { panic!("{message:?}") };
-        assert_eq!(bytes, 4096 * u64::from(peer + 1));
-        assert_eq!(rustix::fs::fstat(fd.unwrap()).unwrap().st_size as u64, bytes);
+        let inbox = rustix::fs::fstat(fd.unwrap()).unwrap();
+        assert_eq!(inbox.st_size as u64, bytes);
+        assert_ne!(inbox.st_ino, own.st_ino);
+        assert!(seen.insert(inbox.st_ino), "rank {peer} has an inbox of its own");
     }
     assert!(rank.control.try_receive().unwrap().is_none_or(|(m, _)| matches!(m, FromLauncher::Gone { .. })));
     rank.say(&ToLauncher::Finished);

@@ -1,1 +1,283 @@
-//! proto
+//! Canelé's protocols: how messages are matched, announced, moved and paid for. No I/O, no clock, no randomness.
+//!
+//! [`Proto`] is the state of one rank. It meets the world in one place: a rail passed to [`Proto::pass`], from which it
+//! takes packets and whose slots it fills. The same code runs on shared memory and on simulated ranks.
+//!
+//! ```text
+//!  submit ──▶ request ──▶ backlog of the peer ──▶ packet ──▶ rail        (transmit)
+//!  rail ──▶ packet ──▶ matching ──▶ request done, or unexpected           (handle)
+//!  requests with a region at one end ──▶ copied here, piece by piece      (direct)
+//! ```
+//! Handling a packet never waits for room: answers are kept with the peer and sent when there is some.
+#![forbid(unsafe_code)]
+
+pub mod choice;
+mod direct;
+mod gone;
+mod handle;
+pub mod matching;
+pub mod peer;
+pub mod request;
+mod short;
+pub mod slab;
+mod submit;
+mod traffic;
+mod transmit;
+mod unexpected;
+pub mod wire;
+
+use std::collections::VecDeque;
+
+use canele_rail::{Caps, Corrupt, Rail};
+use canele_sys::ids::{FlowId, LinkId, Rank, RequestId};
+
+pub use gone::Death;
+use matching::Matcher;
+use peer::Peer;
+use request::{Outcome, State};
+pub use short::{Received, Sent};
+use slab::Slab;
+pub use traffic::{Moved, Traffic};
+pub use unexpected::Matched;
+use unexpected::Unexpected;
+
+/// Flows are numbered below this, so that a corrupted number cannot make a table of any size.
+pub const MAX_FLOWS: u32 = 1 << 16;
+
+/// What a job agrees on.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Messages up to this many bytes go without a handshake.
+    pub eager_bytes: usize,
+    /// Largest piece of a streamed message in bytes.
+    pub piece_bytes: usize,
+    /// Unexpected payload a rank holds at most, in bytes, shared out among its peers.
+    pub unexpected_bytes: u64,
+}
+
+/// A remote notification: the identifier a peer put beside its data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Notice {
+    /// Who put.
+    pub from: Rank,
+    /// The identifier.
+    pub id: u64,
+}
+
+/// One flow of this rank.
+#[derive(Default)]
+struct Flow {
+    matcher: Matcher,
+    /// How many of the deaths so far its any-source receives have been told of.
+    deaths_told: usize,
+}
+
+/// The protocol state of one rank.
+pub struct Proto {
+    me: Rank,
+    settings: Settings,
+    caps: Caps,
+    /// Credit that each peer starts with.
+    grant: u64,
+    peers: Vec<Peer>,
+    flows: Vec<Flow>,
+    requests: Slab<State>,
+    unexpected: Slab<Unexpected>,
+    /// Payload memory to be used again.
+    spare: Vec<Vec<u8>>,
+    /// Peers with something to be sent.
+    active: VecDeque<Rank>,
+    /// Requests with something to be copied here.
+    work: VecDeque<RequestId>,
+    /// Peers whose link is to be opened.
+    wanted: Vec<Rank>,
+    notices: VecDeque<Notice>,
+    fenced: VecDeque<(Rank, u64)>,
+    deaths: Vec<Rank>,
+    faults: Vec<(Rank, Corrupt)>,
+    /// Requests that have ended since the start; moves whenever a waiter should look again.
+    ended: u64,
+    share_generation: u32,
+    /// What has moved so far.
+    pub traffic: Traffic,
+}
+
+impl Proto {
+    /// The state of rank `me` among `ranks`, on rails that can do `caps`.
+    pub fn new(me: Rank, ranks: usize, settings: Settings, caps: Caps) -> Self {
+        let grant = (settings.unexpected_bytes / ranks as u64).max(1024);
+        let peers = (0..ranks).map(|_| Peer { credit: grant, ..Peer::default() }).collect();
+        Self {
+            me,
+            settings,
+            caps,
+            grant,
+            peers,
+            flows: Vec::new(),
+            requests: Slab::new(),
+            unexpected: Slab::new(),
+            spare: Vec::new(),
+            active: VecDeque::new(),
+            work: VecDeque::new(),
+            wanted: Vec::new(),
+            notices: VecDeque::new(),
+            fenced: VecDeque::new(),
+            deaths: Vec::new(),
+            faults: Vec::new(),
+            ended: 0,
+            share_generation: 0,
+            traffic: Traffic::default(),
+        }
+    }
+
+    /// This rank.
+    pub fn me(&self) -> Rank {
+        self.me
+    }
+
+    /// How many ranks there are.
+    pub fn ranks(&self) -> usize {
+        self.peers.len()
+    }
+
+    /// The largest message that goes without a handshake, in bytes.
+    pub fn eager_bytes(&self) -> usize {
+        self.settings.eager_bytes.min(self.caps.max_bulk)
+    }
+
+    /// One progress pass: take what has come, send what waits, copy what is to be copied. Says whether it did anything.
+    ///
+    /// Sending comes before copying, so that the other end can copy at the same time.
+    pub fn pass<R: Rail>(&mut self, rail: &mut R) -> bool {
+        let received = self.receive(rail);
+        let sent = self.transmit(rail);
+        let copied = self.copy(rail);
+        received | sent | copied
+    }
+
+    /// A peer whose link is to be opened, if there is one; answered by [`Proto::link_opened`].
+    pub fn take_wanted(&mut self) -> Option<Rank> {
+        self.wanted.pop()
+    }
+
+    /// The link to `peer` can be used.
+    pub fn link_opened(&mut self, peer: Rank, link: LinkId) {
+        let state = &mut self.peers[peer.0 as usize];
+        state.link = Some(link);
+        state.refresh();
+        if state.has_work(self.grant / 2) {
+            self.list(peer);
+        }
+    }
+
+    /// A remote notification that nobody has seen yet.
+    pub fn take_notice(&mut self) -> Option<Notice> {
+        self.notices.pop_front()
+    }
+
+    /// A notice of this rank to itself.
+    pub fn notice_self(&mut self, id: u64) {
+        self.notices.push_back(Notice { from: self.me, id });
+        self.ended += 1;
+    }
+
+    /// Lets `keep` decide which of the notices that nobody has seen yet stay.
+    pub fn retain_notices(&mut self, mut keep: impl FnMut(Notice) -> bool) {
+        self.notices.retain(|notice| keep(*notice));
+    }
+
+    /// A fence that was answered: the peer and the ticket it was asked with.
+    pub fn take_fenced(&mut self) -> Option<(Rank, u64)> {
+        self.fenced.pop_front()
+    }
+
+    /// A peer that broke the protocol and was cut off, with what it did.
+    pub fn take_fault(&mut self) -> Option<(Rank, Corrupt)> {
+        self.faults.pop()
+    }
+
+    /// Changes whenever an operation ends.
+    pub fn ended(&self) -> u64 {
+        self.ended
+    }
+
+    /// Whether nothing of this rank waits to be sent or copied.
+    pub fn is_flushed(&self) -> bool {
+        self.active.is_empty() && self.work.is_empty()
+    }
+
+    /// Whether a request has ended.
+    pub fn is_done(&self, id: RequestId) -> bool {
+        matches!(self.requests.get(id.into()), Some(State::Done(_)))
+    }
+
+    /// The outcome of a request that has ended; the id is stale afterwards.
+    pub fn take(&mut self, id: RequestId) -> Option<Outcome> {
+        if !self.is_done(id) {
+            return None;
+        }
+        match self.requests.remove(id.into()) {
+            Some(State::Done(outcome)) => Some(outcome),
+            _ => None,
+        }
+    }
+
+    /// What a request waits for, in words, and the peer it names; for people who wonder why nothing moves.
+    pub fn explain(&self, id: RequestId) -> Option<(&'static str, Option<Rank>)> {
+        let state = self.requests.get(id.into())?;
+        let what = match state {
+            State::ExpectRoom(_) => "a send waits for room",
+            State::ExpectCts(_) | State::ExpectSelf(_) => "a send waits for its receive",
+            State::ExpectMessage { .. } => "a receive waits for its message",
+            State::Done(_) => "done",
+            _ => "data is being moved",
+        };
+        Some((what, state.peer()))
+    }
+
+    /// The flow, made if it is new here: a peer may use one before this rank does.
+    #[inline(always)]
+    fn flow(&mut self, id: FlowId) -> Option<&mut Flow> {
+        if id.0 as usize >= self.flows.len() {
+            self.grow_flows(id)?;
+        }
+        Some(&mut self.flows[id.0 as usize])
+    }
+
+    #[cold]
+    fn grow_flows(&mut self, id: FlowId) -> Option<()> {
+        if id.0 >= MAX_FLOWS {
+            return None;
+        }
+        self.flows.resize_with(id.0 as usize + 1, Flow::default);
+        Some(())
+    }
+
+    /// Puts a peer into the list of those with something to be sent.
+    fn list(&mut self, peer: Rank) {
+        let state = &mut self.peers[peer.0 as usize];
+        if !std::mem::replace(&mut state.listed, true) {
+            self.active.push_back(peer);
+        }
+    }
+
+    /// A request has come to its end.
+    fn end(&mut self, id: RequestId, done: State) {
+        if let Some(state) = self.requests.get_mut(id.into()) {
+            *state = done;
+        }
+        self.ended += 1;
+    }
+
+    /// Takes a request's state out for a moment; `end` or `enter` puts the next one in.
+    fn leave(&mut self, id: RequestId) -> Option<State> {
+        Some(std::mem::replace(self.requests.get_mut(id.into())?, State::Moving))
+    }
+
+    /// A request goes on to its next state.
+    fn enter(&mut self, id: RequestId, state: State) {
+        if let Some(place) = self.requests.get_mut(id.into()) {
+            *place = state;
+        }
+    }
+}

@@ -1,1 +1,198 @@
-//! rail
+//! The rail contract, and the drivers that fulfil it.
+//!
+//! A *rail* is one opened instance of a kind of network; a *link* is its connection to one peer. A rail moves *packets*:
+//! a 16-byte [`Header`], up to [`MAX_INLINE`] bytes beside it, and optionally a larger *bulk*. It knows nothing of
+//! messages, matching or users; it has one owner (`&mut self`), calls nobody back, holds no lock and starts no thread.
+//!
+//! ```text
+//!   claim ──▶ fill the slot ──▶ commit        poll ──▶ read the packet ──▶ release
+//! ```
+//! What is claimed and not committed costs nothing and holds no room. What is polled and not released is polled again.
+#![deny(missing_docs)]
+
+pub mod shm;
+
+use std::time::Duration;
+
+use canele_sys::buffer::Place;
+use canele_sys::ids::{LinkId, Rank};
+pub use canele_sys::window::Window;
+
+/// Bytes that travel beside a header when the packet has no bulk.
+pub const MAX_INLINE: usize = 48;
+/// Bytes that travel beside a header when the packet has a bulk.
+pub const MAX_INLINE_WITH_BULK: usize = 40;
+
+/// What every packet starts with. The rail transports it and gives it no meaning.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Header {
+    /// What the packet is, for the layer above.
+    pub kind: u8,
+    /// Bytes in use beside the header, at most [`MAX_INLINE`].
+    pub inline_len: u8,
+    /// The flow, or whatever the kind wants to say in 32 bits.
+    pub flow: u32,
+    /// The tag, likewise.
+    pub tag: u32,
+    /// The number of the message within its flow, where a rail is unordered or there are several.
+    pub sequence: u32,
+}
+
+/// What a rail can do, in numbers.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Caps {
+    /// The driver's name.
+    pub name: &'static str,
+    /// One-way time of the smallest packet.
+    pub latency_ns: u32,
+    /// Bandwidth of large transfers.
+    pub bytes_per_us: u32,
+    /// Largest bulk of one packet, in bytes.
+    pub max_bulk: usize,
+    /// Packets of a link arrive in the order in which they were committed.
+    pub ordered: bool,
+    /// Nothing is lost or doubled.
+    pub reliable: bool,
+    /// Memory registered as a region can be read and written by peers without their help.
+    pub one_sided: bool,
+}
+
+/// Which room a packet may use, so that no kind of traffic starves another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// Answers and announcements: may use the cells reserved for them. Carries no bulk.
+    Control,
+    /// Messages.
+    Message,
+    /// Pieces of large messages: at most half of the room for bulk.
+    Stream,
+}
+
+/// Room claimed for a packet, filled in place.
+pub struct Slot<'a> {
+    /// [`MAX_INLINE`] bytes, [`MAX_INLINE_WITH_BULK`] when there is a bulk.
+    pub inline: Window<'a>,
+    /// The bulk, of the claimed length.
+    pub bulk: Window<'a>,
+}
+
+/// A packet that has arrived and is still in the rail's memory.
+pub struct Packet<'a> {
+    /// A copy of its header, so that it can be checked and then believed.
+    pub header: Header,
+    /// The `header.inline_len` bytes beside it.
+    pub inline: Window<'a>,
+    /// The bulk, empty if there is none.
+    pub bulk: Window<'a>,
+}
+
+/// No room now; poll, and try again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Busy;
+
+/// Why a link can no longer be believed. The text names what was found and what was expected.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Corrupt(pub String);
+
+/// Why a link could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The peer's memory has another layout, or is none of Canelé's.
+    #[error("{peer} has an incompatible inbox: {what}")]
+    Incompatible {
+        /// The peer.
+        peer: Rank,
+        /// What differs, naming both sides.
+        what: String,
+    },
+    /// Not enough memory, or the system refused it.
+    #[error("no room for messages to {peer}: {source}")]
+    Memory {
+        /// The peer.
+        peer: Rank,
+        /// What was needed and what there is.
+        source: canele_sys::segment::SegmentError,
+    },
+}
+
+/// What a look at a peer's region gives.
+pub enum Reach<'a> {
+    /// The memory itself.
+    Here(Window<'a>),
+    /// Not known yet; the rail has noted that it is wanted. Try again later.
+    Wanted,
+    /// There is no such region (any more), or the range lies outside of it.
+    Refused,
+}
+
+/// How a sleeper will be woken.
+pub enum Armed {
+    /// Something arrived meanwhile: do not sleep.
+    Work,
+    /// Sleep with [`Rail::sleep`].
+    Ready,
+}
+
+/// One instance of a kind of network. See the crate's documentation for the life of a packet.
+///
+/// Every driver passes the suite in [`conformance`].
+pub trait Rail {
+    /// What it can do.
+    fn caps(&self) -> &Caps;
+
+    /// The link to a peer, once there is one.
+    fn link(&self, peer: Rank) -> Option<LinkId>;
+
+    /// The peer at the other end of a link.
+    fn peer(&self, link: LinkId) -> Rank;
+
+    /// The links on which packets may arrive.
+    fn incoming(&self) -> &[LinkId];
+
+    /// Forgets a link and what is still in it.
+    fn disconnect(&mut self, link: LinkId);
+
+    /// Room for one packet with `bulk` bytes (0: inline only). A second claim on a link replaces the first.
+    fn claim(&mut self, link: LinkId, bulk: usize, class: Class) -> Result<Slot<'_>, Busy>;
+
+    /// Sends what was claimed on the link last.
+    ///
+    /// # Panics
+    /// If nothing is claimed.
+    fn commit(&mut self, link: LinkId, header: Header);
+
+    /// The oldest packet of a link that was not released yet.
+    fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt>;
+
+    /// Frees the room of the packet polled last.
+    fn release(&mut self, link: LinkId);
+
+    /// `len` bytes of a region of the peer, for copying in either direction.
+    fn reach(&mut self, link: LinkId, place: Place, len: usize) -> Reach<'_>;
+
+    /// `len` bytes of a region of our own, for what a peer asked to be written there.
+    fn own(&mut self, place: Place, len: usize) -> Option<Window<'_>>;
+
+    /// A counter both ends of a link see, number `index` of [`TALLIES`], on the side of the link's receiver
+    /// (`mine`: packets arrive here) or sender.
+    fn tally(&mut self, link: LinkId, mine: bool, index: usize) -> Option<&Tally>;
+
+    /// Announces sleep: from now on whoever commits a packet to us wakes us. Says whether something came meanwhile.
+    fn arm(&mut self) -> Armed;
+
+    /// Sleeps until woken or the time is over. Only after [`Armed::Ready`].
+    fn sleep(&mut self, at_most: Option<Duration>);
+}
+
+/// Lets `fill` write into ordinary memory as if it were a slot.
+pub fn on_slice(bytes: &mut [u8], fill: impl FnOnce(Window<'_>)) {
+    let start = std::ptr::NonNull::from_mut(bytes).cast();
+    // SAFETY: the exclusive borrow of `bytes` lasts as long as the window, and is not used meanwhile.
+    fill(unsafe { Window::new(start, bytes.len()) });
+}
+
+/// How many transfers of one link can be copied by both ends at once.
+pub const TALLIES: usize = 8;
+
+pub use canele_sys::tally::{Generation, Tally};

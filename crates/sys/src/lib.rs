@@ -5,16 +5,22 @@
 //! against the model checker; those that talk to the kernel are left out.
 
 pub mod atomic;
+pub mod buffer;
 pub mod counters;
 pub mod fork;
 pub mod futex;
 pub mod gate;
+pub mod ids;
 pub mod membarrier;
 pub mod memory;
+pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;
+pub mod sleep;
 #[cfg(not(loom))]
 pub mod spawn;
+pub mod tally;
 #[cfg(not(loom))]
 pub mod topology;
 pub mod tunables;
+pub mod window;

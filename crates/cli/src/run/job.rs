@@ -10,8 +10,8 @@ use std::rc::Rc;
 
 use canele_engine::control::{FromLauncher, Gone, JobInfo, ToLauncher, VERSION};
 
-use super::doorbell::Doorbell;
 use super::failure::{Exit, Failure};
+use canele_rail::shm::Doorbell;
 
 /// A message for a rank.
 #[derive(Debug)]

@@ -16,7 +16,6 @@
 
 mod arguments;
 mod descendants;
-mod doorbell;
 mod ending;
 mod events;
 mod failure;

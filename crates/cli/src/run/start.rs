@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use canele_engine::control::{JobInfo, OnFailure, Socket};
+use canele_rail::shm::layout::MOST_RANKS;
 use canele_sys::topology::{self, Topology};
 use canele_sys::tunables::Tunables;
 use rustix::process::{Resource, Rlimit, getrlimit, set_child_subreaper, setrlimit};
@@ -32,7 +33,7 @@ pub fn start(arguments: Arguments) -> ExitCode {
         Ok(plan) => plan,
         Err(text) => return wrong_usage(&text),
     };
-    if let Err(text) = check_descriptors(plan.size()) {
+    if let Err(text) = check_limits(plan.size()) {
         return wrong_usage(&text);
     }
     match launcher(plan, &arguments) {
@@ -72,8 +73,11 @@ fn bind_order() -> Result<Vec<u32>, String> {
     Ok(topology.processors().iter().map(|processor| processor.id).collect())
 }
 
-/// Sees to it that the launcher may have as many descriptors as it will need.
-fn check_descriptors(ranks: u32) -> Result<(), String> {
+/// Refuses more ranks than a host, or the launcher's limit of descriptors, can take.
+fn check_limits(ranks: u32) -> Result<(), String> {
+    if ranks as usize > MOST_RANKS {
+        return Err(format!("{ranks} ranks: a host takes at most {MOST_RANKS}"));
+    }
     let limit = getrlimit(Resource::Nofile);
     let needed = u64::from(ranks) * PER_RANK + BESIDES;
     let most = limit.maximum.unwrap_or(u64::MAX);

@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use canele_engine::control::{FromLauncher, ReceiveError, Received, SendError, Socket, ToLauncher};
 
-use super::doorbell::Doorbell;
 use super::events::{Events, Ready, Source};
+use canele_rail::shm::Doorbell;
 
 /// Messages queued for one rank beyond which its own are not read.
 const QUEUE_LIMIT: usize = 1024;

@@ -1,0 +1,283 @@
+//! Tagged messages (BIP): blocking sends and receives, and probes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use canele_engine::{Engine, FlowId, Mode, Want};
+
+use crate::job::deadline;
+use crate::{Error, Plain, Rank, Status, Tag};
+
+/// An ordered stream of messages among all ranks of the job; messages of one flow never match receives of another.
+///
+/// Between two ranks messages of a flow are matched in the order in which they were sent.
+#[derive(Clone)]
+pub struct Flow {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) id: FlowId,
+}
+
+/// From whom a receive takes messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// From any rank.
+    Any,
+    /// From this rank.
+    Is(Rank),
+}
+
+/// Which tags a receive takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TagMatch {
+    /// Any tag.
+    Any,
+    /// This tag.
+    Is(Tag),
+}
+
+/// A receive from any rank.
+pub const ANY_SOURCE: Source = Source::Any;
+/// A receive of any tag.
+pub const ANY_TAG: TagMatch = TagMatch::Any;
+
+impl From<Rank> for Source {
+    fn from(rank: Rank) -> Self {
+        Self::Is(rank)
+    }
+}
+
+impl From<Tag> for TagMatch {
+    fn from(tag: Tag) -> Self {
+        Self::Is(tag)
+    }
+}
+
+#[inline(always)]
+pub(crate) fn want(source: Source, tag: TagMatch) -> Want {
+    Want {
+        source: match source {
+            Source::Any => None,
+            Source::Is(rank) => Some(rank),
+        },
+        tag: match tag {
+            TagMatch::Any => None,
+            TagMatch::Is(tag) => Some(tag),
+        },
+    }
+}
+
+/// Where a message's bytes are written that is sent without a buffer ([`Flow::send_with`]).
+pub struct SlotWriter<'a>(canele_rail::Window<'a>);
+
+impl SlotWriter<'_> {
+    /// Room in bytes.
+    #[allow(clippy::len_without_is_empty)] // It is as long as was asked for.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Writes `items` at `offset` bytes.
+    ///
+    /// # Panics
+    /// Where they do not fit.
+    pub fn write<T: Plain>(&mut self, offset: usize, items: &[T]) {
+        self.0.write(offset, bytemuck::cast_slice(items));
+    }
+}
+
+impl Flow {
+    pub(crate) fn new(engine: Arc<Engine>, id: FlowId) -> Self {
+        Self { engine, id }
+    }
+
+    /// This process's number.
+    pub fn rank(&self) -> Rank {
+        self.engine.rank()
+    }
+
+    /// How many ranks there are.
+    pub fn size(&self) -> u32 {
+        self.engine.size()
+    }
+
+    /// Sends `items`. On return they may be changed; the message may still be on its way.
+    ///
+    /// # Errors
+    /// The rank does not exist, has finished or died.
+    #[inline(always)]
+    pub fn send<T: Plain>(&self, to: Rank, tag: Tag, items: &[T]) -> Result<(), Error> {
+        self.engine.send(to, self.id, tag, Mode::Standard, bytemuck::cast_slice(items), None)
+    }
+
+    /// Sends `items` and returns once the receiver has begun to receive them.
+    ///
+    /// # Errors
+    /// As [`Flow::send`].
+    pub fn send_sync<T: Plain>(&self, to: Rank, tag: Tag, items: &[T]) -> Result<(), Error> {
+        self.engine.send(to, self.id, tag, Mode::Synchronous, bytemuck::cast_slice(items), None)
+    }
+
+    /// Sends `items`; the program promises that the receive is posted already. Here that saves nothing: a standard send
+    /// makes no handshake where one could be saved.
+    ///
+    /// # Errors
+    /// As [`Flow::send`].
+    pub fn send_ready<T: Plain>(&self, to: Rank, tag: Tag, items: &[T]) -> Result<(), Error> {
+        self.engine.send(to, self.id, tag, Mode::Ready, bytemuck::cast_slice(items), None)
+    }
+
+    /// Sends `items`, or gives up after `wait`; then nothing was sent.
+    ///
+    /// # Errors
+    /// As [`Flow::send`], and [`Error::Deadline`].
+    pub fn send_deadline<T: Plain>(
+        &self,
+        to: Rank,
+        tag: Tag,
+        items: &[T],
+        wait: Duration,
+    ) -> Result<(), Error> {
+        self.engine.send(to, self.id, tag, Mode::Standard, bytemuck::cast_slice(items), deadline(wait))
+    }
+
+    /// Sends a message of `bytes` bytes that `fill` writes, where possible straight into the rail's memory.
+    ///
+    /// ```
+    /// # let job = canele::Job::start()?; let world = job.world(); let me = job.rank();
+    /// # use canele::Tag;
+    /// world.send_with(me, Tag(0), 16, |mut slot| {
+    ///     slot.write(0, &[1u64]);
+    ///     slot.write(8, &[2u64]);
+    /// })?;
+    /// let mut got = [0u64; 2];
+    /// world.recv(me, Tag(0), &mut got)?;
+    /// assert_eq!(got, [1, 2]);
+    /// # job.finish()
+    /// # .map_err(Into::<Box<dyn std::error::Error>>::into)?; Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Flow::send`].
+    pub fn send_with(
+        &self,
+        to: Rank,
+        tag: Tag,
+        bytes: usize,
+        fill: impl FnOnce(SlotWriter<'_>),
+    ) -> Result<(), Error> {
+        self.engine.send_with(to, self.id, tag, bytes, |window| fill(SlotWriter(window)))
+    }
+
+    /// Receives the next matching message into `items`. The message may be shorter; the status says how long it was.
+    ///
+    /// # Errors
+    /// The message is longer (it is consumed, and nothing else is harmed); the rank does not exist, has finished or
+    /// died.
+    #[inline(always)]
+    pub fn recv<T: Plain>(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagMatch>,
+        items: &mut [T],
+    ) -> Result<Status, Error> {
+        self.engine.recv(self.id, want(from.into(), tag.into()), bytemuck::cast_slice_mut(items), None)
+    }
+
+    /// Receives, or gives up after `wait`; then the message, should it come, is still there.
+    ///
+    /// # Errors
+    /// As [`Flow::recv`], and [`Error::Deadline`].
+    pub fn recv_deadline<T: Plain>(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagMatch>,
+        items: &mut [T],
+        wait: Duration,
+    ) -> Result<Status, Error> {
+        self.engine.recv(
+            self.id,
+            want(from.into(), tag.into()),
+            bytemuck::cast_slice_mut(items),
+            deadline(wait),
+        )
+    }
+
+    /// Waits for a matching message and tells what a receive would get; the message stays.
+    ///
+    /// # Errors
+    /// The named rank does not exist, has finished or died.
+    pub fn probe(&self, from: impl Into<Source>, tag: impl Into<TagMatch>) -> Result<Status, Error> {
+        self.engine.probe(self.id, want(from.into(), tag.into()), None)
+    }
+
+    /// Tells what a receive would get now, if anything.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn iprobe(&self, from: impl Into<Source>, tag: impl Into<TagMatch>) -> Result<Option<Status>, Error> {
+        self.engine.iprobe(self.id, want(from.into(), tag.into()))
+    }
+
+    /// Waits for a matching message and takes it, so that no other thread's receive can get it.
+    ///
+    /// # Errors
+    /// As [`Flow::probe`].
+    pub fn mprobe(&self, from: impl Into<Source>, tag: impl Into<TagMatch>) -> Result<Matched, Error> {
+        let matched = self.engine.mprobe(self.id, want(from.into(), tag.into()), None)?;
+        Ok(Matched { engine: self.engine.clone(), matched })
+    }
+
+    /// Takes a matching message if there is one now.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn improbe(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagMatch>,
+    ) -> Result<Option<Matched>, Error> {
+        let matched = self.engine.improbe(self.id, want(from.into(), tag.into()))?;
+        Ok(matched.map(|matched| Matched { engine: self.engine.clone(), matched }))
+    }
+}
+
+/// A message taken by [`Flow::mprobe`], to be received by whoever holds this.
+pub struct Matched {
+    engine: Arc<Engine>,
+    matched: canele_engine::Matched,
+}
+
+impl Matched {
+    /// Who sent it, its tag and its length.
+    pub fn status(&self) -> Status {
+        self.matched.status
+    }
+
+    /// Receives it.
+    ///
+    /// # Errors
+    /// It is longer than `items`; the sender died.
+    pub fn recv<T: Plain>(self, items: &mut [T]) -> Result<Status, Error> {
+        self.engine.recv_matched(self.matched, bytemuck::cast_slice_mut(items))
+    }
+
+    /// Receives it into a vector of the right length.
+    ///
+    /// # Errors
+    /// The sender died; the length is no multiple of the item's ([`Error::Lengths`]; the message is lost).
+    pub fn recv_vec<T: Plain>(self) -> Result<(Status, Vec<T>), Error> {
+        let bytes = self.matched.status.bytes;
+        let size = size_of::<T>().max(1);
+        if !bytes.is_multiple_of(size) {
+            self.engine.recv_matched(self.matched, &mut vec![0u8; bytes])?;
+            return Err(Error::Lengths {
+                what: "bytes of a message of whole items",
+                given: bytes,
+                needed: size,
+            });
+        }
+        let mut items = vec![T::zeroed(); bytes / size];
+        let status = self.engine.recv_matched(self.matched, bytemuck::cast_slice_mut(&mut items))?;
+        Ok((status, items))
+    }
+}

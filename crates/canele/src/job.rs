@@ -1,0 +1,114 @@
+//! The job and the endpoint: where a program begins.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use canele_engine::{Engine, FlowId};
+use canele_sys::counters::Snapshot;
+
+use crate::{Error, Flow, Rank};
+
+/// The processes that were started together, seen from one of them.
+pub struct Job {
+    endpoint: Endpoint,
+}
+
+impl Job {
+    /// Joins the job this process was started in; without a launcher, a job of one rank. Call it once in a program.
+    ///
+    /// # Errors
+    /// A tunable that does not exist or is out of range, a launcher of another system, not enough memory: the text
+    /// says what to change.
+    pub fn start() -> Result<Self, Error> {
+        Ok(Self { endpoint: Endpoint { engine: Arc::new(Engine::start()?) } })
+    }
+
+    /// This process's number, from 0 to `size() - 1`.
+    pub fn rank(&self) -> Rank {
+        self.endpoint.rank()
+    }
+
+    /// How many ranks there are.
+    pub fn size(&self) -> u32 {
+        self.endpoint.size()
+    }
+
+    /// This rank's number among those of its host.
+    pub fn local_rank(&self) -> u32 {
+        self.endpoint.engine.place().local_rank
+    }
+
+    /// How many ranks this host has.
+    pub fn local_size(&self) -> u32 {
+        self.endpoint.engine.place().local_size
+    }
+
+    /// How many hosts the job runs on.
+    pub fn hosts(&self) -> u32 {
+        self.endpoint.engine.job().hosts
+    }
+
+    /// What this rank sends and receives with.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// The flow that all ranks share from the start.
+    pub fn world(&self) -> Flow {
+        self.endpoint.world()
+    }
+
+    /// Ends this rank's part in good order: everything sent so far will arrive. A rank that exits without it has failed.
+    ///
+    /// # Errors
+    /// The launcher is gone.
+    pub fn finish(self) -> Result<(), Error> {
+        self.endpoint.engine.finish()
+    }
+}
+
+/// What a rank sends and receives with; cheap to clone, shared by threads.
+#[derive(Clone)]
+pub struct Endpoint {
+    pub(crate) engine: Arc<Engine>,
+}
+
+impl Endpoint {
+    /// This process's number.
+    pub fn rank(&self) -> Rank {
+        self.engine.rank()
+    }
+
+    /// How many ranks there are.
+    pub fn size(&self) -> u32 {
+        self.engine.size()
+    }
+
+    /// The flow that all ranks share from the start.
+    pub fn world(&self) -> Flow {
+        Flow::new(self.engine.clone(), FlowId(0))
+    }
+
+    /// What this rank has moved and done so far; see `canele info` for the meaning of each counter.
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub fn counters(&self) -> Result<Snapshot, Error> {
+        self.engine.counters()
+    }
+
+    /// What a message of `bytes` takes: the protocol's name, and each protocol's estimate in nanoseconds (none: it
+    /// cannot carry the message).
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub fn protocol(&self, bytes: usize) -> Result<(String, Vec<(&'static str, Option<f64>)>), Error> {
+        let choice = self.engine.choose(bytes, canele_engine::choice::Ends::default())?;
+        Ok((format!("{:?}", choice.protocol).to_lowercase(), choice.estimates))
+    }
+}
+
+/// The moment `wait` from now; too far to be expressed means never.
+pub(crate) fn deadline(wait: Duration) -> Option<Instant> {
+    Instant::now().checked_add(wait)
+}

@@ -1,0 +1,221 @@
+//! Regions and one-sided operations (PUT): memory that peers read and write without this rank's help.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use canele_engine::Notice;
+use canele_engine::{Engine, Far, RegionId};
+use canele_sys::atomic::{AtomicU64, Ordering};
+
+use crate::job::deadline;
+use crate::{Endpoint, Error, Plain, Rank};
+
+/// Memory allocated by Canelé that peers may read and write at any time, so it is reached by copy.
+///
+/// Zeroed at first. Given up when dropped; transfers under way end in good order.
+pub struct Region {
+    engine: Arc<Engine>,
+    pub(crate) region: Arc<canele_engine::Region>,
+}
+
+/// A region of some rank, this one's included, as seen from here.
+#[derive(Clone)]
+pub struct RemoteRegion {
+    engine: Arc<Engine>,
+    owner: Rank,
+    id: RegionId,
+    far: Arc<Far>,
+}
+
+impl Endpoint {
+    /// Allocates a region of `bytes`.
+    ///
+    /// ```
+    /// # let job = canele::Job::start()?; let endpoint = job.endpoint();
+    /// use std::time::Duration;
+    /// let region = endpoint.region(4096)?;
+    /// region.publish("table")?;
+    /// let table = endpoint.find_region("table", Duration::from_secs(5))?;
+    /// table.put_notify(0, &[3.5f64], 17)?;
+    /// assert_eq!(endpoint.wait_notice(None)?.id, 17);
+    /// let mut value = [0.0];
+    /// region.read(0, &mut value)?;
+    /// assert_eq!(value, [3.5]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Not enough memory, naming what is needed and what there is.
+    pub fn region(&self, bytes: usize) -> Result<Region, Error> {
+        Ok(Region { engine: self.engine.clone(), region: self.engine.create_region(bytes)? })
+    }
+
+    /// Finds a region that any rank published; waits until it exists, at most `wait`.
+    ///
+    /// # Errors
+    /// [`Error::Deadline`]; the region was dropped meanwhile.
+    pub fn find_region(&self, name: &str, wait: Duration) -> Result<RemoteRegion, Error> {
+        let at = deadline(wait);
+        let value = self.engine.find(&format!("region {name}"), at)?;
+        let (owner, id, bytes) = decode(&value).ok_or_else(|| Error::NameTaken(name.to_owned()))?;
+        let far = self.engine.reach_region(owner, id, at)?;
+        debug_assert!(far.len() >= bytes);
+        Ok(RemoteRegion { engine: self.engine.clone(), owner, id, far })
+    }
+
+    /// The next notice that a peer's put carried, if one has come.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn try_notice(&self) -> Result<Option<Notice>, Error> {
+        self.engine.try_notice()
+    }
+
+    /// Waits for the next notice, for ever or at most `wait`.
+    ///
+    /// # Errors
+    /// [`Error::Deadline`]; the job is over.
+    pub fn wait_notice(&self, wait: Option<Duration>) -> Result<Notice, Error> {
+        self.engine.wait_notice(wait.and_then(deadline))
+    }
+
+    /// Calls `call` for notices with identifiers in `ids`, from within whatever call makes progress; it must not call
+    /// the library. Those notices are no longer seen by polling.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn on_notice(&self, ids: Range<u64>, call: impl FnMut(Notice) + Send + 'static) -> Result<(), Error> {
+        self.engine.on_notice(ids, Box::new(call))
+    }
+}
+
+fn encode(owner: Rank, id: RegionId, bytes: usize) -> Vec<u8> {
+    let words = [owner.0, id.index, id.generation].map(u32::to_le_bytes).concat();
+    [words, (bytes as u64).to_le_bytes().to_vec()].concat()
+}
+
+fn decode(value: &[u8]) -> Option<(Rank, RegionId, usize)> {
+    let word = |at: usize| Some(u32::from_le_bytes(value.get(at..at + 4)?.try_into().ok()?));
+    let bytes = u64::from_le_bytes(value.get(12..20)?.try_into().ok()?);
+    Some((Rank(word(0)?), RegionId { index: word(4)?, generation: word(8)? }, usize::try_from(bytes).ok()?))
+}
+
+impl Region {
+    /// Its length in bytes.
+    #[allow(clippy::len_without_is_empty)] // A region is never empty.
+    pub fn len(&self) -> usize {
+        self.region.len()
+    }
+
+    /// Lets any rank find it under `name`.
+    ///
+    /// # Errors
+    /// The name is taken.
+    pub fn publish(&self, name: &str) -> Result<(), Error> {
+        let value = encode(self.engine.rank(), self.region.id(), self.len());
+        self.engine.publish(&format!("region {name}"), &value)
+    }
+
+    /// This region as others see it.
+    pub fn remote(&self) -> RemoteRegion {
+        let (owner, id, far) = (self.engine.rank(), self.region.id(), self.region.far());
+        RemoteRegion { engine: self.engine.clone(), owner, id, far }
+    }
+
+    /// Copies items out, from `offset` bytes on.
+    ///
+    /// # Errors
+    /// The range lies outside.
+    pub fn read<T: Plain>(&self, offset: usize, items: &mut [T]) -> Result<(), Error> {
+        self.remote().get(offset, items)
+    }
+
+    /// Copies items in, from `offset` bytes on.
+    ///
+    /// # Errors
+    /// The range lies outside.
+    pub fn write<T: Plain>(&self, offset: usize, items: &[T]) -> Result<(), Error> {
+        self.remote().put(offset, items)
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // After the end of the job the launcher has forgotten it already.
+        let _ = self.engine.drop_region(self.region.id());
+    }
+}
+
+impl RemoteRegion {
+    /// Whose it is.
+    pub fn owner(&self) -> Rank {
+        self.owner
+    }
+
+    fn outside(&self, offset: usize, len: usize) -> Error {
+        Error::Range { offset, len, region: self.far.len() }
+    }
+
+    /// Writes items at `offset` bytes. Complete at both ends on return.
+    ///
+    /// # Errors
+    /// The range lies outside.
+    pub fn put<T: Plain>(&self, offset: usize, items: &[T]) -> Result<(), Error> {
+        let bytes: &[u8] = bytemuck::cast_slice(items);
+        let window = self.far.window(offset, bytes.len()).ok_or_else(|| self.outside(offset, bytes.len()))?;
+        window.write(0, bytes);
+        Ok(())
+    }
+
+    /// Reads items from `offset` bytes on.
+    ///
+    /// # Errors
+    /// The range lies outside.
+    pub fn get<T: Plain>(&self, offset: usize, items: &mut [T]) -> Result<(), Error> {
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(items);
+        let window = self.far.window(offset, bytes.len()).ok_or_else(|| self.outside(offset, bytes.len()))?;
+        window.read(0, bytes);
+        Ok(())
+    }
+
+    /// Writes items and then shows the owner the identifier `notice`. The items are in the region when the notice is
+    /// seen; with few of them both travel in one cache line.
+    ///
+    /// # Errors
+    /// The range lies outside; the owner has finished or died.
+    #[inline]
+    pub fn put_notify<T: Plain>(&self, offset: usize, items: &[T], notice: u64) -> Result<(), Error> {
+        self.engine.put_notify(self.owner, &self.far, self.id, offset, bytemuck::cast_slice(items), notice)
+    }
+
+    /// Waits until everything put there so far is in the owner's memory, at most `wait`.
+    ///
+    /// # Errors
+    /// [`Error::Deadline`]; the owner has finished or died.
+    pub fn fence(&self, wait: Option<Duration>) -> Result<(), Error> {
+        self.engine.fence(self.owner, wait.and_then(deadline))
+    }
+
+    fn word(&self, offset: usize) -> Result<&AtomicU64, Error> {
+        self.far.word(offset).ok_or_else(|| self.outside(offset, 8))
+    }
+
+    /// Adds `n` to the 64-bit word at `offset` (a multiple of 8), atomically among all ranks; gives the old value.
+    ///
+    /// # Errors
+    /// The word lies outside or is not aligned.
+    pub fn fetch_add(&self, offset: usize, n: u64) -> Result<u64, Error> {
+        // SeqCst: one order of all atomic operations of all ranks, which is what users expect of them.
+        Ok(self.word(offset)?.fetch_add(n, Ordering::SeqCst))
+    }
+
+    /// Replaces the 64-bit word at `offset` by `new` if it is `expected`; gives the old value.
+    ///
+    /// # Errors
+    /// As [`RemoteRegion::fetch_add`].
+    pub fn compare_and_swap(&self, offset: usize, expected: u64, new: u64) -> Result<u64, Error> {
+        let swapped = self.word(offset)?.compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst);
+        Ok(swapped.unwrap_or_else(|seen| seen))
+    }
+}

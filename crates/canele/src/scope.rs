@@ -1,0 +1,196 @@
+//! Non-blocking operations on borrowed buffers: all of them have ended when the scope ends.
+
+use std::cell::RefCell;
+
+use canele_engine::{Buffer, Ended, Mode, Pending};
+use canele_sys::buffer;
+
+use crate::flow::want;
+use crate::{Error, Flow, Plain, Rank, Source, Status, Tag, TagMatch};
+
+/// Starts non-blocking operations on memory that outlives it; made by [`Flow::scope`].
+pub struct Scope<'scope, 'env: 'scope> {
+    flow: Flow,
+    lender: &'scope buffer::Scope<'scope, 'env>,
+    started: RefCell<Vec<Progress>>,
+}
+
+enum Progress {
+    UnderWay(Pending),
+    Ended(Result<Status, Error>),
+    Taken,
+}
+
+/// An operation started in a scope.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scoped(usize);
+
+impl Flow {
+    /// Runs `f`, which may start operations on borrowed memory; all of them have ended when this returns.
+    ///
+    /// If `f` fails, receives without a message are withdrawn.
+    ///
+    /// # Errors
+    /// The error of `f`, or else the first operation that failed and was not waited for.
+    pub fn scope<'env, R>(
+        &self,
+        f: impl for<'scope> FnOnce(&Scope<'scope, 'env>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        buffer::scope(|lender| {
+            let scope = Scope { flow: self.clone(), lender, started: RefCell::new(Vec::new()) };
+            let result = f(&scope);
+            if result.is_err() {
+                scope.withdraw();
+            }
+            let ended = scope.wait_all();
+            result.and_then(|value| ended.map(|()| value))
+        })
+    }
+}
+
+impl<'scope, 'env> Scope<'scope, 'env> {
+    /// Starts to send `items`.
+    ///
+    /// # Errors
+    /// The rank does not exist; the job is over.
+    pub fn isend<T: Plain>(&self, to: Rank, tag: Tag, items: &'env [T]) -> Result<Scoped, Error> {
+        self.send(to, tag, Mode::Standard, bytemuck::cast_slice(items))
+    }
+
+    /// Starts to send `items`; ended once the receiver has begun to receive.
+    ///
+    /// # Errors
+    /// As [`Scope::isend`].
+    pub fn isend_sync<T: Plain>(&self, to: Rank, tag: Tag, items: &'env [T]) -> Result<Scoped, Error> {
+        self.send(to, tag, Mode::Synchronous, bytemuck::cast_slice(items))
+    }
+
+    fn send(&self, to: Rank, tag: Tag, mode: Mode, bytes: &'env [u8]) -> Result<Scoped, Error> {
+        let engine = &self.flow.engine;
+        if mode == Mode::Standard && engine.try_send_now(to, self.flow.id, tag, bytes)? {
+            let status = Status { source: to, tag, bytes: bytes.len() };
+            return Ok(self.keep(Progress::Ended(Ok(status))));
+        }
+        self.send_lent(to, tag, mode, self.lender.lend(bytes))
+    }
+
+    /// Starts to send several slices as one message.
+    ///
+    /// # Errors
+    /// As [`Scope::isend`].
+    pub fn isend_list(&self, to: Rank, tag: Tag, list: &[&'env [u8]]) -> Result<Scoped, Error> {
+        self.send_lent(to, tag, Mode::Standard, self.lender.lend_list(list))
+    }
+
+    fn send_lent(&self, to: Rank, tag: Tag, mode: Mode, buffer: buffer::OutBuffer) -> Result<Scoped, Error> {
+        match self.flow.engine.isend(to, self.flow.id, tag, mode, buffer) {
+            Ok(pending) => Ok(self.keep(Progress::UnderWay(pending))),
+            Err((error, buffer)) => {
+                self.lender.take_back(buffer);
+                Err(error)
+            }
+        }
+    }
+
+    /// Starts to receive into `items`.
+    ///
+    /// # Errors
+    /// The rank does not exist; the job is over.
+    pub fn irecv<T: Plain>(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagMatch>,
+        items: &'env mut [T],
+    ) -> Result<Scoped, Error> {
+        self.recv_lent(from.into(), tag.into(), self.lender.lend_mut(bytemuck::cast_slice_mut(items)))
+    }
+
+    /// Starts to receive one message into several slices.
+    ///
+    /// # Errors
+    /// As [`Scope::irecv`].
+    pub fn irecv_list(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagMatch>,
+        list: Vec<&'env mut [u8]>,
+    ) -> Result<Scoped, Error> {
+        self.recv_lent(from.into(), tag.into(), self.lender.lend_list_mut(list))
+    }
+
+    fn recv_lent(&self, from: Source, tag: TagMatch, buffer: buffer::InBuffer) -> Result<Scoped, Error> {
+        match self.flow.engine.irecv(self.flow.id, want(from, tag), buffer) {
+            Ok(pending) => Ok(self.keep(Progress::UnderWay(pending))),
+            Err((error, buffer)) => {
+                self.lender.take_back_mut(buffer);
+                Err(error)
+            }
+        }
+    }
+
+    fn keep(&self, progress: Progress) -> Scoped {
+        let mut started = self.started.borrow_mut();
+        started.push(progress);
+        Scoped(started.len() - 1)
+    }
+
+    /// Waits for one operation.
+    ///
+    /// # Errors
+    /// Why it failed.
+    pub fn wait(&self, operation: Scoped) -> Result<Status, Error> {
+        let progress = std::mem::replace(&mut self.started.borrow_mut()[operation.0], Progress::Taken);
+        match progress {
+            Progress::UnderWay(pending) => {
+                let ended = self.flow.engine.wait(pending, None)?;
+                self.take_back(ended)
+            }
+            Progress::Ended(result) => result,
+            Progress::Taken => Err(Error::Lengths { what: "waits for one operation", given: 2, needed: 1 }),
+        }
+    }
+
+    /// Whether an operation has ended; makes progress if not.
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub fn test(&self, operation: Scoped) -> Result<bool, Error> {
+        let Progress::UnderWay(pending) = self.started.borrow()[operation.0] else { return Ok(true) };
+        let Some(ended) = self.flow.engine.test(pending)? else { return Ok(false) };
+        let result = self.take_back(ended);
+        self.started.borrow_mut()[operation.0] = Progress::Ended(result);
+        Ok(true)
+    }
+
+    fn take_back(&self, ended: Ended) -> Result<Status, Error> {
+        match ended.buffer {
+            Buffer::Out(buffer) => self.lender.take_back(buffer),
+            Buffer::In(buffer) => self.lender.take_back_mut(buffer),
+            Buffer::None => {}
+        }
+        ended.result
+    }
+
+    fn withdraw(&self) {
+        for progress in self.started.borrow().iter() {
+            if let Progress::UnderWay(pending) = progress {
+                // What cannot be withdrawn is waited for.
+                let _ = self.flow.engine.cancel(*pending);
+            }
+        }
+    }
+
+    fn wait_all(&self) -> Result<(), Error> {
+        let mut first = Ok(());
+        let count = self.started.borrow().len();
+        for n in 0..count {
+            if matches!(self.started.borrow()[n], Progress::Taken) {
+                continue;
+            }
+            if let (Err(error), true) = (self.wait(Scoped(n)), first.is_ok()) {
+                first = Err(error);
+            }
+        }
+        first
+    }
+}

@@ -1,0 +1,223 @@
+//! What is behind the gate: the rail, the protocols and the socket to the launcher; and one pass over them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::thread::Thread;
+
+use canele_proto::{Proto, Settings};
+use canele_rail::Rail;
+use canele_rail::shm::{CounterPage, Shm};
+use canele_sys::counters::{Counter, Counters};
+use canele_sys::ids::Rank;
+use canele_sys::tunables::{Tunables, Wait};
+
+use crate::Error;
+use crate::control::{Control, FromLauncher, Gone, JobInfo, ToLauncher};
+
+/// The state of one rank's engine.
+pub(crate) struct Core {
+    pub shm: Shm,
+    pub proto: Proto,
+    pub control: Option<Control>,
+    pub job: JobInfo,
+    pub wait: Wait,
+    pub spin_ns: u64,
+    pub yields: u32,
+    /// Ranks share processors.
+    pub crowded: bool,
+    /// Threads that wait while another one makes progress.
+    pub followers: Vec<Thread>,
+    /// Some thread waits inside `Engine::wait_for` and makes progress for all.
+    pub led: bool,
+    /// That thread sleeps.
+    pub asleep: bool,
+    /// What `ended` was when followers were last woken.
+    pub told: u64,
+    /// How every rank that is gone ended.
+    pub gone: HashMap<Rank, Gone>,
+    /// Answers of the launcher that somebody waits for.
+    pub found: HashMap<u64, Vec<u8>>,
+    /// Names of a job without a launcher.
+    pub own_names: HashMap<String, Vec<u8>>,
+    pub refused: Vec<String>,
+    pub tickets: u64,
+    /// Peers to which puts travel whose arrival is not known.
+    pub unfenced: Vec<bool>,
+    pub callbacks: Vec<Callback>,
+    /// Fences that were answered.
+    pub fenced: Vec<(Rank, u64)>,
+    /// An error that every later call reports.
+    pub broken: Option<String>,
+    pub finished: bool,
+    pub next_flow: u32,
+    pub page: Arc<CounterPage>,
+    pub counts: Counts,
+}
+
+/// What is called when a notice of a range of identifiers comes.
+pub(crate) struct Callback {
+    pub ids: std::ops::Range<u64>,
+    pub call: Box<dyn FnMut(canele_proto::Notice) + Send>,
+}
+
+/// What the engine itself counts.
+#[derive(Default, Clone, Copy)]
+pub(crate) struct Counts {
+    pub system_calls: u64,
+    pub yields: u64,
+    pub sleeps: u64,
+    pub connections: u64,
+}
+
+impl Core {
+    /// Opens the rail and tells the launcher about it.
+    pub fn open(tunables: &Tunables, mut control: Option<Control>) -> Result<Self, Error> {
+        let place = control.as_ref().map_or(crate::control::Place::ALONE, Control::place);
+        let (me, ranks) = (Rank(place.rank), place.size as usize);
+        let (cells, payload, budget) =
+            (tunables.ring_cells, tunables.payload_ring_bytes, tunables.inbox_bytes);
+        let shm = Shm::open(me, ranks, cells, payload, budget)?;
+        let job = match &mut control {
+            Some(control) => introduce(control, &shm)?,
+            None => JobInfo {
+                launcher: 0,
+                size: 1,
+                hosts: 1,
+                processors: canele_sys::topology::allowed().map_or(1, |all| all.len() as u32),
+                on_failure: crate::control::OnFailure::Stop,
+            },
+        };
+        let settings = Settings {
+            eager_bytes: tunables.eager_bytes,
+            piece_bytes: tunables.piece_bytes,
+            unexpected_bytes: tunables.unexpected_bytes as u64,
+        };
+        Ok(Self {
+            proto: Proto::new(me, ranks, settings, *shm.caps()),
+            crowded: place.local_size > job.processors,
+            page: shm.counters(),
+            shm,
+            control,
+            job,
+            wait: tunables.wait,
+            spin_ns: tunables.spin_ns,
+            yields: tunables.yields,
+            followers: Vec::new(),
+            led: false,
+            asleep: false,
+            told: 0,
+            gone: HashMap::new(),
+            found: HashMap::new(),
+            own_names: HashMap::new(),
+            unfenced: vec![false; ranks],
+            callbacks: Vec::new(),
+            refused: Vec::new(),
+            tickets: 0,
+            fenced: Vec::new(),
+            broken: None,
+            finished: false,
+            next_flow: 1,
+            counts: Counts::default(),
+        })
+    }
+
+    /// One progress pass; says whether anything moved. The order: packets and copies first, because they are why we are
+    /// here; then who is new, then what the launcher says, then what is to be asked of it.
+    #[inline]
+    pub fn pass(&mut self) -> bool {
+        let moved = self.proto.pass(&mut self.shm);
+        if !self.callbacks.is_empty() {
+            self.call_back();
+        }
+        self.shm.accept();
+        if self.shm.has_news() {
+            self.read_news();
+            return true;
+        }
+        self.ask_launcher() | moved
+    }
+
+    /// Publishes the counters where the launcher can read them.
+    pub fn publish_counters(&self) {
+        use Counter::*;
+        let traffic = &self.proto.traffic;
+        let words = self.page.words();
+        let set = |counter: Counter, value: u64| {
+            words[counter as usize].store(value, canele_sys::atomic::Ordering::Relaxed);
+        };
+        let rows = [
+            [ShortSent, ShortSentBytes, ShortReceived, ShortReceivedBytes],
+            [EagerSent, EagerSentBytes, EagerReceived, EagerReceivedBytes],
+            [StreamedSent, StreamedSentBytes, StreamedReceived, StreamedReceivedBytes],
+            [DirectSent, DirectSentBytes, DirectReceived, DirectReceivedBytes],
+        ];
+        for (row, (sent, received)) in rows.iter().zip(traffic.sent.iter().zip(&traffic.received)) {
+            for (counter, value) in
+                row.iter().zip([sent.messages, sent.bytes, received.messages, received.bytes])
+            {
+                set(*counter, value);
+            }
+        }
+        set(LocalSent, traffic.own.messages);
+        set(LocalSentBytes, traffic.own.bytes);
+        set(PutSent, traffic.put.messages);
+        set(PutSentBytes, traffic.put.bytes);
+        set(Unexpected, traffic.unexpected);
+        set(Copies, traffic.copies);
+        set(ControlSent, traffic.control);
+        set(SystemCalls, self.counts.system_calls);
+        set(Yields, self.counts.yields);
+        set(Sleeps, self.counts.sleeps);
+        set(Wakeups, self.shm.wakeups());
+        set(Connections, self.counts.connections);
+    }
+
+    /// The counters now.
+    pub fn counters(&self) -> canele_sys::counters::Snapshot {
+        self.publish_counters();
+        Counters::new(self.page.words()).snapshot()
+    }
+
+    /// Says something to the launcher, if there is one.
+    pub fn tell(&mut self, message: &ToLauncher) -> Result<(), Error> {
+        self.counts.system_calls += 1;
+        match &self.control {
+            Some(control) => Ok(control.send(message, &[])?),
+            None => Ok(()),
+        }
+    }
+
+    /// Why nothing can be done any more, if so.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.finished {
+            return Err(Error::Finished);
+        }
+        match &self.broken {
+            Some(_) => Err(Error::Control(crate::control::ControlError::LauncherGone)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Says hello, hands over the inbox, and waits for the launcher's welcome.
+fn introduce(control: &mut Control, shm: &Shm) -> Result<JobInfo, Error> {
+    control.send(&ToLauncher::Hello { version: crate::control::VERSION }, &[])?;
+    control.send(&ToLauncher::Inbox, &[shm.inbox_fd()])?;
+    loop {
+        match control.receive(None)? {
+            Some((FromLauncher::Welcome { version, job }, _)) if version == crate::control::VERSION => {
+                return Ok(job);
+            }
+            Some((FromLauncher::Welcome { version, .. }, _)) => {
+                let ours = crate::control::VERSION;
+                let text = format!("its control messages have version {version}, this program's {ours}");
+                return Err(crate::control::ControlError::Malformed(text).into());
+            }
+            Some((other, _)) => {
+                let text = format!("{other:?} before its welcome");
+                return Err(crate::control::ControlError::Malformed(text).into());
+            }
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The handle to a rank's engine.
+
+use canele_rail::shm::Alarm;
+use canele_sys::counters::Snapshot;
+use canele_sys::gate::{Gate, Guard};
+use canele_sys::ids::Rank;
+use canele_sys::tunables::Tunables;
+
+use crate::Error;
+use crate::control::{Control, JobInfo, Place};
+use crate::core::Core;
+
+/// One rank's engine; shared by its threads.
+pub struct Engine {
+    gate: Gate<Core>,
+    pub(crate) alarm: Alarm,
+    place: Place,
+    job: JobInfo,
+}
+
+/// The right to use the core.
+pub(crate) type Inside<'a> = Guard<'a, Core>;
+
+impl Engine {
+    /// Joins the job that the environment describes; alone, a job of one rank.
+    ///
+    /// # Errors
+    /// Wrong settings, a foreign launcher, no memory.
+    pub fn start() -> Result<Self, Error> {
+        let tunables = Tunables::from_env()?;
+        let control = Control::from_env()?;
+        let place = control.as_ref().map_or(Place::ALONE, Control::place);
+        let core = Core::open(&tunables, control)?;
+        Ok(Self { alarm: core.shm.alarm(), job: core.job.clone(), gate: Gate::new(core), place })
+    }
+
+    /// This rank.
+    pub fn rank(&self) -> Rank {
+        Rank(self.place.rank)
+    }
+
+    /// Ranks in the job.
+    pub fn size(&self) -> u32 {
+        self.place.size
+    }
+
+    /// This rank's place in the job.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// The job.
+    pub fn job(&self) -> &JobInfo {
+        &self.job
+    }
+
+    #[inline(always)]
+    pub(crate) fn enter(&self) -> Result<Inside<'_>, Error> {
+        Ok(self.gate.enter()?)
+    }
+
+    /// The same, and awake: another thread that sleeps in the rail is woken, because what is done now may concern it.
+    pub(crate) fn enter_to_submit(&self) -> Result<Inside<'_>, Error> {
+        let core = self.gate.enter()?;
+        core.check()?;
+        if core.asleep {
+            self.alarm.ring();
+        }
+        Ok(core)
+    }
+
+    /// What has been counted so far.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn counters(&self) -> Result<Snapshot, Error> {
+        Ok(self.enter()?.counters())
+    }
+
+    /// What a message of `bytes` to any peer would take, and why.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn choose(
+        &self,
+        bytes: usize,
+        ends: canele_proto::choice::Ends,
+    ) -> Result<canele_proto::choice::Choice, Error> {
+        let core = self.enter()?;
+        Ok(canele_proto::choice::choose(
+            canele_rail::Rail::caps(&core.shm),
+            core.proto.eager_bytes(),
+            bytes,
+            ends,
+        ))
+    }
+
+    pub(crate) fn check_rank(&self, rank: Rank) -> Result<(), Error> {
+        if rank.0 < self.place.size { Ok(()) } else { Err(Error::NoSuchRank { rank, size: self.place.size }) }
+    }
+}

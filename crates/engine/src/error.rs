@@ -1,0 +1,75 @@
+//! Why a call failed: who is at fault, and what to do.
+
+use canele_proto::request::Failure;
+use canele_rail::ConnectError;
+use canele_sys::ids::Rank;
+use canele_sys::segment::SegmentError;
+use canele_sys::tunables::TunableError;
+
+use crate::control::ControlError;
+
+/// The error of every call of the engine.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The caller named a rank that the job does not have.
+    #[error("there is no {rank} in a job of {size} ranks (0 to {last})", last = size.saturating_sub(1))]
+    NoSuchRank {
+        /// The rank named.
+        rank: Rank,
+        /// How many there are.
+        size: u32,
+    },
+    /// The operation itself failed.
+    #[error(transparent)]
+    Failed(#[from] Failure),
+    /// The deadline passed; the operation was withdrawn and nothing of it will happen any more.
+    #[error("the deadline passed while waiting for {0}")]
+    Deadline(String),
+    /// The call was made in a forked child.
+    #[error("a forked child takes no part in the job: call exec, or communicate in the parent only")]
+    Forked,
+    /// The peer cannot be reached.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// Memory could not be had.
+    #[error(transparent)]
+    Memory(#[from] SegmentError),
+    /// The launcher cannot be reached, or the program was started by another system's launcher.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// A setting is wrong.
+    #[error(transparent)]
+    Tunable(#[from] TunableError),
+    /// A name is published already.
+    #[error("the name {0:?} is taken: names are published once in a job")]
+    NameTaken(String),
+    /// A list of buffers does not fit what the call needs.
+    #[error("{what}: {given} given, {needed} needed")]
+    Lengths {
+        /// Which argument.
+        what: &'static str,
+        /// How many elements or bytes there are.
+        given: usize,
+        /// How many there must be.
+        needed: usize,
+    },
+    /// A region does not have the range, or is gone.
+    #[error("{len} bytes at {offset} lie outside of the region of {region} bytes")]
+    Range {
+        /// Offset in bytes.
+        offset: usize,
+        /// Length in bytes.
+        len: usize,
+        /// Length of the region.
+        region: usize,
+    },
+    /// The job was finished before.
+    #[error("the job was finished by this rank: no more calls")]
+    Finished,
+}
+
+impl From<canele_sys::fork::Forked> for Error {
+    fn from(_: canele_sys::fork::Forked) -> Self {
+        Self::Forked
+    }
+}

@@ -1,0 +1,24 @@
+//! The orderly end of a rank.
+
+use crate::Error;
+use crate::control::ToLauncher;
+use crate::core::Core;
+use crate::engine::Engine;
+
+impl Engine {
+    /// Sends everything that still waits and tells the launcher that this rank is done. Later calls are errors.
+    ///
+    /// # Errors
+    /// The launcher is gone.
+    pub fn finish(&self) -> Result<(), Error> {
+        let core = self.enter_to_submit()?;
+        let flushed = |core: &mut Core| (core.proto.is_flushed() || core.broken.is_some()).then_some(());
+        let mut core = match self.wait_for(core, None, flushed) {
+            Ok((core, ())) | Err((core, _)) => core,
+        };
+        core.publish_counters();
+        let told = core.tell(&ToLauncher::Finished);
+        core.finished = true;
+        told
+    }
+}

@@ -1,0 +1,143 @@
+//! What the launcher says, and what is asked of it: inboxes of peers, their regions, names, deaths.
+
+use std::os::fd::OwnedFd;
+
+use canele_proto::peer;
+use canele_rail::Rail;
+use canele_sys::ids::{Rank, RegionId};
+
+use crate::control::{FromLauncher, Gone, ToLauncher};
+use crate::core::Core;
+
+/// A region's id as it travels on the control socket.
+pub(crate) fn region_number(id: RegionId) -> u64 {
+    u64::from(id.index) | u64::from(id.generation) << 32
+}
+
+fn region_id(number: u64) -> RegionId {
+    RegionId { index: number as u32, generation: (number >> 32) as u32 }
+}
+
+impl Core {
+    /// Reads everything the launcher has said.
+    #[cold]
+    pub fn read_news(&mut self) {
+        loop {
+            let Some(control) = &mut self.control else { return };
+            self.counts.system_calls += 1;
+            match control.try_receive() {
+                Ok(Some((message, fd))) => self.on_message(message, fd),
+                Ok(None) => return,
+                Err(error) => {
+                    self.broken = Some(error.to_string());
+                    self.fail_all();
+                    return;
+                }
+            }
+        }
+    }
+
+    fn on_message(&mut self, message: FromLauncher, fd: Option<OwnedFd>) {
+        match (message, fd) {
+            (FromLauncher::Peer { rank, .. }, Some(fd)) => self.on_peer(Rank(rank), fd),
+            (FromLauncher::Region { owner, id, .. }, fd) => {
+                self.shm.regions.adopt(Rank(owner), region_id(id), fd)
+            }
+            (FromLauncher::Found { ticket, value }, _) => drop(self.found.insert(ticket, value)),
+            (FromLauncher::PublishRefused { name }, _) => self.refused.push(name),
+            (FromLauncher::Gone { rank, how }, _) => self.on_gone(Rank(rank), how),
+            (FromLauncher::Welcome { .. } | FromLauncher::Peer { .. }, _) => {}
+        }
+    }
+
+    /// A peer's inbox. If something waits for the peer, the link is opened now, else at the first message.
+    fn on_peer(&mut self, peer: Rank, inbox: OwnedFd) {
+        if peer.0 as usize >= self.proto.ranks() {
+            return;
+        }
+        self.counts.connections += 1;
+        let opened = self.shm.introduce(peer, inbox).and_then(|()| self.shm.open_link(peer));
+        match opened {
+            Ok(link) => self.proto.link_opened(peer, link),
+            Err(error) => {
+                eprintln!("canele: {}: {error}", self.proto.me());
+                self.proto.handle_gone(peer, peer::Gone::Failed);
+            }
+        }
+        self.shm.accept();
+    }
+
+    /// A peer is gone. What it sent before is delivered first.
+    fn on_gone(&mut self, peer: Rank, how: Gone) {
+        if peer.0 as usize >= self.proto.ranks() {
+            return;
+        }
+        self.gone.insert(peer, how);
+        self.shm.accept();
+        let link = self.shm.incoming().iter().copied().find(|link| self.shm.peer(*link) == peer);
+        if let Some(link) = link {
+            // Bounded by what lies in the rings: the peer writes no more.
+            while self.proto.receive_from(&mut self.shm, link) {}
+            self.shm.disconnect(link);
+        }
+        let how = match how {
+            Gone::Finished => peer::Gone::Finished,
+            Gone::Exited(_) | Gone::Killed(_) => peer::Gone::Failed,
+        };
+        self.proto.handle_gone(peer, how);
+    }
+
+    /// Without a launcher there is nobody left who could tell who lives.
+    fn fail_all(&mut self) {
+        for rank in 0..self.proto.ranks() as u32 {
+            if Rank(rank) != self.proto.me() {
+                self.proto.handle_gone(Rank(rank), peer::Gone::Failed);
+            }
+        }
+    }
+
+    /// Passes on what protocols and rail want of the launcher; says whether there was anything.
+    #[inline]
+    pub fn ask_launcher(&mut self) -> bool {
+        let mut any = false;
+        while let Some(peer) = self.proto.take_wanted() {
+            any = true;
+            self.connect(peer);
+        }
+        while let Some((owner, id)) = self.shm.regions.take_wanted() {
+            any = true;
+            self.ask(&ToLauncher::FindRegion { owner: owner.0, id: region_number(id) });
+        }
+        while let Some((peer, corrupt)) = self.proto.take_fault() {
+            any = true;
+            eprintln!("canele: {}: {corrupt}; no more is accepted from {peer}", self.proto.me());
+        }
+        while let Some(answer) = self.proto.take_fenced() {
+            any = true;
+            self.fenced.push(answer);
+        }
+        any
+    }
+
+    #[cold]
+    fn connect(&mut self, peer: Rank) {
+        if self.shm.is_introduced(peer) {
+            match self.shm.open_link(peer) {
+                Ok(link) => self.proto.link_opened(peer, link),
+                Err(error) => {
+                    eprintln!("canele: {}: {error}", self.proto.me());
+                    self.proto.handle_gone(peer, peer::Gone::Failed);
+                }
+            }
+            return;
+        }
+        self.ask(&ToLauncher::Connect { peer: peer.0 });
+    }
+
+    fn ask(&mut self, message: &ToLauncher) {
+        if let Err(error) = self.tell(message) {
+            self.broken = Some(error.to_string());
+            self.fail_all();
+        }
+    }
+}

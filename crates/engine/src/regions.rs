@@ -1,0 +1,204 @@
+//! Regions of this rank and of its peers, and the one-sided operations on them (PUT).
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use canele_proto::Notice;
+use canele_proto::wire::{MAX_PUT, Put};
+use canele_rail::shm::{Far, Region};
+use canele_sys::buffer::Place;
+use canele_sys::ids::{Rank, RegionId};
+
+use crate::Error;
+use crate::control::ToLauncher;
+use crate::core::{Callback, Core};
+use crate::engine::Engine;
+use crate::news::region_number;
+use crate::wait::Unmet;
+
+/// Small puts towards one peer that wait for room before a caller has to wait too.
+const MOST_WAITING: usize = 64;
+
+impl Engine {
+    /// Allocates a region of `bytes`, zeroed, that peers can reach by its id.
+    ///
+    /// # Errors
+    /// Not enough memory; the launcher is gone.
+    pub fn create_region(&self, bytes: usize) -> Result<Arc<Region>, Error> {
+        let mut core = self.enter_to_submit()?;
+        let region = core.shm.regions.create(bytes)?;
+        core.counts.system_calls += 4;
+        if let Some(control) = &core.control {
+            control.send(&ToLauncher::Region { id: region_number(region.id()) }, &[region.fd()])?;
+        }
+        Ok(region)
+    }
+
+    /// Gives a region up. Peers that have mapped it keep their view; transfers under way end in good order.
+    ///
+    /// # Errors
+    /// The launcher is gone.
+    pub fn drop_region(&self, id: RegionId) -> Result<(), Error> {
+        let mut core = self.enter()?;
+        core.shm.regions.drop_own(id);
+        core.tell(&ToLauncher::DropRegion { id: region_number(id) })
+    }
+
+    /// A region of any rank, mapped here.
+    ///
+    /// # Errors
+    /// There is no such region; the deadline passed.
+    pub fn reach_region(
+        &self,
+        owner: Rank,
+        id: RegionId,
+        deadline: Option<Instant>,
+    ) -> Result<Arc<Far>, Error> {
+        self.check_rank(owner)?;
+        let core = self.enter_to_submit()?;
+        let ready = |core: &mut Core| {
+            if owner == core.proto.me() {
+                return Some(core.shm.regions.own(id).map(|region| region.far()));
+            }
+            core.shm.regions.map(owner, id)
+        };
+        match self.wait_for(core, deadline, ready) {
+            Ok((_core, Some(far))) => Ok(far),
+            Ok((_core, None)) => Err(crate::Failure::RegionLost(owner).into()),
+            Err((_core, Unmet::Deadline)) => Err(Error::Deadline(format!("a region of {owner}"))),
+            Err((_core, Unmet::Error(error))) => Err(error),
+        }
+    }
+
+    /// Writes `bytes` into a region of `to` and then shows it the identifier `notice`. What a notice announces is there
+    /// when the notice is seen.
+    ///
+    /// # Errors
+    /// The range lies outside of the region; the peer is gone.
+    pub fn put_notify(
+        &self,
+        to: Rank,
+        far: &Far,
+        id: RegionId,
+        offset: usize,
+        bytes: &[u8],
+        notice: u64,
+    ) -> Result<(), Error> {
+        let range = Error::Range { offset, len: bytes.len(), region: far.len() };
+        let window = far.window(offset, bytes.len()).ok_or(range)?;
+        let mut core = self.enter()?;
+        let mut put =
+            Put { place: Place { region: id, offset: offset as u64 }, notice, data: [0; MAX_PUT], len: 0 };
+        if bytes.len() <= MAX_PUT {
+            put.len = bytes.len();
+            put.data[..put.len].copy_from_slice(bytes);
+            core.unfenced[to.0 as usize] = true;
+        } else {
+            window.write(0, bytes);
+            core.proto.traffic.put(bytes.len());
+        }
+        if to == core.proto.me() {
+            window.write(0, bytes);
+            core.proto.notice_self(notice);
+            return Ok(());
+        }
+        let inner = &mut *core;
+        inner.proto.submit_put(&mut inner.shm, to, put)?;
+        if core.proto.replies_waiting(to) <= MOST_WAITING {
+            return Ok(());
+        }
+        self.rouse(&core);
+        let room = |core: &mut Core| (core.proto.replies_waiting(to) <= MOST_WAITING).then_some(());
+        match self.wait_for(core, None, room) {
+            Ok(_) => Ok(()),
+            Err((_core, Unmet::Error(error))) => Err(error),
+            Err((_core, Unmet::Deadline)) => unreachable!("there is no deadline"),
+        }
+    }
+
+    /// Waits until everything put to `peer` so far is in its memory.
+    ///
+    /// # Errors
+    /// The peer is gone; the deadline passed.
+    pub fn fence(&self, peer: Rank, deadline: Option<Instant>) -> Result<(), Error> {
+        self.check_rank(peer)?;
+        let mut core = self.enter_to_submit()?;
+        if !std::mem::take(&mut core.unfenced[peer.0 as usize]) || peer == core.proto.me() {
+            // Copies into mapped regions are complete; let nothing overtake them.
+            canele_sys::atomic::fence(canele_sys::atomic::Ordering::SeqCst);
+            return Ok(());
+        }
+        core.tickets += 1;
+        let ticket = core.tickets;
+        let inner = &mut *core;
+        inner.proto.submit_fence(&mut inner.shm, peer, ticket)?;
+        let ready = |core: &mut Core| {
+            if let Some(at) = core.fenced.iter().position(|answer| *answer == (peer, ticket)) {
+                core.fenced.swap_remove(at);
+                return Some(Ok(()));
+            }
+            core.proto.why_gone(peer).map(|failure| Err(Error::from(failure)))
+        };
+        match self.wait_for(core, deadline, ready) {
+            Ok((_core, result)) => result,
+            Err((_core, Unmet::Deadline)) => {
+                Err(Error::Deadline(format!("{peer} to confirm what was put there")))
+            }
+            Err((_core, Unmet::Error(error))) => Err(error),
+        }
+    }
+
+    /// The next notice, if one has come; makes progress once if not.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn try_notice(&self) -> Result<Option<Notice>, Error> {
+        let mut core = self.enter_to_submit()?;
+        if let Some(notice) = core.proto.take_notice() {
+            return Ok(Some(notice));
+        }
+        core.pass();
+        Ok(core.proto.take_notice())
+    }
+
+    /// Waits for the next notice.
+    ///
+    /// # Errors
+    /// The deadline passed; the job is over.
+    pub fn wait_notice(&self, deadline: Option<Instant>) -> Result<Notice, Error> {
+        let core = self.enter_to_submit()?;
+        match self.wait_for(core, deadline, |core| core.proto.take_notice()) {
+            Ok((_core, notice)) => Ok(notice),
+            Err((_core, Unmet::Deadline)) => Err(Error::Deadline("a notice".to_owned())),
+            Err((_core, Unmet::Error(error))) => Err(error),
+        }
+    }
+
+    /// Calls `call` for every notice whose identifier lies in `ids`, from within whatever call makes progress. It must
+    /// not call the library. Such notices are no longer seen by polling.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn on_notice(
+        &self,
+        ids: std::ops::Range<u64>,
+        call: Box<dyn FnMut(Notice) + Send>,
+    ) -> Result<(), Error> {
+        self.enter_to_submit()?.callbacks.push(Callback { ids, call });
+        Ok(())
+    }
+}
+
+impl Core {
+    /// Gives notices to the callbacks registered for them.
+    pub fn call_back(&mut self) {
+        let callbacks = &mut self.callbacks;
+        self.proto.retain_notices(|notice| match callbacks.iter_mut().find(|c| c.ids.contains(&notice.id)) {
+            Some(callback) => {
+                (callback.call)(notice);
+                false
+            }
+            None => true,
+        });
+    }
+}

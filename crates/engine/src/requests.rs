@@ -1,0 +1,194 @@
+//! Non-blocking operations: submitted here, waited for in any number and order.
+
+use std::time::Instant;
+
+use canele_proto::matching::Want;
+use canele_proto::request::{Buffer, Mode, Outcome};
+use canele_proto::{Matched, Sent};
+use canele_sys::buffer::{InBuffer, OutBuffer};
+use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
+
+use crate::core::Core;
+use crate::engine::Engine;
+use crate::wait::Unmet;
+use crate::{Error, Status};
+
+/// A non-blocking operation under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pending(pub(crate) RequestId);
+
+/// How a non-blocking operation ended, with the buffer that was lent to it.
+pub struct Ended {
+    /// What happened.
+    pub result: Result<Status, Error>,
+    /// The memory.
+    pub buffer: Buffer,
+}
+
+impl From<Outcome> for Ended {
+    fn from(outcome: Outcome) -> Self {
+        Self { result: outcome.result.map_err(Error::from), buffer: outcome.buffer }
+    }
+}
+
+impl Engine {
+    /// Sends at once what can go at once without a request: says whether it did.
+    ///
+    /// # Errors
+    /// The job was finished, or this is a forked child.
+    pub fn try_send_now(&self, to: Rank, flow: FlowId, tag: Tag, bytes: &[u8]) -> Result<bool, Error> {
+        let mut guard = self.enter()?;
+        let core = &mut *guard;
+        let sent =
+            core.proto.try_send(&mut core.shm, to, flow, tag, bytes.len(), |slot| slot.write(0, bytes));
+        Ok(sent == Sent::Done)
+    }
+
+    /// Starts a send.
+    ///
+    /// # Errors
+    /// No such rank, or the job is over; the buffer comes back.
+    pub fn isend(
+        &self,
+        to: Rank,
+        flow: FlowId,
+        tag: Tag,
+        mode: Mode,
+        buffer: OutBuffer,
+    ) -> Result<Pending, (Error, OutBuffer)> {
+        let mut core = match self.check_rank(to).and_then(|()| self.enter_to_submit()) {
+            Ok(core) => core,
+            Err(error) => return Err((error, buffer)),
+        };
+        let core = &mut *core;
+        Ok(Pending(core.proto.submit_send(&mut core.shm, to, flow, tag, mode, buffer)))
+    }
+
+    /// Starts a receive.
+    ///
+    /// # Errors
+    /// No such rank, or the job is over; the buffer comes back.
+    pub fn irecv(&self, flow: FlowId, want: Want, buffer: InBuffer) -> Result<Pending, (Error, InBuffer)> {
+        let known = want.source.map_or(Ok(()), |source| self.check_rank(source));
+        match known.and_then(|()| self.enter_to_submit()) {
+            Ok(mut core) => Ok(Pending(core.proto.submit_recv(flow, want, buffer))),
+            Err(error) => Err((error, buffer)),
+        }
+    }
+
+    /// Starts the receive of a message that a matched probe took.
+    ///
+    /// # Errors
+    /// The job is over; the buffer comes back.
+    pub fn irecv_matched(&self, matched: Matched, buffer: InBuffer) -> Result<Pending, (Error, InBuffer)> {
+        match self.enter_to_submit() {
+            Ok(mut core) => Ok(Pending(core.proto.submit_recv_matched(matched, buffer))),
+            Err(error) => Err((error, buffer)),
+        }
+    }
+
+    /// Makes progress once and takes the outcome, if the operation has ended.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn test(&self, pending: Pending) -> Result<Option<Ended>, Error> {
+        let mut core = self.enter()?;
+        if !core.proto.is_done(pending.0) {
+            core.pass();
+        }
+        Ok(core.proto.take(pending.0).map(Ended::from))
+    }
+
+    /// Waits for the end of an operation. After a deadline it is still under way.
+    ///
+    /// # Errors
+    /// `Deadline`, `Forked`.
+    pub fn wait(&self, pending: Pending, deadline: Option<Instant>) -> Result<Ended, Error> {
+        let (_, ended) = self.wait_any(&[pending], deadline)?;
+        Ok(ended)
+    }
+
+    /// Waits for the end of any of several operations: its number in the list, and how it ended.
+    ///
+    /// # Errors
+    /// `Deadline`, `Forked`.
+    pub fn wait_any(&self, list: &[Pending], deadline: Option<Instant>) -> Result<(usize, Ended), Error> {
+        let core = self.enter()?;
+        self.rouse(&core);
+        let ready = |core: &mut Core| {
+            let which = list.iter().position(|pending| core.proto.is_done(pending.0))?;
+            core.proto.take(list[which].0).map(|outcome| (which, outcome))
+        };
+        match self.wait_for(core, deadline, ready) {
+            Ok((_core, (which, outcome))) => Ok((which, outcome.into())),
+            Err((_core, Unmet::Deadline)) => Err(Error::Deadline(format!("{} operations", list.len()))),
+            Err((_core, Unmet::Error(error))) => Err(error),
+        }
+    }
+
+    /// Withdraws an operation if it is not too late. Its end must still be waited for.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn cancel(&self, pending: Pending) -> Result<bool, Error> {
+        Ok(self.enter_to_submit()?.proto.cancel(pending.0))
+    }
+
+    /// What a receive would get now, after one pass.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn iprobe(&self, flow: FlowId, want: Want) -> Result<Option<Status>, Error> {
+        let mut core = self.enter_to_submit()?;
+        core.pass();
+        Ok(core.proto.probe(flow, want))
+    }
+
+    /// Waits until a receive would get something.
+    ///
+    /// # Errors
+    /// The named rank is gone, the deadline passed.
+    pub fn probe(&self, flow: FlowId, want: Want, deadline: Option<Instant>) -> Result<Status, Error> {
+        self.probe_with(want, deadline, |core| core.proto.probe(flow, want))
+    }
+
+    /// The same, and takes the message out of matching.
+    ///
+    /// # Errors
+    /// As [`Engine::probe`].
+    pub fn mprobe(&self, flow: FlowId, want: Want, deadline: Option<Instant>) -> Result<Matched, Error> {
+        self.probe_with(want, deadline, |core| core.proto.probe_matched(flow, want))
+    }
+
+    /// Takes a message out of matching, if there is one, after one pass.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn improbe(&self, flow: FlowId, want: Want) -> Result<Option<Matched>, Error> {
+        let mut core = self.enter_to_submit()?;
+        core.pass();
+        Ok(core.proto.probe_matched(flow, want))
+    }
+
+    fn probe_with<T>(
+        &self,
+        want: Want,
+        deadline: Option<Instant>,
+        mut look: impl FnMut(&mut Core) -> Option<T>,
+    ) -> Result<T, Error> {
+        if let Some(source) = want.source {
+            self.check_rank(source)?;
+        }
+        let core = self.enter_to_submit()?;
+        let ready = |core: &mut Core| match (look(core), want.source) {
+            (Some(found), _) => Some(Ok(found)),
+            (None, Some(source)) => core.proto.why_gone(source).map(|failure| Err(failure.into())),
+            (None, None) => None,
+        };
+        match self.wait_for(core, deadline, ready) {
+            Ok((_core, found)) => found,
+            Err((_core, Unmet::Deadline)) => Err(Error::Deadline(crate::tagged::describe(want))),
+            Err((_core, Unmet::Error(error))) => Err(error),
+        }
+    }
+}

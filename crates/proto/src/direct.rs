@@ -1,0 +1,248 @@
+//! Transfers to or from regions: copied once, by whoever can reach both buffers, piece by piece.
+//!
+//! When both buffers lie in regions, both ends take pieces from a tally in shared memory, so that both processors copy,
+//! and either can finish alone. Only the receiver ends such a transfer, when every piece is done.
+
+use canele_rail::{Generation, Rail, Reach};
+use canele_sys::buffer::Place;
+use canele_sys::ids::{Rank, RequestId};
+
+use crate::Proto;
+use crate::choice::Protocol;
+use crate::peer::Reply;
+use crate::request::{Failure, Receive, Send, Share, State, received, sent};
+use crate::wire::{Cts, Ending, How};
+
+/// Bytes copied by one end alone before others have their turn.
+const ALONE: usize = 256 << 10;
+
+/// What a step of a copy came to.
+enum Step {
+    /// Something was copied and there may be more.
+    Copied,
+    /// Nothing to do for now.
+    Waits,
+    /// This end has nothing more to copy.
+    Over,
+    /// The peer's region cannot be reached.
+    Lost,
+}
+
+impl Proto {
+    /// Puts a request into a state in which this side copies.
+    pub(crate) fn copy_later(&mut self, id: RequestId, state: State) {
+        self.enter(id, state);
+        self.work.push_back(id);
+    }
+
+    /// The sender's part of a transfer copied by both ends.
+    pub(crate) fn share_as_sender(
+        &mut self,
+        id: RequestId,
+        send: Send,
+        far: Place,
+        tally: u8,
+        generation: Generation,
+    ) {
+        if tally as usize >= canele_rail::TALLIES {
+            return self.enter(id, State::ExpectFin(send)); // The receiver can do it alone.
+        }
+        let share = Share { far, tally, generation, piece: piece(send.buffer.len()) };
+        self.copy_later(id, State::SharingOut(send, share));
+    }
+
+    /// Lets every transfer that is copied here advance by one step.
+    pub(crate) fn copy<R: Rail>(&mut self, rail: &mut R) -> bool {
+        let mut any = false;
+        for _ in 0..self.work.len() {
+            let Some(id) = self.work.pop_front() else { break };
+            let step = match self.requests.get_mut(id.into()) {
+                Some(State::ToShare(..)) => self.start_share(rail, id),
+                Some(state) => step(rail, state, &mut self.traffic.copies),
+                None => continue,
+            };
+            any |= !matches!(step, Step::Waits);
+            match step {
+                Step::Copied | Step::Waits => self.work.push_back(id),
+                Step::Over => self.copied(id),
+                Step::Lost => self.lost(id),
+            }
+        }
+        any
+    }
+
+    /// The receiver sets up a tally and invites the sender; without a free tally it copies alone.
+    fn start_share<R: Rail>(&mut self, rail: &mut R, id: RequestId) -> Step {
+        let Some(State::ToShare(receive, far, request)) = self.leave(id) else { return Step::Over };
+        let (from, far, request, near) = (receive.from, far, request, receive.buffer.place());
+        self.share_generation = self.share_generation.wrapping_add(1);
+        let generation = Generation(self.share_generation);
+        let tally = self.peers[from.0 as usize].take_tally();
+        let link = self.peers[from.0 as usize].link;
+        let (Some(tally), Some(near), Some(link)) = (tally, near, link) else {
+            self.enter(id, State::Reading(receive, far, request, 0));
+            return Step::Waits;
+        };
+        if let Some(shared) = rail.tally(link, true, tally as usize) {
+            shared.start(generation);
+        }
+        let share = Share { far, tally, generation, piece: piece(receive.len) };
+        self.answer(
+            from,
+            Reply::Cts(Cts { request, receiver: id, how: How::Share(near, tally, generation) }),
+        );
+        self.enter(id, State::SharingIn(receive, share, request));
+        Step::Copied
+    }
+
+    /// This end has copied its part.
+    fn copied(&mut self, id: RequestId) {
+        match self.leave(id) {
+            Some(State::Writing(send, _, receiver, _)) => {
+                self.traffic.sent(Protocol::Direct, send.buffer.len());
+                self.answer(send.to, Reply::Fin(receiver, Ending::Done));
+                self.end(id, sent(send, Ok(())));
+            }
+            Some(State::SharingOut(send, ..)) => self.enter(id, State::ExpectFin(send)),
+            Some(State::Reading(receive, far, request, got)) => {
+                self.answer(receive.from, Reply::Fin(request, Ending::Done));
+                self.enter(id, State::Reading(receive, far, request, got));
+                self.finish_receive(id, Protocol::Direct);
+            }
+            Some(State::SharingIn(receive, share, request)) => {
+                self.answer(receive.from, Reply::Fin(request, Ending::Done));
+                self.free_tally(receive.from, share.tally);
+                self.enter(id, State::SharingIn(receive, share, request));
+                self.finish_receive(id, Protocol::Direct);
+            }
+            Some(other) => self.enter(id, other),
+            None => {}
+        }
+    }
+
+    /// The peer's region is not there: both ends fail.
+    fn lost(&mut self, id: RequestId) {
+        let failure = |peer| Err(Failure::RegionLost(peer));
+        match self.leave(id) {
+            Some(State::Writing(send, _, receiver, _)) => {
+                let to = send.to;
+                self.answer(to, Reply::Fin(receiver, Ending::Lost));
+                self.end(id, sent(send, failure(to)));
+            }
+            Some(State::Reading(receive, _, request, _) | State::SharingIn(receive, _, request)) => {
+                let from = receive.from;
+                self.answer(from, Reply::Fin(request, Ending::Lost));
+                self.end(id, received(receive, failure(from)));
+            }
+            Some(State::SharingOut(send, ..)) => self.enter(id, State::ExpectFin(send)),
+            Some(other) => self.enter(id, other),
+            None => {}
+        }
+    }
+
+    fn free_tally(&mut self, peer: Rank, tally: u8) {
+        self.peers[peer.0 as usize].tallies &= !(1 << tally);
+    }
+}
+
+/// Copies the next piece of a transfer.
+fn step<R: Rail>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step {
+    match state {
+        State::Reading(Receive { from, buffer, len, .. }, far, _, done) => {
+            let (at, n) = (*done, ALONE.min(*len - *done));
+            let result = reach(rail, *from, *far, at, n, |window| buffer.copy_from(at, window));
+            alone(result, done, n, *len, copies)
+        }
+        State::Writing(send, far, _, done) => {
+            let len = send.buffer.len();
+            let (at, n) = (*done, ALONE.min(len - *done));
+            let result = reach(rail, send.to, *far, at, n, |window| send.buffer.copy_to(at, window));
+            alone(result, done, n, len, copies)
+        }
+        State::SharingIn(receive, share, _) => {
+            let (from, len) = (receive.from, receive.len);
+            let step = together(rail, from, true, share, len, copies, |at, window| {
+                receive.buffer.copy_from(at, window)
+            });
+            let pieces = share.pieces(len);
+            match (step, rail.link(from)) {
+                (Step::Over, Some(link)) => match rail.tally(link, true, share.tally as usize) {
+                    Some(tally) if tally.finished(share.generation, pieces) => Step::Over,
+                    _ => Step::Waits,
+                },
+                (other, _) => other,
+            }
+        }
+        State::SharingOut(send, share) => {
+            let (to, len) = (send.to, send.buffer.len());
+            together(rail, to, false, share, len, copies, |at, window| send.buffer.copy_to(at, window))
+        }
+        _ => Step::Over,
+    }
+}
+
+/// The length of the pieces of a transfer copied by both ends.
+fn piece(len: usize) -> usize {
+    (len / 8).next_multiple_of(4096).clamp(16 << 10, ALONE)
+}
+
+/// Calls `copy` with the peer's memory, if it can be reached.
+fn reach<R: Rail>(
+    rail: &mut R,
+    peer: Rank,
+    far: Place,
+    at: usize,
+    n: usize,
+    copy: impl FnOnce(canele_rail::Window<'_>),
+) -> Step {
+    let Some(link) = rail.link(peer) else { return Step::Waits };
+    let Some(offset) = far.offset.checked_add(at as u64) else { return Step::Lost };
+    match rail.reach(link, Place { offset, ..far }, n) {
+        Reach::Here(window) => copy(window),
+        Reach::Wanted => return Step::Waits,
+        Reach::Refused => return Step::Lost,
+    }
+    Step::Copied
+}
+
+/// After a step of a copy by one end alone.
+fn alone(result: Step, done: &mut usize, n: usize, len: usize, copies: &mut u64) -> Step {
+    if let Step::Copied = result {
+        *done += n;
+        *copies += 1;
+        if *done == len {
+            return Step::Over;
+        }
+    }
+    result
+}
+
+/// Takes a piece from the tally and copies it.
+fn together<R: Rail>(
+    rail: &mut R,
+    peer: Rank,
+    mine: bool,
+    share: &Share,
+    len: usize,
+    copies: &mut u64,
+    copy: impl FnOnce(usize, canele_rail::Window<'_>),
+) -> Step {
+    let Some(link) = rail.link(peer) else { return Step::Waits };
+    // The far memory first: a piece that was taken must be copied.
+    match rail.reach(link, share.far, len) {
+        Reach::Here(_) => {}
+        Reach::Wanted => return Step::Waits,
+        Reach::Refused => return Step::Lost,
+    }
+    let pieces = share.pieces(len);
+    let tally = rail.tally(link, mine, share.tally as usize);
+    let Some(taken) = tally.and_then(|t| t.take(share.generation, pieces)) else { return Step::Over };
+    let at = taken as usize * share.piece;
+    let n = share.piece.min(len - at);
+    let step = reach(rail, peer, share.far, at, n, |window| copy(at, window));
+    if let (Step::Copied, Some(tally)) = (&step, rail.tally(link, mine, share.tally as usize)) {
+        tally.finish_piece();
+        *copies += 1;
+    }
+    step
+}

@@ -1,0 +1,82 @@
+//! Peers that are no more: every operation that cannot do without them fails, naming them; nothing else changes.
+
+use canele_sys::ids::{FlowId, Rank, RequestId};
+
+use crate::Proto;
+use crate::peer::Gone;
+use crate::request::{Buffer, Failure, Outcome, State, received, sent};
+
+/// A death, as told to those who receive from anybody.
+pub type Death = Rank;
+
+impl Proto {
+    /// A peer has finished or failed. Call it after the last packet of the peer has been received: what it sent before
+    /// is still delivered.
+    pub fn handle_gone(&mut self, peer: Rank, how: Gone) {
+        let state = &mut self.peers[peer.0 as usize];
+        if state.gone == Some(Gone::Failed) || state.gone == Some(how) {
+            return;
+        }
+        state.gone = Some(how);
+        state.open = false;
+        state.replies.clear();
+        state.backlog.clear();
+        state.streams.clear();
+        state.link = None;
+        state.wanted = false;
+        if how == Gone::Failed {
+            self.deaths.push(peer);
+        }
+        for id in self.concerned(peer, how) {
+            self.fail(id, peer);
+        }
+        self.ended += 1;
+    }
+
+    /// Whether and how a peer is gone.
+    pub fn gone(&self, peer: Rank) -> Option<Gone> {
+        self.peers[peer.0 as usize].gone
+    }
+
+    /// The requests that cannot end without the peer. A receive from anybody is among them when the peer died, because
+    /// it may have been the one.
+    fn concerned(&self, peer: Rank, how: Gone) -> Vec<RequestId> {
+        let hit = |state: &State| state.peer() == Some(peer) || how == Gone::Failed && state.is_any_source();
+        self.requests.iter().filter(|(_, state)| hit(state)).map(|(key, _)| key.into()).collect()
+    }
+
+    fn fail(&mut self, id: RequestId, peer: Rank) {
+        let failure = self.why_gone(peer).unwrap_or(Failure::PeerFailed(peer));
+        let Some(state) = self.leave(id) else { return };
+        let done = match state {
+            State::ExpectRoom(s) | State::ExpectCts(s) | State::Streaming(s, ..) | State::Writing(s, ..) => {
+                sent(s, Err(failure))
+            }
+            State::SharingOut(s, ..) | State::ExpectFin(s) | State::ExpectSelf(s) => sent(s, Err(failure)),
+            State::ExpectPieces(r, _)
+            | State::Reading(r, ..)
+            | State::ToShare(r, ..)
+            | State::SharingIn(r, ..) => received(r, Err(failure)),
+            State::ExpectMessage { want, flow, posted, buffer } => {
+                let deaths = self.deaths.len();
+                if let Some(flow) = self.flow(flow) {
+                    flow.matcher.cancel(posted);
+                    if want.source.is_none() {
+                        flow.deaths_told = deaths;
+                    }
+                }
+                State::Done(Outcome { result: Err(failure), buffer: Buffer::In(buffer) })
+            }
+            other => other,
+        };
+        self.end(id, done);
+    }
+
+    /// The death that the next receive from anybody on this flow is told of: each flow learns of each death once.
+    pub(crate) fn untold_death(&mut self, flow: FlowId) -> Option<Failure> {
+        let deaths = self.deaths.len();
+        let last = self.deaths.last().copied()?;
+        let flow = self.flow(flow)?;
+        (std::mem::replace(&mut flow.deaths_told, deaths) < deaths).then_some(Failure::PeerFailed(last))
+    }
+}

@@ -1,0 +1,280 @@
+//! What comes in: one function per kind of packet.
+
+use canele_rail::{Corrupt, Packet, Rail};
+use canele_sys::buffer::InBuffer;
+use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
+
+use crate::choice::Protocol;
+use crate::peer::{Gone, Reply};
+use crate::request::{Failure, Receive, State, received, sent};
+use crate::unexpected::Body;
+use crate::wire::{Cts, Ending, How, Kind, Put, Rts, read_fin, read_piece, words};
+use crate::{Notice, Proto};
+
+/// Packets taken from one link before the next one has its turn.
+const BUDGET: usize = 32;
+
+/// What is left to do once a packet has been released.
+enum Then {
+    Nothing,
+    /// Data for one of our regions.
+    Put(Put),
+}
+
+impl Proto {
+    /// Takes packets from every link on which something may come.
+    pub(crate) fn receive<R: Rail>(&mut self, rail: &mut R) -> bool {
+        let mut any = false;
+        let mut i = 0;
+        // A link may vanish on the way, when its peer turns out to be corrupted.
+        while let Some(link) = rail.incoming().get(i).copied() {
+            any |= self.receive_from(rail, link);
+            i += 1;
+        }
+        any
+    }
+
+    /// Takes packets from one link.
+    pub fn receive_from<R: Rail>(&mut self, rail: &mut R, link: LinkId) -> bool {
+        let from = rail.peer(link);
+        for n in 0..BUDGET {
+            let handled = match rail.poll(link) {
+                Ok(None) => return n > 0,
+                Ok(Some(packet)) => self.handle(from, &packet),
+                Err(corrupt) => Err(corrupt),
+            };
+            match handled {
+                Ok(Then::Nothing) => rail.release(link),
+                Ok(Then::Put(put)) => {
+                    rail.release(link);
+                    self.on_put(rail, from, &put);
+                }
+                Err(corrupt) => {
+                    self.on_corrupt(rail, link, corrupt);
+                    return true;
+                }
+            }
+        }
+        true
+    }
+
+    fn handle(&mut self, from: Rank, packet: &Packet<'_>) -> Result<Then, Corrupt> {
+        let broken = || Corrupt(format!("{from} sent a packet that cannot be: {:?}", packet.header));
+        let (flow, tag) = (FlowId(packet.header.flow), Tag(packet.header.tag));
+        match Kind::of(&packet.header).ok_or_else(broken)? {
+            Kind::Short => {
+                let payload = packet.inline.part(0, packet.header.inline_len as usize).ok_or_else(broken)?;
+                self.on_message(from, flow, tag, payload, Protocol::Short)?;
+            }
+            Kind::Eager => self.on_message(from, flow, tag, packet.bulk, Protocol::Eager)?,
+            Kind::Rts => self.on_rts(from, flow, tag, Rts::read(packet).ok_or_else(broken)?)?,
+            Kind::Cts => self.on_cts(from, Cts::read(packet).ok_or_else(broken)?),
+            Kind::Piece => {
+                let (request, offset) = read_piece(packet).ok_or_else(broken)?;
+                self.on_piece(from, request, offset, packet)?;
+            }
+            Kind::Fin => {
+                let (request, ending) = read_fin(packet).ok_or_else(broken)?;
+                self.on_fin(from, request, ending);
+            }
+            Kind::Credit => {
+                let [bytes] = words(packet).ok_or_else(broken)?;
+                let peer = &mut self.peers[from.0 as usize];
+                peer.credit = peer.credit.saturating_add(bytes).min(self.grant);
+            }
+            Kind::Put => return Ok(Then::Put(Put::read(packet).ok_or_else(broken)?)),
+            Kind::Fence => {
+                let [ticket] = words(packet).ok_or_else(broken)?;
+                self.answer(from, Reply::Fenced(ticket));
+            }
+            Kind::Fenced => {
+                let [ticket] = words(packet).ok_or_else(broken)?;
+                self.fenced.push_back((from, ticket));
+                self.ended += 1;
+            }
+        }
+        Ok(Then::Nothing)
+    }
+
+    fn on_message(
+        &mut self,
+        from: Rank,
+        flow: FlowId,
+        tag: Tag,
+        payload: canele_rail::Window<'_>,
+        protocol: Protocol,
+    ) -> Result<(), Corrupt> {
+        let posted = self.flow(flow).and_then(|f| f.matcher.arrive(from, tag));
+        let Some(id) = posted else {
+            let body = self.keep(payload);
+            return self.store(flow, from, tag, body);
+        };
+        let Some(State::ExpectMessage { mut buffer, .. }) = self.leave(id) else { return Ok(()) };
+        let len = payload.len();
+        let fits = len <= buffer.len();
+        if fits {
+            buffer.copy_from(0, payload);
+            self.traffic.copies += u64::from(protocol == Protocol::Eager);
+        }
+        self.traffic.received(protocol, len);
+        self.owe(from, len);
+        let receive = Receive { from, tag, buffer, len };
+        let result = if fits { Ok(()) } else { Err(receive.truncated()) };
+        self.end(id, received(receive, result));
+        Ok(())
+    }
+
+    fn on_rts(&mut self, from: Rank, flow: FlowId, tag: Tag, rts: Rts) -> Result<(), Corrupt> {
+        match self.flow(flow).and_then(|f| f.matcher.arrive(from, tag)) {
+            Some(id) => {
+                if let Some(State::ExpectMessage { buffer, .. }) = self.leave(id) {
+                    self.accept(id, from, tag, rts, buffer);
+                }
+                Ok(())
+            }
+            None => self.store(flow, from, tag, Body::Announced(rts)),
+        }
+    }
+
+    /// An announced message meets its receive: says how it is to travel.
+    pub(crate) fn accept(&mut self, id: RequestId, from: Rank, tag: Tag, rts: Rts, buffer: InBuffer) {
+        let len = usize::try_from(rts.len).unwrap_or(usize::MAX);
+        let receive = Receive { from, tag, buffer, len };
+        if len > receive.buffer.len() {
+            self.answer(from, Reply::Fin(rts.request, Ending::Done));
+            let failure = receive.truncated();
+            return self.end(id, received(receive, Err(failure)));
+        }
+        if len == 0 {
+            self.traffic.received(Protocol::Streamed, 0);
+            self.answer(from, Reply::Fin(rts.request, Ending::Done));
+            return self.end(id, received(receive, Ok(())));
+        }
+        let place = receive.buffer.place();
+        match (rts.place.filter(|_| self.caps.one_sided), place) {
+            (Some(far), None) => self.copy_later(id, State::Reading(receive, far, rts.request, 0)),
+            (Some(far), Some(_)) => self.copy_later(id, State::ToShare(receive, far, rts.request)),
+            (None, Some(place)) if self.caps.one_sided => {
+                self.invite(id, from, rts.request, How::Write(place), receive);
+            }
+            (None, _) => self.invite(id, from, rts.request, How::Stream, receive),
+        }
+    }
+
+    /// Answers an announcement and expects the data.
+    pub(crate) fn invite(
+        &mut self,
+        id: RequestId,
+        from: Rank,
+        request: RequestId,
+        how: How,
+        receive: Receive,
+    ) {
+        self.answer(from, Reply::Cts(Cts { request, receiver: id, how }));
+        self.enter(id, State::ExpectPieces(receive, 0));
+    }
+
+    fn on_cts(&mut self, from: Rank, cts: Cts) {
+        // A stale or foreign request means that the peer is behind: it gave up, or we did.
+        let ours =
+            matches!(self.requests.get(cts.request.into()), Some(State::ExpectCts(send)) if send.to == from);
+        if !ours {
+            return;
+        }
+        let Some(State::ExpectCts(send)) = self.leave(cts.request) else { return };
+        match cts.how {
+            How::Stream => {
+                self.enter(cts.request, State::Streaming(send, cts.receiver, 0));
+                self.peers[from.0 as usize].streams.push_back(cts.request);
+                self.list(from);
+            }
+            How::Write(place) => self.copy_later(cts.request, State::Writing(send, place, cts.receiver, 0)),
+            How::Share(place, tally, generation) => {
+                self.share_as_sender(cts.request, send, place, tally, generation);
+            }
+        }
+    }
+
+    fn on_piece(
+        &mut self,
+        from: Rank,
+        id: RequestId,
+        offset: u64,
+        packet: &Packet<'_>,
+    ) -> Result<(), Corrupt> {
+        let n = packet.bulk.len();
+        let Some(State::ExpectPieces(receive, got)) = self.requests.get_mut(id.into()) else {
+            return Ok(()); // The receive failed meanwhile.
+        };
+        let end =
+            offset.checked_add(n as u64).filter(|end| *end <= receive.len as u64 && *got + n <= receive.len);
+        if receive.from != from || end.is_none() {
+            return Err(Corrupt(format!(
+                "{from} sent a piece of {n} bytes at {offset} of a message of {} bytes from {}, {got} of which have come",
+                receive.len, receive.from
+            )));
+        }
+        receive.buffer.copy_from(offset as usize, packet.bulk);
+        self.traffic.copies += 1;
+        *got += n;
+        if *got == receive.len {
+            self.finish_receive(id, Protocol::Streamed);
+        }
+        Ok(())
+    }
+
+    /// A receive has all its bytes.
+    pub(crate) fn finish_receive(&mut self, id: RequestId, protocol: Protocol) {
+        let receive = match self.leave(id) {
+            Some(State::ExpectPieces(r, _) | State::Reading(r, ..) | State::SharingIn(r, ..)) => r,
+            Some(other) => return self.enter(id, other),
+            None => return,
+        };
+        self.traffic.received(protocol, receive.len);
+        self.end(id, received(receive, Ok(())));
+    }
+
+    fn on_fin(&mut self, from: Rank, id: RequestId, ending: Ending) {
+        if self.requests.get(id.into()).and_then(State::peer) != Some(from) {
+            return;
+        }
+        let Some(state) = self.leave(id) else { return };
+        let result = match ending {
+            Ending::Done => Ok(()),
+            Ending::Lost => Err(Failure::RegionLost(from)),
+        };
+        match state {
+            State::ExpectCts(send) | State::ExpectFin(send) | State::SharingOut(send, ..) => {
+                self.traffic.sent(Protocol::Direct, send.buffer.len());
+                self.end(id, sent(send, result));
+            }
+            State::ExpectPieces(receive, _) => {
+                self.traffic.received(Protocol::Direct, receive.len);
+                self.end(id, received(receive, result));
+            }
+            other => self.enter(id, other),
+        }
+    }
+
+    fn on_put<R: Rail>(&mut self, rail: &mut R, from: Rank, put: &Put) {
+        // A put to a region that is gone is dropped, as a late message to a closed door; its notice too.
+        if let Some(window) = rail.own(put.place, put.len) {
+            window.write(0, &put.data[..put.len]);
+            self.notices.push_back(Notice { from, id: put.notice });
+            self.ended += 1;
+        }
+    }
+
+    fn on_corrupt<R: Rail>(&mut self, rail: &mut R, link: LinkId, corrupt: Corrupt) {
+        let from = rail.peer(link);
+        rail.disconnect(link);
+        self.faults.push((from, corrupt));
+        self.handle_gone(from, Gone::Failed);
+    }
+
+    /// Keeps an answer until there is room for it.
+    pub(crate) fn answer(&mut self, to: Rank, reply: Reply) {
+        self.peers[to.0 as usize].replies.push_back(reply);
+        self.list(to);
+    }
+}

@@ -1,0 +1,164 @@
+//! The receives that wait for their message.
+//!
+//! Owns each posted receive until a message takes it or it is cancelled. Each lies in exactly one of four
+//! indexes, that of its kind of want; stamps tell which of the four chains a message could go to was posted to
+//! first. Only a receive posted while no other waited is in no index: it is older than all the others, so it is
+//! asked before them, and the usual case of one receive at a time needs no index. Never looks at messages that
+//! wait: see `unexpected`.
+
+use canele_sys::ids::{Rank, RequestId};
+
+use super::index::{Index, Linked, Links};
+use super::{Kind, Pattern, PostedId};
+use crate::slab::{Key, Slab};
+
+/// All posted receives of a flow.
+#[derive(Debug, Default)]
+pub(super) struct Posted {
+    /// Receives waiting, the eldest included.
+    waiting: u32,
+    /// Entries in the three rarer indexes. While there are none, an arrival looks in one index only.
+    wildcards: u32,
+    /// The receive posted while no other waited, as long as it waits.
+    eldest: Option<Eldest>,
+    /// Counts the receives ever posted; never wraps (centuries, at one per nanosecond).
+    next_stamp: u64,
+    /// All receives but the eldest.
+    entries: Slab<Entry>,
+    indexes: [Index; Kind::COUNT],
+}
+
+/// Where a posted receive was put, and what tells it from those put there before and after.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Place {
+    /// By its stamp.
+    Eldest(u64),
+    Entry(Key),
+}
+
+#[derive(Debug)]
+struct Eldest {
+    pattern: Pattern,
+    request: RequestId,
+    stamp: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    pattern: Pattern,
+    request: RequestId,
+    stamp: u64,
+    links: Links,
+}
+
+impl Linked for Entry {
+    #[inline]
+    fn links(&mut self, _which: usize) -> &mut Links {
+        &mut self.links
+    }
+}
+
+impl Posted {
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.waiting == 0
+    }
+
+    #[inline]
+    pub fn post(&mut self, pattern: Pattern, request: RequestId) -> PostedId {
+        let stamp = self.next_stamp;
+        self.next_stamp += 1;
+        self.waiting += 1;
+        if self.waiting == 1 {
+            self.eldest = Some(Eldest { pattern, request, stamp });
+            return PostedId(Place::Eldest(stamp));
+        }
+        self.post_by_index(pattern, request, stamp)
+    }
+
+    #[inline]
+    pub fn arrive(&mut self, envelope: u64) -> Option<RequestId> {
+        match &self.eldest {
+            Some(eldest) if eldest.pattern.accepts(envelope) => {
+                let request = eldest.request;
+                self.eldest = None;
+                self.waiting -= 1;
+                Some(request)
+            }
+            _ => self.arrive_by_index(envelope),
+        }
+    }
+
+    pub fn cancel(&mut self, id: PostedId) -> Option<RequestId> {
+        match id.0 {
+            Place::Eldest(stamp) => {
+                let eldest = self.eldest.take_if(|eldest| eldest.stamp == stamp)?;
+                self.waiting -= 1;
+                Some(eldest.request)
+            }
+            Place::Entry(key) => {
+                self.entries.get(key)?;
+                Some(self.leave(key.index))
+            }
+        }
+    }
+
+    /// The receives that want a message of `source` and of no other.
+    pub fn naming(&self, source: Rank) -> impl Iterator<Item = (PostedId, RequestId)> {
+        let eldest = self.eldest.iter().map(|it| (Place::Eldest(it.stamp), it.pattern, it.request));
+        let others = self.entries.iter().map(|(key, it)| (Place::Entry(key), it.pattern, it.request));
+        eldest
+            .chain(others)
+            .filter(move |(_, pattern, _)| pattern.names(source))
+            .map(|(place, _, request)| (PostedId(place), request))
+    }
+
+    #[inline(never)]
+    fn post_by_index(&mut self, pattern: Pattern, request: RequestId, stamp: u64) -> PostedId {
+        let Pattern { kind, key } = pattern;
+        let id = self.entries.insert(Entry { pattern, request, stamp, links: Links::LOOSE });
+        self.wildcards += u32::from(kind != Kind::Exact);
+        self.indexes[kind as usize].append(&mut self.entries, kind as usize, key, id.index);
+        PostedId(Place::Entry(id))
+    }
+
+    #[inline(never)]
+    fn arrive_by_index(&mut self, envelope: u64) -> Option<RequestId> {
+        if self.wildcards != 0 {
+            return self.arrive_by_four(envelope);
+        }
+        let exact = &mut self.indexes[Kind::Exact as usize];
+        let entry = exact.pop(&mut self.entries, Kind::Exact as usize, envelope)?;
+        self.waiting -= 1;
+        Some(entry.request)
+    }
+
+    /// As `arrive_by_index`, when receives of several kinds may want the message.
+    #[inline(never)]
+    fn arrive_by_four(&mut self, envelope: u64) -> Option<RequestId> {
+        let heads = Kind::ALL.iter().filter_map(|&kind| self.indexes[kind as usize].head(kind.key(envelope)));
+        let first = heads.min_by_key(|&entry| self.entries.at(entry).stamp)?;
+        Some(self.leave(first))
+    }
+
+    /// Takes an entry out, of its index too.
+    fn leave(&mut self, index: u32) -> RequestId {
+        let Entry { pattern: Pattern { kind, key }, request, links, .. } = self.entries.remove_at(index);
+        self.waiting -= 1;
+        self.wildcards -= u32::from(kind != Kind::Exact);
+        self.indexes[kind as usize].unlink(&mut self.entries, kind as usize, key, links);
+        request
+    }
+
+    /// How many receives keep an arrival from looking in one index only.
+    #[cfg(test)]
+    pub fn wildcards(&self) -> u32 {
+        self.wildcards
+    }
+
+    /// Slots and places held, to see that they do not grow.
+    #[cfg(test)]
+    pub fn held(&self) -> (usize, usize) {
+        (self.indexes.iter().map(Index::slots).sum(), self.entries.places())
+    }
+}

@@ -1,0 +1,167 @@
+//! The messages that wait for their receive.
+//!
+//! Owns the order of arrival and the ways to find a message; of the message itself it knows source, tag and the
+//! opaque number under which its holder keeps the rest. Each message lies in the index of exact wants, and in
+//! each rarer index (tag of any source, any tag of a source, anything) from the first time a receive looked that
+//! way. Only a message stored while no other waited is in no index: it arrived before all the others, so a
+//! receive looks at it before them. Never looks at posted receives: see `posted`.
+
+use canele_sys::ids::{Rank, Tag};
+
+use super::index::{Index, Linked, Links};
+use super::{Found, Kind, Pattern};
+use crate::slab::{NIL, Slab};
+
+/// All unexpected messages of a flow.
+#[derive(Debug)]
+pub(super) struct Unexpected {
+    entries: Slab<Entry>,
+    /// The message stored while no other waited, as long as it waits; else `NIL`.
+    eldest: u32,
+    /// Which indexes are maintained.
+    built: [bool; Kind::COUNT],
+    /// Counts the messages ever stored; orders an index built late. Never wraps.
+    next_stamp: u64,
+    indexes: [Index; Kind::COUNT],
+}
+
+#[derive(Debug)]
+struct Entry {
+    envelope: u64,
+    message: u32,
+    stamp: u64,
+    links: [Links; Kind::COUNT],
+}
+
+impl Entry {
+    #[inline]
+    fn found(&self) -> Found {
+        let (source, tag) = (Rank((self.envelope >> 32) as u32), Tag(self.envelope as u32));
+        Found { source, tag, message: self.message }
+    }
+}
+
+impl Linked for Entry {
+    #[inline]
+    fn links(&mut self, which: usize) -> &mut Links {
+        &mut self.links[which]
+    }
+}
+
+impl Default for Unexpected {
+    fn default() -> Unexpected {
+        Unexpected {
+            entries: Slab::new(),
+            eldest: NIL,
+            built: Kind::ALL.map(|kind| kind == Kind::Exact),
+            next_stamp: 0,
+            indexes: Default::default(),
+        }
+    }
+}
+
+impl Unexpected {
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    #[inline]
+    pub fn store(&mut self, envelope: u64, message: u32) {
+        let stamp = self.next_stamp;
+        self.next_stamp += 1;
+        let alone = self.entries.is_empty();
+        let links = [Links::LOOSE; Kind::COUNT];
+        let entry = self.entries.insert(Entry { envelope, message, stamp, links }).index;
+        if alone {
+            self.eldest = entry;
+        } else {
+            self.enter(envelope, entry);
+        }
+    }
+
+    #[inline]
+    pub fn take(&mut self, pattern: Pattern) -> Option<Found> {
+        // The usual receive comes before its message and leaves here.
+        if self.entries.is_empty() {
+            return None;
+        }
+        if self.eldest != NIL && pattern.accepts(self.entries.at(self.eldest).envelope) {
+            let eldest = core::mem::replace(&mut self.eldest, NIL);
+            return Some(self.entries.remove_at(eldest).found());
+        }
+        let entry = self.first_by_index(pattern)?;
+        Some(self.leave(entry))
+    }
+
+    #[inline]
+    pub fn peek(&mut self, pattern: Pattern) -> Option<Found> {
+        if self.entries.is_empty() {
+            return None;
+        }
+        if self.eldest != NIL && pattern.accepts(self.entries.at(self.eldest).envelope) {
+            return Some(self.entries.at(self.eldest).found());
+        }
+        let entry = self.first_by_index(pattern)?;
+        Some(self.entries.at(entry).found())
+    }
+
+    /// The message that arrived first among those in the indexes that are wanted.
+    #[inline(never)]
+    fn first_by_index(&mut self, Pattern { kind, key }: Pattern) -> Option<u32> {
+        if !self.built[kind as usize] {
+            self.build(kind);
+        }
+        self.indexes[kind as usize].head(key)
+    }
+
+    /// Puts an entry in the indexes that exist.
+    #[inline(never)]
+    fn enter(&mut self, envelope: u64, entry: u32) {
+        for kind in Kind::ALL {
+            if self.built[kind as usize] {
+                let (which, key) = (kind as usize, kind.key(envelope));
+                self.indexes[which].append(&mut self.entries, which, key, entry);
+            }
+        }
+    }
+
+    /// Takes an entry out, of the indexes too.
+    #[inline(never)]
+    fn leave(&mut self, index: u32) -> Found {
+        let entry = self.entries.remove_at(index);
+        for kind in Kind::ALL {
+            if self.built[kind as usize] {
+                let (which, key) = (kind as usize, kind.key(entry.envelope));
+                self.indexes[which].unlink(&mut self.entries, which, key, entry.links[which]);
+            }
+        }
+        entry.found()
+    }
+
+    /// Puts what is here, in order of arrival, into an index that no receive used before.
+    #[cold]
+    #[inline(never)]
+    fn build(&mut self, kind: Kind) {
+        let others = self.entries.iter().filter(|(id, _)| id.index != self.eldest);
+        let mut arrived: Vec<(u64, u32, u64)> =
+            others.map(|(id, entry)| (entry.stamp, id.index, kind.key(entry.envelope))).collect();
+        arrived.sort_unstable();
+        for (_, entry, key) in arrived {
+            self.indexes[kind as usize].append(&mut self.entries, kind as usize, key, entry);
+        }
+        self.built[kind as usize] = true;
+    }
+
+    /// Which indexes are maintained.
+    #[cfg(test)]
+    pub fn built(&self) -> [bool; Kind::COUNT] {
+        self.built
+    }
+
+    /// Slots and places held, to see that they do not grow.
+    #[cfg(test)]
+    pub fn held(&self) -> (usize, usize) {
+        (self.indexes.iter().map(Index::slots).sum(), self.entries.places())
+    }
+}

@@ -1,0 +1,180 @@
+//! Operations under way, and how they ended.
+
+use canele_rail::Generation;
+use canele_sys::buffer::{InBuffer, OutBuffer, Place};
+use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
+
+use crate::matching::{PostedId, Want};
+
+/// How a send is to complete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Mode {
+    /// When its memory may be used again.
+    #[default]
+    Standard,
+    /// Not before the receive has been matched.
+    Synchronous,
+    /// As standard; the program promises that the receive is posted already.
+    Ready,
+}
+
+/// What a receive got.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Status {
+    /// Who sent it.
+    pub source: Rank,
+    /// The tag it was sent with.
+    pub tag: Tag,
+    /// Its length in bytes.
+    pub bytes: usize,
+}
+
+/// Why an operation failed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Failure {
+    /// The message is longer than the buffer; nothing was written.
+    #[error(
+        "a message of {message} bytes from {source_rank} with {tag} does not fit in a buffer of {buffer} bytes: receive it with a buffer of at least {message} bytes (probe tells the length)"
+    )]
+    Truncated {
+        /// Length of the message in bytes.
+        message: usize,
+        /// Length of the buffer in bytes.
+        buffer: usize,
+        /// Who sent it.
+        source_rank: Rank,
+        /// Its tag.
+        tag: Tag,
+    },
+    /// The peer died.
+    #[error("{0} is gone: it died, or its memory was corrupted")]
+    PeerFailed(Rank),
+    /// The peer left the job in good order, so nothing more comes from it or can reach it.
+    #[error("{0} has finished: it takes part in no more communication")]
+    PeerFinished(Rank),
+    /// It was cancelled.
+    #[error("the operation was cancelled")]
+    Cancelled,
+    /// A region is not there any more.
+    #[error("a region of {0} that the message was to be copied from or to is gone")]
+    RegionLost(Rank),
+}
+
+/// A buffer that comes back.
+pub enum Buffer {
+    /// Of a send.
+    Out(OutBuffer),
+    /// Of a receive.
+    In(InBuffer),
+    /// There is none: the data was kept by the library.
+    None,
+}
+
+/// How an operation ended, with its buffer.
+pub struct Outcome {
+    /// What happened. A send's status names the receiver.
+    pub result: Result<Status, Failure>,
+    /// The memory that was lent.
+    pub buffer: Buffer,
+}
+
+/// A send under way.
+pub(crate) struct Send {
+    pub(crate) to: Rank,
+    pub(crate) flow: FlowId,
+    pub(crate) tag: Tag,
+    pub(crate) mode: Mode,
+    pub(crate) buffer: OutBuffer,
+}
+
+/// A receive that has its message.
+pub(crate) struct Receive {
+    pub(crate) from: Rank,
+    pub(crate) tag: Tag,
+    pub(crate) buffer: InBuffer,
+    /// Length of the message.
+    pub(crate) len: usize,
+}
+
+/// A transfer copied by both ends.
+#[derive(Clone, Copy)]
+pub(crate) struct Share {
+    /// Where the other end's buffer lies in its region.
+    pub(crate) far: Place,
+    pub(crate) tally: u8,
+    pub(crate) generation: Generation,
+    pub(crate) piece: usize,
+}
+
+impl Share {
+    pub(crate) fn pieces(&self, len: usize) -> u32 {
+        len.div_ceil(self.piece) as u32
+    }
+}
+
+/// What an operation waits for.
+pub(crate) enum State {
+    /// A send in the backlog.
+    ExpectRoom(Send),
+    /// A send that was announced.
+    ExpectCts(Send),
+    /// A send in pieces: the receiver's request, bytes sent.
+    Streaming(Send, RequestId, usize),
+    /// A send that this side writes into the receiver's region: place, receiver's request, bytes written.
+    Writing(Send, Place, RequestId, usize),
+    /// A send copied by both ends.
+    SharingOut(Send, Share),
+    /// A send whose receiver will say when it has all.
+    ExpectFin(Send),
+    /// A send to this very rank that waits for its receive.
+    ExpectSelf(Send),
+    /// A receive that waits for its message.
+    ExpectMessage { want: Want, flow: FlowId, posted: PostedId, buffer: InBuffer },
+    /// A receive whose pieces come or are written by the sender: bytes so far.
+    ExpectPieces(Receive, usize),
+    /// A receive that this side copies from the sender's region: place, sender's request, bytes read.
+    Reading(Receive, Place, RequestId, usize),
+    /// A receive that is to be copied by both ends, as soon as the rail's tally is set: place, sender's request.
+    ToShare(Receive, Place, RequestId),
+    /// A receive copied by both ends: the sender's request.
+    SharingIn(Receive, Share, RequestId),
+    /// It has ended; the outcome waits to be taken.
+    Done(Outcome),
+    /// Between two states.
+    Moving,
+}
+
+impl State {
+    /// The peer it cannot do without.
+    pub(crate) fn peer(&self) -> Option<Rank> {
+        match self {
+            Self::ExpectRoom(s) | Self::ExpectCts(s) | Self::Streaming(s, ..) | Self::Writing(s, ..) => {
+                Some(s.to)
+            }
+            Self::SharingOut(s, ..) | Self::ExpectFin(s) | Self::ExpectSelf(s) => Some(s.to),
+            Self::ExpectPieces(r, _)
+            | Self::Reading(r, ..)
+            | Self::ToShare(r, ..)
+            | Self::SharingIn(r, ..) => Some(r.from),
+            Self::ExpectMessage { want, .. } => want.source,
+            Self::Done(_) | Self::Moving => None,
+        }
+    }
+
+    /// Whether it receives from anybody.
+    pub(crate) fn is_any_source(&self) -> bool {
+        matches!(self, Self::ExpectMessage { want, .. } if want.source.is_none())
+    }
+}
+
+/// The end of a send.
+pub(crate) fn sent(send: Send, result: Result<(), Failure>) -> State {
+    let status = Status { source: send.to, tag: send.tag, bytes: send.buffer.len() };
+    State::Done(Outcome { result: result.map(|()| status), buffer: Buffer::Out(send.buffer) })
+}
+
+/// The end of a receive.
+pub(crate) fn received(receive: Receive, result: Result<(), Failure>) -> State {
+    let status = Status { source: receive.from, tag: receive.tag, bytes: receive.len };
+    State::Done(Outcome { result: result.map(|()| status), buffer: Buffer::In(receive.buffer) })
+}

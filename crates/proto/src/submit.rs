@@ -1,0 +1,180 @@
+//! What users ask for: sends, receives, cancels, small puts and fences.
+
+use canele_rail::Rail;
+use canele_sys::buffer::{InBuffer, OutBuffer};
+use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
+
+use crate::Proto;
+use crate::matching::Want;
+use crate::peer::{Gone, Reply, cost};
+use crate::request::{Buffer, Failure, Mode, Outcome, Receive, Send, State, received, sent};
+use crate::unexpected::Body;
+use crate::wire::Put;
+
+impl Proto {
+    /// Sends a message; it goes out as far as there is room, now, and further in later passes.
+    pub fn submit_send<R: Rail>(
+        &mut self,
+        rail: &mut R,
+        to: Rank,
+        flow: FlowId,
+        tag: Tag,
+        mode: Mode,
+        buffer: OutBuffer,
+    ) -> RequestId {
+        let send = Send { to, flow, tag, mode, buffer };
+        if to == self.me {
+            return self.send_to_self(send);
+        }
+        if let Some(failure) = self.why_gone(to) {
+            return self.requests.insert(sent(send, Err(failure))).into();
+        }
+        let id = self.requests.insert(State::ExpectRoom(send)).into();
+        let peer = &mut self.peers[to.0 as usize];
+        peer.backlog.push_back(id);
+        peer.refresh();
+        self.list(to);
+        self.transmit_to(rail, to);
+        id
+    }
+
+    /// Why nothing can be sent to a peer any more.
+    pub fn why_gone(&self, peer: Rank) -> Option<Failure> {
+        match self.peers[peer.0 as usize].gone? {
+            Gone::Finished => Some(Failure::PeerFinished(peer)),
+            Gone::Failed => Some(Failure::PeerFailed(peer)),
+        }
+    }
+
+    fn send_to_self(&mut self, send: Send) -> RequestId {
+        let (flow, tag, me, len) = (send.flow, send.tag, self.me, send.buffer.len());
+        let small = send.mode == Mode::Standard && len <= self.eager_bytes();
+        let small = small && self.peers[me.0 as usize].credit >= cost(len);
+        let id: RequestId = self.requests.insert(State::ExpectSelf(send)).into();
+        match self.flow(flow).and_then(|f| f.matcher.arrive(me, tag)) {
+            Some(receive) => {
+                if let Some(State::ExpectMessage { buffer, .. }) = self.leave(receive) {
+                    self.deliver_own(receive, id, buffer);
+                }
+            }
+            None if small => self.keep_own(id),
+            None => drop(self.store(flow, me, tag, Body::Own(id, len))),
+        }
+        id
+    }
+
+    /// A small message to this rank itself is kept, so that its send need not wait.
+    fn keep_own(&mut self, id: RequestId) {
+        let Some(State::ExpectSelf(send)) = self.leave(id) else { return };
+        let mut data = self.spare.pop().unwrap_or_default();
+        data.resize(send.buffer.len(), 0);
+        send.buffer.copy_to_slice(0, &mut data);
+        let (flow, tag) = (send.flow, send.tag);
+        self.end(id, sent(send, Ok(())));
+        // The flow exists: `send_to_self` has looked into it.
+        drop(self.store(flow, self.me, tag, Body::Data(data)));
+    }
+
+    /// A message of this rank to itself meets its receive.
+    pub(crate) fn deliver_own(&mut self, receive: RequestId, send: RequestId, mut buffer: InBuffer) {
+        let Some(State::ExpectSelf(send_state)) = self.leave(send) else {
+            let outcome = Outcome { result: Err(Failure::Cancelled), buffer: Buffer::In(buffer) };
+            return self.end(receive, State::Done(outcome));
+        };
+        let len = send_state.buffer.len();
+        let fits = len <= buffer.len();
+        if fits {
+            buffer.copy_from_buffer(&send_state.buffer, len);
+        }
+        self.traffic.own(len);
+        let state = Receive { from: self.me, tag: send_state.tag, buffer, len };
+        let result = if fits { Ok(()) } else { Err(state.truncated()) };
+        self.end(send, sent(send_state, Ok(())));
+        self.end(receive, received(state, result));
+    }
+
+    /// Receives a message: one that is here already, or the next that is wanted.
+    pub fn submit_recv(&mut self, flow: FlowId, want: Want, buffer: InBuffer) -> RequestId {
+        let id: RequestId = self.requests.insert(State::Moving).into();
+        self.discard_stale(flow, want);
+        let Some(found) = self.flow(flow).and_then(|f| f.matcher.take(want)) else {
+            self.post(id, flow, want, buffer);
+            return id;
+        };
+        let key = self.unexpected.key_at(found.message).into();
+        self.deliver_unexpected(id, key, buffer);
+        id
+    }
+
+    fn post(&mut self, id: RequestId, flow: FlowId, want: Want, buffer: InBuffer) {
+        let failure = match want.source {
+            Some(source) => self.why_gone(source),
+            None => self.untold_death(flow),
+        };
+        if let Some(failure) = failure {
+            let outcome = Outcome { result: Err(failure), buffer: Buffer::In(buffer) };
+            return self.end(id, State::Done(outcome));
+        }
+        let Some(matcher) = self.flow(flow).map(|f| &mut f.matcher) else { return };
+        let posted = matcher.post(want, id);
+        self.enter(id, State::ExpectMessage { want, flow, posted, buffer });
+    }
+
+    /// Withdraws an operation, if it is not too late: a receive without a message, a send still in the backlog,
+    /// a send to this rank itself that found no receive.
+    pub fn cancel(&mut self, id: RequestId) -> bool {
+        let Some(state) = self.leave(id) else { return false };
+        match state {
+            State::ExpectMessage { flow, posted, buffer, .. } => {
+                if let Some(flow) = self.flow(flow) {
+                    flow.matcher.cancel(posted);
+                }
+                let outcome = Outcome { result: Err(Failure::Cancelled), buffer: Buffer::In(buffer) };
+                self.end(id, State::Done(outcome));
+                true
+            }
+            State::ExpectSelf(send) => {
+                // Its announcement stays among the unexpected messages until somebody looks there: see `discard_stale`.
+                self.end(id, sent(send, Err(Failure::Cancelled)));
+                true
+            }
+            State::ExpectRoom(send) => {
+                let peer = &mut self.peers[send.to.0 as usize];
+                peer.backlog.retain(|waiting| *waiting != id);
+                peer.refresh();
+                self.end(id, sent(send, Err(Failure::Cancelled)));
+                true
+            }
+            other => {
+                self.enter(id, other);
+                false
+            }
+        }
+    }
+
+    /// Puts up to [`crate::wire::MAX_PUT`] bytes into a peer's region, with a notice.
+    pub fn submit_put<R: Rail>(&mut self, rail: &mut R, to: Rank, put: Put) -> Result<(), Failure> {
+        self.traffic.put(put.len);
+        self.reply(rail, to, Reply::Put(put))
+    }
+
+    /// Asks a peer to answer once everything sent to it so far has been done there.
+    pub fn submit_fence<R: Rail>(&mut self, rail: &mut R, to: Rank, ticket: u64) -> Result<(), Failure> {
+        self.reply(rail, to, Reply::Fence(ticket))
+    }
+
+    fn reply<R: Rail>(&mut self, rail: &mut R, to: Rank, reply: Reply) -> Result<(), Failure> {
+        if let Some(failure) = self.why_gone(to) {
+            return Err(failure);
+        }
+        self.peers[to.0 as usize].replies.push_back(reply);
+        self.list(to);
+        self.transmit_to(rail, to);
+        Ok(())
+    }
+
+    /// Notes of this rank waiting for room towards a peer; a caller that makes many waits for them to become few.
+    pub fn replies_waiting(&self, to: Rank) -> usize {
+        self.peers[to.0 as usize].replies.len()
+    }
+}

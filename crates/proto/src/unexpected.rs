@@ -1,0 +1,170 @@
+//! Messages that came before their receive: payload copied out at once, or the announcement of a large one.
+
+use canele_rail::{Corrupt, MAX_INLINE, Window};
+use canele_sys::buffer::InBuffer;
+use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
+
+use crate::Proto;
+use crate::choice::Protocol;
+use crate::matching::Want;
+use crate::request::{Buffer, Failure, Outcome, Receive, State, Status, received};
+use crate::wire::Rts;
+
+/// As many vectors are kept for later payload.
+const SPARE: usize = 64;
+
+/// One waiting message.
+pub(crate) struct Unexpected {
+    pub from: Rank,
+    pub tag: Tag,
+    pub body: Body,
+}
+
+/// What is held of it.
+pub(crate) enum Body {
+    Short(u8, [u8; MAX_INLINE]),
+    Data(Vec<u8>),
+    Announced(Rts),
+    /// A message of this rank to itself whose send waits.
+    Own(RequestId, usize),
+}
+
+impl Body {
+    fn len(&self) -> usize {
+        match self {
+            Self::Short(len, _) => *len as usize,
+            Self::Data(bytes) => bytes.len(),
+            Self::Announced(rts) => rts.len as usize,
+            Self::Own(_, len) => *len,
+        }
+    }
+}
+
+/// A message taken out of matching by a matched probe, to be received by it alone.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Matched {
+    key: RequestId,
+    /// What a receive will get.
+    pub status: Status,
+}
+
+impl Proto {
+    /// Keeps a message for which no receive is posted.
+    pub(crate) fn store(&mut self, flow: FlowId, from: Rank, tag: Tag, body: Body) -> Result<(), Corrupt> {
+        let key = self.unexpected.insert(Unexpected { from, tag, body });
+        let Some(flow) = self.flow(flow) else {
+            return Err(Corrupt(format!("{from} sent to {}, which cannot exist", flow.0)));
+        };
+        flow.matcher.store(from, tag, key.index);
+        self.traffic.unexpected += 1;
+        self.ended += 1; // A probe may be waiting for it.
+        Ok(())
+    }
+
+    /// A copy of payload, in memory used before where possible.
+    pub(crate) fn keep(&mut self, payload: Window<'_>) -> Body {
+        if payload.len() <= MAX_INLINE {
+            let mut bytes = [0; MAX_INLINE];
+            payload.read(0, &mut bytes[..payload.len()]);
+            return Body::Short(payload.len() as u8, bytes);
+        }
+        let mut data = self.spare.pop().unwrap_or_default();
+        data.resize(payload.len(), 0);
+        payload.read(0, &mut data);
+        self.traffic.copies += 1;
+        Body::Data(data)
+    }
+
+    /// Drops announcements of cancelled sends to this rank itself that the next such receive would find.
+    pub(crate) fn discard_stale(&mut self, flow: FlowId, want: Want) {
+        while let Some(found) = self.flow(flow).and_then(|f| f.matcher.peek(want)) {
+            match self.unexpected.at(found.message).body {
+                Body::Own(send, _)
+                    if !matches!(self.requests.get(send.into()), Some(State::ExpectSelf(_))) => {}
+                _ => return,
+            }
+            if let Some(flow) = self.flow(flow) {
+                flow.matcher.take(want);
+            }
+            self.unexpected.remove_at(found.message);
+        }
+    }
+
+    /// The message a receive would get now; it stays.
+    pub fn probe(&mut self, flow: FlowId, want: Want) -> Option<Status> {
+        self.discard_stale(flow, want);
+        let found = self.flow(flow)?.matcher.peek(want)?;
+        let bytes = self.unexpected.at(found.message).body.len();
+        Some(Status { source: found.source, tag: found.tag, bytes })
+    }
+
+    /// Takes a message out of matching; only [`Proto::submit_recv_matched`] receives it.
+    pub fn probe_matched(&mut self, flow: FlowId, want: Want) -> Option<Matched> {
+        let status = self.probe(flow, want)?;
+        let found = self.flow(flow)?.matcher.take(want)?;
+        let key = self.unexpected.key_at(found.message).into();
+        Some(Matched { key, status })
+    }
+
+    /// Receives a message that a matched probe took.
+    pub fn submit_recv_matched(&mut self, matched: Matched, buffer: InBuffer) -> RequestId {
+        let id = self.requests.insert(State::Moving).into();
+        self.deliver_unexpected(id, matched.key, buffer);
+        id
+    }
+
+    /// Gives a waiting message to the receive `id`.
+    pub(crate) fn deliver_unexpected(&mut self, id: RequestId, key: RequestId, mut buffer: InBuffer) {
+        let Some(Unexpected { from, tag, body }) = self.unexpected.remove(key.into()) else {
+            return self.end(
+                id,
+                State::Done(Outcome { result: Err(Failure::Cancelled), buffer: Buffer::In(buffer) }),
+            );
+        };
+        let len = body.len();
+        let fits = len <= buffer.len();
+        match body {
+            Body::Announced(rts) => return self.accept(id, from, tag, rts, buffer),
+            Body::Own(send, _) => return self.deliver_own(id, send, buffer),
+            Body::Short(n, bytes) => {
+                if fits {
+                    buffer.copy_from_slice(0, &bytes[..n as usize]);
+                }
+                self.consumed(from, Protocol::Short, len);
+            }
+            Body::Data(data) => {
+                if fits {
+                    buffer.copy_from_slice(0, &data);
+                    self.traffic.copies += 1;
+                }
+                self.consumed(from, Protocol::Eager, len);
+                if self.spare.len() < SPARE {
+                    self.spare.push(data);
+                }
+            }
+        }
+        let receive = Receive { from, tag, buffer, len };
+        let result = if fits { Ok(()) } else { Err(receive.truncated()) };
+        self.end(id, received(receive, result));
+    }
+
+    fn consumed(&mut self, from: Rank, protocol: Protocol, len: usize) {
+        if from == self.me {
+            return self.traffic.own(len);
+        }
+        self.traffic.received(protocol, len);
+        self.owe(from, len);
+    }
+}
+
+impl Receive {
+    /// The error of a message longer than the buffer.
+    pub(crate) fn truncated(&self) -> Failure {
+        Failure::Truncated {
+            message: self.len,
+            buffer: self.buffer.len(),
+            source_rank: self.from,
+            tag: self.tag,
+        }
+    }
+}

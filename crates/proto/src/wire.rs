@@ -1,0 +1,244 @@
+//! The packets of the protocols: what stands beside a header, as little-endian 64-bit words.
+//!
+//! ```text
+//!   short   the message                      rts    length, sender's request, region, offset
+//!   eager   (bulk: the message)              cts    sender's request, receiver's request, how, region, offset
+//!   fin     request, status                  piece  receiver's request, offset   (bulk: the piece)
+//!   credit  bytes                            put    region, offset, notice, up to 24 bytes of data
+//!   fence   ticket                           fenced ticket
+//! ```
+//! Everything read here comes from another process: a packet that is too short, or of no known kind, gives nothing.
+
+use canele_rail::{Generation, Header, Packet, Slot};
+use canele_sys::buffer::Place;
+use canele_sys::ids::{RegionId, RequestId};
+
+/// What a packet is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// A message beside its header.
+    Short = 1,
+    /// A message in the bulk.
+    Eager,
+    /// A message is announced.
+    Rts,
+    /// An announced message may come, and how.
+    Cts,
+    /// Part of an announced message.
+    Piece,
+    /// An announced message has been delivered, or has failed.
+    Fin,
+    /// Unexpected payload was consumed.
+    Credit,
+    /// Data for a region, and a notice.
+    Put,
+    /// Asks to be answered once everything before it has been done.
+    Fence,
+    /// The answer.
+    Fenced,
+}
+
+impl Kind {
+    /// The kind a header names, if there is one.
+    #[inline(always)]
+    pub fn of(header: &Header) -> Option<Self> {
+        use Kind::*;
+        const ALL: [Kind; 10] = [Short, Eager, Rts, Cts, Piece, Fin, Credit, Put, Fence, Fenced];
+        ALL.get(usize::from(header.kind).wrapping_sub(1)).copied()
+    }
+
+    /// The header of a packet of this kind with `words` words beside it.
+    pub fn header(self, words: usize) -> Header {
+        Header { kind: self as u8, inline_len: 8 * words as u8, ..Header::default() }
+    }
+}
+
+/// A message announced by its sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rts {
+    /// Its length in bytes.
+    pub len: u64,
+    /// The sender's request.
+    pub request: RequestId,
+    /// Where it lies, if it lies in a region of the sender.
+    pub place: Option<Place>,
+}
+
+/// How an announced message travels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum How {
+    /// In pieces through the payload ring.
+    Stream,
+    /// The sender writes it into the receiver's region.
+    Write(Place),
+    /// Both copy pieces into the receiver's region, taken from this tally.
+    Share(Place, u8, Generation),
+}
+
+/// The receiver's answer to an [`Rts`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cts {
+    /// The sender's request.
+    pub request: RequestId,
+    /// The receiver's, which pieces name.
+    pub receiver: RequestId,
+    /// What the sender is to do.
+    pub how: How,
+}
+
+/// How an announced message ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// It was delivered, or the receiver wants no more of it.
+    Done = 0,
+    /// A region it was to be copied from or to is not there.
+    Lost = 1,
+}
+
+/// Data put into a region, with a notice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Put {
+    /// Where it goes in the receiver's region.
+    pub place: Place,
+    /// The identifier the receiver sees.
+    pub notice: u64,
+    /// The data.
+    pub data: [u8; MAX_PUT],
+    /// Bytes of it in use.
+    pub len: usize,
+}
+
+/// As many bytes of data travel beside a put's header.
+pub const MAX_PUT: usize = 24;
+
+fn pack(a: u32, b: u32) -> u64 {
+    u64::from(a) | u64::from(b) << 32
+}
+
+fn request_word(id: RequestId) -> u64 {
+    pack(id.index, id.generation)
+}
+
+fn request(word: u64) -> RequestId {
+    RequestId { index: word as u32, generation: (word >> 32) as u32 }
+}
+
+fn place_words(place: Option<Place>) -> [u64; 2] {
+    place.map_or([u64::MAX, 0], |p| [pack(p.region.index, p.region.generation), p.offset])
+}
+
+fn place(words: [u64; 2]) -> Option<Place> {
+    let region = RegionId { index: words[0] as u32, generation: (words[0] >> 32) as u32 };
+    (words[0] != u64::MAX).then_some(Place { region, offset: words[1] })
+}
+
+/// Writes words beside a header.
+pub fn put_words(slot: &Slot<'_>, words: &[u64]) {
+    for (i, word) in words.iter().enumerate() {
+        slot.inline.write(8 * i, &word.to_le_bytes());
+    }
+}
+
+/// The first `N` words beside a header, if there are as many.
+pub fn words<const N: usize>(packet: &Packet<'_>) -> Option<[u64; N]> {
+    if (packet.header.inline_len as usize) < 8 * N {
+        return None;
+    }
+    Some(std::array::from_fn(|i| {
+        let mut bytes = [0; 8];
+        packet.inline.read(8 * i, &mut bytes);
+        u64::from_le_bytes(bytes)
+    }))
+}
+
+impl Rts {
+    /// Its words.
+    pub fn to_words(self) -> [u64; 4] {
+        let [region, offset] = place_words(self.place);
+        [self.len, request_word(self.request), region, offset]
+    }
+
+    /// Read from a packet.
+    pub fn read(packet: &Packet<'_>) -> Option<Self> {
+        let [len, id, region, offset] = words(packet)?;
+        Some(Self { len, request: request(id), place: place([region, offset]) })
+    }
+}
+
+impl Cts {
+    /// Its words.
+    pub fn to_words(self) -> [u64; 5] {
+        let (how, at) = match self.how {
+            How::Stream => (0, None),
+            How::Write(place) => (1, Some(place)),
+            How::Share(place, tally, generation) => {
+                (2 | u64::from(tally) << 8 | u64::from(generation.0) << 32, Some(place))
+            }
+        };
+        let [region, offset] = place_words(at);
+        [request_word(self.request), request_word(self.receiver), how, region, offset]
+    }
+
+    /// Read from a packet.
+    pub fn read(packet: &Packet<'_>) -> Option<Self> {
+        let [sender, receiver, how, region, offset] = words(packet)?;
+        let at = place([region, offset]);
+        let how = match (how as u8, at) {
+            (0, _) => How::Stream,
+            (1, Some(place)) => How::Write(place),
+            (2, Some(place)) => How::Share(place, (how >> 8) as u8, Generation((how >> 32) as u32)),
+            _ => return None,
+        };
+        Some(Self { request: request(sender), receiver: request(receiver), how })
+    }
+}
+
+/// The words of a fin.
+pub fn fin_words(id: RequestId, ending: Ending) -> [u64; 2] {
+    [request_word(id), ending as u64]
+}
+
+/// Read from a fin.
+pub fn read_fin(packet: &Packet<'_>) -> Option<(RequestId, Ending)> {
+    let [id, ending] = words(packet)?;
+    let ending = match ending {
+        0 => Ending::Done,
+        1 => Ending::Lost,
+        _ => return None,
+    };
+    Some((request(id), ending))
+}
+
+/// The words of a piece.
+pub fn piece_words(receiver: RequestId, offset: u64) -> [u64; 2] {
+    [request_word(receiver), offset]
+}
+
+/// Read from a piece: the receiver's request and the offset of the piece in the message.
+pub fn read_piece(packet: &Packet<'_>) -> Option<(RequestId, u64)> {
+    let [id, offset] = words(packet)?;
+    Some((request(id), offset))
+}
+
+impl Put {
+    /// Fills a slot; the header to commit it with.
+    pub fn fill(&self, slot: &Slot<'_>) -> Header {
+        let [region, offset] = place_words(Some(self.place));
+        put_words(slot, &[region, offset, self.notice]);
+        slot.inline.write(24, &self.data[..self.len]);
+        Header { tag: self.len as u32, ..Kind::Put.header(6) }
+    }
+
+    /// Read from a packet.
+    pub fn read(packet: &Packet<'_>) -> Option<Self> {
+        let [region, offset, notice, ..] = words::<6>(packet)?;
+        let len = packet.header.tag as usize;
+        let mut data = [0; MAX_PUT];
+        if len > MAX_PUT {
+            return None;
+        }
+        packet.inline.read(24, &mut data);
+        Some(Self { place: place([region, offset])?, notice, data, len })
+    }
+}

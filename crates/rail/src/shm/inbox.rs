@@ -1,0 +1,97 @@
+//! Inboxes: one's own, and those of peers as seen by a sender.
+//!
+//! Owns the mapping and its words for sleeping, news and arrivals. What lies in the slices is the links' business.
+
+use std::sync::Arc;
+
+use canele_sys::atomic::{AtomicU32, Ordering};
+use canele_sys::ids::Rank;
+use canele_sys::membarrier::Fencing;
+use canele_sys::segment::{Segment, SegmentError};
+use canele_sys::sleep;
+
+use super::layout::{self, Layout};
+
+/// A mapped inbox. Cheap to clone; unmapped with the last clone.
+#[derive(Clone, Debug)]
+pub struct Inbox {
+    segment: Arc<Segment>,
+    /// The sizes both sides agree on.
+    pub layout: Layout,
+}
+
+impl Inbox {
+    /// One's own: created, described, its header made real memory.
+    pub fn create(rank: Rank, layout: Layout, fencing: Fencing) -> Result<Self, SegmentError> {
+        let segment = Segment::create(&format!("canele-inbox-{}", rank.0), layout.bytes())?;
+        segment.reserve(0, layout.header_bytes())?;
+        segment.dont_fork()?;
+        layout.describe(&segment);
+        let asymmetric = u32::from(fencing == Fencing::Asymmetric);
+        segment.atomic_u32(layout::FENCING).store(asymmetric, Ordering::Relaxed);
+        Ok(Self { segment: Arc::new(segment), layout })
+    }
+
+    /// A peer's, checked; of the `expected` layout if one is expected.
+    pub fn open(segment: Segment, expected: Option<&Layout>) -> Result<Self, String> {
+        let layout = Layout::read(&segment, expected)?;
+        segment.dont_fork().map_err(|e| e.to_string())?;
+        Ok(Self { segment: Arc::new(segment), layout })
+    }
+
+    /// The memory.
+    pub fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    fn word(&self, offset: usize) -> &AtomicU32 {
+        self.segment.atomic_u32(offset)
+    }
+
+    /// The word the owner sleeps on.
+    pub fn sleep_word(&self) -> &AtomicU32 {
+        self.word(layout::SLEEP)
+    }
+
+    /// Whether the owner issues a heavy barrier before it sleeps and answers those of others.
+    pub fn fencing(&self) -> Fencing {
+        match self.word(layout::FENCING).load(Ordering::Relaxed) {
+            1 => Fencing::Asymmetric,
+            _ => Fencing::Fences,
+        }
+    }
+
+    /// How often the launcher had news.
+    pub fn news(&self) -> u32 {
+        // Acquire pairs with the release in `announce_news`; the news itself comes through the launcher's socket.
+        self.word(layout::NEWS).load(Ordering::Acquire)
+    }
+
+    /// Tells the owner to read its launcher's socket. For the launcher.
+    pub fn announce_news(&self) {
+        // Release pairs with the acquire in `news`.
+        self.word(layout::NEWS).fetch_add(1, Ordering::Release);
+        sleep::wake_if_asleep(self.sleep_word(), Fencing::Fences);
+    }
+
+    /// Says that `sender` has reserved its slice and will send.
+    pub fn arrive(&self, sender: Rank) {
+        let (word, bit) = (sender.0 as usize / 64, sender.0 % 64);
+        // Release pairs with the acquire in `arrived`: whoever sees the bit may read the slice.
+        self.segment.atomic_u64(layout::ARRIVED + 8 * word).fetch_or(1 << bit, Ordering::Release);
+        self.word(layout::ARRIVALS).fetch_add(1, Ordering::Release);
+    }
+
+    /// How many ranks have arrived.
+    #[inline(always)]
+    pub fn arrivals(&self) -> u32 {
+        self.word(layout::ARRIVALS).load(Ordering::Acquire)
+    }
+
+    /// Whether `sender` has.
+    pub fn arrived(&self, sender: Rank) -> bool {
+        let (word, bit) = (sender.0 as usize / 64, sender.0 % 64);
+        // Acquire pairs with the release in `arrive`.
+        self.segment.atomic_u64(layout::ARRIVED + 8 * word).load(Ordering::Acquire) >> bit & 1 == 1
+    }
+}

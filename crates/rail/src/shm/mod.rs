@@ -1,0 +1,306 @@
+//! Ranks of one machine: rings in shared memory.
+//!
+//! Each rank owns an [`Inbox`]; a pair's slice of it is reserved when the first packet is sent, so idle pairs cost no
+//! memory. Descriptors of inboxes and regions come and go through the owner of this driver: it opens no socket itself.
+//!
+//! ```text
+//!   rank 0                                         rank 1
+//!   Outgoing ──cells, payload──▶ [slice of 0 in the inbox of 1] ──▶ Incoming
+//!   Incoming ◀── [slice of 1 in the inbox of 0] ◀──cells, payload── Outgoing
+//! ```
+//! *Sleeping.* The sleeper stores its sleep word, issues a heavy barrier and looks once more; a sender looks at the
+//! word after its store. One of the two must see the other's store (`canele_sys::membarrier`).
+
+mod doorbell;
+mod inbox;
+pub mod layout;
+mod link;
+mod region;
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use canele_sys::buffer::Place;
+use canele_sys::ids::{LinkId, Rank};
+use canele_sys::membarrier::{self, Fencing};
+use canele_sys::segment::{Segment, SegmentError};
+use canele_sys::sleep;
+
+pub use doorbell::Doorbell;
+use inbox::Inbox;
+use layout::Layout;
+use link::{Incoming, Outgoing};
+pub use region::{Far, Region, Regions};
+
+use crate::{
+    Armed, Busy, Caps, Class, ConnectError, Corrupt, Header, Packet, Rail, Reach, Slot, Tally, Window,
+};
+
+/// The shared-memory rail of one rank.
+pub struct Shm {
+    me: Rank,
+    caps: Caps,
+    inbox: Inbox,
+    fencing: Fencing,
+    links: Vec<Link>,
+    incoming: Vec<LinkId>,
+    arrivals_seen: u32,
+    news_seen: u32,
+    /// Regions, ours and our peers'.
+    pub regions: Regions,
+}
+
+#[derive(Default)]
+struct Link {
+    peer_inbox: Option<Inbox>,
+    outgoing: Option<Outgoing>,
+    incoming: Option<Incoming>,
+}
+
+impl Shm {
+    /// Opens the rail of rank `me` in a job of `ranks` ranks on this machine.
+    ///
+    /// `cells` and `payload` are the wished ring sizes; an inbox stays below `budget` bytes where it can.
+    pub fn open(
+        me: Rank,
+        ranks: usize,
+        cells: usize,
+        payload: usize,
+        budget: usize,
+    ) -> Result<Self, SegmentError> {
+        let fencing = membarrier::register();
+        let layout = Layout::new(ranks, cells, payload, budget);
+        let caps = Caps {
+            name: "shm",
+            latency_ns: 100,
+            bytes_per_us: 20_000,
+            max_bulk: layout.payload / 4,
+            ordered: true,
+            reliable: true,
+            one_sided: true,
+        };
+        Ok(Self {
+            me,
+            caps,
+            inbox: Inbox::create(me, layout, fencing)?,
+            fencing,
+            links: (0..ranks).map(|_| Link::default()).collect(),
+            incoming: Vec::new(),
+            arrivals_seen: 0,
+            news_seen: 0,
+            regions: Regions::default(),
+        })
+    }
+
+    /// This rank's inbox, for the launcher to hand to peers.
+    pub fn inbox_fd(&self) -> BorrowedFd<'_> {
+        self.inbox.segment().fd()
+    }
+
+    /// The memory of this rank's counters.
+    pub fn counters(&self) -> Arc<CounterPage> {
+        Arc::new(CounterPage(self.inbox.clone()))
+    }
+
+    /// Maps a peer's inbox, so that it can be woken and sent to.
+    pub fn introduce(&mut self, peer: Rank, inbox: OwnedFd) -> Result<(), ConnectError> {
+        let incompatible = |what: String| ConnectError::Incompatible { peer, what };
+        let segment = Segment::map(inbox).map_err(|e| incompatible(e.to_string()))?;
+        let inbox = Inbox::open(segment, Some(&self.inbox.layout)).map_err(incompatible)?;
+        self.links[peer.0 as usize].peer_inbox.get_or_insert(inbox);
+        // It may have arrived before this: `accept` looks once more.
+        self.arrivals_seen = self.inbox.arrivals().wrapping_sub(1);
+        Ok(())
+    }
+
+    /// Whether the peer's inbox is mapped.
+    pub fn is_introduced(&self, peer: Rank) -> bool {
+        self.links[peer.0 as usize].peer_inbox.is_some()
+    }
+
+    /// Opens the way to a peer that was introduced: reserves this rank's slice of its inbox.
+    pub fn open_link(&mut self, peer: Rank) -> Result<LinkId, ConnectError> {
+        let link = &mut self.links[peer.0 as usize];
+        if link.outgoing.is_none() {
+            let inbox = link.peer_inbox.as_ref().expect("open_link comes after introduce");
+            let opened = Outgoing::open(inbox, self.me, self.fencing);
+            link.outgoing = Some(opened.map_err(|source| ConnectError::Memory { peer, source })?);
+        }
+        Ok(LinkId(peer.0))
+    }
+
+    /// Notices who has arrived since the last call. Two loads when nobody has.
+    #[inline(always)]
+    pub fn accept(&mut self) {
+        let arrivals = self.inbox.arrivals();
+        if arrivals != self.arrivals_seen {
+            self.accept_arrived(arrivals);
+        }
+    }
+
+    #[cold]
+    fn accept_arrived(&mut self, arrivals: u32) {
+        self.arrivals_seen = arrivals;
+        for (rank, link) in self.links.iter_mut().enumerate() {
+            let peer = Rank(rank as u32);
+            if link.incoming.is_some() || !self.inbox.arrived(peer) {
+                continue;
+            }
+            // Without its inbox, the launcher's word about this peer is still to be read, or the link is closed.
+            let Some(peer_inbox) = &link.peer_inbox else { continue };
+            link.incoming = Incoming::open(&self.inbox, peer, peer_inbox).ok();
+            self.incoming.push(LinkId(peer.0));
+        }
+    }
+
+    /// Whether the launcher has had news since the last call.
+    #[inline(always)]
+    pub fn has_news(&mut self) -> bool {
+        let news = self.inbox.news();
+        std::mem::replace(&mut self.news_seen, news) != news
+    }
+
+    /// Sleepers woken by packets so far.
+    pub fn wakeups(&self) -> u64 {
+        self.links.iter().filter_map(|l| l.outgoing.as_ref()).map(|o| o.wakeups).sum()
+    }
+
+    /// This rank's sleep.
+    pub fn alarm(&self) -> Alarm {
+        Alarm(self.inbox.clone())
+    }
+
+    fn something_came(&mut self) -> bool {
+        if self.inbox.arrivals() != self.arrivals_seen || self.inbox.news() != self.news_seen {
+            return true;
+        }
+        let packets =
+            self.links.iter_mut().any(|l| l.incoming.as_mut().is_some_and(|i| !matches!(i.poll(), Ok(None))));
+        packets || self.links.iter_mut().any(|l| l.outgoing.as_mut().is_some_and(Outgoing::room_came))
+    }
+}
+
+/// The memory of a rank's counters.
+#[derive(Debug)]
+pub struct CounterPage(Inbox);
+
+impl CounterPage {
+    /// The words, as many as fit in the page.
+    pub fn words(&self) -> &[canele_sys::atomic::AtomicU64] {
+        let bytes = layout::COUNTER_WORDS * 8;
+        let start =
+            self.0.segment().at(layout::COUNTERS, bytes, 8).expect("the layout has a page of counters");
+        // SAFETY: bounds and alignment checked; the inbox in `self` keeps it mapped; made of atomics only.
+        unsafe { std::slice::from_raw_parts(start.cast().as_ptr(), layout::COUNTER_WORDS) }
+    }
+}
+
+/// The sleep of a rank, apart from the rail: a thread sleeps here while others use the rail, and they can wake it.
+///
+/// The rail does not know what it is rung for: the owner looks for that between [`Rail::arm`] and the sleep.
+/// Either it sees there what was stored before [`Alarm::ring`], or its sleep ends at once.
+#[derive(Clone)]
+pub struct Alarm(Inbox);
+
+impl Alarm {
+    /// Sleeps until woken or the time is over. Only after [`Rail::arm`] said that it may.
+    pub fn sleep(&self, at_most: Option<Duration>) {
+        sleep::sleep(self.0.sleep_word(), at_most);
+    }
+
+    /// Wakes the sleeper, if there is one, after something was stored for it.
+    pub fn ring(&self) {
+        sleep::wake_if_asleep(self.0.sleep_word(), Fencing::Fences);
+    }
+}
+
+impl Rail for Shm {
+    fn caps(&self) -> &Caps {
+        &self.caps
+    }
+
+    #[inline(always)]
+    fn link(&self, peer: Rank) -> Option<LinkId> {
+        self.links.get(peer.0 as usize)?.outgoing.as_ref().map(|_| LinkId(peer.0))
+    }
+
+    #[inline(always)]
+    fn peer(&self, link: LinkId) -> Rank {
+        Rank(link.0)
+    }
+
+    #[inline(always)]
+    fn incoming(&self) -> &[LinkId] {
+        &self.incoming
+    }
+
+    fn disconnect(&mut self, link: LinkId) {
+        self.incoming.retain(|l| *l != link);
+        self.links[link.0 as usize] = Link::default();
+        self.regions.forget(Rank(link.0), None);
+    }
+
+    #[inline(always)]
+    fn claim(&mut self, link: LinkId, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
+        match &mut self.links[link.0 as usize].outgoing {
+            Some(outgoing) => outgoing.claim(bulk, class),
+            None => Err(Busy),
+        }
+    }
+
+    #[inline(always)]
+    fn commit(&mut self, link: LinkId, header: Header) {
+        let outgoing = &mut self.links[link.0 as usize].outgoing;
+        outgoing.as_mut().expect("commit on an open link").commit(header);
+    }
+
+    #[inline(always)]
+    fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {
+        match self.links.get_mut(link.0 as usize).and_then(|l| l.incoming.as_mut()) {
+            Some(incoming) => incoming.poll(),
+            None => Ok(None),
+        }
+    }
+
+    #[inline(always)]
+    fn release(&mut self, link: LinkId) {
+        let incoming = &mut self.links[link.0 as usize].incoming;
+        incoming.as_mut().expect("release on a link with packets").release();
+    }
+
+    fn reach(&mut self, link: LinkId, place: Place, len: usize) -> Reach<'_> {
+        self.regions.reach(Rank(link.0), place, len)
+    }
+
+    fn own(&mut self, place: Place, len: usize) -> Option<Window<'_>> {
+        self.regions.own(place.region)?.window(usize::try_from(place.offset).ok()?, len)
+    }
+
+    fn tally(&mut self, link: LinkId, mine: bool, index: usize) -> Option<&Tally> {
+        let link = &self.links[link.0 as usize];
+        if mine {
+            link.incoming.as_ref().map(|i| i.tally(index))
+        } else {
+            link.outgoing.as_ref().map(|o| o.tally(index))
+        }
+    }
+
+    fn arm(&mut self) -> Armed {
+        sleep::announce(self.inbox.sleep_word());
+        for outgoing in self.links.iter().filter_map(|l| l.outgoing.as_ref()) {
+            outgoing.ask_for_room();
+        }
+        // Pairs with the light side in `sleep::wake_if_asleep`; a full fence where there is no such barrier.
+        membarrier::heavy();
+        if self.something_came() {
+            sleep::cancel(self.inbox.sleep_word());
+            return Armed::Work;
+        }
+        Armed::Ready
+    }
+
+    fn sleep(&mut self, at_most: Option<Duration>) {
+        self.alarm().sleep(at_most);
+    }
+}

@@ -1,0 +1,202 @@
+//! Regions: memory that this process allocated for peers to read and write, and peers' regions mapped here.
+//!
+//! An id has a generation, so that a stale id reaches nothing. A region stays mapped while anybody holds it, be it the
+//! user or a transfer under way. Peers' regions are mapped on first use and remembered until they are dropped there.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use canele_sys::atomic::{AtomicU32, AtomicU64};
+use canele_sys::buffer::{InBuffer, OutBuffer, Place};
+use canele_sys::ids::{Rank, RegionId};
+use canele_sys::segment::{Segment, SegmentError};
+
+use crate::{Reach, Window};
+
+/// A region of this process.
+pub struct Region {
+    id: RegionId,
+    len: usize,
+    memory: Arc<Far>,
+}
+
+/// The memory of a region, of this process or mapped from a peer.
+pub struct Far {
+    segment: Segment,
+    len: usize,
+}
+
+impl Far {
+    /// Its length in bytes.
+    #[allow(clippy::len_without_is_empty)] // A region is never empty.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The `len` bytes from `offset`, if they lie inside.
+    #[inline]
+    pub fn window(&self, offset: usize, len: usize) -> Option<Window<'_>> {
+        // SAFETY: self.len <= segment.len(); the borrow keeps it mapped; regions are never borrowed as references.
+        let all = unsafe { Window::new(self.segment.base(), self.len) };
+        all.part(offset, len)
+    }
+
+    /// The aligned 64-bit word at `offset`, for atomic operations.
+    pub fn word(&self, offset: usize) -> Option<&AtomicU64> {
+        (offset.is_multiple_of(8) && offset.checked_add(8)? <= self.len)
+            .then(|| self.segment.atomic_u64(offset))
+    }
+
+    /// The aligned 32-bit word at `offset`.
+    pub fn word32(&self, offset: usize) -> Option<&AtomicU32> {
+        (offset.is_multiple_of(4) && offset.checked_add(4)? <= self.len)
+            .then(|| self.segment.atomic_u32(offset))
+    }
+}
+
+impl Region {
+    /// Its id, valid in this process's name only.
+    pub fn id(&self) -> RegionId {
+        self.id
+    }
+
+    /// Its length in bytes.
+    #[allow(clippy::len_without_is_empty)] // A region is never empty.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The memory as a file, for the launcher to hand to peers.
+    pub fn fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.memory.segment.fd()
+    }
+
+    /// Its memory.
+    pub fn far(&self) -> Arc<Far> {
+        self.memory.clone()
+    }
+
+    /// The `len` bytes from `offset`, if they lie inside.
+    pub fn window(&self, offset: usize, len: usize) -> Option<Window<'_>> {
+        self.memory.window(offset, len)
+    }
+
+    fn part(self: &Arc<Self>, offset: usize, len: usize) -> Option<(NonNull<u8>, Place)> {
+        let start = self.memory.segment.at(offset, len, 1).ok()?;
+        (offset + len <= self.len).then_some((start, Place { region: self.id, offset: offset as u64 }))
+    }
+
+    /// The `len` bytes from `offset` as a message to be sent.
+    pub fn out_buffer(self: &Arc<Self>, offset: usize, len: usize) -> Option<OutBuffer> {
+        let (start, place) = self.part(offset, len)?;
+        // SAFETY: the range was checked, and `self.clone()` keeps it mapped.
+        Some(unsafe { OutBuffer::of_region(start, len, place, self.clone()) })
+    }
+
+    /// The `len` bytes from `offset` as room for a message.
+    pub fn in_buffer(self: &Arc<Self>, offset: usize, len: usize) -> Option<InBuffer> {
+        let (start, place) = self.part(offset, len)?;
+        // SAFETY: as above.
+        Some(unsafe { InBuffer::of_region(start, len, place, self.clone()) })
+    }
+}
+
+/// The regions of this process and of its peers.
+#[derive(Default)]
+pub struct Regions {
+    own: Vec<(u32, Option<Arc<Region>>)>,
+    far: HashMap<(Rank, RegionId), Known>,
+    wanted: Vec<(Rank, RegionId)>,
+}
+
+/// What is known of a peer's region.
+enum Known {
+    Asked,
+    Mapped(Arc<Far>),
+    Missing,
+}
+
+impl Regions {
+    /// Allocates a region; its memory is real from the start.
+    pub fn create(&mut self, bytes: usize) -> Result<Arc<Region>, SegmentError> {
+        let segment = Segment::create("canele-region", bytes.max(1))?;
+        segment.reserve(0, segment.len())?;
+        let index = match self.own.iter().position(|(_, region)| region.is_none()) {
+            Some(index) => index,
+            None => {
+                self.own.push((0, None));
+                self.own.len() - 1
+            }
+        };
+        let (generation, place) = &mut self.own[index];
+        *generation += 1;
+        let id = RegionId { index: index as u32, generation: *generation };
+        let memory = Arc::new(Far { segment, len: bytes });
+        let region = Arc::new(Region { id, len: bytes, memory });
+        *place = Some(region.clone());
+        Ok(region)
+    }
+
+    /// Forgets a region; transfers under way still hold it.
+    pub fn drop_own(&mut self, id: RegionId) {
+        if let Some((generation, place)) = self.own.get_mut(id.index as usize)
+            && *generation == id.generation
+        {
+            *place = None;
+        }
+    }
+
+    /// A region of our own.
+    pub fn own(&self, id: RegionId) -> Option<&Arc<Region>> {
+        let (generation, region) = self.own.get(id.index as usize)?;
+        region.as_ref().filter(|_| *generation == id.generation)
+    }
+
+    fn known(&mut self, peer: Rank, id: RegionId) -> &Known {
+        let wanted = &mut self.wanted;
+        self.far.entry((peer, id)).or_insert_with(|| {
+            wanted.push((peer, id));
+            Known::Asked
+        })
+    }
+
+    /// `len` bytes of a peer's region; asks for it at the first call.
+    pub fn reach(&mut self, peer: Rank, place: Place, len: usize) -> Reach<'_> {
+        match self.known(peer, place.region) {
+            Known::Asked => Reach::Wanted,
+            Known::Missing => Reach::Refused,
+            Known::Mapped(far) => {
+                let offset = usize::try_from(place.offset).ok();
+                offset.and_then(|at| far.window(at, len)).map_or(Reach::Refused, Reach::Here)
+            }
+        }
+    }
+
+    /// A peer's region, for one-sided operations: nothing while it is being asked for, then the memory or its absence.
+    pub fn map(&mut self, peer: Rank, id: RegionId) -> Option<Option<Arc<Far>>> {
+        match self.known(peer, id) {
+            Known::Asked => None,
+            Known::Missing => Some(None),
+            Known::Mapped(far) => Some(Some(far.clone())),
+        }
+    }
+
+    /// The next region to ask the launcher for.
+    pub fn take_wanted(&mut self) -> Option<(Rank, RegionId)> {
+        self.wanted.pop()
+    }
+
+    /// The launcher's answer. A region that cannot be mapped is as good as missing.
+    pub fn adopt(&mut self, peer: Rank, id: RegionId, memory: Option<OwnedFd>) {
+        let segment = memory.and_then(|fd| Segment::map(fd).ok());
+        let far = segment.map(|segment| Arc::new(Far { len: segment.len(), segment }));
+        self.far.insert((peer, id), far.map_or(Known::Missing, Known::Mapped));
+    }
+
+    /// The peer dropped a region, or (`None`) is gone with all of them.
+    pub fn forget(&mut self, peer: Rank, id: Option<RegionId>) {
+        self.far.retain(|(p, r), _| *p != peer || id.is_some_and(|id| id != *r));
+    }
+}

@@ -1,0 +1,363 @@
+//! User memory lent to the library while an operation is under way.
+//!
+//! A buffer travels as a token ([`OutBuffer`], [`InBuffer`]) that cannot be copied; whoever lent it gets the token back
+//! when the operation ends. Two lenders exist: [`scope`], for borrowed memory, refuses to end (the process aborts) while
+//! a token is out; [`Owned`], for a vector, leaks the vector rather than free memory that may still be written. So no
+//! safe code can make the library touch memory that is gone. A token from a region also says where in the region it lies.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use crate::ids::RegionId;
+use crate::window::{Window, copy};
+
+/// Where a buffer lies in a region of this process, so that a peer can reach it directly.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The region.
+    pub region: RegionId,
+    /// Bytes from the region's start.
+    pub offset: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Part {
+    /// Bytes of the message before this part.
+    before: usize,
+    start: NonNull<u8>,
+    len: usize,
+}
+
+enum Parts {
+    One(NonNull<u8>),
+    Many(Box<[Part]>),
+}
+
+struct Lent {
+    parts: Parts,
+    len: usize,
+    lender: *const (),
+    place: Option<Place>,
+    /// Keeps a region mapped while a transfer from or to it is under way.
+    keep: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl Lent {
+    fn many(parts: impl Iterator<Item = (NonNull<u8>, usize)>, lender: *const ()) -> Self {
+        let mut len = 0;
+        let parts = parts.map(|(start, n)| {
+            let part = Part { before: len, start, len: n };
+            len += n;
+            part
+        });
+        let parts = Parts::Many(parts.collect());
+        Self { parts, len, lender, place: None, keep: None }
+    }
+
+    /// Calls `each(address, offset in the range, length)` for the stretches of memory that make up a range.
+    fn stretches(&self, offset: usize, len: usize, mut each: impl FnMut(*mut u8, usize, usize)) {
+        assert!(offset <= self.len && len <= self.len - offset, "range outside of a buffer");
+        match &self.parts {
+            // SAFETY: the range lies within the lent memory, checked above.
+            Parts::One(start) => each(unsafe { start.as_ptr().add(offset) }, 0, len),
+            Parts::Many(parts) => {
+                let mut done = 0;
+                for part in &parts[parts.partition_point(|p| p.before + p.len <= offset)..] {
+                    if done == len {
+                        break;
+                    }
+                    let within = offset + done - part.before;
+                    let n = (part.len - within).min(len - done);
+                    // SAFETY: within + n <= part.len.
+                    each(unsafe { part.start.as_ptr().add(within) }, done, n);
+                    done += n;
+                }
+            }
+        }
+    }
+}
+
+/// Bytes to be sent, lent until the operation has read them.
+pub struct OutBuffer(Lent);
+/// Memory to be filled, lent until the operation has written it.
+pub struct InBuffer(Lent);
+
+// SAFETY: the memory is lent to whoever holds the token (shared for out, exclusive for in); the lender waits for it.
+unsafe impl Send for OutBuffer {}
+// SAFETY: as above.
+unsafe impl Send for InBuffer {}
+
+macro_rules! both {
+    ($name:ident) => {
+        impl $name {
+            /// Its length in bytes.
+            pub fn len(&self) -> usize {
+                self.0.len
+            }
+            /// Whether it has no bytes.
+            pub fn is_empty(&self) -> bool {
+                self.0.len == 0
+            }
+            /// Where it lies in a region, if it does.
+            pub fn place(&self) -> Option<Place> {
+                self.0.place
+            }
+            /// The `len` bytes of a region from `start`.
+            ///
+            /// # Safety
+            /// `keep` keeps exactly those bytes mapped; they are shared memory, so no reference to them exists.
+            pub unsafe fn of_region(
+                start: NonNull<u8>,
+                len: usize,
+                place: Place,
+                keep: Arc<dyn Any + Send + Sync>,
+            ) -> Self {
+                let parts = Parts::One(start);
+                Self(Lent { parts, len, lender: std::ptr::null(), place: Some(place), keep: Some(keep) })
+            }
+            /// Whether it was made by `of_region`, so that nobody waits for its return.
+            pub fn is_region(&self) -> bool {
+                self.0.keep.is_some()
+            }
+        }
+    };
+}
+both!(OutBuffer);
+both!(InBuffer);
+
+impl OutBuffer {
+    /// Fills `to` with the bytes from `offset` on.
+    pub fn copy_to(&self, offset: usize, to: Window<'_>) {
+        self.0.stretches(offset, to.len(), |address, at, n| {
+            // SAFETY: `address` has n lent bytes, and at + n <= to.len(); lent memory and windows do not overlap.
+            unsafe { copy(to.start().add(at), address, n) }
+        });
+    }
+
+    /// Fills `to` with the bytes from `offset` on.
+    pub fn copy_to_slice(&self, offset: usize, to: &mut [u8]) {
+        self.0.stretches(offset, to.len(), |address, at, n| {
+            // SAFETY: `address` has n lent bytes; `to` is exclusive, so it is not the lent memory.
+            unsafe { copy(to[at..at + n].as_mut_ptr(), address, n) }
+        });
+    }
+}
+
+impl InBuffer {
+    /// Writes all of `from` at `offset`.
+    pub fn copy_from(&mut self, offset: usize, from: Window<'_>) {
+        self.0.stretches(offset, from.len(), |address, at, n| {
+            // SAFETY: `address` has n bytes lent for writing; at + n <= from.len().
+            unsafe { std::ptr::copy(from.start().add(at), address, n) }
+        });
+    }
+
+    /// Writes all of `from` at `offset`.
+    pub fn copy_from_slice(&mut self, offset: usize, from: &[u8]) {
+        self.0.stretches(offset, from.len(), |address, at, n| {
+            // SAFETY: as in `copy_from`; a slice that is borrowed is not memory lent for writing.
+            unsafe { copy(address, from[at..at + n].as_ptr(), n) }
+        });
+    }
+
+    /// Copies the first `len` bytes of `from`; both buffers may lie in one region, even overlap.
+    pub fn copy_from_buffer(&mut self, from: &OutBuffer, len: usize) {
+        from.0.stretches(0, len, |source, at, n| {
+            self.0.stretches(at, n, |target, within, m| {
+                // SAFETY: both have m lent bytes; `ptr::copy` permits overlap.
+                unsafe { std::ptr::copy(source.add(within), target, m) }
+            });
+        });
+    }
+}
+
+/// Lends borrowed memory; see [`scope`].
+pub struct Scope<'scope, 'env: 'scope> {
+    out: Cell<usize>,
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+/// Runs `f`, which may lend memory that outlives the scope, and checks at its end that all of it came back.
+///
+/// The memory of a lent buffer must not be touched by others, so a token that is still out when `f` ends (or panics)
+/// aborts the process: nothing safe is left to do.
+pub fn scope<'env, R>(f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
+    struct AllBack<'a>(&'a Cell<usize>);
+    impl Drop for AllBack<'_> {
+        fn drop(&mut self) {
+            if self.0.get() != 0 {
+                eprintln!("canele: internal error: a buffer's scope ended while a transfer still used it");
+                std::process::abort();
+            }
+        }
+    }
+    let scope = Scope { out: Cell::new(0), scope: PhantomData, env: PhantomData };
+    let _all_back = AllBack(&scope.out);
+    f(&scope)
+}
+
+impl<'scope, 'env> Scope<'scope, 'env> {
+    fn lender(&self) -> *const () {
+        self.out.set(self.out.get() + 1);
+        std::ptr::from_ref(self).cast()
+    }
+
+    /// Lends bytes to be sent.
+    pub fn lend(&self, bytes: &'env [u8]) -> OutBuffer {
+        let parts = Parts::One(NonNull::from_ref(bytes).cast());
+        OutBuffer(Lent { parts, len: bytes.len(), lender: self.lender(), place: None, keep: None })
+    }
+
+    /// Lends a list of slices, sent as one message in that order.
+    pub fn lend_list(&self, list: &[&'env [u8]]) -> OutBuffer {
+        let parts = list.iter().map(|s| (NonNull::from_ref(*s).cast(), s.len()));
+        OutBuffer(Lent::many(parts, self.lender()))
+    }
+
+    /// Lends memory to be filled.
+    pub fn lend_mut(&self, bytes: &'env mut [u8]) -> InBuffer {
+        let (start, len) = (NonNull::from_mut(bytes).cast(), bytes.len());
+        InBuffer(Lent { parts: Parts::One(start), len, lender: self.lender(), place: None, keep: None })
+    }
+
+    /// Lends a list of slices, filled by one message in that order.
+    pub fn lend_list_mut(&self, list: Vec<&'env mut [u8]>) -> InBuffer {
+        let parts = list.into_iter().map(|s| (NonNull::from_mut(s).cast(), s.len()));
+        InBuffer(Lent::many(parts, self.lender()))
+    }
+
+    fn returned(&self, lender: *const ()) {
+        assert!(
+            std::ptr::eq(lender, std::ptr::from_ref(self).cast()),
+            "a buffer came back to another lender"
+        );
+        self.out.set(self.out.get() - 1);
+    }
+
+    /// Takes a token back: the operation has ended.
+    pub fn take_back(&self, buffer: OutBuffer) {
+        self.returned(buffer.0.lender);
+    }
+
+    /// Takes a token back: the operation has ended.
+    pub fn take_back_mut(&self, buffer: InBuffer) {
+        self.returned(buffer.0.lender);
+    }
+}
+
+/// A vector that can be lent; leaked, not freed, when dropped while lent.
+pub struct Owned<T: Pod> {
+    items: Vec<T>,
+    lent: bool,
+}
+
+impl<T: Pod> Owned<T> {
+    /// Ready to be lent.
+    pub fn new(items: Vec<T>) -> Self {
+        Self { items, lent: false }
+    }
+
+    /// The items' bytes, while not lent.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        assert!(!self.lent, "the buffer is lent");
+        bytemuck::cast_slice_mut(&mut self.items)
+    }
+
+    fn lend(&mut self) -> Lent {
+        let bytes = self.bytes();
+        let (start, len) = (NonNull::from_mut(bytes).cast::<u8>(), bytes.len());
+        self.lent = true;
+        Lent { parts: Parts::One(start), len, lender: start.as_ptr().cast(), place: None, keep: None }
+    }
+
+    /// Lends the items as bytes to be sent.
+    pub fn lend_out(&mut self) -> OutBuffer {
+        OutBuffer(self.lend())
+    }
+
+    /// Lends the items as memory to be filled.
+    pub fn lend_in(&mut self) -> InBuffer {
+        InBuffer(self.lend())
+    }
+
+    fn returned(&mut self, lender: *const ()) {
+        assert!(
+            self.lent && std::ptr::eq(lender, self.items.as_ptr().cast()),
+            "a buffer came back to another lender"
+        );
+        self.lent = false;
+    }
+
+    /// Takes the token back: the operation has ended.
+    pub fn take_back_out(&mut self, buffer: OutBuffer) {
+        self.returned(buffer.0.lender);
+    }
+
+    /// Takes the token back: the operation has ended.
+    pub fn take_back_in(&mut self, buffer: InBuffer) {
+        self.returned(buffer.0.lender);
+    }
+
+    /// The items, while not lent.
+    pub fn into_items(mut self) -> Vec<T> {
+        assert!(!self.lent, "the buffer is lent");
+        std::mem::take(&mut self.items)
+    }
+}
+
+impl<T: Pod> Drop for Owned<T> {
+    fn drop(&mut self) {
+        if self.lent {
+            std::mem::forget(std::mem::take(&mut self.items));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_and_written_across_their_parts() {
+        let (mut a, mut b, mut c) = ([0u8; 3], [0u8; 0], [0u8; 5]);
+        scope(|s| {
+            let mut buffer = s.lend_list_mut(vec![&mut a, &mut b, &mut c]);
+            buffer.copy_from_slice(0, &[1, 2]);
+            buffer.copy_from_slice(2, &[3, 4, 5, 6, 7, 8]);
+            s.take_back_mut(buffer);
+        });
+        assert_eq!((a, c), ([1, 2, 3], [4, 5, 6, 7, 8]));
+        let mut back = [0; 4];
+        scope(|s| {
+            let buffer = s.lend_list(&[&a, &b, &c]);
+            buffer.copy_to_slice(2, &mut back);
+            s.take_back(buffer);
+        });
+        assert_eq!(back, [3, 4, 5, 6]);
+    }
+
+    #[test]
+    #[should_panic(expected = "another lender")]
+    fn a_token_goes_back_only_to_its_lender() {
+        let mut one = Owned::new(vec![1u8]);
+        let mut two = Owned::new(vec![2u8]);
+        let token = one.lend_out();
+        let _other = two.lend_out();
+        two.take_back_out(token);
+    }
+
+    #[test]
+    fn an_owned_buffer_comes_back_with_what_was_written() {
+        let mut owned = Owned::new(vec![0u32; 2]);
+        let mut token = owned.lend_in();
+        token.copy_from_slice(4, &7u32.to_ne_bytes());
+        owned.take_back_in(token);
+        assert_eq!(owned.into_items(), [0, 7]);
+    }
+}

@@ -1,0 +1,53 @@
+//! The names things go by inside a job: small `Copy` numbers, one type per kind, so that a tag cannot be passed
+//! for a rank.
+//!
+//! Owns these types and how they are printed. Never checks that what they name exists: that is the business of
+//! whoever holds it.
+
+use core::fmt;
+
+/// A process of the job, counted from zero.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Rank(pub u32);
+
+/// The label a sender puts on a message and a receiver may ask for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Tag(pub u32);
+
+/// A flow: a space of messages that match only each other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct FlowId(pub u32);
+
+/// A link to one peer over one rail.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct LinkId(pub u32);
+
+/// An operation under way: its place in a table, and which of the place's successive tenants it is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct RequestId {
+    /// The place in the table.
+    pub index: u32,
+    /// Counts the tenants of that place; a stale id is told from a live one by it.
+    pub generation: u32,
+}
+
+/// A registered region of memory: its place in a table, and which of the place's successive tenants it is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct RegionId {
+    /// The place in the table.
+    pub index: u32,
+    /// Counts the tenants of that place; a stale id is told from a live one by it.
+    pub generation: u32,
+}
+
+impl fmt::Display for Rank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {}", self.0)
+    }
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "tag {}", self.0)
+    }
+}

@@ -1,0 +1,156 @@
+//! Memory that another process may read or write at any time.
+//!
+//! Owns nothing. A [`Window`] is the only way the layers above the drivers touch shared memory: bytes are copied in or
+//! out, no reference to them is ever handed out, so what another process writes there can change values but never break
+//! this process.
+
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
+
+/// A bounded stretch of bytes that may be shared with another process; copied in and out, never borrowed.
+#[derive(Clone, Copy)]
+pub struct Window<'a> {
+    start: NonNull<u8>,
+    len: usize,
+    memory: PhantomData<&'a ()>,
+}
+
+impl<'a> Window<'a> {
+    /// The window on `len` bytes from `start`.
+    ///
+    /// # Safety
+    /// The bytes must stay mapped, readable and writable for `'a`, and no Rust reference to them may exist while the
+    /// window is used. Other processes may write them at any time.
+    pub unsafe fn new(start: NonNull<u8>, len: usize) -> Self {
+        Self { start, len, memory: PhantomData }
+    }
+
+    /// A window on nothing.
+    pub const fn empty() -> Self {
+        Self { start: NonNull::dangling(), len: 0, memory: PhantomData }
+    }
+
+    /// Its length in bytes.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The part of `len` bytes from `offset`, or nothing where that lies outside.
+    pub fn part(&self, offset: usize, len: usize) -> Option<Window<'a>> {
+        let end = offset.checked_add(len)?;
+        if end > self.len {
+            return None;
+        }
+        // SAFETY: offset <= end <= self.len, so the part lies in the same stretch of memory.
+        Some(unsafe { Window::new(self.start.add(offset), len) })
+    }
+
+    /// Copies `bytes` in at `offset`.
+    ///
+    /// # Panics
+    /// Where they would not fit: lengths are checked before a window is asked for.
+    #[inline(always)]
+    pub fn write(&self, offset: usize, bytes: &[u8]) {
+        assert!(offset <= self.len && bytes.len() <= self.len - offset, "write outside of a window");
+        // SAFETY: the range was checked; a slice of this process and the window's memory do not overlap, because no
+        // reference to the window's memory exists (`new`). A racing writer is another process: bytes may be torn.
+        unsafe { copy(self.start.as_ptr().add(offset), bytes.as_ptr(), bytes.len()) }
+    }
+
+    /// Copies bytes out from `offset` until `bytes` is full.
+    ///
+    /// # Panics
+    /// Where the window does not hold as many.
+    #[inline(always)]
+    pub fn read(&self, offset: usize, bytes: &mut [u8]) {
+        assert!(offset <= self.len && bytes.len() <= self.len - offset, "read outside of a window");
+        // SAFETY: as in `write`.
+        unsafe { copy(bytes.as_mut_ptr(), self.start.as_ptr().add(offset), bytes.len()) }
+    }
+
+    /// The first byte's address, for the buffers of this crate.
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+}
+
+/// `memcpy`, but without a call for what fits in one cell: overlapping loads and stores chosen by length.
+///
+/// # Safety
+/// As [`ptr::copy_nonoverlapping`].
+#[inline(always)]
+pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
+    /// Copies the first and the last `size_of::<T>()` bytes; together they cover `len` bytes up to twice that size.
+    #[inline(always)]
+    unsafe fn ends<T: Copy>(to: *mut u8, from: *const u8, len: usize) {
+        let last = len - size_of::<T>();
+        // SAFETY: the caller's ranges hold `len >= size_of::<T>()` bytes; unaligned accesses are asked for by name.
+        unsafe {
+            let (a, b) = (from.cast::<T>().read_unaligned(), from.add(last).cast::<T>().read_unaligned());
+            to.cast::<T>().write_unaligned(a);
+            to.add(last).cast::<T>().write_unaligned(b);
+        }
+    }
+    // SAFETY: every arm touches only the first `len` bytes of both ranges, which the caller vouches for.
+    unsafe {
+        match len {
+            8..=16 => ends::<u64>(to, from, len),
+            17..=32 => ends::<u128>(to, from, len),
+            33..=48 => {
+                let middle = from.add(16).cast::<u128>().read_unaligned();
+                ends::<u128>(to, from, len);
+                to.add(16).cast::<u128>().write_unaligned(middle);
+            }
+            4..=7 => ends::<u32>(to, from, len),
+            2..=3 => ends::<u16>(to, from, len),
+            1 => *to = *from,
+            0 => {}
+            _ => ptr::copy_nonoverlapping(from, to, len),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_length_up_to_a_few_cells_is_copied_exactly() {
+        for len in 0..200usize {
+            let source: Vec<u8> = (0..len).map(|i| i as u8 ^ 0x5a).collect();
+            let mut memory = vec![0xeeu8; len + 16];
+            // SAFETY: `memory` outlives the window and is not touched through its name meanwhile.
+            let window = unsafe { Window::new(NonNull::new(memory.as_mut_ptr()).unwrap().add(8), len) };
+            window.write(0, &source);
+            let mut back = vec![0; len];
+            window.read(0, &mut back);
+            assert_eq!(back, source);
+            assert!(memory[..8].iter().chain(&memory[8 + len..]).all(|&b| b == 0xee), "length {len} spilled");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "write outside")]
+    fn a_write_past_the_end_panics() {
+        let mut memory = [0u8; 8];
+        // SAFETY: as above.
+        let window = unsafe { Window::new(NonNull::new(memory.as_mut_ptr()).unwrap(), 8) };
+        window.write(4, &[0; 5]);
+    }
+
+    #[test]
+    fn a_part_outside_is_refused() {
+        let mut memory = [0u8; 8];
+        // SAFETY: as above.
+        let window = unsafe { Window::new(NonNull::new(memory.as_mut_ptr()).unwrap(), 8) };
+        assert!(window.part(4, 4).is_some());
+        assert!(window.part(4, 5).is_none());
+        assert!(window.part(usize::MAX, 2).is_none());
+    }
+}
