@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     match command {
         Command::Run(arguments) => run::main(arguments),
         Command::Info(arguments) => info::main(&arguments),
-        Command::Bench(arguments) => bench::main(arguments),
+        Command::Bench(arguments) => bench::main(&arguments),
         Command::Demo(arguments) => demo::main(arguments),
         Command::Keep { .. } => run::keep(),
     }

@@ -11,6 +11,8 @@ pub mod fork;
 pub mod futex;
 pub mod gate;
 pub mod ids;
+#[cfg(not(loom))]
+pub mod limits;
 pub mod membarrier;
 pub mod memory;
 pub mod ring;

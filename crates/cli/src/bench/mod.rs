@@ -1,12 +1,63 @@
-//! `canele bench`.
+//! `canele bench`: what Canelé reaches here, beside what this machine allows.
+//!
+//! Owns the measuring: arguments, rounds, statistics, table, JSON, plot. It never tunes what it measures:
+//! a workload uses the public API as any program would, and the limits are the bare loops of
+//! [`canele_sys::limits`], measured in the same run, round by round.
+//!
+//! ```text
+//! canele bench X ─▶ job (one or several) of this executable: canele bench-rank TASK
+//!                     all ranks:  warm up, then round by round: limit, ours, limit, ours …
+//!                     rank 0:     progress and rows ──pipe──▶ canele bench X ─▶ table | JSON, plot
+//! ```
 
+mod arguments;
+mod bars;
+mod case;
+mod curves;
+mod job;
+mod launch;
+mod plot;
+mod rank;
+mod report;
+mod sample;
+mod statistics;
+mod table;
+mod workloads;
+
+pub use arguments::Arguments;
+pub use rank::{RankArguments, main as rank_main};
+
+use report::Report;
+use std::io::Write;
 use std::process::ExitCode;
 
-/// Arguments of `canele bench`.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {}
+/// Anything that ends a measurement; its text is what the user reads.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Runs the measurements.
-pub fn main(_arguments: Arguments) -> ExitCode {
-    crate::wrong_usage("bench is not there yet")
+/// Runs one benchmark. Answers 2 for wrong usage, 1 for a failure of the run, else 0.
+pub fn main(arguments: &Arguments) -> ExitCode {
+    let jobs = match arguments.tasks() {
+        Ok(jobs) => jobs,
+        Err(wrong) => {
+            eprintln!("canele: {wrong}");
+            return ExitCode::from(2);
+        }
+    };
+    match job::run_all(&jobs).and_then(|report| publish(arguments, &report)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("canele: bench {}: {failure}", arguments.bench);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn publish(arguments: &Arguments, report: &Report) -> Result<(), Failure> {
+    let text = if arguments.json { report.json() } else { table::table(report) };
+    std::io::stdout().lock().write_all(text.as_bytes())?;
+    if let Some(path) = &arguments.plot {
+        let write = |error: Failure| format!("cannot write the plot {}: {error}", path.display());
+        plot::plot(report).and_then(|svg| Ok(std::fs::write(path, svg)?)).map_err(write)?;
+    }
+    Ok(())
 }

@@ -1,0 +1,36 @@
+//! What can go wrong, and whether the user or the job is at fault.
+
+use canele_show::PictureError;
+
+/// Why a run ended without a heat map.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the texts say it")]
+pub enum LaplaceError {
+    #[error(transparent)]
+    Picture(#[from] PictureError),
+    #[error(
+        "no pixel of {plate} is fixed, so nothing heats or cools the plate: paint some pixels red (hot) or blue (cold)"
+    )]
+    NothingFixed { plate: String },
+    #[error(
+        "more ranks than rows: {ranks} ranks for a plate of {rows} rows; use at most {rows} ranks or a larger picture"
+    )]
+    MoreRanksThanRows { ranks: usize, rows: usize },
+    #[error("{file} is the plate itself: choose another file with --output")]
+    WouldOverwritePlate { file: String },
+    /// Rank 0 gave up and has said why.
+    #[error("rank 0 gave up")]
+    GivenUp,
+    #[error("communication failed: {0}")]
+    Communication(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl LaplaceError {
+    /// The status to exit with: 2 when the user can repair it by other arguments or pictures, else 1.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Self::Communication(_) => 1,
+            _ => 2,
+        }
+    }
+}

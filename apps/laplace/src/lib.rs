@@ -1,0 +1,21 @@
+//! The temperature of a plate: red–black Gauss–Seidel for the Laplace equation, on any number of ranks.
+//!
+//! The plate is painted: see [`plate`] for what a pixel says. It is cut into blocks ([`layout`]),
+//! one for each rank; a rank updates its [`block`] and swaps edges with its neighbours after each
+//! half sweep ([`solve`](mod@solve)). All communication goes through [`team::Team`], so that the same loop
+//! runs on one rank, on a job, and in tests; the result is the same to the last bit.
+#![forbid(unsafe_code)]
+
+pub mod arguments;
+pub mod block;
+pub mod deal;
+pub mod error;
+pub mod heat;
+pub mod layout;
+pub mod plate;
+pub mod run;
+pub mod solve;
+pub mod team;
+
+pub use arguments::Arguments;
+pub use error::LaplaceError;

@@ -1,0 +1,107 @@
+//! The sweeps: half sweep, swap edges, half sweep, swap edges, until hardly anything changes.
+//!
+//! Only the colour that has just changed is swapped. The result is the same to the last bit for
+//! any number of ranks: every cell is computed from the same numbers in the same order, and the
+//! largest change, which decides when to stop, does not depend on the order of its parts.
+
+use std::time::{Duration, Instant};
+
+use crate::block::{Block, Colour};
+use crate::error::LaplaceError;
+use crate::layout::{Layout, Side};
+use crate::team::{Edge, Team};
+
+/// When the sweeps end.
+#[derive(Debug, Clone, Copy)]
+pub struct Stop {
+    /// The largest change in a sweep, in degrees, is below this.
+    pub tolerance: f64,
+    /// So many sweeps are done.
+    pub max_sweeps: u64,
+    /// The change is looked at every so many sweeps, and in the last one.
+    pub check_every: u64,
+}
+
+/// How the sweeps ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// Sweeps done.
+    pub sweeps: u64,
+    /// Largest change in the last sweep, in degrees.
+    pub change: f64,
+    /// Time of all sweeps on this rank.
+    pub time: Duration,
+    /// Part of it spent swapping edges and agreeing on the change, waiting included.
+    pub communication: Duration,
+}
+
+/// Sweeps over the block until `stop`; `seen` is called at each look with sweeps and change.
+pub fn solve<T: Team>(
+    block: &mut Block,
+    layout: &Layout,
+    team: &mut T,
+    stop: &Stop,
+    mut seen: impl FnMut(u64, f64),
+) -> Result<Outcome, LaplaceError> {
+    let start = Instant::now();
+    let mut borders = Borders::new(layout, team.rank());
+    borders.swap(block, Colour::Black, team)?;
+    let mut sweeps = 0;
+    loop {
+        sweeps += 1;
+        let looks = sweeps % stop.check_every == 0 || sweeps == stop.max_sweeps;
+        let mut change: f64 = 0.0;
+        for colour in [Colour::Red, Colour::Black] {
+            if looks {
+                change = change.max(block.half_sweep_measured(colour));
+            } else {
+                block.half_sweep(colour);
+            }
+            borders.swap(block, colour, team)?;
+        }
+        if !looks {
+            continue;
+        }
+        let asked = Instant::now();
+        let change = team.maximum(change)?;
+        borders.time += asked.elapsed();
+        seen(sweeps, change);
+        if change < stop.tolerance || sweeps == stop.max_sweeps {
+            return Ok(Outcome { sweeps, change, time: start.elapsed(), communication: borders.time });
+        }
+    }
+}
+
+/// The edges of a block that border on other ranks.
+struct Borders {
+    sides: Vec<Side>,
+    edges: Vec<Edge>,
+    time: Duration,
+}
+
+impl Borders {
+    fn new(layout: &Layout, rank: usize) -> Self {
+        let neighbours = Side::ALL.into_iter().filter_map(|side| Some((side, layout.neighbour(rank, side)?)));
+        let edge = |(side, peer)| (side, Edge { peer, outgoing: Vec::new(), incoming: Vec::new() });
+        let (sides, edges) = neighbours.map(edge).unzip();
+        Self { sides, edges, time: Duration::ZERO }
+    }
+
+    fn swap<T: Team>(&mut self, block: &mut Block, colour: Colour, team: &mut T) -> Result<(), LaplaceError> {
+        if self.edges.is_empty() {
+            return Ok(());
+        }
+        let start = Instant::now();
+        for (side, edge) in self.sides.iter().zip(&mut self.edges) {
+            edge.outgoing.clear();
+            block.pack(*side, colour, &mut edge.outgoing);
+            edge.incoming.resize(block.border_cells(*side, colour), 0.0);
+        }
+        team.swap(&mut self.edges)?;
+        for (side, edge) in self.sides.iter().zip(&self.edges) {
+            block.unpack(*side, colour, &edge.incoming);
+        }
+        self.time += start.elapsed();
+        Ok(())
+    }
+}

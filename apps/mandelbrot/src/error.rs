@@ -1,0 +1,36 @@
+//! What can go wrong, and whether the user or the job is at fault.
+
+use canele_show::PictureError;
+
+/// Why a run ended without a picture.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the texts say it")]
+pub enum MandelbrotError {
+    #[error(transparent)]
+    Picture(#[from] PictureError),
+    #[error(
+        "more ranks than rows: {ranks} ranks for a picture of {rows} rows; use at most {rows} ranks or a larger --size"
+    )]
+    MoreRanksThanRows { ranks: usize, rows: usize },
+    #[error(
+        "the view is too deep for numbers of 16 digits: its pixels are {step:.1e} apart; give a larger --width or a smaller --size"
+    )]
+    TooDeep { step: f64 },
+    #[error("rank {rank} returned rows {first} to {last}, which it was not asked for")]
+    NotAsked { rank: usize, first: usize, last: usize },
+    /// Rank 0 gave up and has said why.
+    #[error("rank 0 gave up")]
+    GivenUp,
+    #[error("communication failed: {0}")]
+    Communication(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl MandelbrotError {
+    /// The status to exit with: 2 when the user can repair it by other arguments, else 1.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Self::Communication(_) | Self::NotAsked { .. } => 1,
+            _ => 2,
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Pictures of the Mandelbrot set, computed by master and slaves.
+//!
+//! The picture is cut into horizontal slices ([`slices`]). Rank 0, the master, hands them out as
+//! the other ranks ask for them and puts the finished ones together; a slice near the set takes
+//! far longer than one away from it, so asking keeps everybody busy. A single rank computes alone.
+#![forbid(unsafe_code)]
+
+pub mod arguments;
+pub mod error;
+pub mod escape;
+pub mod palette;
+pub mod run;
+pub mod slices;
+pub mod view;
+
+pub use arguments::Arguments;
+pub use error::MandelbrotError;

@@ -1,0 +1,126 @@
+//! A whole run: check, compute through the farm, write, report.
+
+use std::time::{Duration, Instant};
+
+use canele_show::picture::check_writable;
+use canele_show::{Moved, Progress, grouped, print_table};
+
+use crate::arguments::Arguments;
+use crate::error::MandelbrotError;
+use crate::slices::{Work, compute};
+use crate::view::View;
+
+/// The ranks that compute a picture together.
+pub trait Farm {
+    /// Own number; 0 is the master.
+    fn rank(&self) -> usize;
+    /// Number of ranks.
+    fn size(&self) -> usize;
+    /// Rank 0 says whether the work begins; all get its answer.
+    fn agree(&mut self, begin: bool) -> Result<bool, MandelbrotError>;
+    /// Rank 0: hands out all slices and takes them back; calls `seen` after each.
+    fn master(&mut self, work: &mut Work, seen: &mut dyn FnMut(&Work)) -> Result<(), MandelbrotError>;
+    /// The other ranks: compute slices until there are none.
+    fn slave(&mut self, view: &View) -> Result<(), MandelbrotError>;
+    /// What all ranks moved; right on rank 0 only.
+    fn tally(&mut self) -> Result<Moved, MandelbrotError>;
+}
+
+/// Runs the program on this rank. Rank 0 checks, writes and reports.
+///
+/// # Errors
+/// Rank 0 says what is wrong; the others then get [`MandelbrotError::GivenUp`].
+pub fn run(arguments: &Arguments, farm: &mut impl Farm) -> Result<(), MandelbrotError> {
+    let view = arguments.view(farm.size());
+    if farm.rank() > 0 {
+        if !farm.agree(false)? {
+            return Err(MandelbrotError::GivenUp);
+        }
+        farm.slave(&view?)?;
+        return farm.tally().map(drop);
+    }
+    let checked = view.and_then(|view| Ok(check_writable(&arguments.output).map(|()| view)?));
+    farm.agree(checked.is_ok())?;
+    let view = checked?;
+    let start = Instant::now();
+    let mut work = Work::new(&view, arguments.slice_rows as usize, farm.size());
+    {
+        let mut progress = Progress::new("mandelbrot", !arguments.quiet);
+        let mut seen =
+            |work: &Work| progress.at(work.done(), format_args!("{} slices", grouped(work.slices)));
+        if farm.size() > 1 {
+            farm.master(&mut work, &mut seen)?;
+        } else {
+            alone(&view, &mut work, &mut seen)?;
+        }
+    }
+    let time = start.elapsed();
+    let moved = farm.tally()?;
+    work.picture().write(&arguments.output)?;
+    if !arguments.quiet {
+        report(arguments, &view, &work, farm.size(), time, &moved);
+    }
+    Ok(())
+}
+
+fn alone(view: &View, work: &mut Work, seen: &mut dyn FnMut(&Work)) -> Result<(), MandelbrotError> {
+    while let Some(slice) = work.next(0) {
+        work.finished(0, &compute(view, slice))?;
+        seen(work);
+    }
+    Ok(())
+}
+
+fn report(arguments: &Arguments, view: &View, work: &Work, ranks: usize, time: Duration, moved: &Moved) {
+    let seconds = time.as_secs_f64().max(f64::MIN_POSITIVE);
+    let speed = work.iterations as f64 / seconds / 1e6;
+    let slaves = match ranks - 1 {
+        0 => "computed alone".to_string(),
+        1 => "handed out to 1 slave".to_string(),
+        slaves => format!("handed out to {slaves} slaves"),
+    };
+    print_table(&[
+        (
+            "picture",
+            format!(
+                "{} x {} pixels, up to {} iterations each",
+                view.columns,
+                view.rows,
+                grouped(view.limit.into())
+            ),
+        ),
+        ("slices", format!("{} of {} rows, {slaves}", grouped(work.slices), arguments.slice_rows)),
+        ("time", format!("{seconds:.3} s, {} iterations, {speed:.0} million/s", grouped(work.iterations))),
+        ("moved", moved.to_string()),
+        ("written", arguments.output.display().to_string()),
+    ]);
+}
+
+/// A single rank, which computes without slaves.
+pub struct Alone;
+
+impl Farm for Alone {
+    fn rank(&self) -> usize {
+        0
+    }
+
+    fn size(&self) -> usize {
+        1
+    }
+
+    fn agree(&mut self, begin: bool) -> Result<bool, MandelbrotError> {
+        Ok(begin)
+    }
+
+    fn master(&mut self, _: &mut Work, _: &mut dyn FnMut(&Work)) -> Result<(), MandelbrotError> {
+        unreachable!("a single rank has no slaves")
+    }
+
+    fn slave(&mut self, _: &View) -> Result<(), MandelbrotError> {
+        unreachable!("a single rank is no slave")
+    }
+
+    fn tally(&mut self) -> Result<Moved, MandelbrotError> {
+        Ok(Moved::default())
+    }
+}

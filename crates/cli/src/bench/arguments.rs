@@ -1,0 +1,223 @@
+//! The arguments of `canele bench`, and the jobs that answer them. Reads nothing but the command line and
+//! the number of processors.
+
+use super::case::{Buffers, COUNT_NAMES, Task, Wait};
+use clap::ValueEnum;
+use std::fmt;
+use std::path::PathBuf;
+
+/// The largest message that a benchmark sends, in bytes.
+const LARGEST_BYTES: usize = 64 << 20;
+/// Ranks of `collectives` when none are asked for.
+const COLLECTIVE_RANKS: [u32; 3] = [2, 4, 8];
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bench {
+    /// One-way time of a tagged message
+    Latency,
+    /// Bytes per second, streaming and ping-pong
+    Bandwidth,
+    /// Messages per second in windows of 64, then one reply
+    Rate,
+    /// One-way time of a put with remote notification
+    Put,
+    /// Time from post to retrieve of a mailbox message
+    Mailbox,
+    /// The ways of waiting compared, and the processor time of a blocked rank
+    Wait,
+    /// Rate and latency with several threads per rank
+    Threads,
+    /// Barrier, broadcast, allreduce, allgather, alltoall
+    Collectives,
+}
+
+impl fmt::Display for Bench {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.to_possible_value().as_ref().map_or("", |value| value.get_name()))
+    }
+}
+
+/// `canele bench …`
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  canele bench latency
+  canele bench bandwidth --bytes 64K,1M,4M --buffers region --plot bandwidth.svg
+  canele bench collectives --ranks 8 --json
+
+The limits beside each figure (line, copy1, copy2, stream, cells, flags) are what bare loops reach on this
+machine in the same rounds. A '!' marks a figure whose rounds spread by more than 10 %: judge it by its ratio.")]
+pub struct Arguments {
+    /// What to measure
+    #[arg(value_enum)]
+    pub bench: Bench,
+    /// Message sizes in bytes, with K or M for 1024 and 1024²
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_bytes)]
+    pub bytes: Vec<usize>,
+    /// Ranks of the job [default: 2; collectives: 2, 4 and 8]
+    #[arg(long, value_name = "N")]
+    pub ranks: Option<u32>,
+    /// Where the messages lie [default: private]
+    #[arg(long, value_enum)]
+    pub buffers: Option<Buffers>,
+    /// How a rank waits [default: adaptive; wait: all three]
+    #[arg(long, value_enum)]
+    pub wait: Option<Wait>,
+    /// Rounds, each of which measures everything once
+    #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub rounds: u32,
+    /// Operations per round and row; large messages take fewer [default: chosen per benchmark]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    pub iterations: Option<u32>,
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    pub json: bool,
+    /// Also draw the figures against the limits
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// The jobs that together answer the question.
+    ///
+    /// # Errors
+    /// The text for the user when options contradict each other or this machine.
+    pub fn tasks(&self) -> Result<Vec<Task>, String> {
+        let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+        self.tasks_on(processors)
+    }
+
+    fn tasks_on(&self, processors: usize) -> Result<Vec<Task>, String> {
+        let bench = self.bench;
+        if processors < 2 {
+            return Err(format!("bench {bench} needs two processors; this process may run on one only"));
+        }
+        if bench != Bench::Collectives && self.ranks.is_some_and(|ranks| ranks != 2) {
+            return Err(format!("bench {bench} measures a pair of ranks: --ranks must be 2"));
+        }
+        if self.ranks.is_some_and(|ranks| !(2..=1024).contains(&ranks)) {
+            return Err("bench collectives: --ranks must be between 2 and 1024".into());
+        }
+        if self.buffers == Some(Buffers::Region) && !matches!(bench, Bench::Latency | Bench::Bandwidth) {
+            return Err(format!("bench {bench} takes no --buffers region: only latency and bandwidth do"));
+        }
+        if !self.bytes.is_empty() && matches!(bench, Bench::Wait | Bench::Threads) {
+            return Err(format!("bench {bench} takes no --bytes: its messages have 8 bytes"));
+        }
+        if bench == Bench::Bandwidth && self.bytes.contains(&0) {
+            return Err("bench bandwidth: --bytes 0 has no bandwidth".into());
+        }
+        if bench == Bench::Collectives && self.bytes.iter().any(|bytes| *bytes == 0 || bytes % 8 != 0) {
+            return Err("bench collectives: --bytes must be multiples of 8, the size of a number".into());
+        }
+        if self.plot.as_ref().is_some_and(|path| path.extension().is_none_or(|end| end != "svg")) {
+            return Err("--plot writes SVG: the file's name must end in .svg".into());
+        }
+        Ok(self.combinations())
+    }
+
+    fn combinations(&self) -> Vec<Task> {
+        let ranks = match (self.ranks, self.bench) {
+            (Some(ranks), _) => vec![ranks],
+            (None, Bench::Collectives) => COLLECTIVE_RANKS.to_vec(),
+            (None, _) => vec![2],
+        };
+        let waits = match (self.wait, self.bench) {
+            (Some(wait), _) => vec![wait],
+            (None, Bench::Wait) => vec![Wait::Adaptive, Wait::Poll, Wait::Sleep],
+            (None, _) => vec![Wait::Adaptive],
+        };
+        let task = |ranks, wait| Task {
+            bench: self.bench,
+            bytes: self.bytes.clone(),
+            ranks,
+            buffers: self.buffers.unwrap_or(Buffers::Private),
+            wait,
+            rounds: self.rounds,
+            iterations: self.iterations,
+        };
+        ranks.iter().flat_map(|ranks| waits.iter().map(move |wait| task(*ranks, *wait))).collect()
+    }
+}
+
+/// A size such as `64`, `64K` or `4M`.
+fn parse_bytes(text: &str) -> Result<usize, String> {
+    let digits = text.trim_end_matches(|end: char| end.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" | "B" => 0,
+        "K" | "KB" | "KIB" => 10,
+        "M" | "MB" | "MIB" => 20,
+        _ => return Err(format!("a number of bytes, or with {COUNT_NAMES}, is needed")),
+    };
+    let count: usize =
+        digits.parse().map_err(|_| format!("a number of bytes, or with {COUNT_NAMES}, is needed"))?;
+    let bytes = count.checked_mul(1 << shift).filter(|bytes| *bytes <= LARGEST_BYTES);
+    bytes.ok_or_else(|| format!("at most {} MB can be measured", LARGEST_BYTES >> 20))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn line(text: &str) -> Result<Vec<Task>, String> {
+        let line = Line::try_parse_from(["bench"].into_iter().chain(text.split(' ')));
+        line.map_err(|error| error.to_string())?.arguments.tasks_on(2)
+    }
+
+    #[test]
+    fn sizes_may_carry_suffixes() {
+        let task = line("latency --bytes 0,8,4K,2m,1KiB").unwrap().remove(0);
+        assert_eq!(task.bytes, [0, 8, 4096, 2 << 20, 1024]);
+    }
+
+    #[test]
+    fn wrong_input_is_answered_with_what_is_wrong() {
+        for (text, says) in [
+            ("latncy", "latency"),
+            ("latency --bytes", "--bytes"),
+            ("latency --bytes 8x", "a number of bytes, or with K or M"),
+            ("latency --bytes -8", "unexpected argument"),
+            ("latency --bytes K", "a number of bytes"),
+            ("latency --bytes 8,,64", "a number of bytes"),
+            ("latency --bytes 99999999M", "at most 64 MB"),
+            ("latency --bytes 99999999999999999999", "a number of bytes"),
+            ("latency --ranks 3", "--ranks must be 2"),
+            ("collectives --ranks 1", "between 2 and 1024"),
+            ("collectives --ranks 0", "between 2 and 1024"),
+            ("rate --buffers region", "only latency and bandwidth"),
+            ("wait --bytes 64", "takes no --bytes"),
+            ("bandwidth --bytes 0", "has no bandwidth"),
+            ("collectives --bytes 8,12", "multiples of 8"),
+            ("rate --plot picture.png", "must end in .svg"),
+            ("rate --rounds 0", "--rounds"),
+            ("rate --iterations 0", "--iterations"),
+        ] {
+            let answer = line(text).expect_err(text);
+            assert!(answer.contains(says), "{text}: {answer}");
+        }
+    }
+
+    #[test]
+    fn one_processor_is_too_few() {
+        let arguments = Line::try_parse_from(["bench", "rate"]).unwrap().arguments;
+        assert!(arguments.tasks_on(1).unwrap_err().contains("two processors"));
+    }
+
+    #[test]
+    fn defaults_ask_for_what_the_benchmark_compares() {
+        let ranks: Vec<u32> = line("collectives").unwrap().iter().map(|task| task.ranks).collect();
+        assert_eq!(ranks, [2, 4, 8]);
+        let waits: Vec<Wait> = line("wait").unwrap().iter().map(|task| task.wait).collect();
+        assert_eq!(waits, [Wait::Adaptive, Wait::Poll, Wait::Sleep]);
+        assert_eq!(line("wait --wait poll").unwrap().len(), 1);
+        assert_eq!(line("latency").unwrap().len(), 1);
+    }
+}

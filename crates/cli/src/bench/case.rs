@@ -1,0 +1,184 @@
+//! What is measured: the task of a job, its cases (later rows), the limits a case is compared with.
+
+use super::arguments::Bench;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The suffixes of sizes, for messages.
+pub const COUNT_NAMES: &str = "K or M";
+
+/// The largest message that travels as one cell, with its header: its limit is one line.
+pub const CELL_BYTES: usize = 48;
+/// From here on private memory is compared with the stream of pieces, regions with one or two copies.
+const LARGE_BYTES: usize = 64 << 10;
+/// The largest message that workloads choose themselves, and so the largest limit measured for them.
+pub const COPY_LIMIT_BYTES: usize = 4 << 20;
+/// Batches per round, so that the slow ones are seen.
+pub const BATCHES: u32 = 20;
+/// Bytes that one round of large messages moves in one direction.
+const ROUND_BYTES: usize = 1 << 27;
+
+/// Where a message's memory lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Buffers {
+    /// In the program's own memory
+    Private,
+    /// In regions that Canelé allocated
+    Region,
+}
+
+/// How a rank waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wait {
+    /// Spin, yield, then sleep
+    Adaptive,
+    /// Never sleep
+    Poll,
+    /// Sleep at once
+    Sleep,
+}
+
+impl Wait {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Wait::Adaptive => "adaptive",
+            Wait::Poll => "poll",
+            Wait::Sleep => "sleep",
+        }
+    }
+}
+
+/// What one job measures; equal on all its ranks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    pub bench: Bench,
+    /// Message sizes asked for; empty: the workload's own.
+    pub bytes: Vec<usize>,
+    pub ranks: u32,
+    pub buffers: Buffers,
+    pub wait: Wait,
+    pub rounds: u32,
+    pub iterations: Option<u32>,
+}
+
+impl Task {
+    /// The sizes asked for, or else `usual`.
+    pub fn sizes(&self, usual: &[usize]) -> Vec<usize> {
+        if self.bytes.is_empty() { usual.to_vec() } else { self.bytes.clone() }
+    }
+
+    /// Operations per batch for messages of `bytes`, where small ones take `usual` per round.
+    pub fn iterations(&self, usual: u32, bytes: usize) -> u32 {
+        let most = (ROUND_BYTES / bytes.max(1)).max(BATCHES as usize);
+        let round = (self.iterations.unwrap_or(usual) as usize).min(most);
+        (round as u32 / BATCHES).max(1)
+    }
+}
+
+/// What a figure of a case means, and so how it is printed and compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Figure {
+    /// Time of one operation.
+    Time,
+    /// Bytes per second.
+    Bandwidth,
+    /// Operations per second.
+    Rate,
+    /// Processor time of a blocked rank: nanoseconds per second.
+    Processor,
+}
+
+/// A bare cost of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Limit {
+    Line,
+    Cells,
+    Flags,
+    Copy1(usize),
+    Copy2(usize),
+    Stream(usize),
+}
+
+impl Limit {
+    /// The limits of a message of `bytes`.
+    pub fn of_message(bytes: usize, buffers: Buffers) -> Vec<Limit> {
+        match (bytes, buffers) {
+            (..=CELL_BYTES, _) => vec![Limit::Line],
+            (..LARGE_BYTES, _) => vec![Limit::Copy1(bytes)],
+            (_, Buffers::Private) => vec![Limit::Stream(bytes)],
+            (_, Buffers::Region) => vec![Limit::Copy1(bytes), Limit::Copy2(bytes)],
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Limit::Line => "line",
+            Limit::Cells => "cells",
+            Limit::Flags => "flags",
+            Limit::Copy1(_) => "copy1",
+            Limit::Copy2(_) => "copy2",
+            Limit::Stream(_) => "stream",
+        })
+    }
+}
+
+/// One row before it is measured; equal on all ranks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    pub operation: Option<String>,
+    pub bytes: Option<usize>,
+    pub buffers: Option<Buffers>,
+    pub threads: Option<u32>,
+    pub figure: Figure,
+    pub batches: u32,
+    /// Operations per batch.
+    pub iterations: u32,
+    /// What the figure is compared with.
+    pub limits: Vec<Limit>,
+}
+
+impl Case {
+    /// A case of `bytes` with nothing else to say; the workload fills in what applies.
+    pub fn of_bytes(bytes: usize, figure: Figure, iterations: u32, limits: Vec<Limit>) -> Case {
+        let (operation, buffers, threads) = (None, None, None);
+        Case { operation, bytes: Some(bytes), buffers, threads, figure, batches: BATCHES, iterations, limits }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_follow_size_and_memory() {
+        use Buffers::{Private, Region};
+        assert_eq!(Limit::of_message(0, Private), [Limit::Line]);
+        assert_eq!(Limit::of_message(48, Region), [Limit::Line]);
+        assert_eq!(Limit::of_message(49, Private), [Limit::Copy1(49)]);
+        assert_eq!(Limit::of_message(65535, Region), [Limit::Copy1(65535)]);
+        assert_eq!(Limit::of_message(65536, Private), [Limit::Stream(65536)]);
+        assert_eq!(Limit::of_message(65536, Region), [Limit::Copy1(65536), Limit::Copy2(65536)]);
+    }
+
+    #[test]
+    fn large_messages_take_fewer_iterations_but_at_least_one_per_batch() {
+        let task = Task {
+            bench: Bench::Latency,
+            bytes: vec![],
+            ranks: 2,
+            buffers: Buffers::Private,
+            wait: Wait::Adaptive,
+            rounds: 11,
+            iterations: None,
+        };
+        assert_eq!(task.iterations(20_000, 0), 1000);
+        assert_eq!(task.iterations(20_000, 64 << 10), 2048 / BATCHES);
+        assert_eq!(task.iterations(20_000, 1 << 30), 1);
+        assert_eq!(Task { iterations: Some(7), ..task }.iterations(20_000, 0), 1);
+    }
+}

@@ -1,0 +1,128 @@
+//! The picture of a report: curves over the message size where there are several sizes, else bars.
+//! Owns what both share: colours, type sizes, the frame around them. Draws into memory, never into a file.
+
+use super::arguments::Bench;
+use super::report::{Line, Report};
+use super::{Failure, bars, curves};
+use plotters::prelude::*;
+use std::collections::BTreeSet;
+
+/// Width and height of the picture, in pixels.
+pub const SIZE: (u32, u32) = (960, 600);
+/// Type sizes, in pixels.
+pub const CAPTION: u32 = 22;
+pub const LABEL: u32 = 14;
+pub const FONT: &str = "sans-serif";
+/// Ours: colours that differ in lightness too, for readers who see few hues.
+const OURS: [RGBColor; 6] = [
+    RGBColor(0, 90, 181),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 140, 100),
+    RGBColor(150, 60, 150),
+    RGBColor(90, 60, 30),
+    RGBColor(220, 50, 80),
+];
+/// The machine's limits.
+pub const LIMIT: RGBColor = RGBColor(120, 120, 120);
+
+/// The picture as SVG.
+pub fn plot(report: &Report) -> Result<String, Failure> {
+    let mut svg = String::new();
+    let sizes: BTreeSet<usize> = report.lines.iter().filter_map(|line| line.row.bytes).collect();
+    let timed = report.lines.iter().any(|line| line.row.median_ns.is_some());
+    if !timed {
+        return Err("nothing was measured".into());
+    }
+    if sizes.len() > 1 && report.bench != Bench::Collectives {
+        curves::draw(report, SVGBackend::with_string(&mut svg, SIZE).into_drawing_area())?;
+    } else {
+        let height = bars::height(report);
+        bars::draw(report, SVGBackend::with_string(&mut svg, (SIZE.0, height)).into_drawing_area())?;
+    }
+    Ok(svg)
+}
+
+/// What is ours, by its place in the legend.
+pub fn ours(index: usize) -> RGBColor {
+    OURS[index % OURS.len()]
+}
+
+/// A little room around the figures, on a logarithmic axis.
+pub fn range(figures: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
+    let (low, high) = figures
+        .filter(|figure| figure.is_finite() && *figure > 0.0)
+        .fold((f64::INFINITY, 0.0f64), |(low, high), figure| (low.min(figure), high.max(figure)));
+    if high == 0.0 { 1.0..10.0 } else { low / 1.5..high * 1.5 }
+}
+
+/// What a row is called in a legend: all that sets it apart but its size.
+pub fn name(line: &Line) -> String {
+    let mut words = vec![line.row.operation.clone().unwrap_or_else(|| "canele".into())];
+    words.extend(line.row.threads.map(|count| format!("{count} threads")));
+    words.extend(line.row.buffers.map(|buffers| format!("{buffers:?} buffers").to_lowercase()));
+    words.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::tests::latency;
+    use super::*;
+
+    /// Every tag that opens closes, in order, and attributes are quoted.
+    fn well_formed(svg: &str) -> bool {
+        let mut open = Vec::new();
+        for tag in svg.split('<').skip(1) {
+            let Some((tag, _)) = tag.split_once('>') else { return false };
+            if tag.matches('"').count() % 2 != 0 {
+                return false;
+            }
+            match tag.strip_prefix('/') {
+                Some(name) if open.pop() != Some(name) => return false,
+                Some(_) => {}
+                None if tag.ends_with('/') || tag.starts_with(['?', '!']) => {}
+                None => open.extend(tag.split_whitespace().next()),
+            }
+        }
+        open.is_empty() && svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>")
+    }
+
+    #[test]
+    fn curves_are_well_formed_and_labelled() {
+        let svg = plot(&latency()).unwrap();
+        assert!(well_formed(&svg), "{svg}");
+        for word in
+            ["canele, private buffers", "copy1", "stream", "line", "message size", "one-way time", "1K", "1M"]
+        {
+            assert!(svg.contains(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn bars_are_well_formed_and_labelled() {
+        let mut report = latency();
+        report.bench = Bench::Collectives;
+        report.lines.iter_mut().for_each(|line| line.row.operation = Some("barrier <1>".into()));
+        let svg = plot(&report).unwrap();
+        assert!(well_formed(&svg), "{svg}");
+        assert!(svg.contains("barrier &lt;1&gt;") && svg.contains("2.00 × copy1"), "{svg}");
+    }
+
+    #[test]
+    fn the_check_notices_broken_pictures() {
+        assert!(well_formed("<svg a=\"b\"><g/><t>x</t></svg>"));
+        assert!(
+            !well_formed("<svg><g></svg>") && !well_formed("<svg a=\"></svg>") && !well_formed("<svg></svg")
+        );
+    }
+
+    #[test]
+    fn nothing_measured_is_an_error() {
+        assert!(plot(&Report { lines: vec![], ..latency() }).is_err());
+    }
+
+    #[test]
+    fn a_range_leaves_out_what_no_logarithm_has() {
+        assert_eq!(range([0.0, 3.0, f64::NAN, 6.0].into_iter()), 2.0..9.0);
+        assert_eq!(range([].into_iter()), 1.0..10.0);
+    }
+}

@@ -1,0 +1,182 @@
+//! From figures to rows: what a job reports, and the JSON object that other programs read.
+//!
+//! [`Report`] is the whole (it also travels from rank 0 to the command); [`Report::json`] prints the
+//! published part of it, in which fields that do not apply are absent.
+
+use super::arguments::Bench;
+use super::case::{Buffers, Case, Figure, Limit, Task};
+use super::sample::{Measured, Sample};
+use super::statistics::{median, quantile, spread};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One row as published.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Row {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<usize>,
+    pub ranks: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffers: Option<Buffers>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
+    /// Over the rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub median_ns: Option<f64>,
+    /// The best round.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_ns: Option<f64>,
+    /// Over the batches of all rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_ns: Option<f64>,
+    /// 10⁹ bytes per second, at the median.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gbytes_per_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages_per_s: Option<f64>,
+    /// Share of a processor that a blocked rank used, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processor_share: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
+}
+
+/// A limit beside a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Beside {
+    pub limit: Limit,
+    /// Median over the rounds, per operation of the limit.
+    pub median_ns: f64,
+    /// Median over the rounds of what this round's pair gave: our time in limits, or our rate as a share
+    /// of the limit's.
+    pub ratio: f64,
+}
+
+/// One row with what only the table and the plot show.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    pub row: Row,
+    pub figure: Figure,
+    /// Distance of the rounds' quartiles, relative to their median.
+    pub spread: f64,
+    pub beside: Vec<Beside>,
+}
+
+/// Everything measured by one or several jobs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    pub bench: Bench,
+    pub lines: Vec<Line>,
+    /// Medians in nanoseconds (of `cells`: per cell).
+    pub limits: Vec<(Limit, f64)>,
+}
+
+#[derive(Serialize)]
+struct Published<'a> {
+    bench: Bench,
+    rows: Vec<&'a Row>,
+    limits: PublishedLimits,
+}
+
+#[derive(Default, Serialize)]
+struct PublishedLimits {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line_ns: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cells_per_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flags_ns: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    copy1: Vec<Copied>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    copy2: Vec<Copied>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stream: Vec<Copied>,
+}
+
+#[derive(Serialize)]
+struct Copied {
+    bytes: usize,
+    gbytes_per_s: f64,
+}
+
+impl Report {
+    /// The report of one job. `protocol` names what carried a case.
+    pub fn new(task: &Task, sample: &Sample, protocol: impl Fn(&Case) -> Option<String>) -> Report {
+        let line = |(case, measured): &(Case, Measured)| line(task.ranks, case, measured, protocol(case));
+        let limits = sample.limits.iter().map(|(limit, figures)| (*limit, median(figures)));
+        Report { bench: task.bench, lines: sample.cases.iter().map(line).collect(), limits: limits.collect() }
+    }
+
+    /// Takes in the rows of another job of the same benchmark. Of a limit measured by both, the later
+    /// job's counts: jobs are ordered by ranks, and `flags` is asked of the most.
+    pub fn join(&mut self, other: Report) {
+        self.lines.extend(other.lines);
+        let mut limits: BTreeMap<Limit, f64> = self.limits.drain(..).collect();
+        limits.extend(other.limits);
+        self.limits = limits.into_iter().collect();
+    }
+
+    /// One JSON object and a newline.
+    pub fn json(&self) -> String {
+        let rows = self.lines.iter().map(|line| &line.row).collect();
+        let published = Published { bench: self.bench, rows, limits: self.published_limits() };
+        serde_json::to_string(&published).expect("plain data always has a JSON form") + "\n"
+    }
+
+    fn published_limits(&self) -> PublishedLimits {
+        let mut published = PublishedLimits::default();
+        for (limit, ns) in &self.limits {
+            let copied = |bytes: usize| Copied { bytes, gbytes_per_s: digits(bytes as f64 / ns) };
+            match *limit {
+                Limit::Line => published.line_ns = Some(digits(*ns)),
+                Limit::Cells => published.cells_per_s = Some(digits(1e9 / ns)),
+                Limit::Flags => published.flags_ns = Some(digits(*ns)),
+                Limit::Copy1(bytes) => published.copy1.push(copied(bytes)),
+                Limit::Copy2(bytes) => published.copy2.push(copied(bytes)),
+                Limit::Stream(bytes) => published.stream.push(copied(bytes)),
+            }
+        }
+        published
+    }
+}
+
+fn line(ranks: u32, case: &Case, measured: &Measured, protocol: Option<String>) -> Line {
+    let ns = median(&measured.rounds);
+    let (is, bytes) = (case.figure, case.bytes.filter(|bytes| *bytes > 0));
+    let timed = is != Figure::Processor;
+    let row = Row {
+        bytes: case.bytes,
+        ranks,
+        threads: case.threads,
+        buffers: case.buffers,
+        protocol,
+        median_ns: timed.then_some(digits(ns)),
+        min_ns: timed.then(|| digits(quantile(&measured.rounds, 0.0))),
+        p99_ns: timed.then(|| digits(quantile(&measured.batches, 0.99))),
+        gbytes_per_s: bytes
+            .filter(|_| timed && case.buffers.is_some())
+            .map(|bytes| digits(bytes as f64 / ns)),
+        messages_per_s: (is == Figure::Rate).then(|| digits(1e9 / ns)),
+        processor_share: (is == Figure::Processor).then(|| digits(ns / 1e9)),
+        operation: case.operation.clone(),
+    };
+    let beside = case.limits.iter().zip(&measured.beside).map(|(limit, figures)| {
+        let ratio = |(ours, bare): (&f64, &f64)| if is == Figure::Time { ours / bare } else { bare / ours };
+        let ratios: Vec<f64> = measured.rounds.iter().zip(figures).map(ratio).collect();
+        Beside { limit: *limit, median_ns: median(figures), ratio: median(&ratios) }
+    });
+    Line { row, figure: is, spread: spread(&measured.rounds), beside: beside.collect() }
+}
+
+/// Six significant digits: more would be noise.
+fn digits(figure: f64) -> f64 {
+    format!("{figure:.5e}").parse().unwrap_or(figure)
+}
+
+#[cfg(test)]
+#[path = "report_tests.rs"]
+pub(super) mod tests;

@@ -1,0 +1,68 @@
+//! Time from the post of a mailbox message to its retrieval: half a round trip between two mailboxes,
+//! packing and unpacking included.
+
+use super::super::Failure;
+use super::super::case::{Case, Figure, Limit, Task};
+use super::super::sample::Workload;
+use super::largest;
+use canele::{Job, Mailbox, Message, Postbox};
+use std::time::{Duration, Instant};
+
+const ROUND_TRIPS: u32 = 20_000;
+const DEPTH: usize = 64;
+const FIND: Duration = Duration::from_secs(10);
+
+pub struct Mailboxes {
+    me: u32,
+    mine: Mailbox,
+    theirs: Postbox,
+    memory: Vec<u8>,
+    cases: Vec<Case>,
+}
+
+impl Mailboxes {
+    pub fn new(job: &Job, task: &Task) -> Result<Mailboxes, Failure> {
+        let me = job.rank().0;
+        let case = |bytes| {
+            let limits = Limit::of_message(bytes, task.buffers);
+            Case::of_bytes(bytes, Figure::Time, task.iterations(ROUND_TRIPS, bytes), limits)
+        };
+        let cases: Vec<Case> = task.sizes(&[48]).into_iter().map(case).collect();
+        let mine = job.endpoint().create_mailbox(&format!("canele-bench-{me}"), DEPTH)?;
+        let theirs = job.endpoint().find_mailbox(&format!("canele-bench-{}", 1 - me), FIND)?;
+        Ok(Mailboxes { me, mine, theirs, memory: vec![1; largest(&cases)], cases })
+    }
+
+    #[inline(always)]
+    fn post(&self, bytes: usize) -> Result<(), Failure> {
+        let mut message = Message::new();
+        message.pack(&self.memory[..bytes]);
+        Ok(self.theirs.post(message)?)
+    }
+
+    #[inline(always)]
+    fn retrieve(&mut self, bytes: usize) -> Result<(), Failure> {
+        Ok(self.mine.retrieve()?.unpack(&mut self.memory[..bytes])?)
+    }
+}
+
+impl Workload for Mailboxes {
+    fn cases(&self) -> Vec<Case> {
+        self.cases.clone()
+    }
+
+    fn batch(&mut self, case: &Case) -> Result<f64, Failure> {
+        let bytes = case.bytes.unwrap_or(0);
+        let begin = Instant::now();
+        for _ in 0..case.iterations {
+            if self.me == 0 {
+                self.post(bytes)?;
+                self.retrieve(bytes)?;
+            } else {
+                self.retrieve(bytes)?;
+                self.post(bytes)?;
+            }
+        }
+        Ok(begin.elapsed().as_nanos() as f64 / f64::from(case.iterations) / 2.0)
+    }
+}

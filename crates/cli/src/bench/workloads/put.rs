@@ -1,0 +1,57 @@
+//! One-way time of a put with remote notification: half a round trip of puts.
+
+use super::super::Failure;
+use super::super::case::{Buffers, Case, Figure, Limit, Task};
+use super::super::sample::Workload;
+use super::largest;
+use canele::{Job, Region, RemoteRegion};
+use std::time::{Duration, Instant};
+
+const ROUND_TRIPS: u32 = 20_000;
+const FIND: Duration = Duration::from_secs(10);
+/// What the notification carries.
+const NOTICE: u32 = 7;
+
+pub struct Put {
+    me: u32,
+    mine: Region,
+    theirs: RemoteRegion,
+    memory: Vec<u8>,
+    cases: Vec<Case>,
+}
+
+impl Put {
+    pub fn new(job: &Job, task: &Task) -> Result<Put, Failure> {
+        let me = job.rank().0;
+        let case = |bytes| {
+            let limits = Limit::of_message(bytes, Buffers::Private);
+            Case::of_bytes(bytes, Figure::Time, task.iterations(ROUND_TRIPS, bytes), limits)
+        };
+        let cases: Vec<Case> = task.sizes(&[8]).into_iter().map(case).collect();
+        let mine = job.endpoint().region(largest(&cases).max(1))?;
+        mine.publish(&format!("canele-bench-put-{me}"))?;
+        let theirs = job.endpoint().find_region(&format!("canele-bench-put-{}", 1 - me), FIND)?;
+        Ok(Put { me, mine, theirs, memory: vec![1; largest(&cases)], cases })
+    }
+}
+
+impl Workload for Put {
+    fn cases(&self) -> Vec<Case> {
+        self.cases.clone()
+    }
+
+    fn batch(&mut self, case: &Case) -> Result<f64, Failure> {
+        let data = &self.memory[..case.bytes.unwrap_or(0)];
+        let begin = Instant::now();
+        for _ in 0..case.iterations {
+            if self.me == 0 {
+                self.theirs.put_notify(0, data, NOTICE)?;
+                self.mine.wait_notice()?;
+            } else {
+                self.mine.wait_notice()?;
+                self.theirs.put_notify(0, data, NOTICE)?;
+            }
+        }
+        Ok(begin.elapsed().as_nanos() as f64 / f64::from(case.iterations) / 2.0)
+    }
+}

@@ -1,0 +1,69 @@
+//! Rate and latency with 1, 2 and 4 threads per rank, each pair of threads with a tag of its own.
+
+use super::super::Failure;
+use super::super::case::{Buffers, Case, Figure, Limit, Task};
+use super::super::sample::Workload;
+use super::rate::windows;
+use super::{latency, memory::Memory};
+use canele::{Flow, Job};
+
+const BYTES: usize = 8;
+const THREADS: [u32; 3] = [1, 2, 4];
+const WINDOWS: u32 = 1_000;
+const ROUND_TRIPS: u32 = 10_000;
+/// Fewer and longer than usual: threads are started for each.
+const BATCHES: u32 = 4;
+
+pub struct Threads {
+    /// One flow per thread, so that ping-pongs of one tag do not meet.
+    flows: Vec<Flow>,
+    cases: Vec<Case>,
+}
+
+impl Threads {
+    pub fn new(job: &Job, task: &Task) -> Result<Threads, Failure> {
+        let per_batch = |usual: u32| (task.iterations.unwrap_or(usual) / BATCHES).max(1);
+        let case = |name: &str, threads, figure, iterations, limit| Case {
+            operation: Some(name.to_owned()),
+            threads: Some(threads),
+            batches: BATCHES,
+            ..Case::of_bytes(BYTES, figure, iterations, vec![limit])
+        };
+        let cases = THREADS.into_iter().flat_map(|threads| {
+            [
+                case("rate", threads, Figure::Rate, per_batch(WINDOWS), Limit::Cells),
+                case("latency", threads, Figure::Time, per_batch(ROUND_TRIPS), Limit::Line),
+            ]
+        });
+        let most = THREADS.into_iter().max().unwrap_or(1);
+        let flows = (0..most).map(|_| job.world().duplicate()).collect::<Result<_, _>>()?;
+        Ok(Threads { flows, cases: cases.collect() })
+    }
+}
+
+impl Workload for Threads {
+    fn cases(&self) -> Vec<Case> {
+        self.cases.clone()
+    }
+
+    fn batch(&mut self, case: &Case) -> Result<f64, Failure> {
+        let (rate, iterations) = (case.figure == Figure::Rate, case.iterations);
+        let of_thread = |flow: &Flow| -> Result<f64, Failure> {
+            if rate {
+                return windows(flow, 1, &mut [0; BYTES], iterations);
+            }
+            latency::ping_pong(flow, &mut Memory::Private(vec![0; BYTES]), BYTES, iterations)
+        };
+        let count = case.threads.unwrap_or(1) as usize;
+        let times: Vec<f64> = std::thread::scope(|scope| {
+            let threads: Vec<_> = self.flows[..count].iter().map(|flow| scope.spawn(move || of_thread(flow))).collect();
+            let join = |thread: std::thread::ScopedJoinHandle<'_, Result<f64, Failure>>| {
+                thread.join().map_err(|_| "a thread panicked")?
+            };
+            threads.into_iter().map(join).collect::<Result<_, Failure>>()
+        })?;
+        // The slowest thread's time counts; messages of all threads share it.
+        let slowest = times.into_iter().fold(0.0, f64::max);
+        Ok(if rate { slowest / count as f64 } else { slowest })
+    }
+}
