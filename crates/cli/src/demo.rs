@@ -6,46 +6,43 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::{run, say};
+use crate::{run, say, wrong_usage};
 
 /// Arguments of `canele demo`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(override_usage = USAGE, after_help = EXAMPLES)]
 pub struct Arguments {
     /// Number of ranks
     #[arg(short = 'n', long = "ranks", default_value_t = 4, value_name = "N")]
     ranks: u32,
-    /// Which program
-    #[arg(value_enum)]
-    program: Demo,
-    /// Passed to the program; `--help` here shows its own options
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
-    arguments: Vec<OsString>,
+    /// laplace or mandelbrot, and what is passed to it (`--help` there shows its own options)
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM ARGS")]
+    command: Vec<OsString>,
 }
 
-const EXAMPLES: &str = "Examples:
+const USAGE: &str = "canele demo [-n N] laplace|mandelbrot [ARGS…]";
+
+const EXAMPLES: &str = "Programs:
+  laplace      temperatures of a plate by red-black relaxation
+  mandelbrot   the Mandelbrot set, slices handed out over mailboxes
+
+Examples:
   canele demo laplace                     temperatures of a plate, on 4 ranks
   canele demo -n 2 mandelbrot             the Mandelbrot set, one master and one worker
   canele demo laplace --help              what the program itself can do";
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Demo {
-    /// Temperatures of a plate by red-black relaxation
-    Laplace,
-    /// The Mandelbrot set, slices handed out over mailboxes
-    Mandelbrot,
-}
+const PROGRAMS: [&str; 2] = ["laplace", "mandelbrot"];
 
 /// Runs the chosen program.
 pub fn main(arguments: Arguments) -> ExitCode {
-    let name = match arguments.program {
-        Demo::Laplace => "laplace",
-        Demo::Mandelbrot => "mandelbrot",
+    let mut command = arguments.command;
+    let Some(&name) = PROGRAMS.iter().find(|&&name| command[0] == *name) else {
+        let asked = command[0].to_string_lossy();
+        return wrong_usage(&format!("no program {asked}: there are {}", PROGRAMS.join(" and ")));
     };
     match beside_this_executable(name) {
         Ok(path) => {
-            let mut command = vec![path.into_os_string()];
-            command.extend(arguments.arguments);
+            command[0] = path.into_os_string();
             run::start(run::Arguments::new(arguments.ranks, command))
         }
         Err(looked_at) => {

@@ -4,10 +4,9 @@
 
 mod job;
 mod machine;
+mod tunables;
 
 use std::process::ExitCode;
-
-pub use machine::processors;
 
 use crate::wrong_usage;
 
@@ -50,7 +49,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         return wrong_usage(&format!("--peer {peer} --bytes {bytes}: not there yet"));
     }
     if arguments.tunables {
-        return wrong_usage("--tunables: not there yet");
+        return tunables::main();
     }
     machine::print();
     ExitCode::SUCCESS

@@ -10,7 +10,7 @@ use super::plan::Program;
 
 /// Arguments of `canele run`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(override_usage = USAGE, after_help = EXAMPLES)]
 pub struct Arguments {
     /// Number of ranks to start
     #[arg(short = 'n', long = "ranks", value_name = "N")]
@@ -25,7 +25,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = OnFailure::Stop)]
     pub on_failure: OnFailure,
     /// End the job after this many seconds, with exit status 124
-    #[arg(long, value_name = "S", value_parser = seconds)]
+    #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
     pub timeout: Option<Duration>,
     /// Start each line of output with its rank, as `[3] `
     #[arg(long)]
@@ -37,9 +37,11 @@ pub struct Arguments {
     #[arg(long = "wd", value_name = "DIR")]
     pub directory: Option<PathBuf>,
     /// The program and its arguments; further programs of the same job follow after `:`
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROG ARGS")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROG ARGS")]
     command: Vec<OsString>,
 }
+
+const USAGE: &str = "canele run -n N [OPTIONS] PROG ARGS… [: -n M PROG2 ARGS…]";
 
 const EXAMPLES: &str = "\
 Each rank finds CANELE_RANK, CANELE_SIZE, CANELE_LOCAL_RANK and CANELE_LOCAL_SIZE in its environment.
@@ -100,7 +102,7 @@ pub enum OnFailure {
 struct Further {
     #[arg(short = 'n', long = "ranks", value_name = "M")]
     ranks: u32,
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROG ARGS")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROG ARGS")]
     command: Vec<OsString>,
 }
 

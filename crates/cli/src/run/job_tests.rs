@@ -1,7 +1,9 @@
 //! The job's rules, without sockets or processes.
 
 use canele_engine::control::OnFailure;
-use rustix::fs::{MemfdFlags, memfd_create};
+use canele_rail::shm::Shm;
+use canele_sys::ids::Rank;
+use rustix::fs::{MemfdFlags, fstat, memfd_create};
 
 use super::*;
 
@@ -15,10 +17,13 @@ fn job(size: u32) -> Job {
     job
 }
 
-fn memory(bytes: u64) -> Option<OwnedFd> {
-    let fd = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
-    rustix::fs::ftruncate(&fd, bytes).unwrap();
-    Some(fd)
+fn memory() -> Option<OwnedFd> {
+    Some(memfd_create("test", MemfdFlags::CLOEXEC).unwrap())
+}
+
+fn inbox(rank: u32, job: &Job) -> Option<OwnedFd> {
+    let rail = Shm::open(Rank(rank), job.info.size as usize, 64, 0, 0).unwrap();
+    Some(rail.inbox_fd().try_clone_to_owned().unwrap())
 }
 
 fn told(job: &mut Job) -> Vec<(u32, FromLauncher)> {
@@ -29,18 +34,21 @@ fn told(job: &mut Job) -> Vec<(u32, FromLauncher)> {
 fn a_link_is_made_once_both_inboxes_are_there_and_both_are_told() {
     let mut job = job(3);
     job.handle(0, ToLauncher::Connect { peer: 2 }, None).unwrap();
-    job.handle(0, ToLauncher::Inbox, memory(4096)).unwrap();
+    let fd = inbox(0, &job);
+    job.handle(0, ToLauncher::Inbox, fd).unwrap();
     assert!(told(&mut job).is_empty());
-    job.handle(2, ToLauncher::Inbox, memory(8192)).unwrap();
-    let expected =
-        [(2, FromLauncher::Peer { rank: 0, bytes: 4096 }), (0, FromLauncher::Peer { rank: 2, bytes: 8192 })];
+    let fd = inbox(2, &job);
+    job.handle(2, ToLauncher::Inbox, fd).unwrap();
     let parcels = job.take_parcels();
+    let bytes = fstat(parcels[0].descriptor.as_deref().unwrap()).unwrap().st_size as u64;
+    let expected = [(2, FromLauncher::Peer { rank: 0, bytes }), (0, FromLauncher::Peer { rank: 2, bytes })];
     assert!(parcels.iter().all(|parcel| parcel.descriptor.is_some()));
     let messages: Vec<_> = parcels.into_iter().map(|parcel| (parcel.to, parcel.message)).collect();
     assert_eq!(messages, expected);
     job.handle(2, ToLauncher::Connect { peer: 0 }, None).unwrap();
     assert!(told(&mut job).is_empty(), "the pair is linked already");
-    job.handle(1, ToLauncher::Inbox, memory(1)).unwrap();
+    let fd = inbox(1, &job);
+    job.handle(1, ToLauncher::Inbox, fd).unwrap();
     job.handle(1, ToLauncher::Connect { peer: 0 }, None).unwrap();
     assert_eq!(told(&mut job).len(), 2);
 }
@@ -70,7 +78,7 @@ fn regions_are_found_until_dropped() {
     let answer = |found| (1, FromLauncher::Region { owner: 0, id: 5, found });
     job.handle(1, find.clone(), None).unwrap();
     assert_eq!(told(&mut job), [answer(false)]);
-    job.handle(0, ToLauncher::Region { id: 5 }, memory(1)).unwrap();
+    job.handle(0, ToLauncher::Region { id: 5 }, memory()).unwrap();
     job.handle(1, find.clone(), None).unwrap();
     let parcels = job.take_parcels();
     assert!(parcels[0].descriptor.is_some());
@@ -83,12 +91,13 @@ fn regions_are_found_until_dropped() {
 #[test]
 fn broken_rules_are_texts_and_harm_nobody() {
     let mut job = job(2);
-    job.handle(0, ToLauncher::Inbox, memory(1)).unwrap();
+    let fd = inbox(0, &job);
+    job.handle(0, ToLauncher::Inbox, fd).unwrap();
     for (message, descriptor) in [
         (ToLauncher::Hello { version: VERSION }, None),
-        (ToLauncher::Inbox, memory(1)),
+        (ToLauncher::Inbox, inbox(0, &job)),
         (ToLauncher::Inbox, None),
-        (ToLauncher::Finished, memory(1)),
+        (ToLauncher::Finished, memory()),
         (ToLauncher::Connect { peer: 0 }, None),
         (ToLauncher::Connect { peer: 2 }, None),
         (ToLauncher::Connect { peer: u32::MAX }, None),
@@ -97,6 +106,8 @@ fn broken_rules_are_texts_and_harm_nobody() {
     ] {
         assert!(job.handle(0, message.clone(), descriptor).is_err(), "{message:?}");
     }
+    let garbage = job.handle(1, ToLauncher::Inbox, memory()).unwrap_err();
+    assert!(garbage.contains("unusable inbox"), "{garbage}");
     assert!(told(&mut job).is_empty());
     let mut early = Job::new(JobInfo { size: 1, ..job.info });
     assert!(early.handle(0, ToLauncher::Finished, None).is_err());

@@ -208,13 +208,17 @@ impl Launcher {
 
     fn not_started(&mut self, rank: u32, errno: i32, reason: &str) {
         let error = io::Error::from_raw_os_error(errno);
+        let name = self.plan.program(rank).command[0].to_string_lossy().into_owned();
+        let directory = self.plan.directory.clone().unwrap_or_default();
         let (status, why) = match error.kind() {
+            io::ErrorKind::NotFound if name.contains('/') && directory.join(&name).exists() => {
+                (127, "the file is there, but not the interpreter it names")
+            }
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => (127, "not found"),
             io::ErrorKind::PermissionDenied | io::ErrorKind::IsADirectory => (126, "not executable"),
             _ if errno == rustix::io::Errno::NOEXEC.raw_os_error() => (126, "not executable"),
             _ => (1, "the system refused"),
         };
-        let name = self.plan.program(rank).command[0].to_string_lossy().into_owned();
         self.output.say(&format!("cannot start {name} as rank {rank}: {why} ({reason})"));
         self.end(status, GRACE);
     }

@@ -7,12 +7,15 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use canele_engine::control::{JobInfo, OnFailure, Socket};
+use canele_rail::shm::layout::MOST_RANKS;
+use canele_sys::topology::{self, Topology};
+use canele_sys::tunables::Tunables;
 use rustix::process::{Resource, Rlimit, getrlimit, set_child_subreaper, setrlimit};
 
 use super::arguments::{self, Arguments, Bind};
 use super::launcher::{Launcher, Settings};
 use super::plan::Plan;
-use crate::{info, say, wrong_usage};
+use crate::{say, wrong_usage};
 
 /// Descriptors of the launcher per rank: control socket, two outputs, inbox twice (to send, and mapped).
 const PER_RANK: u64 = 5;
@@ -30,7 +33,7 @@ pub fn start(arguments: Arguments) -> ExitCode {
         Ok(plan) => plan,
         Err(text) => return wrong_usage(&text),
     };
-    if let Err(text) = check_descriptors(plan.size()) {
+    if let Err(text) = check_limits(plan.size()) {
         return wrong_usage(&text);
     }
     match launcher(plan, &arguments) {
@@ -54,15 +57,27 @@ fn plan(arguments: &Arguments) -> Result<Plan, String> {
         environment.push(("CANELE_WAIT".into(), wait.value().into()));
     }
     environment.extend(arguments.environment.iter().cloned());
+    // Said once here rather than by each rank.
+    let set = environment.iter().map(|(name, value)| (name.clone(), value.clone()));
+    Tunables::from_pairs(std::env::vars_os().chain(set)).map_err(|error| error.to_string())?;
     let processors = match arguments.bind {
-        Bind::Core => info::processors(),
+        Bind::Core => bind_order()?,
         Bind::None => Vec::new(),
     };
     Ok(Plan { programs, environment, directory: arguments.directory.clone(), processors })
 }
 
-/// Sees to it that the launcher may have as many descriptors as it will need.
-fn check_descriptors(ranks: u32) -> Result<(), String> {
+/// The processors ranks are bound to, in turn.
+fn bind_order() -> Result<Vec<u32>, String> {
+    let topology = Topology::discover().map_err(|error| format!("--bind core: {error}"))?;
+    Ok(topology.processors().iter().map(|processor| processor.id).collect())
+}
+
+/// Refuses more ranks than a host, or the launcher's limit of descriptors, can take.
+fn check_limits(ranks: u32) -> Result<(), String> {
+    if ranks as usize > MOST_RANKS {
+        return Err(format!("{ranks} ranks: a host takes at most {MOST_RANKS}"));
+    }
     let limit = getrlimit(Resource::Nofile);
     let needed = u64::from(ranks) * PER_RANK + BESIDES;
     let most = limit.maximum.unwrap_or(u64::MAX);
@@ -91,7 +106,7 @@ fn launcher(plan: Plan, arguments: &Arguments) -> io::Result<Launcher> {
         launcher: std::process::id(),
         size: plan.size(),
         hosts: 1,
-        processors: info::processors().len() as u32,
+        processors: topology::allowed().map_or(1, |allowed| allowed.len() as u32),
         on_failure,
     };
     let settings = Settings { label: arguments.label, timeout: arguments.timeout };

@@ -18,9 +18,6 @@ pub mod variable {
     pub const CONTROL_FD: &str = "CANELE_CONTROL_FD";
     /// The processor the launcher bound the rank to, or `none`.
     pub const BIND: &str = "CANELE_BIND";
-
-    /// All of them: they are set by launchers, not by users, and are no tunables.
-    pub const ALL: [&str; 6] = [RANK, SIZE, LOCAL_RANK, LOCAL_SIZE, CONTROL_FD, BIND];
 }
 
 /// Whether the launcher bound the rank to a processor (it has already done so before the program starts).

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::environment::{Place, variable};
+use super::environment::Place;
 use super::messages::{FromLauncher, MAX_MESSAGE, ToLauncher};
 use super::socket::{ReceiveError, Received, SendError, Socket};
 
@@ -146,11 +146,6 @@ impl Control {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(errno.into()),
         }
-    }
-
-    /// Names of the variables that only a launcher sets, which are therefore no tunables.
-    pub fn variables() -> [&'static str; 6] {
-        variable::ALL
     }
 }
 

@@ -1,0 +1,275 @@
+//! The control socket between a real launcher and ranks that speak to it.
+//!
+//! The ranks are this test program itself, started again to run the one (ignored) test [`as_a_rank`], which
+//! does what the variable `TEST_ROLE` says.
+
+mod support;
+
+use std::time::Instant;
+
+use canele_engine::control::{Control, FromLauncher, Gone, ToLauncher, VERSION};
+use canele_rail::shm::Shm;
+use canele_sys::ids::Rank as Number;
+use support::{Ended, LIMIT, Run, canele, kill, start_with, wait_until};
+
+fn start_role(role: &str, options: &[&str]) -> Run {
+    let own = std::env::current_exe().unwrap();
+    let mut args = vec!["run"];
+    args.extend_from_slice(options);
+    args.extend([own.to_str().unwrap(), "--exact", "as_a_rank", "--ignored", "--nocapture"]);
+    start_with(&args, &[("TEST_ROLE", role)], b"")
+}
+
+fn role(role: &str, options: &[&str]) -> Ended {
+    start_role(role, options).end()
+}
+
+#[test]
+#[ignore = "runs as a rank of the other tests"]
+fn as_a_rank() {
+    let control = match Control::from_env() {
+        Ok(Some(control)) => control,
+        Ok(None) => return,
+        Err(error) => {
+            eprintln!("refused: {error}");
+            std::process::exit(9);
+        }
+    };
+    let rank = control.place().rank;
+    std::process::exit(act(&std::env::var("TEST_ROLE").unwrap(), Rank { control, rank }));
+}
+
+struct Rank {
+    control: Control,
+    rank: u32,
+}
+
+impl Rank {
+    fn say(&self, message: &ToLauncher) {
+        self.control.send(message, &[]).unwrap();
+    }
+
+    fn hear(&mut self) -> FromLauncher {
+        let (message, _) = self.control.receive(Some(Instant::now() + LIMIT)).unwrap().expect("an answer");
+        message
+    }
+
+    fn hello(&mut self) {
+        self.say(&ToLauncher::Hello { version: VERSION });
+        assert!(matches!(self.hear(), FromLauncher::Welcome { version: VERSION, .. }));
+    }
+
+    fn sleep(&self) -> ! {
+        loop {
+            std::thread::sleep(LIMIT);
+        }
+    }
+}
+
+fn act(role: &str, mut rank: Rank) -> i32 {
+    match (role, rank.rank) {
+        ("good", _) => {
+            rank.hello();
+            rank.say(&ToLauncher::Finished);
+            0
+        }
+        ("unfinished", 1) => {
+            rank.hello();
+            0
+        }
+        ("hello early", 0) => {
+            rank.hello();
+            rank.sleep()
+        }
+        ("garbage", 1) => {
+            rank.hello();
+            rustix::net::send(&rank.control, &[0xff; 100], rustix::net::SendFlags::empty()).unwrap();
+            rank.sleep()
+        }
+        ("rules", 1) => {
+            rank.hello();
+            rank.say(&ToLauncher::Connect { peer: 77 });
+            rank.sleep()
+        }
+        ("version", 1) => {
+            rank.say(&ToLauncher::Hello { version: 99 });
+            rank.sleep()
+        }
+        ("doing", 1) => {
+            rank.hello();
+            rank.say(&ToLauncher::Doing { what: "receiving from rank 0".into() });
+            std::process::abort()
+        }
+        ("gone", 0) => {
+            rank.hello();
+            assert_eq!(rank.hear(), FromLauncher::Gone { rank: 1, how: Gone::Killed(6) });
+            println!("rank 0 knows");
+            rank.say(&ToLauncher::Finished);
+            0
+        }
+        ("gone", _) => {
+            rank.hello();
+            std::process::abort()
+        }
+        ("deaf", 0) => {
+            rank.hello();
+            loop {
+                rank.say(&ToLauncher::FindRegion { owner: 1, id: 1 });
+            }
+        }
+        ("deaf", _) => {
+            rank.hello();
+            for round in 0..2000_u64 {
+                rank.say(&ToLauncher::FindRegion { owner: 1, id: round });
+                assert_eq!(rank.hear(), FromLauncher::Region { owner: 1, id: round, found: false });
+            }
+            println!("served");
+            42
+        }
+        ("links", me) => links(rank, me),
+        _ => {
+            rank.hello();
+            rank.sleep()
+        }
+    }
+}
+
+/// Every rank links with every other and checks whose inbox it gets.
+fn links(mut rank: Rank, me: u32) -> i32 {
+    rank.hello();
+    let size = rank.control.place().size;
+    let rail = Shm::open(Number(me), size as usize, 64, 0, 0).unwrap();
+    let own = rustix::fs::fstat(rail.inbox_fd()).unwrap();
+    for peer in (0..size).filter(|&peer| peer != me) {
+        rank.say(&ToLauncher::Connect { peer });
+    }
+    rank.control.send(&ToLauncher::Inbox, &[rail.inbox_fd()]).unwrap();
+    let mut seen = std::collections::HashSet::new();
+    for _ in 1..size {
+        let (message, fd) = loop {
+            let received = rank.control.receive(Some(Instant::now() + LIMIT)).unwrap().unwrap();
+            // Others may be done already.
+            if !matches!(received.0, FromLauncher::Gone { how: Gone::Finished, .. }) {
+                break received;
+            }
+        };
+        let FromLauncher::Peer { rank: peer, bytes } = message else { panic!("{message:?}") };
+        let inbox = rustix::fs::fstat(fd.unwrap()).unwrap();
+        assert_eq!(inbox.st_size as u64, bytes);
+        assert_ne!(inbox.st_ino, own.st_ino);
+        assert!(seen.insert(inbox.st_ino), "rank {peer} has an inbox of its own");
+    }
+    assert!(rank.control.try_receive().unwrap().is_none_or(|(m, _)| matches!(m, FromLauncher::Gone { .. })));
+    rank.say(&ToLauncher::Finished);
+    0
+}
+
+#[test]
+fn initialising_and_finishing_is_a_success() {
+    let ended = role("good", &["-n", "4"]);
+    assert_eq!((ended.code(), ended.error.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn exit_0_without_finalising_is_a_failure_that_names_the_rank() {
+    let ended = role("unfinished", &["-n", "3"]);
+    assert_eq!(ended.code(), Some(1));
+    assert!(ended.error.contains("rank 1 exited with status 0 without finalising"), "{}", ended.error);
+}
+
+#[test]
+fn what_a_rank_sends_wrongly_is_its_own_failure() {
+    for (name, words) in [
+        ("garbage", "rank 1 sent"),
+        ("rules", "rank 77 of 3"),
+        ("version", "version 99 of the launcher's protocol"),
+    ] {
+        let ended = role(name, &["-n", "3"]);
+        assert_eq!(ended.code(), Some(1), "{name}: {}", ended.error);
+        assert!(
+            ended.error.contains("canele: rank 1 ") && ended.error.contains(words),
+            "{name}: {}",
+            ended.error
+        );
+    }
+}
+
+#[test]
+fn a_dying_rank_is_said_to_have_died_in_what_it_did() {
+    let ended = role("doing", &["-n", "2"]);
+    assert_eq!(ended.code(), Some(134));
+    assert!(
+        ended
+            .error
+            .contains("rank 1 was killed by signal 6 (Aborted) while receiving from rank 0; ending the job"),
+        "{}",
+        ended.error
+    );
+}
+
+#[test]
+fn survivors_are_told_who_died() {
+    let ended = role("gone", &["-n", "2", "--on-failure", "continue"]);
+    assert_eq!(ended.code(), Some(134));
+    assert!(ended.out.contains("rank 0 knows"), "{}{}", ended.out, ended.error);
+}
+
+#[test]
+fn a_rank_that_asks_without_reading_delays_nobody() {
+    let ended = role("deaf", &["-n", "2"]);
+    assert!(ended.out.contains("served"), "{}{}", ended.out, ended.error);
+    assert_eq!(ended.code(), Some(42));
+}
+
+#[test]
+fn every_pair_gets_each_others_inboxes() {
+    let ended = role("links", &["-n", "8"]);
+    assert_eq!(ended.code(), Some(0), "{}", ended.error);
+}
+
+#[test]
+fn foreign_launchers_and_bad_descriptors_are_refused_naming_the_variable() {
+    let own = std::env::current_exe().unwrap();
+    let alone = |variables: &[(&str, &str)]| {
+        let output = std::process::Command::new(&own)
+            .args(["--exact", "as_a_rank", "--ignored", "--nocapture"])
+            .envs(variables.iter().copied())
+            .output()
+            .unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert_eq!(alone(&[]).0, Some(0));
+    let (code, error) = alone(&[("OMPI_COMM_WORLD_SIZE", "4")]);
+    assert_eq!(code, Some(9));
+    assert!(error.contains("OMPI_COMM_WORLD_SIZE=4") && error.contains("canele run"), "{error}");
+    let place =
+        [("CANELE_RANK", "0"), ("CANELE_SIZE", "1"), ("CANELE_LOCAL_RANK", "0"), ("CANELE_LOCAL_SIZE", "1")];
+    for fd in ["987", "1", "", "-4"] {
+        let mut variables = place.to_vec();
+        variables.push(("CANELE_CONTROL_FD", fd));
+        let (code, error) = alone(&variables);
+        assert_eq!(code, Some(9));
+        assert!(error.contains("CANELE_CONTROL_FD"), "{error}");
+    }
+}
+
+#[test]
+fn a_running_job_can_be_asked_about() {
+    let run = start_role("wait", &["-n", "2"]);
+    let pid = run.pid().to_string();
+    let ask = |more: &[&str]| {
+        let mut args = vec!["info", "--job", &pid];
+        args.extend_from_slice(more);
+        canele(&args)
+    };
+    wait_until("both ranks to initialise", || ask(&[]).out.matches("initialised").count() == 2);
+    let answer: serde_json::Value = serde_json::from_str(&ask(&["--json"]).out).unwrap();
+    assert_eq!(answer["size"], 2);
+    assert_eq!(answer["job"], run.pid());
+    assert_eq!(answer["ranks"][1]["state"], "initialised");
+    kill("TERM", run.pid());
+    assert_eq!(run.end().code(), Some(143));
+    let ended = ask(&[]);
+    assert_eq!(ended.code(), Some(1));
+    assert!(ended.error.contains("no launcher"), "{}", ended.error);
+}

@@ -1,0 +1,184 @@
+//! What `canele run` starts, and the status and message with which it ends.
+
+mod support;
+
+use support::{canele, shell};
+
+#[test]
+fn success_is_silent() {
+    let ended = shell(&["-n", "3"], "exit 0");
+    assert_eq!((ended.code(), ended.error.as_str(), ended.out.as_str()), (Some(0), "", ""));
+}
+
+#[test]
+fn the_failing_ranks_status_is_the_jobs_and_the_rest_is_ended() {
+    let ended = shell(&["-n", "3"], "test $CANELE_RANK = 1 && exit 7; sleep 1000");
+    assert_eq!(ended.code(), Some(7));
+    assert_eq!(ended.error, "canele: rank 1 exited with status 7; ending the job\n");
+}
+
+#[test]
+fn a_killed_rank_is_named_with_its_signal() {
+    let ended = shell(&["-n", "3"], "test $CANELE_RANK = 2 && kill -9 $$; sleep 1000");
+    assert_eq!(ended.code(), Some(137));
+    assert_eq!(ended.error, "canele: rank 2 was killed by signal 9 (Killed); ending the job\n");
+}
+
+#[test]
+fn who_ignores_sigterm_is_ended_all_the_same() {
+    let ended =
+        shell(&["-n", "2"], "trap '' TERM; test $CANELE_RANK = 1 && exit 3; while :; do sleep 1; done");
+    assert_eq!(ended.code(), Some(3));
+}
+
+#[test]
+fn with_continue_the_others_go_on_and_the_first_failure_decides() {
+    let script =
+        "case $CANELE_RANK in 1) kill -9 $$;; 2) sleep 0.5; exit 4;; esac; sleep 1; echo $CANELE_RANK";
+    let ended = shell(&["-n", "4", "--on-failure", "continue"], script);
+    assert_eq!(ended.code(), Some(137));
+    assert_eq!(ended.lines(), ["0", "3"]);
+    assert!(
+        ended.error.contains("rank 1 was killed by signal 9 (Killed); the others go on"),
+        "{}",
+        ended.error
+    );
+    assert!(ended.error.contains("rank 2 exited with status 4; the others go on"), "{}", ended.error);
+}
+
+#[test]
+fn programs_that_cannot_be_started_are_named() {
+    let ended = canele(&["run", "-n", "2", "no-such-program-here"]);
+    assert_eq!(ended.code(), Some(127));
+    assert!(ended.error.starts_with("canele: cannot start no-such-program-here as rank 0: not found"));
+    assert_eq!(ended.error.lines().count(), 1, "{}", ended.error);
+    let ended = canele(&["run", "-n", "2", "/etc/passwd"]);
+    assert_eq!(ended.code(), Some(126));
+    assert!(ended.error.contains("cannot start /etc/passwd"), "{}", ended.error);
+    let ended = canele(&["run", "-n", "2", "sleep", "1000", ":", "-n", "1", "./no-such-file"]);
+    assert_eq!(ended.code(), Some(127));
+    assert!(ended.error.contains("./no-such-file as rank 2"), "{}", ended.error);
+}
+
+#[test]
+fn a_missing_interpreter_is_not_a_missing_program() {
+    use std::os::unix::fs::PermissionsExt;
+    let path = std::env::temp_dir().join(format!("canele-interpreter-{}", std::process::id()));
+    std::fs::write(&path, "#!/no/such/interpreter\n").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let ended = canele(&["run", "-n", "1", path.to_str().unwrap()]);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(ended.code(), Some(127));
+    assert!(ended.error.contains("interpreter"), "{}", ended.error);
+}
+
+#[test]
+fn wrong_usage_is_2_and_says_what_is_wrong() {
+    for (args, word) in [
+        (&["run", "-n", "0", "true"][..], "-n 0"),
+        (&["run", "-n", "x", "true"], "'x'"),
+        (&["run", "-n", "2"], "PROG"),
+        (&["run", "true"], "--ranks"),
+        (&["run", "-n", "1", "true", ":"], "after `:`"),
+        (&["run", "-n", "1", "true", ":", "-n", "0", "true"], "-n 0"),
+        (&["run", "-n", "4000000000", "true"], "at most"),
+        (&["run", "-n", "4294967295", "true", ":", "-n", "5", "true"], "at most"),
+        (&["run", "-n", "1", "--timeout", "-3", "true"], "--timeout"),
+        (&["run", "-n", "1", "--timeout", "0", "true"], "--timeout"),
+        (&["run", "-n", "1", "--env", "nothing", "true"], "NAME=VALUE"),
+        (&["run", "-n", "1", "--wd", "/no/such/dir", "true"], "/no/such/dir"),
+        (&["run", "-n", "1", "--env", "CANELE_SPIN_NS=-1", "true"], "CANELE_SPIN_NS=-1"),
+        (&["run", "-n", "1", "--env", "CANELE_SPIN_N=1", "true"], "did you mean CANELE_SPIN_NS"),
+        (&["run", "-n", "1", "--bind", "socket", "true"], "core"),
+        (&["run", "-n", "1", "--wait", "never", "true"], "adaptive"),
+        (&["nonsense"], "nonsense"),
+        (&["info", "--counters"], "--job"),
+        (&["demo", "chess"], "chess"),
+        (&[], "command"),
+    ] {
+        let ended = canele(args);
+        assert_eq!(ended.code(), Some(2), "{args:?}: {}", ended.error);
+        assert!(
+            ended.error.starts_with("canele: ") && ended.error.contains(word),
+            "{args:?}: {}",
+            ended.error
+        );
+        assert_eq!(ended.out, "", "{args:?}");
+    }
+}
+
+#[test]
+fn a_time_limit_ends_the_job_naming_who_still_ran() {
+    let ended = shell(&["-n", "4", "--timeout", "0.7"], "test $CANELE_RANK = 1 && exit 0; sleep 1000");
+    assert_eq!(ended.code(), Some(124));
+    assert!(ended.error.contains("ranks 0, 2-3 still running"), "{}", ended.error);
+    let ended = shell(&["-n", "2", "--timeout", "1000"], "exit 0");
+    assert_eq!(ended.code(), Some(0));
+}
+
+#[test]
+fn ranks_find_their_place_variables_and_directory() {
+    let script =
+        "echo $CANELE_RANK/$CANELE_SIZE $CANELE_LOCAL_RANK/$CANELE_LOCAL_SIZE $CANELE_WAIT $A $(pwd)";
+    let options = ["-n", "2", "--env", "A=b=c", "--env", "B=x", "--wd", "/usr", "--wait", "sleep"];
+    let ended = shell(&options, script);
+    assert_eq!(ended.lines(), ["0/2 0/2 sleep b=c /usr", "1/2 1/2 sleep b=c /usr"]);
+}
+
+#[test]
+fn several_programs_make_one_job() {
+    let print = ["sh", "-c", "echo $0 $CANELE_RANK of $CANELE_SIZE"];
+    let mut args = vec!["run", "-n", "1"];
+    args.extend(print);
+    args.extend(["master", ":", "-n", "2"]);
+    args.extend(print);
+    args.push("worker");
+    let ended = canele(&args);
+    assert_eq!(ended.lines(), ["master 0 of 3", "worker 1 of 3", "worker 2 of 3"]);
+}
+
+#[test]
+fn binding_gives_each_rank_one_processor_and_says_which() {
+    let script = "grep Cpus_allowed_list: /proc/self/status | tr -dc '0-9,-' ; echo \" $CANELE_BIND\"";
+    let ended = shell(&["-n", "3", "--bind", "core"], script);
+    assert_eq!(ended.code(), Some(0));
+    for line in ended.lines() {
+        let (allowed, said) = line.split_once(' ').unwrap();
+        assert_eq!(allowed, said);
+    }
+    assert!(shell(&["-n", "1"], script).out.ends_with(" none\n"));
+}
+
+#[test]
+fn many_ranks_on_few_processors_start_and_end() {
+    let ended = shell(&["-n", "64"], "echo $CANELE_RANK");
+    assert_eq!(ended.code(), Some(0), "{}", ended.error);
+    assert_eq!(ended.lines().len(), 64);
+}
+
+#[test]
+fn help_is_there_with_examples() {
+    for command in [&["--help"][..], &["run", "--help"], &["info", "--help"], &["demo", "--help"]] {
+        let ended = canele(command);
+        assert_eq!(ended.code(), Some(0));
+        assert!(ended.out.contains("Examples:\n  canele "), "{command:?}: {}", ended.out);
+        assert!(!ended.out.contains("keep"), "the keeper is nobody's business");
+    }
+}
+
+#[test]
+fn info_shows_the_machine_and_every_setting() {
+    let machine = canele(&["info"]).out;
+    for word in ["processors", "memory", "kernel", "rails"] {
+        assert!(machine.contains(word), "{machine}");
+    }
+    let shown = support::start_with(&["info", "--tunables"], &[("CANELE_YIELDS", "77")], b"").end().out;
+    assert!(shown.lines().any(|line| line.starts_with("CANELE_YIELDS") && line.contains("77")), "{shown}");
+}
+
+#[test]
+fn only_a_launcher_starts_the_keeper() {
+    let ended = canele(&["keep", "1"]);
+    assert_eq!(ended.code(), Some(2));
+    assert!(ended.error.contains("only `canele run`"), "{}", ended.error);
+}
