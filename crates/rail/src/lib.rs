@@ -10,7 +10,9 @@
 //! What is claimed and not committed costs nothing and holds no room. What is polled and not released is polled again.
 #![deny(missing_docs)]
 
+pub mod conformance;
 pub mod shm;
+pub mod sim;
 
 use std::time::Duration;
 
@@ -80,7 +82,7 @@ pub struct Slot<'a> {
 pub struct Packet<'a> {
     /// A copy of its header, so that it can be checked and then believed.
     pub header: Header,
-    /// The `header.inline_len` bytes beside it.
+    /// At least the `header.inline_len` bytes beside it.
     pub inline: Window<'a>,
     /// The bulk, empty if there is none.
     pub bulk: Window<'a>,
