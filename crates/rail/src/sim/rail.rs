@@ -177,7 +177,7 @@ impl Rail for SimRail {
         if end.is_none_or(|end| end > region.len()) {
             return Reach::Refused;
         }
-        if self.regions.mapped(peer, id).is_none() {
+        if self.regions.map(peer, id).is_none() {
             let most = world.model.region_misses.into();
             let left = self.misses.entry((peer, id)).or_insert_with(|| world.random.up_to(most));
             if *left > 0 {
