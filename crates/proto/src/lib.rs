@@ -15,6 +15,7 @@ pub mod choice;
 mod direct;
 mod gone;
 mod handle;
+mod holding;
 pub mod matching;
 pub mod peer;
 pub mod request;
@@ -32,6 +33,7 @@ use canele_rail::{Caps, Corrupt, Rail};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId};
 
 pub use gone::Death;
+pub use holding::Holding;
 use matching::Matcher;
 use peer::Peer;
 use request::{Outcome, State};
