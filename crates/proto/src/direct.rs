@@ -31,6 +31,10 @@ enum Step {
 impl Proto {
     /// Puts a request into a state in which this side copies.
     pub(crate) fn copy_later(&mut self, id: RequestId, state: State) {
+        // Memory is reached through a link to the peer, which nothing else may ever ask for.
+        if let Some(peer) = state.peer().filter(|peer| self.peers[peer.0 as usize].link.is_none()) {
+            self.list(peer);
+        }
         self.enter(id, state);
         self.work.push_back(id);
     }
