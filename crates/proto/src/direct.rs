@@ -5,7 +5,7 @@
 
 use canele_rail::{Generation, Rail, Reach};
 use canele_sys::buffer::Place;
-use canele_sys::ids::{Rank, RequestId};
+use canele_sys::ids::{LinkId, Rank, RequestId};
 
 use crate::Proto;
 use crate::choice::Protocol;
@@ -78,18 +78,18 @@ impl Proto {
     /// The receiver sets up a tally and invites the sender; without a free tally it copies alone.
     fn start_share<R: Rail>(&mut self, rail: &mut R, id: RequestId) -> Step {
         let Some(State::ToShare(receive, far, request)) = self.leave(id) else { return Step::Over };
-        let (from, far, request, near) = (receive.from, far, request, receive.buffer.place());
-        self.share_generation = self.share_generation.wrapping_add(1);
-        let generation = Generation(self.share_generation);
-        let tally = self.peers[from.0 as usize].take_tally();
-        let link = self.peers[from.0 as usize].link;
-        let (Some(tally), Some(near), Some(link)) = (tally, near, link) else {
-            self.enter(id, State::Reading(receive, far, request, 0));
+        let from = receive.from;
+        let Some(link) = self.peers[from.0 as usize].link else {
+            self.enter(id, State::ToShare(receive, far, request));
             return Step::Waits;
         };
-        if let Some(shared) = rail.tally(link, true, tally as usize) {
-            shared.start(generation);
-        }
+        self.share_generation = self.share_generation.wrapping_add(1);
+        let generation = Generation(self.share_generation);
+        let near = receive.buffer.place();
+        let Some((near, tally)) = near.zip(self.start_tally(rail, link, from, generation)) else {
+            self.enter(id, State::Reading(receive, far, request, 0));
+            return Step::Copied;
+        };
         let share = Share { far, tally, generation, piece: piece(receive.len) };
         self.answer(
             from,
@@ -97,6 +97,19 @@ impl Proto {
         );
         self.enter(id, State::SharingIn(receive, share, request));
         Step::Copied
+    }
+
+    fn start_tally<R: Rail>(
+        &mut self,
+        rail: &mut R,
+        link: LinkId,
+        from: Rank,
+        generation: Generation,
+    ) -> Option<u8> {
+        let free = self.peers[from.0 as usize].free_tally()?;
+        rail.tally(link, true, free as usize)?.start(generation);
+        self.peers[from.0 as usize].tallies |= 1 << free;
+        Some(free)
     }
 
     /// This end has copied its part.

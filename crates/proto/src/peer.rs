@@ -92,11 +92,8 @@ impl Peer {
     }
 
     /// A free tally, if there is one.
-    pub fn take_tally(&mut self) -> Option<u8> {
-        let free = self.tallies.trailing_ones() as usize;
-        (free < canele_rail::TALLIES).then(|| {
-            self.tallies |= 1 << free;
-            free as u8
-        })
+    pub fn free_tally(&self) -> Option<u8> {
+        let free = self.tallies.trailing_ones();
+        ((free as usize) < canele_rail::TALLIES).then_some(free as u8)
     }
 }
