@@ -51,7 +51,7 @@ impl Proto {
         if tally as usize >= canele_rail::TALLIES {
             return self.enter(id, State::ExpectFin(send)); // The receiver can do it alone.
         }
-        let share = Share { far, tally, generation, piece: piece(send.buffer.len()) };
+        let share = Share { far, tally, generation, piece: piece(send.buffer.len()), lost: false };
         self.copy_later(id, State::SharingOut(send, share));
     }
 
@@ -90,7 +90,7 @@ impl Proto {
             self.enter(id, State::Reading(receive, far, request, 0));
             return Step::Copied;
         };
-        let share = Share { far, tally, generation, piece: piece(receive.len) };
+        let share = Share { far, tally, generation, piece: piece(receive.len), lost: false };
         self.answer(
             from,
             Reply::Cts(Cts { request, receiver: id, how: How::Share(near, tally, generation) }),
@@ -127,8 +127,13 @@ impl Proto {
                 self.finish_receive(id, Protocol::Direct);
             }
             Some(State::SharingIn(receive, share, request)) => {
-                self.answer(receive.from, Reply::Fin(request, Ending::Done));
-                self.free_tally(receive.from, share.tally);
+                let from = receive.from;
+                self.free_tally(from, share.tally);
+                let ending = if share.lost { Ending::Lost } else { Ending::Done };
+                self.answer(from, Reply::Fin(request, ending));
+                if share.lost {
+                    return self.end(id, received(receive, Err(Failure::RegionLost(from))));
+                }
                 self.enter(id, State::SharingIn(receive, share, request));
                 self.finish_receive(id, Protocol::Direct);
             }
@@ -146,7 +151,7 @@ impl Proto {
                 self.answer(to, Reply::Fin(receiver, Ending::Lost));
                 self.end(id, sent(send, failure(to)));
             }
-            Some(State::Reading(receive, _, request, _) | State::SharingIn(receive, _, request)) => {
+            Some(State::Reading(receive, _, request, _)) => {
                 let from = receive.from;
                 self.answer(from, Reply::Fin(request, Ending::Lost));
                 self.end(id, received(receive, failure(from)));
@@ -181,13 +186,15 @@ fn step<R: Rail>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step {
             let step = together(rail, from, true, share, len, copies, |at, window| {
                 receive.buffer.copy_from(at, window)
             });
-            let pieces = share.pieces(len);
-            match (step, rail.link(from)) {
-                (Step::Over, Some(link)) => match rail.tally(link, true, share.tally as usize) {
-                    Some(tally) if tally.finished(share.generation, pieces) => Step::Over,
-                    _ => Step::Waits,
-                },
-                (other, _) => other,
+            match step {
+                Step::Copied => return Step::Copied,
+                Step::Lost => give_up(rail, from, share, len),
+                Step::Over | Step::Waits => {}
+            }
+            let tally = rail.link(from).and_then(|link| rail.tally(link, true, share.tally as usize));
+            match tally {
+                Some(tally) if tally.finished(share.generation, share.pieces(len)) => Step::Over,
+                _ => Step::Waits,
             }
         }
         State::SharingOut(send, share) => {
@@ -232,6 +239,20 @@ fn alone(result: Step, done: &mut usize, n: usize, len: usize, copies: &mut u64)
         }
     }
     result
+}
+
+/// The sender's memory is out of reach: takes what pieces are left, so that nobody copies them. The transfer fails once
+/// the sender has finished what it took, for until then it writes into the receiver's memory and counts in the tally.
+fn give_up<R: Rail>(rail: &mut R, peer: Rank, share: &mut Share, len: usize) {
+    share.lost = true;
+    let tally = rail.link(peer).and_then(|link| rail.tally(link, true, share.tally as usize));
+    let Some(tally) = tally else { return };
+    for _ in 0..share.pieces(len) {
+        if tally.take(share.generation, share.pieces(len)).is_none() {
+            return;
+        }
+        tally.finish_piece();
+    }
 }
 
 /// Takes a piece from the tally and copies it.

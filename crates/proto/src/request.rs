@@ -104,6 +104,8 @@ pub(crate) struct Share {
     pub(crate) tally: u8,
     pub(crate) generation: Generation,
     pub(crate) piece: usize,
+    /// The sender's memory turned out to be gone: the transfer fails as soon as nobody copies any more.
+    pub(crate) lost: bool,
 }
 
 impl Share {
