@@ -44,6 +44,7 @@ impl Proto {
         &mut self,
         id: RequestId,
         send: Send,
+        receiver: RequestId,
         far: Place,
         tally: u8,
         generation: Generation,
@@ -52,7 +53,7 @@ impl Proto {
             return self.enter(id, State::ExpectFin(send)); // The receiver can do it alone.
         }
         let share = Share { far, tally, generation, piece: piece(send.buffer.len()), lost: false };
-        self.copy_later(id, State::SharingOut(send, share));
+        self.copy_later(id, State::SharingOut(send, share, receiver));
     }
 
     /// Lets every transfer that is copied here advance by one step.
@@ -120,7 +121,11 @@ impl Proto {
                 self.answer(send.to, Reply::Fin(receiver, Ending::Done));
                 self.end(id, sent(send, Ok(())));
             }
-            Some(State::SharingOut(send, ..)) => self.enter(id, State::ExpectFin(send)),
+            Some(State::SharingOut(send, _, receiver)) => {
+                // The receiver may have gone to sleep over the piece that was copied here last.
+                self.answer(send.to, Reply::Fin(receiver, Ending::Done));
+                self.enter(id, State::ExpectFin(send));
+            }
             Some(State::Reading(receive, far, request, got)) => {
                 self.answer(receive.from, Reply::Fin(request, Ending::Done));
                 self.enter(id, State::Reading(receive, far, request, got));
@@ -197,7 +202,7 @@ fn step<R: Rail>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step {
                 _ => Step::Waits,
             }
         }
-        State::SharingOut(send, share) => {
+        State::SharingOut(send, share, _) => {
             let (to, len) = (send.to, send.buffer.len());
             together(rail, to, false, share, len, copies, |at, window| send.buffer.copy_to(at, window))
         }

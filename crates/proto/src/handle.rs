@@ -190,7 +190,7 @@ impl Proto {
             }
             How::Write(place) => self.copy_later(cts.request, State::Writing(send, place, cts.receiver, 0)),
             How::Share(place, tally, generation) => {
-                self.share_as_sender(cts.request, send, place, tally, generation);
+                self.share_as_sender(cts.request, send, cts.receiver, place, tally, generation);
             }
         }
     }
@@ -252,6 +252,7 @@ impl Proto {
                 self.traffic.received(Protocol::Direct, receive.len);
                 self.end(id, received(receive, result));
             }
+            // Of a receive copied by both ends it says that the sender has copied its part: see `copied`.
             other => self.enter(id, other),
         }
     }
