@@ -45,9 +45,7 @@ impl Proto {
         id: RequestId,
         send: Send,
         receiver: RequestId,
-        far: Place,
-        tally: u8,
-        generation: Generation,
+        (far, tally, generation): (Place, u8, Generation),
     ) {
         if tally as usize >= canele_rail::TALLIES {
             return self.enter(id, State::ExpectFin(send)); // The receiver can do it alone.

@@ -190,7 +190,7 @@ impl Proto {
             }
             How::Write(place) => self.copy_later(cts.request, State::Writing(send, place, cts.receiver, 0)),
             How::Share(place, tally, generation) => {
-                self.share_as_sender(cts.request, send, cts.receiver, place, tally, generation);
+                self.share_as_sender(cts.request, send, cts.receiver, (place, tally, generation));
             }
         }
     }
