@@ -140,6 +140,9 @@ impl Proto {
     pub(crate) fn accept(&mut self, id: RequestId, from: Rank, tag: Tag, rts: Rts, buffer: InBuffer) {
         let len = usize::try_from(rts.len).unwrap_or(usize::MAX);
         let receive = Receive { from, tag, buffer, len };
+        if let Some(failure) = self.why_gone(from) {
+            return self.end(id, received(receive, Err(failure))); // It announced the message and died.
+        }
         if len > receive.buffer.len() {
             self.answer(from, Reply::Fin(rts.request, Ending::Done));
             let failure = receive.truncated();
