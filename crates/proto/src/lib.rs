@@ -165,6 +165,9 @@ impl Proto {
     /// The link to `peer` can be used.
     pub fn link_opened(&mut self, peer: Rank, link: LinkId) {
         let state = &mut self.peers[peer.0 as usize];
+        if state.gone.is_some() {
+            return; // It died while the link was made.
+        }
         state.link = Some(link);
         state.refresh();
         if state.has_work(self.grant / 2) {
