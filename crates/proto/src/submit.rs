@@ -77,9 +77,13 @@ impl Proto {
 
     /// A message of this rank to itself meets its receive.
     pub(crate) fn deliver_own(&mut self, receive: RequestId, send: RequestId, mut buffer: InBuffer) {
-        let Some(State::ExpectSelf(send_state)) = self.leave(send) else {
-            let outcome = Outcome { result: Err(Failure::Cancelled), buffer: Buffer::In(buffer) };
-            return self.end(receive, State::Done(outcome));
+        let send_state = match self.leave(send) {
+            Some(State::ExpectSelf(send) | State::ExpectFin(send)) => send,
+            other => {
+                other.into_iter().for_each(|state| self.enter(send, state));
+                let outcome = Outcome { result: Err(Failure::Cancelled), buffer: Buffer::In(buffer) };
+                return self.end(receive, State::Done(outcome));
+            }
         };
         let len = send_state.buffer.len();
         let fits = len <= buffer.len();

@@ -102,6 +102,11 @@ impl Proto {
     pub fn probe_matched(&mut self, flow: FlowId, want: Want) -> Option<Matched> {
         let status = self.probe(flow, want)?;
         let found = self.flow(flow)?.matcher.take(want)?;
+        if let Body::Own(send, _) = self.unexpected.at(found.message).body
+            && let Some(State::ExpectSelf(state)) = self.leave(send)
+        {
+            self.enter(send, State::ExpectFin(state)); // It has met its receive: too late to cancel it.
+        }
         let key = self.unexpected.key_at(found.message).into();
         Some(Matched { key, status })
     }
