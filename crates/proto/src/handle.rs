@@ -106,7 +106,7 @@ impl Proto {
     ) -> Result<(), Corrupt> {
         let posted = self.flow(flow).and_then(|f| f.matcher.arrive(from, tag));
         let Some(id) = posted else {
-            let body = self.keep(payload);
+            let body = self.keep(from, payload)?;
             return self.store(flow, from, tag, body);
         };
         let Some(State::ExpectMessage { mut buffer, .. }) = self.leave(id) else { return Ok(()) };

@@ -56,6 +56,8 @@ pub struct Peer {
     pub credit: u64,
     /// Bytes of credit to give back.
     pub owed: u64,
+    /// What its unexpected messages kept here cost, in bytes of credit.
+    pub held: u64,
     /// Answers to be sent.
     pub replies: VecDeque<Reply>,
     /// Messages in the order in which they were submitted.

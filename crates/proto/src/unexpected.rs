@@ -7,6 +7,7 @@ use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 use crate::Proto;
 use crate::choice::Protocol;
 use crate::matching::Want;
+use crate::peer::cost;
 use crate::request::{Buffer, Failure, Outcome, Receive, State, Status, received};
 use crate::wire::Rts;
 
@@ -61,8 +62,18 @@ impl Proto {
         Ok(())
     }
 
-    /// A copy of payload, in memory used before where possible.
-    pub(crate) fn keep(&mut self, payload: Window<'_>) -> Body {
+    /// A copy of payload, in memory used before where possible. A peer may have as much kept as its credit allows.
+    pub(crate) fn keep(&mut self, from: Rank, payload: Window<'_>) -> Result<Body, Corrupt> {
+        let peer = &mut self.peers[from.0 as usize];
+        peer.held += cost(payload.len());
+        if peer.held > self.grant {
+            let (held, grant) = (peer.held, self.grant);
+            return Err(Corrupt(format!("{from} sent {held} unexpected bytes, with credit for {grant}")));
+        }
+        Ok(self.copy_of(payload))
+    }
+
+    fn copy_of(&mut self, payload: Window<'_>) -> Body {
         if payload.len() <= MAX_INLINE {
             let mut bytes = [0; MAX_INLINE];
             payload.read(0, &mut bytes[..payload.len()]);
@@ -153,7 +164,9 @@ impl Proto {
         self.end(id, received(receive, result));
     }
 
+    /// A message that was kept has found its receive.
     fn consumed(&mut self, from: Rank, protocol: Protocol, len: usize) {
+        self.peers[from.0 as usize].held -= cost(len);
         if from == self.me {
             return self.traffic.own(len);
         }
