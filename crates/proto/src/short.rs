@@ -112,7 +112,6 @@ impl Proto {
             };
             (payload, Protocol::Short)
         } else if header.kind == Kind::Eager as u8 {
-            self.traffic.copies += 1;
             (packet.bulk, Protocol::Eager)
         } else {
             return Received::NotHere;
@@ -123,6 +122,7 @@ impl Proto {
         let from = rail.peer(link);
         rail.release(link);
         self.traffic.received(protocol, len);
+        self.traffic.copies += u64::from(protocol == Protocol::Eager);
         self.owe(from, len);
         Received::Done(len)
     }

@@ -52,11 +52,11 @@ pub struct Matched {
 impl Proto {
     /// Keeps a message for which no receive is posted.
     pub(crate) fn store(&mut self, flow: FlowId, from: Rank, tag: Tag, body: Body) -> Result<(), Corrupt> {
+        if self.flow(flow).is_none() {
+            return Err(Corrupt(format!("{from} sent to flow {}, which cannot exist", flow.0)));
+        }
         let key = self.unexpected.insert(Unexpected { from, tag, body });
-        let Some(flow) = self.flow(flow) else {
-            return Err(Corrupt(format!("{from} sent to {}, which cannot exist", flow.0)));
-        };
-        flow.matcher.store(from, tag, key.index);
+        self.flows[flow.0 as usize].matcher.store(from, tag, key.index);
         self.traffic.unexpected += 1;
         self.ended += 1; // A probe may be waiting for it.
         Ok(())
