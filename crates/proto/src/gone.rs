@@ -22,8 +22,10 @@ impl Proto {
         state.replies.clear();
         state.backlog.clear();
         state.streams.clear();
+        state.owed = 0;
         state.link = None;
         state.wanted = false;
+        state.tallies = 0;
         if how == Gone::Failed {
             self.deaths.push(peer);
         }

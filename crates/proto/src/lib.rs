@@ -15,6 +15,7 @@ pub mod choice;
 mod direct;
 mod gone;
 mod handle;
+mod holding;
 pub mod matching;
 pub mod peer;
 pub mod request;
@@ -32,6 +33,7 @@ use canele_rail::{Caps, Corrupt, Rail};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId};
 
 pub use gone::Death;
+pub use holding::Holding;
 use matching::Matcher;
 use peer::Peer;
 use request::{Outcome, State};
@@ -163,6 +165,9 @@ impl Proto {
     /// The link to `peer` can be used.
     pub fn link_opened(&mut self, peer: Rank, link: LinkId) {
         let state = &mut self.peers[peer.0 as usize];
+        if state.gone.is_some() {
+            return; // It died while the link was made.
+        }
         state.link = Some(link);
         state.refresh();
         if state.has_work(self.grant / 2) {

@@ -49,7 +49,7 @@ impl Proto {
     fn send_to_self(&mut self, send: Send) -> RequestId {
         let (flow, tag, me, len) = (send.flow, send.tag, self.me, send.buffer.len());
         let small = send.mode == Mode::Standard && len <= self.eager_bytes();
-        let small = small && self.peers[me.0 as usize].credit >= cost(len);
+        let small = small && self.peers[me.0 as usize].held + cost(len) <= self.grant;
         let id: RequestId = self.requests.insert(State::ExpectSelf(send)).into();
         match self.flow(flow).and_then(|f| f.matcher.arrive(me, tag)) {
             Some(receive) => {
@@ -70,6 +70,7 @@ impl Proto {
         data.resize(send.buffer.len(), 0);
         send.buffer.copy_to_slice(0, &mut data);
         let (flow, tag) = (send.flow, send.tag);
+        self.peers[self.me.0 as usize].held += cost(data.len());
         self.end(id, sent(send, Ok(())));
         // The flow exists: `send_to_self` has looked into it.
         drop(self.store(flow, self.me, tag, Body::Data(data)));
@@ -77,9 +78,13 @@ impl Proto {
 
     /// A message of this rank to itself meets its receive.
     pub(crate) fn deliver_own(&mut self, receive: RequestId, send: RequestId, mut buffer: InBuffer) {
-        let Some(State::ExpectSelf(send_state)) = self.leave(send) else {
-            let outcome = Outcome { result: Err(Failure::Cancelled), buffer: Buffer::In(buffer) };
-            return self.end(receive, State::Done(outcome));
+        let send_state = match self.leave(send) {
+            Some(State::ExpectSelf(send) | State::ExpectFin(send)) => send,
+            other => {
+                other.into_iter().for_each(|state| self.enter(send, state));
+                let outcome = Outcome { result: Err(Failure::Cancelled), buffer: Buffer::In(buffer) };
+                return self.end(receive, State::Done(outcome));
+            }
         };
         let len = send_state.buffer.len();
         let fits = len <= buffer.len();

@@ -7,6 +7,7 @@ use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 use crate::Proto;
 use crate::choice::Protocol;
 use crate::matching::Want;
+use crate::peer::cost;
 use crate::request::{Buffer, Failure, Outcome, Receive, State, Status, received};
 use crate::wire::Rts;
 
@@ -51,18 +52,28 @@ pub struct Matched {
 impl Proto {
     /// Keeps a message for which no receive is posted.
     pub(crate) fn store(&mut self, flow: FlowId, from: Rank, tag: Tag, body: Body) -> Result<(), Corrupt> {
+        if self.flow(flow).is_none() {
+            return Err(Corrupt(format!("{from} sent to flow {}, which cannot exist", flow.0)));
+        }
         let key = self.unexpected.insert(Unexpected { from, tag, body });
-        let Some(flow) = self.flow(flow) else {
-            return Err(Corrupt(format!("{from} sent to {}, which cannot exist", flow.0)));
-        };
-        flow.matcher.store(from, tag, key.index);
+        self.flows[flow.0 as usize].matcher.store(from, tag, key.index);
         self.traffic.unexpected += 1;
         self.ended += 1; // A probe may be waiting for it.
         Ok(())
     }
 
-    /// A copy of payload, in memory used before where possible.
-    pub(crate) fn keep(&mut self, payload: Window<'_>) -> Body {
+    /// A copy of payload, in memory used before where possible. A peer may have as much kept as its credit allows.
+    pub(crate) fn keep(&mut self, from: Rank, payload: Window<'_>) -> Result<Body, Corrupt> {
+        let peer = &mut self.peers[from.0 as usize];
+        peer.held += cost(payload.len());
+        if peer.held > self.grant {
+            let (held, grant) = (peer.held, self.grant);
+            return Err(Corrupt(format!("{from} sent {held} unexpected bytes, with credit for {grant}")));
+        }
+        Ok(self.copy_of(payload))
+    }
+
+    fn copy_of(&mut self, payload: Window<'_>) -> Body {
         if payload.len() <= MAX_INLINE {
             let mut bytes = [0; MAX_INLINE];
             payload.read(0, &mut bytes[..payload.len()]);
@@ -102,6 +113,11 @@ impl Proto {
     pub fn probe_matched(&mut self, flow: FlowId, want: Want) -> Option<Matched> {
         let status = self.probe(flow, want)?;
         let found = self.flow(flow)?.matcher.take(want)?;
+        if let Body::Own(send, _) = self.unexpected.at(found.message).body
+            && let Some(State::ExpectSelf(state)) = self.leave(send)
+        {
+            self.enter(send, State::ExpectFin(state)); // It has met its receive: too late to cancel it.
+        }
         let key = self.unexpected.key_at(found.message).into();
         Some(Matched { key, status })
     }
@@ -148,7 +164,9 @@ impl Proto {
         self.end(id, received(receive, result));
     }
 
+    /// A message that was kept has found its receive.
     fn consumed(&mut self, from: Rank, protocol: Protocol, len: usize) {
+        self.peers[from.0 as usize].held -= cost(len);
         if from == self.me {
             return self.traffic.own(len);
         }
