@@ -3,6 +3,7 @@
 //!
 //! Owns the command line and the exit statuses: 0, the first failing rank's, 128 + n for signal n,
 //! 2 for wrong usage. Every message of the command itself goes to standard error and starts `canele: `.
+#![forbid(unsafe_code)]
 
 mod bench;
 mod demo;
@@ -36,6 +37,9 @@ enum Command {
     Info(info::Arguments),
     /// Measure latency, bandwidth, rates and collectives beside the machine's limits
     Bench(bench::Arguments),
+    /// Started by `bench`: one rank of a measurement
+    #[command(hide = true)]
+    BenchRank(bench::RankArguments),
     /// Run one of the example programs
     Demo(demo::Arguments),
     /// Started by `run`: holds the ranks, and ends them should the launcher die
@@ -55,6 +59,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::main(arguments),
         Command::Info(arguments) => info::main(&arguments),
         Command::Bench(arguments) => bench::main(&arguments),
+        Command::BenchRank(arguments) => bench::rank_main(&arguments),
         Command::Demo(arguments) => demo::main(arguments),
         Command::Keep { .. } => run::keep(),
     }

@@ -1,5 +1,7 @@
 //! The handle to a rank's engine.
 
+use std::sync::OnceLock;
+
 use canele_rail::shm::Alarm;
 use canele_sys::counters::Snapshot;
 use canele_sys::gate::{Gate, Guard};
@@ -7,7 +9,7 @@ use canele_sys::ids::Rank;
 use canele_sys::tunables::Tunables;
 
 use crate::Error;
-use crate::control::{Control, JobInfo, Place};
+use crate::control::{Control, JobInfo, Place, Socket};
 use crate::core::Core;
 
 /// One rank's engine; shared by its threads.
@@ -16,6 +18,7 @@ pub struct Engine {
     pub(crate) alarm: Alarm,
     place: Place,
     job: JobInfo,
+    kept: OnceLock<Socket>,
 }
 
 /// The right to use the core.
@@ -28,10 +31,23 @@ impl Engine {
     /// Wrong settings, a foreign launcher, no memory.
     pub fn start() -> Result<Self, Error> {
         let tunables = Tunables::from_env()?;
-        let control = Control::from_env()?;
+        Self::join(&tunables, Control::from_env()?)
+    }
+
+    /// Joins the job at the other end of `control`.
+    ///
+    /// # Errors
+    /// As [`Engine::start`].
+    pub fn join(tunables: &Tunables, control: Option<Control>) -> Result<Self, Error> {
         let place = control.as_ref().map_or(Place::ALONE, Control::place);
-        let core = Core::open(&tunables, control)?;
-        Ok(Self { alarm: core.shm.alarm(), job: core.job.clone(), gate: Gate::new(core), place })
+        let core = Core::open(tunables, control)?;
+        let (alarm, job) = (core.shm.alarm(), core.job.clone());
+        Ok(Self { alarm, job, gate: Gate::new(core), place, kept: OnceLock::new() })
+    }
+
+    /// Keeps the launcher's end of the socket open as long as the engine lives.
+    pub(crate) fn keep(&self, socket: Socket) {
+        self.kept.get_or_init(|| socket);
     }
 
     /// This rank.

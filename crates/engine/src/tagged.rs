@@ -5,7 +5,7 @@ use std::time::Instant;
 use canele_proto::matching::Want;
 use canele_proto::request::{Buffer, Mode, Outcome};
 use canele_proto::{Received, Sent};
-use canele_rail::Window;
+use canele_rail::{MAX_INLINE, Window};
 use canele_sys::buffer::{self, InBuffer, OutBuffer};
 use canele_sys::ids::{FlowId, Rank, Tag};
 
@@ -34,6 +34,29 @@ impl Engine {
         deadline: Option<Instant>,
     ) -> Result<(), Error> {
         let mut guard = self.enter()?;
+        let core = &mut *guard;
+        if bytes.len() <= MAX_INLINE
+            && mode != Mode::Synchronous
+            && core.proto.try_send_short(&mut core.shm, to, flow, tag, bytes) == Sent::Done
+        {
+            return Ok(());
+        }
+        self.send_otherwise(guard, to, flow, tag, mode, bytes, deadline)
+    }
+
+    /// A blocking send that is not short, or cannot go at once.
+    #[inline(never)]
+    #[allow(clippy::too_many_arguments)] // The parts of a message, as the standard names them.
+    fn send_otherwise(
+        &self,
+        mut guard: Inside<'_>,
+        to: Rank,
+        flow: FlowId,
+        tag: Tag,
+        mode: Mode,
+        bytes: &[u8],
+        deadline: Option<Instant>,
+    ) -> Result<(), Error> {
         let core = &mut *guard;
         if mode != Mode::Synchronous
             && core.proto.try_send(&mut core.shm, to, flow, tag, bytes.len(), |slot| slot.write(0, bytes))
@@ -124,6 +147,20 @@ impl Engine {
         if let Some(status) = look(&mut guard, flow, want, bytes) {
             return Ok(status);
         }
+        self.recv_otherwise(guard, flow, want, bytes, deadline)
+    }
+
+    /// A blocking receive whose message did not come at once where it was looked for.
+    #[cold]
+    #[inline(never)]
+    fn recv_otherwise(
+        &self,
+        guard: Inside<'_>,
+        flow: FlowId,
+        want: Want,
+        bytes: &mut [u8],
+        deadline: Option<Instant>,
+    ) -> Result<Status, Error> {
         buffer::scope(|scope| {
             let buffer = scope.lend_mut(bytes);
             let (result, buffer) = self.recv_buffer(guard, flow, want, buffer, deadline);

@@ -69,6 +69,15 @@ pub struct Peer {
 }
 
 impl Peer {
+    /// The link, if a message of `len` bytes may go straight to it.
+    #[inline(always)]
+    pub fn open_for(&mut self, len: usize) -> Option<(&mut Self, LinkId)> {
+        match self.link {
+            Some(link) if self.open && self.credit >= cost(len) => Some((self, link)),
+            _ => None,
+        }
+    }
+
     /// Whether anything waits to be sent.
     pub fn has_work(&self, credit_step: u64) -> bool {
         !self.replies.is_empty()

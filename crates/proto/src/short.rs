@@ -2,7 +2,7 @@
 //!
 //! No request, no list, no allocation. Whatever does not fit here is left to the general path, untouched.
 
-use canele_rail::{Class, Header, MAX_INLINE, Rail, Slot, Window};
+use canele_rail::{Class, Glance, Header, MAX_INLINE, Packet, Rail, Slot, Window};
 use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
 use crate::Proto;
@@ -31,8 +31,32 @@ pub enum Received {
 }
 
 impl Proto {
-    /// Sends a message of `len` bytes that `fill` writes, if nothing stands in its way. `fill` is called at most once.
+    /// Sends a message of at most [`MAX_INLINE`] bytes in one cell, if nothing stands in its way.
     #[inline(always)]
+    pub fn try_send_short<R: Rail>(
+        &mut self,
+        rail: &mut R,
+        to: Rank,
+        flow: FlowId,
+        tag: Tag,
+        bytes: &[u8],
+    ) -> Sent {
+        let len = bytes.len();
+        let Some((peer, link)) = self.peers.get_mut(to.0 as usize).and_then(|peer| peer.open_for(len)) else {
+            return Sent::NotHere;
+        };
+        let Ok(slot) = rail.claim(link, 0, Class::Message) else { return Sent::NotHere };
+        slot.inline.write(0, bytes);
+        let header =
+            Header { kind: Kind::Short as u8, inline_len: len as u8, flow: flow.0, tag: tag.0, sequence: 0 };
+        rail.commit(link, header);
+        peer.credit -= cost(len);
+        self.traffic.sent(Protocol::Short, len);
+        Sent::Done
+    }
+
+    /// Sends a message of `len` bytes that `fill` writes in place, short or eager, if nothing stands in its way. `fill`
+    /// is called at most once.
     pub fn try_send<R: Rail>(
         &mut self,
         rail: &mut R,
@@ -42,35 +66,22 @@ impl Proto {
         len: usize,
         fill: impl FnOnce(Window<'_>),
     ) -> Sent {
-        let Some(peer) = self.peers.get_mut(to.0 as usize) else { return Sent::NotHere };
-        let (true, Some(link)) = (peer.open && peer.credit >= cost(len), peer.link) else {
+        if len > self.eager_bytes().max(MAX_INLINE) {
+            return Sent::NotHere;
+        }
+        let Some((peer, link)) = self.peers.get_mut(to.0 as usize).and_then(|peer| peer.open_for(len)) else {
             return Sent::NotHere;
         };
-        if len <= MAX_INLINE {
-            let Ok(slot) = rail.claim(link, 0, Class::Message) else { return Sent::NotHere };
-            fill(within(&slot, len));
-            let header = Header {
-                kind: Kind::Short as u8,
-                inline_len: len as u8,
-                flow: flow.0,
-                tag: tag.0,
-                sequence: 0,
-            };
-            rail.commit(link, header);
-            self.traffic.sent(Protocol::Short, len);
-        } else {
-            if len > self.settings.eager_bytes || len > self.caps.max_bulk {
-                return Sent::NotHere;
-            }
-            let Ok(slot) = rail.claim(link, len, Class::Message) else { return Sent::NotHere };
-            fill(slot.bulk);
-            let header =
-                Header { kind: Kind::Eager as u8, inline_len: 0, flow: flow.0, tag: tag.0, sequence: 0 };
-            rail.commit(link, header);
-            self.traffic.sent(Protocol::Eager, len);
-            self.traffic.copies += 1;
-        }
+        let short = len <= MAX_INLINE;
+        let Ok(slot) = rail.claim(link, if short { 0 } else { len }, Class::Message) else {
+            return Sent::NotHere;
+        };
+        fill(if short { within(&slot, len) } else { slot.bulk });
+        let (kind, inline_len) = if short { (Kind::Short, len as u8) } else { (Kind::Eager, 0) };
+        rail.commit(link, Header { kind: kind as u8, inline_len, flow: flow.0, tag: tag.0, sequence: 0 });
         peer.credit -= cost(len);
+        self.traffic.sent(if short { Protocol::Short } else { Protocol::Eager }, len);
+        self.traffic.copies += u64::from(!short);
         Sent::Done
     }
 
@@ -96,33 +107,42 @@ impl Proto {
         tag: Tag,
         into: &mut [u8],
     ) -> Received {
-        let packet = match rail.poll(link) {
-            Ok(Some(packet)) => packet,
-            Ok(None) => return Received::Nothing,
-            Err(_) => return Received::NotHere,
-        };
-        let header = packet.header;
-        if header.flow != flow.0 || header.tag != tag.0 {
-            return Received::NotHere;
+        match rail.glance(link) {
+            Glance::Nothing => Received::Nothing,
+            Glance::Other => self.try_recv_bulk(rail, link, flow, tag, into),
+            Glance::Short(header, payload) => {
+                let wanted = header.kind == Kind::Short as u8 && header.flow == flow.0 && header.tag == tag.0;
+                let len = payload.len();
+                let (true, Some(into)) = (wanted, into.get_mut(..len)) else { return Received::NotHere };
+                payload.read(0, into);
+                self.took(rail, link, Protocol::Short, len)
+            }
         }
-        let (payload, protocol) = if header.kind == Kind::Short as u8 {
-            let Some(payload) = packet.inline.part(0, header.inline_len as usize) else {
-                return Received::NotHere;
-            };
-            (payload, Protocol::Short)
-        } else if header.kind == Kind::Eager as u8 {
-            self.traffic.copies += 1;
-            (packet.bulk, Protocol::Eager)
-        } else {
-            return Received::NotHere;
-        };
-        let len = payload.len();
-        let Some(into) = into.get_mut(..len) else { return Received::NotHere };
-        payload.read(0, into);
-        let from = rail.peer(link);
+    }
+
+    /// The same for a message with a bulk.
+    fn try_recv_bulk<R: Rail>(
+        &mut self,
+        rail: &mut R,
+        link: LinkId,
+        flow: FlowId,
+        tag: Tag,
+        into: &mut [u8],
+    ) -> Received {
+        let Ok(Some(Packet { header, bulk, .. })) = rail.poll(link) else { return Received::NotHere };
+        let wanted = header.kind == Kind::Eager as u8 && header.flow == flow.0 && header.tag == tag.0;
+        let len = bulk.len();
+        let (true, Some(into)) = (wanted, into.get_mut(..len)) else { return Received::NotHere };
+        bulk.read(0, into);
+        self.traffic.copies += 1;
+        self.took(rail, link, Protocol::Eager, len)
+    }
+
+    #[inline(always)]
+    fn took<R: Rail>(&mut self, rail: &mut R, link: LinkId, protocol: Protocol, len: usize) -> Received {
         rail.release(link);
         self.traffic.received(protocol, len);
-        self.owe(from, len);
+        self.owe(rail.peer(link), len);
         Received::Done(len)
     }
 

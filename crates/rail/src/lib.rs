@@ -10,7 +10,9 @@
 //! What is claimed and not committed costs nothing and holds no room. What is polled and not released is polled again.
 #![deny(missing_docs)]
 
+pub mod conformance;
 pub mod shm;
+pub mod sim;
 
 use std::time::Duration;
 
@@ -80,7 +82,7 @@ pub struct Slot<'a> {
 pub struct Packet<'a> {
     /// A copy of its header, so that it can be checked and then believed.
     pub header: Header,
-    /// The `header.inline_len` bytes beside it.
+    /// At least the `header.inline_len` bytes beside it.
     pub inline: Window<'a>,
     /// The bulk, empty if there is none.
     pub bulk: Window<'a>,
@@ -89,6 +91,16 @@ pub struct Packet<'a> {
 /// No room now; poll, and try again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Busy;
+
+/// What a glance at a link shows.
+pub enum Glance<'a> {
+    /// Nothing has come.
+    Nothing,
+    /// The next packet, which has no bulk: its header and the `header.inline_len` bytes beside it.
+    Short(Header, Window<'a>),
+    /// Something for [`Rail::poll`].
+    Other,
+}
 
 /// Why a link can no longer be believed. The text names what was found and what was expected.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -164,6 +176,16 @@ pub trait Rail {
 
     /// The oldest packet of a link that was not released yet.
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt>;
+
+    /// The same for the short path, which cares only for packets without bulk: everything comes in registers. A packet
+    /// it shows may be released.
+    fn glance(&mut self, link: LinkId) -> Glance<'_> {
+        match self.poll(link) {
+            Ok(Some(Packet { header, inline, bulk })) if bulk.is_empty() => Glance::Short(header, inline),
+            Ok(None) => Glance::Nothing,
+            _ => Glance::Other,
+        }
+    }
 
     /// Frees the room of the packet polled last.
     fn release(&mut self, link: LinkId);

@@ -1,7 +1,8 @@
 //! The arguments of `canele bench`, and the jobs that answer them. Reads nothing but the command line and
 //! the number of processors.
 
-use super::case::{Buffers, COUNT_NAMES, Task, Wait};
+use super::case::{Buffers, COUNT_NAMES, Task};
+use crate::run::Wait;
 use clap::ValueEnum;
 use std::fmt;
 use std::path::PathBuf;

@@ -1,6 +1,7 @@
 //! What is measured: the task of a job, its cases (later rows), the limits a case is compared with.
 
 use super::arguments::Bench;
+use crate::run::Wait;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -26,29 +27,6 @@ pub enum Buffers {
     Private,
     /// In regions that Canelé allocated
     Region,
-}
-
-/// How a rank waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Wait {
-    /// Spin, yield, then sleep
-    Adaptive,
-    /// Never sleep
-    Poll,
-    /// Sleep at once
-    Sleep,
-}
-
-impl Wait {
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Wait::Adaptive => "adaptive",
-            Wait::Poll => "poll",
-            Wait::Sleep => "sleep",
-        }
-    }
 }
 
 /// What one job measures; equal on all its ranks.

@@ -50,7 +50,7 @@ pub fn run_all(tasks: &[Task]) -> Result<Report, Failure> {
     let bar = ProgressBar::new(rounds).with_style(style.progress_chars("=> "));
     let mut all: Option<Report> = None;
     for task in tasks {
-        bar.set_message(format!("{} ({} ranks, {})", task.bench, task.ranks, task.wait.name()));
+        bar.set_message(format!("{} ({} ranks, {})", task.bench, task.ranks, task.wait.value()));
         let report = run(task, &bar)?;
         match &mut all {
             Some(all) => all.join(report),

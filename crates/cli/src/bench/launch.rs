@@ -1,26 +1,20 @@
-//! How a benchmark starts its ranks: a job of this executable, each rank bound to its processor.
+//! How a benchmark starts its ranks: a job of this executable, each rank bound to a processor of its own.
 
 use super::Failure;
 use super::case::Task;
+use crate::run;
 use std::ffi::OsString;
+use std::process::ExitCode;
 
-/// Runs the job to its end.
+/// Runs the job to its end. The launcher says what went wrong with a rank.
+///
+/// # Errors
+/// When a rank failed.
 pub fn launch(task: &Task, arguments: &[OsString]) -> Result<(), Failure> {
-    let program = std::env::current_exe()?;
-    let mut ranks = Vec::new();
-    for rank in 0..task.ranks {
-        let mut command = std::process::Command::new(&program);
-        command
-            .args(arguments)
-            .env("CANELE_RANK", rank.to_string())
-            .env("CANELE_SIZE", task.ranks.to_string());
-        command.env("CANELE_WAIT", task.wait.name());
-        ranks.push(command.spawn()?);
-    }
-    let mut failed = None;
-    for (rank, child) in ranks.iter_mut().enumerate() {
-        let status = child.wait()?;
-        failed = failed.or((!status.success()).then(|| format!("rank {rank}: {status}")));
-    }
-    failed.map_or(Ok(()), |failed| Err(failed.into()))
+    let mut command = vec![std::env::current_exe()?.into_os_string()];
+    command.extend_from_slice(arguments);
+    let mut job = run::Arguments::new(task.ranks, command);
+    job.bind = run::Bind::Core;
+    job.wait = Some(task.wait);
+    if run::start(job) == ExitCode::SUCCESS { Ok(()) } else { Err("the job failed".into()) }
 }

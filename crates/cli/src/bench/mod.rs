@@ -12,6 +12,7 @@
 
 mod arguments;
 mod bars;
+#[allow(dead_code)] // The workloads, which use the rest, are not built before the public API is there.
 mod case;
 mod curves;
 mod job;
@@ -39,14 +40,13 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     let jobs = match arguments.tasks() {
         Ok(jobs) => jobs,
         Err(wrong) => {
-            eprintln!("canele: {wrong}");
-            return ExitCode::from(2);
+            return crate::wrong_usage(&wrong);
         }
     };
     match job::run_all(&jobs).and_then(|report| publish(arguments, &report)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("canele: bench {}: {failure}", arguments.bench);
+            crate::say(&format!("bench {}: {failure}", arguments.bench));
             ExitCode::FAILURE
         }
     }

@@ -24,7 +24,7 @@ pub fn main(arguments: &RankArguments) -> ExitCode {
     match run(&arguments.order) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("canele: {failure}");
+            crate::say(&failure.to_string());
             ExitCode::FAILURE
         }
     }

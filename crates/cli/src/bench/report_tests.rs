@@ -1,7 +1,7 @@
 //! Reports made of known figures: the statistics of a row, and the JSON object character by character.
 
 use super::*;
-use crate::bench::case::Wait;
+use crate::run::Wait;
 
 pub fn task(bench: Bench, ranks: u32) -> Task {
     let (buffers, wait) = (Buffers::Private, Wait::Adaptive);
@@ -23,13 +23,12 @@ fn case(
 
 /// A latency report of a few sizes with plain figures.
 pub fn latency() -> Report {
-    let mut sample = Sample::default();
-    sample.cases = vec![
+    let cases = vec![
         case(0, Figure::Time, vec![Limit::Line], &[80.0, 90.0, 70.0], &[40.0, 100.0, 70.0]),
         case(1024, Figure::Time, vec![Limit::Copy1(1024)], &[128.0, 256.0, 128.0], &[64.0; 3]),
         case(1 << 20, Figure::Time, vec![Limit::Stream(1 << 20)], &[40_000.0; 3], &[20_000.0; 3]),
     ];
-    sample.limits = [
+    let limits = [
         (Limit::Line, vec![40.0, 100.0, 70.0]),
         (Limit::Cells, vec![5.0; 3]),
         (Limit::Flags, vec![5400.0; 3]),
@@ -38,6 +37,7 @@ pub fn latency() -> Report {
         (Limit::Stream(1 << 20), vec![20_000.0; 3]),
     ]
     .into();
+    let sample = Sample { cases, limits };
     let protocol = |case: &Case| Some(if case.bytes == Some(0) { "short" } else { "eager" }.to_owned());
     Report::new(&task(Bench::Latency, 2), &sample, protocol)
 }

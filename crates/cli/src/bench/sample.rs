@@ -60,8 +60,8 @@ pub fn sample(
     task: &Task,
     mut progress: impl FnMut(u32),
 ) -> Result<Sample, Failure> {
-    let mut sample = Sample::default();
-    sample.cases = work.cases().into_iter().map(|case| prepared(case, task.ranks)).collect();
+    let cases = work.cases().into_iter().map(|case| prepared(case, task.ranks)).collect();
+    let mut sample = Sample { cases, limits: BTreeMap::new() };
     let usual = usual_limits(&sample, task.ranks);
     warm_up(work, limits, &sample, task.ranks)?;
     for round in 1..=task.rounds {

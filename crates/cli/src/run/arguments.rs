@@ -65,7 +65,8 @@ pub enum Bind {
 }
 
 /// How ranks wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Wait {
     /// Look for a while, then sleep
     Adaptive,

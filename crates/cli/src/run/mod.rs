@@ -31,7 +31,7 @@ mod sink;
 mod start;
 mod wire;
 
-pub use arguments::Arguments;
+pub use arguments::{Arguments, Bind, Wait};
 pub use keeper::keep;
 pub use query::{JobReport, address};
 pub use start::{main, start};

@@ -12,7 +12,8 @@ use canele_sys::sleep;
 
 use super::inbox::Inbox;
 use crate::{
-    Busy, Class, Corrupt, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Packet, Slot, TALLIES, Tally, Window,
+    Busy, Class, Corrupt, Glance, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Packet, Slot, TALLIES, Tally,
+    Window,
 };
 
 /// In the length byte of a cell: a bulk lies in the payload ring.
@@ -190,6 +191,18 @@ impl Outgoing {
     }
 }
 
+/// The header in the two words of a cell.
+#[inline(always)]
+fn header(first: u64, second: u64) -> Header {
+    Header {
+        kind: (first >> 16) as u8,
+        inline_len: (first >> 24) as u8 & !HAS_BULK,
+        flow: (first >> 32) as u32,
+        tag: second as u32,
+        sequence: (second >> 32) as u32,
+    }
+}
+
 /// From the peer to here.
 pub struct Incoming {
     cells: cells::Consumer,
@@ -222,20 +235,26 @@ impl Incoming {
     }
 
     #[inline(always)]
+    pub fn glance(&mut self) -> Glance<'_> {
+        match self.cells.peek() {
+            cells::Peek::Cell(first, second) if (first >> 24) as u8 <= MAX_INLINE as u8 => {
+                self.bulk = 0;
+                let header = header(first, second);
+                let inline = self.cells.inline();
+                Glance::Short(header, inline.part(0, header.inline_len as usize).unwrap_or(inline))
+            }
+            cells::Peek::Empty => Glance::Nothing,
+            _ => Glance::Other,
+        }
+    }
+
     pub fn poll(&mut self) -> Result<Option<Packet<'_>>, Corrupt> {
         let (first, second) = match self.cells.peek() {
             cells::Peek::Empty => return Ok(None),
             cells::Peek::Cell(first, second) => (first, second),
             cells::Peek::Corrupt(stamp, lap) => return Err(self.bad_stamp(stamp, lap)),
         };
-        let len = (first >> 24) as u8;
-        let header = Header {
-            kind: (first >> 16) as u8,
-            inline_len: len & !HAS_BULK,
-            flow: (first >> 32) as u32,
-            tag: second as u32,
-            sequence: (second >> 32) as u32,
-        };
+        let (header, len) = (header(first, second), (first >> 24) as u8);
         if len as usize <= MAX_INLINE {
             self.bulk = 0;
             return Ok(Some(Packet { header, inline: self.cells.inline(), bulk: Window::empty() }));

@@ -34,7 +34,7 @@ use link::{Incoming, Outgoing};
 pub use region::{Far, Region, Regions};
 
 use crate::{
-    Armed, Busy, Caps, Class, ConnectError, Corrupt, Header, Packet, Rail, Reach, Slot, Tally, Window,
+    Armed, Busy, Caps, Class, ConnectError, Corrupt, Glance, Header, Packet, Rail, Reach, Slot, Tally, Window,
 };
 
 /// The shared-memory rail of one rank.
@@ -260,6 +260,14 @@ impl Rail for Shm {
         match self.links.get_mut(link.0 as usize).and_then(|l| l.incoming.as_mut()) {
             Some(incoming) => incoming.poll(),
             None => Ok(None),
+        }
+    }
+
+    #[inline(always)]
+    fn glance(&mut self, link: LinkId) -> Glance<'_> {
+        match self.links.get_mut(link.0 as usize).and_then(|l| l.incoming.as_mut()) {
+            Some(incoming) => incoming.glance(),
+            None => Glance::Nothing,
         }
     }
 

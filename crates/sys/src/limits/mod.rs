@@ -90,7 +90,7 @@ pub struct Limits<'a> {
     shape: Shape,
     me: usize,
     lines: &'a [Line],
-    cells: &'a [Cell],
+    cells: &'a [Cell; CELLS as usize],
     /// One per process of the pair, in the block.
     buffers: [NonNull<u8>; 2],
     /// One per direction, in the block.
@@ -144,9 +144,9 @@ impl<'a> Limits<'a> {
         let at = |offset: usize| unsafe { base.add(offset) };
         // SAFETY: inside the block, aligned (pages), zero is a valid `Line` and the rest is atomics.
         let lines = unsafe { std::slice::from_raw_parts(base.cast::<Line>().as_ptr(), shape.lines()) };
-        let cells = at(shape.cells_at()).cast::<Cell>().as_ptr();
+        let cells = at(shape.cells_at()).cast::<[Cell; CELLS as usize]>();
         // SAFETY: as for the lines; payloads lie in `UnsafeCell` and are reached by pointer only.
-        let cells = unsafe { std::slice::from_raw_parts(cells, CELLS as usize) };
+        let cells = unsafe { cells.as_ref() };
         let (buffers, rings) = (shape.buffers_at(), shape.rings_at());
         Limits {
             shape,
@@ -199,8 +199,10 @@ impl<'a> Limits<'a> {
     /// Waits without a pause instruction, as the fastest receiver would.
     #[inline(always)]
     fn await_line(&self, line: usize, value: u64) {
+        // Looked up once: the loop is a load and a comparison.
+        let line = &self.lines[line].0;
         // Pairs with the release in `set`.
-        while self.lines[line].0.load(Ordering::Acquire) < value {}
+        while line.load(Ordering::Acquire) < value {}
     }
 
     fn yield_until(&self, line: usize, value: u64) {

@@ -25,7 +25,7 @@ pub struct Waiting {
 impl Waiting {
     pub fn new(job: &Job, task: &Task) -> Result<Waiting, Failure> {
         let case = |what: &str, figure, iterations, limits| Case {
-            operation: Some(format!("{} {what}", task.wait.name())),
+            operation: Some(format!("{} {what}", task.wait.value())),
             ..Case::of_bytes(BYTES, figure, iterations, limits)
         };
         let ping_pong = case("ping-pong", Figure::Time, task.iterations(ROUND_TRIPS, BYTES), vec![Limit::Line]);

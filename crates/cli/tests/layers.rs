@@ -1,0 +1,63 @@
+//! The direction of the dependencies: edges between the workspace's crates only go down.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+/// The layers from the bottom up; a crate may depend on those before it.
+const LAYERS: [&str; 7] =
+    ["canele-sys", "canele-rail", "canele-proto", "canele-engine", "canele", "canele-cli", "canele-show"];
+/// Programs on top: they see the public interface and what they share to show things.
+const PROGRAMS: [&str; 2] = ["canele-laplace", "canele-mandelbrot"];
+
+/// The crates of the workspace and what they depend on, development aside.
+fn edges() -> BTreeMap<String, Vec<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"])
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
+        .output()
+        .expect("cargo can be run");
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON");
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let packages = metadata["packages"].as_array().expect("there are packages");
+    let ours: Vec<String> = packages.iter().map(|p| text(&p["name"])).collect();
+    let mut edges = BTreeMap::new();
+    for package in packages {
+        let dependencies = package["dependencies"].as_array().into_iter().flatten();
+        let dependencies = dependencies.filter(|d| d["kind"].is_null()).map(|d| text(&d["name"]));
+        edges.insert(text(&package["name"]), dependencies.filter(|name| ours.contains(name)).collect());
+    }
+    edges
+}
+
+#[test]
+fn dependencies_only_go_down() {
+    let layer = |name: &str| LAYERS.iter().position(|layer| *layer == name);
+    for (name, dependencies) in edges() {
+        if PROGRAMS.contains(&name.as_str()) {
+            assert!(dependencies.iter().all(|d| d == "canele" || d == "canele-show"), "{name} uses {dependencies:?}");
+            continue;
+        }
+        let own = layer(&name).unwrap_or_else(|| panic!("{name} has no layer: give it one here"));
+        for dependency in dependencies {
+            let other = layer(&dependency).unwrap_or_else(|| panic!("{name} depends on the program {dependency}"));
+            assert!(other < own, "{name} depends on {dependency}, which lies above it");
+        }
+    }
+}
+
+#[test]
+fn unsafe_code_is_forbidden_outside_of_the_lowest_crates_and_drivers() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    for (name, _) in edges() {
+        if ["canele-sys", "canele-rail"].contains(&name.as_str()) {
+            continue;
+        }
+        let folder = name.strip_prefix("canele-").unwrap_or(&name);
+        let candidates = ["crates", "apps"].map(|top| format!("{root}/{top}/{folder}/src"));
+        let folder = candidates.iter().find(|path| std::path::Path::new(path).is_dir()).expect("a crate has a folder");
+        let heads = ["lib.rs", "main.rs"].map(|file| std::fs::read_to_string(format!("{folder}/{file}")).ok());
+        for head in heads.into_iter().flatten() {
+            assert!(head.contains("#![forbid(unsafe_code)]"), "{name} does not forbid unsafe code in {folder}");
+        }
+    }
+}

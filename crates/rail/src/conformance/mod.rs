@@ -1,0 +1,178 @@
+//! What every driver must do: one suite, instantiated for a driver in one line.
+//!
+//! ```ignore
+//! canele_rail::conformance!(MyHarness);
+//! ```
+//! Owns the tests and what they need of a driver ([`Harness`]). Never looks into a driver: whatever holds for one only is
+//! tested beside that one.
+
+mod packets;
+mod regions;
+mod room;
+
+use std::sync::Arc;
+
+use canele_sys::ids::{LinkId, Rank, RegionId};
+
+pub use packets::*;
+pub use regions::*;
+pub use room::*;
+
+use crate::shm::Region;
+use crate::{Busy, Class, Header, MAX_INLINE_WITH_BULK, Rail};
+
+/// A few rails of one driver that know of each other, with rings as small as the driver allows.
+pub trait Harness: Sized {
+    /// The driver.
+    type Rail: Rail;
+
+    /// `ranks` rails without links.
+    fn new(ranks: usize) -> Self;
+
+    /// The rail of a rank that lives.
+    fn rail(&mut self, rank: usize) -> &mut Self::Rail;
+
+    /// Opens the link from one rank to another; both know of it afterwards.
+    fn connect(&mut self, from: usize, to: usize);
+
+    /// Lets all that was committed arrive, and all room that was released come back.
+    fn deliver(&mut self);
+
+    /// Allocates a region.
+    fn create_region(&mut self, rank: usize, bytes: usize) -> Arc<Region>;
+
+    /// Drops it again; peers know of it afterwards.
+    fn drop_region(&mut self, rank: usize, id: RegionId);
+
+    /// Answers every wish for a region that `rank` has noted.
+    fn serve_regions(&mut self, rank: usize);
+
+    /// Ends a rank without a word.
+    fn kill(&mut self, rank: usize);
+}
+
+/// Instantiates the suite for a [`Harness`].
+#[macro_export]
+macro_rules! conformance {
+    ($harness:ty) => {
+        $crate::conformance!(@tests $harness:
+            order_is_kept every_inline_length every_inline_length_beside_bulk every_bulk_length
+            content_survives_many_laps stamps_and_positions_wrap directions_are_independent many_peers
+            nothing_comes_of_nothing a_packet_stays_until_released a_dead_peer_can_be_forgotten
+            busy_when_full_and_well_afterwards bulk_room_comes_back control_passes_messages
+            streams_leave_half_to_messages a_stream_alone_goes_on a_claim_alone_costs_nothing a_claim_replaces_a_claim
+            arm_sees_a_packet arm_sees_room_once room_is_seen_though_control_passed
+            a_region_is_reached_and_written outside_of_a_region_is_refused stale_regions_are_refused
+            own_regions_are_checked tallies_are_shared
+        );
+    };
+    (@tests $harness:ty: $($name:ident)*) => {
+        $(#[test] fn $name() { $crate::conformance::$name::<$harness>(); })*
+    };
+}
+
+/// A packet as the tests see it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Sent {
+    header: Header,
+    inline: Vec<u8>,
+    bulk: Vec<u8>,
+}
+
+fn bytes(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let next = |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    (0..len).map(next).collect()
+}
+
+impl Sent {
+    fn new(n: u64, inline: usize, bulk: usize) -> Self {
+        let header = Header {
+            kind: n as u8,
+            inline_len: inline as u8,
+            flow: (n as u32).wrapping_mul(0x0101_0101),
+            tag: !(n as u32),
+            sequence: (n >> 3) as u32 | 0x8000_0000,
+        };
+        Self { header, inline: bytes(n, inline), bulk: bytes(!n, bulk) }
+    }
+}
+
+fn link_to<H: Harness>(harness: &mut H, from: usize, to: usize) -> LinkId {
+    harness.rail(from).link(Rank(to as u32)).expect("a connected link")
+}
+
+/// The link on which packets of `from` arrive at `at`.
+fn link_from<H: Harness>(harness: &mut H, at: usize, from: usize) -> LinkId {
+    let rail = harness.rail(at);
+    let mut links = rail.incoming().iter().filter(|l| rail.peer(**l) == Rank(from as u32));
+    *links.next().expect("packets may arrive from a connected rank")
+}
+
+fn send<H: Harness>(h: &mut H, from: usize, to: usize, packet: &Sent, class: Class) -> Result<(), Busy> {
+    let link = link_to(h, from, to);
+    let rail = h.rail(from);
+    let slot = rail.claim(link, packet.bulk.len(), class)?;
+    assert!(slot.inline.len() >= if packet.bulk.is_empty() { 48 } else { MAX_INLINE_WITH_BULK });
+    assert_eq!(slot.bulk.len(), packet.bulk.len());
+    slot.inline.write(0, &packet.inline);
+    slot.bulk.write(0, &packet.bulk);
+    rail.commit(link, packet.header);
+    Ok(())
+}
+
+/// The oldest packet, left where it is.
+fn look<H: Harness>(h: &mut H, at: usize, from: usize) -> Option<Sent> {
+    let link = link_from(h, at, from);
+    let packet = h.rail(at).poll(link).expect("an honest peer")?;
+    let mut sent = Sent {
+        header: packet.header,
+        inline: vec![0; packet.header.inline_len as usize],
+        bulk: vec![0; packet.bulk.len()],
+    };
+    packet.inline.read(0, &mut sent.inline);
+    packet.bulk.read(0, &mut sent.bulk);
+    Some(sent)
+}
+
+fn receive<H: Harness>(h: &mut H, at: usize, from: usize) -> Option<Sent> {
+    let sent = look(h, at, from)?;
+    let link = link_from(h, at, from);
+    h.rail(at).release(link);
+    Some(sent)
+}
+
+fn pair<H: Harness>() -> H {
+    let mut harness = H::new(2);
+    harness.connect(0, 1);
+    harness.connect(1, 0);
+    harness
+}
+
+/// Sends from 0 to 1 and expects the same there.
+fn exchange<H: Harness>(h: &mut H, packet: &Sent, class: Class) {
+    send(h, 0, 1, packet, class).expect("an empty link has room");
+    h.deliver();
+    assert_eq!(receive(h, 1, 0).as_ref(), Some(packet));
+    h.deliver();
+}
+
+/// Packets of a bulk until there is no room; how many.
+fn fill<H: Harness>(h: &mut H, bulk: usize, class: Class) -> u64 {
+    const MANY: u64 = 1 << 20;
+    let count = (0..MANY).find(|&n| send(h, 0, 1, &Sent::new(n, 8, bulk), class).is_err());
+    count.expect("a link is finite")
+}
+
+/// Receives at 1 all that `fill` has sent.
+fn drain<H: Harness>(h: &mut H, count: u64, bulk: usize) {
+    h.deliver();
+    for n in 0..count {
+        assert_eq!(receive(h, 1, 0), Some(Sent::new(n, 8, bulk)));
+    }
+    assert_eq!(receive(h, 1, 0), None);
+    h.deliver();
+}

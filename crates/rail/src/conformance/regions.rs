@@ -1,0 +1,124 @@
+//! Regions are reached only where they are, and tallies are seen from both ends.
+
+use canele_sys::buffer::Place;
+use canele_sys::ids::RegionId;
+
+use super::{Harness, bytes, link_to, pair};
+use crate::{Generation, Rail, Reach, TALLIES};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Reached {
+    Here(Vec<u8>),
+    Wanted,
+    Refused,
+}
+
+/// Looks once from 0 at a region of 1.
+fn look<H: Harness>(h: &mut H, place: Place, len: usize) -> Reached {
+    let link = link_to(h, 0, 1);
+    match h.rail(0).reach(link, place, len) {
+        Reach::Here(window) => {
+            let mut bytes = vec![0; window.len()];
+            window.read(0, &mut bytes);
+            Reached::Here(bytes)
+        }
+        Reach::Wanted => Reached::Wanted,
+        Reach::Refused => Reached::Refused,
+    }
+}
+
+/// Looks until the wish for it has been answered.
+fn reach<H: Harness>(h: &mut H, place: Place, len: usize) -> Reached {
+    for _ in 0..100 {
+        let reached = look(h, place, len);
+        if reached != Reached::Wanted {
+            return reached;
+        }
+        h.serve_regions(0);
+        h.deliver();
+    }
+    panic!("a region stays wanted")
+}
+
+/// Bytes written at one end are read at the other, in both directions.
+pub fn a_region_is_reached_and_written<H: Harness>() {
+    let mut h = pair::<H>();
+    let region = h.create_region(1, 10_000);
+    let at = |offset| Place { region: region.id(), offset };
+    h.rail(1).own(at(100), 5000).expect("inside").write(0, &bytes(1, 5000));
+    assert_eq!(reach(&mut h, at(100), 5000), Reached::Here(bytes(1, 5000)));
+    assert_eq!(reach(&mut h, at(0), 10_000), reach(&mut h, at(0), 10_000));
+    let link = link_to(&mut h, 0, 1);
+    let Reach::Here(window) = h.rail(0).reach(link, at(7000), 3000) else { panic!("known by now") };
+    window.write(0, &bytes(2, 3000));
+    let mut back = vec![0; 3000];
+    region.window(7000, 3000).unwrap().read(0, &mut back);
+    assert_eq!(back, bytes(2, 3000));
+}
+
+/// Ranges outside, those whose end overflows too, are refused.
+pub fn outside_of_a_region_is_refused<H: Harness>() {
+    let mut h = pair::<H>();
+    // Whole pages, which is all a driver may see of a region's size.
+    let region = h.create_region(1, 8192);
+    let at = |offset| Place { region: region.id(), offset };
+    assert_eq!(reach(&mut h, at(8192), 0), Reached::Here(vec![]));
+    assert_eq!(reach(&mut h, at(8191), 1), Reached::Here(vec![0]));
+    for (offset, len) in [(8192, 1), (0, 8193), (8191, 2), (u64::MAX, 1), (u64::MAX, 0), (1, usize::MAX)] {
+        assert_eq!(reach(&mut h, at(offset), len), Reached::Refused, "{len} bytes at {offset}");
+    }
+    let nowhere = Place { region: RegionId { index: 77, generation: 1 }, offset: 0 };
+    assert_eq!(reach(&mut h, nowhere, 1), Reached::Refused);
+}
+
+/// A region that took the place of another is not reached by the old id.
+pub fn stale_regions_are_refused<H: Harness>() {
+    let mut h = pair::<H>();
+    let old = h.create_region(1, 4096).id();
+    assert_eq!(reach(&mut h, Place { region: old, offset: 0 }, 1), Reached::Here(vec![0]));
+    h.drop_region(1, old);
+    let new = h.create_region(1, 4096);
+    assert_eq!(new.id().index, old.index, "the place is used again");
+    new.window(0, 1).unwrap().write(0, &[9]);
+    assert_eq!(reach(&mut h, Place { region: old, offset: 0 }, 1), Reached::Refused);
+    assert!(h.rail(1).own(Place { region: old, offset: 0 }, 1).is_none());
+    assert_eq!(reach(&mut h, Place { region: new.id(), offset: 0 }, 1), Reached::Here(vec![9]));
+}
+
+/// What a peer asks to be written is checked to the byte.
+pub fn own_regions_are_checked<H: Harness>() {
+    let mut h = pair::<H>();
+    let region = h.create_region(1, 100);
+    let mut own =
+        |offset, len| h.rail(1).own(Place { region: region.id(), offset }, len).map(|window| window.len());
+    assert_eq!(own(0, 100), Some(100));
+    assert_eq!(own(100, 0), Some(0));
+    for (offset, len) in [(0, 101), (100, 1), (101, 0), (u64::MAX, 2), (2, usize::MAX)] {
+        assert_eq!(own(offset, len), None, "{len} bytes at {offset}");
+    }
+    let other = Place { region: RegionId { index: 5, generation: 0 }, offset: 0 };
+    assert!(h.rail(1).own(other, 1).is_none());
+}
+
+/// Both ends of a link count on one tally; the two directions have their own.
+pub fn tallies_are_shared<H: Harness>() {
+    let mut h = pair::<H>();
+    let link = [link_to(&mut h, 0, 1), link_to(&mut h, 1, 0)];
+    for index in 0..TALLIES {
+        let generation = Generation(index as u32 + 1);
+        let other = Generation(1000);
+        h.rail(1).tally(link[1], true, index).unwrap().start(generation);
+        h.rail(0).tally(link[0], true, index).unwrap().start(other);
+        let mut pieces = vec![];
+        for n in 0..4 {
+            let tally = h.rail(n % 2).tally(link[n % 2], n % 2 == 1, index).unwrap();
+            assert!(!tally.finished(generation, 4));
+            pieces.push(tally.take(generation, 4).unwrap());
+            tally.finish_piece();
+        }
+        assert_eq!(pieces, [0, 1, 2, 3]);
+        let tally = h.rail(0).tally(link[0], false, index).unwrap();
+        assert!(tally.take(generation, 4).is_none() && tally.finished(generation, 4));
+        assert_eq!(h.rail(1).tally(link[1], false, index).unwrap().take(other, 1), Some(0));
+    }
+}

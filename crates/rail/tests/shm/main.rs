@@ -1,0 +1,106 @@
+//! The shared-memory driver passes the suite, wakes whoever sleeps, and survives a peer that scribbles.
+
+mod corrupt;
+mod sleep;
+
+use std::sync::Arc;
+
+use canele_rail::conformance::Harness;
+use canele_rail::shm::{Region, Shm};
+use canele_sys::ids::{LinkId, Rank, RegionId};
+
+/// All ranks in one process, introduced to each other as the launcher would.
+pub struct Local(Vec<Option<Shm>>);
+
+impl Local {
+    /// Sizes below the smallest: the driver rounds them up.
+    fn open(ranks: usize) -> Self {
+        let rails = (0..ranks as u32).map(|r| Some(Shm::open(Rank(r), ranks, 1, 1, usize::MAX).unwrap()));
+        Self(rails.collect())
+    }
+
+    fn introduce(&mut self, to: usize, peer: usize) {
+        let inbox = self.rail(peer).inbox_fd().try_clone_to_owned().unwrap();
+        if !self.rail(to).is_introduced(Rank(peer as u32)) {
+            self.rail(to).introduce(Rank(peer as u32), inbox).unwrap();
+        }
+    }
+}
+
+impl Harness for Local {
+    type Rail = Shm;
+
+    fn new(ranks: usize) -> Self {
+        Self::open(ranks)
+    }
+
+    fn rail(&mut self, rank: usize) -> &mut Shm {
+        self.0[rank].as_mut().expect("a rank that lives")
+    }
+
+    fn connect(&mut self, from: usize, to: usize) {
+        self.introduce(from, to);
+        self.introduce(to, from);
+        self.rail(from).open_link(Rank(to as u32)).unwrap();
+        self.rail(to).accept();
+    }
+
+    fn deliver(&mut self) {}
+
+    fn create_region(&mut self, rank: usize, bytes: usize) -> Arc<Region> {
+        self.rail(rank).regions.create(bytes).unwrap()
+    }
+
+    fn drop_region(&mut self, rank: usize, id: RegionId) {
+        self.rail(rank).regions.drop_own(id);
+        for rail in self.0.iter_mut().flatten() {
+            rail.regions.forget(Rank(rank as u32), Some(id));
+        }
+    }
+
+    fn serve_regions(&mut self, rank: usize) {
+        while let Some((owner, id)) = self.rail(rank).regions.take_wanted() {
+            let region = self.rail(owner.0 as usize).regions.own(id);
+            let memory = region.map(|region| region.fd().try_clone_to_owned().unwrap());
+            self.rail(rank).regions.adopt(owner, id, memory);
+        }
+    }
+
+    fn kill(&mut self, rank: usize) {
+        self.0[rank] = None;
+    }
+}
+
+canele_rail::conformance!(Local);
+
+/// Two rails connected both ways, taken out of the harness, and the link each has to the other.
+fn connected() -> [(Shm, LinkId); 2] {
+    let mut local = Local::open(2);
+    local.connect(0, 1);
+    local.connect(1, 0);
+    let mut rails = local.0.into_iter().flatten();
+    [(rails.next().unwrap(), LinkId(1)), (rails.next().unwrap(), LinkId(0))]
+}
+
+#[test]
+fn a_peer_that_arrived_before_its_introduction_is_accepted_after_it() {
+    let mut local = Local::open(3);
+    local.introduce(0, 1);
+    local.rail(0).open_link(Rank(1)).unwrap();
+    local.rail(1).accept();
+    assert!(canele_rail::Rail::incoming(local.rail(1)).is_empty());
+    // Somebody else arrives, so that the first arrival is not the last one.
+    local.connect(2, 1);
+    local.introduce(1, 0);
+    local.rail(1).accept();
+    assert_eq!(canele_rail::Rail::incoming(local.rail(1)), [LinkId(2), LinkId(0)]);
+}
+
+#[test]
+fn an_inbox_of_other_sizes_is_refused_naming_both() {
+    let mut small = Shm::open(Rank(0), 2, 64, 16 << 10, usize::MAX).unwrap();
+    let large = Shm::open(Rank(1), 2, 128, 16 << 10, usize::MAX).unwrap();
+    let error = small.introduce(Rank(1), large.inbox_fd().try_clone_to_owned().unwrap()).unwrap_err();
+    let error = error.to_string();
+    assert!(error.contains("rank 1") && error.contains("128") && error.contains("64"), "{error}");
+}

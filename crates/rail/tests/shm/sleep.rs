@@ -1,0 +1,160 @@
+//! Nobody sleeps on while there is something for it.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use canele_rail::shm::{Doorbell, Shm};
+use canele_rail::{Armed, Class, Header, Rail};
+use canele_sys::atomic::{AtomicU32, Ordering};
+use canele_sys::ids::LinkId;
+
+use super::connected;
+
+/// A guard against a test that hangs, not a measurement: whoever sleeps so long was forgotten.
+const FOR_EVER: Duration = Duration::from_secs(60);
+
+/// Sleeps at every occasion until `done` has succeeded, which it does once; panics if nobody wakes it.
+fn sleep_until(rail: &mut Shm, mut done: impl FnMut(&mut Shm) -> bool) {
+    while !done(rail) {
+        if let Armed::Work = rail.arm() {
+            continue;
+        }
+        if done(rail) {
+            return;
+        }
+        let before = Instant::now();
+        rail.sleep(Some(FOR_EVER));
+        assert!(before.elapsed() < FOR_EVER, "forgotten asleep");
+    }
+}
+
+fn try_send(rail: &mut Shm, link: LinkId, tag: u32, bulk: usize, class: Class) -> bool {
+    let room = rail.claim(link, bulk, class).is_ok();
+    if room {
+        rail.commit(link, Header { tag, ..Header::default() });
+    }
+    room
+}
+
+fn try_receive(rail: &mut Shm, link: LinkId, tag: u32) -> bool {
+    let Some(packet) = rail.poll(link).unwrap() else { return false };
+    assert_eq!(packet.header.tag, tag);
+    rail.release(link);
+    true
+}
+
+/// Every packet finds its receiver asleep, or about to be.
+#[test]
+fn a_commit_wakes() {
+    const TURNS: u32 = 20_000;
+    let [(mut a, to_b), (mut b, to_a)] = connected();
+    let other = thread::spawn(move || {
+        for n in 0..TURNS {
+            sleep_until(&mut b, |b| try_receive(b, to_a, n));
+            assert!(try_send(&mut b, to_a, n, 0, Class::Message));
+        }
+    });
+    for n in 0..TURNS {
+        assert!(try_send(&mut a, to_b, n, 0, Class::Message));
+        sleep_until(&mut a, |a| try_receive(a, to_b, n));
+    }
+    other.join().unwrap();
+    assert!(a.wakeups() > 0);
+}
+
+/// A sender that is always short of cells, or of room for bulk, against a receiver that sleeps when it has nothing.
+#[test]
+fn freed_room_wakes() {
+    const PACKETS: u32 = 60_000;
+    for class in [Class::Message, Class::Stream] {
+        for bulk in [0, 1000, 4096] {
+            let [(mut a, to_b), (mut b, to_a)] = connected();
+            let other = thread::spawn(move || {
+                for n in 0..PACKETS {
+                    sleep_until(&mut b, |b| try_receive(b, to_a, n));
+                }
+            });
+            for n in 0..PACKETS {
+                sleep_until(&mut a, |a| try_send(a, to_b, n, bulk, class));
+            }
+            other.join().unwrap();
+        }
+    }
+}
+
+/// The starved sender keeps sending control packets, which must not make it forget the message that waits.
+#[test]
+fn freed_room_wakes_though_control_passed() {
+    const ROUNDS: u32 = 3_000;
+    let [(mut a, to_b), (mut b, to_a)] = connected();
+    let other = thread::spawn(move || {
+        let mut got = 0;
+        while got < ROUNDS {
+            sleep_until(&mut b, |b| {
+                let Some(packet) = b.poll(to_a).unwrap() else { return false };
+                got += packet.header.tag;
+                b.release(to_a);
+                true
+            });
+        }
+    });
+    for _ in 0..ROUNDS {
+        sleep_until(&mut a, |a| {
+            let sent = try_send(a, to_b, 1, 0, Class::Message);
+            if !sent {
+                try_send(a, to_b, 0, 0, Class::Control);
+            }
+            sent
+        });
+    }
+    other.join().unwrap();
+}
+
+#[test]
+fn the_launchers_doorbell_wakes() {
+    const NEWS: u32 = 5_000;
+    let [(mut a, _), _b] = connected();
+    let doorbell = Doorbell::map(a.inbox_fd().try_clone_to_owned().unwrap()).unwrap();
+    let read = std::sync::Arc::new(AtomicU32::new(0));
+    let launcher = thread::spawn({
+        let read = read.clone();
+        move || {
+            for n in 0..NEWS {
+                doorbell.ring();
+                // The next one when this one was read: each finds the rank about to sleep.
+                while read.load(Ordering::Acquire) <= n {
+                    thread::yield_now();
+                }
+            }
+        }
+    });
+    for n in 0..NEWS {
+        sleep_until(&mut a, Shm::has_news);
+        read.store(n + 1, Ordering::Release);
+    }
+    launcher.join().unwrap();
+}
+
+#[test]
+fn an_alarm_of_another_thread_wakes() {
+    const RINGS: u32 = 20_000;
+    let [(mut a, _), _b] = connected();
+    let (alarm, word) = (a.alarm(), std::sync::Arc::new(AtomicU32::new(0)));
+    let other = thread::spawn({
+        let word = word.clone();
+        move || {
+            for n in 0..RINGS {
+                while word.load(Ordering::Acquire) != 2 * n {
+                    thread::yield_now();
+                }
+                word.store(2 * n + 1, Ordering::Release);
+                alarm.ring();
+            }
+        }
+    });
+    for n in 0..RINGS {
+        sleep_until(&mut a, |_| word.load(Ordering::Acquire) == 2 * n + 1);
+        word.store(2 * n + 2, Ordering::Release);
+    }
+    other.join().unwrap();
+}
