@@ -21,6 +21,7 @@ pub mod peer;
 pub mod request;
 mod short;
 pub mod slab;
+mod spare;
 mod submit;
 mod traffic;
 mod transmit;
@@ -39,6 +40,7 @@ use peer::Peer;
 use request::{Outcome, State};
 pub use short::{Received, Sent};
 use slab::Slab;
+use spare::Spare;
 pub use traffic::{Moved, Traffic};
 pub use unexpected::Matched;
 use unexpected::Unexpected;
@@ -86,7 +88,7 @@ pub struct Proto {
     requests: Slab<State>,
     unexpected: Slab<Unexpected>,
     /// Payload memory to be used again.
-    spare: Vec<Vec<u8>>,
+    spare: Spare,
     /// Peers with something to be sent.
     active: VecDeque<Rank>,
     /// Requests with something to be copied here.
@@ -118,7 +120,7 @@ impl Proto {
             flows: Vec::new(),
             requests: Slab::new(),
             unexpected: Slab::new(),
-            spare: Vec::new(),
+            spare: Spare::default(),
             active: VecDeque::new(),
             work: VecDeque::new(),
             wanted: Vec::new(),
