@@ -6,7 +6,7 @@ use super::choose::{Seat, Shape};
 use super::memory::Memory;
 use super::reduce::Reduction;
 use super::run::{Run, Stop};
-use super::State;
+use super::{State, find};
 use crate::Error;
 use crate::core::Core;
 use crate::engine::{Engine, Inside};
@@ -40,21 +40,19 @@ impl Engine {
         };
         let (me, ranks) = (self.rank().0 as usize, self.size() as usize);
         let seat = Seat { me, ranks, crowded: core.crowded };
-        let schedule = state.schedule(seat, shape);
+        let State { calls, kept, scratch, missing } = &mut *state;
+        let schedule = find(kept, seat, shape);
         let words = schedule.scratch_bytes.div_ceil(8);
-        if state.scratch.len() < words {
-            state.scratch.resize(words, 0);
+        if scratch.len() < words {
+            scratch.resize(words, 0);
         }
-        state.calls = state.calls.wrapping_add(1);
-        let missing = std::mem::take(&mut state.missing);
-        let mut run = Run::new(flow, Tag(state.calls), reduction.map(|r| r.kernel), &schedule, missing);
-        let scratch = bytemuck::cast_slice_mut(&mut state.scratch);
-        let mut memory = Memory { input, output, scratch };
+        *calls = calls.wrapping_add(1);
+        let mut run = Run::new(flow, Tag(*calls), reduction.map(|r| r.kernel), schedule, missing);
+        let mut memory = Memory { input, output, scratch: bytemuck::cast_slice_mut(scratch) };
         let (mut core, result) = match core.check_alive() {
             Ok(()) => self.drive(core, &mut run, &mut memory),
             Err(error) => (core, Err(error)),
         };
-        state.missing = run.end();
         self.give_back(&mut core, flow, state);
         result
     }

@@ -29,8 +29,6 @@ pub use choose::{Operation, Shape};
 pub(crate) use flows::FIRST_PAIR;
 pub use reduce::{Number, Op, Reduction};
 
-use std::sync::Arc;
-
 use canele_sys::ids::FlowId;
 
 use choose::Seat;
@@ -62,26 +60,25 @@ struct State {
     /// Calls so far, modulo 2³².
     calls: u32,
     /// The schedule used last comes first.
-    kept: Vec<(Shape, Arc<Schedule>)>,
+    kept: Vec<(Shape, Schedule)>,
     /// In words, so that numbers are aligned.
     scratch: Vec<u64>,
     /// Receives of the current round whose message has not come: `Run::missing`, kept for its memory.
     missing: Vec<u32>,
 }
 
-impl State {
-    #[inline]
-    fn schedule(&mut self, seat: Seat, shape: Shape) -> Arc<Schedule> {
-        match self.kept.iter().position(|(kept, _)| *kept == shape) {
-            Some(0) => {}
-            Some(n) => self.kept[..=n].rotate_right(1),
-            None => {
-                self.kept.truncate(KEPT - 1);
-                self.kept.insert(0, (shape, Arc::new(choose::schedule(seat, shape))));
-            }
+/// The schedule of a shape, made if it is not kept; afterwards it is the first.
+#[inline]
+fn find(kept: &mut Vec<(Shape, Schedule)>, seat: Seat, shape: Shape) -> &Schedule {
+    match kept.iter().position(|(known, _)| *known == shape) {
+        Some(0) => {}
+        Some(n) => kept[..=n].rotate_right(1),
+        None => {
+            kept.truncate(KEPT - 1);
+            kept.insert(0, (shape, choose::schedule(seat, shape)));
         }
-        self.kept[0].1.clone()
     }
+    &kept[0].1
 }
 
 impl Collectives {

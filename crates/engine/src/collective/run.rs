@@ -21,7 +21,7 @@ pub(crate) struct Run<'s> {
     /// Sends of the round that are done.
     sent: usize,
     /// Receives of the round whose message has not come.
-    missing: Vec<u32>,
+    missing: &'s mut Vec<u32>,
 }
 
 /// Why a run stopped.
@@ -45,15 +45,17 @@ enum Look {
 }
 
 impl<'s> Run<'s> {
-    /// At its beginning; `missing` is memory to be used, given back by [`Run::end`].
-    pub fn new(flow: FlowId, tag: Tag, kernel: Option<Kernel>, schedule: &'s Schedule, missing: Vec<u32>) -> Self {
+    /// At its beginning; `missing` is memory to be used.
+    pub fn new(
+        flow: FlowId,
+        tag: Tag,
+        kernel: Option<Kernel>,
+        schedule: &'s Schedule,
+        missing: &'s mut Vec<u32>,
+    ) -> Self {
         let mut run = Self { flow, tag, kernel, schedule, round: 0, sent: 0, missing };
         run.begin_round();
         run
-    }
-
-    pub fn end(self) -> Vec<u32> {
-        self.missing
     }
 
     fn begin_round(&mut self) {

@@ -53,28 +53,40 @@ pub(crate) fn reduce(seat: Seat, root: Rank, bytes: usize) -> Schedule {
 }
 
 /// Recursive doubling: partners exchange what they have, at distances 1, 2, 4 … Ranks beyond the largest power of two
-/// are represented by a neighbour, so that what is reduced is always of consecutive ranks.
+/// are represented by a neighbour, so that what is reduced is always of consecutive ranks. The first message is received
+/// where the result belongs, so that the input need not be copied there.
 pub(crate) fn allreduce(seat: Seat, bytes: usize) -> Schedule {
     let Seat { me, ranks, .. } = seat;
-    let (mut s, sum) = (Schedule::default(), Span::output(0, bytes));
-    let part = s.scratch(bytes);
+    let (mut s, input, sum) = (Schedule::default(), Span::input(0, bytes), Span::output(0, bytes));
+    if ranks == 1 {
+        s.copy(input, sum);
+        return s;
+    }
     let power = 1 << ranks.ilog2();
     let doubled = ranks - power;
     let is_double = me < 2 * doubled;
     if is_double && me.is_multiple_of(2) {
-        s.round().send(me + 1, Span::input(0, bytes));
+        s.round().send(me + 1, input);
         s.round().receive(me + 1, sum);
         return s;
     }
-    s.round().copy(Span::input(0, bytes), sum);
+    let mut have = input;
     if is_double {
-        s.receive(me - 1, part).reduce(part, sum, true);
+        s.round().receive(me - 1, sum).reduce(input, sum, false);
+        have = sum;
     }
     let number = if is_double { me / 2 } else { me - doubled };
     for distance in doubling(power) {
         let partner = number ^ distance;
         let partner = if partner < doubled { 2 * partner + 1 } else { partner + doubled };
-        s.round().send(partner, sum).receive(partner, part).reduce(part, sum, partner < me);
+        s.round().send(partner, have);
+        if have == input {
+            s.receive(partner, sum).reduce(input, sum, me < partner);
+            have = sum;
+        } else {
+            let part = s.scratch(bytes);
+            s.receive(partner, part).reduce(part, sum, partner < me);
+        }
     }
     if is_double {
         s.round().send(me - 1, sum);
