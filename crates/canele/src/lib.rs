@@ -27,6 +27,7 @@
 //! operation owns its buffer ([`Flow::isend`]) or lives in a scope ([`Flow::scope`]).
 #![forbid(unsafe_code)]
 
+mod collective;
 mod flow;
 mod job;
 mod region;
@@ -41,4 +42,5 @@ pub use scope::{Scope, Scoped};
 
 /// Plain data: types without padding, pointers or invalid values, which can travel as bytes.
 pub use bytemuck::Pod as Plain;
+pub use canele_engine::collective::{Number, Op};
 pub use canele_engine::{Error, Failure, Mode, Rank, Status, Tag};

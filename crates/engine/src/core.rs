@@ -12,6 +12,7 @@ use canele_sys::ids::Rank;
 use canele_sys::tunables::{Tunables, Wait};
 
 use crate::Error;
+use crate::collective::{Collectives, FIRST_PAIR};
 use crate::control::{Control, FromLauncher, Gone, JobInfo, ToLauncher};
 
 /// The state of one rank's engine.
@@ -50,6 +51,7 @@ pub(crate) struct Core {
     pub broken: Option<String>,
     pub finished: bool,
     pub next_flow: u32,
+    pub collectives: Collectives,
     pub page: Arc<CounterPage>,
     pub counts: Counts,
 }
@@ -116,7 +118,8 @@ impl Core {
             fenced: Vec::new(),
             broken: None,
             finished: false,
-            next_flow: 1,
+            next_flow: FIRST_PAIR,
+            collectives: Collectives::default(),
             counts: Counts::default(),
         })
     }
