@@ -16,6 +16,7 @@ pub struct Engine {
     pub(crate) alarm: Alarm,
     place: Place,
     job: JobInfo,
+    pub(crate) tunables: Tunables,
 }
 
 /// The right to use the core.
@@ -31,7 +32,7 @@ impl Engine {
         let control = Control::from_env()?;
         let place = control.as_ref().map_or(Place::ALONE, Control::place);
         let core = Core::open(&tunables, control)?;
-        Ok(Self { alarm: core.shm.alarm(), job: core.job.clone(), gate: Gate::new(core), place })
+        Ok(Self { alarm: core.shm.alarm(), job: core.job.clone(), gate: Gate::new(core), place, tunables })
     }
 
     /// This rank.

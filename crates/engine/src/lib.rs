@@ -14,6 +14,7 @@ mod core;
 mod engine;
 mod error;
 mod finish;
+mod layers;
 mod names;
 mod news;
 mod patience;

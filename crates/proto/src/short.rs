@@ -111,7 +111,6 @@ impl Proto {
             };
             (payload, Protocol::Short)
         } else if header.kind == Kind::Eager as u8 {
-            self.traffic.copies += 1;
             (packet.bulk, Protocol::Eager)
         } else {
             return Received::NotHere;
@@ -121,6 +120,7 @@ impl Proto {
         payload.read(0, into);
         let from = rail.peer(link);
         rail.release(link);
+        self.traffic.copies += u64::from(protocol == Protocol::Eager);
         self.traffic.received(protocol, len);
         self.owe(from, len);
         Received::Done(len)
