@@ -26,6 +26,8 @@ pub(crate) struct Core {
     pub yields: u32,
     /// Ranks share processors.
     pub crowded: bool,
+    /// Whose turn it is among the links, for receives from anybody.
+    pub turn: usize,
     /// Threads that wait while another one makes progress.
     pub followers: Vec<Thread>,
     /// Some thread waits inside `Engine::wait_for` and makes progress for all.
@@ -104,6 +106,7 @@ impl Core {
             wait: tunables.wait,
             spin_ns: tunables.spin_ns,
             yields: tunables.yields,
+            turn: 0,
             followers: Vec::new(),
             led: false,
             asleep: false,

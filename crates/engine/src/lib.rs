@@ -16,6 +16,7 @@ mod engine;
 mod error;
 mod finish;
 pub mod local;
+mod layers;
 mod names;
 mod news;
 mod patience;

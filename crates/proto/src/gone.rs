@@ -63,6 +63,11 @@ impl Proto {
         }
     }
 
+    /// The peers that died so far, in the order in which it became known.
+    pub fn deaths(&self) -> &[Rank] {
+        &self.deaths
+    }
+
     /// The requests that cannot end without the peer. A receive from anybody is among them when the peer died, because
     /// it may have been the one.
     fn concerned(&self, peer: Rank, how: Gone) -> Vec<RequestId> {

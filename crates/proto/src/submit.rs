@@ -167,6 +167,14 @@ impl Proto {
         self.reply(rail, to, Reply::Fence(ticket))
     }
 
+    /// Has the link to a peer opened, if it is not open yet.
+    pub fn want_link(&mut self, peer: Rank) {
+        let state = &mut self.peers[peer.0 as usize];
+        if state.link.is_none() && state.gone.is_none() && !std::mem::replace(&mut state.wanted, true) {
+            self.wanted.push(peer);
+        }
+    }
+
     fn reply<R: Rail>(&mut self, rail: &mut R, to: Rank, reply: Reply) -> Result<(), Failure> {
         if let Some(failure) = self.why_gone(to) {
             return Err(failure);

@@ -1,7 +1,7 @@
 //! Messages that came before their receive: payload copied out at once, or the announcement of a large one.
 
 use canele_rail::{Corrupt, MAX_INLINE, Window};
-use canele_sys::buffer::InBuffer;
+use canele_sys::buffer::{self, InBuffer};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::Proto;
@@ -125,6 +125,17 @@ impl Proto {
         id
     }
 
+    /// Drops a message that a matched probe took.
+    pub fn discard(&mut self, matched: Matched) {
+        buffer::scope(|scope| {
+            // Without room every message ends at once: it fits, or it is refused.
+            let id = self.submit_recv_matched(matched, scope.lend_mut(&mut []));
+            if let Some(Outcome { buffer: Buffer::In(buffer), .. }) = self.take(id) {
+                scope.take_back_mut(buffer);
+            }
+        });
+    }
+
     /// Gives a waiting message to the receive `id`.
     pub(crate) fn deliver_unexpected(&mut self, id: RequestId, key: RequestId, mut buffer: InBuffer) {
         let Some(Unexpected { from, tag, body }) = self.unexpected.remove(key.into()) else {
@@ -136,6 +147,12 @@ impl Proto {
         let len = body.len();
         let fits = len <= buffer.len();
         match body {
+            Body::Announced(_) if self.gone(from).is_some() => {
+                // Its data will never come.
+                let failure = self.why_gone(from).unwrap_or(Failure::PeerFailed(from));
+                let receive = Receive { from, tag, buffer, len };
+                return self.end(id, received(receive, Err(failure)));
+            }
             Body::Announced(rts) => return self.accept(id, from, tag, rts, buffer),
             Body::Own(send, _) => return self.deliver_own(id, send, buffer),
             Body::Short(n, bytes) => {
