@@ -19,7 +19,9 @@ fn calls_that_cannot_be_right_are_refused_and_harm_nothing() {
 
 #[test]
 fn a_program_started_by_another_systems_launcher_refuses_to_be_alone() {
-    for variable in [("PMI_SIZE", "4"), ("OMPI_COMM_WORLD_SIZE", "2"), ("SLURM_NTASKS", "2"), ("PMIX_RANK", "1")] {
+    for variable in
+        [("PMI_SIZE", "4"), ("OMPI_COMM_WORLD_SIZE", "2"), ("SLURM_NTASKS", "2"), ("PMIX_RANK", "1")]
+    {
         let (code, error) = alone(&["idle"], variable);
         assert_eq!(code, Some(1), "{variable:?}: {error}");
         assert!(error.contains(variable.0) && error.contains("canele run"), "{error}");

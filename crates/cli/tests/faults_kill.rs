@@ -36,11 +36,8 @@ fn kills_at_any_moment_leave_nothing_and_are_named() {
         let (victim, after) = (random.below(RANKS.into()) as u32, Duration::from_millis(random.below(80)));
         let wait = ["adaptive", "poll", "sleep"][random.below(3) as usize];
         let on_failure = if survive { "continue" } else { "stop" };
-        let job = start_job(
-            &["-n", "4", "--wait", wait, "--on-failure", on_failure],
-            &["exchange", "1000"],
-            &[],
-        );
+        let job =
+            start_job(&["-n", "4", "--wait", wait, "--on-failure", on_failure], &["exchange", "1000"], &[]);
         kill_one(&job, victim, after);
         let ended = job.end();
         let what = format!("kill {n}: rank {victim} after {after:?}, {on_failure}, {wait}: {ended:?}");

@@ -111,6 +111,10 @@ impl Engine {
         ))
     }
 
+    pub(crate) fn check_source(&self, want: canele_proto::matching::Want) -> Result<(), Error> {
+        want.source.map_or(Ok(()), |source| self.check_rank(source))
+    }
+
     pub(crate) fn check_rank(&self, rank: Rank) -> Result<(), Error> {
         if rank.0 < self.place.size { Ok(()) } else { Err(Error::NoSuchRank { rank, size: self.place.size }) }
     }

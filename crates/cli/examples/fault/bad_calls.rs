@@ -82,7 +82,10 @@ fn small_buffers(world: &Flow, other: Rank) -> Outcome {
 /// Requests dropped under way: receives are withdrawn, sends are not lost; what follows is exact.
 fn dropped_requests(world: &Flow, other: Rank) -> Outcome {
     for bytes in LENGTHS {
+        // Before the other side sends it has nothing to receive.
         drop(world.irecv(other, DROPPED, vec![0u8; bytes])?);
+        world.send(other, AFTER, &[0u8])?;
+        world.recv(other, AFTER, &mut [0u8])?;
         let receive = world.irecv(other, DROPPED, vec![0u8; bytes])?;
         // Waits, if it must, for the other side's receive, which is posted.
         drop(world.isend(other, DROPPED, vec![5u8; bytes])?);

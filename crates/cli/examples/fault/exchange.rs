@@ -107,10 +107,8 @@ pub fn all_to_all(rounds: u64) -> Outcome {
     let (world, me) = (job.world(), job.rank());
     let others: Vec<Rank> = (0..job.size()).map(Rank).filter(|rank| *rank != me).collect();
     for number in 0..rounds {
-        let sends: Result<Vec<_>, Error> = others
-            .iter()
-            .map(|to| world.isend(*to, DATA, pattern::message(me, *to, number, 0)))
-            .collect();
+        let sends: Result<Vec<_>, Error> =
+            others.iter().map(|to| world.isend(*to, DATA, pattern::message(me, *to, number, 0))).collect();
         for from in &others {
             let mut bytes = vec![0; pattern::length(*from, me, number)];
             world.recv(*from, DATA, &mut bytes)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use canele::{Error, Flow, Job, Rank, Tag};
+use canele::{Error, Failure, Flow, Job, Rank, Tag};
 
 use crate::Outcome;
 
@@ -25,7 +25,8 @@ pub fn one_way(count: u64) -> Outcome {
     }
     let before = most_resident_kib()?;
     match world.recv_deadline(Rank(1), QUIET, &mut [0u8], AWAY) {
-        Err(Error::Deadline(_)) => {}
+        // The flood may be small enough to be over by then.
+        Err(Error::Deadline(_) | Error::Failed(Failure::PeerFinished(_))) => {}
         other => return Err(format!("nothing was sent with that tag: {other:?}").into()),
     }
     let mut next = vec![0; job.size() as usize];
@@ -33,7 +34,9 @@ pub fn one_way(count: u64) -> Outcome {
         let mut number = [0u64];
         let from = world.recv(canele::ANY_SOURCE, FLOOD, &mut number)?.source;
         if number[0] != next[from.0 as usize] {
-            return Err(format!("message {} of {from} instead of {}", number[0], next[from.0 as usize]).into());
+            return Err(
+                format!("message {} of {from} instead of {}", number[0], next[from.0 as usize]).into()
+            );
         }
         next[from.0 as usize] += 1;
     }
@@ -51,7 +54,7 @@ fn most_resident_kib() -> Result<u64, Box<dyn std::error::Error>> {
 
 /// Two ranks send each other windows of `window` messages without receiving, and only then receive.
 pub fn both_ways(window: u64) -> Outcome {
-    const ROUNDS: u64 = 8;
+    const ROUNDS: u64 = 3;
     let job = Job::start()?;
     let (world, other) = (job.world(), Rank(1 - job.rank().0));
     for round in 0..ROUNDS {
@@ -73,7 +76,9 @@ fn window_both_ways(world: &Flow, other: Rank, window: u64, bytes: usize, round:
     for number in 0..window {
         world.recv(other, FLOOD, &mut words)?;
         if words.iter().any(|word| *word != number << 8 | round) {
-            return Err(format!("message {number} of {bytes} bytes in round {round} is {:?}", words[0]).into());
+            return Err(
+                format!("message {number} of {bytes} bytes in round {round} is {:?}", words[0]).into()
+            );
         }
     }
     canele::wait_all(sends)?;

@@ -3,8 +3,7 @@
 use canele::Rank;
 
 /// Lengths in turn: short, eager, streamed, and the edges between. None below the 16 bytes of the heading.
-const LENGTHS: [usize; 12] =
-    [16, 48, 49, 24, 1000, 16, 16_384, 16_385, 40, 70_001, 48, 300_000];
+const LENGTHS: [usize; 12] = [16, 48, 49, 24, 1000, 16, 16_384, 16_385, 40, 70_001, 48, 300_000];
 
 /// Length of the message `number` from one rank to another, in bytes.
 pub fn length(from: Rank, to: Rank, number: u64) -> usize {

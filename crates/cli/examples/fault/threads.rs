@@ -17,8 +17,11 @@ pub fn run(rounds: u64) -> Outcome {
     let job = Job::start()?;
     let (world, other) = (job.world(), Rank(1 - job.rank().0));
     let collected = thread::scope(|scope| {
-        let players: Vec<_> =
-            (0..PLAYERS).map(|n| scope.spawn(|| play(&job.world(), other, n, rounds))).collect();
+        let play = |n| {
+            let world = job.world();
+            scope.spawn(move || play(&world, other, n, rounds))
+        };
+        let players: Vec<_> = (0..PLAYERS).map(play).collect();
         let collectors: Vec<_> = (0..COLLECTORS).map(|_| scope.spawn(|| collect(&job.world()))).collect();
         for number in 0..rounds {
             world.send(other, ANYBODY, &[number]).map_err(|error| error.to_string())?;
@@ -56,7 +59,9 @@ fn play(world: &Flow, other: Rank, tag: u32, rounds: u64) -> Result<(), String> 
             send(number)?;
         }
         let mut bytes = vec![0; pattern::length(other, me, number)];
-        world.recv(other, Tag(tag), &mut bytes).map_err(|error| format!("thread {tag}, {number}: {error}"))?;
+        world
+            .recv(other, Tag(tag), &mut bytes)
+            .map_err(|error| format!("thread {tag}, {number}: {error}"))?;
         if pattern::check(other, me, number, &bytes)? != u64::from(tag) {
             return Err(format!("thread {tag} got a message of another one"));
         }
