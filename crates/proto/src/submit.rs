@@ -43,6 +43,9 @@ impl Proto {
         match self.peers[peer.0 as usize].gone? {
             Gone::Finished => Some(Failure::PeerFinished(peer)),
             Gone::Failed => Some(Failure::PeerFailed(peer)),
+            Gone::Unreachable => {
+                Some(Failure::Unreachable(peer, self.unreachable.get(&peer).cloned().unwrap_or_default()))
+            }
         }
     }
 

@@ -136,8 +136,7 @@ impl Attack {
         let [kind, flow, tag, len, bulk] = [(); 5].map(|()| input.next().unwrap_or_default());
         let bulk = [0, 0, 1, 64, 700, 2048, 4096][bulk % 7];
         let most = if bulk == 0 { 48 } else { 40 };
-        let words: Vec<u64> =
-            (0..6).map_while(|_| input.next()).map(|byte| self.word(byte)).collect();
+        let words: Vec<u64> = (0..6).map_while(|_| input.next()).map(|byte| self.word(byte)).collect();
         let link = self.bad.link(ATTACKED)?;
         let slot = self.bad.claim(link, bulk, Class::Control).ok()?;
         for (i, word) in words.iter().enumerate().take(most / 8) {
