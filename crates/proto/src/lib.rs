@@ -35,7 +35,7 @@ pub use gone::Death;
 use matching::Matcher;
 use peer::Peer;
 use request::{Outcome, State};
-pub use short::{Received, Sent};
+pub use short::{Received, Room, Sent};
 use slab::Slab;
 pub use traffic::{Moved, Traffic};
 pub use unexpected::Matched;

@@ -30,6 +30,19 @@ pub enum Received {
     NotHere,
 }
 
+/// Memory for a message whose length is not known before it comes.
+pub trait Room {
+    /// Memory of this length, if it can be had.
+    fn room(&mut self, len: usize) -> Option<&mut [u8]>;
+}
+
+impl Room for [u8] {
+    #[inline(always)]
+    fn room(&mut self, len: usize) -> Option<&mut [u8]> {
+        self.get_mut(..len)
+    }
+}
+
 impl Proto {
     /// Sends a message of `len` bytes that `fill` writes, if nothing stands in its way. `fill` is called at most once.
     #[inline(always)]
@@ -88,13 +101,13 @@ impl Proto {
 
     /// Takes the next message of a link if it is the one wanted and fits. Only while the flow is quiet.
     #[inline(always)]
-    pub fn try_recv<R: Rail>(
+    pub fn try_recv<R: Rail, M: Room + ?Sized>(
         &mut self,
         rail: &mut R,
         link: LinkId,
         flow: FlowId,
         tag: Tag,
-        into: &mut [u8],
+        into: &mut M,
     ) -> Received {
         let packet = match rail.poll(link) {
             Ok(Some(packet)) => packet,
@@ -116,7 +129,7 @@ impl Proto {
             return Received::NotHere;
         };
         let len = payload.len();
-        let Some(into) = into.get_mut(..len) else { return Received::NotHere };
+        let Some(into) = into.room(len) else { return Received::NotHere };
         payload.read(0, into);
         let from = rail.peer(link);
         rail.release(link);
