@@ -38,7 +38,7 @@ pub use holding::Holding;
 use matching::Matcher;
 use peer::Peer;
 use request::{Outcome, State};
-pub use short::{Received, Sent};
+pub use short::{Received, Room, Sent};
 use slab::Slab;
 use spare::Spare;
 pub use traffic::{Moved, Traffic};

@@ -1,6 +1,6 @@
 //! What the mailboxes of one rank share: their numbers, the regions of messages, and messages still on their way out.
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use canele_sys::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
