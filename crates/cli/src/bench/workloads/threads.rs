@@ -1,10 +1,11 @@
-//! Rate and latency with 1, 2 and 4 threads per rank, each pair of threads with a tag of its own.
+//! Rate and latency with 1, 2 and 4 threads per rank, each pair of threads on a flow of its own.
 
 use super::super::Failure;
-use super::super::case::{Buffers, Case, Figure, Limit, Task};
+use super::super::case::{Case, Figure, Limit, Task};
 use super::super::sample::Workload;
+use super::latency::PingPong;
+use super::memory::Act;
 use super::rate::windows;
-use super::{latency, memory::Memory};
 use canele::{Flow, Job};
 
 const BYTES: usize = 8;
@@ -15,7 +16,7 @@ const ROUND_TRIPS: u32 = 10_000;
 const BATCHES: u32 = 4;
 
 pub struct Threads {
-    /// One flow per thread, so that ping-pongs of one tag do not meet.
+    /// One per thread, so that their messages do not meet.
     flows: Vec<Flow>,
     cases: Vec<Case>,
 }
@@ -50,13 +51,14 @@ impl Workload for Threads {
         let (rate, iterations) = (case.figure == Figure::Rate, case.iterations);
         let of_thread = |flow: &Flow| -> Result<f64, Failure> {
             if rate {
-                return windows(flow, 1, &mut [0; BYTES], iterations);
+                return windows(flow, &mut [0; BYTES], iterations);
             }
-            latency::ping_pong(flow, &mut Memory::Private(vec![0; BYTES]), BYTES, iterations)
+            PingPong { flow, round_trips: iterations }.on(&mut &mut [0; BYTES][..])
         };
         let count = case.threads.unwrap_or(1) as usize;
         let times: Vec<f64> = std::thread::scope(|scope| {
-            let threads: Vec<_> = self.flows[..count].iter().map(|flow| scope.spawn(move || of_thread(flow))).collect();
+            let threads: Vec<_> =
+                self.flows[..count].iter().map(|flow| scope.spawn(move || of_thread(flow))).collect();
             let join = |thread: std::thread::ScopedJoinHandle<'_, Result<f64, Failure>>| {
                 thread.join().map_err(|_| "a thread panicked")?
             };
