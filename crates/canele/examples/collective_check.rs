@@ -91,7 +91,12 @@ fn blocks(flow: &Flow, round: usize, length: usize, root: Rank) -> Outcome {
     let of_all: Vec<f64> = (0..ranks).flat_map(|rank| given(rank, round, length)).collect();
     let mut all = vec![-1.0; length * ranks];
     flow.gather(root, &mine, if flow.rank() == root { &mut all } else { &mut [] })?;
-    same("gather", round, &all, &if flow.rank() == root { of_all.clone() } else { vec![-1.0; length * ranks] })?;
+    same(
+        "gather",
+        round,
+        &all,
+        &if flow.rank() == root { of_all.clone() } else { vec![-1.0; length * ranks] },
+    )?;
     flow.allgather(&mine, &mut all)?;
     same("allgather", round, &all, &of_all)?;
     let mut part = vec![-1.0; length];

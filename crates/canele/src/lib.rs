@@ -27,8 +27,8 @@
 //! operation owns its buffer ([`Flow::isend`]) or lives in a scope ([`Flow::scope`]).
 #![forbid(unsafe_code)]
 
-mod collective;
 mod channel;
+mod collective;
 mod flow;
 mod job;
 mod mailbox;

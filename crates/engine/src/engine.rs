@@ -43,7 +43,14 @@ impl Engine {
         let place = control.as_ref().map_or(Place::ALONE, Control::place);
         let core = Core::open(tunables, control)?;
         let (alarm, job) = (core.shm.alarm(), core.job.clone());
-        Ok(Self { alarm, job, gate: Gate::new(core), place, kept: OnceLock::new(), tunables: tunables.clone() })
+        Ok(Self {
+            alarm,
+            job,
+            gate: Gate::new(core),
+            place,
+            kept: OnceLock::new(),
+            tunables: tunables.clone(),
+        })
     }
 
     /// Keeps the launcher's end of the socket open as long as the engine lives.
@@ -110,6 +117,10 @@ impl Engine {
             bytes,
             ends,
         ))
+    }
+
+    pub(crate) fn check_source(&self, want: canele_proto::matching::Want) -> Result<(), Error> {
+        want.source.map_or(Ok(()), |source| self.check_rank(source))
     }
 
     pub(crate) fn check_rank(&self, rank: Rank) -> Result<(), Error> {

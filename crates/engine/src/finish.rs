@@ -19,6 +19,7 @@ impl Engine {
         core.publish_counters();
         let told = core.tell(&ToLauncher::Finished);
         core.finished = true;
+        core.proto.close();
         told
     }
 }

@@ -59,10 +59,7 @@ impl Core {
         let opened = self.shm.introduce(peer, inbox).and_then(|()| self.shm.open_link(peer));
         match opened {
             Ok(link) => self.proto.link_opened(peer, link),
-            Err(error) => {
-                eprintln!("canele: {}: {error}", self.proto.me());
-                self.proto.handle_gone(peer, peer::Gone::Failed);
-            }
+            Err(error) => self.proto.handle_unreachable(peer, error.to_string()),
         }
         self.shm.accept();
     }
@@ -124,10 +121,7 @@ impl Core {
         if self.shm.is_introduced(peer) {
             match self.shm.open_link(peer) {
                 Ok(link) => self.proto.link_opened(peer, link),
-                Err(error) => {
-                    eprintln!("canele: {}: {error}", self.proto.me());
-                    self.proto.handle_gone(peer, peer::Gone::Failed);
-                }
+                Err(error) => self.proto.handle_unreachable(peer, error.to_string()),
             }
             return;
         }

@@ -103,7 +103,9 @@ impl Engine {
             return Ok(());
         }
         let inner = &mut *core;
-        inner.proto.submit_put(&mut inner.shm, to, put)?;
+        if let Err(failure) = inner.proto.submit_put(&mut inner.shm, to, put) {
+            return core.check().and(Err(failure.into()));
+        }
         if core.proto.replies_waiting(to) <= MOST_WAITING {
             return Ok(());
         }

@@ -69,8 +69,7 @@ impl Engine {
     /// # Errors
     /// No such rank, or the job is over; the buffer comes back.
     pub fn irecv(&self, flow: FlowId, want: Want, buffer: InBuffer) -> Result<Pending, (Error, InBuffer)> {
-        let known = want.source.map_or(Ok(()), |source| self.check_rank(source));
-        match known.and_then(|()| self.enter_to_submit()) {
+        match self.check_source(want).and_then(|()| self.enter_to_submit()) {
             Ok(mut core) => Ok(Pending(core.proto.submit_recv(flow, want, buffer))),
             Err(error) => Err((error, buffer)),
         }
@@ -137,8 +136,9 @@ impl Engine {
     /// What a receive would get now, after one pass.
     ///
     /// # Errors
-    /// The job is over.
+    /// No such rank, or the job is over.
     pub fn iprobe(&self, flow: FlowId, want: Want) -> Result<Option<Status>, Error> {
+        self.check_source(want)?;
         let mut core = self.enter_to_submit()?;
         core.pass();
         Ok(core.proto.probe(flow, want))
@@ -163,8 +163,9 @@ impl Engine {
     /// Takes a message out of matching, if there is one, after one pass.
     ///
     /// # Errors
-    /// The job is over.
+    /// No such rank, or the job is over.
     pub fn improbe(&self, flow: FlowId, want: Want) -> Result<Option<Matched>, Error> {
+        self.check_source(want)?;
         let mut core = self.enter_to_submit()?;
         core.pass();
         Ok(core.proto.probe_matched(flow, want))
@@ -176,9 +177,7 @@ impl Engine {
         deadline: Option<Instant>,
         mut look: impl FnMut(&mut Core) -> Option<T>,
     ) -> Result<T, Error> {
-        if let Some(source) = want.source {
-            self.check_rank(source)?;
-        }
+        self.check_source(want)?;
         let core = self.enter_to_submit()?;
         let ready = |core: &mut Core| match (look(core), want.source) {
             (Some(found), _) => Some(Ok(found)),

@@ -197,8 +197,7 @@ impl Engine {
         buffer: InBuffer,
         deadline: Option<Instant>,
     ) -> (Result<Status, Error>, InBuffer) {
-        let known = want.source.map_or(Ok(()), |source| self.check_rank(source));
-        if let Err(error) = known.and_then(|()| core.check()) {
+        if let Err(error) = self.check_source(want).and_then(|()| core.check()) {
             return (Err(error), buffer);
         }
         self.rouse(&core);

@@ -14,7 +14,7 @@ impl Proto {
     /// is still delivered.
     pub fn handle_gone(&mut self, peer: Rank, how: Gone) {
         let state = &mut self.peers[peer.0 as usize];
-        if state.gone == Some(Gone::Failed) || state.gone == Some(how) {
+        if matches!(state.gone, Some(Gone::Failed | Gone::Unreachable)) || state.gone == Some(how) {
             return;
         }
         state.gone = Some(how);
@@ -26,13 +26,19 @@ impl Proto {
         state.link = None;
         state.wanted = false;
         state.tallies = 0;
-        if how == Gone::Failed {
+        if how != Gone::Finished {
             self.deaths.push(peer);
         }
         for id in self.concerned(peer, how) {
             self.fail(id, peer);
         }
         self.ended += 1;
+    }
+
+    /// There is no way to a peer, because of `why`. For this rank that is as if it had died.
+    pub fn handle_unreachable(&mut self, peer: Rank, why: String) {
+        self.unreachable.insert(peer, why);
+        self.handle_gone(peer, Gone::Unreachable);
     }
 
     /// Whether and how a peer is gone.
@@ -71,7 +77,8 @@ impl Proto {
     /// The requests that cannot end without the peer. A receive from anybody is among them when the peer died, because
     /// it may have been the one.
     fn concerned(&self, peer: Rank, how: Gone) -> Vec<RequestId> {
-        let hit = |state: &State| state.peer() == Some(peer) || how == Gone::Failed && state.is_any_source();
+        let hit =
+            |state: &State| state.peer() == Some(peer) || how != Gone::Finished && state.is_any_source();
         self.requests.iter().filter(|(_, state)| hit(state)).map(|(key, _)| key.into()).collect()
     }
 
@@ -107,6 +114,7 @@ impl Proto {
         let deaths = self.deaths.len();
         let last = self.deaths.last().copied()?;
         let flow = self.flow(flow)?;
-        (std::mem::replace(&mut flow.deaths_told, deaths) < deaths).then_some(Failure::PeerFailed(last))
+        let untold = std::mem::replace(&mut flow.deaths_told, deaths) < deaths;
+        untold.then(|| self.why_gone(last)).flatten()
     }
 }

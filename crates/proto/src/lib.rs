@@ -21,13 +21,14 @@ pub mod peer;
 pub mod request;
 mod short;
 pub mod slab;
+mod spare;
 mod submit;
 mod traffic;
 mod transmit;
 mod unexpected;
 pub mod wire;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use canele_rail::{Caps, Corrupt, Rail};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId};
@@ -39,6 +40,7 @@ use peer::Peer;
 use request::{Outcome, State};
 pub use short::{Received, Sent};
 use slab::Slab;
+use spare::Spare;
 pub use traffic::{Moved, Traffic};
 pub use unexpected::Matched;
 use unexpected::Unexpected;
@@ -86,7 +88,7 @@ pub struct Proto {
     requests: Slab<State>,
     unexpected: Slab<Unexpected>,
     /// Payload memory to be used again.
-    spare: Vec<Vec<u8>>,
+    spare: Spare,
     /// Peers with something to be sent.
     active: VecDeque<Rank>,
     /// Requests with something to be copied here.
@@ -96,6 +98,8 @@ pub struct Proto {
     notices: VecDeque<Notice>,
     fenced: VecDeque<(Rank, u64)>,
     deaths: Vec<Rank>,
+    /// Why peers cannot be reached.
+    unreachable: HashMap<Rank, String>,
     faults: Vec<(Rank, Corrupt)>,
     /// Requests that have ended since the start; moves whenever a waiter should look again.
     ended: u64,
@@ -118,13 +122,14 @@ impl Proto {
             flows: Vec::new(),
             requests: Slab::new(),
             unexpected: Slab::new(),
-            spare: Vec::new(),
+            spare: Spare::default(),
             active: VecDeque::new(),
             work: VecDeque::new(),
             wanted: Vec::new(),
             notices: VecDeque::new(),
             fenced: VecDeque::new(),
             deaths: Vec::new(),
+            unreachable: HashMap::new(),
             faults: Vec::new(),
             ended: 0,
             share_generation: 0,
@@ -206,9 +211,18 @@ impl Proto {
         self.ended
     }
 
-    /// Whether nothing of this rank waits to be sent or copied.
+    /// Whether nothing of this rank waits to be sent or copied, not even to a peer whose link is still to be opened.
     pub fn is_flushed(&self) -> bool {
-        self.active.is_empty() && self.work.is_empty()
+        let waits = |peer: &Peer| peer.wanted && peer.link.is_none() && peer.has_work(u64::MAX);
+        self.active.is_empty() && self.work.is_empty() && !self.peers.iter().any(waits)
+    }
+
+    /// Lets no message go straight to the rail any more: whatever is tried takes the general path, which says why not.
+    pub fn close(&mut self) {
+        for peer in &mut self.peers {
+            peer.gone.get_or_insert(peer::Gone::Finished);
+            peer.refresh();
+        }
     }
 
     /// Whether a request has ended.

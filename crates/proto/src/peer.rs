@@ -8,8 +8,9 @@ use canele_sys::ids::{LinkId, RequestId};
 
 use crate::wire::{Cts, Ending, Put};
 
-/// What an unexpected message costs its receiver beside its payload, in bytes of credit.
-pub const ENTRY_BYTES: u64 = 64;
+/// What an unexpected message costs its receiver beside its payload, in bytes of credit: its places in the two tables
+/// it waits in, a little more than they take. With less, a flood of short messages takes more memory than its cap.
+pub const ENTRY_BYTES: u64 = 160;
 
 /// The credit a message of `len` bytes takes.
 #[inline(always)]
@@ -24,6 +25,8 @@ pub enum Gone {
     Finished,
     /// It died, or broke the protocol.
     Failed,
+    /// There is no way to it from here.
+    Unreachable,
 }
 
 /// Something to be sent in one cell, from the cells reserved for control.

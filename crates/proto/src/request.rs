@@ -49,6 +49,9 @@ pub enum Failure {
     /// The peer died.
     #[error("{0} is gone: it died, or its memory was corrupted")]
     PeerFailed(Rank),
+    /// There is no way to the peer.
+    #[error("{0} cannot be reached: {1}")]
+    Unreachable(Rank, String),
     /// The peer left the job in good order, so nothing more comes from it or can reach it.
     #[error("{0} has finished: it takes part in no more communication")]
     PeerFinished(Rank),

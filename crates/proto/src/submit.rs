@@ -43,6 +43,9 @@ impl Proto {
         match self.peers[peer.0 as usize].gone? {
             Gone::Finished => Some(Failure::PeerFinished(peer)),
             Gone::Failed => Some(Failure::PeerFailed(peer)),
+            Gone::Unreachable => {
+                Some(Failure::Unreachable(peer, self.unreachable.get(&peer).cloned().unwrap_or_default()))
+            }
         }
     }
 
@@ -66,8 +69,7 @@ impl Proto {
     /// A small message to this rank itself is kept, so that its send need not wait.
     fn keep_own(&mut self, id: RequestId) {
         let Some(State::ExpectSelf(send)) = self.leave(id) else { return };
-        let mut data = self.spare.pop().unwrap_or_default();
-        data.resize(send.buffer.len(), 0);
+        let mut data = self.spare.take(send.buffer.len());
         send.buffer.copy_to_slice(0, &mut data);
         let (flow, tag) = (send.flow, send.tag);
         self.peers[self.me.0 as usize].held += cost(data.len());

@@ -11,9 +11,6 @@ use crate::peer::cost;
 use crate::request::{Buffer, Failure, Outcome, Receive, State, Status, received};
 use crate::wire::Rts;
 
-/// As many vectors are kept for later payload.
-const SPARE: usize = 64;
-
 /// One waiting message.
 pub(crate) struct Unexpected {
     pub from: Rank,
@@ -79,8 +76,7 @@ impl Proto {
             payload.read(0, &mut bytes[..payload.len()]);
             return Body::Short(payload.len() as u8, bytes);
         }
-        let mut data = self.spare.pop().unwrap_or_default();
-        data.resize(payload.len(), 0);
+        let mut data = self.spare.take(payload.len());
         payload.read(0, &mut data);
         self.traffic.copies += 1;
         Body::Data(data)
@@ -171,9 +167,7 @@ impl Proto {
                     self.traffic.copies += 1;
                 }
                 self.consumed(from, Protocol::Eager, len);
-                if self.spare.len() < SPARE {
-                    self.spare.push(data);
-                }
+                self.spare.give(data);
             }
         }
         let receive = Receive { from, tag, buffer, len };

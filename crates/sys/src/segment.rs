@@ -128,6 +128,18 @@ impl Segment {
         Segment::mapped(descriptor, len)
     }
 
+    /// A new segment all of which is real memory. Asks what is available before anything else, so that a size beyond
+    /// all address space, too, is refused as what it is: too large.
+    ///
+    /// # Errors
+    /// `Memory`, naming what was needed and what is available; `Size` if `bytes` is 0; `Kernel`.
+    pub fn create_reserved(name: &str, bytes: usize) -> Result<Segment, SegmentError> {
+        let available = available_for(0, bytes)?;
+        let segment = Segment::create(name, bytes)?;
+        segment.allocate(0, segment.len, available)?;
+        Ok(segment)
+    }
+
     /// Maps a peer's segment, whatever its size. The descriptor is not trusted.
     ///
     /// # Errors
@@ -243,12 +255,10 @@ impl Segment {
         if bytes == 0 {
             return Ok(());
         }
-        // Asking the kernel alone is not enough: above a control group's limit it kills instead of refusing.
-        let available = memory::available();
-        let short = SegmentError::Memory { offset, needed: bytes, available };
-        if bytes as u64 > available {
-            return Err(short);
-        }
+        self.allocate(offset, bytes, available_for(offset, bytes)?)
+    }
+
+    fn allocate(&self, offset: usize, bytes: usize, available: u64) -> Result<(), SegmentError> {
         let mut attempts = 0;
         loop {
             attempts += 1;
@@ -256,7 +266,9 @@ impl Segment {
             match done {
                 Ok(()) => return Ok(()),
                 Err(Errno::INTR) if attempts < RESERVE_ATTEMPTS => continue,
-                Err(Errno::NOMEM | Errno::NOSPC) => return Err(short),
+                Err(Errno::NOMEM | Errno::NOSPC) => {
+                    return Err(SegmentError::Memory { offset, needed: bytes, available });
+                }
                 Err(error) => return Err(kernel("reserve shared memory")(error)),
             }
         }
@@ -286,6 +298,17 @@ impl Drop for Segment {
         let done = unsafe { mm::munmap(self.base.as_ptr().cast(), self.len) };
         debug_assert_eq!(done, Ok(()), "our own mapping can be unmapped");
     }
+}
+
+/// What memory is available, if `bytes` can be had of it.
+///
+/// Asking the kernel alone is not enough: above a control group's limit it kills instead of refusing.
+fn available_for(offset: usize, bytes: usize) -> Result<u64, SegmentError> {
+    let available = memory::available();
+    if bytes as u64 > available {
+        return Err(SegmentError::Memory { offset, needed: bytes, available });
+    }
+    Ok(available)
 }
 
 /// Neither empty, nor a broken page, nor more than a pointer can span.

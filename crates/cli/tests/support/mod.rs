@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use canele_sys::atomic::{AtomicU32, Ordering};
 
+pub mod ranks;
+
 /// Far beyond what anything here takes: only a hang reaches it.
 pub const LIMIT: Duration = Duration::from_secs(30);
 
@@ -97,9 +99,14 @@ impl Run {
     }
 
     /// Waits for the command and asserts that nothing of it is left.
-    pub fn end(mut self) -> Ended {
+    pub fn end(self) -> Ended {
+        self.end_within(LIMIT)
+    }
+
+    /// The same for what takes long by its nature.
+    pub fn end_within(mut self, limit: Duration) -> Ended {
         let mut status = None;
-        wait_until("the command's end", || {
+        wait_within(limit, "the command's end", || {
             status = self.child.try_wait().unwrap();
             status.is_some()
         });
@@ -140,8 +147,12 @@ impl Run {
     }
 }
 
-pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + LIMIT;
+pub fn wait_until(what: &str, done: impl FnMut() -> bool) {
+    wait_within(LIMIT, what, done);
+}
+
+pub fn wait_within(limit: Duration, what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + limit;
     while !done() {
         assert!(Instant::now() < deadline, "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(5));

@@ -65,7 +65,11 @@ impl Memory<'_> {
     ///
     /// # Panics
     /// If a receive overlaps another transfer: a round does not do that.
-    pub fn cut<'a>(&'a mut self, sends: &[Transfer], receives: &[Transfer]) -> (Vec<&'a [u8]>, Vec<&'a mut [u8]>) {
+    pub fn cut<'a>(
+        &'a mut self,
+        sends: &[Transfer],
+        receives: &[Transfer],
+    ) -> (Vec<&'a [u8]>, Vec<&'a mut [u8]>) {
         let mut readable: Vec<(Span, &'a [u8])> = vec![(Span::input(0, self.input.len()), self.input)];
         let mut order: Vec<usize> = (0..receives.len()).collect();
         order.sort_by_key(|n| (receives[*n].span.at, receives[*n].span.len));
@@ -86,7 +90,8 @@ impl Memory<'_> {
             let holds = |all: &Span| {
                 all.area == span.area && all.at <= span.at && span.at + span.len <= all.at + all.len
             };
-            let (all, bytes) = readable.iter().find(|(all, _)| holds(all)).expect("a send overlaps no receive");
+            let (all, bytes) =
+                readable.iter().find(|(all, _)| holds(all)).expect("a send overlaps no receive");
             &bytes[span.at - all.at..][..span.len]
         };
         let sends = sends.iter().map(|t| find(t.span)).collect();
@@ -125,7 +130,8 @@ mod tests {
         let transfer = |span| Transfer { peer: Rank(0), span };
         let sends =
             [Span::output(0, 2), Span::input(1, 2), Span::output(6, 2), Span::output(0, 1)].map(transfer);
-        let receives = [Span::output(4, 2), Span::scratch(0, 8), Span::output(2, 2), Span::NOTHING].map(transfer);
+        let receives =
+            [Span::output(4, 2), Span::scratch(0, 8), Span::output(2, 2), Span::NOTHING].map(transfer);
         let (read, mut written) = memory.cut(&sends, &receives);
         assert_eq!(read, [&[0u8, 1][..], &[9, 9], &[6, 7], &[0]]);
         assert_eq!(written.iter().map(|w| w.len()).collect::<Vec<_>>(), [2, 8, 2, 0]);

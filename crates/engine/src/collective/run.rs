@@ -138,7 +138,9 @@ impl<'s> Run<'s> {
         let sent = if bytes.len() <= MAX_INLINE {
             core.proto.try_send_short(&mut core.shm, send.peer, self.flow, self.tag, bytes)
         } else {
-            core.proto.try_send(&mut core.shm, send.peer, self.flow, self.tag, bytes.len(), |slot| slot.write(0, bytes))
+            core.proto.try_send(&mut core.shm, send.peer, self.flow, self.tag, bytes.len(), |slot| {
+                slot.write(0, bytes)
+            })
         };
         sent == Sent::Done
     }

@@ -54,7 +54,14 @@ impl Model {
 }
 
 /// Runs a collective of `words` 64-bit words per block on a model of `ranks` ranks; gives all outputs.
-fn run(ranks: usize, crowded: bool, operation: Operation, words: usize, inputs: &[Vec<u64>], op: Op) -> Vec<Vec<u64>> {
+fn run(
+    ranks: usize,
+    crowded: bool,
+    operation: Operation,
+    words: usize,
+    inputs: &[Vec<u64>],
+    op: Op,
+) -> Vec<Vec<u64>> {
     let shape = Shape { operation, bytes: words * 8, element: 8 };
     let mut models: Vec<Model> = inputs
         .iter()
@@ -93,7 +100,9 @@ fn run(ranks: usize, crowded: bool, operation: Operation, words: usize, inputs: 
 
 /// Different words for every rank and place.
 fn inputs(ranks: usize, words: usize) -> Vec<Vec<u64>> {
-    let word = |rank: usize, at: usize| ((rank * 1_000_003 + at * 7919 + 17) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let word = |rank: usize, at: usize| {
+        ((rank * 1_000_003 + at * 7919 + 17) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    };
     (0..ranks).map(|rank| (0..words).map(|at| word(rank, at)).collect()).collect()
 }
 
@@ -124,7 +133,8 @@ fn nobody_leaves_a_barrier_before_everybody_has_come() {
         for crowded in [false, true] {
             for late in 0..ranks {
                 // What rank 0 hears of, directly or not, before anybody may go: all but the late one never suffices.
-                let mut heard: Vec<Vec<bool>> = (0..ranks).map(|me| (0..ranks).map(|r| r == me).collect()).collect();
+                let mut heard: Vec<Vec<bool>> =
+                    (0..ranks).map(|me| (0..ranks).map(|r| r == me).collect()).collect();
                 let shape = Shape { operation: Operation::Barrier, bytes: 0, element: 1 };
                 let all: Vec<Schedule> =
                     (0..ranks).map(|me| schedule(Seat { me, ranks, crowded }, shape)).collect();
@@ -135,7 +145,10 @@ fn nobody_leaves_a_barrier_before_everybody_has_come() {
                         let Some(round) = all[me].rounds.get(at[me].0) else { continue };
                         if !std::mem::replace(&mut at[me].1, true) {
                             for send in &round.sends {
-                                wires.entry((me, send.peer.0 as usize)).or_default().push_back(heard[me].clone());
+                                wires
+                                    .entry((me, send.peer.0 as usize))
+                                    .or_default()
+                                    .push_back(heard[me].clone());
                             }
                         }
                         while let Some(receive) = round.receives.get(got[me]) {
@@ -164,7 +177,10 @@ fn broadcasts_reach_everybody() {
         for root in roots(ranks) {
             let inputs = inputs(ranks, words);
             let outputs = run(ranks, crowded, Operation::Broadcast(root), words, &inputs, Op::Sum);
-            assert!(outputs.iter().all(|output| *output == inputs[root.0 as usize]), "{ranks} {crowded} {words}");
+            assert!(
+                outputs.iter().all(|output| *output == inputs[root.0 as usize]),
+                "{ranks} {crowded} {words}"
+            );
         }
     });
 }

@@ -2,6 +2,8 @@
 //!
 //! `PROTO_SEED=n` runs one seed; `PROTO_SEEDS=n` runs as many, instead of the few hundred of an ordinary run.
 
+mod direct;
+mod flood;
 mod memory;
 mod model;
 mod net;

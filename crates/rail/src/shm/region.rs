@@ -121,8 +121,7 @@ enum Known {
 impl Regions {
     /// Allocates a region; its memory is real from the start.
     pub fn create(&mut self, bytes: usize) -> Result<Arc<Region>, SegmentError> {
-        let segment = Segment::create("canele-region", bytes.max(1))?;
-        segment.reserve(0, segment.len())?;
+        let segment = Segment::create_reserved("canele-region", bytes.max(1))?;
         let index = match self.own.iter().position(|(_, region)| region.is_none()) {
             Some(index) => index,
             None => {

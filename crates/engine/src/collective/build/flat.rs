@@ -10,9 +10,13 @@ pub(crate) fn barrier(seat: Seat) -> Schedule {
     let mut s = Schedule::default();
     if seat.me == 0 {
         s.round();
-        (1..seat.ranks).for_each(|rank| { s.receive(rank, Span::NOTHING); });
+        (1..seat.ranks).for_each(|rank| {
+            s.receive(rank, Span::NOTHING);
+        });
         s.round();
-        (1..seat.ranks).for_each(|rank| { s.send(rank, Span::NOTHING); });
+        (1..seat.ranks).for_each(|rank| {
+            s.send(rank, Span::NOTHING);
+        });
     } else {
         s.round().send(0, Span::NOTHING).receive(0, Span::NOTHING);
     }
@@ -23,7 +27,9 @@ pub(crate) fn barrier(seat: Seat) -> Schedule {
 pub(crate) fn broadcast(seat: Seat, root: Rank, bytes: usize) -> Schedule {
     let (mut s, root) = (Schedule::default(), root.0 as usize);
     if seat.me == root {
-        others(seat).for_each(|rank| { s.send(rank, Span::output(0, bytes)); });
+        others(seat).for_each(|rank| {
+            s.send(rank, Span::output(0, bytes));
+        });
     } else {
         s.receive(root, Span::output(0, bytes));
     }
@@ -49,7 +55,9 @@ fn reduce_here(s: &mut Schedule, seat: Seat, bytes: usize) {
     }
     let result = Span::output(0, bytes);
     s.copy(inputs[0], result);
-    inputs[1..].iter().for_each(|input| { s.reduce(*input, result, false); });
+    inputs[1..].iter().for_each(|input| {
+        s.reduce(*input, result, false);
+    });
 }
 
 /// Rank 0 reduces and sends the result to all.
@@ -58,7 +66,9 @@ pub(crate) fn allreduce(seat: Seat, bytes: usize) -> Schedule {
     if seat.me == 0 {
         reduce_here(&mut s, seat, bytes);
         s.round();
-        others(seat).for_each(|rank| { s.send(rank, Span::output(0, bytes)); });
+        others(seat).for_each(|rank| {
+            s.send(rank, Span::output(0, bytes));
+        });
     } else {
         s.send(0, Span::input(0, bytes)).receive(0, Span::output(0, bytes));
     }
@@ -78,7 +88,9 @@ pub(crate) fn gather(seat: Seat, root: Rank, bytes: usize) -> Schedule {
 }
 
 fn gather_here(s: &mut Schedule, seat: Seat, bytes: usize) {
-    others(seat).for_each(|rank| { s.receive(rank, Span::output(rank * bytes, bytes)); });
+    others(seat).for_each(|rank| {
+        s.receive(rank, Span::output(rank * bytes, bytes));
+    });
     s.copy(Span::input(0, bytes), Span::output(seat.me * bytes, bytes));
 }
 
@@ -86,7 +98,9 @@ fn gather_here(s: &mut Schedule, seat: Seat, bytes: usize) {
 pub(crate) fn scatter(seat: Seat, root: Rank, bytes: usize) -> Schedule {
     let (mut s, root) = (Schedule::default(), root.0 as usize);
     if seat.me == root {
-        others(seat).for_each(|rank| { s.send(rank, Span::input(rank * bytes, bytes)); });
+        others(seat).for_each(|rank| {
+            s.send(rank, Span::input(rank * bytes, bytes));
+        });
         s.copy(Span::input(root * bytes, bytes), Span::output(0, bytes));
     } else {
         s.receive(root, Span::output(0, bytes));
@@ -100,7 +114,9 @@ pub(crate) fn allgather(seat: Seat, bytes: usize) -> Schedule {
     if seat.me == 0 {
         gather_here(&mut s, seat, bytes);
         s.round();
-        others(seat).for_each(|rank| { s.send(rank, all); });
+        others(seat).for_each(|rank| {
+            s.send(rank, all);
+        });
     } else {
         s.send(0, Span::input(0, bytes)).receive(0, all);
     }

@@ -25,7 +25,9 @@ pub(crate) fn broadcast(seat: Seat, root: Rank, bytes: usize) -> Schedule {
     }
     s.round();
     let children: Vec<usize> = tree.children().collect();
-    children.iter().rev().for_each(|child| { s.send(*child, data); });
+    children.iter().rev().for_each(|child| {
+        s.send(*child, data);
+    });
     s
 }
 
@@ -151,6 +153,9 @@ impl Tree {
     /// Nearest first.
     fn children(&self) -> impl Iterator<Item = usize> {
         let lowest = if self.place == 0 { self.ranks } else { 1 << self.place.trailing_zeros() };
-        doubling(lowest).map(|distance| self.place + distance).take_while(|p| *p < self.ranks).map(|p| self.rank(p))
+        doubling(lowest)
+            .map(|distance| self.place + distance)
+            .take_while(|p| *p < self.ranks)
+            .map(|p| self.rank(p))
     }
 }

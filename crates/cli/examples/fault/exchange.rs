@@ -1,0 +1,122 @@
+//! All ranks exchange messages of all lengths, until a time has passed or somebody has died and survivors went on.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use canele::{Error, Failure, Flow, Job, Rank, Request, Tag};
+
+use crate::{Outcome, pattern};
+
+/// Rounds that follow once somebody has seen a reason to end.
+const AFTER: u64 = 20;
+const NEVER: u64 = u64::MAX;
+const DATA: Tag = Tag(1);
+const EMPTY: Tag = Tag(2);
+
+/// Processes that would outlive the rank: one in its group, one in a session of its own. Both lose their parent.
+fn leave_orphans() -> Outcome {
+    let status = Command::new("sh").args(["-c", "sleep 1000 & setsid sleep 1000 &"]).status()?;
+    if status.success() { Ok(()) } else { Err(format!("sh: {status}").into()) }
+}
+
+/// One rank's view of the exchange.
+struct Exchange {
+    world: Flow,
+    me: Rank,
+    partners: Vec<Rank>,
+    lost: Vec<Rank>,
+    /// The last round, as far as known here; the latest that anybody names counts.
+    last: u64,
+}
+
+/// Exchanges for `seconds`, or until a rank dies and [`AFTER`] rounds more.
+pub fn run(seconds: f64) -> Outcome {
+    leave_orphans()?;
+    let job = Job::start()?;
+    let (me, started) = (job.rank(), Instant::now());
+    let partners = (0..job.size()).map(Rank).filter(|rank| *rank != me).collect();
+    let mut exchange = Exchange { world: job.world(), me, partners, lost: Vec::new(), last: NEVER };
+    let mut number = 0;
+    while number <= exchange.last {
+        if exchange.last == NEVER && started.elapsed() > Duration::from_secs_f64(seconds) {
+            exchange.last = number + AFTER;
+        }
+        exchange.round(number)?;
+        number += 1;
+    }
+    println!("{number} rounds, lost {:?}", exchange.lost.iter().map(|rank| rank.0).collect::<Vec<_>>());
+    job.finish()?;
+    Ok(())
+}
+
+/// The messages of one round with one partner.
+struct Dealings {
+    with: Rank,
+    requests: [Result<Request<u8>, Error>; 4],
+}
+
+impl Exchange {
+    fn round(&mut self, number: u64) -> Outcome {
+        let dealings: Vec<Dealings> = self.partners.iter().map(|rank| self.deal(*rank, number)).collect();
+        for Dealings { with, requests } in dealings {
+            for (which, request) in requests.into_iter().enumerate() {
+                match request.and_then(Request::wait) {
+                    Ok((_, bytes)) if which == 0 => {
+                        self.last = match (self.last, pattern::check(with, self.me, number, &bytes)?) {
+                            (NEVER, heard) => heard,
+                            (known, NEVER) => known,
+                            (known, heard) => known.max(heard),
+                        };
+                    }
+                    Ok(_) => {}
+                    Err(Error::Failed(Failure::PeerFailed(rank))) if rank == with => self.lose(rank, number),
+                    Err(error) => return Err(format!("round {number} with {with}: {error}").into()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn deal(&self, with: Rank, number: u64) -> Dealings {
+        let (world, me) = (&self.world, self.me);
+        Dealings {
+            with,
+            requests: [
+                world.irecv(with, DATA, vec![0; pattern::length(with, me, number)]),
+                world.irecv(with, EMPTY, Vec::new()),
+                world.isend(with, DATA, pattern::message(me, with, number, self.last)),
+                world.isend(with, EMPTY, Vec::new()),
+            ],
+        }
+    }
+
+    fn lose(&mut self, rank: Rank, number: u64) {
+        if !self.lost.contains(&rank) {
+            self.lost.push(rank);
+            self.partners.retain(|partner| *partner != rank);
+            if self.last == NEVER {
+                self.last = number + AFTER;
+            }
+        }
+    }
+}
+
+/// Every rank sends to every other one and receives from all, in order of ranks, `rounds` times.
+pub fn all_to_all(rounds: u64) -> Outcome {
+    let job = Job::start()?;
+    let (world, me) = (job.world(), job.rank());
+    let others: Vec<Rank> = (0..job.size()).map(Rank).filter(|rank| *rank != me).collect();
+    for number in 0..rounds {
+        let sends: Result<Vec<_>, Error> =
+            others.iter().map(|to| world.isend(*to, DATA, pattern::message(me, *to, number, 0))).collect();
+        for from in &others {
+            let mut bytes = vec![0; pattern::length(*from, me, number)];
+            world.recv(*from, DATA, &mut bytes)?;
+            pattern::check(*from, me, number, &bytes)?;
+        }
+        canele::wait_all(sends?)?;
+    }
+    println!("exact");
+    job.finish()?;
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! Ranks that do one small thing: miss their end, are not there, ask for too much memory, wait.
+
+use std::time::Duration;
+
+use canele::{Error, Job, Rank, Tag};
+
+use crate::Outcome;
+
+/// Rank `which` exits in good health, but without having finished; the others wait for it.
+pub fn unfinished(which: u64) -> Outcome {
+    let job = Job::start()?;
+    if u64::from(job.rank().0) == which {
+        return Ok(());
+    }
+    job.world().recv(Rank(which as u32), Tag(1), &mut [0u8])?;
+    Err("a message from nobody".into())
+}
+
+/// Rank `which` never initialises and exits; all operations that name it fail at the others.
+pub fn absent(which: u64) -> Outcome {
+    if std::env::var("CANELE_RANK")?.parse() == Ok(which) {
+        return Ok(());
+    }
+    let (job, absent) = (Job::start()?, Rank(which as u32));
+    let world = job.world();
+    let attempts = [
+        world.send(absent, Tag(1), &[1u8]).err(),
+        world.send(absent, Tag(1), &vec![1u8; 1 << 20]).err(),
+        world.recv(absent, Tag(1), &mut [1u8]).err(),
+        world.probe(absent, Tag(1)).err().map(|error| error as Error),
+    ];
+    for error in attempts {
+        let text = error.map_or("no error".to_owned(), |error| error.to_string());
+        if !text.contains(&absent.to_string()) || !text.contains("finished") {
+            return Err(format!("{text:?} does not say that {absent} has finished").into());
+        }
+    }
+    println!("refused");
+    job.finish()?;
+    Ok(())
+}
+
+/// Allocates a region; prints the error, if it is one of memory, and shows that the job goes on.
+pub fn region(bytes: u64) -> Outcome {
+    let job = Job::start()?;
+    match job.endpoint().region(bytes as usize) {
+        Ok(region) => println!("{} bytes", region.len()),
+        Err(error @ Error::Memory(_)) => println!("{error}"),
+        Err(error) => return Err(error.into()),
+    }
+    let small = job.endpoint().region(4096)?;
+    small.write(0, &[1u64])?;
+    job.finish()?;
+    Ok(())
+}
+
+/// Rank 1 puts into rank 0's region and finishes at once: the notice must not be lost.
+pub fn late_put() -> Outcome {
+    let job = Job::start()?;
+    let endpoint = job.endpoint();
+    if job.rank() == Rank(0) {
+        let region = endpoint.region(4096)?;
+        region.publish("late")?;
+        let notice = endpoint.wait_notice(Some(Duration::from_secs(30)))?;
+        let mut value = [0u64];
+        region.read(8, &mut value)?;
+        println!("{} {}", notice.id, value[0]);
+    } else {
+        endpoint.find_region("late", Duration::from_secs(30))?.put_notify(8, &[77u64], 5)?;
+    }
+    job.finish()?;
+    Ok(())
+}
+
+/// Rank 0 waits `seconds` for a message; prints the processor time that took, in µs.
+pub fn blocked(seconds: u64) -> Outcome {
+    let job = Job::start()?;
+    let (world, other) = (job.world(), Rank(1 - job.rank().0));
+    let mut word = [0u64];
+    // Connected, and past everything that happens once.
+    for _ in 0..100 {
+        if job.rank() == Rank(1) {
+            world.send(other, Tag(1), &word)?;
+        }
+        world.recv(other, Tag(1), &mut word)?;
+        if job.rank() == Rank(0) {
+            world.send(other, Tag(1), &word)?;
+        }
+    }
+    if job.rank() == Rank(1) {
+        std::thread::sleep(Duration::from_secs(seconds));
+        world.send(other, Tag(2), &word)?;
+    } else {
+        let before = processor_us()?;
+        world.recv(other, Tag(2), &mut word)?;
+        println!("{} us", processor_us()? - before);
+    }
+    job.finish()?;
+    Ok(())
+}
+
+/// Processor time of this thread, in µs.
+fn processor_us() -> Result<u64, Box<dyn std::error::Error>> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+    Ok(text.split_whitespace().next().ok_or("empty schedstat")?.parse::<u64>()? / 1000)
+}
+
+/// Starts, prints the memory that is resident, and finishes.
+pub fn idle() -> Outcome {
+    let job = Job::start()?;
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    if let Some(line) = status.lines().find(|line| line.starts_with("VmRSS")) {
+        println!("{line}");
+    }
+    job.finish()?;
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! One rank of the jobs that the fault tests start: `fault WHAT ARGUMENTS…`.
+//!
+//! Each module is one kind of traffic that checks all it receives; what happens to the ranks meanwhile is the test's
+//! business. A rank that finds something wrong says so and exits with 1.
+#![forbid(unsafe_code)]
+
+mod bad_calls;
+mod exchange;
+mod flood;
+mod forked;
+mod lone;
+mod pattern;
+mod survivors;
+mod threads;
+
+use std::process::ExitCode;
+
+/// How a rank's part ends.
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match run(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("fault {}: {error}", words.join(" "));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(words: &[String]) -> Outcome {
+    let number = |at: usize| -> Result<u64, String> {
+        let word = words.get(at).ok_or(format!("argument {at} is missing"))?;
+        word.parse().map_err(|error| format!("{word}: {error}"))
+    };
+    match words.first().map(String::as_str) {
+        Some("exchange") => exchange::run(number(1)? as f64),
+        Some("survivors") => survivors::run(number(1)?),
+        Some("flood") => flood::one_way(number(1)?),
+        Some("flood-both") => flood::both_ways(number(1)?),
+        Some("forked") => forked::run(number(1)?),
+        Some("threads") => threads::run(number(1)?),
+        Some("all-to-all") => exchange::all_to_all(number(1)?),
+        Some("bad-calls") => bad_calls::run(),
+        Some("unfinished") => lone::unfinished(number(1)?),
+        Some("absent") => lone::absent(number(1)?),
+        Some("region") => lone::region(number(1)?),
+        Some("late-put") => lone::late_put(),
+        Some("blocked") => lone::blocked(number(1)?),
+        Some("idle") => lone::idle(),
+        other => Err(format!("what is {other:?}?").into()),
+    }
+}

@@ -1,0 +1,95 @@
+//! Jobs of the test program `fault` (`examples/fault`), their ranks' processes, and what a job may not leave behind.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::{Ended, Run, start_with};
+
+/// The program; built by `cargo test` beside the command.
+pub fn program() -> String {
+    let path = Path::new(env!("CARGO_BIN_EXE_canele")).with_file_name("examples").join("fault");
+    assert!(path.exists(), "{} is missing: cargo build --examples", path.display());
+    path.to_str().unwrap().to_owned()
+}
+
+/// A job of `fault`, whose temporary files would lie in a folder of its own.
+pub struct FaultJob {
+    pub run: Run,
+    folder: PathBuf,
+}
+
+/// Starts `canele run OPTIONS fault WORDS` with `variables` in its environment.
+pub fn start_job(options: &[&str], words: &[&str], variables: &[(&str, &str)]) -> FaultJob {
+    let program = program();
+    let args = [&["run"], options, &[program.as_str()], words].concat();
+    let folder = tempfolder();
+    let mut all = vec![("TMPDIR", folder.to_str().unwrap())];
+    all.extend_from_slice(variables);
+    FaultJob { run: start_with(&args, &all, b""), folder }
+}
+
+/// Runs such a job to its end, which must be a success without a word of complaint.
+pub fn succeeds(options: &[&str], words: &[&str], variables: &[(&str, &str)]) -> Ended {
+    let ended = start_job(options, words, variables).end();
+    assert_eq!((ended.code(), ended.error.as_str()), (Some(0), ""), "{options:?} {words:?}");
+    ended
+}
+
+fn tempfolder() -> PathBuf {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("canele-fault-{}-{count}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    folder
+}
+
+impl FaultJob {
+    pub fn end(self) -> Ended {
+        self.end_within(Duration::from_secs(60))
+    }
+
+    /// Waits for the end, after which there is no process, socket or file of the job.
+    pub fn end_within(self, limit: Duration) -> Ended {
+        let launcher = self.run.pid();
+        let ended = self.run.end_within(limit);
+        let sockets = std::fs::read_to_string("/proc/net/unix").unwrap();
+        let name = format!("@canele-{launcher}");
+        assert!(!sockets.lines().any(|line| line.ends_with(&name)), "the socket {name} is left");
+        let left: Vec<_> = std::fs::read_dir(&self.folder).unwrap().flatten().map(|e| e.path()).collect();
+        assert!(left.is_empty(), "files are left: {left:?}");
+        std::fs::remove_dir(&self.folder).unwrap();
+        let shared: Vec<_> = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten().collect();
+        let ours = shared.iter().filter(|entry| entry.file_name().to_string_lossy().contains("canele"));
+        assert_eq!(ours.count(), 0, "files are left in /dev/shm: {shared:?}");
+        ended
+    }
+
+    /// The process of a rank, if its program runs.
+    pub fn rank(&self, rank: u32) -> Option<u32> {
+        let entry = format!("CANELE_RANK={rank}");
+        self.run.processes().into_iter().find(|pid| {
+            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            name.trim_end() == "fault" && environment.split(|b| *b == 0).any(|e| e == entry.as_bytes())
+        })
+    }
+
+    /// The same, waiting until it runs.
+    pub fn wait_for_rank(&self, rank: u32) -> u32 {
+        let mut found = None;
+        super::wait_until(&format!("rank {rank}"), || {
+            found = self.rank(rank);
+            found.is_some()
+        });
+        found.unwrap()
+    }
+}
+
+/// A number from the environment for longer runs, for example `FAULT_KILLS=1000`.
+pub fn setting(name: &str, default: u64) -> u64 {
+    let text = std::env::var(name).ok();
+    text.map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
+}
