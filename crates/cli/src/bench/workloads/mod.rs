@@ -12,7 +12,7 @@ mod wait;
 
 use super::Failure;
 use super::arguments::Bench;
-use super::case::{Case, Task};
+use super::case::{Buffers, Case, Task};
 use super::sample::Workload;
 use canele::{Endpoint, Flow, Job, Rank};
 
@@ -55,5 +55,7 @@ fn largest(cases: &[Case]) -> usize {
 
 /// What carries messages of the case's size; none where that cannot be told.
 fn protocol(endpoint: &Endpoint, case: &Case) -> Option<String> {
-    endpoint.protocol(case.bytes?).ok().map(|(name, _)| name)
+    let (name, _) = endpoint.protocol(case.bytes?).ok()?;
+    // The answer is for private memory: of large messages from regions it says nothing.
+    (case.buffers != Some(Buffers::Region) || matches!(name.as_str(), "short" | "eager")).then_some(name)
 }
