@@ -159,6 +159,10 @@ impl Proto {
         let received = self.receive(rail);
         let sent = self.transmit(rail);
         let copied = self.copy(rail);
+        // The peer is told now what a copy has completed: the caller may leave, and come back late or never.
+        if copied {
+            self.transmit(rail);
+        }
         received | sent | copied
     }
 
