@@ -23,7 +23,8 @@ pub struct FaultJob {
 /// Starts `canele run OPTIONS fault WORDS` with `variables` in its environment.
 pub fn start_job(options: &[&str], words: &[&str], variables: &[(&str, &str)]) -> FaultJob {
     let program = program();
-    let args = [&["run"], options, &[program.as_str()], words].concat();
+    // Should the test give up, the job does too, later.
+    let args = [&["run", "--timeout", "1000"], options, &[program.as_str()], words].concat();
     let folder = tempfolder();
     let mut all = vec![("TMPDIR", folder.to_str().unwrap())];
     all.extend_from_slice(variables);
