@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use canele_engine::{Engine, FlowId};
 use canele_sys::counters::Snapshot;
 
+use crate::mailbox::Office;
 use crate::{Error, Flow, Rank};
 
 /// The processes that were started together, seen from one of them.
@@ -20,7 +21,9 @@ impl Job {
     /// A tunable that does not exist or is out of range, a launcher of another system, not enough memory: the text
     /// says what to change.
     pub fn start() -> Result<Self, Error> {
-        Ok(Self { endpoint: Endpoint { engine: Arc::new(Engine::start()?) } })
+        let engine = Arc::new(Engine::start()?);
+        let office = Arc::new(Office::new(engine.clone())?);
+        Ok(Self { endpoint: Endpoint { engine, office } })
     }
 
     /// This process's number, from 0 to `size() - 1`.
@@ -63,6 +66,7 @@ impl Job {
     /// # Errors
     /// The launcher is gone.
     pub fn finish(self) -> Result<(), Error> {
+        self.endpoint.office.flush()?;
         self.endpoint.engine.finish()
     }
 }
@@ -71,6 +75,7 @@ impl Job {
 #[derive(Clone)]
 pub struct Endpoint {
     pub(crate) engine: Arc<Engine>,
+    pub(crate) office: Arc<Office>,
 }
 
 impl Endpoint {

@@ -27,18 +27,29 @@
 //! operation owns its buffer ([`Flow::isend`]) or lives in a scope ([`Flow::scope`]).
 #![forbid(unsafe_code)]
 
+mod channel;
+mod collective;
 mod flow;
 mod job;
+mod mailbox;
+mod message;
 mod region;
+mod region_messages;
 mod request;
 mod scope;
+mod semaphore;
 
+pub use channel::Channel;
 pub use flow::{ANY_SOURCE, ANY_TAG, Flow, Matched, SlotWriter, Source, TagMatch};
 pub use job::{Endpoint, Job};
+pub use mailbox::{Mailbox, PostError, Postbox};
+pub use message::Message;
 pub use region::{Notice, Region, RemoteRegion};
 pub use request::{Request, wait_all, wait_any, wait_some};
 pub use scope::{Scope, Scoped};
+pub use semaphore::Semaphore;
 
 /// Plain data: types without padding, pointers or invalid values, which can travel as bytes.
 pub use bytemuck::Pod as Plain;
+pub use canele_engine::collective::{Number, Op};
 pub use canele_engine::{Error, Failure, Mode, Rank, Status, Tag};

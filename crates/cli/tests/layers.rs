@@ -16,7 +16,8 @@ fn edges() -> BTreeMap<String, Vec<String>> {
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
         .output()
         .expect("cargo can be run");
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON");
+    let metadata: serde_json::Value =
+        serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON");
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     let packages = metadata["packages"].as_array().expect("there are packages");
     let ours: Vec<String> = packages.iter().map(|p| text(&p["name"])).collect();
@@ -34,12 +35,16 @@ fn dependencies_only_go_down() {
     let layer = |name: &str| LAYERS.iter().position(|layer| *layer == name);
     for (name, dependencies) in edges() {
         if PROGRAMS.contains(&name.as_str()) {
-            assert!(dependencies.iter().all(|d| d == "canele" || d == "canele-show"), "{name} uses {dependencies:?}");
+            assert!(
+                dependencies.iter().all(|d| d == "canele" || d == "canele-show"),
+                "{name} uses {dependencies:?}"
+            );
             continue;
         }
         let own = layer(&name).unwrap_or_else(|| panic!("{name} has no layer: give it one here"));
         for dependency in dependencies {
-            let other = layer(&dependency).unwrap_or_else(|| panic!("{name} depends on the program {dependency}"));
+            let other =
+                layer(&dependency).unwrap_or_else(|| panic!("{name} depends on the program {dependency}"));
             assert!(other < own, "{name} depends on {dependency}, which lies above it");
         }
     }
@@ -54,10 +59,15 @@ fn unsafe_code_is_forbidden_outside_of_the_lowest_crates_and_drivers() {
         }
         let folder = name.strip_prefix("canele-").unwrap_or(&name);
         let candidates = ["crates", "apps"].map(|top| format!("{root}/{top}/{folder}/src"));
-        let folder = candidates.iter().find(|path| std::path::Path::new(path).is_dir()).expect("a crate has a folder");
-        let heads = ["lib.rs", "main.rs"].map(|file| std::fs::read_to_string(format!("{folder}/{file}")).ok());
+        let folder =
+            candidates.iter().find(|path| std::path::Path::new(path).is_dir()).expect("a crate has a folder");
+        let heads =
+            ["lib.rs", "main.rs"].map(|file| std::fs::read_to_string(format!("{folder}/{file}")).ok());
         for head in heads.into_iter().flatten() {
-            assert!(head.contains("#![forbid(unsafe_code)]"), "{name} does not forbid unsafe code in {folder}");
+            assert!(
+                head.contains("#![forbid(unsafe_code)]"),
+                "{name} does not forbid unsafe code in {folder}"
+            );
         }
     }
 }

@@ -177,6 +177,22 @@ fn info_shows_the_machine_and_every_setting() {
 }
 
 #[test]
+fn info_says_which_protocol_a_message_takes() {
+    for (bytes, words) in [("8", ": short ("), ("4096", ": eager ("), ("1000000", ": streamed (")] {
+        let ended = canele(&["info", "--peer", "1", "--bytes", bytes]);
+        assert_eq!(ended.code(), Some(0), "{}", ended.error);
+        assert!(
+            ended.out.contains(&format!("{bytes} bytes between private buffers{words}")),
+            "{}",
+            ended.out
+        );
+    }
+    assert!(canele(&["info", "--peer", "0", "--bytes", "8"]).out.contains("itself"));
+    assert_eq!(canele(&["info", "--peer", "99999", "--bytes", "8"]).code(), Some(2));
+    assert_eq!(canele(&["info", "--peer", "1"]).code(), Some(2));
+}
+
+#[test]
 fn only_a_launcher_starts_the_keeper() {
     let ended = canele(&["keep", "1"]);
     assert_eq!(ended.code(), Some(2));

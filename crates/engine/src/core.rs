@@ -12,6 +12,7 @@ use canele_sys::ids::Rank;
 use canele_sys::tunables::{Tunables, Wait};
 
 use crate::Error;
+use crate::collective::{Collectives, FIRST_PAIR};
 use crate::control::{Control, FromLauncher, Gone, JobInfo, ToLauncher};
 
 /// The state of one rank's engine.
@@ -25,6 +26,8 @@ pub(crate) struct Core {
     pub yields: u32,
     /// Ranks share processors.
     pub crowded: bool,
+    /// Whose turn it is among the links, for receives from anybody.
+    pub turn: usize,
     /// Threads that wait while another one makes progress.
     pub followers: Vec<Thread>,
     /// Some thread waits inside `Engine::wait_for` and makes progress for all.
@@ -50,6 +53,7 @@ pub(crate) struct Core {
     pub broken: Option<String>,
     pub finished: bool,
     pub next_flow: u32,
+    pub collectives: Collectives,
     pub page: Arc<CounterPage>,
     pub counts: Counts,
 }
@@ -102,6 +106,7 @@ impl Core {
             wait: tunables.wait,
             spin_ns: tunables.spin_ns,
             yields: tunables.yields,
+            turn: 0,
             followers: Vec::new(),
             led: false,
             asleep: false,
@@ -116,7 +121,8 @@ impl Core {
             fenced: Vec::new(),
             broken: None,
             finished: false,
-            next_flow: 1,
+            next_flow: FIRST_PAIR,
+            collectives: Collectives::default(),
             counts: Counts::default(),
         })
     }

@@ -19,6 +19,7 @@ pub struct Engine {
     place: Place,
     job: JobInfo,
     kept: OnceLock<Socket>,
+    pub(crate) tunables: Tunables,
 }
 
 /// The right to use the core.
@@ -42,7 +43,14 @@ impl Engine {
         let place = control.as_ref().map_or(Place::ALONE, Control::place);
         let core = Core::open(tunables, control)?;
         let (alarm, job) = (core.shm.alarm(), core.job.clone());
-        Ok(Self { alarm, job, gate: Gate::new(core), place, kept: OnceLock::new() })
+        Ok(Self {
+            alarm,
+            job,
+            gate: Gate::new(core),
+            place,
+            kept: OnceLock::new(),
+            tunables: tunables.clone(),
+        })
     }
 
     /// Keeps the launcher's end of the socket open as long as the engine lives.

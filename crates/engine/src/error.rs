@@ -63,6 +63,17 @@ pub enum Error {
         /// Length of the region.
         region: usize,
     },
+    /// What is to be unpacked is not what the message holds next.
+    #[error("{asked} cannot be unpacked: the message holds {there} there")]
+    Unpack {
+        /// What was asked for.
+        asked: String,
+        /// What there is.
+        there: String,
+    },
+    /// The mailbox was closed by its owner.
+    #[error("the mailbox of {0} is closed")]
+    Closed(Rank),
     /// The job was finished before.
     #[error("the job was finished by this rank: no more calls")]
     Finished,

@@ -9,11 +9,13 @@
 //! wait one makes progress for all.
 #![forbid(unsafe_code)]
 
+pub mod collective;
 pub mod control;
 mod core;
 mod engine;
 mod error;
 mod finish;
+mod layers;
 pub mod local;
 mod names;
 mod news;

@@ -14,9 +14,9 @@ use crate::engine::{Engine, Inside};
 use crate::{Error, Status};
 
 /// Looks at one link before a receive is posted, while every rank has a processor.
-const LOOKS: u32 = 2048;
+pub(crate) const LOOKS: u32 = 2048;
 /// Looks at that link between two passes over everything.
-const LOOKS_PER_PASS: u32 = 64;
+pub(crate) const LOOKS_PER_PASS: u32 = 64;
 
 impl Engine {
     /// Sends a message; its memory may be used again on return.

@@ -5,7 +5,7 @@
 
 use canele_rail::{Generation, Rail, Reach};
 use canele_sys::buffer::Place;
-use canele_sys::ids::{Rank, RequestId};
+use canele_sys::ids::{LinkId, Rank, RequestId};
 
 use crate::Proto;
 use crate::choice::Protocol;
@@ -31,6 +31,10 @@ enum Step {
 impl Proto {
     /// Puts a request into a state in which this side copies.
     pub(crate) fn copy_later(&mut self, id: RequestId, state: State) {
+        // Memory is reached through a link to the peer, which nothing else may ever ask for.
+        if let Some(peer) = state.peer().filter(|peer| self.peers[peer.0 as usize].link.is_none()) {
+            self.list(peer);
+        }
         self.enter(id, state);
         self.work.push_back(id);
     }
@@ -40,15 +44,14 @@ impl Proto {
         &mut self,
         id: RequestId,
         send: Send,
-        far: Place,
-        tally: u8,
-        generation: Generation,
+        receiver: RequestId,
+        (far, tally, generation): (Place, u8, Generation),
     ) {
         if tally as usize >= canele_rail::TALLIES {
             return self.enter(id, State::ExpectFin(send)); // The receiver can do it alone.
         }
-        let share = Share { far, tally, generation, piece: piece(send.buffer.len()) };
-        self.copy_later(id, State::SharingOut(send, share));
+        let share = Share { far, tally, generation, piece: piece(send.buffer.len()), lost: false };
+        self.copy_later(id, State::SharingOut(send, share, receiver));
     }
 
     /// Lets every transfer that is copied here advance by one step.
@@ -74,25 +77,38 @@ impl Proto {
     /// The receiver sets up a tally and invites the sender; without a free tally it copies alone.
     fn start_share<R: Rail>(&mut self, rail: &mut R, id: RequestId) -> Step {
         let Some(State::ToShare(receive, far, request)) = self.leave(id) else { return Step::Over };
-        let (from, far, request, near) = (receive.from, far, request, receive.buffer.place());
-        self.share_generation = self.share_generation.wrapping_add(1);
-        let generation = Generation(self.share_generation);
-        let tally = self.peers[from.0 as usize].take_tally();
-        let link = self.peers[from.0 as usize].link;
-        let (Some(tally), Some(near), Some(link)) = (tally, near, link) else {
-            self.enter(id, State::Reading(receive, far, request, 0));
+        let from = receive.from;
+        let Some(link) = self.peers[from.0 as usize].link else {
+            self.enter(id, State::ToShare(receive, far, request));
             return Step::Waits;
         };
-        if let Some(shared) = rail.tally(link, true, tally as usize) {
-            shared.start(generation);
-        }
-        let share = Share { far, tally, generation, piece: piece(receive.len) };
+        self.share_generation = self.share_generation.wrapping_add(1);
+        let generation = Generation(self.share_generation);
+        let near = receive.buffer.place();
+        let Some((near, tally)) = near.zip(self.start_tally(rail, link, from, generation)) else {
+            self.enter(id, State::Reading(receive, far, request, 0));
+            return Step::Copied;
+        };
+        let share = Share { far, tally, generation, piece: piece(receive.len), lost: false };
         self.answer(
             from,
             Reply::Cts(Cts { request, receiver: id, how: How::Share(near, tally, generation) }),
         );
         self.enter(id, State::SharingIn(receive, share, request));
         Step::Copied
+    }
+
+    fn start_tally<R: Rail>(
+        &mut self,
+        rail: &mut R,
+        link: LinkId,
+        from: Rank,
+        generation: Generation,
+    ) -> Option<u8> {
+        let free = self.peers[from.0 as usize].free_tally()?;
+        rail.tally(link, true, free as usize)?.start(generation);
+        self.peers[from.0 as usize].tallies |= 1 << free;
+        Some(free)
     }
 
     /// This end has copied its part.
@@ -103,15 +119,24 @@ impl Proto {
                 self.answer(send.to, Reply::Fin(receiver, Ending::Done));
                 self.end(id, sent(send, Ok(())));
             }
-            Some(State::SharingOut(send, ..)) => self.enter(id, State::ExpectFin(send)),
+            Some(State::SharingOut(send, _, receiver)) => {
+                // The receiver may have gone to sleep over the piece that was copied here last.
+                self.answer(send.to, Reply::Fin(receiver, Ending::Done));
+                self.enter(id, State::ExpectFin(send));
+            }
             Some(State::Reading(receive, far, request, got)) => {
                 self.answer(receive.from, Reply::Fin(request, Ending::Done));
                 self.enter(id, State::Reading(receive, far, request, got));
                 self.finish_receive(id, Protocol::Direct);
             }
             Some(State::SharingIn(receive, share, request)) => {
-                self.answer(receive.from, Reply::Fin(request, Ending::Done));
-                self.free_tally(receive.from, share.tally);
+                let from = receive.from;
+                self.free_tally(from, share.tally);
+                let ending = if share.lost { Ending::Lost } else { Ending::Done };
+                self.answer(from, Reply::Fin(request, ending));
+                if share.lost {
+                    return self.end(id, received(receive, Err(Failure::RegionLost(from))));
+                }
                 self.enter(id, State::SharingIn(receive, share, request));
                 self.finish_receive(id, Protocol::Direct);
             }
@@ -129,7 +154,7 @@ impl Proto {
                 self.answer(to, Reply::Fin(receiver, Ending::Lost));
                 self.end(id, sent(send, failure(to)));
             }
-            Some(State::Reading(receive, _, request, _) | State::SharingIn(receive, _, request)) => {
+            Some(State::Reading(receive, _, request, _)) => {
                 let from = receive.from;
                 self.answer(from, Reply::Fin(request, Ending::Lost));
                 self.end(id, received(receive, failure(from)));
@@ -164,16 +189,18 @@ fn step<R: Rail>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step {
             let step = together(rail, from, true, share, len, copies, |at, window| {
                 receive.buffer.copy_from(at, window)
             });
-            let pieces = share.pieces(len);
-            match (step, rail.link(from)) {
-                (Step::Over, Some(link)) => match rail.tally(link, true, share.tally as usize) {
-                    Some(tally) if tally.finished(share.generation, pieces) => Step::Over,
-                    _ => Step::Waits,
-                },
-                (other, _) => other,
+            match step {
+                Step::Copied => return Step::Copied,
+                Step::Lost => give_up(rail, from, share, len),
+                Step::Over | Step::Waits => {}
+            }
+            let tally = rail.link(from).and_then(|link| rail.tally(link, true, share.tally as usize));
+            match tally {
+                Some(tally) if tally.finished(share.generation, share.pieces(len)) => Step::Over,
+                _ => Step::Waits,
             }
         }
-        State::SharingOut(send, share) => {
+        State::SharingOut(send, share, _) => {
             let (to, len) = (send.to, send.buffer.len());
             together(rail, to, false, share, len, copies, |at, window| send.buffer.copy_to(at, window))
         }
@@ -215,6 +242,20 @@ fn alone(result: Step, done: &mut usize, n: usize, len: usize, copies: &mut u64)
         }
     }
     result
+}
+
+/// The sender's memory is out of reach: takes what pieces are left, so that nobody copies them. The transfer fails once
+/// the sender has finished what it took, for until then it writes into the receiver's memory and counts in the tally.
+fn give_up<R: Rail>(rail: &mut R, peer: Rank, share: &mut Share, len: usize) {
+    share.lost = true;
+    let tally = rail.link(peer).and_then(|link| rail.tally(link, true, share.tally as usize));
+    let Some(tally) = tally else { return };
+    for _ in 0..share.pieces(len) {
+        if tally.take(share.generation, share.pieces(len)).is_none() {
+            return;
+        }
+        tally.finish_piece();
+    }
 }
 
 /// Takes a piece from the tally and copies it.

@@ -22,8 +22,10 @@ impl Proto {
         state.replies.clear();
         state.backlog.clear();
         state.streams.clear();
+        state.owed = 0;
         state.link = None;
         state.wanted = false;
+        state.tallies = 0;
         if how != Gone::Finished {
             self.deaths.push(peer);
         }
@@ -42,6 +44,34 @@ impl Proto {
     /// Whether and how a peer is gone.
     pub fn gone(&self, peer: Rank) -> Option<Gone> {
         self.peers[peer.0 as usize].gone
+    }
+
+    /// The first peer that died or broke the protocol, if any did.
+    #[inline(always)]
+    pub fn first_death(&self) -> Option<Rank> {
+        self.deaths.first().copied()
+    }
+
+    /// Ends an operation on ordinary memory whatever state it is in: for when its other end is known to give up too,
+    /// because what still comes of it is dropped and nothing answers for the rest.
+    pub fn abandon(&mut self, id: RequestId) {
+        if self.cancel(id) {
+            return;
+        }
+        let Some(state) = self.leave(id) else { return };
+        let cancelled = Err(Failure::Cancelled);
+        match state {
+            State::ExpectCts(s) | State::Streaming(s, ..) if s.buffer.place().is_none() => {
+                self.end(id, sent(s, cancelled));
+            }
+            State::ExpectPieces(r, _) if r.buffer.place().is_none() => self.end(id, received(r, cancelled)),
+            other => self.enter(id, other),
+        }
+    }
+
+    /// The peers that died so far, in the order in which it became known.
+    pub fn deaths(&self) -> &[Rank] {
+        &self.deaths
     }
 
     /// The requests that cannot end without the peer. A receive from anybody is among them when the peer died, because

@@ -106,7 +106,7 @@ impl Proto {
     ) -> Result<(), Corrupt> {
         let posted = self.flow(flow).and_then(|f| f.matcher.arrive(from, tag));
         let Some(id) = posted else {
-            let body = self.keep(payload);
+            let body = self.keep(from, payload)?;
             return self.store(flow, from, tag, body);
         };
         let Some(State::ExpectMessage { mut buffer, .. }) = self.leave(id) else { return Ok(()) };
@@ -140,6 +140,9 @@ impl Proto {
     pub(crate) fn accept(&mut self, id: RequestId, from: Rank, tag: Tag, rts: Rts, buffer: InBuffer) {
         let len = usize::try_from(rts.len).unwrap_or(usize::MAX);
         let receive = Receive { from, tag, buffer, len };
+        if let Some(failure) = self.why_gone(from) {
+            return self.end(id, received(receive, Err(failure))); // It announced the message and died.
+        }
         if len > receive.buffer.len() {
             self.answer(from, Reply::Fin(rts.request, Ending::Done));
             let failure = receive.truncated();
@@ -190,7 +193,7 @@ impl Proto {
             }
             How::Write(place) => self.copy_later(cts.request, State::Writing(send, place, cts.receiver, 0)),
             How::Share(place, tally, generation) => {
-                self.share_as_sender(cts.request, send, place, tally, generation);
+                self.share_as_sender(cts.request, send, cts.receiver, (place, tally, generation));
             }
         }
     }
@@ -252,6 +255,7 @@ impl Proto {
                 self.traffic.received(Protocol::Direct, receive.len);
                 self.end(id, received(receive, result));
             }
+            // Of a receive copied by both ends it says that the sender has copied its part: see `copied`.
             other => self.enter(id, other),
         }
     }

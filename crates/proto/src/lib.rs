@@ -15,11 +15,13 @@ pub mod choice;
 mod direct;
 mod gone;
 mod handle;
+mod holding;
 pub mod matching;
 pub mod peer;
 pub mod request;
 mod short;
 pub mod slab;
+mod spare;
 mod submit;
 mod traffic;
 mod transmit;
@@ -32,11 +34,13 @@ use canele_rail::{Caps, Corrupt, Rail};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId};
 
 pub use gone::Death;
+pub use holding::Holding;
 use matching::Matcher;
 use peer::Peer;
 use request::{Outcome, State};
 pub use short::{Received, Sent};
 use slab::Slab;
+use spare::Spare;
 pub use traffic::{Moved, Traffic};
 pub use unexpected::Matched;
 use unexpected::Unexpected;
@@ -84,7 +88,7 @@ pub struct Proto {
     requests: Slab<State>,
     unexpected: Slab<Unexpected>,
     /// Payload memory to be used again.
-    spare: Vec<Vec<u8>>,
+    spare: Spare,
     /// Peers with something to be sent.
     active: VecDeque<Rank>,
     /// Requests with something to be copied here.
@@ -118,7 +122,7 @@ impl Proto {
             flows: Vec::new(),
             requests: Slab::new(),
             unexpected: Slab::new(),
-            spare: Vec::new(),
+            spare: Spare::default(),
             active: VecDeque::new(),
             work: VecDeque::new(),
             wanted: Vec::new(),
@@ -166,6 +170,9 @@ impl Proto {
     /// The link to `peer` can be used.
     pub fn link_opened(&mut self, peer: Rank, link: LinkId) {
         let state = &mut self.peers[peer.0 as usize];
+        if state.gone.is_some() {
+            return; // It died while the link was made.
+        }
         state.link = Some(link);
         state.refresh();
         if state.has_work(self.grant / 2) {

@@ -59,6 +59,8 @@ pub struct Peer {
     pub credit: u64,
     /// Bytes of credit to give back.
     pub owed: u64,
+    /// What its unexpected messages kept here cost, in bytes of credit.
+    pub held: u64,
     /// Answers to be sent.
     pub replies: VecDeque<Reply>,
     /// Messages in the order in which they were submitted.
@@ -95,11 +97,8 @@ impl Peer {
     }
 
     /// A free tally, if there is one.
-    pub fn take_tally(&mut self) -> Option<u8> {
-        let free = self.tallies.trailing_ones() as usize;
-        (free < canele_rail::TALLIES).then(|| {
-            self.tallies |= 1 << free;
-            free as u8
-        })
+    pub fn free_tally(&self) -> Option<u8> {
+        let free = self.tallies.trailing_ones();
+        ((free as usize) < canele_rail::TALLIES).then_some(free as u8)
     }
 }

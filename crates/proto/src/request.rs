@@ -107,6 +107,8 @@ pub(crate) struct Share {
     pub(crate) tally: u8,
     pub(crate) generation: Generation,
     pub(crate) piece: usize,
+    /// The sender's memory turned out to be gone: the transfer fails as soon as nobody copies any more.
+    pub(crate) lost: bool,
 }
 
 impl Share {
@@ -125,8 +127,8 @@ pub(crate) enum State {
     Streaming(Send, RequestId, usize),
     /// A send that this side writes into the receiver's region: place, receiver's request, bytes written.
     Writing(Send, Place, RequestId, usize),
-    /// A send copied by both ends.
-    SharingOut(Send, Share),
+    /// A send copied by both ends: the receiver's request.
+    SharingOut(Send, Share, RequestId),
     /// A send whose receiver will say when it has all.
     ExpectFin(Send),
     /// A send to this very rank that waits for its receive.

@@ -52,7 +52,7 @@ impl Proto {
     fn send_to_self(&mut self, send: Send) -> RequestId {
         let (flow, tag, me, len) = (send.flow, send.tag, self.me, send.buffer.len());
         let small = send.mode == Mode::Standard && len <= self.eager_bytes();
-        let small = small && self.peers[me.0 as usize].credit >= cost(len);
+        let small = small && self.peers[me.0 as usize].held + cost(len) <= self.grant;
         let id: RequestId = self.requests.insert(State::ExpectSelf(send)).into();
         match self.flow(flow).and_then(|f| f.matcher.arrive(me, tag)) {
             Some(receive) => {
@@ -69,10 +69,10 @@ impl Proto {
     /// A small message to this rank itself is kept, so that its send need not wait.
     fn keep_own(&mut self, id: RequestId) {
         let Some(State::ExpectSelf(send)) = self.leave(id) else { return };
-        let mut data = self.spare.pop().unwrap_or_default();
-        data.resize(send.buffer.len(), 0);
+        let mut data = self.spare.take(send.buffer.len());
         send.buffer.copy_to_slice(0, &mut data);
         let (flow, tag) = (send.flow, send.tag);
+        self.peers[self.me.0 as usize].held += cost(data.len());
         self.end(id, sent(send, Ok(())));
         // The flow exists: `send_to_self` has looked into it.
         drop(self.store(flow, self.me, tag, Body::Data(data)));
@@ -80,9 +80,13 @@ impl Proto {
 
     /// A message of this rank to itself meets its receive.
     pub(crate) fn deliver_own(&mut self, receive: RequestId, send: RequestId, mut buffer: InBuffer) {
-        let Some(State::ExpectSelf(send_state)) = self.leave(send) else {
-            let outcome = Outcome { result: Err(Failure::Cancelled), buffer: Buffer::In(buffer) };
-            return self.end(receive, State::Done(outcome));
+        let send_state = match self.leave(send) {
+            Some(State::ExpectSelf(send) | State::ExpectFin(send)) => send,
+            other => {
+                other.into_iter().for_each(|state| self.enter(send, state));
+                let outcome = Outcome { result: Err(Failure::Cancelled), buffer: Buffer::In(buffer) };
+                return self.end(receive, State::Done(outcome));
+            }
         };
         let len = send_state.buffer.len();
         let fits = len <= buffer.len();
@@ -164,6 +168,14 @@ impl Proto {
     /// Asks a peer to answer once everything sent to it so far has been done there.
     pub fn submit_fence<R: Rail>(&mut self, rail: &mut R, to: Rank, ticket: u64) -> Result<(), Failure> {
         self.reply(rail, to, Reply::Fence(ticket))
+    }
+
+    /// Has the link to a peer opened, if it is not open yet.
+    pub fn want_link(&mut self, peer: Rank) {
+        let state = &mut self.peers[peer.0 as usize];
+        if state.link.is_none() && state.gone.is_none() && !std::mem::replace(&mut state.wanted, true) {
+            self.wanted.push(peer);
+        }
     }
 
     fn reply<R: Rail>(&mut self, rail: &mut R, to: Rank, reply: Reply) -> Result<(), Failure> {

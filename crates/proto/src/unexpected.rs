@@ -1,17 +1,15 @@
 //! Messages that came before their receive: payload copied out at once, or the announcement of a large one.
 
 use canele_rail::{Corrupt, MAX_INLINE, Window};
-use canele_sys::buffer::InBuffer;
+use canele_sys::buffer::{self, InBuffer};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::Proto;
 use crate::choice::Protocol;
 use crate::matching::Want;
+use crate::peer::cost;
 use crate::request::{Buffer, Failure, Outcome, Receive, State, Status, received};
 use crate::wire::Rts;
-
-/// As many vectors are kept for later payload.
-const SPARE: usize = 64;
 
 /// One waiting message.
 pub(crate) struct Unexpected {
@@ -51,25 +49,34 @@ pub struct Matched {
 impl Proto {
     /// Keeps a message for which no receive is posted.
     pub(crate) fn store(&mut self, flow: FlowId, from: Rank, tag: Tag, body: Body) -> Result<(), Corrupt> {
+        if self.flow(flow).is_none() {
+            return Err(Corrupt(format!("{from} sent to flow {}, which cannot exist", flow.0)));
+        }
         let key = self.unexpected.insert(Unexpected { from, tag, body });
-        let Some(flow) = self.flow(flow) else {
-            return Err(Corrupt(format!("{from} sent to {}, which cannot exist", flow.0)));
-        };
-        flow.matcher.store(from, tag, key.index);
+        self.flows[flow.0 as usize].matcher.store(from, tag, key.index);
         self.traffic.unexpected += 1;
         self.ended += 1; // A probe may be waiting for it.
         Ok(())
     }
 
-    /// A copy of payload, in memory used before where possible.
-    pub(crate) fn keep(&mut self, payload: Window<'_>) -> Body {
+    /// A copy of payload, in memory used before where possible. A peer may have as much kept as its credit allows.
+    pub(crate) fn keep(&mut self, from: Rank, payload: Window<'_>) -> Result<Body, Corrupt> {
+        let peer = &mut self.peers[from.0 as usize];
+        peer.held += cost(payload.len());
+        if peer.held > self.grant {
+            let (held, grant) = (peer.held, self.grant);
+            return Err(Corrupt(format!("{from} sent {held} unexpected bytes, with credit for {grant}")));
+        }
+        Ok(self.copy_of(payload))
+    }
+
+    fn copy_of(&mut self, payload: Window<'_>) -> Body {
         if payload.len() <= MAX_INLINE {
             let mut bytes = [0; MAX_INLINE];
             payload.read(0, &mut bytes[..payload.len()]);
             return Body::Short(payload.len() as u8, bytes);
         }
-        let mut data = self.spare.pop().unwrap_or_default();
-        data.resize(payload.len(), 0);
+        let mut data = self.spare.take(payload.len());
         payload.read(0, &mut data);
         self.traffic.copies += 1;
         Body::Data(data)
@@ -102,6 +109,11 @@ impl Proto {
     pub fn probe_matched(&mut self, flow: FlowId, want: Want) -> Option<Matched> {
         let status = self.probe(flow, want)?;
         let found = self.flow(flow)?.matcher.take(want)?;
+        if let Body::Own(send, _) = self.unexpected.at(found.message).body
+            && let Some(State::ExpectSelf(state)) = self.leave(send)
+        {
+            self.enter(send, State::ExpectFin(state)); // It has met its receive: too late to cancel it.
+        }
         let key = self.unexpected.key_at(found.message).into();
         Some(Matched { key, status })
     }
@@ -111,6 +123,17 @@ impl Proto {
         let id = self.requests.insert(State::Moving).into();
         self.deliver_unexpected(id, matched.key, buffer);
         id
+    }
+
+    /// Drops a message that a matched probe took.
+    pub fn discard(&mut self, matched: Matched) {
+        buffer::scope(|scope| {
+            // Without room every message ends at once: it fits, or it is refused.
+            let id = self.submit_recv_matched(matched, scope.lend_mut(&mut []));
+            if let Some(Outcome { buffer: Buffer::In(buffer), .. }) = self.take(id) {
+                scope.take_back_mut(buffer);
+            }
+        });
     }
 
     /// Gives a waiting message to the receive `id`.
@@ -124,6 +147,12 @@ impl Proto {
         let len = body.len();
         let fits = len <= buffer.len();
         match body {
+            Body::Announced(_) if self.gone(from).is_some() => {
+                // Its data will never come.
+                let failure = self.why_gone(from).unwrap_or(Failure::PeerFailed(from));
+                let receive = Receive { from, tag, buffer, len };
+                return self.end(id, received(receive, Err(failure)));
+            }
             Body::Announced(rts) => return self.accept(id, from, tag, rts, buffer),
             Body::Own(send, _) => return self.deliver_own(id, send, buffer),
             Body::Short(n, bytes) => {
@@ -138,9 +167,7 @@ impl Proto {
                     self.traffic.copies += 1;
                 }
                 self.consumed(from, Protocol::Eager, len);
-                if self.spare.len() < SPARE {
-                    self.spare.push(data);
-                }
+                self.spare.give(data);
             }
         }
         let receive = Receive { from, tag, buffer, len };
@@ -148,7 +175,9 @@ impl Proto {
         self.end(id, received(receive, result));
     }
 
+    /// A message that was kept has found its receive.
     fn consumed(&mut self, from: Rank, protocol: Protocol, len: usize) {
+        self.peers[from.0 as usize].held -= cost(len);
         if from == self.me {
             return self.traffic.own(len);
         }

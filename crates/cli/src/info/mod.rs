@@ -4,11 +4,10 @@
 
 mod job;
 mod machine;
+mod protocol;
 mod tunables;
 
 use std::process::ExitCode;
-
-use crate::wrong_usage;
 
 /// Arguments of `canele info`.
 #[derive(Debug, clap::Args)]
@@ -19,7 +18,7 @@ pub struct Arguments {
     peer: Option<u32>,
     /// The size of that message in bytes
     #[arg(long, value_name = "N", requires = "peer")]
-    bytes: Option<u64>,
+    bytes: Option<usize>,
     /// Show every setting: its name, value, default, unit, range and meaning
     #[arg(long)]
     tunables: bool,
@@ -46,7 +45,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         return job::main(pid, arguments.counters, arguments.json);
     }
     if let (Some(peer), Some(bytes)) = (arguments.peer, arguments.bytes) {
-        return wrong_usage(&format!("--peer {peer} --bytes {bytes}: not there yet"));
+        return protocol::main(peer, bytes);
     }
     if arguments.tunables {
         return tunables::main();

@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
 
+/// How often a process survives being killed before it counts as one that cannot be.
+const ROUNDS: u32 = 100;
+
 /// A process's parent and start, from `/proc/PID/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stat {
@@ -85,10 +88,12 @@ pub fn reap() -> Result<Option<(Pid, WaitStatus)>, NoChildren> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct NoChildren;
 
-/// Kills every process below this one and collects it, again and again until none is left or `patience`
-/// has passed. Answers those that could not be ended.
+/// Kills every process below this one and collects it, again and again until none is left. Gives up only when
+/// `patience` has passed *and* they have been killed many times over: time alone also passes while this process
+/// is not given a processor. Answers those that could not be ended.
 pub fn kill_all(since: u64, patience: Duration) -> Vec<Pid> {
     let deadline = Instant::now() + patience;
+    let mut rounds = 0_u32;
     loop {
         if reap_all() == Err(NoChildren) {
             return Vec::new();
@@ -96,7 +101,8 @@ pub fn kill_all(since: u64, patience: Duration) -> Vec<Pid> {
         if signal_all(Signal::KILL, since) == 0 {
             return Vec::new();
         }
-        if Instant::now() >= deadline {
+        rounds += 1;
+        if rounds > ROUNDS && Instant::now() >= deadline {
             return below(since);
         }
         std::thread::sleep(Duration::from_millis(2));

@@ -82,6 +82,8 @@ pub enum FromKeeper {
 
 /// How long force is tried before giving up on processes that cannot be killed.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// The same when the launcher is gone: nobody waits for the answer.
+const ALONE_PATIENCE: Duration = Duration::from_secs(60);
 
 /// The keeper's main function. Its standard input is the socket to the launcher.
 pub fn keep() -> ExitCode {
@@ -125,7 +127,7 @@ impl Keeper {
             let empty = self.force_at.is_some() && self.collect_and_check();
             match handled {
                 Err(LauncherGone) => {
-                    kill_all(0, PATIENCE);
+                    kill_all(0, ALONE_PATIENCE);
                     return Ok(());
                 }
                 Ok(()) if empty => return self.say_empty(&[]),

@@ -7,9 +7,10 @@
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use canele_sys::atomic::{AtomicU32, Ordering};
 
 pub mod ranks;
 

@@ -1,0 +1,244 @@
+//! Collectives: what all ranks of a flow do together (MPI 5.0, chapter 6).
+//!
+//! All ranks make the same calls on a flow in the same order, with the same lengths, roots and operations. The messages
+//! of collectives never match receives on the flow. Results of reductions have the same bits on every rank and in every
+//! run with as many ranks. Once a rank has died every collective fails, naming it.
+
+use canele_engine::FlowId;
+use canele_engine::collective::{Operation, Reduction, Shape};
+
+use crate::{Endpoint, Error, Flow, Number, Op, Plain, Rank};
+
+impl Flow {
+    /// Returns once all ranks have called it.
+    ///
+    /// ```
+    /// # let job = canele::Job::start()?; let world = job.world();
+    /// world.barrier()?;
+    /// # job.finish()?; Ok::<(), canele::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A rank died, or finished without this call.
+    #[inline]
+    pub fn barrier(&self) -> Result<(), Error> {
+        self.collective::<u8>(Operation::Barrier, 0, None, &[], &mut [])
+    }
+
+    /// Gives all ranks the items of `root`.
+    ///
+    /// ```
+    /// # let job = canele::Job::start()?; let world = job.world();
+    /// # use canele::Rank;
+    /// let mut answer = if job.rank() == Rank(0) { [42] } else { [0] };
+    /// world.broadcast(Rank(0), &mut answer)?;
+    /// assert_eq!(answer, [42]);
+    /// # job.finish()?; Ok::<(), canele::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Flow::barrier`]; there is no such rank; another rank gave another length.
+    pub fn broadcast<T: Plain>(&self, root: Rank, items: &mut [T]) -> Result<(), Error> {
+        self.check_root(root)?;
+        self.collective(Operation::Broadcast(root), items.len(), None, &[], items)
+    }
+
+    /// Reduces the items of all ranks, place by place, into `result` at `root`; elsewhere `result` is not used and may
+    /// be empty.
+    ///
+    /// ```
+    /// # let job = canele::Job::start()?; let world = job.world();
+    /// # use canele::{Op, Rank};
+    /// let mut most = [0; 2];
+    /// world.reduce(Rank(0), &[job.rank().0, 7], &mut most, Op::Max)?;
+    /// if job.rank() == Rank(0) {
+    ///     assert_eq!(most, [job.size() - 1, 7]);
+    /// }
+    /// # job.finish()?; Ok::<(), canele::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Flow::broadcast`]; [`Error::Lengths`] where `result` is not as long as `items`: then nothing was sent.
+    pub fn reduce<T: Number>(&self, root: Rank, items: &[T], result: &mut [T], op: Op) -> Result<(), Error> {
+        self.check_root(root)?;
+        let result = self.at_root(root, result, "items of the result of a reduction", items.len())?;
+        self.collective(Operation::Reduce(root), items.len(), Some(Reduction::of::<T>(op)), items, result)
+    }
+
+    /// Reduces the items of all ranks, place by place, into `result` on all ranks.
+    ///
+    /// ```
+    /// # let job = canele::Job::start()?; let world = job.world();
+    /// # use canele::Op;
+    /// let mut sum = [0.0];
+    /// world.allreduce(&[0.5], &mut sum, Op::Sum)?;
+    /// assert_eq!(sum, [0.5 * f64::from(job.size())]);
+    /// # job.finish()?; Ok::<(), canele::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Flow::reduce`].
+    #[inline]
+    pub fn allreduce<T: Number>(&self, items: &[T], result: &mut [T], op: Op) -> Result<(), Error> {
+        check("items of the result of a reduction", result.len(), items.len())?;
+        self.collective(Operation::Allreduce, items.len(), Some(Reduction::of::<T>(op)), items, result)
+    }
+
+    /// Gathers the items of all ranks, in the order of ranks, in `all` at `root`; elsewhere `all` is not used and may be
+    /// empty.
+    ///
+    /// ```
+    /// # let job = canele::Job::start()?; let world = job.world();
+    /// # use canele::Rank;
+    /// let mut all = vec![0; job.size() as usize];
+    /// world.gather(Rank(0), &[job.rank().0], &mut all)?;
+    /// if job.rank() == Rank(0) {
+    ///     assert!(all.into_iter().eq(0..job.size()));
+    /// }
+    /// # job.finish()?; Ok::<(), canele::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Flow::broadcast`]; [`Error::Lengths`] where `all` has not as many items as `items` times ranks: then nothing
+    /// was sent.
+    pub fn gather<T: Plain>(&self, root: Rank, items: &[T], all: &mut [T]) -> Result<(), Error> {
+        self.check_root(root)?;
+        let all = self.at_root(root, all, "items to gather into", self.times_ranks(items.len()))?;
+        self.collective(Operation::Gather(root), items.len(), None, items, all)
+    }
+
+    /// Gives each rank its part of `all` at `root`, in the order of ranks; elsewhere `all` is not used and may be empty.
+    ///
+    /// ```
+    /// # let job = canele::Job::start()?; let world = job.world();
+    /// # use canele::Rank;
+    /// let all: Vec<u32> = (0..job.size()).collect();
+    /// let mut mine = [0];
+    /// world.scatter(Rank(0), &all, &mut mine)?;
+    /// assert_eq!(mine, [job.rank().0]);
+    /// # job.finish()?; Ok::<(), canele::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Flow::gather`].
+    pub fn scatter<T: Plain>(&self, root: Rank, all: &[T], items: &mut [T]) -> Result<(), Error> {
+        self.check_root(root)?;
+        let all = if self.rank() == root { all } else { &[] };
+        if self.rank() == root {
+            check("items to scatter", all.len(), self.times_ranks(items.len()))?;
+        }
+        self.collective(Operation::Scatter(root), items.len(), None, all, items)
+    }
+
+    /// Gathers the items of all ranks, in the order of ranks, in `all` on all ranks.
+    ///
+    /// ```
+    /// # let job = canele::Job::start()?; let world = job.world();
+    /// let mut all = vec![0; job.size() as usize];
+    /// world.allgather(&[job.rank().0], &mut all)?;
+    /// assert!(all.into_iter().eq(0..job.size()));
+    /// # job.finish()?; Ok::<(), canele::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Flow::gather`].
+    pub fn allgather<T: Plain>(&self, items: &[T], all: &mut [T]) -> Result<(), Error> {
+        check("items to gather into", all.len(), self.times_ranks(items.len()))?;
+        self.collective(Operation::Allgather, items.len(), None, items, all)
+    }
+
+    /// Gives each rank its part of `items`, in the order of ranks, and gets a part from each rank in `result`, in that
+    /// order: the `n`th part of rank `m` becomes the `m`th part of rank `n`.
+    ///
+    /// ```
+    /// # let job = canele::Job::start()?; let world = job.world();
+    /// let ranks = job.size() as usize;
+    /// let mut from = vec![0; ranks];
+    /// world.alltoall(&vec![job.rank().0; ranks], &mut from)?;
+    /// assert!(from.into_iter().eq(0..job.size()));
+    /// # job.finish()?; Ok::<(), canele::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Flow::broadcast`]; [`Error::Lengths`] where both are not of one length, a multiple of the number of ranks:
+    /// then nothing was sent.
+    pub fn alltoall<T: Plain>(&self, items: &[T], result: &mut [T]) -> Result<(), Error> {
+        let part = items.len() / self.size() as usize;
+        check("items to give to all ranks", items.len(), self.times_ranks(part))?;
+        check("items to get from all ranks", result.len(), items.len())?;
+        self.collective(Operation::Alltoall, part, None, items, result)
+    }
+
+    /// A new flow of the same ranks, whose messages match no receive on any other. All ranks call it.
+    ///
+    /// ```
+    /// # let job = canele::Job::start()?; let world = job.world();
+    /// let of_a_library = world.duplicate()?;
+    /// # job.finish()?; Ok::<(), canele::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Flow::barrier`]; [`Error::Lengths`] after some 32,000 flows: they are not used again.
+    pub fn duplicate(&self) -> Result<Flow, Error> {
+        let id = self.engine.create_flow(self.of_collectives())?;
+        Ok(Flow::new(self.engine.clone(), id))
+    }
+
+    /// The flow of this flow's collectives.
+    fn of_collectives(&self) -> FlowId {
+        FlowId(self.id.0 + 1)
+    }
+
+    #[inline]
+    fn collective<T: Plain>(
+        &self,
+        operation: Operation,
+        block: usize,
+        reduction: Option<Reduction>,
+        input: &[T],
+        output: &mut [T],
+    ) -> Result<(), Error> {
+        let shape = Shape { operation, bytes: block * size_of::<T>(), element: size_of::<T>().max(1) };
+        let (input, output) = (bytemuck::cast_slice(input), bytemuck::cast_slice_mut(output));
+        self.engine.collective(self.of_collectives(), shape, reduction, input, output)
+    }
+
+    fn times_ranks(&self, items: usize) -> usize {
+        items.saturating_mul(self.size() as usize)
+    }
+
+    fn check_root(&self, root: Rank) -> Result<(), Error> {
+        let size = self.size();
+        if root.0 < size { Ok(()) } else { Err(Error::NoSuchRank { rank: root, size }) }
+    }
+
+    /// The whole of a buffer of the right length at the root, none of it elsewhere.
+    fn at_root<'a, T>(
+        &self,
+        root: Rank,
+        items: &'a mut [T],
+        what: &'static str,
+        needed: usize,
+    ) -> Result<&'a mut [T], Error> {
+        if self.rank() != root {
+            return Ok(&mut []);
+        }
+        check(what, items.len(), needed)?;
+        Ok(items)
+    }
+}
+
+impl Endpoint {
+    /// A new flow of all ranks, as [`Flow::duplicate`] of the world.
+    ///
+    /// # Errors
+    /// As [`Flow::duplicate`].
+    pub fn create_flow(&self) -> Result<Flow, Error> {
+        self.world().duplicate()
+    }
+}
+
+#[inline]
+fn check(what: &'static str, given: usize, needed: usize) -> Result<(), Error> {
+    if given == needed { Ok(()) } else { Err(Error::Lengths { what, given, needed }) }
+}

@@ -1,0 +1,135 @@
+//! The posting end of a mailbox.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use canele_engine::{Engine, RegionId, Tag, Want};
+
+use super::office::Office;
+use super::slots::Slots;
+use super::{POSTS, WAKES};
+use crate::job::deadline;
+use crate::message::Sealed;
+use crate::{Error, Message, Rank};
+
+/// The way to a mailbox of any rank; shared by threads. Made by [`crate::Endpoint::find_mailbox`].
+pub struct Postbox {
+    pub(super) engine: Arc<Engine>,
+    pub(super) office: Arc<Office>,
+    pub(super) owner: Rank,
+    pub(super) number: Tag,
+    pub(super) slots: Slots,
+}
+
+/// Why a message was not posted.
+#[derive(Debug, thiserror::Error)]
+pub enum PostError {
+    /// The mailbox was full, at once or until the deadline; here is the message.
+    #[error("the mailbox is full: a message must be retrieved first")]
+    Full(Message),
+    /// It failed.
+    #[error(transparent)]
+    Failed(#[from] Error),
+}
+
+impl Postbox {
+    /// Whose the mailbox is.
+    pub fn owner(&self) -> Rank {
+        self.owner
+    }
+
+    /// Posts a message; waits while the mailbox is full.
+    ///
+    /// # Errors
+    /// The owner has closed the mailbox, finished or died; no memory for a long message.
+    #[inline]
+    pub fn post(&self, message: Message) -> Result<(), Error> {
+        let sealed = message.seal(&self.office.pool).map_err(|(error, _)| error)?;
+        if !self.slots.try_take(self.engine.rank())? {
+            self.wait_for_slot(None)?;
+        }
+        self.send(sealed, None)
+    }
+
+    /// Posts a message if the mailbox is not full.
+    ///
+    /// # Errors
+    /// [`PostError::Full`] with the message; else as [`Postbox::post`].
+    pub fn try_post(&self, message: Message) -> Result<(), PostError> {
+        let sealed = message.seal(&self.office.pool).map_err(|(error, _)| error)?;
+        match self.slots.try_take(self.engine.rank())? {
+            true => Ok(self.send(sealed, Some(Instant::now()))?),
+            false => Err(PostError::Full(sealed.open())),
+        }
+    }
+
+    /// Posts a message; waits while the mailbox is full, but not longer than `wait`.
+    ///
+    /// # Errors
+    /// [`PostError::Full`] with the message; else as [`Postbox::post`].
+    pub fn post_deadline(&self, message: Message, wait: Duration) -> Result<(), PostError> {
+        let sealed = message.seal(&self.office.pool).map_err(|(error, _)| error)?;
+        let at = deadline(wait);
+        if !self.slots.try_take(self.engine.rank())? {
+            match self.wait_for_slot(at) {
+                Ok(()) => {}
+                Err(Error::Deadline(_)) => return Err(PostError::Full(sealed.open())),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(self.send(sealed, at)?)
+    }
+
+    /// Sends a message that has its slot.
+    #[inline(always)]
+    fn send(&self, sealed: Sealed, deadline: Option<Instant>) -> Result<(), Error> {
+        self.office.send(self.owner, POSTS, self.number, sealed.bytes(), deadline)?;
+        sealed.posted(self.owner);
+        Ok(())
+    }
+
+    /// Waits in the engine, which sleeps after a while: the owner sends a wake-up when there may be a slot.
+    #[cold]
+    fn wait_for_slot(&self, deadline: Option<Instant>) -> Result<(), Error> {
+        let (me, owner) = (self.engine.rank(), self.owner);
+        let wakes = Want { source: Some(owner), tag: Some(self.number) };
+        let what = || format!("room in a mailbox of {owner}");
+        self.engine.wait_until(deadline, what, |proto| {
+            while let Some(wake) = proto.probe_matched(WAKES, wakes) {
+                proto.discard(wake);
+            }
+            let mut taken = self.slots.try_take(me);
+            if let Ok(false) = taken {
+                self.slots.may_sleep(me);
+                taken = self.slots.try_take(me);
+            }
+            match taken {
+                Ok(true) => Some(Ok(())),
+                Ok(false) => proto.why_gone(owner).map(|failure| Err(failure.into())),
+                Err(error) => Some(Err(error)),
+            }
+        })
+    }
+}
+
+/// What is published under a mailbox's name.
+pub(super) struct Address {
+    pub owner: Rank,
+    pub number: Tag,
+    pub region: RegionId,
+    pub depth: u64,
+}
+
+impl Address {
+    pub fn encode(&self) -> Vec<u8> {
+        let words = [self.owner.0, self.number.0, self.region.index, self.region.generation];
+        [words.map(u32::to_le_bytes).concat(), self.depth.to_le_bytes().to_vec()].concat()
+    }
+
+    pub fn decode(value: &[u8]) -> Option<Self> {
+        let word = |at: usize| Some(u32::from_le_bytes(value.get(at..at + 4)?.try_into().ok()?));
+        let depth = u64::from_le_bytes(value.get(16..24)?.try_into().ok()?);
+        let region = RegionId { index: word(8)?, generation: word(12)? };
+        Some(Self { owner: Rank(word(0)?), number: Tag(word(4)?), region, depth })
+    }
+}

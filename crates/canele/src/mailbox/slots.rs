@@ -1,0 +1,161 @@
+//! A mailbox's books: a small region of its owner that all posters reach, so that its depth holds exactly.
+//!
+//! ```text
+//!     0  posted      slots taken so far, by posters; the top bit closes the box
+//!    64  retrieved   slots given back so far, by the owner
+//!    72  sleepers    whether any poster may sleep
+//!   128  of rank 0:  slots it took so far, whether it may sleep            one line per rank
+//! ```
+//! A slot is taken when `posted − retrieved` is less than the depth. A poster reads `retrieved` only when the value it
+//! remembers says that the box is full, so a post and a retrieval mostly write lines that nobody else has touched.
+
+use std::sync::Arc;
+
+use canele_engine::Far;
+use canele_sys::atomic::{AtomicU64, Ordering::*};
+
+use crate::{Error, Rank};
+
+const POSTED: usize = 0;
+const RETRIEVED: usize = 64;
+const SLEEPERS: usize = 72;
+const RANKS: usize = 128;
+const CLOSED: u64 = 1 << 63;
+
+/// The books of one mailbox, as its owner or a poster sees them.
+pub struct Slots {
+    far: Arc<Far>,
+    owner: Rank,
+    depth: u64,
+    /// The last value of `retrieved` seen: never more than the real one.
+    seen: AtomicU64,
+}
+
+impl Slots {
+    /// How long the region is, in bytes.
+    pub fn bytes(ranks: u32) -> usize {
+        RANKS + 64 * ranks as usize
+    }
+
+    pub fn new(far: Arc<Far>, owner: Rank, depth: u64) -> Self {
+        Self { far, owner, depth, seen: AtomicU64::new(0) }
+    }
+
+    #[inline(always)]
+    fn word(&self, offset: usize) -> &AtomicU64 {
+        self.far.word(offset).expect("the region has a line for every rank")
+    }
+
+    fn taken_by(&self, rank: Rank) -> &AtomicU64 {
+        self.word(RANKS + 64 * rank.0 as usize)
+    }
+
+    fn sleeper(&self, rank: Rank) -> &AtomicU64 {
+        self.word(RANKS + 64 * rank.0 as usize + 8)
+    }
+
+    /// Takes a slot for `me`, if there is one.
+    #[inline(always)]
+    pub fn try_take(&self, me: Rank) -> Result<bool, Error> {
+        let word = self.word(POSTED);
+        let mut posted = word.load(Relaxed);
+        loop {
+            if posted & CLOSED != 0 {
+                return Err(Error::Closed(self.owner));
+            }
+            if posted.saturating_sub(self.seen.load(Relaxed)) >= self.depth {
+                // SeqCst: after `may_sleep` has said that we may, either we see the slot or the owner sees us.
+                let retrieved = self.word(RETRIEVED).load(SeqCst);
+                self.seen.fetch_max(retrieved, Relaxed);
+                if posted.saturating_sub(retrieved) >= self.depth {
+                    return Ok(false);
+                }
+            }
+            // Relaxed: only counted; the message itself is what publishes anything.
+            match word.compare_exchange_weak(posted, posted + 1, Relaxed, Relaxed) {
+                Ok(_) => break,
+                Err(now) => posted = now,
+            }
+        }
+        // Should we die before this line, the slot is lost; after it, the owner gives it back.
+        self.taken_by(me).fetch_add(1, Release); // pairs with the acquire load in `left_by`
+        Ok(true)
+    }
+
+    /// `me` is going to sleep until there may be a slot. It must look once more afterwards.
+    pub fn may_sleep(&self, me: Rank) {
+        // SeqCst, all of them, and in `freed` and `wake`: one order, in which the owner's slot comes before our next
+        // look or our marks before the owner's look at them.
+        if self.sleeper(me).load(SeqCst) == 0 || self.word(SLEEPERS).load(SeqCst) == 0 {
+            self.sleeper(me).store(1, SeqCst);
+            self.word(SLEEPERS).store(1, SeqCst);
+        }
+    }
+
+    /// The owner gives slots back.
+    #[inline(always)]
+    pub fn free(&self, slots: u64) {
+        self.word(RETRIEVED).fetch_add(slots, SeqCst);
+    }
+
+    /// Whether somebody may sleep.
+    #[inline(always)]
+    pub fn has_sleepers(&self) -> bool {
+        self.word(SLEEPERS).load(SeqCst) != 0
+    }
+
+    /// Calls `wake` for every rank in which somebody may sleep.
+    pub fn wake(&self, ranks: u32, wake: impl FnMut(Rank)) {
+        self.word(SLEEPERS).store(0, SeqCst);
+        (0..ranks).map(Rank).filter(|rank| self.sleeper(*rank).swap(0, SeqCst) != 0).for_each(wake);
+    }
+
+    /// How many of the slots `rank` took, `got` of whose messages came, were left behind when it died.
+    pub fn left_by(&self, rank: Rank, got: u64) -> u64 {
+        self.taken_by(rank).load(Acquire).saturating_sub(got)
+    }
+
+    /// No more posts.
+    pub fn close(&self) {
+        self.word(POSTED).fetch_or(CLOSED, SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slots(engine: &canele_engine::Engine, depth: u64) -> Slots {
+        Slots::new(engine.create_region(Slots::bytes(3)).unwrap().far(), Rank(0), depth)
+    }
+
+    #[test]
+    fn there_are_as_many_slots_as_the_box_is_deep() {
+        let engine = canele_engine::Engine::start().unwrap();
+        let slots = slots(&engine, 2);
+        let (a, b) = (Rank(1), Rank(2));
+        assert!(slots.try_take(a).unwrap() && slots.try_take(b).unwrap());
+        assert!(!slots.try_take(a).unwrap());
+        slots.free(1);
+        assert!(slots.try_take(a).unwrap());
+        assert!(!slots.try_take(b).unwrap());
+        assert_eq!((slots.left_by(a, 1), slots.left_by(b, 1)), (1, 0));
+        slots.close();
+        assert!(matches!(slots.try_take(b), Err(Error::Closed(Rank(0)))));
+    }
+
+    #[test]
+    fn every_rank_that_may_sleep_is_woken_once() {
+        let engine = canele_engine::Engine::start().unwrap();
+        let slots = slots(&engine, 1);
+        assert!(!slots.has_sleepers());
+        slots.may_sleep(Rank(2));
+        slots.may_sleep(Rank(0));
+        assert!(slots.has_sleepers());
+        let mut woken = Vec::new();
+        slots.wake(3, |rank| woken.push(rank.0));
+        assert_eq!(woken, [0, 2]);
+        assert!(!slots.has_sleepers());
+        slots.wake(3, |rank| panic!("{rank} sleeps no more"));
+    }
+}

@@ -1,0 +1,89 @@
+//! Bytes of a message in private memory: up to a cell of them in place, more on the heap.
+
+/// Bytes that lie in the message object itself: as many as travel in one cell.
+pub const CELL: usize = canele_rail::MAX_INLINE;
+
+/// A growing row of bytes that allocates only beyond [`CELL`].
+pub struct Store {
+    len: usize,
+    cell: [u8; CELL],
+    /// All of the bytes, once there are more than fit in the cell.
+    heap: Vec<u8>,
+}
+
+impl Store {
+    pub const fn new() -> Self {
+        Self { len: 0, cell: [0; CELL], heap: Vec::new() }
+    }
+
+    /// `len` bytes of zero.
+    pub fn zeroed(len: usize) -> Self {
+        let heap = if len > CELL { vec![0; len] } else { Vec::new() };
+        Self { len, cell: [0; CELL], heap }
+    }
+
+    /// The first `len` bytes of a cell.
+    #[inline(always)]
+    pub const fn from_cell(cell: [u8; CELL], len: usize) -> Self {
+        Self { len, cell, heap: Vec::new() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline(always)]
+    pub fn bytes(&self) -> &[u8] {
+        if self.len <= CELL { &self.cell[..self.len] } else { &self.heap }
+    }
+
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        if self.len <= CELL { &mut self.cell[..self.len] } else { &mut self.heap }
+    }
+
+    #[inline(always)]
+    pub fn push(&mut self, bytes: &[u8]) {
+        let end = self.len + bytes.len();
+        if end <= CELL {
+            self.cell[self.len..end].copy_from_slice(bytes);
+        } else {
+            if self.len <= CELL {
+                self.heap.clear();
+                self.heap.extend_from_slice(&self.cell[..self.len]);
+            }
+            self.heap.extend_from_slice(bytes);
+        }
+        self.len = end;
+    }
+
+    /// Forgets what lies beyond `len`.
+    pub fn truncate(&mut self, len: usize) {
+        if len <= CELL && self.len > CELL {
+            self.cell[..len].copy_from_slice(&self.heap[..len]);
+        } else {
+            self.heap.truncate(len);
+        }
+        self.len = self.len.min(len);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_stay_the_same_across_the_edge_of_the_cell() {
+        let all: Vec<u8> = (0..200).collect();
+        for step in [1, 7, 48, 49, 200] {
+            let mut store = Store::new();
+            all.chunks(step).for_each(|chunk| store.push(chunk));
+            assert_eq!(store.bytes(), all);
+            for len in [100, 49, 48, 30] {
+                store.truncate(len);
+                assert_eq!(store.bytes(), &all[..len]);
+            }
+            store.push(&all[30..]);
+            assert_eq!(store.bytes(), all, "pushed again, step {step}");
+        }
+    }
+}

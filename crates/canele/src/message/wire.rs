@@ -1,0 +1,179 @@
+//! How a message travels, and what is made of what arrived.
+
+use std::sync::Arc;
+
+use canele_engine::{Far, RegionId};
+
+use super::pool::{HEAD, Pool};
+use super::store::{CELL, Store};
+use super::types::{PAD, Types};
+use super::{Data, Message, Retrieved};
+use crate::{Error, Rank};
+
+/// Last byte of a message whose types take more bytes than it can say.
+const LONG: u8 = 253;
+/// Last byte of a message that lies in a region.
+const IN_REGION: u8 = 254;
+/// Region's index and generation, bytes of message and of types, last byte.
+const DESCRIPTION: usize = 4 + 4 + 8 + 4 + 1;
+
+/// A message ready to travel.
+pub struct Sealed {
+    message: Message,
+    /// What says where it lies, if it lies in a region.
+    description: Option<[u8; DESCRIPTION]>,
+    /// Its length without what sealing added.
+    len: usize,
+}
+
+impl Message {
+    /// Makes it ready to travel, in a region if it is long.
+    pub(crate) fn seal(mut self, pool: &Arc<Pool>) -> Result<Sealed, (Error, Message)> {
+        let len = self.len();
+        let mut types = Store::new();
+        if len != CELL {
+            self.types.encode(|part| types.push(part));
+        }
+        let types = types.bytes();
+        let in_region =
+            matches!(self.data, Data::Leased(..)) || len + types.len() + 6 > pool.limit() && len > CELL;
+        if !in_region {
+            self.seal_private(types);
+            return Ok(Sealed { message: self, description: None, len });
+        }
+        if !matches!(&self.data, Data::Leased(lease, _) if lease.room() >= len + types.len()) {
+            match pool.take(len + types.len()) {
+                Ok(lease) => self.move_to(lease),
+                Err(error) => return Err((error, self)),
+            }
+        }
+        let Data::Leased(lease, _) = &self.data else { unreachable!("it was moved into one") };
+        super::write(lease, len, types);
+        let id = lease.region().id();
+        let mut description = [IN_REGION; DESCRIPTION];
+        description[..4].copy_from_slice(&id.index.to_le_bytes());
+        description[4..8].copy_from_slice(&id.generation.to_le_bytes());
+        description[8..16].copy_from_slice(&(len as u64).to_le_bytes());
+        description[16..20].copy_from_slice(&(types.len() as u32).to_le_bytes());
+        Ok(Sealed { message: self, description: Some(description), len })
+    }
+
+    fn seal_private(&mut self, types: &[u8]) {
+        if !matches!(self.data, Data::Private(_)) {
+            let mut store = Store::new();
+            store.push(&self.bytes());
+            self.data = Data::Private(store);
+        }
+        let Data::Private(store) = &mut self.data else { unreachable!("just made so") };
+        if store.len() == CELL {
+            return;
+        }
+        // Only bare messages have the length of a cell.
+        let padded = store.len() + types.len() + 1 == CELL;
+        if padded {
+            store.push(&[PAD]);
+        }
+        store.push(types);
+        match types.len() + usize::from(padded) {
+            n if n < LONG as usize => store.push(&[n as u8]),
+            n => {
+                store.push(&(n as u32).to_le_bytes());
+                store.push(&[LONG]);
+            }
+        }
+    }
+}
+
+impl Sealed {
+    /// What is sent.
+    #[inline(always)]
+    pub fn bytes(&self) -> &[u8] {
+        match (&self.description, &self.message.data) {
+            (Some(description), _) => description,
+            (None, Data::Private(store)) => store.bytes(),
+            (None, _) => unreachable!("a message that travels by itself is in private memory"),
+        }
+    }
+
+    /// The message as it was.
+    pub fn open(mut self) -> Message {
+        if let Data::Private(store) = &mut self.message.data {
+            store.truncate(self.len);
+        }
+        self.message
+    }
+
+    /// It is on its way to `to`; if it is still to be sent, what of it must be kept.
+    pub fn posted(self, to: Rank) {
+        if let Data::Leased(lease, _) = self.message.data {
+            lease.post(to);
+        }
+    }
+}
+
+/// A message that has come out of the rail.
+pub enum Arrived {
+    /// All of it.
+    Whole(Message),
+    /// It lies in this region of its sender: to be mapped, and opened with [`Described::open`].
+    Described(RegionId, Described),
+}
+
+/// A message in a region.
+pub struct Described {
+    sender: Rank,
+    len: usize,
+    types: usize,
+}
+
+impl Arrived {
+    /// What `bytes` from `sender` are; nothing if they are no message.
+    pub fn read(sender: Rank, mut store: Store) -> Option<Self> {
+        let bytes = store.bytes();
+        if bytes.len() == CELL {
+            return Some(Self::whole(sender, store, Types::new()));
+        }
+        let (&last, rest) = bytes.split_last()?;
+        let types = match last {
+            IN_REGION => return Described::read(sender, rest),
+            LONG => word(rest, rest.len().checked_sub(4)?)? as usize + 4,
+            n => n as usize,
+        };
+        let len = rest.len().checked_sub(types)?;
+        let encoded = &rest[len..if last == LONG { rest.len() - 4 } else { rest.len() }];
+        let types = Types::decode(encoded, len)?;
+        store.truncate(len);
+        Some(Self::whole(sender, store, types))
+    }
+
+    fn whole(sender: Rank, store: Store, types: Types) -> Self {
+        Self::Whole(Message { data: Data::Private(store), types, at: 0, sender: Some(sender) })
+    }
+}
+
+impl Described {
+    fn read(sender: Rank, from: &[u8]) -> Option<Arrived> {
+        let region = RegionId { index: word(from, 0)?, generation: word(from, 4)? };
+        let len = u64::from(word(from, 8)?) | u64::from(word(from, 12)?) << 32;
+        let types = word(from, 16)? as usize;
+        Some(Arrived::Described(region, Self { sender, len: usize::try_from(len).ok()?, types }))
+    }
+
+    /// The message, in its region; nothing if it does not lie there.
+    pub fn open(self, far: Arc<Far>) -> Option<Message> {
+        let Self { sender, len, types } = self;
+        let window = far.window(HEAD.checked_add(len)?, types)?;
+        let mut encoded = vec![0; types];
+        window.read(0, &mut encoded);
+        let types = Types::decode(&encoded, len)?;
+        let data = Data::Retrieved(Retrieved { far, len });
+        Some(Message { data, types, at: 0, sender: Some(sender) })
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests;

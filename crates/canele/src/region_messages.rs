@@ -1,0 +1,143 @@
+//! Tagged messages whose bytes lie in regions: above the eager size they are copied once, straight from or to the other
+//! end's memory, by both processors if both ends lie in regions.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use canele_engine::{Buffer, Ended, Engine, Failure, FlowId, Mode, Pending, Want};
+use canele_sys::buffer::{InBuffer, OutBuffer};
+
+use crate::flow::want;
+use crate::job::deadline;
+use crate::{Error, Flow, Rank, Region, Source, Status, Tag, TagMatch};
+
+/// Sends a lent buffer, which comes back.
+pub(crate) fn send_lent(
+    engine: &Arc<Engine>,
+    (flow, to, tag): (FlowId, Rank, Tag),
+    buffer: OutBuffer,
+    deadline: Option<Instant>,
+) -> (Result<(), Error>, OutBuffer) {
+    match engine.isend(to, flow, tag, Mode::Standard, buffer) {
+        Ok(pending) => match end(engine, pending, deadline) {
+            Ended { result, buffer: Buffer::Out(buffer) } => (result.map(drop), buffer),
+            _ => unreachable!("a send gives its buffer back"),
+        },
+        Err((error, buffer)) => (Err(error), buffer),
+    }
+}
+
+/// Receives into a lent buffer, which comes back.
+pub(crate) fn recv_lent(
+    engine: &Arc<Engine>,
+    (flow, want): (FlowId, Want),
+    buffer: InBuffer,
+    deadline: Option<Instant>,
+) -> (Result<Status, Error>, InBuffer) {
+    match engine.irecv(flow, want, buffer) {
+        Ok(pending) => match end(engine, pending, deadline) {
+            Ended { result, buffer: Buffer::In(buffer) } => (result, buffer),
+            _ => unreachable!("a receive gives its buffer back"),
+        },
+        Err((error, buffer)) => (Err(error), buffer),
+    }
+}
+
+/// Waits for the end of an operation; withdraws it at the deadline, unless its data is moving: then the end is near.
+fn end(engine: &Arc<Engine>, pending: Pending, deadline: Option<Instant>) -> Ended {
+    let forked = "a thread of this process has been inside before";
+    match engine.wait(pending, deadline) {
+        Ok(ended) => ended,
+        Err(late) => {
+            let _ = engine.cancel(pending);
+            let ended = engine.wait(pending, None).expect(forked);
+            match ended.result {
+                Err(Error::Failed(Failure::Cancelled)) => Ended { result: Err(late), ..ended },
+                _ => ended,
+            }
+        }
+    }
+}
+
+fn outside(region: &Region, range: &Range<usize>) -> Error {
+    Error::Range { offset: range.start, len: range.len(), region: region.len() }
+}
+
+fn out_buffer(region: &Region, range: Range<usize>) -> Result<OutBuffer, Error> {
+    region.region.out_buffer(range.start, range.len()).ok_or_else(|| outside(region, &range))
+}
+
+fn in_buffer(region: &Region, range: Range<usize>) -> Result<InBuffer, Error> {
+    region.region.in_buffer(range.start, range.len()).ok_or_else(|| outside(region, &range))
+}
+
+impl Flow {
+    /// Sends a range of a region's bytes. They must not be changed before this returns, or the receiver gets a mixture.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), canele::Error> {
+    /// # let job = canele::Job::start()?; let world = job.world(); let me = job.rank();
+    /// # use canele::Tag;
+    /// let region = job.endpoint().region(8192)?;
+    /// region.write(0, &[7u64; 512])?;
+    /// world.send_region(me, Tag(1), &region, 0..4096)?;
+    /// let status = world.recv_region(me, Tag(1), &region, 4096..8192)?;
+    /// let mut last = [0u64];
+    /// region.read(8184, &mut last)?;
+    /// assert_eq!((status.bytes, last), (4096, [7]));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The range lies outside of the region ([`Error::Range`]); else as [`Flow::send`].
+    pub fn send_region(&self, to: Rank, tag: Tag, region: &Region, range: Range<usize>) -> Result<(), Error> {
+        send_lent(&self.engine, (self.id, to, tag), out_buffer(region, range)?, None).0
+    }
+
+    /// The same, for at most `wait`; after [`Error::Deadline`] nothing was sent.
+    ///
+    /// # Errors
+    /// As [`Flow::send_region`], and [`Error::Deadline`].
+    pub fn send_region_deadline(
+        &self,
+        to: Rank,
+        tag: Tag,
+        region: &Region,
+        range: Range<usize>,
+        wait: Duration,
+    ) -> Result<(), Error> {
+        send_lent(&self.engine, (self.id, to, tag), out_buffer(region, range)?, deadline(wait)).0
+    }
+
+    /// Receives a message into a range of a region.
+    ///
+    /// # Errors
+    /// The range lies outside of the region ([`Error::Range`]); else as [`Flow::recv`].
+    pub fn recv_region(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagMatch>,
+        region: &Region,
+        range: Range<usize>,
+    ) -> Result<Status, Error> {
+        let want = want(from.into(), tag.into());
+        recv_lent(&self.engine, (self.id, want), in_buffer(region, range)?, None).0
+    }
+
+    /// The same, for at most `wait`; after [`Error::Deadline`] the message, should it come, is still there.
+    ///
+    /// # Errors
+    /// As [`Flow::recv_region`], and [`Error::Deadline`].
+    pub fn recv_region_deadline(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagMatch>,
+        region: &Region,
+        range: Range<usize>,
+        wait: Duration,
+    ) -> Result<Status, Error> {
+        let want = want(from.into(), tag.into());
+        recv_lent(&self.engine, (self.id, want), in_buffer(region, range)?, deadline(wait)).0
+    }
+}

@@ -1,0 +1,33 @@
+//! Collectives of several processes, under the launcher.
+
+mod launch;
+
+#[test]
+fn collectives_do_what_they_mean_on_any_number_of_ranks() {
+    for ranks in ["1", "2", "3", "4", "5", "8"] {
+        launch::succeed(&["-n", ranks], "collective_check", &[]);
+    }
+}
+
+#[test]
+fn collectives_work_while_ranks_sleep_and_while_they_never_do() {
+    for wait in ["sleep", "poll"] {
+        launch::succeed(&["-n", "2", "--wait", wait], "collective_check", &[]);
+    }
+    launch::succeed(&["-n", "5", "--wait", "sleep"], "collective_check", &[]);
+}
+
+#[test]
+fn a_death_fails_the_collective_on_every_rank() {
+    for numbers in ["1", "3000", "300000"] {
+        for (ranks, victim) in [(2, 0), (5, 0), (5, 3)] {
+            let options = ["-n", &ranks.to_string(), "--on-failure", "continue"];
+            let output = launch::run(&options, "collective_check", &["die", &victim.to_string(), numbers]);
+            let told = String::from_utf8_lossy(&output.stdout);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            for rank in (0..ranks).filter(|rank| *rank != victim) {
+                assert!(told.contains(&format!("rank {rank} was told")), "{numbers}: {told}{errors}");
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What layers above build their own waits from: a look for a short message from anybody, a wait for whatever they ask
+//! of the protocols, a link opened in advance.
+
+use std::time::Instant;
+
+use canele_proto::{Proto, Received};
+use canele_rail::Rail;
+use canele_sys::ids::{FlowId, Rank, Tag};
+use canele_sys::tunables::Tunables;
+
+use crate::core::Core;
+use crate::engine::Engine;
+use crate::tagged::{LOOKS, LOOKS_PER_PASS};
+use crate::wait::Unmet;
+use crate::{Error, Status};
+
+impl Engine {
+    /// The settings of this process.
+    pub fn tunables(&self) -> &Tunables {
+        &self.tunables
+    }
+
+    /// The largest message in bytes that goes without a handshake.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn eager_bytes(&self) -> Result<usize, Error> {
+        Ok(self.enter()?.proto.eager_bytes())
+    }
+
+    /// Asks the protocols something, without waiting and without progress.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn ask<T>(&self, question: impl FnOnce(&Proto) -> T) -> Result<T, Error> {
+        Ok(question(&self.enter()?.proto))
+    }
+
+    /// Makes progress until `ready` gives something. It is called after every pass, before every sleep, and whenever a
+    /// message came; it must not call the library.
+    ///
+    /// # Errors
+    /// What `ready` gives; the deadline passed while waiting for `what`; the job is over.
+    pub fn wait_until<T>(
+        &self,
+        deadline: Option<Instant>,
+        what: impl FnOnce() -> String,
+        mut ready: impl FnMut(&mut Proto) -> Option<Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let core = self.enter_to_submit()?;
+        let ready = |core: &mut Core| match core.check() {
+            Ok(()) => ready(&mut core.proto),
+            Err(error) => Some(Err(error)),
+        };
+        match self.wait_for(core, deadline, ready) {
+            Ok((_core, result)) => result,
+            Err((_core, Unmet::Deadline)) => Err(Error::Deadline(what())),
+            Err((_core, Unmet::Error(error))) => Err(error),
+        }
+    }
+
+    /// Looks a while for a message from anybody with a certain tag where it will come, without posting a receive; calls
+    /// `taken` before any other thread can come in. Gives nothing if none came or it needs the general path.
+    ///
+    /// # Errors
+    /// `Forked`.
+    #[inline(always)]
+    pub fn look_any(
+        &self,
+        flow: FlowId,
+        tag: Tag,
+        into: &mut [u8],
+        taken: impl FnOnce(Rank),
+    ) -> Result<Option<Status>, Error> {
+        let mut guard = self.enter()?;
+        if !guard.proto.is_quiet(flow) || guard.finished {
+            return Ok(None);
+        }
+        let looks = if guard.crowded { 1 } else { LOOKS };
+        for n in 1..=looks {
+            let core = &mut *guard;
+            let links = core.shm.incoming().len();
+            for at in 0..links {
+                // Whoever was served last comes last, so that no peer can starve another.
+                let at = (core.turn + at) % links;
+                let link = core.shm.incoming()[at];
+                match core.proto.try_recv(&mut core.shm, link, flow, tag, into) {
+                    Received::Done(bytes) => {
+                        core.turn = at + 1;
+                        let source = core.shm.peer(link);
+                        taken(source);
+                        return Ok(Some(Status { source, tag, bytes }));
+                    }
+                    Received::Nothing => {}
+                    Received::NotHere => return Ok(None),
+                }
+            }
+            if n.is_multiple_of(LOOKS_PER_PASS) {
+                guard.pass();
+                if guard.contended() || !guard.proto.is_quiet(flow) {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Opens the link to a peer, so that the first message need not wait for it.
+    ///
+    /// # Errors
+    /// The peer does not exist or is gone; the deadline passed.
+    pub fn connect(&self, peer: Rank, deadline: Option<Instant>) -> Result<(), Error> {
+        self.check_rank(peer)?;
+        if peer == self.rank() {
+            return Ok(());
+        }
+        let what = || format!("the link to {peer}");
+        self.wait_until(deadline, what, |proto| {
+            if let Some(failure) = proto.why_gone(peer) {
+                return Some(Err(failure.into()));
+            }
+            proto.want_link(peer);
+            proto.link_from(peer).map(|_| Ok(()))
+        })
+    }
+}

@@ -1,0 +1,59 @@
+//! What a rank holds at the moment: for tests, and for whoever wonders where the memory went.
+
+use canele_sys::ids::Rank;
+
+use crate::Proto;
+use crate::peer::cost;
+use crate::unexpected::Body;
+
+/// What is held. All zero when every operation has been taken and every message received.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Holding {
+    /// Requests that were not taken yet.
+    pub requests: usize,
+    /// Messages without a receive, announced ones included.
+    pub unexpected: usize,
+    /// What those kept here cost in credit, in bytes: at most what the job agreed on.
+    pub unexpected_bytes: u64,
+    /// Memory allocated for their payload, in bytes.
+    pub unexpected_memory: u64,
+    /// Tallies in use.
+    pub tallies: u32,
+    /// Answers that wait for room.
+    pub replies: usize,
+}
+
+impl Proto {
+    /// What is held now. Looks at every message, so not for the short path.
+    pub fn holding(&self) -> Holding {
+        let mut holding = Holding {
+            requests: self.requests.len(),
+            unexpected: self.unexpected.len(),
+            tallies: self.peers.iter().map(|peer| peer.tallies.count_ones()).sum(),
+            replies: self.peers.iter().map(|peer| peer.replies.len()).sum(),
+            ..Holding::default()
+        };
+        for (_, message) in self.unexpected.iter() {
+            match &message.body {
+                Body::Short(len, _) => holding.unexpected_bytes += cost(*len as usize),
+                Body::Data(data) => {
+                    holding.unexpected_bytes += cost(data.len());
+                    holding.unexpected_memory += data.capacity() as u64;
+                }
+                Body::Announced(_) | Body::Own(..) => {}
+            }
+        }
+        holding
+    }
+
+    /// Bytes that may be sent to a peer unannounced, and bytes of its credit that are still to be given back.
+    pub fn credit(&self, peer: Rank) -> (u64, u64) {
+        let peer = &self.peers[peer.0 as usize];
+        (peer.credit, peer.owed)
+    }
+
+    /// The credit that each peer starts with, in bytes.
+    pub fn grant(&self) -> u64 {
+        self.grant
+    }
+}

@@ -1,0 +1,134 @@
+//! Transfers to and from regions where the other end is played by hand: what a rank that only ever polls would not show.
+
+use std::sync::Arc;
+
+use canele_proto::matching::Want;
+use canele_proto::request::{Buffer, Failure, Mode};
+use canele_proto::wire::{Cts, Ending, How, Kind, Rts, put_words, read_fin};
+use canele_proto::{Holding, Proto, Settings};
+use canele_rail::shm::Region;
+use canele_rail::sim::{Model, SimRail, World};
+use canele_rail::{Class, Generation, Header, Rail};
+use canele_sys::buffer::Place;
+use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
+
+const LEN: usize = 100_000;
+const FLOW: FlowId = FlowId(0);
+const TAG: Tag = Tag(3);
+/// The request of the end played by hand.
+const THEIRS: RequestId = RequestId { index: 5, generation: 6 };
+
+/// Rank 0 is real, rank 1 is played by hand.
+struct Ends {
+    world: World,
+    proto: Proto,
+    rail: SimRail,
+    region: Arc<Region>,
+    by_hand: SimRail,
+    far: Arc<Region>,
+    link: LinkId,
+}
+
+impl Ends {
+    fn new() -> Self {
+        let world = World::new(2, Model { region_misses: 0, ..Model::default() }, 1);
+        let (mut rail, mut by_hand) = (world.rail(Rank(0)), world.rail(Rank(1)));
+        let settings = Settings { eager_bytes: 4096, piece_bytes: 4096, unexpected_bytes: 1 << 20 };
+        let proto = Proto::new(Rank(0), 2, settings, *rail.caps());
+        let (region, far) =
+            (rail.create_region(LEN).expect("memory"), by_hand.create_region(LEN).expect("memory"));
+        let link = by_hand.open_link(Rank(0));
+        Self { world, proto, rail, region, by_hand, far, link }
+    }
+
+    /// Rank 0 looks until nothing more comes.
+    fn pass(&mut self) {
+        for _ in 0..100 {
+            self.rail.accept();
+            self.proto.pass(&mut self.rail);
+            if let Some(peer) = self.proto.take_wanted() {
+                let link = self.rail.open_link(peer);
+                self.proto.link_opened(peer, link);
+            }
+            self.world.advance();
+        }
+        self.by_hand.accept();
+    }
+
+    fn send(&mut self, header: Header, words: &[u64]) {
+        let slot = self.by_hand.claim(self.link, 0, Class::Control).expect("room");
+        put_words(&slot, words);
+        self.by_hand.commit(self.link, header);
+    }
+
+    /// The next packet of this kind from rank 0.
+    fn next<T>(&mut self, kind: Kind, read: impl Fn(&canele_rail::Packet<'_>) -> Option<T>) -> Option<T> {
+        for _ in 0..10 {
+            let packet = self.by_hand.poll(self.link).expect("a good link")?;
+            let found = (packet.header.kind == kind as u8).then(|| read(&packet)).flatten();
+            self.by_hand.release(self.link);
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
+    fn far_place(&self) -> Place {
+        Place { region: self.far.id(), offset: 0 }
+    }
+
+    /// Rank 0 has a receive in its region, and the end played by hand announces a message in its own.
+    fn announce(&mut self) -> RequestId {
+        let want = Want { source: Some(Rank(1)), tag: Some(TAG) };
+        let buffer = self.region.in_buffer(0, LEN).expect("all of it");
+        let id = self.proto.submit_recv(FLOW, want, buffer);
+        let rts = Rts { len: LEN as u64, request: THEIRS, place: Some(self.far_place()) };
+        self.send(Header { flow: FLOW.0, tag: TAG.0, ..Kind::Rts.header(4) }, &rts.to_words());
+        self.world.advance();
+        let link = self.rail.open_link(Rank(1));
+        self.proto.link_opened(Rank(1), link);
+        self.rail.accept();
+        self.by_hand.accept();
+        id
+    }
+}
+
+#[test]
+fn the_sender_of_a_shared_message_says_when_it_has_copied_its_part() {
+    let mut ends = Ends::new();
+    let buffer = ends.region.out_buffer(0, LEN).expect("all of it");
+    let id = ends.proto.submit_send(&mut ends.rail, Rank(1), FLOW, TAG, Mode::Standard, buffer);
+    ends.pass();
+    let rts = ends.next(Kind::Rts, Rts::read).expect("it is announced");
+    assert_eq!(rts.request, id);
+    let generation = Generation(9);
+    ends.by_hand.tally(ends.link, true, 2).expect("a tally").start(generation);
+    let how = How::Share(ends.far_place(), 2, generation);
+    let cts = Cts { request: id, receiver: THEIRS, how };
+    ends.send(Kind::Cts.header(5), &cts.to_words());
+    ends.pass();
+    // The receiver may sleep by now, for it found no piece left to copy.
+    assert_eq!(ends.next(Kind::Fin, read_fin), Some((THEIRS, Ending::Done)));
+    assert!(!ends.proto.is_done(id), "only the receiver ends it");
+}
+
+#[test]
+fn a_shared_message_whose_memory_is_gone_fails_when_the_sender_has_stopped() {
+    let mut ends = Ends::new();
+    let id = ends.announce();
+    ends.proto.pass(&mut ends.rail);
+    assert_eq!(ends.proto.holding().tallies, 1, "it shares");
+    // The sender takes a piece and is slow; meanwhile its memory goes.
+    assert_eq!(ends.by_hand.tally(ends.link, false, 0).and_then(|t| t.take(Generation(1), 2)), Some(0));
+    ends.by_hand.drop_region(ends.far.id());
+    ends.pass();
+    assert!(!ends.proto.is_done(id), "the sender still copies");
+    ends.by_hand.tally(ends.link, false, 0).expect("a tally").finish_piece();
+    ends.pass();
+    let outcome = ends.proto.take(id).expect("it ends");
+    assert_eq!(outcome.result, Err(Failure::RegionLost(Rank(1))));
+    assert!(matches!(outcome.buffer, Buffer::In(_)));
+    assert_eq!(ends.next(Kind::Fin, read_fin), Some((THEIRS, Ending::Lost)));
+    assert_eq!(ends.proto.holding(), Holding::default());
+}

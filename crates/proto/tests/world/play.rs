@@ -1,0 +1,713 @@
+//! Runs a program on a world and holds every outcome against the reference.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use canele_proto::matching::Want;
+use canele_proto::request::{Buffer, Failure, Mode, Outcome, Status};
+use canele_proto::wire::Kind;
+use canele_proto::{Holding, Matched, Received, Sent};
+use canele_sys::buffer::Scope;
+use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
+
+use crate::memory::{Home, UNTOUCHED, pieces, stretch};
+use crate::model::{Envelope, Flows, Message, content};
+use crate::net::Net;
+use crate::program::{Action, Memory, Program};
+use crate::random::Random;
+
+type Checked<T = ()> = Result<T, String>;
+
+/// A message and what is known of it.
+struct Letter {
+    from: Rank,
+    to: Rank,
+    flow: FlowId,
+    tag: Tag,
+    len: usize,
+    mode: Mode,
+    /// A receive has it.
+    matched: bool,
+    /// It came as an announcement.
+    announced: bool,
+}
+
+/// A receive and what it must get.
+struct Desk {
+    at: Rank,
+    flow: FlowId,
+    room: usize,
+    got: Option<Message>,
+    /// The death it must be told of.
+    fails: bool,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum What {
+    Send(Message),
+    Receive(usize),
+}
+
+/// An operation under way.
+struct Pending {
+    id: RequestId,
+    what: What,
+    home: Home,
+    cancelled: bool,
+}
+
+/// What a list must hold in the end: a message of so many bytes, or nothing; no entry: whatever.
+pub type Lists = BTreeMap<usize, Option<(Message, usize)>>;
+
+/// The borrowed memory of a program, by number of its sends and receives.
+pub struct Borrowed<'env> {
+    pub out: BTreeMap<usize, &'env [u8]>,
+    pub into: BTreeMap<usize, Vec<&'env mut [u8]>>,
+}
+
+pub struct Play<'p, 'scope, 'env> {
+    program: &'p Program,
+    scope: &'scope Scope<'scope, 'env>,
+    borrowed: Borrowed<'env>,
+    net: Net,
+    random: Random,
+    /// The next action of each rank.
+    next: Vec<usize>,
+    letters: BTreeMap<Message, Letter>,
+    desks: BTreeMap<usize, Desk>,
+    pending: Vec<Vec<Pending>>,
+    matched: Vec<Vec<(Matched, Message)>>,
+    flows: Vec<Flows>,
+    /// Messages on their way, by source, receiver and flow.
+    flying: BTreeMap<(Rank, Rank, FlowId), VecDeque<Message>>,
+    region_used: Vec<usize>,
+    lists: Lists,
+    dead: Option<Rank>,
+    /// Who has been told of it, and on which flows receives from anybody have been.
+    told: BTreeSet<Rank>,
+    told_flows: BTreeSet<(Rank, FlowId)>,
+    extra: usize,
+}
+
+/// Numbers above those of the program: receives made at its end.
+const EXTRA: usize = 1 << 20;
+
+/// The number of a rank's action, as a message or a receive.
+pub fn number(rank: usize, action: usize) -> usize {
+    rank << 12 | action
+}
+
+impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
+    pub fn new(program: &'p Program, scope: &'scope Scope<'scope, 'env>, borrowed: Borrowed<'env>) -> Self {
+        let bytes = |action: &Action| match action {
+            Action::Send { len: n, memory: Memory::Region, .. }
+            | Action::Receive { room: n, memory: Memory::Region, .. }
+            | Action::ReceiveMatched { room: n, memory: Memory::Region } => stretch(*n),
+            _ => 0,
+        };
+        let regions: Vec<usize> =
+            program.actions.iter().map(|list| 64 + list.iter().map(bytes).sum::<usize>()).collect();
+        let ranks = regions.len();
+        Self {
+            program,
+            scope,
+            borrowed,
+            net: Net::new(program.settings, program.model, program.seed, &regions),
+            random: Random(program.seed ^ 0x5eed),
+            next: vec![0; ranks],
+            letters: BTreeMap::new(),
+            desks: BTreeMap::new(),
+            pending: (0..ranks).map(|_| Vec::new()).collect(),
+            matched: (0..ranks).map(|_| Vec::new()).collect(),
+            flows: (0..ranks).map(|_| Flows::default()).collect(),
+            flying: BTreeMap::new(),
+            region_used: vec![0; ranks],
+            lists: Lists::new(),
+            dead: None,
+            told: BTreeSet::new(),
+            told_flows: BTreeSet::new(),
+            extra: EXTRA,
+        }
+    }
+
+    /// The whole program, to the end of its last operation.
+    pub fn run(mut self) -> Checked<Lists> {
+        let ranks = self.net.ranks();
+        while (0..ranks).any(|r| !self.is_dead(r) && self.next[r] < self.program.actions[r].len())
+            || self.death_ahead()
+        {
+            self.step()?;
+        }
+        for _ in 0..20 {
+            self.settle()?;
+            if !self.receive_the_rest()? {
+                self.end_the_dead()?;
+                self.check_nothing_is_left()?;
+                return Ok(self.lists);
+            }
+        }
+        Err("messages keep coming".into())
+    }
+
+    fn is_dead(&self, rank: usize) -> bool {
+        self.dead == Some(Rank(rank as u32))
+    }
+
+    fn step(&mut self) -> Checked {
+        self.deaths()?;
+        let rank = self.random.below(self.net.ranks());
+        if self.is_dead(rank) {
+            self.net.step += 1;
+            return Ok(());
+        }
+        match self.random.below(100) {
+            0..45 => self.pass(rank).map(drop)?,
+            45..80 => self.act(rank)?,
+            _ => {
+                self.net.step += 1;
+                self.net.world.advance();
+                self.net.open_links(false);
+            }
+        }
+        self.collect(rank)
+    }
+
+    fn pass(&mut self, rank: usize) -> Checked<bool> {
+        let delay = self.random.below(40);
+        let any = self.net.pass(Rank(rank as u32), delay)?;
+        self.arrivals(rank)?;
+        Ok(any)
+    }
+
+    /// Tells the reference what has come.
+    fn arrivals(&mut self, rank: usize) -> Checked {
+        while let Some((from, header)) = self.net.rails[rank].arrivals.pop_front() {
+            let envelope = self.arrived(rank, from, header)?;
+            if let Some(receive) = self.flows[rank].of(FlowId(header.flow)).arrive(envelope) {
+                self.give(receive, envelope.message);
+            }
+        }
+        Ok(())
+    }
+
+    /// Which message it is: the next of its source on its flow, or something was overtaken or lost.
+    fn arrived(&mut self, rank: usize, from: Rank, header: canele_rail::Header) -> Checked<Envelope> {
+        let key = (from, Rank(rank as u32), FlowId(header.flow));
+        let message = self.flying.get_mut(&key).and_then(VecDeque::pop_front);
+        let message = message.ok_or_else(|| format!("a message from nowhere: {key:?} {header:?}"))?;
+        let letter = self.letters.get_mut(&message).expect("a message that was sent");
+        if letter.tag != Tag(header.tag) {
+            return Err(format!("message {message} was overtaken: {key:?}, found {header:?}"));
+        }
+        letter.announced = header.kind == Kind::Rts as u8;
+        Ok(Envelope { message, source: from, tag: letter.tag })
+    }
+
+    fn give(&mut self, receive: usize, message: Message) {
+        if let Some(desk) = self.desks.get_mut(&receive) {
+            desk.got = Some(message);
+        }
+        if let Some(letter) = self.letters.get_mut(&message) {
+            letter.matched = true;
+        }
+    }
+
+    fn act(&mut self, rank: usize) -> Checked {
+        let n = self.next[rank];
+        let Some(action) = self.program.actions[rank].get(n).copied() else { return Ok(()) };
+        self.next[rank] += 1;
+        let number = number(rank, n);
+        match action {
+            Action::Send { to, flow, tag, mode, len, memory, short } => {
+                let from = Rank(rank as u32);
+                let letter = Letter { from, to, flow, tag, len, mode, matched: false, announced: false };
+                self.send(number, letter, memory, short)
+            }
+            Action::Receive { flow, want, room, memory, short } => {
+                let desk = Desk { at: Rank(rank as u32), flow, room, got: None, fails: false };
+                self.receive(number, desk, want, memory, short)
+            }
+            Action::Probe { flow, want } => {
+                let expected = self.flows[rank].of(flow).peek(want).map(|e| self.status(e.message));
+                let got = self.net.protos[rank].probe(flow, want);
+                same("a probe", got, expected)
+            }
+            Action::MatchedProbe { flow, want } => {
+                let expected = self.flows[rank].of(flow).take(want);
+                let got = self.net.protos[rank].probe_matched(flow, want);
+                let status = expected.map(|e| self.status(e.message));
+                same("a matched probe", got.as_ref().map(|m| m.status), status)?;
+                self.matched[rank].extend(got.zip(expected.map(|e| e.message)));
+                Ok(())
+            }
+            Action::ReceiveMatched { room, memory } => {
+                if let Some((matched, message)) = self.matched[rank].pop() {
+                    self.receive_matched(number, rank, matched, message, room, memory);
+                }
+                Ok(())
+            }
+            Action::Cancel { which } => self.cancel(rank, which),
+        }
+    }
+
+    fn status(&self, message: Message) -> Status {
+        let letter = &self.letters[&message];
+        Status { source: letter.from, tag: letter.tag, bytes: letter.len }
+    }
+
+    fn send(&mut self, number: Message, letter: Letter, memory: Memory, short: bool) -> Checked {
+        let (from, to, flow, tag, mode, len) =
+            (letter.from, letter.to, letter.flow, letter.tag, letter.mode, letter.len);
+        self.letters.insert(number, letter);
+        let bytes = content(number, len);
+        if from != to {
+            self.flying.entry((from, to, flow)).or_default().push_back(number);
+        } else {
+            let envelope = Envelope { message: number, source: from, tag };
+            if let Some(receive) = self.flows[from.0 as usize].of(flow).arrive(envelope) {
+                self.give(receive, number);
+            }
+        }
+        let (proto, rail) = self.net.both(from);
+        if short && mode != Mode::Synchronous {
+            let sent = proto.try_send(rail, to, flow, tag, len, |slot| slot.write(0, &bytes));
+            if sent == Sent::Done {
+                return Ok(());
+            }
+        }
+        let (home, buffer) = match memory {
+            Memory::Plain => Home::owned_out(bytes),
+            Memory::List(n) => (Home::List, self.scope.lend_list(&pieces(self.borrowed.out[&number], n))),
+            Memory::Region => {
+                let at = self.stretch(from, len);
+                Home::region_out(&self.net.regions[from.0 as usize], at, &bytes)
+            }
+        };
+        let (proto, rail) = self.net.both(from);
+        let id = proto.submit_send(rail, to, flow, tag, mode, buffer);
+        let pending = Pending { id, what: What::Send(number), home, cancelled: false };
+        self.pending[from.0 as usize].push(pending);
+        Ok(())
+    }
+
+    fn stretch(&mut self, rank: Rank, len: usize) -> usize {
+        let used = &mut self.region_used[rank.0 as usize];
+        *used += stretch(len);
+        *used - stretch(len)
+    }
+
+    fn room(
+        &mut self,
+        number: usize,
+        rank: Rank,
+        room: usize,
+        memory: Memory,
+    ) -> (Home, canele_sys::buffer::InBuffer) {
+        match memory {
+            Memory::Plain => Home::owned_in(room),
+            Memory::List(_) => {
+                let list = self.borrowed.into.remove(&number).expect("a list of this number");
+                (Home::List, self.scope.lend_list_mut(list))
+            }
+            Memory::Region => {
+                let at = self.stretch(rank, room);
+                Home::region_in(&self.net.regions[rank.0 as usize], at, room)
+            }
+        }
+    }
+
+    fn receive(&mut self, number: usize, desk: Desk, want: Want, memory: Memory, short: bool) -> Checked {
+        if short && self.receive_short(&desk, want)? {
+            return Ok(());
+        }
+        let (at, flow) = (desk.at, desk.flow);
+        let rank = at.0 as usize;
+        let (home, buffer) = self.room(number, at, desk.room, memory);
+        self.desks.insert(number, desk);
+        if let Some(envelope) = self.flows[rank].of(flow).take(want) {
+            self.give(number, envelope.message);
+        } else if self.told.contains(&at)
+            && (want.source == self.dead || want.source.is_none() && self.told_flows.insert((at, flow)))
+        {
+            self.desks.get_mut(&number).expect("just made").fails = true;
+        } else {
+            self.flows[rank].of(flow).post(number, want);
+        }
+        let id = self.net.protos[rank].submit_recv(flow, want, buffer);
+        self.pending[rank].push(Pending { id, what: What::Receive(number), home, cancelled: false });
+        Ok(())
+    }
+
+    /// The short path of a blocking receive; says whether it got its message.
+    fn receive_short(&mut self, desk: &Desk, want: Want) -> Checked<bool> {
+        let (Some(source), Some(tag)) = (want.source, want.tag) else { return Ok(false) };
+        let (proto, rail) = self.net.both(desk.at);
+        let link = proto.link_from(source).filter(|_| proto.is_quiet(desk.flow));
+        let Some(link) = link else { return Ok(false) };
+        let mut bytes = vec![UNTOUCHED; desk.room];
+        let Received::Done(len) = proto.try_recv(rail, link, desk.flow, tag, &mut bytes) else {
+            return Ok(false);
+        };
+        let (from, header) = rail.arrivals.pop_front().ok_or("a short receive took no packet")?;
+        let envelope = self.arrived(desk.at.0 as usize, from, header)?;
+        let letter = self.letters.get_mut(&envelope.message).expect("a message that was sent");
+        letter.matched = true;
+        same("a short receive", (from, header.tag, len), (source, tag.0, letter.len))?;
+        check_bytes("a short receive", Some((envelope.message, len)), &bytes)?;
+        Ok(true)
+    }
+
+    fn receive_matched(
+        &mut self,
+        number: usize,
+        rank: usize,
+        matched: Matched,
+        message: Message,
+        room: usize,
+        memory: Memory,
+    ) {
+        let at = Rank(rank as u32);
+        let flow = self.letters[&message].flow;
+        self.desks.insert(number, Desk { at, flow, room, got: None, fails: false });
+        self.give(number, message);
+        let (home, buffer) = self.room(number, at, room, memory);
+        let id = self.net.protos[rank].submit_recv_matched(matched, buffer);
+        self.pending[rank].push(Pending { id, what: What::Receive(number), home, cancelled: false });
+    }
+
+    fn cancel(&mut self, rank: usize, which: usize) -> Checked {
+        let n = self.pending[rank].len();
+        if n == 0 {
+            return Ok(());
+        }
+        let Pending { id, what, .. } = self.pending[rank][which % n];
+        let cancelled = self.net.protos[rank].cancel(id);
+        self.pending[rank][which % n].cancelled |= cancelled;
+        match what {
+            What::Receive(receive) => {
+                let flow = self.desks[&receive].flow;
+                same("whether a receive was cancelled", cancelled, self.flows[rank].of(flow).cancel(receive))
+            }
+            What::Send(message) => {
+                let letter = &self.letters[&message];
+                let key = (letter.from, letter.to, letter.flow);
+                if letter.from == letter.to {
+                    // One that was kept is done, and cannot be cancelled any more.
+                    let withdrawn = cancelled && self.flows[rank].of(key.2).withdraw(message);
+                    return same(
+                        "whether a message of a rank to itself was still there",
+                        withdrawn,
+                        cancelled,
+                    );
+                }
+                if cancelled {
+                    let flying = self.flying.entry(key).or_default();
+                    let before = flying.len();
+                    flying.retain(|m| *m != message);
+                    same("cancelled sends on their way", flying.len(), before - 1)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes the outcomes of a rank's operations that have ended.
+    fn collect(&mut self, rank: usize) -> Checked {
+        let mut i = 0;
+        while i < self.pending[rank].len() {
+            let id = self.pending[rank][i].id;
+            match self.net.protos[rank].take(id) {
+                None => i += 1,
+                Some(outcome) => {
+                    let pending = self.pending[rank].swap_remove(i);
+                    self.ended(pending, outcome)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, pending: Pending, outcome: Outcome) -> Checked {
+        let Outcome { result, buffer } = outcome;
+        match (pending.what, buffer) {
+            (What::Send(message), Buffer::Out(token)) => {
+                pending.home.back_out(self.scope, token);
+                self.check_sent(message, pending.cancelled, &result)
+            }
+            (What::Receive(receive), Buffer::In(token)) => {
+                let bytes = pending.home.back_in(self.scope, token);
+                self.check_received(receive, pending.cancelled, &result)?;
+                let expected = match &result {
+                    Ok(status) => Some(self.desks[&receive].got.map(|m| (m, status.bytes))),
+                    Err(Failure::Truncated { .. } | Failure::Cancelled) => Some(None),
+                    Err(_) => None,
+                };
+                match (expected, bytes) {
+                    (Some(expected), Some(bytes)) => {
+                        check_bytes(&format!("receive {receive}"), expected, &bytes)
+                    }
+                    (Some(expected), None) => {
+                        self.lists.insert(receive, expected);
+                        Ok(())
+                    }
+                    (None, _) => Ok(()),
+                }
+            }
+            _ => Err("an operation gave back a buffer of the other kind".into()),
+        }
+    }
+
+    fn is_of_the_dead(&self, peer: Rank, result: &Result<Status, Failure>) -> bool {
+        let of = |who: &Rank| *who == peer && self.dead == Some(peer);
+        matches!(result, Err(Failure::PeerFailed(who) | Failure::RegionLost(who)) if of(who))
+    }
+
+    fn check_sent(&self, message: Message, cancelled: bool, result: &Result<Status, Failure>) -> Checked {
+        let Letter { to, tag, len, mode, matched, .. } = self.letters[&message];
+        if self.is_of_the_dead(to, result) {
+            return Ok(());
+        }
+        let good = Ok(Status { source: to, tag, bytes: len });
+        let expected = if cancelled { Err(Failure::Cancelled) } else { good };
+        same(&format!("send {message}"), result, &expected)?;
+        if mode == Mode::Synchronous && result.is_ok() && !matched && self.dead != Some(to) {
+            return Err(format!("send {message} is synchronous and has ended unmatched"));
+        }
+        Ok(())
+    }
+
+    fn check_received(&self, receive: usize, cancelled: bool, result: &Result<Status, Failure>) -> Checked {
+        let Desk { room, got, fails, .. } = self.desks[&receive];
+        let name = format!("receive {receive}");
+        if fails {
+            return same(&name, result, &Err(Failure::PeerFailed(self.dead.expect("a death"))));
+        }
+        if cancelled {
+            return same(&name, result, &Err(Failure::Cancelled));
+        }
+        let message = got.ok_or_else(|| format!("{name} ended with {result:?}, but has no message"))?;
+        let letter = &self.letters[&message];
+        if self.is_of_the_dead(letter.from, result) {
+            return Ok(());
+        }
+        let expected = if letter.len <= room {
+            Ok(self.status(message))
+        } else {
+            let (source_rank, tag) = (letter.from, letter.tag);
+            Err(Failure::Truncated { message: letter.len, buffer: room, source_rank, tag })
+        };
+        same(&name, result, &expected)
+    }
+
+    /// Lets everything happen that can.
+    fn settle(&mut self) -> Checked {
+        // Who has reason to look; who finds nothing sleeps until something comes.
+        let mut awake = vec![true; self.net.ranks()];
+        let mut idle = 0;
+        for _ in 0..400_000 {
+            if self.net.open_links(true) {
+                awake.fill(true);
+            }
+            let mut any = false;
+            for rank in 0..self.net.ranks() {
+                if !self.is_dead(rank) && awake[rank] {
+                    awake[rank] = self.pass(rank)?;
+                    any |= awake[rank];
+                    self.collect(rank)?;
+                }
+            }
+            if any {
+                // Only a region that was wanted, and is there now, may be news to one who slept.
+                if idle > 0 && self.program.model.region_misses == 0 {
+                    return Err("a rank slept though there was something to do".into());
+                }
+                idle = 0;
+            } else if let Some(rank) = self.net.world.advance() {
+                awake[rank.0 as usize] = true;
+            } else if idle > 8 {
+                return Ok(());
+            } else {
+                idle += 1;
+                awake.fill(true);
+            }
+        }
+        Err("it never comes to rest".into())
+    }
+
+    /// Cancels the receives that got nothing and receives the messages that nobody wanted; says whether there were any.
+    fn receive_the_rest(&mut self) -> Checked<bool> {
+        let mut any = false;
+        for rank in (0..self.net.ranks()).filter(|r| Some(Rank(*r as u32)) != self.dead).collect::<Vec<_>>() {
+            while let Some((matched, message)) = self.matched[rank].pop() {
+                let number = self.extra_number();
+                let room = self.letters[&message].len;
+                self.receive_matched(number, rank, matched, message, room, Memory::Plain);
+                any = true;
+            }
+            let left: Vec<_> =
+                self.flows[rank].all().flat_map(|(f, m)| m.waiting().map(move |e| (f, *e))).collect();
+            for (flow, envelope) in left {
+                let want = Want { source: Some(envelope.source), tag: Some(envelope.tag) };
+                let room = self.letters[&envelope.message].len;
+                let desk = Desk { at: Rank(rank as u32), flow, room, got: None, fails: false };
+                let number = self.extra_number();
+                self.receive(number, desk, want, Memory::Plain, false)?;
+                any = true;
+            }
+            let posted: Vec<_> =
+                self.flows[rank].all().flat_map(|(_, m)| m.posted().map(|(r, _)| r)).collect();
+            for receive in posted {
+                let which = self.pending[rank].iter().position(|p| p.what == What::Receive(receive));
+                let which =
+                    which.ok_or_else(|| format!("receive {receive} ended, but waits in the model"))?;
+                self.cancel(rank, which)?;
+                any = true;
+            }
+            self.collect(rank)?;
+        }
+        Ok(any)
+    }
+
+    fn extra_number(&mut self) -> usize {
+        self.extra += 1;
+        self.extra
+    }
+
+    fn check_nothing_is_left(&mut self) -> Checked {
+        for rank in 0..self.net.ranks() {
+            if self.is_dead(rank) {
+                continue;
+            }
+            if let Some(pending) = self.pending[rank].first() {
+                let why = self.net.protos[rank].explain(pending.id);
+                let what = match pending.what {
+                    What::Send(n) => format!("send {n}"),
+                    What::Receive(n) => format!("receive {n}"),
+                };
+                return Err(format!("{what} of rank {rank} never ends: {why:?}"));
+            }
+            let all = Want { source: None, tag: None };
+            for flow in 0..4 {
+                // Finds nothing, and drops what cancelled sends to itself have left.
+                same("a last probe", self.net.protos[rank].probe(FlowId(flow), all), None)?;
+            }
+            same(&format!("what rank {rank} holds"), self.net.protos[rank].holding(), Holding::default())?;
+            same("whether all is flushed", self.net.protos[rank].is_flushed(), true)?;
+            self.check_credit(Rank(rank as u32))?;
+        }
+        for ((from, to, _), flying) in &self.flying {
+            if Some(*from) != self.dead && Some(*to) != self.dead && !flying.is_empty() {
+                return Err(format!("messages from {from} to {to} never came: {flying:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_credit(&self, from: Rank) -> Checked {
+        let proto = &self.net.protos[from.0 as usize];
+        for to in (0..self.net.ranks() as u32).map(Rank).filter(|to| Some(*to) != self.dead) {
+            let owed = self.net.protos[to.0 as usize].credit(from).1;
+            same(&format!("credit of {from} at {to}"), proto.credit(to).0 + owed, proto.grant())?;
+        }
+        Ok(())
+    }
+
+    fn death_ahead(&self) -> bool {
+        self.program.death.is_some() && self.told.len() + 1 < self.net.ranks()
+    }
+
+    /// Kills, and tells, when it is time.
+    fn deaths(&mut self) -> Checked {
+        let Some((dead, when, delay)) = self.program.death else { return Ok(()) };
+        if self.net.step < when {
+            return Ok(());
+        }
+        if self.dead.is_none() {
+            self.net.world.kill(dead);
+            self.dead = Some(dead);
+        }
+        for rank in (0..self.net.ranks() as u32).map(Rank) {
+            let late = delay * (1 + (rank.0 as usize + dead.0 as usize) % 3);
+            if rank != dead && self.net.step >= when + late && self.told.insert(rank) {
+                self.tell(rank, dead)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, rank: Rank, dead: Rank) -> Checked {
+        let r = rank.0 as usize;
+        // What came before the news is matched before.
+        self.net.tell(rank, dead);
+        self.arrivals(r)?;
+        let mut failed = Vec::new();
+        for (flow, matching) in self.flows[r].all() {
+            let hit = |want: Want| want.source.is_none() || want.source == Some(dead);
+            let receives: Vec<_> = matching.posted().filter(|(_, want)| hit(*want)).collect();
+            for (receive, want) in receives {
+                matching.cancel(receive);
+                failed.push(receive);
+                if want.source.is_none() {
+                    self.told_flows.insert((rank, flow));
+                }
+            }
+        }
+        for receive in failed {
+            self.desks.get_mut(&receive).expect("a receive that was posted").fails = true;
+        }
+        self.collect(r)?;
+        for pending in &self.pending[r] {
+            let of_the_dead = match pending.what {
+                What::Send(message) => self.letters[&message].to == dead,
+                What::Receive(receive) => {
+                    let got = self.desks[&receive].got;
+                    self.desks[&receive].fails || got.is_some_and(|m| self.letters[&m].from == dead)
+                }
+            };
+            if of_the_dead {
+                return Err(format!("{rank} waits for {dead}, which it knows to be dead"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Gets the memory of the dead rank back, which nobody would in earnest.
+    fn end_the_dead(&mut self) -> Checked {
+        let Some(dead) = self.dead else { return Ok(()) };
+        let d = dead.0 as usize;
+        for peer in (0..self.net.ranks() as u32).map(Rank).filter(|peer| *peer != dead) {
+            self.net.protos[d].handle_gone(peer, canele_proto::peer::Gone::Failed);
+        }
+        while let Some((matched, message)) = self.matched[d].pop() {
+            let number = self.extra_number();
+            self.receive_matched(number, d, matched, message, self.letters[&message].len, Memory::Plain);
+        }
+        for pending in std::mem::take(&mut self.pending[d]) {
+            self.net.protos[d].cancel(pending.id);
+            let outcome = self.net.protos[d].take(pending.id).ok_or("an operation of the dead rank hangs")?;
+            match outcome.buffer {
+                Buffer::Out(token) => pending.home.back_out(self.scope, token),
+                Buffer::In(token) => drop(pending.home.back_in(self.scope, token)),
+                Buffer::None => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, got: T, expected: T) -> Checked {
+    if got == expected { Ok(()) } else { Err(format!("{what}: {got:?}, expected {expected:?}")) }
+}
+
+/// The message at the start, and nothing behind it.
+pub fn check_bytes(what: &str, expected: Option<(Message, usize)>, bytes: &[u8]) -> Checked {
+    let (message, len) = expected.unwrap_or_default();
+    let good = content(message, len);
+    let wrong = (0..len.min(bytes.len())).find(|i| bytes[*i] != good[*i]);
+    if let Some(wrong) = wrong {
+        return Err(format!("{what}: byte {wrong} of {len} of message {message} is wrong"));
+    }
+    match bytes[len.min(bytes.len())..].iter().position(|b| *b != UNTOUCHED) {
+        Some(at) => Err(format!("{what}: byte {at} behind the {len} of message {message} was written")),
+        None => Ok(()),
+    }
+}

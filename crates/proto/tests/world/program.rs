@@ -1,0 +1,201 @@
+//! Random programs: what each rank asks for, in its order; drawn from a seed, and made smaller to find what matters.
+
+use canele_proto::Settings;
+use canele_proto::matching::Want;
+use canele_proto::request::Mode;
+use canele_rail::sim::Model;
+use canele_sys::ids::{FlowId, Rank, Tag};
+
+use crate::random::Random;
+
+/// Where the bytes of a message lie.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Memory {
+    Plain,
+    /// In so many pieces of memory.
+    List(usize),
+    Region,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Action {
+    Send {
+        to: Rank,
+        flow: FlowId,
+        tag: Tag,
+        mode: Mode,
+        len: usize,
+        memory: Memory,
+        /// Tried on the short path first.
+        short: bool,
+    },
+    Receive {
+        flow: FlowId,
+        want: Want,
+        room: usize,
+        memory: Memory,
+        short: bool,
+    },
+    Probe {
+        flow: FlowId,
+        want: Want,
+    },
+    /// Takes a message, to be received by a later `ReceiveMatched`.
+    MatchedProbe {
+        flow: FlowId,
+        want: Want,
+    },
+    ReceiveMatched {
+        room: usize,
+        memory: Memory,
+    },
+    /// Of one of the rank's operations under way, whichever.
+    Cancel {
+        which: usize,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub seed: u64,
+    pub settings: Settings,
+    pub model: Model,
+    /// Of each rank.
+    pub actions: Vec<Vec<Action>>,
+    /// Who dies, after how many steps, and how many steps later the others are told.
+    pub death: Option<(Rank, usize, usize)>,
+}
+
+const FLOWS: usize = 2;
+const TAGS: usize = 3;
+
+impl Program {
+    pub fn new(seed: u64, deadly: bool) -> Self {
+        let mut random = Random(seed);
+        let r = &mut random;
+        let ranks = r.pick(&[2, 2, 3, 4]) + usize::from(deadly);
+        let payload = r.pick(&[1 << 10, 16 << 10, 16 << 10, 256 << 10]);
+        let model = Model {
+            cells: r.pick(&[2, 4, 8, 64]),
+            payload,
+            jitter_ns: r.pick(&[0, 500, 5000]),
+            region_misses: r.below(4) as u32,
+            bytes_per_us: r.pick(&[100, 10_000, 50_000]),
+            ..Model::default()
+        };
+        let settings = Settings {
+            eager_bytes: r.pick(&[64, 1000, 4096, 16 << 10]),
+            piece_bytes: r.pick(&[512, 4096, 64 << 10]),
+            unexpected_bytes: r.pick(&[0, 4 << 10, 64 << 10, 64 << 20]),
+        };
+        let mut program = Self { seed, settings, model, actions: vec![Vec::new(); ranks], death: None };
+        let most = if r.chance(20) { 120 } else { 40 };
+        let messages = 1 + r.below(most);
+        let huge = r.chance(3);
+        let mut lens = vec![Vec::new(); ranks];
+        for n in 0..messages {
+            let from = r.below(ranks);
+            let to = if r.chance(10) { from } else { r.below(ranks) };
+            let len = if huge && n < 2 { 8 << 20 } else { program.size(r) };
+            lens[to].push(len);
+            program.actions[from].push(send(r, to, len));
+        }
+        for (rank, lens) in lens.iter().enumerate() {
+            program.receives(r, rank, lens);
+        }
+        if deadly {
+            program.death = Some((Rank(r.below(ranks) as u32), r.below(messages * 12), r.below(60)));
+        }
+        program
+    }
+
+    /// Lengths weighted to the small and to where protocols change.
+    fn size(&self, r: &mut Random) -> usize {
+        let eager = self.settings.eager_bytes.min(self.model.payload / 4);
+        let piece = self.settings.piece_bytes.min(self.model.payload / 4);
+        match r.below(20) {
+            0..6 => r.pick(&[0, 1, 7, 8, 47, 48, 49]),
+            6..9 => r.below(256),
+            9..12 => r.pick(&[eager - 1, eager, eager + 1]),
+            12..15 => r.pick(&[2 * piece - 1, 2 * piece, 2 * piece + 1, 5 * piece]),
+            15..17 => (16 << 10) * r.below(5) + r.pick(&[0, 1, 4095]),
+            17..19 => r.below(64 << 10),
+            _ => r.below(600 << 10),
+        }
+    }
+
+    /// About as many receives as messages, in between the rank's own sends.
+    fn receives(&mut self, r: &mut Random, rank: usize, lens: &[usize]) {
+        let ranks = self.actions.len();
+        let most = lens.iter().copied().max().unwrap_or(0);
+        for &len in lens {
+            let room = if r.chance(15) { r.below(most + 1) } else { r.pick(&[len, most, most]) };
+            let (flow, want, memory) = (flow(r), want(r, ranks), memory(r));
+            let mut new = match r.below(20) {
+                0 => vec![],
+                1..3 => {
+                    vec![Action::MatchedProbe { flow, want }, Action::ReceiveMatched { room: most, memory }]
+                }
+                _ => vec![Action::Receive { flow, want, room, memory, short: r.chance(20) }],
+            };
+            if r.chance(15) {
+                new.push(Action::Probe { flow, want });
+            }
+            if r.chance(12) {
+                new.push(Action::Cancel { which: r.below(1000) });
+            }
+            let mine = &mut self.actions[rank];
+            let mut at = r.below(mine.len() + 1);
+            for action in new {
+                mine.insert(at, action);
+                at += 1 + r.below(mine.len() - at);
+            }
+        }
+    }
+
+    /// Programs that do less: without a stretch of a rank's actions, or with fewer bytes.
+    pub fn smaller(&self) -> Vec<Self> {
+        let mut smaller = Vec::new();
+        for rank in 0..self.actions.len() {
+            let n = self.actions[rank].len();
+            let mut size = n;
+            while size > 0 {
+                for start in (0..n).step_by(size) {
+                    let mut less = self.clone();
+                    less.actions[rank].drain(start..(start + size).min(n));
+                    smaller.push(less);
+                }
+                size /= 2;
+            }
+        }
+        smaller
+    }
+}
+
+fn send(r: &mut Random, to: usize, len: usize) -> Action {
+    let mode = r.pick(&[Mode::Standard, Mode::Standard, Mode::Standard, Mode::Synchronous, Mode::Ready]);
+    let short = r.chance(30);
+    Action::Send { to: Rank(to as u32), flow: flow(r), tag: tag(r), mode, len, memory: memory(r), short }
+}
+
+fn flow(r: &mut Random) -> FlowId {
+    FlowId(r.below(FLOWS) as u32)
+}
+
+fn tag(r: &mut Random) -> Tag {
+    Tag(r.below(TAGS) as u32)
+}
+
+fn want(r: &mut Random, ranks: usize) -> Want {
+    let source = (!r.chance(35)).then(|| Rank(r.below(ranks) as u32));
+    let tag = (!r.chance(35)).then(|| tag(r));
+    Want { source, tag }
+}
+
+fn memory(r: &mut Random) -> Memory {
+    match r.below(10) {
+        0..4 => Memory::Plain,
+        4..6 => Memory::List(1 + r.below(4)),
+        _ => Memory::Region,
+    }
+}
