@@ -9,7 +9,12 @@ use super::{Ended, Run, start_with};
 
 /// The program; built by `cargo test` beside the command.
 pub fn program() -> String {
-    let path = Path::new(env!("CARGO_BIN_EXE_canele")).with_file_name("examples").join("fault");
+    example("fault")
+}
+
+/// Any of the examples of this crate.
+pub fn example(name: &str) -> String {
+    let path = Path::new(env!("CARGO_BIN_EXE_canele")).with_file_name("examples").join(name);
     assert!(path.exists(), "{} is missing: cargo build --examples", path.display());
     path.to_str().unwrap().to_owned()
 }
