@@ -348,7 +348,7 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
         let link = proto.link_from(source).filter(|_| proto.is_quiet(desk.flow));
         let Some(link) = link else { return Ok(false) };
         let mut bytes = vec![UNTOUCHED; desk.room];
-        let Received::Done(len) = proto.try_recv(rail, link, desk.flow, tag, &mut bytes) else {
+        let Received::Done(len) = proto.try_recv(rail, link, desk.flow, tag, bytes.as_mut_slice()) else {
             return Ok(false);
         };
         let (from, header) = rail.arrivals.pop_front().ok_or("a short receive took no packet")?;
