@@ -64,7 +64,8 @@ impl Office {
         let mut owned = Owned::new(bytes.to_vec());
         let pending = match self.engine.isend(to, flow, tag, Mode::Standard, owned.lend_out()) {
             Ok(pending) => pending,
-            Err((error, buffer)) => {
+            Err(refused) => {
+                let (error, buffer) = *refused;
                 owned.take_back_out(buffer);
                 return Err(error);
             }

@@ -55,7 +55,7 @@ fn largest(cases: &[Case]) -> usize {
 
 /// What carries messages of the case's size; none where that cannot be told.
 fn protocol(endpoint: &Endpoint, case: &Case) -> Option<String> {
-    let (name, _) = endpoint.protocol(case.bytes?).ok()?;
+    let name = endpoint.protocol(case.bytes?).ok()?.protocol.name().to_owned();
     // The answer is for private memory: of large messages from regions it says nothing.
     (case.buffers != Some(Buffers::Region) || matches!(name.as_str(), "short" | "eager")).then_some(name)
 }
