@@ -10,16 +10,19 @@ fn built() -> PathBuf {
     test.ancestors().nth(2).expect("it lies in target/PROFILE/deps").to_owned()
 }
 
-/// The launcher of this build; another package's program, so it may have to be built first.
+/// The launcher of this build. It is another package's program, and examples are not built for a single test, so both
+/// may have to be built first.
 fn launcher() -> &'static PathBuf {
     static LAUNCHER: OnceLock<PathBuf> = OnceLock::new();
     LAUNCHER.get_or_init(|| {
         let built = built();
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--package", "canele-cli", "--bin", "canele"]);
-        cargo.arg("--target-dir").arg(built.parent().expect("target/PROFILE"));
-        cargo.args((!cfg!(debug_assertions)).then_some("--release"));
-        assert!(cargo.status().expect("cargo starts").success(), "the launcher was not built");
+        for what in [["canele-cli", "--bins"], ["canele", "--examples"]] {
+            let mut cargo = Command::new(env!("CARGO"));
+            cargo.args(["build", "--quiet", "--package"]).args(what);
+            cargo.arg("--target-dir").arg(built.parent().expect("target/PROFILE"));
+            cargo.args((!cfg!(debug_assertions)).then_some("--release"));
+            assert!(cargo.status().expect("cargo starts").success(), "{what:?} could not be built");
+        }
         built.join("canele")
     })
 }
