@@ -1,4 +1,4 @@
-//! Mailboxes checked: `canele run -n 4 mailbox_check many|depth|full|long|dead|rate`.
+//! Mailboxes checked: `canele run -n 4 mailbox_check many|depth|full|names|long|dead|rate`.
 //!
 //! Rank 0 owns the mailbox, all ranks post. Ends with an error if anything is lost, doubled, changed, or too much.
 #![allow(clippy::disallowed_types)] // A program of a user, who has only the standard library.
@@ -19,10 +19,11 @@ fn main() -> Checked {
         "many" => many(&job)?,
         "depth" => depth(&job)?,
         "full" => full(&job)?,
+        "names" => names(&job)?,
         "long" => long(&job)?,
         "dead" => dead(&job)?,
         "rate" => rate(&job)?,
-        other => return Err(format!("many, depth, full, long, dead or rate, not {other:?}").into()),
+        other => return Err(format!("many, depth, full, names, long, dead or rate, not {other:?}").into()),
     }
     Ok(job.finish()?)
 }
@@ -221,6 +222,26 @@ fn full(job: &Job) -> Checked {
     }
     assert!(matches!(result, Err(Error::Closed(Rank(0)))), "{result:?}");
     Ok(meet(job)?)
+}
+
+/// A thread finds a name while another one waits for a message that only comes afterwards.
+fn names(job: &Job) -> Checked {
+    let endpoint = job.endpoint();
+    if job.rank().0 == 1 {
+        let first = endpoint.find_mailbox("first", FIND)?;
+        std::thread::sleep(Duration::from_millis(50));
+        let second = endpoint.create_mailbox("second", 1)?;
+        second.retrieve()?;
+        return Ok(first.post(Message::new())?);
+    }
+    let first = endpoint.create_mailbox("first", 1)?;
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| first.retrieve().map(drop));
+        std::thread::sleep(Duration::from_millis(10));
+        endpoint.find_mailbox("second", FIND)?.post(Message::new())?;
+        waiting.join().expect("no panic")
+    })?;
+    Ok(())
 }
 
 /// Long messages arrive bit by bit, also if their poster has finished.
