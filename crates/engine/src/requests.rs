@@ -34,6 +34,7 @@ impl From<Outcome> for Ended {
     }
 }
 
+#[allow(clippy::result_large_err)] // The buffer comes back with the error, which is rare and far from the short path.
 impl Engine {
     /// Sends at once what can go at once without a request: says whether it did.
     ///

@@ -99,7 +99,7 @@ pub struct Proto {
     fenced: VecDeque<(Rank, u64)>,
     deaths: Vec<Rank>,
     /// Why peers cannot be reached.
-    unreachable: HashMap<Rank, String>,
+    unreachable: HashMap<Rank, Box<str>>,
     faults: Vec<(Rank, Corrupt)>,
     /// Requests that have ended since the start; moves whenever a waiter should look again.
     ended: u64,
