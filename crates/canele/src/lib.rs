@@ -53,3 +53,4 @@ pub use semaphore::Semaphore;
 pub use bytemuck::Pod as Plain;
 pub use canele_engine::collective::{Number, Op};
 pub use canele_engine::{Error, Failure, Mode, Rank, Status, Tag};
+pub use canele_sys::counters::{Counter, Snapshot};
