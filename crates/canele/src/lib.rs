@@ -54,3 +54,4 @@ pub use bytemuck::Pod as Plain;
 pub use canele_engine::choice::{Choice, Protocol};
 pub use canele_engine::collective::{Number, Op};
 pub use canele_engine::{Error, Failure, Mode, Rank, Status, Tag};
+pub use canele_sys::counters::{Counter, Snapshot};
