@@ -53,7 +53,7 @@ impl Core {
         }
     }
 
-    /// A peer's inbox. If something waits for the peer, the link is opened now, else at the first message.
+    /// A peer's inbox: one of the two has something for the other, so the link is opened both ways at once.
     fn on_peer(&mut self, peer: Rank, inbox: OwnedFd) {
         if peer.0 as usize >= self.proto.ranks() {
             return;

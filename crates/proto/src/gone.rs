@@ -11,7 +11,7 @@ pub type Death = Rank;
 
 impl Proto {
     /// A peer has finished or failed. Call it after the last packet of the peer has been received: what it sent before
-    /// is still delivered.
+    /// is still delivered (invariant I26).
     pub fn handle_gone(&mut self, peer: Rank, how: Gone) {
         let state = &mut self.peers[peer.0 as usize];
         if matches!(state.gone, Some(Gone::Failed | Gone::Unreachable)) || state.gone == Some(how) {
