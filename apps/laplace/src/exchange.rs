@@ -17,7 +17,7 @@ const PART: Tag = Tag(2);
 /// All ranks of a job.
 pub struct Ranks<'a> {
     job: &'a Job,
-    flow: &'a Flow,
+    flow: Flow,
 }
 
 impl<'a> Ranks<'a> {
@@ -37,15 +37,16 @@ impl Team for Ranks<'_> {
     }
 
     fn broadcast(&mut self, words: &mut [u64]) -> Result<(), LaplaceError> {
-        self.flow.broadcast(Rank(0), words).map_err(failed)
+        Ok(self.flow.broadcast(Rank(0), words)?)
     }
 
     fn send(&mut self, to: usize, values: &[f64]) -> Result<(), LaplaceError> {
-        self.flow.send(rank(to), PART, values).map_err(failed)
+        Ok(self.flow.send(rank(to), PART, values)?)
     }
 
     fn receive(&mut self, from: usize, values: &mut [f64]) -> Result<(), LaplaceError> {
-        self.flow.recv(rank(from), PART, values).map(drop).map_err(failed)
+        self.flow.recv(rank(from), PART, values)?;
+        Ok(())
     }
 
     fn swap(&mut self, edges: &mut [Edge]) -> Result<(), LaplaceError> {
@@ -58,34 +59,25 @@ impl Team for Ranks<'_> {
             }
             sends.into_iter().try_for_each(|(peer, edge)| scope.isend(peer, EDGE, edge).map(drop))
         });
-        swapped.map_err(failed)
+        Ok(swapped?)
     }
 
     fn maximum(&mut self, value: f64) -> Result<f64, LaplaceError> {
         let mut largest = [value];
-        self.flow.allreduce(&[value], &mut largest, Op::Max).map_err(failed)?;
+        self.flow.allreduce(&[value], &mut largest, Op::Max)?;
         Ok(largest[0])
     }
 
     fn tally(&mut self, time: Duration) -> Result<(Moved, Duration), LaplaceError> {
-        let counters = self.job.endpoint().counters();
-        let names = ["short", "eager", "rendezvous"];
-        let counts = ["sent_messages", "sent_bytes", "sent_short", "sent_eager", "sent_rendezvous"];
-        let mut own = counts.map(|name| counters.get(name)).to_vec();
-        own.push(time.as_nanos() as u64);
-        let mut sums = vec![0; own.len()];
-        self.flow.reduce(Rank(0), &own, &mut sums, Op::Sum).map_err(failed)?;
-        let protocols = names.into_iter().zip(sums[2..].iter().copied()).collect();
-        let mean = Duration::from_nanos(sums[5] / self.size() as u64);
-        Ok((Moved { messages: sums[0], bytes: sums[1], protocols }, mean))
+        let own = Moved::by(&self.job.endpoint().counters()?).numbers();
+        let (mut sums, mut times) = (own, [0]);
+        self.flow.reduce(Rank(0), &own, &mut sums, Op::Sum)?;
+        self.flow.reduce(Rank(0), &[time.as_nanos() as u64], &mut times, Op::Sum)?;
+        Ok((Moved::from_numbers(sums), Duration::from_nanos(times[0] / self.size() as u64)))
     }
 }
 
 /// Ranks are counted in 32 bits everywhere, so none is lost.
 fn rank(number: usize) -> Rank {
     Rank(number as u32)
-}
-
-fn failed(error: canele::Error) -> LaplaceError {
-    LaplaceError::Communication(Box::new(error))
 }

@@ -2,14 +2,15 @@
 //!
 //! The plate is painted: see [`plate`] for what a pixel says. It is cut into blocks ([`layout`]),
 //! one for each rank; a rank updates its [`block`] and swaps edges with its neighbours after each
-//! half sweep ([`solve`](mod@solve)). All communication goes through [`team::Team`], so that the same loop
-//! runs on one rank, on a job, and in tests; the result is the same to the last bit.
+//! half sweep ([`solve`](mod@solve)). All communication goes through [`team::Team`]: in the program the
+//! ranks of a job ([`exchange`]), in tests also threads. The result is the same to the last bit.
 #![forbid(unsafe_code)]
 
 pub mod arguments;
 pub mod block;
 pub mod deal;
 pub mod error;
+pub mod exchange;
 pub mod heat;
 pub mod layout;
 pub mod plate;

@@ -3,22 +3,43 @@
 
 use std::process::ExitCode;
 
-use canele_laplace::team::Alone;
-use canele_laplace::{Arguments, LaplaceError, run::run};
+use canele::{Job, Rank};
+use canele_laplace::exchange::Ranks;
+use canele_laplace::run::run;
+use canele_laplace::{Arguments, LaplaceError};
+use canele_show::arguments::complain;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
-        Err(error) => return canele_show::arguments::complain("laplace", &error, true).into(),
-    };
-    match run(&arguments, &mut Alone) {
-        Ok(()) => ExitCode::SUCCESS,
+    let arguments = Arguments::try_parse();
+    let job = match Job::start() {
+        Ok(job) => job,
         Err(error) => {
-            if !matches!(error, LaplaceError::GivenUp) {
-                eprintln!("laplace: {error}");
-            }
-            error.exit_status().into()
+            eprintln!("laplace: {error}");
+            return ExitCode::FAILURE;
         }
+    };
+    let rank = job.rank();
+    let status = match &arguments {
+        Ok(arguments) => match run(arguments, &mut Ranks::new(&job)) {
+            Ok(()) => 0,
+            Err(error) => failed(rank, &error),
+        },
+        Err(error) => complain("laplace", error, rank == Rank(0)),
+    };
+    // Also after a mistake of the user, which is no failure of the ranks.
+    match job.finish() {
+        Ok(()) => status.into(),
+        Err(error) => failed(rank, &error.into()).into(),
     }
+}
+
+/// Says what went wrong, unless rank 0 does; returns the status to exit with.
+fn failed(rank: Rank, error: &LaplaceError) -> u8 {
+    match error {
+        LaplaceError::GivenUp => {}
+        LaplaceError::Communication(_) => eprintln!("laplace: {rank}: {error}"),
+        _ => eprintln!("laplace: {error}"),
+    }
+    error.exit_status()
 }

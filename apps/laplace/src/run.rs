@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use canele_show::picture::check_writable;
-use canele_show::{Moved, Picture, Progress, grouped, print_table};
+use canele_show::{Moved, Picture, Progress, grouped, percent, print_table};
 
 use crate::arguments::Arguments;
 use crate::block::Block;
@@ -91,23 +91,19 @@ fn same_file(one: &Path, other: &Path) -> bool {
 struct View {
     progress: Progress,
     stop: Stop,
-    /// The change at the first look: where the way to the tolerance starts.
-    first: Option<f64>,
 }
 
 impl View {
     fn new(wanted: bool, stop: Stop) -> Self {
-        Self { progress: Progress::new("laplace", wanted), stop, first: None }
+        Self { progress: Progress::new("laplace", wanted), stop }
     }
 
     fn seen(&mut self, sweeps: u64, change: f64) {
         if !self.progress.is_shown() {
             return;
         }
-        let first = *self.first.get_or_insert(change);
-        // The change shrinks by about the same factor in each sweep, so its logarithm runs evenly.
-        let way = (first / self.stop.tolerance).ln();
-        let by_change = if way > 0.0 { (first / change).ln() / way } else { 1.0 };
+        // Heat spreads: the change shrinks about as one over the number of sweeps.
+        let by_change = self.stop.tolerance / change.max(self.stop.tolerance);
         let by_sweeps = sweeps as f64 / self.stop.max_sweeps as f64;
         let text = format!("sweep {}, largest change {change:.2e} degrees", grouped(sweeps));
         self.progress.at(by_change.max(by_sweeps), text);
@@ -149,7 +145,7 @@ fn report(
             ),
         ),
         ("time", format!("{seconds:.3} s, {updates:.0} million updates/s")),
-        ("communication", format!("{:.1} % of the time", 100.0 * communication.as_secs_f64() / seconds)),
+        ("communication", format!("{} of the time", percent(communication, outcome.time))),
         ("moved", moved.to_string()),
         ("heat map", arguments.output.display().to_string()),
     ]);

@@ -10,7 +10,7 @@ use canele_laplace::error::LaplaceError;
 use canele_laplace::layout::Layout;
 use canele_laplace::plate::Plate;
 use canele_laplace::solve::{Stop, solve};
-use canele_laplace::team::{Alone, Edge, Team};
+use canele_laplace::team::{Edge, Team};
 use canele_show::Moved;
 
 /// A rank that is a thread; messages are vectors in channels.
@@ -164,7 +164,7 @@ fn one_rank_equals_the_plain_program() {
     for (seed, (width, height)) in SIZES.into_iter().enumerate() {
         let plate = random_plate(width, height, seed as u64);
         let stop = Stop { tolerance: 0.05, max_sweeps: 60, check_every: 3 };
-        assert_eq!(rank_main(&plate, &stop, Alone).unwrap(), plainly(&plate, &stop), "{width} x {height}");
+        assert_eq!(on_ranks(&plate, &stop, 1), plainly(&plate, &stop), "{width} x {height}");
     }
 }
 

@@ -22,7 +22,7 @@ pub enum MandelbrotError {
     #[error("rank 0 gave up")]
     GivenUp,
     #[error("communication failed: {0}")]
-    Communication(Box<dyn std::error::Error + Send + Sync>),
+    Communication(#[from] canele::Error),
 }
 
 impl MandelbrotError {

@@ -5,17 +5,16 @@
 //! or an empty one when there is no more.
 //!
 //! ```text
-//!   slave → master   rank, first row, end row, iterations, samples    (rows 0 to 0: nothing yet)
-//!   master → slave   first row, end row                               (rows 0 to 0: no more work)
+//!   slave → master   first row, end row, iterations, samples    (rows 0 to 0: nothing yet)
+//!   master → slave   first row, end row                         (rows 0 to 0: no more work)
 //! ```
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use canele::{Endpoint, Flow, Job, Message, Op, Postbox, Rank};
+use canele::{Flow, Job, Message, Op, Postbox, Rank};
 use canele_show::Moved;
 
 use crate::error::MandelbrotError;
-use crate::run::Farm;
 use crate::slices::{Finished, Slice, Work, compute};
 use crate::view::View;
 
@@ -23,80 +22,97 @@ const MASTER: &str = "mandelbrot master";
 /// Longest wait for a mailbox that another rank makes at its start.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// All ranks of a job.
-pub struct Ranks<'a> {
+/// The ranks of a job, which compute a picture together; rank 0 is the master.
+pub struct Farm<'a> {
     job: &'a Job,
-    endpoint: &'a Endpoint,
-    flow: &'a Flow,
+    flow: Flow,
 }
 
-impl<'a> Ranks<'a> {
+impl<'a> Farm<'a> {
     /// The farm of the ranks of `job`.
     pub fn new(job: &'a Job) -> Self {
-        Self { job, endpoint: job.endpoint(), flow: job.world() }
+        Self { job, flow: job.world() }
     }
-}
 
-impl Farm for Ranks<'_> {
-    fn rank(&self) -> usize {
+    /// Own number; 0 is the master.
+    pub fn rank(&self) -> usize {
         self.job.rank().0 as usize
     }
 
-    fn size(&self) -> usize {
+    /// Number of ranks.
+    pub fn size(&self) -> usize {
         self.job.size() as usize
     }
 
-    fn agree(&mut self, begin: bool) -> Result<bool, MandelbrotError> {
+    /// Rank 0 says whether the work begins; all get its answer.
+    ///
+    /// # Errors
+    /// Communication failed; so of all calls.
+    pub fn agree(&self, begin: bool) -> Result<bool, MandelbrotError> {
         let mut word = [u8::from(begin)];
-        self.flow.broadcast(Rank(0), &mut word).map_err(failed)?;
+        self.flow.broadcast(Rank(0), &mut word)?;
         Ok(word[0] != 0)
     }
 
-    fn master(&mut self, work: &mut Work, seen: &mut dyn FnMut(&Work)) -> Result<(), MandelbrotError> {
-        let slaves = self.size() - 1;
-        let requests = self.endpoint.create_mailbox(MASTER, 2 * slaves).map_err(failed)?;
-        let mut boxes: Vec<Option<Postbox>> = (0..=slaves).map(|_| None).collect();
+    /// Rank 0: hands out all slices and takes them back; calls `seen` after each.
+    ///
+    /// # Errors
+    /// A slave returned what it was not asked for.
+    pub fn master(&self, work: &mut Work, seen: &mut dyn FnMut(&Work)) -> Result<(), MandelbrotError> {
+        let (endpoint, slaves) = (self.job.endpoint(), self.size() - 1);
+        // No slave asks twice before it was answered: none ever waits for room.
+        let requests = endpoint.create_mailbox(MASTER, slaves)?;
+        let find = |slave| endpoint.find_mailbox(&slave_box(slave), PATIENCE);
+        let boxes = (1..=slaves).map(find).collect::<Result<Vec<Postbox>, _>>()?;
         let mut dismissed = 0;
         while dismissed < slaves {
-            let (rank, finished) = read_request(requests.retrieve().map_err(failed)?).map_err(failed)?;
+            let message = requests.retrieve()?;
+            let slave = message.sender().expect("a message that was retrieved has a sender").0 as usize;
+            let finished = read_request(message)?;
             if !finished.slice.is_empty() {
-                work.finished(rank, &finished)?;
+                work.finished(slave, &finished)?;
                 seen(work);
             }
-            if boxes[rank].is_none() {
-                boxes[rank] = Some(self.endpoint.find_mailbox(&slave_box(rank), PATIENCE).map_err(failed)?);
-            }
-            let next = work.next(rank);
+            let next = work.next(slave);
             dismissed += usize::from(next.is_none());
-            let Some(slave) = &boxes[rank] else { continue };
-            slave.post(answer(next.unwrap_or(0..0)).map_err(failed)?).map_err(failed)?;
+            boxes[slave - 1].post(answer(next.unwrap_or(0..0)))?;
         }
         Ok(())
     }
 
-    fn slave(&mut self, view: &View) -> Result<(), MandelbrotError> {
-        let answers = self.endpoint.create_mailbox(&slave_box(self.rank()), 1).map_err(failed)?;
-        let master = self.endpoint.find_mailbox(MASTER, PATIENCE).map_err(failed)?;
+    /// The other ranks: compute slices until there are none. Returns the time spent asking for them.
+    ///
+    /// # Errors
+    /// Communication failed.
+    pub fn slave(&self, view: &View) -> Result<Duration, MandelbrotError> {
+        let mut asking = Duration::ZERO;
+        let mut start = Instant::now();
+        let answers = self.job.endpoint().create_mailbox(&slave_box(self.rank()), 1)?;
+        let master = self.job.endpoint().find_mailbox(MASTER, PATIENCE)?;
         let mut finished = Finished { slice: 0..0, iterations: 0, samples: Vec::new() };
         loop {
-            master.post(request(self.rank(), &finished).map_err(failed)?).map_err(failed)?;
-            let slice = read_answer(answers.retrieve().map_err(failed)?).map_err(failed)?;
+            master.post(request(&finished))?;
+            let slice = read_answer(answers.retrieve()?)?;
+            asking += start.elapsed();
             if slice.is_empty() {
-                return Ok(());
+                return Ok(asking);
             }
             finished = compute(view, slice);
+            start = Instant::now();
         }
     }
 
-    fn tally(&mut self) -> Result<Moved, MandelbrotError> {
-        let counters = self.endpoint.counters();
-        let names = ["short", "eager", "rendezvous"];
-        let own = ["sent_messages", "sent_bytes", "sent_short", "sent_eager", "sent_rendezvous"]
-            .map(|name| counters.get(name));
-        let mut sums = [0; 5];
-        self.flow.reduce(Rank(0), &own, &mut sums, Op::Sum).map_err(failed)?;
-        let protocols = names.into_iter().zip(sums[2..].iter().copied()).collect();
-        Ok(Moved { messages: sums[0], bytes: sums[1], protocols })
+    /// What all ranks moved, and the mean of the times the slaves give; right on rank 0 only.
+    ///
+    /// # Errors
+    /// Communication failed.
+    pub fn tally(&self, asking: Duration) -> Result<(Moved, Duration), MandelbrotError> {
+        let own = Moved::by(&self.job.endpoint().counters()?).numbers();
+        let (mut sums, mut times) = (own, [0]);
+        self.flow.reduce(Rank(0), &own, &mut sums, Op::Sum)?;
+        self.flow.reduce(Rank(0), &[asking.as_nanos() as u64], &mut times, Op::Sum)?;
+        let slaves = (self.size() as u64 - 1).max(1);
+        Ok((Moved::from_numbers(sums), Duration::from_nanos(times[0] / slaves)))
     }
 }
 
@@ -104,40 +120,31 @@ fn slave_box(rank: usize) -> String {
     format!("mandelbrot slave {rank}")
 }
 
-fn request(rank: usize, finished: &Finished) -> Result<Message, canele::Error> {
-    let mut message = Message::new();
-    message.pack(&[
-        rank as u64,
-        finished.slice.start as u64,
-        finished.slice.end as u64,
-        finished.iterations,
-    ])?;
-    message.pack_one(finished.samples.len() as u64)?;
-    message.pack(&finished.samples)?;
-    Ok(message)
+fn request(finished: &Finished) -> Message {
+    let head = [finished.slice.start as u64, finished.slice.end as u64, finished.iterations];
+    let mut message = Message::with_capacity(size_of_val(&head) + finished.samples.len());
+    message.pack(&head);
+    message.pack(&finished.samples);
+    message
 }
 
-fn read_request(mut message: Message) -> Result<(usize, Finished), canele::Error> {
-    let mut head = [0_u64; 5];
+fn read_request(mut message: Message) -> Result<Finished, canele::Error> {
+    let mut head = [0_u64; 3];
     message.unpack(&mut head)?;
-    let [rank, start, end, iterations, bytes] = head;
-    let mut samples = vec![0_u8; bytes as usize];
+    let mut samples = vec![0_u8; message.len() - size_of_val(&head)];
     message.unpack(&mut samples)?;
-    Ok((rank as usize, Finished { slice: start as usize..end as usize, iterations, samples }))
+    let [start, end, iterations] = head;
+    Ok(Finished { slice: start as usize..end as usize, iterations, samples })
 }
 
-fn answer(slice: Slice) -> Result<Message, canele::Error> {
+fn answer(slice: Slice) -> Message {
     let mut message = Message::new();
-    message.pack(&[slice.start as u64, slice.end as u64])?;
-    Ok(message)
+    message.pack(&[slice.start as u64, slice.end as u64]);
+    message
 }
 
 fn read_answer(mut message: Message) -> Result<Slice, canele::Error> {
     let mut rows = [0_u64; 2];
     message.unpack(&mut rows)?;
     Ok(rows[0] as usize..rows[1] as usize)
-}
-
-fn failed(error: canele::Error) -> MandelbrotError {
-    MandelbrotError::Communication(Box::new(error))
 }

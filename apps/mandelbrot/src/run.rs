@@ -3,41 +3,26 @@
 use std::time::{Duration, Instant};
 
 use canele_show::picture::check_writable;
-use canele_show::{Moved, Progress, grouped, print_table};
+use canele_show::{Moved, Progress, grouped, percent, print_table};
 
 use crate::arguments::Arguments;
 use crate::error::MandelbrotError;
+use crate::farm::Farm;
 use crate::slices::{Work, compute};
 use crate::view::View;
-
-/// The ranks that compute a picture together.
-pub trait Farm {
-    /// Own number; 0 is the master.
-    fn rank(&self) -> usize;
-    /// Number of ranks.
-    fn size(&self) -> usize;
-    /// Rank 0 says whether the work begins; all get its answer.
-    fn agree(&mut self, begin: bool) -> Result<bool, MandelbrotError>;
-    /// Rank 0: hands out all slices and takes them back; calls `seen` after each.
-    fn master(&mut self, work: &mut Work, seen: &mut dyn FnMut(&Work)) -> Result<(), MandelbrotError>;
-    /// The other ranks: compute slices until there are none.
-    fn slave(&mut self, view: &View) -> Result<(), MandelbrotError>;
-    /// What all ranks moved; right on rank 0 only.
-    fn tally(&mut self) -> Result<Moved, MandelbrotError>;
-}
 
 /// Runs the program on this rank. Rank 0 checks, writes and reports.
 ///
 /// # Errors
 /// Rank 0 says what is wrong; the others then get [`MandelbrotError::GivenUp`].
-pub fn run(arguments: &Arguments, farm: &mut impl Farm) -> Result<(), MandelbrotError> {
+pub fn run(arguments: &Arguments, farm: &Farm) -> Result<(), MandelbrotError> {
     let view = arguments.view(farm.size());
     if farm.rank() > 0 {
         if !farm.agree(false)? {
             return Err(MandelbrotError::GivenUp);
         }
-        farm.slave(&view?)?;
-        return farm.tally().map(drop);
+        let waited = farm.slave(&view?)?;
+        return farm.tally(waited).map(drop);
     }
     let checked = view.and_then(|view| Ok(check_writable(&arguments.output).map(|()| view)?));
     farm.agree(checked.is_ok())?;
@@ -55,10 +40,10 @@ pub fn run(arguments: &Arguments, farm: &mut impl Farm) -> Result<(), Mandelbrot
         }
     }
     let time = start.elapsed();
-    let moved = farm.tally()?;
+    let (moved, waited) = farm.tally(Duration::ZERO)?;
     work.picture().write(&arguments.output)?;
     if !arguments.quiet {
-        report(arguments, &view, &work, farm.size(), time, &moved);
+        report(arguments, &view, &work, farm.size(), time, &moved, waited);
     }
     Ok(())
 }
@@ -71,7 +56,15 @@ fn alone(view: &View, work: &mut Work, seen: &mut dyn FnMut(&Work)) -> Result<()
     Ok(())
 }
 
-fn report(arguments: &Arguments, view: &View, work: &Work, ranks: usize, time: Duration, moved: &Moved) {
+fn report(
+    arguments: &Arguments,
+    view: &View,
+    work: &Work,
+    ranks: usize,
+    time: Duration,
+    moved: &Moved,
+    waited: Duration,
+) {
     let seconds = time.as_secs_f64().max(f64::MIN_POSITIVE);
     let speed = work.iterations as f64 / seconds / 1e6;
     let slaves = match ranks - 1 {
@@ -91,36 +84,8 @@ fn report(arguments: &Arguments, view: &View, work: &Work, ranks: usize, time: D
         ),
         ("slices", format!("{} of {} rows, {slaves}", grouped(work.slices), arguments.slice_rows)),
         ("time", format!("{seconds:.3} s, {} iterations, {speed:.0} million/s", grouped(work.iterations))),
+        ("communication", format!("{} of a slave's time, waiting included", percent(waited, time))),
         ("moved", moved.to_string()),
         ("written", arguments.output.display().to_string()),
     ]);
-}
-
-/// A single rank, which computes without slaves.
-pub struct Alone;
-
-impl Farm for Alone {
-    fn rank(&self) -> usize {
-        0
-    }
-
-    fn size(&self) -> usize {
-        1
-    }
-
-    fn agree(&mut self, begin: bool) -> Result<bool, MandelbrotError> {
-        Ok(begin)
-    }
-
-    fn master(&mut self, _: &mut Work, _: &mut dyn FnMut(&Work)) -> Result<(), MandelbrotError> {
-        unreachable!("a single rank has no slaves")
-    }
-
-    fn slave(&mut self, _: &View) -> Result<(), MandelbrotError> {
-        unreachable!("a single rank is no slave")
-    }
-
-    fn tally(&mut self) -> Result<Moved, MandelbrotError> {
-        Ok(Moved::default())
-    }
 }

@@ -1,7 +1,8 @@
 //! What the example programs show to a person: pictures in PNG files, progress on standard error,
 //! complaints about arguments, and a table of what moved between the ranks.
 //!
-//! It never communicates: a rank that must stay silent simply does not call it.
+//! It never communicates: the programs bring together what the ranks have counted, and a rank that
+//! must stay silent simply does not call it.
 #![forbid(unsafe_code)]
 
 pub mod arguments;
@@ -9,6 +10,6 @@ pub mod moved;
 pub mod picture;
 pub mod progress;
 
-pub use moved::{Moved, grouped, print_table, readable_bytes};
+pub use moved::{Moved, grouped, percent, print_table, readable_bytes};
 pub use picture::{Picture, PictureError};
 pub use progress::Progress;

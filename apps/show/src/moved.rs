@@ -2,34 +2,71 @@
 
 use std::fmt;
 use std::io::Write;
+use std::time::Duration;
 
-/// Sums over all ranks of a job.
+use canele::{Counter, Snapshot};
+
+/// The protocols by which a message can go: name, counter of messages sent, counter of their bytes.
+const PROTOCOLS: [(&str, Counter, Counter); 6] = [
+    ("short", Counter::ShortSent, Counter::ShortSentBytes),
+    ("eager", Counter::EagerSent, Counter::EagerSentBytes),
+    ("streamed", Counter::StreamedSent, Counter::StreamedSentBytes),
+    ("direct", Counter::DirectSent, Counter::DirectSentBytes),
+    ("put", Counter::PutSent, Counter::PutSentBytes),
+    ("local", Counter::LocalSent, Counter::LocalSentBytes),
+];
+
+/// What one rank, or all ranks of a job together, sent by each protocol.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Moved {
-    /// Messages sent.
-    pub messages: u64,
-    /// Bytes of user data in those messages.
-    pub bytes: u64,
-    /// Messages per protocol, in the order to print; those with none are not printed.
-    pub protocols: Vec<(&'static str, u64)>,
+pub struct Moved([u64; Self::NUMBERS]);
+
+impl Moved {
+    /// How many numbers it consists of.
+    pub const NUMBERS: usize = 2 * PROTOCOLS.len();
+
+    /// What a rank sent, by its counters.
+    pub fn by(counters: &Snapshot) -> Self {
+        let mut numbers = [0; Self::NUMBERS];
+        for ((_, messages, bytes), pair) in PROTOCOLS.iter().zip(numbers.chunks_exact_mut(2)) {
+            pair.copy_from_slice(&[counters[*messages], counters[*bytes]]);
+        }
+        Self(numbers)
+    }
+
+    /// Its numbers, to be added up over the ranks place by place.
+    pub fn numbers(&self) -> [u64; Self::NUMBERS] {
+        self.0
+    }
+
+    /// From [`Self::numbers`], or the sums of those of several ranks.
+    pub fn from_numbers(numbers: [u64; Self::NUMBERS]) -> Self {
+        Self(numbers)
+    }
 }
 
 impl fmt::Display for Moved {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.messages == 0 {
+        let sum = |place| self.0.chunks_exact(2).map(|pair| pair[place]).sum();
+        let (messages, bytes): (u64, u64) = (sum(0), sum(1));
+        if messages == 0 {
             return out.write_str("nothing (one rank)");
         }
-        write!(out, "{} messages, {}", grouped(self.messages), readable_bytes(self.bytes))?;
-        let used = self.protocols.iter().filter(|(_, count)| *count > 0);
-        for (nth, (name, count)) in used.enumerate() {
-            let before = if nth == 0 { " (" } else { ", " };
-            write!(out, "{before}{} {name}", grouped(*count))?;
-        }
-        if self.protocols.iter().any(|(_, count)| *count > 0) {
-            out.write_str(")")?;
+        write!(out, "{} messages, {}", grouped(messages), readable_bytes(bytes))?;
+        let mut before = ": ";
+        for ((name, ..), pair) in PROTOCOLS.iter().zip(self.0.chunks_exact(2)) {
+            if pair[0] > 0 {
+                write!(out, "{before}{} {name} ({})", grouped(pair[0]), readable_bytes(pair[1]))?;
+                before = ", ";
+            }
         }
         Ok(())
     }
+}
+
+/// A part of a whole time, for example `12.3 %`.
+pub fn percent(part: Duration, whole: Duration) -> String {
+    let whole = whole.as_secs_f64().max(f64::MIN_POSITIVE);
+    format!("{:.1} %", 100.0 * part.as_secs_f64() / whole)
 }
 
 /// Prints a summary on standard output: a name and a text in each line.
@@ -85,12 +122,14 @@ mod tests {
 
     #[test]
     fn only_protocols_that_carried_something_are_named() {
-        let moved = Moved {
-            messages: 12,
-            bytes: 3400,
-            protocols: vec![("short", 10), ("eager", 0), ("rendezvous", 2)],
-        };
-        assert_eq!(moved.to_string(), "12 messages, 3.4 kB (10 short, 2 rendezvous)");
+        let moved = Moved::from_numbers([10, 400, 0, 0, 2, 3000, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(moved.to_string(), "12 messages, 3.4 kB: 10 short (400 B), 2 streamed (3.0 kB)");
         assert_eq!(Moved::default().to_string(), "nothing (one rank)");
+    }
+
+    #[test]
+    fn a_part_of_no_time_is_nothing() {
+        assert_eq!(percent(Duration::from_millis(123), Duration::from_secs(1)), "12.3 %");
+        assert_eq!(percent(Duration::ZERO, Duration::ZERO), "0.0 %");
     }
 }

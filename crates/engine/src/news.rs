@@ -40,6 +40,9 @@ impl Core {
     fn on_message(&mut self, message: FromLauncher, fd: Option<OwnedFd>) {
         match (message, fd) {
             (FromLauncher::Peer { rank, .. }, Some(fd)) => self.on_peer(Rank(rank), fd),
+            (FromLauncher::Region { owner, id, .. }, _) if Rank(owner) == self.proto.me() => {
+                self.known_regions.push(id);
+            }
             (FromLauncher::Region { owner, id, .. }, fd) => {
                 self.shm.regions.adopt(Rank(owner), region_id(id), fd)
             }

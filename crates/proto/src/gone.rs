@@ -37,7 +37,7 @@ impl Proto {
 
     /// There is no way to a peer, because of `why`. For this rank that is as if it had died.
     pub fn handle_unreachable(&mut self, peer: Rank, why: String) {
-        self.unreachable.insert(peer, why);
+        self.unreachable.insert(peer, why.into());
         self.handle_gone(peer, Gone::Unreachable);
     }
 
