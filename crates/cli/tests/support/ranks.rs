@@ -44,7 +44,7 @@ pub fn succeeds(options: &[&str], words: &[&str], variables: &[(&str, &str)]) ->
 }
 
 fn tempfolder() -> PathBuf {
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use canele_sys::atomic::{AtomicU32, Ordering};
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("canele-fault-{}-{count}", std::process::id()));
