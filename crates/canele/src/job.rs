@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use canele_engine::choice::Choice;
 use canele_engine::{Engine, FlowId};
 use canele_sys::counters::Snapshot;
 
@@ -102,14 +103,12 @@ impl Endpoint {
         self.engine.counters()
     }
 
-    /// What a message of `bytes` takes: the protocol's name, and each protocol's estimate in nanoseconds (none: it
-    /// cannot carry the message).
+    /// What a message of `bytes` takes, and every protocol's estimate.
     ///
     /// # Errors
     /// In a forked child.
-    pub fn protocol(&self, bytes: usize) -> Result<(String, Vec<(&'static str, Option<f64>)>), Error> {
-        let choice = self.engine.choose(bytes, canele_engine::choice::Ends::default())?;
-        Ok((format!("{:?}", choice.protocol).to_lowercase(), choice.estimates))
+    pub fn protocol(&self, bytes: usize) -> Result<Choice, Error> {
+        self.engine.choose(bytes, canele_engine::choice::Ends::default())
     }
 }
 

@@ -51,6 +51,7 @@ pub use semaphore::Semaphore;
 
 /// Plain data: types without padding, pointers or invalid values, which can travel as bytes.
 pub use bytemuck::Pod as Plain;
+pub use canele_engine::choice::{Choice, Protocol};
 pub use canele_engine::collective::{Number, Op};
 pub use canele_engine::{Error, Failure, Mode, Rank, Status, Tag};
 pub use canele_sys::counters::{Counter, Snapshot};

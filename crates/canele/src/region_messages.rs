@@ -24,7 +24,7 @@ pub(crate) fn send_lent(
             Ended { result, buffer: Buffer::Out(buffer) } => (result.map(drop), buffer),
             _ => unreachable!("a send gives its buffer back"),
         },
-        Err((error, buffer)) => (Err(error), buffer),
+        Err(refused) => (Err(refused.0), refused.1),
     }
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn recv_lent(
             Ended { result, buffer: Buffer::In(buffer) } => (result, buffer),
             _ => unreachable!("a receive gives its buffer back"),
         },
-        Err((error, buffer)) => (Err(error), buffer),
+        Err(refused) => (Err(refused.0), refused.1),
     }
 }
 

@@ -60,7 +60,8 @@ impl Flow {
             Ok(pending) => {
                 Ok(Request { engine: self.engine.clone(), items, state: Progress::UnderWay(pending) })
             }
-            Err((error, buffer)) => {
+            Err(refused) => {
+                let (error, buffer) = *refused;
                 items.take_back_out(buffer);
                 Err(error)
             }
@@ -82,7 +83,8 @@ impl Flow {
             Ok(pending) => {
                 Ok(Request { engine: self.engine.clone(), items, state: Progress::UnderWay(pending) })
             }
-            Err((error, buffer)) => {
+            Err(refused) => {
+                let (error, buffer) = *refused;
                 items.take_back_in(buffer);
                 Err(error)
             }

@@ -85,7 +85,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     fn send_lent(&self, to: Rank, tag: Tag, mode: Mode, buffer: buffer::OutBuffer) -> Result<Scoped, Error> {
         match self.flow.engine.isend(to, self.flow.id, tag, mode, buffer) {
             Ok(pending) => Ok(self.keep(Progress::UnderWay(pending))),
-            Err((error, buffer)) => {
+            Err(refused) => {
+                let (error, buffer) = *refused;
                 self.lender.take_back(buffer);
                 Err(error)
             }
@@ -121,7 +122,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     fn recv_lent(&self, from: Source, tag: TagMatch, buffer: buffer::InBuffer) -> Result<Scoped, Error> {
         match self.flow.engine.irecv(self.flow.id, want(from, tag), buffer) {
             Ok(pending) => Ok(self.keep(Progress::UnderWay(pending))),
-            Err((error, buffer)) => {
+            Err(refused) => {
+                let (error, buffer) = *refused;
                 self.lender.take_back_mut(buffer);
                 Err(error)
             }

@@ -87,7 +87,7 @@ impl Semaphore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use canele_sys::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn no_more_threads_are_inside_than_there_are_permits() {

@@ -26,6 +26,13 @@ fn posters_of_a_full_mailbox_sleep_until_a_retrieval() {
 }
 
 #[test]
+fn a_thread_that_waits_keeps_no_other_from_finding_names() {
+    for wait in ["adaptive", "sleep", "poll"] {
+        succeed(&["-n", "2", "--wait", wait], PROGRAM, &["names"]);
+    }
+}
+
+#[test]
 fn long_messages_arrive_bit_by_bit() {
     succeed(&["-n", "3"], PROGRAM, &["long"]);
     succeed(&["-n", "2", "--env", "CANELE_MESSAGE_REGION_BYTES=0"], PROGRAM, &["many"]);

@@ -40,6 +40,8 @@ pub(crate) struct Core {
     pub gone: HashMap<Rank, Gone>,
     /// Answers of the launcher that somebody waits for.
     pub found: HashMap<u64, Vec<u8>>,
+    /// Regions of this rank that the launcher has confirmed to whoever made them.
+    pub known_regions: Vec<u64>,
     /// Names of a job without a launcher.
     pub own_names: HashMap<String, Vec<u8>>,
     pub refused: Vec<String>,
@@ -113,6 +115,7 @@ impl Core {
             told: 0,
             gone: HashMap::new(),
             found: HashMap::new(),
+            known_regions: Vec::new(),
             own_names: HashMap::new(),
             unfenced: vec![false; ranks],
             callbacks: Vec::new(),
@@ -138,6 +141,8 @@ impl Core {
         self.shm.accept();
         if self.shm.has_news() {
             self.read_news();
+            // Names, regions and links are waited for as messages are: whoever follows must look too.
+            self.told = u64::MAX;
             return true;
         }
         self.ask_launcher() | moved

@@ -83,7 +83,8 @@ impl Engine {
         Ok(self.gate.enter()?)
     }
 
-    /// The same, and awake: another thread that sleeps in the rail is woken, because what is done now may concern it.
+    /// The same, and awake: another thread that sleeps in the rail is woken, because what is done now may concern it
+    /// (invariant I15).
     pub(crate) fn enter_to_submit(&self) -> Result<Inside<'_>, Error> {
         let core = self.gate.enter()?;
         core.check()?;

@@ -1,9 +1,9 @@
-//! What layers above build their own waits from: a look for a short message from anybody, a wait for whatever they ask
+//! What layers above build their own waits from: a look for a message from anybody, a wait for whatever they ask
 //! of the protocols, a link opened in advance.
 
 use std::time::Instant;
 
-use canele_proto::{Proto, Received};
+use canele_proto::{Proto, Received, Room};
 use canele_rail::Rail;
 use canele_sys::ids::{FlowId, Rank, Tag};
 use canele_sys::tunables::Tunables;
@@ -59,7 +59,7 @@ impl Engine {
         }
     }
 
-    /// Looks a while for a message from anybody with a certain tag where it will come, without posting a receive; calls
+    /// Looks a while for an unannounced message from anybody with a certain tag where it will come, without posting a receive; calls
     /// `taken` before any other thread can come in. Gives nothing if none came or it needs the general path.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl Engine {
         &self,
         flow: FlowId,
         tag: Tag,
-        into: &mut [u8],
+        into: &mut impl Room,
         taken: impl FnOnce(Rank),
     ) -> Result<Option<Status>, Error> {
         let mut guard = self.enter()?;

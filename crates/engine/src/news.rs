@@ -40,6 +40,9 @@ impl Core {
     fn on_message(&mut self, message: FromLauncher, fd: Option<OwnedFd>) {
         match (message, fd) {
             (FromLauncher::Peer { rank, .. }, Some(fd)) => self.on_peer(Rank(rank), fd),
+            (FromLauncher::Region { owner, id, .. }, _) if Rank(owner) == self.proto.me() => {
+                self.known_regions.push(id);
+            }
             (FromLauncher::Region { owner, id, .. }, fd) => {
                 self.shm.regions.adopt(Rank(owner), region_id(id), fd)
             }
@@ -50,7 +53,7 @@ impl Core {
         }
     }
 
-    /// A peer's inbox. If something waits for the peer, the link is opened now, else at the first message.
+    /// A peer's inbox: one of the two has something for the other, so the link is opened both ways at once.
     fn on_peer(&mut self, peer: Rank, inbox: OwnedFd) {
         if peer.0 as usize >= self.proto.ranks() {
             return;

@@ -27,11 +27,24 @@ impl Engine {
     pub fn create_region(&self, bytes: usize) -> Result<Arc<Region>, Error> {
         let mut core = self.enter_to_submit()?;
         let region = core.shm.regions.create(bytes)?;
-        core.counts.system_calls += 4;
-        if let Some(control) = &core.control {
-            control.send(&ToLauncher::Region { id: region_number(region.id()) }, &[region.fd()])?;
+        core.counts.system_calls += 5;
+        let Some(control) = &core.control else { return Ok(region) };
+        let (owner, id) = (self.rank().0, region_number(region.id()));
+        control.send(&ToLauncher::Region { id }, &[region.fd()])?;
+        // A message that names the region is faster than the launcher: a peer must not ask before the launcher knows.
+        control.send(&ToLauncher::FindRegion { owner, id }, &[])?;
+        let ready = |core: &mut Core| match core.check() {
+            Ok(()) => core.known_regions.iter().position(|known| *known == id).map(|at| {
+                core.known_regions.swap_remove(at);
+                Ok(())
+            }),
+            Err(error) => Some(Err(error)),
+        };
+        match self.wait_for(core, None, ready) {
+            Ok((_core, known)) => known.map(|()| region),
+            Err((_core, Unmet::Error(error))) => Err(error),
+            Err((_core, Unmet::Deadline)) => unreachable!("there is no deadline"),
         }
-        Ok(region)
     }
 
     /// Gives a region up. Peers that have mapped it keep their view; transfers under way end in good order.

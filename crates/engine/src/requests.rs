@@ -17,6 +17,9 @@ use crate::{Error, Status};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pending(pub(crate) RequestId);
 
+/// Why an operation was not started, with the buffer that was lent to it.
+pub type Refused<B> = Box<(Error, B)>;
+
 /// How a non-blocking operation ended, with the buffer that was lent to it.
 pub struct Ended {
     /// What happened.
@@ -31,6 +34,7 @@ impl From<Outcome> for Ended {
     }
 }
 
+#[allow(clippy::result_large_err)] // The buffer comes back with the error, which is rare and far from the short path.
 impl Engine {
     /// Sends at once what can go at once without a request: says whether it did.
     ///
@@ -55,10 +59,10 @@ impl Engine {
         tag: Tag,
         mode: Mode,
         buffer: OutBuffer,
-    ) -> Result<Pending, (Error, OutBuffer)> {
+    ) -> Result<Pending, Refused<OutBuffer>> {
         let mut core = match self.check_rank(to).and_then(|()| self.enter_to_submit()) {
             Ok(core) => core,
-            Err(error) => return Err((error, buffer)),
+            Err(error) => return Err(Box::new((error, buffer))),
         };
         let core = &mut *core;
         Ok(Pending(core.proto.submit_send(&mut core.shm, to, flow, tag, mode, buffer)))
@@ -68,10 +72,10 @@ impl Engine {
     ///
     /// # Errors
     /// No such rank, or the job is over; the buffer comes back.
-    pub fn irecv(&self, flow: FlowId, want: Want, buffer: InBuffer) -> Result<Pending, (Error, InBuffer)> {
+    pub fn irecv(&self, flow: FlowId, want: Want, buffer: InBuffer) -> Result<Pending, Refused<InBuffer>> {
         match self.check_source(want).and_then(|()| self.enter_to_submit()) {
             Ok(mut core) => Ok(Pending(core.proto.submit_recv(flow, want, buffer))),
-            Err(error) => Err((error, buffer)),
+            Err(error) => Err(Box::new((error, buffer))),
         }
     }
 
@@ -79,10 +83,10 @@ impl Engine {
     ///
     /// # Errors
     /// The job is over; the buffer comes back.
-    pub fn irecv_matched(&self, matched: Matched, buffer: InBuffer) -> Result<Pending, (Error, InBuffer)> {
+    pub fn irecv_matched(&self, matched: Matched, buffer: InBuffer) -> Result<Pending, Refused<InBuffer>> {
         match self.enter_to_submit() {
             Ok(mut core) => Ok(Pending(core.proto.submit_recv_matched(matched, buffer))),
-            Err(error) => Err((error, buffer)),
+            Err(error) => Err(Box::new((error, buffer))),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Waiting: one thread makes progress, the others sleep until it has something for them.
+//! Waiting: one thread makes progress, the others sleep until it has something for them (invariant I14).
 
 use std::time::Instant;
 

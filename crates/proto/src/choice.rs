@@ -15,6 +15,13 @@ pub enum Protocol {
     Direct,
 }
 
+impl Protocol {
+    /// Its name in commands and counters.
+    pub fn name(self) -> &'static str {
+        TABLE.iter().find(|row| row.protocol == self).map_or("", |row| row.name)
+    }
+}
+
 /// Which ends of a message lie in regions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ends {

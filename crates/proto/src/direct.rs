@@ -1,7 +1,7 @@
 //! Transfers to or from regions: copied once, by whoever can reach both buffers, piece by piece.
 //!
 //! When both buffers lie in regions, both ends take pieces from a tally in shared memory, so that both processors copy,
-//! and either can finish alone. Only the receiver ends such a transfer, when every piece is done.
+//! and either can finish alone. Only the receiver ends such a transfer, when every piece is done (invariant I23).
 
 use canele_rail::{Generation, Rail, Reach};
 use canele_sys::buffer::Place;

@@ -11,7 +11,7 @@ pub type Death = Rank;
 
 impl Proto {
     /// A peer has finished or failed. Call it after the last packet of the peer has been received: what it sent before
-    /// is still delivered.
+    /// is still delivered (invariant I26).
     pub fn handle_gone(&mut self, peer: Rank, how: Gone) {
         let state = &mut self.peers[peer.0 as usize];
         if matches!(state.gone, Some(Gone::Failed | Gone::Unreachable)) || state.gone == Some(how) {
@@ -37,7 +37,7 @@ impl Proto {
 
     /// There is no way to a peer, because of `why`. For this rank that is as if it had died.
     pub fn handle_unreachable(&mut self, peer: Rank, why: String) {
-        self.unreachable.insert(peer, why);
+        self.unreachable.insert(peer, why.into());
         self.handle_gone(peer, Gone::Unreachable);
     }
 

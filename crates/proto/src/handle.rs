@@ -178,7 +178,7 @@ impl Proto {
     }
 
     fn on_cts(&mut self, from: Rank, cts: Cts) {
-        // A stale or foreign request means that the peer is behind: it gave up, or we did.
+        // A stale or foreign request means that the peer is behind: it gave up, or we did (invariant I22).
         let ours =
             matches!(self.requests.get(cts.request.into()), Some(State::ExpectCts(send)) if send.to == from);
         if !ours {
@@ -276,7 +276,7 @@ impl Proto {
         self.handle_gone(from, Gone::Failed);
     }
 
-    /// Keeps an answer until there is room for it.
+    /// Keeps an answer until there is room for it (invariant I18).
     pub(crate) fn answer(&mut self, to: Rank, reply: Reply) {
         self.peers[to.0 as usize].replies.push_back(reply);
         self.list(to);

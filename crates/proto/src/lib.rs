@@ -38,7 +38,7 @@ pub use holding::Holding;
 use matching::Matcher;
 use peer::Peer;
 use request::{Outcome, State};
-pub use short::{Received, Sent};
+pub use short::{Received, Room, Sent};
 use slab::Slab;
 use spare::Spare;
 pub use traffic::{Moved, Traffic};
@@ -99,7 +99,7 @@ pub struct Proto {
     fenced: VecDeque<(Rank, u64)>,
     deaths: Vec<Rank>,
     /// Why peers cannot be reached.
-    unreachable: HashMap<Rank, String>,
+    unreachable: HashMap<Rank, Box<str>>,
     faults: Vec<(Rank, Corrupt)>,
     /// Requests that have ended since the start; moves whenever a waiter should look again.
     ended: u64,
@@ -159,6 +159,10 @@ impl Proto {
         let received = self.receive(rail);
         let sent = self.transmit(rail);
         let copied = self.copy(rail);
+        // The peer is told now what a copy has completed: the caller may leave, and come back late or never.
+        if copied {
+            self.transmit(rail);
+        }
         received | sent | copied
     }
 

@@ -49,7 +49,8 @@ pub enum Reply {
 pub struct Peer {
     /// The link, once open.
     pub link: Option<LinkId>,
-    /// Whether a message may go straight to the rail: the link is open, nothing waits, the peer lives.
+    /// Whether a message may go straight to the rail: the link is open, nothing waits, the peer lives
+    /// (invariant I21).
     pub open: bool,
     /// Whether the engine was asked to open the link.
     pub wanted: bool,

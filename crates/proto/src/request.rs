@@ -51,7 +51,7 @@ pub enum Failure {
     PeerFailed(Rank),
     /// There is no way to the peer.
     #[error("{0} cannot be reached: {1}")]
-    Unreachable(Rank, String),
+    Unreachable(Rank, Box<str>),
     /// The peer left the job in good order, so nothing more comes from it or can reach it.
     #[error("{0} has finished: it takes part in no more communication")]
     PeerFinished(Rank),

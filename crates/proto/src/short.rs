@@ -30,6 +30,19 @@ pub enum Received {
     NotHere,
 }
 
+/// Memory for a message whose length is not known before it comes.
+pub trait Room {
+    /// Memory of this length, if it can be had.
+    fn room(&mut self, len: usize) -> Option<&mut [u8]>;
+}
+
+impl Room for [u8] {
+    #[inline(always)]
+    fn room(&mut self, len: usize) -> Option<&mut [u8]> {
+        self.get_mut(..len)
+    }
+}
+
 impl Proto {
     /// Sends a message of at most [`MAX_INLINE`] bytes in one cell, if nothing stands in its way.
     #[inline(always)]
@@ -99,13 +112,13 @@ impl Proto {
 
     /// Takes the next message of a link if it is the one wanted and fits. Only while the flow is quiet.
     #[inline(always)]
-    pub fn try_recv<R: Rail>(
+    pub fn try_recv<R: Rail, M: Room + ?Sized>(
         &mut self,
         rail: &mut R,
         link: LinkId,
         flow: FlowId,
         tag: Tag,
-        into: &mut [u8],
+        into: &mut M,
     ) -> Received {
         match rail.glance(link) {
             Glance::Nothing => Received::Nothing,
@@ -113,7 +126,7 @@ impl Proto {
             Glance::Short(header, payload) => {
                 let wanted = header.kind == Kind::Short as u8 && header.flow == flow.0 && header.tag == tag.0;
                 let len = payload.len();
-                let (true, Some(into)) = (wanted, into.get_mut(..len)) else { return Received::NotHere };
+                let (true, Some(into)) = (wanted, into.room(len)) else { return Received::NotHere };
                 payload.read(0, into);
                 self.took(rail, link, Protocol::Short, len)
             }
@@ -121,18 +134,18 @@ impl Proto {
     }
 
     /// The same for a message with a bulk.
-    fn try_recv_bulk<R: Rail>(
+    fn try_recv_bulk<R: Rail, M: Room + ?Sized>(
         &mut self,
         rail: &mut R,
         link: LinkId,
         flow: FlowId,
         tag: Tag,
-        into: &mut [u8],
+        into: &mut M,
     ) -> Received {
         let Ok(Some(Packet { header, bulk, .. })) = rail.poll(link) else { return Received::NotHere };
         let wanted = header.kind == Kind::Eager as u8 && header.flow == flow.0 && header.tag == tag.0;
         let len = bulk.len();
-        let (true, Some(into)) = (wanted, into.get_mut(..len)) else { return Received::NotHere };
+        let (true, Some(into)) = (wanted, into.room(len)) else { return Received::NotHere };
         bulk.read(0, into);
         self.traffic.copies += 1;
         self.took(rail, link, Protocol::Eager, len)

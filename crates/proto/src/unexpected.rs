@@ -59,7 +59,8 @@ impl Proto {
         Ok(())
     }
 
-    /// A copy of payload, in memory used before where possible. A peer may have as much kept as its credit allows.
+    /// A copy of payload, in memory used before where possible (invariant I19). A peer may have as much kept as its
+    /// credit allows (invariant I20).
     pub(crate) fn keep(&mut self, from: Rank, payload: Window<'_>) -> Result<Body, Corrupt> {
         let peer = &mut self.peers[from.0 as usize];
         peer.held += cost(payload.len());

@@ -3,7 +3,8 @@
 //! A buffer travels as a token ([`OutBuffer`], [`InBuffer`]) that cannot be copied; whoever lent it gets the token back
 //! when the operation ends. Two lenders exist: [`scope`], for borrowed memory, refuses to end (the process aborts) while
 //! a token is out; [`Owned`], for a vector, leaks the vector rather than free memory that may still be written. So no
-//! safe code can make the library touch memory that is gone. A token from a region also says where in the region it lies.
+//! safe code can make the library touch memory that is gone (invariant I24). A token from a region also says where in the
+//! region it lies.
 
 use std::any::Any;
 use std::cell::Cell;

@@ -2,7 +2,7 @@
 //!
 //! They lie in shared memory, so that the launcher can read those of a rank that no longer answers. Each
 //! counter has one writer at a time (a rank's threads take turns at its gate), so counting is a plain load,
-//! addition and store.
+//! addition and store (invariant I17).
 //!
 //! What this module never does: count anything by itself, or read a clock.
 

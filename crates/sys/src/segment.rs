@@ -146,7 +146,7 @@ impl Segment {
     /// `Unsealed` if it could be resized, `Size` if it is empty or no whole pages, `Kernel` if it cannot be
     /// mapped for reading and writing.
     pub fn map(descriptor: OwnedFd) -> Result<Segment, SegmentError> {
-        // The seals first: an unsealed file may have another size by the time it is mapped.
+        // The seals first: an unsealed file may have another size by the time it is mapped (invariant I2).
         let sealed = match fs::fcntl_get_seals(&descriptor) {
             Ok(seals) => seals,
             Err(Errno::INVAL) => SealFlags::empty(), // not a memfd at all

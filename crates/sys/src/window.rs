@@ -2,7 +2,7 @@
 //!
 //! Owns nothing. A [`Window`] is the only way the layers above the drivers touch shared memory: bytes are copied in or
 //! out, no reference to them is ever handed out, so what another process writes there can change values but never break
-//! this process.
+//! this process (invariant I3).
 
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};

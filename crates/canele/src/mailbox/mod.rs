@@ -8,15 +8,15 @@ mod office;
 mod postbox;
 mod slots;
 
+use canele_sys::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use canele_engine::{Engine, Failure, FlowId, RegionId, Status, Tag, Want};
 use canele_proto::Proto;
 
 use crate::job::deadline;
-use crate::message::{Arrived, CELL, Store};
+use crate::message::{Arrived, Store};
 use crate::{Endpoint, Error, Message, Rank};
 pub(crate) use office::Office;
 use postbox::Address;
@@ -149,10 +149,10 @@ impl Mailbox {
 
     #[inline(always)]
     fn retrieve_until(&self, deadline: Option<Instant>) -> Result<Message, Error> {
-        let mut cell = [0; CELL];
-        let came = self.engine.look_any(POSTS, self.number, &mut cell, |from| self.count(from))?;
+        let mut bytes = Store::new();
+        let came = self.engine.look_any(POSTS, self.number, &mut bytes, |from| self.count(from))?;
         let (from, bytes) = match came {
-            Some(status) => (status.source, Store::from_cell(cell, status.bytes)),
+            Some(status) => (status.source, bytes),
             None => self.wait(deadline)?,
         };
         if self.slots.has_sleepers() {

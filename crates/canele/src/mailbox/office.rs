@@ -1,6 +1,6 @@
 //! What the mailboxes of one rank share: their numbers, the regions of messages, and messages still on their way out.
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use canele_sys::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -64,7 +64,8 @@ impl Office {
         let mut owned = Owned::new(bytes.to_vec());
         let pending = match self.engine.isend(to, flow, tag, Mode::Standard, owned.lend_out()) {
             Ok(pending) => pending,
-            Err((error, buffer)) => {
+            Err(refused) => {
+                let (error, buffer) = *refused;
                 owned.take_back_out(buffer);
                 return Err(error);
             }

@@ -44,7 +44,7 @@ impl Postbox {
     /// The owner has closed the mailbox, finished or died; no memory for a long message.
     #[inline]
     pub fn post(&self, message: Message) -> Result<(), Error> {
-        let sealed = message.seal(&self.office.pool).map_err(|(error, _)| error)?;
+        let sealed = message.seal(&self.office.pool)?;
         if !self.slots.try_take(self.engine.rank())? {
             self.wait_for_slot(None)?;
         }
@@ -55,8 +55,9 @@ impl Postbox {
     ///
     /// # Errors
     /// [`PostError::Full`] with the message; else as [`Postbox::post`].
+    #[allow(clippy::result_large_err)] // The message comes back as it is.
     pub fn try_post(&self, message: Message) -> Result<(), PostError> {
-        let sealed = message.seal(&self.office.pool).map_err(|(error, _)| error)?;
+        let sealed = message.seal(&self.office.pool)?;
         match self.slots.try_take(self.engine.rank())? {
             true => Ok(self.send(sealed, Some(Instant::now()))?),
             false => Err(PostError::Full(sealed.open())),
@@ -67,8 +68,9 @@ impl Postbox {
     ///
     /// # Errors
     /// [`PostError::Full`] with the message; else as [`Postbox::post`].
+    #[allow(clippy::result_large_err)] // As above.
     pub fn post_deadline(&self, message: Message, wait: Duration) -> Result<(), PostError> {
-        let sealed = message.seal(&self.office.pool).map_err(|(error, _)| error)?;
+        let sealed = message.seal(&self.office.pool)?;
         let at = deadline(wait);
         if !self.slots.try_take(self.engine.rank())? {
             match self.wait_for_slot(at) {

@@ -77,7 +77,7 @@ impl Slots {
                 Err(now) => posted = now,
             }
         }
-        // Should we die before this line, the slot is lost; after it, the owner gives it back.
+        // Should we die before this line, the slot is lost; after it, the owner gives it back (invariant I29).
         self.taken_by(me).fetch_add(1, Release); // pairs with the acquire load in `left_by`
         Ok(true)
     }

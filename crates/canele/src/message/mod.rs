@@ -24,7 +24,8 @@ use canele_engine::Far;
 
 use crate::{Error, Plain, Rank};
 use pool::{HEAD, Lease, pool};
-pub(crate) use store::{CELL, Store};
+use store::CELL;
+pub(crate) use store::Store;
 use types::Types;
 pub(crate) use wire::{Arrived, Sealed};
 

@@ -22,12 +22,6 @@ impl Store {
         Self { len, cell: [0; CELL], heap }
     }
 
-    /// The first `len` bytes of a cell.
-    #[inline(always)]
-    pub const fn from_cell(cell: [u8; CELL], len: usize) -> Self {
-        Self { len, cell, heap: Vec::new() }
-    }
-
     pub fn len(&self) -> usize {
         self.len
     }
@@ -64,6 +58,18 @@ impl Store {
             self.heap.truncate(len);
         }
         self.len = self.len.min(len);
+    }
+}
+
+impl canele_proto::Room for Store {
+    #[inline(always)]
+    fn room(&mut self, len: usize) -> Option<&mut [u8]> {
+        if len <= CELL {
+            self.len = len;
+        } else {
+            *self = Self::zeroed(len);
+        }
+        Some(self.bytes_mut())
     }
 }
 

@@ -28,7 +28,7 @@ pub struct Sealed {
 
 impl Message {
     /// Makes it ready to travel, in a region if it is long.
-    pub(crate) fn seal(mut self, pool: &Arc<Pool>) -> Result<Sealed, (Error, Message)> {
+    pub(crate) fn seal(mut self, pool: &Arc<Pool>) -> Result<Sealed, Error> {
         let len = self.len();
         let mut types = Store::new();
         if len != CELL {
@@ -42,10 +42,7 @@ impl Message {
             return Ok(Sealed { message: self, description: None, len });
         }
         if !matches!(&self.data, Data::Leased(lease, _) if lease.room() >= len + types.len()) {
-            match pool.take(len + types.len()) {
-                Ok(lease) => self.move_to(lease),
-                Err(error) => return Err((error, self)),
-            }
+            self.move_to(pool.take(len + types.len())?);
         }
         let Data::Leased(lease, _) = &self.data else { unreachable!("it was moved into one") };
         super::write(lease, len, types);

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use canele::{Error, Failure, Flow, Job, Rank, Request, Tag};
+use canele::{Error, Failure, Flow, Job, Rank, Region, Request, Tag};
 
 use crate::{Outcome, pattern};
 
@@ -12,6 +12,9 @@ const AFTER: u64 = 20;
 const NEVER: u64 = u64::MAX;
 const DATA: Tag = Tag(1);
 const EMPTY: Tag = Tag(2);
+const COPIED_ONCE: Tag = Tag(3);
+/// Bytes of a message from or into a region: several pieces.
+const REGION: usize = 200_000;
 
 /// Processes that would outlive the rank: one in its group, one in a session of its own. Both lose their parent.
 fn leave_orphans() -> Outcome {
@@ -27,6 +30,8 @@ struct Exchange {
     lost: Vec<Rank>,
     /// The last round, as far as known here; the latest that anybody names counts.
     last: u64,
+    /// What is sent, and behind it what is received.
+    region: Region,
 }
 
 /// Exchanges for `seconds`, or until a rank dies and [`AFTER`] rounds more.
@@ -35,13 +40,15 @@ pub fn run(seconds: f64) -> Outcome {
     let job = Job::start()?;
     let (me, started) = (job.rank(), Instant::now());
     let partners = (0..job.size()).map(Rank).filter(|rank| *rank != me).collect();
-    let mut exchange = Exchange { world: job.world(), me, partners, lost: Vec::new(), last: NEVER };
+    let region = job.endpoint().region(2 * REGION)?;
+    let mut exchange = Exchange { world: job.world(), me, partners, lost: Vec::new(), last: NEVER, region };
     let mut number = 0;
     while number <= exchange.last {
         if exchange.last == NEVER && started.elapsed() > Duration::from_secs_f64(seconds) {
             exchange.last = number + AFTER;
         }
         exchange.round(number)?;
+        exchange.swap_regions(number)?;
         number += 1;
     }
     println!("{number} rounds, lost {:?}", exchange.lost.iter().map(|rank| rank.0).collect::<Vec<_>>());
@@ -90,6 +97,51 @@ impl Exchange {
         }
     }
 
+    /// Swaps a long message with each partner, in regions at one end or at both. Pairs in one order for all ranks.
+    fn swap_regions(&mut self, number: u64) -> Outcome {
+        for with in self.partners.clone() {
+            let swapped = if self.me < with {
+                self.send_copied_once(with, number).and_then(|()| self.receive_copied_once(with, number))
+            } else {
+                self.receive_copied_once(with, number).and_then(|()| self.send_copied_once(with, number))
+            };
+            match swapped {
+                Ok(()) => {}
+                Err(Error::Failed(Failure::PeerFailed(rank))) if rank == with => self.lose(rank, number),
+                Err(error) => return Err(format!("region swap {number} with {with}: {error}").into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn send_copied_once(&self, to: Rank, number: u64) -> Result<(), Error> {
+        let words = vec![stamp(self.me, to, number); REGION / 8];
+        if number % 3 == 2 {
+            return self.world.send(to, COPIED_ONCE, &words);
+        }
+        self.region.write(0, &words)?;
+        self.world.send_region(to, COPIED_ONCE, &self.region, 0..REGION)
+    }
+
+    fn receive_copied_once(&self, from: Rank, number: u64) -> Result<(), Error> {
+        let mut words = vec![0; REGION / 8];
+        if number % 3 == 1 {
+            self.world.recv(from, COPIED_ONCE, &mut words)?;
+        } else {
+            self.world.recv_region(from, COPIED_ONCE, &self.region, REGION..2 * REGION)?;
+            self.region.read(REGION, &mut words)?;
+        }
+        let expected = stamp(from, self.me, number);
+        if let Some(at) = words.iter().position(|word| *word != expected) {
+            eprintln!(
+                "{}: word {at} of message {number} from {from} is {:#x}, not {expected:#x}",
+                self.me, words[at]
+            );
+            std::process::exit(1);
+        }
+        Ok(())
+    }
+
     fn lose(&mut self, rank: Rank, number: u64) {
         if !self.lost.contains(&rank) {
             self.lost.push(rank);
@@ -99,6 +151,10 @@ impl Exchange {
             }
         }
     }
+}
+
+fn stamp(from: Rank, to: Rank, number: u64) -> u64 {
+    u64::from(from.0) << 56 | u64::from(to.0) << 48 | number
 }
 
 /// Every rank sends to every other one and receives from all, in order of ranks, `rounds` times.

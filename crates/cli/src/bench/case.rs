@@ -17,7 +17,7 @@ pub const COPY_LIMIT_BYTES: usize = 4 << 20;
 /// Batches per round, so that the slow ones are seen.
 pub const BATCHES: u32 = 20;
 /// Bytes that one round of large messages moves in one direction.
-const ROUND_BYTES: usize = 1 << 27;
+const ROUND_BYTES: usize = 1 << 26;
 
 /// Where a message's memory lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
@@ -155,7 +155,7 @@ mod tests {
             iterations: None,
         };
         assert_eq!(task.iterations(20_000, 0), 1000);
-        assert_eq!(task.iterations(20_000, 64 << 10), 2048 / BATCHES);
+        assert_eq!(task.iterations(20_000, 64 << 10), 1024 / BATCHES);
         assert_eq!(task.iterations(20_000, 1 << 30), 1);
         assert_eq!(Task { iterations: Some(7), ..task }.iterations(20_000, 0), 1);
     }

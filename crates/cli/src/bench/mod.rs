@@ -12,7 +12,6 @@
 
 mod arguments;
 mod bars;
-#[allow(dead_code)] // The workloads, which use the rest, are not built before the public API is there.
 mod case;
 mod curves;
 mod job;

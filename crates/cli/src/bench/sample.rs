@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Processors need about this long to reach their speed.
 const WARM_UP: Duration = Duration::from_secs(1);
 /// Bytes that one round of a copying limit moves in one direction, and the most iterations.
-const COPIED_BYTES: usize = 1 << 27;
+const COPIED_BYTES: usize = 1 << 25;
 const COPIES: usize = 20_000;
 
 /// A benchmark's program: what each rank does to measure one case.

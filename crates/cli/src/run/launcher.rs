@@ -315,7 +315,7 @@ impl Launcher {
     }
 
     fn handle_exit(&mut self, rank: u32, exit: Exit) {
-        // What it said and printed before comes first.
+        // What it said and printed before comes first (invariant I31).
         self.wires[rank as usize].mute();
         self.handle_rank(rank, LAST_WORDS);
         self.output.drain(rank);

@@ -12,7 +12,7 @@
 //! its socket close and kills everything below itself: as the sub-reaper it inherits every daemonised
 //! grandchild. When the keeper is killed, the ranks die of their parent-death signal and the rest falls to the
 //! launcher, the next sub-reaper, which does the same. Only killing both in one instant leaves daemonised
-//! grandchildren (never ranks).
+//! grandchildren (never ranks; invariant I32).
 
 mod arguments;
 mod descendants;

@@ -41,7 +41,7 @@ impl Wire {
         }
     }
 
-    /// Sends what the socket takes, ringing the rank's doorbell after it.
+    /// Sends what the socket takes, ringing the rank's doorbell after it (invariant I30).
     pub fn flush(&mut self, doorbell: Option<&Doorbell>, events: &Events) {
         let Some(socket) = &self.socket else { return };
         let mut sent = false;

@@ -9,7 +9,12 @@ use super::{Ended, Run, start_with};
 
 /// The program; built by `cargo test` beside the command.
 pub fn program() -> String {
-    let path = Path::new(env!("CARGO_BIN_EXE_canele")).with_file_name("examples").join("fault");
+    example("fault")
+}
+
+/// Any of the examples of this crate.
+pub fn example(name: &str) -> String {
+    let path = Path::new(env!("CARGO_BIN_EXE_canele")).with_file_name("examples").join(name);
     assert!(path.exists(), "{} is missing: cargo build --examples", path.display());
     path.to_str().unwrap().to_owned()
 }
@@ -23,7 +28,8 @@ pub struct FaultJob {
 /// Starts `canele run OPTIONS fault WORDS` with `variables` in its environment.
 pub fn start_job(options: &[&str], words: &[&str], variables: &[(&str, &str)]) -> FaultJob {
     let program = program();
-    let args = [&["run"], options, &[program.as_str()], words].concat();
+    // Should the test give up, the job does too, later.
+    let args = [&["run", "--timeout", "1000"], options, &[program.as_str()], words].concat();
     let folder = tempfolder();
     let mut all = vec![("TMPDIR", folder.to_str().unwrap())];
     all.extend_from_slice(variables);
@@ -38,7 +44,7 @@ pub fn succeeds(options: &[&str], words: &[&str], variables: &[(&str, &str)]) ->
 }
 
 fn tempfolder() -> PathBuf {
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use canele_sys::atomic::{AtomicU32, Ordering};
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("canele-fault-{}-{count}", std::process::id()));

@@ -1,5 +1,5 @@
 //! Which algorithm a collective takes. Decided by what is equal on all ranks and by nothing else, so that all take the
-//! same one and a result has the same bits in every run.
+//! same one and a result has the same bits in every run (invariant I28).
 //!
 //! | | crowded and short | short | long |
 //! |---|---|---|---|

@@ -18,7 +18,8 @@ impl Engine {
     /// As [`Engine::collective`]; all flows are used up.
     pub fn create_flow(&self, parent: FlowId) -> Result<FlowId, Error> {
         loop {
-            let proposed = self.agree(parent, self.enter()?.next_flow, Op::Max)?;
+            let next = self.enter()?.next_flow;
+            let proposed = self.agree(parent, next, Op::Max)?;
             if proposed >= PAIRS {
                 let (given, needed) = (PAIRS as usize, proposed as usize + 1);
                 return Err(Error::Lengths { what: "flows in the life of a job", given, needed });

@@ -4,14 +4,14 @@
 //!   shape ──choose──▶ schedule (kept for the next time) ──▶ Run::advance: short messages straight to and from the rail
 //!                                                            └─▶ lend: what is long, or has to be slept for
 //! ```
-//! A collective is a [`schedule`](schedule::Schedule) that a [`run::Run`] carries out step by step; whoever drives it
+//! A collective is a schedule (`schedule`) that a run (`run`) carries out step by step; whoever drives it
 //! waits, not the run itself, so that another driver could return in between. Each call has a number, equal on all ranks
 //! because all make the same calls in the same order, which is its messages' tag: messages of two calls never mix.
 //!
 //! A rank that died fails the collective on every rank, and every later one on the flow: each waiter looks for deaths,
 //! because the launcher tells everybody. Nothing is retried and no rank is left out.
 //!
-//! What this module never does: decide by what arrives first. See [`choose`].
+//! What this module never does: decide by what arrives first. See `choose`.
 
 mod build;
 mod choose;

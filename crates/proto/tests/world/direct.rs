@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use canele_proto::matching::Want;
+use canele_proto::peer::Gone;
 use canele_proto::request::{Buffer, Failure, Mode};
 use canele_proto::wire::{Cts, Ending, How, Kind, Rts, put_words, read_fin};
 use canele_proto::{Holding, Proto, Settings};
@@ -131,4 +132,13 @@ fn a_shared_message_whose_memory_is_gone_fails_when_the_sender_has_stopped() {
     assert!(matches!(outcome.buffer, Buffer::In(_)));
     assert_eq!(ends.next(Kind::Fin, read_fin), Some((THEIRS, Ending::Lost)));
     assert_eq!(ends.proto.holding(), Holding::default());
+}
+
+#[test]
+fn a_link_that_opens_after_its_peer_died_is_not_used() {
+    let mut ends = Ends::new();
+    ends.proto.handle_gone(Rank(1), Gone::Failed);
+    let link = ends.rail.open_link(Rank(1));
+    ends.proto.link_opened(Rank(1), link);
+    assert_eq!(ends.proto.link_from(Rank(1)), None);
 }

@@ -73,9 +73,12 @@ fn attempt(program: &Program) -> Result<(), String> {
     answer.recv().unwrap_or_else(|_| Err("the run ended without a word".into()))
 }
 
+type OutLists = BTreeMap<usize, Vec<u8>>;
+type InLists = BTreeMap<usize, (Vec<u8>, usize)>;
+
 /// The memory of the lists of a program: sends and receives by number, with the number of pieces.
-fn lists(program: &Program) -> (BTreeMap<usize, Vec<u8>>, BTreeMap<usize, (Vec<u8>, usize)>) {
-    let (mut out, mut into) = (BTreeMap::new(), BTreeMap::new());
+fn lists(program: &Program) -> (OutLists, InLists) {
+    let (mut out, mut into) = (OutLists::new(), InLists::new());
     for (rank, actions) in program.actions.iter().enumerate() {
         for (n, action) in actions.iter().enumerate() {
             let number = number(rank, n);

@@ -6,7 +6,8 @@
 //!   then, for each rank that may send to the owner, a slice:
 //!            cursors │ wants room │ tallies │ cells … │ payload …          reserved by that rank before its first packet
 //! ```
-//! An inbox comes from another process and is checked field by field before anything in it is believed.
+//! An inbox comes from another process and is checked field by field before anything in it is believed
+//! (invariants I1, I4).
 
 use std::ops::RangeInclusive;
 

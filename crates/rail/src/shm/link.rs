@@ -71,7 +71,7 @@ impl Shared {
 
 /// Claims that found no room, since that was last reported: what the peer was known to have given back when they failed.
 ///
-/// A later claim that succeeds does not end it: another class may still wait.
+/// A later claim that succeeds does not end it: another class may still wait (invariant I12).
 #[derive(Default)]
 struct Starved {
     of_cells: Option<u64>,
@@ -103,6 +103,7 @@ impl Outgoing {
         let layout = inbox.layout;
         inbox.segment().reserve(layout.slice_start(me.0 as usize), layout.slice_bytes())?;
         let (shared, cells, span) = Shared::new(inbox, me)?;
+        // A compiler fence suffices only where both are registered (invariant I11).
         let both = fencing == Fencing::Asymmetric && inbox.fencing() == Fencing::Asymmetric;
         let outgoing = Self {
             cells: cells::Producer::new(cells),
@@ -123,6 +124,7 @@ impl Outgoing {
 
     #[inline(always)]
     pub fn claim(&mut self, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
+        // No kind of traffic takes all the room (invariant I8).
         let reserve = if class == Class::Control { 0 } else { self.reserve };
         if !self.cells.has_room(reserve, self.shared.cursors()) {
             self.starved.of_cells.get_or_insert(self.cells.known());

@@ -299,7 +299,8 @@ impl Rail for Shm {
         for outgoing in self.links.iter().filter_map(|l| l.outgoing.as_ref()) {
             outgoing.ask_for_room();
         }
-        // Pairs with the light side in `sleep::wake_if_asleep`; a full fence where there is no such barrier.
+        // Pairs with the light side in `sleep::wake_if_asleep`; a full fence where there is no such barrier
+        // (invariant I10).
         membarrier::heavy();
         if self.something_came() {
             sleep::cancel(self.inbox.sleep_word());

@@ -1,7 +1,8 @@
 //! Regions: memory that this process allocated for peers to read and write, and peers' regions mapped here.
 //!
 //! An id has a generation, so that a stale id reaches nothing. A region stays mapped while anybody holds it, be it the
-//! user or a transfer under way. Peers' regions are mapped on first use and remembered until they are dropped there.
+//! user or a transfer under way (invariant I25). Peers' regions are mapped on first use and remembered as long as the
+//! link to the peer, unless whoever drives the rail says that they were dropped there.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;

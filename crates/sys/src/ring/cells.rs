@@ -84,7 +84,8 @@ impl Producer {
 
     #[cold]
     fn look_for_room(&mut self, reserve: u64, cursors: &Cursors) -> bool {
-        // Acquire pairs with the release in Consumer::publish: the consumer no longer reads the cells below.
+        // Acquire pairs with the release in Consumer::publish: the consumer no longer reads the cells below. A value
+        // beyond our own head is not believed (invariant I6).
         let consumed = cursors.consumed.load(Ordering::Acquire);
         if consumed <= self.head {
             self.limit = self.limit.max(consumed + self.cells.count());
@@ -114,7 +115,7 @@ impl Producer {
     pub fn publish(&mut self, first: u64, second: u64) {
         let cell = self.cells.at(self.head);
         cell.second.store(second, Ordering::Relaxed);
-        // Release pairs with the acquire in Consumer::peek: whoever sees the stamp sees the rest.
+        // Release pairs with the acquire in Consumer::peek: whoever sees the stamp sees the rest (invariant I5).
         cell.first.store(first & !0xffff | u64::from(self.cells.lap(self.head)), Ordering::Release);
         self.head += 1;
     }

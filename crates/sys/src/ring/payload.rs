@@ -46,7 +46,7 @@ impl Span {
     }
 }
 
-/// Where a payload of `len` bytes lies that is put after position `head`: its start, and the next head.
+/// Where a payload of `len` bytes lies that is put after position `head`: its start, and the next head (invariant I7).
 #[inline(always)]
 fn place(head: u64, len: usize, size: u64) -> (u64, u64) {
     let (offset, len) = (head & (size - 1), (len as u64).next_multiple_of(64));

@@ -13,7 +13,7 @@ fn pool() -> Arc<Pool> {
 }
 
 fn travel(message: Message, pool: &Arc<Pool>) -> (usize, Message) {
-    let sealed = message.seal(pool).map_err(|(error, _)| error).unwrap();
+    let sealed = message.seal(pool).unwrap();
     let mut store = Store::new();
     store.push(sealed.bytes());
     let bytes = sealed.bytes().len();
@@ -95,7 +95,7 @@ fn a_message_that_could_not_be_posted_is_as_before() {
     let pool = pool();
     for len in [3, 47, 48, 100, 20_000] {
         let items: Vec<u32> = (0..len).collect();
-        let sealed = packed(&items).seal(&pool).map_err(|(error, _)| error).unwrap();
+        let sealed = packed(&items).seal(&pool).unwrap();
         let mut message = sealed.open();
         message.pack_one(1u32);
         let mut back = vec![0u32; items.len()];

@@ -3,18 +3,18 @@
 use super::super::Failure;
 use super::super::case::{Case, Figure, Task};
 use super::super::sample::Workload;
-use super::latency::{case, ping_pong};
-use super::memory::Memory;
+use super::latency::{PingPong, case};
+use super::memory::{Act, Memory, Message};
 use super::{largest, other};
-use canele::{Flow, Job, Tag};
+use canele::{Endpoint, Flow, Job, Tag};
 use std::time::Instant;
 
-const SIZES: [usize; 9] =
-    [64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
+const SIZES: [usize; 9] = [64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
 const PING_PONG: &str = "ping-pong";
 const STREAMING: &str = "streaming";
 
 pub struct Bandwidth {
+    endpoint: Endpoint,
     flow: Flow,
     memory: Memory,
     cases: Vec<Case>,
@@ -27,27 +27,35 @@ impl Bandwidth {
             ..case(task, bytes, Figure::Bandwidth)
         };
         let sizes = task.sizes(&SIZES);
-        let all = [PING_PONG, STREAMING].into_iter().flat_map(|name| sizes.iter().map(move |bytes| of(name, *bytes)));
-        let cases: Vec<Case> = all.collect();
+        let all = [PING_PONG, STREAMING].into_iter();
+        let cases: Vec<Case> = all.flat_map(|name| sizes.iter().map(move |bytes| of(name, *bytes))).collect();
         let memory = Memory::new(job.endpoint(), task.buffers, largest(&cases))?;
-        Ok(Bandwidth { flow: job.world().clone(), memory, cases })
+        Ok(Bandwidth { endpoint: job.endpoint().clone(), flow: job.world(), memory, cases })
     }
+}
 
-    fn stream(&mut self, bytes: usize, messages: u32) -> Result<f64, Failure> {
-        let (flow, peer, tag, answer) = (&self.flow, other(&self.flow), Tag(1), Tag(2));
+/// Nanoseconds per message from rank 0 to rank 1, the answer to the last included.
+struct Stream<'a> {
+    flow: &'a Flow,
+    messages: u32,
+}
+
+impl Act for Stream<'_> {
+    fn on(self, message: &mut impl Message) -> Result<f64, Failure> {
+        let (flow, peer, tag, answer) = (self.flow, other(self.flow), Tag(1), Tag(2));
         let begin = Instant::now();
-        if flow.rank().0 == 0 {
-            for _ in 0..messages {
-                self.memory.send(flow, peer, tag, bytes)?;
+        if peer.0 == 1 {
+            for _ in 0..self.messages {
+                message.send(flow, peer, tag)?;
             }
             flow.recv::<u8>(peer, answer, &mut [])?;
         } else {
-            for _ in 0..messages {
-                self.memory.receive(flow, peer, tag, bytes)?;
+            for _ in 0..self.messages {
+                message.receive(flow, peer, tag)?;
             }
             flow.send::<u8>(peer, answer, &[])?;
         }
-        Ok(begin.elapsed().as_nanos() as f64 / f64::from(messages))
+        Ok(begin.elapsed().as_nanos() as f64 / f64::from(self.messages))
     }
 }
 
@@ -57,14 +65,15 @@ impl Workload for Bandwidth {
     }
 
     fn batch(&mut self, case: &Case) -> Result<f64, Failure> {
-        let bytes = case.bytes.unwrap_or(0);
+        let (flow, bytes) = (&self.flow, case.bytes.unwrap_or(0));
         if case.operation.as_deref() == Some(STREAMING) {
-            return self.stream(bytes, case.iterations);
+            self.memory.act(bytes, Stream { flow, messages: case.iterations })
+        } else {
+            self.memory.act(bytes, PingPong { flow, round_trips: case.iterations })
         }
-        ping_pong(&self.flow, &mut self.memory, bytes, case.iterations)
     }
 
     fn protocol(&self, case: &Case) -> Option<String> {
-        super::protocol(&self.flow, case)
+        super::protocol(&self.endpoint, case)
     }
 }

@@ -3,9 +3,9 @@
 use super::super::Failure;
 use super::super::case::{Case, Figure, Limit, Task};
 use super::super::sample::Workload;
-use super::memory::Memory;
+use super::memory::{Act, Memory, Message};
 use super::{largest, other};
-use canele::{Flow, Job, Tag};
+use canele::{Endpoint, Flow, Job, Tag};
 use std::time::Instant;
 
 const SIZES: [usize; 13] =
@@ -13,6 +13,7 @@ const SIZES: [usize; 13] =
 const ROUND_TRIPS: u32 = 20_000;
 
 pub struct Latency {
+    endpoint: Endpoint,
     flow: Flow,
     memory: Memory,
     cases: Vec<Case>,
@@ -20,32 +21,43 @@ pub struct Latency {
 
 impl Latency {
     pub fn new(job: &Job, task: &Task) -> Result<Latency, Failure> {
-        let cases: Vec<Case> = task.sizes(&SIZES).into_iter().map(|bytes| case(task, bytes, Figure::Time)).collect();
+        let sizes = task.sizes(&SIZES);
+        let cases: Vec<Case> = sizes.into_iter().map(|bytes| case(task, bytes, Figure::Time)).collect();
         let memory = Memory::new(job.endpoint(), task.buffers, largest(&cases))?;
-        Ok(Latency { flow: job.world().clone(), memory, cases })
+        Ok(Latency { endpoint: job.endpoint().clone(), flow: job.world(), memory, cases })
     }
 }
 
 /// A ping-pong of `bytes`.
 pub fn case(task: &Task, bytes: usize, figure: Figure) -> Case {
     let limits = Limit::of_message(bytes, task.buffers);
-    Case { buffers: Some(task.buffers), ..Case::of_bytes(bytes, figure, task.iterations(ROUND_TRIPS, bytes), limits) }
+    let round_trips = task.iterations(ROUND_TRIPS, bytes);
+    Case { buffers: Some(task.buffers), ..Case::of_bytes(bytes, figure, round_trips, limits) }
 }
 
 /// Half the time of a round trip, in nanoseconds.
-pub fn ping_pong(flow: &Flow, memory: &mut Memory, bytes: usize, round_trips: u32) -> Result<f64, Failure> {
-    let (peer, tag) = (other(flow), Tag(1));
-    let begin = Instant::now();
-    for _ in 0..round_trips {
-        if flow.rank().0 == 0 {
-            memory.send(flow, peer, tag, bytes)?;
-            memory.receive(flow, peer, tag, bytes)?;
+pub struct PingPong<'a> {
+    pub flow: &'a Flow,
+    pub round_trips: u32,
+}
+
+impl Act for PingPong<'_> {
+    fn on(self, message: &mut impl Message) -> Result<f64, Failure> {
+        let (flow, peer, tag) = (self.flow, other(self.flow), Tag(1));
+        let begin = Instant::now();
+        if peer.0 == 1 {
+            for _ in 0..self.round_trips {
+                message.send(flow, peer, tag)?;
+                message.receive(flow, peer, tag)?;
+            }
         } else {
-            memory.receive(flow, peer, tag, bytes)?;
-            memory.send(flow, peer, tag, bytes)?;
+            for _ in 0..self.round_trips {
+                message.receive(flow, peer, tag)?;
+                message.send(flow, peer, tag)?;
+            }
         }
+        Ok(begin.elapsed().as_nanos() as f64 / f64::from(self.round_trips) / 2.0)
     }
-    Ok(begin.elapsed().as_nanos() as f64 / f64::from(round_trips) / 2.0)
 }
 
 impl Workload for Latency {
@@ -54,10 +66,11 @@ impl Workload for Latency {
     }
 
     fn batch(&mut self, case: &Case) -> Result<f64, Failure> {
-        ping_pong(&self.flow, &mut self.memory, case.bytes.unwrap_or(0), case.iterations)
+        let ping_pong = PingPong { flow: &self.flow, round_trips: case.iterations };
+        self.memory.act(case.bytes.unwrap_or(0), ping_pong)
     }
 
     fn protocol(&self, case: &Case) -> Option<String> {
-        super::protocol(&self.flow, case)
+        super::protocol(&self.endpoint, case)
     }
 }

@@ -5,7 +5,7 @@ use super::super::Failure;
 use super::super::case::{Case, Figure, Limit, Task};
 use super::super::sample::Workload;
 use super::largest;
-use canele::{Job, Mailbox, Message, Postbox};
+use canele::{Error, Job, Mailbox, Message, Postbox};
 use std::time::{Duration, Instant};
 
 const ROUND_TRIPS: u32 = 20_000;
@@ -34,15 +34,15 @@ impl Mailboxes {
     }
 
     #[inline(always)]
-    fn post(&self, bytes: usize) -> Result<(), Failure> {
-        let mut message = Message::new();
+    fn post(&self, bytes: usize) -> Result<(), Error> {
+        let mut message = Message::with_capacity(bytes);
         message.pack(&self.memory[..bytes]);
-        Ok(self.theirs.post(message)?)
+        self.theirs.post(message)
     }
 
     #[inline(always)]
-    fn retrieve(&mut self, bytes: usize) -> Result<(), Failure> {
-        Ok(self.mine.retrieve()?.unpack(&mut self.memory[..bytes])?)
+    fn retrieve(&mut self, bytes: usize) -> Result<(), Error> {
+        self.mine.retrieve()?.unpack(&mut self.memory[..bytes])
     }
 }
 
@@ -54,11 +54,13 @@ impl Workload for Mailboxes {
     fn batch(&mut self, case: &Case) -> Result<f64, Failure> {
         let bytes = case.bytes.unwrap_or(0);
         let begin = Instant::now();
-        for _ in 0..case.iterations {
-            if self.me == 0 {
+        if self.me == 0 {
+            for _ in 0..case.iterations {
                 self.post(bytes)?;
                 self.retrieve(bytes)?;
-            } else {
+            }
+        } else {
+            for _ in 0..case.iterations {
                 self.retrieve(bytes)?;
                 self.post(bytes)?;
             }

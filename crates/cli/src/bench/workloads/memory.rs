@@ -3,7 +3,7 @@
 
 use super::super::Failure;
 use super::super::case::Buffers;
-use canele::{Endpoint, Flow, Rank, Region, Tag};
+use canele::{Endpoint, Error, Flow, Rank, Region, Tag};
 
 /// The memory of one rank's messages.
 pub enum Memory {
@@ -11,32 +11,65 @@ pub enum Memory {
     Region(Region),
 }
 
+/// One message's memory. The measuring loops are compiled for each kind, so that they choose nothing.
+pub trait Message {
+    fn send(&self, flow: &Flow, to: Rank, tag: Tag) -> Result<(), Error>;
+    fn receive(&mut self, flow: &Flow, from: Rank, tag: Tag) -> Result<(), Error>;
+}
+
+/// What is done with a message of either kind.
+pub trait Act {
+    fn on(self, message: &mut impl Message) -> Result<f64, Failure>;
+}
+
 impl Memory {
-    /// Room for messages of up to `bytes`.
+    /// Room for messages of up to `bytes`, every page touched.
     pub fn new(endpoint: &Endpoint, buffers: Buffers, bytes: usize) -> Result<Memory, Failure> {
         match buffers {
             Buffers::Private => Ok(Memory::Private(vec![1; bytes])),
-            Buffers::Region => Ok(Memory::Region(endpoint.region(bytes.max(1))?)),
+            Buffers::Region => {
+                let region = endpoint.region(bytes.max(1))?;
+                region.write(0, &vec![1u8; bytes])?;
+                Ok(Memory::Region(region))
+            }
         }
     }
 
-    /// Sends the first `bytes`.
-    #[inline(always)]
-    pub fn send(&self, flow: &Flow, to: Rank, tag: Tag, bytes: usize) -> Result<(), Failure> {
+    /// Does it with the first `bytes`.
+    pub fn act(&mut self, bytes: usize, act: impl Act) -> Result<f64, Failure> {
         match self {
-            Memory::Private(memory) => flow.send(to, tag, &memory[..bytes])?,
-            Memory::Region(region) => flow.send_region(to, tag, region.part(0..bytes)?)?,
+            Memory::Private(memory) => act.on(&mut &mut memory[..bytes]),
+            Memory::Region(region) => act.on(&mut Part { region, bytes }),
         }
-        Ok(())
+    }
+}
+
+impl Message for &mut [u8] {
+    #[inline(always)]
+    fn send(&self, flow: &Flow, to: Rank, tag: Tag) -> Result<(), Error> {
+        flow.send(to, tag, self)
     }
 
-    /// Receives into the first `bytes`.
     #[inline(always)]
-    pub fn receive(&mut self, flow: &Flow, from: Rank, tag: Tag, bytes: usize) -> Result<(), Failure> {
-        match self {
-            Memory::Private(memory) => flow.recv(from, tag, &mut memory[..bytes])?,
-            Memory::Region(region) => flow.recv_region(from, tag, region.part(0..bytes)?)?,
-        };
-        Ok(())
+    fn receive(&mut self, flow: &Flow, from: Rank, tag: Tag) -> Result<(), Error> {
+        flow.recv(from, tag, self).map(drop)
+    }
+}
+
+/// The beginning of a region.
+struct Part<'a> {
+    region: &'a Region,
+    bytes: usize,
+}
+
+impl Message for Part<'_> {
+    #[inline(always)]
+    fn send(&self, flow: &Flow, to: Rank, tag: Tag) -> Result<(), Error> {
+        flow.send_region(to, tag, self.region, 0..self.bytes)
+    }
+
+    #[inline(always)]
+    fn receive(&mut self, flow: &Flow, from: Rank, tag: Tag) -> Result<(), Error> {
+        flow.recv_region(from, tag, self.region, 0..self.bytes).map(drop)
     }
 }

@@ -1,14 +1,61 @@
 //! The programs that are measured: one file each, written against the public API as any user would.
 
+mod bandwidth;
+mod collectives;
+mod latency;
+mod mailbox;
+mod memory;
+mod put;
+mod rate;
+mod threads;
+mod wait;
+
 use super::Failure;
-use super::case::Task;
+use super::arguments::Bench;
+use super::case::{Buffers, Case, Task};
 use super::sample::Workload;
+use canele::{Endpoint, Flow, Job, Rank};
 
 /// Starts this rank, hands its number and its workload to `measure`, and ends the rank.
 pub fn with(
     task: &Task,
     measure: impl FnOnce(u32, &mut dyn Workload) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let _ = measure;
-    Err(format!("bench {} is not there yet", task.bench).into())
+    let job = Job::start()?;
+    let mut work = workload(&job, task)?;
+    measure(job.rank().0, &mut *work)?;
+    // What it allocated is given up while there is still a launcher to tell.
+    drop(work);
+    Ok(job.finish()?)
+}
+
+fn workload(job: &Job, task: &Task) -> Result<Box<dyn Workload>, Failure> {
+    Ok(match task.bench {
+        Bench::Latency => Box::new(latency::Latency::new(job, task)?),
+        Bench::Bandwidth => Box::new(bandwidth::Bandwidth::new(job, task)?),
+        Bench::Rate => Box::new(rate::Rate::new(job, task)?),
+        Bench::Put => Box::new(put::Put::new(job, task)?),
+        Bench::Mailbox => Box::new(mailbox::Mailboxes::new(job, task)?),
+        Bench::Wait => Box::new(wait::Waiting::new(job, task)?),
+        Bench::Threads => Box::new(threads::Threads::new(job, task)?),
+        Bench::Collectives => Box::new(collectives::Collectives::new(job, task)?),
+    })
+}
+
+/// The other rank of a pair.
+#[inline(always)]
+fn other(flow: &Flow) -> Rank {
+    Rank(1 - flow.rank().0)
+}
+
+/// The largest message of all cases, in bytes.
+fn largest(cases: &[Case]) -> usize {
+    cases.iter().filter_map(|case| case.bytes).max().unwrap_or(0)
+}
+
+/// What carries messages of the case's size; none where that cannot be told.
+fn protocol(endpoint: &Endpoint, case: &Case) -> Option<String> {
+    let name = endpoint.protocol(case.bytes?).ok()?.protocol.name().to_owned();
+    // The answer is for private memory: of large messages from regions it says nothing.
+    (case.buffers != Some(Buffers::Region) || matches!(name.as_str(), "short" | "eager")).then_some(name)
 }

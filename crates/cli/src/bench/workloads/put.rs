@@ -4,17 +4,18 @@ use super::super::Failure;
 use super::super::case::{Buffers, Case, Figure, Limit, Task};
 use super::super::sample::Workload;
 use super::largest;
-use canele::{Job, Region, RemoteRegion};
+use canele::{Endpoint, Job, Region, RemoteRegion};
 use std::time::{Duration, Instant};
 
 const ROUND_TRIPS: u32 = 20_000;
 const FIND: Duration = Duration::from_secs(10);
-/// What the notification carries.
-const NOTICE: u32 = 7;
+/// What the notice carries.
+const NOTICE: u64 = 7;
 
 pub struct Put {
-    me: u32,
-    mine: Region,
+    endpoint: Endpoint,
+    /// The peer puts here; it lives as long as the puts.
+    _mine: Region,
     theirs: RemoteRegion,
     memory: Vec<u8>,
     cases: Vec<Case>,
@@ -29,9 +30,15 @@ impl Put {
         };
         let cases: Vec<Case> = task.sizes(&[8]).into_iter().map(case).collect();
         let mine = job.endpoint().region(largest(&cases).max(1))?;
-        mine.publish(&format!("canele-bench-put-{me}"))?;
-        let theirs = job.endpoint().find_region(&format!("canele-bench-put-{}", 1 - me), FIND)?;
-        Ok(Put { me, mine, theirs, memory: vec![1; largest(&cases)], cases })
+        mine.publish(&format!("canele-bench-{me}"))?;
+        let theirs = job.endpoint().find_region(&format!("canele-bench-{}", 1 - me), FIND)?;
+        Ok(Put {
+            endpoint: job.endpoint().clone(),
+            _mine: mine,
+            theirs,
+            memory: vec![1; largest(&cases)],
+            cases,
+        })
     }
 }
 
@@ -41,15 +48,18 @@ impl Workload for Put {
     }
 
     fn batch(&mut self, case: &Case) -> Result<f64, Failure> {
+        let (endpoint, theirs) = (&self.endpoint, &self.theirs);
         let data = &self.memory[..case.bytes.unwrap_or(0)];
         let begin = Instant::now();
-        for _ in 0..case.iterations {
-            if self.me == 0 {
-                self.theirs.put_notify(0, data, NOTICE)?;
-                self.mine.wait_notice()?;
-            } else {
-                self.mine.wait_notice()?;
-                self.theirs.put_notify(0, data, NOTICE)?;
+        if endpoint.rank().0 == 0 {
+            for _ in 0..case.iterations {
+                theirs.put_notify(0, data, NOTICE)?;
+                endpoint.wait_notice(None)?;
+            }
+        } else {
+            for _ in 0..case.iterations {
+                endpoint.wait_notice(None)?;
+                theirs.put_notify(0, data, NOTICE)?;
             }
         }
         Ok(begin.elapsed().as_nanos() as f64 / f64::from(case.iterations) / 2.0)

@@ -4,7 +4,7 @@ use super::super::Failure;
 use super::super::case::{Case, Figure, Limit, Task};
 use super::super::sample::Workload;
 use super::{largest, other};
-use canele::{Flow, Job, Tag};
+use canele::{Endpoint, Flow, Job, Tag};
 use std::time::Instant;
 
 /// Messages before the answer.
@@ -12,6 +12,7 @@ pub const WINDOW: u32 = 64;
 const WINDOWS: u32 = 4_000;
 
 pub struct Rate {
+    endpoint: Endpoint,
     flow: Flow,
     memory: Vec<u8>,
     cases: Vec<Case>,
@@ -24,28 +25,31 @@ impl Rate {
             Case::of_bytes(bytes, Figure::Rate, windows, vec![Limit::Cells])
         };
         let cases: Vec<Case> = task.sizes(&[8]).into_iter().map(case).collect();
-        Ok(Rate { flow: job.world().clone(), memory: vec![1; largest(&cases)], cases })
+        let memory = vec![1; largest(&cases)];
+        Ok(Rate { endpoint: job.endpoint().clone(), flow: job.world(), memory, cases })
     }
 }
 
-/// Nanoseconds per message. Windows of different threads carry different tags.
-pub fn windows(flow: &Flow, tag: u32, memory: &mut [u8], windows: u32) -> Result<f64, Failure> {
-    let (peer, tag, answer) = (other(flow), Tag(tag), Tag(tag + 1));
+/// Nanoseconds per message.
+pub fn windows(flow: &Flow, memory: &mut [u8], windows: u32) -> Result<f64, Failure> {
+    let (peer, tag, answer) = (other(flow), Tag(1), Tag(2));
     let begin = Instant::now();
-    for _ in 0..windows {
-        if flow.rank().0 == 0 {
+    if peer.0 == 1 {
+        for _ in 0..windows {
             for _ in 0..WINDOW {
                 flow.send(peer, tag, memory)?;
             }
             flow.recv::<u8>(peer, answer, &mut [])?;
-        } else {
+        }
+    } else {
+        for _ in 0..windows {
             for _ in 0..WINDOW {
                 flow.recv(peer, tag, memory)?;
             }
             flow.send::<u8>(peer, answer, &[])?;
         }
     }
-    Ok(begin.elapsed().as_nanos() as f64 / f64::from(windows * WINDOW))
+    Ok(begin.elapsed().as_nanos() as f64 / f64::from(windows) / f64::from(WINDOW))
 }
 
 impl Workload for Rate {
@@ -54,10 +58,10 @@ impl Workload for Rate {
     }
 
     fn batch(&mut self, case: &Case) -> Result<f64, Failure> {
-        windows(&self.flow, 1, &mut self.memory[..case.bytes.unwrap_or(0)], case.iterations)
+        windows(&self.flow, &mut self.memory[..case.bytes.unwrap_or(0)], case.iterations)
     }
 
     fn protocol(&self, case: &Case) -> Option<String> {
-        super::protocol(&self.flow, case)
+        super::protocol(&self.endpoint, case)
     }
 }

@@ -1,21 +1,25 @@
-//! Rate and latency with 1, 2 and 4 threads per rank, each pair of threads with a tag of its own.
+//! Rate and latency with 1, 2 and 4 threads per rank, each pair of threads on a flow of its own.
 
 use super::super::Failure;
-use super::super::case::{Buffers, Case, Figure, Limit, Task};
+use super::super::case::{Case, Figure, Limit, Task};
 use super::super::sample::Workload;
-use super::rate::windows;
-use super::{latency, memory::Memory};
+use super::latency::PingPong;
+use super::memory::Act;
+use super::rate::{WINDOW, windows};
 use canele::{Flow, Job};
+use std::sync::Barrier;
+use std::thread::ScopedJoinHandle;
+use std::time::Instant;
 
 const BYTES: usize = 8;
 const THREADS: [u32; 3] = [1, 2, 4];
-const WINDOWS: u32 = 1_000;
-const ROUND_TRIPS: u32 = 10_000;
+const WINDOWS: u32 = 2_000;
+const ROUND_TRIPS: u32 = 20_000;
 /// Fewer and longer than usual: threads are started for each.
 const BATCHES: u32 = 4;
 
 pub struct Threads {
-    /// One flow per thread, so that ping-pongs of one tag do not meet.
+    /// One per thread, so that their messages do not meet.
     flows: Vec<Flow>,
     cases: Vec<Case>,
 }
@@ -48,22 +52,32 @@ impl Workload for Threads {
 
     fn batch(&mut self, case: &Case) -> Result<f64, Failure> {
         let (rate, iterations) = (case.figure == Figure::Rate, case.iterations);
-        let of_thread = |flow: &Flow| -> Result<f64, Failure> {
-            if rate {
-                return windows(flow, 1, &mut [0; BYTES], iterations);
-            }
-            latency::ping_pong(flow, &mut Memory::Private(vec![0; BYTES]), BYTES, iterations)
-        };
         let count = case.threads.unwrap_or(1) as usize;
-        let times: Vec<f64> = std::thread::scope(|scope| {
-            let threads: Vec<_> = self.flows[..count].iter().map(|flow| scope.spawn(move || of_thread(flow))).collect();
-            let join = |thread: std::thread::ScopedJoinHandle<'_, Result<f64, Failure>>| {
+        let start = Barrier::new(count);
+        let of_thread = |flow: &Flow| -> Result<(Instant, Instant), Failure> {
+            start.wait();
+            let begin = Instant::now();
+            if rate {
+                windows(flow, &mut [0; BYTES], iterations)?;
+            } else {
+                PingPong { flow, round_trips: iterations }.on(&mut &mut [0; BYTES][..])?;
+            }
+            Ok((begin, Instant::now()))
+        };
+        let times: Vec<(Instant, Instant)> = std::thread::scope(|scope| {
+            let of_thread = &of_thread;
+            let threads: Vec<_> =
+                self.flows[..count].iter().map(|flow| scope.spawn(move || of_thread(flow))).collect();
+            let join = |thread: ScopedJoinHandle<'_, Result<_, Failure>>| {
                 thread.join().map_err(|_| "a thread panicked")?
             };
             threads.into_iter().map(join).collect::<Result<_, Failure>>()
         })?;
-        // The slowest thread's time counts; messages of all threads share it.
-        let slowest = times.into_iter().fold(0.0, f64::max);
-        Ok(if rate { slowest / count as f64 } else { slowest })
+        // From the first that begins to the last that ends: threads that take turns do not count as at once.
+        let begin = times.iter().map(|(begin, _)| *begin).min();
+        let end = times.iter().map(|(_, end)| *end).max();
+        let ns = end.zip(begin).map_or(0.0, |(end, begin)| (end - begin).as_nanos() as f64);
+        let operations = if rate { WINDOW as usize * count } else { 2 };
+        Ok(ns / f64::from(iterations) / operations as f64)
     }
 }

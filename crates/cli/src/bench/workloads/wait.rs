@@ -4,7 +4,7 @@
 use super::super::Failure;
 use super::super::case::{Buffers, Case, Figure, Limit, Task};
 use super::super::sample::Workload;
-use super::latency::ping_pong;
+use super::latency::PingPong;
 use super::memory::Memory;
 use super::other;
 use canele::{Flow, Job, Tag};
@@ -12,8 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
 const BYTES: usize = 8;
-/// Sleepers take microseconds per message.
-const ROUND_TRIPS: u32 = 4_000;
+const ROUND_TRIPS: u32 = 20_000;
 const BLOCKED: Duration = Duration::from_millis(250);
 
 pub struct Waiting {
@@ -28,10 +27,11 @@ impl Waiting {
             operation: Some(format!("{} {what}", task.wait.value())),
             ..Case::of_bytes(BYTES, figure, iterations, limits)
         };
-        let ping_pong = case("ping-pong", Figure::Time, task.iterations(ROUND_TRIPS, BYTES), vec![Limit::Line]);
+        let ping_pong =
+            case("ping-pong", Figure::Time, task.iterations(ROUND_TRIPS, BYTES), vec![Limit::Line]);
         let blocked = Case { batches: 1, ..case("blocked", Figure::Processor, 1, vec![]) };
         let memory = Memory::new(job.endpoint(), Buffers::Private, BYTES)?;
-        Ok(Waiting { flow: job.world().clone(), memory, cases: vec![ping_pong, blocked] })
+        Ok(Waiting { flow: job.world(), memory, cases: vec![ping_pong, blocked] })
     }
 
     /// Processor nanoseconds per second that rank 1 used while it waited for rank 0's message.
@@ -65,7 +65,7 @@ impl Workload for Waiting {
     fn batch(&mut self, case: &Case) -> Result<f64, Failure> {
         match case.figure {
             Figure::Processor => self.blocked(),
-            _ => ping_pong(&self.flow, &mut self.memory, BYTES, case.iterations),
+            _ => self.memory.act(BYTES, PingPong { flow: &self.flow, round_trips: case.iterations }),
         }
     }
 }

@@ -46,10 +46,10 @@ pub(crate) fn reduce(seat: Seat, root: Rank, bytes: usize) -> Schedule {
         let part = s.scratch(bytes);
         s.round().receive(child, part).reduce(part, sum, false);
     }
-    match parent {
-        Some(parent) => drop(s.round().send(parent, sum)),
-        None if seat.ranks == 1 => drop(s.copy(sum, Span::output(0, bytes))),
-        None => {}
+    if let Some(parent) = parent {
+        s.round().send(parent, sum);
+    } else if seat.ranks == 1 {
+        s.copy(sum, Span::output(0, bytes));
     }
     s
 }

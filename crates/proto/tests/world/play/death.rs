@@ -1,0 +1,93 @@
+//! The death of a rank, and who must be told of it.
+
+use canele_proto::matching::Want;
+use canele_proto::peer::Gone;
+use canele_proto::request::Buffer;
+use canele_sys::ids::Rank;
+
+use super::{Checked, Play, What};
+use crate::program::Memory;
+
+impl Play<'_, '_, '_> {
+    pub(super) fn death_ahead(&self) -> bool {
+        self.program.death.is_some() && self.told.len() + 1 < self.net.ranks()
+    }
+
+    /// Kills, and tells, when it is time.
+    pub(super) fn deaths(&mut self) -> Checked {
+        let Some((dead, when, delay)) = self.program.death else { return Ok(()) };
+        if self.net.step < when {
+            return Ok(());
+        }
+        if self.dead.is_none() {
+            self.net.world.kill(dead);
+            self.dead = Some(dead);
+        }
+        for rank in (0..self.net.ranks() as u32).map(Rank) {
+            let late = delay * (1 + (rank.0 as usize + dead.0 as usize) % 3);
+            if rank != dead && self.net.step >= when + late && self.told.insert(rank) {
+                self.tell(rank, dead)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, rank: Rank, dead: Rank) -> Checked {
+        let r = rank.0 as usize;
+        // What came before the news is matched before.
+        self.net.tell(rank, dead);
+        self.arrivals(r)?;
+        let mut failed = Vec::new();
+        for (flow, matching) in self.flows[r].all() {
+            let hit = |want: Want| want.source.is_none() || want.source == Some(dead);
+            let receives: Vec<_> = matching.posted().filter(|(_, want)| hit(*want)).collect();
+            for (receive, want) in receives {
+                matching.cancel(receive);
+                failed.push(receive);
+                if want.source.is_none() {
+                    self.told_flows.insert((rank, flow));
+                }
+            }
+        }
+        for receive in failed {
+            self.desks.get_mut(&receive).expect("a receive that was posted").fails = true;
+        }
+        self.collect(r)?;
+        for pending in &self.pending[r] {
+            let of_the_dead = match pending.what {
+                What::Send(message) => self.letters[&message].to == dead,
+                What::Receive(receive) => {
+                    let got = self.desks[&receive].got;
+                    self.desks[&receive].fails || got.is_some_and(|m| self.letters[&m].from == dead)
+                }
+            };
+            if of_the_dead {
+                return Err(format!("{rank} waits for {dead}, which it knows to be dead"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Gets the memory of the dead rank back, which nobody would in earnest.
+    pub(super) fn end_the_dead(&mut self) -> Checked {
+        let Some(dead) = self.dead else { return Ok(()) };
+        let d = dead.0 as usize;
+        for peer in (0..self.net.ranks() as u32).map(Rank).filter(|peer| *peer != dead) {
+            self.net.protos[d].handle_gone(peer, Gone::Failed);
+        }
+        while let Some((matched, message)) = self.matched[d].pop() {
+            let number = self.extra_number();
+            self.receive_matched(number, d, matched, message, self.letters[&message].len, Memory::Plain);
+        }
+        for pending in std::mem::take(&mut self.pending[d]) {
+            self.net.protos[d].cancel(pending.id);
+            let outcome = self.net.protos[d].take(pending.id).ok_or("an operation of the dead rank hangs")?;
+            match outcome.buffer {
+                Buffer::Out(token) => pending.home.back_out(self.scope, token),
+                Buffer::In(token) => drop(pending.home.back_in(self.scope, token)),
+                Buffer::None => {}
+            }
+        }
+        Ok(())
+    }
+}

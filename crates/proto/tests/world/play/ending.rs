@@ -1,0 +1,123 @@
+//! The end of a program: everything that can happen does, the rest is received or cancelled, and nothing is left.
+
+use canele_proto::Holding;
+use canele_proto::matching::Want;
+use canele_sys::ids::{FlowId, Rank};
+
+use super::{Checked, Desk, Play, What, same};
+use crate::program::Memory;
+
+impl Play<'_, '_, '_> {
+    /// Lets everything happen that can.
+    pub(super) fn settle(&mut self) -> Checked {
+        // Who has reason to look; who finds nothing sleeps until something comes.
+        let mut awake = vec![true; self.net.ranks()];
+        let mut idle = 0;
+        for _ in 0..400_000 {
+            if self.net.open_links(true) {
+                awake.fill(true);
+            }
+            let mut any = false;
+            for (rank, awake) in awake.iter_mut().enumerate() {
+                if !self.is_dead(rank) && *awake {
+                    *awake = self.pass(rank)?;
+                    any |= *awake;
+                    self.collect(rank)?;
+                }
+            }
+            if any {
+                // Only a region that was wanted, and is there now, may be news to one who slept.
+                if idle > 0 && self.program.model.region_misses == 0 {
+                    return Err("a rank slept though there was something to do".into());
+                }
+                idle = 0;
+            } else if let Some(rank) = self.net.world.advance() {
+                awake[rank.0 as usize] = true;
+            } else if idle > 8 {
+                return Ok(());
+            } else {
+                idle += 1;
+                awake.fill(true);
+            }
+        }
+        Err("it never comes to rest".into())
+    }
+
+    /// Cancels the receives that got nothing and receives the messages that nobody wanted; says whether there were any.
+    pub(super) fn receive_the_rest(&mut self) -> Checked<bool> {
+        let mut any = false;
+        for rank in (0..self.net.ranks()).filter(|r| Some(Rank(*r as u32)) != self.dead).collect::<Vec<_>>() {
+            while let Some((matched, message)) = self.matched[rank].pop() {
+                let number = self.extra_number();
+                let room = self.letters[&message].len;
+                self.receive_matched(number, rank, matched, message, room, Memory::Plain);
+                any = true;
+            }
+            let left: Vec<_> =
+                self.flows[rank].all().flat_map(|(f, m)| m.waiting().map(move |e| (f, *e))).collect();
+            for (flow, envelope) in left {
+                let want = Want { source: Some(envelope.source), tag: Some(envelope.tag) };
+                let room = self.letters[&envelope.message].len;
+                let desk = Desk { at: Rank(rank as u32), flow, room, got: None, fails: false };
+                let number = self.extra_number();
+                self.receive(number, desk, want, Memory::Plain, false)?;
+                any = true;
+            }
+            let posted: Vec<_> =
+                self.flows[rank].all().flat_map(|(_, m)| m.posted().map(|(r, _)| r)).collect();
+            for receive in posted {
+                let which = self.pending[rank].iter().position(|p| p.what == What::Receive(receive));
+                let which =
+                    which.ok_or_else(|| format!("receive {receive} ended, but waits in the model"))?;
+                self.cancel(rank, which)?;
+                any = true;
+            }
+            self.collect(rank)?;
+        }
+        Ok(any)
+    }
+
+    pub(super) fn extra_number(&mut self) -> usize {
+        self.extra += 1;
+        self.extra
+    }
+
+    pub(super) fn check_nothing_is_left(&mut self) -> Checked {
+        for rank in 0..self.net.ranks() {
+            if self.is_dead(rank) {
+                continue;
+            }
+            if let Some(pending) = self.pending[rank].first() {
+                let why = self.net.protos[rank].explain(pending.id);
+                let what = match pending.what {
+                    What::Send(n) => format!("send {n}"),
+                    What::Receive(n) => format!("receive {n}"),
+                };
+                return Err(format!("{what} of rank {rank} never ends: {why:?}"));
+            }
+            let all = Want { source: None, tag: None };
+            for flow in 0..4 {
+                // Finds nothing, and drops what cancelled sends to itself have left.
+                same("a last probe", self.net.protos[rank].probe(FlowId(flow), all), None)?;
+            }
+            same(&format!("what rank {rank} holds"), self.net.protos[rank].holding(), Holding::default())?;
+            same("whether all is flushed", self.net.protos[rank].is_flushed(), true)?;
+            self.check_credit(Rank(rank as u32))?;
+        }
+        for ((from, to, _), flying) in &self.flying {
+            if Some(*from) != self.dead && Some(*to) != self.dead && !flying.is_empty() {
+                return Err(format!("messages from {from} to {to} never came: {flying:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_credit(&self, from: Rank) -> Checked {
+        let proto = &self.net.protos[from.0 as usize];
+        for to in (0..self.net.ranks() as u32).map(Rank).filter(|to| Some(*to) != self.dead) {
+            let owed = self.net.protos[to.0 as usize].credit(from).1;
+            same(&format!("credit of {from} at {to}"), proto.credit(to).0 + owed, proto.grant())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,97 @@
+//! Outcomes, held against what the reference said.
+
+use canele_proto::request::{Buffer, Failure, Mode, Outcome, Status};
+use canele_sys::ids::Rank;
+
+use super::{Checked, Desk, Letter, Pending, Play, What, check_bytes, same};
+use crate::model::Message;
+
+impl Play<'_, '_, '_> {
+    /// Takes the outcomes of a rank's operations that have ended.
+    pub(super) fn collect(&mut self, rank: usize) -> Checked {
+        let mut i = 0;
+        while i < self.pending[rank].len() {
+            let id = self.pending[rank][i].id;
+            match self.net.protos[rank].take(id) {
+                None => i += 1,
+                Some(outcome) => {
+                    let pending = self.pending[rank].swap_remove(i);
+                    self.ended(pending, outcome)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, pending: Pending, outcome: Outcome) -> Checked {
+        let Outcome { result, buffer } = outcome;
+        match (pending.what, buffer) {
+            (What::Send(message), Buffer::Out(token)) => {
+                pending.home.back_out(self.scope, token);
+                self.check_sent(message, pending.cancelled, &result)
+            }
+            (What::Receive(receive), Buffer::In(token)) => {
+                let bytes = pending.home.back_in(self.scope, token);
+                self.check_received(receive, pending.cancelled, &result)?;
+                let expected = match &result {
+                    Ok(status) => Some(self.desks[&receive].got.map(|m| (m, status.bytes))),
+                    Err(Failure::Truncated { .. } | Failure::Cancelled) => Some(None),
+                    Err(_) => None,
+                };
+                match (expected, bytes) {
+                    (Some(expected), Some(bytes)) => {
+                        check_bytes(&format!("receive {receive}"), expected, &bytes)
+                    }
+                    (Some(expected), None) => {
+                        self.lists.insert(receive, expected);
+                        Ok(())
+                    }
+                    (None, _) => Ok(()),
+                }
+            }
+            _ => Err("an operation gave back a buffer of the other kind".into()),
+        }
+    }
+
+    fn is_of_the_dead(&self, peer: Rank, result: &Result<Status, Failure>) -> bool {
+        let of = |who: &Rank| *who == peer && self.dead == Some(peer);
+        matches!(result, Err(Failure::PeerFailed(who) | Failure::RegionLost(who)) if of(who))
+    }
+
+    fn check_sent(&self, message: Message, cancelled: bool, result: &Result<Status, Failure>) -> Checked {
+        let Letter { to, tag, len, mode, matched, .. } = self.letters[&message];
+        if self.is_of_the_dead(to, result) {
+            return Ok(());
+        }
+        let good = Ok(Status { source: to, tag, bytes: len });
+        let expected = if cancelled { Err(Failure::Cancelled) } else { good };
+        same(&format!("send {message}"), result, &expected)?;
+        if mode == Mode::Synchronous && result.is_ok() && !matched && self.dead != Some(to) {
+            return Err(format!("send {message} is synchronous and has ended unmatched"));
+        }
+        Ok(())
+    }
+
+    fn check_received(&self, receive: usize, cancelled: bool, result: &Result<Status, Failure>) -> Checked {
+        let Desk { room, got, fails, .. } = self.desks[&receive];
+        let name = format!("receive {receive}");
+        if fails {
+            return same(&name, result, &Err(Failure::PeerFailed(self.dead.expect("a death"))));
+        }
+        if cancelled {
+            return same(&name, result, &Err(Failure::Cancelled));
+        }
+        let message = got.ok_or_else(|| format!("{name} ended with {result:?}, but has no message"))?;
+        let letter = &self.letters[&message];
+        if self.is_of_the_dead(letter.from, result) {
+            return Ok(());
+        }
+        let expected = if letter.len <= room {
+            Ok(self.status(message))
+        } else {
+            let (source_rank, tag) = (letter.from, letter.tag);
+            Err(Failure::Truncated { message: letter.len, buffer: room, source_rank, tag })
+        };
+        same(&name, result, &expected)
+    }
+}
