@@ -80,7 +80,10 @@ fn bad_input_is_explained_once_by_all_ranks_together() {
     refused(&["--plate", &written("text.png", b"no picture")], "is not a PNG picture");
     let flat = file("bad", "flat.png");
     Picture { width: 40, height: 2, pixels: vec![[255, 0, 0, 255]; 80] }.write(&flat).unwrap();
-    refused(&["--plate", &flat.display().to_string(), "--output", &output], "more ranks than rows: 3 ranks");
+    refused(
+        &["--plate", &flat.display().to_string(), "--output", &output],
+        "more ranks than rows: the job has 3",
+    );
     let grey = file("bad", "grey.png");
     Picture { width: 40, height: 9, pixels: vec![[9, 9, 9, 255]; 360] }.write(&grey).unwrap();
     refused(&["--plate", &grey.display().to_string(), "--output", &output], "no pixel of");

@@ -56,7 +56,7 @@ fn more_slaves_than_slices_leave_some_without_work() {
 #[test]
 fn bad_input_is_explained_once_by_all_ranks_together() {
     let cases: [(&[&str], &str); 5] = [
-        (&["--size", "100x2"], "more ranks than rows: 3 ranks"),
+        (&["--size", "100x2"], "more ranks than rows: the job has 3"),
         (&["--size", "0x5"], "an empty picture"),
         (&["--width", "1e-15"], "the view is too deep"),
         (&["--output", "no/such/folder.png"], "cannot write no/such/folder.png"),
