@@ -13,7 +13,7 @@ pub enum LaplaceError {
     )]
     NothingFixed { plate: String },
     #[error(
-        "more ranks than rows: {ranks} ranks for a plate of {rows} rows; use at most {rows} ranks or a larger picture"
+        "more ranks than rows: the job has {ranks}, the plate {rows}; start fewer ranks or give a larger picture"
     )]
     MoreRanksThanRows { ranks: usize, rows: usize },
     #[error("{file} is the plate itself: choose another file with --output")]

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use canele_show::picture::check_writable;
-use canele_show::{Moved, Picture, Progress, grouped, percent, print_table};
+use canele_show::{Moved, Picture, Progress, grouped, percent, print_table, significant};
 
 use crate::arguments::Arguments;
 use crate::block::Block;
@@ -105,7 +105,7 @@ impl View {
         // Heat spreads: the change shrinks about as one over the number of sweeps.
         let by_change = self.stop.tolerance / change.max(self.stop.tolerance);
         let by_sweeps = sweeps as f64 / self.stop.max_sweeps as f64;
-        let text = format!("sweep {}, largest change {change:.2e} degrees", grouped(sweeps));
+        let text = format!("sweep {}, largest change {} degrees", grouped(sweeps), significant(change));
         self.progress.at(by_change.max(by_sweeps), text);
     }
 }
@@ -138,9 +138,9 @@ fn report(
         (
             "sweeps",
             format!(
-                "{}; the last changed {:.3e} degrees, {verdict} {:e}",
+                "{}; the last changed no pixel by more than {} degrees, {verdict} {}",
                 grouped(outcome.sweeps),
-                outcome.change,
+                significant(outcome.change),
                 arguments.tolerance
             ),
         ),

@@ -9,7 +9,7 @@ pub enum MandelbrotError {
     #[error(transparent)]
     Picture(#[from] PictureError),
     #[error(
-        "more ranks than rows: {ranks} ranks for a picture of {rows} rows; use at most {rows} ranks or a larger --size"
+        "more ranks than rows: the job has {ranks}, the picture {rows}; start fewer ranks or give a larger --size"
     )]
     MoreRanksThanRows { ranks: usize, rows: usize },
     #[error(

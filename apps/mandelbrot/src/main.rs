@@ -25,19 +25,21 @@ fn main() -> ExitCode {
             Ok(()) => 0,
             Err(error) => failed(rank, &error),
         },
-        Err(error) => complain("mandelbrot", error, rank == Rank(0)),
+        Err(error) if rank == Rank(0) => complain("mandelbrot", error),
+        Err(_) => 0,
     };
-    // Also after a mistake of the user, which is no failure of the ranks.
+    // Also after a mistake of the user: rank 0's status tells of it, and no rank has failed to take part.
     match job.finish() {
         Ok(()) => status.into(),
         Err(error) => failed(rank, &error.into()).into(),
     }
 }
 
-/// Says what went wrong, unless rank 0 does; returns the status to exit with.
+/// Says what went wrong; returns the status to exit with. A rank that only follows rank 0, which gave up, says nothing
+/// and exits with 0, so that the job does not end before rank 0 has spoken.
 fn failed(rank: Rank, error: &MandelbrotError) -> u8 {
     match error {
-        MandelbrotError::GivenUp => {}
+        MandelbrotError::GivenUp => return 0,
         MandelbrotError::Communication(_) => eprintln!("mandelbrot: {rank}: {error}"),
         _ => eprintln!("mandelbrot: {error}"),
     }

@@ -67,10 +67,11 @@ fn report(
 ) {
     let seconds = time.as_secs_f64().max(f64::MIN_POSITIVE);
     let speed = work.iterations as f64 / seconds / 1e6;
+    let waited = percent(waited, time);
     let slaves = match ranks - 1 {
         0 => "computed alone".to_string(),
-        1 => "handed out to 1 slave".to_string(),
-        slaves => format!("handed out to {slaves} slaves"),
+        1 => format!("handed out to 1 slave, which asked and waited {waited} of the time"),
+        slaves => format!("handed out to {slaves} slaves, which asked and waited {waited} of the time"),
     };
     print_table(&[
         (
@@ -84,7 +85,6 @@ fn report(
         ),
         ("slices", format!("{} of {} rows, {slaves}", grouped(work.slices), arguments.slice_rows)),
         ("time", format!("{seconds:.3} s, {} iterations, {speed:.0} million/s", grouped(work.iterations))),
-        ("communication", format!("{} of a slave's time, waiting included", percent(waited, time))),
         ("moved", moved.to_string()),
         ("written", arguments.output.display().to_string()),
     ]);

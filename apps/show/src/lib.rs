@@ -10,6 +10,6 @@ pub mod moved;
 pub mod picture;
 pub mod progress;
 
-pub use moved::{Moved, grouped, percent, print_table, readable_bytes};
+pub use moved::{Moved, grouped, percent, print_table, readable_bytes, significant};
 pub use picture::{Picture, PictureError};
 pub use progress::Progress;

@@ -76,6 +76,12 @@ pub fn print_table(lines: &[(&str, String)]) {
     let _ = std::io::stdout().write_all(table.as_bytes());
 }
 
+/// A number to three significant digits: `1.36`, `0.000999`.
+pub fn significant(value: f64) -> String {
+    let rounded = format!("{value:.2e}").parse().unwrap_or(value);
+    format!("{rounded}")
+}
+
 /// A count with a comma between groups of three digits: `1,234,567`.
 pub fn grouped(count: u64) -> String {
     let digits = count.to_string();
@@ -117,6 +123,15 @@ mod tests {
         let expected = [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (2_500_000, "2.5 MB")];
         for (bytes, text) in expected {
             assert_eq!(readable_bytes(bytes), text);
+        }
+    }
+
+    #[test]
+    fn three_digits_are_kept() {
+        let expected =
+            [(1.364, "1.36"), (9.986e-4, "0.000999"), (0.001, "0.001"), (123.4, "123"), (0.0, "0")];
+        for (value, text) in expected {
+            assert_eq!(significant(value), text);
         }
     }
 

@@ -1,6 +1,7 @@
-//! Runs the examples of this package under the launcher.
+//! Runs programs under the launcher. Tests of other packages include this file by its path.
+#![allow(dead_code, reason = "each test uses its part")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Builds what no test of this package depends on, in the profile of this test; gives the folder of executables.
@@ -18,13 +19,18 @@ fn build(what: &[&str]) -> PathBuf {
     folder.to_owned()
 }
 
-/// Runs `canele run OPTIONS EXAMPLE ARGUMENTS`; a job that hangs ends with status 124.
-pub fn run(options: &[&str], example: &str, arguments: &[&str]) -> Output {
+/// Runs `canele run OPTIONS PROGRAM ARGUMENTS`; a job that hangs ends with status 124.
+pub fn program(options: &[&str], program: &Path, arguments: &[&str]) -> Output {
     let launcher = build(&["--package", "canele-cli", "--bin", "canele"]).join("canele");
-    let program = build(&["--package", "canele", "--example", example]).join("examples").join(example);
     let mut command = Command::new(launcher);
     command.args(["run", "--timeout", "120"]).args(options).arg(program).args(arguments);
     command.output().expect("the launcher starts")
+}
+
+/// Runs an example of the package `canele` as a job.
+pub fn run(options: &[&str], example: &str, arguments: &[&str]) -> Output {
+    let folder = build(&["--package", "canele", "--example", example]).join("examples");
+    program(options, &folder.join(example), arguments)
 }
 
 /// Standard output of a job that must succeed.
