@@ -184,6 +184,6 @@ mod tests {
         assert!(Layout::new(100, 4, 4).is_ok());
         let error = Layout::new(100, 4, 5).unwrap_err();
         assert_eq!(error.exit_status(), 2);
-        assert!(error.to_string().starts_with("more ranks than rows: 5 ranks for a plate of 4 rows"));
+        assert!(error.to_string().starts_with("more ranks than rows: the job has 5, the plate 4;"));
     }
 }

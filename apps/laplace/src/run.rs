@@ -145,7 +145,10 @@ fn report(
             ),
         ),
         ("time", format!("{seconds:.3} s, {updates:.0} million updates/s")),
-        ("communication", format!("{} of the time", percent(communication, outcome.time))),
+        (
+            "communication",
+            format!("{} of the time, waiting for other ranks included", percent(communication, outcome.time)),
+        ),
         ("moved", moved.to_string()),
         ("heat map", arguments.output.display().to_string()),
     ]);
