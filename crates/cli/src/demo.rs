@@ -47,7 +47,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
         }
         Err(looked_at) => {
             say(&format!(
-                "the program {name} is not at {}: build it with `cargo build --release -p {name}`",
+                "the program {name} is not at {}: build it with `cargo build --release -p canele-{name}`",
                 looked_at.display()
             ));
             ExitCode::from(127)

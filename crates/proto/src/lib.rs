@@ -123,7 +123,7 @@ impl Proto {
             requests: Slab::new(),
             unexpected: Slab::new(),
             spare: Spare::default(),
-            active: VecDeque::new(),
+            active: VecDeque::with_capacity(ranks),
             work: VecDeque::new(),
             wanted: Vec::new(),
             notices: VecDeque::new(),

@@ -165,7 +165,7 @@ impl Proto {
         self.reply(rail, to, Reply::Put(put))
     }
 
-    /// Asks a peer to answer once everything sent to it so far has been done there.
+    /// Asks a peer to answer once the small puts sent to it so far have been done there.
     pub fn submit_fence<R: Rail>(&mut self, rail: &mut R, to: Rank, ticket: u64) -> Result<(), Failure> {
         self.reply(rail, to, Reply::Fence(ticket))
     }
