@@ -23,6 +23,10 @@ impl Job {
     /// says what to change.
     pub fn start() -> Result<Self, Error> {
         let engine = Arc::new(Engine::start()?);
+        if engine.tunables().progress_thread {
+            let engine = engine.clone();
+            std::thread::spawn(move || engine.serve());
+        }
         let office = Arc::new(Office::new(engine.clone())?);
         Ok(Self { endpoint: Endpoint { engine, office } })
     }

@@ -20,6 +20,17 @@ impl Engine {
         let told = core.tell(&ToLauncher::Finished);
         core.finished = true;
         core.proto.close();
+        self.rouse(&core);
+        core.followers.drain(..).for_each(|thread| thread.unpark());
         told
+    }
+
+    /// Makes progress until the job is finished: what a thread of the library does for a program that computes. It sleeps
+    /// when nothing moves, and follows when a thread of the program waits itself.
+    pub fn serve(&self) {
+        let over = |core: &mut Core| (core.finished || core.broken.is_some()).then_some(());
+        if let Ok(core) = self.enter() {
+            let _ = self.wait_for(core, None, over);
+        }
     }
 }

@@ -8,6 +8,7 @@ use canele_proto::{Received, Sent};
 use canele_rail::{MAX_INLINE, Window};
 use canele_sys::buffer::{self, InBuffer, OutBuffer};
 use canele_sys::ids::{FlowId, Rank, Tag};
+use canele_sys::relax;
 
 use crate::core::Core;
 use crate::engine::{Engine, Inside};
@@ -233,7 +234,7 @@ fn look(guard: &mut Inside<'_>, flow: FlowId, want: Want, bytes: &mut [u8]) -> O
         let core = &mut **guard;
         match core.proto.try_recv(&mut core.shm, link, flow, tag, bytes) {
             Received::Done(len) => return Some(Status { source, tag, bytes: len }),
-            Received::Nothing => {}
+            Received::Nothing => relax::between_looks(),
             Received::NotHere => return None,
         }
         if n.is_multiple_of(LOOKS_PER_PASS) {

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use canele_rail::{Armed, Rail};
 use canele_sys::ids::RequestId;
+use canele_sys::relax;
 
 use crate::core::Core;
 use crate::engine::{Engine, Inside};
@@ -67,7 +68,10 @@ impl Engine {
             return core;
         }
         match patience.next() {
-            Next::Look => core,
+            Next::Look => {
+                relax::between_looks();
+                core
+            }
             Next::Yield => {
                 core.counts.yields += 1;
                 core.counts.system_calls += 1;

@@ -148,7 +148,7 @@ pub enum Armed {
 
 /// One instance of a kind of network. See the crate's documentation for the life of a packet.
 ///
-/// Every driver passes the suite in [`conformance`].
+/// Every driver passes the suite in [`mod@conformance`].
 pub trait Rail {
     /// What it can do.
     fn caps(&self) -> &Caps;

@@ -15,6 +15,7 @@ pub mod ids;
 pub mod limits;
 pub mod membarrier;
 pub mod memory;
+pub mod relax;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;

@@ -1,6 +1,7 @@
 //! A blocking collective: drives a run to its end and waits where the run cannot go on.
 
 use canele_sys::ids::{FlowId, Tag};
+use canele_sys::relax;
 
 use super::choose::{Seat, Shape};
 use super::memory::Memory;
@@ -80,8 +81,10 @@ impl Engine {
                 Stop::Missing { moved: false } => {
                     idle += 1;
                     let next = patience.next();
-                    if next == Next::Yield {
-                        core = self.yielded(core);
+                    match next {
+                        Next::Yield => core = self.yielded(core),
+                        Next::Look => relax::between_looks(),
+                        Next::Sleep => {}
                     }
                     long = next == Next::Sleep;
                 }

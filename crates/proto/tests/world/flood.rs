@@ -141,7 +141,7 @@ fn a_million_messages_that_nobody_wants_stay_below_the_cap() {
 fn two_ranks_that_flood_each_other_through_full_rings_finish() {
     // Both send everything before they receive anything; it fits in the credit, but not nearly in the rings.
     const COUNT: u64 = 800;
-    let mut net = net(128 << 10, 2);
+    let mut net = net(2 * COUNT * canele_proto::peer::cost(8), 2);
     let mut senders = [Sender::new(0, 1), Sender::new(1, 0)];
     let mut receivers = [Receiver::new(0, 1), Receiver::new(1, 0)];
     for _ in 0..1_000_000 {

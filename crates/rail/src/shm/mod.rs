@@ -1,6 +1,6 @@
 //! Ranks of one machine: rings in shared memory.
 //!
-//! Each rank owns an [`Inbox`]; a pair's slice of it is reserved when the first packet is sent, so idle pairs cost no
+//! Each rank owns an inbox (`layout`); a pair's slice of it is reserved when the first packet is sent, so idle pairs cost no
 //! memory. Descriptors of inboxes and regions come and go through the owner of this driver: it opens no socket itself.
 //!
 //! ```text

@@ -1,6 +1,6 @@
 //! A ring of bytes for payload that does not fit in a cell. Every claim is contiguous; room is freed in order.
 //!
-//! Producer and consumer do the same arithmetic ([`place`]): a claim that would cross the end skips to the start. The
+//! Producer and consumer do the same arithmetic (`place`): a claim that would cross the end skips to the start. The
 //! cell that announces a payload says where it lies; the consumer computes the place itself and refuses any other.
 
 use std::ptr::NonNull;
