@@ -44,8 +44,8 @@ fn the_heat_map_has_the_same_bytes_for_any_number_of_ranks() {
     let (plate, alone) = (plate("equal"), file("equal", "alone.png"));
     let arguments =
         |output: &Path| ["--plate", &plate, "--output", &output.display().to_string()].map(String::from);
-    let status = Command::new(PROGRAM).args(arguments(&alone)).status().unwrap();
-    assert!(status.success());
+    let ended = Command::new(PROGRAM).args(arguments(&alone)).output().unwrap();
+    assert!(ended.status.success(), "{}", text(&ended.stderr));
     let expected = std::fs::read(&alone).unwrap();
     for ranks in [1, 2, 3, 4, 7] {
         let output = file("equal", &format!("{ranks}.png"));
