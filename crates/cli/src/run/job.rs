@@ -276,8 +276,6 @@ impl Job {
         };
         let how = self.how_gone(rank);
         self.tell_gone(rank, how);
-        // The launcher's descriptor would keep the memory until the end of the job.
-        self.regions.retain(|&(owner, _), _| owner != rank);
         self.finds.retain(|_, waiting| {
             waiting.retain(|&(from, _)| from != rank);
             !waiting.is_empty()

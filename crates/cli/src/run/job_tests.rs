@@ -72,7 +72,7 @@ fn names_are_found_now_or_later_and_taken_only_once() {
 }
 
 #[test]
-fn regions_are_found_until_dropped_or_their_owner_ends() {
+fn regions_are_found_until_dropped() {
     let mut job = job(2);
     let find = ToLauncher::FindRegion { owner: 0, id: 5 };
     let answer = |found| (1, FromLauncher::Region { owner: 0, id: 5, found });
@@ -84,16 +84,8 @@ fn regions_are_found_until_dropped_or_their_owner_ends() {
     assert!(parcels[0].descriptor.is_some());
     assert_eq!(parcels[0].message, answer(true).1);
     job.handle(0, ToLauncher::DropRegion { id: 5 }, None).unwrap();
-    job.handle(1, find.clone(), None).unwrap();
+    job.handle(1, find, None).unwrap();
     assert_eq!(told(&mut job), [answer(false)]);
-    job.handle(0, ToLauncher::Region { id: 6 }, memory()).unwrap();
-    job.handle_exit(0, Exit::Signal(9));
-    job.take_parcels();
-    job.handle(1, ToLauncher::FindRegion { owner: 0, id: 6 }, None).unwrap();
-    assert!(
-        matches!(told(&mut job)[..], [(1, FromLauncher::Region { found: false, .. })]),
-        "gone with its owner"
-    );
 }
 
 #[test]
