@@ -6,6 +6,7 @@ use std::time::Instant;
 use canele_proto::{Proto, Received, Room};
 use canele_rail::Rail;
 use canele_sys::ids::{FlowId, Rank, Tag};
+use canele_sys::relax;
 use canele_sys::tunables::Tunables;
 
 use crate::core::Core;
@@ -101,6 +102,7 @@ impl Engine {
                     return Ok(None);
                 }
             }
+            relax::between_looks();
         }
         Ok(None)
     }

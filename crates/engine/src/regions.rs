@@ -8,12 +8,14 @@ use canele_proto::wire::{MAX_PUT, Put};
 use canele_rail::shm::{Far, Region};
 use canele_sys::buffer::Place;
 use canele_sys::ids::{Rank, RegionId};
+use canele_sys::relax;
 
 use crate::Error;
 use crate::control::ToLauncher;
 use crate::core::{Callback, Core};
-use crate::engine::Engine;
+use crate::engine::{Engine, Inside};
 use crate::news::region_number;
+use crate::tagged::{LOOKS, LOOKS_PER_PASS};
 use crate::wait::Unmet;
 
 /// Small puts towards one peer that wait for room before a caller has to wait too.
@@ -181,7 +183,10 @@ impl Engine {
     /// # Errors
     /// The deadline passed; the job is over.
     pub fn wait_notice(&self, deadline: Option<Instant>) -> Result<Notice, Error> {
-        let core = self.enter_to_submit()?;
+        let mut core = self.enter_to_submit()?;
+        if let Some(notice) = look_for_notice(&mut core) {
+            return Ok(notice);
+        }
         match self.wait_for(core, deadline, |core| core.proto.take_notice()) {
             Ok((_core, notice)) => Ok(notice),
             Err((_core, Unmet::Deadline)) => Err(Error::Deadline("a notice".to_owned())),
@@ -202,6 +207,27 @@ impl Engine {
         self.enter_to_submit()?.callbacks.push(Callback { ids, call });
         Ok(())
     }
+}
+
+/// Looks a while where notices come, before a wait begins.
+fn look_for_notice(guard: &mut Inside<'_>) -> Option<Notice> {
+    let looks = if guard.crowded || !guard.callbacks.is_empty() { 0 } else { LOOKS };
+    for n in 1..=looks {
+        if let Some(notice) = guard.proto.take_notice() {
+            return Some(notice);
+        }
+        let core = &mut **guard;
+        if !core.proto.receive(&mut core.shm) {
+            relax::between_looks();
+        }
+        if n.is_multiple_of(LOOKS_PER_PASS) {
+            guard.pass();
+            if guard.contended() {
+                return None;
+            }
+        }
+    }
+    None
 }
 
 impl Core {

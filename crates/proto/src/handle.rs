@@ -23,7 +23,7 @@ enum Then {
 
 impl Proto {
     /// Takes packets from every link on which something may come.
-    pub(crate) fn receive<R: Rail>(&mut self, rail: &mut R) -> bool {
+    pub fn receive<R: Rail>(&mut self, rail: &mut R) -> bool {
         let mut any = false;
         let mut i = 0;
         // A link may vanish on the way, when its peer turns out to be corrupted.

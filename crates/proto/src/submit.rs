@@ -1,6 +1,6 @@
 //! What users ask for: sends, receives, cancels, small puts and fences.
 
-use canele_rail::Rail;
+use canele_rail::{Class, Rail};
 use canele_sys::buffer::{InBuffer, OutBuffer};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
@@ -162,6 +162,15 @@ impl Proto {
     /// Puts up to [`crate::wire::MAX_PUT`] bytes into a peer's region, with a notice.
     pub fn submit_put<R: Rail>(&mut self, rail: &mut R, to: Rank, put: Put) -> Result<(), Failure> {
         self.traffic.put(put.len);
+        let peer = &self.peers[to.0 as usize];
+        if let (Some(link), None, true) = (peer.link, peer.gone, peer.replies.is_empty())
+            && let Ok(slot) = rail.claim(link, 0, Class::Control)
+        {
+            let header = put.fill(&slot);
+            rail.commit(link, header);
+            self.traffic.control += 1;
+            return Ok(());
+        }
         self.reply(rail, to, Reply::Put(put))
     }
 
