@@ -110,17 +110,18 @@ impl Engine {
             core.unfenced[to.0 as usize] = true;
         } else {
             window.write(0, bytes);
-            core.proto.traffic.put(bytes.len());
         }
         if to == core.proto.me() {
             window.write(0, bytes);
             core.proto.notice_self(notice);
+            core.proto.traffic.put(bytes.len());
             return Ok(());
         }
         let inner = &mut *core;
         if let Err(failure) = inner.proto.submit_put(&mut inner.shm, to, put) {
             return core.check().and(Err(failure.into()));
         }
+        core.proto.traffic.put(bytes.len());
         if core.proto.replies_waiting(to) <= MOST_WAITING {
             return Ok(());
         }

@@ -161,7 +161,6 @@ impl Proto {
 
     /// Puts up to [`crate::wire::MAX_PUT`] bytes into a peer's region, with a notice.
     pub fn submit_put<R: Rail>(&mut self, rail: &mut R, to: Rank, put: Put) -> Result<(), Failure> {
-        self.traffic.put(put.len);
         let peer = &self.peers[to.0 as usize];
         if let (Some(link), None, true) = (peer.link, peer.gone, peer.replies.is_empty())
             && let Ok(slot) = rail.claim(link, 0, Class::Control)
