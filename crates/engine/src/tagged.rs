@@ -42,10 +42,11 @@ impl Engine {
         {
             return Ok(());
         }
-        self.send_otherwise(guard, to, flow, tag, mode, bytes, deadline)
+        self.send_otherwise(guard, to, flow, tag, mode, bytes, deadline).map_err(|error| *error)
     }
 
-    /// A blocking send that is not short, or cannot go at once.
+    /// A blocking send that is not short, or cannot go at once. Its error comes boxed, so that the result of the short
+    /// path stays in registers: each store that is spared there shortens the queue in which the next cells wait.
     #[inline(never)]
     #[allow(clippy::too_many_arguments)] // The parts of a message, as the standard names them.
     fn send_otherwise(
@@ -57,7 +58,7 @@ impl Engine {
         mode: Mode,
         bytes: &[u8],
         deadline: Option<Instant>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Box<Error>> {
         let core = &mut *guard;
         if mode != Mode::Synchronous
             && core.proto.try_send(&mut core.shm, to, flow, tag, bytes.len(), |slot| slot.write(0, bytes))
@@ -69,7 +70,7 @@ impl Engine {
             let buffer = scope.lend(bytes);
             let (result, buffer) = self.send_buffer(guard, to, flow, tag, mode, buffer, deadline);
             scope.take_back(buffer);
-            result
+            result.map_err(Box::new)
         })
     }
 
@@ -145,16 +146,36 @@ impl Engine {
         deadline: Option<Instant>,
     ) -> Result<Status, Error> {
         let mut guard = self.enter()?;
-        if let Some(status) = look(&mut guard, flow, want, bytes) {
+        match look(&mut guard, flow, want, bytes) {
+            Received::Done(status) => Ok(status),
+            seen => self.recv_otherwise(guard, flow, want, bytes, deadline, seen),
+        }
+    }
+
+    /// A blocking receive whose message was not there at the first look.
+    #[inline(never)]
+    fn recv_otherwise(
+        &self,
+        mut guard: Inside<'_>,
+        flow: FlowId,
+        want: Want,
+        bytes: &mut [u8],
+        deadline: Option<Instant>,
+        seen: Received<Status>,
+    ) -> Result<Status, Error> {
+        if seen == Received::Nothing
+            && !guard.crowded
+            && let Some(status) = watch(&mut guard, flow, want, bytes)
+        {
             return Ok(status);
         }
-        self.recv_otherwise(guard, flow, want, bytes, deadline)
+        self.recv_posted(guard, flow, want, bytes, deadline)
     }
 
     /// A blocking receive whose message did not come at once where it was looked for.
     #[cold]
     #[inline(never)]
-    fn recv_otherwise(
+    fn recv_posted(
         &self,
         guard: Inside<'_>,
         flow: FlowId,
@@ -221,25 +242,30 @@ impl Engine {
     }
 }
 
-/// Looks for a message from a known rank with a known tag where it will come, without posting a receive.
+/// Looks once for a message from a known rank with a known tag where it will come, without posting a receive.
 #[inline(always)]
-fn look(guard: &mut Inside<'_>, flow: FlowId, want: Want, bytes: &mut [u8]) -> Option<Status> {
-    let (source, tag) = (want.source?, want.tag?);
-    let link = guard.proto.link_from(source)?;
-    let looks = if guard.crowded { 1 } else { LOOKS };
-    if !guard.proto.is_quiet(flow) || guard.finished {
-        return None;
+fn look(core: &mut Core, flow: FlowId, want: Want, bytes: &mut [u8]) -> Received<Status> {
+    let (Some(source), Some(tag)) = (want.source, want.tag) else { return Received::NotHere };
+    let Some(link) = core.proto.link_from(source) else { return Received::NotHere };
+    if !core.proto.is_quiet(flow) || core.finished {
+        return Received::NotHere;
     }
-    for n in 1..=looks {
-        let core = &mut **guard;
-        match core.proto.try_recv(&mut core.shm, link, flow, tag, bytes) {
-            Received::Done(len) => return Some(Status { source, tag, bytes: len }),
-            Received::Nothing => relax::between_looks(),
+    core.proto.try_recv(&mut core.shm, link, flow, tag, bytes).map(|bytes| Status { source, tag, bytes })
+}
+
+/// Looks a while, and makes a pass over everything now and then.
+#[inline]
+fn watch(guard: &mut Inside<'_>, flow: FlowId, want: Want, bytes: &mut [u8]) -> Option<Status> {
+    for n in 1..=LOOKS {
+        relax::between_looks();
+        match look(guard, flow, want, bytes) {
+            Received::Done(status) => return Some(status),
+            Received::Nothing => {}
             Received::NotHere => return None,
         }
         if n.is_multiple_of(LOOKS_PER_PASS) {
             guard.pass();
-            if guard.contended() || !guard.proto.is_quiet(flow) {
+            if guard.contended() {
                 return None;
             }
         }

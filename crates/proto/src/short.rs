@@ -2,7 +2,7 @@
 //!
 //! No request, no list, no allocation. Whatever does not fit here is left to the general path, untouched.
 
-use canele_rail::{Class, Glance, Header, MAX_INLINE, Packet, Rail, Slot, Window};
+use canele_rail::{Accept, Class, Glance, Header, MAX_INLINE, Packet, Rail, Slot, Window};
 use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
 use crate::Proto;
@@ -21,13 +21,25 @@ pub enum Sent {
 
 /// What a look for one certain message gave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Received {
-    /// It came; so many bytes of it.
-    Done(usize),
+pub enum Received<T = usize> {
+    /// It came; by default, so many bytes of it.
+    Done(T),
     /// Nothing has come on that link.
     Nothing,
     /// Something is there that needs the general path.
     NotHere,
+}
+
+impl<T> Received<T> {
+    /// The same with what came made into something else.
+    #[inline(always)]
+    pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Received<U> {
+        match self {
+            Received::Done(done) => Received::Done(make(done)),
+            Received::Nothing => Received::Nothing,
+            Received::NotHere => Received::NotHere,
+        }
+    }
 }
 
 /// Memory for a message whose length is not known before it comes.
@@ -58,11 +70,9 @@ impl Proto {
         let Some((peer, link)) = self.peers.get_mut(to.0 as usize).and_then(|peer| peer.open_for(len)) else {
             return Sent::NotHere;
         };
-        let Ok(slot) = rail.claim(link, 0, Class::Message) else { return Sent::NotHere };
-        slot.inline.write(0, bytes);
         let header =
             Header { kind: Kind::Short as u8, inline_len: len as u8, flow: flow.0, tag: tag.0, sequence: 0 };
-        rail.commit(link, header);
+        let Ok(()) = rail.post(link, header, bytes) else { return Sent::NotHere };
         peer.credit -= cost(len);
         self.traffic.sent(Protocol::Short, len);
         Sent::Done
@@ -120,16 +130,11 @@ impl Proto {
         tag: Tag,
         into: &mut M,
     ) -> Received {
-        match rail.glance(link) {
+        let mut wanted = Wanted { flow, tag, into: &mut *into, len: 0 };
+        match rail.glance(link, &mut wanted) {
+            Glance::Taken => self.took(rail.peer(link), Protocol::Short, wanted.len),
             Glance::Nothing => Received::Nothing,
-            Glance::Other => self.try_recv_bulk(rail, link, flow, tag, into),
-            Glance::Short(header, payload) => {
-                let wanted = header.kind == Kind::Short as u8 && header.flow == flow.0 && header.tag == tag.0;
-                let len = payload.len();
-                let (true, Some(into)) = (wanted, into.room(len)) else { return Received::NotHere };
-                payload.read(0, into);
-                self.took(rail, link, Protocol::Short, len)
-            }
+            Glance::Left => self.try_recv_bulk(rail, link, flow, tag, into),
         }
     }
 
@@ -147,15 +152,15 @@ impl Proto {
         let len = bulk.len();
         let (true, Some(into)) = (wanted, into.room(len)) else { return Received::NotHere };
         bulk.read(0, into);
+        rail.release(link);
         self.traffic.copies += 1;
-        self.took(rail, link, Protocol::Eager, len)
+        self.took(rail.peer(link), Protocol::Eager, len)
     }
 
     #[inline(always)]
-    fn took<R: Rail>(&mut self, rail: &mut R, link: LinkId, protocol: Protocol, len: usize) -> Received {
-        rail.release(link);
+    fn took(&mut self, from: Rank, protocol: Protocol, len: usize) -> Received {
         self.traffic.received(protocol, len);
-        self.owe(rail.peer(link), len);
+        self.owe(from, len);
         Received::Done(len)
     }
 
@@ -167,6 +172,27 @@ impl Proto {
         if peer.owed >= self.grant / 2 {
             self.list(from);
         }
+    }
+}
+
+/// A short message that is looked for.
+struct Wanted<'a, M: ?Sized> {
+    flow: FlowId,
+    tag: Tag,
+    into: &'a mut M,
+    /// Its length, once it has come.
+    len: usize,
+}
+
+impl<M: Room + ?Sized> Accept for Wanted<'_, M> {
+    #[inline(always)]
+    fn accept(&mut self, header: Header, inline: Window<'_>) -> bool {
+        let wanted =
+            header.kind == Kind::Short as u8 && header.flow == self.flow.0 && header.tag == self.tag.0;
+        let (true, Some(into)) = (wanted, self.into.room(inline.len())) else { return false };
+        inline.read(0, into);
+        self.len = inline.len();
+        true
     }
 }
 

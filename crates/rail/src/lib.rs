@@ -92,14 +92,22 @@ pub struct Packet<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Busy;
 
-/// What a glance at a link shows.
-pub enum Glance<'a> {
-    /// Nothing has come.
+/// Who decides about the packet that [`Rail::glance`] shows. A trait and no closure, so that it can be inlined wherever
+/// it is used.
+pub trait Accept {
+    /// Whether it is taken: then its `inline` bytes were read.
+    fn accept(&mut self, header: Header, inline: Window<'_>) -> bool;
+}
+
+/// What became of the oldest packet of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Glance {
+    /// There is none.
     Nothing,
-    /// The next packet, which has no bulk: its header and the `header.inline_len` bytes beside it.
-    Short(Header, Window<'a>),
-    /// Something for [`Rail::poll`].
-    Other,
+    /// It was accepted and released.
+    Taken,
+    /// It is still there, for [`Rail::poll`].
+    Left,
 }
 
 /// Why a link can no longer be believed. The text names what was found and what was expected.
@@ -174,17 +182,32 @@ pub trait Rail {
     /// If nothing is claimed.
     fn commit(&mut self, link: LinkId, header: Header);
 
+    /// Claims, fills and commits a packet without bulk in one step: `bytes` beside the header.
+    fn post(&mut self, link: LinkId, header: Header, bytes: &[u8]) -> Result<(), Busy> {
+        let slot = self.claim(link, 0, Class::Message)?;
+        slot.inline.write(0, bytes);
+        self.commit(link, header);
+        Ok(())
+    }
+
     /// The oldest packet of a link that was not released yet.
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt>;
 
-    /// The same for the short path, which cares only for packets without bulk: everything comes in registers. A packet
-    /// it shows may be released.
-    fn glance(&mut self, link: LinkId) -> Glance<'_> {
-        match self.poll(link) {
-            Ok(Some(Packet { header, inline, bulk })) if bulk.is_empty() => Glance::Short(header, inline),
-            Ok(None) => Glance::Nothing,
-            _ => Glance::Other,
+    /// Polls and releases a packet without bulk in one step, if `accept`, which sees its header and the
+    /// `header.inline_len` bytes beside it, takes it.
+    fn glance(&mut self, link: LinkId, accept: &mut impl Accept) -> Glance {
+        let accepted = match self.poll(link) {
+            Ok(None) => return Glance::Nothing,
+            Ok(Some(Packet { header, inline, bulk })) if bulk.is_empty() => {
+                inline.part(0, header.inline_len as usize).is_some_and(|inline| accept.accept(header, inline))
+            }
+            _ => false,
+        };
+        if !accepted {
+            return Glance::Left;
         }
+        self.release(link);
+        Glance::Taken
     }
 
     /// Frees the room of the packet polled last.

@@ -42,6 +42,7 @@ impl<'a> Window<'a> {
     }
 
     /// The part of `len` bytes from `offset`, or nothing where that lies outside.
+    #[inline]
     pub fn part(&self, offset: usize, len: usize) -> Option<Window<'a>> {
         let end = offset.checked_add(len)?;
         if end > self.len {
@@ -100,7 +101,8 @@ pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
     // SAFETY: every arm touches only the first `len` bytes of both ranges, which the caller vouches for.
     unsafe {
         match len {
-            8..=16 => ends::<u64>(to, from, len),
+            8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
+            9..=16 => ends::<u64>(to, from, len),
             17..=32 => ends::<u128>(to, from, len),
             33..=48 => {
                 let middle = from.add(16).cast::<u128>().read_unaligned();

@@ -12,8 +12,8 @@ use canele_sys::sleep;
 
 use super::inbox::Inbox;
 use crate::{
-    Busy, Class, Corrupt, Glance, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Packet, Slot, TALLIES, Tally,
-    Window,
+    Accept, Busy, Class, Corrupt, Glance, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Packet, Slot, TALLIES,
+    Tally, Window,
 };
 
 /// In the length byte of a cell: a bulk lies in the payload ring.
@@ -148,6 +148,17 @@ impl Outgoing {
         Ok(Slot { inline: self.cells.inline(), bulk: window })
     }
 
+    /// A packet without bulk, in one step.
+    #[inline(always)]
+    pub fn post(&mut self, header: Header, bytes: &[u8]) -> Result<(), Busy> {
+        if !self.cells.has_room(self.reserve, self.shared.cursors()) {
+            self.starved.of_cells.get_or_insert(self.cells.known());
+            return Err(Busy);
+        }
+        self.publish(header, header.inline_len, bytes);
+        Ok(())
+    }
+
     #[inline(always)]
     pub fn commit(&mut self, header: Header) {
         let bulk = std::mem::replace(&mut self.claimed, NOTHING);
@@ -160,8 +171,14 @@ impl Outgoing {
             let note = u64::from(self.payload.commit()) | (bulk as u64) << 32;
             self.cells.inline().write(MAX_INLINE_WITH_BULK, &note.to_ne_bytes());
         }
+        self.publish(header, len, &[]);
+    }
+
+    /// Publishes the next cell, with inline bytes unless it is filled already, and wakes the peer if it sleeps.
+    #[inline(always)]
+    fn publish(&mut self, header: Header, len: u8, inline: &[u8]) {
         let first = u64::from(header.kind) << 16 | u64::from(len) << 24 | u64::from(header.flow) << 32;
-        self.cells.publish(first, u64::from(header.tag) | u64::from(header.sequence) << 32);
+        self.cells.post(first, u64::from(header.tag) | u64::from(header.sequence) << 32, inline);
         // SAFETY: the sleep word lies in the mapped inbox (`open`).
         let word = unsafe { self.sleep.as_ref() };
         if sleep::wake_if_asleep(word, self.fencing) {
@@ -236,18 +253,24 @@ impl Incoming {
         })
     }
 
+    /// Takes a packet without bulk in one step, if `accept` wants it.
     #[inline(always)]
-    pub fn glance(&mut self) -> Glance<'_> {
-        match self.cells.peek() {
-            cells::Peek::Cell(first, second) if (first >> 24) as u8 <= MAX_INLINE as u8 => {
-                self.bulk = 0;
-                let header = header(first, second);
-                let inline = self.cells.inline();
-                Glance::Short(header, inline.part(0, header.inline_len as usize).unwrap_or(inline))
-            }
-            cells::Peek::Empty => Glance::Nothing,
-            _ => Glance::Other,
+    pub fn glance(&mut self, accept: &mut impl Accept) -> Glance {
+        let inline = self.cells.inline(); // Before the look: its acquire would have everything read again.
+        let (first, second) = match self.cells.peek() {
+            cells::Peek::Cell(first, second) => (first, second),
+            cells::Peek::Empty => return Glance::Nothing,
+            cells::Peek::Corrupt(..) => return Glance::Left,
+        };
+        let header = header(first, second);
+        match inline.part(0, (first >> 24) as u8 as usize) {
+            Some(inline) if accept.accept(header, inline) => {}
+            _ => return Glance::Left,
         }
+        if self.cells.advance(self.shared.cursors()) {
+            self.wake_starved();
+        }
+        Glance::Taken
     }
 
     pub fn poll(&mut self) -> Result<Option<Packet<'_>>, Corrupt> {

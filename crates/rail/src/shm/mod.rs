@@ -34,7 +34,8 @@ use link::{Incoming, Outgoing};
 pub use region::{Far, Region, Regions};
 
 use crate::{
-    Armed, Busy, Caps, Class, ConnectError, Corrupt, Glance, Header, Packet, Rail, Reach, Slot, Tally, Window,
+    Accept, Armed, Busy, Caps, Class, ConnectError, Corrupt, Glance, Header, Packet, Rail, Reach, Slot,
+    Tally, Window,
 };
 
 /// The shared-memory rail of one rank.
@@ -264,9 +265,17 @@ impl Rail for Shm {
     }
 
     #[inline(always)]
-    fn glance(&mut self, link: LinkId) -> Glance<'_> {
+    fn post(&mut self, link: LinkId, header: Header, bytes: &[u8]) -> Result<(), Busy> {
+        match self.links.get_mut(link.0 as usize).and_then(|l| l.outgoing.as_mut()) {
+            Some(outgoing) => outgoing.post(header, bytes),
+            None => Err(Busy),
+        }
+    }
+
+    #[inline(always)]
+    fn glance(&mut self, link: LinkId, accept: &mut impl Accept) -> Glance {
         match self.links.get_mut(link.0 as usize).and_then(|l| l.incoming.as_mut()) {
-            Some(incoming) => incoming.glance(),
+            Some(incoming) => incoming.glance(accept),
             None => Glance::Nothing,
         }
     }

@@ -113,11 +113,19 @@ impl Producer {
     /// Publishes the next cell: `first` without its stamp, and the second word.
     #[inline(always)]
     pub fn publish(&mut self, first: u64, second: u64) {
-        let cell = self.cells.at(self.head);
+        self.post(first, second, &[]);
+    }
+
+    /// The same, with inline bytes that were not filled before.
+    #[inline(always)]
+    pub fn post(&mut self, first: u64, second: u64, inline: &[u8]) {
+        // All that is needed is read before the first write into shared memory: to the compiler, that might change it.
+        let (cell, lap, next) = (self.cells.at(self.head), self.cells.lap(self.head), self.head + 1);
+        cell.inline().write(0, inline);
         cell.second.store(second, Ordering::Relaxed);
         // Release pairs with the acquire in Consumer::peek: whoever sees the stamp sees the rest (invariant I5).
-        cell.first.store(first & !0xffff | u64::from(self.cells.lap(self.head)), Ordering::Release);
-        self.head += 1;
+        cell.first.store(first & !0xffff | u64::from(lap), Ordering::Release);
+        self.head = next;
     }
 }
 
@@ -125,7 +133,8 @@ impl Producer {
 pub struct Consumer {
     cells: Cells,
     position: u64,
-    published: u64,
+    /// At this position the producer is told.
+    due: u64,
 }
 
 /// What a look at the next cell gives.
@@ -142,16 +151,16 @@ pub enum Peek {
 impl Consumer {
     /// Starts at the beginning of a fresh ring.
     pub fn new(cells: Cells) -> Self {
-        Self { cells, position: 0, published: 0 }
+        Self { cells, position: 0, due: cells.count() / 4 }
     }
 
     /// Looks at the next cell.
     #[inline(always)]
     pub fn peek(&self) -> Peek {
-        let cell = self.cells.at(self.position);
-        // Acquire pairs with the release in Producer::publish.
+        let (cell, lap) = (self.cells.at(self.position), self.cells.lap(self.position));
+        // Acquire pairs with the release in Producer::post.
         let first = cell.first.load(Ordering::Acquire);
-        let (stamp, lap) = (first as u16, self.cells.lap(self.position));
+        let stamp = first as u16;
         if stamp == lap {
             return Peek::Cell(first, cell.second.load(Ordering::Relaxed));
         }
@@ -168,15 +177,16 @@ impl Consumer {
     #[inline(always)]
     pub fn advance(&mut self, cursors: &Cursors) -> bool {
         self.position += 1;
-        if self.position - self.published >= self.cells.count() / 4 {
+        if self.position >= self.due {
             self.publish(cursors);
             return true;
         }
         false
     }
 
+    #[cold]
     fn publish(&mut self, cursors: &Cursors) {
-        self.published = self.position;
+        self.due = self.position + self.cells.count() / 4;
         // Release pairs with the acquire in Producer::look_for_room.
         cursors.consumed.store(self.position, Ordering::Release);
     }
