@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use canele_proto::Notice;
 use canele_proto::wire::{MAX_PUT, Put};
+use canele_proto::{Notice, Received, Sent};
+use canele_rail::Rail;
 use canele_rail::shm::{Far, Region};
 use canele_sys::buffer::Place;
 use canele_sys::ids::{Rank, RegionId};
@@ -102,11 +103,9 @@ impl Engine {
         let range = Error::Range { offset, len: bytes.len(), region: far.len() };
         let window = far.window(offset, bytes.len()).ok_or(range)?;
         let mut core = self.enter()?;
-        let mut put =
-            Put { place: Place { region: id, offset: offset as u64 }, notice, data: [0; MAX_PUT], len: 0 };
+        let place = Place { region: id, offset: offset as u64 };
+        let data = if bytes.len() <= MAX_PUT { bytes } else { &[] };
         if bytes.len() <= MAX_PUT {
-            put.len = bytes.len();
-            put.data[..put.len].copy_from_slice(bytes);
             core.unfenced[to.0 as usize] = true;
         } else {
             window.write(0, bytes);
@@ -118,12 +117,21 @@ impl Engine {
             return Ok(());
         }
         let inner = &mut *core;
+        inner.proto.traffic.put(bytes.len());
+        if inner.proto.try_put(&mut inner.shm, to, place, notice, data) == Sent::Done {
+            return Ok(());
+        }
+        let mut put = Put { place, notice, data: [0; MAX_PUT], len: data.len() };
+        put.data[..data.len()].copy_from_slice(data);
+        self.put_otherwise(core, to, put)
+    }
+
+    /// A put that cannot go at once; waits while very many do.
+    #[cold]
+    fn put_otherwise(&self, mut core: Inside<'_>, to: Rank, put: Put) -> Result<(), Error> {
+        let inner = &mut *core;
         if let Err(failure) = inner.proto.submit_put(&mut inner.shm, to, put) {
             return core.check().and(Err(failure.into()));
-        }
-        core.proto.traffic.put(bytes.len());
-        if core.proto.replies_waiting(to) <= MOST_WAITING {
-            return Ok(());
         }
         self.rouse(&core);
         let room = |core: &mut Core| (core.proto.replies_waiting(to) <= MOST_WAITING).then_some(());
@@ -218,9 +226,17 @@ fn look_for_notice(guard: &mut Inside<'_>) -> Option<Notice> {
             return Some(notice);
         }
         let core = &mut **guard;
-        if !core.proto.receive(&mut core.shm) {
-            relax::between_looks();
+        for at in 0..core.shm.incoming().len() {
+            let Some(link) = core.shm.incoming().get(at).copied() else { break };
+            match core.proto.try_notice(&mut core.shm, link) {
+                Received::Done(notice) => return Some(notice),
+                Received::Nothing => {}
+                Received::NotHere => {
+                    core.proto.receive_from(&mut core.shm, link);
+                }
+            }
         }
+        relax::between_looks();
         if n.is_multiple_of(LOOKS_PER_PASS) {
             guard.pass();
             if guard.contended() {

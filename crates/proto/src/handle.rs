@@ -4,12 +4,12 @@ use canele_rail::{Corrupt, Packet, Rail};
 use canele_sys::buffer::InBuffer;
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
 
+use crate::Proto;
 use crate::choice::Protocol;
 use crate::peer::{Gone, Reply};
 use crate::request::{Failure, Receive, State, received, sent};
 use crate::unexpected::Body;
 use crate::wire::{Cts, Ending, How, Kind, Put, Rts, read_fin, read_piece, words};
-use crate::{Notice, Proto};
 
 /// Packets taken from one link before the next one has its turn.
 const BUDGET: usize = 32;
@@ -47,7 +47,9 @@ impl Proto {
                 Ok(Then::Nothing) => rail.release(link),
                 Ok(Then::Put(put)) => {
                     rail.release(link);
-                    self.on_put(rail, from, &put);
+                    if let Some(notice) = self.land(rail, from, &put) {
+                        self.notices.push_back(notice);
+                    }
                 }
                 Err(corrupt) => {
                     self.on_corrupt(rail, link, corrupt);
@@ -82,7 +84,10 @@ impl Proto {
                 let peer = &mut self.peers[from.0 as usize];
                 peer.credit = peer.credit.saturating_add(bytes).min(self.grant);
             }
-            Kind::Put => return Ok(Then::Put(Put::read(packet).ok_or_else(broken)?)),
+            Kind::Put => {
+                let put = Put::decode(packet.header, packet.inline).ok_or_else(broken)?;
+                return Ok(Then::Put(put));
+            }
             Kind::Fence => {
                 let [ticket] = words(packet).ok_or_else(broken)?;
                 self.answer(from, Reply::Fenced(ticket));
@@ -257,15 +262,6 @@ impl Proto {
             }
             // Of a receive copied by both ends it says that the sender has copied its part: see `copied`.
             other => self.enter(id, other),
-        }
-    }
-
-    fn on_put<R: Rail>(&mut self, rail: &mut R, from: Rank, put: &Put) {
-        // A put to a region that is gone is dropped, as a late message to a closed door; its notice too.
-        if let Some(window) = rail.own(put.place, put.len) {
-            window.write(0, &put.data[..put.len]);
-            self.notices.push_back(Notice { from, id: put.notice });
-            self.ended += 1;
         }
     }
 

@@ -18,6 +18,7 @@ mod handle;
 mod holding;
 pub mod matching;
 pub mod peer;
+mod put;
 pub mod request;
 mod short;
 pub mod slab;

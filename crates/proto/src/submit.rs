@@ -1,6 +1,6 @@
 //! What users ask for: sends, receives, cancels, small puts and fences.
 
-use canele_rail::{Class, Rail};
+use canele_rail::Rail;
 use canele_sys::buffer::{InBuffer, OutBuffer};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
@@ -9,7 +9,6 @@ use crate::matching::Want;
 use crate::peer::{Gone, Reply, cost};
 use crate::request::{Buffer, Failure, Mode, Outcome, Receive, Send, State, received, sent};
 use crate::unexpected::Body;
-use crate::wire::Put;
 
 impl Proto {
     /// Sends a message; it goes out as far as there is room, now, and further in later passes.
@@ -159,20 +158,6 @@ impl Proto {
         }
     }
 
-    /// Puts up to [`crate::wire::MAX_PUT`] bytes into a peer's region, with a notice.
-    pub fn submit_put<R: Rail>(&mut self, rail: &mut R, to: Rank, put: Put) -> Result<(), Failure> {
-        let peer = &self.peers[to.0 as usize];
-        if let (Some(link), None, true) = (peer.link, peer.gone, peer.replies.is_empty())
-            && let Ok(slot) = rail.claim(link, 0, Class::Control)
-        {
-            let header = put.fill(&slot);
-            rail.commit(link, header);
-            self.traffic.control += 1;
-            return Ok(());
-        }
-        self.reply(rail, to, Reply::Put(put))
-    }
-
     /// Asks a peer to answer once the small puts sent to it so far have been done there.
     pub fn submit_fence<R: Rail>(&mut self, rail: &mut R, to: Rank, ticket: u64) -> Result<(), Failure> {
         self.reply(rail, to, Reply::Fence(ticket))
@@ -186,7 +171,7 @@ impl Proto {
         }
     }
 
-    fn reply<R: Rail>(&mut self, rail: &mut R, to: Rank, reply: Reply) -> Result<(), Failure> {
+    pub(crate) fn reply<R: Rail>(&mut self, rail: &mut R, to: Rank, reply: Reply) -> Result<(), Failure> {
         if let Some(failure) = self.why_gone(to) {
             return Err(failure);
         }

@@ -8,7 +8,7 @@ use crate::Proto;
 use crate::choice::{Protocol, piece_bytes};
 use crate::peer::{Reply, cost};
 use crate::request::{Mode, Send, State, sent};
-use crate::wire::{Kind, Rts, fin_words, piece_words, put_words};
+use crate::wire::{Kind, Put, Rts, fin_words, piece_words, put_words};
 
 /// Pieces sent to one peer before the next one has its turn.
 const PIECES: usize = 4;
@@ -73,7 +73,7 @@ impl Proto {
                     put_words(&slot, &[*ticket]);
                     Kind::Fenced.header(1)
                 }
-                Reply::Put(put) => put.fill(&slot),
+                Reply::Put(put) => Put::fill(&slot, put.place, put.notice, &put.data[..put.len]),
             };
             rail.commit(link, header);
             peer.replies.pop_front();

@@ -9,7 +9,7 @@
 //! ```
 //! Everything read here comes from another process: a packet that is too short, or of no known kind, gives nothing.
 
-use canele_rail::{Generation, Header, Packet, Slot};
+use canele_rail::{Generation, Header, MAX_INLINE, Packet, Slot, Window};
 use canele_sys::buffer::Place;
 use canele_sys::ids::{RegionId, RequestId};
 
@@ -222,23 +222,26 @@ pub fn read_piece(packet: &Packet<'_>) -> Option<(RequestId, u64)> {
 }
 
 impl Put {
-    /// Fills a slot; the header to commit it with.
-    pub fn fill(&self, slot: &Slot<'_>) -> Header {
-        let [region, offset] = place_words(Some(self.place));
-        put_words(slot, &[region, offset, self.notice]);
-        slot.inline.write(24, &self.data[..self.len]);
-        Header { tag: self.len as u32, ..Kind::Put.header(6) }
+    /// Fills a slot with a put of `data`, at most [`MAX_PUT`] bytes; the header to commit it with.
+    #[inline]
+    pub fn fill(slot: &Slot<'_>, place: Place, notice: u64, data: &[u8]) -> Header {
+        let [region, offset] = place_words(Some(place));
+        put_words(slot, &[region, offset, notice]);
+        slot.inline.write(24, data);
+        Header { tag: data.len() as u32, ..Kind::Put.header(6) }
     }
 
-    /// Read from a packet.
-    pub fn read(packet: &Packet<'_>) -> Option<Self> {
-        let [region, offset, notice, ..] = words::<6>(packet)?;
-        let len = packet.header.tag as usize;
-        let mut data = [0; MAX_PUT];
-        if len > MAX_PUT {
+    /// Made of a header and the bytes beside it, if they are a put's.
+    #[inline]
+    pub fn decode(header: Header, inline: Window<'_>) -> Option<Self> {
+        let len = header.tag as usize;
+        if header.kind != Kind::Put as u8 || header.inline_len as usize != MAX_INLINE || len > MAX_PUT {
             return None;
         }
-        packet.inline.read(24, &mut data);
+        let (mut words, mut data) = ([[0; 8]; 3], [0; MAX_PUT]);
+        inline.read(0, words.as_flattened_mut());
+        inline.read(24, &mut data);
+        let [region, offset, notice] = words.map(u64::from_le_bytes);
         Some(Self { place: place([region, offset])?, notice, data, len })
     }
 }
