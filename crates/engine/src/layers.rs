@@ -81,13 +81,15 @@ impl Engine {
         for n in 1..=looks {
             let core = &mut *guard;
             let links = core.shm.incoming().len();
-            for at in 0..links {
-                // Whoever was served last comes last, so that no peer can starve another.
-                let at = (core.turn + at) % links;
+            // Whoever was served last comes last, so that no peer can starve another.
+            let mut at = core.turn;
+            for _ in 0..links {
+                at = if at < links { at } else { 0 };
                 let link = core.shm.incoming()[at];
+                at += 1;
                 match core.proto.try_recv(&mut core.shm, link, flow, tag, into) {
                     Received::Done(bytes) => {
-                        core.turn = at + 1;
+                        core.turn = at;
                         let source = core.shm.peer(link);
                         taken(source);
                         return Ok(Some(Status { source, tag, bytes }));

@@ -44,11 +44,21 @@ impl Postbox {
     /// The owner has closed the mailbox, finished or died; no memory for a long message.
     #[inline]
     pub fn post(&self, message: Message) -> Result<(), Error> {
+        if let Some(bytes) = message.bare() {
+            self.take_slot()?;
+            return self.office.send(self.owner, POSTS, self.number, bytes, None);
+        }
         let sealed = message.seal(&self.office.pool)?;
+        self.take_slot()?;
+        self.send(sealed, None)
+    }
+
+    #[inline(always)]
+    fn take_slot(&self) -> Result<(), Error> {
         if !self.slots.try_take(self.engine.rank())? {
             self.wait_for_slot(None)?;
         }
-        self.send(sealed, None)
+        Ok(())
     }
 
     /// Posts a message if the mailbox is not full.

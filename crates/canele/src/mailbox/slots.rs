@@ -95,7 +95,8 @@ impl Slots {
     /// The owner gives slots back.
     #[inline(always)]
     pub fn free(&self, slots: u64) {
-        self.word(RETRIEVED).fetch_add(slots, SeqCst);
+        let retrieved = self.word(RETRIEVED);
+        retrieved.store(retrieved.load(Relaxed) + slots, SeqCst);
     }
 
     /// Whether somebody may sleep.

@@ -96,7 +96,9 @@ impl Message {
     /// A message without contents that will have about `bytes` bytes, so that packing moves nothing.
     pub fn with_capacity(bytes: usize) -> Self {
         let mut message = Self::new();
-        message.lease(bytes);
+        if bytes > CELL {
+            message.lease(bytes);
+        }
         message
     }
 
@@ -173,9 +175,10 @@ impl Message {
         }
     }
 
+    #[inline]
     fn read(&self, at: usize, into: &mut [u8]) {
         let far = match &self.data {
-            Data::Private(store) => return into.copy_from_slice(&store.bytes()[at..at + into.len()]),
+            Data::Private(store) => return store::copy(&store.bytes()[at..at + into.len()], into),
             Data::Leased(lease, _) => lease.region().far(),
             Data::Retrieved(retrieved) => retrieved.far.clone(),
         };
@@ -183,6 +186,7 @@ impl Message {
         window.expect("the length was checked when it was packed or retrieved").read(0, into);
     }
 
+    #[inline]
     fn push(&mut self, bytes: &[u8]) {
         let end = self.len() + bytes.len();
         if end > CELL {
@@ -214,6 +218,7 @@ impl Message {
     }
 
     /// Moves it into a region with room for `bytes` bytes, if it is to lie in one and that can be had.
+    #[inline(never)]
     fn lease(&mut self, bytes: usize) -> bool {
         let pool = pool().filter(|pool| bytes > pool.limit());
         let Some(lease) = pool.and_then(|pool| pool.take(bytes).ok()) else { return false };

@@ -27,6 +27,15 @@ pub struct Sealed {
 }
 
 impl Message {
+    /// Its bytes, if they are all that travels: nothing is to be added to them, and nothing is left behind.
+    #[inline(always)]
+    pub(crate) fn bare(&self) -> Option<&[u8]> {
+        match &self.data {
+            Data::Private(store) if store.len() == CELL => Some(store.bytes()),
+            _ => None,
+        }
+    }
+
     /// Makes it ready to travel, in a region if it is long.
     pub(crate) fn seal(mut self, pool: &Arc<Pool>) -> Result<Sealed, Error> {
         let len = self.len();
@@ -125,11 +134,17 @@ pub struct Described {
 
 impl Arrived {
     /// What `bytes` from `sender` are; nothing if they are no message.
-    pub fn read(sender: Rank, mut store: Store) -> Option<Self> {
-        let bytes = store.bytes();
-        if bytes.len() == CELL {
+    #[inline(always)]
+    pub fn read(sender: Rank, store: Store) -> Option<Self> {
+        if store.len() == CELL {
             return Some(Self::whole(sender, store, Types::new()));
         }
+        Self::read_typed(sender, store)
+    }
+
+    #[inline(never)]
+    fn read_typed(sender: Rank, mut store: Store) -> Option<Self> {
+        let bytes = store.bytes();
         let (&last, rest) = bytes.split_last()?;
         let types = match last {
             IN_REGION => return Described::read(sender, rest),
@@ -143,6 +158,7 @@ impl Arrived {
         Some(Self::whole(sender, store, types))
     }
 
+    #[inline(always)]
     fn whole(sender: Rank, store: Store, types: Types) -> Self {
         Self::Whole(Message { data: Data::Private(store), types, at: 0, sender: Some(sender) })
     }
