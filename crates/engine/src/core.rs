@@ -9,11 +9,12 @@ use canele_rail::Rail;
 use canele_rail::shm::{CounterPage, Shm};
 use canele_sys::counters::{Counter, Counters};
 use canele_sys::ids::Rank;
-use canele_sys::tunables::{Tunables, Wait};
+use canele_sys::tunables::Tunables;
 
 use crate::Error;
 use crate::collective::{Collectives, FIRST_PAIR};
 use crate::control::{Control, FromLauncher, Gone, JobInfo, ToLauncher};
+use crate::patience::Habits;
 
 /// The state of one rank's engine.
 pub(crate) struct Core {
@@ -21,11 +22,7 @@ pub(crate) struct Core {
     pub proto: Proto,
     pub control: Option<Control>,
     pub job: JobInfo,
-    pub wait: Wait,
-    pub spin_ns: u64,
-    pub yields: u32,
-    /// Ranks share processors.
-    pub crowded: bool,
+    pub habits: Habits,
     /// Whose turn it is among the links, for receives from anybody.
     pub turn: usize,
     /// Threads that wait while another one makes progress.
@@ -100,14 +97,17 @@ impl Core {
         };
         Ok(Self {
             proto: Proto::new(me, ranks, settings, *shm.caps()),
-            crowded: place.local_size > job.processors,
+            habits: Habits {
+                wait: tunables.wait,
+                spin_ns: tunables.spin_ns,
+                yields: tunables.yields,
+                crowded: place.local_size > job.processors,
+                wary: 0,
+            },
             page: shm.counters(),
             shm,
             control,
             job,
-            wait: tunables.wait,
-            spin_ns: tunables.spin_ns,
-            yields: tunables.yields,
             turn: 0,
             followers: Vec::new(),
             led: false,

@@ -77,7 +77,7 @@ impl Engine {
         if !guard.proto.is_quiet(flow) || guard.finished {
             return Ok(None);
         }
-        let looks = if guard.crowded { 1 } else { LOOKS };
+        let looks = if guard.habits.crowded { 1 } else { LOOKS };
         for n in 1..=looks {
             let core = &mut *guard;
             let links = core.shm.incoming().len();

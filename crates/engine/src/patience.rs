@@ -2,7 +2,11 @@
 //!
 //! With a processor for every rank it looks for about twice the time a wake-up takes; with more ranks than processors
 //! looking only keeps the others from running, so it yields at once. The clock is read now and then, and only here: on
-//! passes that found nothing.
+//! passes that found nothing, and around a yield.
+//!
+//! A yield among ranks that wait as we do takes microseconds. Where another program computes on the same processor, it
+//! takes a whole time slice, and the message that comes meanwhile does not shorten it; a sleeper, on the other hand, is
+//! woken and runs at once. So a yield that took long makes this rank wary: for a number of waits it sleeps instead.
 
 use std::time::{Duration, Instant};
 
@@ -10,6 +14,39 @@ use canele_sys::tunables::Wait;
 
 /// Idle passes between two looks at the clock.
 const PASSES: u32 = 64;
+
+/// A yield that takes this long gave the processor to somebody who does not wait as we do.
+const SLICE: Duration = Duration::from_millis(1);
+/// So many waits after it go without a yield.
+const WARY: u32 = 256;
+
+/// How this rank waits: its settings, and what it has learnt about its processor.
+pub(crate) struct Habits {
+    pub wait: Wait,
+    pub spin_ns: u64,
+    pub yields: u32,
+    /// Ranks share processors.
+    pub crowded: bool,
+    /// Waits still to go without a yield.
+    pub wary: u32,
+}
+
+impl Habits {
+    /// The patience of the next wait.
+    pub fn patience(&mut self) -> Patience {
+        let yields = if self.wary == 0 { self.yields } else { 0 };
+        self.wary = self.wary.saturating_sub(1);
+        Patience::new(self.wait, self.spin_ns, yields, self.crowded)
+    }
+
+    /// A yield took so long.
+    pub fn learn(&mut self, patience: &mut Patience, took: Duration) {
+        if took >= SLICE {
+            self.wary = WARY;
+            patience.yields = 0;
+        }
+    }
+}
 
 /// What to do after an idle pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,6 +114,23 @@ mod tests {
             assert_eq!(poll.next(), Next::Look);
             assert_eq!(sleep.next(), Next::Sleep);
         }
+    }
+
+    #[test]
+    fn a_yield_that_takes_a_time_slice_is_the_last_for_many_waits() {
+        let mut habits = Habits { wait: Wait::Adaptive, spin_ns: 0, yields: 3, crowded: true, wary: 0 };
+        let mut patience = habits.patience();
+        assert_eq!(patience.next(), Next::Yield);
+        habits.learn(&mut patience, SLICE / 2);
+        assert_eq!(patience.next(), Next::Yield);
+        habits.learn(&mut patience, SLICE);
+        assert_eq!(patience.next(), Next::Sleep);
+        patience.renew();
+        assert_eq!(patience.next(), Next::Sleep, "this wait has learnt");
+        for n in 0..WARY {
+            assert_eq!(habits.patience().next(), Next::Sleep, "wait {n} after it");
+        }
+        assert_eq!(habits.patience().next(), Next::Yield, "it tries again");
     }
 
     #[test]

@@ -220,7 +220,7 @@ impl Engine {
 
 /// Looks a while where notices come, before a wait begins.
 fn look_for_notice(guard: &mut Inside<'_>) -> Option<Notice> {
-    let looks = if guard.crowded || !guard.callbacks.is_empty() { 0 } else { LOOKS };
+    let looks = if guard.habits.crowded || !guard.callbacks.is_empty() { 0 } else { LOOKS };
     for n in 1..=looks {
         if let Some(notice) = guard.proto.take_notice() {
             return Some(notice);

@@ -164,7 +164,7 @@ impl Engine {
         seen: Received<Status>,
     ) -> Result<Status, Error> {
         if seen == Received::Nothing
-            && !guard.crowded
+            && !guard.habits.crowded
             && let Some(status) = watch(&mut guard, flow, want, bytes)
         {
             return Ok(status);

@@ -31,7 +31,7 @@ impl Engine {
         deadline: Option<Instant>,
         mut ready: impl FnMut(&mut Core) -> Option<T>,
     ) -> Result<(Inside<'a>, T), (Inside<'a>, Unmet)> {
-        let mut patience = Patience::new(core.wait, core.spin_ns, core.yields, core.crowded);
+        let mut patience = core.habits.patience();
         loop {
             if let Some(value) = ready(&mut core) {
                 core.pass_the_lead();
@@ -73,15 +73,26 @@ impl Engine {
                 core
             }
             Next::Yield => {
-                core.counts.yields += 1;
-                core.counts.system_calls += 1;
                 core.led = true;
-                drop(core);
-                std::thread::yield_now();
-                self.back()
+                let mut core = self.give_way(core, patience);
+                core.led = false;
+                core
             }
             Next::Sleep => self.sleep(core, deadline),
         }
+    }
+
+    /// Lets another process have the processor.
+    pub(crate) fn give_way<'a>(&'a self, mut core: Inside<'a>, patience: &mut Patience) -> Inside<'a> {
+        core.counts.yields += 1;
+        core.counts.system_calls += 1;
+        drop(core);
+        let before = Instant::now();
+        std::thread::yield_now();
+        let took = before.elapsed();
+        let mut core = self.enter().expect("a thread of this process has been inside before");
+        core.habits.learn(patience, took);
+        core
     }
 
     fn sleep<'a>(&'a self, mut core: Inside<'a>, deadline: Option<Instant>) -> Inside<'a> {

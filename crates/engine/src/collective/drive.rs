@@ -11,7 +11,7 @@ use super::{State, find};
 use crate::Error;
 use crate::core::Core;
 use crate::engine::{Engine, Inside};
-use crate::patience::{Next, Patience};
+use crate::patience::Next;
 use crate::wait::Unmet;
 
 /// Looks for missing messages between two passes over everything.
@@ -40,7 +40,7 @@ impl Engine {
             None => self.wait_for_turn(core, flow)?,
         };
         let (me, ranks) = (self.rank().0 as usize, self.size() as usize);
-        let seat = Seat { me, ranks, crowded: core.crowded };
+        let seat = Seat { me, ranks, crowded: core.habits.crowded };
         let State { calls, kept, scratch, missing } = &mut *state;
         let schedule = find(kept, seat, shape);
         let words = schedule.scratch_bytes.div_ceil(8);
@@ -66,8 +66,8 @@ impl Engine {
         run: &mut Run<'_>,
         memory: &mut Memory<'_>,
     ) -> (Inside<'a>, Result<(), Error>) {
-        let mut patience = core.patience();
-        let looks = if core.crowded { YIELDS_PER_PASS } else { LOOKS_PER_PASS };
+        let mut patience = core.habits.patience();
+        let looks = if core.habits.crowded { YIELDS_PER_PASS } else { LOOKS_PER_PASS };
         let mut idle = 0;
         loop {
             let stop = match run.advance(&mut core, memory) {
@@ -82,7 +82,7 @@ impl Engine {
                     idle += 1;
                     let next = patience.next();
                     match next {
-                        Next::Yield => core = self.yielded(core),
+                        Next::Yield => core = self.give_way(core, &mut patience),
                         Next::Look => relax::between_looks(),
                         Next::Sleep => {}
                     }
@@ -114,15 +114,6 @@ impl Engine {
         }
     }
 
-    /// Lets another process have the processor.
-    fn yielded<'a>(&'a self, mut core: Inside<'a>) -> Inside<'a> {
-        core.counts.yields += 1;
-        core.counts.system_calls += 1;
-        drop(core);
-        std::thread::yield_now();
-        self.enter().expect("a thread of this process has been inside before")
-    }
-
     /// Another thread is inside a collective of this flow: waits for its end.
     #[cold]
     fn wait_for_turn<'a>(
@@ -148,11 +139,5 @@ impl Engine {
             self.rouse(core);
             core.followers.drain(..).for_each(|thread| thread.unpark());
         }
-    }
-}
-
-impl Core {
-    fn patience(&self) -> Patience {
-        Patience::new(self.wait, self.spin_ns, self.yields, self.crowded)
     }
 }
