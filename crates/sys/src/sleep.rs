@@ -79,3 +79,5 @@ pub fn wake_if_asked(wants: &AtomicU32, word: &AtomicU32) -> bool {
 
 #[cfg(all(test, loom))]
 mod models;
+#[cfg(all(test, not(loom)))]
+mod tests;
