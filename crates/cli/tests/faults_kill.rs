@@ -54,6 +54,23 @@ fn kills_at_any_moment_leave_nothing_and_are_named() {
 }
 
 #[test]
+fn kills_amid_collectives_mailboxes_and_channels_end_them_all() {
+    let mut random = Random(setting("FAULT_SEED", 1));
+    for n in 0..setting("FAULT_KILLS", 12) {
+        let (victim, after) = (random.below(RANKS.into()) as u32, Duration::from_millis(random.below(80)));
+        let wait = ["adaptive", "poll", "sleep"][random.below(3) as usize];
+        let job = start_job(&["-n", "4", "--wait", wait, "--on-failure", "continue"], &["together"], &[]);
+        kill_one(&job, victim, after);
+        let ended = job.end();
+        let what = format!("kill {n}: rank {victim} after {after:?}, {wait}: {ended:?}");
+        assert_eq!(ended.code(), Some(137), "{what}");
+        assert_eq!(ended.lines().len(), RANKS as usize - 1, "{what}");
+        let lost = format!("lost {victim}");
+        assert!(ended.lines().iter().all(|line| *line == lost || *line == "stopped"), "{what}");
+    }
+}
+
+#[test]
 fn survivors_lose_nothing_and_are_told_once() {
     for wait in ["adaptive", "sleep"] {
         let options = ["-n", "4", "--wait", wait, "--on-failure", "continue"];

@@ -12,6 +12,7 @@ mod lone;
 mod pattern;
 mod survivors;
 mod threads;
+mod together;
 
 use std::process::ExitCode;
 
@@ -36,6 +37,7 @@ fn run(words: &[String]) -> Outcome {
     };
     match words.first().map(String::as_str) {
         Some("exchange") => exchange::run(number(1)? as f64),
+        Some("together") => together::run(),
         Some("survivors") => survivors::run(number(1)?),
         Some("flood") => flood::one_way(number(1)?),
         Some("flood-both") => flood::both_ways(number(1)?),
