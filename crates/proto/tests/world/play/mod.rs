@@ -3,6 +3,7 @@
 mod death;
 mod ending;
 mod outcome;
+mod posting;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -256,126 +257,6 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
     fn status(&self, message: Message) -> Status {
         let letter = &self.letters[&message];
         Status { source: letter.from, tag: letter.tag, bytes: letter.len }
-    }
-
-    fn send(&mut self, number: Message, letter: Letter, memory: Memory, short: bool) -> Checked {
-        let (from, to, flow, tag, mode, len) =
-            (letter.from, letter.to, letter.flow, letter.tag, letter.mode, letter.len);
-        self.letters.insert(number, letter);
-        let bytes = content(number, len);
-        if from != to {
-            self.flying.entry((from, to, flow)).or_default().push_back(number);
-        } else {
-            let envelope = Envelope { message: number, source: from, tag };
-            if let Some(receive) = self.flows[from.0 as usize].of(flow).arrive(envelope) {
-                self.give(receive, number);
-            }
-        }
-        let (proto, rail) = self.net.both(from);
-        if short && mode != Mode::Synchronous {
-            let sent = proto.try_send(rail, to, flow, tag, len, |slot| slot.write(0, &bytes));
-            if sent == Sent::Done {
-                return Ok(());
-            }
-        }
-        let (home, buffer) = match memory {
-            Memory::Plain => Home::owned_out(bytes),
-            Memory::List(n) => (Home::List, self.scope.lend_list(&pieces(self.borrowed.out[&number], n))),
-            Memory::Region => {
-                let at = self.stretch(from, len);
-                Home::region_out(&self.net.regions[from.0 as usize], at, &bytes)
-            }
-        };
-        let (proto, rail) = self.net.both(from);
-        let id = proto.submit_send(rail, to, flow, tag, mode, buffer);
-        let pending = Pending { id, what: What::Send(number), home, cancelled: false };
-        self.pending[from.0 as usize].push(pending);
-        Ok(())
-    }
-
-    fn stretch(&mut self, rank: Rank, len: usize) -> usize {
-        let used = &mut self.region_used[rank.0 as usize];
-        *used += stretch(len);
-        *used - stretch(len)
-    }
-
-    fn room(
-        &mut self,
-        number: usize,
-        rank: Rank,
-        room: usize,
-        memory: Memory,
-    ) -> (Home, canele_sys::buffer::InBuffer) {
-        match memory {
-            Memory::Plain => Home::owned_in(room),
-            Memory::List(_) => {
-                let list = self.borrowed.into.remove(&number).expect("a list of this number");
-                (Home::List, self.scope.lend_list_mut(list))
-            }
-            Memory::Region => {
-                let at = self.stretch(rank, room);
-                Home::region_in(&self.net.regions[rank.0 as usize], at, room)
-            }
-        }
-    }
-
-    fn receive(&mut self, number: usize, desk: Desk, want: Want, memory: Memory, short: bool) -> Checked {
-        if short && self.receive_short(&desk, want)? {
-            return Ok(());
-        }
-        let (at, flow) = (desk.at, desk.flow);
-        let rank = at.0 as usize;
-        let (home, buffer) = self.room(number, at, desk.room, memory);
-        self.desks.insert(number, desk);
-        if let Some(envelope) = self.flows[rank].of(flow).take(want) {
-            self.give(number, envelope.message);
-        } else if self.told.contains(&at)
-            && (want.source == self.dead || want.source.is_none() && self.told_flows.insert((at, flow)))
-        {
-            self.desks.get_mut(&number).expect("just made").fails = true;
-        } else {
-            self.flows[rank].of(flow).post(number, want);
-        }
-        let id = self.net.protos[rank].submit_recv(flow, want, buffer);
-        self.pending[rank].push(Pending { id, what: What::Receive(number), home, cancelled: false });
-        Ok(())
-    }
-
-    /// The short path of a blocking receive; says whether it got its message.
-    fn receive_short(&mut self, desk: &Desk, want: Want) -> Checked<bool> {
-        let (Some(source), Some(tag)) = (want.source, want.tag) else { return Ok(false) };
-        let (proto, rail) = self.net.both(desk.at);
-        let link = proto.link_from(source).filter(|_| proto.is_quiet(desk.flow));
-        let Some(link) = link else { return Ok(false) };
-        let mut bytes = vec![UNTOUCHED; desk.room];
-        let Received::Done(len) = proto.try_recv(rail, link, desk.flow, tag, bytes.as_mut_slice()) else {
-            return Ok(false);
-        };
-        let (from, header) = rail.arrivals.pop_front().ok_or("a short receive took no packet")?;
-        let envelope = self.arrived(desk.at.0 as usize, from, header)?;
-        let letter = self.letters.get_mut(&envelope.message).expect("a message that was sent");
-        letter.matched = true;
-        same("a short receive", (from, header.tag, len), (source, tag.0, letter.len))?;
-        check_bytes("a short receive", Some((envelope.message, len)), &bytes)?;
-        Ok(true)
-    }
-
-    fn receive_matched(
-        &mut self,
-        number: usize,
-        rank: usize,
-        matched: Matched,
-        message: Message,
-        room: usize,
-        memory: Memory,
-    ) {
-        let at = Rank(rank as u32);
-        let flow = self.letters[&message].flow;
-        self.desks.insert(number, Desk { at, flow, room, got: None, fails: false });
-        self.give(number, message);
-        let (home, buffer) = self.room(number, at, room, memory);
-        let id = self.net.protos[rank].submit_recv_matched(matched, buffer);
-        self.pending[rank].push(Pending { id, what: What::Receive(number), home, cancelled: false });
     }
 
     fn cancel(&mut self, rank: usize, which: usize) -> Checked {
