@@ -38,6 +38,8 @@ pub(crate) struct Core {
     pub told: u64,
     /// How every rank that is gone ended.
     pub gone: HashMap<Rank, Gone>,
+    /// The first pair of other ranks that communicate no more: collectives, which need all pairs, fail.
+    pub split: Option<canele_proto::request::Failure>,
     /// Answers of the launcher that somebody waits for.
     pub found: HashMap<u64, Vec<u8>>,
     /// Regions of this rank that the launcher has confirmed to whoever made them.
@@ -114,6 +116,7 @@ impl Core {
             asleep: false,
             told: 0,
             gone: HashMap::new(),
+            split: None,
             found: HashMap::new(),
             known_regions: Vec::new(),
             own_names: HashMap::new(),
@@ -141,6 +144,7 @@ impl Core {
         self.shm.accept();
         if self.shm.has_news() {
             self.read_news();
+            self.ask_launcher();
             // Names, regions and links are waited for as messages are: whoever follows must look too.
             self.told = u64::MAX;
             return true;

@@ -108,6 +108,9 @@ impl Engine {
         if bytes.len() <= MAX_PUT {
             core.unfenced[to.0 as usize] = true;
         } else {
+            if let Some(failure) = core.proto.why_gone(to) {
+                return core.check().and(Err(failure.into()));
+            }
             window.write(0, bytes);
         }
         if to == core.proto.me() {

@@ -14,7 +14,7 @@ impl Proto {
     /// is still delivered (invariant I26).
     pub fn handle_gone(&mut self, peer: Rank, how: Gone) {
         let state = &mut self.peers[peer.0 as usize];
-        if matches!(state.gone, Some(Gone::Failed | Gone::Unreachable)) || state.gone == Some(how) {
+        if !matches!(state.gone, None | Some(Gone::Finished)) || state.gone == Some(how) {
             return;
         }
         state.gone = Some(how);
@@ -37,8 +37,15 @@ impl Proto {
 
     /// There is no way to a peer, because of `why`. For this rank that is as if it had died.
     pub fn handle_unreachable(&mut self, peer: Rank, why: String) {
-        self.unreachable.insert(peer, why.into());
+        self.reasons.insert(peer, why.into());
         self.handle_gone(peer, Gone::Unreachable);
+    }
+
+    /// A peer accepts nothing more from this rank, because of `why`, and sends nothing more. As for a death, this comes
+    /// after the last packet of the peer.
+    pub fn handle_cut_off(&mut self, by: Rank, why: String) {
+        self.reasons.insert(by, why.into());
+        self.handle_gone(by, Gone::CutOff);
     }
 
     /// Whether and how a peer is gone.

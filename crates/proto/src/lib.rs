@@ -99,8 +99,8 @@ pub struct Proto {
     notices: VecDeque<Notice>,
     fenced: VecDeque<(Rank, u64)>,
     deaths: Vec<Rank>,
-    /// Why peers cannot be reached.
-    unreachable: HashMap<Rank, Box<str>>,
+    /// Why peers cannot be reached, or accept nothing from here.
+    reasons: HashMap<Rank, Box<str>>,
     faults: Vec<(Rank, Corrupt)>,
     /// Requests that have ended since the start; moves whenever a waiter should look again.
     ended: u64,
@@ -130,7 +130,7 @@ impl Proto {
             notices: VecDeque::new(),
             fenced: VecDeque::new(),
             deaths: Vec::new(),
-            unreachable: HashMap::new(),
+            reasons: HashMap::new(),
             faults: Vec::new(),
             ended: 0,
             share_generation: 0,

@@ -27,6 +27,8 @@ pub enum Gone {
     Failed,
     /// There is no way to it from here.
     Unreachable,
+    /// It lives, but found that this rank broke the protocol, and accepts nothing more from it.
+    CutOff,
 }
 
 /// Something to be sent in one cell, from the cells reserved for control.

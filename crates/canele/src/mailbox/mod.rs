@@ -184,7 +184,7 @@ impl Mailbox {
             self.settle(proto);
             let dead = *proto.deaths().get(told)?;
             self.told.fetch_max(told + 1, Relaxed);
-            Some(Err(Failure::PeerFailed(dead).into()))
+            Some(Err(proto.why_gone(dead).unwrap_or(Failure::PeerFailed(dead)).into()))
         });
         if matched.is_err() && self.slots.has_sleepers() {
             self.wake()?; // What the dead had taken was given back.

@@ -8,7 +8,7 @@ use std::mem;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
-use canele_engine::control::{FromLauncher, Gone, JobInfo, ToLauncher, VERSION};
+use canele_engine::control::{FromLauncher, Gone, JobInfo, OnFailure, ToLauncher, VERSION};
 
 use super::failure::{Exit, Failure};
 use canele_rail::shm::Doorbell;
@@ -30,6 +30,23 @@ struct Inbox {
     descriptor: Rc<OwnedFd>,
     bytes: u64,
     doorbell: Doorbell,
+}
+
+/// A rank found that another one broke the rules of rail or protocol, and accepts nothing more from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cut {
+    /// Who found it.
+    pub by: u32,
+    /// Who broke the rules.
+    pub of: u32,
+    /// How.
+    pub what: String,
+}
+
+impl Cut {
+    fn message(&self) -> FromLauncher {
+        FromLauncher::CutOff { by: self.by, of: self.of, what: self.what.clone() }
+    }
 }
 
 /// What is known of one rank.
@@ -63,6 +80,11 @@ impl Member {
         }
     }
 
+    /// Whether it is in the library.
+    fn listens(&self) -> bool {
+        self.initialised && !self.finished && self.exit.is_none()
+    }
+
     /// The doorbell of its inbox, if it has one.
     pub fn doorbell(&self) -> Option<&Doorbell> {
         self.inbox.as_ref().map(|inbox| &inbox.doorbell)
@@ -79,6 +101,9 @@ pub struct Job {
     regions: HashMap<(u32, u64), Rc<OwnedFd>>,
     names: HashMap<String, (u32, Vec<u8>)>,
     finds: HashMap<String, Vec<(u32, u64)>>,
+    cuts: Vec<Cut>,
+    /// Of the cuts so far, how many were taken.
+    cuts_taken: usize,
     out: Vec<Parcel>,
 }
 
@@ -93,6 +118,8 @@ impl Job {
             regions: HashMap::new(),
             names: HashMap::new(),
             finds: HashMap::new(),
+            cuts: Vec::new(),
+            cuts_taken: 0,
             out: Vec::new(),
         }
     }
@@ -120,6 +147,13 @@ impl Job {
     /// Takes the parcels that wait to be sent, in order.
     pub fn take_parcels(&mut self) -> Vec<Parcel> {
         mem::take(&mut self.out)
+    }
+
+    /// The next cut that was not taken yet.
+    pub fn take_cut(&mut self) -> Option<Cut> {
+        let cut = self.cuts.get(self.cuts_taken).cloned()?;
+        self.cuts_taken += 1;
+        Some(cut)
     }
 
     fn send(&mut self, to: u32, message: FromLauncher, descriptor: Option<Rc<OwnedFd>>) {
@@ -186,6 +220,7 @@ impl Job {
                 self.member_mut(from).finished = true;
                 self.tell_gone(from, Gone::Finished);
             }
+            (ToLauncher::CutOff { peer, what }, _) => return self.handle_cut(from, peer, what),
             (ToLauncher::Doing { what }, _) => self.member_mut(from).doing = what,
             (ToLauncher::Inbox | ToLauncher::Region { .. }, None) => unreachable!("checked above"),
         }
@@ -207,6 +242,9 @@ impl Job {
                 let how = self.how_gone(rank);
                 self.send(from, FromLauncher::Gone { rank, how }, None);
             }
+        }
+        for cut in 0..self.cuts.len() {
+            self.send(from, self.cuts[cut].message(), None);
         }
         Ok(())
     }
@@ -241,6 +279,25 @@ impl Job {
             self.introduce(from, peer);
             self.introduce(peer, from);
         }
+        Ok(())
+    }
+
+    /// All who are in the library are told, so that nobody waits for what cannot come; not if the job ends anyway.
+    fn handle_cut(&mut self, by: u32, of: u32, what: String) -> Result<(), String> {
+        if of >= self.info.size || of == by {
+            return Err(format!("cut off rank {of} of {}", self.info.size));
+        }
+        if self.cuts.iter().any(|cut| (cut.by, cut.of) == (by, of)) {
+            return Err(format!("cut off rank {of} twice"));
+        }
+        let cut = Cut { by, of, what };
+        if self.info.on_failure == OnFailure::Continue {
+            let all = (0..self.info.size).filter(|&to| to != by && self.member(to).listens());
+            for to in all.collect::<Vec<_>>() {
+                self.send(to, cut.message(), None);
+            }
+        }
+        self.cuts.push(cut);
         Ok(())
     }
 
@@ -299,8 +356,7 @@ impl Job {
             return;
         }
         for to in 0..self.info.size {
-            let member = self.member(to);
-            if to != rank && member.initialised && !member.finished && member.exit.is_none() {
+            if to != rank && self.member(to).listens() {
                 self.send(to, FromLauncher::Gone { rank, how }, None);
             }
         }

@@ -101,6 +101,8 @@ fn broken_rules_are_texts_and_harm_nobody() {
         (ToLauncher::Connect { peer: 0 }, None),
         (ToLauncher::Connect { peer: 2 }, None),
         (ToLauncher::Connect { peer: u32::MAX }, None),
+        (ToLauncher::CutOff { peer: 0, what: "x".into() }, None),
+        (ToLauncher::CutOff { peer: 2, what: "x".into() }, None),
         (ToLauncher::DropRegion { id: 1 }, None),
         (ToLauncher::Withdraw { name: "x".into() }, None),
     ] {
@@ -129,6 +131,36 @@ fn each_end_is_told_once_to_those_in_the_library() {
     assert_eq!(job.handle_exit(2, Exit::Status(0)), Some(Failure::Unfinished));
     assert_eq!(told(&mut job), [gone(0, 2, Gone::Exited(0))]);
     assert_eq!(job.running(), [0]);
+}
+
+#[test]
+fn a_cut_is_told_to_all_but_who_made_it_and_to_who_comes_late() {
+    let mut job = job(4);
+    job.handle(3, ToLauncher::Finished, None).unwrap();
+    told(&mut job);
+    let cut = |peer| ToLauncher::CutOff { peer, what: "bad".into() };
+    job.handle(0, cut(1), None).unwrap();
+    let message = FromLauncher::CutOff { by: 0, of: 1, what: "bad".into() };
+    assert_eq!(told(&mut job), [1, 2].map(|to| (to, message.clone())));
+    assert_eq!(job.take_cut(), Some(Cut { by: 0, of: 1, what: "bad".into() }));
+    assert_eq!(job.take_cut(), None);
+    assert!(job.handle(0, cut(1), None).is_err(), "once is enough");
+    *job.member_mut(2) = Member::default();
+    job.handle(2, ToLauncher::Hello { version: VERSION }, None).unwrap();
+    assert!(told(&mut job).contains(&(2, message)));
+}
+
+#[test]
+fn where_a_failure_ends_the_job_a_cut_is_told_to_nobody() {
+    let on_failure = OnFailure::Stop;
+    let mut job = Job::new(JobInfo { launcher: 1, size: 2, hosts: 1, processors: 1, on_failure });
+    for rank in 0..2 {
+        job.handle(rank, ToLauncher::Hello { version: VERSION }, None).unwrap();
+    }
+    job.take_parcels();
+    job.handle(0, ToLauncher::CutOff { peer: 1, what: "bad".into() }, None).unwrap();
+    assert!(told(&mut job).is_empty());
+    assert!(job.take_cut().is_some());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// Version of this message set. Two sides that differ refuse each other, each naming both.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The largest encoded message in bytes. A socket packet larger than this is malformed.
 pub const MAX_MESSAGE: usize = 64 * 1024;
@@ -74,6 +74,13 @@ pub enum ToLauncher {
     },
     /// The rank has left the library; it may exit with 0 at any time.
     Finished,
+    /// This rank found that `peer` broke the rules of the rail or the protocol, and accepts nothing more from it.
+    CutOff {
+        /// The other rank, not this one.
+        peer: u32,
+        /// What was found, in words.
+        what: String,
+    },
     /// What the rank is about to wait in, for the message printed should it die there.
     Doing {
         /// For example `receiving from rank 2`; empty: nothing special.
@@ -125,6 +132,15 @@ pub enum FromLauncher {
         rank: u32,
         /// How it ended.
         how: Gone,
+    },
+    /// `by` sends nothing more to `of` and accepts nothing from it; told to `of` and to all others but `by`.
+    CutOff {
+        /// Who found something.
+        by: u32,
+        /// Who broke the rules.
+        of: u32,
+        /// How, in words.
+        what: String,
     },
 }
 

@@ -11,6 +11,7 @@
 //!    Connect{peer}      ───────────────▶
 //!    ◀───────────────────────────────────  Peer(+fd), to both sides once both have sent their Inbox
 //!    ◀───────────────────────────────────  Gone{rank}, when that rank can no longer answer
+//!    CutOff{peer}       ───────────────▶   that rank broke the rules; all others are told
 //!    Finished           ───────────────▶   and then exit 0; anything else is a failure of this rank
 //! ```
 
