@@ -99,6 +99,8 @@ pub struct Proto {
     notices: VecDeque<Notice>,
     fenced: VecDeque<(Rank, u64)>,
     deaths: Vec<Rank>,
+    /// Other ranks from which something may come.
+    speaking: usize,
     /// Why peers cannot be reached, or accept nothing from here.
     reasons: HashMap<Rank, Box<str>>,
     faults: Vec<(Rank, Corrupt)>,
@@ -130,6 +132,7 @@ impl Proto {
             notices: VecDeque::new(),
             fenced: VecDeque::new(),
             deaths: Vec::new(),
+            speaking: ranks - 1,
             reasons: HashMap::new(),
             faults: Vec::new(),
             ended: 0,

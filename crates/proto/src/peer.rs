@@ -58,6 +58,8 @@ pub struct Peer {
     pub wanted: bool,
     /// Why nothing more can be sent or received.
     pub gone: Option<Gone>,
+    /// Nothing more comes from it.
+    pub silent: bool,
     /// Bytes that may be sent unannounced.
     pub credit: u64,
     /// Bytes of credit to give back.

@@ -66,6 +66,9 @@ pub enum Failure {
     /// The peer left the job in good order, so nothing more comes from it or can reach it.
     #[error("{0} has finished: it takes part in no more communication")]
     PeerFinished(Rank),
+    /// It waited for a message from anybody, and nobody is left who could send one.
+    #[error("all other ranks have finished or died: no message can come any more")]
+    NobodyLeft,
     /// It was cancelled.
     #[error("the operation was cancelled")]
     Cancelled,

@@ -9,6 +9,7 @@ mod cut_off;
 mod exchange;
 mod flood;
 mod forked;
+mod last_one;
 mod lone;
 mod pattern;
 mod survivors;
@@ -46,6 +47,7 @@ fn run(words: &[String]) -> Outcome {
         Some("bad-calls") => bad_calls::run(),
         Some("cut-off") => cut_off::goes_on(number(1)?),
         Some("cut-off-stop") => cut_off::waits(),
+        Some("last-one") => last_one::run(number(1)?, words.get(2).is_some()),
         Some("unfinished") => lone::unfinished(number(1)?),
         Some("absent") => lone::absent(number(1)?),
         Some("region") => lone::region(number(1)?),
