@@ -86,7 +86,7 @@ impl Core {
             (tunables.ring_cells, tunables.payload_ring_bytes, tunables.inbox_bytes);
         let shm = Shm::open(me, ranks, cells, payload, budget)?;
         let job = match &mut control {
-            Some(control) => introduce(control, &shm)?,
+            Some(control) => introduce(control, &shm, tunables)?,
             None => JobInfo {
                 launcher: 0,
                 size: 1,
@@ -215,9 +215,9 @@ impl Core {
 }
 
 /// Says hello, hands over the inbox, and waits for the launcher's welcome.
-fn introduce(control: &mut Control, shm: &Shm) -> Result<JobInfo, Error> {
+fn introduce(control: &mut Control, shm: &Shm, tunables: &Tunables) -> Result<JobInfo, Error> {
     control.send(&ToLauncher::Hello { version: crate::control::VERSION }, &[])?;
-    control.send(&ToLauncher::Inbox, &[shm.inbox_fd()])?;
+    control.send(&ToLauncher::Inbox { settings: tunables.shared() }, &[shm.inbox_fd()])?;
     loop {
         match control.receive(None)? {
             Some((FromLauncher::Welcome { version, job }, _)) if version == crate::control::VERSION => {

@@ -101,6 +101,8 @@ pub struct Job {
     regions: HashMap<(u32, u64), Rc<OwnedFd>>,
     names: HashMap<String, (u32, Vec<u8>)>,
     finds: HashMap<String, Vec<(u32, u64)>>,
+    /// The settings of the first rank that has told them.
+    settings: Option<(u32, Vec<(String, String)>)>,
     cuts: Vec<Cut>,
     /// Of the cuts so far, how many were taken.
     cuts_taken: usize,
@@ -118,6 +120,7 @@ impl Job {
             regions: HashMap::new(),
             names: HashMap::new(),
             finds: HashMap::new(),
+            settings: None,
             cuts: Vec::new(),
             cuts_taken: 0,
             out: Vec::new(),
@@ -170,7 +173,7 @@ impl Job {
         message: ToLauncher,
         descriptor: Option<OwnedFd>,
     ) -> Result<(), String> {
-        let wants_one = matches!(message, ToLauncher::Inbox | ToLauncher::Region { .. });
+        let wants_one = matches!(message, ToLauncher::Inbox { .. } | ToLauncher::Region { .. });
         if wants_one != descriptor.is_some() {
             let what = if wants_one { "without its descriptor" } else { "with a descriptor" };
             return Err(format!("sent {message:?} {what}"));
@@ -182,7 +185,7 @@ impl Job {
         }
         match (message, descriptor) {
             (ToLauncher::Hello { version }, _) => return self.handle_hello(from, version),
-            (ToLauncher::Inbox, Some(inbox)) => return self.handle_inbox(from, inbox),
+            (ToLauncher::Inbox { settings }, Some(inbox)) => return self.handle_inbox(from, inbox, settings),
             (ToLauncher::Connect { peer }, _) => return self.handle_connect(from, peer),
             (ToLauncher::Region { id }, Some(region)) => {
                 if self.regions.insert((from, id), Rc::new(region)).is_some() {
@@ -222,7 +225,7 @@ impl Job {
             }
             (ToLauncher::CutOff { peer, what }, _) => return self.handle_cut(from, peer, what),
             (ToLauncher::Doing { what }, _) => self.member_mut(from).doing = what,
-            (ToLauncher::Inbox | ToLauncher::Region { .. }, None) => unreachable!("checked above"),
+            (ToLauncher::Inbox { .. } | ToLauncher::Region { .. }, None) => unreachable!("checked above"),
         }
         Ok(())
     }
@@ -249,10 +252,16 @@ impl Job {
         Ok(())
     }
 
-    fn handle_inbox(&mut self, from: u32, inbox: OwnedFd) -> Result<(), String> {
+    fn handle_inbox(
+        &mut self,
+        from: u32,
+        inbox: OwnedFd,
+        settings: Vec<(String, String)>,
+    ) -> Result<(), String> {
         if self.member(from).inbox.is_some() {
             return Err("sent its inbox twice".into());
         }
+        self.compare(from, settings)?;
         let unusable = |error: &dyn std::fmt::Display| format!("sent an unusable inbox ({error})");
         let bytes = rustix::fs::fstat(&inbox).map_err(|error| unusable(&error))?.st_size as u64;
         let copy = inbox.try_clone().map_err(|error| unusable(&error))?;
@@ -268,6 +277,20 @@ impl Job {
             self.introduce(peer, from);
         }
         Ok(())
+    }
+
+    /// The first rank decides what the others must have too.
+    fn compare(&mut self, from: u32, settings: Vec<(String, String)>) -> Result<(), String> {
+        let Some((first, theirs)) = &self.settings else {
+            self.settings = Some((from, settings));
+            return Ok(());
+        };
+        match settings.iter().zip(theirs).find(|(mine, first)| mine != first) {
+            None => Ok(()),
+            Some(((name, mine), (other, value))) => Err(format!(
+                "has {name}={mine}, but rank {first} has {other}={value}: all ranks of a job must have the same"
+            )),
+        }
     }
 
     fn handle_connect(&mut self, from: u32, peer: u32) -> Result<(), String> {

@@ -7,6 +7,8 @@ use rustix::fs::{MemfdFlags, fstat, memfd_create};
 
 use super::*;
 
+const INBOX: ToLauncher = ToLauncher::Inbox { settings: Vec::new() };
+
 fn job(size: u32) -> Job {
     let on_failure = OnFailure::Continue;
     let mut job = Job::new(JobInfo { launcher: 1, size, hosts: 1, processors: 2, on_failure });
@@ -35,10 +37,10 @@ fn a_link_is_made_once_both_inboxes_are_there_and_both_are_told() {
     let mut job = job(3);
     job.handle(0, ToLauncher::Connect { peer: 2 }, None).unwrap();
     let fd = inbox(0, &job);
-    job.handle(0, ToLauncher::Inbox, fd).unwrap();
+    job.handle(0, INBOX, fd).unwrap();
     assert!(told(&mut job).is_empty());
     let fd = inbox(2, &job);
-    job.handle(2, ToLauncher::Inbox, fd).unwrap();
+    job.handle(2, INBOX, fd).unwrap();
     let parcels = job.take_parcels();
     let bytes = fstat(parcels[0].descriptor.as_deref().unwrap()).unwrap().st_size as u64;
     let expected = [(2, FromLauncher::Peer { rank: 0, bytes }), (0, FromLauncher::Peer { rank: 2, bytes })];
@@ -48,7 +50,7 @@ fn a_link_is_made_once_both_inboxes_are_there_and_both_are_told() {
     job.handle(2, ToLauncher::Connect { peer: 0 }, None).unwrap();
     assert!(told(&mut job).is_empty(), "the pair is linked already");
     let fd = inbox(1, &job);
-    job.handle(1, ToLauncher::Inbox, fd).unwrap();
+    job.handle(1, INBOX, fd).unwrap();
     job.handle(1, ToLauncher::Connect { peer: 0 }, None).unwrap();
     assert_eq!(told(&mut job).len(), 2);
 }
@@ -92,11 +94,11 @@ fn regions_are_found_until_dropped() {
 fn broken_rules_are_texts_and_harm_nobody() {
     let mut job = job(2);
     let fd = inbox(0, &job);
-    job.handle(0, ToLauncher::Inbox, fd).unwrap();
+    job.handle(0, INBOX, fd).unwrap();
     for (message, descriptor) in [
         (ToLauncher::Hello { version: VERSION }, None),
-        (ToLauncher::Inbox, inbox(0, &job)),
-        (ToLauncher::Inbox, None),
+        (INBOX, inbox(0, &job)),
+        (INBOX, None),
         (ToLauncher::Finished, memory()),
         (ToLauncher::Connect { peer: 0 }, None),
         (ToLauncher::Connect { peer: 2 }, None),
@@ -108,7 +110,7 @@ fn broken_rules_are_texts_and_harm_nobody() {
     ] {
         assert!(job.handle(0, message.clone(), descriptor).is_err(), "{message:?}");
     }
-    let garbage = job.handle(1, ToLauncher::Inbox, memory()).unwrap_err();
+    let garbage = job.handle(1, INBOX, memory()).unwrap_err();
     assert!(garbage.contains("unusable inbox"), "{garbage}");
     assert!(told(&mut job).is_empty());
     let mut early = Job::new(JobInfo { size: 1, ..job.info });
@@ -116,6 +118,27 @@ fn broken_rules_are_texts_and_harm_nobody() {
     let text = early.handle(0, ToLauncher::Hello { version: 99 }, None).unwrap_err();
     assert!(text.contains("99") && text.contains(&VERSION.to_string()));
     assert_eq!(told(&mut early).len(), 1, "the rank hears the launcher's version");
+}
+
+#[test]
+fn a_rank_with_other_settings_than_the_first_is_refused() {
+    let mut job = job(3);
+    let with = |value: &str| {
+        let settings = [("A", "1"), ("B", value)].map(|(name, value)| (name.into(), value.into()));
+        ToLauncher::Inbox { settings: settings.into() }
+    };
+    for (rank, value) in [(1, "7"), (0, "7"), (2, "8")] {
+        let fd = inbox(rank, &job);
+        match job.handle(rank, with(value), fd) {
+            Ok(()) => assert_ne!(rank, 2),
+            Err(text) => assert_eq!(
+                (rank, text.as_str()),
+                (2, "has B=8, but rank 1 has B=7: all ranks of a job must have the same")
+            ),
+        }
+    }
+    job.handle(2, ToLauncher::Connect { peer: 0 }, None).unwrap();
+    assert!(told(&mut job).is_empty(), "nobody gets the inbox of a rank that was refused");
 }
 
 #[test]

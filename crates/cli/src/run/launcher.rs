@@ -319,7 +319,7 @@ impl Launcher {
     /// Kills a rank that cannot be trusted; its exit then tells why.
     pub(super) fn broke_rules(&mut self, rank: u32, text: String) {
         self.job.member_mut(rank).broken.get_or_insert(text);
-        self.wires[rank as usize].close(&self.events);
+        self.wires[rank as usize].ignore(&self.events);
         self.tell_keeper(&ToKeeper::Kill { rank }, &[]);
     }
 

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// Version of this message set. Two sides that differ refuse each other, each naming both.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The largest encoded message in bytes. A socket packet larger than this is malformed.
 pub const MAX_MESSAGE: usize = 64 * 1024;
@@ -19,13 +19,17 @@ pub const MAX_VALUE: usize = 32 * 1024;
 /// What a rank tells its launcher.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToLauncher {
-    /// First message. From here on, exit 0 without [`Finished`](Self::Finished) is a failure.
+    /// First message, of the same shape in all versions. From here on, exit 0 without [`Finished`](Self::Finished) is a failure.
     Hello {
         /// [`VERSION`] of the rank.
         version: u32,
     },
-    /// The rank's inbox is ready; one descriptor, its memfd. At most once.
-    Inbox,
+    /// The rank's inbox is ready; one descriptor, its memfd. At most once. A rank with other settings than the first one to
+    /// send this is refused.
+    Inbox {
+        /// The settings that all ranks must have alike: variables and values.
+        settings: Vec<(String, String)>,
+    },
     /// This rank wants a link with `peer`.
     Connect {
         /// The other rank, not this one.

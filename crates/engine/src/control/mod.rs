@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   rank                                   launcher
-//!    Hello, Inbox(+fd)  ───────────────▶
+//!    Hello, Inbox(+fd)  ───────────────▶   refused if its settings differ from those of the others
 //!    ◀───────────────────────────────────  Welcome
 //!    Connect{peer}      ───────────────▶
 //!    ◀───────────────────────────────────  Peer(+fd), to both sides once both have sent their Inbox
