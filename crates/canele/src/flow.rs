@@ -172,7 +172,8 @@ impl Flow {
     ///
     /// # Errors
     /// The message is longer (it is consumed, and nothing else is harmed); the rank does not exist, has finished or
-    /// died.
+    /// died. From any rank: a rank died, which each flow is told once; all others have finished or died, and this thread,
+    /// the only one of its rank, would wait for ever ([`Failure::NobodyLeft`](crate::Failure::NobodyLeft)).
     #[inline(always)]
     pub fn recv<T: Plain>(
         &self,
@@ -205,7 +206,7 @@ impl Flow {
     /// Waits for a matching message and tells what a receive would get; the message stays.
     ///
     /// # Errors
-    /// The named rank does not exist, has finished or died.
+    /// The named rank does not exist, has finished or died; nobody is left, as in [`Flow::recv`].
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<TagMatch>) -> Result<Status, Error> {
         self.engine.probe(self.id, want(from.into(), tag.into()), None)
     }

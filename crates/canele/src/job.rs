@@ -24,8 +24,7 @@ impl Job {
     pub fn start() -> Result<Self, Error> {
         let engine = Arc::new(Engine::start()?);
         if engine.tunables().progress_thread {
-            let engine = engine.clone();
-            std::thread::spawn(move || engine.serve());
+            engine.start_serving();
         }
         let office = Arc::new(Office::new(engine.clone())?);
         Ok(Self { endpoint: Endpoint { engine, office } })

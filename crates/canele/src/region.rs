@@ -75,7 +75,7 @@ impl Endpoint {
     /// Waits for the next notice, for ever or at most `wait`.
     ///
     /// # Errors
-    /// [`Error::Deadline`]; the job is over.
+    /// [`Error::Deadline`]; the job is over. For ever: nobody is left, as in [`Flow::recv`](crate::Flow::recv).
     pub fn wait_notice(&self, wait: Option<Duration>) -> Result<Notice, Error> {
         self.engine.wait_notice(wait.and_then(deadline))
     }

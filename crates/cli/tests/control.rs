@@ -143,7 +143,7 @@ fn links(mut rank: Rank, me: u32) -> i32 {
     for peer in (0..size).filter(|&peer| peer != me) {
         rank.say(&ToLauncher::Connect { peer });
     }
-    rank.control.send(&ToLauncher::Inbox, &[rail.inbox_fd()]).unwrap();
+    rank.control.send(&ToLauncher::Inbox { settings: Vec::new() }, &[rail.inbox_fd()]).unwrap();
     let mut seen = std::collections::HashSet::new();
     for _ in 1..size {
         let (message, fd) = loop {

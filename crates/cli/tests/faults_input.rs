@@ -4,6 +4,7 @@ mod support;
 
 use std::process::Command;
 
+use support::canele;
 use support::ranks::{program, start_job, succeeds};
 
 /// The test program without a launcher, with one variable set.
@@ -50,6 +51,34 @@ fn settings_that_do_not_exist_or_are_out_of_range_stop_the_start() {
         assert!(ended.error.starts_with("canele: ") && ended.error.contains(word), "{ended:?}");
         assert_eq!(ended.error.lines().count(), 1, "said once, not by each rank: {ended:?}");
     }
+}
+
+#[test]
+fn ranks_whose_settings_differ_where_they_must_agree_are_refused() {
+    let program = program();
+    for (name, one, other) in [
+        ("CANELE_UNEXPECTED_BYTES", "1000000", "67108864"),
+        ("CANELE_RING_CELLS", "64", "256"),
+        ("CANELE_PAYLOAD_RING_BYTES", "65536", "262144"),
+    ] {
+        let setting = format!("{name}={one}");
+        // Both wait for each other, so that only the launcher can end it.
+        let words = ["run", "-n", "1", &program, "exchange", "1000", ":", "-n", "1"];
+        let ended = canele(&[&words[..], &["env", &setting, &program, "exchange", "1000"]].concat());
+        assert_eq!(ended.code(), Some(1), "{ended:?}");
+        let says = |rank: u32, mine: &str, first: u32, theirs: &str| {
+            format!(
+                "canele: rank {rank} has {name}={mine}, but rank {first} has {name}={theirs}: \
+                 all ranks of a job must have the same; ending the job\n"
+            )
+        };
+        // Who comes first decides.
+        let texts = [says(1, one, 0, other), says(0, other, 1, one)];
+        assert!(texts.contains(&ended.error), "{ended:?}");
+    }
+    // Where they need not agree they may differ.
+    let words = ["run", "-n", "1", &program, "idle", ":", "-n", "1", "env", "CANELE_EAGER_BYTES=1000"];
+    assert_eq!(canele(&[&words[..], &[&program, "idle"]].concat()).code(), Some(0));
 }
 
 #[test]

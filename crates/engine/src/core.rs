@@ -35,6 +35,8 @@ pub(crate) struct Core {
     pub told: u64,
     /// How every rank that is gone ended.
     pub gone: HashMap<Rank, Gone>,
+    /// The first pair of other ranks that communicate no more: collectives, which need all pairs, fail.
+    pub split: Option<canele_proto::request::Failure>,
     /// Answers of the launcher that somebody waits for.
     pub found: HashMap<u64, Vec<u8>>,
     /// Regions of this rank that the launcher has confirmed to whoever made them.
@@ -81,7 +83,7 @@ impl Core {
             (tunables.ring_cells, tunables.payload_ring_bytes, tunables.inbox_bytes);
         let shm = Shm::open(me, ranks, cells, payload, budget)?;
         let job = match &mut control {
-            Some(control) => introduce(control, &shm)?,
+            Some(control) => introduce(control, &shm, tunables)?,
             None => JobInfo {
                 launcher: 0,
                 size: 1,
@@ -114,6 +116,7 @@ impl Core {
             asleep: false,
             told: 0,
             gone: HashMap::new(),
+            split: None,
             found: HashMap::new(),
             known_regions: Vec::new(),
             own_names: HashMap::new(),
@@ -141,6 +144,7 @@ impl Core {
         self.shm.accept();
         if self.shm.has_news() {
             self.read_news();
+            self.ask_launcher();
             // Names, regions and links are waited for as messages are: whoever follows must look too.
             self.told = u64::MAX;
             return true;
@@ -211,9 +215,9 @@ impl Core {
 }
 
 /// Says hello, hands over the inbox, and waits for the launcher's welcome.
-fn introduce(control: &mut Control, shm: &Shm) -> Result<JobInfo, Error> {
+fn introduce(control: &mut Control, shm: &Shm, tunables: &Tunables) -> Result<JobInfo, Error> {
     control.send(&ToLauncher::Hello { version: crate::control::VERSION }, &[])?;
-    control.send(&ToLauncher::Inbox, &[shm.inbox_fd()])?;
+    control.send(&ToLauncher::Inbox { settings: tunables.shared() }, &[shm.inbox_fd()])?;
     loop {
         match control.receive(None)? {
             Some((FromLauncher::Welcome { version, job }, _)) if version == crate::control::VERSION => {

@@ -1,8 +1,9 @@
 //! The handle to a rank's engine.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use canele_rail::shm::Alarm;
+use canele_sys::atomic::{AtomicUsize, Ordering::Relaxed};
 use canele_sys::counters::Snapshot;
 use canele_sys::gate::{Gate, Guard};
 use canele_sys::ids::Rank;
@@ -19,6 +20,8 @@ pub struct Engine {
     place: Place,
     job: JobInfo,
     kept: OnceLock<Socket>,
+    /// Threads of the library.
+    own_threads: AtomicUsize,
     pub(crate) tunables: Tunables,
 }
 
@@ -49,6 +52,7 @@ impl Engine {
             gate: Gate::new(core),
             place,
             kept: OnceLock::new(),
+            own_threads: AtomicUsize::new(0),
             tunables: tunables.clone(),
         })
     }
@@ -56,6 +60,18 @@ impl Engine {
     /// Keeps the launcher's end of the socket open as long as the engine lives.
     pub(crate) fn keep(&self, socket: Socket) {
         self.kept.get_or_init(|| socket);
+    }
+
+    /// Starts a thread that makes progress while the program computes.
+    pub fn start_serving(self: &Arc<Self>) {
+        // Counted before anybody can count threads.
+        self.own_threads.fetch_add(1, Relaxed);
+        let engine = self.clone();
+        std::thread::spawn(move || engine.serve());
+    }
+
+    pub(crate) fn own_threads(&self) -> usize {
+        self.own_threads.load(Relaxed)
     }
 
     /// This rank.

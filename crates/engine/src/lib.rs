@@ -9,6 +9,7 @@
 //! wait one makes progress for all.
 #![forbid(unsafe_code)]
 
+mod anybody;
 pub mod collective;
 pub mod control;
 mod core;

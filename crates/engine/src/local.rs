@@ -51,7 +51,7 @@ struct Host {
 fn inbox(socket: &Socket) -> OwnedFd {
     loop {
         match socket.try_receive::<ToLauncher>() {
-            Ok(Some((ToLauncher::Inbox, Some(fd)))) => return fd,
+            Ok(Some((ToLauncher::Inbox { .. }, Some(fd)))) => return fd,
             Ok(Some(_)) => {}
             other => panic!("a rank that has started has sent its inbox: {other:?}"),
         }

@@ -1,9 +1,10 @@
-//! What the launcher says, and what is asked of it: inboxes of peers, their regions, names, deaths.
+//! What the launcher says, and what is asked of it: inboxes of peers, their regions, names, deaths, cuts.
 
 use std::os::fd::OwnedFd;
 
 use canele_proto::peer;
-use canele_rail::Rail;
+use canele_proto::request::Failure;
+use canele_rail::{Corrupt, Rail};
 use canele_sys::ids::{Rank, RegionId};
 
 use crate::control::{FromLauncher, Gone, ToLauncher};
@@ -49,6 +50,7 @@ impl Core {
             (FromLauncher::Found { ticket, value }, _) => drop(self.found.insert(ticket, value)),
             (FromLauncher::PublishRefused { name }, _) => self.refused.push(name),
             (FromLauncher::Gone { rank, how }, _) => self.on_gone(Rank(rank), how),
+            (FromLauncher::CutOff { by, of, what }, _) => self.on_cut_off(Rank(by), Rank(of), what),
             (FromLauncher::Welcome { .. } | FromLauncher::Peer { .. }, _) => {}
         }
     }
@@ -73,6 +75,26 @@ impl Core {
             return;
         }
         self.gone.insert(peer, how);
+        self.receive_last(peer);
+        let how = match how {
+            Gone::Finished => peer::Gone::Finished,
+            Gone::Exited(_) | Gone::Killed(_) => peer::Gone::Failed,
+        };
+        self.proto.handle_gone(peer, how);
+    }
+
+    /// A rank accepts nothing more from another one, which may be this one.
+    fn on_cut_off(&mut self, by: Rank, of: Rank, what: String) {
+        if of != self.proto.me() {
+            self.split.get_or_insert(Failure::CutOff { by, of, why: what.into() });
+        } else if (by.0 as usize) < self.proto.ranks() {
+            self.receive_last(by);
+            self.proto.handle_cut_off(by, what);
+        }
+    }
+
+    /// Takes what a peer has sent that sends no more, and closes the link.
+    fn receive_last(&mut self, peer: Rank) {
         self.shm.accept();
         let link = self.shm.incoming().iter().copied().find(|link| self.shm.peer(*link) == peer);
         if let Some(link) = link {
@@ -80,11 +102,6 @@ impl Core {
             while self.proto.receive_from(&mut self.shm, link) {}
             self.shm.disconnect(link);
         }
-        let how = match how {
-            Gone::Finished => peer::Gone::Finished,
-            Gone::Exited(_) | Gone::Killed(_) => peer::Gone::Failed,
-        };
-        self.proto.handle_gone(peer, how);
     }
 
     /// Without a launcher there is nobody left who could tell who lives.
@@ -110,7 +127,7 @@ impl Core {
         }
         while let Some((peer, corrupt)) = self.proto.take_fault() {
             any = true;
-            eprintln!("canele: {}: {corrupt}; no more is accepted from {peer}", self.proto.me());
+            self.report(peer, corrupt);
         }
         while let Some(answer) = self.proto.take_fenced() {
             any = true;
@@ -129,6 +146,15 @@ impl Core {
             return;
         }
         self.ask(&ToLauncher::Connect { peer: peer.0 });
+    }
+
+    /// A peer was cut off: the launcher tells everybody, the peer too, whose messages to this rank would wait for ever.
+    #[cold]
+    fn report(&mut self, peer: Rank, corrupt: Corrupt) {
+        if self.control.is_none() {
+            return eprintln!("canele: {} accepts nothing more from {peer}: {corrupt}", self.proto.me());
+        }
+        self.ask(&ToLauncher::CutOff { peer: peer.0, what: corrupt.to_string() });
     }
 
     fn ask(&mut self, message: &ToLauncher) {

@@ -12,6 +12,7 @@ use canele_sys::ids::{Rank, RegionId};
 use canele_sys::relax;
 
 use crate::Error;
+use crate::anybody::or_nobody;
 use crate::control::ToLauncher;
 use crate::core::{Callback, Core};
 use crate::engine::{Engine, Inside};
@@ -108,6 +109,9 @@ impl Engine {
         if bytes.len() <= MAX_PUT {
             core.unfenced[to.0 as usize] = true;
         } else {
+            if let Some(failure) = core.proto.why_gone(to) {
+                return core.check().and(Err(failure.into()));
+            }
             window.write(0, bytes);
         }
         if to == core.proto.me() {
@@ -190,11 +194,14 @@ impl Engine {
     /// Waits for the next notice.
     ///
     /// # Errors
-    /// The deadline passed; the job is over.
+    /// The deadline passed; there is none, and nobody is left who could put anything; the job is over.
     pub fn wait_notice(&self, deadline: Option<Instant>) -> Result<Notice, Error> {
         let mut core = self.enter_to_submit()?;
         if let Some(notice) = look_for_notice(&mut core) {
             return Ok(notice);
+        }
+        if deadline.is_none() {
+            return or_nobody(self.wait_for_anybody(core, |core| core.proto.take_notice().map(Ok)));
         }
         match self.wait_for(core, deadline, |core| core.proto.take_notice()) {
             Ok((_core, notice)) => Ok(notice),

@@ -9,6 +9,7 @@ use canele_rail::MAX_INLINE;
 use canele_sys::buffer::{InBuffer, OutBuffer};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
+use crate::anybody::or_nobody;
 use crate::core::Core;
 use crate::engine::Engine;
 use crate::wait::Unmet;
@@ -127,7 +128,19 @@ impl Engine {
             let which = list.iter().position(|pending| core.proto.is_done(pending.0))?;
             core.proto.take(list[which].0).map(|outcome| (which, outcome))
         };
-        match self.wait_for(core, deadline, ready) {
+        let any_source = list.iter().any(|pending| core.proto.is_from_anybody(pending.0));
+        let waited = if deadline.is_none() && any_source {
+            self.wait_for_anybody(core, ready).and_then(|(mut core, found)| match found {
+                Some(found) => Ok((core, found)),
+                None => {
+                    let _ = list.iter().any(|pending| core.proto.give_up(pending.0));
+                    self.wait_for(core, None, ready)
+                }
+            })
+        } else {
+            self.wait_for(core, deadline, ready)
+        };
+        match waited {
             Ok((_core, (which, outcome))) => Ok((which, outcome.into())),
             Err((_core, Unmet::Deadline)) => Err(Error::Deadline(format!("{} operations", list.len()))),
             Err((_core, Unmet::Error(error))) => Err(error),
@@ -156,7 +169,7 @@ impl Engine {
     /// Waits until a receive would get something.
     ///
     /// # Errors
-    /// The named rank is gone, the deadline passed.
+    /// The named rank, or every other one, is gone; the deadline passed.
     pub fn probe(&self, flow: FlowId, want: Want, deadline: Option<Instant>) -> Result<Status, Error> {
         self.probe_with(want, deadline, |core| core.proto.probe(flow, want))
     }
@@ -193,6 +206,9 @@ impl Engine {
             (None, Some(source)) => core.proto.why_gone(source).map(|failure| Err(failure.into())),
             (None, None) => None,
         };
+        if want.source.is_none() && deadline.is_none() {
+            return or_nobody(self.wait_for_anybody(core, ready));
+        }
         match self.wait_for(core, deadline, ready) {
             Ok((_core, found)) => found,
             Err((_core, Unmet::Deadline)) => Err(Error::Deadline(crate::tagged::describe(want))),

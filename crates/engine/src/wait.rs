@@ -147,6 +147,18 @@ impl Engine {
         deadline: Option<Instant>,
     ) -> (Inside<'a>, canele_proto::request::Outcome, bool) {
         let take = |core: &mut Core| core.proto.take(id);
+        let core = if deadline.is_none() && core.proto.is_from_anybody(id) {
+            match self.wait_for_anybody(core, take) {
+                Ok((core, Some(outcome))) => return (core, outcome, false),
+                Ok((mut core, None)) => {
+                    core.proto.give_up(id);
+                    core
+                }
+                Err((core, _)) => core,
+            }
+        } else {
+            core
+        };
         match self.wait_for(core, deadline, take) {
             Ok((core, outcome)) => (core, outcome, false),
             Err((mut core, _)) => {

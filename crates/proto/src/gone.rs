@@ -14,7 +14,11 @@ impl Proto {
     /// is still delivered (invariant I26).
     pub fn handle_gone(&mut self, peer: Rank, how: Gone) {
         let state = &mut self.peers[peer.0 as usize];
-        if matches!(state.gone, Some(Gone::Failed | Gone::Unreachable)) || state.gone == Some(how) {
+        // What cannot be reached may still reach this rank.
+        if how != Gone::Unreachable && peer != self.me && !std::mem::replace(&mut state.silent, true) {
+            self.speaking -= 1;
+        }
+        if !matches!(state.gone, None | Some(Gone::Finished)) || state.gone == Some(how) {
             return;
         }
         state.gone = Some(how);
@@ -29,16 +33,44 @@ impl Proto {
         if how != Gone::Finished {
             self.deaths.push(peer);
         }
+        let failure = self.why_gone(peer).unwrap_or(Failure::PeerFailed(peer));
         for id in self.concerned(peer, how) {
-            self.fail(id, peer);
+            self.fail(id, failure.clone());
         }
         self.ended += 1;
     }
 
     /// There is no way to a peer, because of `why`. For this rank that is as if it had died.
     pub fn handle_unreachable(&mut self, peer: Rank, why: String) {
-        self.unreachable.insert(peer, why.into());
+        self.reasons.insert(peer, why.into());
         self.handle_gone(peer, Gone::Unreachable);
+    }
+
+    /// A peer accepts nothing more from this rank, because of `why`, and sends nothing more. As for a death, this comes
+    /// after the last packet of the peer.
+    pub fn handle_cut_off(&mut self, by: Rank, why: String) {
+        self.reasons.insert(by, why.into());
+        self.handle_gone(by, Gone::CutOff);
+    }
+
+    /// Whether nothing can come from another rank any more, and everything that came has been taken from the rail.
+    #[inline]
+    pub fn is_alone(&self) -> bool {
+        self.speaking == 0
+    }
+
+    /// Whether a request is a receive from anybody that has no message yet.
+    pub fn is_from_anybody(&self, id: RequestId) -> bool {
+        self.requests.get(id.into()).is_some_and(State::is_any_source)
+    }
+
+    /// Ends a receive from anybody because nobody is left; says whether it was one.
+    pub fn give_up(&mut self, id: RequestId) -> bool {
+        let hopeless = self.is_from_anybody(id);
+        if hopeless {
+            self.fail(id, Failure::NobodyLeft);
+        }
+        hopeless
     }
 
     /// Whether and how a peer is gone.
@@ -82,8 +114,7 @@ impl Proto {
         self.requests.iter().filter(|(_, state)| hit(state)).map(|(key, _)| key.into()).collect()
     }
 
-    fn fail(&mut self, id: RequestId, peer: Rank) {
-        let failure = self.why_gone(peer).unwrap_or(Failure::PeerFailed(peer));
+    fn fail(&mut self, id: RequestId, failure: Failure) {
         let Some(state) = self.leave(id) else { return };
         let done = match state {
             State::ExpectRoom(s) | State::ExpectCts(s) | State::Streaming(s, ..) | State::Writing(s, ..) => {

@@ -99,8 +99,10 @@ pub struct Proto {
     notices: VecDeque<Notice>,
     fenced: VecDeque<(Rank, u64)>,
     deaths: Vec<Rank>,
-    /// Why peers cannot be reached.
-    unreachable: HashMap<Rank, Box<str>>,
+    /// Other ranks from which something may come.
+    speaking: usize,
+    /// Why peers cannot be reached, or accept nothing from here.
+    reasons: HashMap<Rank, Box<str>>,
     faults: Vec<(Rank, Corrupt)>,
     /// Requests that have ended since the start; moves whenever a waiter should look again.
     ended: u64,
@@ -130,7 +132,8 @@ impl Proto {
             notices: VecDeque::new(),
             fenced: VecDeque::new(),
             deaths: Vec::new(),
-            unreachable: HashMap::new(),
+            speaking: ranks - 1,
+            reasons: HashMap::new(),
             faults: Vec::new(),
             ended: 0,
             share_generation: 0,

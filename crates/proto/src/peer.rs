@@ -27,6 +27,8 @@ pub enum Gone {
     Failed,
     /// There is no way to it from here.
     Unreachable,
+    /// It lives, but found that this rank broke the protocol, and accepts nothing more from it.
+    CutOff,
 }
 
 /// Something to be sent in one cell, from the cells reserved for control.
@@ -56,6 +58,8 @@ pub struct Peer {
     pub wanted: bool,
     /// Why nothing more can be sent or received.
     pub gone: Option<Gone>,
+    /// Nothing more comes from it.
+    pub silent: bool,
     /// Bytes that may be sent unannounced.
     pub credit: u64,
     /// Bytes of credit to give back.

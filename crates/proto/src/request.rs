@@ -52,9 +52,23 @@ pub enum Failure {
     /// There is no way to the peer.
     #[error("{0} cannot be reached: {1}")]
     Unreachable(Rank, Box<str>),
+    /// A rank found that another one broke the protocol, most likely because its memory is corrupted. The two communicate
+    /// no more; both do with all others, but not in collectives.
+    #[error("{by} accepts nothing more from {of}: {why}")]
+    CutOff {
+        /// Who found it.
+        by: Rank,
+        /// Who broke the protocol: this rank itself, unless a collective fails.
+        of: Rank,
+        /// What was found.
+        why: Box<str>,
+    },
     /// The peer left the job in good order, so nothing more comes from it or can reach it.
     #[error("{0} has finished: it takes part in no more communication")]
     PeerFinished(Rank),
+    /// It waited for a message from anybody, and nobody is left who could send one.
+    #[error("all other ranks have finished or died: no message can come any more")]
+    NobodyLeft,
     /// It was cancelled.
     #[error("the operation was cancelled")]
     Cancelled,

@@ -42,10 +42,13 @@ impl Proto {
         match self.peers[peer.0 as usize].gone? {
             Gone::Finished => Some(Failure::PeerFinished(peer)),
             Gone::Failed => Some(Failure::PeerFailed(peer)),
-            Gone::Unreachable => {
-                Some(Failure::Unreachable(peer, self.unreachable.get(&peer).cloned().unwrap_or_default()))
-            }
+            Gone::Unreachable => Some(Failure::Unreachable(peer, self.why(peer))),
+            Gone::CutOff => Some(Failure::CutOff { by: peer, of: self.me, why: self.why(peer) }),
         }
+    }
+
+    fn why(&self, peer: Rank) -> Box<str> {
+        self.reasons.get(&peer).cloned().unwrap_or_default()
     }
 
     fn send_to_self(&mut self, send: Send) -> RequestId {

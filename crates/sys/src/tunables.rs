@@ -78,6 +78,9 @@ tunables! {
     progress_thread: bool = false, "", OneOf(&["0", "1"]), "Whether a thread of the library makes progress while the program computes";
 }
 
+/// Tunables that all ranks of a job must have alike: the size of each other's rings, and what may be sent unasked.
+const SHARED: [&str; 4] = ["ring_cells", "payload_ring_bytes", "inbox_bytes", "unexpected_bytes"];
+
 /// Variables that the launcher sets for its ranks: known, but not tunables.
 pub const LAUNCHER_VARIABLES: [&str; 6] = [
     "CANELE_RANK",
@@ -113,6 +116,12 @@ impl Row {
 }
 
 impl Tunables {
+    /// What all ranks of a job must have alike: variables and values.
+    pub fn shared(&self) -> Vec<(String, String)> {
+        let rows = Tunables::table().filter(|row| SHARED.contains(&row.name));
+        rows.map(|row| (row.variable(), self.value(row.name).unwrap_or_default())).collect()
+    }
+
     /// The defaults, changed by the variables of this process's environment.
     ///
     /// # Errors

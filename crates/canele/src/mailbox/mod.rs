@@ -121,7 +121,8 @@ impl Mailbox {
     ///
     /// # Errors
     /// A rank died: every waiting retrieval is told once, naming it, and the next one works as before. The message's
-    /// sender died before its data came.
+    /// sender died before its data came. All other ranks have finished or died, nothing of theirs is left, and this thread
+    /// is the only one of its rank ([`Failure::NobodyLeft`]).
     #[inline]
     pub fn retrieve(&self) -> Result<Message, Error> {
         self.retrieve_until(None)
@@ -176,7 +177,7 @@ impl Mailbox {
         let want = Want { source: None, tag: Some(self.number) };
         let told = self.told.load(Relaxed);
         let what = || format!("a message in the {}", self.name);
-        let matched = self.engine.wait_until(deadline, what, |proto| {
+        let matched = self.engine.wait_until_anybody(deadline, what, |proto| {
             if let Some(matched) = proto.probe_matched(POSTS, want) {
                 self.count(matched.status.source);
                 return Some(Ok(matched));
@@ -184,7 +185,7 @@ impl Mailbox {
             self.settle(proto);
             let dead = *proto.deaths().get(told)?;
             self.told.fetch_max(told + 1, Relaxed);
-            Some(Err(Failure::PeerFailed(dead).into()))
+            Some(Err(proto.why_gone(dead).unwrap_or(Failure::PeerFailed(dead)).into()))
         });
         if matched.is_err() && self.slots.has_sleepers() {
             self.wake()?; // What the dead had taken was given back.

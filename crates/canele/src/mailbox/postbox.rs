@@ -46,7 +46,7 @@ impl Postbox {
     pub fn post(&self, message: Message) -> Result<(), Error> {
         if let Some(bytes) = message.bare() {
             self.take_slot()?;
-            return self.office.send(self.owner, POSTS, self.number, bytes, None);
+            return self.send_bytes(bytes, None);
         }
         let sealed = message.seal(&self.office.pool)?;
         self.take_slot()?;
@@ -95,9 +95,18 @@ impl Postbox {
     /// Sends a message that has its slot.
     #[inline(always)]
     fn send(&self, sealed: Sealed, deadline: Option<Instant>) -> Result<(), Error> {
-        self.office.send(self.owner, POSTS, self.number, sealed.bytes(), deadline)?;
+        self.send_bytes(sealed.bytes(), deadline)?;
         sealed.posted(self.owner);
         Ok(())
+    }
+
+    #[inline(always)]
+    fn send_bytes(&self, bytes: &[u8], deadline: Option<Instant>) -> Result<(), Error> {
+        let result = self.office.send(self.owner, POSTS, self.number, bytes, deadline);
+        if let Err(Error::Failed(_)) = result {
+            self.slots.give_up(self.engine.rank()); // An owner that accepts nothing from here may from others.
+        }
+        result
     }
 
     /// Waits in the engine, which sleeps after a while: the owner sends a wake-up when there may be a slot.

@@ -82,6 +82,15 @@ impl Slots {
         Ok(true)
     }
 
+    /// Gives back a slot that `me` took for a message that could not be sent: the owner is gone, or accepts none.
+    #[cold]
+    pub fn give_up(&self, me: Rank) {
+        // In this order: should the owner look in between, the slot is not left behind. If it has looked before, the box
+        // holds one message more from now on, rather than one less.
+        self.taken_by(me).fetch_sub(1, Release); // pairs with the acquire load in `left_by`
+        self.word(POSTED).fetch_sub(1, Relaxed);
+    }
+
     /// `me` is going to sleep until there may be a slot. It must look once more afterwards.
     pub fn may_sleep(&self, me: Rank) {
         // SeqCst, all of them, and in `freed` and `wake`: one order, in which the owner's slot comes before our next
@@ -141,6 +150,9 @@ mod tests {
         assert!(slots.try_take(a).unwrap());
         assert!(!slots.try_take(b).unwrap());
         assert_eq!((slots.left_by(a, 1), slots.left_by(b, 1)), (1, 0));
+        slots.give_up(b);
+        assert_eq!(slots.left_by(b, 0), 0);
+        assert!(slots.try_take(a).unwrap());
         slots.close();
         assert!(matches!(slots.try_take(b), Err(Error::Closed(Rank(0)))));
     }

@@ -5,9 +5,11 @@
 #![forbid(unsafe_code)]
 
 mod bad_calls;
+mod cut_off;
 mod exchange;
 mod flood;
 mod forked;
+mod last_one;
 mod lone;
 mod pattern;
 mod survivors;
@@ -45,6 +47,9 @@ fn run(words: &[String]) -> Outcome {
         Some("threads") => threads::run(number(1)?),
         Some("all-to-all") => exchange::all_to_all(number(1)?),
         Some("bad-calls") => bad_calls::run(),
+        Some("cut-off") => cut_off::goes_on(number(1)?),
+        Some("cut-off-stop") => cut_off::waits(),
+        Some("last-one") => last_one::run(number(1)?, words.get(2).is_some()),
         Some("unfinished") => lone::unfinished(number(1)?),
         Some("absent") => lone::absent(number(1)?),
         Some("region") => lone::region(number(1)?),

@@ -8,7 +8,7 @@ use std::mem;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
-use canele_engine::control::{FromLauncher, Gone, JobInfo, ToLauncher, VERSION};
+use canele_engine::control::{FromLauncher, Gone, JobInfo, OnFailure, ToLauncher, VERSION};
 
 use super::failure::{Exit, Failure};
 use canele_rail::shm::Doorbell;
@@ -30,6 +30,23 @@ struct Inbox {
     descriptor: Rc<OwnedFd>,
     bytes: u64,
     doorbell: Doorbell,
+}
+
+/// A rank found that another one broke the rules of rail or protocol, and accepts nothing more from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cut {
+    /// Who found it.
+    pub by: u32,
+    /// Who broke the rules.
+    pub of: u32,
+    /// How.
+    pub what: String,
+}
+
+impl Cut {
+    fn message(&self) -> FromLauncher {
+        FromLauncher::CutOff { by: self.by, of: self.of, what: self.what.clone() }
+    }
 }
 
 /// What is known of one rank.
@@ -63,6 +80,11 @@ impl Member {
         }
     }
 
+    /// Whether it is in the library.
+    fn listens(&self) -> bool {
+        self.initialised && !self.finished && self.exit.is_none()
+    }
+
     /// The doorbell of its inbox, if it has one.
     pub fn doorbell(&self) -> Option<&Doorbell> {
         self.inbox.as_ref().map(|inbox| &inbox.doorbell)
@@ -79,6 +101,11 @@ pub struct Job {
     regions: HashMap<(u32, u64), Rc<OwnedFd>>,
     names: HashMap<String, (u32, Vec<u8>)>,
     finds: HashMap<String, Vec<(u32, u64)>>,
+    /// The settings of the first rank that has told them.
+    settings: Option<(u32, Vec<(String, String)>)>,
+    cuts: Vec<Cut>,
+    /// Of the cuts so far, how many were taken.
+    cuts_taken: usize,
     out: Vec<Parcel>,
 }
 
@@ -93,6 +120,9 @@ impl Job {
             regions: HashMap::new(),
             names: HashMap::new(),
             finds: HashMap::new(),
+            settings: None,
+            cuts: Vec::new(),
+            cuts_taken: 0,
             out: Vec::new(),
         }
     }
@@ -122,6 +152,13 @@ impl Job {
         mem::take(&mut self.out)
     }
 
+    /// The next cut that was not taken yet.
+    pub fn take_cut(&mut self) -> Option<Cut> {
+        let cut = self.cuts.get(self.cuts_taken).cloned()?;
+        self.cuts_taken += 1;
+        Some(cut)
+    }
+
     fn send(&mut self, to: u32, message: FromLauncher, descriptor: Option<Rc<OwnedFd>>) {
         self.out.push(Parcel { to, message, descriptor });
     }
@@ -136,7 +173,7 @@ impl Job {
         message: ToLauncher,
         descriptor: Option<OwnedFd>,
     ) -> Result<(), String> {
-        let wants_one = matches!(message, ToLauncher::Inbox | ToLauncher::Region { .. });
+        let wants_one = matches!(message, ToLauncher::Inbox { .. } | ToLauncher::Region { .. });
         if wants_one != descriptor.is_some() {
             let what = if wants_one { "without its descriptor" } else { "with a descriptor" };
             return Err(format!("sent {message:?} {what}"));
@@ -148,7 +185,7 @@ impl Job {
         }
         match (message, descriptor) {
             (ToLauncher::Hello { version }, _) => return self.handle_hello(from, version),
-            (ToLauncher::Inbox, Some(inbox)) => return self.handle_inbox(from, inbox),
+            (ToLauncher::Inbox { settings }, Some(inbox)) => return self.handle_inbox(from, inbox, settings),
             (ToLauncher::Connect { peer }, _) => return self.handle_connect(from, peer),
             (ToLauncher::Region { id }, Some(region)) => {
                 if self.regions.insert((from, id), Rc::new(region)).is_some() {
@@ -186,8 +223,9 @@ impl Job {
                 self.member_mut(from).finished = true;
                 self.tell_gone(from, Gone::Finished);
             }
+            (ToLauncher::CutOff { peer, what }, _) => return self.handle_cut(from, peer, what),
             (ToLauncher::Doing { what }, _) => self.member_mut(from).doing = what,
-            (ToLauncher::Inbox | ToLauncher::Region { .. }, None) => unreachable!("checked above"),
+            (ToLauncher::Inbox { .. } | ToLauncher::Region { .. }, None) => unreachable!("checked above"),
         }
         Ok(())
     }
@@ -208,13 +246,22 @@ impl Job {
                 self.send(from, FromLauncher::Gone { rank, how }, None);
             }
         }
+        for cut in 0..self.cuts.len() {
+            self.send(from, self.cuts[cut].message(), None);
+        }
         Ok(())
     }
 
-    fn handle_inbox(&mut self, from: u32, inbox: OwnedFd) -> Result<(), String> {
+    fn handle_inbox(
+        &mut self,
+        from: u32,
+        inbox: OwnedFd,
+        settings: Vec<(String, String)>,
+    ) -> Result<(), String> {
         if self.member(from).inbox.is_some() {
             return Err("sent its inbox twice".into());
         }
+        self.compare(from, settings)?;
         let unusable = |error: &dyn std::fmt::Display| format!("sent an unusable inbox ({error})");
         let bytes = rustix::fs::fstat(&inbox).map_err(|error| unusable(&error))?.st_size as u64;
         let copy = inbox.try_clone().map_err(|error| unusable(&error))?;
@@ -232,6 +279,20 @@ impl Job {
         Ok(())
     }
 
+    /// The first rank decides what the others must have too.
+    fn compare(&mut self, from: u32, settings: Vec<(String, String)>) -> Result<(), String> {
+        let Some((first, theirs)) = &self.settings else {
+            self.settings = Some((from, settings));
+            return Ok(());
+        };
+        match settings.iter().zip(theirs).find(|(mine, first)| mine != first) {
+            None => Ok(()),
+            Some(((name, mine), (other, value))) => Err(format!(
+                "has {name}={mine}, but rank {first} has {other}={value}: all ranks of a job must have the same"
+            )),
+        }
+    }
+
     fn handle_connect(&mut self, from: u32, peer: u32) -> Result<(), String> {
         if peer >= self.info.size || peer == from {
             return Err(format!("asked for a link with rank {peer} of {}", self.info.size));
@@ -241,6 +302,25 @@ impl Job {
             self.introduce(from, peer);
             self.introduce(peer, from);
         }
+        Ok(())
+    }
+
+    /// All who are in the library are told, so that nobody waits for what cannot come; not if the job ends anyway.
+    fn handle_cut(&mut self, by: u32, of: u32, what: String) -> Result<(), String> {
+        if of >= self.info.size || of == by {
+            return Err(format!("cut off rank {of} of {}", self.info.size));
+        }
+        if self.cuts.iter().any(|cut| (cut.by, cut.of) == (by, of)) {
+            return Err(format!("cut off rank {of} twice"));
+        }
+        let cut = Cut { by, of, what };
+        if self.info.on_failure == OnFailure::Continue {
+            let all = (0..self.info.size).filter(|&to| to != by && self.member(to).listens());
+            for to in all.collect::<Vec<_>>() {
+                self.send(to, cut.message(), None);
+            }
+        }
+        self.cuts.push(cut);
         Ok(())
     }
 
@@ -299,8 +379,7 @@ impl Job {
             return;
         }
         for to in 0..self.info.size {
-            let member = self.member(to);
-            if to != rank && member.initialised && !member.finished && member.exit.is_none() {
+            if to != rank && self.member(to).listens() {
                 self.send(to, FromLauncher::Gone { rank, how }, None);
             }
         }

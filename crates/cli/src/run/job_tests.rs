@@ -7,6 +7,8 @@ use rustix::fs::{MemfdFlags, fstat, memfd_create};
 
 use super::*;
 
+const INBOX: ToLauncher = ToLauncher::Inbox { settings: Vec::new() };
+
 fn job(size: u32) -> Job {
     let on_failure = OnFailure::Continue;
     let mut job = Job::new(JobInfo { launcher: 1, size, hosts: 1, processors: 2, on_failure });
@@ -35,10 +37,10 @@ fn a_link_is_made_once_both_inboxes_are_there_and_both_are_told() {
     let mut job = job(3);
     job.handle(0, ToLauncher::Connect { peer: 2 }, None).unwrap();
     let fd = inbox(0, &job);
-    job.handle(0, ToLauncher::Inbox, fd).unwrap();
+    job.handle(0, INBOX, fd).unwrap();
     assert!(told(&mut job).is_empty());
     let fd = inbox(2, &job);
-    job.handle(2, ToLauncher::Inbox, fd).unwrap();
+    job.handle(2, INBOX, fd).unwrap();
     let parcels = job.take_parcels();
     let bytes = fstat(parcels[0].descriptor.as_deref().unwrap()).unwrap().st_size as u64;
     let expected = [(2, FromLauncher::Peer { rank: 0, bytes }), (0, FromLauncher::Peer { rank: 2, bytes })];
@@ -48,7 +50,7 @@ fn a_link_is_made_once_both_inboxes_are_there_and_both_are_told() {
     job.handle(2, ToLauncher::Connect { peer: 0 }, None).unwrap();
     assert!(told(&mut job).is_empty(), "the pair is linked already");
     let fd = inbox(1, &job);
-    job.handle(1, ToLauncher::Inbox, fd).unwrap();
+    job.handle(1, INBOX, fd).unwrap();
     job.handle(1, ToLauncher::Connect { peer: 0 }, None).unwrap();
     assert_eq!(told(&mut job).len(), 2);
 }
@@ -92,21 +94,23 @@ fn regions_are_found_until_dropped() {
 fn broken_rules_are_texts_and_harm_nobody() {
     let mut job = job(2);
     let fd = inbox(0, &job);
-    job.handle(0, ToLauncher::Inbox, fd).unwrap();
+    job.handle(0, INBOX, fd).unwrap();
     for (message, descriptor) in [
         (ToLauncher::Hello { version: VERSION }, None),
-        (ToLauncher::Inbox, inbox(0, &job)),
-        (ToLauncher::Inbox, None),
+        (INBOX, inbox(0, &job)),
+        (INBOX, None),
         (ToLauncher::Finished, memory()),
         (ToLauncher::Connect { peer: 0 }, None),
         (ToLauncher::Connect { peer: 2 }, None),
         (ToLauncher::Connect { peer: u32::MAX }, None),
+        (ToLauncher::CutOff { peer: 0, what: "x".into() }, None),
+        (ToLauncher::CutOff { peer: 2, what: "x".into() }, None),
         (ToLauncher::DropRegion { id: 1 }, None),
         (ToLauncher::Withdraw { name: "x".into() }, None),
     ] {
         assert!(job.handle(0, message.clone(), descriptor).is_err(), "{message:?}");
     }
-    let garbage = job.handle(1, ToLauncher::Inbox, memory()).unwrap_err();
+    let garbage = job.handle(1, INBOX, memory()).unwrap_err();
     assert!(garbage.contains("unusable inbox"), "{garbage}");
     assert!(told(&mut job).is_empty());
     let mut early = Job::new(JobInfo { size: 1, ..job.info });
@@ -114,6 +118,27 @@ fn broken_rules_are_texts_and_harm_nobody() {
     let text = early.handle(0, ToLauncher::Hello { version: 99 }, None).unwrap_err();
     assert!(text.contains("99") && text.contains(&VERSION.to_string()));
     assert_eq!(told(&mut early).len(), 1, "the rank hears the launcher's version");
+}
+
+#[test]
+fn a_rank_with_other_settings_than_the_first_is_refused() {
+    let mut job = job(3);
+    let with = |value: &str| {
+        let settings = [("A", "1"), ("B", value)].map(|(name, value)| (name.into(), value.into()));
+        ToLauncher::Inbox { settings: settings.into() }
+    };
+    for (rank, value) in [(1, "7"), (0, "7"), (2, "8")] {
+        let fd = inbox(rank, &job);
+        match job.handle(rank, with(value), fd) {
+            Ok(()) => assert_ne!(rank, 2),
+            Err(text) => assert_eq!(
+                (rank, text.as_str()),
+                (2, "has B=8, but rank 1 has B=7: all ranks of a job must have the same")
+            ),
+        }
+    }
+    job.handle(2, ToLauncher::Connect { peer: 0 }, None).unwrap();
+    assert!(told(&mut job).is_empty(), "nobody gets the inbox of a rank that was refused");
 }
 
 #[test]
@@ -129,6 +154,36 @@ fn each_end_is_told_once_to_those_in_the_library() {
     assert_eq!(job.handle_exit(2, Exit::Status(0)), Some(Failure::Unfinished));
     assert_eq!(told(&mut job), [gone(0, 2, Gone::Exited(0))]);
     assert_eq!(job.running(), [0]);
+}
+
+#[test]
+fn a_cut_is_told_to_all_but_who_made_it_and_to_who_comes_late() {
+    let mut job = job(4);
+    job.handle(3, ToLauncher::Finished, None).unwrap();
+    told(&mut job);
+    let cut = |peer| ToLauncher::CutOff { peer, what: "bad".into() };
+    job.handle(0, cut(1), None).unwrap();
+    let message = FromLauncher::CutOff { by: 0, of: 1, what: "bad".into() };
+    assert_eq!(told(&mut job), [1, 2].map(|to| (to, message.clone())));
+    assert_eq!(job.take_cut(), Some(Cut { by: 0, of: 1, what: "bad".into() }));
+    assert_eq!(job.take_cut(), None);
+    assert!(job.handle(0, cut(1), None).is_err(), "once is enough");
+    *job.member_mut(2) = Member::default();
+    job.handle(2, ToLauncher::Hello { version: VERSION }, None).unwrap();
+    assert!(told(&mut job).contains(&(2, message)));
+}
+
+#[test]
+fn where_a_failure_ends_the_job_a_cut_is_told_to_nobody() {
+    let on_failure = OnFailure::Stop;
+    let mut job = Job::new(JobInfo { launcher: 1, size: 2, hosts: 1, processors: 1, on_failure });
+    for rank in 0..2 {
+        job.handle(rank, ToLauncher::Hello { version: VERSION }, None).unwrap();
+    }
+    job.take_parcels();
+    job.handle(0, ToLauncher::CutOff { peer: 1, what: "bad".into() }, None).unwrap();
+    assert!(told(&mut job).is_empty());
+    assert!(job.take_cut().is_some());
 }
 
 #[test]

@@ -15,7 +15,7 @@ use super::descendants;
 use super::events::{Events, Ready, Source, Stream};
 use super::failure::{Exit, Failure, SignalName};
 use super::input::Input;
-use super::job::Job;
+use super::job::{Cut, Job};
 use super::keeper::{FromKeeper, ToKeeper};
 use super::output::Output;
 use super::plan::Plan;
@@ -281,6 +281,15 @@ impl Launcher {
 
     /// Handles up to `limit` messages, so that one rank cannot keep the launcher from the others.
     fn handle_rank(&mut self, rank: u32, limit: u32) {
+        self.read_rank(rank, limit);
+        while let Some(cut) = self.job.take_cut() {
+            if self.ending_until.is_none() {
+                self.handle_cut(&cut);
+            }
+        }
+    }
+
+    fn read_rank(&mut self, rank: u32, limit: u32) {
         let Some(wire) = self.wires.get_mut(rank as usize) else { return };
         for _ in 0..limit {
             if !wire.listens() {
@@ -310,7 +319,7 @@ impl Launcher {
     /// Kills a rank that cannot be trusted; its exit then tells why.
     pub(super) fn broke_rules(&mut self, rank: u32, text: String) {
         self.job.member_mut(rank).broken.get_or_insert(text);
-        self.wires[rank as usize].close(&self.events);
+        self.wires[rank as usize].ignore(&self.events);
         self.tell_keeper(&ToKeeper::Kill { rank }, &[]);
     }
 
@@ -330,6 +339,18 @@ impl Launcher {
         }
         if self.ending_until.is_none() && self.job.running().is_empty() {
             self.end(0, GRACE);
+        }
+    }
+
+    /// A rank's memory is corrupted, or its program: a failure of the job, though nobody has died.
+    fn handle_cut(&mut self, cut: &Cut) {
+        let stop = self.info.on_failure == OnFailure::Stop;
+        let then = if stop { "ending the job" } else { "the others go on" };
+        let Cut { by, of, what } = cut;
+        self.output.say(&format!("rank {by} accepts nothing more from rank {of}: {what}; {then}"));
+        self.status.get_or_insert(1);
+        if stop {
+            self.end(1, GRACE);
         }
     }
 

@@ -22,6 +22,8 @@ pub struct Wire {
     socket: Option<Socket>,
     queue: VecDeque<(FromLauncher, Option<Rc<OwnedFd>>)>,
     interest: Ready,
+    /// Nothing the rank says is read any more.
+    ignored: bool,
 }
 
 impl Wire {
@@ -31,7 +33,7 @@ impl Wire {
     /// As epoll_ctl(2).
     pub fn new(rank: u32, socket: Socket, events: &Events) -> Result<Wire, rustix::io::Errno> {
         events.add(&socket, Source::Rank(rank), Ready::IN)?;
-        Ok(Wire { rank, socket: Some(socket), queue: VecDeque::new(), interest: Ready::IN })
+        Ok(Wire { rank, socket: Some(socket), queue: VecDeque::new(), interest: Ready::IN, ignored: false })
     }
 
     /// Queues a message; [`flush`](Self::flush) sends it.
@@ -69,7 +71,7 @@ impl Wire {
 
     /// Whether the rank's messages may be read now.
     pub fn listens(&self) -> bool {
-        self.socket.is_some() && self.queue.len() < QUEUE_LIMIT
+        self.socket.is_some() && !self.ignored && self.queue.len() < QUEUE_LIMIT
     }
 
     /// The rank's next message, if there is one.
@@ -88,6 +90,15 @@ impl Wire {
     /// The rank has ended: what is queued for it is dropped, what it has said can still be received.
     pub fn mute(&mut self) {
         self.queue.clear();
+    }
+
+    /// Never listens to the rank again, which is to be killed. The socket stays open, or the rank would complain that its
+    /// launcher has ended.
+    pub fn ignore(&mut self, events: &Events) {
+        self.ignored = true;
+        if let Some(socket) = &self.socket {
+            events.remove(socket);
+        }
     }
 
     /// Closes the wire; what is queued is dropped.

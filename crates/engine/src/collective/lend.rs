@@ -61,12 +61,13 @@ impl Engine {
 }
 
 impl Core {
-    /// Whether all ranks live or have finished in good order.
+    /// Whether all ranks live or have finished in good order, and none has cut off another.
     #[inline]
     pub(super) fn check_alive(&self) -> Result<(), Error> {
-        match self.proto.first_death() {
-            Some(rank) => Err(Failure::PeerFailed(rank).into()),
-            None => Ok(()),
+        match (self.proto.first_death(), &self.split) {
+            (None, None) => Ok(()),
+            (Some(rank), _) => Err(self.proto.why_gone(rank).unwrap_or(Failure::PeerFailed(rank)).into()),
+            (None, Some(split)) => Err(split.clone().into()),
         }
     }
 }

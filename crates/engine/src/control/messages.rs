@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// Version of this message set. Two sides that differ refuse each other, each naming both.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 3;
 
 /// The largest encoded message in bytes. A socket packet larger than this is malformed.
 pub const MAX_MESSAGE: usize = 64 * 1024;
@@ -19,13 +19,17 @@ pub const MAX_VALUE: usize = 32 * 1024;
 /// What a rank tells its launcher.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToLauncher {
-    /// First message. From here on, exit 0 without [`Finished`](Self::Finished) is a failure.
+    /// First message, of the same shape in all versions. From here on, exit 0 without [`Finished`](Self::Finished) is a failure.
     Hello {
         /// [`VERSION`] of the rank.
         version: u32,
     },
-    /// The rank's inbox is ready; one descriptor, its memfd. At most once.
-    Inbox,
+    /// The rank's inbox is ready; one descriptor, its memfd. At most once. A rank with other settings than the first one to
+    /// send this is refused.
+    Inbox {
+        /// The settings that all ranks must have alike: variables and values.
+        settings: Vec<(String, String)>,
+    },
     /// This rank wants a link with `peer`.
     Connect {
         /// The other rank, not this one.
@@ -74,6 +78,13 @@ pub enum ToLauncher {
     },
     /// The rank has left the library; it may exit with 0 at any time.
     Finished,
+    /// This rank found that `peer` broke the rules of the rail or the protocol, and accepts nothing more from it.
+    CutOff {
+        /// The other rank, not this one.
+        peer: u32,
+        /// What was found, in words.
+        what: String,
+    },
     /// What the rank is about to wait in, for the message printed should it die there.
     Doing {
         /// For example `receiving from rank 2`; empty: nothing special.
@@ -125,6 +136,15 @@ pub enum FromLauncher {
         rank: u32,
         /// How it ended.
         how: Gone,
+    },
+    /// `by` sends nothing more to `of` and accepts nothing from it; told to `of` and to all others but `by`.
+    CutOff {
+        /// Who found something.
+        by: u32,
+        /// Who broke the rules.
+        of: u32,
+        /// How, in words.
+        what: String,
     },
 }
 

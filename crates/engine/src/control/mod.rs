@@ -6,11 +6,12 @@
 //!
 //! ```text
 //!   rank                                   launcher
-//!    Hello, Inbox(+fd)  ───────────────▶
+//!    Hello, Inbox(+fd)  ───────────────▶   refused if its settings differ from those of the others
 //!    ◀───────────────────────────────────  Welcome
 //!    Connect{peer}      ───────────────▶
 //!    ◀───────────────────────────────────  Peer(+fd), to both sides once both have sent their Inbox
 //!    ◀───────────────────────────────────  Gone{rank}, when that rank can no longer answer
+//!    CutOff{peer}       ───────────────▶   that rank broke the rules; all others are told
 //!    Finished           ───────────────▶   and then exit 0; anything else is a failure of this rank
 //! ```
 

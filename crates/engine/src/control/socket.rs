@@ -181,10 +181,10 @@ mod tests {
     fn messages_and_their_descriptor_arrive_in_order() {
         let (a, b) = Socket::pair().unwrap();
         let file = std::fs::File::open("/proc/self/status").unwrap();
-        a.try_send(&ToLauncher::Inbox, &[file.as_fd()]).unwrap();
+        a.try_send(&ToLauncher::Region { id: 1 }, &[file.as_fd()]).unwrap();
         a.try_send(&ToLauncher::Finished, &[]).unwrap();
         let (message, fd) = b.try_receive::<ToLauncher>().unwrap().unwrap();
-        assert_eq!(message, ToLauncher::Inbox);
+        assert_eq!(message, ToLauncher::Region { id: 1 });
         let flags = rustix::io::fcntl_getfd(fd.unwrap()).unwrap();
         assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
         let (message, fd) = b.try_receive::<ToLauncher>().unwrap().unwrap();
@@ -213,7 +213,7 @@ mod tests {
         trailing.push(0);
         send_raw(&a, &trailing);
         let file = std::fs::File::open("/proc/self/status").unwrap();
-        a.try_send(&ToLauncher::Inbox, &[file.as_fd(), file.as_fd()]).unwrap();
+        a.try_send(&ToLauncher::Region { id: 1 }, &[file.as_fd(), file.as_fd()]).unwrap();
         a.try_send(&ToLauncher::Connect { peer: 3 }, &[]).unwrap();
         for _ in 0..4 {
             assert!(matches!(b.try_receive::<ToLauncher>(), Err(ReceiveError::Malformed(_))));

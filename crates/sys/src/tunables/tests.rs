@@ -24,6 +24,14 @@ fn every_default_is_allowed_and_written_as_it_is_read() {
 }
 
 #[test]
+fn what_ranks_must_have_alike_is_in_the_table() {
+    let shared = with("CANELE_UNEXPECTED_BYTES", "5000").unwrap().shared();
+    assert_eq!(shared.len(), SHARED.len());
+    assert!(shared.contains(&("CANELE_UNEXPECTED_BYTES".into(), "5000".into())));
+    assert!(shared.contains(&("CANELE_RING_CELLS".into(), "256".into())));
+}
+
+#[test]
 fn names_differ_from_each_other_and_from_the_launchers() {
     let mut names: Vec<_> = Tunables::table().map(|row| row.variable()).collect();
     names.extend(LAUNCHER_VARIABLES.map(str::to_owned));

@@ -1,0 +1,29 @@
+//! The last rank of a job waits for messages from anybody, and nobody is left.
+
+mod support;
+
+use support::ranks::{start_job, succeeds};
+
+#[test]
+fn a_receive_from_anybody_ends_when_nobody_is_left_and_loses_nothing() {
+    for wait in ["adaptive", "sleep", "poll"] {
+        for progress in ["0", "1"] {
+            let variables = [("CANELE_PROGRESS_THREAD", progress)];
+            let ended = succeeds(&["-n", "4", "--wait", wait], &["last-one", "60"], &variables);
+            assert_eq!(ended.lines(), ["180 messages, 180 retrieved"]);
+        }
+    }
+}
+
+#[test]
+fn ranks_that_died_are_told_first() {
+    let ended = start_job(&["-n", "3", "--on-failure", "continue"], &["last-one", "60", "dies"], &[]).end();
+    assert_eq!(ended.code(), Some(137), "{ended:?}");
+    assert_eq!(ended.error, "canele: rank 2 was killed by signal 9 (Killed); the others go on\n");
+    assert_eq!(ended.lines(), ["120 messages, 120 retrieved"]);
+}
+
+#[test]
+fn alone_nobody_else_ever_was() {
+    assert_eq!(succeeds(&["-n", "1"], &["last-one", "1"], &[]).lines(), ["0 messages, 0 retrieved"]);
+}
