@@ -1,6 +1,6 @@
 //! The asymmetric pair on real processors: the models know only full fences.
 
-use std::sync::atomic::AtomicU64;
+use crate::atomic::AtomicU64;
 use std::thread;
 
 use super::*;
