@@ -148,7 +148,7 @@ impl Core {
         self.ask_launcher() | moved
     }
 
-    /// Publishes the counters where the launcher can read them.
+    /// Publishes the counters where the launcher can read them: before a sleep, at the end, when the launcher rings.
     pub fn publish_counters(&self) {
         use Counter::*;
         let traffic = &self.proto.traffic;
@@ -181,6 +181,7 @@ impl Core {
         set(Sleeps, self.counts.sleeps);
         set(Wakeups, self.shm.wakeups());
         set(Connections, self.counts.connections);
+        self.shm.counted();
     }
 
     /// The counters now.

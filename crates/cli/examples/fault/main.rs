@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod bad_calls;
+mod counted;
 mod exchange;
 mod flood;
 mod forked;
@@ -42,6 +43,7 @@ fn run(words: &[String]) -> Outcome {
         Some("forked") => forked::run(number(1)?),
         Some("threads") => threads::run(number(1)?),
         Some("all-to-all") => exchange::all_to_all(number(1)?),
+        Some("counted") => counted::run(),
         Some("bad-calls") => bad_calls::run(),
         Some("unfinished") => lone::unfinished(number(1)?),
         Some("absent") => lone::absent(number(1)?),
