@@ -136,7 +136,10 @@ impl Region {
     /// # Errors
     /// The range lies outside.
     pub fn write<T: Plain>(&self, offset: usize, items: &[T]) -> Result<(), Error> {
-        self.remote().put(offset, items)
+        let (bytes, region): (&[u8], _) = (bytemuck::cast_slice(items), self.len());
+        let window = self.region.window(offset, bytes.len());
+        window.ok_or(Error::Range { offset, len: bytes.len(), region })?.write(0, bytes);
+        Ok(())
     }
 }
 
@@ -162,10 +165,7 @@ impl RemoteRegion {
     /// # Errors
     /// The range lies outside.
     pub fn put<T: Plain>(&self, offset: usize, items: &[T]) -> Result<(), Error> {
-        let bytes: &[u8] = bytemuck::cast_slice(items);
-        let window = self.far.window(offset, bytes.len()).ok_or_else(|| self.outside(offset, bytes.len()))?;
-        window.write(0, bytes);
-        Ok(())
+        self.engine.put(&self.far, offset, bytemuck::cast_slice(items))
     }
 
     /// Reads items from `offset` bytes on.

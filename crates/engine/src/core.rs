@@ -14,6 +14,7 @@ use canele_sys::tunables::{Tunables, Wait};
 use crate::Error;
 use crate::collective::{Collectives, FIRST_PAIR};
 use crate::control::{Control, FromLauncher, Gone, JobInfo, ToLauncher};
+use crate::regions::Puts;
 
 /// The state of one rank's engine.
 pub(crate) struct Core {
@@ -58,6 +59,7 @@ pub(crate) struct Core {
     pub collectives: Collectives,
     pub page: Arc<CounterPage>,
     pub counts: Counts,
+    pub puts: Arc<Puts>,
 }
 
 /// What is called when a notice of a range of identifiers comes.
@@ -127,6 +129,7 @@ impl Core {
             next_flow: FIRST_PAIR,
             collectives: Collectives::default(),
             counts: Counts::default(),
+            puts: Arc::default(),
         })
     }
 
@@ -162,7 +165,8 @@ impl Core {
             [StreamedSent, StreamedSentBytes, StreamedReceived, StreamedReceivedBytes],
             [DirectSent, DirectSentBytes, DirectReceived, DirectReceivedBytes],
         ];
-        for (row, (sent, received)) in rows.iter().zip(traffic.sent.iter().zip(&traffic.received)) {
+        let [sent, received] = traffic.by_protocol();
+        for (row, (sent, received)) in rows.iter().zip(sent.iter().zip(&received)) {
             for (counter, value) in
                 row.iter().zip([sent.messages, sent.bytes, received.messages, received.bytes])
             {
@@ -171,8 +175,9 @@ impl Core {
         }
         set(LocalSent, traffic.own.messages);
         set(LocalSentBytes, traffic.own.bytes);
-        set(PutSent, traffic.put.messages);
-        set(PutSentBytes, traffic.put.bytes);
+        let puts = self.puts.so_far();
+        set(PutSent, traffic.put.messages + puts.messages);
+        set(PutSentBytes, traffic.put.bytes + puts.bytes);
         set(Unexpected, traffic.unexpected);
         set(Copies, traffic.copies);
         set(ControlSent, traffic.control);

@@ -16,7 +16,7 @@ use canele_engine::{Engine, Failure, FlowId, RegionId, Status, Tag, Want};
 use canele_proto::Proto;
 
 use crate::job::deadline;
-use crate::message::{Arrived, Store};
+use crate::message::{Arrived, DESCRIPTION, Store};
 use crate::{Endpoint, Error, Message, Rank};
 pub(crate) use office::Office;
 use postbox::Address;
@@ -162,7 +162,9 @@ impl Mailbox {
             Some(Arrived::Whole(message)) => Ok(message),
             Some(Arrived::Described(region, described)) => {
                 let far = self.engine.reach_region(from, region, None)?;
-                described.open(far).ok_or_else(|| Failure::RegionLost(from).into())
+                let message = described.open(far).ok_or(Failure::RegionLost(from))?;
+                self.engine.count_retrieved(from, message.len(), DESCRIPTION)?;
+                Ok(message)
             }
             None => {
                 Err(Error::Unpack { asked: "a message".to_owned(), there: format!("no message of {from}") })

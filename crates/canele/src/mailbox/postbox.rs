@@ -96,6 +96,9 @@ impl Postbox {
     #[inline(always)]
     fn send(&self, sealed: Sealed, deadline: Option<Instant>) -> Result<(), Error> {
         self.office.send(self.owner, POSTS, self.number, sealed.bytes(), deadline)?;
+        if let Some(bytes) = sealed.in_region() {
+            self.engine.count_posted(self.owner, bytes, sealed.bytes().len())?;
+        }
         sealed.posted(self.owner);
         Ok(())
     }

@@ -15,7 +15,7 @@ const LONG: u8 = 253;
 /// Last byte of a message that lies in a region.
 const IN_REGION: u8 = 254;
 /// Region's index and generation, bytes of message and of types, last byte.
-const DESCRIPTION: usize = 4 + 4 + 8 + 4 + 1;
+pub const DESCRIPTION: usize = 4 + 4 + 8 + 4 + 1;
 
 /// A message ready to travel.
 pub struct Sealed {
@@ -99,6 +99,11 @@ impl Sealed {
             (None, Data::Private(store)) => store.bytes(),
             (None, _) => unreachable!("a message that travels by itself is in private memory"),
         }
+    }
+
+    /// Its length without what sealing added, if it lies in a region.
+    pub fn in_region(&self) -> Option<usize> {
+        self.description.map(|_| self.len)
     }
 
     /// The message as it was.
