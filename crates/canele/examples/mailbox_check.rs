@@ -25,7 +25,9 @@ fn main() -> Checked {
         "dead" => dead(&job)?,
         "rate" => rate(&job)?,
         other => {
-            return Err(format!("many, depth, full, names, long, counted, dead or rate, not {other:?}").into());
+            return Err(
+                format!("many, depth, full, names, long, counted, dead or rate, not {other:?}").into()
+            );
         }
     }
     Ok(job.finish()?)
