@@ -16,7 +16,7 @@ use canele_engine::{Engine, Failure, FlowId, Status, Tag, Want};
 use canele_proto::Proto;
 
 use crate::job::deadline;
-use crate::message::{Arrived, DESCRIPTION, Store};
+use crate::message::{Arrived, Store};
 use crate::{Endpoint, Error, Message, Rank, Region};
 pub(crate) use office::Office;
 pub use postbox::{PostError, Postbox};
@@ -150,12 +150,7 @@ impl Mailbox {
         }
         match Arrived::read(from, bytes) {
             Some(Arrived::Whole(message)) => Ok(message),
-            Some(Arrived::Described(region, described)) => {
-                let far = self.engine.reach_region(from, region, None)?;
-                let message = described.open(far).ok_or(Failure::RegionLost(from))?;
-                self.engine.count_retrieved(from, message.len(), DESCRIPTION)?;
-                Ok(message)
-            }
+            Some(Arrived::Described(region, described)) => described.reach(&self.engine, region),
             None => {
                 Err(Error::Unpack { asked: "a message".to_owned(), there: format!("no message of {from}") })
             }
@@ -208,15 +203,13 @@ impl Mailbox {
     /// Wakes the posters that sleep because the box was full.
     #[cold]
     fn wake(&self) -> Result<(), Error> {
-        let mut result = Ok(());
         self.slots.wake(self.got.len() as u32, |rank| {
             // At once or later, but never waiting for a poster; one that is gone need not be woken.
             match self.office.send((WAKES, rank, self.number), &[], Some(Instant::now())) {
-                Ok(()) | Err(Error::Failed(_)) => {}
-                Err(error) => result = Err(error),
+                Err(Error::Failed(_)) => Ok(()),
+                sent => sent,
             }
-        });
-        result
+        })
     }
 }
 

@@ -92,11 +92,7 @@ impl Postbox {
     #[inline(always)]
     fn send(&self, sealed: Sealed, deadline: Option<Instant>) -> Result<(), Error> {
         self.office.send((POSTS, self.owner, self.number), sealed.bytes(), deadline)?;
-        if let Some(bytes) = sealed.in_region() {
-            self.engine.count_posted(self.owner, bytes, sealed.bytes().len())?;
-        }
-        sealed.posted(self.owner);
-        Ok(())
+        sealed.posted(&self.engine, self.owner)
     }
 
     /// Waits in the engine, which sleeps after a while: the owner sends a wake-up when there may be a slot.

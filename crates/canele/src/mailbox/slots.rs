@@ -120,10 +120,10 @@ impl Slots {
         self.word(SLEEPERS).load(SeqCst) != 0
     }
 
-    /// Calls `wake` for every rank in which somebody may sleep.
-    pub fn wake(&self, ranks: u32, wake: impl FnMut(Rank)) {
+    /// Calls `wake` for every rank in which somebody may sleep, as long as it succeeds.
+    pub fn wake(&self, ranks: u32, wake: impl FnMut(Rank) -> Result<(), Error>) -> Result<(), Error> {
         self.word(SLEEPERS).store(0, SeqCst);
-        (0..ranks).map(Rank).filter(|rank| self.sleeper(*rank).swap(0, SeqCst) != 0).for_each(wake);
+        (0..ranks).map(Rank).filter(|rank| self.sleeper(*rank).swap(0, SeqCst) != 0).try_for_each(wake)
     }
 
     /// How many of the slots `rank` took, `got` of whose messages came, were left behind when it died.
@@ -179,9 +179,13 @@ mod tests {
         slots.may_sleep(Rank(0));
         assert!(slots.has_sleepers());
         let mut woken = Vec::new();
-        slots.wake(3, |rank| woken.push(rank.0));
+        let wake = |rank: Rank| {
+            woken.push(rank.0);
+            Ok(())
+        };
+        slots.wake(3, wake).unwrap();
         assert_eq!(woken, [0, 2]);
         assert!(!slots.has_sleepers());
-        slots.wake(3, |rank| panic!("{rank} sleeps no more"));
+        slots.wake(3, |rank| panic!("{rank} sleeps no more")).unwrap();
     }
 }
