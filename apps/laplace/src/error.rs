@@ -1,6 +1,7 @@
 //! What can go wrong, and whether the user or the job is at fault.
 
 use canele_show::PictureError;
+use canele_show::program::Failure;
 
 /// Why a run ended without a heat map.
 #[derive(Debug, thiserror::Error)]
@@ -25,12 +26,16 @@ pub enum LaplaceError {
     Communication(#[from] canele::Error),
 }
 
-impl LaplaceError {
-    /// The status to exit with: 2 when the user can repair it by other arguments or pictures, else 1.
-    pub fn exit_status(&self) -> u8 {
+impl Failure for LaplaceError {
+    fn exit_status(&self) -> u8 {
         match self {
+            Self::GivenUp => 0,
             Self::Communication(_) => 1,
             _ => 2,
         }
+    }
+
+    fn is_of_one_rank(&self) -> bool {
+        matches!(self, Self::Communication(_))
     }
 }

@@ -112,6 +112,7 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use canele_show::program::Failure;
 
     #[test]
     fn blocks_cover_every_pixel_once() {

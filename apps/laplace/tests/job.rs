@@ -40,6 +40,23 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
+fn the_demo_takes_its_number_of_ranks_before_and_after_the_name() {
+    let output = file("demo", "demo.png").display().to_string();
+    for words in [["-n", "2", "laplace"], ["laplace", "-n", "2"]] {
+        let ended = launch::command()
+            .arg("demo")
+            .args(words)
+            .args(["--max-sweeps", "3", "--output", &output])
+            .output()
+            .unwrap();
+        assert!(ended.status.success(), "{words:?}: {}", text(&ended.stderr));
+        assert!(text(&ended.stdout).contains("cut into 2 x 1 blocks"), "{}", text(&ended.stdout));
+    }
+    let help = launch::command().args(["demo", "laplace", "-n", "2", "--help"]).output().unwrap();
+    assert_eq!(text(&help.stdout).matches("Usage: laplace").count(), 1, "{help:?}");
+}
+
+#[test]
 fn the_heat_map_has_the_same_bytes_for_any_number_of_ranks() {
     let (plate, alone) = (plate("equal"), file("equal", "alone.png"));
     let arguments =

@@ -15,7 +15,7 @@ const LONGEST_SIDE: u64 = 65_535;
 const EXAMPLES: &str = "\
 Examples:
   mandelbrot                                         the sea-horse valley, alone
-  canele run -n 4 mandelbrot                         a master and three slaves
+  canele run -n 4 mandelbrot                         a master and three workers
   canele run -n 4 mandelbrot --center -0.75,0 --width 3.2 --iterations 1000
   canele run -n 4 mandelbrot --size 3840x2160 --output wallpaper.png";
 

@@ -1,12 +1,13 @@
-//! Master and slaves over mailboxes (DECK): the only file of this program that communicates.
+//! Master and workers (DECK calls them master and slaves) over mailboxes: the only file of this program that
+//! communicates.
 //!
-//! The master has one mailbox, into which all slaves post: a request, and with it the slice they
-//! have finished. Each slave has a mailbox of its own, into which the master posts the next slice,
+//! The master has one mailbox, into which all workers post: a request, and with it the slice they
+//! have finished. Each worker has a mailbox of its own, into which the master posts the next slice,
 //! or an empty one when there is no more.
 //!
 //! ```text
-//!   slave → master   first row, end row, iterations, samples    (rows 0 to 0: nothing yet)
-//!   master → slave   first row, end row                         (rows 0 to 0: no more work)
+//!   worker → master   first row, end row, iterations, samples    (rows 0 to 0: nothing yet)
+//!   master → worker   first row, end row                         (rows 0 to 0: no more work)
 //! ```
 
 use std::time::{Duration, Instant};
@@ -57,25 +58,25 @@ impl<'a> Farm<'a> {
     /// Rank 0: hands out all slices and takes them back; calls `seen` after each.
     ///
     /// # Errors
-    /// A slave returned what it was not asked for.
+    /// A worker returned what it was not asked for.
     pub fn master(&self, work: &mut Work, seen: &mut dyn FnMut(&Work)) -> Result<(), MandelbrotError> {
-        let (endpoint, slaves) = (self.job.endpoint(), self.size() - 1);
-        // No slave asks twice before it was answered: none ever waits for room.
-        let requests = endpoint.create_mailbox(MASTER, slaves)?;
-        let find = |slave| endpoint.find_mailbox(&slave_box(slave), PATIENCE);
-        let boxes = (1..=slaves).map(find).collect::<Result<Vec<Postbox>, _>>()?;
+        let (endpoint, workers) = (self.job.endpoint(), self.size() - 1);
+        // No worker asks twice before it was answered: none ever waits for room.
+        let requests = endpoint.create_mailbox(MASTER, workers)?;
+        let find = |worker| endpoint.find_mailbox(&worker_box(worker), PATIENCE);
+        let boxes = (1..=workers).map(find).collect::<Result<Vec<Postbox>, _>>()?;
         let mut dismissed = 0;
-        while dismissed < slaves {
+        while dismissed < workers {
             let message = requests.retrieve()?;
-            let slave = message.sender().expect("a message that was retrieved has a sender").0 as usize;
+            let worker = message.sender().expect("a message that was retrieved has a sender").0 as usize;
             let finished = read_request(message)?;
             if !finished.slice.is_empty() {
-                work.finished(slave, &finished)?;
+                work.finished(worker, &finished)?;
                 seen(work);
             }
-            let next = work.next(slave);
+            let next = work.next(worker);
             dismissed += usize::from(next.is_none());
-            boxes[slave - 1].post(answer(next.unwrap_or(0..0)))?;
+            boxes[worker - 1].post(answer(next.unwrap_or(0..0)))?;
         }
         Ok(())
     }
@@ -84,10 +85,10 @@ impl<'a> Farm<'a> {
     ///
     /// # Errors
     /// Communication failed.
-    pub fn slave(&self, view: &View) -> Result<Duration, MandelbrotError> {
+    pub fn worker(&self, view: &View) -> Result<Duration, MandelbrotError> {
         let mut asking = Duration::ZERO;
         let mut start = Instant::now();
-        let answers = self.job.endpoint().create_mailbox(&slave_box(self.rank()), 1)?;
+        let answers = self.job.endpoint().create_mailbox(&worker_box(self.rank()), 1)?;
         let master = self.job.endpoint().find_mailbox(MASTER, PATIENCE)?;
         let mut finished = Finished { slice: 0..0, iterations: 0, samples: Vec::new() };
         loop {
@@ -102,7 +103,7 @@ impl<'a> Farm<'a> {
         }
     }
 
-    /// What all ranks moved, and the mean of the times the slaves give; right on rank 0 only.
+    /// What all ranks moved, and the mean of the times the workers give; right on rank 0 only.
     ///
     /// # Errors
     /// Communication failed.
@@ -111,13 +112,13 @@ impl<'a> Farm<'a> {
         let (mut sums, mut times) = (own, [0]);
         self.flow.reduce(Rank(0), &own, &mut sums, Op::Sum)?;
         self.flow.reduce(Rank(0), &[asking.as_nanos() as u64], &mut times, Op::Sum)?;
-        let slaves = (self.size() as u64 - 1).max(1);
-        Ok((Moved::from_numbers(sums), Duration::from_nanos(times[0] / slaves)))
+        let workers = (self.size() as u64 - 1).max(1);
+        Ok((Moved::from_numbers(sums), Duration::from_nanos(times[0] / workers)))
     }
 }
 
-fn slave_box(rank: usize) -> String {
-    format!("mandelbrot slave {rank}")
+fn worker_box(rank: usize) -> String {
+    format!("mandelbrot worker {rank}")
 }
 
 fn request(finished: &Finished) -> Message {

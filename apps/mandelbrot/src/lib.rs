@@ -1,4 +1,4 @@
-//! Pictures of the Mandelbrot set, computed by master and slaves.
+//! Pictures of the Mandelbrot set, computed by master and workers.
 //!
 //! The picture is cut into horizontal slices ([`slices`]). Rank 0, the master, hands them out as
 //! the other ranks ask for them and puts the finished ones together; a slice near the set takes

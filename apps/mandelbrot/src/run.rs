@@ -21,7 +21,7 @@ pub fn run(arguments: &Arguments, farm: &Farm) -> Result<(), MandelbrotError> {
         if !farm.agree(false)? {
             return Err(MandelbrotError::GivenUp);
         }
-        let waited = farm.slave(&view?)?;
+        let waited = farm.worker(&view?)?;
         return farm.tally(waited).map(drop);
     }
     let checked = view.and_then(|view| Ok(check_writable(&arguments.output).map(|()| view)?));
@@ -68,10 +68,10 @@ fn report(
     let seconds = time.as_secs_f64().max(f64::MIN_POSITIVE);
     let speed = work.iterations as f64 / seconds / 1e6;
     let waited = percent(waited, time);
-    let slaves = match ranks - 1 {
+    let workers = match ranks - 1 {
         0 => "computed alone".to_string(),
-        1 => format!("handed out to 1 slave, which asked and waited {waited} of the time"),
-        slaves => format!("handed out to {slaves} slaves, which asked and waited {waited} of the time"),
+        1 => format!("handed out to 1 worker, which asked and waited {waited} of the time"),
+        workers => format!("handed out to {workers} workers, which asked and waited {waited} of the time"),
     };
     print_table(&[
         (
@@ -83,7 +83,7 @@ fn report(
                 grouped(view.limit.into())
             ),
         ),
-        ("slices", format!("{} of {} rows, {slaves}", grouped(work.slices), arguments.slice_rows)),
+        ("slices", format!("{} of {} rows, {workers}", grouped(work.slices), arguments.slice_rows)),
         ("time", format!("{seconds:.3} s, {} iterations, {speed:.0} million/s", grouped(work.iterations))),
         ("moved", moved.to_string()),
         ("written", arguments.output.display().to_string()),

@@ -117,11 +117,11 @@ mod tests {
 
     const VIEW: View = View { columns: 12, rows: 17, x: -0.6, y: 0.1, step: 0.2, limit: 200 };
 
-    /// Computes all with slaves that finish in an odd order.
-    fn by_slaves(slice_rows: usize, slaves: usize) -> Work {
-        let mut work = Work::new(&VIEW, slice_rows, slaves + 1);
+    /// Computes all with workers that finish in an odd order.
+    fn by_workers(slice_rows: usize, workers: usize) -> Work {
+        let mut work = Work::new(&VIEW, slice_rows, workers + 1);
         let mut busy: Vec<(usize, Slice)> = vec![];
-        for rank in 1..=slaves {
+        for rank in 1..=workers {
             busy.extend(work.next(rank).map(|slice| (rank, slice)));
         }
         while let Some((rank, slice)) = (!busy.is_empty()).then(|| busy.swap_remove(busy.len() / 2)) {
@@ -132,13 +132,13 @@ mod tests {
     }
 
     #[test]
-    fn the_picture_is_the_same_for_all_slices_and_slaves() {
-        let whole = by_slaves(17, 1);
+    fn the_picture_is_the_same_for_all_slices_and_workers() {
+        let whole = by_workers(17, 1);
         assert_eq!((whole.slices, whole.done()), (1, 1.0));
         for slice_rows in [1, 2, 5, 16, 100] {
-            for slaves in [1, 2, 3, 16] {
-                let work = by_slaves(slice_rows, slaves);
-                assert_eq!(work.picture(), whole.picture(), "{slice_rows} rows, {slaves} slaves");
+            for workers in [1, 2, 3, 16] {
+                let work = by_workers(slice_rows, workers);
+                assert_eq!(work.picture(), whole.picture(), "{slice_rows} rows, {workers} workers");
                 assert_eq!(work.slices, 17_u64.div_ceil(slice_rows as u64));
                 assert_eq!(work.iterations, whole.iterations);
             }

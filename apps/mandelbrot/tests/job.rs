@@ -49,7 +49,7 @@ fn slices_that_lie_in_regions_give_the_same_picture() {
 }
 
 #[test]
-fn more_slaves_than_slices_leave_some_without_work() {
+fn more_workers_than_slices_leave_some_without_work() {
     same_picture("few", &["--size", "50x9", "--iterations", "50", "--slice-rows", "5"]);
 }
 
@@ -60,7 +60,7 @@ fn bad_input_is_explained_once_by_all_ranks_together() {
         (&["--size", "0x5"], "an empty picture"),
         (&["--width", "1e-15"], "the view is too deep"),
         (&["--output", "no/such/folder.png"], "cannot write no/such/folder.png"),
-        (&["--slave"], "unexpected argument '--slave'"),
+        (&["--worker"], "unexpected argument '--worker'"),
     ];
     for (arguments, why) in cases {
         let ended = job(3, arguments);
@@ -76,6 +76,8 @@ fn bad_input_is_explained_once_by_all_ranks_together() {
 fn one_rank_answers_a_question_for_help() {
     let ended = job(3, &["--help"]);
     assert!(ended.status.success());
-    assert_eq!(text(&ended.stdout).matches("Examples:").count(), 1);
+    let help = text(&ended.stdout);
+    assert_eq!(help.matches("Examples:").count(), 1);
+    assert!(help.contains("a master and three workers"), "one word for them in all texts: {help}");
     assert_eq!(text(&ended.stderr), "");
 }

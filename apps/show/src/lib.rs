@@ -1,13 +1,13 @@
 //! What the example programs show to a person: pictures in PNG files, progress on standard error,
-//! complaints about arguments, and a table of what moved between the ranks.
+//! complaints, and a table of what moved between the ranks.
 //!
-//! It never communicates: the programs bring together what the ranks have counted, and a rank that
+//! It joins the job but never communicates: the programs bring together what the ranks have counted, and a rank that
 //! must stay silent simply does not call it.
 #![forbid(unsafe_code)]
 
-pub mod arguments;
 pub mod moved;
 pub mod picture;
+pub mod program;
 pub mod progress;
 
 pub use moved::{Moved, grouped, percent, print_table, readable_bytes, significant};

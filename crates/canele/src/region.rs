@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub use canele_engine::Notice;
 use canele_engine::{Engine, Far, RegionId};
@@ -25,7 +25,7 @@ pub struct RemoteRegion {
     engine: Arc<Engine>,
     owner: Rank,
     id: RegionId,
-    far: Arc<Far>,
+    pub(crate) far: Arc<Far>,
 }
 
 impl Endpoint {
@@ -56,8 +56,12 @@ impl Endpoint {
     /// # Errors
     /// [`Error::Deadline`]; the region was dropped meanwhile.
     pub fn find_region(&self, name: &str, wait: Duration) -> Result<RemoteRegion, Error> {
-        let at = deadline(wait);
-        let value = self.engine.find(&format!("region {name}"), at)?;
+        self.find_published(&format!("region {name}"), deadline(wait))
+    }
+
+    /// The region whose place was published under this name by any kind of object.
+    pub(crate) fn find_published(&self, name: &str, at: Option<Instant>) -> Result<RemoteRegion, Error> {
+        let value = self.engine.find(name, at)?;
         let (owner, id, bytes) = decode(&value).ok_or_else(|| Error::NameTaken(name.to_owned()))?;
         let far = self.engine.reach_region(owner, id, at)?;
         debug_assert!(far.len() >= bytes);
@@ -113,8 +117,12 @@ impl Region {
     /// # Errors
     /// The name is taken.
     pub fn publish(&self, name: &str) -> Result<(), Error> {
-        let value = encode(self.engine.rank(), self.region.id(), self.len());
-        self.engine.publish(&format!("region {name}"), &value)
+        self.publish_as(&format!("region {name}"))
+    }
+
+    /// Publishes its place under the name of what lies in it.
+    pub(crate) fn publish_as(&self, name: &str) -> Result<(), Error> {
+        self.engine.publish(name, &encode(self.engine.rank(), self.region.id(), self.len()))
     }
 
     /// This region as others see it.
@@ -136,7 +144,10 @@ impl Region {
     /// # Errors
     /// The range lies outside.
     pub fn write<T: Plain>(&self, offset: usize, items: &[T]) -> Result<(), Error> {
-        self.remote().put(offset, items)
+        let (bytes, region): (&[u8], _) = (bytemuck::cast_slice(items), self.len());
+        let window = self.region.window(offset, bytes.len());
+        window.ok_or(Error::Range { offset, len: bytes.len(), region })?.write(0, bytes);
+        Ok(())
     }
 }
 
@@ -162,10 +173,7 @@ impl RemoteRegion {
     /// # Errors
     /// The range lies outside.
     pub fn put<T: Plain>(&self, offset: usize, items: &[T]) -> Result<(), Error> {
-        let bytes: &[u8] = bytemuck::cast_slice(items);
-        let window = self.far.window(offset, bytes.len()).ok_or_else(|| self.outside(offset, bytes.len()))?;
-        window.write(0, bytes);
-        Ok(())
+        self.engine.put(&self.far, offset, bytemuck::cast_slice(items))
     }
 
     /// Reads items from `offset` bytes on.

@@ -145,7 +145,7 @@ impl<T: Plain> Request<T> {
         }
     }
 
-    fn block(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
+    pub(crate) fn block(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
         if let Progress::UnderWay(pending) = self.state {
             let ended = self.engine.wait(pending, deadline)?;
             self.end(ended);
@@ -153,7 +153,7 @@ impl<T: Plain> Request<T> {
         Ok(())
     }
 
-    fn take(&mut self) -> Result<(Status, Vec<T>), Error> {
+    pub(crate) fn take(&mut self) -> Result<(Status, Vec<T>), Error> {
         match std::mem::replace(&mut self.state, Progress::Taken) {
             Progress::Ended(result) => {
                 let items = std::mem::replace(&mut self.items, Owned::new(Vec::new()));

@@ -39,6 +39,13 @@ fn long_messages_arrive_bit_by_bit() {
 }
 
 #[test]
+fn every_message_is_counted_once_with_its_own_bytes() {
+    for wait in ["adaptive", "sleep"] {
+        succeed(&["-n", "2", "--wait", wait], "mailbox_counted", &[]);
+    }
+}
+
+#[test]
 fn a_dead_poster_is_told_once_and_leaves_no_slot_taken() {
     for micros in ["0", "300", "1000", "4000", "20000"] {
         let output = run(&["-n", "3", "--on-failure", "continue"], PROGRAM, &["dead", micros]);

@@ -6,21 +6,40 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::{run, say, wrong_usage};
+use clap::Parser;
+
+use crate::{run, say, usage, wrong_usage};
 
 /// Arguments of `canele demo`.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = USAGE, after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Number of ranks
-    #[arg(short = 'n', long = "ranks", default_value_t = 4, value_name = "N")]
-    ranks: u32,
+    #[command(flatten)]
+    size: Size,
     /// laplace or mandelbrot, and what is passed to it (`--help` there shows its own options)
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM ARGS")]
     command: Vec<OsString>,
 }
 
-const USAGE: &str = "canele demo [-n N] laplace|mandelbrot [ARGS…]";
+/// The one option that is not the program's, wherever it stands.
+#[derive(Debug, clap::Args)]
+struct Size {
+    /// Number of ranks, before or after the program's name [default: 4]
+    #[arg(short = 'n', long = "ranks", value_name = "N")]
+    ranks: Option<u32>,
+}
+
+/// That option alone, as it is collected from the command line.
+#[derive(Debug, Parser)]
+#[command(name = "canele demo", override_usage = USAGE)]
+struct Collected {
+    #[command(flatten)]
+    size: Size,
+}
+
+const RANKS: u32 = 4;
+
+const USAGE: &str = "canele demo laplace|mandelbrot [-n N] [ARGS…]";
 
 const EXAMPLES: &str = "Programs:
   laplace      temperatures of a plate by red-black relaxation
@@ -28,14 +47,17 @@ const EXAMPLES: &str = "Programs:
 
 Examples:
   canele demo laplace                     temperatures of a plate, on 4 ranks
-  canele demo -n 2 mandelbrot             the Mandelbrot set, one master and one worker
+  canele demo mandelbrot -n 2             the Mandelbrot set, one master and one worker
   canele demo laplace --help              what the program itself can do";
 
 const PROGRAMS: [&str; 2] = ["laplace", "mandelbrot"];
 
 /// Runs the chosen program.
 pub fn main(arguments: Arguments) -> ExitCode {
-    let mut command = arguments.command;
+    let (ranks, mut command) = match split(arguments) {
+        Ok(split) => split,
+        Err(error) => return usage(&error),
+    };
     let Some(&name) = PROGRAMS.iter().find(|&&name| command[0] == *name) else {
         let asked = command[0].to_string_lossy();
         return wrong_usage(&format!("no program {asked}: there are {}", PROGRAMS.join(" and ")));
@@ -43,7 +65,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
     match beside_this_executable(name) {
         Ok(path) => {
             command[0] = path.into_os_string();
-            run::start(run::Arguments::new(arguments.ranks, command))
+            run::start(run::Arguments::new(ranks, command))
         }
         Err(looked_at) => {
             say(&format!(
@@ -55,8 +77,70 @@ pub fn main(arguments: Arguments) -> ExitCode {
     }
 }
 
+/// The number of ranks, and the program with what it takes itself: all but that number, and everything behind a `--`.
+fn split(arguments: Arguments) -> Result<(u32, Vec<OsString>), clap::Error> {
+    let (mut ours, mut its) = (vec![OsString::from("canele demo")], Vec::new());
+    let mut words = arguments.command.into_iter();
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy();
+        match &*text {
+            "--" => {
+                its.push(word);
+                its.extend(words.by_ref());
+            }
+            "-n" | "--ranks" => ours.extend([word].into_iter().chain(words.next())),
+            _ if text.starts_with("-n") || text.starts_with("--ranks=") => ours.push(word),
+            _ => its.push(word),
+        }
+    }
+    if let Some(before) = arguments.size.ranks {
+        ours.push(OsString::from(format!("-n{before}")));
+    }
+    let ranks = Collected::try_parse_from(ours)?.size.ranks;
+    Ok((ranks.unwrap_or(RANKS), its))
+}
+
 fn beside_this_executable(name: &str) -> Result<PathBuf, PathBuf> {
     let executable = std::env::current_exe().unwrap_or_default();
     let path = executable.with_file_name(name);
     if path.is_file() { Ok(path) } else { Err(path) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(words: &str) -> Result<(u32, Vec<OsString>), clap::Error> {
+        #[derive(Parser)]
+        struct Demo {
+            #[command(flatten)]
+            arguments: Arguments,
+        }
+        super::split(Demo::try_parse_from(format!("demo {words}").split(' '))?.arguments)
+    }
+
+    #[test]
+    fn the_number_of_ranks_may_stand_anywhere_and_the_rest_is_the_programs() {
+        for (words, ranks, its) in [
+            ("laplace", 4, "laplace"),
+            ("-n 2 laplace --quiet", 2, "laplace --quiet"),
+            ("laplace -n 2 --quiet", 2, "laplace --quiet"),
+            ("laplace --quiet -n2", 2, "laplace --quiet"),
+            ("--ranks 3 laplace", 3, "laplace"),
+            ("laplace --ranks=3 --plate x", 3, "laplace --plate x"),
+            ("laplace -n 4 --help", 4, "laplace --help"),
+            ("laplace --help", 4, "laplace --help"),
+            ("laplace -- -n 2", 4, "laplace -- -n 2"),
+        ] {
+            let expected = its.split(' ').map(OsString::from).collect();
+            assert_eq!(split(words).unwrap(), (ranks, expected), "{words}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_missing_wrong_or_given_twice_are_refused() {
+        for words in ["laplace -n", "laplace -n two", "laplace -n -1", "-n 2 laplace -n 3"] {
+            assert!(split(words).is_err(), "{words}");
+        }
+    }
 }

@@ -66,7 +66,7 @@ fn main() -> ExitCode {
 }
 
 /// Prints what clap has to say: help to standard output (0), wrong usage to standard error (2).
-fn usage(error: &clap::Error) -> ExitCode {
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             // A closed standard output is the reader's choice, not a failure.

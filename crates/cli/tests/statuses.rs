@@ -94,6 +94,8 @@ fn wrong_usage_is_2_and_says_what_is_wrong() {
         (&["nonsense"], "nonsense"),
         (&["info", "--counters"], "--job"),
         (&["demo", "chess"], "chess"),
+        (&["demo", "laplace", "-n", "two"], "two"),
+        (&["demo", "-n", "2", "laplace", "-n", "3"], "-n"),
         (&[], "command"),
     ] {
         let ended = canele(args);

@@ -15,6 +15,7 @@ use crate::Error;
 use crate::collective::{Collectives, FIRST_PAIR};
 use crate::control::{Control, FromLauncher, Gone, JobInfo, ToLauncher};
 use crate::patience::Habits;
+use crate::regions::Puts;
 
 /// The state of one rank's engine.
 pub(crate) struct Core {
@@ -57,6 +58,7 @@ pub(crate) struct Core {
     pub collectives: Collectives,
     pub page: Arc<CounterPage>,
     pub counts: Counts,
+    pub puts: Arc<Puts>,
 }
 
 /// What is called when a notice of a range of identifiers comes.
@@ -130,6 +132,7 @@ impl Core {
             next_flow: FIRST_PAIR,
             collectives: Collectives::default(),
             counts: Counts::default(),
+            puts: Arc::default(),
         })
     }
 
@@ -152,7 +155,7 @@ impl Core {
         self.ask_launcher() | moved
     }
 
-    /// Publishes the counters where the launcher can read them.
+    /// Publishes the counters where the launcher can read them: before a sleep, at the end, when the launcher rings.
     pub fn publish_counters(&self) {
         use Counter::*;
         let traffic = &self.proto.traffic;
@@ -166,7 +169,8 @@ impl Core {
             [StreamedSent, StreamedSentBytes, StreamedReceived, StreamedReceivedBytes],
             [DirectSent, DirectSentBytes, DirectReceived, DirectReceivedBytes],
         ];
-        for (row, (sent, received)) in rows.iter().zip(traffic.sent.iter().zip(&traffic.received)) {
+        let [sent, received] = traffic.by_protocol();
+        for (row, (sent, received)) in rows.iter().zip(sent.iter().zip(&received)) {
             for (counter, value) in
                 row.iter().zip([sent.messages, sent.bytes, received.messages, received.bytes])
             {
@@ -175,8 +179,9 @@ impl Core {
         }
         set(LocalSent, traffic.own.messages);
         set(LocalSentBytes, traffic.own.bytes);
-        set(PutSent, traffic.put.messages);
-        set(PutSentBytes, traffic.put.bytes);
+        let puts = self.puts.so_far();
+        set(PutSent, traffic.put.messages + puts.messages);
+        set(PutSentBytes, traffic.put.bytes + puts.bytes);
         set(Unexpected, traffic.unexpected);
         set(Copies, traffic.copies);
         set(ControlSent, traffic.control);
@@ -185,6 +190,7 @@ impl Core {
         set(Sleeps, self.counts.sleeps);
         set(Wakeups, self.shm.wakeups());
         set(Connections, self.counts.connections);
+        self.shm.counted();
     }
 
     /// The counters now.

@@ -12,11 +12,13 @@ use canele_sys::tunables::Tunables;
 use crate::Error;
 use crate::control::{Control, JobInfo, Place, Socket};
 use crate::core::Core;
+use crate::regions::Puts;
 
 /// One rank's engine; shared by its threads.
 pub struct Engine {
     gate: Gate<Core>,
     pub(crate) alarm: Alarm,
+    pub(crate) puts: Arc<Puts>,
     place: Place,
     job: JobInfo,
     kept: OnceLock<Socket>,
@@ -45,9 +47,10 @@ impl Engine {
     pub fn join(tunables: &Tunables, control: Option<Control>) -> Result<Self, Error> {
         let place = control.as_ref().map_or(Place::ALONE, Control::place);
         let core = Core::open(tunables, control)?;
-        let (alarm, job) = (core.shm.alarm(), core.job.clone());
+        let (alarm, job, puts) = (core.shm.alarm(), core.job.clone(), core.puts.clone());
         Ok(Self {
             alarm,
+            puts,
             job,
             gate: Gate::new(core),
             place,

@@ -109,6 +109,32 @@ impl Engine {
         Ok(None)
     }
 
+    /// Counts a message that was posted in a region: `telling` bytes told `to` of it.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn count_posted(&self, to: Rank, bytes: usize, telling: usize) -> Result<(), Error> {
+        // One to oneself is counted when it is retrieved, like any.
+        if to != self.rank() {
+            self.enter()?.proto.traffic.posted(bytes, telling);
+        }
+        Ok(())
+    }
+
+    /// Counts a message that was retrieved in a region of `from`.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn count_retrieved(&self, from: Rank, bytes: usize, telling: usize) -> Result<(), Error> {
+        let traffic = &mut self.enter()?.proto.traffic;
+        if from == self.rank() {
+            traffic.retrieved_own(bytes, telling);
+        } else {
+            traffic.retrieved(bytes, telling);
+        }
+        Ok(())
+    }
+
     /// Opens the link to a peer, so that the first message need not wait for it.
     ///
     /// # Errors

@@ -20,9 +20,14 @@ fn region_id(number: u64) -> RegionId {
 }
 
 impl Core {
-    /// Reads everything the launcher has said.
+    /// The launcher has rung: reads everything it has said, and shows it the counters, which may be all it wants.
     #[cold]
     pub fn read_news(&mut self) {
+        self.read_control();
+        self.publish_counters();
+    }
+
+    fn read_control(&mut self) {
         loop {
             let Some(control) = &mut self.control else { return };
             self.counts.system_calls += 1;

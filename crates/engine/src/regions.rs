@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use canele_proto::wire::{MAX_PUT, Put};
-use canele_proto::{Notice, Received, Sent};
+use canele_proto::{Moved, Notice, Received, Sent};
 use canele_rail::Rail;
 use canele_rail::shm::{Far, Region};
+use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
 use canele_sys::buffer::Place;
 use canele_sys::ids::{Rank, RegionId};
 use canele_sys::relax;
@@ -22,6 +23,25 @@ use crate::wait::Unmet;
 
 /// Small puts towards one peer that wait for room before a caller has to wait too.
 const MOST_WAITING: usize = 64;
+
+/// Puts without a notice, which do not go through the gate: they are stores and nothing else, at any time.
+#[derive(Default)]
+pub(crate) struct Puts {
+    messages: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Puts {
+    fn add(&self, bytes: usize) {
+        // Relaxed, here and below: a counter publishes nothing.
+        self.messages.fetch_add(1, Relaxed);
+        self.bytes.fetch_add(bytes as u64, Relaxed);
+    }
+
+    pub fn so_far(&self) -> Moved {
+        Moved { messages: self.messages.load(Relaxed), bytes: self.bytes.load(Relaxed) }
+    }
+}
 
 impl Engine {
     /// Allocates a region of `bytes`, zeroed, that peers can reach by its id.
@@ -85,6 +105,17 @@ impl Engine {
             Err((_core, Unmet::Deadline)) => Err(Error::Deadline(format!("a region of {owner}"))),
             Err((_core, Unmet::Error(error))) => Err(error),
         }
+    }
+
+    /// Writes `bytes` into a region. Complete at both ends on return.
+    ///
+    /// # Errors
+    /// The range lies outside of the region.
+    pub fn put(&self, far: &Far, offset: usize, bytes: &[u8]) -> Result<(), Error> {
+        let outside = Error::Range { offset, len: bytes.len(), region: far.len() };
+        far.window(offset, bytes.len()).ok_or(outside)?.write(0, bytes);
+        self.puts.add(bytes.len());
+        Ok(())
     }
 
     /// Writes `bytes` into a region of `to` and then shows it the identifier `notice`. What a notice announces is there

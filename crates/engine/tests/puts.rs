@@ -19,3 +19,15 @@ fn every_put_is_counted_once_whatever_its_length() {
     let counters = engine.counters().unwrap();
     assert_eq!((counters[Counter::PutSent], counters[Counter::PutSentBytes]), (4, 1057));
 }
+
+#[test]
+fn puts_without_a_notice_are_counted_too() {
+    let engine = Engine::join(&Tunables::default(), None).unwrap();
+    let region = engine.create_region(4096).unwrap();
+    for bytes in [8usize, 1000] {
+        engine.put(&region.far(), 64, &vec![7; bytes]).unwrap();
+    }
+    assert!(engine.put(&region.far(), 4000, &[7; 97]).is_err());
+    let counters = engine.counters().unwrap();
+    assert_eq!((counters[Counter::PutSent], counters[Counter::PutSentBytes]), (2, 1008));
+}

@@ -28,8 +28,10 @@ pub struct Traffic {
     pub received: [Moved; 4],
     /// From this rank to itself.
     pub own: Moved,
-    /// Puts and gets of this rank.
+    /// Puts of this rank with a notice.
     pub put: Moved,
+    /// Of the short messages sent and received, those that only told of one in a region, which counts in their place.
+    pub told: [Moved; 2],
     /// Copies of payload made by this rank.
     pub copies: u64,
     /// Messages that came before their receive.
@@ -53,7 +55,37 @@ impl Traffic {
         self.own.add(bytes);
     }
 
-    /// A put or a get of this rank.
+    /// A message that lies in a region was posted to a peer; a short one of `telling` bytes told of it.
+    pub fn posted(&mut self, bytes: usize, telling: usize) {
+        self.sent(Protocol::Direct, bytes);
+        self.told[0].add(telling);
+        self.control += 1;
+    }
+
+    /// A message that lies in a region of a peer was retrieved, likewise.
+    pub fn retrieved(&mut self, bytes: usize, telling: usize) {
+        self.received(Protocol::Direct, bytes);
+        self.told[1].add(telling);
+    }
+
+    /// The same from this rank itself: what told of it has been counted as a message of its own.
+    pub fn retrieved_own(&mut self, bytes: usize, telling: usize) {
+        self.own.bytes = (self.own.bytes + bytes as u64).saturating_sub(telling as u64);
+    }
+
+    /// What was sent and received by each protocol: one that told of a message in a region is none beside it.
+    pub fn by_protocol(&self) -> [[Moved; 4]; 2] {
+        let mut all = [self.sent, self.received];
+        for (moved, told) in all.iter_mut().zip(self.told) {
+            let short = &mut moved[Protocol::Short as usize];
+            // What tells may still wait for room, or have had to be announced.
+            short.messages = short.messages.saturating_sub(told.messages);
+            short.bytes = short.bytes.saturating_sub(told.bytes);
+        }
+        all
+    }
+
+    /// A put of this rank with a notice.
     pub fn put(&mut self, bytes: usize) {
         self.put.add(bytes);
     }

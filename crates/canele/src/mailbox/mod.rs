@@ -12,14 +12,13 @@ use canele_sys::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use canele_engine::{Engine, Failure, FlowId, RegionId, Status, Tag, Want};
+use canele_engine::{Engine, Failure, FlowId, Status, Tag, Want};
 use canele_proto::Proto;
 
 use crate::job::deadline;
 use crate::message::{Arrived, Store};
-use crate::{Endpoint, Error, Message, Rank};
+use crate::{Endpoint, Error, Message, Rank, Region};
 pub(crate) use office::Office;
-use postbox::Address;
 pub use postbox::{PostError, Postbox};
 use slots::Slots;
 
@@ -34,11 +33,10 @@ pub struct Mailbox {
     engine: Arc<Engine>,
     office: Arc<Office>,
     name: String,
-    /// Whether the name is ours to withdraw.
-    published: bool,
     number: Tag,
-    region: RegionId,
     slots: Slots,
+    /// Where the slots lie; given up last.
+    _region: Region,
     /// Messages that came, by sender.
     got: Vec<AtomicU64>,
     /// Of the deaths so far: whose slots were given back, and of how many a retrieval was told.
@@ -76,25 +74,22 @@ impl Endpoint {
         if depth == 0 {
             return Err(Error::Lengths { what: "messages in a mailbox", given: 0, needed: 1 });
         }
-        let (engine, me, depth) = (self.engine.clone(), self.rank(), depth as u64);
-        let region = engine.create_region(Slots::bytes(self.size()))?;
-        let deaths = engine.ask(|proto| proto.deaths().len())?;
-        let mut mailbox = Mailbox {
-            published: false,
+        let (name, number) = (format!("mailbox {name}"), self.office.number());
+        let region = self.region(Slots::bytes(self.size()))?;
+        let slots = Slots::create(region.region.far(), self.rank(), depth as u64, number);
+        let deaths = self.engine.ask(|proto| proto.deaths().len())?;
+        region.publish_as(&name)?;
+        Ok(Mailbox {
+            engine: self.engine.clone(),
             office: self.office.clone(),
-            name: format!("mailbox {name}"),
-            number: self.office.number(),
-            region: region.id(),
-            slots: Slots::new(region.far(), me, depth),
+            name,
+            number,
+            slots,
+            _region: region,
             got: (0..self.size()).map(|_| AtomicU64::new(0)).collect(),
             settled: AtomicUsize::new(deaths),
             told: AtomicUsize::new(deaths),
-            engine,
-        };
-        let address = Address { owner: me, number: mailbox.number, region: region.id(), depth };
-        mailbox.engine.publish(&mailbox.name, &address.encode())?;
-        mailbox.published = true;
-        Ok(mailbox)
+        })
     }
 
     /// Finds a mailbox that any rank, this one too, has created or will create; waits for it at most `wait`.
@@ -103,15 +98,10 @@ impl Endpoint {
     /// [`Error::Deadline`]; its owner has finished or died.
     pub fn find_mailbox(&self, name: &str, wait: Duration) -> Result<Postbox, Error> {
         let at = deadline(wait);
-        let value = self.engine.find(&format!("mailbox {name}"), at)?;
-        let address = Address::decode(&value).ok_or_else(|| Error::NameTaken(name.to_owned()))?;
-        let Address { owner, number, region, depth } = address;
-        let far = self.engine.reach_region(owner, region, at)?;
-        if far.len() < Slots::bytes(self.size()) {
-            return Err(Failure::RegionLost(owner).into());
-        }
+        let books = self.find_published(&format!("mailbox {name}"), at)?;
+        let owner = books.owner();
+        let (slots, number) = Slots::open(books.far, owner, self.size()).ok_or(Failure::RegionLost(owner))?;
         self.engine.connect(owner, at)?;
-        let slots = Slots::new(far, owner, depth);
         Ok(Postbox { engine: self.engine.clone(), office: self.office.clone(), owner, number, slots })
     }
 }
@@ -161,10 +151,7 @@ impl Mailbox {
         }
         match Arrived::read(from, bytes) {
             Some(Arrived::Whole(message)) => Ok(message),
-            Some(Arrived::Described(region, described)) => {
-                let far = self.engine.reach_region(from, region, None)?;
-                described.open(far).ok_or_else(|| Failure::RegionLost(from).into())
-            }
+            Some(Arrived::Described(region, described)) => described.reach(&self.engine, region),
             None => {
                 Err(Error::Unpack { asked: "a message".to_owned(), there: format!("no message of {from}") })
             }
@@ -217,15 +204,13 @@ impl Mailbox {
     /// Wakes the posters that sleep because the box was full.
     #[cold]
     fn wake(&self) -> Result<(), Error> {
-        let mut result = Ok(());
         self.slots.wake(self.got.len() as u32, |rank| {
             // At once or later, but never waiting for a poster; one that is gone need not be woken.
-            match self.office.send(rank, WAKES, self.number, &[], Some(Instant::now())) {
-                Ok(()) | Err(Error::Failed(_)) => {}
-                Err(error) => result = Err(error),
+            match self.office.send((WAKES, rank, self.number), &[], Some(Instant::now())) {
+                Err(Error::Failed(_)) => Ok(()),
+                sent => sent,
             }
-        });
-        result
+        })
     }
 }
 
@@ -233,11 +218,8 @@ impl Drop for Mailbox {
     fn drop(&mut self) {
         self.slots.close();
         // After the end of the job all of this is forgotten already.
-        if self.published {
-            let _ = self.engine.withdraw(&self.name);
-        }
+        let _ = self.engine.withdraw(&self.name);
         while let Ok(Some(_)) = self.try_retrieve() {}
         let _ = self.wake();
-        let _ = self.engine.drop_region(self.region);
     }
 }

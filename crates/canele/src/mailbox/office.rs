@@ -1,14 +1,16 @@
 //! What the mailboxes of one rank share: their numbers, the regions of messages, and messages still on their way out.
 
 use canele_sys::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use canele_engine::{Buffer, Engine, FlowId, Mode, Pending, Tag};
-use canele_sys::buffer::Owned;
+use canele_engine::{Engine, FlowId, Tag};
 
 use crate::message::pool::Pool;
-use crate::{Error, Rank};
+use crate::{Error, Flow, Rank, Request};
+
+/// Where a message goes: on which flow to whom, with which tag.
+pub type Way = (FlowId, Rank, Tag);
 
 /// One per endpoint.
 pub struct Office {
@@ -16,7 +18,7 @@ pub struct Office {
     pub pool: Arc<Pool>,
     numbers: AtomicU32,
     /// Messages that found no room in the rail at once, or no credit; they have their slots.
-    leaving: Mutex<Vec<(Pending, Owned<u8>)>>,
+    leaving: Mutex<Vec<Request<u8>>>,
     /// How many these are, so that a post need not look for none.
     count: AtomicUsize,
 }
@@ -33,82 +35,46 @@ impl Office {
         Tag(self.numbers.fetch_add(1, Relaxed))
     }
 
+    fn leaving(&self) -> MutexGuard<'_, Vec<Request<u8>>> {
+        self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Sends a message; at the deadline what has not left is kept, to leave as soon as it can.
     #[inline(always)]
-    pub fn send(
-        &self,
-        to: Rank,
-        flow: FlowId,
-        tag: Tag,
-        bytes: &[u8],
-        deadline: Option<Instant>,
-    ) -> Result<(), Error> {
+    pub fn send(&self, way: Way, bytes: &[u8], deadline: Option<Instant>) -> Result<(), Error> {
         if self.count.load(Relaxed) > 0 {
-            self.reap()?;
+            self.reap();
         }
+        let (flow, to, tag) = way;
         if self.engine.try_send_now(to, flow, tag, bytes)? {
             return Ok(());
         }
-        self.send_later(to, flow, tag, bytes, deadline)
+        self.send_later(way, bytes, deadline)
     }
 
     #[cold]
-    fn send_later(
-        &self,
-        to: Rank,
-        flow: FlowId,
-        tag: Tag,
-        bytes: &[u8],
-        deadline: Option<Instant>,
-    ) -> Result<(), Error> {
-        let mut owned = Owned::new(bytes.to_vec());
-        let pending = match self.engine.isend(to, flow, tag, Mode::Standard, owned.lend_out()) {
-            Ok(pending) => pending,
-            Err(refused) => {
-                let (error, buffer) = *refused;
-                owned.take_back_out(buffer);
-                return Err(error);
-            }
-        };
-        match self.engine.wait(pending, deadline) {
-            Ok(ended) => settle(ended, &mut owned),
+    fn send_later(&self, (flow, to, tag): Way, bytes: &[u8], deadline: Option<Instant>) -> Result<(), Error> {
+        let mut request = Flow::new(self.engine.clone(), flow).isend(to, tag, bytes.to_vec())?;
+        match request.block(deadline) {
             Err(Error::Deadline(_)) => {
-                self.leaving.lock().unwrap_or_else(PoisonError::into_inner).push((pending, owned));
+                self.leaving().push(request);
                 self.count.fetch_add(1, Relaxed);
                 Ok(())
             }
-            Err(error) => Err(error),
+            ended => ended.and_then(|()| request.take()).map(drop),
         }
     }
 
     /// Forgets what has left meanwhile. What could not leave has an owner that is gone, as the next post will say.
-    fn reap(&self) -> Result<(), Error> {
-        let leaving = &mut *self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut at = 0;
-        while at < leaving.len() {
-            match self.engine.test(leaving[at].0)? {
-                Some(ended) => drop(settle(ended, &mut leaving.swap_remove(at).1)),
-                None => at += 1,
-            }
-        }
+    fn reap(&self) {
+        let mut leaving = self.leaving();
+        leaving.retain_mut(|request| !request.test().unwrap_or(false));
         self.count.store(leaving.len(), Relaxed);
-        Ok(())
     }
 
     /// Waits until everything has left.
     pub fn flush(&self) -> Result<(), Error> {
-        let leaving = std::mem::take(&mut *self.leaving.lock().unwrap_or_else(PoisonError::into_inner));
-        for (pending, mut owned) in leaving {
-            let ended = self.engine.wait(pending, None)?;
-            drop(settle(ended, &mut owned));
-        }
-        Ok(())
+        let leaving = std::mem::take(&mut *self.leaving());
+        leaving.into_iter().try_for_each(|mut request| request.block(None))
     }
-}
-
-fn settle(ended: canele_engine::Ended, owned: &mut Owned<u8>) -> Result<(), Error> {
-    if let Buffer::Out(buffer) = ended.buffer {
-        owned.take_back_out(buffer);
-    }
-    ended.result.map(drop)
 }

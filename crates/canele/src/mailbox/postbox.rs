@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use canele_engine::{Engine, RegionId, Tag, Want};
+use canele_engine::{Engine, Tag, Want};
 
 use super::office::Office;
 use super::slots::Slots;
@@ -45,20 +45,20 @@ impl Postbox {
     #[inline]
     pub fn post(&self, message: Message) -> Result<(), Error> {
         if let Some(bytes) = message.bare() {
-            self.take_slot()?;
+            self.take_slot(None)?;
             return self.send_bytes(bytes, None);
         }
         let sealed = message.seal(&self.office.pool)?;
-        self.take_slot()?;
+        self.take_slot(None)?;
         self.send(sealed, None)
     }
 
     #[inline(always)]
-    fn take_slot(&self) -> Result<(), Error> {
-        if !self.slots.try_take(self.engine.rank())? {
-            self.wait_for_slot(None)?;
+    fn take_slot(&self, deadline: Option<Instant>) -> Result<(), Error> {
+        match self.slots.try_take(self.engine.rank())? {
+            true => Ok(()),
+            false => self.wait_for_slot(deadline),
         }
-        Ok(())
     }
 
     /// Posts a message if the mailbox is not full.
@@ -82,27 +82,22 @@ impl Postbox {
     pub fn post_deadline(&self, message: Message, wait: Duration) -> Result<(), PostError> {
         let sealed = message.seal(&self.office.pool)?;
         let at = deadline(wait);
-        if !self.slots.try_take(self.engine.rank())? {
-            match self.wait_for_slot(at) {
-                Ok(()) => {}
-                Err(Error::Deadline(_)) => return Err(PostError::Full(sealed.open())),
-                Err(error) => return Err(error.into()),
-            }
+        match self.take_slot(at) {
+            Err(Error::Deadline(_)) => Err(PostError::Full(sealed.open())),
+            taken => Ok(taken.and_then(|()| self.send(sealed, at))?),
         }
-        Ok(self.send(sealed, at)?)
     }
 
     /// Sends a message that has its slot.
     #[inline(always)]
     fn send(&self, sealed: Sealed, deadline: Option<Instant>) -> Result<(), Error> {
         self.send_bytes(sealed.bytes(), deadline)?;
-        sealed.posted(self.owner);
-        Ok(())
+        sealed.posted(&self.engine, self.owner)
     }
 
     #[inline(always)]
     fn send_bytes(&self, bytes: &[u8], deadline: Option<Instant>) -> Result<(), Error> {
-        let result = self.office.send(self.owner, POSTS, self.number, bytes, deadline);
+        let result = self.office.send((POSTS, self.owner, self.number), bytes, deadline);
         if let Err(Error::Failed(_)) = result {
             self.slots.give_up(self.engine.rank()); // An owner that accepts nothing from here may from others.
         }
@@ -130,27 +125,5 @@ impl Postbox {
                 Err(error) => Some(Err(error)),
             }
         })
-    }
-}
-
-/// What is published under a mailbox's name.
-pub(super) struct Address {
-    pub owner: Rank,
-    pub number: Tag,
-    pub region: RegionId,
-    pub depth: u64,
-}
-
-impl Address {
-    pub fn encode(&self) -> Vec<u8> {
-        let words = [self.owner.0, self.number.0, self.region.index, self.region.generation];
-        [words.map(u32::to_le_bytes).concat(), self.depth.to_le_bytes().to_vec()].concat()
-    }
-
-    pub fn decode(value: &[u8]) -> Option<Self> {
-        let word = |at: usize| Some(u32::from_le_bytes(value.get(at..at + 4)?.try_into().ok()?));
-        let depth = u64::from_le_bytes(value.get(16..24)?.try_into().ok()?);
-        let region = RegionId { index: word(8)?, generation: word(12)? };
-        Some(Self { owner: Rank(word(0)?), number: Tag(word(4)?), region, depth })
     }
 }

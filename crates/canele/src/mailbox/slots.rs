@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!     0  posted      slots taken so far, by posters; the top bit closes the box
+//!     8  depth, number: written once, before the box is published
 //!    64  retrieved   slots given back so far, by the owner
 //!    72  sleepers    whether any poster may sleep
 //!   128  of rank 0:  slots it took so far, whether it may sleep            one line per rank
@@ -11,12 +12,14 @@
 
 use std::sync::Arc;
 
-use canele_engine::Far;
+use canele_engine::{Far, Tag};
 use canele_sys::atomic::{AtomicU64, Ordering::*};
 
 use crate::{Error, Rank};
 
 const POSTED: usize = 0;
+const DEPTH: usize = 8;
+const NUMBER: usize = 16;
 const RETRIEVED: usize = 64;
 const SLEEPERS: usize = 72;
 const RANKS: usize = 128;
@@ -37,8 +40,22 @@ impl Slots {
         RANKS + 64 * ranks as usize
     }
 
-    pub fn new(far: Arc<Far>, owner: Rank, depth: u64) -> Self {
-        Self { far, owner, depth, seen: AtomicU64::new(0) }
+    /// Opens the books of a new box.
+    pub fn create(far: Arc<Far>, owner: Rank, depth: u64, number: Tag) -> Self {
+        let slots = Self { far, owner, depth, seen: AtomicU64::new(0) };
+        // Relaxed: a name that is published later, through the launcher, leads here.
+        slots.word(DEPTH).store(depth, Relaxed);
+        slots.word(NUMBER).store(number.0.into(), Relaxed);
+        slots
+    }
+
+    /// The books of a box that was found, and its number; nothing if they are too short for so many ranks.
+    pub fn open(far: Arc<Far>, owner: Rank, ranks: u32) -> Option<(Self, Tag)> {
+        let mut slots = Self { far, owner, depth: 0, seen: AtomicU64::new(0) };
+        (slots.far.len() >= Self::bytes(ranks)).then_some(())?;
+        slots.depth = slots.word(DEPTH).load(Relaxed);
+        let number = Tag(slots.word(NUMBER).load(Relaxed) as u32);
+        Some((slots, number))
     }
 
     #[inline(always)]
@@ -57,25 +74,12 @@ impl Slots {
     /// Takes a slot for `me`, if there is one.
     #[inline(always)]
     pub fn try_take(&self, me: Rank) -> Result<bool, Error> {
-        let word = self.word(POSTED);
-        let mut posted = word.load(Relaxed);
-        loop {
-            if posted & CLOSED != 0 {
-                return Err(Error::Closed(self.owner));
-            }
-            if posted.saturating_sub(self.seen.load(Relaxed)) >= self.depth {
-                // SeqCst: after `may_sleep` has said that we may, either we see the slot or the owner sees us.
-                let retrieved = self.word(RETRIEVED).load(SeqCst);
-                self.seen.fetch_max(retrieved, Relaxed);
-                if posted.saturating_sub(retrieved) >= self.depth {
-                    return Ok(false);
-                }
-            }
-            // Relaxed: only counted; the message itself is what publishes anything.
-            match word.compare_exchange_weak(posted, posted + 1, Relaxed, Relaxed) {
-                Ok(_) => break,
-                Err(now) => posted = now,
-            }
+        let more = |posted| (posted & CLOSED == 0 && self.has_room(posted)).then_some(posted + 1);
+        // Relaxed: only counted; the message itself is what publishes anything.
+        match self.word(POSTED).fetch_update(Relaxed, Relaxed, more) {
+            Err(posted) if posted & CLOSED != 0 => return Err(Error::Closed(self.owner)),
+            Err(_) => return Ok(false),
+            Ok(_) => {}
         }
         // Should we die before this line, the slot is lost; after it, the owner gives it back (invariant I29).
         self.taken_by(me).fetch_add(1, Release); // pairs with the acquire load in `left_by`
@@ -89,6 +93,17 @@ impl Slots {
         // holds one message more from now on, rather than one less.
         self.taken_by(me).fetch_sub(1, Release); // pairs with the acquire load in `left_by`
         self.word(POSTED).fetch_sub(1, Relaxed);
+    }
+
+    #[inline(always)]
+    fn has_room(&self, posted: u64) -> bool {
+        let room = |retrieved| posted.saturating_sub(retrieved) < self.depth;
+        room(self.seen.load(Relaxed)) || {
+            // SeqCst: after `may_sleep` has said that we may, either we see the slot or the owner sees us.
+            let retrieved = self.word(RETRIEVED).load(SeqCst);
+            self.seen.fetch_max(retrieved, Relaxed);
+            room(retrieved)
+        }
     }
 
     /// `me` is going to sleep until there may be a slot. It must look once more afterwards.
@@ -114,10 +129,10 @@ impl Slots {
         self.word(SLEEPERS).load(SeqCst) != 0
     }
 
-    /// Calls `wake` for every rank in which somebody may sleep.
-    pub fn wake(&self, ranks: u32, wake: impl FnMut(Rank)) {
+    /// Calls `wake` for every rank in which somebody may sleep, as long as it succeeds.
+    pub fn wake(&self, ranks: u32, wake: impl FnMut(Rank) -> Result<(), Error>) -> Result<(), Error> {
         self.word(SLEEPERS).store(0, SeqCst);
-        (0..ranks).map(Rank).filter(|rank| self.sleeper(*rank).swap(0, SeqCst) != 0).for_each(wake);
+        (0..ranks).map(Rank).filter(|rank| self.sleeper(*rank).swap(0, SeqCst) != 0).try_for_each(wake)
     }
 
     /// How many of the slots `rank` took, `got` of whose messages came, were left behind when it died.
@@ -136,7 +151,7 @@ mod tests {
     use super::*;
 
     fn slots(engine: &canele_engine::Engine, depth: u64) -> Slots {
-        Slots::new(engine.create_region(Slots::bytes(3)).unwrap().far(), Rank(0), depth)
+        Slots::create(engine.create_region(Slots::bytes(3)).unwrap().far(), Rank(0), depth, Tag(7))
     }
 
     #[test]
@@ -158,6 +173,16 @@ mod tests {
     }
 
     #[test]
+    fn whoever_finds_the_books_reads_the_depth_and_the_number_in_them() {
+        let engine = canele_engine::Engine::start().unwrap();
+        let slots = slots(&engine, 1);
+        let (found, number) = Slots::open(slots.far.clone(), Rank(0), 3).unwrap();
+        assert_eq!(number, Tag(7));
+        assert!(found.try_take(Rank(1)).unwrap() && !found.try_take(Rank(2)).unwrap());
+        assert!(Slots::open(slots.far, Rank(0), 1 << 20).is_none());
+    }
+
+    #[test]
     fn every_rank_that_may_sleep_is_woken_once() {
         let engine = canele_engine::Engine::start().unwrap();
         let slots = slots(&engine, 1);
@@ -166,9 +191,13 @@ mod tests {
         slots.may_sleep(Rank(0));
         assert!(slots.has_sleepers());
         let mut woken = Vec::new();
-        slots.wake(3, |rank| woken.push(rank.0));
+        let wake = |rank: Rank| {
+            woken.push(rank.0);
+            Ok(())
+        };
+        slots.wake(3, wake).unwrap();
         assert_eq!(woken, [0, 2]);
         assert!(!slots.has_sleepers());
-        slots.wake(3, |rank| panic!("{rank} sleeps no more"));
+        slots.wake(3, |rank| panic!("{rank} sleeps no more")).unwrap();
     }
 }

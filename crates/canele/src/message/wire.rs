@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use canele_engine::{Far, RegionId};
+use canele_engine::{Engine, Failure, Far, RegionId};
 
 use super::pool::{HEAD, Pool};
 use super::store::{CELL, Store};
@@ -109,11 +109,11 @@ impl Sealed {
         self.message
     }
 
-    /// It is on its way to `to`; if it is still to be sent, what of it must be kept.
-    pub fn posted(self, to: Rank) {
-        if let Data::Leased(lease, _) = self.message.data {
-            lease.post(to);
-        }
+    /// It is on its way to `to`, which gives its region back, if it lies in one.
+    pub fn posted(self, engine: &Engine, to: Rank) -> Result<(), Error> {
+        let Data::Leased(lease, len) = self.message.data else { return Ok(()) };
+        lease.post(to);
+        engine.count_posted(to, len, DESCRIPTION)
     }
 }
 
@@ -121,7 +121,7 @@ impl Sealed {
 pub enum Arrived {
     /// All of it.
     Whole(Message),
-    /// It lies in this region of its sender: to be mapped, and opened with [`Described::open`].
+    /// It lies in this region of its sender: see [`Described::reach`].
     Described(RegionId, Described),
 }
 
@@ -172,8 +172,17 @@ impl Described {
         Some(Arrived::Described(region, Self { sender, len: usize::try_from(len).ok()?, types }))
     }
 
+    /// The message, in this region of its sender, and counted.
+    pub fn reach(self, engine: &Engine, region: RegionId) -> Result<Message, Error> {
+        let from = self.sender;
+        let far = engine.reach_region(from, region, None)?;
+        let message = self.open(far).ok_or(Failure::RegionLost(from))?;
+        engine.count_retrieved(from, message.len(), DESCRIPTION)?;
+        Ok(message)
+    }
+
     /// The message, in its region; nothing if it does not lie there.
-    pub fn open(self, far: Arc<Far>) -> Option<Message> {
+    fn open(self, far: Arc<Far>) -> Option<Message> {
         let Self { sender, len, types } = self;
         let window = far.window(HEAD.checked_add(len)?, types)?;
         let mut encoded = vec![0; types];

@@ -21,10 +21,14 @@ fn build(what: &[&str]) -> PathBuf {
 
 /// Runs `canele run OPTIONS PROGRAM ARGUMENTS`; a job that hangs ends with status 124.
 pub fn program(options: &[&str], program: &Path, arguments: &[&str]) -> Output {
-    let launcher = build(&["--package", "canele-cli", "--bin", "canele"]).join("canele");
-    let mut command = Command::new(launcher);
+    let mut command = command();
     command.args(["run", "--timeout", "120"]).args(options).arg(program).args(arguments);
     command.output().expect("the launcher starts")
+}
+
+/// The command `canele`, which finds the programs of this profile beside itself.
+pub fn command() -> Command {
+    Command::new(build(&["--package", "canele-cli", "--bin", "canele"]).join("canele"))
 }
 
 /// Runs an example of the package `canele` as a job.

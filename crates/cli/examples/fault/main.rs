@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod bad_calls;
+mod counted;
 mod cut_off;
 mod exchange;
 mod flood;
@@ -46,6 +47,7 @@ fn run(words: &[String]) -> Outcome {
         Some("forked") => forked::run(number(1)?),
         Some("threads") => threads::run(number(1)?),
         Some("all-to-all") => exchange::all_to_all(number(1)?),
+        Some("counted") => counted::run(),
         Some("bad-calls") => bad_calls::run(),
         Some("cut-off") => cut_off::goes_on(number(1)?),
         Some("cut-off-stop") => cut_off::waits(),

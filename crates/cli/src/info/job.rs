@@ -16,11 +16,16 @@ use crate::say;
 /// How long the launcher may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Behind the row of a rank that did not answer: it computes, was stopped, or died.
+const OLD: &str = "   (counters as it last gave them: it did not come by to write new ones)";
+
 /// Prints the job of the launcher `pid`.
 pub fn main(pid: u32, counters: bool, json: bool) -> ExitCode {
     let answer = match ask(pid) {
         Ok(answer) if !answer.is_empty() => answer,
-        Ok(_) => return fail(&format!("the job of process {pid} belongs to another user")),
+        Ok(_) => {
+            return fail(&format!("the job of process {pid} belongs to another user, or has just ended"));
+        }
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             return fail(&format!("process {pid} is no launcher of a running job on this host"));
         }
@@ -65,7 +70,8 @@ fn as_table(report: &JobReport, counters: bool) -> String {
     for rank in &report.ranks {
         let pid = rank.pid.map_or("-".into(), |pid| pid.to_string());
         let doing = if rank.doing.is_empty() { "-" } else { &rank.doing };
-        lines.push(format!("{:>5} {pid:>8} {:<12} {doing}", rank.rank, rank.state));
+        let old = if counters && !rank.current && !rank.counters.is_empty() { OLD } else { "" };
+        lines.push(format!("{:>5} {pid:>8} {:<12} {doing}{old}", rank.rank, rank.state));
         if counters {
             for (name, value) in &rank.counters {
                 lines.push(format!("{:>15} {name:<28} {value:>20}", ""));

@@ -25,7 +25,7 @@ pub struct Arguments {
     /// Show the running job whose launcher (`canele run`) is this process
     #[arg(long, value_name = "PID", conflicts_with_all = ["peer", "tunables"])]
     job: Option<u32>,
-    /// With --job: the counters of each rank
+    /// With --job: the counters of each rank; of now, unless its row says that it did not come by
     #[arg(long, requires = "job")]
     counters: bool,
     /// With --job: as one JSON object

@@ -10,6 +10,7 @@ use super::failure::{SignalName, rank_list};
 use super::input::Input;
 use super::keeper::ToKeeper;
 use super::launcher::{GRACE, KEEPER_PATIENCE, Launcher};
+use super::query::{JobReport, Queries};
 
 /// Exit status after `--timeout`.
 const TIMED_OUT: u8 = 124;
@@ -52,13 +53,19 @@ impl Launcher {
         let running = self.timeout_at.filter(|_| self.ending_until.is_none());
         let input = self.input.as_ref().and_then(Input::deadline);
         let closed = self.closed.iter().map(|&(_, at)| at).min();
-        [running, self.ending_until, self.output.deadline(), input, closed].into_iter().flatten().min()
+        let queries = self.queries.as_ref().and_then(Queries::deadline);
+        let all = [running, self.ending_until, self.output.deadline(), input, closed, queries];
+        all.into_iter().flatten().min()
     }
 
     pub(super) fn check_deadlines(&mut self) {
         let now = Instant::now();
         if let Some(input) = &mut self.input {
             input.look(now, &self.events);
+        }
+        if let Some(queries) = &mut self.queries {
+            let report = |counting: &_| JobReport::new(&self.plan, &self.job, self.started, counting);
+            queries.look(now, &self.job, report, &self.events);
         }
         while let Some(index) = self.closed.iter().position(|&(_, at)| now >= at) {
             let (rank, _) = self.closed.swap_remove(index);

@@ -19,7 +19,7 @@ use super::job::{Cut, Job};
 use super::keeper::{FromKeeper, ToKeeper};
 use super::output::Output;
 use super::plan::Plan;
-use super::query::{JobReport, Queries};
+use super::query::Queries;
 use super::signals::Signals;
 use super::wire::Wire;
 
@@ -160,9 +160,8 @@ impl Launcher {
                 }
             }
             Source::Listener => {
-                if let Some(mut queries) = self.queries.take() {
-                    queries.accept(|| JobReport::new(&self.plan, &self.job, self.started), &self.events);
-                    self.queries = Some(queries);
+                if let Some(queries) = &mut self.queries {
+                    queries.accept(&self.job);
                 }
             }
             Source::Answer(index) => {

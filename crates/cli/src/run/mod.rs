@@ -15,6 +15,7 @@
 //! grandchildren (never ranks; invariant I32).
 
 mod arguments;
+mod counting;
 mod descendants;
 mod ending;
 mod events;

@@ -1,7 +1,7 @@
 //! Questions about a running job, asked by `canele info --job` over an abstract Unix socket.
 //!
-//! Owns the listening socket and the answers being written, and the shape of an answer (JSON). Only the
-//! user who runs the job (and root) gets one. Never waits for whoever asks.
+//! Owns the listening socket, the questions and the answers being written, and the shape of an answer (JSON). Only
+//! the user who runs the job (and root) gets one. Never waits for whoever asks, nor for a rank.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
@@ -13,11 +13,12 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::counting::Counting;
 use super::events::{Events, Ready, Source};
 use super::job::Job;
 use super::plan::Plan;
 
-/// Answers written at a time; who comes beyond them has to come again.
+/// Questions answered at a time; who comes beyond them has to come again.
 const ANSWERS: usize = 16;
 
 /// What is told about a job.
@@ -48,18 +49,21 @@ pub struct RankReport {
     pub state: String,
     /// What it said it does; empty if nothing special.
     pub doing: String,
+    /// Whether its counters are of now; else they are as it last wrote them: before it slept, when it was last asked.
+    pub current: bool,
     /// Its counters by name; empty before it has initialised.
     pub counters: serde_json::Map<String, serde_json::Value>,
 }
 
 impl JobReport {
-    /// The job as it is now.
-    pub fn new(plan: &Plan, job: &Job, started: Instant) -> JobReport {
+    /// The job as it is now, with the counters that came of `counting`.
+    pub fn new(plan: &Plan, job: &Job, started: Instant, counting: &Counting) -> JobReport {
         let ranks = job.members().iter().zip(0..).map(|(member, rank)| RankReport {
             rank,
             pid: member.pid,
             state: member.state().into(),
             doing: member.doing.clone(),
+            current: counting.is_current(job, rank),
             counters: member
                 .doorbell()
                 .map(|doorbell| doorbell.counters())
@@ -97,7 +101,15 @@ pub struct Queries {
 #[derive(Debug)]
 struct Answer {
     to: OwnedFd,
-    rest: Vec<u8>,
+    step: Step,
+}
+
+#[derive(Debug)]
+enum Step {
+    /// The ranks bring their counters up to date.
+    Counting(Counting),
+    /// So much is still to be written.
+    Writing(Vec<u8>),
 }
 
 impl Queries {
@@ -114,30 +126,60 @@ impl Queries {
         Ok(Queries { listener, answers: (0..ANSWERS).map(|_| None).collect() })
     }
 
-    /// Somebody asks: prepares `report` for them if they may know.
-    pub fn accept(&mut self, report: impl FnOnce() -> JobReport, events: &Events) {
+    /// Somebody asks: begins to prepare an answer for them if they may know.
+    pub fn accept(&mut self, job: &Job) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let Ok(to) = accept_with(&self.listener, flags) else { return };
         let asker = socket_peercred(&to).map(|credentials| credentials.uid);
         if !asker.is_ok_and(|uid| uid == rustix::process::getuid() || uid.is_root()) {
             return;
         }
-        let Some(index) = self.answers.iter().position(Option::is_none) else { return };
-        let Ok(rest) = serde_json::to_vec(&report()) else { return };
-        if events.add(to.as_fd(), Source::Answer(index as u32), Ready::OUT).is_ok() {
-            self.answers[index] = Some(Answer { to, rest });
+        let Some(slot) = self.answers.iter_mut().find(|slot| slot.is_none()) else { return };
+        let counting = Counting::start(job, Instant::now());
+        *slot = Some(Answer { to, step: Step::Counting(counting) });
+    }
+
+    /// When to call `look` next, if there is a question to be answered.
+    pub fn deadline(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let looks = self.answers.iter().flatten().filter_map(|answer| match &answer.step {
+            Step::Counting(counting) => Some(counting.next_look(now)),
+            Step::Writing(_) => None,
+        });
+        looks.min()
+    }
+
+    /// Begins to write the answers that wait for no rank any more.
+    pub fn look(
+        &mut self,
+        now: Instant,
+        job: &Job,
+        report: impl Fn(&Counting) -> JobReport,
+        events: &Events,
+    ) {
+        for (index, slot) in (0..).zip(&mut self.answers) {
+            let Some(Answer { to, step }) = slot else { continue };
+            let Step::Counting(counting) = step else { continue };
+            if !counting.is_over(job, now) {
+                continue;
+            }
+            let report = serde_json::to_vec(&report(counting)).expect("a report has no unencodable part");
+            *step = Step::Writing(report);
+            if events.add(to.as_fd(), Source::Answer(index), Ready::OUT).is_err() {
+                *slot = None;
+            }
         }
     }
 
     /// Writes some of an answer; closes when it is complete or the asker has gone.
     pub fn write(&mut self, index: u32, events: &Events) {
         let Some(slot) = self.answers.get_mut(index as usize) else { return };
-        let Some(answer) = slot else { return };
-        match send(&answer.to, &answer.rest, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
-            Ok(count) if count < answer.rest.len() => drop(answer.rest.drain(..count)),
+        let Some(Answer { to, step: Step::Writing(rest) }) = slot else { return };
+        match send(&to, rest, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            Ok(count) if count < rest.len() => drop(rest.drain(..count)),
             Err(Errno::AGAIN | Errno::INTR) => {}
             _ => {
-                events.remove(&answer.to);
+                events.remove(&to);
                 *slot = None;
             }
         }

@@ -26,9 +26,15 @@ impl Doorbell {
         Ok(Self { page: CounterPage(inbox.clone()), inbox })
     }
 
-    /// Tells the rank to read its socket, and wakes it if it sleeps.
-    pub fn ring(&self) {
-        self.inbox.announce_news();
+    /// Tells the rank to read its socket and to write its counters, and wakes it if it sleeps. Gives the number of this
+    /// ring.
+    pub fn ring(&self) -> u32 {
+        self.inbox.announce_news()
+    }
+
+    /// Whether the rank has written its counters since the ring of this number.
+    pub fn has_counted(&self, ring: u32) -> bool {
+        self.inbox.has_counted(ring)
     }
 
     /// The descriptor to hand to peers.
@@ -36,7 +42,7 @@ impl Doorbell {
         self.inbox.segment().fd()
     }
 
-    /// The rank's counters by name, as of its last look around.
+    /// The rank's counters by name, as it last wrote them.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         let snapshot = Counters::new(self.page.words()).snapshot();
         snapshot.iter().map(|(row, value)| (row.name, value)).collect()

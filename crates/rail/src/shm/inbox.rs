@@ -67,11 +67,24 @@ impl Inbox {
         self.word(layout::NEWS).load(Ordering::Acquire)
     }
 
-    /// Tells the owner to read its launcher's socket. For the launcher.
-    pub fn announce_news(&self) {
+    /// Tells the owner to read its launcher's socket; gives the number of this news. For the launcher.
+    pub fn announce_news(&self) -> u32 {
         // Release pairs with the acquire in `news`.
-        self.word(layout::NEWS).fetch_add(1, Ordering::Release);
+        let before = self.word(layout::NEWS).fetch_add(1, Ordering::Release);
         sleep::wake_if_asleep(self.sleep_word(), Fencing::Fences);
+        before.wrapping_add(1)
+    }
+
+    /// Says that the owner's counters are of now. For the owner, after it wrote them.
+    pub fn counted(&self) {
+        // Release pairs with the acquire in `has_counted`: whoever sees the number sees the counters.
+        self.word(layout::COUNTED).store(self.news(), Ordering::Release);
+    }
+
+    /// Whether the owner has written its counters after the news of this number.
+    pub fn has_counted(&self, news: u32) -> bool {
+        // Acquire pairs with the release in `counted`. The numbers may start again at 0.
+        self.word(layout::COUNTED).load(Ordering::Acquire).wrapping_sub(news) as i32 >= 0
     }
 
     /// Says that `sender` has reserved its slice and will send.

@@ -1,7 +1,7 @@
 //! Where things lie in an inbox: the one description both processes compute their addresses from.
 //!
 //! ```text
-//!   page 0   magic, version, sizes │ sleep word │ news, arrivals │ who has arrived (one bit a rank)
+//!   page 0   magic, version, sizes │ sleep word │ news, arrivals, counted │ who has arrived (one bit a rank)
 //!   page 1   counters of the owner
 //!   then, for each rank that may send to the owner, a slice:
 //!            cursors │ wants room │ tallies │ cells … │ payload …          reserved by that rank before its first packet
@@ -19,7 +19,7 @@ use crate::{TALLIES, Tally};
 /// "CANELÉ" and a zero: what every inbox starts with.
 const MAGIC: u64 = u64::from_le_bytes(*b"CANEL\xc3\x89\0");
 /// Changes with every change of what is described here.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// As many ranks of one machine can have a bit.
 pub const MOST_RANKS: usize = 4096;
 /// Cells a ring may have.
@@ -36,6 +36,8 @@ pub const FENCING: usize = 68;
 pub const NEWS: usize = 128;
 /// Offset of the counter of ranks that have arrived.
 pub const ARRIVALS: usize = 132;
+/// Offset of the number of news after which the owner last wrote its counters.
+pub const COUNTED: usize = 136;
 /// Offset of the bits that say who.
 pub const ARRIVED: usize = 192;
 /// Offset of the owner's counters.

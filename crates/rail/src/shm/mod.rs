@@ -162,6 +162,11 @@ impl Shm {
         std::mem::replace(&mut self.news_seen, news) != news
     }
 
+    /// Says that this rank's counters are of now, after they were written.
+    pub fn counted(&self) {
+        self.inbox.counted();
+    }
+
     /// Sleepers woken by packets so far.
     pub fn wakeups(&self) -> u64 {
         self.links.iter().filter_map(|l| l.outgoing.as_ref()).map(|o| o.wakeups).sum()

@@ -26,7 +26,8 @@ fn travel(message: Message, pool: &Arc<Pool>) -> (usize, Message) {
         panic!("no region")
     };
     assert_eq!(region, lease.region().id());
-    sealed.posted(Rank(0));
+    let engine = canele_engine::Engine::start().unwrap();
+    sealed.posted(&engine, Rank(0)).unwrap();
     (bytes, described.open(far).unwrap())
 }
 

@@ -1,0 +1,65 @@
+//! The frame of a program: it joins the job, reads its arguments, runs, and says what went wrong.
+//!
+//! Every rank of a job gets the same arguments and finds the same mistakes; only rank 0 complains of them.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+use canele::{Job, Rank};
+use clap::Parser;
+
+/// How a program fails.
+pub trait Failure: Display + From<canele::Error> {
+    /// The status to exit with: 2 when the user can repair it, else 1; 0 if this rank only follows rank 0, which gave up
+    /// and says why: the job must not end before it has spoken.
+    fn exit_status(&self) -> u8;
+
+    /// Whether it concerns one rank, which is then named.
+    fn is_of_one_rank(&self) -> bool;
+}
+
+/// Runs a program called `name` on this rank.
+pub fn main<A: Parser, F: Failure>(name: &str, run: impl FnOnce(&A, &Job) -> Result<(), F>) -> ExitCode {
+    let arguments = A::try_parse();
+    let job = match Job::start() {
+        Ok(job) => job,
+        Err(error) => {
+            eprintln!("{name}: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let rank = job.rank();
+    let status = match &arguments {
+        Ok(arguments) => run(arguments, &job).map_or_else(|failure| failed(name, rank, &failure), |()| 0),
+        Err(error) if rank == Rank(0) => complain(name, error),
+        Err(_) => 0,
+    };
+    // Also after a mistake of the user: rank 0's status tells of it, and no rank has failed to take part.
+    match job.finish() {
+        Ok(()) => status.into(),
+        Err(error) => failed(name, rank, &F::from(error)).into(),
+    }
+}
+
+/// Says what went wrong, unless rank 0 does; returns the status to exit with.
+fn failed(name: &str, rank: Rank, failure: &impl Failure) -> u8 {
+    match failure.exit_status() {
+        0 => {}
+        _ if failure.is_of_one_rank() => eprintln!("{name}: {rank}: {failure}"),
+        _ => eprintln!("{name}: {failure}"),
+    }
+    failure.exit_status()
+}
+
+/// Says on standard error what is wrong with the arguments, or on standard output the text of
+/// `--help` or `--version`; returns the exit status: 2 for wrong arguments, else 0.
+fn complain(name: &str, error: &clap::Error) -> u8 {
+    if !error.use_stderr() {
+        // A closed standard output leaves nobody to tell.
+        let _ = error.print();
+        return 0;
+    }
+    let text = error.render().to_string();
+    eprint!("{name}: {}", text.strip_prefix("error: ").unwrap_or(&text));
+    2
+}
