@@ -13,6 +13,7 @@
 pub mod conformance;
 pub mod shm;
 pub mod sim;
+pub mod tcp;
 
 use std::time::Duration;
 
