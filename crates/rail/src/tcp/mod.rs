@@ -1,4 +1,5 @@
 //! Ranks of several machines: connections of TCP.
 #![allow(dead_code)]
 
+pub mod handshake;
 mod wire;
