@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use canele_rail::tcp::handshake::{Credentials, Handshake};
-use canele_rail::tcp::{Tcp, Why};
+use canele_rail::tcp::{Limits, Tcp, Why};
 use canele_rail::{Armed, Class, Header, Rail};
 use canele_sys::ids::{LinkId, Rank};
 
@@ -28,9 +28,13 @@ fn expected(rail: &Tcp, link: LinkId) -> u32 {
     rail.progress(link).unwrap().expected
 }
 
-fn kept(a: &Tcp) -> u32 {
-    let progress = a.progress(TO_1).unwrap();
+fn kept_on(rail: &Tcp, link: LinkId) -> u32 {
+    let progress = rail.progress(link).unwrap();
     progress.committed.wrapping_sub(progress.acknowledged)
+}
+
+fn kept(a: &Tcp) -> u32 {
+    kept_on(a, TO_1)
 }
 
 #[test]
@@ -245,4 +249,54 @@ fn a_frame_in_pieces_is_one_packet() {
     packet.bulk.read(0, &mut bulk);
     packet.inline.read(0, &mut inline);
     assert_eq!((packet.header.kind, &bulk, &inline), (9, b"bul", b"in"));
+}
+
+/// Sends and receives `packets` packets of many lengths at once, asleep while neither is possible.
+fn flood(mut rail: Tcp, link: LinkId, packets: u32) -> Tcp {
+    let most = rail.caps().max_bulk;
+    let len = |n: u32| n as usize * 7919 % (most + 1);
+    let (mut sent, mut received) = (0, 0);
+    let mut bytes = vec![0; most];
+    while sent < packets || received < packets {
+        let before = (sent, received);
+        if sent < packets
+            && let Ok(slot) = rail.claim(link, len(sent), Class::Message)
+        {
+            slot.bulk.write(0, &vec![sent as u8; len(sent)]);
+            rail.commit(link, Header { tag: sent, ..Header::default() });
+            sent += 1;
+        }
+        if let Some(packet) = rail.poll(link).unwrap() {
+            assert_eq!((packet.header.tag, packet.bulk.len()), (received, len(received)));
+            let bytes = &mut bytes[..len(received)];
+            packet.bulk.read(0, bytes);
+            assert!(bytes.iter().all(|byte| *byte == received as u8));
+            rail.release(link);
+            received += 1;
+        }
+        if (sent, received) == before && matches!(rail.arm(), Armed::Ready) {
+            rail.sleep(Some(Duration::from_secs(60)));
+        }
+    }
+    until(|| {
+        rail.arm();
+        kept_on(&rail, link) == 0
+    });
+    rail
+}
+
+#[test]
+fn two_that_flood_each_other_finish() {
+    let [a, b] = [0, 1].map(|me| Tcp::open(member(me, 2), &[super::LOCALHOST], Limits::default()).unwrap());
+    let (mut a, mut b) = (a, b);
+    super::introduce(&mut a, &mut b);
+    a.open_link(Rank(1));
+    until(|| {
+        a.meet(0);
+        b.meet(0);
+        super::are_linked(&a, &b)
+    });
+    let other = std::thread::spawn(move || flood(b, TO_0, 1000));
+    let _open_until_the_other_is_done = flood(a, TO_1, 1000);
+    other.join().unwrap();
 }
