@@ -13,6 +13,7 @@
 pub mod conformance;
 pub mod shm;
 pub mod sim;
+pub mod tcp;
 
 use std::time::Duration;
 
@@ -190,6 +191,13 @@ pub trait Rail {
         Ok(())
     }
 
+    /// The end of a pass over the rail: whoever drives it calls this once a pass, and before it stops making any.
+    ///
+    /// A rail that gathers packets is *busy* from the first one it sends until then. That one leaves at its commit, those
+    /// committed while it is busy leave together here. A rail that sends each packet at once has nothing to do.
+    #[inline(always)]
+    fn flush(&mut self) {}
+
     /// The oldest packet of a link that was not released yet.
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt>;
 
@@ -232,9 +240,7 @@ pub trait Rail {
 
 /// Lets `fill` write into ordinary memory as if it were a slot.
 pub fn on_slice(bytes: &mut [u8], fill: impl FnOnce(Window<'_>)) {
-    let start = std::ptr::NonNull::from_mut(bytes).cast();
-    // SAFETY: the exclusive borrow of `bytes` lasts as long as the window, and is not used meanwhile.
-    fill(unsafe { Window::new(start, bytes.len()) });
+    fill(Window::on(bytes));
 }
 
 /// How many transfers of one link can be copied by both ends at once.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use canele_rail::conformance::Harness;
+use canele_rail::conformance::{Harness, RegionHarness};
 use canele_rail::shm::Region;
 use canele_rail::sim::{Model, SimRail, World};
 use canele_rail::{Class, Header, Rail};
@@ -35,6 +35,12 @@ impl Harness for Simulated {
         while self.world.advance().is_some() {}
     }
 
+    fn kill(&mut self, rank: usize) {
+        self.world.kill(Rank(rank as u32));
+    }
+}
+
+impl RegionHarness for Simulated {
     fn create_region(&mut self, rank: usize, bytes: usize) -> Arc<Region> {
         self.rails[rank].create_region(bytes).unwrap()
     }
@@ -44,10 +50,6 @@ impl Harness for Simulated {
     }
 
     fn serve_regions(&mut self, _rank: usize) {}
-
-    fn kill(&mut self, rank: usize) {
-        self.world.kill(Rank(rank as u32));
-    }
 }
 
 canele_rail::conformance!(Simulated);

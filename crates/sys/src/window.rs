@@ -25,6 +25,14 @@ impl<'a> Window<'a> {
         Self { start, len, memory: PhantomData }
     }
 
+    /// The window on memory of this process alone, which nobody else uses as long as the window lives.
+    #[inline(always)]
+    pub fn on(bytes: &'a mut [u8]) -> Self {
+        let len = bytes.len();
+        // SAFETY: the exclusive borrow lasts for `'a` and is given up to the window, the only way to the bytes from now on.
+        unsafe { Self::new(NonNull::from_mut(bytes).cast(), len) }
+    }
+
     /// A window on nothing.
     pub const fn empty() -> Self {
         Self { start: NonNull::dangling(), len: 0, memory: PhantomData }

@@ -46,6 +46,9 @@ impl Rail for Watched {
     fn commit(&mut self, link: LinkId, header: Header) {
         self.sim.commit(link, header);
     }
+    fn flush(&mut self) {
+        self.sim.flush();
+    }
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {
         let packet = self.sim.poll(link)?;
         if let Some(packet) = &packet {

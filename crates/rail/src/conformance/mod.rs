@@ -3,6 +3,8 @@
 //! ```ignore
 //! canele_rail::conformance!(MyHarness);
 //! ```
+//! or, for a driver whose memory peers do not share, `canele_rail::conformance!(MyHarness, without regions);`.
+//!
 //! Owns the tests and what they need of a driver ([`Harness`]). Never looks into a driver: whatever holds for one only is
 //! tested beside that one.
 
@@ -26,6 +28,10 @@ pub trait Harness: Sized {
     /// The driver.
     type Rail: Rail;
 
+    /// Packets after which every counter of a link has wrapped. In the smallest ring of shared memory, 64 cells and
+    /// 16 KiB, these are 65536 laps and more than 2^32 bytes.
+    const WRAPPED: u64 = 64 * 65_536 + 1000;
+
     /// `ranks` rails without links.
     fn new(ranks: usize) -> Self;
 
@@ -38,6 +44,12 @@ pub trait Harness: Sized {
     /// Lets all that was committed arrive, and all room that was released come back.
     fn deliver(&mut self);
 
+    /// Ends a rank without a word.
+    fn kill(&mut self, rank: usize);
+}
+
+/// A harness of a driver with regions and tallies.
+pub trait RegionHarness: Harness {
     /// Allocates a region.
     fn create_region(&mut self, rank: usize, bytes: usize) -> Arc<Region>;
 
@@ -46,15 +58,23 @@ pub trait Harness: Sized {
 
     /// Answers every wish for a region that `rank` has noted.
     fn serve_regions(&mut self, rank: usize);
-
-    /// Ends a rank without a word.
-    fn kill(&mut self, rank: usize);
 }
 
-/// Instantiates the suite for a [`Harness`].
+/// Instantiates the suite for a driver: all of it for a `RegionHarness`, or without regions for any `Harness`.
 #[macro_export]
 macro_rules! conformance {
     ($harness:ty) => {
+        $crate::conformance!(@packets $harness);
+        $crate::conformance!(@tests $harness:
+            a_region_is_reached_and_written outside_of_a_region_is_refused stale_regions_are_refused
+            own_regions_are_checked tallies_are_shared
+        );
+    };
+    ($harness:ty, without regions) => {
+        $crate::conformance!(@packets $harness);
+        $crate::conformance!(@tests $harness: regions_are_refused_without_any);
+    };
+    (@packets $harness:ty) => {
         $crate::conformance!(@tests $harness:
             order_is_kept every_inline_length every_inline_length_beside_bulk every_bulk_length
             content_survives_many_laps stamps_and_positions_wrap directions_are_independent many_peers
@@ -62,8 +82,6 @@ macro_rules! conformance {
             busy_when_full_and_well_afterwards bulk_room_comes_back control_passes_messages
             streams_leave_half_to_messages a_stream_alone_goes_on a_claim_alone_costs_nothing a_claim_replaces_a_claim
             arm_sees_a_packet arm_sees_room_once room_is_seen_though_control_passed
-            a_region_is_reached_and_written outside_of_a_region_is_refused stale_regions_are_refused
-            own_regions_are_checked tallies_are_shared
         );
     };
     (@tests $harness:ty: $($name:ident)*) => {

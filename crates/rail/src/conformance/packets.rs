@@ -89,9 +89,7 @@ pub fn stamps_and_positions_wrap<H: Harness>() {
     let mut h = pair::<H>();
     let (to, from) = (link_to(&mut h, 0, 1), link_from(&mut h, 1, 0));
     let most = h.rail(0).caps().max_bulk;
-    // The smallest ring has 64 cells and 16 KiB: 65536 laps of cells, and more than 2^32 bytes.
-    let packets = 64 * 65_536 + 1000;
-    for n in 0..packets {
+    for n in 0..H::WRAPPED {
         let bulk = if n % 3 == 0 { most } else { 0 };
         let header = Sent::new(n, 0, 0).header;
         let Ok(_) = h.rail(0).claim(to, bulk, Class::Message) else { panic!("busy at packet {n}") };

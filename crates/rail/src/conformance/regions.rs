@@ -3,7 +3,7 @@
 use canele_sys::buffer::Place;
 use canele_sys::ids::RegionId;
 
-use super::{Harness, bytes, link_to, pair};
+use super::{Harness, RegionHarness, bytes, link_to, pair};
 use crate::{Generation, Rail, Reach, TALLIES};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,7 +14,7 @@ enum Reached {
 }
 
 /// Looks once from 0 at a region of 1.
-fn look<H: Harness>(h: &mut H, place: Place, len: usize) -> Reached {
+fn look<H: RegionHarness>(h: &mut H, place: Place, len: usize) -> Reached {
     let link = link_to(h, 0, 1);
     match h.rail(0).reach(link, place, len) {
         Reach::Here(window) => {
@@ -28,7 +28,7 @@ fn look<H: Harness>(h: &mut H, place: Place, len: usize) -> Reached {
 }
 
 /// Looks until the wish for it has been answered.
-fn reach<H: Harness>(h: &mut H, place: Place, len: usize) -> Reached {
+fn reach<H: RegionHarness>(h: &mut H, place: Place, len: usize) -> Reached {
     for _ in 0..100 {
         let reached = look(h, place, len);
         if reached != Reached::Wanted {
@@ -41,7 +41,7 @@ fn reach<H: Harness>(h: &mut H, place: Place, len: usize) -> Reached {
 }
 
 /// Bytes written at one end are read at the other, in both directions.
-pub fn a_region_is_reached_and_written<H: Harness>() {
+pub fn a_region_is_reached_and_written<H: RegionHarness>() {
     let mut h = pair::<H>();
     let region = h.create_region(1, 10_000);
     let at = |offset| Place { region: region.id(), offset };
@@ -57,7 +57,7 @@ pub fn a_region_is_reached_and_written<H: Harness>() {
 }
 
 /// Ranges outside, those whose end overflows too, are refused.
-pub fn outside_of_a_region_is_refused<H: Harness>() {
+pub fn outside_of_a_region_is_refused<H: RegionHarness>() {
     let mut h = pair::<H>();
     // Whole pages, which is all a driver may see of a region's size.
     let region = h.create_region(1, 8192);
@@ -72,7 +72,7 @@ pub fn outside_of_a_region_is_refused<H: Harness>() {
 }
 
 /// A region that took the place of another is not reached by the old id.
-pub fn stale_regions_are_refused<H: Harness>() {
+pub fn stale_regions_are_refused<H: RegionHarness>() {
     let mut h = pair::<H>();
     let old = h.create_region(1, 4096).id();
     assert_eq!(reach(&mut h, Place { region: old, offset: 0 }, 1), Reached::Here(vec![0]));
@@ -86,7 +86,7 @@ pub fn stale_regions_are_refused<H: Harness>() {
 }
 
 /// What a peer asks to be written is checked to the byte.
-pub fn own_regions_are_checked<H: Harness>() {
+pub fn own_regions_are_checked<H: RegionHarness>() {
     let mut h = pair::<H>();
     let region = h.create_region(1, 100);
     let mut own =
@@ -101,7 +101,7 @@ pub fn own_regions_are_checked<H: Harness>() {
 }
 
 /// Both ends of a link count on one tally; the two directions have their own.
-pub fn tallies_are_shared<H: Harness>() {
+pub fn tallies_are_shared<H: RegionHarness>() {
     let mut h = pair::<H>();
     let link = [link_to(&mut h, 0, 1), link_to(&mut h, 1, 0)];
     for index in 0..TALLIES {
@@ -121,4 +121,16 @@ pub fn tallies_are_shared<H: Harness>() {
         assert!(tally.take(generation, 4).is_none() && tally.finished(generation, 4));
         assert_eq!(h.rail(1).tally(link[1], false, index).unwrap().take(other, 1), Some(0));
     }
+}
+
+/// A driver without regions says so to whoever asks.
+pub fn regions_are_refused_without_any<H: Harness>() {
+    let mut h = pair::<H>();
+    let link = link_to(&mut h, 0, 1);
+    let place = Place { region: RegionId { index: 0, generation: 0 }, offset: 0 };
+    let rail = h.rail(0);
+    assert!(!rail.caps().one_sided);
+    assert!(matches!(rail.reach(link, place, 0), Reach::Refused));
+    assert!(rail.own(place, 0).is_none());
+    assert!([true, false].iter().all(|mine| rail.tally(link, *mine, 0).is_none()));
 }

@@ -5,7 +5,7 @@ mod sleep;
 
 use std::sync::Arc;
 
-use canele_rail::conformance::Harness;
+use canele_rail::conformance::{Harness, RegionHarness};
 use canele_rail::shm::{Region, Shm};
 use canele_sys::ids::{LinkId, Rank, RegionId};
 
@@ -47,6 +47,12 @@ impl Harness for Local {
 
     fn deliver(&mut self) {}
 
+    fn kill(&mut self, rank: usize) {
+        self.0[rank] = None;
+    }
+}
+
+impl RegionHarness for Local {
     fn create_region(&mut self, rank: usize, bytes: usize) -> Arc<Region> {
         self.rail(rank).regions.create(bytes).unwrap()
     }
@@ -64,10 +70,6 @@ impl Harness for Local {
             let memory = region.map(|region| region.fd().try_clone_to_owned().unwrap());
             self.rail(rank).regions.adopt(owner, id, memory);
         }
-    }
-
-    fn kill(&mut self, rank: usize) {
-        self.0[rank] = None;
     }
 }
 

@@ -1,0 +1,354 @@
+//! Who is at the other end of a connection: both sides prove that they know the job's key.
+//!
+//! Owns the bytes exchanged before the first frame and the decisions about them. Never reads a socket, a clock or a source
+//! of randomness, allocates nothing, and takes a fixed number of bytes whatever the other side says.
+//!
+//! ```text
+//!   initiator                                                responder
+//!      ── hello (64): magic, version │ ranks, job, sizes, nonce ──▶
+//!      ◀── hello (64) ── proof (32) ──
+//!      ── proof (32) ──▶
+//!      ◀── accepted (8) ──
+//! ```
+//! A proof is a keyed BLAKE3 hash of the prover's role and both hellos, and so of both nonces, both ranks, the job and
+//! the version (three-pass mutual authentication of ISO/IEC 9798-4). Until it was compared, in constant time, only the
+//! first 8 bytes are looked at; those keep their place and meaning in every version. The last flight lets the responder
+//! choose, before any frame travels, which of several connections of two ranks is used. Frames follow it.
+
+use canele_sys::ids::Rank;
+
+/// The version of handshake and frames.
+pub const VERSION: u16 = 1;
+const MAGIC: [u8; 6] = *b"CANELE";
+const PREFIX: usize = 8;
+const HELLO: usize = 64;
+const PROOF: usize = 32;
+const ACCEPTED: [u8; 8] = *b"accepted";
+
+/// Bytes of a nonce.
+pub const NONCE: usize = 32;
+
+/// What both ends must have in common, and who this end is.
+#[derive(Clone)]
+pub struct Credentials {
+    /// This rank.
+    pub me: Rank,
+    /// Ranks of the job.
+    pub ranks: u32,
+    /// The job.
+    pub job: u64,
+    /// Known to the ranks of the job and to nobody else.
+    pub key: [u8; 32],
+    /// Packets a link holds.
+    pub cells: u32,
+    /// Bytes of bulk a link holds.
+    pub payload: u32,
+}
+
+/// Why a connection was not made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refused {
+    /// The other end speaks something else.
+    #[error("what answers there is none of Canelé's")]
+    Magic,
+    /// Two versions of Canelé.
+    #[error("it speaks version {theirs} of the protocol, this program version {ours}")]
+    Version {
+        /// This program's.
+        ours: u16,
+        /// The other's.
+        theirs: u16,
+    },
+    /// It does not have the job's key, or somebody changed or repeated what it said.
+    #[error("it did not prove that it has the job's key")]
+    Proof,
+    /// It has the key, and belongs to another job.
+    #[error("it belongs to job {theirs:#x}, this program to job {ours:#x}")]
+    Job {
+        /// This program's.
+        ours: u64,
+        /// The other's.
+        theirs: u64,
+    },
+    /// It is, or looks for, another rank.
+    #[error("{theirs} is there instead of {expected}")]
+    Rank {
+        /// Who should be there.
+        expected: Rank,
+        /// Who is.
+        theirs: Rank,
+    },
+    /// There is no such rank.
+    #[error("it says to be {theirs} of {ranks} ranks")]
+    NoSuchRank {
+        /// What it says.
+        theirs: Rank,
+        /// Ranks of the job.
+        ranks: u32,
+    },
+    /// The address leads back here.
+    #[error("the address leads to this rank itself")]
+    Oneself,
+    /// Two ranks with different settings.
+    #[error(
+        "its links hold {theirs:?} packets and bytes, those of this rank {ours:?}: all ranks need the same settings"
+    )]
+    Sizes {
+        /// This rank's.
+        ours: (u32, u32),
+        /// The other's.
+        theirs: (u32, u32),
+    },
+    /// It answered something that does not exist.
+    #[error("its answer to the proof cannot be understood")]
+    Answer,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Expect {
+    /// Responder: the first flight.
+    Hello,
+    /// Initiator: the second flight.
+    HelloAndProof,
+    /// Responder: the third flight.
+    Proof,
+    /// Responder: who it is is proven; the owner decides when to accept.
+    Decision,
+    /// Initiator: the fourth flight.
+    Accepted,
+    Nothing,
+}
+
+/// One end of one handshake.
+pub struct Handshake {
+    credentials: Credentials,
+    /// Whom an initiator looks for; whom a responder has found.
+    peer: Option<Rank>,
+    expect: Expect,
+    mine: [u8; HELLO],
+    theirs: [u8; HELLO],
+    got: [u8; HELLO + PROOF],
+    got_len: usize,
+    out: [u8; HELLO + PROOF],
+    out_len: usize,
+    out_sent: usize,
+}
+
+impl Handshake {
+    /// The end that connects, to reach `peer`. A nonce is used once.
+    pub fn initiate(credentials: &Credentials, peer: Rank, nonce: [u8; NONCE]) -> Self {
+        let mut handshake = Self::new(credentials, nonce, Expect::HelloAndProof);
+        handshake.peer = Some(peer);
+        handshake.mine[12..16].copy_from_slice(&peer.0.to_le_bytes());
+        handshake.send(&[handshake.mine]);
+        handshake
+    }
+
+    /// The end that listens.
+    pub fn respond(credentials: &Credentials, nonce: [u8; NONCE]) -> Self {
+        Self::new(credentials, nonce, Expect::Hello)
+    }
+
+    fn new(credentials: &Credentials, nonce: [u8; NONCE], expect: Expect) -> Self {
+        let mut mine = [0; HELLO];
+        mine[..6].copy_from_slice(&MAGIC);
+        mine[6..8].copy_from_slice(&VERSION.to_le_bytes());
+        mine[8..12].copy_from_slice(&credentials.me.0.to_le_bytes());
+        mine[16..24].copy_from_slice(&credentials.job.to_le_bytes());
+        mine[24..28].copy_from_slice(&credentials.cells.to_le_bytes());
+        mine[28..32].copy_from_slice(&credentials.payload.to_le_bytes());
+        mine[32..].copy_from_slice(&nonce);
+        Self {
+            credentials: credentials.clone(),
+            peer: None,
+            expect,
+            mine,
+            theirs: [0; HELLO],
+            got: [0; HELLO + PROOF],
+            got_len: 0,
+            out: [0; HELLO + PROOF],
+            out_len: 0,
+            out_sent: 0,
+        }
+    }
+
+    fn send<const N: usize>(&mut self, parts: &[[u8; N]]) {
+        for part in parts {
+            self.out[self.out_len..self.out_len + N].copy_from_slice(part);
+            self.out_len += N;
+        }
+    }
+
+    /// What to send next.
+    pub fn to_send(&self) -> &[u8] {
+        &self.out[self.out_sent..self.out_len]
+    }
+
+    /// So many bytes of it were sent.
+    pub fn handle_sent(&mut self, bytes: usize) {
+        self.out_sent += bytes;
+        assert!(self.out_sent <= self.out_len, "more was sent than there was");
+        if self.out_sent == self.out_len {
+            (self.out_sent, self.out_len) = (0, 0);
+        }
+    }
+
+    /// At most so many bytes may be read from the connection now.
+    pub fn wanted(&self) -> usize {
+        self.flight() - self.got_len
+    }
+
+    fn flight(&self) -> usize {
+        match self.expect {
+            Expect::Hello => HELLO,
+            Expect::HelloAndProof => HELLO + PROOF,
+            Expect::Proof => PROOF,
+            Expect::Accepted => ACCEPTED.len(),
+            Expect::Decision | Expect::Nothing => 0,
+        }
+    }
+
+    /// Takes bytes that were read, at most [`Handshake::wanted`].
+    ///
+    /// # Errors
+    /// The connection is to be closed, after what is still to send was tried once.
+    pub fn handle(&mut self, bytes: &[u8]) -> Result<(), Refused> {
+        self.got[self.got_len..self.got_len + bytes.len()].copy_from_slice(bytes);
+        self.got_len += bytes.len();
+        if matches!(self.expect, Expect::Hello | Expect::HelloAndProof) {
+            self.check_prefix()?;
+        }
+        if self.wanted() > 0 || bytes.is_empty() {
+            return Ok(());
+        }
+        self.got_len = 0;
+        match self.expect {
+            Expect::Hello => self.handle_hello(),
+            Expect::HelloAndProof => self.handle_answer(),
+            Expect::Proof => self.handle_proof(),
+            Expect::Accepted => self.handle_accepted(),
+            Expect::Decision | Expect::Nothing => Ok(()),
+        }
+    }
+
+    /// The only thing that is read before the proof.
+    fn check_prefix(&mut self) -> Result<(), Refused> {
+        let seen = self.got_len.min(MAGIC.len());
+        if self.got[..seen] != MAGIC[..seen] {
+            return Err(Refused::Magic);
+        }
+        if self.got_len < PREFIX {
+            return Ok(());
+        }
+        let theirs = u16::from_le_bytes([self.got[6], self.got[7]]);
+        if theirs == VERSION {
+            return Ok(());
+        }
+        if self.expect == Expect::Hello {
+            // So that the other end can name both versions too.
+            self.out[..PREFIX].copy_from_slice(&self.mine[..PREFIX]);
+            self.out_len = PREFIX;
+        }
+        Err(Refused::Version { ours: VERSION, theirs })
+    }
+
+    fn handle_hello(&mut self) -> Result<(), Refused> {
+        self.theirs.copy_from_slice(&self.got[..HELLO]);
+        // To whom it may concern: not interpreted, only given back.
+        self.mine[12..16].copy_from_slice(&self.theirs[8..12]);
+        let proof = self.proof(b"responder", &self.theirs, &self.mine);
+        self.send(&[self.mine]);
+        self.send(&[*proof.as_bytes()]);
+        self.expect = Expect::Proof;
+        Ok(())
+    }
+
+    fn handle_answer(&mut self) -> Result<(), Refused> {
+        self.theirs.copy_from_slice(&self.got[..HELLO]);
+        if self.theirs == self.mine {
+            return Err(Refused::Oneself);
+        }
+        self.compare(self.proof(b"responder", &self.mine, &self.theirs), HELLO)?;
+        let expected = self.peer.expect("an initiator looks for somebody");
+        let from = self.check_hello()?;
+        if from != expected {
+            return Err(Refused::Rank { expected, theirs: from });
+        }
+        let proof = self.proof(b"initiator", &self.mine, &self.theirs);
+        self.send(&[*proof.as_bytes()]);
+        self.expect = Expect::Accepted;
+        Ok(())
+    }
+
+    fn handle_proof(&mut self) -> Result<(), Refused> {
+        self.compare(self.proof(b"initiator", &self.theirs, &self.mine), 0)?;
+        self.peer = Some(self.check_hello()?);
+        self.expect = Expect::Decision;
+        Ok(())
+    }
+
+    fn handle_accepted(&mut self) -> Result<(), Refused> {
+        if self.got[..ACCEPTED.len()] != ACCEPTED {
+            return Err(Refused::Answer);
+        }
+        self.expect = Expect::Nothing;
+        Ok(())
+    }
+
+    fn proof(&self, role: &[u8; 9], initiator: &[u8; HELLO], responder: &[u8; HELLO]) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new_keyed(&self.credentials.key);
+        hasher.update(role).update(initiator).update(responder);
+        hasher.finalize()
+    }
+
+    /// Compares the proof that came at `place` in constant time, as [`blake3::Hash`] does.
+    fn compare(&self, due: blake3::Hash, place: usize) -> Result<(), Refused> {
+        let said: [u8; PROOF] = self.got[place..place + PROOF].try_into().expect("a proof's length");
+        if due == blake3::Hash::from_bytes(said) { Ok(()) } else { Err(Refused::Proof) }
+    }
+
+    /// What a hello says, once it is proven; from whom it is.
+    fn check_hello(&self) -> Result<Rank, Refused> {
+        let u32_at = |at: usize| u32::from_le_bytes(self.theirs[at..at + 4].try_into().expect("4 bytes"));
+        let ours = &self.credentials;
+        let (from, to) = (Rank(u32_at(8)), Rank(u32_at(12)));
+        let job = u64::from_le_bytes(self.theirs[16..24].try_into().expect("8 bytes"));
+        let sizes = (u32_at(24), u32_at(28));
+        if job != ours.job {
+            return Err(Refused::Job { ours: ours.job, theirs: job });
+        }
+        if from == ours.me {
+            return Err(Refused::Oneself);
+        }
+        if to != ours.me {
+            return Err(Refused::Rank { expected: to, theirs: ours.me });
+        }
+        if from.0 >= ours.ranks {
+            return Err(Refused::NoSuchRank { theirs: from, ranks: ours.ranks });
+        }
+        if sizes != (ours.cells, ours.payload) {
+            return Err(Refused::Sizes { ours: (ours.cells, ours.payload), theirs: sizes });
+        }
+        Ok(from)
+    }
+
+    /// Responder: who has proven itself and waits for [`Handshake::accept`].
+    pub fn undecided(&self) -> Option<Rank> {
+        if self.expect == Expect::Decision { self.peer } else { None }
+    }
+
+    /// Responder: lets frames follow.
+    pub fn accept(&mut self) {
+        assert_eq!(self.expect, Expect::Decision, "who has proven itself is accepted, once");
+        self.send(&[ACCEPTED]);
+        self.expect = Expect::Nothing;
+    }
+
+    /// Whether everything was sent and received.
+    pub fn is_over(&self) -> bool {
+        self.expect == Expect::Nothing && self.to_send().is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn credentials(me: u32) -> Credentials {
+    Credentials { me: Rank(me), ranks: 4, job: 0x1234, key: [7; 32], cells: 64, payload: 4096 }
+}
+
+/// Falsifies a byte, told its place in the stream.
+type Change<'a> = &'a dyn Fn(usize, &mut u8);
+
+/// Moves bytes one way, in pieces of at most `step`; `change` may falsify them, given their place in the stream.
+fn pass(
+    from: &mut Handshake,
+    to: &mut Handshake,
+    step: usize,
+    at: &mut usize,
+    change: Change<'_>,
+) -> Result<bool, Refused> {
+    let len = from.to_send().len().min(to.wanted()).min(step);
+    let mut bytes = from.to_send()[..len].to_vec();
+    from.handle_sent(len);
+    for byte in &mut bytes {
+        change(*at, byte);
+        *at += 1;
+    }
+    to.handle(&bytes)?;
+    Ok(len > 0)
+}
+
+/// Runs to the end, or to the first refusal.
+fn meet(a: &mut Handshake, b: &mut Handshake, step: usize, change: [Change<'_>; 2]) -> Result<(), Refused> {
+    let mut at = [0; 2];
+    for _ in 0..1000 {
+        let moved = pass(a, b, step, &mut at[0], change[0])? | pass(b, a, step, &mut at[1], change[1])?;
+        if b.undecided().is_some() {
+            b.accept();
+        } else if !moved {
+            return Ok(());
+        }
+    }
+    panic!("a handshake without end")
+}
+
+fn honest(_: usize, _: &mut u8) {}
+
+fn meet_honestly(a: &Credentials, b: &Credentials, peer: u32) -> Result<(), Refused> {
+    let mut a = Handshake::initiate(a, Rank(peer), [1; 32]);
+    let mut b = Handshake::respond(b, [2; 32]);
+    meet(&mut a, &mut b, 1000, [&honest, &honest])
+}
+
+#[test]
+fn both_find_each_other_however_the_bytes_are_cut() {
+    for step in [1, 7, 63, 64, 1000] {
+        let mut a = Handshake::initiate(&credentials(3), Rank(1), [1; 32]);
+        let mut b = Handshake::respond(&credentials(1), [2; 32]);
+        assert!(!a.is_over() && !b.is_over());
+        meet(&mut a, &mut b, step, [&honest, &honest]).unwrap();
+        assert!(a.is_over() && b.is_over());
+        assert_eq!((a.wanted(), b.wanted(), b.peer), (0, 0, Some(Rank(3))));
+    }
+}
+
+#[test]
+fn the_first_eight_bytes_never_change() {
+    let a = Handshake::initiate(&credentials(0), Rank(1), [0; 32]);
+    assert_eq!(a.to_send()[..8], *b"CANELE\x01\x00");
+    assert_eq!(a.to_send().len(), 64);
+}
+
+#[test]
+fn golden_bytes() {
+    let mut a = Handshake::initiate(&credentials(3), Rank(1), [0xee; 32]);
+    let mut hello = b"CANELE\x01\x00\x03\0\0\0\x01\0\0\0\x34\x12\0\0\0\0\0\0\x40\0\0\0\0\x10\0\0".to_vec();
+    hello.extend([0xee; 32]);
+    assert_eq!(a.to_send(), hello);
+    a.handle_sent(64);
+    let mut b = Handshake::respond(&credentials(1), [0xdd; 32]);
+    b.handle(&hello).unwrap();
+    let mut answer = b"CANELE\x01\x00\x01\0\0\0\x03\0\0\0\x34\x12\0\0\0\0\0\0\x40\0\0\0\0\x10\0\0".to_vec();
+    answer.extend([0xdd; 32]);
+    let proof = |role: &[u8]| blake3::keyed_hash(&[7; 32], &[role, &hello, &answer].concat());
+    assert_eq!(b.to_send(), [&answer[..], proof(b"responder").as_bytes()].concat());
+    a.handle(b.to_send()).unwrap();
+    assert_eq!(a.to_send(), proof(b"initiator").as_bytes());
+}
+
+#[test]
+fn strangers_are_refused_at_the_first_wrong_byte() {
+    let mut b = Handshake::respond(&credentials(1), [2; 32]);
+    assert_eq!(b.handle(b"G"), Err(Refused::Magic));
+    assert!(b.to_send().is_empty());
+    let mut b = Handshake::respond(&credentials(1), [2; 32]);
+    assert_eq!(b.handle(b"CANELx"), Err(Refused::Magic));
+}
+
+#[test]
+fn another_version_is_named_at_both_ends() {
+    let mut b = Handshake::respond(&credentials(1), [2; 32]);
+    let error = b.handle(b"CANELE\x09\x00").unwrap_err();
+    assert_eq!(error, Refused::Version { ours: 1, theirs: 9 });
+    assert_eq!(b.to_send(), b"CANELE\x01\x00");
+    assert_eq!(error.to_string(), "it speaks version 9 of the protocol, this program version 1");
+    let mut a = Handshake::initiate(&credentials(0), Rank(1), [2; 32]);
+    assert_eq!(a.handle(b"CANELE\x09\x00"), Err(Refused::Version { ours: 1, theirs: 9 }));
+}
+
+#[test]
+fn another_key_is_refused() {
+    let other = Credentials { key: [8; 32], ..credentials(1) };
+    assert_eq!(meet_honestly(&credentials(0), &other, 1), Err(Refused::Proof));
+}
+
+#[test]
+fn another_job_with_the_same_key_is_named() {
+    let other = Credentials { job: 5, ..credentials(1) };
+    assert_eq!(meet_honestly(&credentials(0), &other, 1), Err(Refused::Job { ours: 0x1234, theirs: 5 }));
+}
+
+#[test]
+fn another_rank_than_looked_for_is_named() {
+    let refused = Refused::Rank { expected: Rank(2), theirs: Rank(1) };
+    assert_eq!(meet_honestly(&credentials(0), &credentials(1), 2), Err(refused));
+    assert_eq!(refused.to_string(), "rank 1 is there instead of rank 2");
+    let outside = credentials(9);
+    let refused = Refused::NoSuchRank { theirs: Rank(9), ranks: 4 };
+    assert_eq!(meet_honestly(&outside, &credentials(1), 1), Err(refused));
+}
+
+#[test]
+fn other_sizes_are_named() {
+    let other = Credentials { cells: 128, ..credentials(1) };
+    let refused = Refused::Sizes { ours: (64, 4096), theirs: (128, 4096) };
+    assert_eq!(meet_honestly(&credentials(0), &other, 1), Err(refused));
+}
+
+#[test]
+fn oneself_is_refused() {
+    assert_eq!(meet_honestly(&credentials(1), &credentials(1), 1), Err(Refused::Oneself));
+    // What a reflecting peer, or a socket connected to itself, gives back.
+    let mut a = Handshake::initiate(&credentials(0), Rank(1), [1; 32]);
+    let own = a.to_send().to_vec();
+    assert_eq!(a.handle(&[&own[..], &[0; 32]].concat()), Err(Refused::Oneself));
+}
+
+#[test]
+fn what_was_said_once_cannot_be_said_again() {
+    let mut a = Handshake::initiate(&credentials(0), Rank(1), [1; 32]);
+    let mut b = Handshake::respond(&credentials(1), [2; 32]);
+    let hello = a.to_send().to_vec();
+    a.handle_sent(64);
+    b.handle(&hello).unwrap();
+    let answer = b.to_send().to_vec();
+    a.handle(&answer).unwrap();
+    let proof = a.to_send().to_vec();
+    b.handle(&proof).unwrap();
+    assert_eq!(b.undecided(), Some(Rank(0)));
+    let mut again = Handshake::respond(&credentials(1), [3; 32]);
+    again.handle(&hello).unwrap();
+    assert_eq!(again.handle(&proof), Err(Refused::Proof), "an initiator repeated");
+    let mut again = Handshake::initiate(&credentials(0), Rank(1), [4; 32]);
+    assert_eq!(again.handle(&answer), Err(Refused::Proof), "a responder repeated");
+    let mut again = Handshake::respond(&credentials(1), [2; 32]);
+    again.handle(&hello).unwrap();
+    assert_eq!(again.handle(&answer[64..]), Err(Refused::Proof), "its own proof given back");
+}
+
+#[test]
+fn any_flipped_bit_refuses() {
+    for (way, bytes) in [(0, 64 + 32), (1, 64 + 32 + 8)] {
+        for bit in 0..bytes * 8 {
+            let flip = |at: usize, byte: &mut u8| {
+                if at == bit / 8 {
+                    *byte ^= 1 << (bit % 8);
+                }
+            };
+            let mut a = Handshake::initiate(&credentials(0), Rank(1), [1; 32]);
+            let mut b = Handshake::respond(&credentials(1), [2; 32]);
+            let change: [Change<'_>; 2] = if way == 0 { [&flip, &honest] } else { [&honest, &flip] };
+            let met = meet(&mut a, &mut b, 1000, change);
+            assert!(met.is_err(), "bit {bit} of way {way} flipped");
+            assert!(!a.is_over(), "bit {bit} of way {way} flipped");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_stranger_never_gets_through(flights in prop::collection::vec(any::<u8>(), 0..300), good in 0usize..64) {
+        let hello = Handshake::initiate(&credentials(0), Rank(1), [1; 32]).to_send()[..good].to_vec();
+        for mut end in [
+            Handshake::respond(&credentials(1), [2; 32]),
+            Handshake::initiate(&credentials(0), Rank(1), [3; 32]),
+        ] {
+            let mut rest = &[&hello[..], &flights].concat()[..];
+            while !rest.is_empty() && end.wanted() > 0 {
+                let (now, later) = rest.split_at(end.wanted().min(rest.len()));
+                rest = later;
+                if end.handle(now).is_err() {
+                    break;
+                }
+            }
+            prop_assert!(!end.is_over() && end.undecided().is_none());
+        }
+    }
+}

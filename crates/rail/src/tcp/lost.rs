@@ -1,0 +1,64 @@
+//! Why there is no connection to a peer (any more).
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use canele_sys::ids::Rank;
+use rustix::io::Errno;
+
+use super::handshake::Refused;
+
+/// A peer that cannot be reached, for the owner of the rail to deal with.
+#[derive(Debug, thiserror::Error)]
+#[error("{peer}: {why}")]
+pub struct Lost {
+    /// The peer.
+    pub peer: Rank,
+    /// What happened.
+    pub why: Why,
+}
+
+/// What became of a connection.
+#[derive(Debug, thiserror::Error)]
+pub enum Why {
+    /// The other end closed it, or its process ended.
+    #[error("the other end closed the connection")]
+    Closed,
+    /// The system says that it is no more.
+    #[error("the connection broke: {0}")]
+    Broken(Errno),
+    /// It was never made.
+    #[error("no address leads there{}", List(.0))]
+    Unreachable(Vec<(SocketAddr, Failure)>),
+}
+
+/// Why one address did not lead to the peer.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The system says so.
+    #[error("{0}")]
+    System(#[from] Errno),
+    /// Who answered there is not the peer.
+    #[error("{0}")]
+    Refused(#[from] Refused),
+    /// Who answered there closed the connection instead of answering: it does not believe us.
+    #[error("it hung up before the handshake was over (another job or key?)")]
+    HungUp,
+    /// Nothing came for too long.
+    #[error("no answer in time")]
+    Silent,
+}
+
+struct List<'a>(&'a [(SocketAddr, Failure)]);
+
+impl fmt::Display for List<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str(": none is known");
+        }
+        for (place, (address, failure)) in self.0.iter().enumerate() {
+            write!(f, "{} {address}: {failure}", if place == 0 { ":" } else { ";" })?;
+        }
+        Ok(())
+    }
+}

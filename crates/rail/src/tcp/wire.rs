@@ -1,0 +1,160 @@
+//! What travels on a connection once its handshake is over: frames, little-endian, one after another.
+//!
+//! Owns the layout of a frame and its checks. Never reads a socket, and believes no length before it was compared.
+//!
+//! ```text
+//!   0     4      5            6          7         8      12    16         20       24    28
+//!   │ bulk │ kind │ inline_len │ sort     │ version │ flow │ tag │ sequence │ number │ ack │ bulk … │ inline … │
+//!   │ u32  │ u8   │ u8         │ 1, 2     │ 1       │ u32  │ u32 │ u32      │ u32    │ u32 │
+//! ```
+//! The bulk comes first because its length is known when room is claimed; how many bytes lie beside the header is known
+//! only at the commit.
+//!
+//! *Numbers.* A link numbers its packets from [`FIRST`]; numbers wrap. `ack` says which number the sender of the frame
+//! wants next: all packets before were released by it, and need not be kept for it any longer. A frame of sort
+//! [`SORT_ACK`] says only that, takes no number and is not acknowledged.
+
+use std::ops::Range;
+
+use crate::{Corrupt, Header, MAX_INLINE, MAX_INLINE_WITH_BULK};
+
+/// The layout's version, in each frame. The handshake compares it too.
+pub const VERSION: u8 = 1;
+/// Bytes before the bulk.
+pub const HEAD: usize = 28;
+/// The number of a link's first packet: close to the wrap, so that numbers wrap early in every life.
+pub const FIRST: u32 = 0xffff_ff00;
+
+const SORT_PACKET: u8 = 1;
+const SORT_ACK: u8 = 2;
+
+const BULK: Range<usize> = 0..4;
+const KIND: usize = 4;
+const INLINE: usize = 5;
+const SORT: usize = 6;
+const LAYOUT: usize = 7;
+const FLOW: Range<usize> = 8..12;
+const TAG: Range<usize> = 12..16;
+const SEQUENCE: Range<usize> = 16..20;
+const NUMBER: Range<usize> = 20..24;
+const ACK: Range<usize> = 24..28;
+
+/// A whole frame at the start of some bytes, its lengths checked.
+#[derive(Clone, Copy)]
+pub struct View<'a>(&'a [u8; HEAD]);
+
+impl<'a> View<'a> {
+    /// The frame that `bytes` start with; none while it is not whole.
+    ///
+    /// # Errors
+    /// No such frame can be, whatever follows.
+    #[inline]
+    pub fn new(bytes: &'a [u8], max_bulk: usize) -> Result<Option<Self>, Corrupt> {
+        let Some(head) = bytes.first_chunk() else { return Ok(None) };
+        let view = Self(head);
+        view.check(max_bulk)?;
+        Ok((view.frame_len() <= bytes.len()).then_some(view))
+    }
+
+    #[inline]
+    fn check(&self, max_bulk: usize) -> Result<(), Corrupt> {
+        let (bulk, inline) = (self.bulk_len(), self.inline_len());
+        let most = match (self.0[SORT], bulk) {
+            (SORT_PACKET, 0) => MAX_INLINE,
+            (SORT_PACKET, _) => MAX_INLINE_WITH_BULK,
+            _ => 0,
+        };
+        let known = self.0[LAYOUT] == VERSION && (self.is_ack() || self.0[SORT] == SORT_PACKET);
+        let fits = inline <= most && bulk <= if self.is_ack() { 0 } else { max_bulk };
+        if known && fits { Ok(()) } else { Err(self.impossible(max_bulk)) }
+    }
+
+    #[cold]
+    fn impossible(&self, max_bulk: usize) -> Corrupt {
+        let (version, sort, inline, bulk) =
+            (self.0[LAYOUT], self.0[SORT], self.inline_len(), self.bulk_len());
+        Corrupt(format!(
+            "a frame of version {version}, sort {sort}, with {inline} bytes beside the header and {bulk} of bulk \
+             (this is version {VERSION}, sorts are {SORT_PACKET} and {SORT_ACK}, a bulk has at most {max_bulk} bytes)"
+        ))
+    }
+
+    #[inline]
+    fn u32(&self, field: Range<usize>) -> u32 {
+        u32::from_le_bytes(self.0[field].try_into().expect("fields of 4 bytes"))
+    }
+
+    /// Whether it only acknowledges.
+    #[inline]
+    pub fn is_ack(&self) -> bool {
+        self.0[SORT] == SORT_ACK
+    }
+
+    /// The packet's header.
+    #[inline]
+    pub fn header(&self) -> Header {
+        Header {
+            kind: self.0[KIND],
+            inline_len: self.0[INLINE],
+            flow: self.u32(FLOW),
+            tag: self.u32(TAG),
+            sequence: self.u32(SEQUENCE),
+        }
+    }
+
+    /// Bytes of bulk.
+    #[inline]
+    pub fn bulk_len(&self) -> usize {
+        self.u32(BULK) as usize
+    }
+
+    #[inline]
+    fn inline_len(&self) -> usize {
+        self.0[INLINE] as usize
+    }
+
+    /// Bytes of the whole frame.
+    #[inline]
+    pub fn frame_len(&self) -> usize {
+        HEAD + self.bulk_len() + self.inline_len()
+    }
+
+    /// The packet's number on its link.
+    #[inline]
+    pub fn number(&self) -> u32 {
+        self.u32(NUMBER)
+    }
+
+    /// The number that the sender of this frame wants next.
+    #[inline]
+    pub fn ack(&self) -> u32 {
+        self.u32(ACK)
+    }
+}
+
+/// Writes what stands before the bulk of a packet.
+#[inline]
+pub fn write_packet(head: &mut [u8; HEAD], header: Header, bulk: u32, number: u32, ack: u32) {
+    head[BULK].copy_from_slice(&bulk.to_le_bytes());
+    head[KIND] = header.kind;
+    head[INLINE] = header.inline_len;
+    head[SORT] = SORT_PACKET;
+    head[LAYOUT] = VERSION;
+    head[FLOW].copy_from_slice(&header.flow.to_le_bytes());
+    head[TAG].copy_from_slice(&header.tag.to_le_bytes());
+    head[SEQUENCE].copy_from_slice(&header.sequence.to_le_bytes());
+    head[NUMBER].copy_from_slice(&number.to_le_bytes());
+    head[ACK].copy_from_slice(&ack.to_le_bytes());
+}
+
+/// A frame that only acknowledges.
+pub fn ack_frame(ack: u32) -> [u8; HEAD] {
+    let mut head = [0; HEAD];
+    head[SORT] = SORT_ACK;
+    head[LAYOUT] = VERSION;
+    head[ACK].copy_from_slice(&ack.to_le_bytes());
+    head
+}
+
+#[cfg(test)]
+mod tests;

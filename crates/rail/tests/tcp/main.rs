@@ -1,0 +1,131 @@
+//! The TCP driver passes the suite, meets whom it should and nobody else, and tells of whom it lost.
+
+mod meeting;
+mod traffic;
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use canele_rail::Rail;
+use canele_rail::conformance::Harness;
+use canele_rail::tcp::{Limits, Member, Tcp};
+use canele_sys::ids::{LinkId, Rank};
+
+const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+/// Attempts after which something will never happen; each sleeps for a moment if nothing comes.
+const MANY: usize = 20_000;
+
+fn member(me: u32, ranks: u32) -> Member {
+    Member { me: Rank(me), ranks, job: 77, key: [3; 32] }
+}
+
+fn small() -> Limits {
+    Limits { cells: 16, payload: 1024, unproven: 4, patience_ns: u64::MAX }
+}
+
+fn open(me: u32, ranks: u32) -> Tcp {
+    Tcp::open(member(me, ranks), &[LOCALHOST], small()).unwrap()
+}
+
+/// Repeats `look` until it is true.
+fn until(mut look: impl FnMut() -> bool) {
+    for n in 0..MANY {
+        if look() {
+            return;
+        }
+        if n > 100 {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+    panic!("it never happens");
+}
+
+/// Tells two rails of each other's addresses.
+fn introduce(a: &mut Tcp, b: &mut Tcp) {
+    a.introduce(rank(b), b.addresses().to_vec());
+    b.introduce(rank(a), a.addresses().to_vec());
+}
+
+fn rank(rail: &Tcp) -> Rank {
+    rail.me()
+}
+
+/// Both see the link.
+fn are_linked(a: &Tcp, b: &Tcp) -> bool {
+    a.link(rank(b)).is_some() && b.link(rank(a)).is_some()
+}
+
+/// Ranks 0 and 1, linked.
+fn pair() -> [Tcp; 2] {
+    let mut local = Local::new(2);
+    local.connect(0, 1);
+    let mut rails = local.0.into_iter().flatten();
+    std::array::from_fn(|_| rails.next().expect("two"))
+}
+
+/// All ranks in one process, introduced to each other.
+struct Local(Vec<Option<Tcp>>);
+
+impl Local {
+    /// Whether all that has left is there, at both ends of a link.
+    fn is_quiet(&self, a: usize, b: usize) -> bool {
+        let progress =
+            |at: usize, of: usize| self.0[at].as_ref().and_then(|rail| rail.progress(LinkId(of as u32)));
+        let (Some(here), Some(there)) = (progress(a, b), progress(b, a)) else { return true };
+        here.committed == there.expected && here.acknowledged == there.told
+    }
+}
+
+impl Harness for Local {
+    type Rail = Tcp;
+    /// Numbers start close to their wrap, and memory turns every few packets.
+    const WRAPPED: u64 = 50_000;
+
+    fn new(ranks: usize) -> Self {
+        let mut rails: Vec<_> = (0..ranks as u32).map(|rank| open(rank, ranks as u32)).collect();
+        let addresses: Vec<_> = rails.iter().map(|rail| rail.addresses().to_vec()).collect();
+        for rail in &mut rails {
+            for (peer, addresses) in addresses.iter().enumerate() {
+                rail.introduce(Rank(peer as u32), addresses.clone());
+            }
+        }
+        Self(rails.into_iter().map(Some).collect())
+    }
+
+    fn rail(&mut self, rank: usize) -> &mut Tcp {
+        self.0[rank].as_mut().expect("a rank that lives")
+    }
+
+    fn connect(&mut self, from: usize, to: usize) {
+        self.rail(from).open_link(Rank(to as u32));
+        until(|| {
+            self.rail(to).meet(0);
+            self.rail(from).meet(0);
+            let pair = [(from, to), (to, from)];
+            pair.iter().all(|(a, b)| self.rail(*a).link(Rank(*b as u32)).is_some())
+        });
+    }
+
+    fn deliver(&mut self) {
+        for rail in self.0.iter_mut().flatten() {
+            rail.flush();
+        }
+        let ranks = self.0.len();
+        until(|| {
+            let mut pairs = (0..ranks).flat_map(|a| (0..ranks).map(move |b| (a, b)));
+            let quiet = pairs.all(|(a, b)| self.is_quiet(a, b));
+            if !quiet {
+                for rail in self.0.iter_mut().flatten() {
+                    rail.fetch();
+                    rail.flush();
+                }
+            }
+            quiet
+        });
+    }
+
+    fn kill(&mut self, rank: usize) {
+        self.0[rank] = None;
+    }
+}
+
+canele_rail::conformance!(Local, without regions);
