@@ -89,36 +89,35 @@ impl<'a> Window<'a> {
     }
 }
 
-/// `memcpy`, but without a call for what fits in one cell: overlapping loads and stores chosen by length.
+/// `memcpy`, but without a call for what fits in one cell: overlapping pieces chosen by length, and one each for the two
+/// lengths that are sent most.
 ///
 /// # Safety
 /// As [`ptr::copy_nonoverlapping`].
 #[inline(always)]
 pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
-    /// Copies the first and the last `size_of::<T>()` bytes; together they cover `len` bytes up to twice that size.
+    /// Copies the first and the last `N` bytes; together they cover `len` bytes up to twice that.
     #[inline(always)]
-    unsafe fn ends<T: Copy>(to: *mut u8, from: *const u8, len: usize) {
-        let last = len - size_of::<T>();
-        // SAFETY: the caller's ranges hold `len >= size_of::<T>()` bytes; unaligned accesses are asked for by name.
+    unsafe fn ends<const N: usize>(to: *mut u8, from: *const u8, len: usize) {
+        // SAFETY: the caller's ranges hold `len >= N` bytes and do not overlap.
         unsafe {
-            let (a, b) = (from.cast::<T>().read_unaligned(), from.add(last).cast::<T>().read_unaligned());
-            to.cast::<T>().write_unaligned(a);
-            to.add(last).cast::<T>().write_unaligned(b);
+            ptr::copy_nonoverlapping(from, to, N);
+            ptr::copy_nonoverlapping(from.add(len - N), to.add(len - N), N);
         }
     }
     // SAFETY: every arm touches only the first `len` bytes of both ranges, which the caller vouches for.
     unsafe {
         match len {
-            8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
-            9..=16 => ends::<u64>(to, from, len),
-            17..=32 => ends::<u128>(to, from, len),
-            33..=48 => {
-                let middle = from.add(16).cast::<u128>().read_unaligned();
-                ends::<u128>(to, from, len);
-                to.add(16).cast::<u128>().write_unaligned(middle);
+            8 => ptr::copy_nonoverlapping(from, to, 8),
+            48 => ptr::copy_nonoverlapping(from, to, 48),
+            9..=16 => ends::<8>(to, from, len),
+            17..=32 => ends::<16>(to, from, len),
+            33..=47 => {
+                ptr::copy_nonoverlapping(from.add(16), to.add(16), 16);
+                ends::<16>(to, from, len);
             }
-            4..=7 => ends::<u32>(to, from, len),
-            2..=3 => ends::<u16>(to, from, len),
+            4..=7 => ends::<4>(to, from, len),
+            2..=3 => ends::<2>(to, from, len),
             1 => *to = *from,
             0 => {}
             _ => ptr::copy_nonoverlapping(from, to, len),
