@@ -112,8 +112,8 @@ impl Engine {
     /// # Errors
     /// The range lies outside of the region.
     pub fn put(&self, far: &Far, offset: usize, bytes: &[u8]) -> Result<(), Error> {
-        let outside = Error::Range { offset, len: bytes.len(), region: far.len() };
-        far.window(offset, bytes.len()).ok_or(outside)?.write(0, bytes);
+        let outside = || Error::Range { offset, len: bytes.len(), region: far.len() };
+        far.window(offset, bytes.len()).ok_or_else(outside)?.write(0, bytes);
         self.puts.add(bytes.len());
         Ok(())
     }
@@ -132,8 +132,8 @@ impl Engine {
         bytes: &[u8],
         notice: u64,
     ) -> Result<(), Error> {
-        let range = Error::Range { offset, len: bytes.len(), region: far.len() };
-        let window = far.window(offset, bytes.len()).ok_or(range)?;
+        let range = || Error::Range { offset, len: bytes.len(), region: far.len() };
+        let window = far.window(offset, bytes.len()).ok_or_else(range)?;
         let mut core = self.enter()?;
         let place = Place { region: id, offset: offset as u64 };
         let data = if bytes.len() <= MAX_PUT { bytes } else { &[] };

@@ -16,7 +16,7 @@ use canele_engine::{Engine, Failure, FlowId, Status, Tag, Want};
 use canele_proto::Proto;
 
 use crate::job::deadline;
-use crate::message::{Arrived, Store};
+use crate::message::{Arrived, CELL, Store};
 use crate::{Endpoint, Error, Message, Rank, Region};
 pub(crate) use office::Office;
 pub use postbox::{PostError, Postbox};
@@ -149,6 +149,12 @@ impl Mailbox {
         if self.slots.has_sleepers() {
             self.wake()?;
         }
+        if bytes.len() == CELL { Ok(Message::of_cell(from, bytes)) } else { self.open(from, bytes) }
+    }
+
+    /// What came from `from` and is more than a bare cell, as a message.
+    #[inline(never)]
+    fn open(&self, from: Rank, bytes: Store) -> Result<Message, Error> {
         match Arrived::read(from, bytes) {
             Some(Arrived::Whole(message)) => Ok(message),
             Some(Arrived::Described(region, described)) => described.reach(&self.engine, region),

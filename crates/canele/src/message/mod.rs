@@ -24,7 +24,7 @@ use canele_engine::Far;
 
 use crate::{Error, Plain, Rank};
 use pool::{HEAD, Lease, pool};
-use store::CELL;
+pub(crate) use store::CELL;
 pub(crate) use store::Store;
 use types::Types;
 pub(crate) use wire::{Arrived, Sealed};

@@ -27,6 +27,12 @@ pub struct Sealed {
 }
 
 impl Message {
+    /// A message of exactly a cell's bytes, as it came.
+    #[inline(always)]
+    pub(crate) fn of_cell(sender: Rank, store: Store) -> Self {
+        Message { data: Data::Private(store), types: Types::new(), at: 0, sender: Some(sender) }
+    }
+
     /// Its bytes, if they are all that travels: nothing is to be added to them, and nothing is left behind.
     #[inline(always)]
     pub(crate) fn bare(&self) -> Option<&[u8]> {
@@ -133,17 +139,8 @@ pub struct Described {
 }
 
 impl Arrived {
-    /// What `bytes` from `sender` are; nothing if they are no message.
-    #[inline(always)]
-    pub fn read(sender: Rank, store: Store) -> Option<Self> {
-        if store.len() == CELL {
-            return Some(Self::whole(sender, store, Types::new()));
-        }
-        Self::read_typed(sender, store)
-    }
-
-    #[inline(never)]
-    fn read_typed(sender: Rank, mut store: Store) -> Option<Self> {
+    /// What `bytes` from `sender` are, which do not fill a cell exactly; nothing if they are no message.
+    pub fn read(sender: Rank, mut store: Store) -> Option<Self> {
         let bytes = store.bytes();
         let (&last, rest) = bytes.split_last()?;
         let types = match last {
@@ -155,12 +152,7 @@ impl Arrived {
         let encoded = &rest[len..if last == LONG { rest.len() - 4 } else { rest.len() }];
         let types = Types::decode(encoded, len)?;
         store.truncate(len);
-        Some(Self::whole(sender, store, types))
-    }
-
-    #[inline(always)]
-    fn whole(sender: Rank, store: Store, types: Types) -> Self {
-        Self::Whole(Message { data: Data::Private(store), types, at: 0, sender: Some(sender) })
+        Some(Self::Whole(Message { data: Data::Private(store), types, at: 0, sender: Some(sender) }))
     }
 }
 
