@@ -5,7 +5,6 @@ use std::time::Instant;
 use canele_proto::matching::Want;
 use canele_proto::request::{Buffer, Mode, Outcome};
 use canele_proto::{Matched, Sent};
-use canele_rail::MAX_INLINE;
 use canele_sys::buffer::{InBuffer, OutBuffer};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
@@ -46,12 +45,7 @@ impl Engine {
     pub fn try_send_now(&self, to: Rank, flow: FlowId, tag: Tag, bytes: &[u8]) -> Result<bool, Error> {
         let mut guard = self.enter()?;
         let core = &mut *guard;
-        let sent = if bytes.len() <= MAX_INLINE {
-            core.proto.try_send_short(&mut core.shm, to, flow, tag, bytes)
-        } else {
-            core.proto.try_send(&mut core.shm, to, flow, tag, bytes.len(), |slot| slot.write(0, bytes))
-        };
-        Ok(sent == Sent::Done)
+        Ok(core.proto.try_send_bytes(&mut core.shm, to, flow, tag, bytes) == Sent::Done)
     }
 
     /// Starts a send.

@@ -61,8 +61,7 @@ impl Engine {
     ) -> Result<(), Box<Error>> {
         let core = &mut *guard;
         if mode != Mode::Synchronous
-            && core.proto.try_send(&mut core.shm, to, flow, tag, bytes.len(), |slot| slot.write(0, bytes))
-                == Sent::Done
+            && core.proto.try_send_bytes(&mut core.shm, to, flow, tag, bytes) == Sent::Done
         {
             return Ok(());
         }

@@ -78,6 +78,22 @@ impl Proto {
         Sent::Done
     }
 
+    /// Sends `bytes`, short or eager, if nothing stands in its way.
+    #[inline(always)]
+    pub fn try_send_bytes<R: Rail>(
+        &mut self,
+        rail: &mut R,
+        to: Rank,
+        flow: FlowId,
+        tag: Tag,
+        bytes: &[u8],
+    ) -> Sent {
+        if bytes.len() <= MAX_INLINE {
+            return self.try_send_short(rail, to, flow, tag, bytes);
+        }
+        self.try_send(rail, to, flow, tag, bytes.len(), |slot| slot.write(0, bytes))
+    }
+
     /// Sends a message of `len` bytes that `fill` writes in place, short or eager, if nothing stands in its way. `fill`
     /// is called at most once.
     pub fn try_send<R: Rail>(

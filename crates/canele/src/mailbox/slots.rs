@@ -116,7 +116,7 @@ impl Slots {
         }
     }
 
-    /// The owner gives slots back.
+    /// The owner gives slots back. Only from within the engine, where one thread is at a time.
     #[inline(always)]
     pub fn free(&self, slots: u64) {
         let retrieved = self.word(RETRIEVED);

@@ -2,7 +2,7 @@
 
 use canele_proto::matching::Want;
 use canele_proto::{Received, Sent};
-use canele_rail::{MAX_INLINE, Rail};
+use canele_rail::Rail;
 use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
 use super::memory::Memory;
@@ -135,14 +135,7 @@ impl<'s> Run<'s> {
     #[inline(always)]
     fn send(&self, core: &mut Core, memory: &Memory<'_>, send: &Transfer) -> bool {
         let bytes = memory.read(send.span);
-        let sent = if bytes.len() <= MAX_INLINE {
-            core.proto.try_send_short(&mut core.shm, send.peer, self.flow, self.tag, bytes)
-        } else {
-            core.proto.try_send(&mut core.shm, send.peer, self.flow, self.tag, bytes.len(), |slot| {
-                slot.write(0, bytes)
-            })
-        };
-        sent == Sent::Done
+        core.proto.try_send_bytes(&mut core.shm, send.peer, self.flow, self.tag, bytes) == Sent::Done
     }
 
     #[inline(always)]

@@ -77,7 +77,7 @@ macro_rules! conformance {
     (@packets $harness:ty) => {
         $crate::conformance!(@tests $harness:
             order_is_kept every_inline_length every_inline_length_beside_bulk every_bulk_length
-            content_survives_many_laps stamps_and_positions_wrap directions_are_independent many_peers
+            content_survives_many_laps stamps_and_positions_wrap one_step_forms_are_their_steps directions_are_independent many_peers
             nothing_comes_of_nothing a_packet_stays_until_released a_dead_peer_can_be_forgotten
             busy_when_full_and_well_afterwards bulk_room_comes_back control_passes_messages
             streams_leave_half_to_messages a_stream_alone_goes_on a_claim_alone_costs_nothing a_claim_replaces_a_claim

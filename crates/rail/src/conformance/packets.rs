@@ -1,7 +1,7 @@
 //! What is sent arrives, whole, once, in order.
 
 use super::{Harness, Sent, exchange, link_from, link_to, look, pair, receive, send};
-use crate::{Class, MAX_INLINE, MAX_INLINE_WITH_BULK, Rail};
+use crate::{Accept, Class, Glance, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Rail, Window};
 
 /// Packets of a link arrive in the order of their commits.
 pub fn order_is_kept<H: Harness>() {
@@ -101,6 +101,43 @@ pub fn stamps_and_positions_wrap<H: Harness>() {
         h.deliver();
     }
     exchange(&mut h, &Sent::new(1, 40, most), Class::Message);
+}
+
+/// The one-step forms do what their steps do: in order with other packets, and what is not accepted stays.
+pub fn one_step_forms_are_their_steps<H: Harness>() {
+    let mut h = pair::<H>();
+    let (to, from) = (link_to(&mut h, 0, 1), link_from(&mut h, 1, 0));
+    let (short, bulky) = (Sent::new(1, 48, 0), Sent::new(2, 40, 100));
+    let mut choosy = Choosy { accepts: false, seen: None };
+    assert_eq!(h.rail(1).glance(from, &mut choosy), Glance::Nothing);
+    h.rail(0).post(to, short.header, &short.inline).expect("nothing is held");
+    send(&mut h, 0, 1, &bulky, Class::Message).expect("nothing is held");
+    h.deliver();
+
+    assert_eq!(h.rail(1).glance(from, &mut choosy), Glance::Left);
+    assert_eq!(choosy.seen.take(), Some((short.header, short.inline.clone())));
+    choosy.accepts = true;
+    assert_eq!(h.rail(1).glance(from, &mut choosy), Glance::Taken);
+    assert_eq!(choosy.seen.take(), Some((short.header, short.inline)));
+    h.deliver();
+    assert_eq!(h.rail(1).glance(from, &mut choosy), Glance::Left, "a bulk is for poll");
+    assert_eq!(choosy.seen, None);
+    assert_eq!(receive(&mut h, 1, 0), Some(bulky));
+}
+
+/// Notes what it is shown.
+struct Choosy {
+    accepts: bool,
+    seen: Option<(Header, Vec<u8>)>,
+}
+
+impl Accept for Choosy {
+    fn accept(&mut self, header: Header, inline: Window<'_>) -> bool {
+        let mut bytes = vec![0; inline.len()];
+        inline.read(0, &mut bytes);
+        self.seen = Some((header, bytes));
+        self.accepts
+    }
 }
 
 /// A full direction does not hinder the other.

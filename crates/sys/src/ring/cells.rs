@@ -104,19 +104,13 @@ impl Producer {
         consumed <= self.head && consumed > known
     }
 
-    /// The inline bytes of the next cell, to be filled before `publish`. Only after `has_room`.
+    /// The inline bytes of the next cell, to be filled before `post`. Only after `has_room`.
     #[inline(always)]
     pub fn inline(&mut self) -> Window<'_> {
         self.cells.at(self.head).inline()
     }
 
-    /// Publishes the next cell: `first` without its stamp, and the second word.
-    #[inline(always)]
-    pub fn publish(&mut self, first: u64, second: u64) {
-        self.post(first, second, &[]);
-    }
-
-    /// The same, with inline bytes that were not filled before.
+    /// Publishes the next cell: `first` without its stamp, the second word, and inline bytes that were not filled before.
     #[inline(always)]
     pub fn post(&mut self, first: u64, second: u64, inline: &[u8]) {
         // All that is needed is read before the first write into shared memory: to the compiler, that might change it.

@@ -80,7 +80,7 @@ fn produce_cells(memory: &Memory, packets: u64) {
             thread::yield_now();
         }
         put(memory.cell_of(producer.inline()), n);
-        producer.publish(n << 16, n * 7);
+        producer.post(n << 16, n * 7, &[]);
     }
 }
 
@@ -135,7 +135,7 @@ fn loom_payload_over_laps() {
                     };
                     put(line, n);
                     assert!(cells.has_room(0, &memory.cursors));
-                    cells.publish(0, payload.commit().into());
+                    cells.post(0, payload.commit().into(), &[]);
                 }
             }
         });

@@ -70,7 +70,7 @@ impl Sender {
         window.write(0, &pattern(n, len));
         let said = self.payload.commit();
         self.cells.inline().write(0, &n.to_ne_bytes());
-        self.cells.publish(n << 16, u64::from(said) | (len as u64) << 32);
+        self.cells.post(n << 16, u64::from(said) | (len as u64) << 32, &[]);
         true
     }
 }
@@ -208,7 +208,7 @@ fn stamps_wrap() {
     let (mut sender, mut receiver) = memory.ends();
     for n in 0..2 * 65_536 * 2 + 7 {
         assert!(sender.cells.has_room(0, &memory.cursors));
-        sender.cells.publish(n << 16, n);
+        sender.cells.post(n << 16, n, &[]);
         assert_eq!(
             receiver.cells.peek(),
             cells::Peek::Cell(n << 16 | u64::from((n as u32 / 2 + 1) as u16), n)
@@ -222,9 +222,9 @@ fn stamps_wrap() {
 fn a_foreign_stamp_is_corrupt() {
     let mut memory = Memory::new(2, 1);
     let (mut sender, receiver) = memory.ends();
-    sender.cells.publish(0, 0);
-    sender.cells.publish(0, 0);
-    sender.cells.publish(0, 0);
+    sender.cells.post(0, 0, &[]);
+    sender.cells.post(0, 0, &[]);
+    sender.cells.post(0, 0, &[]);
     assert_eq!(receiver.cells.peek(), cells::Peek::Corrupt(2, 1));
 }
 
