@@ -6,7 +6,7 @@ use canele_rail::shm::Alarm;
 use canele_sys::atomic::{AtomicUsize, Ordering::Relaxed};
 use canele_sys::counters::Snapshot;
 use canele_sys::gate::{Gate, Guard};
-use canele_sys::ids::Rank;
+use canele_sys::ids::{LinkId, Rank};
 use canele_sys::tunables::Tunables;
 
 use crate::Error;
@@ -132,7 +132,7 @@ impl Engine {
     ) -> Result<canele_proto::choice::Choice, Error> {
         let core = self.enter()?;
         Ok(canele_proto::choice::choose(
-            canele_rail::Rail::caps(&core.shm),
+            canele_rail::Rail::caps(&core.shm, LinkId::new(0, Rank(0))),
             core.proto.eager_bytes(),
             bytes,
             ends,

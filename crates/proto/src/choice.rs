@@ -119,7 +119,11 @@ mod tests {
         latency_ns: 100,
         bytes_per_us: 20_000,
         max_bulk: 64 << 10,
+        overhead_ns: 30,
+        best_packet: 4 << 10,
         ordered: true,
+        numbered: false,
+        lends: false,
         reliable: true,
         one_sided: true,
     };

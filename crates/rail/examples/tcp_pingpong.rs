@@ -97,7 +97,7 @@ fn rails() -> Result<[OnRail; 2], Box<dyn Error>> {
             return Err(lost.into());
         }
     }
-    Ok([OnRail(a, LinkId(1)), OnRail(b, LinkId(0))])
+    Ok([OnRail(a, LinkId::new(0, Rank(1))), OnRail(b, LinkId::new(0, Rank(0)))])
 }
 
 /// `turns` times `there` items one way and one back; nanoseconds for each turn.

@@ -11,15 +11,17 @@
 #![deny(missing_docs)]
 
 pub mod conformance;
+mod remains;
 pub mod shm;
 pub mod sim;
 pub mod tcp;
 
 use std::time::Duration;
 
-use canele_sys::buffer::Place;
+use canele_sys::buffer::{InShare, OutShare, Place};
 use canele_sys::ids::{LinkId, Rank};
 pub use canele_sys::window::Window;
+pub use remains::{Bulk, Kept, Lost, Remains};
 
 /// Bytes that travel beside a header when the packet has no bulk.
 pub const MAX_INLINE: usize = 48;
@@ -52,8 +54,18 @@ pub struct Caps {
     pub bytes_per_us: u32,
     /// Largest bulk of one packet, in bytes.
     pub max_bulk: usize,
+    /// What a packet costs beside its bytes, in nanoseconds of a processor: where it is much, several messages are worth one
+    /// packet.
+    pub overhead_ns: u32,
+    /// Bytes of bulk from which on a packet gains nothing by growing.
+    pub best_packet: usize,
     /// Packets of a link arrive in the order in which they were committed.
     pub ordered: bool,
+    /// A peer may have several links of this kind, or lose one and get another: messages carry their number within their
+    /// flow, so that their order can be restored. The same at both ends.
+    pub numbered: bool,
+    /// [`Rail::lend`] copies nothing.
+    pub lends: bool,
     /// Nothing is lost or doubled.
     pub reliable: bool,
     /// Memory registered as a region can be read and written by peers without their help.
@@ -87,6 +99,8 @@ pub struct Packet<'a> {
     pub inline: Window<'a>,
     /// The bulk, empty if there is none.
     pub bulk: Window<'a>,
+    /// Bytes of bulk that lie where [`Rail::land`] said; the window is empty then.
+    pub landed: usize,
 }
 
 /// No room now; poll, and try again.
@@ -159,8 +173,8 @@ pub enum Armed {
 ///
 /// Every driver passes the suite in [`mod@conformance`].
 pub trait Rail {
-    /// What it can do.
-    fn caps(&self) -> &Caps;
+    /// What the rail of a link can do.
+    fn caps(&self, link: LinkId) -> &Caps;
 
     /// The link to a peer, once there is one.
     fn link(&self, peer: Rank) -> Option<LinkId>;
@@ -171,13 +185,26 @@ pub trait Rail {
     /// The links on which packets may arrive.
     fn incoming(&self) -> &[LinkId];
 
+    /// A link that carries nothing more. What had come before can still be polled; then it is to be buried, or disconnected.
+    fn take_lost(&mut self) -> Option<Lost> {
+        None
+    }
+
+    /// Closes a link, lost or not, and gives what is left of it, so that the two ends can settle over another link what came
+    /// over this one and what did not. Nothing more comes over it: poll it before.
+    fn bury(&mut self, link: LinkId) -> Option<Remains> {
+        self.disconnect(link);
+        None
+    }
+
     /// Forgets a link and what is still in it.
     fn disconnect(&mut self, link: LinkId);
 
     /// Room for one packet with `bulk` bytes (0: inline only). A second claim on a link replaces the first.
     fn claim(&mut self, link: LinkId, bulk: usize, class: Class) -> Result<Slot<'_>, Busy>;
 
-    /// Sends what was claimed on the link last.
+    /// Sends what was claimed on the link last. A rail whose packets cost system calls is *busy* from then on until the next
+    /// pass: claims answer [`Busy`], and what is to be sent meanwhile waits where it can be put together.
     ///
     /// # Panics
     /// If nothing is claimed.
@@ -191,10 +218,30 @@ pub trait Rail {
         Ok(())
     }
 
-    /// The end of a pass over the rail: whoever drives it calls this once a pass, and before it stops making any.
-    ///
-    /// A rail that gathers packets is *busy* from the first one it sends until then. That one leaves at its commit, those
-    /// committed while it is busy leave together here. A rail that sends each packet at once has nothing to do.
+    /// Sends a packet whose bulk stays where it is: the rail keeps `bulk` until the peer's library has the packet, or the
+    /// link is gone. `beside` has at most [`MAX_INLINE_WITH_BULK`] bytes, `header.inline_len` of them. A rail that does not lend
+    /// copies.
+    fn lend(
+        &mut self,
+        link: LinkId,
+        header: Header,
+        beside: &[u8],
+        bulk: impl FnOnce() -> OutShare,
+        len: usize,
+    ) -> Result<(), Busy> {
+        let slot = self.claim(link, len, Class::Stream)?;
+        slot.inline.write(0, beside);
+        bulk().copy_to(slot.bulk);
+        self.commit(link, header);
+        Ok(())
+    }
+
+    /// A pass over the rail begins: what came is taken, what waits is sent. The rail is no longer busy, unless what was
+    /// sent before still waits for the system.
+    #[inline(always)]
+    fn begin_pass(&mut self) {}
+
+    /// The end of a pass: what peers must know soon (that they have room again) and what nothing has carried leaves.
     #[inline(always)]
     fn flush(&mut self) {}
 
@@ -206,7 +253,7 @@ pub trait Rail {
     fn glance(&mut self, link: LinkId, accept: &mut impl Accept) -> Glance {
         let accepted = match self.poll(link) {
             Ok(None) => return Glance::Nothing,
-            Ok(Some(Packet { header, inline, bulk })) if bulk.is_empty() => {
+            Ok(Some(Packet { header, inline, bulk, landed: 0 })) if bulk.is_empty() => {
                 inline.part(0, header.inline_len as usize).is_some_and(|inline| accept.accept(header, inline))
             }
             _ => false,
@@ -217,6 +264,16 @@ pub trait Rail {
         self.release(link);
         Glance::Taken
     }
+
+    /// The oldest packet, while [`Rail::poll`] does not give it because of its bulk, a large part of which is still to come.
+    /// The packet is shown without its bulk, with the bulk's length beside it.
+    fn foresee(&mut self, _link: LinkId) -> Option<(Packet<'_>, usize)> {
+        None
+    }
+
+    /// Where the bulk of the packet that was foreseen goes, all of it. It is polled once it lies there: then its `landed` says so, and its
+    /// `bulk` is empty. The share is dropped by then, or when the link is gone.
+    fn land(&mut self, _link: LinkId, _place: InShare) {}
 
     /// Frees the room of the packet polled last.
     fn release(&mut self, link: LinkId);

@@ -5,6 +5,8 @@
 //! a token is out; [`Owned`], for a vector, leaks the vector rather than free memory that may still be written. So no
 //! safe code can make the library touch memory that is gone (invariant I24). A token from a region also says where in the
 //! region it lies.
+//!
+//! A driver that works while the operation waits holds *shares* of a buffer; it comes back only when all are gone.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -46,6 +48,8 @@ struct Lent {
     place: Option<Place>,
     /// Keeps a region mapped while a transfer from or to it is under way.
     keep: Option<Arc<dyn Any + Send + Sync>>,
+    /// Once there was a share: counts them.
+    shares: Option<Arc<()>>,
 }
 
 impl Lent {
@@ -57,7 +61,20 @@ impl Lent {
             part
         });
         let parts = Parts::Many(parts.collect());
-        Self { parts, len, lender, place: None, keep: None }
+        Self { parts, len, lender, place: None, keep: None, shares: None }
+    }
+
+    fn is_shared(&self) -> bool {
+        self.shares.as_ref().is_some_and(|shares| Arc::strong_count(shares) > 1)
+    }
+
+    fn share(&mut self, offset: usize, len: usize) -> Share {
+        let mut stretches = Vec::with_capacity(1);
+        self.stretches(offset, len, |address, _, n| {
+            stretches.push((NonNull::new(address).expect("lent memory has an address"), n));
+        });
+        let count = self.shares.get_or_insert_default().clone();
+        Share { stretches, len, _keep: self.keep.clone(), _count: count }
     }
 
     /// Calls `each(address, offset in the range, length)` for the stretches of memory that make up a range.
@@ -80,6 +97,73 @@ impl Lent {
                 }
             }
         }
+    }
+}
+
+/// Part of a buffer, for a driver that works while the operation waits.
+struct Share {
+    stretches: Vec<(NonNull<u8>, usize)>,
+    len: usize,
+    /// Keeps a region mapped.
+    _keep: Option<Arc<dyn Any + Send + Sync>>,
+    /// Keeps the buffer from its lender.
+    _count: Arc<()>,
+}
+
+/// Part of an [`OutBuffer`].
+pub struct OutShare(Share);
+/// Part of an [`InBuffer`].
+pub struct InShare(Share);
+
+// SAFETY: as of the buffers they are parts of, which their lender does not get back before them.
+unsafe impl Send for OutShare {}
+// SAFETY: as above.
+unsafe impl Send for InShare {}
+
+impl OutShare {
+    /// Its length in bytes.
+    pub fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.0.len == 0
+    }
+
+    /// The stretches of memory it is made of, in order: readable as long as the share lives. In a region other processes may
+    /// write there.
+    pub fn stretches(&self) -> &[(NonNull<u8>, usize)] {
+        &self.0.stretches
+    }
+
+    /// Fills `to`, which has the share's length.
+    pub fn copy_to(&self, to: Window<'_>) {
+        assert_eq!(to.len(), self.0.len, "a share and a window of one length");
+        let mut at = 0;
+        for (start, n) in &self.0.stretches {
+            // SAFETY: the stretch has n lent bytes, and at + n <= to.len(); lent memory and windows do not overlap.
+            unsafe { copy(to.start().add(at), start.as_ptr(), *n) }
+            at += n;
+        }
+    }
+}
+
+impl InShare {
+    /// Its length in bytes.
+    pub fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.0.len == 0
+    }
+
+    /// The stretches of memory it is made of, in order: writable as long as the share lives. In a region other processes may
+    /// read and write there.
+    pub fn stretches(&self) -> &[(NonNull<u8>, usize)] {
+        &self.0.stretches
     }
 }
 
@@ -119,7 +203,12 @@ macro_rules! both {
                 keep: Arc<dyn Any + Send + Sync>,
             ) -> Self {
                 let parts = Parts::One(start);
-                Self(Lent { parts, len, lender: std::ptr::null(), place: Some(place), keep: Some(keep) })
+                let lender = std::ptr::null();
+                Self(Lent { parts, len, lender, place: Some(place), keep: Some(keep), shares: None })
+            }
+            /// Whether a share of it is still held.
+            pub fn is_shared(&self) -> bool {
+                self.0.is_shared()
             }
             /// Whether it was made by `of_region`, so that nobody waits for its return.
             pub fn is_region(&self) -> bool {
@@ -132,6 +221,11 @@ both!(OutBuffer);
 both!(InBuffer);
 
 impl OutBuffer {
+    /// A part, for a driver; the buffer comes back only after it.
+    pub fn share(&mut self, offset: usize, len: usize) -> OutShare {
+        OutShare(self.0.share(offset, len))
+    }
+
     /// Fills `to` with the bytes from `offset` on.
     pub fn copy_to(&self, offset: usize, to: Window<'_>) {
         self.0.stretches(offset, to.len(), |address, at, n| {
@@ -150,6 +244,11 @@ impl OutBuffer {
 }
 
 impl InBuffer {
+    /// A part, for a driver, which is not written otherwise meanwhile; the buffer comes back only after it.
+    pub fn share(&mut self, offset: usize, len: usize) -> InShare {
+        InShare(self.0.share(offset, len))
+    }
+
     /// Writes all of `from` at `offset`.
     pub fn copy_from(&mut self, offset: usize, from: Window<'_>) {
         self.0.stretches(offset, from.len(), |address, at, n| {
@@ -212,7 +311,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Lends bytes to be sent.
     pub fn lend(&self, bytes: &'env [u8]) -> OutBuffer {
         let parts = Parts::One(NonNull::from_ref(bytes).cast());
-        OutBuffer(Lent { parts, len: bytes.len(), lender: self.lender(), place: None, keep: None })
+        let lender = self.lender();
+        OutBuffer(Lent { parts, len: bytes.len(), lender, place: None, keep: None, shares: None })
     }
 
     /// Lends a list of slices, sent as one message in that order.
@@ -224,7 +324,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Lends memory to be filled.
     pub fn lend_mut(&self, bytes: &'env mut [u8]) -> InBuffer {
         let (start, len) = (NonNull::from_mut(bytes).cast(), bytes.len());
-        InBuffer(Lent { parts: Parts::One(start), len, lender: self.lender(), place: None, keep: None })
+        let (parts, lender) = (Parts::One(start), self.lender());
+        InBuffer(Lent { parts, len, lender, place: None, keep: None, shares: None })
     }
 
     /// Lends a list of slices, filled by one message in that order.
@@ -233,7 +334,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         InBuffer(Lent::many(parts, self.lender()))
     }
 
-    fn returned(&self, lender: *const ()) {
+    fn returned(&self, Lent { lender, shares, .. }: Lent) {
+        assert!(
+            shares.is_none_or(|shares| Arc::strong_count(&shares) == 1),
+            "a share of a buffer is still held"
+        );
         assert!(
             std::ptr::eq(lender, std::ptr::from_ref(self).cast()),
             "a buffer came back to another lender"
@@ -243,12 +348,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// Takes a token back: the operation has ended.
     pub fn take_back(&self, buffer: OutBuffer) {
-        self.returned(buffer.0.lender);
+        self.returned(buffer.0);
     }
 
     /// Takes a token back: the operation has ended.
     pub fn take_back_mut(&self, buffer: InBuffer) {
-        self.returned(buffer.0.lender);
+        self.returned(buffer.0);
     }
 }
 
@@ -274,7 +379,8 @@ impl<T: Pod> Owned<T> {
         let bytes = self.bytes();
         let (start, len) = (NonNull::from_mut(bytes).cast::<u8>(), bytes.len());
         self.lent = true;
-        Lent { parts: Parts::One(start), len, lender: start.as_ptr().cast(), place: None, keep: None }
+        let (parts, lender) = (Parts::One(start), start.as_ptr().cast());
+        Lent { parts, len, lender, place: None, keep: None, shares: None }
     }
 
     /// Lends the items as bytes to be sent.
@@ -287,7 +393,11 @@ impl<T: Pod> Owned<T> {
         InBuffer(self.lend())
     }
 
-    fn returned(&mut self, lender: *const ()) {
+    fn returned(&mut self, Lent { lender, shares, .. }: Lent) {
+        assert!(
+            shares.is_none_or(|shares| Arc::strong_count(&shares) == 1),
+            "a share of a buffer is still held"
+        );
         assert!(
             self.lent && std::ptr::eq(lender, self.items.as_ptr().cast()),
             "a buffer came back to another lender"
@@ -297,12 +407,12 @@ impl<T: Pod> Owned<T> {
 
     /// Takes the token back: the operation has ended.
     pub fn take_back_out(&mut self, buffer: OutBuffer) {
-        self.returned(buffer.0.lender);
+        self.returned(buffer.0);
     }
 
     /// Takes the token back: the operation has ended.
     pub fn take_back_in(&mut self, buffer: InBuffer) {
-        self.returned(buffer.0.lender);
+        self.returned(buffer.0);
     }
 
     /// The items, while not lent.
@@ -351,6 +461,30 @@ mod tests {
         let token = one.lend_out();
         let _other = two.lend_out();
         two.take_back_out(token);
+    }
+
+    #[test]
+    #[should_panic(expected = "still held")]
+    fn a_token_with_a_share_does_not_go_back() {
+        let mut owned = Owned::new(vec![0u8; 4]);
+        let mut token = owned.lend_out();
+        let _share = token.share(1, 2);
+        owned.take_back_out(token);
+    }
+
+    #[test]
+    fn a_share_is_a_part_across_parts() {
+        let mut to = [0; 3];
+        scope(|s| {
+            let mut token = s.lend_list(&[&[1, 2], &[3, 4]]);
+            let share = token.share(1, 3);
+            assert!(token.is_shared() && share.len() == 3);
+            share.copy_to(Window::on(&mut to));
+            drop(share);
+            assert!(!token.is_shared());
+            s.take_back(token);
+        });
+        assert_eq!(to, [2, 3, 4]);
     }
 
     #[test]

@@ -18,9 +18,38 @@ pub struct Tag(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct FlowId(pub u32);
 
-/// A link to one peer over one rail.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct LinkId(pub u32);
+/// A link to one peer over one rail: the number of the rail among those of this rank, and the peer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LinkId(u32);
+
+impl LinkId {
+    /// Bits of the peer's rank; a job has fewer ranks than they can name.
+    const PEER_BITS: u32 = 24;
+
+    /// The link to `peer` over the rail number `rail`.
+    #[inline(always)]
+    pub const fn new(rail: u8, peer: Rank) -> Self {
+        Self((rail as u32) << Self::PEER_BITS | peer.0)
+    }
+
+    /// The number of the rail.
+    #[inline(always)]
+    pub const fn rail(self) -> u8 {
+        (self.0 >> Self::PEER_BITS) as u8
+    }
+
+    /// The peer.
+    #[inline(always)]
+    pub const fn peer(self) -> Rank {
+        Rank(self.0 & ((1 << Self::PEER_BITS) - 1))
+    }
+}
+
+impl fmt::Debug for LinkId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "link to {} over rail {}", self.peer().0, self.rail())
+    }
+}
 
 /// An operation under way: its place in a table, and which of the place's successive tenants it is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

@@ -33,7 +33,7 @@ pub fn main(peer: u32, bytes: usize) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let caps = rail.caps();
+    let caps = rail.caps(canele_sys::ids::LinkId::new(0, canele_sys::ids::Rank(0)));
     println!("rail      {}: ranks 0 and {peer} are on the same host (a job of {ranks} ranks)", caps.name);
     println!("eager     up to {} bytes", tunables.eager_bytes.min(caps.max_bulk));
     for (buffers, source, target) in [("private buffers", false, false), ("region buffers", true, true)] {

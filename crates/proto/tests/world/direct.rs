@@ -35,7 +35,7 @@ impl Ends {
         let world = World::new(2, Model { region_misses: 0, ..Model::default() }, 1);
         let (mut rail, mut by_hand) = (world.rail(Rank(0)), world.rail(Rank(1)));
         let settings = Settings { eager_bytes: 4096, piece_bytes: 4096, unexpected_bytes: 1 << 20 };
-        let proto = Proto::new(Rank(0), 2, settings, *rail.caps());
+        let proto = Proto::new(Rank(0), 2, settings, *rail.caps(LinkId::new(0, Rank(0))));
         let (region, far) =
             (rail.create_region(LEN).expect("memory"), by_hand.create_region(LEN).expect("memory"));
         let link = by_hand.open_link(Rank(0));

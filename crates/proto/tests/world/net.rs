@@ -29,7 +29,8 @@ impl Net {
         let ranks = region_bytes.len();
         let world = World::new(ranks, model, seed);
         let mut rails: Vec<_> = (0..ranks as u32).map(|r| Watched::new(world.rail(Rank(r)))).collect();
-        let proto = |r| Proto::new(Rank(r), ranks, settings, *rails[r as usize].caps());
+        let proto =
+            |r| Proto::new(Rank(r), ranks, settings, *rails[r as usize].caps(LinkId::new(0, Rank(0))));
         let protos: Vec<_> = (0..ranks as u32).map(proto).collect();
         let regions = region_bytes.iter().zip(&mut rails);
         let regions = regions.map(|(bytes, rail)| rail.sim.create_region(*bytes).expect("memory")).collect();

@@ -26,7 +26,7 @@ impl Watched {
 
 impl Rail for Watched {
     fn caps(&self) -> &Caps {
-        self.sim.caps()
+        self.sim.caps(LinkId::new(0, Rank(0)))
     }
     fn link(&self, peer: Rank) -> Option<LinkId> {
         self.sim.link(peer)

@@ -23,6 +23,9 @@ pub use room::*;
 use crate::shm::Region;
 use crate::{Busy, Class, Header, MAX_INLINE_WITH_BULK, Rail};
 
+/// The link from the rank with the first rail to the next one.
+const TO_1: LinkId = LinkId::new(0, Rank(1));
+
 /// A few rails of one driver that know of each other, with rings as small as the driver allows.
 pub trait Harness: Sized {
     /// The driver.

@@ -1,6 +1,6 @@
 //! What is sent arrives, whole, once, in order.
 
-use super::{Harness, Sent, exchange, link_from, link_to, look, pair, receive, send};
+use super::{Harness, Sent, TO_1, exchange, link_from, link_to, look, pair, receive, send};
 use crate::{Accept, Class, Glance, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Rail, Window};
 
 /// Packets of a link arrive in the order of their commits.
@@ -47,7 +47,7 @@ pub fn every_inline_length_beside_bulk<H: Harness>() {
 /// Bulk of every length around those where something may change.
 pub fn every_bulk_length<H: Harness>() {
     let mut h = pair::<H>();
-    let most = h.rail(0).caps().max_bulk;
+    let most = h.rail(0).caps(TO_1).max_bulk;
     let around = |n: usize| n.saturating_sub(2)..=n + 2;
     let powers = (0..=most.ilog2()).flat_map(|shift| around(1 << shift));
     let lens = (1..=200).chain(powers).chain(most - 2..=most);
@@ -62,7 +62,7 @@ pub fn every_bulk_length<H: Harness>() {
 pub fn content_survives_many_laps<H: Harness>() {
     const PACKETS: u64 = 20_000;
     let mut h = pair::<H>();
-    let most = h.rail(0).caps().max_bulk as u64;
+    let most = h.rail(0).caps(TO_1).max_bulk as u64;
     let packet = |n: u64| {
         let bulk = if n.is_multiple_of(3) { 0 } else { 1 + n * n * 31 % most };
         Sent::new(n, (n % 41) as usize, bulk as usize)
@@ -88,7 +88,7 @@ pub fn content_survives_many_laps<H: Harness>() {
 pub fn stamps_and_positions_wrap<H: Harness>() {
     let mut h = pair::<H>();
     let (to, from) = (link_to(&mut h, 0, 1), link_from(&mut h, 1, 0));
-    let most = h.rail(0).caps().max_bulk;
+    let most = h.rail(0).caps(TO_1).max_bulk;
     for n in 0..H::WRAPPED {
         let bulk = if n % 3 == 0 { most } else { 0 };
         let header = Sent::new(n, 0, 0).header;

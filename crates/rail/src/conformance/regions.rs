@@ -3,7 +3,7 @@
 use canele_sys::buffer::Place;
 use canele_sys::ids::RegionId;
 
-use super::{Harness, RegionHarness, bytes, link_to, pair};
+use super::{Harness, RegionHarness, TO_1, bytes, link_to, pair};
 use crate::{Generation, Rail, Reach, TALLIES};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -129,7 +129,7 @@ pub fn regions_are_refused_without_any<H: Harness>() {
     let link = link_to(&mut h, 0, 1);
     let place = Place { region: RegionId { index: 0, generation: 0 }, offset: 0 };
     let rail = h.rail(0);
-    assert!(!rail.caps().one_sided);
+    assert!(!rail.caps(TO_1).one_sided);
     assert!(matches!(rail.reach(link, place, 0), Reach::Refused));
     assert!(rail.own(place, 0).is_none());
     assert!([true, false].iter().all(|mine| rail.tally(link, *mine, 0).is_none()));

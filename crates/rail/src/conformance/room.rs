@@ -1,6 +1,6 @@
 //! Room is finite, shared fairly between classes, comes back, and a sleeper hears of it.
 
-use super::{Harness, Sent, drain, exchange, fill, link_from, link_to, pair, receive, send};
+use super::{Harness, Sent, TO_1, drain, exchange, fill, link_from, link_to, pair, receive, send};
 use crate::{Armed, Class, Rail};
 
 /// A full link is Busy, loses nothing, and takes packets again once emptied, time after time.
@@ -20,7 +20,7 @@ pub fn busy_when_full_and_well_afterwards<H: Harness>() {
 /// The same for bulk, of several sizes.
 pub fn bulk_room_comes_back<H: Harness>() {
     let mut h = pair::<H>();
-    let most = h.rail(0).caps().max_bulk;
+    let most = h.rail(0).caps(TO_1).max_bulk;
     for bulk in [most, most - 1, most / 2 + 1, most / 3] {
         for _ in 0..20 {
             let count = fill(&mut h, bulk, Class::Message);
@@ -46,7 +46,7 @@ pub fn control_passes_messages<H: Harness>() {
 /// Streams take at most half of the room for bulk; a message still finds some.
 pub fn streams_leave_half_to_messages<H: Harness>() {
     let mut h = pair::<H>();
-    let most = h.rail(0).caps().max_bulk;
+    let most = h.rail(0).caps(TO_1).max_bulk;
     let streamed = fill(&mut h, most, Class::Stream);
     assert_eq!(streamed, 2, "packets of a quarter in a half");
     for n in 0..2 {
@@ -59,7 +59,7 @@ pub fn streams_leave_half_to_messages<H: Harness>() {
 /// A stream on an empty link always finds room, wherever in its rings the link is.
 pub fn a_stream_alone_goes_on<H: Harness>() {
     let mut h = pair::<H>();
-    let most = h.rail(0).caps().max_bulk;
+    let most = h.rail(0).caps(TO_1).max_bulk;
     for n in 0..1000 {
         let bulk = if n % 7 == 6 { most } else { 1 + n * 61 % most };
         exchange(&mut h, &Sent::new(n as u64, 8, bulk), Class::Stream);
@@ -69,7 +69,7 @@ pub fn a_stream_alone_goes_on<H: Harness>() {
 /// Claims that are never committed hold nothing and send nothing.
 pub fn a_claim_alone_costs_nothing<H: Harness>() {
     let mut h = pair::<H>();
-    let (link, most) = (link_to(&mut h, 0, 1), h.rail(0).caps().max_bulk);
+    let (link, most) = (link_to(&mut h, 0, 1), h.rail(0).caps(TO_1).max_bulk);
     for n in 0..10_000 {
         let slot = h.rail(0).claim(link, n % (most + 1), Class::Message).expect("nothing is held");
         slot.inline.write(0, &[0xff; 40]);
@@ -82,7 +82,7 @@ pub fn a_claim_alone_costs_nothing<H: Harness>() {
 /// Only the last claim counts, whatever the earlier ones asked for.
 pub fn a_claim_replaces_a_claim<H: Harness>() {
     let mut h = pair::<H>();
-    let (link, most) = (link_to(&mut h, 0, 1), h.rail(0).caps().max_bulk);
+    let (link, most) = (link_to(&mut h, 0, 1), h.rail(0).caps(TO_1).max_bulk);
     for n in 0..100 {
         assert!(h.rail(0).claim(link, most, Class::Message).is_ok());
         exchange(&mut h, &Sent::new(n, 48, 0), Class::Message);
@@ -109,7 +109,7 @@ pub fn arm_sees_a_packet<H: Harness>() {
 /// Who found no room hears that some came, and can then sleep on.
 pub fn arm_sees_room_once<H: Harness>() {
     let mut h = pair::<H>();
-    let most = h.rail(0).caps().max_bulk;
+    let most = h.rail(0).caps(TO_1).max_bulk;
     for bulk in [0, most] {
         let count = fill(&mut h, bulk, Class::Message);
         assert!(matches!(h.rail(0).arm(), Armed::Ready), "no room has come");
@@ -127,7 +127,7 @@ pub fn room_is_seen_though_control_passed<H: Harness>() {
     assert!(matches!(h.rail(0).arm(), Armed::Ready));
     drain(&mut h, count + 1, 0);
     assert!(matches!(h.rail(0).arm(), Armed::Work), "the message could go now");
-    let most = h.rail(0).caps().max_bulk;
+    let most = h.rail(0).caps(TO_1).max_bulk;
     let count = fill(&mut h, most, Class::Stream);
     send(&mut h, 0, 1, &Sent::new(count, 8, 1), Class::Message).expect("half is left");
     let link = link_from(&mut h, 1, 0);

@@ -282,7 +282,12 @@ impl Incoming {
         let (header, len) = (header(first, second), (first >> 24) as u8);
         if len as usize <= MAX_INLINE {
             self.bulk = 0;
-            return Ok(Some(Packet { header, inline: self.cells.inline(), bulk: Window::empty() }));
+            return Ok(Some(Packet {
+                header,
+                inline: self.cells.inline(),
+                bulk: Window::empty(),
+                landed: 0,
+            }));
         }
         self.poll_bulk(header, len)
     }
@@ -300,7 +305,7 @@ impl Incoming {
         }
         self.bulk = bulk;
         match self.payload.window(said, bulk) {
-            Ok(window) => Ok(Some(Packet { header, inline: self.cells.inline(), bulk: window })),
+            Ok(window) => Ok(Some(Packet { header, inline: self.cells.inline(), bulk: window, landed: 0 })),
             Err(due) => Err(self.bad(format_args!("a bulk at {said:#x} instead of {due:#x}"))),
         }
     }

@@ -77,7 +77,11 @@ impl Shm {
             latency_ns: 100,
             bytes_per_us: 20_000,
             max_bulk: layout.payload / 4,
+            overhead_ns: 30,
+            best_packet: 4 << 10,
             ordered: true,
+            numbered: false,
+            lends: false,
             reliable: true,
             one_sided: true,
         };
@@ -128,7 +132,7 @@ impl Shm {
             let opened = Outgoing::open(inbox, self.me, self.fencing);
             link.outgoing = Some(opened.map_err(|source| ConnectError::Memory { peer, source })?);
         }
-        Ok(LinkId(peer.0))
+        Ok(LinkId::new(0, peer))
     }
 
     /// Notices who has arrived since the last call. Two loads when nobody has.
@@ -151,7 +155,7 @@ impl Shm {
             // Without its inbox, the launcher's word about this peer is still to be read, or the link is closed.
             let Some(peer_inbox) = &link.peer_inbox else { continue };
             link.incoming = Incoming::open(&self.inbox, peer, peer_inbox).ok();
-            self.incoming.push(LinkId(peer.0));
+            self.incoming.push(LinkId::new(0, peer));
         }
     }
 
@@ -222,18 +226,18 @@ impl Alarm {
 }
 
 impl Rail for Shm {
-    fn caps(&self) -> &Caps {
+    fn caps(&self, _link: LinkId) -> &Caps {
         &self.caps
     }
 
     #[inline(always)]
     fn link(&self, peer: Rank) -> Option<LinkId> {
-        self.links.get(peer.0 as usize)?.outgoing.as_ref().map(|_| LinkId(peer.0))
+        self.links.get(peer.0 as usize)?.outgoing.as_ref().map(|_| LinkId::new(0, peer))
     }
 
     #[inline(always)]
     fn peer(&self, link: LinkId) -> Rank {
-        Rank(link.0)
+        link.peer()
     }
 
     #[inline(always)]
@@ -243,13 +247,13 @@ impl Rail for Shm {
 
     fn disconnect(&mut self, link: LinkId) {
         self.incoming.retain(|l| *l != link);
-        self.links[link.0 as usize] = Link::default();
-        self.regions.forget(Rank(link.0), None);
+        self.links[link.peer().0 as usize] = Link::default();
+        self.regions.forget(link.peer(), None);
     }
 
     #[inline(always)]
     fn claim(&mut self, link: LinkId, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
-        match &mut self.links[link.0 as usize].outgoing {
+        match &mut self.links[link.peer().0 as usize].outgoing {
             Some(outgoing) => outgoing.claim(bulk, class),
             None => Err(Busy),
         }
@@ -257,13 +261,13 @@ impl Rail for Shm {
 
     #[inline(always)]
     fn commit(&mut self, link: LinkId, header: Header) {
-        let outgoing = &mut self.links[link.0 as usize].outgoing;
+        let outgoing = &mut self.links[link.peer().0 as usize].outgoing;
         outgoing.as_mut().expect("commit on an open link").commit(header);
     }
 
     #[inline(always)]
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {
-        match self.links.get_mut(link.0 as usize).and_then(|l| l.incoming.as_mut()) {
+        match self.links.get_mut(link.peer().0 as usize).and_then(|l| l.incoming.as_mut()) {
             Some(incoming) => incoming.poll(),
             None => Ok(None),
         }
@@ -271,7 +275,7 @@ impl Rail for Shm {
 
     #[inline(always)]
     fn post(&mut self, link: LinkId, header: Header, bytes: &[u8]) -> Result<(), Busy> {
-        match self.links.get_mut(link.0 as usize).and_then(|l| l.outgoing.as_mut()) {
+        match self.links.get_mut(link.peer().0 as usize).and_then(|l| l.outgoing.as_mut()) {
             Some(outgoing) => outgoing.post(header, bytes),
             None => Err(Busy),
         }
@@ -279,7 +283,7 @@ impl Rail for Shm {
 
     #[inline(always)]
     fn glance(&mut self, link: LinkId, accept: &mut impl Accept) -> Glance {
-        match self.links.get_mut(link.0 as usize).and_then(|l| l.incoming.as_mut()) {
+        match self.links.get_mut(link.peer().0 as usize).and_then(|l| l.incoming.as_mut()) {
             Some(incoming) => incoming.glance(accept),
             None => Glance::Nothing,
         }
@@ -287,12 +291,12 @@ impl Rail for Shm {
 
     #[inline(always)]
     fn release(&mut self, link: LinkId) {
-        let incoming = &mut self.links[link.0 as usize].incoming;
+        let incoming = &mut self.links[link.peer().0 as usize].incoming;
         incoming.as_mut().expect("release on a link with packets").release();
     }
 
     fn reach(&mut self, link: LinkId, place: Place, len: usize) -> Reach<'_> {
-        self.regions.reach(Rank(link.0), place, len)
+        self.regions.reach(link.peer(), place, len)
     }
 
     fn own(&mut self, place: Place, len: usize) -> Option<Window<'_>> {
@@ -300,7 +304,7 @@ impl Rail for Shm {
     }
 
     fn tally(&mut self, link: LinkId, mine: bool, index: usize) -> Option<&Tally> {
-        let link = &self.links[link.0 as usize];
+        let link = &self.links[link.peer().0 as usize];
         if mine {
             link.incoming.as_ref().map(|i| i.tally(index))
         } else {

@@ -42,7 +42,11 @@ impl SimRail {
             latency_ns: u32::try_from(model.latency_ns + model.overhead_ns).unwrap_or(u32::MAX),
             bytes_per_us: u32::try_from(model.bytes_per_us).unwrap_or(u32::MAX),
             max_bulk: model.payload / 4,
+            overhead_ns: u32::try_from(model.overhead_ns).unwrap_or(u32::MAX),
+            best_packet: model.payload / 4,
             ordered: true,
+            numbered: false,
+            lends: false,
             reliable: true,
             one_sided: true,
         };
@@ -60,7 +64,7 @@ impl SimRail {
 
     /// Opens the way to a peer, who sees it with its next [`SimRail::accept`].
     pub fn open_link(&mut self, peer: Rank) -> LinkId {
-        let link = LinkId(peer.0);
+        let link = LinkId::new(0, peer);
         let outgoing = &mut self.links.entry(link).or_default().outgoing;
         if outgoing.is_none() {
             let mut world = self.world.borrow_mut();
@@ -76,7 +80,7 @@ impl SimRail {
     pub fn accept(&mut self) {
         let mut world = self.world.borrow_mut();
         for peer in std::mem::take(&mut world.ranks[self.me.0 as usize].arrived) {
-            let link = LinkId(peer.0);
+            let link = LinkId::new(0, peer);
             self.links.entry(link).or_default().incoming = world.ways.get(&(peer, self.me)).cloned();
             if !self.incoming.contains(&link) {
                 self.incoming.push(link);
@@ -114,16 +118,16 @@ impl SimRail {
 }
 
 impl Rail for SimRail {
-    fn caps(&self) -> &Caps {
+    fn caps(&self, _link: LinkId) -> &Caps {
         &self.caps
     }
 
     fn link(&self, peer: Rank) -> Option<LinkId> {
-        self.outgoing(LinkId(peer.0)).map(|_| LinkId(peer.0))
+        self.outgoing(LinkId::new(0, peer)).map(|_| LinkId::new(0, peer))
     }
 
     fn peer(&self, link: LinkId) -> Rank {
-        Rank(link.0)
+        link.peer()
     }
 
     fn incoming(&self) -> &[LinkId] {
@@ -133,8 +137,8 @@ impl Rail for SimRail {
     fn disconnect(&mut self, link: LinkId) {
         self.incoming.retain(|l| *l != link);
         self.links.remove(&link);
-        self.world.borrow_mut().ways.remove(&(self.me, Rank(link.0)));
-        self.regions.forget(Rank(link.0), None);
+        self.world.borrow_mut().ways.remove(&(self.me, link.peer()));
+        self.regions.forget(link.peer(), None);
     }
 
     fn claim(&mut self, link: LinkId, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
@@ -151,7 +155,7 @@ impl Rail for SimRail {
         let most = world.model.jitter_ns;
         let jitter_ns = world.random.up_to(most);
         let at = way.commit(world.now_ns, jitter_ns, header);
-        world.put_event(at, Rank(link.0));
+        world.put_event(at, link.peer());
     }
 
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {
@@ -163,11 +167,11 @@ impl Rail for SimRail {
         let way = self.incoming_way(link).expect("release on a link with packets");
         let mut world = self.world.borrow_mut();
         let at = way.release(world.now_ns);
-        world.put_event(at, Rank(link.0));
+        world.put_event(at, link.peer());
     }
 
     fn reach(&mut self, link: LinkId, place: Place, len: usize) -> Reach<'_> {
-        let (peer, id) = (Rank(link.0), place.region);
+        let (peer, id) = (link.peer(), place.region);
         let mut world = self.world.borrow_mut();
         let Some(region) = world.regions.get(&(peer, id)).cloned() else {
             self.regions.forget(peer, Some(id));

@@ -161,7 +161,7 @@ impl Way {
             Claimed { bulk, start, .. } => self.bulk(start, bulk),
         };
         let inline = self.front.window(0, flying.header.inline_len as usize);
-        Some(Packet { header: flying.header, inline, bulk })
+        Some(Packet { header: flying.header, inline, bulk, landed: 0 })
     }
 
     /// Gives the oldest packet's room back; says when the sender knows.

@@ -125,7 +125,7 @@ impl Incoming {
         };
         let (header, bulk, end) = (view.header(), view.bulk_len(), self.start + view.frame_len());
         let (bulk, inline) = self.memory[self.start + HEAD..end].split_at_mut(bulk);
-        Ok(Some(Packet { header, inline: Window::on(inline), bulk: Window::on(bulk) }))
+        Ok(Some(Packet { header, inline: Window::on(inline), bulk: Window::on(bulk), landed: 0 }))
     }
 
     /// Frees the oldest packet.

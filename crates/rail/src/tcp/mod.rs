@@ -123,7 +123,11 @@ impl Tcp {
             latency_ns: 5000,
             bytes_per_us: 2000,
             max_bulk: sizes.max_bulk(),
+            overhead_ns: 1500,
+            best_packet: (64 << 10).min(sizes.max_bulk()),
             ordered: true,
+            numbered: true,
+            lends: false,
             reliable: true,
             one_sided: false,
         };
@@ -203,7 +207,7 @@ impl Tcp {
     fn add_link(&mut self, peer: Rank, meeting: Meeting) {
         let link = Link::new(meeting.into_socket(), peer, self.sizes);
         self.links[peer.0 as usize] = Some(Box::new(link));
-        self.incoming.push(LinkId(peer.0));
+        self.incoming.push(LinkId::new(0, peer));
     }
 
     /// A peer that cannot be reached (any more). Packets it had sent before can still be polled; then the owner
@@ -215,16 +219,16 @@ impl Tcp {
     /// Reads what has come on every link, without handing it out.
     pub fn fetch(&mut self) {
         for id in &self.incoming {
-            let link = self.links[id.0 as usize].as_mut();
+            let link = self.links[id.peer().0 as usize].as_mut();
             if let Some(why) = link.and_then(|link| link.read_now()) {
-                self.lost.push_back(Lost { peer: Rank(id.0), why });
+                self.lost.push_back(Lost { peer: id.peer(), why });
             }
         }
     }
 
     /// How far a link has come.
     pub fn progress(&self, link: LinkId) -> Option<Progress> {
-        let link = self.links.get(link.0 as usize)?.as_ref()?;
+        let link = self.links.get(link.peer().0 as usize)?.as_ref()?;
         let (outgoing, incoming) = (&link.outgoing, &link.incoming);
         Some(Progress {
             committed: outgoing.next(),
@@ -242,7 +246,7 @@ impl Tcp {
     /// What a sleeper waits for, beside other things it waits for. Only after [`crate::Rail::arm`]. While a handshake is
     /// under way it also looks again after the patience with it.
     pub fn descriptors(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
-        let links = self.incoming.iter().filter_map(|id| self.links[id.0 as usize].as_deref());
+        let links = self.incoming.iter().filter_map(|id| self.links[id.peer().0 as usize].as_deref());
         let dials = self.dials.iter().filter_map(Dial::descriptor);
         links.filter_map(Link::descriptor).chain(dials).chain(self.listeners.descriptors())
     }

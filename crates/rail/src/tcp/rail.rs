@@ -13,7 +13,7 @@ use crate::{Armed, Busy, Caps, Class, Corrupt, Header, Packet, Rail, Reach, Slot
 impl Tcp {
     #[inline]
     fn link_mut(&mut self, link: LinkId) -> Option<&mut Link> {
-        self.links.get_mut(link.0 as usize)?.as_deref_mut()
+        self.links.get_mut(link.peer().0 as usize)?.as_deref_mut()
     }
 
     fn something_came(&mut self) -> bool {
@@ -21,23 +21,24 @@ impl Tcp {
         let came = |link: &mut Link| {
             link.incoming.has_packet() || !link.incoming.is_open() || link.outgoing.room_came()
         };
-        !lost.is_empty() || incoming.iter().any(|id| links[id.0 as usize].as_deref_mut().is_some_and(came))
+        !lost.is_empty()
+            || incoming.iter().any(|id| links[id.peer().0 as usize].as_deref_mut().is_some_and(came))
     }
 }
 
 impl Rail for Tcp {
-    fn caps(&self) -> &Caps {
+    fn caps(&self, _link: LinkId) -> &Caps {
         &self.caps
     }
 
     #[inline]
     fn link(&self, peer: Rank) -> Option<LinkId> {
-        self.links.get(peer.0 as usize)?.as_ref().map(|_| LinkId(peer.0))
+        self.links.get(peer.0 as usize)?.as_ref().map(|_| LinkId::new(0, peer))
     }
 
     #[inline]
     fn peer(&self, link: LinkId) -> Rank {
-        Rank(link.0)
+        link.peer()
     }
 
     #[inline]
@@ -47,9 +48,9 @@ impl Rail for Tcp {
 
     fn disconnect(&mut self, link: LinkId) {
         self.incoming.retain(|l| *l != link);
-        self.links[link.0 as usize] = None;
-        self.lost.retain(|lost| lost.peer.0 != link.0);
-        self.dials.retain(|dial| dial.peer.0 != link.0);
+        self.links[link.peer().0 as usize] = None;
+        self.lost.retain(|lost| lost.peer != link.peer());
+        self.dials.retain(|dial| dial.peer != link.peer());
     }
 
     #[inline]
@@ -66,11 +67,14 @@ impl Rail for Tcp {
         self.link_mut(link).expect("commit on an open link").commit(header, later);
     }
 
+    fn begin_pass(&mut self) {
+        self.busy = false;
+    }
+
     #[inline]
     fn flush(&mut self) {
-        self.busy = false;
         for id in &self.incoming {
-            if let Some(link) = &mut self.links[id.0 as usize] {
+            if let Some(link) = &mut self.links[id.peer().0 as usize] {
                 link.flush(false);
             }
         }
@@ -78,11 +82,11 @@ impl Rail for Tcp {
 
     #[inline]
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {
-        let Some(Some(at)) = self.links.get_mut(link.0 as usize) else { return Ok(None) };
+        let Some(Some(at)) = self.links.get_mut(link.peer().0 as usize) else { return Ok(None) };
         if !at.incoming.has_packet()
             && let Some(why) = at.read()
         {
-            self.lost.push_back(Lost { peer: Rank(link.0), why });
+            self.lost.push_back(Lost { peer: link.peer(), why });
         }
         at.incoming.poll()
     }
@@ -114,7 +118,7 @@ impl Rail for Tcp {
         self.fetch();
         self.busy = false;
         for id in &self.incoming {
-            if let Some(link) = &mut self.links[id.0 as usize] {
+            if let Some(link) = &mut self.links[id.peer().0 as usize] {
                 link.flush(true);
             }
         }

@@ -89,7 +89,7 @@ fn read_all(packet: &Packet<'_>, max_bulk: usize) {
 
 /// Does what a rank does, whatever it finds. Says whether the link is corrupt.
 fn work(rail: &mut Shm, link: LinkId, random: &mut Random) -> bool {
-    let max_bulk = rail.caps().max_bulk;
+    let max_bulk = rail.caps(LinkId::new(0, Rank(0))).max_bulk;
     match random.below(8) {
         0..=2 => {
             let (class, bulk) = match random.below(3) {
@@ -167,10 +167,10 @@ fn a_lying_receiver_does_not_lead_writes_astray() {
     for _ in 0..20_000 {
         inbox.write(slice.cursors + 8 * random.below(2), &mut random);
         let bulk = random.below(4097);
-        if let Ok(slot) = local.rail(1).claim(LinkId(0), bulk, Class::Message) {
+        if let Ok(slot) = local.rail(1).claim(LinkId::new(0, Rank(0)), bulk, Class::Message) {
             slot.inline.write(0, &[0xff; 40]);
             slot.bulk.write(0, &vec![0xff; bulk]);
-            local.rail(1).commit(LinkId(0), Header { inline_len: 40, ..Header::default() });
+            local.rail(1).commit(LinkId::new(0, Rank(0)), Header { inline_len: 40, ..Header::default() });
         }
     }
     let untouched = |from: usize, to: usize| {

@@ -81,7 +81,7 @@ fn connected() -> [(Shm, LinkId); 2] {
     local.connect(0, 1);
     local.connect(1, 0);
     let mut rails = local.0.into_iter().flatten();
-    [(rails.next().unwrap(), LinkId(1)), (rails.next().unwrap(), LinkId(0))]
+    [(rails.next().unwrap(), LinkId::new(0, Rank(1))), (rails.next().unwrap(), LinkId::new(0, Rank(0)))]
 }
 
 #[test]
@@ -95,7 +95,10 @@ fn a_peer_that_arrived_before_its_introduction_is_accepted_after_it() {
     local.connect(2, 1);
     local.introduce(1, 0);
     local.rail(1).accept();
-    assert_eq!(canele_rail::Rail::incoming(local.rail(1)), [LinkId(2), LinkId(0)]);
+    assert_eq!(
+        canele_rail::Rail::incoming(local.rail(1)),
+        [LinkId::new(0, Rank(2)), LinkId::new(0, Rank(0))]
+    );
 }
 
 #[test]

@@ -68,8 +68,9 @@ struct Local(Vec<Option<Tcp>>);
 impl Local {
     /// Whether all that has left is there, at both ends of a link.
     fn is_quiet(&self, a: usize, b: usize) -> bool {
-        let progress =
-            |at: usize, of: usize| self.0[at].as_ref().and_then(|rail| rail.progress(LinkId(of as u32)));
+        let progress = |at: usize, of: usize| {
+            self.0[at].as_ref().and_then(|rail| rail.progress(LinkId::new(0, Rank(of as u32))))
+        };
         let (Some(here), Some(there)) = (progress(a, b), progress(b, a)) else { return true };
         here.committed == there.expected && here.acknowledged == there.told
     }

@@ -36,10 +36,11 @@ fn two_that_connect_at_once_have_one_link_and_lose_nothing() {
         until(|| {
             turns = turns.rotate_left(5).wrapping_mul(5).wrapping_add(1);
             let at = (turns >> 16 & 1) as usize;
-            let (rail, link) = if at == 0 { (&mut a, LinkId(1)) } else { (&mut b, LinkId(0)) };
+            let (rail, link) =
+                if at == 0 { (&mut a, LinkId::new(0, Rank(1))) } else { (&mut b, LinkId::new(0, Rank(0))) };
             if !opened[at] {
                 opened[at] = true;
-                rail.open_link(Rank(link.0));
+                rail.open_link(link.peer());
             } else {
                 rail.meet(0);
             }

@@ -11,8 +11,8 @@ use canele_sys::ids::{LinkId, Rank};
 
 use super::{member, open, pair, until};
 
-const TO_0: LinkId = LinkId(0);
-const TO_1: LinkId = LinkId(1);
+const TO_0: LinkId = LinkId::new(0, Rank(0));
+const TO_1: LinkId = LinkId::new(0, Rank(1));
 
 fn send(rail: &mut Tcp, link: LinkId, tag: u32) -> bool {
     rail.post(link, Header { tag, inline_len: 8, ..Header::default() }, &[tag as u8; 8]).is_ok()
@@ -253,7 +253,7 @@ fn a_frame_in_pieces_is_one_packet() {
 
 /// Sends and receives `packets` packets of many lengths at once, asleep while neither is possible.
 fn flood(mut rail: Tcp, link: LinkId, packets: u32) -> Tcp {
-    let most = rail.caps().max_bulk;
+    let most = rail.caps(LinkId::new(0, Rank(0))).max_bulk;
     let len = |n: u32| n as usize * 7919 % (most + 1);
     let (mut sent, mut received) = (0, 0);
     let mut bytes = vec![0; most];
