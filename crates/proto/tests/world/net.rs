@@ -7,7 +7,7 @@ use canele_proto::{Proto, Settings};
 use canele_rail::Rail;
 use canele_rail::shm::Region;
 use canele_rail::sim::{Model, World};
-use canele_sys::ids::Rank;
+use canele_sys::ids::{LinkId, Rank};
 
 use crate::watch::Watched;
 

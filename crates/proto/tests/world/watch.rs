@@ -25,8 +25,8 @@ impl Watched {
 }
 
 impl Rail for Watched {
-    fn caps(&self) -> &Caps {
-        self.sim.caps(LinkId::new(0, Rank(0)))
+    fn caps(&self, link: LinkId) -> &Caps {
+        self.sim.caps(link)
     }
     fn link(&self, peer: Rank) -> Option<LinkId> {
         self.sim.link(peer)

@@ -8,7 +8,7 @@ use canele_rail::shm::Shm;
 use canele_rail::shm::layout::{self, Layout};
 use canele_rail::{Armed, Class, Header, Packet, Rail};
 use canele_sys::atomic::Ordering;
-use canele_sys::ids::LinkId;
+use canele_sys::ids::{LinkId, Rank};
 use canele_sys::segment::Segment;
 
 use super::{Local, connected};
