@@ -8,14 +8,21 @@ use canele_rail::shm::Doorbell;
 use canele_sys::tunables::Tunables;
 
 use crate::control::{Bind, Control, FromLauncher, JobInfo, OnFailure, Place, Socket, ToLauncher, VERSION};
-use crate::{Engine, Error};
+use crate::{Engine, Error, control};
 
 /// The engines of a job of `size` ranks, all in this process.
 ///
 /// # Errors
 /// As [`Engine::start`].
 pub fn ranks(size: u32, tunables: &Tunables) -> Result<Vec<Engine>, Error> {
-    let job = JobInfo { launcher: 0, size, hosts: 1, processors: size, on_failure: OnFailure::Continue };
+    let job = JobInfo {
+        launcher: 0,
+        size,
+        hosts: vec![control::Host::this(size)],
+        processors: size,
+        on_failure: OnFailure::Continue,
+        network: None,
+    };
     let mut engines = Vec::new();
     let mut hosts = Vec::new();
     for rank in 0..size {
