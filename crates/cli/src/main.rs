@@ -42,6 +42,9 @@ enum Command {
     BenchRank(bench::RankArguments),
     /// Run one of the example programs
     Demo(demo::Arguments),
+    /// Started by `run --hosts` on each host: runs the ranks there
+    #[command(hide = true)]
+    Agent,
     /// Started by `run`: holds the ranks, and ends them should the launcher die
     #[command(hide = true)]
     Keep {
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::main(&arguments),
         Command::BenchRank(arguments) => bench::rank_main(&arguments),
         Command::Demo(arguments) => demo::main(arguments),
+        Command::Agent => run::deputise(),
         Command::Keep { .. } => run::keep(),
     }
 }

@@ -15,24 +15,29 @@
 //! grandchildren (never ranks; invariant I32).
 
 mod arguments;
-mod counting;
 mod descendants;
 mod ending;
 mod events;
 mod failure;
+mod hosts;
 mod input;
 mod job;
 mod keeper;
+mod kept;
 mod launcher;
 mod output;
 mod plan;
 mod query;
+mod remote;
+mod settings;
 mod signals;
 mod sink;
+mod site;
+mod sites;
 mod start;
-mod wire;
 
 pub use arguments::{Arguments, Bind, Wait};
 pub use keeper::keep;
 pub use query::{JobReport, address};
+pub use remote::deputise;
 pub use start::{main, start};
