@@ -14,7 +14,7 @@ pub enum Sites {
     /// All ranks are children of this process's keeper.
     Here(Box<Site>),
     /// Each host has an agent.
-    There(Agents),
+    There(Box<Agents>),
 }
 
 impl Sites {
