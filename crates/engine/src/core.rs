@@ -98,8 +98,10 @@ impl Core {
             piece_bytes: tunables.piece_bytes,
             unexpected_bytes: tunables.unexpected_bytes as u64,
         };
+        let mut proto = Proto::new(me, ranks, settings);
+        proto.set_strategy(canele_proto::strategy::named(tunables.strategy).expect("an allowed name"));
         Ok(Self {
-            proto: Proto::new(me, ranks, settings),
+            proto,
             habits: Habits {
                 wait: tunables.wait,
                 spin_ns: tunables.spin_ns,

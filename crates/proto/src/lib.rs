@@ -147,7 +147,7 @@ impl Proto {
             me,
             settings,
             max_bulk: usize::MAX,
-            strategy: strategy::named(strategy::NAMES[0]).expect("the first name is one"),
+            strategy: strategy::default(),
             draft: Draft::default(),
             grant,
             peers,
