@@ -69,14 +69,14 @@ impl Attack {
     fn new() -> Self {
         let model = Model { cells: 16, payload: 16 << 10, region_misses: 1, ..Model::default() };
         let settings = Settings { eager_bytes: 2048, piece_bytes: 4096, unexpected_bytes: 64 << 10 };
-        let world = World::new(3, model, 1);
+        let world = World::new(3, &[model], 1);
         let [mut rail, mut honest, mut bad] = [ATTACKED, HONEST, BAD].map(|rank| world.rail(rank));
         let protos = [ATTACKED, HONEST].map(|rank| Proto::new(rank, 3, settings));
         let [proto, honest_proto] = protos;
         let regions = [&mut rail, &mut bad].map(|rail| rail.create_region(REGION).expect("memory"));
         regions[0].window(0, REGION).expect("all of it").write(0, &[UNTOUCHED; REGION]);
-        bad.open_link(ATTACKED);
-        honest.open_link(ATTACKED);
+        bad.open_link(0, ATTACKED);
+        honest.open_link(0, ATTACKED);
         let seen = vec![u64::from(regions[1].id().generation) << 32 | u64::from(regions[1].id().index)];
         let honest = (honest_proto, honest);
         Self { world, proto, rail, honest, bad, regions, pending: Vec::new(), seen, honest_sleeps: false }
@@ -88,7 +88,7 @@ impl Attack {
             rail.accept();
             proto.pass(rail);
             while let Some(peer) = proto.take_wanted() {
-                let link = rail.open_link(peer);
+                let link = rail.open_link(0, peer);
                 proto.link_opened(rail, peer, link);
             }
         }

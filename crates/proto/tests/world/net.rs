@@ -27,7 +27,7 @@ impl Net {
     /// `region_bytes`: the size of each rank's region.
     pub fn new(settings: Settings, model: Model, seed: u64, region_bytes: &[usize]) -> Self {
         let ranks = region_bytes.len();
-        let world = World::new(ranks, model, seed);
+        let world = World::new(ranks, &[model], seed);
         let mut rails: Vec<_> = (0..ranks as u32).map(|r| Watched::new(world.rail(Rank(r)))).collect();
         let proto = |r| Proto::new(Rank(r), ranks, settings);
         let protos: Vec<_> = (0..ranks as u32).map(proto).collect();
@@ -74,7 +74,7 @@ impl Net {
         let due: Vec<_> = self.opening.extract_if(.., |(due, ..)| all || *due <= step).collect();
         for (_, rank, peer) in &due {
             let (proto, rail) = self.both(*rank);
-            let link = rail.sim.open_link(*peer);
+            let link = rail.sim.open_link(0, *peer);
             proto.link_opened(rail, *peer, link);
         }
         !due.is_empty()

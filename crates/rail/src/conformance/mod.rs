@@ -136,6 +136,10 @@ fn link_from<H: Harness>(harness: &mut H, at: usize, from: usize) -> LinkId {
 fn send<H: Harness>(h: &mut H, from: usize, to: usize, packet: &Sent, class: Class) -> Result<(), Busy> {
     let link = link_to(h, from, to);
     let rail = h.rail(from);
+    if rail.claim(link, packet.bulk.len(), class).is_err() {
+        // It may only be busy with the packet before.
+        rail.begin_pass();
+    }
     let slot = rail.claim(link, packet.bulk.len(), class)?;
     assert!(slot.inline.len() >= if packet.bulk.is_empty() { 48 } else { MAX_INLINE_WITH_BULK });
     assert_eq!(slot.bulk.len(), packet.bulk.len());

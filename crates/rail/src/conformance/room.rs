@@ -86,9 +86,11 @@ pub fn a_claim_replaces_a_claim<H: Harness>() {
     for n in 0..100 {
         assert!(h.rail(0).claim(link, most, Class::Message).is_ok());
         exchange(&mut h, &Sent::new(n, 48, 0), Class::Message);
+        h.rail(0).begin_pass();
         assert!(h.rail(0).claim(link, 0, Class::Control).is_ok());
         assert!(h.rail(0).claim(link, 1, Class::Stream).is_ok());
         exchange(&mut h, &Sent::new(n, 40, 65), Class::Message);
+        h.rail(0).begin_pass();
     }
 }
 
