@@ -160,6 +160,7 @@ impl Proto {
     ///
     /// Sending comes before copying, so that the other end can copy at the same time.
     pub fn pass<R: Rail>(&mut self, rail: &mut R) -> bool {
+        rail.begin_pass();
         let received = self.receive(rail);
         let sent = self.transmit(rail);
         let copied = self.copy(rail);
@@ -167,6 +168,7 @@ impl Proto {
         if copied {
             self.transmit(rail);
         }
+        rail.flush();
         received | sent | copied
     }
 
