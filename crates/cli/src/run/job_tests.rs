@@ -19,13 +19,21 @@ fn job(size: u32) -> Job {
     job
 }
 
-fn memory() -> Option<OwnedFd> {
-    Some(memfd_create("test", MemfdFlags::CLOEXEC).unwrap())
+fn memory() -> Option<Handed> {
+    Some(memfd_create("test", MemfdFlags::CLOEXEC).unwrap().into())
 }
 
-fn inbox(rank: u32, job: &Job) -> Option<OwnedFd> {
+fn inbox(rank: u32, job: &Job) -> Option<Handed> {
     let rail = Shm::open(Rank(rank), job.info.size as usize, 64, 0, 0).unwrap();
-    Some(rail.inbox_fd().try_clone_to_owned().unwrap())
+    Some(rail.inbox_fd().try_clone_to_owned().unwrap().into())
+}
+
+/// The same with the event of a rank that sleeps on descriptors.
+fn with_event(handed: Option<Handed>, job: &Job) -> Option<Handed> {
+    let mut rail = Shm::open(Rank(0), job.info.size as usize, 64, 0, 0).unwrap();
+    rail.sleep_on_descriptors().unwrap();
+    let event = rail.event_fd().map(|event| event.try_clone_to_owned().unwrap());
+    handed.map(|handed| Handed { event, ..handed })
 }
 
 fn told(job: &mut Job) -> Vec<(u32, FromLauncher)> {
@@ -53,6 +61,21 @@ fn a_link_is_made_once_both_inboxes_are_there_and_both_are_told() {
     job.handle(1, INBOX, fd).unwrap();
     job.handle(1, ToLauncher::Connect { peer: 0 }, None).unwrap();
     assert_eq!(told(&mut job).len(), 2);
+}
+
+#[test]
+fn the_event_of_a_rank_goes_to_its_peers_with_its_inbox() {
+    let mut job = job(2);
+    let handed = with_event(inbox(0, &job), &job);
+    job.handle(0, INBOX, handed).unwrap();
+    let handed = inbox(1, &job);
+    job.handle(1, INBOX, handed).unwrap();
+    job.handle(1, ToLauncher::Connect { peer: 0 }, None).unwrap();
+    let parcels = job.take_parcels();
+    let descriptors = |parcel: &Parcel| (parcel.to, parcel.descriptor.as_ref().unwrap().descriptors().len());
+    let mut counts: Vec<_> = parcels.iter().map(descriptors).collect();
+    counts.sort_unstable();
+    assert_eq!(counts, [(0, 1), (1, 2)]);
 }
 
 #[test]
@@ -100,6 +123,7 @@ fn broken_rules_are_texts_and_harm_nobody() {
         (INBOX, inbox(0, &job)),
         (INBOX, None),
         (ToLauncher::Finished, memory()),
+        (ToLauncher::Region { id: 1 }, with_event(memory(), &job)),
         (ToLauncher::Connect { peer: 0 }, None),
         (ToLauncher::Connect { peer: 2 }, None),
         (ToLauncher::Connect { peer: u32::MAX }, None),
