@@ -96,9 +96,10 @@ impl Core {
             None => JobInfo {
                 launcher: 0,
                 size: 1,
-                hosts: 1,
+                hosts: vec![crate::control::Host::this(1)],
                 processors: canele_sys::topology::allowed().map_or(1, |all| all.len() as u32),
                 on_failure: crate::control::OnFailure::Stop,
+                network: None,
             },
         };
         let settings = Settings {

@@ -10,7 +10,7 @@ use canele_sys::ids::Rank;
 use canele_sys::tunables::Tunables;
 
 use crate::control::{
-    Bind, Control, FromLauncher, Handed, JobInfo, OnFailure, Place, Socket, ToLauncher, VERSION,
+    Bind, Control, FromLauncher, Handed, Host, JobInfo, OnFailure, Place, Socket, ToLauncher, VERSION,
 };
 use crate::{Engine, Error};
 
@@ -44,7 +44,14 @@ pub fn ranks_over_tcp(hosts: &[u32], tunables: &Tunables) -> Result<Vec<Engine>,
 
 fn ranks_on(hosts: &[u32], tunables: &Tunables) -> Result<Vec<Engine>, Error> {
     let size = hosts.len() as u32;
-    let job = JobInfo { launcher: 0, size, hosts: 1, processors: size, on_failure: OnFailure::Continue };
+    let job = JobInfo {
+        launcher: 0,
+        size,
+        hosts: vec![Host::this(size)],
+        processors: size,
+        on_failure: OnFailure::Continue,
+        network: None,
+    };
     let mut engines = Vec::new();
     let mut members = Vec::new();
     for (rank, host) in (0..).zip(hosts) {
