@@ -26,8 +26,8 @@ use super::site::{Own, Site};
 use super::sites::Sites;
 use crate::{say, wrong_usage};
 
-/// Descriptors of the launcher per rank: control socket, two outputs, inbox twice (to send, and mapped).
-const PER_RANK: u64 = 5;
+/// Descriptors of a site per rank: control socket, two outputs, inbox and event twice (to send, and used).
+const PER_RANK: u64 = 7;
 /// Descriptors of the launcher per host: two streams and what its shell prints.
 const PER_HOST: u64 = 3;
 /// Descriptors for everything else.

@@ -27,7 +27,7 @@ pub enum ToLauncher {
         /// [`VERSION`] of the rank.
         version: u32,
     },
-    /// The rank's inbox is ready; one descriptor, its memfd. At most once. A rank with other settings than the first one to
+    /// The rank's inbox is ready; its memfd, and its event if the rank sleeps on descriptors. At most once. A rank with other settings than the first one to
     /// send this is refused.
     Inbox {
         /// The settings that all ranks must have alike: variables and values.
@@ -111,7 +111,7 @@ pub enum FromLauncher {
         /// The job.
         job: JobInfo,
     },
-    /// A link with `rank` can be made; one descriptor, that rank's inbox.
+    /// A link with `rank` can be made; the descriptors of that rank's inbox, as it sent them.
     Peer {
         /// Whose inbox this is.
         rank: u32,

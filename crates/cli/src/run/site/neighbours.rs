@@ -8,7 +8,7 @@ use std::mem;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
-use canele_engine::control::{FromLauncher, JobInfo, ToLauncher, VERSION};
+use canele_engine::control::{FromLauncher, Handed, JobInfo, ToLauncher, VERSION};
 use canele_rail::shm::Doorbell;
 
 use crate::run::settings::Settings;
@@ -20,14 +20,14 @@ pub struct Parcel {
     pub to: u32,
     /// What it is told.
     pub message: FromLauncher,
-    /// The descriptor that goes with it.
-    pub descriptor: Option<Rc<OwnedFd>>,
+    /// What goes with it.
+    pub descriptor: Option<Rc<Handed>>,
 }
 
 /// A rank's inbox.
 #[derive(Debug)]
 struct Inbox {
-    descriptor: Rc<OwnedFd>,
+    descriptor: Rc<Handed>,
     bytes: u64,
     doorbell: Doorbell,
 }
@@ -67,7 +67,7 @@ pub struct Neighbours {
     all: Vec<Neighbour>,
     /// Pairs (smaller rank first) one of which has asked for a link.
     links: HashSet<(u32, u32)>,
-    regions: HashMap<(u32, u64), Rc<OwnedFd>>,
+    regions: HashMap<(u32, u64), Rc<Handed>>,
     settings: Settings,
     out: Vec<Parcel>,
 }
@@ -111,7 +111,7 @@ impl Neighbours {
         mem::take(&mut self.out)
     }
 
-    fn send(&mut self, to: u32, message: FromLauncher, descriptor: Option<Rc<OwnedFd>>) {
+    fn send(&mut self, to: u32, message: FromLauncher, descriptor: Option<Rc<Handed>>) {
         self.out.push(Parcel { to, message, descriptor });
     }
 
@@ -123,9 +123,13 @@ impl Neighbours {
         &mut self,
         from: u32,
         message: ToLauncher,
-        descriptor: Option<OwnedFd>,
+        descriptor: Option<Handed>,
     ) -> Result<Option<ToLauncher>, String> {
         let wants_one = matches!(message, ToLauncher::Inbox { .. } | ToLauncher::Region { .. });
+        let event = descriptor.as_ref().is_some_and(|handed| handed.event.is_some());
+        if event && !matches!(message, ToLauncher::Inbox { .. }) {
+            return Err(format!("sent {message:?} with two descriptors"));
+        }
         if wants_one != descriptor.is_some() {
             let what = if wants_one { "without its descriptor" } else { "with a descriptor" };
             return Err(format!("sent {message:?} {what}"));
@@ -189,7 +193,7 @@ impl Neighbours {
     fn handle_inbox(
         &mut self,
         from: u32,
-        inbox: OwnedFd,
+        inbox: Handed,
         settings: &[(String, String)],
     ) -> Result<(), String> {
         if self.of(from).inbox.is_some() {
@@ -198,8 +202,10 @@ impl Neighbours {
         self.settings.compare(from, settings)?;
         let unusable = |error: &dyn std::fmt::Display| format!("sent an unusable inbox ({error})");
         let bytes = rustix::fs::fstat(&inbox).map_err(|error| unusable(&error))?.st_size as u64;
-        let copy = inbox.try_clone().map_err(|error| unusable(&error))?;
-        let doorbell = Doorbell::map(copy).map_err(|error| unusable(&error))?;
+        let copy = inbox.memory.try_clone().map_err(|error| unusable(&error))?;
+        let event = inbox.event.as_ref().map(OwnedFd::try_clone).transpose();
+        let event = event.map_err(|error| unusable(&error))?;
+        let doorbell = Doorbell::map(copy, event).map_err(|error| unusable(&error))?;
         // What was sent before there was a bell.
         doorbell.ring();
         self.of_mut(from).inbox = Some(Inbox { descriptor: Rc::new(inbox), bytes, doorbell });

@@ -30,13 +30,21 @@ fn neighbours(here: u32) -> Neighbours {
     neighbours
 }
 
-fn memory() -> Option<OwnedFd> {
-    Some(memfd_create("test", MemfdFlags::CLOEXEC).unwrap())
+fn memory() -> Option<Handed> {
+    Some(memfd_create("test", MemfdFlags::CLOEXEC).unwrap().into())
 }
 
-fn inbox(rank: u32, all: &Neighbours) -> Option<OwnedFd> {
+fn inbox(rank: u32, all: &Neighbours) -> Option<Handed> {
     let rail = Shm::open(Rank(rank), all.info.size as usize, 64, 0, 0).unwrap();
-    Some(rail.inbox_fd().try_clone_to_owned().unwrap())
+    Some(rail.inbox_fd().try_clone_to_owned().unwrap().into())
+}
+
+/// The same with the event of a rank that sleeps on descriptors.
+fn with_event(handed: Option<Handed>, all: &Neighbours) -> Option<Handed> {
+    let mut rail = Shm::open(Rank(0), all.info.size as usize, 64, 0, 0).unwrap();
+    rail.sleep_on_descriptors().unwrap();
+    let event = rail.event_fd().map(|event| event.try_clone_to_owned().unwrap());
+    handed.map(|handed| Handed { event, ..handed })
 }
 
 fn told(all: &mut Neighbours) -> Vec<(u32, FromLauncher)> {
@@ -67,6 +75,21 @@ fn a_link_is_made_once_both_inboxes_are_there_and_both_are_told() {
 }
 
 #[test]
+fn the_event_of_a_rank_goes_to_its_peers_with_its_inbox() {
+    let mut all = neighbours(2);
+    let handed = with_event(inbox(0, &all), &all);
+    all.handle(0, INBOX, handed).unwrap();
+    let handed = inbox(1, &all);
+    all.handle(1, INBOX, handed).unwrap();
+    all.handle(1, ToLauncher::Connect { peer: 0 }, None).unwrap();
+    let parcels = all.take_parcels();
+    let descriptors = |parcel: &Parcel| (parcel.to, parcel.descriptor.as_ref().unwrap().descriptors().len());
+    let mut counts: Vec<_> = parcels.iter().map(descriptors).collect();
+    counts.sort_unstable();
+    assert_eq!(counts, [(0, 1), (1, 2)]);
+}
+
+#[test]
 fn regions_are_found_until_dropped() {
     let mut all = neighbours(2);
     let find = ToLauncher::FindRegion { owner: 0, id: 5 };
@@ -93,6 +116,7 @@ fn broken_rules_are_texts_and_harm_nobody() {
         (INBOX, inbox(0, &all)),
         (INBOX, None),
         (ToLauncher::Finished, memory()),
+        (ToLauncher::Region { id: 1 }, with_event(memory(), &all)),
         (ToLauncher::Connect { peer: 0 }, None),
         (ToLauncher::Connect { peer: 4 }, None),
         (ToLauncher::Connect { peer: u32::MAX }, None),
