@@ -18,10 +18,10 @@ pub struct Arguments {
     ranks: Option<u32>,
     /// Run on these hosts, `NAME:RANKS` each, filled in order; without `:RANKS` the ranks are spread evenly
     #[arg(long, value_name = "H0:R,H1:R…", group = "where")]
-    hosts: Option<String>,
+    pub hosts: Option<String>,
     /// The same from a file: `NAME`, `NAME:RANKS` or `NAME slots=RANKS` on each line, comments after `#`
     #[arg(long, value_name = "FILE", group = "where")]
-    hostfile: Option<PathBuf>,
+    pub hostfile: Option<PathBuf>,
     /// The command, with arguments, that runs another one on a host, as `CMD HOST PROGRAM agent` [default: ssh]
     #[arg(long, value_name = "CMD", requires = "where")]
     pub rsh: Option<String>,

@@ -48,14 +48,15 @@ pub fn read_file(text: &str) -> Result<Vec<Named>, String> {
 }
 
 fn read_one(word: &str) -> Result<Named, String> {
-    let name_end = if word.starts_with('[') { word.find(']').map(|at| at + 1) } else { word.find(':') };
-    let (name, rest) = word.split_at(name_end.unwrap_or(word.len()));
+    let bracket = word.rfind(']').map(|at| at + 1);
+    let (name, rest) = word.split_at(bracket.or(word.find(':')).unwrap_or(word.len()));
     if rest.matches(':').count() > 1 {
         return Err(format!("`{word}`: an IPv6 address is written in brackets, as [fd77::1]:2"));
     }
     let allowed = |c: char| c.is_alphanumeric() || "._-@[]:%".contains(c);
     // A name that begins with a dash would be an option of the remote shell.
-    if name.is_empty() || name == "[]" || name.starts_with('-') || !name.chars().all(allowed) {
+    let bracketed = name.contains('[') == bracket.is_some() && !name.contains("[]");
+    if name.is_empty() || !bracketed || name.starts_with('-') || !name.chars().all(allowed) {
         return Err(format!("`{word}` is no host: one is written `h0` or `h0:2`"));
     }
     let ranks = match rest.strip_prefix(':') {
@@ -136,7 +137,7 @@ mod tests {
         assert_eq!(placed("h0:2, h1:2", 2), expect(&[("h0", 2)]));
         assert_eq!(placed("a,b,c", 8), expect(&[("a", 3), ("b", 3), ("c", 2)]));
         assert_eq!(placed("a,b", 1), expect(&[("a", 1)]));
-        assert_eq!(placed("[fd77:1::1]:2,me@[::1]", 1).len(), 1);
+        assert_eq!(placed("[fd77:1::1]:2,me@[::1]:1", 1).len(), 1);
         assert!(place(&read_list("h0:2,h1:2").unwrap(), 5).unwrap_err().contains("take 4 in all"));
     }
 

@@ -231,6 +231,11 @@ impl Launcher {
         for &rank in &lost {
             self.job.handle_exit(rank, Exit::Lost);
         }
+        if self.ending && self.status == Some(0) {
+            let name = &self.info.hosts[host].name;
+            self.output.say(&format!("host {name} was lost while its last processes were ended: {why}"));
+            self.status = Some(1);
+        }
         if !self.ending {
             let then = if stop { "ending the job" } else { "the others go on" };
             let ranks = if lost.is_empty() { String::new() } else { format!(" with {}", rank_list(&lost)) };

@@ -55,7 +55,8 @@ impl Output {
     pub fn put(&mut self, host: usize, rank: u32, stream: Stream, bytes: &[u8]) {
         let label = self.label.then(|| format!("[{rank}] "));
         self.sinks[stream as usize].put(Origin::Rank(rank), bytes, label.as_deref());
-        self.owed[host][stream as usize] += bytes.len() as u32;
+        let owed = &mut self.owed[host][stream as usize];
+        *owed = owed.saturating_add(bytes.len() as u32);
     }
 
     /// What the remote shell of `host` printed to its standard error.

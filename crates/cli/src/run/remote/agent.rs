@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use canele_engine::control::VERSION;
 
 use super::frames::{Inflow, MOST_NOISE, Outflow, Preamble, Read};
-use super::pulse::Pulse;
+use super::pulse::{Beat, Pulse};
 use super::{FromAgent, Task, ToAgent, shell};
 use crate::run::events::Events;
 use crate::run::failure::Exit;
@@ -51,7 +51,7 @@ pub struct Agent {
     pub(super) exit: Option<Exit>,
     /// When its preamble must have come, or, once its output has ended, the status of its shell.
     pub(super) until: Option<Instant>,
-    pub(super) pulse: Pulse,
+    pulse: Pulse,
 }
 
 impl Agent {
@@ -191,12 +191,40 @@ impl Agent {
         Report::Remarked { bytes: std::mem::take(&mut self.remarks) }
     }
 
+    /// When [`look`](Self::look) has something to do.
+    pub fn next_beat(&self) -> Option<Instant> {
+        let lives = matches!(self.state, State::Ready | State::Running);
+        lives.then(|| self.pulse.deadline())
+    }
+
+    /// Sends a beat if it is time, and says whether it was silent for too long.
+    pub fn look(&mut self, now: Instant) -> Beat {
+        if self.next_beat().is_none() {
+            return Beat::NotYet;
+        }
+        let beat = self.pulse.look(now);
+        if self.state == State::Ready {
+            // Nothing is expected of it yet; that its shell lives is seen.
+            self.pulse.hear();
+        }
+        // What waits is a beat as well.
+        if beat == Beat::Due && self.down.as_ref().is_some_and(|down| down.waiting() == 0) {
+            self.send(&ToAgent::Beat);
+        }
+        beat
+    }
+
+    /// Tells it that the launcher is about to be stopped.
+    pub fn pause(&mut self) {
+        self.send(&ToAgent::Pause);
+    }
+
     /// Passes on an order.
     pub fn tell(&mut self, order: Order) {
         self.send(&ToAgent::Order(order));
     }
 
-    pub(super) fn send(&mut self, message: &ToAgent) {
+    fn send(&mut self, message: &ToAgent) {
         if let Some(down) = &mut self.down {
             // A task that is too long was refused before; nothing else can be.
             let _ = down.push(message);

@@ -13,7 +13,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use super::agent::{Agent, State};
 use super::frames::{Inflow, Outflow, Read};
 use super::pulse::Beat;
-use super::{RemoteShell, Task, ToAgent, shell};
+use super::{RemoteShell, Task, shell};
 use crate::run::events::{Events, Source, Stream};
 use crate::run::failure::Exit;
 use crate::run::keeper::{FromKeeper, ToKeeper};
@@ -64,7 +64,7 @@ impl Agents {
             return Err(io::Error::other("no hosts"));
         };
         let names: Vec<String> = info.hosts.into_iter().map(|host| host.name).collect();
-        let commands: Vec<_> = names.iter().map(|name| shell.command(unbracketed(name))).collect();
+        let commands: Vec<_> = names.iter().map(|name| shell.command(&unbracketed(name))).collect();
         let now = Instant::now();
         let agent = |(task, command): (Task, &Vec<_>)| Agent::new(task, shell::as_typed(command), now);
         let agents: Vec<Agent> = tasks.into_iter().zip(&commands).map(agent).collect();
@@ -290,7 +290,7 @@ impl Agents {
     /// The launcher is about to be stopped.
     pub fn pause(&mut self, events: &Events) {
         for agent in &mut self.agents {
-            agent.send(&ToAgent::Pause);
+            agent.pause();
             agent.flush(events);
         }
     }
@@ -308,10 +308,7 @@ impl Agents {
 
     /// When [`check`](Self::check) next has something to do.
     pub fn deadline(&self) -> Option<Instant> {
-        let agents = self.agents.iter().flat_map(|agent| {
-            let beat = (agent.state == State::Running).then(|| agent.pulse.deadline());
-            [beat, agent.until]
-        });
+        let agents = self.agents.iter().flat_map(|agent| [agent.next_beat(), agent.until]);
         let all = [self.closing_until, self.ending_until.filter(|_| self.is_open()), self.pipes.deadline()];
         agents.chain(all).flatten().min()
     }
@@ -346,17 +343,8 @@ impl Agents {
             agent.until = None;
             return self.conclude(host, events);
         }
-        if agent.state != State::Running {
-            return;
-        }
-        match agent.pulse.look(now) {
-            Beat::NotYet => {}
-            Beat::Due => {
-                // What waits is a beat as well.
-                if agent.down.as_ref().is_some_and(|down| down.waiting() == 0) {
-                    agent.send(&ToAgent::Beat);
-                }
-            }
+        match agent.look(now) {
+            Beat::NotYet | Beat::Due => {}
             Beat::Lost => {
                 let seconds = self.silence.as_secs_f64();
                 self.lose(host, format!("nothing was heard of it for {seconds} s"), events);
@@ -388,7 +376,7 @@ impl Agents {
     }
 }
 
-/// `[fd77::1]` is written `fd77::1` where nothing follows it.
-fn unbracketed(name: &str) -> &str {
-    name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name)
+/// Brackets are for whoever looks for the number of ranks behind an address: `me@[fd77::1]` is `me@fd77::1` to a shell.
+fn unbracketed(name: &str) -> String {
+    name.replace(['[', ']'], "")
 }

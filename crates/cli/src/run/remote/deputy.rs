@@ -20,8 +20,8 @@ use crate::run::start::{bind_order, check_limits};
 
 /// Bytes waiting for the launcher from which on ranks are not listened to.
 const CONGESTED: usize = 256 * 1024;
-/// How long a launcher may take to send the task.
-const TASK_PATIENCE: Duration = Duration::from_secs(60);
+/// For how long the launcher may be silent before it has sent the task, which says for how long it may be then.
+const TASK_SILENCE: Duration = Duration::from_secs(60);
 /// How long last words may take to leave.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
@@ -41,7 +41,7 @@ struct Deputy {
     /// From and to the launcher; `None` once it is gone.
     streams: Option<(Inflow, Outflow)>,
     pulse: Option<Pulse>,
-    /// When the task must have come, or last words have left.
+    /// When last words must have left.
     until: Option<Instant>,
     site: Option<Site>,
     /// The task was refused.
@@ -61,8 +61,8 @@ impl Deputy {
         Ok(Deputy {
             events,
             streams: Some((up, down)),
-            pulse: None,
-            until: Some(Instant::now() + TASK_PATIENCE),
+            pulse: Some(Pulse::new(TASK_SILENCE, Instant::now())),
+            until: None,
             site: None,
             refused: false,
         })
@@ -125,10 +125,12 @@ impl Deputy {
     fn obey(&mut self, message: ToAgent) {
         match message {
             ToAgent::Begin(task) if self.site.is_none() && !self.refused => {
-                self.until = None;
                 let silence = Duration::from_millis(task.silence_ms.into());
                 self.pulse = Some(Pulse::new(silence, Instant::now()));
+                let name = task.info.hosts.get(task.info.host_of(task.plan.first));
+                let name = name.map_or(String::new(), |host| host.name.clone());
                 if let Err(text) = self.begin(*task) {
+                    let text = format!("cannot start on host {name}: {text}");
                     self.refused = true;
                     self.until = Some(Instant::now() + LAST_WORDS);
                     self.say(Report::Failed { status: 1, text });
