@@ -144,6 +144,11 @@ impl Agents {
         match read {
             Ok(read) => {
                 self.begin_if_all_are_ready();
+                if self.agents[host].state == State::Over {
+                    // So that its shell ends, too.
+                    self.agents[host].close(events);
+                    return false;
+                }
                 if read == Read::End && self.agents[host].exit.is_some() {
                     self.conclude(host, events);
                 }
