@@ -7,11 +7,11 @@
 //! takes something from a socket takes with it what would have ended the sleep, so it rings (invariant I31).
 
 use std::collections::HashSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use canele_rail::shm::{Alarm, Shm};
-use canele_rail::tcp::Tcp;
+use canele_rail::tcp::{Limits, Member, Tcp};
 use canele_rail::{
     Accept, Armed, Busy, Caps, Class, Corrupt, Glance, Header, Lost, Packet, Rail, Reach, Remains, Slot,
     Speed, Tally, Window,
@@ -23,8 +23,8 @@ use canele_sys::tunables::Tunables;
 
 use crate::Error;
 
-/// A rank with sockets looks so often whether patience with somebody is over.
-const LONGEST: Duration = Duration::from_secs(1);
+/// A rank that others connect to looks so often whether its patience with them is over.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The rails of a rank.
 pub(crate) struct Rails {
@@ -77,10 +77,12 @@ impl Rails {
         })
     }
 
-    /// One more rail, of a rank that has more than one host.
-    pub fn add(&mut self, tcp: Tcp) {
-        self.rouse();
-        self.tcp.push(tcp);
+    /// Opens the rails to other hosts: one for each list of addresses, on which it listens.
+    pub fn open_sockets(&mut self, member: Member, addresses: &[Vec<IpAddr>]) -> Result<(), Error> {
+        for (addresses, number) in addresses.iter().zip(1..) {
+            self.tcp.push(Tcp::open(number, member, addresses, Limits::default())?);
+        }
+        Ok(())
     }
 
     /// This rank's sleep.
@@ -94,15 +96,15 @@ impl Rails {
         self.tcp[at].introduce(peer, addresses);
     }
 
-    /// Begins to connect to a peer that sockets lead to; says whether they do.
-    pub fn dial(&mut self, peer: Rank) -> bool {
-        let known = self.distant.contains(&peer);
-        if known && let Some(tcp) = self.tcp.first_mut() {
-            tcp.open_link(peer);
-            self.rouse();
-            self.note_links();
-        }
-        known
+    /// Whether it is known where a peer of another host listens.
+    pub fn is_introduced(&self, peer: Rank) -> bool {
+        self.distant.contains(&peer)
+    }
+
+    /// Begins to make a link to a peer that was introduced, if there is none.
+    pub fn dial(&mut self, link: LinkId) {
+        self.socket(link).open_link(link.peer());
+        self.note_links();
     }
 
     /// Notices who of this host has arrived. A few loads when nobody has.
@@ -156,9 +158,9 @@ impl Rails {
         }
     }
 
-    /// How long a sleep may last; without sockets, for ever.
+    /// How long a sleep may last; for ever, unless somebody's patience may end.
     pub fn longest_sleep(&self) -> Option<Duration> {
-        self.has_sockets().then_some(LONGEST)
+        self.tcp.iter().any(|tcp| tcp.unproven().0 > 0).then_some(PATIENCE)
     }
 
     /// Wakes the thread that sleeps on the sockets, if one does: what it waits for may be gone from them.
