@@ -175,7 +175,7 @@ impl Core {
         if self.passes.is_multiple_of(if moved { BUSY_PASSES } else { IDLE_PASSES }) {
             self.rails.meet(self.since.elapsed().as_nanos() as u64);
         }
-        let mut any = false;
+        let mut any = self.rails.has_settled();
         while let Some(link) = self.rails.take_opened() {
             any = true;
             self.counts.connections += 1;

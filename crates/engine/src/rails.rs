@@ -23,8 +23,8 @@ use canele_sys::tunables::Tunables;
 
 use crate::Error;
 
-/// A rank with sockets looks so often whether patience with somebody is over.
-const LONGEST: Duration = Duration::from_secs(1);
+/// While a connection is being made, a rank looks so often whether patience with the other end is over.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The rails of a rank.
 pub(crate) struct Rails {
@@ -37,6 +37,10 @@ pub(crate) struct Rails {
     opened: Vec<LinkId>,
     /// Peers that sockets lead to.
     distant: HashSet<Rank>,
+    /// Those to which a connection is being made.
+    dialled: HashSet<Rank>,
+    /// Somebody waits for acknowledgements.
+    unsettled: bool,
     /// A thread may sleep on the sockets.
     armed: bool,
 }
@@ -73,6 +77,8 @@ impl Rails {
             incoming: Vec::new(),
             opened: Vec::new(),
             distant: HashSet::new(),
+            dialled: HashSet::new(),
+            unsettled: false,
             armed: false,
         })
     }
@@ -99,6 +105,7 @@ impl Rails {
         let known = self.distant.contains(&peer);
         if known && let Some(tcp) = self.tcp.first_mut() {
             tcp.open_link(peer);
+            self.dialled.insert(peer);
             self.rouse();
             self.note_links();
         }
@@ -129,7 +136,9 @@ impl Rails {
 
     /// A link over a socket that can be used from now on.
     pub fn take_opened(&mut self) -> Option<LinkId> {
-        self.opened.pop()
+        let link = self.opened.pop()?;
+        self.dialled.remove(&link.peer());
+        Some(link)
     }
 
     /// A peer that cannot be reached (any more) over a rail, and why. What had come can still be polled; then the link is to
@@ -137,16 +146,25 @@ impl Rails {
     pub fn take_unreachable(&mut self) -> Option<(LinkId, String)> {
         self.tcp.iter_mut().zip(1..).find_map(|(tcp, rail)| {
             let lost = tcp.take_lost()?;
+            self.dialled.remove(&lost.peer);
             Some((LinkId::new(rail, lost.peer), lost.why.to_string()))
         })
     }
 
-    /// Whether everything that was sent has been taken by its receiver's library, where leaving could lose it.
-    pub fn is_settled(&self) -> bool {
-        self.tcp.iter().all(|tcp| {
+    /// Whether everything that was sent has been taken by its receiver's library, where leaving could lose it. If not,
+    /// [`Rails::has_settled`] tells of it.
+    pub fn is_settled(&mut self) -> bool {
+        let settled = self.tcp.iter().all(|tcp| {
             let settled = |link: &LinkId| tcp.progress(*link).is_none_or(|p| p.committed == p.acknowledged);
             tcp.incoming().iter().all(settled)
-        })
+        });
+        self.unsettled = !settled;
+        settled
+    }
+
+    /// Whether somebody waits for that, and it is so by now.
+    pub fn has_settled(&mut self) -> bool {
+        self.unsettled && self.is_settled()
     }
 
     /// Lets everything leave that peers may wait for: this rank makes no more progress.
@@ -156,9 +174,10 @@ impl Rails {
         }
     }
 
-    /// How long a sleep may last; without sockets, for ever.
+    /// How long a sleep may last; for ever, unless somebody's patience may end.
     pub fn longest_sleep(&self) -> Option<Duration> {
-        self.has_sockets().then_some(LONGEST)
+        let meeting = !self.dialled.is_empty() || self.tcp.iter().any(|tcp| tcp.unproven().0 > 0);
+        meeting.then_some(PATIENCE)
     }
 
     /// Wakes the thread that sleeps on the sockets, if one does: what it waits for may be gone from them.
@@ -328,8 +347,8 @@ impl Rail for Rails {
             }
         }
         self.note_links();
-        // What cannot be waited for keeps this rank awake.
-        if !self.opened.is_empty() || !self.watch_sockets() {
+        // Arming reads, acknowledgements too. And what cannot be waited for keeps this rank awake.
+        if !self.opened.is_empty() || self.has_settled() || !self.watch_sockets() {
             return Armed::Work;
         }
         let armed = self.shm.arm();
