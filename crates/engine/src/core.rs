@@ -6,10 +6,9 @@ use std::thread::Thread;
 use std::time::Instant;
 
 use canele_proto::{Proto, Settings};
-use canele_rail::Rail;
 use canele_rail::shm::{CounterPage, Shm};
 use canele_sys::counters::{Counter, Counters};
-use canele_sys::ids::{LinkId, Rank};
+use canele_sys::ids::Rank;
 use canele_sys::tunables::Tunables;
 
 use crate::Error;
@@ -97,9 +96,10 @@ impl Core {
             None => JobInfo {
                 launcher: 0,
                 size: 1,
-                hosts: 1,
+                hosts: vec![crate::control::Host::this(1)],
                 processors: canele_sys::topology::allowed().map_or(1, |all| all.len() as u32),
                 on_failure: crate::control::OnFailure::Stop,
+                network: None,
             },
         };
         let settings = Settings {
@@ -107,8 +107,10 @@ impl Core {
             piece_bytes: tunables.piece_bytes,
             unexpected_bytes: tunables.unexpected_bytes as u64,
         };
+        let mut proto = Proto::new(me, ranks, settings);
+        proto.set_strategy(canele_proto::strategy::named(tunables.strategy).expect("an allowed name"));
         Ok(Self {
-            proto: Proto::new(me, ranks, settings, *rails.caps(LinkId::new(0, Rank(0)))),
+            proto,
             habits: Habits {
                 wait: tunables.wait,
                 spin_ns: tunables.spin_ns,
@@ -179,7 +181,7 @@ impl Core {
         while let Some(link) = self.rails.take_opened() {
             any = true;
             self.counts.connections += 1;
-            self.proto.link_opened(link.peer(), link);
+            self.proto.link_opened(&self.rails, link.peer(), link);
         }
         while let Some((link, why)) = self.rails.take_unreachable() {
             any = true;

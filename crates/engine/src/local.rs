@@ -10,7 +10,7 @@ use canele_sys::ids::Rank;
 use canele_sys::tunables::Tunables;
 
 use crate::control::{
-    Bind, Control, FromLauncher, Handed, JobInfo, OnFailure, Place, Socket, ToLauncher, VERSION,
+    Bind, Control, FromLauncher, Handed, Host, JobInfo, OnFailure, Place, Socket, ToLauncher, VERSION,
 };
 use crate::{Engine, Error};
 
@@ -31,7 +31,7 @@ pub fn ranks_over_tcp(hosts: &[u32], tunables: &Tunables) -> Result<Vec<Engine>,
     let engines = ranks_on(hosts, tunables)?;
     let open = |rank: u32| {
         let member = Member { me: Rank(rank), ranks: hosts.len() as u32, job: 0, key: [0; 32] };
-        Tcp::open(member, &[IpAddr::V4(Ipv4Addr::LOCALHOST)], Limits::default())
+        Tcp::open(1, member, &[IpAddr::V4(Ipv4Addr::LOCALHOST)], Limits::default())
     };
     let rails = (0..hosts.len() as u32).map(open).collect::<Result<Vec<_>, _>>()?;
     let addresses: Vec<Vec<SocketAddr>> = rails.iter().map(|rail| rail.addresses().to_vec()).collect();
@@ -44,7 +44,14 @@ pub fn ranks_over_tcp(hosts: &[u32], tunables: &Tunables) -> Result<Vec<Engine>,
 
 fn ranks_on(hosts: &[u32], tunables: &Tunables) -> Result<Vec<Engine>, Error> {
     let size = hosts.len() as u32;
-    let job = JobInfo { launcher: 0, size, hosts: 1, processors: size, on_failure: OnFailure::Continue };
+    let job = JobInfo {
+        launcher: 0,
+        size,
+        hosts: vec![Host::this(size)],
+        processors: size,
+        on_failure: OnFailure::Continue,
+        network: None,
+    };
     let mut engines = Vec::new();
     let mut members = Vec::new();
     for (rank, host) in (0..).zip(hosts) {

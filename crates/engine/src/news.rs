@@ -55,6 +55,8 @@ impl Core {
             (FromLauncher::PublishRefused { name }, _) => self.refused.push(name),
             (FromLauncher::Gone { rank, how }, _) => self.on_gone(Rank(rank), how),
             (FromLauncher::CutOff { by, of, what }, _) => self.on_cut_off(Rank(by), Rank(of), what),
+            // There is no rail yet over which to reach it.
+            (FromLauncher::Reach { .. }, _) => {}
             (FromLauncher::Welcome { .. } | FromLauncher::Peer { .. }, _) => {}
         }
     }
@@ -69,7 +71,7 @@ impl Core {
         let shm = &mut self.rails.shm;
         let opened = shm.introduce(peer, memory, event).and_then(|()| shm.open_link(peer));
         match opened {
-            Ok(link) => self.proto.link_opened(peer, link),
+            Ok(link) => self.proto.link_opened(&self.rails, peer, link),
             Err(error) => self.proto.handle_unreachable(peer, error.to_string()),
         }
         self.rails.accept();
@@ -84,7 +86,7 @@ impl Core {
         self.receive_last(peer);
         let how = match how {
             Gone::Finished => peer::Gone::Finished,
-            Gone::Exited(_) | Gone::Killed(_) => peer::Gone::Failed,
+            Gone::Exited(_) | Gone::Killed(_) | Gone::HostLost => peer::Gone::Failed,
         };
         self.proto.handle_gone(peer, how);
     }
@@ -156,7 +158,7 @@ impl Core {
     fn connect(&mut self, peer: Rank) {
         if self.rails.shm.is_introduced(peer) {
             match self.rails.shm.open_link(peer) {
-                Ok(link) => self.proto.link_opened(peer, link),
+                Ok(link) => self.proto.link_opened(&self.rails, peer, link),
                 Err(error) => self.proto.handle_unreachable(peer, error.to_string()),
             }
             return;

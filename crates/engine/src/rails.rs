@@ -14,7 +14,7 @@ use canele_rail::shm::{Alarm, Shm};
 use canele_rail::tcp::Tcp;
 use canele_rail::{
     Accept, Armed, Busy, Caps, Class, Corrupt, Glance, Header, Lost, Packet, Rail, Reach, Remains, Slot,
-    Tally, Window,
+    Speed, Tally, Window,
 };
 use canele_sys::buffer::{InShare, OutShare, Place};
 use canele_sys::ids::{LinkId, Rank};
@@ -145,9 +145,9 @@ impl Rails {
     /// be disconnected.
     pub fn take_unreachable(&mut self) -> Option<(LinkId, String)> {
         self.tcp.iter_mut().zip(1..).find_map(|(tcp, rail)| {
-            let lost = tcp.take_lost()?;
+            let lost = tcp.take_unreachable()?;
             self.dialled.remove(&lost.peer);
-            Some((LinkId::new(rail, lost.peer), lost.why.to_string()))
+            Some((LinkId::new(rail, lost.peer), lost.to_string()))
         })
     }
 
@@ -208,8 +208,8 @@ impl Rails {
     fn list_links(&mut self) {
         let before = std::mem::take(&mut self.incoming);
         self.incoming.extend(self.shm.incoming());
-        for (tcp, rail) in self.tcp.iter().zip(1..) {
-            let links = tcp.incoming().iter().map(|link| LinkId::new(rail, link.peer()));
+        for tcp in &self.tcp {
+            let links = tcp.incoming().iter().copied();
             self.opened.extend(links.clone().filter(|link| !before.contains(link)));
             self.incoming.extend(links);
         }
@@ -232,6 +232,20 @@ impl Rail for Rails {
         match link.rail() {
             0 => self.shm.caps(link),
             rail => self.tcp[rail as usize - 1].caps(link),
+        }
+    }
+
+    fn speed(&self, link: LinkId) -> Speed {
+        match link.rail() {
+            0 => self.shm.speed(link),
+            rail => Rail::speed(&self.tcp[rail as usize - 1], link),
+        }
+    }
+
+    fn generation(&self, link: LinkId) -> u32 {
+        match link.rail() {
+            0 => self.shm.generation(link),
+            rail => self.tcp[rail as usize - 1].generation(link),
         }
     }
 

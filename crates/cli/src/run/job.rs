@@ -191,6 +191,7 @@ impl Job {
             (ToLauncher::Hello { version }, _) => return self.handle_hello(from, version),
             (ToLauncher::Inbox { settings }, Some(inbox)) => return self.handle_inbox(from, inbox, settings),
             (ToLauncher::Connect { peer }, _) => return self.handle_connect(from, peer),
+            (ToLauncher::Addresses { .. }, _) => {}
             (ToLauncher::Region { id }, Some(region)) => {
                 if self.regions.insert((from, id), Rc::new(region)).is_some() {
                     return Err(format!("sent region {id:#x} twice"));

@@ -1,6 +1,6 @@
 //! The job's rules, without sockets or processes.
 
-use canele_engine::control::OnFailure;
+use canele_engine::control::{Host, OnFailure};
 use canele_rail::shm::Shm;
 use canele_sys::ids::Rank;
 use rustix::fs::{MemfdFlags, fstat, memfd_create};
@@ -9,9 +9,12 @@ use super::*;
 
 const INBOX: ToLauncher = ToLauncher::Inbox { settings: Vec::new() };
 
+fn info(size: u32, on_failure: OnFailure) -> JobInfo {
+    JobInfo { launcher: 1, size, hosts: vec![Host::this(size)], processors: 2, on_failure, network: None }
+}
+
 fn job(size: u32) -> Job {
-    let on_failure = OnFailure::Continue;
-    let mut job = Job::new(JobInfo { launcher: 1, size, hosts: 1, processors: 2, on_failure });
+    let mut job = Job::new(info(size, OnFailure::Continue));
     for rank in 0..size {
         job.handle(rank, ToLauncher::Hello { version: VERSION }, None).unwrap();
     }
@@ -199,8 +202,7 @@ fn a_cut_is_told_to_all_but_who_made_it_and_to_who_comes_late() {
 
 #[test]
 fn where_a_failure_ends_the_job_a_cut_is_told_to_nobody() {
-    let on_failure = OnFailure::Stop;
-    let mut job = Job::new(JobInfo { launcher: 1, size: 2, hosts: 1, processors: 1, on_failure });
+    let mut job = Job::new(info(2, OnFailure::Stop));
     for rank in 0..2 {
         job.handle(rank, ToLauncher::Hello { version: VERSION }, None).unwrap();
     }
@@ -212,8 +214,7 @@ fn where_a_failure_ends_the_job_a_cut_is_told_to_nobody() {
 
 #[test]
 fn who_comes_late_hears_of_those_gone_and_never_initialising_is_fine() {
-    let mut job =
-        Job::new(JobInfo { launcher: 1, size: 3, hosts: 1, processors: 1, on_failure: OnFailure::Continue });
+    let mut job = Job::new(info(3, OnFailure::Continue));
     assert_eq!(job.handle_exit(0, Exit::Status(0)), None);
     assert_eq!(job.handle_exit(1, Exit::Status(4)), Some(Failure::Exited(4)));
     assert!(told(&mut job).is_empty());

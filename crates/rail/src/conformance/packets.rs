@@ -92,6 +92,7 @@ pub fn stamps_and_positions_wrap<H: Harness>() {
     for n in 0..H::WRAPPED {
         let bulk = if n % 3 == 0 { most } else { 0 };
         let header = Sent::new(n, 0, 0).header;
+        h.rail(0).begin_pass();
         let Ok(_) = h.rail(0).claim(to, bulk, Class::Message) else { panic!("busy at packet {n}") };
         h.rail(0).commit(to, header);
         h.deliver();
