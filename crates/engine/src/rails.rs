@@ -4,7 +4,7 @@
 //! memory, which is asked first everywhere, k the k-th of TCP. Never chooses among the links to a peer: the protocols do.
 //!
 //! *Sleep.* A rank with sockets sleeps on them and on its event, outside of the gate. A thread that comes in meanwhile and
-//! takes something from a socket takes with it what would have ended the sleep, so it rings (invariant I31).
+//! takes something from a socket takes with it what would have ended the sleep, so it rings (invariant I37).
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
