@@ -113,7 +113,7 @@ impl Core {
         if rarely {
             self.rails.meet(self.since.elapsed().as_nanos() as u64);
         }
-        let mut any = false;
+        let mut any = self.rails.has_settled();
         while let Some(link) = self.rails.take_opened() {
             any = true;
             self.counts.connections += 1;

@@ -4,7 +4,7 @@
 //! memory, which is asked first everywhere, k the k-th of TCP. Never chooses among the links to a peer: the protocols do.
 //!
 //! *Sleep.* A rank with sockets sleeps on them and on its event, outside of the gate. A thread that comes in meanwhile and
-//! takes something from a socket takes with it what would have ended the sleep, so it rings (invariant I31).
+//! takes something from a socket takes with it what would have ended the sleep, so it rings (invariant I37).
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
@@ -37,6 +37,8 @@ pub(crate) struct Rails {
     opened: Vec<LinkId>,
     /// Peers that sockets lead to.
     distant: HashSet<Rank>,
+    /// Somebody waits for acknowledgements.
+    unsettled: bool,
     /// A thread may sleep on the sockets.
     armed: bool,
 }
@@ -73,6 +75,7 @@ impl Rails {
             incoming: Vec::new(),
             opened: Vec::new(),
             distant: HashSet::new(),
+            unsettled: false,
             armed: false,
         })
     }
@@ -143,12 +146,20 @@ impl Rails {
         })
     }
 
-    /// Whether everything that was sent has been taken by its receiver's library, where leaving could lose it.
-    pub fn is_settled(&self) -> bool {
-        self.tcp.iter().all(|tcp| {
+    /// Whether everything that was sent has been taken by its receiver's library, where leaving could lose it. If not,
+    /// [`Rails::has_settled`] tells of it.
+    pub fn is_settled(&mut self) -> bool {
+        let settled = self.tcp.iter().all(|tcp| {
             let settled = |link: &LinkId| tcp.progress(*link).is_none_or(|p| p.committed == p.acknowledged);
             tcp.incoming().iter().all(settled)
-        })
+        });
+        self.unsettled = !settled;
+        settled
+    }
+
+    /// Whether somebody waits for that, and it is so by now.
+    pub fn has_settled(&mut self) -> bool {
+        self.unsettled && self.is_settled()
     }
 
     /// Lets everything leave that peers may wait for: this rank makes no more progress.
@@ -344,8 +355,8 @@ impl Rail for Rails {
             }
         }
         self.note_links();
-        // What cannot be waited for keeps this rank awake.
-        if !self.opened.is_empty() || !self.watch_sockets() {
+        // Arming reads, acknowledgements too. And what cannot be waited for keeps this rank awake.
+        if !self.opened.is_empty() || self.has_settled() || !self.watch_sockets() {
             return Armed::Work;
         }
         let armed = self.shm.arm();
