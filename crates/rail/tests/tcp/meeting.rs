@@ -140,14 +140,14 @@ fn an_address_that_leads_back_is_refused() {
 fn another_version_is_told_ours() {
     let mut b = open(1, 2);
     let mut stream = TcpStream::connect(b.addresses()[0]).unwrap();
-    stream.write_all(b"CANELE\x02\x00").unwrap();
+    stream.write_all(b"CANELE\x01\x00").unwrap();
     until(|| {
         b.meet(0);
         b.unproven() == (0, 1)
     });
     let mut answer = vec![];
     stream.read_to_end(&mut answer).unwrap();
-    assert_eq!(answer, b"CANELE\x01\x00");
+    assert_eq!(answer, b"CANELE\x02\x00");
 }
 
 #[test]
@@ -188,24 +188,39 @@ fn garbage_is_dropped_and_silence_holds_a_bounded_number_of_places_for_a_bounded
 }
 
 #[test]
-fn a_second_connection_waits_until_the_first_is_forgotten() {
+fn a_newer_connection_waits_until_the_older_one_is_buried() {
     let [mut a, mut b] = super::pair();
-    drop(a);
-    a = open(0, 2);
-    a.introduce(Rank(1), b.addresses().to_vec());
-    a.open_link(Rank(1));
-    let link = b.link(Rank(0)).unwrap();
-    for _ in 0..50 {
-        a.meet(0);
-        b.meet(0);
-        assert!(a.link(rank(&b)).is_none());
+    b.introduce(Rank(0), a.addresses().to_vec());
+    let mut last = 0;
+    for n in 0..20 {
+        // Either dials, and the other has not looked at the old connection.
+        let (dialler, other) = if n % 3 == 0 { (&mut b, &mut a) } else { (&mut a, &mut b) };
+        let [to, back] = [&*other, &*dialler].map(|rail| LinkId::new(RAIL, rank(rail)));
+        let ours = dialler.bury(to).unwrap();
+        dialler.open_link(to.peer());
+        let mut lost = None;
+        until(|| {
+            dialler.meet(0);
+            other.meet(0);
+            lost = other.take_lost();
+            lost.is_some()
+        });
+        assert_eq!(lost.unwrap().link, back);
+        for _ in 0..50 {
+            dialler.meet(0);
+            other.meet(0);
+            assert!(dialler.link(to.peer()).is_none() && other.claim(back, 0, Class::Control).is_err());
+        }
+        let theirs = other.bury(back).unwrap();
+        assert!(ours.generation == theirs.generation && ours.generation > last);
+        last = ours.generation;
+        until(|| {
+            dialler.meet(0);
+            other.meet(0);
+            are_linked(dialler, other)
+        });
+        assert!(a.take_lost().is_none() && b.take_lost().is_none());
     }
-    b.disconnect(link);
-    until(|| {
-        a.meet(0);
-        b.meet(0);
-        are_linked(&a, &b)
-    });
 }
 
 #[test]
