@@ -23,6 +23,7 @@ mod dial;
 mod door;
 pub mod handshake;
 mod incoming;
+pub mod interfaces;
 mod kernel;
 mod landing;
 mod link;
