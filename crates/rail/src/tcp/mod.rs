@@ -21,6 +21,8 @@
 mod connect;
 mod dial;
 mod door;
+#[cfg(test)]
+mod fuzz;
 pub mod handshake;
 mod incoming;
 pub mod interfaces;

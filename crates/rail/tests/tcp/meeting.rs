@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 
-use canele_rail::tcp::{Failure, Limits, Member, Tcp, Unreachable};
+use canele_rail::tcp::{Failure, Member, Tcp, Unreachable};
 use canele_rail::{Class, Header, Rail};
 use canele_sys::ids::{LinkId, Rank};
 
@@ -148,43 +148,6 @@ fn another_version_is_told_ours() {
     let mut answer = vec![];
     stream.read_to_end(&mut answer).unwrap();
     assert_eq!(answer, b"CANELE\x02\x00");
-}
-
-#[test]
-fn garbage_is_dropped_and_silence_holds_a_bounded_number_of_places_for_a_bounded_time() {
-    let limits = Limits { patience_ns: 1000, ..small() };
-    let mut b = Tcp::open(RAIL, member(1, 2), &[LOCALHOST], limits).unwrap();
-    let mut a =
-        Tcp::open(RAIL, member(0, 2), &[LOCALHOST], Limits { patience_ns: u64::MAX, ..limits }).unwrap();
-    introduce(&mut a, &mut b);
-    let address = b.addresses()[0];
-    let connect = || TcpStream::connect(address).unwrap();
-    for n in 0..3u64 {
-        connect().write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-        until(|| {
-            b.meet(0);
-            b.unproven() == (0, n + 1)
-        });
-    }
-    let silent: Vec<_> = (0..10).map(|_| connect()).collect();
-    a.open_link(Rank(1));
-    until(|| {
-        b.meet(1);
-        b.unproven().0 == 4
-    });
-    for _ in 0..50 {
-        b.meet(2);
-        assert_eq!(b.unproven(), (4, 3), "patience lasts, and there is no further place");
-    }
-    let mut now_ns = 1;
-    until(|| {
-        now_ns += 500;
-        a.meet(0);
-        b.meet(now_ns);
-        assert!(b.unproven().0 <= 4);
-        are_linked(&a, &b)
-    });
-    drop(silent);
 }
 
 #[test]
