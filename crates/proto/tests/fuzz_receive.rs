@@ -20,7 +20,7 @@ use canele_rail::shm::Region;
 use canele_rail::sim::{Model, SimRail, World};
 use canele_rail::{Class, Header, Rail};
 use canele_sys::buffer::Owned;
-use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
+use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 use random::Random;
 
 const ATTACKED: Rank = Rank(0);
@@ -69,15 +69,14 @@ impl Attack {
     fn new() -> Self {
         let model = Model { cells: 16, payload: 16 << 10, region_misses: 1, ..Model::default() };
         let settings = Settings { eager_bytes: 2048, piece_bytes: 4096, unexpected_bytes: 64 << 10 };
-        let world = World::new(3, model, 1);
+        let world = World::new(3, &[model], 1);
         let [mut rail, mut honest, mut bad] = [ATTACKED, HONEST, BAD].map(|rank| world.rail(rank));
-        let protos =
-            [ATTACKED, HONEST].map(|rank| Proto::new(rank, 3, settings, *rail.caps(LinkId::new(0, Rank(0)))));
+        let protos = [ATTACKED, HONEST].map(|rank| Proto::new(rank, 3, settings));
         let [proto, honest_proto] = protos;
         let regions = [&mut rail, &mut bad].map(|rail| rail.create_region(REGION).expect("memory"));
         regions[0].window(0, REGION).expect("all of it").write(0, &[UNTOUCHED; REGION]);
-        bad.open_link(ATTACKED);
-        honest.open_link(ATTACKED);
+        bad.open_link(0, ATTACKED);
+        honest.open_link(0, ATTACKED);
         let seen = vec![u64::from(regions[1].id().generation) << 32 | u64::from(regions[1].id().index)];
         let honest = (honest_proto, honest);
         Self { world, proto, rail, honest, bad, regions, pending: Vec::new(), seen, honest_sleeps: false }
@@ -89,8 +88,8 @@ impl Attack {
             rail.accept();
             proto.pass(rail);
             while let Some(peer) = proto.take_wanted() {
-                let link = rail.open_link(peer);
-                proto.link_opened(peer, link);
+                let link = rail.open_link(0, peer);
+                proto.link_opened(rail, peer, link);
             }
         }
         while let Some((peer, _)) = self.proto.take_fault() {

@@ -32,13 +32,13 @@ struct Ends {
 
 impl Ends {
     fn new() -> Self {
-        let world = World::new(2, Model { region_misses: 0, ..Model::default() }, 1);
+        let world = World::new(2, &[Model { region_misses: 0, ..Model::default() }], 1);
         let (mut rail, mut by_hand) = (world.rail(Rank(0)), world.rail(Rank(1)));
         let settings = Settings { eager_bytes: 4096, piece_bytes: 4096, unexpected_bytes: 1 << 20 };
-        let proto = Proto::new(Rank(0), 2, settings, *rail.caps(LinkId::new(0, Rank(0))));
+        let proto = Proto::new(Rank(0), 2, settings);
         let (region, far) =
             (rail.create_region(LEN).expect("memory"), by_hand.create_region(LEN).expect("memory"));
-        let link = by_hand.open_link(Rank(0));
+        let link = by_hand.open_link(0, Rank(0));
         Self { world, proto, rail, region, by_hand, far, link }
     }
 
@@ -48,8 +48,8 @@ impl Ends {
             self.rail.accept();
             self.proto.pass(&mut self.rail);
             if let Some(peer) = self.proto.take_wanted() {
-                let link = self.rail.open_link(peer);
-                self.proto.link_opened(peer, link);
+                let link = self.rail.open_link(0, peer);
+                self.proto.link_opened(&self.rail, peer, link);
             }
             self.world.advance();
         }
@@ -58,7 +58,7 @@ impl Ends {
 
     fn send(&mut self, header: Header, words: &[u64]) {
         let slot = self.by_hand.claim(self.link, 0, Class::Control).expect("room");
-        put_words(&slot, words);
+        put_words(slot.inline, words);
         self.by_hand.commit(self.link, header);
     }
 
@@ -87,8 +87,8 @@ impl Ends {
         let rts = Rts { len: LEN as u64, request: THEIRS, place: Some(self.far_place()) };
         self.send(Header { flow: FLOW.0, tag: TAG.0, ..Kind::Rts.header(4) }, &rts.to_words());
         self.world.advance();
-        let link = self.rail.open_link(Rank(1));
-        self.proto.link_opened(Rank(1), link);
+        let link = self.rail.open_link(0, Rank(1));
+        self.proto.link_opened(&self.rail, Rank(1), link);
         self.rail.accept();
         self.by_hand.accept();
         id
@@ -138,7 +138,7 @@ fn a_shared_message_whose_memory_is_gone_fails_when_the_sender_has_stopped() {
 fn a_link_that_opens_after_its_peer_died_is_not_used() {
     let mut ends = Ends::new();
     ends.proto.handle_gone(Rank(1), Gone::Failed);
-    let link = ends.rail.open_link(Rank(1));
-    ends.proto.link_opened(Rank(1), link);
+    let link = ends.rail.open_link(0, Rank(1));
+    ends.proto.link_opened(&ends.rail, Rank(1), link);
     assert_eq!(ends.proto.link_from(Rank(1)), None);
 }

@@ -7,7 +7,7 @@ use canele_proto::{Proto, Settings};
 use canele_rail::Rail;
 use canele_rail::shm::Region;
 use canele_rail::sim::{Model, World};
-use canele_sys::ids::{LinkId, Rank};
+use canele_sys::ids::Rank;
 
 use crate::watch::Watched;
 
@@ -27,10 +27,9 @@ impl Net {
     /// `region_bytes`: the size of each rank's region.
     pub fn new(settings: Settings, model: Model, seed: u64, region_bytes: &[usize]) -> Self {
         let ranks = region_bytes.len();
-        let world = World::new(ranks, model, seed);
+        let world = World::new(ranks, &[model], seed);
         let mut rails: Vec<_> = (0..ranks as u32).map(|r| Watched::new(world.rail(Rank(r)))).collect();
-        let proto =
-            |r| Proto::new(Rank(r), ranks, settings, *rails[r as usize].caps(LinkId::new(0, Rank(0))));
+        let proto = |r| Proto::new(Rank(r), ranks, settings);
         let protos: Vec<_> = (0..ranks as u32).map(proto).collect();
         let regions = region_bytes.iter().zip(&mut rails);
         let regions = regions.map(|(bytes, rail)| rail.sim.create_region(*bytes).expect("memory")).collect();
@@ -75,8 +74,8 @@ impl Net {
         let due: Vec<_> = self.opening.extract_if(.., |(due, ..)| all || *due <= step).collect();
         for (_, rank, peer) in &due {
             let (proto, rail) = self.both(*rank);
-            let link = rail.sim.open_link(*peer);
-            proto.link_opened(*peer, link);
+            let link = rail.sim.open_link(0, *peer);
+            proto.link_opened(rail, *peer, link);
         }
         !due.is_empty()
     }

@@ -80,7 +80,7 @@ impl Program {
             payload,
             jitter_ns: r.pick(&[0, 500, 5000]),
             region_misses: r.below(4) as u32,
-            bytes_per_us: r.pick(&[100, 10_000, 50_000]),
+            bytes_per_ms: r.pick(&[100_000, 10_000_000, 50_000_000]),
             ..Model::default()
         };
         let settings = Settings {

@@ -91,6 +91,7 @@ pub fn a_claim_replaces_a_claim<H: Harness>() {
         assert!(h.rail(0).claim(link, 0, Class::Control).is_ok());
         assert!(h.rail(0).claim(link, 1, Class::Stream).is_ok());
         exchange(&mut h, &Sent::new(n, 40, 65), Class::Message);
+        h.rail(0).begin_pass();
     }
 }
 

@@ -1,8 +1,7 @@
-//! The rail of one simulated rank.
+//! The rail of one simulated rank: its links over all networks of the world.
 
 use std::cell::RefCell;
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,78 +11,110 @@ use canele_sys::ids::{LinkId, Rank, RegionId};
 use canele_sys::segment::SegmentError;
 
 use super::State;
-use super::way::Way;
+use super::connection::Connection;
+use super::way::{NOTHING_EXPECTED, Way};
 use crate::shm::{Region, Regions};
-use crate::{Armed, Busy, Caps, Class, Corrupt, Header, Packet, Rail, Reach, Slot, Tally, Window};
+use crate::{
+    Armed, Busy, Caps, Class, Corrupt, Header, Lost, Packet, Rail, Reach, Remains, Slot, Tally, Window,
+};
 
 /// The rail of one rank of a [`super::World`]. It keeps the world alive.
 pub struct SimRail {
     world: Rc<RefCell<State>>,
     me: Rank,
-    caps: Caps,
+    /// Of each network.
+    caps: Vec<Caps>,
+    busies: Vec<bool>,
     links: BTreeMap<LinkId, Link>,
     incoming: Vec<LinkId>,
+    lost: VecDeque<Lost>,
     regions: Regions,
     /// How often each peer's region will still be `Wanted`.
     misses: BTreeMap<(Rank, RegionId), u64>,
 }
 
-#[derive(Default)]
 struct Link {
+    connection: Rc<Connection>,
     outgoing: Option<Rc<Way>>,
     incoming: Option<Rc<Way>>,
+    /// Something was committed since the pass began, on a network whose packets cost much.
+    busy: bool,
+    /// It is known to be lost.
+    lost: bool,
 }
 
 impl SimRail {
     pub(super) fn new(world: Rc<RefCell<State>>, me: Rank) -> Self {
-        let model = world.borrow().model;
-        let caps = Caps {
-            name: "sim",
-            latency_ns: u32::try_from(model.latency_ns + model.overhead_ns).unwrap_or(u32::MAX),
-            bytes_per_us: u32::try_from(model.bytes_per_us).unwrap_or(u32::MAX),
-            max_bulk: model.payload / 4,
-            overhead_ns: u32::try_from(model.overhead_ns).unwrap_or(u32::MAX),
-            best_packet: model.payload / 4,
-            ordered: true,
-            numbered: false,
-            lends: false,
-            reliable: true,
-            one_sided: true,
-        };
-        let regions = Regions::default();
+        let state = world.borrow();
+        let caps = state.networks.iter().map(|network| network.model.caps()).collect();
+        let busies = state.networks.iter().map(|network| network.model.busy).collect();
+        drop(state);
         Self {
             world,
             me,
             caps,
+            busies,
             links: BTreeMap::new(),
             incoming: Vec::new(),
-            regions,
+            lost: VecDeque::new(),
+            regions: Regions::default(),
             misses: BTreeMap::new(),
         }
     }
 
-    /// Opens the way to a peer, who sees it with its next [`SimRail::accept`].
-    pub fn open_link(&mut self, peer: Rank) -> LinkId {
-        let link = LinkId::new(0, peer);
-        let outgoing = &mut self.links.entry(link).or_default().outgoing;
-        if outgoing.is_none() {
-            let mut world = self.world.borrow_mut();
-            let way = Rc::new(Way::new(world.model));
-            world.ranks[peer.0 as usize].arrived.push(self.me);
-            world.ways.insert((self.me, peer), way.clone());
-            *outgoing = Some(way);
+    /// Opens the way to a peer over a network, who sees it with its next [`SimRail::accept`]. A link that was lost is to be
+    /// buried before it can be opened again.
+    pub fn open_link(&mut self, network: u8, peer: Rank) -> LinkId {
+        let id = LinkId::new(network, peer);
+        self.accept();
+        let mut world = self.world.borrow_mut();
+        let Some(link) = self.links.get_mut(&id) else {
+            let (connection, way) = world.open(network, self.me, peer);
+            self.links.insert(id, Link { outgoing: Some(way), ..Link::on(connection) });
+            return id;
+        };
+        if link.outgoing.is_none() {
+            link.outgoing = Some(world.open_way(&link.connection, self.me));
         }
-        link
+        id
     }
 
-    /// Notices who has opened a link to this rank since the last call.
+    /// Notices who has opened a link to this rank since the last call. Where the link is still one that was lost, the other
+    /// end's having opened the next tells of the loss.
     pub fn accept(&mut self) {
         let mut world = self.world.borrow_mut();
-        for peer in std::mem::take(&mut world.ranks[self.me.0 as usize].arrived) {
-            let link = LinkId::new(0, peer);
-            self.links.entry(link).or_default().incoming = world.ways.get(&(peer, self.me)).cloned();
-            if !self.incoming.contains(&link) {
-                self.incoming.push(link);
+        let mut later = VecDeque::new();
+        for connection in std::mem::take(&mut world.ranks[self.me.0 as usize].arrived) {
+            let peer = connection.other(self.me);
+            let id = LinkId::new(connection.network, peer);
+            let link = self.links.entry(id).or_insert_with(|| Link::on(connection.clone()));
+            if link.connection.generation > connection.generation {
+                continue; // Buried before its other direction was accepted.
+            }
+            if !Rc::ptr_eq(&link.connection, &connection) {
+                link.notice(id, "the other end has opened it again", &mut self.lost);
+                later.push_back(connection);
+                continue;
+            }
+            link.incoming = connection.way_from(peer);
+            if connection.is_lost() {
+                link.notice(id, "it was lost before it was accepted", &mut self.lost);
+            }
+            if !self.incoming.contains(&id) {
+                self.incoming.push(id);
+            }
+        }
+        world.ranks[self.me.0 as usize].arrived = later;
+    }
+
+    /// Which losses this rank has come to know of.
+    fn notice(&mut self) {
+        for connection in std::mem::take(&mut self.world.borrow_mut().ranks[self.me.0 as usize].noticed) {
+            let id = LinkId::new(connection.network, connection.other(self.me));
+            if let Some(link) = self.links.get_mut(&id)
+                && Rc::ptr_eq(&link.connection, &connection)
+            {
+                link.notice(id, "it carries nothing more", &mut self.lost);
             }
         }
     }
@@ -115,15 +146,32 @@ impl SimRail {
     fn incoming_way(&self, link: LinkId) -> Option<&Rc<Way>> {
         self.links.get(&link)?.incoming.as_ref()
     }
+
+    fn has_regions(&self, link: LinkId) -> bool {
+        self.caps[link.rail() as usize].one_sided
+    }
+}
+
+impl Link {
+    fn on(connection: Rc<Connection>) -> Self {
+        Self { connection, outgoing: None, incoming: None, busy: false, lost: false }
+    }
+
+    fn notice(&mut self, id: LinkId, why: &str, lost: &mut VecDeque<Lost>) {
+        if !std::mem::replace(&mut self.lost, true) {
+            lost.push_back(Lost { link: id, why: why.into() });
+        }
+    }
 }
 
 impl Rail for SimRail {
-    fn caps(&self, _link: LinkId) -> &Caps {
-        &self.caps
+    fn caps(&self, link: LinkId) -> &Caps {
+        &self.caps[link.rail() as usize]
     }
 
     fn link(&self, peer: Rank) -> Option<LinkId> {
-        self.outgoing(LinkId::new(0, peer)).map(|_| LinkId::new(0, peer))
+        let links = (0..self.caps.len() as u8).map(|network| LinkId::new(network, peer));
+        links.into_iter().find(|link| self.outgoing(*link).is_some())
     }
 
     fn peer(&self, link: LinkId) -> Rank {
@@ -134,28 +182,45 @@ impl Rail for SimRail {
         &self.incoming
     }
 
-    fn disconnect(&mut self, link: LinkId) {
+    fn take_lost(&mut self) -> Option<Lost> {
+        self.notice();
+        self.lost.pop_front()
+    }
+
+    fn bury(&mut self, link: LinkId) -> Option<Remains> {
+        let at = self.links.remove(&link)?;
         self.incoming.retain(|l| *l != link);
-        self.links.remove(&link);
-        self.world.borrow_mut().ways.remove(&(self.me, link.peer()));
+        self.lost.retain(|lost| lost.link != link);
         self.regions.forget(link.peer(), None);
+        let mut world = self.world.borrow_mut();
+        world.close(&at.connection, self.me);
+        Some(Remains {
+            generation: at.connection.generation,
+            expected: at.incoming.map_or(NOTHING_EXPECTED, |way| way.expected()),
+            kept: at.outgoing.map(|way| way.kept(world.now_ns)).unwrap_or_default(),
+        })
+    }
+
+    fn disconnect(&mut self, link: LinkId) {
+        self.bury(link);
     }
 
     fn claim(&mut self, link: LinkId, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
         let now_ns = self.now_ns();
-        self.outgoing(link).ok_or(Busy)?.claim(now_ns, bulk, class)
+        let at = self.links.get(&link).filter(|at| !at.busy && !at.lost).ok_or(Busy)?;
+        at.outgoing.as_ref().ok_or(Busy)?.claim(now_ns, bulk, class)
     }
 
     fn commit(&mut self, link: LinkId, header: Header) {
-        let way = self.outgoing(link).expect("commit on an open link");
-        let mut world = self.world.borrow_mut();
-        if world.is_dead(self.me) {
-            return way.swallow();
-        }
-        let most = world.model.jitter_ns;
-        let jitter_ns = world.random.up_to(most);
-        let at = way.commit(world.now_ns, jitter_ns, header);
-        world.put_event(at, link.peer());
+        let at = self.links.get_mut(&link).expect("commit on an open link");
+        let way = at.outgoing.as_ref().expect("commit on an open link");
+        at.busy = self.busies[link.rail() as usize];
+        self.world.borrow_mut().commit(&at.connection, self.me, way, header);
+    }
+
+    fn begin_pass(&mut self) {
+        self.links.values_mut().for_each(|link| link.busy = false);
+        self.notice();
     }
 
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {
@@ -166,11 +231,16 @@ impl Rail for SimRail {
     fn release(&mut self, link: LinkId) {
         let way = self.incoming_way(link).expect("release on a link with packets");
         let mut world = self.world.borrow_mut();
-        let at = way.release(world.now_ns);
-        world.put_event(at, link.peer());
+        let then_ns = world.now_ns + world.networks[link.rail() as usize].model.latency_ns;
+        if way.release(world.now_ns, then_ns) {
+            world.put_event(then_ns, link.peer());
+        }
     }
 
     fn reach(&mut self, link: LinkId, place: Place, len: usize) -> Reach<'_> {
+        if !self.has_regions(link) {
+            return Reach::Refused;
+        }
         let (peer, id) = (link.peer(), place.region);
         let mut world = self.world.borrow_mut();
         let Some(region) = world.regions.get(&(peer, id)).cloned() else {
@@ -182,7 +252,7 @@ impl Rail for SimRail {
             return Reach::Refused;
         }
         if self.regions.map(peer, id).is_none() {
-            let most = world.model.region_misses.into();
+            let most = world.networks[link.rail() as usize].model.region_misses.into();
             let left = self.misses.entry((peer, id)).or_insert_with(|| world.random.up_to(most));
             if *left > 0 {
                 *left -= 1;
@@ -199,13 +269,22 @@ impl Rail for SimRail {
     }
 
     fn tally(&mut self, link: LinkId, mine: bool, index: usize) -> Option<&Tally> {
+        if !self.has_regions(link) {
+            return None;
+        }
         let way = if mine { self.incoming_way(link) } else { self.outgoing(link) };
         way.map(|way| &way.tallies[index])
     }
 
     fn arm(&mut self) -> Armed {
+        self.notice();
         let now_ns = self.now_ns();
-        let came = !self.world.borrow().ranks[self.me.0 as usize].arrived.is_empty()
+        let new = |connection: &Rc<Connection>| {
+            let link = self.links.get(&LinkId::new(connection.network, connection.other(self.me)));
+            link.is_none_or(|link| !link.lost || Rc::ptr_eq(&link.connection, connection))
+        };
+        let came = !self.lost.is_empty()
+            || self.world.borrow().ranks[self.me.0 as usize].arrived.iter().any(new)
             || self.links.values().filter_map(|l| l.incoming.as_ref()).any(|way| way.has_arrived(now_ns))
             || self.links.values().filter_map(|l| l.outgoing.as_ref()).any(|way| way.room_came(now_ns));
         if came { Armed::Work } else { Armed::Ready }
@@ -218,9 +297,9 @@ impl Rail for SimRail {
         world.advance_to(now_ns);
         let limit =
             at_most.map(|time| now_ns.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)));
-        let event = world.events.peek().map(|Reverse((at, ..))| *at);
-        if let Some(wake) = event.into_iter().chain(limit).min() {
-            world.now_ns = wake;
+        let event = world.agenda.next_ns();
+        if let Some(wake_ns) = event.into_iter().chain(limit).min() {
+            world.advance_to(wake_ns);
         }
     }
 }

@@ -1,14 +1,23 @@
-//! One direction of a simulated link: what is under way, and the room both ends believe in.
+//! One direction of a simulated connection: what is under way, and the room both ends believe in.
 //!
 //! The memory of slots, packets and payload is allocated once and lives as long as the way, so that windows on it stay
-//! good while an end holds the way. Nobody else has a reference to it.
+//! good while an end holds the way. Nobody else has a reference to it. A packet is kept until its sender knows that it
+//! was released. Knows nothing of time but what it is told.
 
 use std::cell::{RefCell, UnsafeCell};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 
 use super::Model;
-use crate::{Busy, Class, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Packet, Slot, TALLIES, Tally, Window};
+use super::model::HEADER_BYTES;
+use crate::{
+    Bulk, Busy, Class, Header, Kept, MAX_INLINE, MAX_INLINE_WITH_BULK, Packet, Slot, TALLIES, Tally, Window,
+};
+
+/// Numbers of packets start shortly before they wrap.
+const FIRST: u32 = u32::MAX - 5;
+/// Of a packet that is still under way, or lost.
+const NOT_YET: u64 = u64::MAX;
 
 /// Bytes that are reached through windows only.
 struct Memory(Box<[UnsafeCell<u8>]>);
@@ -28,7 +37,8 @@ impl Memory {
 /// One direction.
 pub struct Way {
     pub tallies: [Tally; TALLIES],
-    model: Model,
+    cells: u64,
+    size: u64,
     payload: Memory,
     /// The slot the sender fills, and the packet the receiver reads.
     slot: Memory,
@@ -38,8 +48,8 @@ pub struct Way {
 
 #[derive(Default)]
 struct Traffic {
-    /// Oldest first; released packets are gone.
-    under_way: VecDeque<Flying>,
+    /// From the first whose release the sender does not know of.
+    packets: VecDeque<Flying>,
     claimed: Option<Claimed>,
     /// Packets committed; payload positions after them.
     sent: Position,
@@ -50,6 +60,7 @@ struct Traffic {
     free_at_ns: u64,
     last_arrival_ns: u64,
     starved: Option<u64>,
+    cut: bool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -72,21 +83,36 @@ struct Flying {
     bulk: Claimed,
 }
 
+/// A packet that was committed.
+pub struct Committed {
+    /// Its place among those of the way.
+    pub number: u64,
+    /// Its length, header included.
+    pub bytes: u64,
+}
+
 impl Traffic {
     fn learn(&mut self, now_ns: u64) {
-        while let Some((at, position)) = self.given_back.front().copied().filter(|(at, _)| *at <= now_ns) {
-            debug_assert!(at <= now_ns);
+        while let Some((_, position)) = self.given_back.front().copied().filter(|(at, _)| *at <= now_ns) {
+            self.packets.drain(..(position.packets - self.known.packets) as usize);
             self.known = position;
             self.given_back.pop_front();
         }
     }
+
+    /// The oldest packet that was not released.
+    fn front(&self, now_ns: u64) -> Option<&Flying> {
+        let released = (self.released.packets - self.known.packets) as usize;
+        self.packets.get(released).filter(|packet| packet.arrives_ns <= now_ns)
+    }
 }
 
 impl Way {
-    pub fn new(model: Model) -> Self {
+    pub fn new(model: &Model) -> Self {
         Self {
             tallies: Default::default(),
-            model,
+            cells: model.cells as u64,
+            size: model.payload as u64,
             payload: Memory::new(model.payload),
             slot: Memory::new(MAX_INLINE),
             front: Memory::new(MAX_INLINE),
@@ -95,18 +121,17 @@ impl Way {
     }
 
     pub fn claim(&self, now_ns: u64, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
-        assert!(bulk <= self.model.payload / 4, "a bulk of {bulk} bytes is above the rail's max_bulk");
+        let size = self.size;
+        assert!(bulk as u64 <= size / 4, "a bulk of {bulk} bytes is above the rail's max_bulk");
         let mut traffic = self.traffic.borrow_mut();
         traffic.learn(now_ns);
-        let cells = self.model.cells as u64;
-        let reserve = if class == Class::Control { 0 } else { cells / 8 };
-        let size = self.model.payload as u64;
+        let reserve = if class == Class::Control { 0 } else { self.cells / 8 };
         let limit = if class == Class::Stream { size / 2 } else { size };
         let head = traffic.sent.bytes;
         let (offset, lines) = (head % size, (bulk as u64).next_multiple_of(64));
         let skipped = if offset + lines > size { size - offset } else { 0 };
         let (start, end) = (head + skipped, head + skipped + lines);
-        let cells_fit = traffic.sent.packets + reserve < traffic.known.packets + cells;
+        let cells_fit = traffic.sent.packets + reserve < traffic.known.packets + self.cells;
         let bytes_fit = bulk == 0 || end - traffic.known.bytes <= (limit + skipped).min(size);
         if !(cells_fit && bytes_fit) {
             let known = traffic.known.packets;
@@ -116,31 +141,28 @@ impl Way {
         let end = if bulk == 0 { head } else { end };
         traffic.claimed = Some(Claimed { bulk, start, end });
         let inline = if bulk == 0 { MAX_INLINE } else { MAX_INLINE_WITH_BULK };
-        let bulk = if bulk == 0 { Window::empty() } else { self.bulk(start, bulk) };
-        Ok(Slot { inline: self.slot.window(0, inline), bulk })
+        Ok(Slot { inline: self.slot.window(0, inline), bulk: self.bulk(Claimed { bulk, start, end }) })
     }
 
-    fn bulk(&self, start: u64, len: usize) -> Window<'_> {
-        self.payload.window((start % self.model.payload as u64) as usize, len)
+    fn bulk(&self, claimed: Claimed) -> Window<'_> {
+        match claimed {
+            Claimed { bulk: 0, .. } => Window::empty(),
+            Claimed { bulk, start, .. } => self.payload.window((start % self.size) as usize, bulk),
+        }
     }
 
-    /// Sends what was claimed; says when it arrives.
-    pub fn commit(&self, now_ns: u64, jitter_ns: u64, header: Header) -> u64 {
+    /// Sends what was claimed.
+    pub fn commit(&self, header: Header) -> Committed {
         let mut traffic = self.traffic.borrow_mut();
         let bulk = traffic.claimed.take().expect("commit without claim");
         let most = if bulk.bulk == 0 { MAX_INLINE } else { MAX_INLINE_WITH_BULK };
         assert!(header.inline_len as usize <= most, "{} bytes beside a header", header.inline_len);
         let mut inline = [0; MAX_INLINE];
         self.slot.window(0, MAX_INLINE).read(0, &mut inline);
-        let bytes = 16 + header.inline_len as u64 + bulk.bulk as u64;
-        let leaving = self.model.overhead_ns + (bytes * 1000).div_ceil(self.model.bytes_per_us);
-        traffic.free_at_ns = traffic.free_at_ns.max(now_ns) + leaving;
-        let arrives_ns = traffic.free_at_ns + self.model.latency_ns + jitter_ns;
-        traffic.last_arrival_ns = traffic.last_arrival_ns.max(arrives_ns);
-        let arrives_ns = traffic.last_arrival_ns;
-        traffic.sent = Position { packets: traffic.sent.packets + 1, bytes: bulk.end };
-        traffic.under_way.push_back(Flying { arrives_ns, header, inline, bulk });
-        arrives_ns
+        let number = traffic.sent.packets;
+        traffic.sent = Position { packets: number + 1, bytes: bulk.end };
+        traffic.packets.push_back(Flying { arrives_ns: NOT_YET, header, inline, bulk });
+        Committed { number, bytes: HEADER_BYTES + header.inline_len as u64 + bulk.bulk as u64 }
     }
 
     /// Takes the claim back and sends nothing.
@@ -148,32 +170,47 @@ impl Way {
         self.traffic.borrow_mut().claimed.take().expect("commit without claim");
     }
 
+    /// Occupies the line of a way that has its own; says when the packet has left.
+    pub fn leave(&self, now_ns: u64, leaving_ns: u64) -> u64 {
+        let mut traffic = self.traffic.borrow_mut();
+        traffic.free_at_ns = traffic.free_at_ns.max(now_ns) + leaving_ns;
+        traffic.free_at_ns
+    }
+
+    /// A packet will arrive, not before those committed before it; says when. Nothing arrives on a way that was cut.
+    pub fn arrive(&self, number: u64, at_ns: u64) -> Option<u64> {
+        let mut traffic = self.traffic.borrow_mut();
+        if traffic.cut {
+            return None;
+        }
+        traffic.last_arrival_ns = traffic.last_arrival_ns.max(at_ns);
+        let (at_ns, place) = (traffic.last_arrival_ns, number - traffic.known.packets);
+        traffic.packets[place as usize].arrives_ns = at_ns;
+        Some(at_ns)
+    }
+
     pub fn has_arrived(&self, now_ns: u64) -> bool {
-        self.traffic.borrow().under_way.front().is_some_and(|f| f.arrives_ns <= now_ns)
+        self.traffic.borrow().front(now_ns).is_some()
     }
 
     pub fn poll(&self, now_ns: u64) -> Option<Packet<'_>> {
         let traffic = self.traffic.borrow();
-        let flying = traffic.under_way.front().filter(|f| f.arrives_ns <= now_ns)?;
+        let flying = traffic.front(now_ns)?;
         self.front.window(0, MAX_INLINE).write(0, &flying.inline);
-        let bulk = match flying.bulk {
-            Claimed { bulk: 0, .. } => Window::empty(),
-            Claimed { bulk, start, .. } => self.bulk(start, bulk),
-        };
         let inline = self.front.window(0, flying.header.inline_len as usize);
-        Some(Packet { header: flying.header, inline, bulk, landed: 0 })
+        Some(Packet { header: flying.header, inline, bulk: self.bulk(flying.bulk), landed: 0 })
     }
 
-    /// Gives the oldest packet's room back; says when the sender knows.
-    pub fn release(&self, now_ns: u64) -> u64 {
+    /// Gives the oldest packet's room back, which its sender knows at `then_ns`; says whether it will.
+    pub fn release(&self, now_ns: u64, then_ns: u64) -> bool {
         let mut traffic = self.traffic.borrow_mut();
-        let flying = traffic.under_way.pop_front().filter(|f| f.arrives_ns <= now_ns);
-        let flying = flying.expect("release comes after poll");
-        let released = Position { packets: traffic.released.packets + 1, bytes: flying.bulk.end };
-        traffic.released = released;
-        let at = now_ns + self.model.latency_ns;
-        traffic.given_back.push_back((at, released));
-        at
+        let end = traffic.front(now_ns).expect("release comes after poll").bulk.end;
+        traffic.released = Position { packets: traffic.released.packets + 1, bytes: end };
+        let released = traffic.released;
+        if !traffic.cut {
+            traffic.given_back.push_back((then_ns, released));
+        }
+        !traffic.cut
     }
 
     /// Whether room came back since a claim failed. Reported once.
@@ -184,8 +221,38 @@ impl Way {
         traffic.starved.take_if(|starved| known > *starved).is_some()
     }
 
-    /// Loses what has not arrived.
+    /// Loses what has not arrived, room that was given back too, and carries nothing any more.
     pub fn cut(&self, now_ns: u64) {
-        self.traffic.borrow_mut().under_way.retain(|f| f.arrives_ns <= now_ns);
+        let mut traffic = self.traffic.borrow_mut();
+        traffic.learn(now_ns);
+        traffic.given_back.clear();
+        traffic.packets.iter_mut().filter(|p| p.arrives_ns > now_ns).for_each(|p| p.arrives_ns = NOT_YET);
+        traffic.cut = true;
+    }
+
+    /// The number of the packet its receiver expects next.
+    pub fn expected(&self) -> u32 {
+        FIRST.wrapping_add(self.traffic.borrow().released.packets as u32)
+    }
+
+    /// What the sender knows of no release of.
+    pub fn kept(&self, now_ns: u64) -> VecDeque<Kept> {
+        let mut traffic = self.traffic.borrow_mut();
+        traffic.learn(now_ns);
+        let first = FIRST.wrapping_add(traffic.known.packets as u32);
+        let kept = |(n, flying): (u32, &Flying)| {
+            let mut bulk = vec![0; flying.bulk.bulk];
+            self.bulk(flying.bulk).read(0, &mut bulk);
+            Kept {
+                number: first.wrapping_add(n),
+                header: flying.header,
+                beside: flying.inline[..flying.header.inline_len as usize].into(),
+                bulk: Bulk::Copied(bulk.into()),
+            }
+        };
+        (0..).zip(&traffic.packets).map(kept).collect()
     }
 }
+
+/// What an end expects of a direction that was never opened.
+pub const NOTHING_EXPECTED: u32 = FIRST;

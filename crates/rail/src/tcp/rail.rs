@@ -35,6 +35,20 @@ impl Rail for Tcp {
         &self.caps
     }
 
+    fn speed(&self, link: LinkId) -> crate::Speed {
+        let measured = Tcp::speed(self, link).unwrap_or_default();
+        let or = |measured: u64, known: u32| match u32::try_from(measured) {
+            Ok(0) => known,
+            Ok(measured) => measured,
+            Err(_) => u32::MAX,
+        };
+        crate::Speed {
+            round_trip_ns: or(measured.round_trip_ns, 2 * self.caps.latency_ns),
+            bytes_per_us: or(measured.bytes_per_s / 1_000_000, self.caps.bytes_per_us),
+            under_way: measured.under_way as usize,
+        }
+    }
+
     #[inline]
     fn link(&self, peer: Rank) -> Option<LinkId> {
         self.links.get(peer.0 as usize)?.as_ref().map(|_| LinkId::new(self.number, peer))

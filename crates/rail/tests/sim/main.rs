@@ -1,63 +1,17 @@
 //! The simulated network passes the suite, and is what its model says.
 
-use std::sync::Arc;
+mod contention;
+mod loss;
+mod suite;
 
-use canele_rail::conformance::{Harness, RegionHarness};
-use canele_rail::shm::Region;
 use canele_rail::sim::{Model, SimRail, World};
 use canele_rail::{Class, Header, Rail};
-use canele_sys::ids::{LinkId, Rank, RegionId};
-
-struct Simulated {
-    world: World,
-    rails: Vec<SimRail>,
-}
-
-impl Harness for Simulated {
-    type Rail = SimRail;
-
-    fn new(ranks: usize) -> Self {
-        let model = Model { cells: 16, payload: 1024, jitter_ns: 5000, region_misses: 3, ..Model::default() };
-        let world = World::new(ranks, model, 42);
-        Self { rails: (0..ranks as u32).map(|r| world.rail(Rank(r))).collect(), world }
-    }
-
-    fn rail(&mut self, rank: usize) -> &mut SimRail {
-        &mut self.rails[rank]
-    }
-
-    fn connect(&mut self, from: usize, to: usize) {
-        self.rails[from].open_link(Rank(to as u32));
-        self.rails[to].accept();
-    }
-
-    fn deliver(&mut self) {
-        while self.world.advance().is_some() {}
-    }
-
-    fn kill(&mut self, rank: usize) {
-        self.world.kill(Rank(rank as u32));
-    }
-}
-
-impl RegionHarness for Simulated {
-    fn create_region(&mut self, rank: usize, bytes: usize) -> Arc<Region> {
-        self.rails[rank].create_region(bytes).unwrap()
-    }
-
-    fn drop_region(&mut self, rank: usize, id: RegionId) {
-        self.rails[rank].drop_region(id);
-    }
-
-    fn serve_regions(&mut self, _rank: usize) {}
-}
-
-canele_rail::conformance!(Simulated);
+use canele_sys::ids::{LinkId, Rank};
 
 fn connected(model: Model, seed: u64) -> (World, SimRail, SimRail, LinkId, LinkId) {
-    let world = World::new(2, model, seed);
+    let world = World::new(2, &[model], seed);
     let (mut a, mut b) = (world.rail(Rank(0)), world.rail(Rank(1)));
-    let to = a.open_link(Rank(1));
+    let to = a.open_link(0, Rank(1));
     b.accept();
     let from = b.incoming()[0];
     (world, a, b, to, from)
@@ -73,8 +27,7 @@ fn send(rail: &mut SimRail, link: LinkId, bulk: usize) -> bool {
 
 #[test]
 fn a_packet_takes_the_time_of_the_model() {
-    let model =
-        Model { latency_ns: 1000, bytes_per_us: 1000, overhead_ns: 100, jitter_ns: 0, ..Model::default() };
+    let model = Model { latency_ns: 1000, bytes_per_ms: 1_000_000, overhead_ns: 100, ..Model::default() };
     let (world, mut a, mut b, to, from) = connected(model, 1);
     assert!(send(&mut a, to, 484) && send(&mut a, to, 0));
     let first = 100 + 500 + 1000;
