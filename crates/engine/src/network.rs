@@ -15,6 +15,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use canele_rail::Rail;
+use canele_rail::tcp::OpenError;
+use canele_rail::tcp::interfaces::{self, Interface};
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::tunables::Tunables;
 
@@ -70,9 +72,9 @@ impl Network {
 
 /// The addresses on which a rank listens, one list for each rail.
 pub(crate) fn addresses(tunables: &Tunables) -> Result<Vec<Vec<IpAddr>>, crate::Error> {
-    let named = tunables.rails.split(',').filter_map(|name| name.trim().parse().ok());
-    let rails: Vec<Vec<IpAddr>> = named.map(|address| vec![address]).collect();
-    Ok(if rails.is_empty() { vec![vec![IpAddr::from([127, 0, 0, 1])]] } else { rails })
+    let named: Vec<&str> = tunables.rails.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let found = interfaces::interfaces().map_err(OpenError::from)?;
+    Ok(interfaces::choose(&found, &named)?.iter().map(Interface::addresses).collect())
 }
 
 impl Core {
@@ -109,8 +111,9 @@ impl Core {
     pub fn tend_network(&mut self, moved: bool) -> bool {
         let network = &mut self.network;
         network.passes = network.passes.wrapping_add(1);
-        let rarely = network.passes.is_multiple_of(if moved { BUSY_PASSES } else { IDLE_PASSES });
-        if rarely {
+        let working = !(network.efforts.is_empty() && network.cut.is_empty());
+        let passes = if moved { BUSY_PASSES } else { IDLE_PASSES };
+        if network.passes.is_multiple_of(passes) || working && !moved {
             self.rails.meet(self.since.elapsed().as_nanos() as u64);
         }
         let mut any = self.rails.has_settled();
@@ -129,7 +132,7 @@ impl Core {
             any = true;
             self.on_failed(link, why);
         }
-        if rarely && !(self.network.efforts.is_empty() && self.network.cut.is_empty()) {
+        if working && !moved {
             self.try_again();
         }
         if any {

@@ -23,9 +23,6 @@ use canele_sys::tunables::Tunables;
 
 use crate::Error;
 
-/// A rank that others connect to looks so often whether its patience with them is over.
-const PATIENCE: Duration = Duration::from_secs(1);
-
 /// The rails of a rank.
 pub(crate) struct Rails {
     pub shm: Shm,
@@ -171,7 +168,7 @@ impl Rails {
 
     /// How long a sleep may last; for ever, unless somebody's patience may end.
     pub fn longest_sleep(&self) -> Option<Duration> {
-        self.tcp.iter().any(|tcp| tcp.unproven().0 > 0).then_some(PATIENCE)
+        self.tcp.iter().filter_map(Tcp::patience).min()
     }
 
     /// Wakes the thread that sleeps on the sockets, if one does: what it waits for may be gone from them.
@@ -212,11 +209,7 @@ impl Rails {
 
     /// Lets every socket end the next sleep; says whether all can.
     fn watch_sockets(&self) -> bool {
-        let mut sockets = self.tcp.iter().flat_map(Tcp::descriptors);
-        sockets.all(|(socket, flags)| {
-            let ready = Ready::from_bits_truncate(u32::from(flags.bits()));
-            self.alarm.watch_once(socket, ready).is_ok()
-        })
+        self.tcp.iter().all(|tcp| self.alarm.watch_once(tcp.descriptor(), Ready::IN).is_ok())
     }
 }
 
