@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::thread::Thread;
 
 use canele_proto::{Proto, Settings};
-use canele_rail::Rail;
 use canele_rail::shm::{CounterPage, Shm};
 use canele_sys::counters::{Counter, Counters};
-use canele_sys::ids::{LinkId, Rank};
+use canele_sys::ids::Rank;
 use canele_sys::tunables::Tunables;
 
 use crate::Error;
@@ -100,7 +99,7 @@ impl Core {
             unexpected_bytes: tunables.unexpected_bytes as u64,
         };
         Ok(Self {
-            proto: Proto::new(me, ranks, settings, *shm.caps(LinkId::new(0, Rank(0)))),
+            proto: Proto::new(me, ranks, settings),
             habits: Habits {
                 wait: tunables.wait,
                 spin_ns: tunables.spin_ns,

@@ -68,7 +68,7 @@ impl Core {
         self.counts.connections += 1;
         let opened = self.shm.introduce(peer, inbox).and_then(|()| self.shm.open_link(peer));
         match opened {
-            Ok(link) => self.proto.link_opened(peer, link),
+            Ok(link) => self.proto.link_opened(&self.shm, peer, link),
             Err(error) => self.proto.handle_unreachable(peer, error.to_string()),
         }
         self.shm.accept();
@@ -145,7 +145,7 @@ impl Core {
     fn connect(&mut self, peer: Rank) {
         if self.shm.is_introduced(peer) {
             match self.shm.open_link(peer) {
-                Ok(link) => self.proto.link_opened(peer, link),
+                Ok(link) => self.proto.link_opened(&self.shm, peer, link),
                 Err(error) => self.proto.handle_unreachable(peer, error.to_string()),
             }
             return;

@@ -24,12 +24,13 @@ impl Proto {
         state.gone = Some(how);
         state.open = false;
         state.replies.clear();
-        state.backlog.clear();
-        state.streams.clear();
+        state.backlog = None;
         state.owed = 0;
         state.link = None;
+        let lines = state.lines.take();
         state.wanted = false;
         state.tallies = 0;
+        self.drop_early(lines);
         if how != Gone::Finished {
             self.deaths.push(peer);
         }
@@ -117,9 +118,10 @@ impl Proto {
     fn fail(&mut self, id: RequestId, failure: Failure) {
         let Some(state) = self.leave(id) else { return };
         let done = match state {
-            State::ExpectRoom(s) | State::ExpectCts(s) | State::Streaming(s, ..) | State::Writing(s, ..) => {
-                sent(s, Err(failure))
-            }
+            State::ExpectRoom(s, _)
+            | State::ExpectCts(s)
+            | State::Streaming(s, ..)
+            | State::Writing(s, ..) => sent(s, Err(failure)),
             State::SharingOut(s, ..) | State::ExpectFin(s) | State::ExpectSelf(s) => sent(s, Err(failure)),
             State::ExpectPieces(r, _)
             | State::Reading(r, ..)

@@ -1,25 +1,22 @@
 //! What comes in: one function per kind of packet.
 
-use canele_rail::{Corrupt, Packet, Rail};
+use canele_rail::{Corrupt, Packet, Rail, Window};
 use canele_sys::buffer::InBuffer;
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
 
 use crate::Proto;
 use crate::choice::Protocol;
+use crate::order::{Early, PUTS, Turn};
 use crate::peer::{Gone, Reply};
 use crate::request::{Failure, Receive, State, received, sent};
-use crate::unexpected::Body;
-use crate::wire::{Cts, Ending, How, Kind, Put, Rts, read_fin, read_piece, words};
+use crate::train;
+use crate::unexpected::{Body, Unexpected};
+use crate::wire::{Buried, Cts, Ending, How, Kind, Put, Rts, read_fin, read_piece, words};
 
 /// Packets taken from one link before the next one has its turn.
 const BUDGET: usize = 32;
-
-/// What is left to do once a packet has been released.
-enum Then {
-    Nothing,
-    /// Data for one of our regions.
-    Put(Put),
-}
+/// Messages of a peer that may wait for one that stands before them.
+const MOST_EARLY: usize = 1 << 20;
 
 impl Proto {
     /// Takes packets from every link on which something may come.
@@ -37,36 +34,97 @@ impl Proto {
     /// Takes packets from one link.
     pub fn receive_from<R: Rail>(&mut self, rail: &mut R, link: LinkId) -> bool {
         let from = rail.peer(link);
+        let (caps, peer) = (rail.caps(link), &mut self.peers[from.0 as usize]);
+        peer.one_sided = caps.one_sided;
+        if caps.numbered && peer.gone.is_none() {
+            peer.lines.get_or_insert_default();
+        }
         for n in 0..BUDGET {
             let handled = match rail.poll(link) {
-                Ok(None) => return n > 0,
+                Ok(None) => {
+                    self.make_way(rail, link);
+                    return n > 0;
+                }
                 Ok(Some(packet)) => self.handle(from, &packet),
                 Err(corrupt) => Err(corrupt),
             };
-            match handled {
-                Ok(Then::Nothing) => rail.release(link),
-                Ok(Then::Put(put)) => {
-                    rail.release(link);
-                    if let Some(notice) = self.land(rail, from, &put) {
-                        self.notices.push_back(notice);
-                    }
-                }
-                Err(corrupt) => {
-                    self.on_corrupt(rail, link, corrupt);
-                    return true;
-                }
+            if let Err(corrupt) = handled {
+                self.on_corrupt(rail, from, corrupt);
+                return true;
             }
+            rail.release(link);
+            self.land_due(rail);
         }
         true
     }
 
-    fn handle(&mut self, from: Rank, packet: &Packet<'_>) -> Result<Then, Corrupt> {
+    /// Has a piece that is still to come written where it belongs.
+    fn make_way<R: Rail>(&mut self, rail: &mut R, link: LinkId) {
+        let Some((packet, len)) = rail.foresee(link) else { return };
+        let place =
+            Kind::of(&packet.header).filter(|kind| *kind == Kind::Piece).and_then(|_| read_piece(&packet));
+        let Some((id, offset)) = place else { return };
+        let Some(State::ExpectPieces(receive, _)) = self.requests.get_mut(id.into()) else { return };
+        let fits = offset.checked_add(len as u64).is_some_and(|end| end <= receive.len as u64);
+        if receive.from == rail.peer(link) && fits {
+            rail.land(link, receive.buffer.share(offset as usize, len));
+        }
+    }
+
+    /// Does what waited for a packet to be released: puts whose turn it is, links that peers have closed.
+    fn land_due<R: Rail>(&mut self, rail: &mut R) {
+        while let Some((from, put)) = self.landing.pop_front() {
+            if let Some(notice) = self.land(rail, from, &put) {
+                self.notices.push_back(notice);
+            }
+        }
+        while let Some((from, buried)) = self.buried.pop_front() {
+            if let Err(corrupt) = self.on_buried(rail, from, buried) {
+                self.on_corrupt(rail, from, corrupt);
+            }
+        }
+    }
+
+    fn handle(&mut self, from: Rank, packet: &Packet<'_>) -> Result<(), Corrupt> {
         let broken = || Corrupt(format!("{from} sent a packet that cannot be: {:?}", packet.header));
+        let kind = Kind::of(&packet.header).ok_or_else(broken)?;
+        if kind == Kind::Train {
+            return train::Reader::new(packet.bulk)
+                .try_for_each(|part| self.handle(from, &part.ok_or_else(broken)?));
+        }
+        let flow = match kind {
+            Kind::Short | Kind::Eager | Kind::Rts => FlowId(packet.header.flow),
+            Kind::Put | Kind::Fence => PUTS,
+            _ => return self.handle_now(from, kind, packet, broken),
+        };
+        if flow != PUTS && self.flow(flow).is_none() {
+            return Err(Corrupt(format!("{from} sent to flow {}, which cannot exist", flow.0)));
+        }
+        let number = packet.header.sequence;
+        match self.order(from).map_or(Turn::Due, |order| order.turn(flow, number)) {
+            Turn::Due => {
+                self.handle_now(from, kind, packet, broken)?;
+                if self.peers[from.0 as usize].lines.is_some() {
+                    self.number_came(from, flow);
+                }
+                Ok(())
+            }
+            Turn::Early => self.keep_early(from, flow, kind, packet, broken),
+            Turn::Twice => Err(Corrupt(format!("{from} sent message {number} of flow {} twice", flow.0))),
+        }
+    }
+
+    fn handle_now(
+        &mut self,
+        from: Rank,
+        kind: Kind,
+        packet: &Packet<'_>,
+        broken: impl Fn() -> Corrupt,
+    ) -> Result<(), Corrupt> {
         let (flow, tag) = (FlowId(packet.header.flow), Tag(packet.header.tag));
-        match Kind::of(&packet.header).ok_or_else(broken)? {
+        match kind {
             Kind::Short => {
-                let payload = packet.inline.part(0, packet.header.inline_len as usize).ok_or_else(broken)?;
-                self.on_message(from, flow, tag, payload, Protocol::Short)?;
+                self.on_message(from, flow, tag, beside(packet).ok_or_else(broken)?, Protocol::Short)?
             }
             Kind::Eager => self.on_message(from, flow, tag, packet.bulk, Protocol::Eager)?,
             Kind::Rts => self.on_rts(from, flow, tag, Rts::read(packet).ok_or_else(broken)?)?,
@@ -86,7 +144,7 @@ impl Proto {
             }
             Kind::Put => {
                 let put = Put::decode(packet.header, packet.inline).ok_or_else(broken)?;
-                return Ok(Then::Put(put));
+                self.landing.push_back((from, put));
             }
             Kind::Fence => {
                 let [ticket] = words(packet).ok_or_else(broken)?;
@@ -97,8 +155,43 @@ impl Proto {
                 self.fenced.push_back((from, ticket));
                 self.ended += 1;
             }
+            Kind::Buried => self.buried.push_back((from, Buried::read(packet).ok_or_else(broken)?)),
+            Kind::Train => return Err(broken()),
         }
-        Ok(Then::Nothing)
+        Ok(())
+    }
+
+    /// Keeps what has come before its turn.
+    fn keep_early(
+        &mut self,
+        from: Rank,
+        flow: FlowId,
+        kind: Kind,
+        packet: &Packet<'_>,
+        broken: impl Fn() -> Corrupt,
+    ) -> Result<(), Corrupt> {
+        let tag = Tag(packet.header.tag);
+        let body = match kind {
+            Kind::Short => Some(self.keep(from, beside(packet).ok_or_else(&broken)?)?),
+            Kind::Eager => Some(self.keep(from, packet.bulk)?),
+            Kind::Rts => Some(Body::Announced(Rts::read(packet).ok_or_else(&broken)?)),
+            _ => None,
+        };
+        let early = match (body, kind) {
+            (Some(body), _) => Early::Message(tag, self.unexpected.insert(Unexpected { from, tag, body })),
+            (None, Kind::Put) => Early::Put(Put::decode(packet.header, packet.inline).ok_or_else(broken)?),
+            (None, _) => Early::Fence(words::<1>(packet).ok_or_else(broken)?[0]),
+        };
+        self.traffic.reordered += 1;
+        if let Some(order) = self.order(from) {
+            if order.early() >= MOST_EARLY {
+                return Err(Corrupt(format!(
+                    "{from} sent {MOST_EARLY} messages ahead of one that is missing"
+                )));
+            }
+            order.keep(flow, packet.header.sequence, early);
+        }
+        Ok(())
     }
 
     fn on_message(
@@ -106,7 +199,7 @@ impl Proto {
         from: Rank,
         flow: FlowId,
         tag: Tag,
-        payload: canele_rail::Window<'_>,
+        payload: Window<'_>,
         protocol: Protocol,
     ) -> Result<(), Corrupt> {
         let posted = self.flow(flow).and_then(|f| f.matcher.arrive(from, tag));
@@ -159,10 +252,11 @@ impl Proto {
             return self.end(id, received(receive, Ok(())));
         }
         let place = receive.buffer.place();
-        match (rts.place.filter(|_| self.caps.one_sided), place) {
+        let one_sided = self.peers[from.0 as usize].one_sided;
+        match (rts.place.filter(|_| one_sided), place) {
             (Some(far), None) => self.copy_later(id, State::Reading(receive, far, rts.request, 0)),
             (Some(far), Some(_)) => self.copy_later(id, State::ToShare(receive, far, rts.request)),
-            (None, Some(place)) if self.caps.one_sided => {
+            (None, Some(place)) if one_sided => {
                 self.invite(id, from, rts.request, How::Write(place), receive);
             }
             (None, _) => self.invite(id, from, rts.request, How::Stream, receive),
@@ -192,8 +286,8 @@ impl Proto {
         let Some(State::ExpectCts(send)) = self.leave(cts.request) else { return };
         match cts.how {
             How::Stream => {
+                self.peers[from.0 as usize].backlog().stream(cts.request, send.level, send.buffer.len());
                 self.enter(cts.request, State::Streaming(send, cts.receiver, 0));
-                self.peers[from.0 as usize].streams.push_back(cts.request);
                 self.list(from);
             }
             How::Write(place) => self.copy_later(cts.request, State::Writing(send, place, cts.receiver, 0)),
@@ -210,7 +304,7 @@ impl Proto {
         offset: u64,
         packet: &Packet<'_>,
     ) -> Result<(), Corrupt> {
-        let n = packet.bulk.len();
+        let n = packet.bulk.len() + packet.landed;
         let Some(State::ExpectPieces(receive, got)) = self.requests.get_mut(id.into()) else {
             return Ok(()); // The receive failed meanwhile.
         };
@@ -223,7 +317,7 @@ impl Proto {
             )));
         }
         receive.buffer.copy_from(offset as usize, packet.bulk);
-        self.traffic.copies += 1;
+        self.traffic.copies += u64::from(packet.landed == 0);
         *got += n;
         if *got == receive.len {
             self.finish_receive(id, Protocol::Streamed);
@@ -265,9 +359,13 @@ impl Proto {
         }
     }
 
-    fn on_corrupt<R: Rail>(&mut self, rail: &mut R, link: LinkId, corrupt: Corrupt) {
-        let from = rail.peer(link);
-        rail.disconnect(link);
+    /// A peer broke the protocol: nothing more is taken from it.
+    pub(crate) fn on_corrupt<R: Rail>(&mut self, rail: &mut R, from: Rank, corrupt: Corrupt) {
+        let here: Vec<LinkId> =
+            rail.incoming().iter().copied().filter(|link| rail.peer(*link) == from).collect();
+        here.into_iter()
+            .chain(self.links_to(from).collect::<Vec<_>>())
+            .for_each(|link| rail.disconnect(link));
         self.faults.push((from, corrupt));
         self.handle_gone(from, Gone::Failed);
     }
@@ -277,4 +375,9 @@ impl Proto {
         self.peers[to.0 as usize].replies.push_back(reply);
         self.list(to);
     }
+}
+
+/// The bytes beside a header.
+fn beside<'a>(packet: &Packet<'a>) -> Option<Window<'a>> {
+    packet.inline.part(0, packet.header.inline_len as usize)
 }

@@ -11,29 +11,35 @@
 //! Handling a packet never waits for room: answers are kept with the peer and sent when there is some.
 #![forbid(unsafe_code)]
 
+pub mod backlog;
 pub mod choice;
 mod direct;
 mod gone;
 mod handle;
 mod holding;
+mod lines;
 pub mod matching;
+mod order;
 pub mod peer;
 mod put;
 pub mod request;
 mod short;
 pub mod slab;
 mod spare;
+pub mod strategy;
 mod submit;
 mod traffic;
+pub mod train;
 mod transmit;
 mod unexpected;
 pub mod wire;
 
 use std::collections::{HashMap, VecDeque};
 
-use canele_rail::{Caps, Corrupt, Rail};
+use canele_rail::{Corrupt, Rail};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId};
 
+use backlog::{LEVELS, Lane, ORDINARY};
 pub use gone::Death;
 pub use holding::Holding;
 use matching::Matcher;
@@ -42,9 +48,11 @@ use request::{Outcome, State};
 pub use short::{Received, Room, Sent};
 use slab::Slab;
 use spare::Spare;
+use strategy::{Draft, Strategy};
 pub use traffic::{Moved, Traffic};
 pub use unexpected::Matched;
 use unexpected::Unexpected;
+use wire::{Buried, Put};
 
 /// Flows are numbered below this, so that a corrupted number cannot make a table of any size.
 pub const MAX_FLOWS: u32 = 1 << 16;
@@ -70,18 +78,30 @@ pub struct Notice {
 }
 
 /// One flow of this rank.
-#[derive(Default)]
 struct Flow {
     matcher: Matcher,
+    /// How urgent its messages are, and which rails take them.
+    level: u8,
+    lane: Lane,
     /// How many of the deaths so far its any-source receives have been told of.
     deaths_told: usize,
+}
+
+impl Default for Flow {
+    fn default() -> Self {
+        Self { matcher: Matcher::default(), level: ORDINARY, lane: Lane::Any, deaths_told: 0 }
+    }
 }
 
 /// The protocol state of one rank.
 pub struct Proto {
     me: Rank,
     settings: Settings,
-    caps: Caps,
+    /// The longest bulk that every link so far can carry.
+    max_bulk: usize,
+    strategy: Box<dyn Strategy>,
+    /// The packet that is being put together.
+    draft: Draft,
     /// Credit that each peer starts with.
     grant: u64,
     peers: Vec<Peer>,
@@ -94,6 +114,13 @@ pub struct Proto {
     active: VecDeque<Rank>,
     /// Requests with something to be copied here.
     work: VecDeque<RequestId>,
+    /// Requests that have ended, whose buffers a rail still holds.
+    closing: Vec<RequestId>,
+    /// Links that were lost and nobody has asked for yet.
+    lost: VecDeque<LinkId>,
+    /// Puts whose turn it is, and what peers said about links they closed.
+    landing: VecDeque<(Rank, Put)>,
+    buried: VecDeque<(Rank, Buried)>,
     /// Peers whose link is to be opened.
     wanted: Vec<Rank>,
     notices: VecDeque<Notice>,
@@ -112,14 +139,16 @@ pub struct Proto {
 }
 
 impl Proto {
-    /// The state of rank `me` among `ranks`, on rails that can do `caps`.
-    pub fn new(me: Rank, ranks: usize, settings: Settings, caps: Caps) -> Self {
+    /// The state of rank `me` among `ranks`.
+    pub fn new(me: Rank, ranks: usize, settings: Settings) -> Self {
         let grant = (settings.unexpected_bytes / ranks as u64).max(1024);
         let peers = (0..ranks).map(|_| Peer { credit: grant, ..Peer::default() }).collect();
         Self {
             me,
             settings,
-            caps,
+            max_bulk: usize::MAX,
+            strategy: strategy::named(strategy::NAMES[0]).expect("the first name is one"),
+            draft: Draft::default(),
             grant,
             peers,
             flows: Vec::new(),
@@ -128,6 +157,10 @@ impl Proto {
             spare: Spare::default(),
             active: VecDeque::with_capacity(ranks),
             work: VecDeque::new(),
+            closing: Vec::new(),
+            lost: VecDeque::new(),
+            landing: VecDeque::new(),
+            buried: VecDeque::new(),
             wanted: Vec::new(),
             notices: VecDeque::new(),
             fenced: VecDeque::new(),
@@ -153,7 +186,7 @@ impl Proto {
 
     /// The largest message that goes without a handshake, in bytes.
     pub fn eager_bytes(&self) -> usize {
-        self.settings.eager_bytes.min(self.caps.max_bulk)
+        self.settings.eager_bytes.min(self.max_bulk)
     }
 
     /// One progress pass: take what has come, send what waits, copy what is to be copied. Says whether it did anything.
@@ -161,31 +194,44 @@ impl Proto {
     /// Sending comes before copying, so that the other end can copy at the same time.
     pub fn pass<R: Rail>(&mut self, rail: &mut R) -> bool {
         let received = self.receive(rail);
+        self.bury_lost(rail);
+        rail.begin_pass();
         let sent = self.transmit(rail);
         let copied = self.copy(rail);
         // The peer is told now what a copy has completed: the caller may leave, and come back late or never.
         if copied {
             self.transmit(rail);
         }
-        received | sent | copied
+        rail.flush();
+        received | sent | copied | self.close_buffers()
+    }
+
+    /// The policy by which what waits is put into packets.
+    ///
+    /// Messages that wait already keep the order that the policy before gave them.
+    pub fn set_strategy(&mut self, strategy: Box<dyn Strategy>) {
+        self.strategy = strategy;
+    }
+
+    /// The name of that policy.
+    pub fn strategy(&self) -> &str {
+        self.strategy.name()
+    }
+
+    /// How urgent the messages of a flow are from now on, and which rails take them.
+    ///
+    /// # Panics
+    /// There is no such level.
+    pub fn set_flow(&mut self, flow: FlowId, level: u8, lane: Lane) {
+        assert!(usize::from(level) < LEVELS, "levels go from 0 to {}", LEVELS - 1);
+        if let Some(flow) = self.flow(flow) {
+            (flow.level, flow.lane) = (level, lane);
+        }
     }
 
     /// A peer whose link is to be opened, if there is one; answered by [`Proto::link_opened`].
     pub fn take_wanted(&mut self) -> Option<Rank> {
         self.wanted.pop()
-    }
-
-    /// The link to `peer` can be used.
-    pub fn link_opened(&mut self, peer: Rank, link: LinkId) {
-        let state = &mut self.peers[peer.0 as usize];
-        if state.gone.is_some() {
-            return; // It died while the link was made.
-        }
-        state.link = Some(link);
-        state.refresh();
-        if state.has_work(self.grant / 2) {
-            self.list(peer);
-        }
     }
 
     /// A remote notification that nobody has seen yet.
@@ -222,7 +268,10 @@ impl Proto {
     /// Whether nothing of this rank waits to be sent or copied, not even to a peer whose link is still to be opened.
     pub fn is_flushed(&self) -> bool {
         let waits = |peer: &Peer| peer.wanted && peer.link.is_none() && peer.has_work(u64::MAX);
-        self.active.is_empty() && self.work.is_empty() && !self.peers.iter().any(waits)
+        self.closing.is_empty()
+            && self.active.is_empty()
+            && self.work.is_empty()
+            && !self.peers.iter().any(waits)
     }
 
     /// Lets no message go straight to the rail any more: whatever is tried takes the general path, which says why not.
@@ -253,7 +302,7 @@ impl Proto {
     pub fn explain(&self, id: RequestId) -> Option<(&'static str, Option<Rank>)> {
         let state = self.requests.get(id.into())?;
         let what = match state {
-            State::ExpectRoom(_) => "a send waits for room",
+            State::ExpectRoom(..) => "a send waits for room",
             State::ExpectCts(_) | State::ExpectSelf(_) => "a send waits for its receive",
             State::ExpectMessage { .. } => "a receive waits for its message",
             State::Done(_) => "done",
@@ -288,12 +337,32 @@ impl Proto {
         }
     }
 
-    /// A request has come to its end.
+    /// A request has come to its end. While a rail holds part of its buffer, nobody else gets it.
     fn end(&mut self, id: RequestId, done: State) {
+        let done = match done {
+            State::Done(outcome) if outcome.buffer.is_shared() => {
+                self.closing.push(id);
+                State::Closing(outcome)
+            }
+            done => done,
+        };
         if let Some(state) = self.requests.get_mut(id.into()) {
             *state = done;
         }
         self.ended += 1;
+    }
+
+    /// Ends the requests whose buffers no rail holds any more.
+    fn close_buffers(&mut self) -> bool {
+        let before = self.closing.len();
+        for id in std::mem::take(&mut self.closing) {
+            match self.leave(id) {
+                Some(State::Closing(outcome)) => self.end(id, State::Done(outcome)),
+                Some(other) => self.enter(id, other),
+                None => {}
+            }
+        }
+        self.closing.len() != before
     }
 
     /// Takes a request's state out for a moment; `end` or `enter` puts the next one in.

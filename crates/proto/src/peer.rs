@@ -1,12 +1,16 @@
-//! What is known of one peer: the link to it, what waits to be sent to it, and the credit between the two.
+//! What is known of one peer: the links to it, what waits to be sent to it, and the credit between the two.
 //!
-//! Answers (cts, fin, credit) are kept here until there is room for them: at most a few per request under way.
+//! Answers (cts, fin, credit) are kept here until there is room for them: at most a few per request under way. What only
+//! peers with several links, or links that can be lost, need lies apart ([`crate::lines`]): there may be many thousand peers.
 
 use std::collections::VecDeque;
 
+use canele_rail::{Header, MAX_INLINE, Window};
 use canele_sys::ids::{LinkId, RequestId};
 
-use crate::wire::{Cts, Ending, Put};
+use crate::backlog::Backlog;
+use crate::lines::Lines;
+use crate::wire::{Buried, Cts, Ending, Kind, Put, fin_words, put_words};
 
 /// What an unexpected message costs its receiver beside its payload, in bytes of credit: its places in the two tables
 /// it waits in, a little more than they take. With less, a flood of short messages takes more memory than its cap.
@@ -38,44 +42,93 @@ pub enum Reply {
     Cts(Cts),
     /// It has come.
     Fin(RequestId, Ending),
+    /// So many bytes may be sent unannounced again.
+    Credit(u64),
     /// Asks for an answer behind everything sent before.
     Fence(u64),
     /// The answer.
     Fenced(u64),
     /// A small put.
     Put(Put),
+    /// A link was closed here.
+    Buried(Buried),
+}
+
+impl Reply {
+    /// Writes it beside a header, which it gives.
+    pub fn write(&self, inline: Window<'_>) -> Header {
+        let words = |words: &[u64]| put_words(inline, words);
+        match self {
+            Self::Cts(cts) => words(&cts.to_words()),
+            Self::Fin(request, ending) => words(&fin_words(*request, *ending)),
+            Self::Credit(number) | Self::Fence(number) | Self::Fenced(number) => words(&[*number]),
+            Self::Put(put) => return Put::fill(inline, put.place, put.notice, &put.data[..put.len]),
+            Self::Buried(buried) => words(&buried.to_words()),
+        }
+        Header { inline_len: self.bytes() as u8, ..self.kind().header(0) }
+    }
+
+    /// Bytes it takes beside a header.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Cts(_) => 40,
+            Self::Fin(..) | Self::Buried(_) => 16,
+            Self::Credit(_) | Self::Fence(_) | Self::Fenced(_) => 8,
+            Self::Put(_) => MAX_INLINE,
+        }
+    }
+
+    /// What kind of packet it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Cts(_) => Kind::Cts,
+            Self::Fin(..) => Kind::Fin,
+            Self::Credit(_) => Kind::Credit,
+            Self::Fence(_) => Kind::Fence,
+            Self::Fenced(_) => Kind::Fenced,
+            Self::Put(_) => Kind::Put,
+            Self::Buried(_) => Kind::Buried,
+        }
+    }
+
+    /// Whether it must be handled in the order in which it was sent.
+    pub fn is_numbered(&self) -> bool {
+        matches!(self, Self::Put(_) | Self::Fence(_))
+    }
 }
 
 /// One peer.
 #[derive(Default)]
 pub struct Peer {
-    /// The link, once open.
+    /// The link that small messages take, once there is one.
     pub link: Option<LinkId>,
     /// Whether a message may go straight to the rail: the link is open, nothing waits, the peer lives
     /// (invariant I21).
     pub open: bool,
-    /// Whether the engine was asked to open the link.
+    /// Whether the engine was asked to open a link.
     pub wanted: bool,
     /// Why nothing more can be sent or received.
     pub gone: Option<Gone>,
     /// Nothing more comes from it.
     pub silent: bool,
+    /// Whether it is in the list of peers with something to send.
+    pub listed: bool,
+    /// Whether its regions can be reached, and ours by it.
+    pub one_sided: bool,
+    /// Which tallies of the link from this peer are in use, one bit each.
+    pub tallies: u8,
     /// Bytes that may be sent unannounced.
     pub credit: u64,
     /// Bytes of credit to give back.
     pub owed: u64,
     /// What its unexpected messages kept here cost, in bytes of credit.
     pub held: u64,
+    /// Where messages carry numbers: those, and all links.
+    pub lines: Option<Box<Lines>>,
     /// Answers to be sent.
     pub replies: VecDeque<Reply>,
-    /// Messages in the order in which they were submitted.
-    pub backlog: VecDeque<RequestId>,
-    /// Messages that are being sent in pieces, the next to be served first.
-    pub streams: VecDeque<RequestId>,
-    /// Whether it is in the list of peers with something to send.
-    pub listed: bool,
-    /// Which tallies of the link from this peer are in use, one bit each.
-    pub tallies: u8,
+    /// Messages to be sent, once any had to wait.
+    pub backlog: Option<Box<Backlog>>,
 }
 
 impl Peer {
@@ -88,17 +141,37 @@ impl Peer {
         }
     }
 
+    /// Link number `n` of those to the peer.
+    pub fn link_at(&self, n: usize) -> Option<LinkId> {
+        match &self.lines {
+            Some(lines) => lines.links.get(n).copied(),
+            None => self.link.filter(|_| n == 0),
+        }
+    }
+
+    /// What waits for it.
+    pub fn backlog(&mut self) -> &mut Backlog {
+        self.backlog.get_or_insert_default()
+    }
+
+    /// Whether messages wait, or pieces of large ones.
+    pub fn has_backlog(&self) -> bool {
+        self.backlog.as_ref().is_some_and(|backlog| !backlog.is_empty() || backlog.has_streams())
+    }
+
     /// Whether anything waits to be sent.
     pub fn has_work(&self, credit_step: u64) -> bool {
         !self.replies.is_empty()
-            || !self.backlog.is_empty()
-            || !self.streams.is_empty()
             || self.owed >= credit_step
+            || self.has_backlog()
+            || self.lines.as_ref().is_some_and(|lines| !lines.again.is_empty())
     }
 
     /// Re-computes `open` after a change.
     pub fn refresh(&mut self) {
-        self.open = self.link.is_some() && self.gone.is_none() && self.backlog.is_empty();
+        let waits = self.backlog.as_ref().is_some_and(|backlog| !backlog.is_empty());
+        let again = self.lines.as_ref().is_some_and(|lines| !lines.again.is_empty());
+        self.open = self.link.is_some() && self.gone.is_none() && !waits && !again;
     }
 
     /// A free tally, if there is one.

@@ -21,11 +21,11 @@ impl Proto {
         data: &[u8],
     ) -> Sent {
         let peer = &self.peers[to.0 as usize];
-        let (Some(link), None, true) = (peer.link, peer.gone, peer.replies.is_empty()) else {
-            return Sent::NotHere;
-        };
+        // Where puts are numbered, all of them go one way.
+        let straight = peer.gone.is_none() && peer.lines.is_none() && peer.replies.is_empty();
+        let (Some(link), true) = (peer.link, straight) else { return Sent::NotHere };
         let Ok(slot) = rail.claim(link, 0, Class::Message) else { return Sent::NotHere };
-        let header = Put::fill(&slot, place, notice, data);
+        let header = Put::fill(slot.inline, place, notice, data);
         rail.commit(link, header);
         self.traffic.control += 1;
         Sent::Done
@@ -39,6 +39,9 @@ impl Proto {
     /// Takes the next packet of a link if it is a small put; gives its notice. Only while no older notice waits.
     #[inline]
     pub fn try_notice<R: Rail>(&mut self, rail: &mut R, link: LinkId) -> Received<Notice> {
+        if self.peers[rail.peer(link).0 as usize].lines.is_some() {
+            return Received::NotHere; // It may have to wait for its turn.
+        }
         let mut came = Came(None);
         match (rail.glance(link, &mut came), came.0) {
             (Glance::Taken, Some(put)) => match self.land(rail, rail.peer(link), &put) {

@@ -5,6 +5,7 @@ use canele_sys::buffer::{InBuffer, OutBuffer, Place};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::matching::{PostedId, Want};
+use crate::slab::Key;
 
 /// How a send is to complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -87,6 +88,17 @@ pub enum Buffer {
     None,
 }
 
+impl Buffer {
+    /// Whether a rail still holds part of it.
+    pub(crate) fn is_shared(&self) -> bool {
+        match self {
+            Self::Out(buffer) => buffer.is_shared(),
+            Self::In(buffer) => buffer.is_shared(),
+            Self::None => false,
+        }
+    }
+}
+
 /// How an operation ended, with its buffer.
 pub struct Outcome {
     /// What happened. A send's status names the receiver.
@@ -101,6 +113,8 @@ pub(crate) struct Send {
     pub(crate) flow: FlowId,
     pub(crate) tag: Tag,
     pub(crate) mode: Mode,
+    /// How urgent it is.
+    pub(crate) level: u8,
     pub(crate) buffer: OutBuffer,
 }
 
@@ -133,8 +147,8 @@ impl Share {
 
 /// What an operation waits for.
 pub(crate) enum State {
-    /// A send in the backlog.
-    ExpectRoom(Send),
+    /// A send in the backlog, and where.
+    ExpectRoom(Send, Key),
     /// A send that was announced.
     ExpectCts(Send),
     /// A send in pieces: the receiver's request, bytes sent.
@@ -157,6 +171,8 @@ pub(crate) enum State {
     ToShare(Receive, Place, RequestId),
     /// A receive copied by both ends: the sender's request.
     SharingIn(Receive, Share, RequestId),
+    /// It has ended, but a rail still holds part of its buffer.
+    Closing(Outcome),
     /// It has ended; the outcome waits to be taken.
     Done(Outcome),
     /// Between two states.
@@ -167,7 +183,7 @@ impl State {
     /// The peer it cannot do without.
     pub(crate) fn peer(&self) -> Option<Rank> {
         match self {
-            Self::ExpectRoom(s) | Self::ExpectCts(s) | Self::Streaming(s, ..) | Self::Writing(s, ..) => {
+            Self::ExpectRoom(s, _) | Self::ExpectCts(s) | Self::Streaming(s, ..) | Self::Writing(s, ..) => {
                 Some(s.to)
             }
             Self::SharingOut(s, ..) | Self::ExpectFin(s) | Self::ExpectSelf(s) => Some(s.to),
@@ -176,7 +192,7 @@ impl State {
             | Self::ToShare(r, ..)
             | Self::SharingIn(r, ..) => Some(r.from),
             Self::ExpectMessage { want, .. } => want.source,
-            Self::Done(_) | Self::Moving => None,
+            Self::Closing(_) | Self::Done(_) | Self::Moving => None,
         }
     }
 

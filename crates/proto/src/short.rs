@@ -70,9 +70,34 @@ impl Proto {
         let Some((peer, link)) = self.peers.get_mut(to.0 as usize).and_then(|peer| peer.open_for(len)) else {
             return Sent::NotHere;
         };
+        if peer.lines.is_some() {
+            return self.try_send_numbered(rail, to, flow, tag, bytes);
+        }
         let header =
             Header { kind: Kind::Short as u8, inline_len: len as u8, flow: flow.0, tag: tag.0, sequence: 0 };
         let Ok(()) = rail.post(link, header, bytes) else { return Sent::NotHere };
+        peer.credit -= cost(len);
+        self.traffic.sent(Protocol::Short, len);
+        Sent::Done
+    }
+
+    /// The same where messages carry numbers.
+    #[inline(never)]
+    fn try_send_numbered<R: Rail>(
+        &mut self,
+        rail: &mut R,
+        to: Rank,
+        flow: FlowId,
+        tag: Tag,
+        bytes: &[u8],
+    ) -> Sent {
+        let (len, peer) = (bytes.len(), &mut self.peers[to.0 as usize]);
+        let (Some(link), Some(lines)) = (peer.link, &mut peer.lines) else { return Sent::NotHere };
+        let sequence = lines.order.next(flow);
+        let header =
+            Header { kind: Kind::Short as u8, inline_len: len as u8, flow: flow.0, tag: tag.0, sequence };
+        let Ok(()) = rail.post(link, header, bytes) else { return Sent::NotHere };
+        lines.order.sent(flow);
         peer.credit -= cost(len);
         self.traffic.sent(Protocol::Short, len);
         Sent::Done
@@ -117,7 +142,11 @@ impl Proto {
         };
         fill(if short { within(&slot, len) } else { slot.bulk });
         let (kind, inline_len) = if short { (Kind::Short, len as u8) } else { (Kind::Eager, 0) };
-        rail.commit(link, Header { kind: kind as u8, inline_len, flow: flow.0, tag: tag.0, sequence: 0 });
+        let sequence = peer.lines.as_mut().map_or(0, |lines| lines.order.next(flow));
+        rail.commit(link, Header { kind: kind as u8, inline_len, flow: flow.0, tag: tag.0, sequence });
+        if let Some(lines) = &mut peer.lines {
+            lines.order.sent(flow);
+        }
         peer.credit -= cost(len);
         self.traffic.sent(if short { Protocol::Short } else { Protocol::Eager }, len);
         self.traffic.copies += u64::from(!short);
@@ -146,12 +175,40 @@ impl Proto {
         tag: Tag,
         into: &mut M,
     ) -> Received {
+        let from = rail.peer(link);
+        if self.peers[from.0 as usize].lines.is_some() {
+            return self.try_recv_numbered(rail, link, flow, tag, into);
+        }
         let mut wanted = Wanted { flow, tag, into: &mut *into, len: 0 };
         match rail.glance(link, &mut wanted) {
-            Glance::Taken => self.took(rail.peer(link), Protocol::Short, wanted.len),
+            Glance::Taken => self.took(from, Protocol::Short, wanted.len),
             Glance::Nothing => Received::Nothing,
             Glance::Left => self.try_recv_bulk(rail, link, flow, tag, into),
         }
+    }
+
+    /// The same where messages carry numbers.
+    #[inline(never)]
+    fn try_recv_numbered<R: Rail, M: Room + ?Sized>(
+        &mut self,
+        rail: &mut R,
+        link: LinkId,
+        flow: FlowId,
+        tag: Tag,
+        into: &mut M,
+    ) -> Received {
+        let from = rail.peer(link);
+        let due = self.order(from).map_or(0, |order| order.due(flow));
+        let mut numbered = Numbered { due, wanted: Wanted { flow, tag, into: &mut *into, len: 0 } };
+        let received = match rail.glance(link, &mut numbered) {
+            Glance::Taken => self.took(from, Protocol::Short, numbered.wanted.len),
+            Glance::Nothing => Received::Nothing,
+            Glance::Left => Received::NotHere,
+        };
+        if let Received::Done(_) = received {
+            self.number_came(from, flow);
+        }
+        received
     }
 
     /// The same for a message with a bulk.
@@ -209,6 +266,19 @@ impl<M: Room + ?Sized> Accept for Wanted<'_, M> {
         inline.read(0, into);
         self.len = inline.len();
         true
+    }
+}
+
+/// The same, if it is the next of its flow.
+struct Numbered<'a, M: ?Sized> {
+    due: u32,
+    wanted: Wanted<'a, M>,
+}
+
+impl<M: Room + ?Sized> Accept for Numbered<'_, M> {
+    #[inline(always)]
+    fn accept(&mut self, header: Header, inline: Window<'_>) -> bool {
+        header.sequence == self.due && self.wanted.accept(header, inline)
     }
 }
 

@@ -5,6 +5,7 @@ use canele_sys::buffer::{InBuffer, OutBuffer};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::Proto;
+use crate::backlog::{Lane, ORDINARY, Waiting};
 use crate::matching::Want;
 use crate::peer::{Gone, Reply, cost};
 use crate::request::{Buffer, Failure, Mode, Outcome, Receive, Send, State, received, sent};
@@ -21,19 +22,33 @@ impl Proto {
         mode: Mode,
         buffer: OutBuffer,
     ) -> RequestId {
-        let send = Send { to, flow, tag, mode, buffer };
+        let (level, lane) = self.flow(flow).map_or((ORDINARY, Lane::Any), |flow| (flow.level, flow.lane));
+        let level = if self.strategy.by_priority() { level } else { ORDINARY };
+        let send = Send { to, flow, tag, mode, level, buffer };
         if to == self.me {
             return self.send_to_self(send);
         }
         if let Some(failure) = self.why_gone(to) {
             return self.requests.insert(sent(send, Err(failure))).into();
         }
-        let id = self.requests.insert(State::ExpectRoom(send)).into();
-        let peer = &mut self.peers[to.0 as usize];
-        peer.backlog.push_back(id);
-        peer.refresh();
+        let id = self.wait_for_room(send, lane);
         self.list(to);
         self.transmit_to(rail, to);
+        id
+    }
+
+    /// A send joins the backlog.
+    fn wait_for_room(&mut self, send: Send, lane: Lane) -> RequestId {
+        let Send { to, flow, level, mode, .. } = send;
+        let bytes = send.buffer.len();
+        let eager = mode != Mode::Synchronous && bytes <= self.eager_bytes();
+        let id = self.requests.insert(State::Moving).into();
+        let peer = &mut self.peers[to.0 as usize];
+        let key = peer.backlog().join(Waiting { request: id, flow, bytes, eager, level, lane });
+        peer.open = false;
+        self.traffic.waited += 1;
+        self.traffic.deepest = self.traffic.deepest.max(peer.backlog().len() as u64);
+        self.enter(id, State::ExpectRoom(send, key));
         id
     }
 
@@ -147,9 +162,9 @@ impl Proto {
                 self.end(id, sent(send, Err(Failure::Cancelled)));
                 true
             }
-            State::ExpectRoom(send) => {
+            State::ExpectRoom(send, key) => {
                 let peer = &mut self.peers[send.to.0 as usize];
-                peer.backlog.retain(|waiting| *waiting != id);
+                peer.backlog().cancel(key);
                 peer.refresh();
                 self.end(id, sent(send, Err(Failure::Cancelled)));
                 true

@@ -38,6 +38,22 @@ pub struct Traffic {
     pub unexpected: u64,
     /// Answers and announcements sent.
     pub control: u64,
+    /// Packets that strategies put together, and the parts in them.
+    pub packets: u64,
+    /// Parts of those packets.
+    pub parts: u64,
+    /// Bytes copied to put several parts into one packet.
+    pub aggregated: u64,
+    /// Messages that joined a backlog, and the most that waited in one.
+    pub waited: u64,
+    /// Longest backlog, in messages.
+    pub deepest: u64,
+    /// Messages that came before one that stands before them.
+    pub reordered: u64,
+    /// Links that were lost, and packets sent again because of it.
+    pub lost_links: u64,
+    /// Packets sent again.
+    pub sent_again: u64,
 }
 
 impl Traffic {

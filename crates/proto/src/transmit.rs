@@ -1,17 +1,32 @@
-//! What goes out, peer by peer: answers first, then messages in the order of their submission, then pieces of large
-//! ones in turn.
+//! What goes out, peer by peer and link by link: a strategy chooses what the next packet of a link carries, here it is
+//! filled and sent.
 
-use canele_rail::{Busy, Class, Header, MAX_INLINE, Rail};
+use canele_rail::{Busy, Class, Header, MAX_INLINE, Rail, Speed};
 use canele_sys::ids::{LinkId, Rank, RequestId};
 
 use crate::Proto;
 use crate::choice::{Protocol, piece_bytes};
-use crate::peer::{Reply, cost};
-use crate::request::{Mode, Send, State, sent};
-use crate::wire::{Kind, Put, Rts, fin_words, piece_words, put_words};
+use crate::order::PUTS;
+use crate::peer::{Peer, Reply, cost};
+use crate::request::{State, sent};
+use crate::strategy::{Draft, Pick, RailView};
+use crate::train;
+use crate::wire::{Kind, Rts, piece_words, put_words};
 
-/// Pieces sent to one peer before the next one has its turn.
-const PIECES: usize = 4;
+/// Packets sent over one link before others have their turn.
+const PACKETS: usize = 64;
+
+/// Why a link is left: it has no room, or nothing is to be sent over it.
+enum Left {
+    Busy,
+    Idle,
+}
+
+impl From<Busy> for Left {
+    fn from(_: Busy) -> Self {
+        Self::Busy
+    }
+}
 
 impl Proto {
     /// Sends what waits, as far as there is room. Every peer has its turn.
@@ -28,134 +43,270 @@ impl Proto {
     /// Sends what waits for one peer, and lists it again if something is left.
     pub(crate) fn transmit_to<R: Rail>(&mut self, rail: &mut R, to: Rank) -> bool {
         let peer = &mut self.peers[to.0 as usize];
-        let Some(link) = peer.link else {
+        if peer.link.is_none() {
             if peer.gone.is_none() && !std::mem::replace(&mut peer.wanted, true) {
                 self.wanted.push(to);
             }
             return false;
-        };
-        let mut any = false;
-        let room = self.send_replies(rail, link, to, &mut any).is_ok()
-            && self.send_backlog(rail, link, to, &mut any).is_ok()
-            && self.send_pieces(rail, link, to, &mut any).is_ok();
+        }
+        let (mut any, mut busy) = (false, false);
+        for guests in [false, true] {
+            let mut n = 0;
+            while let Some(link) = self.peers[to.0 as usize].link_at(n) {
+                busy |= matches!(self.use_link(rail, to, link, guests, &mut any), Left::Busy);
+                n += 1;
+            }
+            // What prefers a rail that has no room may take another one.
+            if n < 2 {
+                break;
+            }
+        }
         let peer = &mut self.peers[to.0 as usize];
         peer.refresh();
-        if !room || peer.has_work(self.grant / 2) {
+        if busy || peer.has_work(self.grant / 2) {
             self.list(to);
         }
         any
     }
 
-    fn send_replies<R: Rail>(
+    /// Sends packets over one link until it has no room or nothing is left for it.
+    fn use_link<R: Rail>(
         &mut self,
         rail: &mut R,
-        link: LinkId,
         to: Rank,
+        link: LinkId,
+        guests: bool,
         any: &mut bool,
-    ) -> Result<(), Busy> {
+    ) -> Left {
+        for _ in 0..PACKETS {
+            let peer = &mut self.peers[to.0 as usize];
+            if !peer.has_work(self.grant / 2) {
+                return Left::Idle;
+            }
+            if peer.owed >= self.grant / 2 {
+                peer.replies.push_back(Reply::Credit(std::mem::take(&mut peer.owed)));
+            }
+            match self.send_packet(rail, to, link, guests) {
+                Ok(()) => *any = true,
+                Err(left) => return left,
+            }
+        }
+        Left::Idle
+    }
+
+    /// One packet.
+    fn send_packet<R: Rail>(
+        &mut self,
+        rail: &mut R,
+        to: Rank,
+        link: LinkId,
+        guests: bool,
+    ) -> Result<(), Left> {
+        if rail.claim(link, 0, Class::Message).is_err() {
+            // The cells reserved for control, perhaps.
+            return Ok(self.send_reply(rail, to, link)?);
+        }
+        if self.send_again(rail, link, to)? {
+            return Ok(());
+        }
+        let mut draft = std::mem::take(&mut self.draft);
+        self.plan(rail, to, link, guests, &mut draft);
+        let result = self.send_draft(rail, to, link, &mut draft);
+        self.draft = draft;
+        result
+    }
+
+    /// Lets the strategy choose what goes into the packet.
+    fn plan<R: Rail>(&mut self, rail: &R, to: Rank, link: LinkId, guests: bool, draft: &mut Draft) {
         let peer = &mut self.peers[to.0 as usize];
-        while let Some(reply) = peer.replies.front() {
-            let slot = rail.claim(link, 0, Class::Control)?;
-            let header = match reply {
-                Reply::Cts(cts) => {
-                    put_words(&slot, &cts.to_words());
-                    Kind::Cts.header(5)
-                }
-                Reply::Fin(request, ending) => {
-                    put_words(&slot, &fin_words(*request, *ending));
-                    Kind::Fin.header(2)
-                }
-                Reply::Fence(ticket) => {
-                    put_words(&slot, &[*ticket]);
-                    Kind::Fence.header(1)
-                }
-                Reply::Fenced(ticket) => {
-                    put_words(&slot, &[*ticket]);
-                    Kind::Fenced.header(1)
-                }
-                Reply::Put(put) => Put::fill(&slot, put.place, put.notice, &put.data[..put.len]),
-            };
-            rail.commit(link, header);
-            peer.replies.pop_front();
-            self.traffic.control += 1;
-            *any = true;
+        let caps = rail.caps(link);
+        let speed = rail.speed(link);
+        let together = together(rail, peer, speed);
+        draft.begin(peer.replies.len(), peer.credit, caps.max_bulk);
+        let view = RailView { number: link.rail(), caps, speed, together, guests };
+        self.strategy.next_packet(peer.backlog(), &view, draft);
+    }
+
+    /// Sends what was chosen; what finds no room goes back to where it was.
+    fn send_draft<R: Rail>(
+        &mut self,
+        rail: &mut R,
+        to: Rank,
+        link: LinkId,
+        draft: &mut Draft,
+    ) -> Result<(), Left> {
+        if draft.is_empty() {
+            return Err(Left::Idle);
         }
-        if peer.owed >= self.grant / 2 {
-            let slot = rail.claim(link, 0, Class::Control)?;
-            put_words(&slot, &[std::mem::take(&mut peer.owed)]);
-            rail.commit(link, Kind::Credit.header(1));
-            self.traffic.control += 1;
-            *any = true;
+        let result = match (draft.piece, draft.control, &draft.messages[..]) {
+            (Some(piece), ..) => return self.send_piece(rail, to, link, piece),
+            (None, 1, []) => self.send_reply(rail, to, link),
+            (None, 0, [pick]) => self.send_message(rail, to, link, *pick),
+            _ => self.send_train(rail, to, link, draft),
+        };
+        let backlog = self.peers[to.0 as usize].backlog();
+        backlog.carried(false);
+        if let Err(busy) = result {
+            draft.messages.iter().rev().for_each(|pick| backlog.put_back(pick.key));
+            return Err(busy.into());
         }
+        self.traffic.packets += 1;
+        self.traffic.parts += draft.parts() as u64;
         Ok(())
     }
 
-    fn send_backlog<R: Rail>(
-        &mut self,
-        rail: &mut R,
-        link: LinkId,
-        to: Rank,
-        any: &mut bool,
-    ) -> Result<(), Busy> {
-        while let Some(id) = self.peers[to.0 as usize].backlog.front().copied() {
-            let Some(State::ExpectRoom(send)) = self.requests.get(id.into()) else {
-                self.peers[to.0 as usize].backlog.pop_front();
-                continue;
-            };
-            let len = send.buffer.len();
-            let unannounced = send.mode != Mode::Synchronous
-                && len <= self.eager_bytes()
-                && self.peers[to.0 as usize].credit >= cost(len);
-            if unannounced {
-                let protocol = send_whole(rail, link, send)?;
-                self.peers[to.0 as usize].credit -= cost(len);
-                self.traffic.sent(protocol, len);
-                self.traffic.copies += u64::from(protocol == Protocol::Eager);
-            } else {
-                announce(rail, link, send, id)?;
-                self.traffic.control += 1;
-            }
-            self.peers[to.0 as usize].backlog.pop_front();
-            *any = true;
-            match self.leave(id) {
-                Some(State::ExpectRoom(send)) if unannounced => self.end(id, sent(send, Ok(()))),
-                Some(State::ExpectRoom(send)) => self.enter(id, State::ExpectCts(send)),
-                _ => {}
-            }
-        }
+    /// The answer that has waited longest.
+    fn send_reply<R: Rail>(&mut self, rail: &mut R, to: Rank, link: LinkId) -> Result<(), Busy> {
+        let peer = &mut self.peers[to.0 as usize];
+        let Some(reply) = peer.replies.front() else { return Err(Busy) };
+        let slot = rail.claim(link, 0, Class::Control)?;
+        let header = reply.write(slot.inline);
+        let header = Header { sequence: reply_number(peer), ..header };
+        rail.commit(link, header);
+        self.replied(to);
         Ok(())
     }
 
-    fn send_pieces<R: Rail>(
+    /// The answer that has waited longest was sent.
+    fn replied(&mut self, to: Rank) {
+        let peer = &mut self.peers[to.0 as usize];
+        let numbered = peer.replies.pop_front().is_some_and(|reply| reply.is_numbered());
+        if let Some(lines) = peer.lines.as_mut().filter(|_| numbered) {
+            lines.order.sent(PUTS);
+        }
+        self.traffic.control += 1;
+    }
+
+    /// A message alone.
+    fn send_message<R: Rail>(
         &mut self,
         rail: &mut R,
-        link: LinkId,
         to: Rank,
-        any: &mut bool,
+        link: LinkId,
+        pick: Pick,
     ) -> Result<(), Busy> {
-        for _ in 0..PIECES {
-            let Some(id) = self.peers[to.0 as usize].streams.pop_front() else { break };
-            let Some(State::Streaming(send, receiver, done)) = self.requests.get_mut(id.into()) else {
-                continue;
-            };
-            let len = send.buffer.len();
-            let piece = piece_bytes(&self.caps, len, self.settings.piece_bytes).min(len - *done);
-            let slot = match rail.claim(link, piece, Class::Stream) {
-                Ok(slot) => slot,
-                Err(busy) => {
-                    self.peers[to.0 as usize].streams.push_front(id);
-                    return Err(busy);
-                }
-            };
-            put_words(&slot, &piece_words(*receiver, *done as u64));
-            send.buffer.copy_to(*done, slot.bulk);
-            rail.commit(link, Kind::Piece.header(2));
-            *done += piece;
-            self.traffic.copies += 1;
-            *any = true;
-            if *done < len {
-                self.peers[to.0 as usize].streams.push_back(id);
-            } else if let Some(State::Streaming(send, ..)) = self.leave(id) {
+        let Some((header, bulk)) = self.message_header(to, pick) else {
+            return Ok(self.peers[to.0 as usize].backlog().discard(pick.key));
+        };
+        let slot = rail.claim(link, bulk, Class::Message)?;
+        self.fill(to, pick, slot.inline, slot.bulk);
+        rail.commit(link, header);
+        self.traffic.copies += u64::from(bulk > 0);
+        self.left(to, pick);
+        Ok(())
+    }
+
+    /// Answers and messages in one packet.
+    fn send_train<R: Rail>(
+        &mut self,
+        rail: &mut R,
+        to: Rank,
+        link: LinkId,
+        draft: &Draft,
+    ) -> Result<(), Busy> {
+        let replies = self.peers[to.0 as usize].replies.iter().take(draft.control);
+        let mut total: usize = replies.map(|reply| train::HEAD + reply.bytes()).sum();
+        for pick in &draft.messages {
+            let (header, bulk) = self.message_header(to, *pick).expect("what waits is a send");
+            total += train::HEAD + header.inline_len as usize + bulk;
+        }
+        let slot = rail.claim(link, total, Class::Message)?;
+        let mut train = train::Writer::new(slot.bulk);
+        for _ in 0..draft.control {
+            let peer = &self.peers[to.0 as usize];
+            let Some(reply) = peer.replies.front() else { break };
+            let mut bytes = [0; MAX_INLINE];
+            let header = reply.write(canele_rail::Window::on(&mut bytes));
+            let header = Header { sequence: reply_number(peer), ..header };
+            train.add(header, 0).0.write(0, &bytes[..reply.bytes()]);
+            self.replied(to);
+        }
+        for pick in &draft.messages {
+            let (header, bulk) = self.message_header(to, *pick).expect("what waits is a send");
+            let (inline, bulk) = train.add(header, bulk);
+            self.fill(to, *pick, inline, bulk);
+            self.left(to, *pick);
+        }
+        rail.commit(link, Kind::Train.header(0));
+        self.traffic.aggregated += total as u64;
+        Ok(())
+    }
+
+    /// The header of a message that waits, and the length of its bulk.
+    fn message_header(&mut self, to: Rank, pick: Pick) -> Option<(Header, usize)> {
+        let Some(State::ExpectRoom(send, _)) = self.requests.get(pick.request.into()) else { return None };
+        let (flow, tag, len) = (send.flow, send.tag, send.buffer.len());
+        let sequence = self.peers[to.0 as usize].lines.as_mut().map_or(0, |lines| lines.order.next(flow));
+        let (kind, inline, bulk) = match pick.whole {
+            true if len <= MAX_INLINE => (Kind::Short, len, 0),
+            true => (Kind::Eager, 0, len),
+            false => (Kind::Rts, 32, 0),
+        };
+        let header = kind.header(0);
+        Some((Header { inline_len: inline as u8, flow: flow.0, tag: tag.0, sequence, ..header }, bulk))
+    }
+
+    /// Writes a message, or its announcement.
+    fn fill(&self, to: Rank, pick: Pick, inline: canele_rail::Window<'_>, bulk: canele_rail::Window<'_>) {
+        let Some(State::ExpectRoom(send, _)) = self.requests.get(pick.request.into()) else { return };
+        if pick.whole {
+            let short = inline.part(0, send.buffer.len()).filter(|_| bulk.is_empty());
+            return send.buffer.copy_to(0, short.unwrap_or(bulk));
+        }
+        let place = send.buffer.place().filter(|_| self.peers[to.0 as usize].one_sided);
+        let rts = Rts { len: send.buffer.len() as u64, request: pick.request, place };
+        put_words(inline, &rts.to_words());
+    }
+
+    /// A message has left the backlog, whole or announced.
+    fn left(&mut self, to: Rank, pick: Pick) {
+        let id = pick.request;
+        let Some(State::ExpectRoom(send, key)) = self.leave(id) else { return };
+        let (peer, len) = (&mut self.peers[to.0 as usize], send.buffer.len());
+        peer.backlog().discard(key);
+        if let Some(lines) = &mut peer.lines {
+            lines.order.sent(send.flow);
+        }
+        if !pick.whole {
+            self.traffic.control += 1;
+            return self.enter(id, State::ExpectCts(send));
+        }
+        peer.credit -= cost(len);
+        let protocol = if len <= MAX_INLINE { Protocol::Short } else { Protocol::Eager };
+        self.traffic.sent(protocol, len);
+        self.end(id, sent(send, Ok(())));
+    }
+
+    /// A piece of a large message.
+    fn send_piece<R: Rail>(
+        &mut self,
+        rail: &mut R,
+        to: Rank,
+        link: LinkId,
+        (id, level, most): (RequestId, u8, usize),
+    ) -> Result<(), Left> {
+        let backlog = self.peers[to.0 as usize].backlog();
+        let Some(State::Streaming(send, receiver, done)) = self.requests.get_mut(id.into()) else {
+            return Ok(()); // It failed meanwhile.
+        };
+        let (caps, len) = (*rail.caps(link), send.buffer.len());
+        let piece = piece_bytes(&caps, len, self.settings.piece_bytes).min(len - *done).min(most);
+        let mut beside = [0; 16];
+        put_words(canele_rail::Window::on(&mut beside), &piece_words(*receiver, *done as u64));
+        let (at, buffer) = (*done, &mut send.buffer);
+        let header = Kind::Piece.header(2);
+        if let Err(busy) = rail.lend(link, header, &beside, || buffer.share(at, piece), piece) {
+            backlog.go_on(id, level, 0);
+            return Err(busy.into());
+        }
+        *done += piece;
+        backlog.carried(true);
+        self.traffic.copies += u64::from(!caps.lends);
+        if *done < len {
+            backlog.go_on(id, level, piece);
+        } else {
+            backlog.streamed(piece);
+            if let Some(State::Streaming(send, ..)) = self.leave(id) {
                 self.traffic.sent(Protocol::Streamed, len);
                 self.end(id, sent(send, Ok(())));
             }
@@ -164,24 +315,20 @@ impl Proto {
     }
 }
 
-/// Sends a message without announcing it.
-fn send_whole<R: Rail>(rail: &mut R, link: LinkId, send: &Send) -> Result<Protocol, Busy> {
-    let len = send.buffer.len();
-    let short = len <= MAX_INLINE;
-    let slot = rail.claim(link, if short { 0 } else { len }, Class::Message)?;
-    let target = if short { slot.inline.part(0, len).unwrap_or(slot.bulk) } else { slot.bulk };
-    send.buffer.copy_to(0, target);
-    let kind = if short { Kind::Short } else { Kind::Eager };
-    let inline_len = if short { len as u8 } else { 0 };
-    rail.commit(link, Header { inline_len, flow: send.flow.0, tag: send.tag.0, ..kind.header(0) });
-    Ok(if short { Protocol::Short } else { Protocol::Eager })
+/// The number of the answer that has waited longest, if it needs one.
+fn reply_number(peer: &Peer) -> u32 {
+    match (&peer.lines, peer.replies.front()) {
+        (Some(lines), Some(reply)) if reply.is_numbered() => lines.order.next_put(),
+        _ => 0,
+    }
 }
 
-/// Announces a message.
-fn announce<R: Rail>(rail: &mut R, link: LinkId, send: &Send, request: RequestId) -> Result<(), Busy> {
-    let slot = rail.claim(link, 0, Class::Message)?;
-    let rts = Rts { len: send.buffer.len() as u64, request, place: send.buffer.place() };
-    put_words(&slot, &rts.to_words());
-    rail.commit(link, Header { flow: send.flow.0, tag: send.tag.0, ..Kind::Rts.header(4) });
-    Ok(())
+/// How fast all links to a peer are together.
+fn together<R: Rail>(rail: &R, peer: &Peer, one: Speed) -> Speed {
+    let Some(lines) = peer.lines.as_ref().filter(|lines| lines.links.len() > 1) else { return one };
+    lines.links.iter().map(|link| rail.speed(*link)).fold(Speed::default(), |sum, speed| Speed {
+        round_trip_ns: sum.round_trip_ns.max(speed.round_trip_ns),
+        bytes_per_us: sum.bytes_per_us + speed.bytes_per_us,
+        under_way: sum.under_way + speed.under_way,
+    })
 }

@@ -9,6 +9,7 @@ use crate::choice::Protocol;
 use crate::matching::Want;
 use crate::peer::cost;
 use crate::request::{Buffer, Failure, Outcome, Receive, State, Status, received};
+use crate::slab::Key;
 use crate::wire::Rts;
 
 /// One waiting message.
@@ -57,6 +58,23 @@ impl Proto {
         self.traffic.unexpected += 1;
         self.ended += 1; // A probe may be waiting for it.
         Ok(())
+    }
+
+    /// A message that came too early has its turn.
+    pub(crate) fn deliver_early(&mut self, flow: FlowId, from: Rank, tag: Tag, key: Key) {
+        let Some(matcher) = self.flow(flow).map(|flow| &mut flow.matcher) else { return };
+        match matcher.arrive(from, tag) {
+            Some(id) => {
+                if let Some(State::ExpectMessage { buffer, .. }) = self.leave(id) {
+                    self.deliver_unexpected(id, key.into(), buffer);
+                }
+            }
+            None => {
+                matcher.store(from, tag, key.index);
+                self.traffic.unexpected += 1;
+                self.ended += 1; // A probe may be waiting for it.
+            }
+        }
     }
 
     /// A copy of payload, in memory used before where possible (invariant I19). A peer may have as much kept as its

@@ -6,10 +6,11 @@
 //!   fin     request, status                  piece  receiver's request, offset   (bulk: the piece)
 //!   credit  bytes                            put    region, offset, notice, up to 24 bytes of data
 //!   fence   ticket                           fenced ticket
+//!   buried  rail and generation, expected    train  (bulk: several packets)
 //! ```
 //! Everything read here comes from another process: a packet that is too short, or of no known kind, gives nothing.
 
-use canele_rail::{Generation, Header, MAX_INLINE, Packet, Slot, Window};
+use canele_rail::{Generation, Header, MAX_INLINE, Packet, Window};
 use canele_sys::buffer::Place;
 use canele_sys::ids::{RegionId, RequestId};
 
@@ -37,6 +38,10 @@ pub enum Kind {
     Fence,
     /// The answer.
     Fenced,
+    /// A link was closed at this end, and how far it had come.
+    Buried,
+    /// Several packets.
+    Train,
 }
 
 impl Kind {
@@ -44,7 +49,8 @@ impl Kind {
     #[inline(always)]
     pub fn of(header: &Header) -> Option<Self> {
         use Kind::*;
-        const ALL: [Kind; 10] = [Short, Eager, Rts, Cts, Piece, Fin, Credit, Put, Fence, Fenced];
+        const ALL: [Kind; 12] =
+            [Short, Eager, Rts, Cts, Piece, Fin, Credit, Put, Fence, Fenced, Buried, Train];
         ALL.get(usize::from(header.kind).wrapping_sub(1)).copied()
     }
 
@@ -109,6 +115,17 @@ pub struct Put {
     pub len: usize,
 }
 
+/// A link that was closed at one end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Buried {
+    /// The number of its rail, the same at both ends.
+    pub rail: u8,
+    /// Which of the successive links over that rail.
+    pub generation: u32,
+    /// The number of the packet that was expected next there.
+    pub expected: u32,
+}
+
 /// As many bytes of data travel beside a put's header.
 pub const MAX_PUT: usize = 24;
 
@@ -134,9 +151,9 @@ fn place(words: [u64; 2]) -> Option<Place> {
 }
 
 /// Writes words beside a header.
-pub fn put_words(slot: &Slot<'_>, words: &[u64]) {
+pub fn put_words(inline: Window<'_>, words: &[u64]) {
     for (i, word) in words.iter().enumerate() {
-        slot.inline.write(8 * i, &word.to_le_bytes());
+        inline.write(8 * i, &word.to_le_bytes());
     }
 }
 
@@ -221,13 +238,27 @@ pub fn read_piece(packet: &Packet<'_>) -> Option<(RequestId, u64)> {
     Some((request(id), offset))
 }
 
+impl Buried {
+    /// Its words.
+    pub fn to_words(self) -> [u64; 2] {
+        [pack(u32::from(self.rail), self.generation), u64::from(self.expected)]
+    }
+
+    /// Read from a packet.
+    pub fn read(packet: &Packet<'_>) -> Option<Self> {
+        let [link, expected] = words(packet)?;
+        let rail = u8::try_from(link as u32).ok()?;
+        Some(Self { rail, generation: (link >> 32) as u32, expected: u32::try_from(expected).ok()? })
+    }
+}
+
 impl Put {
     /// Fills a slot with a put of `data`, at most [`MAX_PUT`] bytes; the header to commit it with.
     #[inline]
-    pub fn fill(slot: &Slot<'_>, place: Place, notice: u64, data: &[u8]) -> Header {
+    pub fn fill(inline: Window<'_>, place: Place, notice: u64, data: &[u8]) -> Header {
         let [region, offset] = place_words(Some(place));
-        put_words(slot, &[region, offset, notice]);
-        slot.inline.write(24, data);
+        put_words(inline, &[region, offset, notice]);
+        inline.write(24, data);
         Header { tag: data.len() as u32, ..Kind::Put.header(6) }
     }
 

@@ -20,7 +20,7 @@ use canele_rail::shm::Region;
 use canele_rail::sim::{Model, SimRail, World};
 use canele_rail::{Class, Header, Rail};
 use canele_sys::buffer::Owned;
-use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
+use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 use random::Random;
 
 const ATTACKED: Rank = Rank(0);
@@ -71,8 +71,7 @@ impl Attack {
         let settings = Settings { eager_bytes: 2048, piece_bytes: 4096, unexpected_bytes: 64 << 10 };
         let world = World::new(3, &[model], 1);
         let [mut rail, mut honest, mut bad] = [ATTACKED, HONEST, BAD].map(|rank| world.rail(rank));
-        let protos =
-            [ATTACKED, HONEST].map(|rank| Proto::new(rank, 3, settings, *rail.caps(LinkId::new(0, Rank(0)))));
+        let protos = [ATTACKED, HONEST].map(|rank| Proto::new(rank, 3, settings));
         let [proto, honest_proto] = protos;
         let regions = [&mut rail, &mut bad].map(|rail| rail.create_region(REGION).expect("memory"));
         regions[0].window(0, REGION).expect("all of it").write(0, &[UNTOUCHED; REGION]);
@@ -90,7 +89,7 @@ impl Attack {
             proto.pass(rail);
             while let Some(peer) = proto.take_wanted() {
                 let link = rail.open_link(0, peer);
-                proto.link_opened(peer, link);
+                proto.link_opened(rail, peer, link);
             }
         }
         while let Some((peer, _)) = self.proto.take_fault() {

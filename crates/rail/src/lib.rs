@@ -72,6 +72,17 @@ pub struct Caps {
     pub one_sided: bool,
 }
 
+/// How fast a link is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Speed {
+    /// From a packet's leaving to its acknowledgement, when little else was under way.
+    pub round_trip_ns: u32,
+    /// Bytes that reach the peer in a microsecond.
+    pub bytes_per_us: u32,
+    /// Bytes that have left and are not acknowledged.
+    pub under_way: usize,
+}
+
 /// Which room a packet may use, so that no kind of traffic starves another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
@@ -175,6 +186,17 @@ pub enum Armed {
 pub trait Rail {
     /// What the rail of a link can do.
     fn caps(&self, link: LinkId) -> &Caps;
+
+    /// How fast a link is: measured where the rail can, else what its rail can do.
+    fn speed(&self, link: LinkId) -> Speed {
+        let caps = self.caps(link);
+        Speed { round_trip_ns: 2 * caps.latency_ns, bytes_per_us: caps.bytes_per_us, under_way: 0 }
+    }
+
+    /// Which of the successive links over one rail to one peer this is.
+    fn generation(&self, _link: LinkId) -> u32 {
+        0
+    }
 
     /// The link to a peer, once there is one.
     fn link(&self, peer: Rank) -> Option<LinkId>;

@@ -35,7 +35,7 @@ impl Ends {
         let world = World::new(2, &[Model { region_misses: 0, ..Model::default() }], 1);
         let (mut rail, mut by_hand) = (world.rail(Rank(0)), world.rail(Rank(1)));
         let settings = Settings { eager_bytes: 4096, piece_bytes: 4096, unexpected_bytes: 1 << 20 };
-        let proto = Proto::new(Rank(0), 2, settings, *rail.caps(LinkId::new(0, Rank(0))));
+        let proto = Proto::new(Rank(0), 2, settings);
         let (region, far) =
             (rail.create_region(LEN).expect("memory"), by_hand.create_region(LEN).expect("memory"));
         let link = by_hand.open_link(0, Rank(0));
@@ -49,7 +49,7 @@ impl Ends {
             self.proto.pass(&mut self.rail);
             if let Some(peer) = self.proto.take_wanted() {
                 let link = self.rail.open_link(0, peer);
-                self.proto.link_opened(peer, link);
+                self.proto.link_opened(&self.rail, peer, link);
             }
             self.world.advance();
         }
@@ -58,7 +58,7 @@ impl Ends {
 
     fn send(&mut self, header: Header, words: &[u64]) {
         let slot = self.by_hand.claim(self.link, 0, Class::Control).expect("room");
-        put_words(&slot, words);
+        put_words(slot.inline, words);
         self.by_hand.commit(self.link, header);
     }
 
@@ -88,7 +88,7 @@ impl Ends {
         self.send(Header { flow: FLOW.0, tag: TAG.0, ..Kind::Rts.header(4) }, &rts.to_words());
         self.world.advance();
         let link = self.rail.open_link(0, Rank(1));
-        self.proto.link_opened(Rank(1), link);
+        self.proto.link_opened(&self.rail, Rank(1), link);
         self.rail.accept();
         self.by_hand.accept();
         id
@@ -139,6 +139,6 @@ fn a_link_that_opens_after_its_peer_died_is_not_used() {
     let mut ends = Ends::new();
     ends.proto.handle_gone(Rank(1), Gone::Failed);
     let link = ends.rail.open_link(0, Rank(1));
-    ends.proto.link_opened(Rank(1), link);
+    ends.proto.link_opened(&ends.rail, Rank(1), link);
     assert_eq!(ends.proto.link_from(Rank(1)), None);
 }

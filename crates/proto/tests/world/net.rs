@@ -7,7 +7,7 @@ use canele_proto::{Proto, Settings};
 use canele_rail::Rail;
 use canele_rail::shm::Region;
 use canele_rail::sim::{Model, World};
-use canele_sys::ids::{LinkId, Rank};
+use canele_sys::ids::Rank;
 
 use crate::watch::Watched;
 
@@ -29,8 +29,7 @@ impl Net {
         let ranks = region_bytes.len();
         let world = World::new(ranks, &[model], seed);
         let mut rails: Vec<_> = (0..ranks as u32).map(|r| Watched::new(world.rail(Rank(r)))).collect();
-        let proto =
-            |r| Proto::new(Rank(r), ranks, settings, *rails[r as usize].caps(LinkId::new(0, Rank(0))));
+        let proto = |r| Proto::new(Rank(r), ranks, settings);
         let protos: Vec<_> = (0..ranks as u32).map(proto).collect();
         let regions = region_bytes.iter().zip(&mut rails);
         let regions = regions.map(|(bytes, rail)| rail.sim.create_region(*bytes).expect("memory")).collect();
@@ -76,7 +75,7 @@ impl Net {
         for (_, rank, peer) in &due {
             let (proto, rail) = self.both(*rank);
             let link = rail.sim.open_link(0, *peer);
-            proto.link_opened(*peer, link);
+            proto.link_opened(rail, *peer, link);
         }
         !due.is_empty()
     }

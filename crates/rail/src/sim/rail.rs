@@ -15,7 +15,7 @@ use super::connection::Connection;
 use super::way::{NOTHING_EXPECTED, Way};
 use crate::shm::{Region, Regions};
 use crate::{
-    Armed, Busy, Caps, Class, Corrupt, Header, Lost, Packet, Rail, Reach, Remains, Slot, Tally, Window,
+    Armed, Busy, Caps, Class, Corrupt, Header, Lost, Packet, Rail, Reach, Remains, Slot, Speed, Tally, Window,
 };
 
 /// The rail of one rank of a [`super::World`]. It keeps the world alive.
@@ -167,6 +167,16 @@ impl Link {
 impl Rail for SimRail {
     fn caps(&self, link: LinkId) -> &Caps {
         &self.caps[link.rail() as usize]
+    }
+
+    fn speed(&self, link: LinkId) -> Speed {
+        let caps = self.caps(link);
+        let under_way = self.outgoing(link).map_or(0, |way| way.under_way(self.now_ns()));
+        Speed { round_trip_ns: 2 * caps.latency_ns, bytes_per_us: caps.bytes_per_us, under_way }
+    }
+
+    fn generation(&self, link: LinkId) -> u32 {
+        self.links.get(&link).map_or(0, |link| link.connection.generation)
     }
 
     fn link(&self, peer: Rank) -> Option<LinkId> {

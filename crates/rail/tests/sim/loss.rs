@@ -286,6 +286,8 @@ fn one_who_did_not_notice_hears_of_it_when_the_other_end_opens_the_next_connecti
     put(&mut rails[1], links[1], Header { tag: 7, ..Header::default() }, &[], &[]).unwrap();
     while world.advance().is_some() {}
     assert_eq!(rails[0].poll(links[0]).unwrap().map(|p| p.header.tag), Some(7));
+    assert_eq!(rails.each_ref().map(|rail| rail.generation(links[0])), [1, 0], "of the link to rank 1");
+    assert_eq!(rails[1].generation(links[1]), 1);
     assert_eq!(rails[0].bury(links[0]).unwrap().generation, 1);
 }
 

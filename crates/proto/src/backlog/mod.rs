@@ -1,0 +1,326 @@
+//! What waits to be sent to one peer: messages of all flows, and large ones that are under way in pieces (NewMadeleine's
+//! window).
+//!
+//! Owns the order in which messages may leave. Never looks into a message, and knows no rail but by its number. Every step
+//! costs the same however much waits: messages stand in linked lists, one for each lane and level.
+//!
+//! ```text
+//!   lane     which rails may take it: any, one that is preferred, one that is required
+//!   level    how urgent it is, 0 to 7; in a level, in the order of submission
+//!   flow     the messages of one flow never overtake each other: an urgent one raises those before it to its level
+//! ```
+
+mod list;
+
+use std::collections::{HashMap, VecDeque};
+
+use canele_sys::ids::{FlowId, RequestId};
+
+use crate::slab::{Key, Slab};
+use list::{Chain, Links, List};
+
+/// Levels of priority.
+pub const LEVELS: usize = 8;
+/// The level of messages that ask for none.
+pub const ORDINARY: u8 = 3;
+/// So many more urgent messages pass a level that has something waiting before one of it goes first (the age guard).
+pub const GUARD: u32 = 64;
+
+/// Which rails may take the messages of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Lane {
+    /// Any.
+    #[default]
+    Any,
+    /// This one; others while it has no room.
+    Prefer(u8),
+    /// Only this one.
+    Require(u8),
+}
+
+/// A message that waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Waiting {
+    /// Its request.
+    pub request: RequestId,
+    /// Its flow.
+    pub flow: FlowId,
+    /// Its length in bytes.
+    pub bytes: usize,
+    /// Whether it may go without being announced, if there is credit for it.
+    pub eager: bool,
+    /// How urgent it is, below [`LEVELS`].
+    pub level: u8,
+    /// Which rails may take it.
+    pub lane: Lane,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    waiting: Waiting,
+    /// How many had joined before it.
+    stamp: u64,
+    /// Among those of its lane and level.
+    queue: Links,
+    /// Among those of its flow.
+    flow: Links,
+}
+
+/// The lists of one lane.
+struct Queue {
+    lane: Lane,
+    levels: [List; LEVELS],
+    /// How many more urgent ones have passed each level since one of it left.
+    passed: [u32; LEVELS],
+}
+
+/// What waits for one peer.
+#[derive(Default)]
+pub struct Backlog {
+    entries: Slab<Entry>,
+    queues: Vec<Queue>,
+    /// The last message of each flow that has one here.
+    flows: HashMap<FlowId, Key>,
+    joined: u64,
+    /// Messages that were drawn and are neither discarded nor back.
+    drawn: usize,
+    /// Messages under way in pieces, by level; the next to be served first.
+    streams: [VecDeque<RequestId>; LEVELS],
+    /// Bytes of them that have not left.
+    streaming: usize,
+    /// The last packet carried a piece.
+    piece_was_last: bool,
+}
+
+/// Which message goes next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum By {
+    /// The one that has waited longest.
+    Arrival,
+    /// The most urgent one, with the age guard.
+    Priority,
+}
+
+impl Backlog {
+    /// Messages that wait.
+    pub fn len(&self) -> usize {
+        self.entries.len() - self.drawn
+    }
+
+    /// Whether no message waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A message joins. Those of its flow that wait here rise to its level, if they are lower, and keep it in their lane.
+    pub fn join(&mut self, mut waiting: Waiting) -> Key {
+        let last = self.flows.get(&waiting.flow).copied();
+        if let Some(last) = last {
+            waiting.lane = self.entry(last).waiting.lane;
+            self.raise(last, waiting.level);
+        }
+        self.joined += 1;
+        let entry = Entry { waiting, stamp: self.joined, queue: Links::default(), flow: Links::default() };
+        let key = self.entries.insert(entry);
+        let queue = self.queue(waiting.lane);
+        self.queues[queue].levels[waiting.level as usize].push_back::<InQueue>(&mut self.entries, key);
+        List { first: last, last }.push_back::<InFlow>(&mut self.entries, key);
+        self.flows.insert(waiting.flow, key);
+        key
+    }
+
+    /// Lets `last` and those of its flow before it be at least as urgent as `level`.
+    fn raise(&mut self, last: Key, level: u8) {
+        let mut lower = Vec::new();
+        let mut at = Some(last);
+        while let Some(key) = at.filter(|key| self.entry(*key).waiting.level < level) {
+            lower.push(key);
+            at = self.entry(key).flow.before;
+        }
+        // The oldest first, so that they stay in order.
+        for key in lower.into_iter().rev() {
+            let Waiting { lane, level: was, .. } = self.entry(key).waiting;
+            let queue = self.queue(lane);
+            let levels = &mut self.queues[queue].levels;
+            levels[was as usize].remove::<InQueue>(&mut self.entries, key);
+            levels[level as usize].push_back::<InQueue>(&mut self.entries, key);
+            self.entry_mut(key).waiting.level = level;
+        }
+    }
+
+    /// The message that goes next over rail `rail`; with `guests` also one that prefers another rail.
+    pub fn next(&self, rail: u8, guests: bool, by: By) -> Option<(Key, Waiting)> {
+        let open = self.queues.iter().filter(|queue| match queue.lane {
+            Lane::Any => true,
+            Lane::Prefer(preferred) => preferred == rail || guests,
+            Lane::Require(required) => required == rail,
+        });
+        let heads = open.filter_map(|queue| queue.next(by));
+        // Among lanes by arrival, where they are equally urgent.
+        let key = heads.min_by_key(|(level, key)| (by.rank(*level), self.entry(*key).stamp))?.1;
+        Some((key, self.entry(key).waiting))
+    }
+
+    /// A message leaves the lists, to be sent. Then it is either gone for good ([`Backlog::discard`]) or comes back.
+    pub fn draw(&mut self, key: Key) -> Waiting {
+        let waiting = self.entry(key).waiting;
+        let queue = self.queue(waiting.lane);
+        self.queues[queue].levels[waiting.level as usize].remove::<InQueue>(&mut self.entries, key);
+        self.queues[queue].count(waiting.level);
+        let Links { before, after } = self.entry(key).flow;
+        List::default().remove::<InFlow>(&mut self.entries, key);
+        match (after, before) {
+            (None, Some(before)) => _ = self.flows.insert(waiting.flow, before),
+            (None, None) => _ = self.flows.remove(&waiting.flow),
+            (Some(_), _) => {}
+        }
+        // Where it belongs, should it come back.
+        self.entry_mut(key).flow.after = after;
+        self.drawn += 1;
+        waiting
+    }
+
+    /// Messages that were drawn come back where they were: the last one drawn first.
+    pub fn put_back(&mut self, key: Key) {
+        let Entry { waiting, flow: Links { after, .. }, .. } = *self.entry(key);
+        let queue = self.queue(waiting.lane);
+        self.queues[queue].levels[waiting.level as usize].push_front::<InQueue>(&mut self.entries, key);
+        match after {
+            Some(after) => self.entry_mut(after).flow.before = Some(key),
+            None => _ = self.flows.insert(waiting.flow, key),
+        }
+        self.drawn -= 1;
+    }
+
+    /// A message that was drawn is on its way.
+    pub fn discard(&mut self, key: Key) {
+        self.entries.remove(key);
+        self.drawn -= 1;
+    }
+
+    /// A message is cancelled.
+    pub fn cancel(&mut self, key: Key) {
+        self.draw(key);
+        self.discard(key);
+    }
+
+    fn queue(&mut self, lane: Lane) -> usize {
+        self.queues.iter().position(|queue| queue.lane == lane).unwrap_or_else(|| {
+            self.queues.push(Queue { lane, levels: Default::default(), passed: [0; LEVELS] });
+            self.queues.len() - 1
+        })
+    }
+
+    fn entry(&self, key: Key) -> &Entry {
+        self.entries.get(key).expect("lists hold what waits")
+    }
+
+    fn entry_mut(&mut self, key: Key) -> &mut Entry {
+        self.entries.get_mut(key).expect("lists hold what waits")
+    }
+
+    /// A message begins to go in pieces, behind those of its level that do.
+    pub fn stream(&mut self, request: RequestId, level: u8, bytes: usize) {
+        self.streaming += bytes;
+        self.streams[level as usize].push_back(request);
+    }
+
+    /// The message whose piece is next, and its level; it leaves the list.
+    pub fn next_stream(&mut self) -> Option<(RequestId, u8)> {
+        let level = (0..LEVELS).rev().find(|level| !self.streams[*level].is_empty())?;
+        Some((self.streams[level].pop_front()?, level as u8))
+    }
+
+    /// It goes on behind the others, `sent` bytes shorter; or before them, if none could leave.
+    pub fn go_on(&mut self, request: RequestId, level: u8, sent: usize) {
+        self.streamed(sent);
+        match sent {
+            0 => self.streams[level as usize].push_front(request),
+            _ => self.streams[level as usize].push_back(request),
+        }
+    }
+
+    /// So many bytes of large messages have left, or never will.
+    pub fn streamed(&mut self, bytes: usize) {
+        self.streaming = self.streaming.saturating_sub(bytes);
+    }
+
+    /// Bytes of large messages that have not left.
+    pub fn streaming_bytes(&self) -> usize {
+        self.streaming
+    }
+
+    /// What the last packet carried.
+    pub fn carried(&mut self, piece: bool) {
+        self.piece_was_last = piece;
+    }
+
+    /// Whether the last packet carried a piece of a large message, so that others are next.
+    pub fn piece_was_last(&self) -> bool {
+        self.piece_was_last
+    }
+
+    /// Whether a message goes on in pieces.
+    pub fn has_streams(&self) -> bool {
+        self.streams.iter().any(|level| !level.is_empty())
+    }
+
+    /// All that wait are dropped: the peer is gone.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl By {
+    /// What comes first is lowest.
+    fn rank(self, level: usize) -> usize {
+        match self {
+            Self::Arrival => 0,
+            Self::Priority => LEVELS - level,
+        }
+    }
+}
+
+impl Queue {
+    fn next(&self, by: By) -> Option<(usize, Key)> {
+        let mut heads = (0..LEVELS).rev().filter_map(|level| Some((level, self.levels[level].first?)));
+        match by {
+            // Whoever asks by arrival has all at one level.
+            By::Arrival => heads.next_back(),
+            By::Priority => {
+                let most_urgent = heads.next()?;
+                // Counted as if it were the most urgent level, or another lane could keep it waiting.
+                let aged = heads.find(|(level, _)| self.passed[*level] >= GUARD);
+                Some(aged.map_or(most_urgent, |(_, key)| (LEVELS - 1, key)))
+            }
+        }
+    }
+
+    /// One of `level` leaves.
+    fn count(&mut self, level: u8) {
+        self.passed[level as usize] = 0;
+        for lower in 0..level as usize {
+            self.passed[lower] = if self.levels[lower].first.is_some() { self.passed[lower] + 1 } else { 0 };
+        }
+    }
+}
+
+struct InQueue;
+struct InFlow;
+
+impl Chain for InQueue {
+    type Entry = Entry;
+    fn links(entry: &mut Entry) -> &mut Links {
+        &mut entry.queue
+    }
+}
+
+impl Chain for InFlow {
+    type Entry = Entry;
+    fn links(entry: &mut Entry) -> &mut Links {
+        &mut entry.flow
+    }
+}
+
+#[cfg(test)]
+mod tests;

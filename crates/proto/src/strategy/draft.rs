@@ -1,0 +1,119 @@
+//! The next packet, while it is being put together.
+
+use canele_rail::MAX_INLINE;
+use canele_sys::ids::RequestId;
+
+use crate::backlog::{Backlog, By, Waiting};
+use crate::peer::cost;
+use crate::slab::Key;
+use crate::train;
+
+/// A message chosen for a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pick {
+    pub(crate) key: Key,
+    pub(crate) request: RequestId,
+    /// It goes as a whole; otherwise it is announced.
+    pub(crate) whole: bool,
+    /// Bytes of it in the packet, what stands before it included.
+    pub(crate) room: usize,
+}
+
+/// A packet being put together: answers and messages, or a piece of a large message.
+#[derive(Default)]
+pub struct Draft {
+    /// So many of the answers that wait.
+    pub(crate) control: usize,
+    pub(crate) messages: Vec<Pick>,
+    /// A large message, its level, and how much of it at most.
+    pub(crate) piece: Option<(RequestId, u8, usize)>,
+    /// Bytes so far.
+    bytes: usize,
+    /// As given: answers that wait, credit for messages that are not announced, the rail's longest bulk.
+    waiting: usize,
+    credit: u64,
+    max_bulk: usize,
+}
+
+impl Draft {
+    pub(crate) fn begin(&mut self, waiting: usize, credit: u64, max_bulk: usize) {
+        self.messages.clear();
+        (self.control, self.piece, self.bytes) = (0, None, 0);
+        (self.waiting, self.credit, self.max_bulk) = (waiting, credit, max_bulk);
+    }
+
+    /// Whether nothing has been chosen.
+    pub fn is_empty(&self) -> bool {
+        self.control == 0 && self.messages.is_empty() && self.piece.is_none()
+    }
+
+    /// Whether it is a piece of a large message.
+    pub fn is_piece(&self) -> bool {
+        self.piece.is_some()
+    }
+
+    /// Bytes chosen so far.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Parts chosen so far.
+    pub fn parts(&self) -> usize {
+        self.control + self.messages.len() + usize::from(self.piece.is_some())
+    }
+
+    /// Takes the next answer that waits, if there is one and it fits. Answers go in their order.
+    pub fn add_control(&mut self) -> bool {
+        let fits = self.control < self.waiting && self.fits(train::CONTROL_ROOM, usize::MAX);
+        if fits {
+            self.control += 1;
+            self.bytes += train::CONTROL_ROOM;
+        }
+        fits
+    }
+
+    /// Takes the next message, if there is one and the packet stays within `most` bytes; the first message of a packet may be
+    /// longer.
+    pub fn add_message(
+        &mut self,
+        backlog: &mut Backlog,
+        rail: u8,
+        guests: bool,
+        by: By,
+        most: usize,
+    ) -> bool {
+        let Some((key, waiting)) = backlog.next(rail, guests, by) else { return false };
+        let pick = self.pick(key, waiting);
+        if self.piece.is_some() || !self.fits(pick.room, most) {
+            return false;
+        }
+        backlog.draw(key);
+        if pick.whole {
+            self.credit -= cost(waiting.bytes);
+        }
+        self.bytes += pick.room;
+        self.messages.push(pick);
+        true
+    }
+
+    fn pick(&self, key: Key, waiting: Waiting) -> Pick {
+        let carried = waiting.bytes <= self.max_bulk.max(MAX_INLINE);
+        let whole = waiting.eager && carried && self.credit >= cost(waiting.bytes);
+        let room = if whole { train::room(waiting.bytes) } else { train::CONTROL_ROOM };
+        Pick { key, request: waiting.request, whole, room }
+    }
+
+    fn fits(&self, room: usize, most: usize) -> bool {
+        self.is_empty() || self.bytes + room <= most.min(self.max_bulk).min(train::MOST)
+    }
+
+    /// Takes up to `most` bytes of the next large message, if there is one. A piece is a packet of its own.
+    pub fn add_piece(&mut self, backlog: &mut Backlog, most: usize) -> bool {
+        if !self.is_empty() || most == 0 {
+            return false;
+        }
+        let Some((request, level)) = backlog.next_stream() else { return false };
+        self.piece = Some((request, level, most));
+        true
+    }
+}

@@ -1,0 +1,78 @@
+//! Policies that turn a backlog into the next packet for a rail (NewMadeleine's strategies).
+//!
+//! A strategy is asked only when something waits and the rail has room; messages that find nothing waiting go straight to
+//! the rail. It composes *tactics* ([`tactics`]): reusable steps such as aggregating or splitting. Users register their own with
+//! [`crate::Proto::set_strategy`].
+//!
+//! ```
+//! use canele_proto::backlog::{Backlog, By};
+//! use canele_proto::strategy::{Draft, RailView, Strategy, tactics};
+//!
+//! /// Messages by priority, as many to a packet as fit; large data only when no message waits.
+//! struct SmallFirst;
+//!
+//! impl Strategy for SmallFirst {
+//!     fn name(&self) -> &'static str {
+//!         "small-first"
+//!     }
+//!     fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft) {
+//!         tactics::control_first(rail, packet);
+//!         tactics::aggregate(backlog, rail, packet, By::Priority);
+//!         if packet.is_empty() {
+//!             tactics::piece(backlog, packet, usize::MAX);
+//!         }
+//!     }
+//! }
+//! ```
+
+mod built_in;
+mod draft;
+pub mod tactics;
+
+use canele_rail::{Caps, Speed};
+
+use crate::backlog::Backlog;
+pub use draft::{Draft, Pick};
+
+/// A policy. It sees one backlog and one rail at a time, and is shared by all peers of a rank.
+pub trait Strategy: Send {
+    /// Its name in settings, counters and benchmarks.
+    fn name(&self) -> &'static str;
+
+    /// Whether messages leave by priority. Without, all join the backlog at one level.
+    fn by_priority(&self) -> bool {
+        true
+    }
+
+    /// Chooses what goes into the next packet for `rail`. What is not chosen stays; a packet left empty means that the rail
+    /// is to carry nothing now.
+    fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft);
+}
+
+/// The rail a packet is for.
+pub struct RailView<'a> {
+    /// Its number.
+    pub number: u8,
+    /// What it can do.
+    pub caps: &'a Caps,
+    /// How fast it is to this peer, and what is under way.
+    pub speed: Speed,
+    /// How fast all links to the peer are together, in bytes per microsecond, and how much is under way on them, in bytes.
+    pub together: Speed,
+    /// Messages that prefer another rail may be taken, because that one has no room.
+    pub guests: bool,
+}
+
+/// The built-in strategies by name; the first is the default.
+pub const NAMES: [&str; 4] = ["aggregate", "fifo", "priority", "split"];
+
+/// The built-in strategy of this name.
+pub fn named(name: &str) -> Option<Box<dyn Strategy>> {
+    Some(match name {
+        "aggregate" => Box::new(built_in::Aggregate),
+        "fifo" => Box::new(built_in::Fifo),
+        "priority" => Box::new(built_in::Priority),
+        "split" => Box::new(built_in::Split),
+        _ => return None,
+    })
+}
