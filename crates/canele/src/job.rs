@@ -52,7 +52,7 @@ impl Job {
 
     /// How many hosts the job runs on.
     pub fn hosts(&self) -> u32 {
-        self.endpoint.engine.job().hosts
+        self.endpoint.engine.job().hosts.len() as u32
     }
 
     /// What this rank sends and receives with.

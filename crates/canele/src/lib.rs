@@ -33,6 +33,7 @@ mod flow;
 mod job;
 mod mailbox;
 mod message;
+mod pack;
 mod region;
 mod region_messages;
 mod request;
@@ -44,6 +45,7 @@ pub use flow::{ANY_SOURCE, ANY_TAG, Flow, Matched, SlotWriter, Source, TagMatch}
 pub use job::{Endpoint, Job};
 pub use mailbox::{Mailbox, PostError, Postbox};
 pub use message::Message;
+pub use pack::{Packer, Unpacker};
 pub use region::{Notice, Region, RemoteRegion};
 pub use request::{Request, wait_all, wait_any, wait_some};
 pub use scope::{Scope, Scoped};

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use canele_engine::{Buffer, Ended, Mode, Pending};
-use canele_sys::buffer;
+use canele_sys::buffer::{self, Owned};
 
 use crate::flow::want;
 use crate::{Error, Flow, Plain, Rank, Source, Status, Tag, TagMatch};
@@ -17,6 +17,8 @@ pub struct Scope<'scope, 'env: 'scope> {
 
 enum Progress {
     UnderWay(Pending),
+    /// A send of a copy.
+    Copied(Pending, Owned<u8>),
     Ended(Result<Status, Error>),
     Taken,
 }
@@ -49,6 +51,11 @@ impl Flow {
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
+    /// The flow its operations are on.
+    pub fn flow(&self) -> &Flow {
+        &self.flow
+    }
+
     /// Starts to send `items`.
     ///
     /// # Errors
@@ -130,6 +137,23 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         }
     }
 
+    /// Starts to send a copy of some bytes.
+    pub(crate) fn send_copy(&self, to: Rank, tag: Tag, bytes: &[u8]) -> Result<Scoped, Error> {
+        let engine = &self.flow.engine;
+        if engine.try_send_now(to, self.flow.id, tag, bytes)? {
+            return Ok(self.keep(Progress::Ended(Ok(Status { source: to, tag, bytes: bytes.len() }))));
+        }
+        let mut copy = Owned::new(bytes.to_vec());
+        match engine.isend(to, self.flow.id, tag, Mode::Standard, copy.lend_out()) {
+            Ok(pending) => Ok(self.keep(Progress::Copied(pending, copy))),
+            Err(refused) => {
+                let (error, buffer) = *refused;
+                copy.take_back_out(buffer);
+                Err(error)
+            }
+        }
+    }
+
     fn keep(&self, progress: Progress) -> Scoped {
         let mut started = self.started.borrow_mut();
         started.push(progress);
@@ -147,6 +171,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 let ended = self.flow.engine.wait(pending, None)?;
                 self.take_back(ended)
             }
+            Progress::Copied(pending, mut copy) => {
+                let ended = self.flow.engine.wait(pending, None)?;
+                if let Buffer::Out(buffer) = ended.buffer {
+                    copy.take_back_out(buffer);
+                }
+                ended.result
+            }
             Progress::Ended(result) => result,
             Progress::Taken => Err(Error::Lengths { what: "waits for one operation", given: 2, needed: 1 }),
         }
@@ -157,7 +188,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// # Errors
     /// In a forked child.
     pub fn test(&self, operation: Scoped) -> Result<bool, Error> {
-        let Progress::UnderWay(pending) = self.started.borrow()[operation.0] else { return Ok(true) };
+        let pending = match self.started.borrow()[operation.0] {
+            Progress::UnderWay(pending) => pending,
+            // A copy is nobody's concern but the library's.
+            Progress::Copied(..) | Progress::Ended(_) | Progress::Taken => return Ok(true),
+        };
         let Some(ended) = self.flow.engine.test(pending)? else { return Ok(false) };
         let result = self.take_back(ended);
         self.started.borrow_mut()[operation.0] = Progress::Ended(result);
@@ -175,7 +210,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     fn withdraw(&self) {
         for progress in self.started.borrow().iter() {
-            if let Progress::UnderWay(pending) = progress {
+            if let Progress::UnderWay(pending) | Progress::Copied(pending, _) = progress {
                 // What cannot be withdrawn is waited for.
                 let _ = self.flow.engine.cancel(*pending);
             }

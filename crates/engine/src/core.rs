@@ -1,8 +1,9 @@
-//! What is behind the gate: the rail, the protocols and the socket to the launcher; and one pass over them.
+//! What is behind the gate: the rails, the protocols and the socket to the launcher; and one pass over them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread::Thread;
+use std::time::Instant;
 
 use canele_proto::{Proto, Settings};
 use canele_rail::shm::{CounterPage, Shm};
@@ -14,11 +15,16 @@ use crate::Error;
 use crate::collective::{Collectives, FIRST_PAIR};
 use crate::control::{Control, FromLauncher, Gone, JobInfo, ToLauncher};
 use crate::patience::Habits;
+use crate::rails::Rails;
 use crate::regions::Puts;
+
+/// Passes between two looks at who connects: while nothing moves, and while something does.
+const IDLE_PASSES: u32 = 16;
+const BUSY_PASSES: u32 = 1024;
 
 /// The state of one rank's engine.
 pub(crate) struct Core {
-    pub shm: Shm,
+    pub rails: Rails,
     pub proto: Proto,
     pub control: Option<Control>,
     pub job: JobInfo,
@@ -58,6 +64,10 @@ pub(crate) struct Core {
     pub page: Arc<CounterPage>,
     pub counts: Counts,
     pub puts: Arc<Puts>,
+    /// Since when time is counted for those who connect.
+    since: Instant,
+    /// Passes over rails with sockets.
+    passes: u32,
 }
 
 /// What is called when a notice of a range of identifiers comes.
@@ -76,21 +86,20 @@ pub(crate) struct Counts {
 }
 
 impl Core {
-    /// Opens the rail and tells the launcher about it.
+    /// Opens the rails and tells the launcher about them.
     pub fn open(tunables: &Tunables, mut control: Option<Control>) -> Result<Self, Error> {
         let place = control.as_ref().map_or(crate::control::Place::ALONE, Control::place);
         let (me, ranks) = (Rank(place.rank), place.size as usize);
-        let (cells, payload, budget) =
-            (tunables.ring_cells, tunables.payload_ring_bytes, tunables.inbox_bytes);
-        let shm = Shm::open(me, ranks, cells, payload, budget)?;
+        let rails = Rails::open(me, ranks, place.local_size < place.size, tunables)?;
         let job = match &mut control {
-            Some(control) => introduce(control, &shm, tunables)?,
+            Some(control) => introduce(control, &rails.shm, tunables)?,
             None => JobInfo {
                 launcher: 0,
                 size: 1,
-                hosts: 1,
+                hosts: vec![crate::control::Host::this(1)],
                 processors: canele_sys::topology::allowed().map_or(1, |all| all.len() as u32),
                 on_failure: crate::control::OnFailure::Stop,
+                network: None,
             },
         };
         let settings = Settings {
@@ -98,8 +107,10 @@ impl Core {
             piece_bytes: tunables.piece_bytes,
             unexpected_bytes: tunables.unexpected_bytes as u64,
         };
+        let mut proto = Proto::new(me, ranks, settings);
+        proto.set_strategy(canele_proto::strategy::named(tunables.strategy).expect("an allowed name"));
         Ok(Self {
-            proto: Proto::new(me, ranks, settings),
+            proto,
             habits: Habits {
                 wait: tunables.wait,
                 spin_ns: tunables.spin_ns,
@@ -107,8 +118,8 @@ impl Core {
                 crowded: place.local_size > job.processors,
                 wary: 0,
             },
-            page: shm.counters(),
-            shm,
+            page: rails.shm.counters(),
+            rails,
             control,
             job,
             turn: 0,
@@ -132,19 +143,24 @@ impl Core {
             collectives: Collectives::default(),
             counts: Counts::default(),
             puts: Arc::default(),
+            since: Instant::now(),
+            passes: 0,
         })
     }
 
     /// One progress pass; says whether anything moved. The order: packets and copies first, because they are why we are
-    /// here; then who is new, then what the launcher says, then what is to be asked of it.
+    /// here; then who is new, of this host and of others, then what the launcher says, then what is to be asked of it.
     #[inline]
     pub fn pass(&mut self) -> bool {
-        let moved = self.proto.pass(&mut self.shm);
+        let mut moved = self.proto.pass(&mut self.rails);
         if !self.callbacks.is_empty() {
             self.call_back();
         }
-        self.shm.accept();
-        if self.shm.has_news() {
+        self.rails.accept();
+        if self.rails.has_sockets() {
+            moved |= self.meet(moved);
+        }
+        if self.rails.shm.has_news() {
             self.read_news();
             self.ask_launcher();
             // Names, regions and links are waited for as messages are: whoever follows must look too.
@@ -152,6 +168,30 @@ impl Core {
             return true;
         }
         self.ask_launcher() | moved
+    }
+
+    /// Who connects over sockets, and who is lost. Says whether anything came of it.
+    #[cold]
+    fn meet(&mut self, moved: bool) -> bool {
+        self.passes = self.passes.wrapping_add(1);
+        if self.passes.is_multiple_of(if moved { BUSY_PASSES } else { IDLE_PASSES }) {
+            self.rails.meet(self.since.elapsed().as_nanos() as u64);
+        }
+        let mut any = false;
+        while let Some(link) = self.rails.take_opened() {
+            any = true;
+            self.counts.connections += 1;
+            self.proto.link_opened(&self.rails, link.peer(), link);
+        }
+        while let Some((link, why)) = self.rails.take_unreachable() {
+            any = true;
+            self.handle_unreachable(link, why);
+        }
+        if any {
+            // Whoever follows may wait for a link.
+            self.told = u64::MAX;
+        }
+        any
     }
 
     /// Publishes the counters where the launcher can read them: before a sleep, at the end, when the launcher rings.
@@ -187,9 +227,9 @@ impl Core {
         set(SystemCalls, self.counts.system_calls);
         set(Yields, self.counts.yields);
         set(Sleeps, self.counts.sleeps);
-        set(Wakeups, self.shm.wakeups());
+        set(Wakeups, self.rails.shm.wakeups());
         set(Connections, self.counts.connections);
-        self.shm.counted();
+        self.rails.shm.counted();
     }
 
     /// The counters now.
@@ -222,7 +262,8 @@ impl Core {
 /// Says hello, hands over the inbox, and waits for the launcher's welcome.
 fn introduce(control: &mut Control, shm: &Shm, tunables: &Tunables) -> Result<JobInfo, Error> {
     control.send(&ToLauncher::Hello { version: crate::control::VERSION }, &[])?;
-    control.send(&ToLauncher::Inbox { settings: tunables.shared() }, &[shm.inbox_fd()])?;
+    let descriptors: Vec<_> = std::iter::once(shm.inbox_fd()).chain(shm.event_fd()).collect();
+    control.send(&ToLauncher::Inbox { settings: tunables.shared() }, &descriptors)?;
     loop {
         match control.receive(None)? {
             Some((FromLauncher::Welcome { version, job }, _)) if version == crate::control::VERSION => {

@@ -1,8 +1,10 @@
 //! The handle to a rank's engine.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 use canele_rail::shm::Alarm;
+use canele_rail::tcp::Tcp;
 use canele_sys::atomic::{AtomicUsize, Ordering::Relaxed};
 use canele_sys::counters::Snapshot;
 use canele_sys::gate::{Gate, Guard};
@@ -47,7 +49,7 @@ impl Engine {
     pub fn join(tunables: &Tunables, control: Option<Control>) -> Result<Self, Error> {
         let place = control.as_ref().map_or(Place::ALONE, Control::place);
         let core = Core::open(tunables, control)?;
-        let (alarm, job, puts) = (core.shm.alarm(), core.job.clone(), core.puts.clone());
+        let (alarm, job, puts) = (core.rails.alarm(), core.job.clone(), core.puts.clone());
         Ok(Self {
             alarm,
             puts,
@@ -58,6 +60,17 @@ impl Engine {
             own_threads: AtomicUsize::new(0),
             tunables: tunables.clone(),
         })
+    }
+
+    /// One more rail, and where it leads; for jobs of this process.
+    pub(crate) fn add_rail(&self, tcp: Tcp, peers: Vec<(Rank, Vec<SocketAddr>)>) -> Result<(), Error> {
+        let mut core = self.enter()?;
+        let at = core.rails.tcp.len();
+        core.rails.add(tcp);
+        for (peer, addresses) in peers {
+            core.rails.introduce(peer, at, addresses);
+        }
+        Ok(())
     }
 
     /// Keeps the launcher's end of the socket open as long as the engine lives.
@@ -132,7 +145,7 @@ impl Engine {
     ) -> Result<canele_proto::choice::Choice, Error> {
         let core = self.enter()?;
         Ok(canele_proto::choice::choose(
-            canele_rail::Rail::caps(&core.shm, LinkId::new(0, Rank(0))),
+            canele_rail::Rail::caps(&core.rails, LinkId::new(0, Rank(0))),
             core.proto.eager_bytes(),
             bytes,
             ends,

@@ -2,8 +2,10 @@
 
 use canele_proto::request::Failure;
 use canele_rail::ConnectError;
+use canele_rail::tcp::ListenError;
 use canele_sys::ids::Rank;
 use canele_sys::segment::SegmentError;
+use canele_sys::sleep::EventError;
 use canele_sys::tunables::TunableError;
 
 use crate::control::ControlError;
@@ -34,6 +36,12 @@ pub enum Error {
     /// Memory could not be had.
     #[error(transparent)]
     Memory(#[from] SegmentError),
+    /// An address of this host cannot be listened on.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// Nothing to sleep on could be had.
+    #[error(transparent)]
+    Event(#[from] EventError),
     /// The launcher cannot be reached, or the program was started by another system's launcher.
     #[error(transparent)]
     Control(#[from] ControlError),

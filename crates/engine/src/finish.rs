@@ -12,10 +12,14 @@ impl Engine {
     /// The launcher is gone.
     pub fn finish(&self) -> Result<(), Error> {
         let core = self.enter_to_submit()?;
-        let flushed = |core: &mut Core| (core.proto.is_flushed() || core.broken.is_some()).then_some(());
+        let flushed = |core: &mut Core| {
+            let flushed = core.proto.is_flushed() && core.rails.is_settled();
+            (flushed || core.broken.is_some()).then_some(())
+        };
         let mut core = match self.wait_for(core, None, flushed) {
             Ok((core, ())) | Err((core, _)) => core,
         };
+        core.rails.leave();
         core.publish_counters();
         let told = core.tell(&ToLauncher::Finished);
         core.finished = true;

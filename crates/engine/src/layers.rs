@@ -80,17 +80,17 @@ impl Engine {
         let looks = if guard.habits.crowded { 1 } else { LOOKS };
         for n in 1..=looks {
             let core = &mut *guard;
-            let links = core.shm.incoming().len();
+            let links = core.rails.incoming().len();
             // Whoever was served last comes last, so that no peer can starve another.
             let mut at = core.turn;
             for _ in 0..links {
                 at = if at < links { at } else { 0 };
-                let link = core.shm.incoming()[at];
+                let link = core.rails.incoming()[at];
                 at += 1;
-                match core.proto.try_recv(&mut core.shm, link, flow, tag, into) {
+                match core.proto.try_recv(&mut core.rails, link, flow, tag, into) {
                     Received::Done(bytes) => {
                         core.turn = at;
-                        let source = core.shm.peer(link);
+                        let source = core.rails.peer(link);
                         taken(source);
                         return Ok(Some(Status { source, tag, bytes }));
                     }

@@ -1,7 +1,7 @@
 //! What turns protocols and rails into something that can be called: progress, waiting, threads, connecting, failure.
 //!
 //! ```text
-//!   caller ──▶ Engine ──gate──▶ Core { rail, protocols, control socket }
+//!   caller ──▶ Engine ──gate──▶ Core { rails, protocols, control socket }
 //!                 │
 //!                 └─ waits: looks (Core::pass) ──▶ yields ──▶ sleeps until a packet, news or another thread
 //! ```
@@ -21,6 +21,7 @@ pub mod local;
 mod names;
 mod news;
 mod patience;
+mod rails;
 mod regions;
 mod requests;
 mod tagged;

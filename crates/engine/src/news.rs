@@ -1,13 +1,11 @@
 //! What the launcher says, and what is asked of it: inboxes of peers, their regions, names, deaths, cuts.
 
-use std::os::fd::OwnedFd;
-
 use canele_proto::peer;
 use canele_proto::request::Failure;
 use canele_rail::{Corrupt, Rail};
-use canele_sys::ids::{Rank, RegionId};
+use canele_sys::ids::{LinkId, Rank, RegionId};
 
-use crate::control::{FromLauncher, Gone, ToLauncher};
+use crate::control::{FromLauncher, Gone, Handed, ToLauncher};
 use crate::core::Core;
 
 /// A region's id as it travels on the control socket.
@@ -32,7 +30,7 @@ impl Core {
             let Some(control) = &mut self.control else { return };
             self.counts.system_calls += 1;
             match control.try_receive() {
-                Ok(Some((message, fd))) => self.on_message(message, fd),
+                Ok(Some((message, handed))) => self.on_message(message, handed),
                 Ok(None) => return,
                 Err(error) => {
                     self.broken = Some(error.to_string());
@@ -43,35 +41,40 @@ impl Core {
         }
     }
 
-    fn on_message(&mut self, message: FromLauncher, fd: Option<OwnedFd>) {
-        match (message, fd) {
-            (FromLauncher::Peer { rank, .. }, Some(fd)) => self.on_peer(Rank(rank), fd),
+    fn on_message(&mut self, message: FromLauncher, handed: Option<Handed>) {
+        match (message, handed) {
+            (FromLauncher::Peer { rank, .. }, Some(inbox)) => self.on_peer(Rank(rank), inbox),
             (FromLauncher::Region { owner, id, .. }, _) if Rank(owner) == self.proto.me() => {
                 self.known_regions.push(id);
             }
-            (FromLauncher::Region { owner, id, .. }, fd) => {
-                self.shm.regions.adopt(Rank(owner), region_id(id), fd)
+            (FromLauncher::Region { owner, id, .. }, handed) => {
+                let memory = handed.map(|handed| handed.memory);
+                self.rails.shm.regions.adopt(Rank(owner), region_id(id), memory)
             }
             (FromLauncher::Found { ticket, value }, _) => drop(self.found.insert(ticket, value)),
             (FromLauncher::PublishRefused { name }, _) => self.refused.push(name),
             (FromLauncher::Gone { rank, how }, _) => self.on_gone(Rank(rank), how),
             (FromLauncher::CutOff { by, of, what }, _) => self.on_cut_off(Rank(by), Rank(of), what),
+            // There is no rail yet over which to reach it.
+            (FromLauncher::Reach { .. }, _) => {}
             (FromLauncher::Welcome { .. } | FromLauncher::Peer { .. }, _) => {}
         }
     }
 
     /// A peer's inbox: one of the two has something for the other, so the link is opened both ways at once.
-    fn on_peer(&mut self, peer: Rank, inbox: OwnedFd) {
+    fn on_peer(&mut self, peer: Rank, inbox: Handed) {
         if peer.0 as usize >= self.proto.ranks() {
             return;
         }
         self.counts.connections += 1;
-        let opened = self.shm.introduce(peer, inbox).and_then(|()| self.shm.open_link(peer));
+        let Handed { memory, event } = inbox;
+        let shm = &mut self.rails.shm;
+        let opened = shm.introduce(peer, memory, event).and_then(|()| shm.open_link(peer));
         match opened {
-            Ok(link) => self.proto.link_opened(&self.shm, peer, link),
+            Ok(link) => self.proto.link_opened(&self.rails, peer, link),
             Err(error) => self.proto.handle_unreachable(peer, error.to_string()),
         }
-        self.shm.accept();
+        self.rails.accept();
     }
 
     /// A peer is gone. What it sent before is delivered first.
@@ -83,7 +86,7 @@ impl Core {
         self.receive_last(peer);
         let how = match how {
             Gone::Finished => peer::Gone::Finished,
-            Gone::Exited(_) | Gone::Killed(_) => peer::Gone::Failed,
+            Gone::Exited(_) | Gone::Killed(_) | Gone::HostLost => peer::Gone::Failed,
         };
         self.proto.handle_gone(peer, how);
     }
@@ -98,14 +101,24 @@ impl Core {
         }
     }
 
-    /// Takes what a peer has sent that sends no more, and closes the link.
+    /// Takes what a peer has sent that sends no more, and closes its links.
     fn receive_last(&mut self, peer: Rank) {
-        self.shm.accept();
-        let link = self.shm.incoming().iter().copied().find(|link| self.shm.peer(*link) == peer);
-        if let Some(link) = link {
+        self.rails.accept();
+        let links = self.rails.incoming().iter().copied().filter(|link| link.peer() == peer);
+        for link in links.collect::<Vec<_>>() {
             // Bounded by what lies in the rings: the peer writes no more.
-            while self.proto.receive_from(&mut self.shm, link) {}
-            self.shm.disconnect(link);
+            while self.proto.receive_from(&mut self.rails, link) {}
+            self.rails.disconnect(link);
+        }
+    }
+
+    /// A link over a socket carries nothing more, or never came about. What had come over it is delivered first.
+    pub fn handle_unreachable(&mut self, link: LinkId, why: String) {
+        let peer = link.peer();
+        while self.proto.receive_from(&mut self.rails, link) {}
+        self.rails.disconnect(link);
+        if self.proto.link_from(peer).is_none_or(|used| used == link) {
+            self.proto.handle_unreachable(peer, why);
         }
     }
 
@@ -126,7 +139,7 @@ impl Core {
             any = true;
             self.connect(peer);
         }
-        while let Some((owner, id)) = self.shm.regions.take_wanted() {
+        while let Some((owner, id)) = self.rails.shm.regions.take_wanted() {
             any = true;
             self.ask(&ToLauncher::FindRegion { owner: owner.0, id: region_number(id) });
         }
@@ -143,11 +156,14 @@ impl Core {
 
     #[cold]
     fn connect(&mut self, peer: Rank) {
-        if self.shm.is_introduced(peer) {
-            match self.shm.open_link(peer) {
-                Ok(link) => self.proto.link_opened(&self.shm, peer, link),
+        if self.rails.shm.is_introduced(peer) {
+            match self.rails.shm.open_link(peer) {
+                Ok(link) => self.proto.link_opened(&self.rails, peer, link),
                 Err(error) => self.proto.handle_unreachable(peer, error.to_string()),
             }
+            return;
+        }
+        if self.rails.dial(peer) {
             return;
         }
         self.ask(&ToLauncher::Connect { peer: peer.0 });

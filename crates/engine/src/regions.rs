@@ -50,7 +50,7 @@ impl Engine {
     /// Not enough memory; the launcher is gone.
     pub fn create_region(&self, bytes: usize) -> Result<Arc<Region>, Error> {
         let mut core = self.enter_to_submit()?;
-        let region = core.shm.regions.create(bytes)?;
+        let region = core.rails.shm.regions.create(bytes)?;
         core.counts.system_calls += 5;
         let Some(control) = &core.control else { return Ok(region) };
         let (owner, id) = (self.rank().0, region_number(region.id()));
@@ -77,7 +77,7 @@ impl Engine {
     /// The launcher is gone.
     pub fn drop_region(&self, id: RegionId) -> Result<(), Error> {
         let mut core = self.enter()?;
-        core.shm.regions.drop_own(id);
+        core.rails.shm.regions.drop_own(id);
         core.tell(&ToLauncher::DropRegion { id: region_number(id) })
     }
 
@@ -95,9 +95,9 @@ impl Engine {
         let core = self.enter_to_submit()?;
         let ready = |core: &mut Core| {
             if owner == core.proto.me() {
-                return Some(core.shm.regions.own(id).map(|region| region.far()));
+                return Some(core.rails.shm.regions.own(id).map(|region| region.far()));
             }
-            core.shm.regions.map(owner, id)
+            core.rails.shm.regions.map(owner, id)
         };
         match self.wait_for(core, deadline, ready) {
             Ok((_core, Some(far))) => Ok(far),
@@ -153,7 +153,7 @@ impl Engine {
         }
         let inner = &mut *core;
         inner.proto.traffic.put(bytes.len());
-        if inner.proto.try_put(&mut inner.shm, to, place, notice, data) == Sent::Done {
+        if inner.proto.try_put(&mut inner.rails, to, place, notice, data) == Sent::Done {
             return Ok(());
         }
         let mut put = Put { place, notice, data: [0; MAX_PUT], len: data.len() };
@@ -165,7 +165,7 @@ impl Engine {
     #[cold]
     fn put_otherwise(&self, mut core: Inside<'_>, to: Rank, put: Put) -> Result<(), Error> {
         let inner = &mut *core;
-        if let Err(failure) = inner.proto.submit_put(&mut inner.shm, to, put) {
+        if let Err(failure) = inner.proto.submit_put(&mut inner.rails, to, put) {
             return core.check().and(Err(failure.into()));
         }
         self.rouse(&core);
@@ -192,7 +192,7 @@ impl Engine {
         core.tickets += 1;
         let ticket = core.tickets;
         let inner = &mut *core;
-        inner.proto.submit_fence(&mut inner.shm, peer, ticket)?;
+        inner.proto.submit_fence(&mut inner.rails, peer, ticket)?;
         let ready = |core: &mut Core| {
             if let Some(at) = core.fenced.iter().position(|answer| *answer == (peer, ticket)) {
                 core.fenced.swap_remove(at);
@@ -264,13 +264,13 @@ fn look_for_notice(guard: &mut Inside<'_>) -> Option<Notice> {
             return Some(notice);
         }
         let core = &mut **guard;
-        for at in 0..core.shm.incoming().len() {
-            let Some(link) = core.shm.incoming().get(at).copied() else { break };
-            match core.proto.try_notice(&mut core.shm, link) {
+        for at in 0..core.rails.incoming().len() {
+            let Some(link) = core.rails.incoming().get(at).copied() else { break };
+            match core.proto.try_notice(&mut core.rails, link) {
                 Received::Done(notice) => return Some(notice),
                 Received::Nothing => {}
                 Received::NotHere => {
-                    core.proto.receive_from(&mut core.shm, link);
+                    core.proto.receive_from(&mut core.rails, link);
                 }
             }
         }

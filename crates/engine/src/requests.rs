@@ -45,7 +45,7 @@ impl Engine {
     pub fn try_send_now(&self, to: Rank, flow: FlowId, tag: Tag, bytes: &[u8]) -> Result<bool, Error> {
         let mut guard = self.enter()?;
         let core = &mut *guard;
-        Ok(core.proto.try_send_bytes(&mut core.shm, to, flow, tag, bytes) == Sent::Done)
+        Ok(core.proto.try_send_bytes(&mut core.rails, to, flow, tag, bytes) == Sent::Done)
     }
 
     /// Starts a send.
@@ -65,7 +65,7 @@ impl Engine {
             Err(error) => return Err(Box::new((error, buffer))),
         };
         let core = &mut *core;
-        Ok(Pending(core.proto.submit_send(&mut core.shm, to, flow, tag, mode, buffer)))
+        Ok(Pending(core.proto.submit_send(&mut core.rails, to, flow, tag, mode, buffer)))
     }
 
     /// Starts a receive.

@@ -38,7 +38,7 @@ impl Engine {
         let core = &mut *guard;
         if bytes.len() <= MAX_INLINE
             && mode != Mode::Synchronous
-            && core.proto.try_send_short(&mut core.shm, to, flow, tag, bytes) == Sent::Done
+            && core.proto.try_send_short(&mut core.rails, to, flow, tag, bytes) == Sent::Done
         {
             return Ok(());
         }
@@ -61,7 +61,7 @@ impl Engine {
     ) -> Result<(), Box<Error>> {
         let core = &mut *guard;
         if mode != Mode::Synchronous
-            && core.proto.try_send_bytes(&mut core.shm, to, flow, tag, bytes) == Sent::Done
+            && core.proto.try_send_bytes(&mut core.rails, to, flow, tag, bytes) == Sent::Done
         {
             return Ok(());
         }
@@ -89,7 +89,7 @@ impl Engine {
         let core = &mut *guard;
         let mut fill = Some(fill);
         let filled = |slot: Window<'_>| fill.take().into_iter().for_each(|f| f(slot));
-        if core.proto.try_send(&mut core.shm, to, flow, tag, len, filled) == Sent::Done {
+        if core.proto.try_send(&mut core.rails, to, flow, tag, len, filled) == Sent::Done {
             return Ok(());
         }
         drop(guard);
@@ -119,7 +119,7 @@ impl Engine {
         }
         self.rouse(&core);
         let inner = &mut *core;
-        let id = inner.proto.submit_send(&mut inner.shm, to, flow, tag, mode, buffer);
+        let id = inner.proto.submit_send(&mut inner.rails, to, flow, tag, mode, buffer);
         let (_core, outcome, passed) = self.wait_done(core, id, deadline);
         match outcome {
             Outcome { buffer: Buffer::Out(buffer), .. } if passed => {
@@ -249,7 +249,7 @@ fn look(core: &mut Core, flow: FlowId, want: Want, bytes: &mut [u8]) -> Received
     if !core.proto.is_quiet(flow) || core.finished {
         return Received::NotHere;
     }
-    core.proto.try_recv(&mut core.shm, link, flow, tag, bytes).map(|bytes| Status { source, tag, bytes })
+    core.proto.try_recv(&mut core.rails, link, flow, tag, bytes).map(|bytes| Status { source, tag, bytes })
 }
 
 /// Looks a while, and makes a pass over everything now and then.

@@ -97,14 +97,16 @@ impl Engine {
 
     fn sleep<'a>(&'a self, mut core: Inside<'a>, deadline: Option<Instant>) -> Inside<'a> {
         core.publish_counters();
-        if let Armed::Work = core.shm.arm() {
+        if let Armed::Work = core.rails.arm() {
             return core;
         }
         core.counts.sleeps += 1;
-        core.counts.system_calls += 2; // the barrier and the futex
+        core.counts.system_calls += 2; // the barrier and the sleep
         (core.led, core.asleep) = (true, true);
+        let longest = core.rails.longest_sleep();
         drop(core);
-        self.alarm.sleep(deadline.map(|at| at.saturating_duration_since(Instant::now())));
+        let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        self.alarm.sleep(left.into_iter().chain(longest).min());
         let mut core = self.back();
         core.asleep = false;
         core

@@ -147,7 +147,7 @@ impl Proto {
             me,
             settings,
             max_bulk: usize::MAX,
-            strategy: strategy::named(strategy::NAMES[0]).expect("the first name is one"),
+            strategy: strategy::default(),
             draft: Draft::default(),
             grant,
             peers,
@@ -193,9 +193,9 @@ impl Proto {
     ///
     /// Sending comes before copying, so that the other end can copy at the same time.
     pub fn pass<R: Rail>(&mut self, rail: &mut R) -> bool {
+        rail.begin_pass();
         let received = self.receive(rail);
         self.bury_lost(rail);
-        rail.begin_pass();
         let sent = self.transmit(rail);
         let copied = self.copy(rail);
         // The peer is told now what a copy has completed: the caller may leave, and come back late or never.

@@ -54,11 +54,6 @@ impl<'a> Writer<'a> {
         self.at = at + inline + bulk;
         (part(at, inline), part(at + inline, bulk))
     }
-
-    /// Bytes written.
-    pub fn len(&self) -> usize {
-        self.at
-    }
 }
 
 /// Reads parts one after another.
@@ -124,7 +119,6 @@ mod tests {
         let mut writer = Writer::new(Window::on(&mut memory));
         writer.add(header(Kind::Short, 5, 1), 0).0.write(0, b"hello");
         writer.add(header(Kind::Eager, 0, 2), 300).1.write(0, &[7; 300]);
-        assert_eq!(writer.len(), 2 * HEAD + 5 + 300);
         let parts: Vec<_> = Reader::new(Window::on(&mut memory)).map(Option::unwrap).collect();
         let mut bytes = [0; 300];
         assert_eq!(parts[0].header, header(Kind::Short, 5, 1));

@@ -186,7 +186,8 @@ impl Proto {
         pick: Pick,
     ) -> Result<(), Busy> {
         let Some((header, bulk)) = self.message_header(to, pick) else {
-            return Ok(self.peers[to.0 as usize].backlog().discard(pick.key));
+            self.peers[to.0 as usize].backlog().discard(pick.key);
+            return Ok(());
         };
         let slot = rail.claim(link, bulk, Class::Message)?;
         self.fill(to, pick, slot.inline, slot.bulk);

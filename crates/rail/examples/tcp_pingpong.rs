@@ -1,6 +1,6 @@
-//! The TCP rail beside bare sockets over loopback, two threads that never sleep: one-way time of 8 bytes, and the rate of
-//! 8-byte packets in windows of 64, each answered by one packet. The bare side of the rate sends a window's bytes in one
-//! write. Rounds take turns; medians are of the rounds, the ratio is of paired ones. Run:
+//! The TCP rail beside bare sockets over loopback, two threads that never sleep: one-way time of 8 bytes, the rate of
+//! 8-byte messages in windows of 64 that travel together and are answered by one, and long transfers out of and into
+//! the user's memory. Rounds take turns; medians are of the rounds, the ratio is of paired ones. Run:
 //! `cargo run --release -p canele-rail --example tcp_pingpong [rounds]`.
 
 use std::error::Error;
@@ -9,63 +9,120 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::Instant;
 
 use canele_rail::tcp::{Limits, Member, Tcp};
-use canele_rail::{Header, Rail};
+use canele_rail::{Class, Header, MAX_INLINE, Rail};
+use canele_sys::buffer::{InBuffer, OutBuffer, Owned};
 use canele_sys::ids::{LinkId, Rank};
 
-const TURNS: u32 = 1_000;
-const WINDOW: usize = 64;
-const WINDOWS: u32 = 500;
+/// What a rail copies into its own memory; more is sent from where it lies.
+const COPIED: usize = 4096;
+const LONG: usize = 4 << 20;
 
 /// One end of either kind of connection.
 trait End: Send {
-    /// Sends `count` times 8 bytes.
-    fn send(&mut self, count: usize);
-    /// Receives `count` times 8 bytes.
-    fn receive(&mut self, count: usize);
+    /// Sends so many bytes.
+    fn send(&mut self, len: usize);
+    /// Receives so many bytes.
+    fn receive(&mut self, len: usize);
 }
 
-struct Bare(TcpStream);
+struct Bare(TcpStream, Vec<u8>);
+
+/// Repeats a call until `len` bytes have passed.
+fn pass(len: usize, mut call: impl FnMut(usize) -> std::io::Result<usize>) {
+    let mut passed = 0;
+    while passed < len {
+        match call(passed) {
+            Ok(0) => panic!("the other end has gone"),
+            Ok(bytes) => passed += bytes,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
 
 impl End for Bare {
-    fn send(&mut self, count: usize) {
-        self.0.write_all(&[7; 8 * WINDOW][..8 * count]).expect("room for a few bytes");
+    fn send(&mut self, len: usize) {
+        pass(len, |at| self.0.write(&self.1[at..len]));
     }
 
-    fn receive(&mut self, count: usize) {
-        let (mut bytes, mut have) = ([0; 8 * WINDOW], 0);
-        while have < 8 * count {
-            match self.0.read(&mut bytes[have..8 * count]) {
-                Ok(0) => panic!("the other end has gone"),
-                Ok(read) => have += read,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                Err(error) => panic!("{error}"),
-            }
-        }
+    fn receive(&mut self, len: usize) {
+        pass(len, |at| self.0.read(&mut self.1[at..len]));
     }
 }
 
-struct OnRail(Tcp, LinkId);
+struct OnRail {
+    rail: Tcp,
+    link: LinkId,
+    out: OutBuffer,
+    into: InBuffer,
+}
+
+impl OnRail {
+    fn new(rail: Tcp, peer: u32) -> Self {
+        let link = rail.link(Rank(peer)).expect("a link was made");
+        let [out, into] = [(); 2].map(|()| Owned::new(vec![7u8; LONG]));
+        // Memory that is lent when its owner goes is never freed.
+        let (mut out, mut into) = (out, into);
+        Self { rail, link, out: out.lend_out(), into: into.lend_in() }
+    }
+}
 
 impl End for OnRail {
-    fn send(&mut self, count: usize) {
-        for n in 0..count {
-            let header = Header { inline_len: 8, tag: n as u32, ..Header::default() };
-            self.0.post(self.1, header, &[7; 8]).expect("a window has room");
+    fn send(&mut self, len: usize) {
+        let Self { rail, link, out, .. } = self;
+        let header = Header { inline_len: 8, ..Header::default() };
+        if len <= MAX_INLINE {
+            rail.begin_pass();
+            return rail.post(*link, header, &[7; 8]).expect("a link without traffic has room");
         }
-        self.0.flush();
+        let most = if len <= COPIED { COPIED } else { rail.caps(*link).max_bulk };
+        let mut sent = 0;
+        while sent < len {
+            rail.begin_pass();
+            let piece = most.min(len - sent);
+            let done = if len > COPIED {
+                rail.lend(*link, header, &[7; 8], || out.share(sent, piece), piece)
+            } else {
+                let slot = rail.claim(*link, piece, Class::Message);
+                let filled = slot.map(|slot| slot.bulk.write(0, &[7; COPIED][..piece]));
+                filled.map(|()| rail.commit(*link, header))
+            };
+            match done {
+                Ok(()) => sent += piece,
+                Err(_) => assert!(rail.poll(*link).expect("an honest peer").is_none()),
+            }
+            rail.flush();
+        }
     }
 
-    fn receive(&mut self, count: usize) {
-        let mut have = 0;
-        while have < count {
-            while let Some(packet) = self.0.poll(self.1).expect("an honest peer") {
-                let mut bytes = [0; 8];
-                packet.inline.read(0, &mut bytes);
+    fn receive(&mut self, len: usize) {
+        let Self { rail, link, into, .. } = self;
+        let (mut have, mut bytes) = (0, [0; COPIED]);
+        while have < len {
+            rail.begin_pass();
+            while let Some(packet) = rail.poll(*link).expect("an honest peer") {
+                have += match (packet.landed, packet.bulk.len()) {
+                    (0, 0) => {
+                        packet.inline.read(0, &mut bytes[..8]);
+                        8
+                    }
+                    (0, bulk) => {
+                        if bulk <= COPIED {
+                            packet.bulk.read(0, &mut bytes[..bulk]);
+                        } else {
+                            into.copy_from(have, packet.bulk);
+                        }
+                        bulk
+                    }
+                    (landed, _) => landed,
+                };
                 std::hint::black_box(bytes);
-                self.0.release(self.1);
-                have += 1;
+                rail.release(*link);
             }
-            self.0.flush();
+            if let Some((_, bulk)) = rail.foresee(*link) {
+                rail.land(*link, into.share(have, bulk));
+            }
+            rail.flush();
         }
     }
 }
@@ -77,13 +134,13 @@ fn bare() -> std::io::Result<[Bare; 2]> {
         stream.set_nodelay(true)?;
         stream.set_nonblocking(true)?;
     }
-    Ok(streams.map(Bare))
+    Ok(streams.map(|stream| Bare(stream, vec![7; LONG])))
 }
 
 fn rails() -> Result<[OnRail; 2], Box<dyn Error>> {
     let open = |me| {
         let member = Member { me: Rank(me), ranks: 2, job: 1, key: [1; 32] };
-        Tcp::open(member, &[Ipv4Addr::LOCALHOST.into()], Limits::default())
+        Tcp::open(0, member, &[Ipv4Addr::LOCALHOST.into()], Limits::default())
     };
     let (mut a, mut b) = (open(0)?, open(1)?);
     a.introduce(Rank(1), b.addresses().to_vec());
@@ -93,26 +150,26 @@ fn rails() -> Result<[OnRail; 2], Box<dyn Error>> {
         let now_ns = start.elapsed().as_nanos() as u64;
         b.meet(now_ns);
         a.meet(now_ns);
-        if let Some(lost) = a.take_lost() {
+        if let Some(lost) = a.take_unreachable() {
             return Err(lost.into());
         }
     }
-    Ok([OnRail(a, LinkId::new(0, Rank(1))), OnRail(b, LinkId::new(0, Rank(0)))])
+    Ok([OnRail::new(a, 1), OnRail::new(b, 0)])
 }
 
-/// `turns` times `there` items one way and one back; nanoseconds for each turn.
+/// `turns` times `there` bytes one way and 8 back; nanoseconds for each turn.
 fn round([a, b]: &mut [impl End; 2], turns: u32, there: usize) -> f64 {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for _ in 0..turns {
                 b.receive(there);
-                b.send(1);
+                b.send(8);
             }
         });
         let start = Instant::now();
         for _ in 0..turns {
             a.send(there);
-            a.receive(1);
+            a.receive(8);
         }
         start.elapsed().as_nanos() as f64 / f64::from(turns)
     })
@@ -123,21 +180,23 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
+/// What is measured: its name and unit, how often in a round, the bytes there, and the value of a turn's nanoseconds.
+type Row = (&'static str, &'static str, u32, usize, fn(f64) -> f64);
+
 fn main() -> Result<(), Box<dyn Error>> {
     let rounds = std::env::args().nth(1).map_or(Ok(31), |n| n.parse::<usize>())?.max(1);
     let (mut bare, mut rails) = (bare()?, rails()?);
-    round(&mut bare, TURNS, 1);
-    round(&mut rails, TURNS, 1);
-    let (mut latency, mut rate) = (vec![], vec![]);
-    for _ in 0..rounds {
-        latency.push([round(&mut bare, TURNS, 1), round(&mut rails, TURNS, 1)].map(|ns| ns / 2.0));
-        let turn = [round(&mut bare, WINDOWS, WINDOW), round(&mut rails, WINDOWS, WINDOW)];
-        rate.push(turn.map(|ns| WINDOW as f64 * 1e3 / ns));
-    }
-    for (what, unit, rounds) in [("8 bytes, one way", "ns", latency), ("8 bytes, windows of 64", "M/s", rate)]
-    {
-        let [bare, rail] = [0, 1].map(|side| median(rounds.iter().map(|round| round[side]).collect()));
-        let ratio = median(rounds.iter().map(|round| round[1] / round[0]).collect());
+    let rows: [Row; 3] = [
+        ("8 bytes, one way", "ns", 1000, 8, |ns| ns / 2.0),
+        ("8 bytes, windows of 64", "M/s", 500, 8 * 64, |ns| 64e3 / ns),
+        ("4 MB", "GB/s", 10, LONG, |ns| LONG as f64 / ns),
+    ];
+    for (what, unit, turns, there, value) in rows {
+        let mut measure = || [round(&mut bare, turns, there), round(&mut rails, turns, there)].map(value);
+        measure();
+        let values: Vec<_> = (0..rounds).map(|_| measure()).collect();
+        let [bare, rail] = [0, 1].map(|side| median(values.iter().map(|round| round[side]).collect()));
+        let ratio = median(values.iter().map(|round| round[1] / round[0]).collect());
         println!("{what:24} bare {bare:8.1} {unit}   rail {rail:8.1} {unit}   ratio {ratio:.2}");
     }
     Ok(())

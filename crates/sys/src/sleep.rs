@@ -1,14 +1,18 @@
 //! How a rank goes to sleep so that nobody's packet is overlooked, and how others wake it.
 //!
 //! ```text
-//!   sleeper:  word = ASLEEP;  (wants = 1;)  heavy();        look again;  sleep while word is ASLEEP
-//!   sender:   publish;                      Fencing::light; word ASLEEP?    then AWAKE and wake
-//!   consumer: publish room;                 full fence;     wants 1?        then 0, and as a sender
+//!   sleeper:  word = how I sleep;  (wants = 1;)  heavy();        look again;    sleep
+//!   sender:   publish;                           Fencing::light; word not AWAKE?  then AWAKE, and wake as the word said
+//!   consumer: publish room;                      full fence;     wants 1?         then 0, and as a sender
 //! ```
 //! Either the sleeper's second look sees what was published, or the other sees the word. Two words of shared memory
 //! belong to it: the sleeper's own, and one for each ring in which a producer says that it waits for room.
 //!
-//! What this module never does: look at what was published. Between [`announce`] (with the heavy barrier) and [`sleep`]
+//! The word says how to wake its owner: [`By::Futex`], who waits on the word itself ([`sleep`]), or [`By::Event`], who
+//! waits for descriptors, its own event among them ([`Watch::sleep`]). A wake-up by event that comes late, after its
+//! sleep has ended, only makes the next sleep a short one.
+//!
+//! What this module never does: look at what was published. Between [`announce`] (with the heavy barrier) and the sleep
 //! the sleeper looks at everything that anybody may wake it for.
 
 use std::time::Duration;
@@ -17,15 +21,30 @@ use crate::atomic::{AtomicU32, Ordering};
 use crate::futex;
 use crate::membarrier::Fencing;
 
+mod event;
+
+pub use event::Event;
+#[cfg(not(loom))]
+pub use event::{EventError, Ready, Watch};
+
 /// The owner of the word is awake.
 pub const AWAKE: u32 = 0;
-/// The owner sleeps, or is about to.
-pub const ASLEEP: u32 = 1;
 
-/// Announces sleep. A heavy barrier and a look at everything follow before [`sleep`].
-pub fn announce(word: &AtomicU32) {
-    // Relaxed: the heavy barrier orders it before the looks.
-    word.store(ASLEEP, Ordering::Relaxed);
+/// How a sleeper is to be woken. Its word holds the number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum By {
+    /// The word itself: it sleeps in [`sleep`].
+    Futex = 1,
+    /// Its [`Event`]: it sleeps in [`Watch::sleep`].
+    Event = 2,
+}
+
+/// Announces sleep. A heavy barrier and a look at everything follow before the sleep itself.
+pub fn announce(word: &AtomicU32, by: By) {
+    // Relaxed: the heavy barrier orders it before the looks. An exchange only because the models do not know that nothing
+    // comes between the two halves of that in `wake`.
+    word.swap(by as u32, Ordering::Relaxed);
 }
 
 /// Takes the announcement back: the look found something.
@@ -33,27 +52,34 @@ pub fn cancel(word: &AtomicU32) {
     word.store(AWAKE, Ordering::Relaxed);
 }
 
-/// Sleeps until woken or the time is over; not at all if somebody woke the word meanwhile.
+/// Sleeps until woken or the time is over; not at all if somebody woke the word meanwhile. After an announcement of
+/// [`By::Futex`].
 pub fn sleep(word: &AtomicU32, at_most: Option<Duration>) {
-    futex::wait(word, ASLEEP, at_most);
+    futex::wait(word, By::Futex as u32, at_most);
     cancel(word);
 }
 
-/// Wakes the owner if it sleeps, after something was published for it. Says whether it did.
+/// Wakes the owner if it sleeps, after something was published for it. Says whether it did. `event` is the owner's, if it
+/// has one.
 #[inline(always)]
-pub fn wake_if_asleep(word: &AtomicU32, fencing: Fencing) -> bool {
+pub fn wake_if_asleep(word: &AtomicU32, fencing: Fencing, event: Option<&Event>) -> bool {
     // Pairs with the heavy barrier after `announce`.
     fencing.light();
-    word.load(Ordering::Relaxed) != AWAKE && wake(word)
+    word.load(Ordering::Relaxed) != AWAKE && wake(word, event)
 }
 
 #[cold]
-fn wake(word: &AtomicU32) -> bool {
+fn wake(word: &AtomicU32, event: Option<&Event>) -> bool {
     // Relaxed suffices: the sleeper looks at everything else again after waking.
-    if word.swap(AWAKE, Ordering::Relaxed) == AWAKE {
+    let was = word.swap(AWAKE, Ordering::Relaxed);
+    if was == AWAKE {
         return false;
     }
-    futex::wake(word, 1);
+    match event {
+        Some(event) if was == By::Event as u32 => event.ring(),
+        // Another word than those two is its owner's mistake, and costs its owner alone.
+        _ => drop(futex::wake(word, 1)),
+    }
     true
 }
 
@@ -65,7 +91,7 @@ pub fn ask_for_room(wants: &AtomicU32) {
 }
 
 /// Wakes the producer if it asked, after room was given back. The fence is a full one: this happens once in many packets.
-pub fn wake_if_asked(wants: &AtomicU32, word: &AtomicU32) -> bool {
+pub fn wake_if_asked(wants: &AtomicU32, word: &AtomicU32, event: Option<&Event>) -> bool {
     // Pairs with the heavy barrier after `ask_for_room`.
     Fencing::Fences.light();
     if wants.load(Ordering::Relaxed) == 0 {
@@ -74,7 +100,7 @@ pub fn wake_if_asked(wants: &AtomicU32, word: &AtomicU32) -> bool {
     // An exchange, and not a store: a wish made since the load would be erased unseen. Acquire pairs with the release
     // in `ask_for_room`.
     wants.swap(0, Ordering::Acquire);
-    wake_if_asleep(word, Fencing::Fences)
+    wake_if_asleep(word, Fencing::Fences, event)
 }
 
 #[cfg(all(test, loom))]

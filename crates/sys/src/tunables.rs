@@ -63,6 +63,9 @@ macro_rules! tunables {
     };
 }
 
+/// The strategies that come with the library; the first is the default.
+pub const STRATEGIES: &[&str] = &["aggregate", "fifo", "priority", "split"];
+
 tunables! {
     // name: type = default, unit, allowed, meaning
     wait: Wait = Wait::Adaptive, "", OneOf(Wait::NAMES), "How a rank waits: spin, yield and sleep in turn (adaptive), always look (poll), or sleep at once (sleep)";
@@ -75,6 +78,7 @@ tunables! {
     unexpected_bytes: usize = 64 << 20, "bytes", Between(0, 1024 * 1024 * MIB), "Most payload a rank holds for messages that no receive has asked for yet";
     message_region_bytes: usize = 16 << 10, "bytes", Between(0, 1024 * MIB), "Buffers of mailbox messages above this size lie in regions, which a peer reads without a copy in between";
     piece_bytes: usize = 64 << 10, "bytes", Between(KIB, 64 * MIB), "Largest piece of a long message put on a rail at once";
+    strategy: &'static str = STRATEGIES[0], "", OneOf(STRATEGIES), "How what waits for a peer is put into packets: everything small that waits together (aggregate), one by one (fifo), the most urgent first (priority), that and large messages cut so that all rails end together (split)";
     progress_thread: bool = false, "", OneOf(&["0", "1"]), "Whether a thread of the library makes progress while the program computes";
 }
 

@@ -8,7 +8,7 @@ use std::mem;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
-use canele_engine::control::{FromLauncher, Gone, JobInfo, OnFailure, ToLauncher, VERSION};
+use canele_engine::control::{FromLauncher, Gone, Handed, JobInfo, OnFailure, ToLauncher, VERSION};
 
 use super::failure::{Exit, Failure};
 use canele_rail::shm::Doorbell;
@@ -20,14 +20,14 @@ pub struct Parcel {
     pub to: u32,
     /// What it is told.
     pub message: FromLauncher,
-    /// The descriptor that goes with it.
-    pub descriptor: Option<Rc<OwnedFd>>,
+    /// What goes with it.
+    pub descriptor: Option<Rc<Handed>>,
 }
 
 /// A rank's inbox.
 #[derive(Debug)]
 struct Inbox {
-    descriptor: Rc<OwnedFd>,
+    descriptor: Rc<Handed>,
     bytes: u64,
     doorbell: Doorbell,
 }
@@ -98,7 +98,7 @@ pub struct Job {
     members: Vec<Member>,
     /// Pairs (smaller rank first) one of which has asked for a link.
     links: HashSet<(u32, u32)>,
-    regions: HashMap<(u32, u64), Rc<OwnedFd>>,
+    regions: HashMap<(u32, u64), Rc<Handed>>,
     names: HashMap<String, (u32, Vec<u8>)>,
     finds: HashMap<String, Vec<(u32, u64)>>,
     /// The settings of the first rank that has told them.
@@ -159,7 +159,7 @@ impl Job {
         Some(cut)
     }
 
-    fn send(&mut self, to: u32, message: FromLauncher, descriptor: Option<Rc<OwnedFd>>) {
+    fn send(&mut self, to: u32, message: FromLauncher, descriptor: Option<Rc<Handed>>) {
         self.out.push(Parcel { to, message, descriptor });
     }
 
@@ -171,9 +171,13 @@ impl Job {
         &mut self,
         from: u32,
         message: ToLauncher,
-        descriptor: Option<OwnedFd>,
+        descriptor: Option<Handed>,
     ) -> Result<(), String> {
         let wants_one = matches!(message, ToLauncher::Inbox { .. } | ToLauncher::Region { .. });
+        let event = descriptor.as_ref().is_some_and(|handed| handed.event.is_some());
+        if event && !matches!(message, ToLauncher::Inbox { .. }) {
+            return Err(format!("sent {message:?} with two descriptors"));
+        }
         if wants_one != descriptor.is_some() {
             let what = if wants_one { "without its descriptor" } else { "with a descriptor" };
             return Err(format!("sent {message:?} {what}"));
@@ -187,6 +191,7 @@ impl Job {
             (ToLauncher::Hello { version }, _) => return self.handle_hello(from, version),
             (ToLauncher::Inbox { settings }, Some(inbox)) => return self.handle_inbox(from, inbox, settings),
             (ToLauncher::Connect { peer }, _) => return self.handle_connect(from, peer),
+            (ToLauncher::Addresses { .. }, _) => {}
             (ToLauncher::Region { id }, Some(region)) => {
                 if self.regions.insert((from, id), Rc::new(region)).is_some() {
                     return Err(format!("sent region {id:#x} twice"));
@@ -255,7 +260,7 @@ impl Job {
     fn handle_inbox(
         &mut self,
         from: u32,
-        inbox: OwnedFd,
+        inbox: Handed,
         settings: Vec<(String, String)>,
     ) -> Result<(), String> {
         if self.member(from).inbox.is_some() {
@@ -264,8 +269,10 @@ impl Job {
         self.compare(from, settings)?;
         let unusable = |error: &dyn std::fmt::Display| format!("sent an unusable inbox ({error})");
         let bytes = rustix::fs::fstat(&inbox).map_err(|error| unusable(&error))?.st_size as u64;
-        let copy = inbox.try_clone().map_err(|error| unusable(&error))?;
-        let doorbell = Doorbell::map(copy).map_err(|error| unusable(&error))?;
+        let copy = inbox.memory.try_clone().map_err(|error| unusable(&error))?;
+        let event = inbox.event.as_ref().map(OwnedFd::try_clone).transpose();
+        let event = event.map_err(|error| unusable(&error))?;
+        let doorbell = Doorbell::map(copy, event).map_err(|error| unusable(&error))?;
         // What was sent before there was a bell.
         doorbell.ring();
         self.member_mut(from).inbox = Some(Inbox { descriptor: Rc::new(inbox), bytes, doorbell });

@@ -1,6 +1,6 @@
 //! The job's rules, without sockets or processes.
 
-use canele_engine::control::OnFailure;
+use canele_engine::control::{Host, OnFailure};
 use canele_rail::shm::Shm;
 use canele_sys::ids::Rank;
 use rustix::fs::{MemfdFlags, fstat, memfd_create};
@@ -9,9 +9,12 @@ use super::*;
 
 const INBOX: ToLauncher = ToLauncher::Inbox { settings: Vec::new() };
 
+fn info(size: u32, on_failure: OnFailure) -> JobInfo {
+    JobInfo { launcher: 1, size, hosts: vec![Host::this(size)], processors: 2, on_failure, network: None }
+}
+
 fn job(size: u32) -> Job {
-    let on_failure = OnFailure::Continue;
-    let mut job = Job::new(JobInfo { launcher: 1, size, hosts: 1, processors: 2, on_failure });
+    let mut job = Job::new(info(size, OnFailure::Continue));
     for rank in 0..size {
         job.handle(rank, ToLauncher::Hello { version: VERSION }, None).unwrap();
     }
@@ -19,13 +22,21 @@ fn job(size: u32) -> Job {
     job
 }
 
-fn memory() -> Option<OwnedFd> {
-    Some(memfd_create("test", MemfdFlags::CLOEXEC).unwrap())
+fn memory() -> Option<Handed> {
+    Some(memfd_create("test", MemfdFlags::CLOEXEC).unwrap().into())
 }
 
-fn inbox(rank: u32, job: &Job) -> Option<OwnedFd> {
+fn inbox(rank: u32, job: &Job) -> Option<Handed> {
     let rail = Shm::open(Rank(rank), job.info.size as usize, 64, 0, 0).unwrap();
-    Some(rail.inbox_fd().try_clone_to_owned().unwrap())
+    Some(rail.inbox_fd().try_clone_to_owned().unwrap().into())
+}
+
+/// The same with the event of a rank that sleeps on descriptors.
+fn with_event(handed: Option<Handed>, job: &Job) -> Option<Handed> {
+    let mut rail = Shm::open(Rank(0), job.info.size as usize, 64, 0, 0).unwrap();
+    rail.sleep_on_descriptors().unwrap();
+    let event = rail.event_fd().map(|event| event.try_clone_to_owned().unwrap());
+    handed.map(|handed| Handed { event, ..handed })
 }
 
 fn told(job: &mut Job) -> Vec<(u32, FromLauncher)> {
@@ -53,6 +64,21 @@ fn a_link_is_made_once_both_inboxes_are_there_and_both_are_told() {
     job.handle(1, INBOX, fd).unwrap();
     job.handle(1, ToLauncher::Connect { peer: 0 }, None).unwrap();
     assert_eq!(told(&mut job).len(), 2);
+}
+
+#[test]
+fn the_event_of_a_rank_goes_to_its_peers_with_its_inbox() {
+    let mut job = job(2);
+    let handed = with_event(inbox(0, &job), &job);
+    job.handle(0, INBOX, handed).unwrap();
+    let handed = inbox(1, &job);
+    job.handle(1, INBOX, handed).unwrap();
+    job.handle(1, ToLauncher::Connect { peer: 0 }, None).unwrap();
+    let parcels = job.take_parcels();
+    let descriptors = |parcel: &Parcel| (parcel.to, parcel.descriptor.as_ref().unwrap().descriptors().len());
+    let mut counts: Vec<_> = parcels.iter().map(descriptors).collect();
+    counts.sort_unstable();
+    assert_eq!(counts, [(0, 1), (1, 2)]);
 }
 
 #[test]
@@ -100,6 +126,7 @@ fn broken_rules_are_texts_and_harm_nobody() {
         (INBOX, inbox(0, &job)),
         (INBOX, None),
         (ToLauncher::Finished, memory()),
+        (ToLauncher::Region { id: 1 }, with_event(memory(), &job)),
         (ToLauncher::Connect { peer: 0 }, None),
         (ToLauncher::Connect { peer: 2 }, None),
         (ToLauncher::Connect { peer: u32::MAX }, None),
@@ -175,8 +202,7 @@ fn a_cut_is_told_to_all_but_who_made_it_and_to_who_comes_late() {
 
 #[test]
 fn where_a_failure_ends_the_job_a_cut_is_told_to_nobody() {
-    let on_failure = OnFailure::Stop;
-    let mut job = Job::new(JobInfo { launcher: 1, size: 2, hosts: 1, processors: 1, on_failure });
+    let mut job = Job::new(info(2, OnFailure::Stop));
     for rank in 0..2 {
         job.handle(rank, ToLauncher::Hello { version: VERSION }, None).unwrap();
     }
@@ -188,8 +214,7 @@ fn where_a_failure_ends_the_job_a_cut_is_told_to_nobody() {
 
 #[test]
 fn who_comes_late_hears_of_those_gone_and_never_initialising_is_fine() {
-    let mut job =
-        Job::new(JobInfo { launcher: 1, size: 3, hosts: 1, processors: 1, on_failure: OnFailure::Continue });
+    let mut job = Job::new(info(3, OnFailure::Continue));
     assert_eq!(job.handle_exit(0, Exit::Status(0)), None);
     assert_eq!(job.handle_exit(1, Exit::Status(4)), Some(Failure::Exited(4)));
     assert!(told(&mut job).is_empty());

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
 
-use canele_engine::control::{JobInfo, OnFailure, Socket};
+use canele_engine::control::{Host, JobInfo, OnFailure, Socket};
 use canele_rail::shm::layout::MOST_RANKS;
 use canele_sys::topology::{self, Topology};
 use canele_sys::tunables::Tunables;
@@ -105,9 +105,10 @@ fn launcher(plan: Plan, arguments: &Arguments) -> io::Result<Launcher> {
     let info = JobInfo {
         launcher: std::process::id(),
         size: plan.size(),
-        hosts: 1,
+        hosts: vec![Host::this(plan.size())],
         processors: topology::allowed().map_or(1, |allowed| allowed.len() as u32),
         on_failure,
+        network: None,
     };
     let settings = Settings { label: arguments.label, timeout: arguments.timeout };
     Launcher::new(plan, info, settings, socket, keeper)

@@ -4,10 +4,9 @@
 //! that a rank that asks without reading the answers fills its own socket and nothing of the launcher.
 
 use std::collections::VecDeque;
-use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
-use canele_engine::control::{FromLauncher, ReceiveError, Received, SendError, Socket, ToLauncher};
+use canele_engine::control::{FromLauncher, Handed, ReceiveError, Received, SendError, Socket, ToLauncher};
 
 use super::events::{Events, Ready, Source};
 use canele_rail::shm::Doorbell;
@@ -20,7 +19,7 @@ const QUEUE_LIMIT: usize = 1024;
 pub struct Wire {
     rank: u32,
     socket: Option<Socket>,
-    queue: VecDeque<(FromLauncher, Option<Rc<OwnedFd>>)>,
+    queue: VecDeque<(FromLauncher, Option<Rc<Handed>>)>,
     interest: Ready,
     /// Nothing the rank says is read any more.
     ignored: bool,
@@ -37,7 +36,7 @@ impl Wire {
     }
 
     /// Queues a message; [`flush`](Self::flush) sends it.
-    pub fn push(&mut self, message: FromLauncher, descriptor: Option<Rc<OwnedFd>>) {
+    pub fn push(&mut self, message: FromLauncher, descriptor: Option<Rc<Handed>>) {
         if self.socket.is_some() {
             self.queue.push_back((message, descriptor));
         }
@@ -48,7 +47,7 @@ impl Wire {
         let Some(socket) = &self.socket else { return };
         let mut sent = false;
         while let Some((message, descriptor)) = self.queue.front() {
-            let fds: Vec<_> = descriptor.iter().map(|fd| fd.as_fd()).collect();
+            let fds = descriptor.as_ref().map_or(Vec::new(), |handed| handed.descriptors());
             match socket.try_send(message, &fds) {
                 Ok(()) => sent = true,
                 Err(SendError::Full) => break,

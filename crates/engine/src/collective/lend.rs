@@ -36,7 +36,7 @@ impl Engine {
             let inner = &mut *core;
             for (send, bytes) in sends.iter().zip(from) {
                 let buffer = scope.lend(bytes);
-                let rail = &mut inner.shm;
+                let rail = &mut inner.rails;
                 let mode = Mode::Standard;
                 requests.push(inner.proto.submit_send(rail, send.peer, run.flow, run.tag, mode, buffer));
             }

@@ -135,7 +135,7 @@ impl<'s> Run<'s> {
     #[inline(always)]
     fn send(&self, core: &mut Core, memory: &Memory<'_>, send: &Transfer) -> bool {
         let bytes = memory.read(send.span);
-        core.proto.try_send_bytes(&mut core.shm, send.peer, self.flow, self.tag, bytes) == Sent::Done
+        core.proto.try_send_bytes(&mut core.rails, send.peer, self.flow, self.tag, bytes) == Sent::Done
     }
 
     #[inline(always)]
@@ -147,7 +147,7 @@ impl<'s> Run<'s> {
             return Look::Long;
         }
         let Some(link) = link_from(core, peer) else { return Look::Nothing };
-        match core.proto.try_recv(&mut core.shm, link, self.flow, self.tag, memory.write(receive.span)) {
+        match core.proto.try_recv(&mut core.rails, link, self.flow, self.tag, memory.write(receive.span)) {
             Received::Done(len) => Look::Got(len),
             Received::Nothing => Look::Nothing,
             Received::NotHere => Look::Behind,
@@ -159,7 +159,7 @@ impl<'s> Run<'s> {
 #[inline(always)]
 fn link_from(core: &Core, peer: Rank) -> Option<LinkId> {
     let known = core.proto.link_from(peer);
-    known.or_else(|| core.shm.incoming().iter().copied().find(|link| core.shm.peer(*link) == peer))
+    known.or_else(|| core.rails.incoming().iter().copied().find(|link| core.rails.peer(*link) == peer))
 }
 
 /// A message of a collective has the length its receiver expects, or the ranks disagree on what they do.

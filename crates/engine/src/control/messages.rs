@@ -4,11 +4,14 @@
 //! both ends turn them into their newtypes and check the range on arrival.
 
 use std::fmt;
+use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::job::JobInfo;
+
 /// Version of this message set. Two sides that differ refuse each other, each naming both.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The largest encoded message in bytes. A socket packet larger than this is malformed.
 pub const MAX_MESSAGE: usize = 64 * 1024;
@@ -24,13 +27,19 @@ pub enum ToLauncher {
         /// [`VERSION`] of the rank.
         version: u32,
     },
-    /// The rank's inbox is ready; one descriptor, its memfd. At most once. A rank with other settings than the first one to
+    /// The rank's inbox is ready; its memfd, and its event if the rank sleeps on descriptors. At most once. A rank with other settings than the first one to
     /// send this is refused.
     Inbox {
         /// The settings that all ranks must have alike: variables and values.
         settings: Vec<(String, String)>,
     },
-    /// This rank wants a link with `peer`.
+    /// Where this rank listens for those of other hosts. At most once, after [`Inbox`](Self::Inbox).
+    Addresses {
+        /// The addresses of each rail, in the order of the rails.
+        rails: Vec<Vec<SocketAddr>>,
+    },
+    /// This rank wants a link with `peer`. Answered with [`FromLauncher::Peer`] or, if it runs on another host,
+    /// [`FromLauncher::Reach`], as soon as both sides can be reached; both are told, each pair once.
     Connect {
         /// The other rank, not this one.
         peer: u32,
@@ -40,7 +49,7 @@ pub enum ToLauncher {
         /// The region's id (index and generation), unique within the rank.
         id: u64,
     },
-    /// Asks for a region of `owner`. Answered at once with [`FromLauncher::Region`].
+    /// Asks for a region of `owner`. Answered at once with [`FromLauncher::Region`]; a rank of another host has none.
     FindRegion {
         /// The rank that allocated it.
         owner: u32,
@@ -102,12 +111,19 @@ pub enum FromLauncher {
         /// The job.
         job: JobInfo,
     },
-    /// A link with `rank` can be made; one descriptor, that rank's inbox.
+    /// A link with `rank` can be made; the descriptors of that rank's inbox, as it sent them.
     Peer {
         /// Whose inbox this is.
         rank: u32,
         /// Its size in bytes.
         bytes: u64,
+    },
+    /// A link with `rank`, which runs on another host, can be made.
+    Reach {
+        /// Who listens.
+        rank: u32,
+        /// Where, as it said in its [`ToLauncher::Addresses`].
+        rails: Vec<Vec<SocketAddr>>,
     },
     /// Answer to [`ToLauncher::FindRegion`]; one descriptor if `found`.
     Region {
@@ -157,6 +173,8 @@ pub enum Gone {
     Exited(u8),
     /// A signal of this number killed it.
     Killed(u8),
+    /// Nothing is heard any more of the host it runs on.
+    HostLost,
 }
 
 impl fmt::Display for Gone {
@@ -166,6 +184,7 @@ impl fmt::Display for Gone {
             Gone::Exited(0) => write!(f, "exited without finalising"),
             Gone::Exited(status) => write!(f, "exited with status {status}"),
             Gone::Killed(signal) => write!(f, "was killed by signal {signal}"),
+            Gone::HostLost => write!(f, "was on a host that was lost"),
         }
     }
 }
@@ -177,19 +196,4 @@ pub enum OnFailure {
     Stop,
     /// The survivors run on; operations with the dead rank fail.
     Continue,
-}
-
-/// The job as its launcher sees it; equal on all ranks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JobInfo {
-    /// Process id of the launcher, which also names the job for `canele info --job`.
-    pub launcher: u32,
-    /// Number of ranks.
-    pub size: u32,
-    /// Number of hosts.
-    pub hosts: u32,
-    /// Processors the ranks of this host may use together.
-    pub processors: u32,
-    /// What a failure does to the others.
-    pub on_failure: OnFailure,
 }

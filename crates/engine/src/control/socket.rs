@@ -22,8 +22,38 @@ pub struct Socket {
     fd: OwnedFd,
 }
 
-/// A message and the descriptor that came with it.
-pub type Received<T> = (T, Option<OwnedFd>);
+/// What travels beside a message that has descriptors: memory, and with an inbox whose owner sleeps on descriptors, the
+/// event that wakes it.
+#[derive(Debug)]
+pub struct Handed {
+    /// An inbox or a region.
+    pub memory: OwnedFd,
+    /// What wakes the owner of the inbox.
+    pub event: Option<OwnedFd>,
+}
+
+impl Handed {
+    /// The descriptors in the order in which they are sent.
+    pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        std::iter::once(&self.memory).chain(&self.event).map(OwnedFd::as_fd).collect()
+    }
+}
+
+impl From<OwnedFd> for Handed {
+    fn from(memory: OwnedFd) -> Self {
+        Self { memory, event: None }
+    }
+}
+
+impl AsFd for Handed {
+    /// The memory.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.memory.as_fd()
+    }
+}
+
+/// A message and what came with it.
+pub type Received<T> = (T, Option<Handed>);
 
 /// Why a message was not sent.
 #[derive(Debug, thiserror::Error)]
@@ -98,16 +128,19 @@ impl Socket {
         }
     }
 
-    /// Receives the next message if there is one, with at most one descriptor.
+    /// Receives the next message if there is one, with at most two descriptors.
     ///
     /// # Errors
     /// [`ReceiveError`]. After `Malformed` the socket can still be read.
     pub fn try_receive<T: DeserializeOwned>(&self) -> Result<Option<Received<T>>, ReceiveError> {
-        let Some((message, mut descriptors)) = self.try_receive_many()? else { return Ok(None) };
-        if descriptors.len() > 1 {
-            return Err(ReceiveError::Malformed(format!("{} descriptors at once", descriptors.len())));
+        let Some((message, descriptors)) = self.try_receive_many()? else { return Ok(None) };
+        let count = descriptors.len();
+        let mut descriptors = descriptors.into_iter();
+        let handed = descriptors.next().map(|memory| Handed { memory, event: descriptors.next() });
+        match descriptors.next() {
+            None => Ok(Some((message, handed))),
+            Some(_) => Err(ReceiveError::Malformed(format!("{count} descriptors at once"))),
         }
-        Ok(Some((message, descriptors.pop())))
     }
 
     /// Receives the next message if there is one, with all its descriptors (at most eight), in order.
@@ -213,7 +246,7 @@ mod tests {
         trailing.push(0);
         send_raw(&a, &trailing);
         let file = std::fs::File::open("/proc/self/status").unwrap();
-        a.try_send(&ToLauncher::Region { id: 1 }, &[file.as_fd(), file.as_fd()]).unwrap();
+        a.try_send(&ToLauncher::Region { id: 1 }, &[file.as_fd(); 3]).unwrap();
         a.try_send(&ToLauncher::Connect { peer: 3 }, &[]).unwrap();
         for _ in 0..4 {
             assert!(matches!(b.try_receive::<ToLauncher>(), Err(ReceiveError::Malformed(_))));

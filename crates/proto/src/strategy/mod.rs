@@ -63,10 +63,7 @@ pub struct RailView<'a> {
     pub guests: bool,
 }
 
-/// The built-in strategies by name; the first is the default.
-pub const NAMES: [&str; 4] = ["aggregate", "fifo", "priority", "split"];
-
-/// The built-in strategy of this name.
+/// The built-in strategy of this name, one of [`canele_sys::tunables::STRATEGIES`].
 pub fn named(name: &str) -> Option<Box<dyn Strategy>> {
     Some(match name {
         "aggregate" => Box::new(built_in::Aggregate),
@@ -75,4 +72,24 @@ pub fn named(name: &str) -> Option<Box<dyn Strategy>> {
         "split" => Box::new(built_in::Split),
         _ => return None,
     })
+}
+
+/// The strategy of whoever chooses none.
+pub(crate) fn default() -> Box<dyn Strategy> {
+    Box::new(built_in::Aggregate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_a_strategy_of_that_name_and_the_first_the_default() {
+        let names = canele_sys::tunables::STRATEGIES;
+        for name in names {
+            assert_eq!(named(name).map(|strategy| strategy.name()), Some(*name));
+        }
+        assert_eq!(default().name(), names[0]);
+        assert!(named("").is_none());
+    }
 }

@@ -84,6 +84,7 @@ pub fn a_claim_replaces_a_claim<H: Harness>() {
     let mut h = pair::<H>();
     let (link, most) = (link_to(&mut h, 0, 1), h.rail(0).caps(TO_1).max_bulk);
     for n in 0..100 {
+        h.rail(0).begin_pass();
         assert!(h.rail(0).claim(link, most, Class::Message).is_ok());
         exchange(&mut h, &Sent::new(n, 48, 0), Class::Message);
         h.rail(0).begin_pass();

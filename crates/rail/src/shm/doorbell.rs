@@ -16,13 +16,13 @@ pub struct Doorbell {
 }
 
 impl Doorbell {
-    /// Maps the inbox a rank sent.
+    /// Maps the inbox a rank sent; `event` came with it if the rank sleeps on descriptors.
     ///
     /// # Errors
-    /// A text that says why the descriptor is no inbox.
-    pub fn map(inbox: OwnedFd) -> Result<Self, String> {
+    /// A text that says why the descriptor is no inbox, or no event.
+    pub fn map(inbox: OwnedFd, event: Option<OwnedFd>) -> Result<Self, String> {
         let segment = Segment::map(inbox).map_err(|e| e.to_string())?;
-        let inbox = Inbox::open(segment, None)?;
+        let inbox = Inbox::open(segment, None)?.with_event(event)?;
         Ok(Self { page: CounterPage(inbox.clone()), inbox })
     }
 

@@ -1,14 +1,15 @@
 //! Inboxes: one's own, and those of peers as seen by a sender.
 //!
-//! Owns the mapping and its words for sleeping, news and arrivals. What lies in the slices is the links' business.
+//! Owns the mapping, its words for sleeping, news and arrivals, and the event its owner sleeps on, if it has one. What lies in the slices is the links' business.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use canele_sys::atomic::{AtomicU32, Ordering};
 use canele_sys::ids::Rank;
 use canele_sys::membarrier::Fencing;
 use canele_sys::segment::{Segment, SegmentError};
-use canele_sys::sleep;
+use canele_sys::sleep::{self, Event};
 
 use super::layout::{self, Layout};
 
@@ -16,6 +17,8 @@ use super::layout::{self, Layout};
 #[derive(Clone, Debug)]
 pub struct Inbox {
     segment: Arc<Segment>,
+    /// A peer's, which sleeps on descriptors.
+    event: Option<Arc<Event>>,
     /// The sizes both sides agree on.
     pub layout: Layout,
 }
@@ -29,14 +32,26 @@ impl Inbox {
         layout.describe(&segment);
         let asymmetric = u32::from(fencing == Fencing::Asymmetric);
         segment.atomic_u32(layout::FENCING).store(asymmetric, Ordering::Relaxed);
-        Ok(Self { segment: Arc::new(segment), layout })
+        Ok(Self { segment: Arc::new(segment), event: None, layout })
     }
 
     /// A peer's, checked; of the `expected` layout if one is expected.
     pub fn open(segment: Segment, expected: Option<&Layout>) -> Result<Self, String> {
         let layout = Layout::read(&segment, expected)?;
         segment.dont_fork().map_err(|e| e.to_string())?;
-        Ok(Self { segment: Arc::new(segment), layout })
+        Ok(Self { segment: Arc::new(segment), event: None, layout })
+    }
+
+    /// The same with the event that came with it, checked.
+    pub fn with_event(mut self, event: Option<OwnedFd>) -> Result<Self, String> {
+        self.event = event.map(Event::adopt).transpose().map_err(|e| e.to_string())?.map(Arc::new);
+        Ok(self)
+    }
+
+    /// The event its owner sleeps on, if it is a peer's that has one.
+    #[inline(always)]
+    pub fn event(&self) -> Option<&Event> {
+        self.event.as_deref()
     }
 
     /// The memory.
@@ -71,7 +86,7 @@ impl Inbox {
     pub fn announce_news(&self) -> u32 {
         // Release pairs with the acquire in `news`.
         let before = self.word(layout::NEWS).fetch_add(1, Ordering::Release);
-        sleep::wake_if_asleep(self.sleep_word(), Fencing::Fences);
+        sleep::wake_if_asleep(self.sleep_word(), Fencing::Fences, self.event());
         before.wrapping_add(1)
     }
 

@@ -19,7 +19,7 @@ use crate::{TALLIES, Tally};
 /// "CANELÉ" and a zero: what every inbox starts with.
 const MAGIC: u64 = u64::from_le_bytes(*b"CANEL\xc3\x89\0");
 /// Changes with every change of what is described here.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// As many ranks of one machine can have a bit.
 pub const MOST_RANKS: usize = 4096;
 /// Cells a ring may have.
@@ -28,7 +28,7 @@ pub const CELLS: RangeInclusive<usize> = 64..=1 << 16;
 pub const PAYLOAD: RangeInclusive<usize> = 16 << 10..=64 << 20;
 const PAGE: usize = 4096;
 
-/// Offset of the sleep word; beside it, whether its owner relies on asymmetric fences.
+/// Offset of the sleep word, which says how to wake its owner; beside it, whether its owner relies on asymmetric fences.
 pub const SLEEP: usize = 64;
 /// Offset of the word that says whether the owner answers `membarrier`.
 pub const FENCING: usize = 68;

@@ -181,7 +181,7 @@ impl Outgoing {
         self.cells.post(first, u64::from(header.tag) | u64::from(header.sequence) << 32, inline);
         // SAFETY: the sleep word lies in the mapped inbox (`open`).
         let word = unsafe { self.sleep.as_ref() };
-        if sleep::wake_if_asleep(word, self.fencing) {
+        if sleep::wake_if_asleep(word, self.fencing, self.shared.inbox.event()) {
             self.wakeups += 1;
         }
     }
@@ -232,7 +232,7 @@ pub struct Incoming {
     bulk: usize,
     /// The sender's sleep word, to be woken when it waits for room.
     sleep: NonNull<AtomicU32>,
-    _sender_inbox: Inbox,
+    sender_inbox: Inbox,
 }
 
 // SAFETY: as for `Outgoing`.
@@ -249,7 +249,7 @@ impl Incoming {
             sender,
             bulk: 0,
             sleep: NonNull::from(sender_inbox.sleep_word()),
-            _sender_inbox: sender_inbox.clone(),
+            sender_inbox: sender_inbox.clone(),
         })
     }
 
@@ -324,8 +324,9 @@ impl Incoming {
     /// Room was given back: whoever waits for it is woken.
     #[cold]
     fn wake_starved(&mut self) {
-        // SAFETY: the sleep word lies in the sender's inbox, mapped as long as `_sender_inbox`.
-        sleep::wake_if_asked(self.shared.wants(), unsafe { self.sleep.as_ref() });
+        // SAFETY: the sleep word lies in the sender's inbox, mapped as long as `sender_inbox`.
+        let word = unsafe { self.sleep.as_ref() };
+        sleep::wake_if_asked(self.shared.wants(), word, self.sender_inbox.event());
     }
 
     pub fn tally(&self, index: usize) -> &Tally {

@@ -9,7 +9,9 @@
 //!   Incoming ◀── [slice of 1 in the inbox of 0] ◀──cells, payload── Outgoing
 //! ```
 //! *Sleeping.* The sleeper stores its sleep word, issues a heavy barrier and looks once more; a sender looks at the
-//! word after its store. One of the two must see the other's store (`canele_sys::membarrier`).
+//! word after its store. One of the two must see the other's store (`canele_sys::membarrier`). A rank that has rails of
+//! descriptors beside this one sleeps on those and on an event ([`Shm::sleep_on_descriptors`]), which goes to its peers
+//! and its launcher with its inbox.
 
 mod doorbell;
 mod inbox;
@@ -25,7 +27,7 @@ use canele_sys::buffer::Place;
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::membarrier::{self, Fencing};
 use canele_sys::segment::{Segment, SegmentError};
-use canele_sys::sleep;
+use canele_sys::sleep::{self, By, EventError, Ready, Watch};
 
 pub use doorbell::Doorbell;
 use inbox::Inbox;
@@ -43,6 +45,8 @@ pub struct Shm {
     me: Rank,
     caps: Caps,
     inbox: Inbox,
+    /// What this rank sleeps on if not on its word.
+    watch: Option<Arc<Watch>>,
     fencing: Fencing,
     links: Vec<Link>,
     incoming: Vec<LinkId>,
@@ -89,6 +93,7 @@ impl Shm {
             me,
             caps,
             inbox: Inbox::create(me, layout, fencing)?,
+            watch: None,
             fencing,
             links: (0..ranks).map(|_| Link::default()).collect(),
             incoming: Vec::new(),
@@ -103,16 +108,36 @@ impl Shm {
         self.inbox.segment().fd()
     }
 
+    /// From now on sleeps on descriptors ([`Alarm::watch_once`]). Before anybody gets the inbox: who has it must have the event too.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn sleep_on_descriptors(&mut self) -> Result<(), EventError> {
+        self.watch = Some(Arc::new(Watch::open()?));
+        Ok(())
+    }
+
+    /// What the launcher hands to peers beside the inbox, if this rank sleeps on descriptors.
+    pub fn event_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.watch.as_ref().map(|watch| watch.event().fd())
+    }
+
     /// The memory of this rank's counters.
     pub fn counters(&self) -> Arc<CounterPage> {
         Arc::new(CounterPage(self.inbox.clone()))
     }
 
-    /// Maps a peer's inbox, so that it can be woken and sent to.
-    pub fn introduce(&mut self, peer: Rank, inbox: OwnedFd) -> Result<(), ConnectError> {
+    /// Maps a peer's inbox, so that it can be woken and sent to; `event` came with it if the peer sleeps on descriptors.
+    pub fn introduce(
+        &mut self,
+        peer: Rank,
+        inbox: OwnedFd,
+        event: Option<OwnedFd>,
+    ) -> Result<(), ConnectError> {
         let incompatible = |what: String| ConnectError::Incompatible { peer, what };
         let segment = Segment::map(inbox).map_err(|e| incompatible(e.to_string()))?;
         let inbox = Inbox::open(segment, Some(&self.inbox.layout)).map_err(incompatible)?;
+        let inbox = inbox.with_event(event).map_err(incompatible)?;
         self.links[peer.0 as usize].peer_inbox.get_or_insert(inbox);
         // It may have arrived before this: `accept` looks once more.
         self.arrivals_seen = self.inbox.arrivals().wrapping_sub(1);
@@ -178,7 +203,7 @@ impl Shm {
 
     /// This rank's sleep.
     pub fn alarm(&self) -> Alarm {
-        Alarm(self.inbox.clone())
+        Alarm { inbox: self.inbox.clone(), watch: self.watch.clone() }
     }
 
     fn something_came(&mut self) -> bool {
@@ -211,17 +236,33 @@ impl CounterPage {
 /// The rail does not know what it is rung for: the owner looks for that between [`Rail::arm`] and the sleep.
 /// Either it sees there what was stored before [`Alarm::ring`], or its sleep ends at once.
 #[derive(Clone)]
-pub struct Alarm(Inbox);
+pub struct Alarm {
+    inbox: Inbox,
+    watch: Option<Arc<Watch>>,
+}
 
 impl Alarm {
-    /// Sleeps until woken or the time is over. Only after [`Rail::arm`] said that it may.
+    /// Sleeps until woken, a descriptor is ready or the time is over. Only after [`Rail::arm`] said that it may.
     pub fn sleep(&self, at_most: Option<Duration>) {
-        sleep::sleep(self.0.sleep_word(), at_most);
+        match &self.watch {
+            Some(watch) => watch.sleep(self.inbox.sleep_word(), at_most),
+            None => sleep::sleep(self.inbox.sleep_word(), at_most),
+        }
     }
 
     /// Wakes the sleeper, if there is one, after something was stored for it.
     pub fn ring(&self) {
-        sleep::wake_if_asleep(self.0.sleep_word(), Fencing::Fences);
+        let event = self.watch.as_ref().map(|watch| watch.event());
+        sleep::wake_if_asleep(self.inbox.sleep_word(), Fencing::Fences, event);
+    }
+
+    /// Lets `descriptor` end the next sleep in which it becomes `ready`; to be said again for another. Without effect for
+    /// a rank that does not sleep on descriptors.
+    ///
+    /// # Errors
+    /// The system cannot wait for it.
+    pub fn watch_once(&self, descriptor: BorrowedFd<'_>, ready: Ready) -> Result<(), EventError> {
+        self.watch.as_ref().map_or(Ok(()), |watch| watch.once(descriptor, ready))
     }
 }
 
@@ -313,7 +354,8 @@ impl Rail for Shm {
     }
 
     fn arm(&mut self) -> Armed {
-        sleep::announce(self.inbox.sleep_word());
+        let by = if self.watch.is_some() { By::Event } else { By::Futex };
+        sleep::announce(self.inbox.sleep_word(), by);
         for outgoing in self.links.iter().filter_map(|l| l.outgoing.as_ref()) {
             outgoing.ask_for_room();
         }

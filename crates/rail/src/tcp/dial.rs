@@ -9,7 +9,7 @@ use canele_sys::ids::Rank;
 use rustix::event::PollFlags;
 
 use super::handshake::{Credentials, Handshake};
-use super::lost::{Failure, Why};
+use super::lost::Failure;
 use super::meeting::{Meeting, nonce};
 
 /// An attempt under way.
@@ -32,12 +32,12 @@ impl Dial {
         credentials: &Credentials,
         now_ns: Option<u64>,
         patience_ns: u64,
-    ) -> Option<Result<Meeting, Why>> {
+    ) -> Option<Result<Meeting, Vec<(SocketAddr, Failure)>>> {
         // Each turn ends the attempt, returns, or uses up an address.
         loop {
             let Some(mut meeting) = self.meeting.take() else {
                 let Some(address) = self.addresses.next() else {
-                    return Some(Err(Why::Unreachable(std::mem::take(&mut self.failures))));
+                    return Some(Err(std::mem::take(&mut self.failures)));
                 };
                 let connect = || {
                     let handshake = Handshake::initiate(credentials, self.peer, nonce()?);

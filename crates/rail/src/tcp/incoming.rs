@@ -1,20 +1,30 @@
 //! What a link has received: the bytes of many frames, and how far they were looked at.
 //!
-//! Owns the memory frames are read into until they are released. Never reads a socket: it offers free memory and is told
-//! how much of it was filled.
+//! Owns the memory frames are read into until they are released, and the share of the user's memory a bulk goes to. Never
+//! reads a socket: it offers free memory and is told how much of it was filled.
 //!
 //! ```text
 //!   memory  │ released │ start▸ whole frames, handed out one by one │ scanned▸ part of a frame │ filled▸ free │
+//!                        the oldest may have its bulk elsewhere
 //! ```
 //! Acknowledgements are taken out as soon as they have come, even if nobody polls, so that neither direction waits for
 //! the other. An honest peer never has more under way than [`Sizes::frames`] says; the memory holds twice that, so no more
 //! is moved to its start now and then than was received meanwhile.
+//!
+//! *Landing.* While it is not known whether the bulk of a large packet will be landed, little of it is read at once; if its
+//! owner was shown it and said nothing, it is read here.
 
+use canele_sys::buffer::InShare;
 use canele_sys::ids::Rank;
 
-use super::outgoing::{Outgoing, Sizes};
+use super::landing::Landing;
+use super::outgoing::Outgoing;
+use super::sizes::Sizes;
 use super::wire::{self, HEAD, View};
-use crate::{Corrupt, Packet, Window};
+use crate::{Corrupt, MAX_INLINE_WITH_BULK, Packet, Window};
+
+/// What stands before the bulk of a packet that has one.
+const BEFORE_BULK: usize = HEAD + MAX_INLINE_WITH_BULK;
 
 /// From the peer to here.
 pub struct Incoming {
@@ -24,14 +34,30 @@ pub struct Incoming {
     start: usize,
     scanned: usize,
     filled: usize,
+    /// The head at `scanned` was checked and its acknowledgement taken.
+    noted: bool,
+    /// Its bulk may be landed, and the owner was told.
+    shown: bool,
+    landing: Option<Landing>,
+    /// Bytes of the oldest packet that were landed: they are not in the memory.
+    landed: usize,
     /// The number of the next packet to come, of the oldest not released, and what the peer was told about that.
     expected: u32,
     released: u32,
     told: u32,
-    /// Bytes of bulk released since it was told.
+    /// Bytes of bulk released since it was told, and whether a large packet was among them.
     bulk_untold: usize,
+    large_untold: bool,
     /// Why what lies from `scanned` on cannot be believed.
     corrupt: Option<Corrupt>,
+}
+
+/// Where the next bytes go.
+pub struct Free<'a> {
+    /// First to what is left of a bulk that is landed.
+    pub landing: Option<&'a Landing>,
+    /// Then here.
+    pub memory: &'a mut [u8],
 }
 
 impl Incoming {
@@ -39,14 +65,19 @@ impl Incoming {
         Self {
             sizes,
             sender,
-            memory: vec![0; 2 * (sizes.frames() + sizes.max_frame())].into(),
+            memory: vec![0; 2 * (sizes.frames() + sizes.max_frame()) + sizes.step()].into(),
             start: 0,
             scanned: 0,
             filled: 0,
+            noted: false,
+            shown: false,
+            landing: None,
+            landed: 0,
             expected: wire::FIRST,
             released: wire::FIRST,
             told: wire::FIRST,
             bulk_untold: 0,
+            large_untold: false,
             corrupt: None,
         }
     }
@@ -61,26 +92,65 @@ impl Incoming {
         self.expected
     }
 
+    /// The number of the next packet to be released.
+    pub fn released(&self) -> u32 {
+        self.released
+    }
+
     /// What the peer was told to send next.
     pub fn told(&self) -> u32 {
         self.told
     }
 
-    /// Memory to read into, never empty while [`Incoming::is_open`].
+    /// The packet that is not whole, once its head is here.
+    fn partial(&self) -> Option<View<'_>> {
+        let bytes = self.noted.then(|| &self.memory[self.scanned..self.filled])?;
+        View::new(bytes, self.sizes.max_bulk()).ok().flatten()
+    }
+
+    /// The same, if it is the oldest and its bulk may be landed.
+    fn foreseen(&self) -> Option<View<'_>> {
+        let may = self.noted && self.landing.is_none() && !self.has_packet() && self.is_open();
+        let view = may.then(|| self.partial()).flatten()?;
+        (view.bulk_len() >= self.sizes.large() && self.filled - self.start >= BEFORE_BULK).then_some(view)
+    }
+
+    /// How much is to be read into the memory at once.
+    fn wanted(&self) -> usize {
+        let step = self.sizes.step();
+        match self.partial() {
+            Some(view) if self.shown || view.bulk_len() < self.sizes.large() => {
+                view.frame_len() - (self.filled - self.scanned) + step
+            }
+            _ => step,
+        }
+    }
+
+    /// Where to read to, never nothing while [`Incoming::is_open`].
     #[inline]
-    pub fn free(&mut self) -> &mut [u8] {
-        if self.memory.len() - self.filled < self.sizes.max_frame() {
+    pub fn free(&mut self) -> Free<'_> {
+        let wanted = if self.noted && self.landing.is_none() { self.wanted() } else { self.sizes.step() };
+        if self.memory.len() - self.filled < wanted {
             self.memory.copy_within(self.start..self.filled, 0);
             self.filled -= self.start;
             self.scanned -= self.start;
             self.start = 0;
         }
-        &mut self.memory[self.filled..]
+        let memory = &mut self.memory[self.filled..];
+        let len = wanted.min(memory.len());
+        Free { landing: self.landing.as_ref(), memory: &mut memory[..len] }
     }
 
     /// So many bytes were read into it.
     #[inline]
-    pub fn handle_read(&mut self, bytes: usize, outgoing: &mut Outgoing) {
+    pub fn handle_read(&mut self, mut bytes: usize, outgoing: &mut Outgoing) {
+        if let Some(landing) = &mut self.landing {
+            bytes -= landing.handle_read(bytes);
+            if !landing.is_over() {
+                return;
+            }
+            self.handle_landed();
+        }
         self.filled += bytes;
         if let Err(what) = self.scan(outgoing) {
             self.corrupt =
@@ -88,21 +158,42 @@ impl Incoming {
         }
     }
 
+    fn handle_landed(&mut self) {
+        self.landed = self.landing.take().map_or(0, |landing| landing.len());
+        self.pass_frame(BEFORE_BULK);
+    }
+
+    /// The packet at `scanned` is whole.
+    #[inline]
+    fn pass_frame(&mut self, len: usize) {
+        (self.noted, self.shown) = (false, false);
+        self.expected = self.expected.wrapping_add(1);
+        self.scanned += len;
+    }
+
     #[inline]
     fn scan(&mut self, outgoing: &mut Outgoing) -> Result<(), Corrupt> {
         while let Some(view) = View::new(&self.memory[self.scanned..self.filled], self.sizes.max_bulk())? {
-            let (ack, number) = (view.ack(), view.number());
-            outgoing.handle_ack(ack).map_err(|_| wrong_number("an acknowledgement", ack, outgoing.next()))?;
-            if view.is_ack() {
-                self.memory.copy_within(self.scanned + HEAD..self.filled, self.scanned);
-                self.filled -= HEAD;
-                continue;
+            if !self.noted {
+                let (ack, number) = (view.ack(), view.number());
+                outgoing
+                    .handle_ack(ack)
+                    .map_err(|_| wrong_number("an acknowledgement", ack, outgoing.next()))?;
+                if view.is_ack() {
+                    self.memory.copy_within(self.scanned + HEAD..self.filled, self.scanned);
+                    self.filled -= HEAD;
+                    continue;
+                }
+                if number != self.expected {
+                    return Err(wrong_number("a packet", number, self.expected));
+                }
+                self.noted = true;
             }
-            if number != self.expected {
-                return Err(wrong_number("a packet", number, self.expected));
+            let len = view.frame_len();
+            if len > self.filled - self.scanned {
+                break;
             }
-            self.expected = self.expected.wrapping_add(1);
-            self.scanned += view.frame_len();
+            self.pass_frame(len);
         }
         if self.filled - self.start > self.sizes.frames() + self.sizes.max_frame() {
             return Err(Corrupt("more than it was given room for".into()));
@@ -116,6 +207,11 @@ impl Incoming {
         self.start != self.scanned
     }
 
+    /// Whether the owner is to say where a bulk goes before more of it is read.
+    pub fn asks(&self) -> bool {
+        !self.shown && self.foreseen().is_some()
+    }
+
     /// The oldest packet. What came before something corrupt can still be read.
     #[inline]
     pub fn poll(&mut self) -> Result<Option<Packet<'_>>, Corrupt> {
@@ -123,9 +219,29 @@ impl Incoming {
         let Some(view) = View::new(bytes, max_bulk)? else {
             return self.corrupt.clone().map_or(Ok(None), Err);
         };
-        let (header, bulk, end) = (view.header(), view.bulk_len(), self.start + view.frame_len());
-        let (bulk, inline) = self.memory[self.start + HEAD..end].split_at_mut(bulk);
-        Ok(Some(Packet { header, inline: Window::on(inline), bulk: Window::on(bulk), landed: 0 }))
+        let (header, bulk, inline) = (view.header(), view.bulk_len(), view.before_bulk() - HEAD);
+        let in_memory = if self.landed == 0 { bulk } else { 0 };
+        let frame = &mut self.memory[self.start + HEAD..self.start + HEAD + inline + in_memory];
+        let (inline, bulk) = frame.split_at_mut(inline);
+        Ok(Some(Packet { header, inline: Window::on(inline), bulk: Window::on(bulk), landed: self.landed }))
+    }
+
+    /// The packet whose bulk is still to come, without it, and its length.
+    pub fn foresee(&mut self) -> Option<(Packet<'_>, usize)> {
+        let view = self.foreseen()?;
+        let (header, bulk) = (view.header(), view.bulk_len());
+        self.shown = true;
+        let inline = Window::on(&mut self.memory[self.start + HEAD..self.start + BEFORE_BULK]);
+        Some((Packet { header, inline, bulk: Window::empty(), landed: 0 }, bulk))
+    }
+
+    /// Where that bulk goes. What has come of it goes there now.
+    pub fn land(&mut self, place: InShare) {
+        let bulk = self.foreseen().expect("land comes after foresee").bulk_len();
+        assert_eq!(place.len(), bulk, "a place for all of the bulk");
+        let come = self.start + BEFORE_BULK..self.filled;
+        self.filled = come.start;
+        self.landing = Some(Landing::new(place, &self.memory[come]));
     }
 
     /// Frees the oldest packet.
@@ -133,26 +249,38 @@ impl Incoming {
     pub fn release(&mut self) {
         let bytes = &self.memory[self.start..self.scanned];
         let view = View::new(bytes, self.sizes.max_bulk()).ok().flatten().expect("release comes after poll");
-        self.start += view.frame_len();
-        self.bulk_untold += view.bulk_len();
+        let (bulk, len) = (view.bulk_len(), view.frame_len());
+        self.start += len - std::mem::take(&mut self.landed);
+        self.bulk_untold += bulk;
+        self.large_untold |= bulk >= self.sizes.large();
         self.released = self.released.wrapping_add(1);
         if self.start == self.filled {
             (self.start, self.scanned, self.filled) = (0, 0, 0);
         }
     }
 
+    /// Nothing more comes: a share that was not filled goes back.
+    pub fn end(&mut self) {
+        self.landing = None;
+    }
+
     /// Whether the peer is to be told of released packets though there is nothing else to tell: a quarter of the
-    /// packets or an eighth of the bulk, as in shared memory (invariant I6); with `all`, any.
+    /// packets or an eighth of the bulk, as in shared memory (invariant I6), or a large packet, whose bulk the peer holds and
+    /// whose pace it measures; with `all`, any.
     #[inline]
     pub fn owes(&self, all: bool) -> bool {
         let packets = self.released.wrapping_sub(self.told);
-        packets >= self.sizes.cells / 4 || self.bulk_untold >= self.sizes.payload / 8 || all && packets > 0
+        packets >= self.sizes.cells / 4
+            || self.bulk_untold >= self.sizes.payload / 8
+            || self.large_untold
+            || all && packets > 0
     }
 
     /// The acknowledgement for a frame that is about to leave.
     #[inline]
     pub fn tell(&mut self) -> u32 {
         self.bulk_untold = 0;
+        self.large_untold = false;
         self.told = self.released;
         self.released
     }

@@ -4,46 +4,58 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use canele_sys::buffer::OutShare;
 use canele_sys::ids::Rank;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags};
 
-use super::incoming::Incoming;
+use super::incoming::{Free, Incoming};
 use super::lost::Why;
-use super::outgoing::{Outgoing, Sizes};
+use super::outgoing::Outgoing;
+use super::sizes::Sizes;
+use super::vectors;
 use super::wire::{self, HEAD};
-use crate::Header;
-
-/// Unsent bytes from which a link writes although the rail is busy: a large packet gains nothing by waiting.
-const LARGE: usize = 32 << 10;
+use crate::{Busy, Class, Header, Remains, Slot};
 
 /// The connection to one peer.
 pub struct Link {
     socket: OwnedFd,
+    /// Which of the successive connections to the peer it is.
+    pub generation: u32,
     pub outgoing: Outgoing,
     pub incoming: Incoming,
     /// A frame that only acknowledges and has left in part; it is finished before anything else leaves.
     lone_ack: [u8; HEAD],
     lone_ack_sent: usize,
+    /// The pass in which a packet left last: the link is busy for the rest of it.
+    busy_in: Option<u32>,
+    /// Somebody found it busy.
+    refused: bool,
     /// The last read emptied the socket: the next look at it finds nothing.
     drained: bool,
-    /// What writing met. The end is found by reading, after what the peer has still sent.
-    broken: Option<Errno>,
+    /// Why no packet can leave any more. What the peer has still sent is read first.
+    broken: Option<Why>,
     ended: bool,
+    /// The owner knows that the link carries nothing more.
+    told: bool,
 }
 
 impl Link {
-    pub fn new(socket: OwnedFd, peer: Rank, sizes: Sizes) -> Self {
+    pub fn new(socket: OwnedFd, peer: Rank, generation: u32, sizes: Sizes) -> Self {
         Self {
             socket,
+            generation,
             outgoing: Outgoing::new(sizes),
             incoming: Incoming::new(sizes, peer),
             lone_ack: [0; HEAD],
             lone_ack_sent: HEAD,
+            busy_in: None,
+            refused: false,
             drained: false,
             broken: None,
             ended: false,
+            told: false,
         }
     }
 
@@ -68,23 +80,55 @@ impl Link {
     /// Whether the socket has not taken all there is.
     #[inline]
     pub fn has_unsent(&self) -> bool {
-        self.is_open() && (self.lone_ack_sent < HEAD || !self.outgoing.unsent().is_empty())
+        self.is_open() && (self.lone_ack_sent < HEAD || self.outgoing.has_unsent())
     }
 
-    /// Appends what was claimed; it leaves now unless `later`.
+    /// Whether a packet may leave in this pass.
     #[inline]
-    pub fn commit(&mut self, header: Header, later: bool) {
+    fn admit(&mut self, pass: u32) -> Result<(), Busy> {
+        if self.is_open() && self.busy_in != Some(pass) && !self.has_unsent() {
+            return Ok(());
+        }
+        self.refused = true;
+        Err(Busy)
+    }
+
+    #[inline]
+    pub fn claim(&mut self, pass: u32, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
+        self.admit(pass)?;
+        self.outgoing.claim(bulk, class)
+    }
+
+    /// What was claimed leaves, as far as the socket takes it.
+    #[inline]
+    pub fn commit(&mut self, pass: u32, header: Header) {
         let ack = self.incoming.tell();
         self.outgoing.commit(header, ack);
-        if !later || self.outgoing.unsent().len() >= LARGE {
-            self.write();
-        }
+        self.busy_in = Some(pass);
+        self.write();
     }
 
-    /// The end of a pass: what waited leaves, and so does an acknowledgement that is due, or with `all` any.
+    /// A packet whose bulk stays where it is leaves, as far as the socket takes it.
+    pub fn lend(
+        &mut self,
+        pass: u32,
+        header: Header,
+        beside: &[u8],
+        bulk: impl FnOnce() -> OutShare,
+        len: usize,
+    ) -> Result<(), Busy> {
+        self.admit(pass)?;
+        self.outgoing.lend(header, self.incoming.released(), beside, bulk, len)?;
+        self.incoming.tell();
+        self.busy_in = Some(pass);
+        self.write();
+        Ok(())
+    }
+
+    /// The end of a pass: the rest of what was sent leaves, and an acknowledgement that is due, or with `all` any.
     #[inline]
     pub fn flush(&mut self, all: bool) {
-        if !self.outgoing.unsent().is_empty() || self.lone_ack_sent < HEAD {
+        if self.has_unsent() {
             self.write();
         }
         if self.incoming.owes(all) && self.is_open() && !self.has_unsent() {
@@ -92,6 +136,12 @@ impl Link {
             self.lone_ack_sent = 0;
             self.write();
         }
+    }
+
+    /// Whether a packet may leave where one could not. Reported once.
+    pub fn room_came(&mut self, pass: u32) -> bool {
+        let free = self.is_open() && self.busy_in != Some(pass) && !self.has_unsent();
+        self.outgoing.room_came() | (free && std::mem::take(&mut self.refused))
     }
 
     /// Writes what the socket takes.
@@ -102,8 +152,14 @@ impl Link {
                 Err(error) => return self.handle_write_error(error),
             }
         }
-        while self.is_open() && !self.outgoing.unsent().is_empty() {
-            match send(&self.socket, self.outgoing.unsent()) {
+        while self.is_open() && self.outgoing.has_unsent() {
+            let staged = self.outgoing.unsent();
+            let sent = match self.outgoing.unsent_lent() {
+                None => send(&self.socket, staged),
+                // SAFETY: the link holds the share of what is unsent, and so its memory stays readable.
+                Some(lent) => unsafe { vectors::send(&self.socket, staged, lent) },
+            };
+            match sent {
                 Ok(sent) => self.outgoing.handle_sent(sent),
                 Err(error) => return self.handle_write_error(error),
             }
@@ -113,7 +169,7 @@ impl Link {
     #[cold]
     fn handle_write_error(&mut self, error: Errno) {
         if error != Errno::AGAIN && error != Errno::INTR {
-            self.broken = Some(error);
+            self.broken = Some(Why::Broken(error));
         }
     }
 
@@ -128,24 +184,42 @@ impl Link {
         if !self.may_read() {
             return None;
         }
-        let free = self.incoming.free();
-        let room = free.len();
-        match net::recv(&self.socket, free, RecvFlags::DONTWAIT) {
-            Ok((0, _)) => self.end(None),
-            Ok((bytes, _)) => {
+        let Free { landing, memory } = self.incoming.free();
+        let (received, room) = match landing {
+            None => {
+                (net::recv(&self.socket, &mut *memory, RecvFlags::DONTWAIT).map(|(n, _)| n), memory.len())
+            }
+            Some(landing) => {
+                let room = landing.rest() + memory.len();
+                // SAFETY: `landing` holds the share, and so its memory stays mapped and is nobody else's in this process.
+                (unsafe { vectors::receive(&self.socket, landing.place(), memory) }, room)
+            }
+        };
+        match received {
+            Ok(0) => self.end(Why::Closed),
+            Ok(bytes) => {
                 self.drained = bytes < room;
                 self.incoming.handle_read(bytes, &mut self.outgoing);
                 None
             }
             Err(Errno::AGAIN | Errno::INTR) => None,
-            Err(error) => self.end(Some(error)),
+            Err(error) => self.end(Why::Broken(error)),
         }
     }
 
     #[cold]
-    fn end(&mut self, error: Option<Errno>) -> Option<Why> {
+    fn end(&mut self, why: Why) -> Option<Why> {
         self.ended = true;
-        Some(self.broken.or(error).map_or(Why::Closed, Why::Broken))
+        self.incoming.end();
+        let why = self.broken.take().unwrap_or(why);
+        (!std::mem::replace(&mut self.told, true)).then_some(why)
+    }
+
+    /// Closes the connection; what is left of it.
+    pub fn into_remains(self) -> Remains {
+        let Self { socket, generation, outgoing, incoming, .. } = self;
+        drop(socket);
+        Remains { generation, expected: incoming.released(), kept: outgoing.into_kept() }
     }
 }
 

@@ -8,18 +8,18 @@ use rustix::io::Errno;
 
 use super::handshake::Refused;
 
-/// A peer that cannot be reached, for the owner of the rail to deal with.
+/// A peer to whom no connection could be made.
 #[derive(Debug, thiserror::Error)]
-#[error("{peer}: {why}")]
-pub struct Lost {
+#[error("{peer}: no address leads there{}", List(tried))]
+pub struct Unreachable {
     /// The peer.
     pub peer: Rank,
-    /// What happened.
-    pub why: Why,
+    /// The addresses, and why each of them did not lead there.
+    pub tried: Vec<(SocketAddr, Failure)>,
 }
 
 /// What became of a connection.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum Why {
     /// The other end closed it, or its process ended.
     #[error("the other end closed the connection")]
@@ -27,9 +27,6 @@ pub enum Why {
     /// The system says that it is no more.
     #[error("the connection broke: {0}")]
     Broken(Errno),
-    /// It was never made.
-    #[error("no address leads there{}", List(.0))]
-    Unreachable(Vec<(SocketAddr, Failure)>),
 }
 
 /// Why one address did not lead to the peer.

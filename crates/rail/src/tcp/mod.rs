@@ -6,11 +6,11 @@
 //! other's addresses is the owner's business.
 //!
 //! ```text
-//!   claim, commit ─▶ Outgoing: staged, kept until acknowledged ─▶ socket ═══ socket ─▶ Incoming ─▶ poll, release
+//!   claim, commit, lend ─▶ Outgoing: kept until acknowledged ─▶ socket ═══ socket ─▶ Incoming ─▶ poll, land, release
 //!                    ◀──────── acknowledgements, in every frame that goes the other way ────────
 //! ```
-//! *Busy.* The first packet of a pass leaves in its commit; those that follow leave together in [`crate::Rail::flush`], which
-//! ends the pass.
+//! *Busy.* A packet leaves in its commit. Its link is busy for the rest of the pass, and as long as the system has not taken all
+//! of it; what is to be sent meanwhile waits in the layer above, which puts it together.
 //!
 //! *Two connections at once.* Whoever answers decides. A rank that connects to a higher one leaves the connection of that
 //! rank unanswered until its own has come about or failed; a higher rank accepts that of a lower one and drops its own. So the
@@ -21,12 +21,16 @@
 mod dial;
 pub mod handshake;
 mod incoming;
+mod landing;
 mod link;
 mod listen;
 mod lost;
 mod meeting;
 mod outgoing;
+mod pace;
 mod rail;
+mod sizes;
+mod vectors;
 mod wire;
 
 use std::collections::VecDeque;
@@ -41,11 +45,12 @@ use handshake::Credentials;
 use link::Link;
 pub use listen::ListenError;
 use listen::Listeners;
-pub use lost::{Failure, Lost, Why};
+pub use lost::{Failure, Unreachable};
 use meeting::Meeting;
-use outgoing::Sizes;
+pub use pace::Speed;
+use sizes::Sizes;
 
-use crate::Caps;
+use crate::{Caps, Lost};
 
 /// The job a rank belongs to, and its place in it.
 #[derive(Clone, Copy)]
@@ -94,6 +99,7 @@ pub struct Progress {
 
 /// The TCP rail of one rank.
 pub struct Tcp {
+    number: u8,
     credentials: Credentials,
     sizes: Sizes,
     patience_ns: u64,
@@ -104,16 +110,22 @@ pub struct Tcp {
     dials: Vec<Dial>,
     listeners: Listeners,
     lost: VecDeque<Lost>,
-    /// A packet has left since the pass began.
-    busy: bool,
+    unreachable: VecDeque<Unreachable>,
+    /// Counts passes.
+    pass: u32,
 }
 
 impl Tcp {
-    /// Opens the rail of a rank, which listens on `addresses`.
+    /// Opens a rail of a rank, which listens on `addresses`. Rails of one number are connected.
     ///
     /// # Errors
     /// An address cannot be listened on.
-    pub fn open(member: Member, addresses: &[IpAddr], limits: Limits) -> Result<Self, ListenError> {
+    pub fn open(
+        number: u8,
+        member: Member,
+        addresses: &[IpAddr],
+        limits: Limits,
+    ) -> Result<Self, ListenError> {
         let Member { me, ranks, job, key } = member;
         let cells = limits.cells.clamp(16, 1 << 24).next_power_of_two();
         let payload = limits.payload.clamp(256, 1 << 30);
@@ -127,11 +139,12 @@ impl Tcp {
             best_packet: (64 << 10).min(sizes.max_bulk()),
             ordered: true,
             numbered: true,
-            lends: false,
+            lends: true,
             reliable: true,
             one_sided: false,
         };
         Ok(Self {
+            number,
             credentials: Credentials { me, ranks, job, key, cells, payload: payload as u32 },
             sizes,
             patience_ns: limits.patience_ns,
@@ -142,7 +155,8 @@ impl Tcp {
             dials: Vec::new(),
             listeners: Listeners::open(addresses, limits.unproven)?,
             lost: VecDeque::new(),
-            busy: false,
+            unreachable: VecDeque::new(),
+            pass: 0,
         })
     }
 
@@ -162,7 +176,7 @@ impl Tcp {
     }
 
     /// Begins to connect to a peer that was introduced. [`Tcp::meet`] goes on with it until [`crate::Rail::link`] knows the
-    /// link or [`Tcp::take_lost`] says why there is none.
+    /// link or [`Tcp::take_unreachable`] says why there is none.
     pub fn open_link(&mut self, peer: Rank) {
         let place = peer.0 as usize;
         if self.links[place].is_none() && self.dials.iter().all(|dial| dial.peer != peer) {
@@ -199,31 +213,51 @@ impl Tcp {
             match dial.step(&self.credentials, now_ns, self.patience_ns) {
                 None => self.dials.push(dial),
                 Some(Ok(meeting)) => self.add_link(dial.peer, meeting),
-                Some(Err(why)) => self.lost.push_back(Lost { peer: dial.peer, why }),
+                Some(Err(tried)) => self.unreachable.push_back(Unreachable { peer: dial.peer, tried }),
             }
         }
     }
 
     fn add_link(&mut self, peer: Rank, meeting: Meeting) {
-        let link = Link::new(meeting.into_socket(), peer, self.sizes);
+        let link = Link::new(meeting.into_socket(), peer, 0, self.sizes);
         self.links[peer.0 as usize] = Some(Box::new(link));
-        self.incoming.push(LinkId::new(0, peer));
+        self.incoming.push(LinkId::new(self.number, peer));
     }
 
-    /// A peer that cannot be reached (any more). Packets it had sent before can still be polled; then the owner
-    /// disconnects the link.
-    pub fn take_lost(&mut self) -> Option<Lost> {
-        self.lost.pop_front()
+    fn remove_link(&mut self, link: LinkId) -> Option<Box<Link>> {
+        self.incoming.retain(|other| *other != link);
+        self.lost.retain(|lost| lost.link != link);
+        self.links[link.peer().0 as usize].take()
+    }
+
+    /// A peer to whom no connection could be made.
+    pub fn take_unreachable(&mut self) -> Option<Unreachable> {
+        self.unreachable.pop_front()
     }
 
     /// Reads what has come on every link, without handing it out.
     pub fn fetch(&mut self) {
+        self.read_where(|_| true);
+    }
+
+    /// The same, except where the owner is to say first where a bulk goes.
+    fn look(&mut self) {
+        self.read_where(|link| !link.incoming.asks());
+    }
+
+    fn read_where(&mut self, may: impl Fn(&Link) -> bool) {
         for id in &self.incoming {
-            let link = self.links[id.peer().0 as usize].as_mut();
+            let link = self.links[id.peer().0 as usize].as_mut().filter(|link| may(link));
             if let Some(why) = link.and_then(|link| link.read_now()) {
-                self.lost.push_back(Lost { peer: id.peer(), why });
+                self.lost.push_back(Lost { link: *id, why: why.to_string() });
             }
         }
+    }
+
+    /// What a link is measured to do.
+    pub fn speed(&self, link: LinkId) -> Option<Speed> {
+        let outgoing = &self.links.get(link.peer().0 as usize)?.as_ref()?.outgoing;
+        Some(outgoing.pace.speed(outgoing.under_way()))
     }
 
     /// How far a link has come.

@@ -1,55 +1,55 @@
-//! What a link has to send: packets filled in place, kept until they are acknowledged.
+//! What a link has to send: packets filled in place or lent, kept until they are acknowledged.
 //!
-//! Owns the memory of the frames from their claim to their acknowledgement. Never writes to a socket: it shows what is
-//! unsent and is told how much of it was sent.
+//! Owns the memory of the frames from their claim to their acknowledgement, and the shares of lent bulk. Never writes to a
+//! socket: it shows what is unsent and is told how much of it was sent.
 //!
 //! ```text
-//!   memory  │ frames … head▸  free  │ sent▸ frames … ▸turn │ skipped │
+//!   memory  │ free │ kept frames … head▸  free  │ skipped │
 //! ```
 //! Frames are contiguous; one that would not fit before the end begins at the start. Room is counted in packets and in
-//! bytes of bulk (invariant I8). The memory holds as many bytes as both together allow, plus what one frame can skip at the
-//! end, so a claim that the counts admit always finds its bytes free.
+//! bytes of bulk, lent ones too (invariant I8). The memory holds as many bytes as both together allow, plus what one
+//! frame can skip at the end, so a claim that the counts admit always finds its bytes free. Only the newest packet can be
+//! unsent in part: the next one is claimed after it has left.
 
-use super::wire::{self, HEAD};
-use crate::{Busy, Class, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Slot, Window};
+use std::collections::VecDeque;
 
-/// How much a link holds in each direction. The same at both ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sizes {
-    /// Packets, a power of two.
-    pub cells: u32,
-    /// Bytes of bulk.
-    pub payload: usize,
-}
+use canele_sys::buffer::OutShare;
 
-impl Sizes {
-    /// The largest bulk of one packet.
-    pub fn max_bulk(self) -> usize {
-        self.payload / 4
-    }
+use super::pace::Pace;
+use super::sizes::Sizes;
+use super::vectors::Lent;
+use super::wire::{self, HEAD, View};
+use crate::{Bulk, Busy, Class, Header, Kept, MAX_INLINE, MAX_INLINE_WITH_BULK, Slot, Window};
 
-    /// Bytes that the longest frame takes.
-    pub fn max_frame(self) -> usize {
-        HEAD + self.max_bulk() + MAX_INLINE
-    }
-
-    /// Bytes that the frames of a link take at most.
-    pub fn frames(self) -> usize {
-        self.cells as usize * (HEAD + MAX_INLINE) + self.payload
-    }
-}
-
-/// What had been counted when a packet was committed, that packet included.
+/// Bytes counted since the link began.
 #[derive(Clone, Copy, Default)]
 struct Count {
-    bytes: u64,
     bulk: u64,
+    /// Of these, those of streams.
+    stream: u64,
+}
+
+/// Where a kept packet is, and what had been counted when it was committed, itself included.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    start: usize,
+    count: Count,
 }
 
 #[derive(Clone, Copy)]
 struct Claimed {
     start: usize,
     bulk: usize,
+    class: Class,
+}
+
+/// What the socket has not taken of the newest packet.
+#[derive(Clone, Copy, Default)]
+struct Unsent {
+    at: usize,
+    end: usize,
+    /// Bytes of lent bulk behind these.
+    lent: usize,
 }
 
 /// From here to the peer.
@@ -58,19 +58,18 @@ pub struct Outgoing {
     memory: Box<[u8]>,
     /// Where the next frame begins, if it fits there.
     head: usize,
-    /// Where what is unsent begins.
-    sent: usize,
-    /// Where frames end before the head went back to the start, until what is unsent begins at the start too.
-    turn: Option<usize>,
     claimed: Option<Claimed>,
+    unsent: Unsent,
     /// The number of the next packet, and of the oldest that is not acknowledged.
     next: u32,
     acknowledged: u32,
     /// By number.
-    counts: Box<[Count]>,
+    places: Box<[Place]>,
     committed: Count,
-    bytes_sent: u64,
-    bulk_acknowledged: u64,
+    acknowledged_count: Count,
+    /// The lent bulk of kept packets, with their numbers.
+    lent: VecDeque<(u32, OutShare)>,
+    pub pace: Pace,
     /// What was acknowledged when a claim failed. A later claim that succeeds does not end it (invariant I12).
     starved: Option<u32>,
 }
@@ -82,15 +81,15 @@ impl Outgoing {
             sizes,
             memory: vec![0; sizes.frames() + sizes.max_frame()].into(),
             head: 0,
-            sent: 0,
-            turn: None,
             claimed: None,
+            unsent: Unsent::default(),
             next: wire::FIRST,
             acknowledged: wire::FIRST,
-            counts: vec![Count::default(); sizes.cells as usize].into(),
+            places: vec![Place::default(); sizes.cells as usize].into(),
             committed: Count::default(),
-            bytes_sent: 0,
-            bulk_acknowledged: 0,
+            acknowledged_count: Count::default(),
+            lent: VecDeque::new(),
+            pace: Pace::default(),
             starved: None,
         }
     }
@@ -106,51 +105,108 @@ impl Outgoing {
         self.next
     }
 
+    /// Bytes of bulk that are not acknowledged.
+    pub fn under_way(&self) -> u64 {
+        self.committed.bulk - self.acknowledged_count.bulk
+    }
+
     #[inline]
-    pub fn claim(&mut self, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
+    fn admit(&mut self, bulk: usize, class: Class) -> Result<(), Busy> {
         assert!(bulk <= self.sizes.max_bulk(), "a bulk of {bulk} bytes is above the rail's max_bulk");
         let reserve = if class == Class::Control { 0 } else { self.sizes.cells / 8 };
+        let has_cell = self.kept() + reserve < self.sizes.cells;
+        if has_cell && (bulk == 0 || self.has_room(bulk, class)) {
+            return Ok(());
+        }
+        self.starved.get_or_insert(self.acknowledged);
+        Err(Busy)
+    }
+
+    fn has_room(&self, bulk: usize, class: Class) -> bool {
         let limit = if class == Class::Stream { self.sizes.payload / 2 } else { self.sizes.payload };
-        let bulk_kept = self.committed.bulk - self.bulk_acknowledged;
-        let fits = self.kept() + reserve < self.sizes.cells
-            && (bulk == 0 || bulk_kept + bulk as u64 <= limit as u64);
-        if !fits {
-            self.starved.get_or_insert(self.acknowledged);
-            return Err(Busy);
-        }
-        if self.kept() == 0 && self.unsent().is_empty() {
+        self.under_way() + bulk as u64 <= limit as u64
+            && (class != Class::Stream || self.streamed() <= self.pace.allowance(bulk as u64))
+    }
+
+    /// Of the bytes under way, those of streams.
+    fn streamed(&self) -> u64 {
+        self.committed.stream - self.acknowledged_count.stream
+    }
+
+    /// Where a frame of so many bytes begins.
+    fn place_for(&mut self, len: usize) -> usize {
+        if self.kept() == 0 {
             // Nothing is in the memory: the part of it that is in the cache is used again.
-            (self.head, self.sent) = (0, 0);
+            self.head = 0;
         }
-        let inline = if bulk == 0 { MAX_INLINE } else { MAX_INLINE_WITH_BULK };
-        let len = HEAD + bulk + inline;
-        let start = if self.head + len > self.memory.len() { 0 } else { self.head };
-        self.claimed = Some(Claimed { start, bulk });
-        let (bulk, inline) = self.memory[start + HEAD..start + len].split_at_mut(bulk);
+        if self.head + len > self.memory.len() { 0 } else { self.head }
+    }
+
+    #[inline]
+    pub fn claim(&mut self, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
+        self.admit(bulk, class)?;
+        let beside = wire::beside(MAX_INLINE, bulk);
+        let len = HEAD + beside + bulk;
+        let start = self.place_for(len);
+        self.claimed = Some(Claimed { start, bulk, class });
+        let (inline, bulk) = self.memory[start + HEAD..start + len].split_at_mut(beside);
         Ok(Slot { inline: Window::on(inline), bulk: Window::on(bulk) })
     }
 
-    /// Appends what was claimed to what is unsent.
+    /// What was claimed is unsent from now on.
     #[inline]
     pub fn commit(&mut self, header: Header, ack: u32) {
-        let Claimed { start, bulk } = self.claimed.take().expect("commit without claim");
-        let most = if bulk == 0 { MAX_INLINE } else { MAX_INLINE_WITH_BULK };
-        assert!(header.inline_len as usize <= most, "{} bytes beside a header", header.inline_len);
-        let head = self.memory[start..].first_chunk_mut().expect("a claim holds a head");
+        let Claimed { start, bulk, class } = self.claimed.take().expect("commit without claim");
+        let most = wire::beside(MAX_INLINE, bulk);
+        let inline_len = header.inline_len as usize;
+        assert!(inline_len <= most, "{inline_len} bytes beside a header");
+        let end = start + HEAD + wire::beside(inline_len, bulk) + bulk;
+        self.append(header, ack, bulk, class, Unsent { at: start, end, lent: 0 });
+    }
+
+    /// Sends a packet whose bulk stays where it is.
+    pub fn lend(
+        &mut self,
+        header: Header,
+        ack: u32,
+        beside: &[u8],
+        bulk: impl FnOnce() -> OutShare,
+        len: usize,
+    ) -> Result<(), Busy> {
+        assert!(len > 0, "a packet without bulk lends nothing");
+        assert!(beside.len() <= MAX_INLINE_WITH_BULK, "{} bytes beside a header", beside.len());
+        assert!(header.inline_len as usize <= beside.len(), "{} bytes beside a header", header.inline_len);
+        self.admit(len, Class::Stream)?;
+        self.claimed = None;
+        let start = self.place_for(HEAD + MAX_INLINE_WITH_BULK);
+        let end = start + HEAD + MAX_INLINE_WITH_BULK;
+        let inline = &mut self.memory[start + HEAD..end];
+        inline[..beside.len()].copy_from_slice(beside);
+        inline[beside.len()..].fill(0);
+        let share = bulk();
+        assert_eq!(share.len(), len, "a share of the length that was said");
+        self.lent.push_back((self.next, share));
+        self.append(header, ack, len, Class::Stream, Unsent { at: start, end, lent: len });
+        Ok(())
+    }
+
+    #[inline]
+    fn append(&mut self, header: Header, ack: u32, bulk: usize, class: Class, frame: Unsent) {
+        debug_assert!(!self.has_unsent(), "one packet after the other");
+        let head = self.memory[frame.at..].first_chunk_mut().expect("a claim holds a head");
         wire::write_packet(head, header, bulk as u32, self.next, ack);
-        if start != self.head {
-            debug_assert!(self.turn.is_none(), "what is kept turns once at most");
-            if self.sent == self.head {
-                self.sent = 0;
-            } else {
-                self.turn = Some(self.head);
-            }
-        }
-        let len = HEAD + bulk + header.inline_len as usize;
-        self.head = start + len;
-        self.committed.bytes += len as u64;
+        self.head = frame.end;
+        self.unsent = frame;
+        let alone = self.streamed() == 0;
         self.committed.bulk += bulk as u64;
-        self.counts[self.place(self.next)] = self.committed;
+        if class == Class::Stream {
+            self.committed.stream += bulk as u64;
+        }
+        let place = self.place(self.next);
+        self.places[place] = Place { start: frame.at, count: self.committed };
+        if bulk >= self.sizes.large() {
+            self.pace.handle_sent(self.next, self.acknowledged_count.bulk, alone);
+        }
         self.next = self.next.wrapping_add(1);
     }
 
@@ -159,20 +215,34 @@ impl Outgoing {
         (number & (self.sizes.cells - 1)) as usize
     }
 
-    /// The oldest stretch of what is unsent; when it was sent, there may be another.
+    /// Whether the newest packet has not left, or in part.
+    #[inline]
+    pub fn has_unsent(&self) -> bool {
+        self.unsent.at < self.unsent.end || self.unsent.lent > 0
+    }
+
+    /// What is unsent and lies in the link's memory; before what was lent.
     #[inline]
     pub fn unsent(&self) -> &[u8] {
-        &self.memory[self.sent..self.turn.unwrap_or(self.head)]
+        &self.memory[self.unsent.at..self.unsent.end]
+    }
+
+    /// What is unsent and was lent, readable as long as the packet is kept.
+    #[inline]
+    pub fn unsent_lent(&self) -> Option<Lent<'_>> {
+        if self.unsent.lent == 0 {
+            return None;
+        }
+        let (_, share) = self.lent.back().expect("what is unsent is kept");
+        Some(Lent { stretches: share.stretches(), skip: share.len() - self.unsent.lent })
     }
 
     /// So many bytes of it were sent.
     #[inline]
     pub fn handle_sent(&mut self, bytes: usize) {
-        self.sent += bytes;
-        self.bytes_sent += bytes as u64;
-        if self.turn == Some(self.sent) {
-            (self.sent, self.turn) = (0, None);
-        }
+        let staged = bytes.min(self.unsent.end - self.unsent.at);
+        self.unsent.at += staged;
+        self.unsent.lent -= bytes - staged;
     }
 
     /// All packets before number `ack` are no longer needed.
@@ -184,12 +254,14 @@ impl Outgoing {
         if ack == self.acknowledged {
             return Ok(());
         }
-        let count = self.counts[self.place(ack.wrapping_sub(1))];
-        if ack.wrapping_sub(self.acknowledged) > self.kept() || count.bytes > self.bytes_sent {
+        let sent = self.kept() - u32::from(self.has_unsent());
+        if ack.wrapping_sub(self.acknowledged) > sent {
             return Err(ack);
         }
         self.acknowledged = ack;
-        self.bulk_acknowledged = count.bulk;
+        self.acknowledged_count = self.places[self.place(ack.wrapping_sub(1))].count;
+        while self.lent.pop_front_if(|(number, _)| is_before(*number, ack)).is_some() {}
+        self.pace.handle_ack(ack, self.acknowledged_count.bulk);
         Ok(())
     }
 
@@ -198,6 +270,28 @@ impl Outgoing {
         let acknowledged = self.acknowledged;
         self.starved.take_if(|then| *then != acknowledged).is_some()
     }
+
+    /// What the peer has not acknowledged, oldest first.
+    pub fn into_kept(mut self) -> VecDeque<Kept> {
+        let mut lent = std::mem::take(&mut self.lent).into_iter().peekable();
+        let numbers = (0..self.kept()).map(|n| self.acknowledged.wrapping_add(n));
+        let keep = |number| {
+            let frame = &self.memory[self.places[self.place(number)].start..];
+            let view = View::new(frame, self.sizes.max_bulk()).ok().flatten().expect("frames written here");
+            let (header, beside) = (view.header(), &frame[HEAD..view.before_bulk()]);
+            let bulk = match lent.next_if(|(of, _)| *of == number) {
+                Some((_, share)) => Bulk::Lent(share),
+                None => Bulk::Copied(frame[view.before_bulk()..view.frame_len()].into()),
+            };
+            Kept { number, header, beside: beside.into(), bulk }
+        };
+        numbers.map(keep).collect()
+    }
+}
+
+/// Whether a number comes before another. Numbers wrap; those compared are less than half of all apart.
+pub fn is_before(number: u32, other: u32) -> bool {
+    (number.wrapping_sub(other) as i32) < 0
 }
 
 #[cfg(test)]

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use canele_sys::buffer::Place;
+use canele_sys::buffer::{InShare, OutShare, Place};
 use canele_sys::ids::{LinkId, Rank};
 use rustix::event::{PollFd, Timespec, poll};
 
-use super::lost::Lost;
 use super::{Link, Tcp};
-use crate::{Armed, Busy, Caps, Class, Corrupt, Header, Packet, Rail, Reach, Slot, Tally, Window};
+use crate::{
+    Armed, Busy, Caps, Class, Corrupt, Header, Lost, Packet, Rail, Reach, Remains, Slot, Tally, Window,
+};
 
 impl Tcp {
     #[inline]
@@ -17,11 +18,13 @@ impl Tcp {
     }
 
     fn something_came(&mut self) -> bool {
-        let Self { incoming, links, lost, .. } = self;
+        let Self { incoming, links, lost, unreachable, pass, .. } = self;
         let came = |link: &mut Link| {
-            link.incoming.has_packet() || !link.incoming.is_open() || link.outgoing.room_came()
+            let room = link.room_came(*pass);
+            room || link.incoming.has_packet() || link.incoming.asks() || !link.incoming.is_open()
         };
         !lost.is_empty()
+            || !unreachable.is_empty()
             || incoming.iter().any(|id| links[id.peer().0 as usize].as_deref_mut().is_some_and(came))
     }
 }
@@ -31,9 +34,23 @@ impl Rail for Tcp {
         &self.caps
     }
 
+    fn speed(&self, link: LinkId) -> crate::Speed {
+        let measured = Tcp::speed(self, link).unwrap_or_default();
+        let or = |measured: u64, known: u32| match u32::try_from(measured) {
+            Ok(0) => known,
+            Ok(measured) => measured,
+            Err(_) => u32::MAX,
+        };
+        crate::Speed {
+            round_trip_ns: or(measured.round_trip_ns, 2 * self.caps.latency_ns),
+            bytes_per_us: or(measured.bytes_per_s / 1_000_000, self.caps.bytes_per_us),
+            under_way: measured.under_way as usize,
+        }
+    }
+
     #[inline]
     fn link(&self, peer: Rank) -> Option<LinkId> {
-        self.links.get(peer.0 as usize)?.as_ref().map(|_| LinkId::new(0, peer))
+        self.links.get(peer.0 as usize)?.as_ref().map(|_| LinkId::new(self.number, peer))
     }
 
     #[inline]
@@ -46,29 +63,47 @@ impl Rail for Tcp {
         &self.incoming
     }
 
+    fn take_lost(&mut self) -> Option<Lost> {
+        self.lost.pop_front()
+    }
+
+    fn bury(&mut self, link: LinkId) -> Option<Remains> {
+        let remains = self.remove_link(link)?.into_remains();
+        Some(remains)
+    }
+
     fn disconnect(&mut self, link: LinkId) {
-        self.incoming.retain(|l| *l != link);
-        self.links[link.peer().0 as usize] = None;
-        self.lost.retain(|lost| lost.peer != link.peer());
+        self.remove_link(link);
         self.dials.retain(|dial| dial.peer != link.peer());
     }
 
     #[inline]
     fn claim(&mut self, link: LinkId, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
-        match self.link_mut(link) {
-            Some(link) if link.is_open() => link.outgoing.claim(bulk, class),
-            _ => Err(Busy),
-        }
+        let pass = self.pass;
+        self.link_mut(link).ok_or(Busy)?.claim(pass, bulk, class)
     }
 
     #[inline]
     fn commit(&mut self, link: LinkId, header: Header) {
-        let later = std::mem::replace(&mut self.busy, true);
-        self.link_mut(link).expect("commit on an open link").commit(header, later);
+        let pass = self.pass;
+        self.link_mut(link).expect("commit on a link that was claimed on").commit(pass, header);
     }
 
+    fn lend(
+        &mut self,
+        link: LinkId,
+        header: Header,
+        beside: &[u8],
+        bulk: impl FnOnce() -> OutShare,
+        len: usize,
+    ) -> Result<(), Busy> {
+        let pass = self.pass;
+        self.link_mut(link).ok_or(Busy)?.lend(pass, header, beside, bulk, len)
+    }
+
+    #[inline]
     fn begin_pass(&mut self) {
-        self.busy = false;
+        self.pass = self.pass.wrapping_add(1);
     }
 
     #[inline]
@@ -86,9 +121,17 @@ impl Rail for Tcp {
         if !at.incoming.has_packet()
             && let Some(why) = at.read()
         {
-            self.lost.push_back(Lost { peer: link.peer(), why });
+            self.lost.push_back(Lost { link, why: why.to_string() });
         }
         at.incoming.poll()
+    }
+
+    fn foresee(&mut self, link: LinkId) -> Option<(Packet<'_>, usize)> {
+        self.link_mut(link)?.incoming.foresee()
+    }
+
+    fn land(&mut self, link: LinkId, place: InShare) {
+        self.link_mut(link).expect("land on a link with a packet").incoming.land(place);
     }
 
     #[inline]
@@ -111,12 +154,12 @@ impl Rail for Tcp {
         None
     }
 
-    /// Sends what waits, what is owed to peers included, and looks at every socket. What comes later makes its
+    /// Begins a pass, looks at every socket, and sends the rest of what was sent and what is owed to peers. What comes later makes its
     /// descriptor ready, so no wake-up is lost.
     fn arm(&mut self) -> Armed {
         let met = self.go_on_meeting(None);
-        self.fetch();
-        self.busy = false;
+        self.begin_pass();
+        self.look();
         for id in &self.incoming {
             if let Some(link) = &mut self.links[id.peer().0 as usize] {
                 link.flush(true);

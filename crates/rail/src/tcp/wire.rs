@@ -4,11 +4,12 @@
 //!
 //! ```text
 //!   0     4      5            6          7         8      12    16         20       24    28
-//!   │ bulk │ kind │ inline_len │ sort     │ version │ flow │ tag │ sequence │ number │ ack │ bulk … │ inline … │
-//!   │ u32  │ u8   │ u8         │ 1, 2     │ 1       │ u32  │ u32 │ u32      │ u32    │ u32 │
+//!   │ bulk │ kind │ inline_len │ sort     │ version │ flow │ tag │ sequence │ number │ ack │ inline … │ bulk … │
+//!   │ u32  │ u8   │ u8         │ 1, 2     │ 2       │ u32  │ u32 │ u32      │ u32    │ u32 │
 //! ```
-//! The bulk comes first because its length is known when room is claimed; how many bytes lie beside the header is known
-//! only at the commit.
+//! The bulk comes last, so that its receiver can say where it goes before it has come. How many bytes lie beside the header is
+//! known only at the commit, where the bulk lies already at the claim: before a bulk there are always
+//! [`MAX_INLINE_WITH_BULK`] bytes, in use or not.
 //!
 //! *Numbers.* A link numbers its packets from [`FIRST`]; numbers wrap. `ack` says which number the sender of the frame
 //! wants next: all packets before were released by it, and need not be kept for it any longer. A frame of sort
@@ -19,8 +20,8 @@ use std::ops::Range;
 use crate::{Corrupt, Header, MAX_INLINE, MAX_INLINE_WITH_BULK};
 
 /// The layout's version, in each frame. The handshake compares it too.
-pub const VERSION: u8 = 1;
-/// Bytes before the bulk.
+pub const VERSION: u8 = 2;
+/// Bytes before the inline ones.
 pub const HEAD: usize = 28;
 /// The number of a link's first packet: close to the wrap, so that numbers wrap early in every life.
 pub const FIRST: u32 = 0xffff_ff00;
@@ -39,12 +40,12 @@ const SEQUENCE: Range<usize> = 16..20;
 const NUMBER: Range<usize> = 20..24;
 const ACK: Range<usize> = 24..28;
 
-/// A whole frame at the start of some bytes, its lengths checked.
+/// A frame at the start of some bytes, its lengths checked. Its head is there; the rest may still come.
 #[derive(Clone, Copy)]
 pub struct View<'a>(&'a [u8; HEAD]);
 
 impl<'a> View<'a> {
-    /// The frame that `bytes` start with; none while it is not whole.
+    /// The frame that `bytes` start with; none while its head is not whole.
     ///
     /// # Errors
     /// No such frame can be, whatever follows.
@@ -53,7 +54,7 @@ impl<'a> View<'a> {
         let Some(head) = bytes.first_chunk() else { return Ok(None) };
         let view = Self(head);
         view.check(max_bulk)?;
-        Ok((view.frame_len() <= bytes.len()).then_some(view))
+        Ok(Some(view))
     }
 
     #[inline]
@@ -113,10 +114,16 @@ impl<'a> View<'a> {
         self.0[INLINE] as usize
     }
 
+    /// Bytes before the bulk.
+    #[inline]
+    pub fn before_bulk(&self) -> usize {
+        HEAD + beside(self.inline_len(), self.bulk_len())
+    }
+
     /// Bytes of the whole frame.
     #[inline]
     pub fn frame_len(&self) -> usize {
-        HEAD + self.bulk_len() + self.inline_len()
+        self.before_bulk() + self.bulk_len()
     }
 
     /// The packet's number on its link.
@@ -132,7 +139,13 @@ impl<'a> View<'a> {
     }
 }
 
-/// Writes what stands before the bulk of a packet.
+/// Bytes between the head and the bulk.
+#[inline]
+pub fn beside(inline_len: usize, bulk: usize) -> usize {
+    if bulk == 0 { inline_len } else { MAX_INLINE_WITH_BULK }
+}
+
+/// Writes the head of a packet.
 #[inline]
 pub fn write_packet(head: &mut [u8; HEAD], header: Header, bulk: u32, number: u32, ack: u32) {
     head[BULK].copy_from_slice(&bulk.to_le_bytes());

@@ -190,7 +190,7 @@ fn a_wrong_description_is_refused() {
             let inbox = Scribbler::new(local.rail(1));
             inbox.segment.atomic_u32(offset).fetch_xor(1 << bit, Ordering::Relaxed);
             let fd = local.rail(1).inbox_fd().try_clone_to_owned().unwrap();
-            let error = local.rail(0).introduce(canele_sys::ids::Rank(1), fd);
+            let error = local.rail(0).introduce(canele_sys::ids::Rank(1), fd, None);
             assert!(error.is_err(), "bit {bit} of the word at {offset}");
         }
     }

@@ -21,8 +21,9 @@ impl Local {
 
     fn introduce(&mut self, to: usize, peer: usize) {
         let inbox = self.rail(peer).inbox_fd().try_clone_to_owned().unwrap();
+        let event = self.rail(peer).event_fd().map(|event| event.try_clone_to_owned().unwrap());
         if !self.rail(to).is_introduced(Rank(peer as u32)) {
-            self.rail(to).introduce(Rank(peer as u32), inbox).unwrap();
+            self.rail(to).introduce(Rank(peer as u32), inbox, event).unwrap();
         }
     }
 }
@@ -77,7 +78,15 @@ canele_rail::conformance!(Local);
 
 /// Two rails connected both ways, taken out of the harness, and the link each has to the other.
 fn connected() -> [(Shm, LinkId); 2] {
+    connected_by([false; 2])
+}
+
+/// The same; says of each whether it sleeps on descriptors.
+fn connected_by(descriptors: [bool; 2]) -> [(Shm, LinkId); 2] {
     let mut local = Local::open(2);
+    for rank in (0..2).filter(|rank| descriptors[*rank]) {
+        local.rail(rank).sleep_on_descriptors().unwrap();
+    }
     local.connect(0, 1);
     local.connect(1, 0);
     let mut rails = local.0.into_iter().flatten();
@@ -105,7 +114,18 @@ fn a_peer_that_arrived_before_its_introduction_is_accepted_after_it() {
 fn an_inbox_of_other_sizes_is_refused_naming_both() {
     let mut small = Shm::open(Rank(0), 2, 64, 16 << 10, usize::MAX).unwrap();
     let large = Shm::open(Rank(1), 2, 128, 16 << 10, usize::MAX).unwrap();
-    let error = small.introduce(Rank(1), large.inbox_fd().try_clone_to_owned().unwrap()).unwrap_err();
+    let error = small.introduce(Rank(1), large.inbox_fd().try_clone_to_owned().unwrap(), None).unwrap_err();
     let error = error.to_string();
     assert!(error.contains("rank 1") && error.contains("128") && error.contains("64"), "{error}");
+}
+
+#[test]
+fn what_is_no_event_is_refused_with_the_inbox_it_came_with() {
+    let mut a = Shm::open(Rank(0), 2, 64, 16 << 10, usize::MAX).unwrap();
+    let b = Shm::open(Rank(1), 2, 64, 16 << 10, usize::MAX).unwrap();
+    let fd = || b.inbox_fd().try_clone_to_owned().unwrap();
+    let error = a.introduce(Rank(1), fd(), Some(fd())).unwrap_err().to_string();
+    assert!(error.contains("rank 1") && error.contains("no eventfd"), "{error}");
+    assert!(!a.is_introduced(Rank(1)));
+    a.introduce(Rank(1), fd(), None).unwrap();
 }

@@ -1,5 +1,7 @@
 //! Nobody sleeps on while there is something for it.
 
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -7,8 +9,12 @@ use canele_rail::shm::{Doorbell, Shm};
 use canele_rail::{Armed, Class, Header, Rail};
 use canele_sys::atomic::{AtomicU32, Ordering};
 use canele_sys::ids::LinkId;
+use canele_sys::sleep::Ready;
 
-use super::connected;
+use super::connected_by;
+
+/// Who of a pair sleeps on descriptors: nobody, one, both.
+const WAYS: [[bool; 2]; 4] = [[false, false], [true, false], [false, true], [true, true]];
 
 /// A guard against a test that hangs, not a measurement: whoever sleeps so long was forgotten.
 const FOR_EVER: Duration = Duration::from_secs(60);
@@ -46,29 +52,34 @@ fn try_receive(rail: &mut Shm, link: LinkId, tag: u32) -> bool {
 /// Every packet finds its receiver asleep, or about to be.
 #[test]
 fn a_commit_wakes() {
-    const TURNS: u32 = 20_000;
-    let [(mut a, to_b), (mut b, to_a)] = connected();
-    let other = thread::spawn(move || {
+    const TURNS: u32 = 10_000;
+    for way in WAYS {
+        let [(mut a, to_b), (mut b, to_a)] = connected_by(way);
+        let other = thread::spawn(move || {
+            for n in 0..TURNS {
+                sleep_until(&mut b, |b| try_receive(b, to_a, n));
+                assert!(try_send(&mut b, to_a, n, 0, Class::Message));
+            }
+        });
         for n in 0..TURNS {
-            sleep_until(&mut b, |b| try_receive(b, to_a, n));
-            assert!(try_send(&mut b, to_a, n, 0, Class::Message));
+            assert!(try_send(&mut a, to_b, n, 0, Class::Message));
+            sleep_until(&mut a, |a| try_receive(a, to_b, n));
         }
-    });
-    for n in 0..TURNS {
-        assert!(try_send(&mut a, to_b, n, 0, Class::Message));
-        sleep_until(&mut a, |a| try_receive(a, to_b, n));
+        other.join().unwrap();
+        assert!(a.wakeups() > 0);
     }
-    other.join().unwrap();
-    assert!(a.wakeups() > 0);
 }
 
 /// A sender that is always short of cells, or of room for bulk, against a receiver that sleeps when it has nothing.
 #[test]
 fn freed_room_wakes() {
-    const PACKETS: u32 = 60_000;
-    for class in [Class::Message, Class::Stream] {
-        for bulk in [0, 1000, 4096] {
-            let [(mut a, to_b), (mut b, to_a)] = connected();
+    const PACKETS: u32 = 20_000;
+    let kinds = [Class::Message, Class::Stream]
+        .into_iter()
+        .flat_map(|class| [0, 1000, 4096].map(|bulk| (class, bulk)));
+    for (class, bulk) in kinds {
+        for way in WAYS {
+            let [(mut a, to_b), (mut b, to_a)] = connected_by(way);
             let other = thread::spawn(move || {
                 for n in 0..PACKETS {
                     sleep_until(&mut b, |b| try_receive(b, to_a, n));
@@ -86,7 +97,7 @@ fn freed_room_wakes() {
 #[test]
 fn freed_room_wakes_though_control_passed() {
     const ROUNDS: u32 = 3_000;
-    let [(mut a, to_b), (mut b, to_a)] = connected();
+    let [(mut a, to_b), (mut b, to_a)] = connected_by([true, false]);
     let other = thread::spawn(move || {
         let mut got = 0;
         while got < ROUNDS {
@@ -113,48 +124,92 @@ fn freed_room_wakes_though_control_passed() {
 #[test]
 fn the_launchers_doorbell_wakes() {
     const NEWS: u32 = 5_000;
-    let [(mut a, _), _b] = connected();
-    let doorbell = Doorbell::map(a.inbox_fd().try_clone_to_owned().unwrap()).unwrap();
-    let read = std::sync::Arc::new(AtomicU32::new(0));
-    let launcher = thread::spawn({
-        let read = read.clone();
-        move || {
-            for n in 0..NEWS {
-                doorbell.ring();
-                // The next one when this one was read: each finds the rank about to sleep.
-                while read.load(Ordering::Acquire) <= n {
-                    thread::yield_now();
+    for way in [[false; 2], [true; 2]] {
+        let [(mut a, _), _b] = connected_by(way);
+        let event = a.event_fd().map(|event| event.try_clone_to_owned().unwrap());
+        let doorbell = Doorbell::map(a.inbox_fd().try_clone_to_owned().unwrap(), event).unwrap();
+        let read = std::sync::Arc::new(AtomicU32::new(0));
+        let launcher = thread::spawn({
+            let read = read.clone();
+            move || {
+                for n in 0..NEWS {
+                    doorbell.ring();
+                    // The next one when this one was read: each finds the rank about to sleep.
+                    while read.load(Ordering::Acquire) <= n {
+                        thread::yield_now();
+                    }
                 }
             }
+        });
+        for n in 0..NEWS {
+            sleep_until(&mut a, Shm::has_news);
+            read.store(n + 1, Ordering::Release);
         }
-    });
-    for n in 0..NEWS {
-        sleep_until(&mut a, Shm::has_news);
-        read.store(n + 1, Ordering::Release);
+        launcher.join().unwrap();
     }
-    launcher.join().unwrap();
 }
 
 #[test]
 fn an_alarm_of_another_thread_wakes() {
     const RINGS: u32 = 20_000;
-    let [(mut a, _), _b] = connected();
-    let (alarm, word) = (a.alarm(), std::sync::Arc::new(AtomicU32::new(0)));
-    let other = thread::spawn({
-        let word = word.clone();
-        move || {
-            for n in 0..RINGS {
-                while word.load(Ordering::Acquire) != 2 * n {
-                    thread::yield_now();
+    for way in [[false; 2], [true; 2]] {
+        let [(mut a, _), _b] = connected_by(way);
+        let (alarm, word) = (a.alarm(), std::sync::Arc::new(AtomicU32::new(0)));
+        let other = thread::spawn({
+            let word = word.clone();
+            move || {
+                for n in 0..RINGS {
+                    while word.load(Ordering::Acquire) != 2 * n {
+                        thread::yield_now();
+                    }
+                    word.store(2 * n + 1, Ordering::Release);
+                    alarm.ring();
                 }
-                word.store(2 * n + 1, Ordering::Release);
-                alarm.ring();
             }
+        });
+        for n in 0..RINGS {
+            sleep_until(&mut a, |_| word.load(Ordering::Acquire) == 2 * n + 1);
+            word.store(2 * n + 2, Ordering::Release);
+        }
+        other.join().unwrap();
+    }
+}
+
+/// A packet in shared memory, a descriptor and an alarm, each of which may be what ends the sleep.
+#[test]
+fn whatever_comes_first_ends_the_sleep() {
+    const TURNS: u32 = 5_000;
+    let [(mut a, to_b), (mut b, _)] = connected_by([true, false]);
+    let to_a = LinkId::new(0, canele_sys::ids::Rank(0));
+    let (mut socket, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let (alarm, word) = (a.alarm(), std::sync::Arc::new(AtomicU32::new(0)));
+    let told = word.clone();
+    let (done, turn) = std::sync::mpsc::channel();
+    let other = thread::spawn(move || {
+        for n in 0..TURNS {
+            match n % 3 {
+                0 => assert!(try_send(&mut b, to_a, n, 0, Class::Message)),
+                1 => theirs.write_all(&[1]).unwrap(),
+                _ => {
+                    told.store(n, Ordering::Release);
+                    alarm.ring();
+                }
+            }
+            turn.recv().unwrap();
         }
     });
-    for n in 0..RINGS {
-        sleep_until(&mut a, |_| word.load(Ordering::Acquire) == 2 * n + 1);
-        word.store(2 * n + 2, Ordering::Release);
+    socket.set_nonblocking(true).unwrap();
+    for n in 0..TURNS {
+        let look = |a: &mut Shm, socket: &mut std::os::unix::net::UnixStream| match n % 3 {
+            0 => try_receive(a, to_b, n),
+            1 => socket.read(&mut [0]).is_ok(),
+            _ => word.load(Ordering::Acquire) == n,
+        };
+        sleep_until(&mut a, |a| {
+            a.alarm().watch_once(socket.as_fd(), Ready::IN).unwrap();
+            look(a, &mut socket)
+        });
+        done.send(()).unwrap();
     }
     other.join().unwrap();
 }

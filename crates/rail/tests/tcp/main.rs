@@ -1,9 +1,10 @@
 //! The TCP driver passes the suite, meets whom it should and nobody else, and tells of whom it lost.
 
 mod meeting;
+mod memory;
 mod traffic;
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use canele_rail::Rail;
 use canele_rail::conformance::Harness;
@@ -11,6 +12,8 @@ use canele_rail::tcp::{Limits, Member, Tcp};
 use canele_sys::ids::{LinkId, Rank};
 
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+/// The number of the rail: links carry it.
+const RAIL: u8 = 3;
 /// Attempts after which something will never happen; each sleeps for a moment if nothing comes.
 const MANY: usize = 20_000;
 
@@ -23,7 +26,7 @@ fn small() -> Limits {
 }
 
 fn open(me: u32, ranks: u32) -> Tcp {
-    Tcp::open(member(me, ranks), &[LOCALHOST], small()).unwrap()
+    Tcp::open(RAIL, member(me, ranks), &[LOCALHOST], small()).unwrap()
 }
 
 /// Repeats `look` until it is true.
@@ -56,33 +59,48 @@ fn are_linked(a: &Tcp, b: &Tcp) -> bool {
 
 /// Ranks 0 and 1, linked.
 fn pair() -> [Tcp; 2] {
-    let mut local = Local::new(2);
+    let mut local = Local::<false>::new(2);
     local.connect(0, 1);
     let mut rails = local.0.into_iter().flatten();
     std::array::from_fn(|_| rails.next().expect("two"))
 }
 
-/// All ranks in one process, introduced to each other.
-struct Local(Vec<Option<Tcp>>);
+/// The same, of other limits.
+fn pair_of(limits: Limits) -> [Tcp; 2] {
+    let [mut a, mut b] = [0, 1].map(|me| Tcp::open(RAIL, member(me, 2), &[LOCALHOST], limits).unwrap());
+    introduce(&mut a, &mut b);
+    a.open_link(Rank(1));
+    until(|| {
+        a.meet(0);
+        b.meet(0);
+        are_linked(&a, &b)
+    });
+    [a, b]
+}
 
-impl Local {
+/// All ranks in one process, introduced to each other, over the addresses of one kind or the other.
+struct Local<const NEWER: bool>(Vec<Option<Tcp>>);
+
+impl<const NEWER: bool> Local<NEWER> {
     /// Whether all that has left is there, at both ends of a link.
     fn is_quiet(&self, a: usize, b: usize) -> bool {
         let progress = |at: usize, of: usize| {
-            self.0[at].as_ref().and_then(|rail| rail.progress(LinkId::new(0, Rank(of as u32))))
+            self.0[at].as_ref().and_then(|rail| rail.progress(LinkId::new(RAIL, Rank(of as u32))))
         };
         let (Some(here), Some(there)) = (progress(a, b), progress(b, a)) else { return true };
         here.committed == there.expected && here.acknowledged == there.told
     }
 }
 
-impl Harness for Local {
+impl<const NEWER: bool> Harness for Local<NEWER> {
     type Rail = Tcp;
     /// Numbers start close to their wrap, and memory turns every few packets.
     const WRAPPED: u64 = 50_000;
 
     fn new(ranks: usize) -> Self {
-        let mut rails: Vec<_> = (0..ranks as u32).map(|rank| open(rank, ranks as u32)).collect();
+        let address = if NEWER { Ipv6Addr::LOCALHOST.into() } else { LOCALHOST };
+        let open = |rank| Tcp::open(RAIL, member(rank, ranks as u32), &[address], small()).unwrap();
+        let mut rails: Vec<_> = (0..ranks as u32).map(open).collect();
         let addresses: Vec<_> = rails.iter().map(|rail| rail.addresses().to_vec()).collect();
         for rail in &mut rails {
             for (peer, addresses) in addresses.iter().enumerate() {
@@ -124,9 +142,21 @@ impl Harness for Local {
         });
     }
 
+    fn advance(&mut self) {
+        for rail in self.0.iter_mut().flatten() {
+            rail.flush();
+        }
+    }
+
     fn kill(&mut self, rank: usize) {
         self.0[rank] = None;
     }
 }
 
-canele_rail::conformance!(Local, without regions);
+mod older {
+    canele_rail::conformance!(super::Local<false>, without regions);
+}
+
+mod newer {
+    canele_rail::conformance!(super::Local<true>, without regions);
+}

@@ -3,23 +3,23 @@
 use std::io::{Read, Write};
 use std::net::{Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 
-use canele_rail::tcp::{Failure, Limits, Lost, Member, Tcp, Why};
+use canele_rail::tcp::{Failure, Limits, Member, Tcp, Unreachable};
 use canele_rail::{Class, Header, Rail};
 use canele_sys::ids::{LinkId, Rank};
 
-use super::{LOCALHOST, are_linked, introduce, member, open, rank, small, until};
+use super::{LOCALHOST, RAIL, are_linked, introduce, member, open, rank, small, until};
 
 /// An address where nobody listens.
 fn deserted() -> SocketAddr {
     TcpListener::bind((LOCALHOST, 0)).unwrap().local_addr().unwrap()
 }
 
-fn lost_after(a: &mut Tcp, b: &mut Tcp) -> Lost {
+fn lost_after(a: &mut Tcp, b: &mut Tcp) -> Unreachable {
     let mut lost = None;
     until(|| {
         b.meet(0);
         a.meet(0);
-        lost = a.take_lost();
+        lost = a.take_unreachable();
         lost.is_some()
     });
     lost.unwrap()
@@ -36,14 +36,18 @@ fn two_that_connect_at_once_have_one_link_and_lose_nothing() {
         until(|| {
             turns = turns.rotate_left(5).wrapping_mul(5).wrapping_add(1);
             let at = (turns >> 16 & 1) as usize;
-            let (rail, link) =
-                if at == 0 { (&mut a, LinkId::new(0, Rank(1))) } else { (&mut b, LinkId::new(0, Rank(0))) };
+            let (rail, link) = if at == 0 {
+                (&mut a, LinkId::new(RAIL, Rank(1)))
+            } else {
+                (&mut b, LinkId::new(RAIL, Rank(0)))
+            };
             if !opened[at] {
                 opened[at] = true;
                 rail.open_link(link.peer());
             } else {
                 rail.meet(0);
             }
+            rail.begin_pass();
             if sent[at] < 5 && rail.claim(link, 0, Class::Message).is_ok() {
                 rail.commit(link, Header { tag: sent[at], ..Header::default() });
                 sent[at] += 1;
@@ -58,6 +62,7 @@ fn two_that_connect_at_once_have_one_link_and_lose_nothing() {
         });
         assert!(are_linked(&a, &b) && a.incoming().len() == 1 && b.incoming().len() == 1);
         assert!(a.take_lost().is_none() && b.take_lost().is_none());
+        assert!(a.take_unreachable().is_none() && b.take_unreachable().is_none());
     }
 }
 
@@ -107,11 +112,11 @@ fn who_does_not_belong_is_refused_at_both_ends() {
         Member { me: Rank(5), ..member(5, 6) },
     ];
     for stranger in strangers {
-        let mut a = Tcp::open(stranger, &[LOCALHOST], small()).unwrap();
+        let mut a = Tcp::open(RAIL, stranger, &[LOCALHOST], small()).unwrap();
         let mut b = open(1, 2);
         a.introduce(Rank(1), b.addresses().to_vec());
         a.open_link(Rank(1));
-        let Why::Unreachable(failures) = lost_after(&mut a, &mut b).why else { panic!("it was connected") };
+        let failures = lost_after(&mut a, &mut b).tried;
         assert!(matches!(failures[..], [(_, Failure::Refused(_) | Failure::HungUp)]), "{failures:?}");
         until(|| {
             b.meet(0);
@@ -148,8 +153,9 @@ fn another_version_is_told_ours() {
 #[test]
 fn garbage_is_dropped_and_silence_holds_a_bounded_number_of_places_for_a_bounded_time() {
     let limits = Limits { patience_ns: 1000, ..small() };
-    let mut b = Tcp::open(member(1, 2), &[LOCALHOST], limits).unwrap();
-    let mut a = Tcp::open(member(0, 2), &[LOCALHOST], Limits { patience_ns: u64::MAX, ..limits }).unwrap();
+    let mut b = Tcp::open(RAIL, member(1, 2), &[LOCALHOST], limits).unwrap();
+    let mut a =
+        Tcp::open(RAIL, member(0, 2), &[LOCALHOST], Limits { patience_ns: u64::MAX, ..limits }).unwrap();
     introduce(&mut a, &mut b);
     let address = b.addresses()[0];
     let connect = || TcpStream::connect(address).unwrap();
@@ -204,7 +210,7 @@ fn a_second_connection_waits_until_the_first_is_forgotten() {
 
 #[test]
 fn addresses_of_the_newer_kind_serve_too() {
-    let open = |me| Tcp::open(member(me, 2), &[LOCALHOST, Ipv6Addr::LOCALHOST.into()], small());
+    let open = |me| Tcp::open(RAIL, member(me, 2), &[LOCALHOST, Ipv6Addr::LOCALHOST.into()], small());
     let (Ok(mut a), Ok(mut b)) = (open(0), open(1)) else { return };
     a.introduce(Rank(1), vec![b.addresses()[1]]);
     assert!(b.addresses()[1].is_ipv6());

@@ -151,10 +151,12 @@ impl Net {
 /// Takes what peers have opened. A connection that may be lost has both directions from the start.
 fn accept(proto: &mut Proto, rail: &mut Watched) -> bool {
     rail.sim.accept();
-    let one_way =
-        |link: &LinkId| rail.caps(*link).numbered && proto.links_to(link.peer()).all(|other| other != *link);
-    let one_way: Vec<_> = rail.incoming().iter().copied().filter(one_way).collect();
+    let is_one_way = |proto: &Proto, link: LinkId| proto.links_to(link.peer()).all(|other| other != link);
+    let one_way = |link: &LinkId| rail.caps(*link).numbered && is_one_way(proto, *link);
+    let mut one_way: Vec<_> = rail.incoming().iter().copied().filter(one_way).collect();
     one_way.iter().for_each(|link| open(proto, rail, *link));
+    // A peer that is gone has no links any more.
+    one_way.retain(|link| !is_one_way(proto, *link));
     !one_way.is_empty()
 }
 

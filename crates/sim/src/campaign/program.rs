@@ -1,10 +1,11 @@
 //! Random programs: what each rank asks for, in its order; drawn from a seed, and made smaller to find what matters.
 
+use canele_proto::Settings;
 use canele_proto::matching::Want;
 use canele_proto::request::Mode;
-use canele_proto::{Settings, strategy};
 use canele_rail::sim::{Cut, Model, Random, Topology, When, Wormhole};
 use canele_sys::ids::{FlowId, Rank, Tag};
+use canele_sys::tunables::STRATEGIES;
 
 use super::Setup;
 
@@ -79,7 +80,7 @@ impl Program {
         let r = &mut random;
         let deadly = setup.faults.deaths;
         let ranks = setup.ranks.unwrap_or_else(|| r.pick(&[2, 2, 3, 4]) + usize::from(deadly));
-        let strategy = setup.strategy.clone().unwrap_or_else(|| r.pick(&strategy::NAMES).into());
+        let strategy = setup.strategy.clone().unwrap_or_else(|| r.pick(STRATEGIES).into());
         let networks = networks(r, setup);
         let settings = Settings {
             eager_bytes: r.pick(&[64, 1000, 4096, 16 << 10]),

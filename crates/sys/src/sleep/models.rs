@@ -24,15 +24,15 @@ fn loom_a_packet_is_seen_or_wakes() {
                 let memory = memory.clone();
                 move || {
                     memory.published.store(1, Ordering::Release);
-                    wake_if_asleep(&memory.word, fencing)
+                    wake_if_asleep(&memory.word, fencing, None)
                 }
             });
-            announce(&memory.word);
+            announce(&memory.word, By::Futex);
             membarrier::heavy();
             let seen = memory.published.load(Ordering::Acquire) == 1;
             let woken = sender.join().unwrap();
             assert!(seen || woken, "overlooked");
-            assert_eq!(memory.word.load(Ordering::Relaxed), if woken { AWAKE } else { ASLEEP });
+            assert_eq!(memory.word.load(Ordering::Relaxed), if woken { AWAKE } else { By::Futex as u32 });
         });
     }
 }
@@ -41,12 +41,12 @@ fn loom_a_packet_is_seen_or_wakes() {
 fn loom_two_wakers_wake_once() {
     loom::model(|| {
         let memory = Arc::new(Memory::default());
-        announce(&memory.word);
+        announce(&memory.word, By::Futex);
         let other = thread::spawn({
             let memory = memory.clone();
-            move || wake_if_asleep(&memory.word, Fencing::Fences)
+            move || wake_if_asleep(&memory.word, Fencing::Fences, None)
         });
-        let woken = wake_if_asleep(&memory.word, Fencing::Fences);
+        let woken = wake_if_asleep(&memory.word, Fencing::Fences, None);
         assert!(woken ^ other.join().unwrap());
     });
 }
@@ -59,10 +59,10 @@ fn loom_room_is_seen_or_wakes() {
             let memory = memory.clone();
             move || {
                 memory.given_back.store(1, Ordering::Release);
-                wake_if_asked(&memory.wants, &memory.word)
+                wake_if_asked(&memory.wants, &memory.word, None)
             }
         });
-        announce(&memory.word);
+        announce(&memory.word, By::Futex);
         ask_for_room(&memory.wants);
         membarrier::heavy();
         let seen = memory.given_back.load(Ordering::Relaxed) == 1;
@@ -75,25 +75,104 @@ fn loom_room_is_seen_or_wakes() {
 fn loom_a_wish_made_again_is_not_erased() {
     loom::model(|| {
         let memory = Arc::new(Memory::default());
-        announce(&memory.word);
+        announce(&memory.word, By::Futex);
         ask_for_room(&memory.wants);
         let consumer = thread::spawn({
             let memory = memory.clone();
             move || {
                 memory.given_back.store(1, Ordering::Release);
-                wake_if_asked(&memory.wants, &memory.word)
+                wake_if_asked(&memory.wants, &memory.word, None)
             }
         });
         // The time was over; what came meanwhile was used up and was not enough.
         cancel(&memory.word);
         let known = memory.given_back.load(Ordering::Acquire);
-        announce(&memory.word);
+        announce(&memory.word, By::Futex);
         ask_for_room(&memory.wants);
         membarrier::heavy();
         let seen = memory.given_back.load(Ordering::Relaxed) > known;
         consumer.join().unwrap();
-        let asleep = memory.word.load(Ordering::Relaxed) == ASLEEP;
+        let asleep = memory.word.load(Ordering::Relaxed) == By::Futex as u32;
         let asked = memory.wants.load(Ordering::Relaxed) == 1;
         assert!(seen || !asleep || asked, "asleep, and the next room will wake nobody");
+    });
+}
+
+/// What has been published, and the word and event of who waits for it.
+#[derive(Default)]
+struct Listening {
+    word: AtomicU32,
+    event: Event,
+    published: AtomicU64,
+}
+
+impl Listening {
+    fn publish(&self, fencing: Fencing) {
+        self.published.fetch_add(1, Ordering::Release);
+        wake_if_asleep(&self.word, fencing, Some(&self.event));
+    }
+
+    /// Sleeps, now as `by` says and at the next time the other way, until so much is published.
+    fn wait(&self, much: u64, mut by: By) {
+        let seen = || self.published.load(Ordering::Acquire) >= much;
+        while !seen() {
+            announce(&self.word, by);
+            membarrier::heavy();
+            if seen() {
+                return cancel(&self.word);
+            }
+            match by {
+                By::Futex => sleep(&self.word, None),
+                By::Event => self.event.sleep(&self.word),
+            }
+            by = if by == By::Futex { By::Event } else { By::Futex };
+        }
+    }
+}
+
+/// Every interleaving would take too long with so many steps.
+fn bounded() -> loom::model::Builder {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model
+}
+
+/// A sender and another thread of the sleeper's own process; the ring of the one that comes late must not hurt.
+#[test]
+fn loom_who_sleeps_by_event_is_woken() {
+    for by in [By::Futex, By::Event] {
+        bounded().check(move || {
+            let rank = Arc::new(Listening::default());
+            let others = [Fencing::Asymmetric, Fencing::Fences].map(|fencing| {
+                let rank = rank.clone();
+                thread::spawn(move || rank.publish(fencing))
+            });
+            rank.wait(2, by);
+            for other in others {
+                other.join().unwrap();
+            }
+        });
+    }
+}
+
+/// A ring that comes after its sleep has ended must not swallow that of the next one.
+#[test]
+fn loom_a_late_ring_swallows_nothing() {
+    bounded().check(|| {
+        let rank = Arc::new(Listening::default());
+        let other = thread::spawn({
+            let rank = rank.clone();
+            move || {
+                rank.publish(Fencing::Asymmetric);
+                rank.publish(Fencing::Fences);
+            }
+        });
+        // The time of an earlier sleep is over when the other comes.
+        announce(&rank.word, By::Event);
+        membarrier::heavy();
+        cancel(&rank.word);
+        rank.wait(1, By::Event);
+        rank.wait(2, By::Event);
+        other.join().unwrap();
     });
 }

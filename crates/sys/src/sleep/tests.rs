@@ -32,7 +32,7 @@ impl Stage {
             (0..round % 32).for_each(|_| std::hint::spin_loop());
             self.published.store(round, Ordering::Relaxed);
             fencing.light();
-            let saw = self.word.load(Ordering::Relaxed) == ASLEEP;
+            let saw = self.word.load(Ordering::Relaxed) != AWAKE;
             self.done.store(round << 1 | u64::from(saw), Ordering::Release);
         }
     }
@@ -44,7 +44,7 @@ impl Stage {
             cancel(&self.word);
             self.open.store(round, Ordering::Release);
             (0..round / 32 % 32).for_each(|_| std::hint::spin_loop());
-            announce(&self.word);
+            announce(&self.word, By::Futex);
             membarrier::heavy();
             let saw = self.published.load(Ordering::Relaxed) >= round;
             until(|| self.done.load(Ordering::Acquire) >> 1 == round);

@@ -92,6 +92,18 @@ impl Value for bool {
     }
 }
 
+/// One of the allowed words.
+impl Value for &'static str {
+    fn read(text: &str, allowed: &Allowed) -> Option<Self> {
+        let Allowed::OneOf(words) = *allowed else { return None };
+        words.iter().copied().find(|word| *word == text)
+    }
+
+    fn write(&self) -> String {
+        (*self).to_owned()
+    }
+}
+
 impl Value for Wait {
     fn read(text: &str, _allowed: &Allowed) -> Option<Self> {
         let index = Wait::NAMES.iter().position(|&name| name == text)?;

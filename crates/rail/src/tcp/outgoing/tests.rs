@@ -1,5 +1,6 @@
 use std::collections::VecDeque;
 
+use canele_sys::buffer::{OutBuffer, Owned};
 use proptest::prelude::*;
 
 use super::super::wire::View;
@@ -10,6 +11,7 @@ const SIZES: Sizes = Sizes { cells: 16, payload: 1024 };
 #[derive(Clone, Debug)]
 enum Step {
     Send { bulk: usize, inline: u8, class: Class },
+    Lend { bulk: usize, inline: u8 },
     ClaimOnly { bulk: usize },
     Sent(usize),
     Acknowledge(usize),
@@ -20,6 +22,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let bulk = prop_oneof![Just(0usize), 1usize..=256, Just(256usize)];
     let step = prop_oneof![
         4 => (bulk.clone(), 0u8..=40, class).prop_map(|(bulk, inline, class)| Step::Send { bulk, inline, class }),
+        2 => (1usize..=256, 0u8..=40).prop_map(|(bulk, inline)| Step::Lend { bulk, inline }),
         1 => bulk.prop_map(|bulk| Step::ClaimOnly { bulk }),
         3 => (1usize..600).prop_map(Step::Sent),
         3 => (0usize..8).prop_map(Step::Acknowledge),
@@ -27,15 +30,60 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..400)
 }
 
-/// Sends one packet whose bytes follow from its number; what its frame has beside the head.
-fn send(out: &mut Outgoing, bulk: usize, inline: u8, class: Class) -> Option<Vec<u8>> {
-    let mut content = vec![out.next() as u8; bulk];
-    content.extend(vec![!out.next() as u8; inline as usize]);
-    let slot = out.claim(bulk, class).ok()?;
-    slot.bulk.write(0, &content[..bulk]);
-    slot.inline.write(0, &content[bulk..]);
-    out.commit(Header { inline_len: inline, ..Header::default() }, 5);
-    Some(content)
+/// A packet: what is beside its header, its bulk, and the lent memory the bulk lies in.
+struct Packet {
+    beside: Vec<u8>,
+    bulk: Vec<u8>,
+    lent: Option<(Owned<u8>, OutBuffer)>,
+}
+
+impl Packet {
+    /// Its bytes follow from its number.
+    fn new(out: &Outgoing, bulk: usize, inline: u8) -> Self {
+        let number = out.next() as u8;
+        Self { beside: vec![!number; inline as usize], bulk: vec![number; bulk], lent: None }
+    }
+
+    fn header(&self) -> Header {
+        Header { inline_len: self.beside.len() as u8, ..Header::default() }
+    }
+
+    fn send(self, out: &mut Outgoing, class: Class) -> Option<Self> {
+        let slot = out.claim(self.bulk.len(), class).ok()?;
+        slot.bulk.write(0, &self.bulk);
+        slot.inline.write(0, &self.beside);
+        out.commit(self.header(), 5);
+        Some(self)
+    }
+
+    fn lend(mut self, out: &mut Outgoing) -> Option<Self> {
+        let mut owned = Owned::new(self.bulk.clone());
+        let mut token = owned.lend_out();
+        let len = self.bulk.len();
+        let lent = out.lend(self.header(), 5, &self.beside, || token.share(0, len), len).is_ok();
+        self.lent = Some((owned, token));
+        if lent { Some(self) } else { self.give_back() }
+    }
+
+    fn give_back(mut self) -> Option<Self> {
+        if let Some((mut owned, token)) = self.lent.take() {
+            owned.take_back_out(token);
+        }
+        None
+    }
+}
+
+/// What the socket takes, at most `most` bytes.
+fn take(out: &mut Outgoing, most: usize) -> Vec<u8> {
+    let mut bytes = out.unsent().to_vec();
+    if let Some(Lent { stretches, skip }) = out.unsent_lent() {
+        let (start, len) = stretches[0];
+        // SAFETY: a stretch of what is unsent is readable, and this test holds no other reference to it.
+        bytes.extend(unsafe { std::slice::from_raw_parts(start.as_ptr().add(skip), len - skip) });
+    }
+    bytes.truncate(most);
+    out.handle_sent(bytes.len());
+    bytes
 }
 
 proptest! {
@@ -45,10 +93,14 @@ proptest! {
         let (mut kept, mut stream, mut whole, mut acknowledged) = (VecDeque::new(), vec![], 0, wire::FIRST);
         for step in steps {
             match step {
-                Step::Send { bulk, inline, class } => match send(&mut out, bulk, inline, class) {
-                    Some(content) => kept.push_back((content, bulk)),
+                // A link sends one packet after the other.
+                Step::Send { .. } | Step::Lend { .. } if out.has_unsent() => {}
+                Step::Send { bulk, inline, class } => match Packet::new(&out, bulk, inline).send(&mut out, class) {
+                    Some(packet) => kept.push_back(packet),
                     None => prop_assert!(kept.len() >= 14 || bulk > 0),
                 },
+                Step::Lend { bulk, inline } => kept.extend(Packet::new(&out, bulk, inline).lend(&mut out)),
+                Step::ClaimOnly { .. } if out.has_unsent() => {}
                 Step::ClaimOnly { bulk } => {
                     if let Ok(slot) = out.claim(bulk, Class::Control) {
                         slot.inline.write(0, &[0xff; 40]);
@@ -56,14 +108,16 @@ proptest! {
                     }
                 }
                 Step::Sent(most) => {
-                    let len = out.unsent().len().min(most);
-                    stream.extend_from_slice(&out.unsent()[..len]);
-                    out.handle_sent(len);
+                    stream.extend(take(&mut out, most));
                     while let Some(view) = View::new(&stream, SIZES.max_bulk()).unwrap() {
-                        let (content, bulk) = &kept[whole];
+                        if view.frame_len() > stream.len() {
+                            break;
+                        }
+                        let packet = &kept[whole];
                         prop_assert_eq!(view.number(), acknowledged.wrapping_add(whole as u32));
-                        prop_assert_eq!((view.bulk_len(), view.ack()), (*bulk, 5));
-                        prop_assert_eq!(&stream[HEAD..view.frame_len()], &content[..]);
+                        prop_assert_eq!((view.bulk_len(), view.ack()), (packet.bulk.len(), 5));
+                        prop_assert_eq!(&stream[HEAD..HEAD + packet.beside.len()], &packet.beside[..]);
+                        prop_assert_eq!(&stream[view.before_bulk()..view.frame_len()], &packet.bulk[..]);
                         stream.drain(..view.frame_len());
                         whole += 1;
                     }
@@ -72,12 +126,25 @@ proptest! {
                     let unsent = acknowledged.wrapping_add(whole as u32 + 1);
                     prop_assert_eq!(out.handle_ack(unsent), Err(unsent));
                     let n = n.min(whole);
-                    kept.drain(..n);
                     (whole, acknowledged) = (whole - n, acknowledged.wrapping_add(n as u32));
                     out.handle_ack(acknowledged).unwrap();
+                    // A share that is still held would panic.
+                    kept.drain(..n).for_each(|packet: Packet| assert!(packet.give_back().is_none()));
                 }
             }
             prop_assert_eq!(out.kept() as usize, kept.len());
+        }
+        let left = out.into_kept();
+        prop_assert_eq!(left.len(), kept.len());
+        for (n, (left, packet)) in left.into_iter().zip(kept).enumerate() {
+            prop_assert_eq!(left.number, acknowledged.wrapping_add(n as u32));
+            prop_assert_eq!(left.header, packet.header());
+            prop_assert_eq!(&left.beside[..packet.beside.len()], &packet.beside[..]);
+            match left.bulk {
+                Bulk::Copied(bulk) => prop_assert!(packet.lent.is_none() && *bulk == packet.bulk[..]),
+                Bulk::Lent(share) => prop_assert_eq!(share.len(), packet.bulk.len()),
+            }
+            packet.give_back();
         }
     }
 }
@@ -88,9 +155,9 @@ fn a_lying_acknowledgement_changes_nothing() {
     for ack in [0, wire::FIRST + 1, wire::FIRST - 1, u32::MAX] {
         assert_eq!(out.handle_ack(ack), Err(ack));
     }
-    send(&mut out, 9, 9, Class::Message).unwrap();
+    Packet::new(&out, 9, 9).send(&mut out, Class::Message).unwrap();
     assert!(out.handle_ack(wire::FIRST + 1).is_err(), "committed, not sent");
-    out.handle_sent(HEAD + 17);
+    out.handle_sent(HEAD + 48);
     assert!(out.handle_ack(wire::FIRST + 1).is_err(), "a byte is missing");
     out.handle_sent(1);
     assert!(out.handle_ack(wire::FIRST + 1).is_ok() && out.kept() == 0);

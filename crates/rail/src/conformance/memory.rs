@@ -1,0 +1,125 @@
+//! Memory of the user is sent from and received into as if it were the rail's, and comes back.
+
+use canele_sys::buffer::Owned;
+
+use super::{Harness, Sent, TO_1, bytes, link_from, link_to, pair, receive, send};
+use crate::{Class, MAX_INLINE_WITH_BULK, Rail};
+
+/// Attempts after which something will never happen.
+const MANY: usize = 100_000;
+
+/// Lends `sent.bulk`, from place `offset` of a larger buffer, and gives both.
+fn lend<H: Harness>(h: &mut H, sent: &Sent, offset: usize) -> (Owned<u8>, canele_sys::buffer::OutBuffer) {
+    let link = link_to(h, 0, 1);
+    let mut owned = Owned::new([&vec![0xee; offset][..], &sent.bulk, &[0xee; 9]].concat());
+    let mut token = owned.lend_out();
+    let rail = h.rail(0);
+    rail.begin_pass();
+    let share = || token.share(offset, sent.bulk.len());
+    rail.lend(link, sent.header, &sent.inline, share, sent.bulk.len()).expect("an empty link has room");
+    (owned, token)
+}
+
+/// A lent bulk arrives as any other does, in order with others, and is given back at the latest after its receiver
+/// has nothing more to do.
+pub fn what_is_lent_arrives_and_comes_back<H: Harness>() {
+    let mut h = pair::<H>();
+    let most = h.rail(0).caps(TO_1).max_bulk;
+    for (n, len) in (1..=most).step_by(1 + most / 200).chain([most]).enumerate() {
+        let n = n as u64 * 3;
+        let inline = n as usize % (MAX_INLINE_WITH_BULK + 1);
+        let packets = [Sent::new(n, 3, 0), Sent::new(n + 1, inline, len), Sent::new(n + 2, 4, 5)];
+        send(&mut h, 0, 1, &packets[0], Class::Message).unwrap();
+        let (mut owned, token) = lend(&mut h, &packets[1], n as usize % 7);
+        send(&mut h, 0, 1, &packets[2], Class::Message).unwrap();
+        h.deliver();
+        for packet in &packets {
+            assert_eq!(receive(&mut h, 1, 0).as_ref(), Some(packet));
+        }
+        h.rail(1).arm();
+        h.deliver();
+        assert!(!token.is_shared(), "a bulk of {len} bytes is still held");
+        owned.take_back_out(token);
+    }
+}
+
+/// Whether it landed, once it is there; `answers` says whether a place is given when one is asked for.
+fn land<H: Harness>(h: &mut H, sent: &Sent, answers: bool) -> bool {
+    let (link, len) = (link_from(h, 1, 0), sent.bulk.len());
+    let mut owned = Owned::new(vec![0xeeu8; len + 10]);
+    let mut token = owned.lend_in();
+    for _ in 0..MANY {
+        h.advance();
+        h.rail(1).begin_pass();
+        if let Some(packet) = h.rail(1).poll(link).expect("an honest peer") {
+            let mut inline = vec![0; packet.header.inline_len as usize];
+            packet.inline.read(0, &mut inline);
+            assert_eq!((packet.header, &inline), (sent.header, &sent.inline));
+            let landed = packet.landed;
+            let mut bulk = vec![0; packet.bulk.len()];
+            packet.bulk.read(0, &mut bulk);
+            h.rail(1).release(link);
+            assert!(!token.is_shared());
+            owned.take_back_in(token);
+            if landed > 0 {
+                assert!(answers && bulk.is_empty());
+                let bytes = owned.bytes();
+                assert!(bytes[..5].iter().chain(&bytes[5 + len..]).all(|byte| *byte == 0xee), "it spilled");
+                bulk = bytes[5..5 + landed].to_vec();
+            }
+            assert!(bulk == sent.bulk, "a bulk of {len} bytes, {landed} landed");
+            return landed > 0;
+        }
+        if let Some((packet, bulk)) = h.rail(1).foresee(link) {
+            let mut inline = vec![0; packet.header.inline_len as usize];
+            packet.inline.read(0, &mut inline);
+            assert_eq!((packet.header, inline, bulk), (sent.header, sent.inline.clone(), len));
+            assert!(packet.bulk.is_empty() && packet.landed == 0);
+            if answers {
+                h.rail(1).land(link, token.share(5, len));
+            }
+        }
+    }
+    panic!("a bulk of {len} bytes never comes");
+}
+
+/// A bulk lands where its receiver says, and nowhere else; without an answer it comes as any other.
+pub fn a_bulk_lands_where_it_is_told<H: Harness>() {
+    let mut h = pair::<H>();
+    let most = h.rail(0).caps(TO_1).max_bulk;
+    let (mut owned, mut landed) = (vec![], [0; 2]);
+    for (n, len) in (1..=most).step_by(1 + most / 200).chain([most; 20]).enumerate() {
+        let packet = Sent::new(n as u64, n % 41, len);
+        if n % 2 == 0 {
+            owned.push(lend(&mut h, &packet, n % 5));
+        } else {
+            send(&mut h, 0, 1, &packet, Class::Message).expect("an empty link has room");
+        }
+        let answers = n % 3 > 0;
+        landed[usize::from(answers)] += usize::from(land(&mut h, &packet, answers));
+        h.deliver();
+    }
+    assert_eq!(landed[0], 0, "nothing lands without a place");
+    h.rail(1).arm();
+    h.deliver();
+    for (mut owned, token) in owned {
+        owned.take_back_out(token);
+    }
+}
+
+/// What comes behind a bulk that lands is there afterwards, in order.
+pub fn landing_keeps_order<H: Harness>() {
+    let mut h = pair::<H>();
+    let most = h.rail(0).caps(TO_1).max_bulk;
+    for n in 0..200 {
+        let packets = [Sent::new(4 * n, 1, most), Sent::new(4 * n + 1, 48, 0), Sent::new(4 * n + 2, 2, most)];
+        let short = Sent { bulk: bytes(n, 1), ..Sent::new(4 * n + 3, 7, 1) };
+        for packet in packets.iter().chain([&short]) {
+            send(&mut h, 0, 1, packet, Class::Message).unwrap();
+        }
+        for packet in packets.iter().chain([&short]) {
+            land(&mut h, packet, n % 4 > 0);
+        }
+        h.deliver();
+    }
+}

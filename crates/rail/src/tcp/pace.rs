@@ -1,0 +1,168 @@
+//! How fast a link carries large packets, measured from their acknowledgements.
+//!
+//! Owns the estimates. Reads a clock of its own, and only when a large packet leaves or is acknowledged: short packets are
+//! acknowledged late, so they would tell nothing, and must not pay for it.
+//!
+//! The rate of a packet is what was acknowledged from its leaving to its acknowledgement, over the time between (Cardwell et
+//! al., BBR, ACM Queue 14, 2016). A packet that left alone does not show what the link can carry, unless it shows more than
+//! was known. The shortest round trip is believed for a while; then a piece is sent alone, because between others it waits in
+//! their queue.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use super::outgoing::is_before;
+
+/// How long the shortest round trip is believed: routes change.
+const BELIEVED_NS: u64 = 10_000_000_000;
+
+/// What a link is measured to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Speed {
+    /// Bytes of bulk sent and not acknowledged.
+    pub under_way: u64,
+    /// Shortest time lately from the commit of a large packet to its acknowledgement by the peer's library, its
+    /// transmission included; 0 while none was acknowledged.
+    pub round_trip_ns: u64,
+    /// Bytes of bulk that are acknowledged in a second while large packets are under way; 0 while none was.
+    pub bytes_per_s: u64,
+}
+
+/// A large packet under way.
+struct Sent {
+    number: u32,
+    at_ns: u64,
+    /// Bytes of bulk that had been acknowledged.
+    acknowledged: u64,
+    /// No other piece was under way.
+    alone: bool,
+}
+
+/// The estimates of one link.
+pub struct Pace {
+    start: Instant,
+    under_way: VecDeque<Sent>,
+    bytes_per_s: u64,
+    round_trip_ns: u64,
+    round_trip_at_ns: u64,
+    /// The round trip was believed for long enough.
+    stale: bool,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        let start = Instant::now();
+        let under_way = VecDeque::new();
+        Self { start, under_way, bytes_per_s: 0, round_trip_ns: 0, round_trip_at_ns: 0, stale: false }
+    }
+}
+
+impl Pace {
+    fn now_ns(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    /// A large packet leaves, `acknowledged` bytes after the link's beginning.
+    pub fn handle_sent(&mut self, number: u32, acknowledged: u64, alone: bool) {
+        let at_ns = self.now_ns();
+        self.under_way.push_back(Sent { number, at_ns, acknowledged, alone });
+    }
+
+    /// All packets before number `ack` were acknowledged, `acknowledged` bytes in all.
+    #[inline]
+    pub fn handle_ack(&mut self, ack: u32, acknowledged: u64) {
+        if !self.under_way.is_empty() {
+            let now_ns = self.now_ns();
+            self.measure(ack, acknowledged, now_ns);
+        }
+    }
+
+    fn measure(&mut self, ack: u32, acknowledged: u64, now_ns: u64) {
+        let mut newest = None;
+        while let Some(sent) = self.under_way.pop_front_if(|sent| is_before(sent.number, ack)) {
+            newest = Some(sent);
+        }
+        let Some(sent) = newest else { return };
+        let time_ns = now_ns.saturating_sub(sent.at_ns).max(1);
+        let bytes = u128::from(acknowledged - sent.acknowledged);
+        let rate = (bytes * 1_000_000_000 / u128::from(time_ns)) as u64;
+        if rate > self.bytes_per_s {
+            self.bytes_per_s = rate;
+        } else if !sent.alone {
+            self.bytes_per_s -= (self.bytes_per_s - rate) / 8;
+        }
+        if self.round_trip_ns == 0 || time_ns <= self.round_trip_ns || self.stale && sent.alone {
+            (self.round_trip_ns, self.round_trip_at_ns) = (time_ns, now_ns);
+        }
+        self.stale = now_ns - self.round_trip_at_ns > BELIEVED_NS;
+    }
+
+    /// Bytes of streams that may be under way when a piece follows: as many as it has, or what the link holds between its
+    /// ends and a quarter more, so that the estimate grows until the link carries no more.
+    #[inline]
+    pub fn allowance(&self, piece: u64) -> u64 {
+        if self.stale { 0 } else { self.holds().max(piece) }
+    }
+
+    /// Five quarters of the product of bandwidth and delay.
+    fn holds(&self) -> u64 {
+        (u128::from(self.bytes_per_s) * u128::from(self.round_trip_ns) / 800_000_000) as u64
+    }
+
+    /// The estimates, for the layer above.
+    pub fn speed(&self, under_way: u64) -> Speed {
+        Speed { under_way, round_trip_ns: self.round_trip_ns, bytes_per_s: self.bytes_per_s }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pieces of 100 bytes over a link of 100,000 bytes a second and 20 milliseconds there and back, as many at once as the cap
+    /// allows; the estimates after `pieces`.
+    fn run(pieces: u32) -> Pace {
+        let mut pace = Pace::default();
+        let ms = 1_000_000u64;
+        // When each piece is acknowledged.
+        let (mut due, mut free_ns, mut sent, mut done) = (VecDeque::new(), 0, 0, 0u32);
+        let mut now_ns = ms;
+        while done < pieces {
+            while u64::from(sent - done) * 100 <= pace.allowance(100) {
+                let under_way = sent - done;
+                pace.under_way.push_back(Sent {
+                    number: sent,
+                    at_ns: now_ns,
+                    acknowledged: u64::from(done) * 100,
+                    alone: under_way == 0,
+                });
+                free_ns = now_ns.max(free_ns) + ms;
+                due.push_back(free_ns + 20 * ms);
+                sent += 1;
+            }
+            now_ns = due.pop_front().unwrap();
+            done += 1;
+            pace.measure(done, u64::from(done) * 100, now_ns);
+        }
+        pace
+    }
+
+    #[test]
+    fn the_cap_grows_to_what_the_link_holds_and_no_further() {
+        let pace = run(55_000);
+        assert!((95_000..=105_000).contains(&pace.bytes_per_s), "{} bytes/s", pace.bytes_per_s);
+        assert!((2400..=3000).contains(&pace.holds()), "{} bytes, {} ns", pace.holds(), pace.round_trip_ns);
+    }
+
+    #[test]
+    fn nothing_is_known_before_an_acknowledgement() {
+        let mut pace = Pace::default();
+        assert_eq!((pace.holds(), pace.speed(7).under_way), (0, 7));
+        pace.handle_ack(5, 0);
+        pace.handle_sent(5, 0, true);
+        pace.handle_ack(5, 0);
+        assert_eq!(pace.holds(), 0, "its own acknowledgement is still to come");
+        pace.handle_ack(6, 100);
+        assert!(pace.holds() > 0 && pace.under_way.is_empty());
+    }
+}

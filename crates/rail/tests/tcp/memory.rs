@@ -1,0 +1,93 @@
+//! Large packets go from the user's memory into the user's memory.
+
+use canele_rail::shm::Regions;
+use canele_rail::tcp::{Limits, Tcp};
+use canele_rail::{Header, Rail};
+use canele_sys::buffer::{InBuffer, OutBuffer, scope};
+use canele_sys::ids::{LinkId, Rank};
+
+use super::{RAIL, pair_of, until};
+
+const TO_0: LinkId = LinkId::new(RAIL, Rank(0));
+const TO_1: LinkId = LinkId::new(RAIL, Rank(1));
+
+/// Moves all of a buffer in pieces of the largest size and gives how many bytes landed.
+fn transfer([a, b]: &mut [Tcp; 2], from: &mut OutBuffer, into: &mut InBuffer) -> usize {
+    let (len, most) = (from.len(), a.caps(TO_1).max_bulk);
+    let (mut sent, mut come, mut landed) = (0, 0, 0);
+    until(|| {
+        a.begin_pass();
+        let piece = most.min(len - sent);
+        if piece > 0 && a.lend(TO_1, Header::default(), &[], || from.share(sent, piece), piece).is_ok() {
+            sent += piece;
+        }
+        assert!(a.poll(TO_1).unwrap().is_none());
+        a.flush();
+        b.begin_pass();
+        if let Some(packet) = b.poll(TO_0).unwrap() {
+            match packet.landed {
+                0 => into.copy_from(come, packet.bulk),
+                bytes => landed += bytes,
+            }
+            come += packet.landed.max(packet.bulk.len());
+            b.release(TO_0);
+        }
+        if let Some((_, bulk)) = b.foresee(TO_0) {
+            b.land(TO_0, into.share(come, bulk));
+        }
+        b.flush();
+        come == len && !from.is_shared()
+    });
+    assert!(!into.is_shared());
+    landed
+}
+
+fn bytes(len: usize) -> Vec<u8> {
+    (0..len).map(|n| (n * n / 100) as u8).collect()
+}
+
+#[test]
+fn large_pieces_land() {
+    let (mut rails, sent) = (pair_of(Limits::default()), bytes(4 << 20));
+    let mut received = vec![0; sent.len()];
+    scope(|s| {
+        let (mut out, mut into) = (s.lend(&sent), s.lend_mut(&mut received));
+        let landed = transfer(&mut rails, &mut out, &mut into);
+        assert!(landed >= sent.len() / 2, "{landed} bytes landed");
+        s.take_back(out);
+        s.take_back_mut(into);
+    });
+    assert!(sent == received);
+    let speed = rails[0].speed(TO_1).unwrap();
+    assert!(speed.under_way == 0 && speed.round_trip_ns > 0 && speed.bytes_per_s > 0, "{speed:?}");
+}
+
+#[test]
+fn memory_in_many_parts_serves_too() {
+    let (mut rails, sent) = (pair_of(Limits::default()), bytes(1 << 20));
+    let mut received = vec![0; sent.len()];
+    scope(|s| {
+        let parts: Vec<_> = sent.chunks(1021).collect();
+        let mut out = s.lend_list(&parts);
+        let mut into = s.lend_list_mut(received.chunks_mut(511).collect());
+        let landed = transfer(&mut rails, &mut out, &mut into);
+        assert!(landed > 0);
+        s.take_back(out);
+        s.take_back_mut(into);
+    });
+    assert!(sent == received);
+}
+
+#[test]
+fn memory_of_regions_serves_too() {
+    const LEN: usize = 1 << 20;
+    let (mut rails, mut regions, sent) = (pair_of(Limits::default()), Regions::default(), bytes(LEN));
+    let [from, to] = [(); 2].map(|()| regions.create(LEN).unwrap());
+    from.window(0, LEN).unwrap().write(0, &sent);
+    let mut out = from.out_buffer(0, LEN).unwrap();
+    let mut into = to.in_buffer(0, LEN).unwrap();
+    assert!(transfer(&mut rails, &mut out, &mut into) > 0);
+    let mut received = vec![0; LEN];
+    to.window(0, LEN).unwrap().read(0, &mut received);
+    assert!(sent == received);
+}

@@ -1,0 +1,221 @@
+//! The event by which a rank is woken that sleeps on descriptors, and the set of descriptors it sleeps on.
+//!
+//! Owns both. An event stays rung until a sleep has ended with it, so a ring before the sleep is not lost. Never says
+//! which descriptor ended a sleep: whoever slept looks at everything.
+
+#[cfg(not(loom))]
+pub use kernel::{Event, EventError, Ready, Watch};
+#[cfg(loom)]
+pub use modelled::Event;
+
+#[cfg(not(loom))]
+mod kernel {
+    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+    use std::time::Duration;
+
+    use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+    use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
+    use rustix::io::{Errno, read, write};
+
+    pub use rustix::event::epoll::EventFlags as Ready;
+
+    use crate::atomic::AtomicU32;
+
+    /// A descriptor that cannot serve to wake anybody, or cannot be waited for.
+    #[derive(Debug, thiserror::Error)]
+    pub enum EventError {
+        /// What a peer sent is something else.
+        #[error("the descriptor is a {0:?} and no eventfd")]
+        NoEvent(FileType),
+        /// The system refused.
+        #[error("an event cannot be {what}: {source}")]
+        System {
+            /// What was to be done with it.
+            what: &'static str,
+            /// What the system says.
+            source: Errno,
+        },
+    }
+
+    fn refused(what: &'static str) -> impl Fn(Errno) -> EventError {
+        move |source| EventError::System { what, source }
+    }
+
+    /// Wakes its owner, in whichever process it is rung.
+    #[derive(Debug)]
+    pub struct Event(OwnedFd);
+
+    impl Event {
+        /// One's own.
+        ///
+        /// # Errors
+        /// No descriptor is left.
+        pub fn create() -> Result<Self, EventError> {
+            let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+            Ok(Self(eventfd(0, flags).map_err(refused("made"))?))
+        }
+
+        /// A peer's. What is no descriptor of this kind is refused, for a ring must never block.
+        ///
+        /// # Errors
+        /// It is something else.
+        pub fn adopt(descriptor: OwnedFd) -> Result<Self, EventError> {
+            let status = fstat(&descriptor).map_err(refused("looked at"))?;
+            // Files, pipes, sockets and devices have a type; an eventfd has none.
+            match FileType::from_raw_mode(status.st_mode) {
+                FileType::Unknown => {}
+                other => return Err(EventError::NoEvent(other)),
+            }
+            let flags = fcntl_getfl(&descriptor).map_err(refused("looked at"))?;
+            fcntl_setfl(&descriptor, flags | OFlags::NONBLOCK).map_err(refused("made not to block"))?;
+            Ok(Self(descriptor))
+        }
+
+        /// Wakes the owner, now or at its next sleep.
+        pub fn ring(&self) {
+            // Fails only when it is rung already so often that its count is full.
+            let _ = write(&self.0, &1u64.to_ne_bytes());
+        }
+
+        /// The descriptor to hand to peers.
+        pub fn fd(&self) -> BorrowedFd<'_> {
+            self.0.as_fd()
+        }
+    }
+
+    /// The descriptors a rank sleeps on, its event among them.
+    #[derive(Debug)]
+    pub struct Watch {
+        set: OwnedFd,
+        event: Event,
+    }
+
+    impl Watch {
+        /// A set with an event of its own and nothing else.
+        ///
+        /// # Errors
+        /// No descriptor is left.
+        pub fn open() -> Result<Self, EventError> {
+            let event = Event::create()?;
+            let set = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(refused("waited for"))?;
+            let data = epoll::EventData::new_u64(0);
+            epoll::add(&set, &event.0, data, Ready::IN).map_err(refused("waited for"))?;
+            Ok(Self { set, event })
+        }
+
+        /// The event that ends a sleep.
+        pub fn event(&self) -> &Event {
+            &self.event
+        }
+
+        /// Lets `descriptor` end one sleep, the next one in which it becomes `ready`; to be said again for each. A
+        /// descriptor leaves the set when it is closed.
+        ///
+        /// # Errors
+        /// The system cannot wait for it.
+        pub fn once(&self, descriptor: BorrowedFd<'_>, ready: Ready) -> Result<(), EventError> {
+            let (ready, data) = (ready | Ready::ONESHOT, epoll::EventData::new_u64(1));
+            match epoll::modify(&self.set, descriptor, data, ready) {
+                Err(Errno::NOENT) => epoll::add(&self.set, descriptor, data, ready),
+                other => other,
+            }
+            .map_err(refused("waited for"))
+        }
+
+        /// Sleeps until the event is rung, a descriptor is ready or the time is over. After an announcement of
+        /// [`By::Event`](super::super::By::Event).
+        pub fn sleep(&self, word: &AtomicU32, at_most: Option<Duration>) {
+            // A duration the kernel cannot express lasts longer than the machine will: no limit.
+            let limit = at_most.and_then(|time| Timespec::try_from(time).ok());
+            let mut ended = [epoll::Event { flags: Ready::empty(), data: epoll::EventData::new_u64(0) }; 8];
+            // A signal ends the sleep too; whoever sleeps looks again anyway.
+            let count = epoll::wait(&self.set, &mut ended, limit.as_ref()).unwrap_or(0);
+            super::super::cancel(word);
+            if ended[..count].iter().any(|event| event.data.u64() == 0) {
+                let _ = read(&self.event.0, &mut [0; 8]);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+        use std::os::fd::AsFd;
+
+        #[test]
+        fn what_is_no_event_is_refused() {
+            let file = std::fs::File::open("/proc/self/status").unwrap();
+            let (pipe, _other) = rustix::pipe::pipe().unwrap();
+            for other in [file.into(), pipe] {
+                assert!(matches!(Event::adopt(other), Err(EventError::NoEvent(_))));
+            }
+            let event = Event::create().unwrap();
+            Event::adopt(event.fd().try_clone_to_owned().unwrap()).unwrap();
+        }
+
+        /// An owner that fills the count of its event holds nobody up.
+        #[test]
+        fn a_full_event_is_rung_without_waiting() {
+            let (own, word) = (Watch::open().unwrap(), AtomicU32::new(0));
+            let theirs = Event::adopt(own.event().fd().try_clone_to_owned().unwrap()).unwrap();
+            write(own.event().fd(), &(u64::MAX - 1).to_ne_bytes()).unwrap();
+            theirs.ring();
+            own.sleep(&word, None);
+            own.sleep(&word, Some(Duration::ZERO));
+            theirs.ring();
+            own.sleep(&word, None);
+        }
+
+        #[test]
+        fn a_descriptor_ends_one_sleep_each_time_it_is_named() {
+            let (watch, word) = (Watch::open().unwrap(), AtomicU32::new(0));
+            let (reader, writer) = rustix::pipe::pipe().unwrap();
+            write(&writer, &[1]).unwrap();
+            let mut data = [epoll::Event { flags: Ready::empty(), data: epoll::EventData::new_u64(0) }; 2];
+            let mut waiting = || epoll::wait(&watch.set, &mut data, Some(&Timespec::default())).unwrap();
+            for _ in 0..3 {
+                watch.once(reader.as_fd(), Ready::IN).unwrap();
+                assert_eq!([waiting(), waiting()], [1, 0]);
+            }
+            watch.once(reader.as_fd(), Ready::IN).unwrap();
+            watch.sleep(&word, None);
+            drop(reader);
+            assert_eq!(waiting(), 0, "what is closed is no longer waited for");
+        }
+    }
+}
+
+/// An event is a count with a condition variable without spurious wake-ups, so that a lost wake-up is a model that ends
+/// with a sleeper, which loom reports as a deadlock.
+#[cfg(loom)]
+mod modelled {
+    use loom::sync::{Condvar, Mutex};
+
+    use crate::atomic::AtomicU32;
+
+    /// As the kernel's.
+    #[derive(Default)]
+    pub struct Event {
+        count: Mutex<u64>,
+        rung: Condvar,
+    }
+
+    impl Event {
+        /// Wakes the owner, now or at its next sleep.
+        pub fn ring(&self) {
+            *self.count.lock().unwrap() += 1;
+            self.rung.notify_one();
+        }
+
+        /// Sleeps until it is rung.
+        pub fn sleep(&self, word: &AtomicU32) {
+            let mut count = self.count.lock().unwrap();
+            while *count == 0 {
+                count = self.rung.wait(count).unwrap();
+            }
+            drop(count);
+            super::super::cancel(word);
+            *self.count.lock().unwrap() = 0;
+        }
+    }
+}
