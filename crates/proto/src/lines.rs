@@ -185,6 +185,12 @@ impl Proto {
         self.lost.pop_front()
     }
 
+    /// Whether something waits for a link to a peer.
+    pub fn is_wanted(&self, peer: Rank) -> bool {
+        let peer = &self.peers[peer.0 as usize];
+        peer.wanted && peer.link.is_none() && peer.gone.is_none()
+    }
+
     /// Whether a peer that lives has no link left though it had one.
     pub fn is_cut(&self, peer: Rank) -> bool {
         let peer = &self.peers[peer.0 as usize];
