@@ -5,25 +5,30 @@
 //!
 //! ```text
 //!   initiator                                                responder
-//!      ── hello (64): magic, version │ ranks, job, sizes, nonce ──▶
-//!      ◀── hello (64) ── proof (32) ──
+//!      ── hello (72): magic, version │ ranks, job, sizes, dial, rail, nonce ──▶
+//!      ◀── hello (72) ── proof (32) ──
 //!      ── proof (32) ──▶
-//!      ◀── accepted (8) ──
+//!      ◀── generation (4) ── proof (32) ──
 //! ```
 //! A proof is a keyed BLAKE3 hash of the prover's role and both hellos, and so of both nonces, both ranks, the job and
 //! the version (three-pass mutual authentication of ISO/IEC 9798-4). Until it was compared, in constant time, only the
 //! first 8 bytes are looked at; those keep their place and meaning in every version. The last flight lets the responder
-//! choose, before any frame travels, which of several connections of two ranks is used. Frames follow it.
+//! choose, before any frame travels, which of several connections of two ranks is used, and says which of their
+//! successive connections it is; its proof is of that too. Frames follow it.
+
+mod refused;
 
 use canele_sys::ids::Rank;
 
+pub use refused::Refused;
+
 /// The version of handshake and frames.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 const MAGIC: [u8; 6] = *b"CANELE";
 const PREFIX: usize = 8;
-const HELLO: usize = 64;
+const HELLO: usize = 72;
 const PROOF: usize = 32;
-const ACCEPTED: [u8; 8] = *b"accepted";
+const GENERATION: usize = 4;
 
 /// Bytes of a nonce.
 pub const NONCE: usize = 32;
@@ -33,6 +38,8 @@ pub const NONCE: usize = 32;
 pub struct Credentials {
     /// This rank.
     pub me: Rank,
+    /// The number of the rail.
+    pub rail: u8,
     /// Ranks of the job.
     pub ranks: u32,
     /// The job.
@@ -43,65 +50,6 @@ pub struct Credentials {
     pub cells: u32,
     /// Bytes of bulk a link holds.
     pub payload: u32,
-}
-
-/// Why a connection was not made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Refused {
-    /// The other end speaks something else.
-    #[error("what answers there is none of Canelé's")]
-    Magic,
-    /// Two versions of Canelé.
-    #[error("it speaks version {theirs} of the protocol, this program version {ours}")]
-    Version {
-        /// This program's.
-        ours: u16,
-        /// The other's.
-        theirs: u16,
-    },
-    /// It does not have the job's key, or somebody changed or repeated what it said.
-    #[error("it did not prove that it has the job's key")]
-    Proof,
-    /// It has the key, and belongs to another job.
-    #[error("it belongs to job {theirs:#x}, this program to job {ours:#x}")]
-    Job {
-        /// This program's.
-        ours: u64,
-        /// The other's.
-        theirs: u64,
-    },
-    /// It is, or looks for, another rank.
-    #[error("{theirs} is there instead of {expected}")]
-    Rank {
-        /// Who should be there.
-        expected: Rank,
-        /// Who is.
-        theirs: Rank,
-    },
-    /// There is no such rank.
-    #[error("it says to be {theirs} of {ranks} ranks")]
-    NoSuchRank {
-        /// What it says.
-        theirs: Rank,
-        /// Ranks of the job.
-        ranks: u32,
-    },
-    /// The address leads back here.
-    #[error("the address leads to this rank itself")]
-    Oneself,
-    /// Two ranks with different settings.
-    #[error(
-        "its links hold {theirs:?} packets and bytes, those of this rank {ours:?}: all ranks need the same settings"
-    )]
-    Sizes {
-        /// This rank's.
-        ours: (u32, u32),
-        /// The other's.
-        theirs: (u32, u32),
-    },
-    /// It answered something that does not exist.
-    #[error("its answer to the proof cannot be understood")]
-    Answer,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,7 +63,7 @@ enum Expect {
     /// Responder: who it is is proven; the owner decides when to accept.
     Decision,
     /// Initiator: the fourth flight.
-    Accepted,
+    Acceptance,
     Nothing,
 }
 
@@ -124,6 +72,7 @@ pub struct Handshake {
     credentials: Credentials,
     /// Whom an initiator looks for; whom a responder has found.
     peer: Option<Rank>,
+    generation: u32,
     expect: Expect,
     mine: [u8; HELLO],
     theirs: [u8; HELLO],
@@ -135,10 +84,11 @@ pub struct Handshake {
 }
 
 impl Handshake {
-    /// The end that connects, to reach `peer`. A nonce is used once.
-    pub fn initiate(credentials: &Credentials, peer: Rank, nonce: [u8; NONCE]) -> Self {
+    /// The end that connects, to reach `peer`; `dial` grows from one attempt to reach it to the next. A nonce is used once.
+    pub fn initiate(credentials: &Credentials, peer: Rank, dial: u32, nonce: [u8; NONCE]) -> Self {
         let mut handshake = Self::new(credentials, nonce, Expect::HelloAndProof);
         handshake.peer = Some(peer);
+        handshake.mine[32..36].copy_from_slice(&dial.to_le_bytes());
         handshake.mine[12..16].copy_from_slice(&peer.0.to_le_bytes());
         handshake.send(&[handshake.mine]);
         handshake
@@ -157,10 +107,12 @@ impl Handshake {
         mine[16..24].copy_from_slice(&credentials.job.to_le_bytes());
         mine[24..28].copy_from_slice(&credentials.cells.to_le_bytes());
         mine[28..32].copy_from_slice(&credentials.payload.to_le_bytes());
-        mine[32..].copy_from_slice(&nonce);
+        mine[36] = credentials.rail;
+        mine[40..].copy_from_slice(&nonce);
         Self {
             credentials: credentials.clone(),
             peer: None,
+            generation: 0,
             expect,
             mine,
             theirs: [0; HELLO],
@@ -203,7 +155,7 @@ impl Handshake {
             Expect::Hello => HELLO,
             Expect::HelloAndProof => HELLO + PROOF,
             Expect::Proof => PROOF,
-            Expect::Accepted => ACCEPTED.len(),
+            Expect::Acceptance => GENERATION + PROOF,
             Expect::Decision | Expect::Nothing => 0,
         }
     }
@@ -226,7 +178,7 @@ impl Handshake {
             Expect::Hello => self.handle_hello(),
             Expect::HelloAndProof => self.handle_answer(),
             Expect::Proof => self.handle_proof(),
-            Expect::Accepted => self.handle_accepted(),
+            Expect::Acceptance => self.handle_acceptance(),
             Expect::Decision | Expect::Nothing => Ok(()),
         }
     }
@@ -256,7 +208,7 @@ impl Handshake {
         self.theirs.copy_from_slice(&self.got[..HELLO]);
         // To whom it may concern: not interpreted, only given back.
         self.mine[12..16].copy_from_slice(&self.theirs[8..12]);
-        let proof = self.proof(b"responder", &self.theirs, &self.mine);
+        let proof = self.proof(b"responder", 0, &self.theirs, &self.mine);
         self.send(&[self.mine]);
         self.send(&[*proof.as_bytes()]);
         self.expect = Expect::Proof;
@@ -268,36 +220,42 @@ impl Handshake {
         if self.theirs == self.mine {
             return Err(Refused::Oneself);
         }
-        self.compare(self.proof(b"responder", &self.mine, &self.theirs), HELLO)?;
+        self.compare(self.proof(b"responder", 0, &self.mine, &self.theirs), HELLO)?;
         let expected = self.peer.expect("an initiator looks for somebody");
         let from = self.check_hello()?;
         if from != expected {
             return Err(Refused::Rank { expected, theirs: from });
         }
-        let proof = self.proof(b"initiator", &self.mine, &self.theirs);
+        let proof = self.proof(b"initiator", 0, &self.mine, &self.theirs);
         self.send(&[*proof.as_bytes()]);
-        self.expect = Expect::Accepted;
+        self.expect = Expect::Acceptance;
         Ok(())
     }
 
     fn handle_proof(&mut self) -> Result<(), Refused> {
-        self.compare(self.proof(b"initiator", &self.theirs, &self.mine), 0)?;
+        self.compare(self.proof(b"initiator", 0, &self.theirs, &self.mine), 0)?;
         self.peer = Some(self.check_hello()?);
         self.expect = Expect::Decision;
         Ok(())
     }
 
-    fn handle_accepted(&mut self) -> Result<(), Refused> {
-        if self.got[..ACCEPTED.len()] != ACCEPTED {
-            return Err(Refused::Answer);
-        }
+    fn handle_acceptance(&mut self) -> Result<(), Refused> {
+        let generation = u32::from_le_bytes(self.got[..GENERATION].try_into().expect("4 bytes"));
+        self.compare(self.proof(b"accepting", generation, &self.mine, &self.theirs), GENERATION)?;
+        self.generation = generation;
         self.expect = Expect::Nothing;
         Ok(())
     }
 
-    fn proof(&self, role: &[u8; 9], initiator: &[u8; HELLO], responder: &[u8; HELLO]) -> blake3::Hash {
+    fn proof(
+        &self,
+        role: &[u8; 9],
+        generation: u32,
+        initiator: &[u8; HELLO],
+        responder: &[u8; HELLO],
+    ) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.credentials.key);
-        hasher.update(role).update(initiator).update(responder);
+        hasher.update(role).update(&generation.to_le_bytes()).update(initiator).update(responder);
         hasher.finalize()
     }
 
@@ -323,6 +281,9 @@ impl Handshake {
         if to != ours.me {
             return Err(Refused::Rank { expected: to, theirs: ours.me });
         }
+        if self.theirs[36] != ours.rail {
+            return Err(Refused::Rail { ours: ours.rail, theirs: self.theirs[36] });
+        }
         if from.0 >= ours.ranks {
             return Err(Refused::NoSuchRank { theirs: from, ranks: ours.ranks });
         }
@@ -337,11 +298,24 @@ impl Handshake {
         if self.expect == Expect::Decision { self.peer } else { None }
     }
 
-    /// Responder: lets frames follow.
-    pub fn accept(&mut self) {
+    /// Responder: the number of the proven initiator's attempt.
+    pub fn dial(&self) -> u32 {
+        u32::from_le_bytes(self.theirs[32..36].try_into().expect("4 bytes"))
+    }
+
+    /// Responder: lets frames follow, and says which of the connections of the two ranks it is.
+    pub fn accept(&mut self, generation: u32) {
         assert_eq!(self.expect, Expect::Decision, "who has proven itself is accepted, once");
-        self.send(&[ACCEPTED]);
+        let proof = self.proof(b"accepting", generation, &self.theirs, &self.mine);
+        self.send(&[generation.to_le_bytes()]);
+        self.send(&[*proof.as_bytes()]);
+        self.generation = generation;
         self.expect = Expect::Nothing;
+    }
+
+    /// Which of the connections of the two ranks it is, once all is over.
+    pub fn generation(&self) -> u32 {
+        self.generation
     }
 
     /// Whether everything was sent and received.

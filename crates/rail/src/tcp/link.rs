@@ -2,25 +2,49 @@
 //!
 //! Owns the socket. Never waits for it: what it does not take now is sent later.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 use canele_sys::buffer::OutShare;
 use canele_sys::ids::Rank;
-use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags};
 
 use super::incoming::{Free, Incoming};
+use super::kernel;
 use super::lost::Why;
 use super::outgoing::Outgoing;
 use super::sizes::Sizes;
 use super::vectors;
+use super::watch::{Flags, Interest, Watch};
 use super::wire::{self, HEAD};
 use crate::{Busy, Class, Header, Remains, Slot};
 
+/// The key of every link: whichever is ready, all are looked at.
+const LINKS: u64 = 0;
+
+/// Reads of unwanted bytes before a socket is closed.
+const LAST_READS: usize = 64;
+
+/// A socket that is closed in order. One that is closed with bytes unread in it would be reset, and what it had sent might
+/// never be read.
+struct Socket(OwnedFd);
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _ = net::shutdown(&self.0, net::Shutdown::Write);
+        let mut bytes = [0; 16 << 10];
+        for _ in 0..LAST_READS {
+            if !matches!(net::recv(&self.0, &mut bytes, RecvFlags::DONTWAIT), Ok((1.., _))) {
+                break;
+            }
+        }
+    }
+}
+
 /// The connection to one peer.
 pub struct Link {
-    socket: OwnedFd,
+    socket: Socket,
+    interest: Interest,
     /// Which of the successive connections to the peer it is.
     pub generation: u32,
     pub outgoing: Outgoing,
@@ -44,7 +68,8 @@ pub struct Link {
 impl Link {
     pub fn new(socket: OwnedFd, peer: Rank, generation: u32, sizes: Sizes) -> Self {
         Self {
-            socket,
+            socket: Socket(socket),
+            interest: Interest::default(),
             generation,
             outgoing: Outgoing::new(sizes),
             incoming: Incoming::new(sizes, peer),
@@ -59,11 +84,12 @@ impl Link {
         }
     }
 
-    /// What to wait for; nothing once all has come.
-    pub fn descriptor(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
-        let mut flags = if self.may_read() { PollFlags::IN } else { return None };
-        flags.set(PollFlags::OUT, self.has_unsent());
-        Some((self.socket.as_fd(), flags))
+    /// Is watched for what is to come, and for room if there is something to send; not at all once all has come.
+    pub fn watch(&mut self, watch: &Watch) -> Result<(), Errno> {
+        let mut flags = Flags::IN;
+        flags.set(Flags::OUT, self.has_unsent());
+        let wanted = self.may_read().then_some(flags);
+        watch.set(self.socket.0.as_fd(), LINKS, &mut self.interest, wanted)
     }
 
     /// Whether packets can still leave.
@@ -81,6 +107,12 @@ impl Link {
     #[inline]
     pub fn has_unsent(&self) -> bool {
         self.is_open() && (self.lone_ack_sent < HEAD || self.outgoing.has_unsent())
+    }
+
+    /// Whether all that was sent is confirmed by the other end's kernel, or never will be.
+    pub fn is_drained(&self) -> bool {
+        !self.is_open()
+            || !self.has_unsent() && kernel::unconfirmed(&self.socket.0).is_ok_and(|bytes| bytes == 0)
     }
 
     /// Whether a packet may leave in this pass.
@@ -147,7 +179,7 @@ impl Link {
     /// Writes what the socket takes.
     fn write(&mut self) {
         while self.is_open() && self.lone_ack_sent < HEAD {
-            match send(&self.socket, &self.lone_ack[self.lone_ack_sent..]) {
+            match send(&self.socket.0, &self.lone_ack[self.lone_ack_sent..]) {
                 Ok(sent) => self.lone_ack_sent += sent,
                 Err(error) => return self.handle_write_error(error),
             }
@@ -155,9 +187,9 @@ impl Link {
         while self.is_open() && self.outgoing.has_unsent() {
             let staged = self.outgoing.unsent();
             let sent = match self.outgoing.unsent_lent() {
-                None => send(&self.socket, staged),
+                None => send(&self.socket.0, staged),
                 // SAFETY: the link holds the share of what is unsent, and so its memory stays readable.
-                Some(lent) => unsafe { vectors::send(&self.socket, staged, lent) },
+                Some(lent) => unsafe { vectors::send(&self.socket.0, staged, lent) },
             };
             match sent {
                 Ok(sent) => self.outgoing.handle_sent(sent),
@@ -187,12 +219,12 @@ impl Link {
         let Free { landing, memory } = self.incoming.free();
         let (received, room) = match landing {
             None => {
-                (net::recv(&self.socket, &mut *memory, RecvFlags::DONTWAIT).map(|(n, _)| n), memory.len())
+                (net::recv(&self.socket.0, &mut *memory, RecvFlags::DONTWAIT).map(|(n, _)| n), memory.len())
             }
             Some(landing) => {
                 let room = landing.rest() + memory.len();
                 // SAFETY: `landing` holds the share, and so its memory stays mapped and is nobody else's in this process.
-                (unsafe { vectors::receive(&self.socket, landing.place(), memory) }, room)
+                (unsafe { vectors::receive(&self.socket.0, landing.place(), memory) }, room)
             }
         };
         match received {
@@ -212,6 +244,12 @@ impl Link {
         self.ended = true;
         self.incoming.end();
         let why = self.broken.take().unwrap_or(why);
+        (!std::mem::replace(&mut self.told, true)).then_some(why)
+    }
+
+    /// No packet leaves any more. Says so once.
+    pub fn give_up(&mut self, why: Why) -> Option<Why> {
+        self.broken.get_or_insert_with(|| why.clone());
         (!std::mem::replace(&mut self.told, true)).then_some(why)
     }
 

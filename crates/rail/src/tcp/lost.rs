@@ -27,6 +27,9 @@ pub enum Why {
     /// The system says that it is no more.
     #[error("the connection broke: {0}")]
     Broken(Errno),
+    /// The other end has lost it and makes another.
+    #[error("the other end has given the connection up and makes another")]
+    Replaced,
 }
 
 /// Why one address did not lead to the peer.

@@ -2,16 +2,17 @@
 //!
 //! Owns its socket until the handshake is over. Never waits, and reads nothing behind the handshake.
 
-use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use super::handshake::{Handshake, NONCE};
+use super::handshake::{Handshake, NONCE, Refused};
+use super::kernel;
 use super::lost::Failure;
+use super::watch::{Flags, Interest, Watch};
 
 /// Flights of a handshake that one step can take, and one to see that nothing follows.
 const FLIGHTS: usize = 6;
@@ -22,23 +23,33 @@ pub struct Meeting {
     pub handshake: Handshake,
     /// The other end's address.
     pub address: SocketAddr,
-    patience_ns: u64,
-    /// When patience ends: it begins with the first step that knows the time.
-    until_ns: Option<u64>,
+    /// By which it is watched.
+    pub key: u64,
+    interest: Interest,
+    since_ns: Option<u64>,
 }
 
 impl Meeting {
-    /// Begins to connect.
-    pub fn connect(address: SocketAddr, handshake: Handshake, patience_ns: u64) -> Result<Self, Failure> {
+    /// Begins to connect, from an address of this machine.
+    pub fn connect(
+        from: Option<IpAddr>,
+        address: SocketAddr,
+        handshake: Handshake,
+        key: u64,
+    ) -> Result<Self, Failure> {
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
         sockopt::set_tcp_nodelay(&socket, true)?;
+        if let Some(from) = from {
+            kernel::choose_port_late(&socket)?;
+            net::bind(&socket, &SocketAddr::new(from, 0))?;
+        }
         match net::connect(&socket, &address) {
             Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        Ok(Self { socket, handshake, address, patience_ns, until_ns: None })
+        Ok(Self { socket, handshake, address, key, interest: Interest::default(), since_ns: None })
     }
 
     /// Goes on with a connection that somebody made to us.
@@ -46,14 +57,15 @@ impl Meeting {
         socket: OwnedFd,
         address: SocketAddr,
         handshake: Handshake,
-        patience_ns: u64,
+        key: u64,
     ) -> Result<Self, Failure> {
         sockopt::set_tcp_nodelay(&socket, true)?;
-        Ok(Self { socket, handshake, address, patience_ns, until_ns: None })
+        Ok(Self { socket, handshake, address, key, interest: Interest::default(), since_ns: None })
     }
 
-    /// Exchanges what can be exchanged without waiting; `now_ns` where the time is known. After an error the connection is useless.
-    pub fn step(&mut self, now_ns: Option<u64>) -> Result<(), Failure> {
+    /// Exchanges what can be exchanged without waiting, and is watched for what comes next. After an error the
+    /// connection is useless.
+    pub fn step(&mut self, watch: &Watch) -> Result<(), Failure> {
         for _ in 0..FLIGHTS {
             self.send()?;
             if !self.receive()? {
@@ -61,9 +73,18 @@ impl Meeting {
             }
         }
         self.send()?;
-        let Some(now_ns) = now_ns else { return Ok(()) };
-        let until_ns = *self.until_ns.get_or_insert(now_ns.saturating_add(self.patience_ns));
-        if now_ns >= until_ns && !self.handshake.is_over() { Err(Failure::Silent) } else { Ok(()) }
+        if self.handshake.undecided().is_some() {
+            self.expect_nothing()?;
+        }
+        let mut flags = Flags::IN;
+        flags.set(Flags::OUT, !self.handshake.to_send().is_empty());
+        let wanted = (!self.handshake.is_over()).then_some(flags);
+        Ok(watch.set(self.socket.as_fd(), self.key, &mut self.interest, wanted)?)
+    }
+
+    /// How long it has lasted, where the time is known.
+    pub fn age_ns(&mut self, now_ns: Option<u64>) -> u64 {
+        now_ns.map_or(0, |now_ns| now_ns.saturating_sub(*self.since_ns.get_or_insert(now_ns)))
     }
 
     /// On a socket that is still connecting this is what reports the failure.
@@ -87,30 +108,34 @@ impl Meeting {
         if wanted == 0 {
             return Ok(false);
         }
-        match net::recv(&self.socket, &mut bytes[..wanted], RecvFlags::DONTWAIT) {
-            Ok((0, _)) => Err(Failure::HungUp),
-            Ok((received, _)) => {
-                let handled = self.handshake.handle(&bytes[..received]);
-                if let Err(refused) = handled {
-                    // Once, so that a program of another version learns of ours.
-                    let _ = self.send();
-                    return Err(refused.into());
-                }
-                Ok(true)
-            }
-            Err(Errno::AGAIN | Errno::INTR) => Ok(false),
-            Err(Errno::CONNRESET) => Err(Failure::HungUp),
+        let received = self.receive_into(&mut bytes[..wanted], RecvFlags::DONTWAIT)?;
+        if let Err(refused) = self.handshake.handle(&bytes[..received]) {
+            // Once, so that a program of another version learns of ours.
+            let _ = self.send();
+            return Err(refused.into());
+        }
+        Ok(received > 0)
+    }
+
+    /// Who waits for an answer says nothing, but may leave.
+    fn expect_nothing(&self) -> Result<(), Failure> {
+        match self.receive_into(&mut [0], RecvFlags::DONTWAIT | RecvFlags::PEEK)? {
+            0 => Ok(()),
+            _ => Err(Refused::Answer.into()),
+        }
+    }
+
+    /// How many bytes came; the end is an error.
+    fn receive_into(&self, bytes: &mut [u8], flags: RecvFlags) -> Result<usize, Failure> {
+        match net::recv(&self.socket, bytes, flags) {
+            Ok((0, _)) | Err(Errno::CONNRESET) => Err(Failure::HungUp),
+            Ok((received, _)) => Ok(received),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// What to wait for.
-    pub fn descriptor(&self) -> (BorrowedFd<'_>, PollFlags) {
-        let sends = !self.handshake.to_send().is_empty();
-        (self.socket.as_fd(), if sends { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN })
-    }
-
-    /// The socket, for frames.
+    /// The socket, for frames. It is not watched any more.
     pub fn into_socket(self) -> OwnedFd {
         self.socket
     }

@@ -1,6 +1,6 @@
 //! Ranks of several machines: connections of TCP.
 //!
-//! A rank listens on the addresses it was given (`listen`); a pair of ranks has one connection, made when one of them first
+//! A rank listens on the addresses it was given (`door`); a pair of ranks has one connection, made when one of them first
 //! wants it (`dial`), after both have proven that they belong to the job ([`handshake`]). Frames (`wire`) go both ways
 //! over it (`link`). This driver starts no thread and never waits except in [`crate::Rail::sleep`]; how ranks learn of each
 //! other's addresses is the owner's business.
@@ -18,12 +18,17 @@
 //!
 //! *Acknowledgements* count what the peer's library has released. They give room back, and say what need not be kept.
 
+mod connect;
 mod dial;
+mod door;
+#[cfg(test)]
+mod fuzz;
 pub mod handshake;
 mod incoming;
+pub mod interfaces;
+mod kernel;
 mod landing;
 mod link;
-mod listen;
 mod lost;
 mod meeting;
 mod outgoing;
@@ -31,24 +36,24 @@ mod pace;
 mod rail;
 mod sizes;
 mod vectors;
+mod watch;
 mod wire;
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use canele_sys::ids::{LinkId, Rank};
-use rustix::event::PollFlags;
-
-use dial::Dial;
+use connect::Pair;
+use dial::{Dial, Way};
+use door::Door;
+pub use door::OpenError;
 use handshake::Credentials;
 use link::Link;
-pub use listen::ListenError;
-use listen::Listeners;
 pub use lost::{Failure, Unreachable};
-use meeting::Meeting;
 pub use pace::Speed;
 use sizes::Sizes;
+use watch::{Flags, Interest, Watch};
 
 use crate::{Caps, Lost};
 
@@ -74,13 +79,13 @@ pub struct Limits {
     pub payload: usize,
     /// Connections in hand whose other end has not proven itself.
     pub unproven: usize,
-    /// How long a handshake may take.
+    /// How long the attempts to reach a peer may take, and a handshake.
     pub patience_ns: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { cells: 1024, payload: 1 << 20, unproven: 64, patience_ns: 10_000_000_000 }
+        Self { cells: 1024, payload: 1 << 20, unproven: 64, patience_ns: 15_000_000_000 }
     }
 }
 
@@ -104,11 +109,19 @@ pub struct Tcp {
     sizes: Sizes,
     patience_ns: u64,
     caps: Caps,
-    addresses: Vec<Vec<SocketAddr>>,
+    ways: Vec<Vec<Way>>,
+    pairs: Vec<Pair>,
     links: Vec<Option<Box<Link>>>,
     incoming: Vec<LinkId>,
     dials: Vec<Dial>,
-    listeners: Listeners,
+    door: Door,
+    /// Watches the door and dials.
+    door_watch: Watch,
+    /// The last key in it, and the keys that were ready.
+    keys: u64,
+    ready: Vec<u64>,
+    /// Watches that and the links.
+    watch: Watch,
     lost: VecDeque<Lost>,
     unreachable: VecDeque<Unreachable>,
     /// Counts passes.
@@ -119,13 +132,8 @@ impl Tcp {
     /// Opens a rail of a rank, which listens on `addresses`. Rails of one number are connected.
     ///
     /// # Errors
-    /// An address cannot be listened on.
-    pub fn open(
-        number: u8,
-        member: Member,
-        addresses: &[IpAddr],
-        limits: Limits,
-    ) -> Result<Self, ListenError> {
+    /// An address cannot be listened on, or the system has no descriptor left.
+    pub fn open(number: u8, member: Member, addresses: &[IpAddr], limits: Limits) -> Result<Self, OpenError> {
         let Member { me, ranks, job, key } = member;
         let cells = limits.cells.clamp(16, 1 << 24).next_power_of_two();
         let payload = limits.payload.clamp(256, 1 << 30);
@@ -143,17 +151,25 @@ impl Tcp {
             reliable: true,
             one_sided: false,
         };
+        let (watch, door_watch) = (Watch::new()?, Watch::new()?);
+        let door = Door::open(addresses, limits.unproven, &door_watch)?;
+        watch.set(door_watch.as_fd(), 0, &mut Interest::default(), Some(Flags::IN))?;
         Ok(Self {
             number,
-            credentials: Credentials { me, ranks, job, key, cells, payload: payload as u32 },
+            credentials: Credentials { me, rail: number, ranks, job, key, cells, payload: payload as u32 },
             sizes,
             patience_ns: limits.patience_ns,
             caps,
-            addresses: vec![Vec::new(); ranks as usize],
+            ways: vec![Vec::new(); ranks as usize],
+            pairs: vec![Pair::default(); ranks as usize],
             links: (0..ranks).map(|_| None).collect(),
             incoming: Vec::new(),
             dials: Vec::new(),
-            listeners: Listeners::open(addresses, limits.unproven)?,
+            door,
+            door_watch,
+            keys: addresses.len() as u64,
+            ready: Vec::new(),
+            watch,
             lost: VecDeque::new(),
             unreachable: VecDeque::new(),
             pass: 0,
@@ -167,72 +183,7 @@ impl Tcp {
 
     /// Where peers reach this rank, one for each address it listens on.
     pub fn addresses(&self) -> &[SocketAddr] {
-        self.listeners.addresses()
-    }
-
-    /// Says where a peer is reached; the addresses are tried in order.
-    pub fn introduce(&mut self, peer: Rank, addresses: Vec<SocketAddr>) {
-        self.addresses[peer.0 as usize] = addresses;
-    }
-
-    /// Begins to connect to a peer that was introduced. [`Tcp::meet`] goes on with it until [`crate::Rail::link`] knows the
-    /// link or [`Tcp::take_unreachable`] says why there is none.
-    pub fn open_link(&mut self, peer: Rank) {
-        let place = peer.0 as usize;
-        if self.links[place].is_none() && self.dials.iter().all(|dial| dial.peer != peer) {
-            self.dials.push(Dial::new(peer, self.addresses[place].clone()));
-            self.go_on_dialling(None);
-        }
-    }
-
-    /// Answers who connects to this rank and goes on with connections that are being made; says whether there is a new
-    /// link. A few system calls: for passes that found nothing, and now and then for others. `now_ns` is any clock
-    /// that goes on.
-    pub fn meet(&mut self, now_ns: u64) -> bool {
-        self.go_on_meeting(Some(now_ns))
-    }
-
-    fn go_on_meeting(&mut self, now_ns: Option<u64>) -> bool {
-        let links = self.incoming.len();
-        let (me, have, dials) = (self.credentials.me, &self.links, &self.dials);
-        let wanted = |peer: Rank| {
-            let dialling = dials.iter().any(|dial| dial.peer == peer);
-            have[peer.0 as usize].is_none() && !(dialling && me < peer)
-        };
-        let accepted = self.listeners.step(&self.credentials, now_ns, self.patience_ns, wanted);
-        for (peer, meeting) in accepted {
-            self.dials.retain(|dial| dial.peer != peer);
-            self.add_link(peer, meeting);
-        }
-        self.go_on_dialling(now_ns);
-        self.incoming.len() != links
-    }
-
-    fn go_on_dialling(&mut self, now_ns: Option<u64>) {
-        for mut dial in std::mem::take(&mut self.dials) {
-            match dial.step(&self.credentials, now_ns, self.patience_ns) {
-                None => self.dials.push(dial),
-                Some(Ok(meeting)) => self.add_link(dial.peer, meeting),
-                Some(Err(tried)) => self.unreachable.push_back(Unreachable { peer: dial.peer, tried }),
-            }
-        }
-    }
-
-    fn add_link(&mut self, peer: Rank, meeting: Meeting) {
-        let link = Link::new(meeting.into_socket(), peer, 0, self.sizes);
-        self.links[peer.0 as usize] = Some(Box::new(link));
-        self.incoming.push(LinkId::new(self.number, peer));
-    }
-
-    fn remove_link(&mut self, link: LinkId) -> Option<Box<Link>> {
-        self.incoming.retain(|other| *other != link);
-        self.lost.retain(|lost| lost.link != link);
-        self.links[link.peer().0 as usize].take()
-    }
-
-    /// A peer to whom no connection could be made.
-    pub fn take_unreachable(&mut self) -> Option<Unreachable> {
-        self.unreachable.pop_front()
+        self.door.addresses()
     }
 
     /// Reads what has come on every link, without handing it out.
@@ -272,16 +223,15 @@ impl Tcp {
         })
     }
 
-    /// Connections in hand whose other end has not proven itself, and how many such were dropped so far.
-    pub fn unproven(&self) -> (usize, u64) {
-        (self.listeners.unproven(), self.listeners.dropped)
+    /// Whether all that was sent has reached the peers' hosts, as far as they can still be reached: then this rail can be
+    /// closed, and what is under way is still read there.
+    pub fn is_drained(&self) -> bool {
+        self.links.iter().flatten().all(|link| link.is_drained())
     }
 
-    /// What a sleeper waits for, beside other things it waits for. Only after [`crate::Rail::arm`]. While a handshake is
-    /// under way it also looks again after the patience with it.
-    pub fn descriptors(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
-        let links = self.incoming.iter().filter_map(|id| self.links[id.peer().0 as usize].as_deref());
-        let dials = self.dials.iter().filter_map(Dial::descriptor);
-        links.filter_map(Link::descriptor).chain(dials).chain(self.listeners.descriptors())
+    /// Becomes readable when there is something to do: one descriptor for all sockets, to be waited for beside other things.
+    /// Only after [`crate::Rail::arm`], and for no longer than [`Tcp::patience`] says.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.watch.as_fd()
     }
 }

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use canele_sys::buffer::{InShare, OutShare, Place};
 use canele_sys::ids::{LinkId, Rank};
-use rustix::event::{PollFd, Timespec, poll};
+use rustix::event::Timespec;
 
+use super::lost::Why;
 use super::{Link, Tcp};
 use crate::{
     Armed, Busy, Caps, Class, Corrupt, Header, Lost, Packet, Rail, Reach, Remains, Slot, Tally, Window,
@@ -154,30 +155,28 @@ impl Rail for Tcp {
         None
     }
 
-    /// Begins a pass, looks at every socket, and sends the rest of what was sent and what is owed to peers. What comes later makes its
-    /// descriptor ready, so no wake-up is lost.
+    /// Begins a pass, looks at every socket, and sends the rest of what was sent and what is owed to peers. What comes
+    /// later makes its descriptor ready, so no wake-up is lost.
     fn arm(&mut self) -> Armed {
         let met = self.go_on_meeting(None);
         self.begin_pass();
         self.look();
         for id in &self.incoming {
-            if let Some(link) = &mut self.links[id.peer().0 as usize] {
-                link.flush(true);
+            let Some(link) = &mut self.links[id.peer().0 as usize] else { continue };
+            link.flush(true);
+            if let Err(error) = link.watch(&self.watch)
+                && let Some(why) = link.give_up(Why::Broken(error))
+            {
+                self.lost.push_back(Lost { link: *id, why: why.to_string() });
             }
         }
         if met || self.something_came() { Armed::Work } else { Armed::Ready }
     }
 
     fn sleep(&mut self, at_most: Option<Duration>) {
-        // Patience with a handshake ends in `meet`, which somebody must be awake for.
-        let meeting = self.dials.len() + self.listeners.unproven() > 0;
-        let patience = meeting.then(|| Duration::from_nanos(self.patience_ns));
-        let limit = at_most.into_iter().chain(patience).min();
+        let limit = at_most.into_iter().chain(self.patience()).min();
         let limit = limit.map(|limit| Timespec::try_from(limit).unwrap_or(LONGEST));
-        let mut sockets: Vec<_> =
-            self.descriptors().map(|(socket, flags)| PollFd::from_borrowed_fd(socket, flags)).collect();
-        // A signal ends the sleep too; whoever sleeps looks again anyway.
-        let _ = poll(&mut sockets, limit.as_ref());
+        self.watch.sleep(limit.as_ref());
     }
 }
 

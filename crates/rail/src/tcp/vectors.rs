@@ -7,6 +7,8 @@ use std::ptr::NonNull;
 
 use rustix::io::Errno;
 
+use super::kernel::last_error;
+
 /// Places of one call; what lies in more of them goes with the next.
 const MOST: usize = 64;
 const NOWHERE: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
@@ -64,8 +66,7 @@ impl Vectors {
 }
 
 fn result(returned: isize) -> Result<usize, Errno> {
-    let error = || Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO);
-    usize::try_from(returned).map_err(|_| error())
+    usize::try_from(returned).map_err(|_| last_error())
 }
 
 /// Sends `staged`, then what is left of `lent`; how many bytes left.

@@ -1,5 +1,7 @@
 //! The TCP driver passes the suite, meets whom it should and nobody else, and tells of whom it lost.
 
+mod cut;
+mod hostile;
 mod meeting;
 mod memory;
 mod traffic;

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 
-use canele_rail::tcp::{Failure, Limits, Member, Tcp, Unreachable};
+use canele_rail::tcp::{Failure, Member, Tcp, Unreachable};
 use canele_rail::{Class, Header, Rail};
 use canele_sys::ids::{LinkId, Rank};
 
@@ -140,72 +140,50 @@ fn an_address_that_leads_back_is_refused() {
 fn another_version_is_told_ours() {
     let mut b = open(1, 2);
     let mut stream = TcpStream::connect(b.addresses()[0]).unwrap();
-    stream.write_all(b"CANELE\x02\x00").unwrap();
+    stream.write_all(b"CANELE\x01\x00").unwrap();
     until(|| {
         b.meet(0);
         b.unproven() == (0, 1)
     });
     let mut answer = vec![];
     stream.read_to_end(&mut answer).unwrap();
-    assert_eq!(answer, b"CANELE\x01\x00");
+    assert_eq!(answer, b"CANELE\x02\x00");
 }
 
 #[test]
-fn garbage_is_dropped_and_silence_holds_a_bounded_number_of_places_for_a_bounded_time() {
-    let limits = Limits { patience_ns: 1000, ..small() };
-    let mut b = Tcp::open(RAIL, member(1, 2), &[LOCALHOST], limits).unwrap();
-    let mut a =
-        Tcp::open(RAIL, member(0, 2), &[LOCALHOST], Limits { patience_ns: u64::MAX, ..limits }).unwrap();
-    introduce(&mut a, &mut b);
-    let address = b.addresses()[0];
-    let connect = || TcpStream::connect(address).unwrap();
-    for n in 0..3u64 {
-        connect().write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-        until(|| {
-            b.meet(0);
-            b.unproven() == (0, n + 1)
-        });
-    }
-    let silent: Vec<_> = (0..10).map(|_| connect()).collect();
-    a.open_link(Rank(1));
-    until(|| {
-        b.meet(1);
-        b.unproven().0 == 4
-    });
-    for _ in 0..50 {
-        b.meet(2);
-        assert_eq!(b.unproven(), (4, 3), "patience lasts, and there is no further place");
-    }
-    let mut now_ns = 1;
-    until(|| {
-        now_ns += 500;
-        a.meet(0);
-        b.meet(now_ns);
-        assert!(b.unproven().0 <= 4);
-        are_linked(&a, &b)
-    });
-    drop(silent);
-}
-
-#[test]
-fn a_second_connection_waits_until_the_first_is_forgotten() {
+fn a_newer_connection_waits_until_the_older_one_is_buried() {
     let [mut a, mut b] = super::pair();
-    drop(a);
-    a = open(0, 2);
-    a.introduce(Rank(1), b.addresses().to_vec());
-    a.open_link(Rank(1));
-    let link = b.link(Rank(0)).unwrap();
-    for _ in 0..50 {
-        a.meet(0);
-        b.meet(0);
-        assert!(a.link(rank(&b)).is_none());
+    b.introduce(Rank(0), a.addresses().to_vec());
+    let mut last = 0;
+    for n in 0..20 {
+        // Either dials, and the other has not looked at the old connection.
+        let (dialler, other) = if n % 3 == 0 { (&mut b, &mut a) } else { (&mut a, &mut b) };
+        let [to, back] = [&*other, &*dialler].map(|rail| LinkId::new(RAIL, rank(rail)));
+        let ours = dialler.bury(to).unwrap();
+        dialler.open_link(to.peer());
+        let mut lost = None;
+        until(|| {
+            dialler.meet(0);
+            other.meet(0);
+            lost = other.take_lost();
+            lost.is_some()
+        });
+        assert_eq!(lost.unwrap().link, back);
+        for _ in 0..50 {
+            dialler.meet(0);
+            other.meet(0);
+            assert!(dialler.link(to.peer()).is_none() && other.claim(back, 0, Class::Control).is_err());
+        }
+        let theirs = other.bury(back).unwrap();
+        assert!(ours.generation == theirs.generation && ours.generation > last);
+        last = ours.generation;
+        until(|| {
+            dialler.meet(0);
+            other.meet(0);
+            are_linked(dialler, other)
+        });
+        assert!(a.take_lost().is_none() && b.take_lost().is_none());
     }
-    b.disconnect(link);
-    until(|| {
-        a.meet(0);
-        b.meet(0);
-        are_linked(&a, &b)
-    });
 }
 
 #[test]

@@ -1,15 +1,13 @@
-//! What leaves when, what wakes a sleeper, and what becomes of a link whose peer is gone or lies.
+//! What leaves when, what wakes a sleeper, and what becomes of a link whose peer is gone.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::time::Duration;
 
-use canele_rail::tcp::handshake::{Credentials, Handshake};
 use canele_rail::tcp::{Limits, Tcp};
 use canele_rail::{Armed, Class, Header, Rail};
 use canele_sys::ids::{LinkId, Rank};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{RAIL, member, open, pair, until};
+use super::{RAIL, open, pair, until};
 
 const TO_0: LinkId = LinkId::new(RAIL, Rank(0));
 const TO_1: LinkId = LinkId::new(RAIL, Rank(1));
@@ -216,70 +214,77 @@ fn writing_to_a_peer_that_is_gone_kills_nobody_and_is_told() {
     drop(b);
 }
 
-/// A connection to rank 1 whose handshake as rank 0 was made by hand.
-fn by_hand(b: &mut Tcp) -> TcpStream {
-    let me = member(0, 2);
-    let credentials = Credentials { me: me.me, ranks: 2, job: me.job, key: me.key, cells: 16, payload: 1024 };
-    let mut stream = TcpStream::connect(b.addresses()[0]).unwrap();
-    let mut handshake = Handshake::initiate(&credentials, Rank(1), [1; 32]);
-    while !handshake.is_over() {
-        stream.write_all(handshake.to_send()).unwrap();
-        handshake.handle_sent(handshake.to_send().len());
-        let before = b.unproven().0;
-        until(|| {
-            b.meet(0);
-            b.unproven().0 >= before || b.link(Rank(0)).is_some()
-        });
-        stream.set_nonblocking(true).unwrap();
-        let mut bytes = vec![0; handshake.wanted()];
-        until(|| {
-            b.meet(0);
-            stream.read_exact(&mut bytes).is_ok()
-        });
-        stream.set_nonblocking(false).unwrap();
-        handshake.handle(&bytes).unwrap();
+/// Ends of a link with a packet each way, one of which nobody has read.
+fn drained_with_unread() -> [Tcp; 2] {
+    let [mut a, mut b] = pair();
+    assert!(a.is_drained() && send(&mut b, TO_0, 7));
+    for n in 0..10 {
+        assert!(send(&mut a, TO_1, n));
     }
-    stream
+    until(|| a.is_drained() && b.is_drained());
+    [a, b]
 }
 
 #[test]
-fn a_peer_that_sends_what_cannot_be_is_corrupt() {
-    let mut b = open(1, 2);
-    let mut stream = by_hand(&mut b);
-    stream.write_all(&[0xff; 100]).unwrap();
-    let mut error = None;
+fn who_ends_drained_has_lost_nothing_though_it_never_read() {
+    for _ in 0..50 {
+        let [a, mut b] = drained_with_unread();
+        drop(a);
+        let mut received = 0;
+        until(|| {
+            received += receive(&mut b, TO_0).map_or(0, |n| u32::from(n == received));
+            received == 10
+        });
+    }
+}
+
+#[test]
+fn what_the_system_holds_is_not_drained() {
+    let limits = Limits { payload: 64 << 20, ..Limits::default() };
+    let [mut a, mut b] = super::pair_of(limits);
+    let most = a.caps(TO_1).max_bulk;
+    a.begin_pass();
+    assert!(a.claim(TO_1, most, Class::Message).is_ok());
+    a.commit(TO_1, Header::default());
+    assert!(!a.is_drained());
     until(|| {
-        error = b.poll(TO_0).err();
-        error.is_some()
+        a.flush();
+        b.fetch();
+        a.is_drained()
     });
-    let text = error.unwrap().to_string();
-    assert!(text.starts_with("rank 0 sent a frame of version 255"), "{text}");
-    assert!(b.poll(TO_0).is_err(), "it stays so");
-    b.disconnect(TO_0);
-    assert!(matches!(b.arm(), Armed::Ready));
+    until(|| b.poll(TO_0).unwrap().is_some_and(|packet| packet.bulk.len() == most));
+}
+
+/// Whether the descriptor of a rail is ready.
+fn is_ready(rail: &Tcp) -> bool {
+    let mut descriptors = [PollFd::from_borrowed_fd(rail.descriptor(), PollFlags::IN)];
+    poll(&mut descriptors, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap() > 0
 }
 
 #[test]
-fn a_frame_in_pieces_is_one_packet() {
-    let mut b = open(1, 2);
-    let mut stream = by_hand(&mut b);
-    let mut frame = [0; 28 + 40 + 3];
-    frame[0] = 3;
-    frame[4..8].copy_from_slice(&[9, 2, 1, 2]);
-    frame[20..24].copy_from_slice(&0xffff_ff00u32.to_le_bytes());
-    frame[24..28].copy_from_slice(&0xffff_ff00u32.to_le_bytes());
-    frame[28..30].copy_from_slice(b"in");
-    frame[68..].copy_from_slice(b"bul");
-    for byte in frame {
-        assert!(b.poll(TO_0).unwrap().is_none());
-        stream.write_all(&[byte]).unwrap();
-    }
-    until(|| b.poll(TO_0).unwrap().is_some());
-    let packet = b.poll(TO_0).unwrap().unwrap();
-    let (mut bulk, mut inline) = ([0; 3], [0; 2]);
-    packet.bulk.read(0, &mut bulk);
-    packet.inline.read(0, &mut inline);
-    assert_eq!((packet.header.kind, &bulk, &inline), (9, b"bul", b"in"));
+fn one_descriptor_stands_for_all() {
+    let [mut a, mut b] = [open(0, 2), open(1, 2)];
+    super::introduce(&mut a, &mut b);
+    b.arm();
+    assert!(!is_ready(&b));
+    a.open_link(Rank(1));
+    until(|| is_ready(&b));
+    until(|| {
+        a.meet(0);
+        b.meet(0);
+        super::are_linked(&a, &b)
+    });
+    b.arm();
+    assert!(!is_ready(&b), "who came is in");
+    assert!(send(&mut a, TO_1, 1));
+    until(|| is_ready(&b));
+    until(|| receive(&mut b, TO_0) == Some(1));
+    until(|| matches!(b.arm(), Armed::Ready));
+    assert!(!is_ready(&b));
+    drop(a);
+    until(|| is_ready(&b));
+    assert!(matches!(b.arm(), Armed::Work) && b.take_lost().is_some());
+    assert!(matches!(b.arm(), Armed::Ready) && !is_ready(&b), "an end is news once");
 }
 
 /// Sends and receives `packets` packets of many lengths at once, asleep while neither is possible.

@@ -2,8 +2,10 @@ use proptest::prelude::*;
 
 use super::*;
 
+const GENERATION_AGREED: u32 = 0x0102_0304;
+
 fn credentials(me: u32) -> Credentials {
-    Credentials { me: Rank(me), ranks: 4, job: 0x1234, key: [7; 32], cells: 64, payload: 4096 }
+    Credentials { me: Rank(me), rail: 2, ranks: 4, job: 0x1234, key: [7; 32], cells: 64, payload: 4096 }
 }
 
 /// Falsifies a byte, told its place in the stream.
@@ -34,7 +36,7 @@ fn meet(a: &mut Handshake, b: &mut Handshake, step: usize, change: [Change<'_>; 
     for _ in 0..1000 {
         let moved = pass(a, b, step, &mut at[0], change[0])? | pass(b, a, step, &mut at[1], change[1])?;
         if b.undecided().is_some() {
-            b.accept();
+            b.accept(GENERATION_AGREED);
         } else if !moved {
             return Ok(());
         }
@@ -45,7 +47,7 @@ fn meet(a: &mut Handshake, b: &mut Handshake, step: usize, change: [Change<'_>; 
 fn honest(_: usize, _: &mut u8) {}
 
 fn meet_honestly(a: &Credentials, b: &Credentials, peer: u32) -> Result<(), Refused> {
-    let mut a = Handshake::initiate(a, Rank(peer), [1; 32]);
+    let mut a = Handshake::initiate(a, Rank(peer), 9, [1; 32]);
     let mut b = Handshake::respond(b, [2; 32]);
     meet(&mut a, &mut b, 1000, [&honest, &honest])
 }
@@ -53,37 +55,46 @@ fn meet_honestly(a: &Credentials, b: &Credentials, peer: u32) -> Result<(), Refu
 #[test]
 fn both_find_each_other_however_the_bytes_are_cut() {
     for step in [1, 7, 63, 64, 1000] {
-        let mut a = Handshake::initiate(&credentials(3), Rank(1), [1; 32]);
+        let mut a = Handshake::initiate(&credentials(3), Rank(1), 9, [1; 32]);
         let mut b = Handshake::respond(&credentials(1), [2; 32]);
         assert!(!a.is_over() && !b.is_over());
         meet(&mut a, &mut b, step, [&honest, &honest]).unwrap();
         assert!(a.is_over() && b.is_over());
-        assert_eq!((a.wanted(), b.wanted(), b.peer), (0, 0, Some(Rank(3))));
+        assert_eq!((a.wanted(), b.wanted(), b.peer, b.dial()), (0, 0, Some(Rank(3)), 9));
+        assert_eq!((a.generation(), b.generation()), (GENERATION_AGREED, GENERATION_AGREED));
     }
 }
 
 #[test]
 fn the_first_eight_bytes_never_change() {
-    let a = Handshake::initiate(&credentials(0), Rank(1), [0; 32]);
-    assert_eq!(a.to_send()[..8], *b"CANELE\x01\x00");
-    assert_eq!(a.to_send().len(), 64);
+    let a = Handshake::initiate(&credentials(0), Rank(1), 9, [0; 32]);
+    assert_eq!(a.to_send()[..8], *b"CANELE\x02\x00");
+    assert_eq!(a.to_send().len(), 72);
 }
 
 #[test]
 fn golden_bytes() {
-    let mut a = Handshake::initiate(&credentials(3), Rank(1), [0xee; 32]);
-    let mut hello = b"CANELE\x01\x00\x03\0\0\0\x01\0\0\0\x34\x12\0\0\0\0\0\0\x40\0\0\0\0\x10\0\0".to_vec();
+    let mut a = Handshake::initiate(&credentials(3), Rank(1), 9, [0xee; 32]);
+    let mut hello =
+        b"CANELE\x02\x00\x03\0\0\0\x01\0\0\0\x34\x12\0\0\0\0\0\0\x40\0\0\0\0\x10\0\0\x09\0\0\0\x02\0\0\0"
+            .to_vec();
     hello.extend([0xee; 32]);
     assert_eq!(a.to_send(), hello);
-    a.handle_sent(64);
+    a.handle_sent(72);
     let mut b = Handshake::respond(&credentials(1), [0xdd; 32]);
     b.handle(&hello).unwrap();
-    let mut answer = b"CANELE\x01\x00\x01\0\0\0\x03\0\0\0\x34\x12\0\0\0\0\0\0\x40\0\0\0\0\x10\0\0".to_vec();
+    let mut answer =
+        b"CANELE\x02\x00\x01\0\0\0\x03\0\0\0\x34\x12\0\0\0\0\0\0\x40\0\0\0\0\x10\0\0\0\0\0\0\x02\0\0\0"
+            .to_vec();
     answer.extend([0xdd; 32]);
     let proof = |role: &[u8]| blake3::keyed_hash(&[7; 32], &[role, &hello, &answer].concat());
-    assert_eq!(b.to_send(), [&answer[..], proof(b"responder").as_bytes()].concat());
+    assert_eq!(b.to_send(), [&answer[..], proof(b"responder\0\0\0\0").as_bytes()].concat());
     a.handle(b.to_send()).unwrap();
-    assert_eq!(a.to_send(), proof(b"initiator").as_bytes());
+    assert_eq!(a.to_send(), proof(b"initiator\0\0\0\0").as_bytes());
+    b.handle_sent(72 + 32);
+    b.handle(a.to_send()).unwrap();
+    b.accept(5);
+    assert_eq!(b.to_send(), [&[5, 0, 0, 0], &proof(b"accepting\x05\0\0\0").as_bytes()[..]].concat());
 }
 
 #[test]
@@ -99,11 +110,11 @@ fn strangers_are_refused_at_the_first_wrong_byte() {
 fn another_version_is_named_at_both_ends() {
     let mut b = Handshake::respond(&credentials(1), [2; 32]);
     let error = b.handle(b"CANELE\x09\x00").unwrap_err();
-    assert_eq!(error, Refused::Version { ours: 1, theirs: 9 });
-    assert_eq!(b.to_send(), b"CANELE\x01\x00");
-    assert_eq!(error.to_string(), "it speaks version 9 of the protocol, this program version 1");
-    let mut a = Handshake::initiate(&credentials(0), Rank(1), [2; 32]);
-    assert_eq!(a.handle(b"CANELE\x09\x00"), Err(Refused::Version { ours: 1, theirs: 9 }));
+    assert_eq!(error, Refused::Version { ours: 2, theirs: 9 });
+    assert_eq!(b.to_send(), b"CANELE\x02\x00");
+    assert_eq!(error.to_string(), "it speaks version 9 of the protocol, this program version 2");
+    let mut a = Handshake::initiate(&credentials(0), Rank(1), 9, [2; 32]);
+    assert_eq!(a.handle(b"CANELE\x09\x00"), Err(Refused::Version { ours: 2, theirs: 9 }));
 }
 
 #[test]
@@ -136,20 +147,26 @@ fn other_sizes_are_named() {
 }
 
 #[test]
+fn another_rail_is_named() {
+    let other = Credentials { rail: 1, ..credentials(1) };
+    assert_eq!(meet_honestly(&credentials(0), &other, 1), Err(Refused::Rail { ours: 2, theirs: 1 }));
+}
+
+#[test]
 fn oneself_is_refused() {
     assert_eq!(meet_honestly(&credentials(1), &credentials(1), 1), Err(Refused::Oneself));
     // What a reflecting peer, or a socket connected to itself, gives back.
-    let mut a = Handshake::initiate(&credentials(0), Rank(1), [1; 32]);
+    let mut a = Handshake::initiate(&credentials(0), Rank(1), 9, [1; 32]);
     let own = a.to_send().to_vec();
     assert_eq!(a.handle(&[&own[..], &[0; 32]].concat()), Err(Refused::Oneself));
 }
 
 #[test]
 fn what_was_said_once_cannot_be_said_again() {
-    let mut a = Handshake::initiate(&credentials(0), Rank(1), [1; 32]);
+    let mut a = Handshake::initiate(&credentials(0), Rank(1), 9, [1; 32]);
     let mut b = Handshake::respond(&credentials(1), [2; 32]);
     let hello = a.to_send().to_vec();
-    a.handle_sent(64);
+    a.handle_sent(72);
     b.handle(&hello).unwrap();
     let answer = b.to_send().to_vec();
     a.handle(&answer).unwrap();
@@ -159,23 +176,23 @@ fn what_was_said_once_cannot_be_said_again() {
     let mut again = Handshake::respond(&credentials(1), [3; 32]);
     again.handle(&hello).unwrap();
     assert_eq!(again.handle(&proof), Err(Refused::Proof), "an initiator repeated");
-    let mut again = Handshake::initiate(&credentials(0), Rank(1), [4; 32]);
+    let mut again = Handshake::initiate(&credentials(0), Rank(1), 9, [4; 32]);
     assert_eq!(again.handle(&answer), Err(Refused::Proof), "a responder repeated");
     let mut again = Handshake::respond(&credentials(1), [2; 32]);
     again.handle(&hello).unwrap();
-    assert_eq!(again.handle(&answer[64..]), Err(Refused::Proof), "its own proof given back");
+    assert_eq!(again.handle(&answer[72..]), Err(Refused::Proof), "its own proof given back");
 }
 
 #[test]
 fn any_flipped_bit_refuses() {
-    for (way, bytes) in [(0, 64 + 32), (1, 64 + 32 + 8)] {
+    for (way, bytes) in [(0, 72 + 32), (1, 72 + 32 + 4 + 32)] {
         for bit in 0..bytes * 8 {
             let flip = |at: usize, byte: &mut u8| {
                 if at == bit / 8 {
                     *byte ^= 1 << (bit % 8);
                 }
             };
-            let mut a = Handshake::initiate(&credentials(0), Rank(1), [1; 32]);
+            let mut a = Handshake::initiate(&credentials(0), Rank(1), 9, [1; 32]);
             let mut b = Handshake::respond(&credentials(1), [2; 32]);
             let change: [Change<'_>; 2] = if way == 0 { [&flip, &honest] } else { [&honest, &flip] };
             let met = meet(&mut a, &mut b, 1000, change);
@@ -187,11 +204,11 @@ fn any_flipped_bit_refuses() {
 
 proptest! {
     #[test]
-    fn a_stranger_never_gets_through(flights in prop::collection::vec(any::<u8>(), 0..300), good in 0usize..64) {
-        let hello = Handshake::initiate(&credentials(0), Rank(1), [1; 32]).to_send()[..good].to_vec();
+    fn a_stranger_never_gets_through(flights in prop::collection::vec(any::<u8>(), 0..300), good in 0usize..72) {
+        let hello = Handshake::initiate(&credentials(0), Rank(1), 9, [1; 32]).to_send()[..good].to_vec();
         for mut end in [
             Handshake::respond(&credentials(1), [2; 32]),
-            Handshake::initiate(&credentials(0), Rank(1), [3; 32]),
+            Handshake::initiate(&credentials(0), Rank(1), 9, [3; 32]),
         ] {
             let mut rest = &[&hello[..], &flights].concat()[..];
             while !rest.is_empty() && end.wanted() > 0 {

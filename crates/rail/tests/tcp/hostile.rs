@@ -1,0 +1,253 @@
+//! Peers that lie, and strangers that knock.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+use canele_rail::tcp::handshake::{Credentials, Handshake};
+use canele_rail::tcp::{Limits, Tcp};
+use canele_rail::{Armed, Rail};
+use canele_sys::ids::{LinkId, Rank};
+use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
+
+use super::{LOCALHOST, RAIL, are_linked, introduce, member, open, small, until};
+
+const TO_0: LinkId = LinkId::new(RAIL, Rank(0));
+
+/// A connection to rank 1 whose handshake as rank 0 was made by hand.
+fn by_hand(b: &mut Tcp) -> TcpStream {
+    let me = member(0, 2);
+    let credentials =
+        Credentials { me: me.me, rail: RAIL, ranks: 2, job: me.job, key: me.key, cells: 16, payload: 1024 };
+    let mut stream = TcpStream::connect(b.addresses()[0]).unwrap();
+    let mut handshake = Handshake::initiate(&credentials, Rank(1), 1, [1; 32]);
+    while !handshake.is_over() {
+        stream.write_all(handshake.to_send()).unwrap();
+        handshake.handle_sent(handshake.to_send().len());
+        let before = b.unproven().0;
+        until(|| {
+            b.meet(0);
+            b.unproven().0 >= before || b.link(Rank(0)).is_some()
+        });
+        stream.set_nonblocking(true).unwrap();
+        let mut bytes = vec![0; handshake.wanted()];
+        until(|| {
+            b.meet(0);
+            stream.read_exact(&mut bytes).is_ok()
+        });
+        stream.set_nonblocking(false).unwrap();
+        handshake.handle(&bytes).unwrap();
+    }
+    stream
+}
+
+#[test]
+fn a_peer_that_sends_what_cannot_be_is_corrupt() {
+    let mut b = open(1, 2);
+    let mut stream = by_hand(&mut b);
+    stream.write_all(&[0xff; 100]).unwrap();
+    let mut error = None;
+    until(|| {
+        error = b.poll(TO_0).err();
+        error.is_some()
+    });
+    let text = error.unwrap().to_string();
+    assert!(text.starts_with("rank 0 sent a frame of version 255"), "{text}");
+    assert!(b.poll(TO_0).is_err(), "it stays so");
+    b.disconnect(TO_0);
+    assert!(matches!(b.arm(), Armed::Ready));
+}
+
+#[test]
+fn a_frame_in_pieces_is_one_packet() {
+    let mut b = open(1, 2);
+    let mut stream = by_hand(&mut b);
+    let mut frame = [0; 28 + 40 + 3];
+    frame[0] = 3;
+    frame[4..8].copy_from_slice(&[9, 2, 1, 2]);
+    frame[20..24].copy_from_slice(&0xffff_ff00u32.to_le_bytes());
+    frame[24..28].copy_from_slice(&0xffff_ff00u32.to_le_bytes());
+    frame[28..30].copy_from_slice(b"in");
+    frame[68..].copy_from_slice(b"bul");
+    for byte in frame {
+        assert!(b.poll(TO_0).unwrap().is_none());
+        stream.write_all(&[byte]).unwrap();
+    }
+    until(|| b.poll(TO_0).unwrap().is_some());
+    let packet = b.poll(TO_0).unwrap().unwrap();
+    let (mut bulk, mut inline) = ([0; 3], [0; 2]);
+    packet.bulk.read(0, &mut bulk);
+    packet.inline.read(0, &mut inline);
+    assert_eq!((packet.header.kind, &bulk, &inline), (9, b"bul", b"in"));
+}
+
+#[test]
+fn garbage_is_dropped_and_silence_holds_a_bounded_number_of_places_for_a_bounded_time() {
+    let limits = Limits { patience_ns: 1000, ..small() };
+    let mut b = Tcp::open(RAIL, member(1, 2), &[LOCALHOST], limits).unwrap();
+    let mut a =
+        Tcp::open(RAIL, member(0, 2), &[LOCALHOST], Limits { patience_ns: u64::MAX, ..limits }).unwrap();
+    introduce(&mut a, &mut b);
+    let address = b.addresses()[0];
+    let connect = || TcpStream::connect(address).unwrap();
+    for n in 0..3u64 {
+        connect().write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        until(|| {
+            b.meet(0);
+            b.unproven() == (0, n + 1)
+        });
+    }
+    let silent: Vec<_> = (0..10).map(|_| connect()).collect();
+    a.open_link(Rank(1));
+    until(|| {
+        b.meet(1);
+        b.unproven().0 == 4
+    });
+    for _ in 0..50 {
+        b.meet(2);
+        assert_eq!(b.unproven(), (4, 3), "patience lasts, and there is no further place");
+    }
+    let mut now_ns = 1;
+    until(|| {
+        now_ns += 500;
+        a.meet(0);
+        b.meet(now_ns);
+        assert!(b.unproven().0 <= 4);
+        are_linked(&a, &b)
+    });
+    drop(silent);
+}
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+#[test]
+fn one_address_does_not_keep_all_places() {
+    let mut b = open(1, 2);
+    let elsewhere = Ipv4Addr::new(127, 0, 0, 2).into();
+    let mut a = Tcp::open(RAIL, member(0, 2), &[elsewhere], small()).unwrap();
+    introduce(&mut a, &mut b);
+    let silent: Vec<_> = (0..10).map(|_| TcpStream::connect(b.addresses()[0]).unwrap()).collect();
+    until(|| {
+        b.meet(0);
+        b.unproven() == (4, 0)
+    });
+    a.open_link(Rank(1));
+    for _ in 0..50 {
+        a.meet(0);
+        b.meet(SECOND_NS / 2);
+        assert!(b.unproven() == (4, 0) && b.link(Rank(0)).is_none(), "a place is its holder's for a while");
+    }
+    // Those in the queue before the rank are silent too, and make room in turn.
+    let mut now_ns = SECOND_NS;
+    until(|| {
+        now_ns += SECOND_NS / 4;
+        a.meet(0);
+        b.meet(now_ns);
+        assert!(b.unproven().0 <= 4);
+        are_linked(&a, &b)
+    });
+    assert!(now_ns < 100 * SECOND_NS && b.unproven().1 >= 6);
+    drop(silent);
+}
+
+#[test]
+fn who_has_proven_itself_takes_no_place() {
+    let limits = Limits { unproven: 1, ..small() };
+    let [mut a, mut b, mut c] =
+        [0, 1, 2].map(|me| Tcp::open(RAIL, member(me, 3), &[LOCALHOST], limits).unwrap());
+    introduce(&mut a, &mut b);
+    introduce(&mut b, &mut c);
+    a.open_link(Rank(1));
+    until(|| {
+        a.meet(0);
+        b.meet(0);
+        are_linked(&a, &b)
+    });
+    // A newer connection of rank 0 waits until the older one is buried; rank 2 comes in meanwhile.
+    a.bury(LinkId::new(RAIL, Rank(1))).unwrap();
+    a.open_link(Rank(1));
+    until(|| {
+        a.meet(0);
+        b.meet(0);
+        b.take_lost().is_some()
+    });
+    c.open_link(Rank(1));
+    until(|| {
+        c.meet(0);
+        b.meet(0);
+        are_linked(&b, &c)
+    });
+    assert!(a.link(Rank(1)).is_none());
+}
+
+/// An address that swallows connections: a listener whose queue is full.
+fn abyss() -> (Vec<TcpStream>, std::net::SocketAddr, std::os::fd::OwnedFd) {
+    let listener = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&listener, &std::net::SocketAddr::new(LOCALHOST, 0)).unwrap();
+    listen(&listener, 0).unwrap();
+    let address: std::net::SocketAddr = getsockname(&listener).unwrap().try_into().unwrap();
+    (vec![TcpStream::connect(address).unwrap()], address, listener)
+}
+
+#[test]
+fn an_address_that_swallows_everything_holds_up_nobody() {
+    let (_full, abyss, _listener) = abyss();
+    let [mut a, mut b] = [open(0, 2), open(1, 2)];
+    a.introduce(Rank(1), vec![abyss, abyss, b.addresses()[0]]);
+    a.open_link(Rank(1));
+    for _ in 0..50 {
+        a.meet(SECOND_NS);
+        b.meet(0);
+        assert!(a.link(Rank(1)).is_none() && b.unproven().0 == 0, "each address has its moment");
+    }
+    let mut now_ns = SECOND_NS;
+    until(|| {
+        now_ns += SECOND_NS / 100;
+        a.meet(now_ns);
+        b.meet(0);
+        are_linked(&a, &b)
+    });
+    assert!(now_ns >= SECOND_NS * 3 / 2, "two moments");
+}
+
+#[test]
+fn when_patience_ends_each_address_is_told() {
+    let (_full, abyss, _listener) = abyss();
+    let deserted = TcpListener::bind((LOCALHOST, 0)).unwrap().local_addr().unwrap();
+    let limits = Limits { patience_ns: 15 * SECOND_NS, ..small() };
+    let mut a = Tcp::open(RAIL, member(0, 2), &[LOCALHOST], limits).unwrap();
+    a.introduce(Rank(1), vec![abyss, deserted]);
+    a.open_link(Rank(1));
+    let (mut now_ns, mut told) = (0, None);
+    until(|| {
+        a.meet(now_ns);
+        now_ns += SECOND_NS / 10;
+        told = a.take_unreachable();
+        told.is_some()
+    });
+    assert!((15 * SECOND_NS..16 * SECOND_NS).contains(&now_ns));
+    let expected = format!(
+        "rank 1: no address leads there: {deserted}: Connection refused (os error 111); {abyss}: no answer in time"
+    );
+    assert_eq!(told.unwrap().to_string(), expected);
+}
+
+#[test]
+fn a_thousand_connections_leave_nothing_behind() {
+    let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let [mut a, mut b] = super::pair();
+    let before = descriptors();
+    for _ in 0..1000 {
+        a.disconnect(LinkId::new(RAIL, Rank(1)));
+        a.open_link(Rank(1));
+        until(|| {
+            a.meet(0);
+            b.meet(0);
+            if let Some(lost) = b.take_lost() {
+                b.disconnect(lost.link);
+            }
+            a.link(Rank(1)).is_some()
+        });
+    }
+    // Other tests of this process have descriptors too.
+    assert!(descriptors() < before + 500);
+}
