@@ -272,3 +272,7 @@ impl Agent {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "agent_tests.rs"]
+mod tests;
