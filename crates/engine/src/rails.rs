@@ -158,7 +158,8 @@ impl Rails {
 
     /// How long a sleep may last; without sockets, for ever.
     pub fn longest_sleep(&self) -> Option<Duration> {
-        self.has_sockets().then_some(LONGEST)
+        let patience = self.tcp.iter().filter_map(Tcp::patience).min();
+        self.has_sockets().then(|| patience.unwrap_or(LONGEST).min(LONGEST))
     }
 
     /// Wakes the thread that sleeps on the sockets, if one does: what it waits for may be gone from them.
@@ -199,11 +200,7 @@ impl Rails {
 
     /// Lets every socket end the next sleep; says whether all can.
     fn watch_sockets(&self) -> bool {
-        let mut sockets = self.tcp.iter().flat_map(Tcp::descriptors);
-        sockets.all(|(socket, flags)| {
-            let ready = Ready::from_bits_truncate(u32::from(flags.bits()));
-            self.alarm.watch_once(socket, ready).is_ok()
-        })
+        self.tcp.iter().all(|tcp| self.alarm.watch_once(tcp.descriptor(), Ready::IN).is_ok())
     }
 }
 

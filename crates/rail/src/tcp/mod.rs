@@ -47,11 +47,10 @@ use canele_sys::ids::{LinkId, Rank};
 use connect::Pair;
 use dial::{Dial, Way};
 use door::Door;
-pub use door::OpenError;
+pub use door::ListenError;
 use handshake::Credentials;
 use link::Link;
 pub use lost::{Failure, Unreachable};
-pub use pace::Speed;
 use sizes::Sizes;
 use watch::{Flags, Interest, Watch};
 
@@ -133,7 +132,12 @@ impl Tcp {
     ///
     /// # Errors
     /// An address cannot be listened on, or the system has no descriptor left.
-    pub fn open(number: u8, member: Member, addresses: &[IpAddr], limits: Limits) -> Result<Self, OpenError> {
+    pub fn open(
+        number: u8,
+        member: Member,
+        addresses: &[IpAddr],
+        limits: Limits,
+    ) -> Result<Self, ListenError> {
         let Member { me, ranks, job, key } = member;
         let cells = limits.cells.clamp(16, 1 << 24).next_power_of_two();
         let payload = limits.payload.clamp(256, 1 << 30);
@@ -203,12 +207,6 @@ impl Tcp {
                 self.lost.push_back(Lost { link: *id, why: why.to_string() });
             }
         }
-    }
-
-    /// What a link is measured to do.
-    pub fn speed(&self, link: LinkId) -> Option<Speed> {
-        let outgoing = &self.links.get(link.peer().0 as usize)?.as_ref()?.outgoing;
-        Some(outgoing.pace.speed(outgoing.under_way()))
     }
 
     /// How far a link has come.
