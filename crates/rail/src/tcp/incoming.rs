@@ -48,6 +48,8 @@ pub struct Incoming {
     /// Bytes of bulk released since it was told, and whether a large packet was among them.
     bulk_untold: usize,
     large_untold: bool,
+    /// Nothing more comes.
+    ended: bool,
     /// Why what lies from `scanned` on cannot be believed.
     corrupt: Option<Corrupt>,
 }
@@ -78,13 +80,19 @@ impl Incoming {
             told: wire::FIRST,
             bulk_untold: 0,
             large_untold: false,
+            ended: false,
             corrupt: None,
         }
     }
 
     /// Whether more may be read.
     pub fn is_open(&self) -> bool {
-        self.corrupt.is_none()
+        self.corrupt.is_none() && !self.ended
+    }
+
+    /// Whether what came last cannot be believed.
+    pub fn is_corrupt(&self) -> bool {
+        self.corrupt.is_some()
     }
 
     /// The number of the next packet to come.
@@ -261,6 +269,7 @@ impl Incoming {
 
     /// Nothing more comes: a share that was not filled goes back.
     pub fn end(&mut self) {
+        self.ended = true;
         self.landing = None;
     }
 

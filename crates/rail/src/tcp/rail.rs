@@ -26,7 +26,7 @@ impl Tcp {
         let Self { incoming, links, lost, unreachable, pass, .. } = self;
         let came = |link: &mut Link| {
             let room = link.room_came(*pass);
-            room || link.incoming.has_packet() || link.incoming.asks() || !link.incoming.is_open()
+            room || link.incoming.has_packet() || link.incoming.asks() || link.incoming.is_corrupt()
         };
         !lost.is_empty()
             || !unreachable.is_empty()
