@@ -26,6 +26,9 @@ use crate::{Corrupt, MAX_INLINE_WITH_BULK, Packet, Window};
 /// What stands before the bulk of a packet that has one.
 const BEFORE_BULK: usize = HEAD + MAX_INLINE_WITH_BULK;
 
+/// Bytes read with the end of a bulk that lands: the next large packet up to its bulk, so that this can land too.
+const BEHIND_LANDING: usize = BEFORE_BULK;
+
 /// From the peer to here.
 pub struct Incoming {
     sizes: Sizes,
@@ -137,7 +140,11 @@ impl Incoming {
     /// Where to read to, never nothing while [`Incoming::is_open`].
     #[inline]
     pub fn free(&mut self) -> Free<'_> {
-        let wanted = if self.noted && self.landing.is_none() { self.wanted() } else { self.sizes.step() };
+        let wanted = match (self.noted, &self.landing) {
+            (_, Some(_)) => BEHIND_LANDING,
+            (true, None) => self.wanted(),
+            (false, None) => self.sizes.step(),
+        };
         if self.memory.len() - self.filled < wanted {
             self.memory.copy_within(self.start..self.filled, 0);
             self.filled -= self.start;

@@ -84,7 +84,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { cells: 1024, payload: 1 << 20, unproven: 64, patience_ns: 15_000_000_000 }
+        Self { cells: 1024, payload: 4 << 20, unproven: 64, patience_ns: 15_000_000_000 }
     }
 }
 
@@ -148,7 +148,7 @@ impl Tcp {
             bytes_per_us: 2000,
             max_bulk: sizes.max_bulk(),
             overhead_ns: 1500,
-            best_packet: (64 << 10).min(sizes.max_bulk()),
+            best_packet: sizes.best_packet(),
             ordered: true,
             numbered: true,
             lends: true,
