@@ -1,5 +1,5 @@
 //! The command `canele`: runs parallel programs, tells about the machine and about running jobs,
-//! measures, and demonstrates.
+//! measures, demonstrates, and simulates.
 //!
 //! Owns the command line and the exit statuses: 0, the first failing rank's, 128 + n for signal n,
 //! 2 for wrong usage. Every message of the command itself goes to standard error and starts `canele: `.
@@ -9,6 +9,7 @@ mod bench;
 mod demo;
 mod info;
 mod run;
+mod sim;
 
 use std::process::ExitCode;
 
@@ -27,6 +28,7 @@ const EXAMPLES: &str = "Examples:
   canele demo laplace                     see one compute a picture
   canele info                             what this machine offers
   canele bench latency                    measure it
+  canele sim campaign --seeds 0..1000     check the protocols on simulated networks
   canele COMMAND --help                   options and examples of one command";
 
 #[derive(Debug, Subcommand)]
@@ -42,6 +44,8 @@ enum Command {
     BenchRank(bench::RankArguments),
     /// Run one of the example programs
     Demo(demo::Arguments),
+    /// Simulate ranks and networks in one process, on virtual time
+    Sim(sim::Arguments),
     /// Started by `run`: holds the ranks, and ends them should the launcher die
     #[command(hide = true)]
     Keep {
@@ -61,6 +65,7 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::main(&arguments),
         Command::BenchRank(arguments) => bench::rank_main(&arguments),
         Command::Demo(arguments) => demo::main(arguments),
+        Command::Sim(arguments) => sim::main(&arguments),
         Command::Keep { .. } => run::keep(),
     }
 }

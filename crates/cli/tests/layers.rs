@@ -4,8 +4,16 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 /// The layers from the bottom up; a crate may depend on those before it.
-const LAYERS: [&str; 7] =
-    ["canele-sys", "canele-rail", "canele-proto", "canele-engine", "canele", "canele-cli", "canele-show"];
+const LAYERS: [&str; 8] = [
+    "canele-sys",
+    "canele-rail",
+    "canele-proto",
+    "canele-sim",
+    "canele-engine",
+    "canele",
+    "canele-cli",
+    "canele-show",
+];
 /// Programs on top: they see the public interface and what they share to show things.
 const PROGRAMS: [&str; 2] = ["canele-laplace", "canele-mandelbrot"];
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use canele_proto::{Proto, Settings};
 use canele_rail::shm::{CounterPage, Shm};
+use canele_rail::tcp::Member;
 use canele_sys::counters::{Counter, Counters};
 use canele_sys::ids::Rank;
 use canele_sys::tunables::Tunables;
@@ -14,13 +15,10 @@ use canele_sys::tunables::Tunables;
 use crate::Error;
 use crate::collective::{Collectives, FIRST_PAIR};
 use crate::control::{Control, FromLauncher, Gone, JobInfo, ToLauncher};
+use crate::network::Network;
 use crate::patience::Habits;
 use crate::rails::Rails;
 use crate::regions::Puts;
-
-/// Passes between two looks at who connects: while nothing moves, and while something does.
-const IDLE_PASSES: u32 = 16;
-const BUSY_PASSES: u32 = 1024;
 
 /// The state of one rank's engine.
 pub(crate) struct Core {
@@ -64,10 +62,9 @@ pub(crate) struct Core {
     pub page: Arc<CounterPage>,
     pub counts: Counts,
     pub puts: Arc<Puts>,
+    pub network: Network,
     /// Since when time is counted for those who connect.
-    since: Instant,
-    /// Passes over rails with sockets.
-    passes: u32,
+    pub since: Instant,
 }
 
 /// What is called when a notice of a range of identifiers comes.
@@ -90,7 +87,7 @@ impl Core {
     pub fn open(tunables: &Tunables, mut control: Option<Control>) -> Result<Self, Error> {
         let place = control.as_ref().map_or(crate::control::Place::ALONE, Control::place);
         let (me, ranks) = (Rank(place.rank), place.size as usize);
-        let rails = Rails::open(me, ranks, place.local_size < place.size, tunables)?;
+        let mut rails = Rails::open(me, ranks, place.local_size < place.size, tunables)?;
         let job = match &mut control {
             Some(control) => introduce(control, &rails.shm, tunables)?,
             None => JobInfo {
@@ -102,6 +99,10 @@ impl Core {
                 network: None,
             },
         };
+        if let Some(network) = &job.network {
+            let member = Member { me, ranks: place.size, job: network.job, key: network.key };
+            rails.open_sockets(member, &crate::network::addresses(tunables)?)?;
+        }
         let settings = Settings {
             eager_bytes: tunables.eager_bytes,
             piece_bytes: tunables.piece_bytes,
@@ -109,7 +110,7 @@ impl Core {
         };
         let mut proto = Proto::new(me, ranks, settings);
         proto.set_strategy(canele_proto::strategy::named(tunables.strategy).expect("an allowed name"));
-        Ok(Self {
+        let mut core = Self {
             proto,
             habits: Habits {
                 wait: tunables.wait,
@@ -143,9 +144,13 @@ impl Core {
             collectives: Collectives::default(),
             counts: Counts::default(),
             puts: Arc::default(),
+            network: Network::new(),
             since: Instant::now(),
-            passes: 0,
-        })
+        };
+        if core.rails.has_sockets() {
+            core.tell_addresses()?;
+        }
+        Ok(core)
     }
 
     /// One progress pass; says whether anything moved. The order: packets and copies first, because they are why we are
@@ -158,7 +163,7 @@ impl Core {
         }
         self.rails.accept();
         if self.rails.has_sockets() {
-            moved |= self.meet(moved);
+            moved |= self.tend_network(moved);
         }
         if self.rails.shm.has_news() {
             self.read_news();
@@ -168,30 +173,6 @@ impl Core {
             return true;
         }
         self.ask_launcher() | moved
-    }
-
-    /// Who connects over sockets, and who is lost. Says whether anything came of it.
-    #[cold]
-    fn meet(&mut self, moved: bool) -> bool {
-        self.passes = self.passes.wrapping_add(1);
-        if self.passes.is_multiple_of(if moved { BUSY_PASSES } else { IDLE_PASSES }) {
-            self.rails.meet(self.since.elapsed().as_nanos() as u64);
-        }
-        let mut any = false;
-        while let Some(link) = self.rails.take_opened() {
-            any = true;
-            self.counts.connections += 1;
-            self.proto.link_opened(&self.rails, link.peer(), link);
-        }
-        while let Some((link, why)) = self.rails.take_unreachable() {
-            any = true;
-            self.handle_unreachable(link, why);
-        }
-        if any {
-            // Whoever follows may wait for a link.
-            self.told = u64::MAX;
-        }
-        any
     }
 
     /// Publishes the counters where the launcher can read them: before a sleep, at the end, when the launcher rings.

@@ -1,10 +1,8 @@
 //! The handle to a rank's engine.
 
-use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 use canele_rail::shm::Alarm;
-use canele_rail::tcp::Tcp;
 use canele_sys::atomic::{AtomicUsize, Ordering::Relaxed};
 use canele_sys::counters::Snapshot;
 use canele_sys::gate::{Gate, Guard};
@@ -60,17 +58,6 @@ impl Engine {
             own_threads: AtomicUsize::new(0),
             tunables: tunables.clone(),
         })
-    }
-
-    /// One more rail, and where it leads; for jobs of this process.
-    pub(crate) fn add_rail(&self, tcp: Tcp, peers: Vec<(Rank, Vec<SocketAddr>)>) -> Result<(), Error> {
-        let mut core = self.enter()?;
-        let at = core.rails.tcp.len();
-        core.rails.add(tcp);
-        for (peer, addresses) in peers {
-            core.rails.introduce(peer, at, addresses);
-        }
-        Ok(())
     }
 
     /// Keeps the launcher's end of the socket open as long as the engine lives.

@@ -2,7 +2,8 @@
 
 use canele_proto::request::Failure;
 use canele_rail::ConnectError;
-use canele_rail::tcp::ListenError;
+use canele_rail::tcp::OpenError;
+use canele_rail::tcp::interfaces::NoSuchInterface;
 use canele_sys::ids::Rank;
 use canele_sys::segment::SegmentError;
 use canele_sys::sleep::EventError;
@@ -38,7 +39,10 @@ pub enum Error {
     Memory(#[from] SegmentError),
     /// An address of this host cannot be listened on.
     #[error(transparent)]
-    Listen(#[from] ListenError),
+    Open(#[from] OpenError),
+    /// An interface was named that this machine does not have.
+    #[error("CANELE_RAILS: {0}")]
+    Interface(#[from] NoSuchInterface),
     /// Nothing to sleep on could be had.
     #[error(transparent)]
     Event(#[from] EventError),

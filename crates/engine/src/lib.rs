@@ -19,6 +19,7 @@ mod finish;
 mod layers;
 pub mod local;
 mod names;
+mod network;
 mod news;
 mod patience;
 mod rails;

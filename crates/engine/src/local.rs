@@ -2,15 +2,14 @@
 //!
 //! Ranks are introduced to each other at once; names, regions of peers and deaths do not exist here.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 
 use canele_rail::shm::Doorbell;
-use canele_rail::tcp::{Limits, Member, Tcp};
-use canele_sys::ids::Rank;
 use canele_sys::tunables::Tunables;
 
 use crate::control::{
-    Bind, Control, FromLauncher, Handed, Host, JobInfo, OnFailure, Place, Socket, ToLauncher, VERSION,
+    Bind, Control, ControlError, FromLauncher, Handed, Host, JobInfo, Network, OnFailure, Place, Socket,
+    ToLauncher, VERSION,
 };
 use crate::{Engine, Error};
 
@@ -19,58 +18,47 @@ use crate::{Engine, Error};
 /// # Errors
 /// As [`Engine::start`].
 pub fn ranks(size: u32, tunables: &Tunables) -> Result<Vec<Engine>, Error> {
-    ranks_on(&vec![0; size as usize], tunables)
+    on_hosts(&[size], tunables)
 }
 
-/// The engines of a job, all in this process, as if each ran on the host of the number given for it: ranks of one host share
-/// memory, others reach each other by TCP over the loopback address.
+/// The engines of a job, all in this process, as if on several hosts with so many ranks each: ranks of one host share memory,
+/// others reach each other by TCP over the loopback address.
 ///
 /// # Errors
 /// As [`Engine::start`].
-pub fn ranks_over_tcp(hosts: &[u32], tunables: &Tunables) -> Result<Vec<Engine>, Error> {
-    let engines = ranks_on(hosts, tunables)?;
-    let open = |rank: u32| {
-        let member = Member { me: Rank(rank), ranks: hosts.len() as u32, job: 0, key: [0; 32] };
-        Tcp::open(1, member, &[IpAddr::V4(Ipv4Addr::LOCALHOST)], Limits::default())
-    };
-    let rails = (0..hosts.len() as u32).map(open).collect::<Result<Vec<_>, _>>()?;
-    let addresses: Vec<Vec<SocketAddr>> = rails.iter().map(|rail| rail.addresses().to_vec()).collect();
-    for ((rail, engine), here) in rails.into_iter().zip(&engines).zip(hosts) {
-        let others = (0..).map(Rank).zip(hosts.iter().zip(&addresses)).filter(|(_, (host, _))| *host != here);
-        engine.add_rail(rail, others.map(|(peer, (_, addresses))| (peer, addresses.clone())).collect())?;
-    }
-    Ok(engines)
-}
-
-fn ranks_on(hosts: &[u32], tunables: &Tunables) -> Result<Vec<Engine>, Error> {
-    let size = hosts.len() as u32;
+pub fn on_hosts(hosts: &[u32], tunables: &Tunables) -> Result<Vec<Engine>, Error> {
+    let size = hosts.iter().sum();
+    let several = hosts.len() > 1;
     let job = JobInfo {
         launcher: 0,
         size,
-        hosts: vec![Host::this(size)],
+        hosts: hosts.iter().map(|ranks| Host::this(*ranks)).collect(),
         processors: size,
         on_failure: OnFailure::Continue,
-        network: None,
+        network: several.then(Network::draw).transpose().map_err(ControlError::from)?,
     };
     let mut engines = Vec::new();
     let mut members = Vec::new();
-    for (rank, host) in (0..).zip(hosts) {
-        let (ours, theirs) = Socket::pair().map_err(crate::control::ControlError::from)?;
+    for rank in 0..size {
+        let (ours, theirs) = Socket::pair().map_err(ControlError::from)?;
         // The queue holds the answer before the question comes.
         let welcome = FromLauncher::Welcome { version: VERSION, job: job.clone() };
         let _ = ours.try_send(&welcome, &[]);
-        let of_host = |ranks: &[u32]| ranks.iter().filter(|other| *other == host).count() as u32;
-        let (local_rank, local_size) = (of_host(&hosts[..rank as usize]), of_host(hosts));
+        let here = job.ranks_of(job.host_of(rank));
+        let (local_rank, local_size) = (rank - here.start, here.len() as u32);
         let place = Place { rank, size, local_rank, local_size, bind: Bind::None };
         engines.push(Engine::join(tunables, Some(Control::new(place, theirs.into())))?);
-        members.push(Joined { inbox: inbox(&ours), socket: ours });
+        members.push(Joined::new(ours, several));
     }
-    for (rank, member) in members.iter().enumerate() {
-        for (other, host) in members.iter().zip(hosts) {
-            if *host == hosts[rank] && !std::ptr::eq(other, member) {
-                let peer = FromLauncher::Peer { rank: rank as u32, bytes: 0 };
-                let _ = other.socket.try_send(&peer, &member.inbox.descriptors());
-            }
+    for (rank, member) in (0..size).zip(&members) {
+        for (other, to) in (0..size).zip(&members).filter(|(other, _)| *other != rank) {
+            let _ = if job.host_of(other) == job.host_of(rank) {
+                let peer = FromLauncher::Peer { rank, bytes: 0 };
+                to.socket.try_send(&peer, &member.inbox.descriptors())
+            } else {
+                let reach = FromLauncher::Reach { rank, rails: member.addresses.clone() };
+                to.socket.try_send(&reach, &[])
+            };
         }
     }
     for (member, engine) in members.into_iter().zip(&engines) {
@@ -82,18 +70,25 @@ fn ranks_on(hosts: &[u32], tunables: &Tunables) -> Result<Vec<Engine>, Error> {
     Ok(engines)
 }
 
+/// A rank that has started.
 struct Joined {
     socket: Socket,
     inbox: Handed,
+    addresses: Vec<Vec<SocketAddr>>,
 }
 
-/// The inbox that a rank has just sent.
-fn inbox(socket: &Socket) -> Handed {
-    loop {
-        match socket.try_receive::<ToLauncher>() {
-            Ok(Some((ToLauncher::Inbox { .. }, Some(inbox)))) => return inbox,
-            Ok(Some(_)) => {}
-            other => panic!("a rank that has started has sent its inbox: {other:?}"),
+impl Joined {
+    /// Takes what it has said.
+    fn new(socket: Socket, listens: bool) -> Self {
+        let (mut inbox, mut addresses) = (None, None);
+        while inbox.is_none() || listens && addresses.is_none() {
+            match socket.try_receive::<ToLauncher>() {
+                Ok(Some((ToLauncher::Inbox { .. }, handed))) => inbox = handed,
+                Ok(Some((ToLauncher::Addresses { rails }, _))) => addresses = Some(rails),
+                Ok(Some(_)) => {}
+                other => panic!("a rank that has started has said where it is: {other:?}"),
+            }
         }
+        Self { socket, inbox: inbox.expect("seen above"), addresses: addresses.unwrap_or_default() }
     }
 }

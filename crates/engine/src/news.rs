@@ -3,7 +3,7 @@
 use canele_proto::peer;
 use canele_proto::request::Failure;
 use canele_rail::{Corrupt, Rail};
-use canele_sys::ids::{LinkId, Rank, RegionId};
+use canele_sys::ids::{Rank, RegionId};
 
 use crate::control::{FromLauncher, Gone, Handed, ToLauncher};
 use crate::core::Core;
@@ -55,8 +55,7 @@ impl Core {
             (FromLauncher::PublishRefused { name }, _) => self.refused.push(name),
             (FromLauncher::Gone { rank, how }, _) => self.on_gone(Rank(rank), how),
             (FromLauncher::CutOff { by, of, what }, _) => self.on_cut_off(Rank(by), Rank(of), what),
-            // There is no rail yet over which to reach it.
-            (FromLauncher::Reach { .. }, _) => {}
+            (FromLauncher::Reach { rank, rails }, _) => self.on_reach(Rank(rank), rails),
             (FromLauncher::Welcome { .. } | FromLauncher::Peer { .. }, _) => {}
         }
     }
@@ -110,16 +109,7 @@ impl Core {
             while self.proto.receive_from(&mut self.rails, link) {}
             self.rails.disconnect(link);
         }
-    }
-
-    /// A link over a socket carries nothing more, or never came about. What had come over it is delivered first.
-    pub fn handle_unreachable(&mut self, link: LinkId, why: String) {
-        let peer = link.peer();
-        while self.proto.receive_from(&mut self.rails, link) {}
-        self.rails.disconnect(link);
-        if self.proto.link_from(peer).is_none_or(|used| used == link) {
-            self.proto.handle_unreachable(peer, why);
-        }
+        self.forget_links(peer);
     }
 
     /// Without a launcher there is nobody left who could tell who lives.
@@ -163,7 +153,7 @@ impl Core {
             }
             return;
         }
-        if self.rails.dial(peer) {
+        if self.network.is_busy_with(peer) || self.dial_all(peer) {
             return;
         }
         self.ask(&ToLauncher::Connect { peer: peer.0 });

@@ -4,14 +4,14 @@
 //! memory, which is asked first everywhere, k the k-th of TCP. Never chooses among the links to a peer: the protocols do.
 //!
 //! *Sleep.* A rank with sockets sleeps on them and on its event, outside of the gate. A thread that comes in meanwhile and
-//! takes something from a socket takes with it what would have ended the sleep, so it rings (invariant I31).
+//! takes something from a socket takes with it what would have ended the sleep, so it rings (invariant I37).
 
 use std::collections::HashSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use canele_rail::shm::{Alarm, Shm};
-use canele_rail::tcp::Tcp;
+use canele_rail::tcp::{Limits, Member, Tcp};
 use canele_rail::{
     Accept, Armed, Busy, Caps, Class, Corrupt, Glance, Header, Lost, Packet, Rail, Reach, Remains, Slot,
     Speed, Tally, Window,
@@ -22,9 +22,6 @@ use canele_sys::sleep::Ready;
 use canele_sys::tunables::Tunables;
 
 use crate::Error;
-
-/// A rank with sockets looks so often whether patience with somebody is over.
-const LONGEST: Duration = Duration::from_secs(1);
 
 /// The rails of a rank.
 pub(crate) struct Rails {
@@ -37,6 +34,8 @@ pub(crate) struct Rails {
     opened: Vec<LinkId>,
     /// Peers that sockets lead to.
     distant: HashSet<Rank>,
+    /// Somebody waits for acknowledgements.
+    unsettled: bool,
     /// A thread may sleep on the sockets.
     armed: bool,
 }
@@ -73,14 +72,17 @@ impl Rails {
             incoming: Vec::new(),
             opened: Vec::new(),
             distant: HashSet::new(),
+            unsettled: false,
             armed: false,
         })
     }
 
-    /// One more rail, of a rank that has more than one host.
-    pub fn add(&mut self, tcp: Tcp) {
-        self.rouse();
-        self.tcp.push(tcp);
+    /// Opens the rails to other hosts: one for each list of addresses, on which it listens.
+    pub fn open_sockets(&mut self, member: Member, addresses: &[Vec<IpAddr>]) -> Result<(), Error> {
+        for (addresses, number) in addresses.iter().zip(1..) {
+            self.tcp.push(Tcp::open(number, member, addresses, Limits::default())?);
+        }
+        Ok(())
     }
 
     /// This rank's sleep.
@@ -94,15 +96,15 @@ impl Rails {
         self.tcp[at].introduce(peer, addresses);
     }
 
-    /// Begins to connect to a peer that sockets lead to; says whether they do.
-    pub fn dial(&mut self, peer: Rank) -> bool {
-        let known = self.distant.contains(&peer);
-        if known && let Some(tcp) = self.tcp.first_mut() {
-            tcp.open_link(peer);
-            self.rouse();
-            self.note_links();
-        }
-        known
+    /// Whether it is known where a peer of another host listens.
+    pub fn is_introduced(&self, peer: Rank) -> bool {
+        self.distant.contains(&peer)
+    }
+
+    /// Begins to make a link to a peer that was introduced, if there is none.
+    pub fn dial(&mut self, link: LinkId) {
+        self.socket(link).open_link(link.peer());
+        self.note_links();
     }
 
     /// Notices who of this host has arrived. A few loads when nobody has.
@@ -141,12 +143,20 @@ impl Rails {
         })
     }
 
-    /// Whether everything that was sent has been taken by its receiver's library, where leaving could lose it.
-    pub fn is_settled(&self) -> bool {
-        self.tcp.iter().all(|tcp| {
+    /// Whether everything that was sent has been taken by its receiver's library, where leaving could lose it. If not,
+    /// [`Rails::has_settled`] tells of it.
+    pub fn is_settled(&mut self) -> bool {
+        let settled = self.tcp.iter().all(|tcp| {
             let settled = |link: &LinkId| tcp.progress(*link).is_none_or(|p| p.committed == p.acknowledged);
             tcp.incoming().iter().all(settled)
-        })
+        });
+        self.unsettled = !settled;
+        settled
+    }
+
+    /// Whether somebody waits for that, and it is so by now.
+    pub fn has_settled(&mut self) -> bool {
+        self.unsettled && self.is_settled()
     }
 
     /// Lets everything leave that peers may wait for: this rank makes no more progress.
@@ -156,10 +166,9 @@ impl Rails {
         }
     }
 
-    /// How long a sleep may last; without sockets, for ever.
+    /// How long a sleep may last; for ever, unless somebody's patience may end.
     pub fn longest_sleep(&self) -> Option<Duration> {
-        let patience = self.tcp.iter().filter_map(Tcp::patience).min();
-        self.has_sockets().then(|| patience.unwrap_or(LONGEST).min(LONGEST))
+        self.tcp.iter().filter_map(Tcp::patience).min()
     }
 
     /// Wakes the thread that sleeps on the sockets, if one does: what it waits for may be gone from them.
@@ -339,8 +348,8 @@ impl Rail for Rails {
             }
         }
         self.note_links();
-        // What cannot be waited for keeps this rank awake.
-        if !self.opened.is_empty() || !self.watch_sockets() {
+        // Arming reads, acknowledgements too. And what cannot be waited for keeps this rank awake.
+        if !self.opened.is_empty() || self.has_settled() || !self.watch_sockets() {
             return Armed::Work;
         }
         let armed = self.shm.arm();

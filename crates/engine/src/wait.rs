@@ -103,7 +103,7 @@ impl Engine {
         core.counts.sleeps += 1;
         core.counts.system_calls += 2; // the barrier and the sleep
         (core.led, core.asleep) = (true, true);
-        let longest = core.rails.longest_sleep();
+        let longest = core.rails.longest_sleep().into_iter().chain(core.network.longest_sleep()).min();
         drop(core);
         let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
         self.alarm.sleep(left.into_iter().chain(longest).min());

@@ -33,8 +33,21 @@ pub struct Lines {
     graves: Vec<(u8, Remains)>,
     /// What the peer has said about links that are not buried here yet.
     told: Vec<Buried>,
+    /// The latest generation that was buried here, of each rail.
+    latest: Vec<(u8, u32)>,
     /// Packets that were on lost links and are to be sent again.
     pub again: VecDeque<Kept>,
+}
+
+impl Lines {
+    /// Whether the peer has said this before.
+    fn knows(&self, buried: Buried) -> bool {
+        let same = |rail: u8, generation: u32| (rail, generation) == (buried.rail, buried.generation);
+        let settled =
+            self.latest.iter().any(|(rail, latest)| *rail == buried.rail && buried.generation <= *latest)
+                && !self.graves.iter().any(|(rail, remains)| same(*rail, remains.generation));
+        settled || self.told.iter().any(|told| same(told.rail, told.generation))
+    }
 }
 
 impl Proto {
@@ -86,9 +99,15 @@ impl Proto {
         }
         self.traffic.lost_links += 1;
         if let Some(remains) = remains {
-            let (generation, expected) = (remains.generation, remains.expected);
+            lines.latest.retain(|(rail, _)| *rail != link.rail());
+            lines.latest.push((link.rail(), remains.generation));
             lines.graves.push((link.rail(), remains));
-            state.replies.push_back(Reply::Buried(Buried { rail: link.rail(), generation, expected }));
+            // Of the others too: what was said of them may have been on this one, and each end would wait for the other.
+            let said = |(rail, remains): &(u8, Remains)| {
+                let (generation, expected) = (remains.generation, remains.expected);
+                Reply::Buried(Buried { rail: *rail, generation, expected })
+            };
+            state.replies.extend(lines.graves.iter().map(said));
         }
         self.lost.push_back(link);
         state.refresh();
@@ -108,6 +127,9 @@ impl Proto {
     ) -> Result<(), Corrupt> {
         let link = LinkId::new(buried.rail, from);
         let Some(lines) = &mut self.peers[from.0 as usize].lines else { return Ok(()) };
+        if lines.knows(buried) {
+            return Ok(()); // It is said again whenever another link is lost.
+        }
         if lines.told.len() >= MOST_TOLD {
             return Err(Corrupt(format!("{from} closed {MOST_TOLD} links that are none")));
         }
@@ -161,6 +183,12 @@ impl Proto {
     /// A link that was lost, to be made again; whether the peer has others does not matter.
     pub fn take_lost_link(&mut self) -> Option<LinkId> {
         self.lost.pop_front()
+    }
+
+    /// Whether something waits for a link to a peer.
+    pub fn is_wanted(&self, peer: Rank) -> bool {
+        let peer = &self.peers[peer.0 as usize];
+        peer.wanted && peer.link.is_none() && peer.gone.is_none()
     }
 
     /// Whether a peer that lives has no link left though it had one.

@@ -6,9 +6,6 @@
 //! seed, `PROTO_SEEDS=n` as many. A failing input is written to the folder for temporary files, and its name told; as
 //! a file of the corpus it is run first.
 
-#[path = "world/random.rs"]
-mod random;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -17,11 +14,10 @@ use canele_proto::peer::Gone;
 use canele_proto::request::{Buffer, Failure, Mode, Outcome};
 use canele_proto::{Proto, Settings};
 use canele_rail::shm::Region;
-use canele_rail::sim::{Model, SimRail, World};
+use canele_rail::sim::{Model, Random, SimRail, World};
 use canele_rail::{Class, Header, Rail};
 use canele_sys::buffer::Owned;
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
-use random::Random;
 
 const ATTACKED: Rank = Rank(0);
 const HONEST: Rank = Rank(1);
@@ -310,14 +306,14 @@ fn corpus() -> Vec<(String, Vec<u8>)> {
 /// A file of the corpus with some bytes changed, repeated, removed, or of another file; or nothing but chance.
 fn mutated(random: &mut Random, corpus: &[(String, Vec<u8>)]) -> Vec<u8> {
     if random.chance(20) {
-        return (0..random.below(600)).map(|_| random.next() as u8).collect();
+        return (0..random.below(600)).map(|_| random.next_u64() as u8).collect();
     }
     let mut input = corpus[random.below(corpus.len())].1.clone();
     for _ in 0..1 + random.below(12) {
         let at = random.below(input.len());
         let n = random.below(input.len() - at).min(40);
         match random.pick(&[0, 0, 2, 3, 4]) {
-            0 if !input.is_empty() => input[at] = random.next() as u8,
+            0 if !input.is_empty() => input[at] = random.next_u64() as u8,
             2 => drop(input.drain(at..at + n)),
             3 => {
                 let part = input[at..at + n].to_vec();

@@ -11,6 +11,8 @@
 #![deny(missing_docs)]
 
 pub mod conformance;
+pub mod fault;
+pub mod reliable;
 mod remains;
 pub mod shm;
 pub mod sim;

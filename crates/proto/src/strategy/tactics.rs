@@ -35,7 +35,7 @@ pub fn piece(backlog: &mut Backlog, packet: &mut Draft, most: usize) {
 }
 
 /// As much of a message with `left` bytes as lets all links end together: what this one can carry until then, beside what
-/// is under way on it. Nothing, if the others are done before.
+/// is under way on it. Nothing, if the others are done before; but something, if nothing is under way that could end.
 pub fn share_of(rail: &RailView<'_>, left: usize) -> usize {
     let (mine, all) = (u64::from(rail.speed.bytes_per_us), u64::from(rail.together.bytes_per_us.max(1)));
     if mine >= all {
@@ -44,5 +44,9 @@ pub fn share_of(rail: &RailView<'_>, left: usize) -> usize {
     let total = rail.together.under_way as u64 + left as u64;
     let until_the_end = (total * mine / all) as usize;
     let share = until_the_end.saturating_sub(rail.speed.under_way).min(left);
-    if share >= LEAST_PIECE.min(left) { share } else { 0 }
+    match LEAST_PIECE.min(left) {
+        least if share >= least => share,
+        least if rail.together.under_way == 0 => least,
+        _ => 0,
+    }
 }

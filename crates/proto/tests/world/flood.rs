@@ -8,7 +8,7 @@ use canele_rail::sim::Model;
 use canele_sys::buffer::Owned;
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
-use crate::net::Net;
+use canele_sim::campaign::Net;
 
 const FLOW: FlowId = FlowId(0);
 const TAG: Tag = Tag(7);
@@ -105,7 +105,8 @@ fn settle(net: &mut Net) {
 
 fn net(unexpected_bytes: u64, cells: usize) -> Net {
     let settings = Settings { eager_bytes: 4096, piece_bytes: 4096, unexpected_bytes };
-    Net::new(settings, Model { cells, payload: 16 << 10, ..Model::default() }, 1, &[64, 64])
+    let model = Model { cells, payload: 16 << 10, ..Model::default() };
+    Net::new(settings, &[model], "aggregate", 1, &[64, 64])
 }
 
 #[test]

@@ -15,7 +15,7 @@ use super::connection::Connection;
 use super::way::{NOTHING_EXPECTED, Way};
 use crate::shm::{Region, Regions};
 use crate::{
-    Armed, Busy, Caps, Class, Corrupt, Header, Lost, Packet, Rail, Reach, Remains, Slot, Tally, Window,
+    Armed, Busy, Caps, Class, Corrupt, Header, Lost, Packet, Rail, Reach, Remains, Slot, Speed, Tally, Window,
 };
 
 /// The rail of one rank of a [`super::World`]. It keeps the world alive.
@@ -28,6 +28,8 @@ pub struct SimRail {
     links: BTreeMap<LinkId, Link>,
     incoming: Vec<LinkId>,
     lost: VecDeque<Lost>,
+    /// The latest generation of each link that was closed here.
+    buried: BTreeMap<LinkId, u32>,
     regions: Regions,
     /// How often each peer's region will still be `Wanted`.
     misses: BTreeMap<(Rank, RegionId), u64>,
@@ -57,6 +59,7 @@ impl SimRail {
             links: BTreeMap::new(),
             incoming: Vec::new(),
             lost: VecDeque::new(),
+            buried: BTreeMap::new(),
             regions: Regions::default(),
             misses: BTreeMap::new(),
         }
@@ -87,10 +90,10 @@ impl SimRail {
         for connection in std::mem::take(&mut world.ranks[self.me.0 as usize].arrived) {
             let peer = connection.other(self.me);
             let id = LinkId::new(connection.network, peer);
-            let link = self.links.entry(id).or_insert_with(|| Link::on(connection.clone()));
-            if link.connection.generation > connection.generation {
-                continue; // Buried before its other direction was accepted.
+            if self.buried.get(&id).is_some_and(|buried| connection.generation <= *buried) {
+                continue; // Its other direction comes too late.
             }
+            let link = self.links.entry(id).or_insert_with(|| Link::on(connection.clone()));
             if !Rc::ptr_eq(&link.connection, &connection) {
                 link.notice(id, "the other end has opened it again", &mut self.lost);
                 later.push_back(connection);
@@ -169,6 +172,16 @@ impl Rail for SimRail {
         &self.caps[link.rail() as usize]
     }
 
+    fn speed(&self, link: LinkId) -> Speed {
+        let caps = self.caps(link);
+        let under_way = self.outgoing(link).map_or(0, |way| way.under_way(self.now_ns()));
+        Speed { round_trip_ns: 2 * caps.latency_ns, bytes_per_us: caps.bytes_per_us, under_way }
+    }
+
+    fn generation(&self, link: LinkId) -> u32 {
+        self.links.get(&link).map_or(0, |link| link.connection.generation)
+    }
+
     fn link(&self, peer: Rank) -> Option<LinkId> {
         let links = (0..self.caps.len() as u8).map(|network| LinkId::new(network, peer));
         links.into_iter().find(|link| self.outgoing(*link).is_some())
@@ -189,6 +202,7 @@ impl Rail for SimRail {
 
     fn bury(&mut self, link: LinkId) -> Option<Remains> {
         let at = self.links.remove(&link)?;
+        self.buried.insert(link, at.connection.generation);
         self.incoming.retain(|l| *l != link);
         self.lost.retain(|lost| lost.link != link);
         self.regions.forget(link.peer(), None);

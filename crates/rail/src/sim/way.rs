@@ -230,6 +230,13 @@ impl Way {
         traffic.cut = true;
     }
 
+    /// Bytes of bulk whose release the sender does not know of.
+    pub fn under_way(&self, now_ns: u64) -> usize {
+        let mut traffic = self.traffic.borrow_mut();
+        traffic.learn(now_ns);
+        (traffic.sent.bytes - traffic.known.bytes) as usize
+    }
+
     /// The number of the packet its receiver expects next.
     pub fn expected(&self) -> u32 {
         FIRST.wrapping_add(self.traffic.borrow().released.packets as u32)

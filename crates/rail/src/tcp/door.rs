@@ -25,7 +25,7 @@ pub const CLOSED_NS: u64 = 100_000_000;
 
 /// Nobody can connect to this rank.
 #[derive(Debug, thiserror::Error)]
-pub enum ListenError {
+pub enum OpenError {
     /// An address of this machine cannot be listened on.
     #[error("no connections can be accepted on {address}: {source}")]
     Address {
@@ -69,14 +69,14 @@ pub struct Door {
 
 impl Door {
     /// Listens on each address, at a port the system chooses.
-    pub fn open(addresses: &[IpAddr], most: usize, watch: &Watch) -> Result<Self, ListenError> {
+    pub fn open(addresses: &[IpAddr], most: usize, watch: &Watch) -> Result<Self, OpenError> {
         let open = |address: IpAddr| {
             let listen = || {
                 let socket = TcpListener::bind((address, 0))?;
                 socket.set_nonblocking(true)?;
                 Ok((socket.local_addr()?, Listener { socket, interest: Interest::default() }))
             };
-            listen().map_err(|source| ListenError::Address { address, source })
+            listen().map_err(|source| OpenError::Address { address, source })
         };
         let opened = addresses.iter().map(|address| open(*address)).collect::<Result<Vec<_>, _>>()?;
         let (addresses, listeners) = opened.into_iter().unzip();

@@ -47,7 +47,7 @@ use canele_sys::ids::{LinkId, Rank};
 use connect::Pair;
 use dial::{Dial, Way};
 use door::Door;
-pub use door::ListenError;
+pub use door::OpenError;
 use handshake::Credentials;
 use link::Link;
 pub use lost::{Failure, Unreachable};
@@ -132,12 +132,7 @@ impl Tcp {
     ///
     /// # Errors
     /// An address cannot be listened on, or the system has no descriptor left.
-    pub fn open(
-        number: u8,
-        member: Member,
-        addresses: &[IpAddr],
-        limits: Limits,
-    ) -> Result<Self, ListenError> {
+    pub fn open(number: u8, member: Member, addresses: &[IpAddr], limits: Limits) -> Result<Self, OpenError> {
         let Member { me, ranks, job, key } = member;
         let cells = limits.cells.clamp(16, 1 << 24).next_power_of_two();
         let payload = limits.payload.clamp(256, 1 << 30);

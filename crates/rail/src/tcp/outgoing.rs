@@ -69,6 +69,8 @@ pub struct Outgoing {
     acknowledged_count: Count,
     /// The lent bulk of kept packets, with their numbers.
     lent: VecDeque<(u32, OutShare)>,
+    /// Lent memory was given back, and whoever waits for it has not been told.
+    given_back: bool,
     pub pace: Pace,
     /// What was acknowledged when a claim failed. A later claim that succeeds does not end it (invariant I12).
     starved: Option<u32>,
@@ -89,6 +91,7 @@ impl Outgoing {
             committed: Count::default(),
             acknowledged_count: Count::default(),
             lent: VecDeque::new(),
+            given_back: false,
             pace: Pace::default(),
             starved: None,
         }
@@ -260,15 +263,18 @@ impl Outgoing {
         }
         self.acknowledged = ack;
         self.acknowledged_count = self.places[self.place(ack.wrapping_sub(1))].count;
-        while self.lent.pop_front_if(|(number, _)| is_before(*number, ack)).is_some() {}
+        while self.lent.pop_front_if(|(number, _)| is_before(*number, ack)).is_some() {
+            self.given_back = true;
+        }
         self.pace.handle_ack(ack, self.acknowledged_count.bulk);
         Ok(())
     }
 
-    /// Whether room came since a claim failed. Reported once.
+    /// Whether room came since a claim failed, or lent memory was given back. Reported once.
     pub fn room_came(&mut self) -> bool {
         let acknowledged = self.acknowledged;
-        self.starved.take_if(|then| *then != acknowledged).is_some()
+        let room = self.starved.take_if(|then| *then != acknowledged).is_some();
+        std::mem::take(&mut self.given_back) || room
     }
 
     /// What the peer has not acknowledged, oldest first.

@@ -286,7 +286,24 @@ fn one_who_did_not_notice_hears_of_it_when_the_other_end_opens_the_next_connecti
     put(&mut rails[1], links[1], Header { tag: 7, ..Header::default() }, &[], &[]).unwrap();
     while world.advance().is_some() {}
     assert_eq!(rails[0].poll(links[0]).unwrap().map(|p| p.header.tag), Some(7));
+    assert_eq!(rails.each_ref().map(|rail| rail.generation(links[0])), [1, 0], "of the link to rank 1");
+    assert_eq!(rails[1].generation(links[1]), 1);
     assert_eq!(rails[0].bury(links[0]).unwrap().generation, 1);
+}
+
+#[test]
+fn a_direction_that_is_opened_after_the_link_was_buried_stays_closed() {
+    let (world, mut rails) = worlds(3);
+    let links = [LinkId::new(CUT, Rank(1)), LinkId::new(CUT, Rank(0))];
+    rails[0].open_link(CUT, Rank(1));
+    rails[1].open_link(CUT, Rank(0));
+    put(&mut rails[1], links[1], Header::default(), &[], &[]).unwrap();
+    while world.advance().is_some() {}
+    // It has not accepted the direction on which something has come.
+    assert_eq!(rails[0].bury(links[0]).unwrap().generation, 0);
+    rails[0].accept();
+    assert!(rails[0].incoming().is_empty(), "it said that nothing had come");
+    assert_eq!(rails[1].bury(links[1]).unwrap().kept.len(), 1);
 }
 
 #[test]

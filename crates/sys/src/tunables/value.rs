@@ -32,6 +32,8 @@ pub enum Allowed {
     PowerOfTwo(u64, u64),
     /// One of these words.
     OneOf(&'static [&'static str]),
+    /// Any text.
+    Text,
 }
 
 impl Allowed {
@@ -39,7 +41,7 @@ impl Allowed {
         match *self {
             Allowed::Between(first, last) => (first..=last).contains(&number),
             Allowed::PowerOfTwo(first, last) => number.is_power_of_two() && (first..=last).contains(&number),
-            Allowed::OneOf(_) => false,
+            Allowed::OneOf(_) | Allowed::Text => false,
         }
     }
 }
@@ -50,6 +52,7 @@ impl fmt::Display for Allowed {
             Allowed::Between(first, last) => write!(f, "{first} to {last}"),
             Allowed::PowerOfTwo(first, last) => write!(f, "a power of two from {first} to {last}"),
             Allowed::OneOf(words) => f.write_str(&words.join(" or ")),
+            Allowed::Text => f.write_str("a text"),
         }
     }
 }
@@ -89,6 +92,16 @@ impl Value for bool {
 
     fn write(&self) -> String {
         u8::from(*self).to_string()
+    }
+}
+
+impl Value for String {
+    fn read(text: &str, _allowed: &Allowed) -> Option<Self> {
+        Some(text.to_owned())
+    }
+
+    fn write(&self) -> String {
+        self.clone()
     }
 }
 

@@ -3,10 +3,11 @@
 use canele_proto::Settings;
 use canele_proto::matching::Want;
 use canele_proto::request::Mode;
-use canele_rail::sim::Model;
+use canele_rail::sim::{Cut, Model, Random, Topology, When, Wormhole};
 use canele_sys::ids::{FlowId, Rank, Tag};
+use canele_sys::tunables::STRATEGIES;
 
-use crate::random::Random;
+use super::Setup;
 
 /// Where the bytes of a message lie.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -59,36 +60,36 @@ pub enum Action {
 pub struct Program {
     pub seed: u64,
     pub settings: Settings,
-    pub model: Model,
+    /// A rail each.
+    pub networks: Vec<Model>,
+    pub strategy: String,
     /// Of each rank.
     pub actions: Vec<Vec<Action>>,
     /// Who dies, after how many steps, and how many steps later the others are told.
     pub death: Option<(Rank, usize, usize)>,
+    /// Connections that are lost.
+    pub cuts: Vec<Cut>,
 }
 
 const FLOWS: usize = 2;
 const TAGS: usize = 3;
 
 impl Program {
-    pub fn new(seed: u64, deadly: bool) -> Self {
+    pub fn new(seed: u64, setup: &Setup) -> Self {
         let mut random = Random(seed);
         let r = &mut random;
-        let ranks = r.pick(&[2, 2, 3, 4]) + usize::from(deadly);
-        let payload = r.pick(&[1 << 10, 16 << 10, 16 << 10, 256 << 10]);
-        let model = Model {
-            cells: r.pick(&[2, 4, 8, 64]),
-            payload,
-            jitter_ns: r.pick(&[0, 500, 5000]),
-            region_misses: r.below(4) as u32,
-            bytes_per_ms: r.pick(&[100_000, 10_000_000, 50_000_000]),
-            ..Model::default()
-        };
+        let deadly = setup.faults.deaths;
+        let ranks = setup.ranks.unwrap_or_else(|| r.pick(&[2, 2, 3, 4]) + usize::from(deadly));
+        let strategy = setup.strategy.clone().unwrap_or_else(|| r.pick(STRATEGIES).into());
+        let networks = networks(r, setup);
         let settings = Settings {
             eager_bytes: r.pick(&[64, 1000, 4096, 16 << 10]),
             piece_bytes: r.pick(&[512, 4096, 64 << 10]),
             unexpected_bytes: r.pick(&[0, 4 << 10, 64 << 10, 64 << 20]),
         };
-        let mut program = Self { seed, settings, model, actions: vec![Vec::new(); ranks], death: None };
+        let actions = vec![Vec::new(); ranks];
+        let (death, cuts) = (None, Vec::new());
+        let mut program = Self { seed, settings, networks, strategy, actions, death, cuts };
         let most = if r.chance(20) { 120 } else { 40 };
         let messages = 1 + r.below(most);
         let huge = r.chance(3);
@@ -106,13 +107,17 @@ impl Program {
         if deadly {
             program.death = Some((Rank(r.below(ranks) as u32), r.below(messages * 12), r.below(60)));
         }
+        if setup.faults.losses {
+            program.cuts = (0..1 + r.below(4)).map(|_| cut(r, ranks, program.networks.len())).collect();
+        }
         program
     }
 
     /// Lengths weighted to the small and to where protocols change.
     fn size(&self, r: &mut Random) -> usize {
-        let eager = self.settings.eager_bytes.min(self.model.payload / 4);
-        let piece = self.settings.piece_bytes.min(self.model.payload / 4);
+        let most = self.networks.iter().map(|model| model.payload / 4).min().unwrap_or(0);
+        let eager = self.settings.eager_bytes.min(most);
+        let piece = self.settings.piece_bytes.min(most);
         match r.below(20) {
             0..6 => r.pick(&[0, 1, 7, 8, 47, 48, 49]),
             6..9 => r.below(256),
@@ -169,6 +174,69 @@ impl Program {
             }
         }
         smaller
+    }
+}
+
+/// The networks that were asked for, or any, with as much room on their links as the seed says.
+fn networks(r: &mut Random, setup: &Setup) -> Vec<Model> {
+    let several = setup.networks.len() > 1 || setup.networks.is_empty() && r.chance(30);
+    let mut networks = setup.networks.clone();
+    while networks.is_empty() || setup.networks.is_empty() && several && networks.len() < 2 {
+        networks.push(Model {
+            bytes_per_ms: r.pick(&[100_000, 10_000_000, 50_000_000]),
+            latency_ns: r.pick(&[1000, 1000, 20_000]),
+            numbered: r.chance(30),
+            busy: r.chance(30),
+            topology: topology(r),
+            ..Model::default()
+        });
+    }
+    let payload = r.pick(&[1 << 10, 16 << 10, 16 << 10, 256 << 10]);
+    for model in &mut networks {
+        // What was sent over one must fit on another.
+        model.payload = payload;
+        model.cells = r.pick(&[2, 4, 8, 64]);
+        model.best_packet = model.best_packet.min(model.payload / 4);
+        model.jitter_ns = r.pick(&[0, 500, 5000]);
+        model.region_misses = r.below(4) as u32;
+        // Only over numbered rails can there be several links, or another one for one that was lost.
+        model.numbered |= several || setup.faults.losses;
+        model.one_sided &= !model.numbered;
+    }
+    networks
+}
+
+fn topology(r: &mut Random) -> Topology {
+    match r.below(4) {
+        0 | 1 => Topology::Direct,
+        2 => Topology::Crossbar,
+        _ => Topology::Wormhole(Wormhole {
+            ports: 5,
+            hosts: 1,
+            flit_bytes: 64,
+            buffer_flits: 1 + r.below(4) as u32,
+            router_ns: 150,
+            credit_ns: 50,
+            bytes_per_ms: r.pick(&[1_000_000, 10_000_000]),
+        }),
+    }
+}
+
+/// The loss of some connection, which one of its ends at least notices by itself.
+fn cut(r: &mut Random, ranks: usize, networks: usize) -> Cut {
+    let one = r.below(ranks);
+    let other = (one + 1 + r.below(ranks - 1)) % ranks;
+    let when = match r.below(3) {
+        0 => When::At(r.up_to(300_000)),
+        1 => When::Packets(1 + r.up_to(60)),
+        _ => When::Bytes(1 + r.up_to(50_000)),
+    };
+    let second = (!r.chance(40)).then(|| r.up_to(30_000));
+    Cut {
+        network: r.below(networks) as u8,
+        ends: [one, other].map(|rank| Rank(rank as u32)),
+        when,
+        notices_ns: [Some(r.up_to(30_000)), second],
     }
 }
 

@@ -4,7 +4,7 @@ use canele_proto::request::{Buffer, Failure, Mode, Outcome, Status};
 use canele_sys::ids::Rank;
 
 use super::{Checked, Desk, Letter, Pending, Play, What, check_bytes, same};
-use crate::model::Message;
+use crate::campaign::reference::Message;
 
 impl Play<'_, '_, '_> {
     /// Takes the outcomes of a rank's operations that have ended.

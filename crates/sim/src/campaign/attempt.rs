@@ -1,4 +1,4 @@
-//! Many seeds; a failing one is told with the command that replays it, and with the smallest program found that fails.
+//! One run of a program, and the search for a smaller one that fails too.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,39 +7,20 @@ use std::thread;
 
 use canele_sys::buffer::scope;
 
-use crate::memory::{UNTOUCHED, pieces_mut};
-use crate::model::content;
-use crate::play::{Borrowed, Play, check_bytes, number};
-use crate::program::{Action, Memory, Program};
+use super::memory::{UNTOUCHED, pieces_mut};
+use super::play::{Borrowed, Play, check_bytes, number};
+use super::program::{Action, Memory, Program};
+use super::reference::content;
 
 /// Smaller programs tried after a failure.
 const ATTEMPTS: usize = 400;
 
-fn from_environment(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is a number: {text}")))
-}
-
-/// Runs the seed that was asked for, or `count` of them.
-pub fn check(test: &str, deadly: bool, count: u64) {
-    let seeds = match from_environment("PROTO_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..from_environment("PROTO_SEEDS").unwrap_or(count),
-    };
-    for seed in seeds {
-        let program = Program::new(seed, deadly);
-        let Err(error) = attempt(&program) else { continue };
-        let (smallest, its_error) = shrink(program, error.clone());
-        panic!(
-            "seed {seed}: {error}\nreplay: PROTO_SEED={seed} cargo test -p canele-proto --test world {test}\n\
-             smallest program found: {its_error}\n{}",
-            listing(&smallest)
-        );
-    }
-}
-
-fn listing(program: &Program) -> String {
-    let Program { settings, model, death, .. } = program;
-    let mut text = format!("{settings:?}\n{model:?}\ndeath: {death:?}\n");
+/// A program in words.
+pub fn listing(program: &Program) -> String {
+    let Program { settings, networks, strategy, death, cuts, .. } = program;
+    let mut text = format!("{settings:?}\nstrategy: {strategy}\ndeath: {death:?}\n");
+    networks.iter().for_each(|model| text += &format!("{model:?}\n"));
+    cuts.iter().for_each(|cut| text += &format!("{cut:?}\n"));
     for (rank, actions) in program.actions.iter().enumerate() {
         for action in actions {
             text += &format!("rank {rank}: {action:?}\n");
@@ -48,7 +29,8 @@ fn listing(program: &Program) -> String {
     text
 }
 
-fn shrink(mut program: Program, mut error: String) -> (Program, String) {
+/// The smallest program found that fails as well.
+pub fn shrink(mut program: Program, mut error: String) -> (Program, String) {
     let mut attempts = 0;
     'smaller: loop {
         for less in program.smaller() {
@@ -66,7 +48,7 @@ fn shrink(mut program: Program, mut error: String) -> (Program, String) {
 }
 
 /// Runs a program in a thread of its own.
-fn attempt(program: &Program) -> Result<(), String> {
+pub fn attempt(program: &Program) -> Result<(), String> {
     let (report, answer) = channel();
     let program = program.clone();
     thread::spawn(move || run(&program, &report));

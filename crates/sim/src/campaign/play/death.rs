@@ -6,7 +6,7 @@ use canele_proto::request::Buffer;
 use canele_sys::ids::Rank;
 
 use super::{Checked, Play, What};
-use crate::program::Memory;
+use crate::campaign::program::Memory;
 
 impl Play<'_, '_, '_> {
     pub(super) fn death_ahead(&self) -> bool {

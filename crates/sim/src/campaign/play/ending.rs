@@ -5,7 +5,7 @@ use canele_proto::matching::Want;
 use canele_sys::ids::{FlowId, Rank};
 
 use super::{Checked, Desk, Play, What, same};
-use crate::program::Memory;
+use crate::campaign::program::Memory;
 
 impl Play<'_, '_, '_> {
     /// Lets everything happen that can.
@@ -27,7 +27,7 @@ impl Play<'_, '_, '_> {
             }
             if any {
                 // Only a region that was wanted, and is there now, may be news to one who slept.
-                if idle > 0 && self.program.model.region_misses == 0 {
+                if idle > 0 && self.program.networks.iter().all(|model| model.region_misses == 0) {
                     return Err("a rank slept though there was something to do".into());
                 }
                 idle = 0;

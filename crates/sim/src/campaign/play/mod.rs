@@ -11,14 +11,14 @@ use canele_proto::matching::Want;
 use canele_proto::request::{Mode, Status};
 use canele_proto::wire::Kind;
 use canele_proto::{Matched, Received, Sent};
+use canele_rail::sim::Random;
 use canele_sys::buffer::Scope;
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
-use crate::memory::{Home, UNTOUCHED, pieces, stretch};
-use crate::model::{Envelope, Flows, Message, content};
-use crate::net::Net;
-use crate::program::{Action, Memory, Program};
-use crate::random::Random;
+use super::memory::{Home, UNTOUCHED, pieces, stretch};
+use super::net::Net;
+use super::program::{Action, Memory, Program};
+use super::reference::{Envelope, Flows, Message, content};
 
 type Checked<T = ()> = Result<T, String>;
 
@@ -116,7 +116,7 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
             program,
             scope,
             borrowed,
-            net: Net::new(program.settings, program.model, program.seed, &regions),
+            net: Net::new(program.settings, &program.networks, &program.strategy, program.seed, &regions),
             random: Random(program.seed ^ 0x5eed),
             next: vec![0; ranks],
             letters: BTreeMap::new(),
@@ -137,6 +137,7 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
     /// The whole program, to the end of its last operation.
     pub fn run(mut self) -> Checked<Lists> {
         let ranks = self.net.ranks();
+        self.net.cut(&self.program.cuts);
         while (0..ranks).any(|r| !self.is_dead(r) && self.next[r] < self.program.actions[r].len())
             || self.death_ahead()
         {

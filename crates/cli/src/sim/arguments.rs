@@ -1,0 +1,145 @@
+//! The command line of `canele sim`.
+
+use std::ops::Range;
+
+use canele_rail::sim::Model;
+use canele_sim::campaign::{Faults, Setup};
+use canele_sim::preset;
+use canele_sys::tunables::STRATEGIES;
+use clap::builder::PossibleValuesParser;
+
+/// Arguments of `canele sim`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub sort: Sort,
+}
+
+/// What there is to simulate.
+#[derive(Debug, clap::Subcommand)]
+pub enum Sort {
+    /// Run random programs of simulated ranks and check all that happens; stop at the first failure
+    #[command(after_help = EXAMPLES)]
+    Campaign(Campaign),
+}
+
+const EXAMPLES: &str = "Examples:
+  canele sim campaign --seeds 0..1000                     any networks, any strategy
+  canele sim campaign --seeds 0..1000 --faults losses     links are lost and made again
+  canele sim campaign --seeds 7..8 --net hsl --ranks 5    one seed, on the routers of HSL
+  canele sim campaign --seeds 0..99 --net ethernet --net mine.toml --strategy split";
+
+/// Arguments of `canele sim campaign`.
+#[derive(Debug, clap::Args)]
+pub struct Campaign {
+    /// The seeds, from A to the one before B
+    #[arg(long, value_name = "A..B", value_parser = seeds)]
+    pub seeds: Range<u64>,
+    /// The network: hsl, myrinet-bip, sci-deck, ethernet, or a file of parameters that ends in .toml; several times for several
+    /// rails; any if not given
+    #[arg(long, value_name = "NAME", value_parser = network)]
+    pub net: Vec<Network>,
+    /// How many ranks, 2 to 64; as the seed says if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=64))]
+    pub ranks: Option<u64>,
+    /// How what waits for a peer is put into packets; as the seed says if not given
+    #[arg(long, value_name = "S", value_parser = PossibleValuesParser::new(STRATEGIES))]
+    pub strategy: Option<String>,
+    /// What goes wrong, several separated by commas: deaths (a rank dies), losses (links are lost)
+    #[arg(long, value_name = "F", value_delimiter = ',', value_parser = PossibleValuesParser::new(["deaths", "losses"]))]
+    pub faults: Vec<String>,
+}
+
+/// A network and what it was called.
+#[derive(Clone, Debug)]
+pub struct Network {
+    name: String,
+    model: Model,
+}
+
+fn network(name: &str) -> Result<Network, String> {
+    let model = preset::find(name).map_err(|error| error.to_string())?;
+    Ok(Network { name: name.into(), model })
+}
+
+fn seeds(text: &str) -> Result<Range<u64>, String> {
+    let wrong = || format!("{text} is no range of seeds: give it as 0..1000");
+    let (from, to) = text.split_once("..").ok_or_else(wrong)?;
+    let number = |text: &str| text.parse::<u64>().map_err(|_| wrong());
+    let seeds = number(from)?..number(to)?;
+    if seeds.is_empty() {
+        Err(format!("{text} has no seed: the second number is the first one left out"))
+    } else {
+        Ok(seeds)
+    }
+}
+
+impl Campaign {
+    /// What the programs are like.
+    pub fn setup(&self) -> Setup {
+        let has = |fault: &str| self.faults.iter().any(|asked| asked == fault);
+        Setup {
+            networks: self.net.iter().map(|net| net.model).collect(),
+            ranks: self.ranks.map(|ranks| ranks as usize),
+            strategy: self.strategy.clone(),
+            faults: Faults { deaths: has("deaths"), losses: has("losses") },
+        }
+    }
+
+    /// The command that runs one seed of it.
+    pub fn replay(&self, seed: u64) -> String {
+        let mut words = vec![format!("canele sim campaign --seeds {seed}..{}", u128::from(seed) + 1)];
+        words.extend(self.net.iter().map(|net| format!("--net {}", net.name)));
+        words.extend(self.ranks.map(|ranks| format!("--ranks {ranks}")));
+        words.extend(self.strategy.iter().map(|strategy| format!("--strategy {strategy}")));
+        if !self.faults.is_empty() {
+            words.push(format!("--faults {}", self.faults.join(",")));
+        }
+        words.join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        campaign: Campaign,
+    }
+
+    fn parse(line: &str) -> Result<Campaign, String> {
+        let words = std::iter::once("x").chain(line.split_whitespace());
+        Command::try_parse_from(words).map(|command| command.campaign).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_command_that_replays_a_seed_says_the_same() {
+        let line = "--seeds 3..90 --net hsl --net ethernet --ranks 5 --strategy split --faults deaths,losses";
+        let asked = parse(line).unwrap();
+        let replay = asked.replay(17);
+        assert_eq!(replay, format!("canele sim campaign {}", line.replace("3..90", "17..18")));
+        let again = parse(replay.strip_prefix("canele sim campaign ").unwrap()).unwrap();
+        assert_eq!(again.seeds, 17..18);
+        assert_eq!(format!("{:?}", again.setup()), format!("{:?}", asked.setup()));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_what_can() {
+        let refused = [
+            ("", "--seeds"),
+            ("--seeds 5", "0..1000"),
+            ("--seeds 5..5", "has no seed"),
+            ("--seeds 0..1 --net ring", "myrinet-bip"),
+            ("--seeds 0..1 --ranks 1", "2..=64"),
+            ("--seeds 0..1 --strategy best", "aggregate"),
+            ("--seeds 0..1 --faults fire", "losses"),
+        ];
+        for (line, says) in refused {
+            let error = parse(line).expect_err(line);
+            assert!(error.contains(says), "{line}: {error}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Runs the seeds of a campaign, two at a time, and stops at the first that fails.
+
+use std::ops::Range;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Instant;
+
+use canele_sim::campaign::{Failure, run};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::arguments::Campaign;
+use crate::say;
+
+/// Seeds that run at a time.
+const THREADS: usize = 2;
+
+/// Exit status 0 if every seed is well, 1 at the first that is not.
+pub fn main(asked: &Campaign) -> ExitCode {
+    // A program that panics has failed, which is told once, below.
+    std::panic::set_hook(Box::new(|_| {}));
+    let style = ProgressStyle::with_template("[{bar:40}] {pos}/{len} seeds, {eta} left")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let seeds = asked.seeds.clone();
+    let bar = ProgressBar::new(seeds.end - seeds.start).with_style(style.progress_chars("=> "));
+    let start = Instant::now();
+    let setup = asked.setup();
+    let failure = run_all(seeds.clone(), |seed| run(seed, &setup), &bar);
+    drop(std::panic::take_hook());
+    bar.finish_and_clear();
+    match failure {
+        None => {
+            let (count, seconds) = (seeds.end - seeds.start, start.elapsed().as_secs_f64());
+            println!("{count} seeds: everything arrived once, in order, and ended ({seconds:.1} s)");
+            ExitCode::SUCCESS
+        }
+        Some(failure) => {
+            say(&failure.to_string());
+            say(&format!("replay: {}", asked.replay(failure.seed)));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The first failure: of the seeds that ran until one failed, the lowest.
+fn run_all(
+    seeds: Range<u64>,
+    run: impl Fn(u64) -> Result<(), Failure> + Sync,
+    bar: &ProgressBar,
+) -> Option<Failure> {
+    let left = Mutex::new(seeds);
+    let mut failures: Vec<Failure> = thread::scope(|scope| {
+        let worker = || {
+            while let Some(seed) = next(&left) {
+                if let Err(failure) = run(seed) {
+                    stop(&left);
+                    return Some(failure);
+                }
+                bar.inc(1);
+            }
+            None
+        };
+        let workers: Vec<_> = (0..THREADS).map(|_| scope.spawn(worker)).collect();
+        workers.into_iter().filter_map(|worker| worker.join().ok().flatten()).collect()
+    });
+    failures.sort_by_key(|failure| failure.seed);
+    failures.into_iter().next()
+}
+
+fn next(left: &Mutex<Range<u64>>) -> Option<u64> {
+    left.lock().ok()?.next()
+}
+
+fn stop(left: &Mutex<Range<u64>>) {
+    if let Ok(mut left) = left.lock() {
+        left.start = left.end;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_failure_ends_a_campaign() {
+        let ran = Mutex::new(Vec::new());
+        let fails = |seed| {
+            ran.lock().unwrap().push(seed);
+            let failure = || Failure {
+                seed,
+                what: "it hangs".into(),
+                its_failure: String::new(),
+                smallest: String::new(),
+            };
+            if seed >= 13 { Err(failure()) } else { Ok(()) }
+        };
+        let bar = ProgressBar::hidden();
+        let failure = run_all(5..1_000_000, fails, &bar).expect("13 fails");
+        assert_eq!((failure.seed, bar.position()), (13, 8));
+        let mut ran = ran.into_inner().unwrap();
+        ran.sort_unstable();
+        assert!(ran == (5..14).collect::<Vec<_>>() || ran == (5..15).collect::<Vec<_>>(), "{ran:?}");
+        assert!(run_all(0..13, |_| Ok(()), &bar).is_none());
+    }
+}

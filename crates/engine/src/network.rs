@@ -1,0 +1,214 @@
+//! Links to ranks of other hosts: made when first wanted, over every rail, made again when they are lost, given up after a time.
+//!
+//! Owns the efforts to make links and their deadlines. A link that is lost is no failure as long as there is another, or a new one
+//! comes about in time: what was on it is settled by the protocols. Whether a host is dead is judged by the launcher and its
+//! agents, not here.
+//!
+//! ```text
+//!   wanted ─▶ Connect ─▶ Reach: addresses ─▶ dial every rail ─▶ opened
+//!                                               ▲      │ failed on every rail, never opened ─▶ unreachable, all reasons
+//!                           after 50 ms … 1 s ──┴──────┘ lost, no other link for DEADLINE   ─▶ unreachable
+//! ```
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use canele_rail::Rail;
+use canele_rail::tcp::OpenError;
+use canele_rail::tcp::interfaces::{self, Interface};
+use canele_sys::ids::{LinkId, Rank};
+use canele_sys::tunables::Tunables;
+
+use crate::control::ToLauncher;
+use crate::core::Core;
+
+/// Passes between two looks at who connects: while nothing moves, and while something does.
+const IDLE_PASSES: u32 = 16;
+const BUSY_PASSES: u32 = 1024;
+/// After a failure a link is tried again so soon at first, and so late at last.
+const SOON: Duration = Duration::from_millis(50);
+const LATE: Duration = Duration::from_secs(1);
+/// So long a peer may be without any link before it counts as unreachable.
+const DEADLINE: Duration = Duration::from_secs(8);
+
+/// The efforts of a rank to reach ranks of other hosts.
+pub(crate) struct Network {
+    passes: u32,
+    /// Links that are being made.
+    efforts: HashMap<LinkId, Effort>,
+    /// Peers whose last link was lost, and when.
+    cut: HashMap<Rank, Instant>,
+}
+
+/// The attempts to make one link.
+struct Effort {
+    /// When to try again; now under way if none.
+    again: Option<Instant>,
+    /// How long to wait after the next failure.
+    wait: Duration,
+    /// Why the last attempt failed.
+    why: String,
+}
+
+impl Network {
+    pub fn new() -> Self {
+        Self { passes: 0, efforts: HashMap::new(), cut: HashMap::new() }
+    }
+
+    /// Whether links to a peer are being made.
+    pub fn is_busy_with(&self, peer: Rank) -> bool {
+        self.efforts.keys().any(|link| link.peer() == peer)
+    }
+
+    /// How long a sleep may last at most because of what is to be done here.
+    pub fn longest_sleep(&self) -> Option<Duration> {
+        let now = Instant::now();
+        let again = self.efforts.values().map(|effort| effort.again.map_or(LATE, |at| at - now.min(at)));
+        let cut = self.cut.values().map(|since| (*since + DEADLINE).saturating_duration_since(now));
+        again.chain(cut).min()
+    }
+}
+
+/// The addresses on which a rank listens, one list for each rail.
+pub(crate) fn addresses(tunables: &Tunables) -> Result<Vec<Vec<IpAddr>>, crate::Error> {
+    let named: Vec<&str> = tunables.rails.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let found = interfaces::interfaces().map_err(OpenError::from)?;
+    Ok(interfaces::choose(&found, &named)?.iter().map(Interface::addresses).collect())
+}
+
+impl Core {
+    /// A peer of another host listens there, on its rails in order.
+    pub fn on_reach(&mut self, peer: Rank, rails: Vec<Vec<SocketAddr>>) {
+        if peer.0 as usize >= self.proto.ranks() || self.proto.gone(peer).is_some() {
+            return;
+        }
+        for (at, addresses) in rails.into_iter().enumerate().take(self.rails.tcp.len()) {
+            self.rails.introduce(peer, at, addresses);
+        }
+        // Whoever wants nothing of the peer waits for its connection.
+        if self.proto.is_wanted(peer) {
+            self.dial_all(peer);
+        }
+    }
+
+    /// Begins to connect over every rail to a peer of another host; says whether it is known where that is.
+    pub fn dial_all(&mut self, peer: Rank) -> bool {
+        let known = self.rails.is_introduced(peer);
+        for rail in (1..=self.rails.tcp.len() as u8).filter(|_| known) {
+            self.dial(LinkId::new(rail, peer), SOON);
+        }
+        known
+    }
+
+    fn dial(&mut self, link: LinkId, wait: Duration) {
+        self.rails.dial(link);
+        self.network.efforts.insert(link, Effort { again: None, wait, why: String::new() });
+    }
+
+    /// Who connects over sockets, and who is lost. Says whether anything came of it.
+    #[cold]
+    pub fn tend_network(&mut self, moved: bool) -> bool {
+        let network = &mut self.network;
+        network.passes = network.passes.wrapping_add(1);
+        let working = !(network.efforts.is_empty() && network.cut.is_empty());
+        let passes = if moved { BUSY_PASSES } else { IDLE_PASSES };
+        if network.passes.is_multiple_of(passes) || working && !moved {
+            self.rails.meet(self.since.elapsed().as_nanos() as u64);
+        }
+        let mut any = self.rails.has_settled();
+        while let Some(link) = self.rails.take_opened() {
+            any = true;
+            self.counts.connections += 1;
+            self.network.efforts.remove(&link);
+            self.network.cut.remove(&link.peer());
+            self.proto.link_opened(&self.rails, link.peer(), link);
+        }
+        while let Some(link) = self.proto.take_lost_link() {
+            any = true;
+            self.on_lost(link);
+        }
+        while let Some((link, why)) = self.rails.take_unreachable() {
+            any = true;
+            self.on_failed(link, why);
+        }
+        if working && !moved {
+            self.try_again();
+        }
+        if any {
+            // Whoever follows may wait for a link.
+            self.told = u64::MAX;
+        }
+        any
+    }
+
+    /// A link was lost: another is made at once.
+    fn on_lost(&mut self, link: LinkId) {
+        let peer = link.peer();
+        if self.proto.gone(peer).is_some() || !self.rails.is_introduced(peer) {
+            return;
+        }
+        if self.proto.is_cut(peer) {
+            self.network.cut.entry(peer).or_insert_with(Instant::now);
+        }
+        let effort =
+            Effort { again: Some(Instant::now()), wait: SOON, why: "the connection was lost".into() };
+        self.network.efforts.insert(link, effort);
+    }
+
+    /// An attempt failed: it is made again later, unless the peer was never reached over any rail.
+    fn on_failed(&mut self, link: LinkId, why: String) {
+        let peer = link.peer();
+        let effort = self.network.efforts.entry(link);
+        let effort = effort.or_insert(Effort { again: None, wait: SOON, why: String::new() });
+        (effort.again, effort.why) = (Some(Instant::now() + effort.wait), why);
+        effort.wait = (2 * effort.wait).min(LATE);
+        let never = self.proto.link_from(peer).is_none() && !self.network.cut.contains_key(&peer);
+        let under_way = |(other, effort): (&LinkId, &Effort)| other.peer() == peer && effort.again.is_none();
+        if never && !self.network.efforts.iter().any(under_way) {
+            self.give_up(peer);
+        }
+    }
+
+    /// Makes the attempts that are due; gives up who was without a link for too long.
+    fn try_again(&mut self) {
+        let (now, proto) = (Instant::now(), &self.proto);
+        self.network.efforts.retain(|link, _| proto.gone(link.peer()).is_none());
+        self.network.cut.retain(|peer, _| proto.gone(*peer).is_none());
+        let late = |(peer, since): (&Rank, &Instant)| (now - *since > DEADLINE).then_some(*peer);
+        let lost: Vec<Rank> = self.network.cut.iter().filter_map(late).collect();
+        lost.into_iter().for_each(|peer| self.give_up(peer));
+        let due = |(link, effort): (&LinkId, &Effort)| {
+            effort.again.is_some_and(|at| at <= now).then_some((*link, effort.wait))
+        };
+        let due: Vec<_> = self.network.efforts.iter().filter_map(due).collect();
+        due.into_iter().for_each(|(link, wait)| self.dial(link, wait));
+    }
+
+    /// There is no way to a peer.
+    fn give_up(&mut self, peer: Rank) {
+        let efforts = self.network.efforts.extract_if(|link, _| link.peer() == peer);
+        let mut reasons: Vec<_> = efforts.map(|(link, effort)| (link.rail(), effort.why)).collect();
+        reasons.sort();
+        self.network.cut.remove(&peer);
+        let text = reasons.into_iter().map(|(rail, why)| format!("over rail {rail} {why}"));
+        let text = text.collect::<Vec<_>>().join("; ");
+        let host = self.job.hosts.get(self.job.host_of(peer.0)).map_or("", |host| &host.name);
+        self.proto.handle_unreachable(peer, format!("no connection to host {host}: {text}"));
+    }
+
+    /// Tells the launcher where this rank listens.
+    pub fn tell_addresses(&mut self) -> Result<(), crate::Error> {
+        let rails = self.rails.tcp.iter().map(|tcp| tcp.addresses().to_vec()).collect();
+        self.tell(&ToLauncher::Addresses { rails })
+    }
+
+    /// A peer is gone: no link to it is made or kept.
+    pub fn forget_links(&mut self, peer: Rank) {
+        self.network.efforts.retain(|link, _| link.peer() != peer);
+        self.network.cut.remove(&peer);
+        for rail in 1..=self.rails.tcp.len() as u8 {
+            self.rails.disconnect(LinkId::new(rail, peer));
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Ranks with their protocols and rails in one world, driven by hand: links that open late or again, passes, deaths. The
+//! one place that knows how an owner of rails serves [`Proto`].
+
+use std::sync::Arc;
+
+use canele_proto::peer::Gone;
+use canele_proto::{Proto, Settings, strategy};
+use canele_rail::Rail;
+use canele_rail::shm::Region;
+use canele_rail::sim::{Cut, Model, World};
+use canele_sys::ids::{LinkId, Rank};
+
+use super::watch::Watched;
+
+/// Ranks in one world.
+pub struct Net {
+    /// The networks between them.
+    pub world: World,
+    /// Of each rank.
+    pub protos: Vec<Proto>,
+    /// Of each rank.
+    pub rails: Vec<Watched>,
+    /// Of each rank.
+    pub regions: Vec<Arc<Region>>,
+    networks: u8,
+    /// When, who, which.
+    opening: Vec<(usize, Rank, LinkId)>,
+    pub(super) step: usize,
+    /// The most unexpected payload a rank may hold.
+    cap: u64,
+}
+
+impl Net {
+    /// `region_bytes`: the size of each rank's region.
+    ///
+    /// # Panics
+    /// There is no such strategy, or no memory.
+    pub fn new(
+        settings: Settings,
+        networks: &[Model],
+        strategy: &str,
+        seed: u64,
+        region_bytes: &[usize],
+    ) -> Self {
+        let ranks = region_bytes.len();
+        let world = World::new(ranks, networks, seed);
+        let mut rails: Vec<_> = (0..ranks as u32).map(|r| Watched::new(world.rail(Rank(r)))).collect();
+        let proto = |r| {
+            let mut proto = Proto::new(Rank(r), ranks, settings);
+            proto.set_strategy(strategy::named(strategy).expect("a built-in strategy"));
+            proto
+        };
+        let protos: Vec<_> = (0..ranks as u32).map(proto).collect();
+        let regions = region_bytes.iter().zip(&mut rails);
+        let regions = regions.map(|(bytes, rail)| rail.sim.create_region(*bytes).expect("memory")).collect();
+        let cap = settings.unexpected_bytes.max(1024 * ranks as u64);
+        let networks = networks.len() as u8;
+        Self { world, protos, rails, regions, networks, opening: Vec::new(), step: 0, cap }
+    }
+
+    /// How many ranks.
+    pub fn ranks(&self) -> usize {
+        self.protos.len()
+    }
+
+    /// What a rank has.
+    pub fn both(&mut self, rank: Rank) -> (&mut Proto, &mut Watched) {
+        (&mut self.protos[rank.0 as usize], &mut self.rails[rank.0 as usize])
+    }
+
+    /// Connections that will be lost.
+    pub fn cut(&self, cuts: &[Cut]) {
+        cuts.iter().for_each(|cut| self.world.cut(*cut));
+    }
+
+    /// One pass of one rank; `delay` says after how many steps a link it wants is there. Says whether anything happened.
+    ///
+    /// # Errors
+    /// Something that must never be.
+    pub fn pass(&mut self, rank: Rank, delay: usize) -> Result<bool, String> {
+        self.step += 1;
+        let (due, networks) = (self.step + delay, self.networks);
+        let (proto, rail) = self.both(rank);
+        let mut any = accept(proto, rail);
+        any |= proto.pass(rail);
+        let mut wanted = Vec::new();
+        while let Some(peer) = proto.take_wanted() {
+            // The fastest is not always the first to be there.
+            let late = |network: u8| due + usize::from(network) * delay / 2;
+            wanted.extend((0..networks).map(|network| (late(network), rank, LinkId::new(network, peer))));
+            any = true;
+        }
+        while let Some(link) = proto.take_lost_link() {
+            wanted.push((due, rank, link));
+            any = true;
+        }
+        if let Some((peer, fault)) = proto.take_fault() {
+            return Err(format!("{rank} blames {peer}: {fault}"));
+        }
+        self.opening.extend(wanted);
+        self.check(rank)?;
+        Ok(any | self.open_links(false))
+    }
+
+    /// What must hold at any time.
+    fn check(&self, rank: Rank) -> Result<(), String> {
+        let proto = &self.protos[rank.0 as usize];
+        let holding = proto.holding();
+        if holding.unexpected_bytes > self.cap || holding.unexpected_memory > 2 * self.cap {
+            return Err(format!("{rank} holds {holding:?}, above the cap of {} bytes", self.cap));
+        }
+        if let Some((from, header)) = self.rails[rank.0 as usize].twice.first() {
+            return Err(format!("{rank} got a message of {from} twice: {header:?}"));
+        }
+        for (peer, other) in (0..).map(Rank).zip(&self.protos) {
+            let (credit, owed) = (proto.credit(peer).0, other.credit(rank).1);
+            if credit + owed > proto.grant() {
+                return Err(format!(
+                    "{rank} has credit of {credit} bytes at {peer}, which owes {owed}, of {}",
+                    proto.grant()
+                ));
+            }
+        }
+        self.world.check()
+    }
+
+    /// Opens the links that are due, or all that are wanted.
+    pub fn open_links(&mut self, all: bool) -> bool {
+        let step = self.step;
+        let due: Vec<_> = self.opening.extract_if(.., |(due, ..)| all || *due <= step).collect();
+        for (_, rank, link) in &due {
+            let (proto, rail) = self.both(*rank);
+            open(proto, rail, *link);
+        }
+        !due.is_empty()
+    }
+
+    /// A rank learns that a peer died, after what the peer had sent.
+    pub fn tell(&mut self, rank: Rank, dead: Rank) {
+        let (proto, rail) = self.both(rank);
+        accept(proto, rail);
+        let links: Vec<_> = rail.incoming().iter().copied().filter(|link| rail.peer(*link) == dead).collect();
+        for link in links {
+            while proto.receive_from(rail, link) {}
+            rail.disconnect(link);
+        }
+        proto.handle_gone(dead, Gone::Failed);
+    }
+}
+
+/// Takes what peers have opened. A connection that may be lost has both directions from the start.
+fn accept(proto: &mut Proto, rail: &mut Watched) -> bool {
+    rail.sim.accept();
+    let is_one_way = |proto: &Proto, link: LinkId| proto.links_to(link.peer()).all(|other| other != link);
+    let one_way = |link: &LinkId| rail.caps(*link).numbered && is_one_way(proto, *link);
+    let mut one_way: Vec<_> = rail.incoming().iter().copied().filter(one_way).collect();
+    one_way.iter().for_each(|link| open(proto, rail, *link));
+    // A peer that is gone has no links any more.
+    one_way.retain(|link| !is_one_way(proto, *link));
+    !one_way.is_empty()
+}
+
+fn open(proto: &mut Proto, rail: &mut Watched, link: LinkId) {
+    let link = rail.sim.open_link(link.rail(), link.peer());
+    proto.link_opened(rail, link.peer(), link);
+}
