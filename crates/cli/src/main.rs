@@ -46,6 +46,9 @@ enum Command {
     Demo(demo::Arguments),
     /// Simulate ranks and networks in one process, on virtual time
     Sim(sim::Arguments),
+    /// Started by `run --hosts` on each host: runs the ranks there
+    #[command(hide = true)]
+    Agent,
     /// Started by `run`: holds the ranks, and ends them should the launcher die
     #[command(hide = true)]
     Keep {
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Command::BenchRank(arguments) => bench::rank_main(&arguments),
         Command::Demo(arguments) => demo::main(arguments),
         Command::Sim(arguments) => sim::main(&arguments),
+        Command::Agent => run::deputise(),
         Command::Keep { .. } => run::keep(),
     }
 }

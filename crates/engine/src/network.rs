@@ -133,7 +133,7 @@ impl Core {
             self.on_failed(link, why);
         }
         if working && !moved {
-            self.try_again();
+            any |= self.try_again();
         }
         if any {
             // Whoever follows may wait for a link.
@@ -170,19 +170,20 @@ impl Core {
         }
     }
 
-    /// Makes the attempts that are due; gives up who was without a link for too long.
-    fn try_again(&mut self) {
+    /// Makes the attempts that are due; gives up who was without a link for too long. Says whether anybody was.
+    fn try_again(&mut self) -> bool {
         let (now, proto) = (Instant::now(), &self.proto);
         self.network.efforts.retain(|link, _| proto.gone(link.peer()).is_none());
         self.network.cut.retain(|peer, _| proto.gone(*peer).is_none());
         let late = |(peer, since): (&Rank, &Instant)| (now - *since > DEADLINE).then_some(*peer);
         let lost: Vec<Rank> = self.network.cut.iter().filter_map(late).collect();
-        lost.into_iter().for_each(|peer| self.give_up(peer));
+        lost.iter().for_each(|peer| self.give_up(*peer));
         let due = |(link, effort): (&LinkId, &Effort)| {
             effort.again.is_some_and(|at| at <= now).then_some((*link, effort.wait))
         };
         let due: Vec<_> = self.network.efforts.iter().filter_map(due).collect();
         due.into_iter().for_each(|(link, wait)| self.dial(link, wait));
+        !lost.is_empty()
     }
 
     /// There is no way to a peer.

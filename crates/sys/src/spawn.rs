@@ -9,11 +9,11 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Mutex;
 
-/// What a rank's process is given before its program starts.
+/// What a process is given before its program starts.
 #[derive(Debug, Clone, Copy)]
 pub struct Preparation {
     /// A descriptor the program inherits under its present number.
-    pub keep: RawFd,
+    pub keep: Option<RawFd>,
     /// The only processor the program may run on; `None`: all that its parent may use.
     pub processor: Option<u32>,
 }
@@ -47,7 +47,9 @@ fn in_child(parent: u32, preparation: Preparation) -> io::Result<()> {
         // A shell starts background jobs with these ignored; a rank must be stoppable through its launcher.
         libc::signal(libc::SIGINT, libc::SIG_DFL);
         libc::signal(libc::SIGQUIT, libc::SIG_DFL);
-        if libc::fcntl(preparation.keep, libc::F_SETFD, 0) != 0 {
+        if let Some(keep) = preparation.keep
+            && libc::fcntl(keep, libc::F_SETFD, 0) != 0
+        {
             return Err(io::Error::last_os_error());
         }
         if let Some(processor) = preparation.processor {

@@ -80,6 +80,8 @@ tunables! {
     piece_bytes: usize = 64 << 10, "bytes", Between(KIB, 64 * MIB), "Largest piece of a long message put on a rail at once";
     strategy: &'static str = STRATEGIES[0], "", OneOf(STRATEGIES), "How what waits for a peer is put into packets: everything small that waits together (aggregate), one by one (fifo), the most urgent first (priority), that and large messages cut so that all rails end together (split)";
     rails: String = String::new(), "", Text, "Over which interfaces ranks of other hosts are reached: names or addresses with commas between, each a rail; nothing: all that are up";
+    remote_start_ms: u64 = 15_000, "ms", Between(100, 3_600_000), "How long the remote shell of a host may take until the agent there answers";
+    host_lost_ms: u64 = 8_000, "ms", Between(800, 3_600_000), "How long a host may be silent until its ranks count as lost";
     progress_thread: bool = false, "", OneOf(&["0", "1"]), "Whether a thread of the library makes progress while the program computes";
 }
 

@@ -63,15 +63,19 @@ fn as_json(mut report: JobReport, counters: bool) -> String {
 }
 
 fn as_table(report: &JobReport, counters: bool) -> String {
-    let mut lines = vec![
-        format!("job {}: {}, running for {:.1} s", report.job, report.command, report.seconds),
-        format!("{:>5} {:>8} {:<12} doing", "rank", "process", "state"),
-    ];
+    let mut lines =
+        vec![format!("job {}: {}, running for {:.1} s", report.job, report.command, report.seconds)];
+    let first = report.ranks.first().map(|rank| rank.host.clone());
+    let several = report.ranks.iter().any(|rank| Some(&rank.host) != first.as_ref());
+    let longest = report.ranks.iter().map(|rank| rank.host.len()).max().unwrap_or(0).max("host".len());
+    let host = |name: &str| if several { format!(" {name:<longest$}") } else { String::new() };
+    lines.push(format!("{:>5}{} {:>8} {:<12} doing", "rank", host("host"), "process", "state"));
     for rank in &report.ranks {
         let pid = rank.pid.map_or("-".into(), |pid| pid.to_string());
         let doing = if rank.doing.is_empty() { "-" } else { &rank.doing };
         let old = if counters && !rank.current && !rank.counters.is_empty() { OLD } else { "" };
-        lines.push(format!("{:>5} {pid:>8} {:<12} {doing}{old}", rank.rank, rank.state));
+        let host = host(&rank.host);
+        lines.push(format!("{:>5}{host} {pid:>8} {:<12} {doing}{old}", rank.rank, rank.state));
         if counters {
             for (name, value) in &rank.counters {
                 lines.push(format!("{:>15} {name:<28} {value:>20}", ""));

@@ -6,15 +6,28 @@ use std::time::Duration;
 
 use clap::Parser;
 
+use super::hosts::{self, Named};
 use super::plan::Program;
 
 /// Arguments of `canele run`.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = USAGE, after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Number of ranks to start
-    #[arg(short = 'n', long = "ranks", value_name = "N")]
-    ranks: u32,
+    /// Number of ranks to start; with hosts that have numbers, as many as fit
+    #[arg(short = 'n', long = "ranks", value_name = "N", required_unless_present = "where")]
+    ranks: Option<u32>,
+    /// Run on these hosts, `NAME:RANKS` each, filled in order; without `:RANKS` the ranks are spread evenly
+    #[arg(long, value_name = "H0:R,H1:R…", group = "where")]
+    pub hosts: Option<String>,
+    /// The same from a file: `NAME`, `NAME:RANKS` or `NAME slots=RANKS` on each line, comments after `#`
+    #[arg(long, value_name = "FILE", group = "where")]
+    pub hostfile: Option<PathBuf>,
+    /// The command, with arguments, that runs another one on a host, as `CMD HOST PROGRAM agent` [default: ssh]
+    #[arg(long, value_name = "CMD", requires = "where")]
+    pub rsh: Option<String>,
+    /// Where the `canele` command lies on the hosts [default: where it lies here]
+    #[arg(long, value_name = "PATH", requires = "where")]
+    pub canele: Option<PathBuf>,
     /// Bind each rank to a processor of its own, in turn, or leave placing to the operating system
     #[arg(long, value_enum, default_value_t = Bind::None)]
     pub bind: Bind,
@@ -41,9 +54,12 @@ pub struct Arguments {
     command: Vec<OsString>,
 }
 
-const USAGE: &str = "canele run -n N [OPTIONS] PROG ARGS… [: -n M PROG2 ARGS…]";
+const USAGE: &str = "canele run -n N [--hosts H0:R,H1:R…] [OPTIONS] PROG ARGS… [: -n M PROG2 ARGS…]";
 
 const EXAMPLES: &str = "\
+With --hosts or --hostfile the ranks are numbered host by host. Each host is reached through the remote shell and nothing
+else; program and directory must be there too, and of this environment it gets --env and the variables CANELE_….
+
 Each rank finds CANELE_RANK, CANELE_SIZE, CANELE_LOCAL_RANK and CANELE_LOCAL_SIZE in its environment.
 Standard input goes to rank 0. Signals to this command go to all ranks; a second interrupt kills them.
 Exit status: 0, or that of the first rank that failed (128 + n if signal n killed it); 124 after --timeout;
@@ -53,7 +69,9 @@ Examples:
   canele run -n 4 ./solver input.dat
   canele run -n 8 --label --timeout 60 ./solver input.dat
   canele run -n 2 --bind core --env CANELE_WAIT=poll ./pingpong
-  canele run -n 1 ./master : -n 3 ./worker --fast";
+  canele run -n 1 ./master : -n 3 ./worker --fast
+  canele run --hosts h0:2,h1:2 ./solver input.dat
+  canele run -n 64 --hostfile cluster.txt --rsh 'ssh -p 2222' --canele /opt/bin/canele ./solver";
 
 /// Where ranks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -110,7 +128,11 @@ impl Arguments {
     /// `canele run -n RANKS COMMAND…` with everything else at its default.
     pub fn new(ranks: u32, command: Vec<OsString>) -> Arguments {
         Arguments {
-            ranks,
+            ranks: Some(ranks),
+            hosts: None,
+            hostfile: None,
+            rsh: None,
+            canele: None,
             bind: Bind::None,
             wait: None,
             on_failure: OnFailure::Stop,
@@ -122,14 +144,35 @@ impl Arguments {
         }
     }
 
+    /// The hosts that were named, if any were.
+    ///
+    /// # Errors
+    /// A text that says what is wrong with them.
+    pub fn named_hosts(&self) -> Result<Option<Vec<Named>>, String> {
+        if let Some(list) = &self.hosts {
+            return hosts::read_list(list).map(Some).map_err(|text| format!("--hosts {list}: {text}"));
+        }
+        let Some(path) = &self.hostfile else { return Ok(None) };
+        let wrong = |text: &dyn std::fmt::Display| format!("--hostfile {}: {text}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+        hosts::read_file(&text).map(Some).map_err(|text| wrong(&text))
+    }
+
     /// The programs, split at `:`.
     ///
     /// # Errors
     /// A text that says what is wrong with the command line.
     pub fn programs(&self) -> Result<Vec<Program>, String> {
+        let many = self.command.iter().any(|argument| argument == OsStr::new(":"));
+        if many && self.ranks.is_none() {
+            return Err("-n N is needed for each of several programs".into());
+        }
         let mut parts = self.command.split(|argument| argument == OsStr::new(":"));
         let first = parts.next().unwrap_or_default().to_vec();
-        let mut programs = vec![program(self.ranks, first)?];
+        let hosts = self.named_hosts()?;
+        let capacity = hosts.as_deref().map(hosts::capacity).transpose()?.flatten();
+        let ranks = self.ranks.or(capacity).ok_or("-n N is needed where hosts have no numbers of ranks")?;
+        let mut programs = vec![program(ranks, first)?];
         for part in parts {
             let name = OsString::from("canele run … :");
             let further = Further::try_parse_from(std::iter::once(&name).chain(part)).map_err(|error| {

@@ -1,6 +1,6 @@
-//! What ends a job early: signals to the launcher, the time limit, ranks that hang up; and the end itself.
+//! What ends a job early: signals to the launcher, the time limit; and the end itself.
 //!
-//! Owns these reactions of the launcher. Never ends a process itself: the keeper does.
+//! Owns these reactions of the launcher. Never ends a process itself: the keepers do.
 
 use std::time::{Duration, Instant};
 
@@ -8,9 +8,9 @@ use rustix::process::Signal;
 
 use super::failure::{SignalName, rank_list};
 use super::input::Input;
-use super::keeper::ToKeeper;
-use super::launcher::{GRACE, KEEPER_PATIENCE, Launcher};
+use super::launcher::{GRACE, Launcher};
 use super::query::{JobReport, Queries};
+use super::site::Order;
 
 /// Exit status after `--timeout`.
 const TIMED_OUT: u8 = 124;
@@ -20,12 +20,14 @@ impl Launcher {
         for signal in self.signals.pending() {
             match signal {
                 Signal::TSTP => {
-                    self.tell_keeper(&ToKeeper::Signal { signal: signal.as_raw() }, &[]);
-                    // The launcher stops like any program; the keeper does not, and watches.
+                    self.tell_all(&Order::Signal { signal: signal.as_raw() });
+                    self.deliver();
+                    self.sites.pause(&self.events);
+                    // The launcher stops like any program; the keepers do not, and watch.
                     let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
                 }
                 Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT => self.pass_on(signal),
-                _ => self.tell_keeper(&ToKeeper::Signal { signal: signal.as_raw() }, &[]),
+                _ => self.tell_all(&Order::Signal { signal: signal.as_raw() }),
             }
         }
     }
@@ -35,14 +37,14 @@ impl Launcher {
         let number = signal.as_raw() as u8;
         let status = 128 + number;
         let all_started = self.job.members().iter().all(|member| member.pid.is_some());
-        if self.passed_on.is_some() || self.ending_until.is_some() {
-            if self.ending_until.is_none() {
+        if self.passed_on.is_some() || self.ending {
+            if !self.ending {
                 self.output.say(&format!("{} again; killing the job", SignalName(number)));
             }
             self.end(status, Duration::ZERO);
         } else if all_started {
             self.passed_on = Some(number);
-            self.tell_keeper(&ToKeeper::Signal { signal: signal.as_raw() }, &[]);
+            self.tell_all(&Order::Signal { signal: signal.as_raw() });
         } else {
             self.output.say(&format!("ended by {}", SignalName(number)));
             self.end(status, GRACE);
@@ -50,31 +52,26 @@ impl Launcher {
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let running = self.timeout_at.filter(|_| self.ending_until.is_none());
+        let running = self.timeout_at.filter(|_| !self.ending);
         let input = self.input.as_ref().and_then(Input::deadline);
-        let closed = self.closed.iter().map(|&(_, at)| at).min();
         let queries = self.queries.as_ref().and_then(Queries::deadline);
-        let all = [running, self.ending_until, self.output.deadline(), input, closed, queries];
+        let all = [running, self.sites.deadline(), input, queries];
         all.into_iter().flatten().min()
     }
 
     pub(super) fn check_deadlines(&mut self) {
         let now = Instant::now();
-        if let Some(input) = &mut self.input {
-            input.look(now, &self.events);
-        }
+        let bytes = self.input.as_mut().and_then(|input| input.look(now, &self.events));
+        self.feed(bytes);
+        self.sites.check(now, &self.events);
+        self.handle_reports();
         if let Some(queries) = &mut self.queries {
-            let report = |counting: &_| JobReport::new(&self.plan, &self.job, self.started, counting);
-            queries.look(now, &self.job, report, &self.events);
+            let report =
+                |counts: &[_]| JobReport::new(&self.plan, &self.info, &self.job, self.started, counts);
+            queries.look(now, report, &self.events);
         }
-        while let Some(index) = self.closed.iter().position(|&(_, at)| now >= at) {
-            let (rank, _) = self.closed.swap_remove(index);
-            self.broke_rules(rank, "closed its socket to the launcher without finalising".into());
-        }
-        match self.ending_until {
-            None if self.timeout_at.is_some_and(|at| now >= at) => self.time_out(),
-            Some(until) if now >= until && !self.over => self.keeper_died(),
-            _ => {}
+        if !self.ending && self.timeout_at.is_some_and(|at| now >= at) {
+            self.time_out();
         }
     }
 
@@ -96,7 +93,7 @@ impl Launcher {
     /// Ends whatever still runs. The first status that was set stays.
     pub(super) fn end(&mut self, status: u8, grace: Duration) {
         self.status.get_or_insert(status);
-        self.ending_until = Some(Instant::now() + grace + KEEPER_PATIENCE);
-        self.tell_keeper(&ToKeeper::End { grace_ms: grace.as_millis() as u32 }, &[]);
+        self.ending = true;
+        self.tell_all(&Order::End { grace_ms: grace.as_millis() as u32 });
     }
 }

@@ -7,9 +7,10 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
 pub use rustix::event::epoll::EventFlags as Ready;
+use serde::{Deserialize, Serialize};
 
-/// One of a rank's two output streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// One of a process's two output streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stream {
     /// Standard output.
     Out,
@@ -26,18 +27,22 @@ pub enum Source {
     Signals,
     /// The control socket of a rank.
     Rank(u32),
-    /// What a rank prints.
+    /// What a rank, or the remote shell of a host, prints.
     Printed(u32, Stream),
     /// Where the launcher prints.
     Sink(Stream),
     /// The launcher's standard input.
-    Terminal,
+    Input,
     /// The pipe to rank 0's standard input.
     Feed,
     /// The socket on which questions about the job arrive.
     Listener,
     /// An answer being written.
     Answer(u32),
+    /// What the agent on a host, or in an agent the launcher, sends.
+    Incoming(u32),
+    /// Where something is sent to the agent on a host, or in an agent to the launcher.
+    Outgoing(u32),
 }
 
 impl Source {
@@ -50,10 +55,12 @@ impl Source {
             Source::Printed(rank, Stream::Error) => (4, rank),
             Source::Sink(Stream::Out) => (5, 0),
             Source::Sink(Stream::Error) => (6, 0),
-            Source::Terminal => (7, 0),
+            Source::Input => (7, 0),
             Source::Feed => (8, 0),
             Source::Listener => (9, 0),
             Source::Answer(index) => (10, index),
+            Source::Incoming(index) => (11, index),
+            Source::Outgoing(index) => (12, index),
         };
         kind << 32 | u64::from(index)
     }
@@ -68,10 +75,12 @@ impl Source {
             4 => Source::Printed(index, Stream::Error),
             5 => Source::Sink(Stream::Out),
             6 => Source::Sink(Stream::Error),
-            7 => Source::Terminal,
+            7 => Source::Input,
             8 => Source::Feed,
             9 => Source::Listener,
-            _ => Source::Answer(index),
+            10 => Source::Answer(index),
+            11 => Source::Incoming(index),
+            _ => Source::Outgoing(index),
         }
     }
 }
@@ -139,10 +148,12 @@ mod tests {
             Source::Printed(7, Stream::Error),
             Source::Sink(Stream::Out),
             Source::Sink(Stream::Error),
-            Source::Terminal,
+            Source::Input,
             Source::Feed,
             Source::Listener,
             Source::Answer(3),
+            Source::Incoming(4),
+            Source::Outgoing(5),
         ] {
             assert_eq!(Source::decode(source.encode()), source);
         }

@@ -11,6 +11,8 @@ pub enum Exit {
     Status(u8),
     /// By this signal.
     Signal(u8),
+    /// Nobody knows: its host was lost.
+    Lost,
 }
 
 /// Why a rank counts as failed.
@@ -24,6 +26,8 @@ pub enum Failure {
     Unfinished,
     /// It broke the rules of the control socket.
     Broken(String),
+    /// Nothing is heard any more of its host.
+    HostLost,
 }
 
 impl Failure {
@@ -32,7 +36,7 @@ impl Failure {
         match self {
             Failure::Killed(signal) => 128_u8.saturating_add(*signal),
             Failure::Exited(status) => *status,
-            Failure::Unfinished | Failure::Broken(_) => 1,
+            Failure::Unfinished | Failure::Broken(_) | Failure::HostLost => 1,
         }
     }
 }
@@ -46,6 +50,7 @@ impl fmt::Display for Failure {
                 write!(f, "exited with status 0 without finalising (it had initialised: call `Job::finish`)")
             }
             Failure::Broken(text) => write!(f, "{text}"),
+            Failure::HostLost => write!(f, "was on a host that was lost"),
         }
     }
 }

@@ -1,100 +1,48 @@
-//! Standard input of rank 0 when the launcher's own is a terminal.
+//! Standard input of rank 0 where it cannot have the launcher's own.
 //!
-//! The ranks are in the background of the terminal and would be stopped for reading it, so the launcher reads
-//! and passes on. Anything but a terminal is simply inherited by rank 0, so that nothing is read too far.
+//! The ranks of this machine are in the background of the terminal and would be stopped for reading it; those of another
+//! host have no terminal. So the launcher reads and passes on, never more than rank 0's site has room for. Anything but
+//! a terminal is simply inherited by a rank 0 on this machine, so that nothing is read too far.
 
-use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::events::{Events, Ready, Source};
+use super::site::FEED_ROOM;
 
 /// How often a launcher in the background looks whether it has come to the foreground.
 const LOOK_AGAIN: Duration = Duration::from_millis(300);
 
-/// A terminal being passed on to rank 0.
+/// The launcher's standard input, being passed on.
 #[derive(Debug)]
 pub struct Input {
-    feed: OwnedFd,
-    waiting: Vec<u8>,
-    ended: bool,
-    /// When to look again; `None` while the terminal is waited for.
+    terminal: bool,
+    room: usize,
+    /// When to look whether it can be read; `None` before the start, while it is waited for, and without room.
     look_at: Option<Instant>,
 }
 
+/// What a rank 0 on this machine inherits, unless it has to be fed.
+///
+/// # Errors
+/// As dup(2).
+pub fn inherited() -> std::io::Result<Option<OwnedFd>> {
+    let own = rustix::stdio::stdin();
+    if rustix::termios::isatty(own) { Ok(None) } else { own.try_clone_to_owned().map(Some) }
+}
+
 impl Input {
-    /// What rank 0 gets as standard input, and what feeds it, if anything has to.
-    ///
-    /// # Errors
-    /// As pipe2(2), dup(2), epoll_ctl(2).
-    pub fn open(events: &Events) -> io::Result<(OwnedFd, Option<Input>)> {
-        let own = rustix::stdio::stdin();
-        if !rustix::termios::isatty(own) {
-            return Ok((own.try_clone_to_owned()?, None));
-        }
-        let (reader, feed) = pipe_with(PipeFlags::CLOEXEC)?;
-        rustix::io::ioctl_fionbio(&feed, true)?;
-        // Ready for nothing: only a hang-up (rank 0 closed it) is reported.
-        events.add(&feed, Source::Feed, Ready::empty())?;
-        let input = Input { feed, waiting: Vec::new(), ended: false, look_at: Some(Instant::now()) };
-        Ok((reader, Some(input)))
+    /// To be passed on once it is started.
+    pub fn new() -> Input {
+        let terminal = rustix::termios::isatty(rustix::stdio::stdin());
+        Input { terminal, room: FEED_ROOM, look_at: None }
     }
 
-    /// The terminal has something. Answers false when the input has come to its end.
-    pub fn read(&mut self, events: &Events) -> bool {
-        if !in_foreground() {
-            // Reading now would stop the launcher.
-            self.leave(events);
-            return true;
-        }
-        let mut bytes = [0; 4096];
-        match rustix::io::read(rustix::stdio::stdin(), &mut bytes) {
-            Ok(0) => self.ended = true,
-            Ok(count) => self.waiting.extend_from_slice(&bytes[..count]),
-            Err(Errno::INTR | Errno::AGAIN) => {}
-            Err(_) => self.ended = true,
-        }
-        self.write(events)
-    }
-
-    /// Passes on what waits. Answers false when there will be nothing more to pass on.
-    pub fn write(&mut self, events: &Events) -> bool {
-        while !self.waiting.is_empty() {
-            match rustix::io::write(&self.feed, &self.waiting) {
-                Ok(count) => drop(self.waiting.drain(..count)),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => {
-                    self.leave(events);
-                    self.look_at = None;
-                    events.change(&self.feed, Source::Feed, Ready::OUT);
-                    return true;
-                }
-                Err(_) => return false,
-            }
-        }
-        if self.ended {
-            return false;
-        }
-        events.change(&self.feed, Source::Feed, Ready::empty());
-        self.look_at.get_or_insert_with(Instant::now);
-        true
-    }
-
-    /// Waits for the terminal if it is ours now.
-    pub fn look(&mut self, now: Instant, events: &Events) {
-        if self.look_at.is_none_or(|at| now < at) {
-            return;
-        }
-        if in_foreground() {
-            self.look_at = None;
-            // Already in the set after a short write: fine.
-            let _ = events.add(rustix::stdio::stdin(), Source::Terminal, Ready::IN);
-        } else {
-            self.look_at = Some(now + LOOK_AGAIN);
-        }
+    /// Rank 0 is there.
+    pub fn start(&mut self) {
+        self.look_at = Some(Instant::now());
     }
 
     /// When [`look`](Self::look) has something to do.
@@ -102,18 +50,61 @@ impl Input {
         self.look_at
     }
 
-    fn leave(&mut self, events: &Events) {
-        events.remove(rustix::stdio::stdin());
-        self.look_at = Some(Instant::now() + LOOK_AGAIN);
+    /// So much has been taken by rank 0.
+    pub fn give_room(&mut self, bytes: u32) {
+        if self.room == 0 {
+            self.look_at = Some(Instant::now());
+        }
+        self.room = (self.room + bytes as usize).min(FEED_ROOM);
     }
 
-    /// Stops passing on; rank 0 sees the end of its input.
-    pub fn close(self, events: &Events) {
-        events.remove(rustix::stdio::stdin());
-        events.remove(&self.feed);
+    /// Waits for the input if it is ours now; what can always be read is. Gives what is to be passed on, nothing at the end.
+    pub fn look(&mut self, now: Instant, events: &Events) -> Option<Vec<u8>> {
+        if self.look_at.is_none_or(|at| now < at) {
+            return None;
+        }
+        if self.is_in_background() {
+            self.look_at = Some(now + LOOK_AGAIN);
+            return None;
+        }
+        self.look_at = None;
+        match events.add(rustix::stdio::stdin(), Source::Input, Ready::IN) {
+            Ok(()) => None,
+            // A file.
+            Err(_) => self.read(events),
+        }
     }
-}
 
-fn in_foreground() -> bool {
-    rustix::termios::tcgetpgrp(rustix::stdio::stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
+    /// There is something. Gives what is to be passed on, nothing at the end.
+    pub fn read(&mut self, events: &Events) -> Option<Vec<u8>> {
+        self.close(events);
+        if self.is_in_background() {
+            // Reading now would stop the launcher.
+            self.look_at = Some(Instant::now() + LOOK_AGAIN);
+            return None;
+        }
+        let mut bytes = vec![0; self.room.min(16 * 1024)];
+        let count = match rustix::io::read(rustix::stdio::stdin(), &mut bytes) {
+            Ok(count) => count,
+            Err(Errno::INTR | Errno::AGAIN) => {
+                self.look_at = Some(Instant::now());
+                return None;
+            }
+            Err(_) => 0,
+        };
+        bytes.truncate(count);
+        self.room -= count;
+        self.look_at = (self.room > 0 && count > 0).then(Instant::now);
+        Some(bytes)
+    }
+
+    fn is_in_background(&self) -> bool {
+        let group = rustix::termios::tcgetpgrp(rustix::stdio::stdin());
+        self.terminal && !group.is_ok_and(|group| group == rustix::process::getpgrp())
+    }
+
+    /// Waits for it no more.
+    pub fn close(&self, events: &Events) {
+        events.remove(rustix::stdio::stdin());
+    }
 }

@@ -1,36 +1,16 @@
-//! The job as its launcher knows it: ranks, inboxes, links, regions, names.
+//! The job as its launcher knows it: ranks, names, cuts, and who is to be reached where.
 //!
-//! Owns what ranks have told and what they are owed; answers are put in an out-tray as parcels. Never touches
-//! a socket or a process, so all of it is tested without either.
+//! Owns what ranks have told that concerns those of all hosts, and what they are owed; answers are put in an out-tray.
+//! Never touches a socket or a process, so all of it is tested without either.
 
 use std::collections::{HashMap, HashSet};
 use std::mem;
-use std::os::fd::OwnedFd;
-use std::rc::Rc;
+use std::net::SocketAddr;
 
-use canele_engine::control::{FromLauncher, Gone, Handed, JobInfo, OnFailure, ToLauncher, VERSION};
+use canele_engine::control::{FromLauncher, Gone, JobInfo, OnFailure, ToLauncher};
 
 use super::failure::{Exit, Failure};
-use canele_rail::shm::Doorbell;
-
-/// A message for a rank.
-#[derive(Debug)]
-pub struct Parcel {
-    /// The rank.
-    pub to: u32,
-    /// What it is told.
-    pub message: FromLauncher,
-    /// What goes with it.
-    pub descriptor: Option<Rc<Handed>>,
-}
-
-/// A rank's inbox.
-#[derive(Debug)]
-struct Inbox {
-    descriptor: Rc<Handed>,
-    bytes: u64,
-    doorbell: Doorbell,
-}
+use super::settings::Settings;
 
 /// A rank found that another one broke the rules of rail or protocol, and accepts nothing more from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +44,8 @@ pub struct Member {
     pub doing: String,
     /// It broke the rules, thus.
     pub broken: Option<String>,
-    inbox: Option<Inbox>,
+    /// Where it listens.
+    addresses: Option<Vec<Vec<SocketAddr>>>,
     told_gone: bool,
 }
 
@@ -84,11 +65,6 @@ impl Member {
     fn listens(&self) -> bool {
         self.initialised && !self.finished && self.exit.is_none()
     }
-
-    /// The doorbell of its inbox, if it has one.
-    pub fn doorbell(&self) -> Option<&Doorbell> {
-        self.inbox.as_ref().map(|inbox| &inbox.doorbell)
-    }
 }
 
 /// The job.
@@ -96,17 +72,15 @@ impl Member {
 pub struct Job {
     info: JobInfo,
     members: Vec<Member>,
-    /// Pairs (smaller rank first) one of which has asked for a link.
+    /// Pairs of different hosts (smaller rank first) one of which has asked for a link.
     links: HashSet<(u32, u32)>,
-    regions: HashMap<(u32, u64), Rc<Handed>>,
     names: HashMap<String, (u32, Vec<u8>)>,
     finds: HashMap<String, Vec<(u32, u64)>>,
-    /// The settings of the first rank that has told them.
-    settings: Option<(u32, Vec<(String, String)>)>,
+    settings: Settings,
     cuts: Vec<Cut>,
     /// Of the cuts so far, how many were taken.
     cuts_taken: usize,
-    out: Vec<Parcel>,
+    out: Vec<(u32, FromLauncher)>,
 }
 
 impl Job {
@@ -117,10 +91,9 @@ impl Job {
             info,
             members,
             links: HashSet::new(),
-            regions: HashMap::new(),
             names: HashMap::new(),
             finds: HashMap::new(),
-            settings: None,
+            settings: Settings::default(),
             cuts: Vec::new(),
             cuts_taken: 0,
             out: Vec::new(),
@@ -147,8 +120,8 @@ impl Job {
         (0..self.info.size).filter(|&rank| self.member(rank).exit.is_none()).collect()
     }
 
-    /// Takes the parcels that wait to be sent, in order.
-    pub fn take_parcels(&mut self) -> Vec<Parcel> {
+    /// Takes the messages that wait to be sent, each with the rank it is for, in order.
+    pub fn take_messages(&mut self) -> Vec<(u32, FromLauncher)> {
         mem::take(&mut self.out)
     }
 
@@ -159,144 +132,68 @@ impl Job {
         Some(cut)
     }
 
-    fn send(&mut self, to: u32, message: FromLauncher, descriptor: Option<Rc<Handed>>) {
-        self.out.push(Parcel { to, message, descriptor });
+    fn send(&mut self, to: u32, message: FromLauncher) {
+        self.out.push((to, message));
     }
 
-    /// Handles a message of rank `from`.
+    /// Handles a message of rank `from`, whose site has dealt with what concerns its host.
     ///
     /// # Errors
     /// A text that says, after `rank N `, which rule the rank broke. Nothing else was harmed.
-    pub fn handle(
-        &mut self,
-        from: u32,
-        message: ToLauncher,
-        descriptor: Option<Handed>,
-    ) -> Result<(), String> {
-        let wants_one = matches!(message, ToLauncher::Inbox { .. } | ToLauncher::Region { .. });
-        let event = descriptor.as_ref().is_some_and(|handed| handed.event.is_some());
-        if event && !matches!(message, ToLauncher::Inbox { .. }) {
-            return Err(format!("sent {message:?} with two descriptors"));
-        }
-        if wants_one != descriptor.is_some() {
-            let what = if wants_one { "without its descriptor" } else { "with a descriptor" };
-            return Err(format!("sent {message:?} {what}"));
-        }
-        let hello = matches!(message, ToLauncher::Hello { .. });
-        if hello == self.member(from).initialised {
-            let when = if hello { "twice" } else { "before its Hello" };
-            return Err(format!("sent {message:?} {when}"));
-        }
-        match (message, descriptor) {
-            (ToLauncher::Hello { version }, _) => return self.handle_hello(from, version),
-            (ToLauncher::Inbox { settings }, Some(inbox)) => return self.handle_inbox(from, inbox, settings),
-            (ToLauncher::Connect { peer }, _) => return self.handle_connect(from, peer),
-            (ToLauncher::Addresses { .. }, _) => {}
-            (ToLauncher::Region { id }, Some(region)) => {
-                if self.regions.insert((from, id), Rc::new(region)).is_some() {
-                    return Err(format!("sent region {id:#x} twice"));
-                }
-            }
-            (ToLauncher::DropRegion { id }, _) => {
-                if self.regions.remove(&(from, id)).is_none() {
-                    return Err(format!("dropped region {id:#x}, which it does not have"));
-                }
-            }
-            (ToLauncher::FindRegion { owner, id }, _) => {
-                let region = self.regions.get(&(owner, id)).cloned();
-                self.send(from, FromLauncher::Region { owner, id, found: region.is_some() }, region);
-            }
-            (ToLauncher::Publish { name, value }, _) => self.publish(from, name, value),
-            (ToLauncher::Withdraw { name }, _) => {
+    pub fn handle(&mut self, from: u32, message: ToLauncher) -> Result<(), String> {
+        match message {
+            ToLauncher::Hello { .. } => self.handle_hello(from),
+            ToLauncher::Inbox { settings } => return self.settings.compare(from, &settings),
+            ToLauncher::Addresses { rails } => self.handle_addresses(from, rails),
+            ToLauncher::Connect { peer } => return self.handle_connect(from, peer),
+            ToLauncher::Publish { name, value } => self.publish(from, name, value),
+            ToLauncher::Withdraw { name } => {
                 if self.names.get(&name).is_none_or(|&(owner, _)| owner != from) {
                     return Err(format!("withdrew the name {name:?}, which it did not publish"));
                 }
                 self.names.remove(&name);
             }
-            (ToLauncher::Find { ticket, name }, _) => match self.names.get(&name) {
+            ToLauncher::Find { ticket, name } => match self.names.get(&name) {
                 Some((_, value)) => {
                     let value = value.clone();
-                    self.send(from, FromLauncher::Found { ticket, value }, None);
+                    self.send(from, FromLauncher::Found { ticket, value });
                 }
                 None => self.finds.entry(name).or_default().push((from, ticket)),
             },
-            (ToLauncher::Forget { ticket }, _) => self.finds.retain(|_, waiting| {
+            ToLauncher::Forget { ticket } => self.finds.retain(|_, waiting| {
                 waiting.retain(|&find| find != (from, ticket));
                 !waiting.is_empty()
             }),
-            (ToLauncher::Finished, _) => {
+            ToLauncher::Finished => {
                 self.member_mut(from).finished = true;
                 self.tell_gone(from, Gone::Finished);
             }
-            (ToLauncher::CutOff { peer, what }, _) => return self.handle_cut(from, peer, what),
-            (ToLauncher::Doing { what }, _) => self.member_mut(from).doing = what,
-            (ToLauncher::Inbox { .. } | ToLauncher::Region { .. }, None) => unreachable!("checked above"),
+            ToLauncher::CutOff { peer, what } => return self.handle_cut(from, peer, what),
+            ToLauncher::Doing { what } => self.member_mut(from).doing = what,
+            // Of one host alone.
+            ToLauncher::Region { .. } | ToLauncher::DropRegion { .. } | ToLauncher::FindRegion { .. } => {}
         }
         Ok(())
     }
 
-    fn handle_hello(&mut self, from: u32, version: u32) -> Result<(), String> {
-        // Answered in any case, so that the rank too can name both versions.
-        self.send(from, FromLauncher::Welcome { version: VERSION, job: self.info.clone() }, None);
-        if version != VERSION {
-            return Err(format!(
-                "speaks version {version} of the launcher's protocol, and this `canele run` version {VERSION}: \
-                 build both from the same release"
-            ));
-        }
+    fn handle_hello(&mut self, from: u32) {
         self.member_mut(from).initialised = true;
         for rank in 0..self.info.size {
             if self.member(rank).told_gone {
                 let how = self.how_gone(rank);
-                self.send(from, FromLauncher::Gone { rank, how }, None);
+                self.send(from, FromLauncher::Gone { rank, how });
             }
         }
         for cut in 0..self.cuts.len() {
-            self.send(from, self.cuts[cut].message(), None);
+            self.send(from, self.cuts[cut].message());
         }
-        Ok(())
     }
 
-    fn handle_inbox(
-        &mut self,
-        from: u32,
-        inbox: Handed,
-        settings: Vec<(String, String)>,
-    ) -> Result<(), String> {
-        if self.member(from).inbox.is_some() {
-            return Err("sent its inbox twice".into());
-        }
-        self.compare(from, settings)?;
-        let unusable = |error: &dyn std::fmt::Display| format!("sent an unusable inbox ({error})");
-        let bytes = rustix::fs::fstat(&inbox).map_err(|error| unusable(&error))?.st_size as u64;
-        let copy = inbox.memory.try_clone().map_err(|error| unusable(&error))?;
-        let event = inbox.event.as_ref().map(OwnedFd::try_clone).transpose();
-        let event = event.map_err(|error| unusable(&error))?;
-        let doorbell = Doorbell::map(copy, event).map_err(|error| unusable(&error))?;
-        // What was sent before there was a bell.
-        doorbell.ring();
-        self.member_mut(from).inbox = Some(Inbox { descriptor: Rc::new(inbox), bytes, doorbell });
-        let wanted: Vec<u32> = (0..self.info.size)
-            .filter(|&peer| self.links.contains(&(from.min(peer), from.max(peer))))
-            .collect();
-        for peer in wanted {
+    fn handle_addresses(&mut self, from: u32, rails: Vec<Vec<SocketAddr>>) {
+        self.member_mut(from).addresses = Some(rails);
+        let wanted = |&peer: &u32| self.links.contains(&(from.min(peer), from.max(peer)));
+        for peer in (0..self.info.size).filter(wanted).collect::<Vec<_>>() {
             self.introduce(from, peer);
-            self.introduce(peer, from);
-        }
-        Ok(())
-    }
-
-    /// The first rank decides what the others must have too.
-    fn compare(&mut self, from: u32, settings: Vec<(String, String)>) -> Result<(), String> {
-        let Some((first, theirs)) = &self.settings else {
-            self.settings = Some((from, settings));
-            return Ok(());
-        };
-        match settings.iter().zip(theirs).find(|(mine, first)| mine != first) {
-            None => Ok(()),
-            Some(((name, mine), (other, value))) => Err(format!(
-                "has {name}={mine}, but rank {first} has {other}={value}: all ranks of a job must have the same"
-            )),
         }
     }
 
@@ -307,9 +204,17 @@ impl Job {
         // Asked by both at once: both have been, or will be, told by the first.
         if self.links.insert((from.min(peer), from.max(peer))) {
             self.introduce(from, peer);
-            self.introduce(peer, from);
         }
         Ok(())
+    }
+
+    /// Tells two ranks of different hosts where the other listens, once both have said it.
+    fn introduce(&mut self, one: u32, other: u32) {
+        let addresses = |rank| self.member(rank).addresses.clone();
+        if let (Some(ones), Some(others)) = (addresses(one), addresses(other)) {
+            self.send(one, FromLauncher::Reach { rank: other, rails: others });
+            self.send(other, FromLauncher::Reach { rank: one, rails: ones });
+        }
     }
 
     /// All who are in the library are told, so that nobody waits for what cannot come; not if the job ends anyway.
@@ -324,27 +229,19 @@ impl Job {
         if self.info.on_failure == OnFailure::Continue {
             let all = (0..self.info.size).filter(|&to| to != by && self.member(to).listens());
             for to in all.collect::<Vec<_>>() {
-                self.send(to, cut.message(), None);
+                self.send(to, cut.message());
             }
         }
         self.cuts.push(cut);
         Ok(())
     }
 
-    /// Gives `to` the inbox of `peer`, once both have sent theirs.
-    fn introduce(&mut self, to: u32, peer: u32) {
-        if let (Some(_), Some(inbox)) = (&self.member(to).inbox, &self.member(peer).inbox) {
-            let (bytes, descriptor) = (inbox.bytes, Rc::clone(&inbox.descriptor));
-            self.send(to, FromLauncher::Peer { rank: peer, bytes }, Some(descriptor));
-        }
-    }
-
     fn publish(&mut self, from: u32, name: String, value: Vec<u8>) {
         if self.names.contains_key(&name) {
-            return self.send(from, FromLauncher::PublishRefused { name }, None);
+            return self.send(from, FromLauncher::PublishRefused { name });
         }
         for (rank, ticket) in self.finds.remove(&name).unwrap_or_default() {
-            self.send(rank, FromLauncher::Found { ticket, value: value.clone() }, None);
+            self.send(rank, FromLauncher::Found { ticket, value: value.clone() });
         }
         self.names.insert(name, (from, value));
     }
@@ -360,6 +257,7 @@ impl Job {
             (None, Exit::Status(0)) if member.initialised && !member.finished => Some(Failure::Unfinished),
             (None, Exit::Status(0)) => None,
             (None, Exit::Status(status)) => Some(Failure::Exited(status)),
+            (None, Exit::Lost) => Some(Failure::HostLost),
         };
         let how = self.how_gone(rank);
         self.tell_gone(rank, how);
@@ -376,6 +274,7 @@ impl Job {
             Member { exit: Some(Exit::Signal(signal)), .. } => Gone::Killed(signal),
             Member { exit: Some(Exit::Status(0)), initialised: false, .. } => Gone::Finished,
             Member { exit: Some(Exit::Status(status)), .. } => Gone::Exited(status),
+            Member { exit: Some(Exit::Lost), .. } => Gone::HostLost,
             Member { exit: None, .. } => Gone::Finished,
         }
     }
@@ -387,7 +286,7 @@ impl Job {
         }
         for to in 0..self.info.size {
             if to != rank && self.member(to).listens() {
-                self.send(to, FromLauncher::Gone { rank, how }, None);
+                self.send(to, FromLauncher::Gone { rank, how });
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The keeper: the process whose children the ranks are, and which outlives nothing of them.
+//! The keeper: the process whose children the ranks, or the remote shells, are, and which outlives nothing of them.
 //!
 //! Owns: starting and collecting processes, sending them signals, and ending all of them on request or when
 //! the launcher is gone. Never: messages of ranks, output, decisions about failures.
@@ -25,20 +25,21 @@ use super::plan::Plan;
 pub enum ToKeeper {
     /// First message; one descriptor, the plan.
     Begin,
-    /// Start this rank; four descriptors: its control socket, standard input, output and error.
+    /// Start one of the plan's processes; descriptors: standard input, output and error, and the control socket if it is a
+    /// rank.
     Start {
-        /// Below the plan's size, each once.
-        rank: u32,
+        /// As the plan numbers them, each once.
+        number: u32,
     },
-    /// Send a signal to the process groups of all ranks that run.
+    /// Send a signal to the process groups of all that run.
     Signal {
         /// Its number.
         signal: i32,
     },
-    /// Kill one rank.
+    /// Kill one of them.
     Kill {
         /// Which.
-        rank: u32,
+        number: u32,
     },
     /// End all processes: politely, and after `grace_ms` by force. Answered with `Empty`.
     End {
@@ -50,26 +51,26 @@ pub enum ToKeeper {
 /// What the keeper answers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum FromKeeper {
-    /// The rank's program runs.
+    /// The program runs.
     Started {
         /// Which.
-        rank: u32,
+        number: u32,
         /// Its process.
         pid: u32,
     },
-    /// The rank's program could not be started.
+    /// The program could not be started.
     NotStarted {
         /// Which.
-        rank: u32,
+        number: u32,
         /// The system's reason, 0 if it has no number.
         errno: i32,
         /// The same in words.
         reason: String,
     },
-    /// The rank's process has ended.
+    /// The process has ended.
     Exited {
         /// Which.
-        rank: u32,
+        number: u32,
         /// How.
         exit: Exit,
     },
@@ -98,8 +99,8 @@ struct Keeper {
     /// Becomes readable when a child has ended.
     children: UnixStream,
     plan: Option<Plan>,
-    /// The ranks that run.
-    ranks: HashMap<Pid, u32>,
+    /// The processes that run.
+    running: HashMap<Pid, u32>,
     /// When force follows.
     force_at: Option<Instant>,
 }
@@ -117,7 +118,7 @@ impl Keeper {
         signal_hook::low_level::pipe::register(signal_hook::consts::SIGCHLD, handler)?;
         let socket = Socket::new(io::stdin().as_fd().try_clone_to_owned()?);
         rustix::net::sockopt::socket_type(&socket)?;
-        Ok(Keeper { socket, children, plan: None, ranks: HashMap::new(), force_at: None })
+        Ok(Keeper { socket, children, plan: None, running: HashMap::new(), force_at: None })
     }
 
     fn run(mut self) -> io::Result<()> {
@@ -167,11 +168,11 @@ impl Keeper {
                 self.plan = descriptors.pop().and_then(|fd| Plan::read(fd).ok());
                 Ok(())
             }
-            ToKeeper::Start { rank } => {
-                let answer = match self.start(rank, descriptors) {
-                    Ok(pid) => FromKeeper::Started { rank, pid },
+            ToKeeper::Start { number } => {
+                let answer = match self.start(number, descriptors) {
+                    Ok(pid) => FromKeeper::Started { number, pid },
                     Err(error) => FromKeeper::NotStarted {
-                        rank,
+                        number,
                         errno: error.raw_os_error().unwrap_or(0),
                         reason: error.to_string(),
                     },
@@ -180,15 +181,15 @@ impl Keeper {
             }
             ToKeeper::Signal { signal } => {
                 if let Some(signal) = Signal::from_named_raw(signal) {
-                    for &pid in self.ranks.keys() {
-                        // Not yet collected, so the number still is this rank's.
+                    for &pid in self.running.keys() {
+                        // Not yet collected, so the number still is this process's.
                         let _ = kill_process_group(pid, signal);
                     }
                 }
                 Ok(())
             }
-            ToKeeper::Kill { rank } => {
-                for (&pid, _) in self.ranks.iter().filter(|&(_, &other)| other == rank) {
+            ToKeeper::Kill { number } => {
+                for (&pid, _) in self.running.iter().filter(|&(_, &other)| other == number) {
                     let _ = kill_process_group(pid, Signal::KILL);
                 }
                 Ok(())
@@ -206,47 +207,51 @@ impl Keeper {
         }
     }
 
-    fn start(&mut self, rank: u32, descriptors: Vec<OwnedFd>) -> io::Result<u32> {
+    fn start(&mut self, number: u32, descriptors: Vec<OwnedFd>) -> io::Result<u32> {
         let plan = self.plan.as_ref().ok_or_else(|| io::Error::other("no plan"))?;
-        let [control, input, output, error] = <[OwnedFd; 4]>::try_from(descriptors)
-            .map_err(|got| io::Error::other(format!("{} descriptors instead of 4", got.len())))?;
-        let words = &plan.program(rank).command;
-        let (size, processor) = (plan.size().to_string(), plan.processor(rank));
+        let mut descriptors = descriptors.into_iter();
+        let mut next = || descriptors.next().ok_or_else(|| io::Error::other("too few descriptors"));
+        let (input, output, error, control) = (next()?, next()?, next()?, next().ok());
+        let words = &plan.program(number).command;
         let mut command = Command::new(&words[0]);
         command
             .args(&words[1..])
             .envs(plan.environment.iter().map(|(name, value)| (name, value)))
-            .env(variable::RANK, rank.to_string())
-            .env(variable::LOCAL_RANK, rank.to_string())
-            .env(variable::SIZE, &size)
-            .env(variable::LOCAL_SIZE, &size)
-            .env(variable::CONTROL_FD, control.as_raw_fd().to_string())
-            .env(variable::BIND, processor.map_or("none".into(), |processor| processor.to_string()))
             .stdin(Stdio::from(input))
             .stdout(Stdio::from(output))
             .stderr(Stdio::from(error));
+        let processor = plan.processor(number);
+        if let Some(control) = &control {
+            command
+                .env(variable::RANK, number.to_string())
+                .env(variable::LOCAL_RANK, (number - plan.first).to_string())
+                .env(variable::SIZE, plan.size().to_string())
+                .env(variable::LOCAL_SIZE, plan.here.to_string())
+                .env(variable::CONTROL_FD, control.as_raw_fd().to_string())
+                .env(variable::BIND, processor.map_or("none".into(), |processor| processor.to_string()));
+        }
         if let Some(directory) = &plan.directory {
             command.current_dir(directory);
         }
-        prepare(&mut command, Preparation { keep: control.as_raw_fd(), processor });
+        prepare(&mut command, Preparation { keep: control.as_ref().map(AsRawFd::as_raw_fd), processor });
         // The handle is dropped: ended children are collected in one place, whoever started them.
         let pid = command.spawn()?.id();
-        self.ranks.extend(Pid::from_raw(pid as i32).map(|pid| (pid, rank)));
+        self.running.extend(Pid::from_raw(pid as i32).map(|pid| (pid, number)));
         Ok(pid)
     }
 
-    /// Collects whoever has ended, among them adopted grandchildren, and tells of the ranks.
+    /// Collects whoever has ended, among them adopted grandchildren, and tells of those it started.
     fn handle_children(&mut self) -> Result<(), LauncherGone> {
         let mut bytes = [0; 256];
         while rustix::io::read(&self.children, &mut bytes).is_ok_and(|count| count == bytes.len()) {}
         let mut ended = Vec::new();
         while let Ok(Some((pid, status))) = reap() {
-            ended.extend(self.ranks.remove(&pid).zip(exit_of(status)));
+            ended.extend(self.running.remove(&pid).zip(exit_of(status)));
         }
         // Of ranks found ended together the killed ones go first: the others may have ended because of them.
         ended.sort_by_key(|&(_, exit)| matches!(exit, Exit::Status(_)));
-        for (rank, exit) in ended {
-            self.say(&FromKeeper::Exited { rank, exit })?;
+        for (number, exit) in ended {
+            self.say(&FromKeeper::Exited { number, exit })?;
         }
         Ok(())
     }
@@ -258,9 +263,9 @@ impl Keeper {
                 Err(NoChildren) => return true,
                 Ok(None) => return false,
                 Ok(Some((pid, status))) => {
-                    if let (Some(rank), Some(exit)) = (self.ranks.remove(&pid), exit_of(status)) {
+                    if let (Some(number), Some(exit)) = (self.running.remove(&pid), exit_of(status)) {
                         // If the launcher is gone, the next message to it tells.
-                        let _ = self.say(&FromKeeper::Exited { rank, exit });
+                        let _ = self.say(&FromKeeper::Exited { number, exit });
                     }
                 }
             }

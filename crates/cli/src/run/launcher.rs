@@ -1,76 +1,61 @@
 //! The launcher's loop: waits for whatever happens next in the job and reacts to it.
 //!
-//! Owns the order of things: starting ranks one after the other, their messages, what a failure does (signals,
-//! the time limit and the end are in `ending`). Never waits for a rank, nor for whoever reads its output. The keeper does what concerns processes.
+//! Owns the order of things: what sites report, what a failure does (signals, the time limit and the end are in `ending`).
+//! Never waits for a rank or a host, nor for whoever reads its output. What concerns processes is done by the sites.
 
 use std::io;
-use std::os::fd::AsFd;
-use std::process::Child;
 use std::time::{Duration, Instant};
 
-use canele_engine::control::{JobInfo, OnFailure, ReceiveError, Socket};
-use rustix::event::{PollFd, PollFlags, poll};
+use canele_engine::control::{JobInfo, OnFailure};
 
-use super::descendants;
-use super::events::{Events, Ready, Source, Stream};
-use super::failure::{Exit, Failure, SignalName};
+use super::events::{Events, Ready, Source};
+use super::failure::{Exit, Failure, SignalName, rank_list};
 use super::input::Input;
 use super::job::{Cut, Job};
-use super::keeper::{FromKeeper, ToKeeper};
 use super::output::Output;
 use super::plan::Plan;
 use super::query::Queries;
 use super::signals::Signals;
-use super::wire::Wire;
+use super::site::{Order, Report};
+use super::sites::Sites;
 
 /// How long processes have to react to SIGTERM.
 pub(super) const GRACE: Duration = Duration::from_millis(500);
-/// How much longer the keeper may take before the launcher does its work.
-pub(super) const KEEPER_PATIENCE: Duration = Duration::from_secs(3);
-/// How long a rank may live on after its control socket has closed without its having finalised.
-const CLOSED_PATIENCE: Duration = Duration::from_secs(1);
-/// Messages of one rank handled in a row.
-const AT_A_TIME: u32 = 64;
-/// The same after its end: more than its socket can hold.
-const LAST_WORDS: u32 = 4096;
 
 /// What the command line says about the launcher itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// Start lines of output with their rank.
-    pub label: bool,
     /// End the job after this time.
     pub timeout: Option<Duration>,
+    /// Hosts were named, so messages name them too.
+    pub name_hosts: bool,
 }
 
 /// The launcher of one job.
 pub struct Launcher {
     pub(super) info: JobInfo,
     pub(super) plan: Plan,
+    name_hosts: bool,
     pub(super) started: Instant,
     pub(super) timeout_at: Option<Instant>,
     pub(super) events: Events,
-    pub(super) keeper: Socket,
-    pub(super) keeper_process: Child,
     pub(super) signals: Signals,
     pub(super) queries: Option<Queries>,
     pub(super) output: Output,
     pub(super) input: Option<Input>,
     pub(super) job: Job,
-    pub(super) wires: Vec<Wire>,
-    /// Ranks whose control socket closed before they finalised, and when.
-    pub(super) closed: Vec<(u32, Instant)>,
+    pub(super) sites: Sites,
+    /// Hosts whose sites have not said their last word.
+    open: Vec<bool>,
     /// The first failure decides.
     pub(super) status: Option<u8>,
     /// The last signal passed on that usually ends a program.
     pub(super) passed_on: Option<u8>,
-    /// When the keeper must have ended everything; set once the job is ending.
-    pub(super) ending_until: Option<Instant>,
-    pub(super) over: bool,
+    pub(super) ending: bool,
 }
 
 impl Launcher {
-    /// A launcher that has started nothing yet but its keeper.
+    /// A launcher of what `sites` have begun to start.
     ///
     /// # Errors
     /// Whatever the system refuses, most likely descriptors.
@@ -78,90 +63,66 @@ impl Launcher {
         plan: Plan,
         info: JobInfo,
         settings: Settings,
-        keeper: Socket,
-        keeper_process: Child,
+        events: Events,
+        mut output: Output,
+        input: Option<Input>,
+        start: impl FnOnce(&Events) -> io::Result<Sites>,
     ) -> io::Result<Launcher> {
-        let events = Events::new()?;
-        events.add(&keeper, Source::Keeper, Ready::IN)?;
         let signals = Signals::new(&events)?;
-        keeper.try_send(&ToKeeper::Begin, &[plan.write()?.as_fd()]).map_err(io::Error::other)?;
-        let mut output = Output::new(settings.label);
+        let sites = start(&events)?;
         let queries = Queries::listen(&events);
         if let Err(error) = &queries {
             output.say(&format!("this job cannot be asked about with `canele info --job`: {error}"));
         }
         let started = Instant::now();
-        let mut launcher = Launcher {
+        Ok(Launcher {
             job: Job::new(info.clone()),
             plan,
+            name_hosts: settings.name_hosts,
             timeout_at: settings.timeout.and_then(|after| started.checked_add(after)),
             queries: queries.ok(),
             started,
+            open: vec![true; info.hosts.len()],
             info,
             events,
-            keeper,
-            keeper_process,
             signals,
             output,
-            input: None,
-            wires: Vec::new(),
-            closed: Vec::new(),
+            input,
+            sites,
             status: None,
             passed_on: None,
-            ending_until: None,
-            over: false,
-        };
-        launcher.start_next();
-        Ok(launcher)
+            ending: false,
+        })
     }
 
     /// Runs the job to its end. Answers the exit status.
     pub fn run(mut self) -> u8 {
-        while !self.over {
+        while !self.sites.is_over() {
             for (source, ready) in self.events.wait(self.deadline()) {
                 self.handle(source, ready);
+                self.handle_reports();
             }
             self.check_deadlines();
             self.deliver();
-            self.output.flush(&self.events);
         }
-        // The keeper has said its last word, or is dead.
-        let _ = self.keeper_process.wait();
         self.output.finish();
         self.status.unwrap_or(0)
     }
 
     fn handle(&mut self, source: Source, ready: Ready) {
         match source {
-            Source::Keeper => self.handle_keeper(),
             Source::Signals => self.handle_signals(),
-            Source::Rank(rank) => {
-                if ready.intersects(Ready::IN | Ready::HUP | Ready::ERR) {
-                    self.handle_rank(rank, AT_A_TIME);
-                }
-            }
-            Source::Printed(rank, stream) => self.output.read(rank, stream),
             // Writing follows in any case.
             Source::Sink(_) => {}
-            Source::Terminal | Source::Feed => {
-                if let Some(mut input) = self.input.take() {
-                    let hung_up = ready.intersects(Ready::ERR) && source == Source::Feed;
-                    let goes_on = !hung_up
-                        && if source == Source::Terminal {
-                            input.read(&self.events)
-                        } else {
-                            input.write(&self.events)
-                        };
-                    if goes_on {
-                        self.input = Some(input);
-                    } else {
-                        input.close(&self.events);
-                    }
-                }
+            Source::Input => {
+                let bytes = self.input.as_mut().and_then(|input| input.read(&self.events));
+                self.feed(bytes);
             }
             Source::Listener => {
-                if let Some(queries) = &mut self.queries {
-                    queries.accept(&self.job);
+                let hosts = self.open.iter().filter(|open| **open).count();
+                let accept = |queries: &mut Queries| queries.accept(hosts, self.info.size);
+                if let Some(question) = self.queries.as_mut().and_then(accept) {
+                    self.tell_all(&Order::Count { question });
                 }
             }
             Source::Answer(index) => {
@@ -169,174 +130,165 @@ impl Launcher {
                     queries.write(index, &self.events);
                 }
             }
+            _ => self.sites.handle(source, ready, &self.events),
         }
     }
 
-    // ---- starting -------------------------------------------------------------------------------------
+    // ---- sites ----------------------------------------------------------------------------------------
 
-    /// Starts the next rank, if one is left. One at a time: descriptors under way are bounded.
-    fn start_next(&mut self) {
-        let rank = self.wires.len() as u32;
-        if rank == self.info.size || self.ending_until.is_some() {
-            return;
+    pub(super) fn tell_all(&mut self, order: &Order) {
+        for host in 0..self.info.hosts.len() {
+            self.sites.tell(host, order.clone(), &self.events);
         }
-        if let Err(error) = self.start(rank) {
-            self.output.say(&format!("cannot start rank {rank}: {error}; ending the job"));
+    }
+
+    fn tell_site_of(&mut self, rank: u32, order: Order) {
+        self.sites.tell(self.info.host_of(rank), order, &self.events);
+    }
+
+    /// Passes on standard input; nothing is its end.
+    pub(super) fn feed(&mut self, bytes: Option<Vec<u8>>) {
+        let Some(bytes) = bytes else { return };
+        if bytes.is_empty() {
+            self.close_input();
+        }
+        self.tell_site_of(0, Order::Feed { bytes });
+    }
+
+    fn close_input(&mut self) {
+        if let Some(input) = self.input.take() {
+            input.close(&self.events);
+        }
+    }
+
+    /// Says whether there was any.
+    pub(super) fn handle_reports(&mut self) -> bool {
+        let reports = self.sites.take_reports();
+        let any = !reports.is_empty();
+        for (host, report) in reports {
+            self.handle_report(host, report);
+        }
+        any
+    }
+
+    fn handle_report(&mut self, host: usize, report: Report) {
+        match report {
+            Report::Started { rank, pid } => {
+                self.job.member_mut(rank).pid = Some(pid);
+                if let (0, Some(input)) = (rank, &mut self.input) {
+                    input.start();
+                }
+            }
+            Report::NotStarted { rank, status, name, why } => {
+                let text = format!("cannot start {name} as {}: {why}", self.name(rank));
+                self.end_saying(&text, status);
+            }
+            Report::Said { rank, message } => self.handle_message(rank, message),
+            Report::Broke { rank, how } => {
+                self.job.member_mut(rank).broken.get_or_insert(how);
+            }
+            Report::Printed { rank, stream, bytes } => self.output.put(host, rank, stream, &bytes),
+            Report::Fed { bytes } => {
+                if let Some(input) = &mut self.input {
+                    input.give_room(bytes);
+                }
+            }
+            Report::Full => self.close_input(),
+            Report::Exited { rank, exit } => self.handle_exit(rank, exit),
+            Report::Counted { question, first, counts } => {
+                if let Some(queries) = &mut self.queries {
+                    queries.handle_counts(question, first, counts);
+                }
+            }
+            Report::KeeperDied { pid } => self.keeper_died(host, pid),
+            Report::Failed { status, text } => self.end_saying(&text, status),
+            Report::Lost { why } => self.handle_lost(host, &why),
+            Report::Remarked { bytes } => self.output.put_remark(host, &bytes),
+            Report::Empty { left } => {
+                for pid in left {
+                    let host = self.on_host(host);
+                    self.output.say(&format!("process {pid}{host} could not be ended"));
+                }
+                self.open[host] = false;
+            }
+        }
+    }
+
+    /// One such message is enough: several hosts may find the same.
+    fn end_saying(&mut self, text: &str, status: u8) {
+        if !self.ending {
+            self.output.say(text);
+            self.end(status, GRACE);
+        }
+    }
+
+    /// Nobody knows what has become of the ranks there, and nobody will hear of them again.
+    fn handle_lost(&mut self, host: usize, why: &str) {
+        self.open[host] = false;
+        let stop = self.info.on_failure == OnFailure::Stop;
+        let ranks = self.info.ranks_of(host);
+        let lost: Vec<u32> = ranks.filter(|&rank| self.job.member(rank).exit.is_none()).collect();
+        for &rank in &lost {
+            self.job.handle_exit(rank, Exit::Lost);
+        }
+        if self.ending && self.status == Some(0) {
+            let name = &self.info.hosts[host].name;
+            self.output.say(&format!("host {name} was lost while its last processes were ended: {why}"));
+            self.status = Some(1);
+        }
+        if !self.ending {
+            let then = if stop { "ending the job" } else { "the others go on" };
+            let ranks = if lost.is_empty() { String::new() } else { format!(" with {}", rank_list(&lost)) };
+            let name = &self.info.hosts[host].name;
+            self.output.say(&format!("host {name} was lost{ranks}: {why}; {then}"));
+        }
+        self.status.get_or_insert(1);
+        if !self.ending && (stop || self.job.running().is_empty()) {
             self.end(1, GRACE);
         }
     }
 
-    fn start(&mut self, rank: u32) -> io::Result<()> {
-        let (own, its) = Socket::pair()?;
-        let input = if rank == 0 {
-            let (reader, input) = Input::open(&self.events)?;
-            self.input = input;
-            reader
-        } else {
-            std::fs::File::open("/dev/null")?.into()
-        };
-        let output = self.output.open(rank, Stream::Out, &self.events)?;
-        let error = self.output.open(rank, Stream::Error, &self.events)?;
-        self.wires.push(Wire::new(rank, own, &self.events)?);
-        self.tell_keeper(
-            &ToKeeper::Start { rank },
-            &[its.as_fd(), input.as_fd(), output.as_fd(), error.as_fd()],
-        );
-        Ok(())
-    }
-
-    fn not_started(&mut self, rank: u32, errno: i32, reason: &str) {
-        let error = io::Error::from_raw_os_error(errno);
-        let name = self.plan.program(rank).command[0].to_string_lossy().into_owned();
-        let directory = self.plan.directory.clone().unwrap_or_default();
-        let (status, why) = match error.kind() {
-            io::ErrorKind::NotFound if name.contains('/') && directory.join(&name).exists() => {
-                (127, "the file is there, but not the interpreter it names")
-            }
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => (127, "not found"),
-            io::ErrorKind::PermissionDenied | io::ErrorKind::IsADirectory => (126, "not executable"),
-            _ if errno == rustix::io::Errno::NOEXEC.raw_os_error() => (126, "not executable"),
-            _ => (1, "the system refused"),
-        };
-        self.output.say(&format!("cannot start {name} as rank {rank}: {why} ({reason})"));
-        self.end(status, GRACE);
-    }
-
-    // ---- the keeper -----------------------------------------------------------------------------------
-
-    pub(super) fn tell_keeper(&mut self, message: &ToKeeper, descriptors: &[std::os::fd::BorrowedFd]) {
-        // At most a few messages are ever under way, so it is not full for long; if the keeper is gone, its
-        // socket says so next.
-        while let Err(canele_engine::control::SendError::Full) = self.keeper.try_send(message, descriptors) {
-            let _ = poll(&mut [PollFd::new(&self.keeper, PollFlags::OUT)], None);
-        }
-    }
-
-    fn handle_keeper(&mut self) {
-        while !self.over {
-            match self.keeper.try_receive::<FromKeeper>() {
-                Ok(None) => return,
-                Ok(Some((FromKeeper::Started { rank, pid }, _))) => {
-                    self.job.member_mut(rank).pid = Some(pid);
-                    self.start_next();
-                }
-                Ok(Some((FromKeeper::NotStarted { rank, errno, reason }, _))) => {
-                    self.not_started(rank, errno, &reason);
-                }
-                Ok(Some((FromKeeper::Exited { rank, exit }, _))) => self.handle_exit(rank, exit),
-                Ok(Some((FromKeeper::Empty { left }, _))) => {
-                    self.say_left(&left);
-                    self.over = true;
-                }
-                Err(_) => self.keeper_died(),
-            }
-        }
-    }
-
-    /// Nobody else is left to end the processes below: does it here.
-    pub(super) fn keeper_died(&mut self) {
-        let pid = self.keeper_process.id();
-        let since = descendants::started(pid);
-        // It may be hung rather than dead.
-        let _ = self.keeper_process.kill();
-        let _ = self.keeper_process.wait();
+    fn keeper_died(&mut self, host: usize, pid: u32) {
         if self.status.is_none() {
-            self.output.say(&format!("the job's keeper (process {pid}) was killed; ending the job"));
-            self.status = Some(1);
+            let host = self.on_host(host);
+            self.output.say(&format!("the job's keeper (process {pid}{host}) was killed; ending the job"));
         }
-        let left = descendants::kill_all(since, KEEPER_PATIENCE);
-        let left: Vec<u32> = left.iter().map(|pid| pid.as_raw_nonzero().get() as u32).collect();
-        self.say_left(&left);
-        self.over = true;
-    }
-
-    fn say_left(&mut self, left: &[u32]) {
-        for pid in left {
-            self.output.say(&format!("process {pid} could not be ended"));
-        }
+        self.end(1, GRACE);
     }
 
     // ---- ranks ----------------------------------------------------------------------------------------
 
-    /// Handles up to `limit` messages, so that one rank cannot keep the launcher from the others.
-    fn handle_rank(&mut self, rank: u32, limit: u32) {
-        self.read_rank(rank, limit);
+    /// ` on h1`, where hosts were named.
+    fn on_host(&self, host: usize) -> String {
+        if self.name_hosts { format!(" on {}", self.info.hosts[host].name) } else { String::new() }
+    }
+
+    /// `rank 3`, and on which host where hosts were named.
+    fn name(&self, rank: u32) -> String {
+        format!("rank {rank}{}", self.on_host(self.info.host_of(rank)))
+    }
+
+    fn handle_message(&mut self, rank: u32, message: canele_engine::control::ToLauncher) {
+        if let Err(how) = self.job.handle(rank, message) {
+            self.job.member_mut(rank).broken.get_or_insert(how);
+            self.tell_site_of(rank, Order::Kill { rank });
+        }
         while let Some(cut) = self.job.take_cut() {
-            if self.ending_until.is_none() {
+            if !self.ending {
                 self.handle_cut(&cut);
             }
         }
     }
 
-    fn read_rank(&mut self, rank: u32, limit: u32) {
-        let Some(wire) = self.wires.get_mut(rank as usize) else { return };
-        for _ in 0..limit {
-            if !wire.listens() {
-                return;
-            }
-            match wire.receive(&self.events) {
-                Ok(None) => return,
-                Ok(Some((message, descriptor))) => {
-                    if let Err(text) = self.job.handle(rank, message, descriptor) {
-                        return self.broke_rules(rank, text);
-                    }
-                }
-                Err(ReceiveError::Malformed(text)) => {
-                    return self.broke_rules(rank, format!("sent {text}"));
-                }
-                Err(ReceiveError::Closed | ReceiveError::System(_)) => {
-                    let member = self.job.member(rank);
-                    if member.initialised && !member.finished && member.exit.is_none() {
-                        self.closed.push((rank, Instant::now() + CLOSED_PATIENCE));
-                    }
-                    return;
-                }
-            }
-        }
-    }
-
-    /// Kills a rank that cannot be trusted; its exit then tells why.
-    pub(super) fn broke_rules(&mut self, rank: u32, text: String) {
-        self.job.member_mut(rank).broken.get_or_insert(text);
-        self.wires[rank as usize].ignore(&self.events);
-        self.tell_keeper(&ToKeeper::Kill { rank }, &[]);
-    }
-
     fn handle_exit(&mut self, rank: u32, exit: Exit) {
-        // What it said and printed before comes first (invariant I31).
-        self.wires[rank as usize].mute();
-        self.handle_rank(rank, LAST_WORDS);
-        self.output.drain(rank);
         let was_doing = std::mem::take(&mut self.job.member_mut(rank).doing);
         let failure = self.job.handle_exit(rank, exit);
-        self.closed.retain(|&(other, _)| other != rank);
-        self.wires[rank as usize].close(&self.events);
         if let Some(failure) = failure
-            && self.ending_until.is_none()
+            && !self.ending
         {
             self.handle_failure(rank, &failure, &was_doing);
         }
-        if self.ending_until.is_none() && self.job.running().is_empty() {
+        if !self.ending && self.job.running().is_empty() {
             self.end(0, GRACE);
         }
     }
@@ -346,7 +298,8 @@ impl Launcher {
         let stop = self.info.on_failure == OnFailure::Stop;
         let then = if stop { "ending the job" } else { "the others go on" };
         let Cut { by, of, what } = cut;
-        self.output.say(&format!("rank {by} accepts nothing more from rank {of}: {what}; {then}"));
+        let (by, of) = (self.name(*by), self.name(*of));
+        self.output.say(&format!("{by} accepts nothing more from {of}: {what}; {then}"));
         self.status.get_or_insert(1);
         if stop {
             self.end(1, GRACE);
@@ -365,7 +318,7 @@ impl Launcher {
             _ => {
                 let doing = if was_doing.is_empty() { String::new() } else { format!(" while {was_doing}") };
                 let then = if stop { "ending the job" } else { "the others go on" };
-                Some(format!("rank {rank} {failure}{doing}; {then}"))
+                Some(format!("{} {failure}{doing}; {then}", self.name(rank)))
             }
         };
         if let Some(text) = expected {
@@ -377,12 +330,23 @@ impl Launcher {
         }
     }
 
-    fn deliver(&mut self) {
-        for parcel in self.job.take_parcels() {
-            self.wires[parcel.to as usize].push(parcel.message, parcel.descriptor);
+    /// Sends on what waits for ranks, and writes what was printed.
+    pub(super) fn deliver(&mut self) {
+        self.deliver_once();
+        // A host may turn out to be lost.
+        while self.handle_reports() {
+            self.deliver_once();
         }
-        for (wire, member) in self.wires.iter_mut().zip(self.job.members()) {
-            wire.flush(member.doorbell(), &self.events);
+    }
+
+    fn deliver_once(&mut self) {
+        for (rank, message) in self.job.take_messages() {
+            self.tell_site_of(rank, Order::Tell { rank, message });
         }
+        self.output.flush(&self.events);
+        for (host, order) in self.output.take_orders() {
+            self.sites.tell(host, order, &self.events);
+        }
+        self.sites.flush(&self.events);
     }
 }

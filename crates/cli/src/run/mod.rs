@@ -1,8 +1,10 @@
 //! `canele run`: starts the ranks of a job and looks after them until none of their processes is left.
 //!
 //! ```text
-//!   canele run (the launcher)  ── control sockets, output pipes ──┐
-//!      │  messages, end-of-file when it dies                      │
+//!   canele run (the launcher: job, output, decisions)
+//!      │ orders ▼ ▲ reports
+//!     site  ── control sockets, output pipes, inboxes ────────────┐        one for each host: here, or in an agent
+//!      │  messages, end-of-file when its process dies             │        behind a remote shell (`remote`)
 //!   rank-keeper (sub-reaper)                                      │
 //!      ├── rank 0 ── grandchildren …   (own process group) ◀──────┤
 //!      └── rank 1 ── …                                     ◀──────┘
@@ -12,27 +14,32 @@
 //! its socket close and kills everything below itself: as the sub-reaper it inherits every daemonised
 //! grandchild. When the keeper is killed, the ranks die of their parent-death signal and the rest falls to the
 //! launcher, the next sub-reaper, which does the same. Only killing both in one instant leaves daemonised
-//! grandchildren (never ranks; invariant I32).
+//! grandchildren (never ranks; invariant I32). Remote shells are kept in the same way.
 
 mod arguments;
-mod counting;
 mod descendants;
 mod ending;
 mod events;
 mod failure;
+mod hosts;
 mod input;
 mod job;
 mod keeper;
+mod kept;
 mod launcher;
 mod output;
 mod plan;
 mod query;
+mod remote;
+mod settings;
 mod signals;
 mod sink;
+mod site;
+mod sites;
 mod start;
-mod wire;
 
 pub use arguments::{Arguments, Bind, Wait};
 pub use keeper::keep;
 pub use query::{JobReport, address};
+pub use remote::deputise;
 pub use start::{main, start};

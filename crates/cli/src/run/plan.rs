@@ -12,6 +12,8 @@ use std::path::PathBuf;
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 
+use super::site::Report;
+
 /// One program of the job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
@@ -24,11 +26,15 @@ pub struct Program {
 /// All that is needed to start any rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The programs; ranks are numbered through them in order.
+    /// The programs of the job; ranks are numbered through them in order.
     pub programs: Vec<Program>,
+    /// The first rank to be started here.
+    pub first: u32,
+    /// How many are to be started here.
+    pub here: u32,
     /// Variables to set, beyond those that say the rank's place.
     pub environment: Vec<(OsString, OsString)>,
-    /// Where the ranks start; `None`: where the launcher was started.
+    /// Where the ranks start; `None`: where their keeper was started.
     pub directory: Option<PathBuf>,
     /// Processors to bind ranks to, in turn; empty: no binding.
     pub processors: Vec<u32>,
@@ -38,6 +44,17 @@ impl Plan {
     /// Number of ranks. Saturates, so that a nonsensical sum is still too large to start.
     pub fn size(&self) -> u32 {
         self.programs.iter().fold(0, |sum, program| sum.saturating_add(program.ranks))
+    }
+
+    /// Whether every rank to be started here has a program.
+    pub fn is_sound(&self) -> bool {
+        let complete = self.programs.iter().all(|program| program.ranks > 0 && !program.command.is_empty());
+        complete && self.here > 0 && self.ranks().end <= self.size()
+    }
+
+    /// The ranks to be started here.
+    pub fn ranks(&self) -> std::ops::Range<u32> {
+        self.first..self.first.saturating_add(self.here)
     }
 
     /// The program that `rank` runs.
@@ -55,7 +72,34 @@ impl Plan {
     /// The processor that `rank` is bound to.
     pub fn processor(&self, rank: u32) -> Option<u32> {
         let count = self.processors.len();
-        (count > 0).then(|| self.processors[rank as usize % count])
+        (count > 0).then(|| self.processors[(rank - self.first) as usize % count])
+    }
+
+    /// What to report of a rank that the system, with this error, did not start.
+    pub fn not_started(&self, rank: u32, errno: i32, reason: &str) -> Report {
+        let name = self.program(rank).command[0].to_string_lossy().into_owned();
+        let (status, why) = self.why_not(&name, io::Error::from_raw_os_error(errno).kind(), errno);
+        Report::NotStarted { rank, status, name, why: format!("{why} ({reason})") }
+    }
+
+    fn why_not(&self, name: &str, kind: io::ErrorKind, errno: i32) -> (u8, String) {
+        let directory = self.directory.clone().unwrap_or_default();
+        let status_and_text = match kind {
+            io::ErrorKind::NotFound if !directory.as_os_str().is_empty() && !directory.is_dir() => {
+                return (
+                    127,
+                    format!("the directory {} is not there, --wd chooses another", directory.display()),
+                );
+            }
+            io::ErrorKind::NotFound if name.contains('/') && directory.join(name).exists() => {
+                (127, "the file is there, but not the interpreter it names")
+            }
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => (127, "not found"),
+            io::ErrorKind::PermissionDenied | io::ErrorKind::IsADirectory => (126, "not executable"),
+            _ if errno == rustix::io::Errno::NOEXEC.raw_os_error() => (126, "not executable"),
+            _ => (1, "the system refused"),
+        };
+        (status_and_text.0, status_and_text.1.to_owned())
     }
 
     /// Writes the plan into a new memory file.
@@ -104,6 +148,8 @@ mod tests {
             |ranks, name: &str| Program { ranks, command: vec![name.into(), "x".repeat(100_000).into()] };
         let plan = Plan {
             programs: vec![program(1, "a"), program(3, "b")],
+            first: 1,
+            here: 3,
             environment: vec![("K".into(), "V".into())],
             directory: Some("/tmp".into()),
             processors: vec![4, 6],
@@ -114,6 +160,7 @@ mod tests {
         assert_eq!(back.program(0).command[0], "a");
         assert_eq!(back.program(1).command[0], "b");
         assert_eq!(back.program(3).command[0], "b");
-        assert_eq!([0, 1, 2].map(|rank| back.processor(rank)), [Some(4), Some(6), Some(4)]);
+        assert_eq!([1, 2, 3].map(|rank| back.processor(rank)), [Some(4), Some(6), Some(4)]);
+        assert_eq!(back.ranks(), 1..4);
     }
 }

@@ -4,8 +4,9 @@
 //! the user who runs the job (and root) gets one. Never waits for whoever asks, nor for a rank.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use canele_engine::control::JobInfo;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, send,
@@ -13,13 +14,15 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::counting::Counting;
 use super::events::{Events, Ready, Source};
 use super::job::Job;
 use super::plan::Plan;
+use super::site::{COUNTING_PATIENCE, Counts};
 
 /// Questions answered at a time; who comes beyond them has to come again.
 const ANSWERS: usize = 16;
+/// How much longer than its ranks a host may take to send their counters.
+const TRAVEL: Duration = Duration::from_millis(500);
 
 /// What is told about a job.
 #[derive(Debug, Serialize, Deserialize)]
@@ -43,7 +46,9 @@ pub struct JobReport {
 pub struct RankReport {
     /// Its number.
     pub rank: u32,
-    /// Its process, if started.
+    /// Its host.
+    pub host: String,
+    /// Its process there, if started.
     pub pid: Option<u32>,
     /// `starting`, `running`, `initialised`, `finished` or `ended`.
     pub state: String,
@@ -56,21 +61,16 @@ pub struct RankReport {
 }
 
 impl JobReport {
-    /// The job as it is now, with the counters that came of `counting`.
-    pub fn new(plan: &Plan, job: &Job, started: Instant, counting: &Counting) -> JobReport {
-        let ranks = job.members().iter().zip(0..).map(|(member, rank)| RankReport {
+    /// The job as it is now, with these counters of its ranks.
+    pub fn new(plan: &Plan, info: &JobInfo, job: &Job, started: Instant, counts: &[Counts]) -> JobReport {
+        let ranks = job.members().iter().zip(counts).zip(0..).map(|((member, counts), rank)| RankReport {
             rank,
+            host: info.hosts[info.host_of(rank)].name.clone(),
             pid: member.pid,
             state: member.state().into(),
             doing: member.doing.clone(),
-            current: counting.is_current(job, rank),
-            counters: member
-                .doorbell()
-                .map(|doorbell| doorbell.counters())
-                .unwrap_or_default()
-                .into_iter()
-                .map(|(name, value)| (name.into(), value.into()))
-                .collect(),
+            current: counts.current,
+            counters: counts.counters.iter().map(|(name, value)| (name.clone(), (*value).into())).collect(),
         });
         JobReport {
             job: std::process::id(),
@@ -96,18 +96,28 @@ pub fn address(pid: u32) -> Result<SocketAddrUnix, Errno> {
 pub struct Queries {
     listener: OwnedFd,
     answers: Vec<Option<Answer>>,
+    /// How many questions there have been.
+    questions: u32,
 }
 
 #[derive(Debug)]
 struct Answer {
     to: OwnedFd,
+    question: u32,
     step: Step,
 }
 
 #[derive(Debug)]
 enum Step {
     /// The ranks bring their counters up to date.
-    Counting(Counting),
+    Counting {
+        /// When to answer with what there is.
+        until: Instant,
+        /// Hosts that have not said theirs.
+        missing: usize,
+        /// Of every rank.
+        counts: Vec<Counts>,
+    },
     /// So much is still to be written.
     Writing(Vec<u8>),
 }
@@ -123,47 +133,55 @@ impl Queries {
         bind(&listener, &address(std::process::id())?)?;
         listen(&listener, ANSWERS as i32)?;
         events.add(&listener, Source::Listener, Ready::IN)?;
-        Ok(Queries { listener, answers: (0..ANSWERS).map(|_| None).collect() })
+        Ok(Queries { listener, answers: (0..ANSWERS).map(|_| None).collect(), questions: 0 })
     }
 
-    /// Somebody asks: begins to prepare an answer for them if they may know.
-    pub fn accept(&mut self, job: &Job) {
+    /// Somebody asks: if they may know, gives the question that `hosts` are to be asked for the counters of `ranks`.
+    pub fn accept(&mut self, hosts: usize, ranks: u32) -> Option<u32> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let Ok(to) = accept_with(&self.listener, flags) else { return };
+        let to = accept_with(&self.listener, flags).ok()?;
         let asker = socket_peercred(&to).map(|credentials| credentials.uid);
         if !asker.is_ok_and(|uid| uid == rustix::process::getuid() || uid.is_root()) {
-            return;
+            return None;
         }
-        let Some(slot) = self.answers.iter_mut().find(|slot| slot.is_none()) else { return };
-        let counting = Counting::start(job, Instant::now());
-        *slot = Some(Answer { to, step: Step::Counting(counting) });
+        let slot = self.answers.iter_mut().find(|slot| slot.is_none())?;
+        self.questions = self.questions.wrapping_add(1);
+        let until = Instant::now() + COUNTING_PATIENCE + TRAVEL;
+        let step = Step::Counting { until, missing: hosts, counts: vec![Counts::default(); ranks as usize] };
+        *slot = Some(Answer { to, question: self.questions, step });
+        Some(self.questions)
+    }
+
+    /// A host has counted its ranks, from `first` on.
+    pub fn handle_counts(&mut self, question: u32, first: u32, counted: Vec<Counts>) {
+        let mut answers = self.answers.iter_mut().flatten();
+        let Some(answer) = answers.find(|answer| answer.question == question) else { return };
+        if let Step::Counting { missing, counts, .. } = &mut answer.step {
+            *missing = missing.saturating_sub(1);
+            for (place, counted) in counts.iter_mut().skip(first as usize).zip(counted) {
+                *place = counted;
+            }
+        }
     }
 
     /// When to call `look` next, if there is a question to be answered.
     pub fn deadline(&self) -> Option<Instant> {
-        let now = Instant::now();
         let looks = self.answers.iter().flatten().filter_map(|answer| match &answer.step {
-            Step::Counting(counting) => Some(counting.next_look(now)),
+            Step::Counting { until, .. } => Some(*until),
             Step::Writing(_) => None,
         });
         looks.min()
     }
 
-    /// Begins to write the answers that wait for no rank any more.
-    pub fn look(
-        &mut self,
-        now: Instant,
-        job: &Job,
-        report: impl Fn(&Counting) -> JobReport,
-        events: &Events,
-    ) {
+    /// Begins to write the answers that wait for no host any more.
+    pub fn look(&mut self, now: Instant, report: impl Fn(&[Counts]) -> JobReport, events: &Events) {
         for (index, slot) in (0..).zip(&mut self.answers) {
-            let Some(Answer { to, step }) = slot else { continue };
-            let Step::Counting(counting) = step else { continue };
-            if !counting.is_over(job, now) {
+            let Some(Answer { to, step, .. }) = slot else { continue };
+            let Step::Counting { until, missing, counts } = step else { continue };
+            if *missing > 0 && now < *until {
                 continue;
             }
-            let report = serde_json::to_vec(&report(counting)).expect("a report has no unencodable part");
+            let report = serde_json::to_vec(&report(counts)).expect("a report has no unencodable part");
             *step = Step::Writing(report);
             if events.add(to.as_fd(), Source::Answer(index), Ready::OUT).is_err() {
                 *slot = None;
@@ -174,7 +192,7 @@ impl Queries {
     /// Writes some of an answer; closes when it is complete or the asker has gone.
     pub fn write(&mut self, index: u32, events: &Events) {
         let Some(slot) = self.answers.get_mut(index as usize) else { return };
-        let Some(Answer { to, step: Step::Writing(rest) }) = slot else { return };
+        let Some(Answer { to, step: Step::Writing(rest), .. }) = slot else { return };
         match send(&to, rest, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
             Ok(count) if count < rest.len() => drop(rest.drain(..count)),
             Err(Errno::AGAIN | Errno::INTR) => {}

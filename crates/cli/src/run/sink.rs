@@ -10,18 +10,27 @@ use rustix::termios::{LocalModes, isatty, tcgetattr};
 use super::events::{Events, Ready, Source, Stream};
 use super::output::standard;
 
-/// Bytes waiting from which on the ranks' pipes are not read, and below which they are read again.
+/// Bytes waiting from which on sites are given no room for more.
 const CONGESTED: usize = 1 << 20;
 /// A pipe that is ready takes this much without waiting (PIPE_BUF).
 const PORTION: usize = 4096;
+
+/// Who wrote a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// A rank.
+    Rank(u32),
+    /// The remote shell of a host.
+    Host(usize),
+}
 
 /// An output stream of the launcher.
 #[derive(Debug)]
 pub struct Sink {
     stream: Stream,
     waiting: Vec<u8>,
-    /// The rank whose unfinished line was written last.
-    open_line: Option<u32>,
+    /// Whose unfinished line was written last.
+    open_line: Option<Origin>,
     /// In the set of descriptors waited for.
     watched: bool,
     broken: bool,
@@ -54,23 +63,23 @@ impl Sink {
         self.waiting.len() >= CONGESTED
     }
 
-    /// Appends what `rank` printed; with `label` each line starts with the rank.
-    pub fn put(&mut self, rank: u32, bytes: &[u8], label: bool) {
+    /// Appends what somebody printed; each line starts with the label, if there is one.
+    pub fn put(&mut self, from: Origin, bytes: &[u8], label: Option<&str>) {
         if bytes.is_empty() || self.broken {
             return;
         }
-        if !label {
+        let Some(label) = label else {
             self.waiting.extend_from_slice(bytes);
-            self.open_line = (!bytes.ends_with(b"\n")).then_some(rank);
+            self.open_line = (!bytes.ends_with(b"\n")).then_some(from);
             return;
-        }
+        };
         for line in bytes.split_inclusive(|&byte| byte == b'\n') {
-            if self.open_line != Some(rank) {
+            if self.open_line != Some(from) {
                 self.end_line();
-                self.waiting.extend_from_slice(format!("[{rank}] ").as_bytes());
+                self.waiting.extend_from_slice(label.as_bytes());
             }
             self.waiting.extend_from_slice(line);
-            self.open_line = (!line.ends_with(b"\n")).then_some(rank);
+            self.open_line = (!line.ends_with(b"\n")).then_some(from);
         }
     }
 
@@ -153,14 +162,18 @@ mod tests {
         String::from_utf8(std::mem::take(&mut sink.waiting)).unwrap()
     }
 
+    fn put(sink: &mut Sink, rank: u32, bytes: &[u8], label: bool) {
+        sink.put(Origin::Rank(rank), bytes, label.then(|| format!("[{rank}] ")).as_deref());
+    }
+
     #[test]
     fn labels_stand_before_every_line_and_never_in_one() {
         let labelled = text(|sink| {
-            sink.put(1, b"a\nb\n", true);
-            sink.put(2, b"name? ", true);
-            sink.put(2, b"yes\n", true);
-            sink.put(3, b"half", true);
-            sink.put(1, b"c\n\n", true);
+            put(sink, 1, b"a\nb\n", true);
+            put(sink, 2, b"name? ", true);
+            put(sink, 2, b"yes\n", true);
+            put(sink, 3, b"half", true);
+            put(sink, 1, b"c\n\n", true);
             sink.say("end");
         });
         assert_eq!(labelled, "[1] a\n[1] b\n[2] name? yes\n[3] half\n[1] c\n[1] \ncanele: end\n");
@@ -170,14 +183,14 @@ mod tests {
     fn without_labels_not_a_byte_is_added_but_before_our_own_messages() {
         assert_eq!(
             text(|sink| {
-                sink.put(1, b"half", false);
-                sink.put(2, b"line\n", false);
+                put(sink, 1, b"half", false);
+                put(sink, 2, b"line\n", false);
             }),
             "halfline\n"
         );
         assert_eq!(
             text(|sink| {
-                sink.put(1, b"half", false);
+                put(sink, 1, b"half", false);
                 sink.say("end");
             }),
             "half\ncanele: end\n"

@@ -1,4 +1,4 @@
-//! The launcher's end of one rank's control socket, with what the rank has not read yet.
+//! The site's end of one rank's control socket, with what the rank has not read yet.
 //!
 //! Owns the queue. Never waits for the rank: while too much is queued, its messages are not read either, so
 //! that a rank that asks without reading the answers fills its own socket and nothing of the launcher.
@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use canele_engine::control::{FromLauncher, Handed, ReceiveError, Received, SendError, Socket, ToLauncher};
-
-use super::events::{Events, Ready, Source};
 use canele_rail::shm::Doorbell;
+
+use crate::run::events::{Events, Ready, Source};
 
 /// Messages queued for one rank beyond which its own are not read.
 const QUEUE_LIMIT: usize = 1024;
@@ -26,7 +26,7 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Takes the launcher's end and waits on it.
+    /// Takes the site's end and waits on it.
     ///
     /// # Errors
     /// As epoll_ctl(2).
@@ -42,8 +42,9 @@ impl Wire {
         }
     }
 
-    /// Sends what the socket takes, ringing the rank's doorbell after it (invariant I30).
-    pub fn flush(&mut self, doorbell: Option<&Doorbell>, events: &Events) {
+    /// Sends what the socket takes, ringing the rank's doorbell after it (invariant I30). While `deaf`, what the rank says
+    /// is not waited for.
+    pub fn flush(&mut self, doorbell: Option<&Doorbell>, deaf: bool, events: &Events) {
         let Some(socket) = &self.socket else { return };
         let mut sent = false;
         while let Some((message, descriptor)) = self.queue.front() {
@@ -61,7 +62,7 @@ impl Wire {
         }
         let mut interest = Ready::empty();
         interest.set(Ready::OUT, !self.queue.is_empty());
-        interest.set(Ready::IN, self.queue.len() < QUEUE_LIMIT);
+        interest.set(Ready::IN, self.queue.len() < QUEUE_LIMIT && !deaf);
         if interest != self.interest {
             self.interest = interest;
             events.change(socket, Source::Rank(self.rank), interest);

@@ -1,0 +1,387 @@
+//! The agents of a job: their remote shells are started, they are given their tasks when all have answered, listened to, and
+//! given up when they are silent.
+//!
+//! Owns the keeper of the shells: like ranks on one machine, no shell outlives the launcher. What a lost host means is the
+//! launcher's business.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::agent::{Agent, State};
+use super::frames::{Inflow, Outflow, Read};
+use super::pulse::Beat;
+use super::{RemoteShell, Task, shell};
+use crate::run::events::{Events, Source, Stream};
+use crate::run::failure::Exit;
+use crate::run::keeper::{FromKeeper, ToKeeper};
+use crate::run::kept::{self, Kept};
+use crate::run::plan::{Plan, Program};
+use crate::run::site::{Order, Pipes, Report};
+
+/// How much longer an agent may take to say that its ranks have ended than its keeper.
+const TRAVEL: Duration = Duration::from_millis(500);
+/// How long shells may take to end by themselves after their agents.
+const CLOSING: Duration = Duration::from_millis(500);
+/// Reads in a row of what an agent said before its shell ended.
+const LAST_READS: u32 = 1024;
+
+/// All agents of a job.
+#[derive(Debug)]
+pub struct Agents {
+    names: Vec<String>,
+    kept: Kept,
+    agents: Vec<Agent>,
+    /// How many shells have been started.
+    started: usize,
+    /// Standard error of the shells, by host.
+    pipes: Pipes,
+    start_patience: Duration,
+    silence: Duration,
+    /// When the agents must have ended everything; set once they are ending.
+    ending_until: Option<Instant>,
+    /// When the shells must have ended; set once all agents are over.
+    closing_until: Option<Instant>,
+    closed: bool,
+    reports: Vec<(usize, Report)>,
+    over: bool,
+}
+
+impl Agents {
+    /// Starts the shells of `tasks`, one for each host in order.
+    ///
+    /// # Errors
+    /// Whatever the system refuses.
+    pub fn start(
+        shell: &RemoteShell,
+        tasks: Vec<Task>,
+        start_patience: Duration,
+        events: &Events,
+    ) -> io::Result<Agents> {
+        let Some(info) = tasks.first().map(|task| task.info.clone()) else {
+            return Err(io::Error::other("no hosts"));
+        };
+        let names: Vec<String> = info.hosts.into_iter().map(|host| host.name).collect();
+        let commands: Vec<_> = names.iter().map(|name| shell.command(&unbracketed(name))).collect();
+        let now = Instant::now();
+        let agent = |(task, command): (Task, &Vec<_>)| Agent::new(task, shell::as_typed(command), now);
+        let agents: Vec<Agent> = tasks.into_iter().zip(&commands).map(agent).collect();
+        let plan = Plan {
+            programs: commands.into_iter().map(|command| Program { ranks: 1, command }).collect(),
+            first: 0,
+            here: names.len() as u32,
+            environment: Vec::new(),
+            directory: None,
+            processors: Vec::new(),
+        };
+        let silence = agents.first().map_or(Duration::ZERO, Agent::silence);
+        let mut agents = Agents {
+            names,
+            kept: Kept::start(&plan, events)?,
+            agents,
+            started: 0,
+            pipes: Pipes::new(0),
+            start_patience,
+            silence,
+            ending_until: None,
+            closing_until: None,
+            closed: false,
+            reports: Vec::new(),
+            over: false,
+        };
+        agents.start_next(events);
+        Ok(agents)
+    }
+
+    fn start_next(&mut self, events: &Events) {
+        let host = self.started;
+        if host == self.agents.len() || self.ending_until.is_some() {
+            return;
+        }
+        self.started += 1;
+        if let Err(error) = self.start_shell(host, events) {
+            self.give_up(host, &format!("could not be started ({error})"), events);
+        }
+    }
+
+    fn start_shell(&mut self, host: usize, events: &Events) -> io::Result<()> {
+        let number = host as u32;
+        let (its_input, down) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (up, its_output) = pipe_with(PipeFlags::CLOEXEC)?;
+        let its_error = self.pipes.open(number, Stream::Error, events)?;
+        let agent = &mut self.agents[host];
+        agent.up = Some(Inflow::new(up, Source::Incoming(number), events)?);
+        agent.down = Some(Outflow::new(down, Source::Outgoing(number)));
+        agent.until = Some(Instant::now() + self.start_patience);
+        self.kept
+            .tell(&ToKeeper::Start { number }, &[its_input.as_fd(), its_output.as_fd(), its_error.as_fd()]);
+        Ok(())
+    }
+
+    // ---- what comes in --------------------------------------------------------------------------------
+
+    /// Something is ready.
+    pub fn handle(&mut self, source: Source, events: &Events) {
+        match source {
+            Source::Keeper => self.handle_keeper(events),
+            Source::Incoming(host) => {
+                self.read(host as usize, events);
+            }
+            Source::Printed(host, stream) => self.pipes.read(host, stream),
+            // Writing follows in any case.
+            _ => {}
+        }
+    }
+
+    /// Says whether there may be more to read.
+    fn read(&mut self, host: usize, events: &Events) -> bool {
+        let Some(agent) = self.agents.get_mut(host) else { return false };
+        let mut heard = Vec::new();
+        let read = agent.read(&mut heard, events);
+        self.reports.extend(heard.into_iter().map(|report| (host, report)));
+        match read {
+            Ok(read) => {
+                self.begin_if_all_are_ready();
+                if self.agents[host].state == State::Over {
+                    // So that its shell ends, too.
+                    self.agents[host].close(events);
+                    return false;
+                }
+                if read == Read::End && self.agents[host].exit.is_some() {
+                    self.conclude(host, events);
+                }
+                read == Read::Some
+            }
+            Err(what) => {
+                self.give_up(host, &what, events);
+                false
+            }
+        }
+    }
+
+    fn begin_if_all_are_ready(&mut self) {
+        if self.agents.iter().all(|agent| agent.state == State::Ready) {
+            let remarks = self.agents.iter_mut().map(Agent::begin).enumerate();
+            self.reports.extend(remarks);
+        }
+    }
+
+    fn handle_keeper(&mut self, events: &Events) {
+        while !self.over {
+            match self.kept.hear() {
+                Ok(None) => return,
+                Ok(Some(FromKeeper::Started { .. })) => self.start_next(events),
+                Ok(Some(FromKeeper::NotStarted { number, reason, .. })) => {
+                    self.give_up(number as usize, &format!("could not be started ({reason})"), events);
+                }
+                Ok(Some(FromKeeper::Exited { number, exit })) => {
+                    self.handle_exit(number as usize, exit, events);
+                }
+                Ok(Some(FromKeeper::Empty { .. })) => {
+                    self.kept.collect();
+                    self.finish();
+                }
+                Err(kept::Died) => self.take_over(events),
+            }
+        }
+    }
+
+    fn handle_exit(&mut self, host: usize, exit: Exit, events: &Events) {
+        self.agents[host].exit = Some(exit);
+        // What it said before comes first.
+        for _ in 0..LAST_READS {
+            if self.agents[host].up.is_none() || !self.read(host, events) {
+                break;
+            }
+        }
+        self.pipes.drain(host as u32);
+        self.hear_remarks();
+        if self.agents[host].up.is_some() {
+            self.agents[host].wait_for_status();
+        } else {
+            self.conclude(host, events);
+        }
+    }
+
+    fn hear_remarks(&mut self) {
+        for print in self.pipes.take() {
+            // Whoever prints them drops what nobody reads.
+            self.pipes.give_room(print.stream, print.bytes.len() as u32);
+            let host = print.from as usize;
+            let remark = self.agents[host].hear_remark(print.bytes);
+            self.reports.extend(remark.map(|report| (host, report)));
+        }
+    }
+
+    // ---- ends -----------------------------------------------------------------------------------------
+
+    /// The streams of a host have ended.
+    fn conclude(&mut self, host: usize, events: &Events) {
+        let agent = &self.agents[host];
+        match (agent.state, agent.exit) {
+            (State::Starting | State::Ready, Some(exit)) => self.give_up(host, &shell::ended(exit), events),
+            (State::Starting | State::Ready, None) => {
+                self.give_up(host, "closed its output and started no agent", events);
+            }
+            (State::Running, _) => {
+                let why = agent.how_it_ended();
+                self.lose(host, why, events);
+            }
+            (State::Over, _) => {}
+        }
+    }
+
+    /// An agent that did `what` is of no use.
+    fn give_up(&mut self, host: usize, what: &str, events: &Events) {
+        match self.agents[host].state {
+            State::Starting | State::Ready => {
+                self.pipes.drain(host as u32);
+                self.hear_remarks();
+                let failed = self.agents[host].failed(&self.names[host], what);
+                self.close(host, [failed, Report::Empty { left: Vec::new() }], events);
+            }
+            State::Running => self.lose(host, format!("its agent {what}"), events),
+            State::Over => {}
+        }
+    }
+
+    fn lose(&mut self, host: usize, why: String, events: &Events) {
+        self.close(host, [Report::Lost { why }], events);
+    }
+
+    fn close<const N: usize>(&mut self, host: usize, last: [Report; N], events: &Events) {
+        self.agents[host].close(events);
+        self.kept.tell(&ToKeeper::Kill { number: host as u32 }, &[]);
+        self.reports.extend(last.map(|report| (host, report)));
+    }
+
+    /// The keeper of the shells is gone, and so are they: agents see their streams end.
+    fn take_over(&mut self, events: &Events) {
+        let why = format!("the keeper of the remote shells (process {}) was killed", self.kept.pid());
+        self.kept.take_over();
+        for host in 0..self.agents.len() {
+            if self.agents[host].state != State::Over {
+                self.lose(host, why.clone(), events);
+            }
+        }
+        self.finish();
+    }
+
+    fn finish(&mut self) {
+        self.pipes.finish();
+        self.hear_remarks();
+        self.over = true;
+    }
+
+    // ---- what the launcher does -----------------------------------------------------------------------
+
+    /// Tells one host.
+    pub fn tell(&mut self, host: usize, order: Order, events: &Events) {
+        if let Order::End { grace_ms } = order {
+            let grace = Duration::from_millis(grace_ms.into());
+            self.ending_until = Some(Instant::now() + grace + kept::PATIENCE + TRAVEL);
+        }
+        match self.agents[host].state {
+            State::Running => self.agents[host].tell(order),
+            State::Starting | State::Ready if matches!(order, Order::End { .. }) => {
+                self.close(host, [Report::Empty { left: Vec::new() }], events);
+            }
+            State::Starting | State::Ready | State::Over => {}
+        }
+    }
+
+    /// The launcher is about to be stopped.
+    pub fn pause(&mut self, events: &Events) {
+        for agent in &mut self.agents {
+            agent.pause();
+            agent.flush(events);
+        }
+    }
+
+    /// What happened since the last call, in order for each host.
+    pub fn take_reports(&mut self) -> Vec<(usize, Report)> {
+        self.hear_remarks();
+        std::mem::take(&mut self.reports)
+    }
+
+    /// Whether nothing is left of agents and shells.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// When [`check`](Self::check) next has something to do.
+    pub fn deadline(&self) -> Option<Instant> {
+        let agents = self.agents.iter().flat_map(|agent| [agent.next_beat(), agent.until]);
+        let all = [self.closing_until, self.ending_until.filter(|_| self.is_open()), self.pipes.deadline()];
+        agents.chain(all).flatten().min()
+    }
+
+    fn is_open(&self) -> bool {
+        self.agents.iter().any(|agent| agent.state != State::Over)
+    }
+
+    /// Does what is due.
+    pub fn check(&mut self, now: Instant, events: &Events) {
+        self.pipes.look(now);
+        for host in 0..self.agents.len() {
+            self.check_agent(host, now, events);
+        }
+        if self.ending_until.is_some_and(|until| now >= until) {
+            for host in 0..self.agents.len() {
+                self.give_up(host, "did not say in time that everything has ended", events);
+            }
+        }
+        if !self.is_open() && !self.over {
+            self.check_shells(now, events);
+        }
+    }
+
+    fn check_agent(&mut self, host: usize, now: Instant, events: &Events) {
+        let agent = &mut self.agents[host];
+        if agent.until.is_some_and(|until| now >= until) {
+            if agent.state == State::Starting && agent.up.is_some() && agent.exit.is_none() {
+                let seconds = self.start_patience.as_secs_f64();
+                return self.give_up(host, &format!("did not answer within {seconds} s"), events);
+            }
+            agent.until = None;
+            return self.conclude(host, events);
+        }
+        match agent.look(now) {
+            Beat::NotYet | Beat::Due => {}
+            Beat::Lost => {
+                let seconds = self.silence.as_secs_f64();
+                self.lose(host, format!("nothing was heard of it for {seconds} s"), events);
+            }
+        }
+    }
+
+    /// After the agents the shells end, by themselves at first.
+    fn check_shells(&mut self, now: Instant, events: &Events) {
+        let until = *self.closing_until.get_or_insert(now + CLOSING);
+        let ended = |agent: &Agent| agent.exit.is_some();
+        let all_ended = self.agents[..self.started].iter().all(ended);
+        if self.closed {
+            if now >= until {
+                self.take_over(events);
+            }
+        } else if all_ended || now >= until {
+            self.closed = true;
+            self.closing_until = Some(now + kept::PATIENCE);
+            self.agents.iter_mut().for_each(|agent| agent.close(events));
+            self.kept.tell(&ToKeeper::End { grace_ms: 0 }, &[]);
+        }
+    }
+
+    /// Writes what can be written. To be called after everything else.
+    pub fn flush(&mut self, events: &Events) {
+        self.agents.iter_mut().for_each(|agent| agent.flush(events));
+        self.pipes.watch(events);
+    }
+}
+
+/// Brackets are for whoever looks for the number of ranks behind an address: `me@[fd77::1]` is `me@fd77::1` to a shell.
+fn unbracketed(name: &str) -> String {
+    name.replace(['[', ']'], "")
+}

@@ -1,0 +1,249 @@
+//! Messages over a pair of byte streams, and what may come before the first of them.
+//!
+//! ```text
+//!   noise …  │ preamble: magic 16, version u32, release 12 │ length u32, message │ length u32, message │ …
+//! ```
+//! Owns the buffers and the descriptors. Never waits, and never leaves a descriptor in another mode than it was: the far end
+//! may share it.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::run::events::{Events, Ready, Source};
+
+/// The longest message in bytes; the longest is a task with its command lines, which the system limits to less.
+const MAX_FRAME: usize = 8 << 20;
+/// A pipe that is ready takes this much without waiting (PIPE_BUF).
+const PORTION: usize = 4096;
+/// Bytes that may come before the preamble.
+pub const MOST_NOISE: usize = 64 * 1024;
+
+const MAGIC: [u8; 16] = *b"\0canele-agent:\r\n";
+const RELEASE: usize = 12;
+const PREAMBLE: usize = MAGIC.len() + 4 + RELEASE;
+
+/// What an agent sends first.
+pub fn preamble(version: u32, release: &str) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend_from_slice(&version.to_le_bytes());
+    bytes.extend(release.bytes().chain(std::iter::repeat(0)).take(RELEASE));
+    bytes
+}
+
+/// A version of the messages and the release it is of, as a preamble says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version {
+    /// Of the messages.
+    pub version: u32,
+    /// Of the command.
+    pub release: String,
+}
+
+/// Where a preamble may be.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Preamble {
+    /// It may still come.
+    NotYet,
+    /// It came.
+    Here(Version),
+    /// More than [`MOST_NOISE`] bytes came without one.
+    Noise,
+}
+
+/// What comes in.
+#[derive(Debug)]
+pub struct Inflow {
+    fd: OwnedFd,
+    source: Source,
+    watched: bool,
+    bytes: Vec<u8>,
+    /// Bytes of it that have been taken.
+    taken: usize,
+}
+
+/// What a reading came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Read {
+    /// Something came.
+    Some,
+    /// Nothing is there now.
+    Nothing,
+    /// Nothing will ever come again.
+    End,
+}
+
+impl Inflow {
+    /// Reads from `fd`, known as `source`.
+    ///
+    /// # Errors
+    /// As epoll_ctl(2): `PERM` for a file.
+    pub fn new(fd: OwnedFd, source: Source, events: &Events) -> Result<Inflow, Errno> {
+        events.add(&fd, source, Ready::IN)?;
+        Ok(Inflow { fd, source, watched: true, bytes: Vec::new(), taken: 0 })
+    }
+
+    /// Reads once, if something is there.
+    pub fn read(&mut self) -> Read {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        match poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], Some(&now)) {
+            Ok(0) | Err(Errno::INTR) => return Read::Nothing,
+            Ok(_) => {}
+            Err(_) => return Read::End,
+        }
+        self.bytes.drain(..self.taken);
+        self.taken = 0;
+        let mut more = [0; 64 * 1024];
+        match rustix::io::read(&self.fd, &mut more) {
+            Ok(0) => Read::End,
+            Ok(count) => {
+                self.bytes.extend_from_slice(&more[..count]);
+                Read::Some
+            }
+            Err(Errno::INTR | Errno::AGAIN) => Read::Nothing,
+            Err(_) => Read::End,
+        }
+    }
+
+    /// Looks for the preamble; what comes before it is added to `noise`.
+    pub fn find_preamble(&mut self, noise: &mut Vec<u8>) -> Preamble {
+        let rest = &self.bytes[self.taken..];
+        let at = rest.windows(MAGIC.len()).position(|window| window == MAGIC);
+        // What may be the beginning of the magic stays.
+        let before = at.unwrap_or((rest.len() + 1).saturating_sub(MAGIC.len()));
+        noise.extend_from_slice(&rest[..before]);
+        let rest = &rest[before..];
+        self.taken += before;
+        if noise.len() > MOST_NOISE {
+            return Preamble::Noise;
+        }
+        if at.is_none() || rest.len() < PREAMBLE {
+            return Preamble::NotYet;
+        }
+        let (version, release) = rest[MAGIC.len()..PREAMBLE].split_at(4);
+        let version = u32::from_le_bytes(version.try_into().expect("four bytes"));
+        let release = String::from_utf8_lossy(release).trim_end_matches('\0').to_owned();
+        self.taken += PREAMBLE;
+        Preamble::Here(Version { version, release })
+    }
+
+    /// Takes what was read and is no message, for whoever wants to show it.
+    pub fn take_rest(&mut self) -> Vec<u8> {
+        self.bytes.split_off(std::mem::take(&mut self.taken))
+    }
+
+    /// The next message that has come as a whole.
+    ///
+    /// # Errors
+    /// A text that says why what came is no message. Nothing of what follows can be read.
+    pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, String> {
+        let rest = &self.bytes[self.taken..];
+        let Some((length, rest)) = rest.split_first_chunk() else { return Ok(None) };
+        let length = u32::from_le_bytes(*length) as usize;
+        if length > MAX_FRAME {
+            return Err(format!("a message of {length} bytes, the limit is {MAX_FRAME}"));
+        }
+        let Some(message) = rest.get(..length) else { return Ok(None) };
+        let message = match postcard::take_from_bytes(message) {
+            Ok((message, [])) => message,
+            Ok((_, rest)) => return Err(format!("a message with {} bytes too many", rest.len())),
+            Err(error) => return Err(format!("an undecodable message ({error})")),
+        };
+        self.taken += 4 + length;
+        Ok(Some(message))
+    }
+
+    /// Waits for more, or does not for the moment.
+    pub fn watch(&mut self, wanted: bool, events: &Events) {
+        if wanted && !self.watched {
+            self.watched = events.add(self.fd.as_fd(), self.source, Ready::IN).is_ok();
+        } else if !wanted && self.watched {
+            events.remove(self.fd.as_fd());
+            self.watched = false;
+        }
+    }
+
+    /// Waits for it no more.
+    pub fn close(mut self, events: &Events) {
+        self.watch(false, events);
+    }
+}
+
+/// What goes out.
+#[derive(Debug)]
+pub struct Outflow {
+    fd: OwnedFd,
+    source: Source,
+    waiting: Vec<u8>,
+    watched: bool,
+}
+
+impl Outflow {
+    /// Writes to `fd`, known as `source`.
+    pub fn new(fd: OwnedFd, source: Source) -> Outflow {
+        Outflow { fd, source, waiting: Vec::new(), watched: false }
+    }
+
+    /// Appends bytes that are no message.
+    pub fn push_bytes(&mut self, bytes: &[u8]) {
+        self.waiting.extend_from_slice(bytes);
+    }
+
+    /// Appends a message. Says whether it was short enough.
+    pub fn push<T: Serialize>(&mut self, message: &T) -> bool {
+        let bytes = postcard::to_stdvec(message).expect("messages have no unencodable part");
+        if bytes.len() > MAX_FRAME {
+            return false;
+        }
+        self.waiting.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+        self.waiting.extend_from_slice(&bytes);
+        true
+    }
+
+    /// Bytes that wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Writes what can be written without waiting.
+    ///
+    /// # Errors
+    /// The far end is closed.
+    pub fn flush(&mut self, events: &Events) -> Result<(), Errno> {
+        let (mut written, now) = (0, Timespec { tv_sec: 0, tv_nsec: 0 });
+        while written < self.waiting.len() {
+            if poll(&mut [PollFd::new(&self.fd, PollFlags::OUT)], Some(&now)) == Ok(0) {
+                break;
+            }
+            let portion = (self.waiting.len() - written).min(PORTION);
+            match rustix::io::write(&self.fd, &self.waiting[written..written + portion]) {
+                Ok(count) => written += count,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(errno) => return Err(errno),
+            }
+        }
+        self.waiting.drain(..written);
+        let wanted = !self.waiting.is_empty();
+        if wanted && !self.watched {
+            self.watched = events.add(self.fd.as_fd(), self.source, Ready::OUT).is_ok();
+        } else if !wanted && self.watched {
+            events.remove(self.fd.as_fd());
+            self.watched = false;
+        }
+        Ok(())
+    }
+
+    /// Writes no more; what waits is dropped.
+    pub fn close(self, events: &Events) {
+        if self.watched {
+            events.remove(&self.fd);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "frames_tests.rs"]
+mod tests;

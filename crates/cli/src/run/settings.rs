@@ -1,0 +1,26 @@
+//! The settings that all ranks of a job must have alike. Owns those of the first rank that told them, and the comparison.
+
+/// What the first rank has.
+#[derive(Debug, Default)]
+pub struct Settings {
+    first: Option<(u32, Vec<(String, String)>)>,
+}
+
+impl Settings {
+    /// The first rank decides what the others must have too.
+    ///
+    /// # Errors
+    /// A text that says, after `rank N `, what it has otherwise.
+    pub fn compare(&mut self, from: u32, settings: &[(String, String)]) -> Result<(), String> {
+        let Some((first, theirs)) = &self.first else {
+            self.first = Some((from, settings.to_vec()));
+            return Ok(());
+        };
+        match settings.iter().zip(theirs).find(|(mine, first)| mine != first) {
+            None => Ok(()),
+            Some(((name, mine), (other, value))) => Err(format!(
+                "has {name}={mine}, but rank {first} has {other}={value}: all ranks of a job must have the same"
+            )),
+        }
+    }
+}

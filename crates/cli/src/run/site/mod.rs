@@ -1,0 +1,294 @@
+//! The ranks of one host: their keeper, sockets, output, input and shared memory.
+//!
+//! Owns all that has a descriptor or a process there. Says what happens as [`Report`]s and does what [`Order`]s say; what
+//! a failure means, and what ranks of other hosts do, is the job's business. It runs inside the launcher if the job has no
+//! other host, else inside each host's agent. Never waits for a rank, nor for whoever takes the reports.
+
+mod counting;
+mod feed;
+mod neighbours;
+mod orders;
+mod pipes;
+mod ranks;
+mod wire;
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use canele_engine::control::{JobInfo, Socket};
+
+use super::events::{Events, Ready, Source, Stream};
+use super::keeper::{FromKeeper, ToKeeper};
+use super::kept::{self, Kept};
+use super::plan::Plan;
+use counting::Counting;
+pub use counting::PATIENCE as COUNTING_PATIENCE;
+pub use feed::ROOM as FEED_ROOM;
+use feed::{Fed, Feed};
+use neighbours::Neighbours;
+pub use orders::{Counts, Order, Report};
+pub use pipes::Pipes;
+use wire::Wire;
+
+/// What rank 0 reads and all ranks write, where it is the launcher's own.
+#[derive(Debug, Default)]
+pub struct Own {
+    /// Standard input of rank 0; without it, it is fed by orders.
+    pub input: Option<OwnedFd>,
+    /// Standard output and error of all ranks; without, they are reported.
+    pub output: [Option<OwnedFd>; 2],
+}
+
+/// The ranks of one host.
+#[derive(Debug)]
+pub struct Site {
+    plan: Plan,
+    kept: Kept,
+    own: Own,
+    pipes: Pipes,
+    feed: Option<Feed>,
+    neighbours: Neighbours,
+    /// Of the ranks that were started, in order.
+    wires: Vec<Wire>,
+    /// Ranks whose control socket closed before they finalised, and when they must have ended.
+    closed: Vec<(u32, Instant)>,
+    countings: Vec<Counting>,
+    /// When the keeper must have ended everything; set once the site is ending.
+    ending_until: Option<Instant>,
+    reports: Vec<Report>,
+    /// Ranks are not listened to for the moment.
+    deaf: bool,
+    over: bool,
+}
+
+impl Site {
+    /// Starts the keeper and, one after the other, the ranks.
+    ///
+    /// # Errors
+    /// Whatever the system refuses, most likely descriptors.
+    pub fn start(plan: Plan, info: JobInfo, own: Own, events: &Events) -> io::Result<Site> {
+        let kept = Kept::start(&plan, events)?;
+        let mut site = Site {
+            neighbours: Neighbours::new(info, plan.ranks()),
+            pipes: Pipes::new(plan.first),
+            plan,
+            kept,
+            own,
+            feed: None,
+            wires: Vec::new(),
+            closed: Vec::new(),
+            countings: Vec::new(),
+            ending_until: None,
+            reports: Vec::new(),
+            deaf: false,
+            over: false,
+        };
+        site.start_next(events);
+        Ok(site)
+    }
+
+    /// What happened since the last call, in order.
+    pub fn take_reports(&mut self) -> Vec<Report> {
+        self.collect_prints();
+        std::mem::take(&mut self.reports)
+    }
+
+    /// Prints are reported in their order with everything else a rank does.
+    fn collect_prints(&mut self) {
+        for print in self.pipes.take() {
+            self.reports.push(Report::Printed { rank: print.from, stream: print.stream, bytes: print.bytes });
+        }
+    }
+
+    /// Listens to ranks or not, because whoever takes the reports does not keep up.
+    pub fn set_deaf(&mut self, deaf: bool) {
+        self.deaf = deaf;
+    }
+
+    /// Whether it has said its last word.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Something is ready.
+    pub fn handle(&mut self, source: Source, ready: Ready, events: &Events) {
+        match source {
+            Source::Keeper => self.handle_keeper(events),
+            Source::Rank(rank) if ready.intersects(Ready::IN | Ready::HUP | Ready::ERR) => {
+                self.read_rank(rank, ranks::AT_A_TIME, events);
+            }
+            Source::Printed(rank, stream) => self.pipes.read(rank, stream),
+            Source::Feed => {
+                let hung_up = ready.intersects(Ready::ERR);
+                self.write_feed(hung_up, events);
+            }
+            _ => {}
+        }
+    }
+
+    /// Does what it is told.
+    pub fn obey(&mut self, order: Order, events: &Events) {
+        match order {
+            Order::Tell { rank, message } => {
+                if let Some(wire) = self.wire_mut(rank) {
+                    wire.push(message, None);
+                }
+            }
+            Order::Kill { rank } => self.kill(rank, events),
+            Order::Signal { signal } => self.kept.tell(&ToKeeper::Signal { signal }, &[]),
+            Order::End { grace_ms } => self.end(grace_ms),
+            Order::Room { stream, bytes } => self.pipes.give_room(stream, bytes),
+            Order::Shut { stream } => self.pipes.shut(stream),
+            Order::Feed { bytes } => {
+                if let Some(feed) = &mut self.feed {
+                    feed.add(&bytes);
+                    self.write_feed(false, events);
+                }
+            }
+            Order::Count { question } => {
+                self.countings.push(Counting::start(question, &self.neighbours, Instant::now()));
+            }
+        }
+    }
+
+    fn end(&mut self, grace_ms: u32) {
+        let grace = Duration::from_millis(grace_ms.into());
+        self.ending_until = Some(Instant::now() + grace + kept::PATIENCE);
+        self.kept.tell(&ToKeeper::End { grace_ms }, &[]);
+    }
+
+    fn write_feed(&mut self, hung_up: bool, events: &Events) {
+        let Some(mut feed) = self.feed.take() else { return };
+        let fed = if hung_up { Fed::HungUp } else { feed.write(events) };
+        match fed {
+            Fed::Bytes(count) => {
+                self.feed = Some(feed);
+                if count > 0 {
+                    self.reports.push(Report::Fed { bytes: count as u32 });
+                }
+            }
+            Fed::All(_) | Fed::HungUp => {
+                feed.close(events);
+                self.reports.push(Report::Full);
+            }
+        }
+    }
+
+    // ---- starting -------------------------------------------------------------------------------------
+
+    /// Starts the next rank, if one is left. One at a time: descriptors under way are bounded.
+    fn start_next(&mut self, events: &Events) {
+        let rank = self.plan.first + self.wires.len() as u32;
+        if !self.plan.ranks().contains(&rank) || self.ending_until.is_some() {
+            return;
+        }
+        if let Err(error) = self.start_rank(rank, events) {
+            let name = self.plan.program(rank).command[0].to_string_lossy().into_owned();
+            self.reports.push(Report::NotStarted { rank, status: 1, name, why: error.to_string() });
+        }
+    }
+
+    fn start_rank(&mut self, rank: u32, events: &Events) -> io::Result<()> {
+        let (own, its) = Socket::pair()?;
+        let input = match (rank, self.own.input.take()) {
+            (0, Some(input)) => input,
+            (0, None) => {
+                let (reader, feed) = Feed::open(events)?;
+                self.feed = Some(feed);
+                reader
+            }
+            _ => std::fs::File::open("/dev/null")?.into(),
+        };
+        let mut print = |stream: Stream| match &self.own.output[stream as usize] {
+            Some(output) => output.try_clone(),
+            None => self.pipes.open(rank, stream, events),
+        };
+        let (output, error) = (print(Stream::Out)?, print(Stream::Error)?);
+        self.wires.push(Wire::new(rank, own, events)?);
+        self.kept.tell(
+            &ToKeeper::Start { number: rank },
+            &[input.as_fd(), output.as_fd(), error.as_fd(), its.as_fd()],
+        );
+        Ok(())
+    }
+
+    // ---- the keeper -----------------------------------------------------------------------------------
+
+    fn handle_keeper(&mut self, events: &Events) {
+        while !self.over {
+            match self.kept.hear() {
+                Ok(None) => return,
+                Ok(Some(FromKeeper::Started { number: rank, pid })) => {
+                    self.reports.push(Report::Started { rank, pid });
+                    self.start_next(events);
+                }
+                Ok(Some(FromKeeper::NotStarted { number: rank, errno, reason })) => {
+                    self.reports.push(self.plan.not_started(rank, errno, &reason));
+                }
+                Ok(Some(FromKeeper::Exited { number: rank, exit })) => self.handle_exit(rank, exit, events),
+                Ok(Some(FromKeeper::Empty { left })) => {
+                    self.kept.collect();
+                    self.finish(left);
+                }
+                Err(kept::Died) => self.take_over(),
+            }
+        }
+    }
+
+    /// Nobody else is left to end the processes below: does it here.
+    fn take_over(&mut self) {
+        self.reports.push(Report::KeeperDied { pid: self.kept.pid() });
+        let left = self.kept.take_over();
+        self.finish(left);
+    }
+
+    fn finish(&mut self, left: Vec<u32>) {
+        self.pipes.finish();
+        self.collect_prints();
+        self.reports.push(Report::Empty { left });
+        self.over = true;
+    }
+
+    // ---- time -----------------------------------------------------------------------------------------
+
+    /// When [`check`](Self::check) next has something to do.
+    pub fn deadline(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let closed = self.closed.iter().map(|&(_, at)| at).min();
+        let counting = self.countings.iter().map(|counting| counting.next_look(now)).min();
+        [self.ending_until.filter(|_| !self.over), self.pipes.deadline(), closed, counting]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Does what is due.
+    pub fn check(&mut self, now: Instant, events: &Events) {
+        self.pipes.look(now);
+        while let Some(index) = self.closed.iter().position(|&(_, at)| now >= at) {
+            let (rank, _) = self.closed.swap_remove(index);
+            self.broke_rules(rank, "closed its socket to the launcher without finalising".into(), events);
+        }
+        let (neighbours, reports, first) = (&self.neighbours, &mut self.reports, self.plan.first);
+        self.countings.retain(|counting| {
+            let over = counting.is_over(neighbours, now);
+            if over {
+                let (question, counts) = (counting.question, counting.counts(neighbours));
+                reports.push(Report::Counted { question, first, counts });
+            }
+            !over
+        });
+        if self.ending_until.is_some_and(|until| now >= until) && !self.over {
+            self.take_over();
+        }
+    }
+
+    /// Sends ranks what waits for them, and reads or does not read what they print. To be called after everything else.
+    pub fn flush(&mut self, events: &Events) {
+        for (wire, neighbour) in self.wires.iter_mut().zip(self.neighbours.all()) {
+            wire.flush(neighbour.doorbell(), self.deaf, events);
+        }
+        self.pipes.watch(events);
+    }
+}

@@ -1,0 +1,251 @@
+//! What the ranks of one host are to each other: inboxes, links and regions, all of it descriptors that stay on the host.
+//!
+//! Owns what ranks have told of these and what they are owed; answers are put in an out-tray as parcels. Whatever else a
+//! rank says is passed on. Never touches a socket or a process, so all of it is tested without either.
+
+use std::collections::{HashMap, HashSet};
+use std::mem;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+
+use canele_engine::control::{FromLauncher, Handed, JobInfo, ToLauncher, VERSION};
+use canele_rail::shm::Doorbell;
+
+use crate::run::settings::Settings;
+
+/// A message for a rank.
+#[derive(Debug)]
+pub struct Parcel {
+    /// The rank.
+    pub to: u32,
+    /// What it is told.
+    pub message: FromLauncher,
+    /// What goes with it.
+    pub descriptor: Option<Rc<Handed>>,
+}
+
+/// A rank's inbox.
+#[derive(Debug)]
+struct Inbox {
+    descriptor: Rc<Handed>,
+    bytes: u64,
+    doorbell: Doorbell,
+}
+
+/// One rank.
+#[derive(Debug, Default)]
+pub struct Neighbour {
+    /// It has said Hello.
+    pub initialised: bool,
+    /// It has said Finished.
+    pub finished: bool,
+    /// Its process has ended.
+    pub ended: bool,
+    inbox: Option<Inbox>,
+    /// It has said where it listens.
+    listens: bool,
+}
+
+impl Neighbour {
+    /// The doorbell of its inbox, if it has one.
+    pub fn doorbell(&self) -> Option<&Doorbell> {
+        self.inbox.as_ref().map(|inbox| &inbox.doorbell)
+    }
+
+    /// Whether it is in the library.
+    pub fn is_inside(&self) -> bool {
+        self.initialised && !self.finished && !self.ended
+    }
+}
+
+/// The ranks of one host.
+#[derive(Debug)]
+pub struct Neighbours {
+    info: JobInfo,
+    /// The number of the first one in the job.
+    first: u32,
+    all: Vec<Neighbour>,
+    /// Pairs (smaller rank first) one of which has asked for a link.
+    links: HashSet<(u32, u32)>,
+    regions: HashMap<(u32, u64), Rc<Handed>>,
+    settings: Settings,
+    out: Vec<Parcel>,
+}
+
+impl Neighbours {
+    /// These ranks of the job, none of which has started.
+    pub fn new(info: JobInfo, ranks: std::ops::Range<u32>) -> Neighbours {
+        Neighbours {
+            info,
+            first: ranks.start,
+            all: ranks.map(|_| Neighbour::default()).collect(),
+            links: HashSet::new(),
+            regions: HashMap::new(),
+            settings: Settings::default(),
+            out: Vec::new(),
+        }
+    }
+
+    /// Whether `rank` is one of them.
+    pub fn has(&self, rank: u32) -> bool {
+        rank.checked_sub(self.first).is_some_and(|index| (index as usize) < self.all.len())
+    }
+
+    /// What is known of `rank`, one of them.
+    pub fn of(&self, rank: u32) -> &Neighbour {
+        &self.all[(rank - self.first) as usize]
+    }
+
+    /// The same, to be changed.
+    pub fn of_mut(&mut self, rank: u32) -> &mut Neighbour {
+        &mut self.all[(rank - self.first) as usize]
+    }
+
+    /// All of them in order.
+    pub fn all(&self) -> &[Neighbour] {
+        &self.all
+    }
+
+    /// Takes the parcels that wait to be sent, in order.
+    pub fn take_parcels(&mut self) -> Vec<Parcel> {
+        mem::take(&mut self.out)
+    }
+
+    fn send(&mut self, to: u32, message: FromLauncher, descriptor: Option<Rc<Handed>>) {
+        self.out.push(Parcel { to, message, descriptor });
+    }
+
+    /// Handles a message of rank `from`; gives it back if the job has to know it too.
+    ///
+    /// # Errors
+    /// A text that says, after `rank N `, which rule the rank broke. Nothing else was harmed.
+    pub fn handle(
+        &mut self,
+        from: u32,
+        message: ToLauncher,
+        descriptor: Option<Handed>,
+    ) -> Result<Option<ToLauncher>, String> {
+        let wants_one = matches!(message, ToLauncher::Inbox { .. } | ToLauncher::Region { .. });
+        let event = descriptor.as_ref().is_some_and(|handed| handed.event.is_some());
+        if event && !matches!(message, ToLauncher::Inbox { .. }) {
+            return Err(format!("sent {message:?} with two descriptors"));
+        }
+        if wants_one != descriptor.is_some() {
+            let what = if wants_one { "without its descriptor" } else { "with a descriptor" };
+            return Err(format!("sent {message:?} {what}"));
+        }
+        let hello = matches!(message, ToLauncher::Hello { .. });
+        if hello == self.of(from).initialised {
+            let when = if hello { "twice" } else { "before its Hello" };
+            return Err(format!("sent {message:?} {when}"));
+        }
+        match (&message, descriptor) {
+            (ToLauncher::Hello { version }, _) => self.handle_hello(from, *version)?,
+            (ToLauncher::Inbox { settings }, Some(inbox)) => {
+                self.handle_inbox(from, inbox, settings)?;
+            }
+            (ToLauncher::Addresses { .. }, _) => self.handle_addresses(from)?,
+            (&ToLauncher::Connect { peer }, _) => {
+                if peer >= self.info.size || peer == from {
+                    return Err(format!("asked for a link with rank {peer} of {}", self.info.size));
+                }
+                if self.has(peer) {
+                    self.connect(from, peer);
+                    return Ok(None);
+                }
+            }
+            (&ToLauncher::Region { id }, Some(region)) => {
+                if self.regions.insert((from, id), Rc::new(region)).is_some() {
+                    return Err(format!("sent region {id:#x} twice"));
+                }
+                return Ok(None);
+            }
+            (ToLauncher::DropRegion { id }, _) => {
+                if self.regions.remove(&(from, *id)).is_none() {
+                    return Err(format!("dropped region {id:#x}, which it does not have"));
+                }
+                return Ok(None);
+            }
+            (&ToLauncher::FindRegion { owner, id }, _) => {
+                let region = self.regions.get(&(owner, id)).cloned();
+                self.send(from, FromLauncher::Region { owner, id, found: region.is_some() }, region);
+                return Ok(None);
+            }
+            (ToLauncher::Finished, _) => self.of_mut(from).finished = true,
+            _ => {}
+        }
+        Ok(Some(message))
+    }
+
+    fn handle_hello(&mut self, from: u32, version: u32) -> Result<(), String> {
+        // Answered in any case, so that the rank too can name both versions.
+        self.send(from, FromLauncher::Welcome { version: VERSION, job: self.info.clone() }, None);
+        if version != VERSION {
+            return Err(format!(
+                "speaks version {version} of the launcher's protocol, and this `canele run` version {VERSION}: \
+                 build both from the same release"
+            ));
+        }
+        self.of_mut(from).initialised = true;
+        Ok(())
+    }
+
+    fn handle_inbox(
+        &mut self,
+        from: u32,
+        inbox: Handed,
+        settings: &[(String, String)],
+    ) -> Result<(), String> {
+        if self.of(from).inbox.is_some() {
+            return Err("sent its inbox twice".into());
+        }
+        self.settings.compare(from, settings)?;
+        let unusable = |error: &dyn std::fmt::Display| format!("sent an unusable inbox ({error})");
+        let bytes = rustix::fs::fstat(&inbox).map_err(|error| unusable(&error))?.st_size as u64;
+        let copy = inbox.memory.try_clone().map_err(|error| unusable(&error))?;
+        let event = inbox.event.as_ref().map(OwnedFd::try_clone).transpose();
+        let event = event.map_err(|error| unusable(&error))?;
+        let doorbell = Doorbell::map(copy, event).map_err(|error| unusable(&error))?;
+        // What was sent before there was a bell.
+        doorbell.ring();
+        self.of_mut(from).inbox = Some(Inbox { descriptor: Rc::new(inbox), bytes, doorbell });
+        let ranks = self.first..self.first + self.all.len() as u32;
+        let wanted = ranks.filter(|&peer| self.links.contains(&(from.min(peer), from.max(peer))));
+        for peer in wanted.collect::<Vec<_>>() {
+            self.introduce(from, peer);
+            self.introduce(peer, from);
+        }
+        Ok(())
+    }
+
+    fn handle_addresses(&mut self, from: u32) -> Result<(), String> {
+        let neighbour = self.of_mut(from);
+        if neighbour.inbox.is_none() {
+            return Err("sent its addresses before its inbox".into());
+        }
+        if mem::replace(&mut neighbour.listens, true) {
+            return Err("sent its addresses twice".into());
+        }
+        Ok(())
+    }
+
+    fn connect(&mut self, from: u32, peer: u32) {
+        // Asked by both at once: both have been, or will be, told by the first.
+        if self.links.insert((from.min(peer), from.max(peer))) {
+            self.introduce(from, peer);
+            self.introduce(peer, from);
+        }
+    }
+
+    /// Gives `to` the inbox of `peer`, once both have sent theirs.
+    fn introduce(&mut self, to: u32, peer: u32) {
+        if let (Some(_), Some(inbox)) = (&self.of(to).inbox, &self.of(peer).inbox) {
+            let (bytes, descriptor) = (inbox.bytes, Rc::clone(&inbox.descriptor));
+            self.send(to, FromLauncher::Peer { rank: peer, bytes }, Some(descriptor));
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "neighbours_tests.rs"]
+mod tests;

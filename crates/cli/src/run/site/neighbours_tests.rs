@@ -1,0 +1,177 @@
+//! What the ranks of a host are to each other, without sockets or processes.
+
+use canele_engine::control::{Host, OnFailure};
+use canele_rail::shm::Shm;
+use canele_sys::ids::Rank;
+use rustix::fs::{MemfdFlags, fstat, memfd_create};
+
+use super::*;
+
+const INBOX: ToLauncher = ToLauncher::Inbox { settings: Vec::new() };
+
+/// Ranks 0 to `here` of a job in which as many are on a second host.
+fn neighbours(here: u32) -> Neighbours {
+    let hosts = ["a", "b"].map(|name| Host { name: name.into(), ranks: here });
+    let on_failure = OnFailure::Continue;
+    let info = JobInfo {
+        launcher: 1,
+        size: 2 * here,
+        hosts: hosts.into(),
+        processors: 2,
+        on_failure,
+        network: None,
+    };
+    let mut neighbours = Neighbours::new(info, 0..here);
+    for rank in 0..here {
+        let hello = ToLauncher::Hello { version: VERSION };
+        assert_eq!(neighbours.handle(rank, hello.clone(), None), Ok(Some(hello)));
+    }
+    assert_eq!(neighbours.take_parcels().len(), here as usize);
+    neighbours
+}
+
+fn memory() -> Option<Handed> {
+    Some(memfd_create("test", MemfdFlags::CLOEXEC).unwrap().into())
+}
+
+fn inbox(rank: u32, all: &Neighbours) -> Option<Handed> {
+    let rail = Shm::open(Rank(rank), all.info.size as usize, 64, 0, 0).unwrap();
+    Some(rail.inbox_fd().try_clone_to_owned().unwrap().into())
+}
+
+/// The same with the event of a rank that sleeps on descriptors.
+fn with_event(handed: Option<Handed>, all: &Neighbours) -> Option<Handed> {
+    let mut rail = Shm::open(Rank(0), all.info.size as usize, 64, 0, 0).unwrap();
+    rail.sleep_on_descriptors().unwrap();
+    let event = rail.event_fd().map(|event| event.try_clone_to_owned().unwrap());
+    handed.map(|handed| Handed { event, ..handed })
+}
+
+fn told(all: &mut Neighbours) -> Vec<(u32, FromLauncher)> {
+    all.take_parcels().into_iter().map(|parcel| (parcel.to, parcel.message)).collect()
+}
+
+#[test]
+fn a_link_is_made_once_both_inboxes_are_there_and_both_are_told() {
+    let mut all = neighbours(3);
+    all.handle(0, ToLauncher::Connect { peer: 2 }, None).unwrap();
+    let fd = inbox(0, &all);
+    all.handle(0, INBOX, fd).unwrap();
+    assert!(told(&mut all).is_empty());
+    let fd = inbox(2, &all);
+    all.handle(2, INBOX, fd).unwrap();
+    let parcels = all.take_parcels();
+    let bytes = fstat(parcels[0].descriptor.as_deref().unwrap()).unwrap().st_size as u64;
+    let expected = [(2, FromLauncher::Peer { rank: 0, bytes }), (0, FromLauncher::Peer { rank: 2, bytes })];
+    assert!(parcels.iter().all(|parcel| parcel.descriptor.is_some()));
+    let messages: Vec<_> = parcels.into_iter().map(|parcel| (parcel.to, parcel.message)).collect();
+    assert_eq!(messages, expected);
+    all.handle(2, ToLauncher::Connect { peer: 0 }, None).unwrap();
+    assert!(told(&mut all).is_empty(), "the pair is linked already");
+    let fd = inbox(1, &all);
+    all.handle(1, INBOX, fd).unwrap();
+    all.handle(1, ToLauncher::Connect { peer: 0 }, None).unwrap();
+    assert_eq!(told(&mut all).len(), 2);
+}
+
+#[test]
+fn the_event_of_a_rank_goes_to_its_peers_with_its_inbox() {
+    let mut all = neighbours(2);
+    let handed = with_event(inbox(0, &all), &all);
+    all.handle(0, INBOX, handed).unwrap();
+    let handed = inbox(1, &all);
+    all.handle(1, INBOX, handed).unwrap();
+    all.handle(1, ToLauncher::Connect { peer: 0 }, None).unwrap();
+    let parcels = all.take_parcels();
+    let descriptors = |parcel: &Parcel| (parcel.to, parcel.descriptor.as_ref().unwrap().descriptors().len());
+    let mut counts: Vec<_> = parcels.iter().map(descriptors).collect();
+    counts.sort_unstable();
+    assert_eq!(counts, [(0, 1), (1, 2)]);
+}
+
+#[test]
+fn regions_are_found_until_dropped() {
+    let mut all = neighbours(2);
+    let find = ToLauncher::FindRegion { owner: 0, id: 5 };
+    let answer = |found| (1, FromLauncher::Region { owner: 0, id: 5, found });
+    all.handle(1, find.clone(), None).unwrap();
+    assert_eq!(told(&mut all), [answer(false)]);
+    all.handle(0, ToLauncher::Region { id: 5 }, memory()).unwrap();
+    all.handle(1, find.clone(), None).unwrap();
+    let parcels = all.take_parcels();
+    assert!(parcels[0].descriptor.is_some());
+    assert_eq!(parcels[0].message, answer(true).1);
+    all.handle(0, ToLauncher::DropRegion { id: 5 }, None).unwrap();
+    all.handle(1, find, None).unwrap();
+    assert_eq!(told(&mut all), [answer(false)]);
+}
+
+#[test]
+fn broken_rules_are_texts_and_harm_nobody() {
+    let mut all = neighbours(2);
+    let fd = inbox(0, &all);
+    all.handle(0, INBOX, fd).unwrap();
+    for (message, descriptor) in [
+        (ToLauncher::Hello { version: VERSION }, None),
+        (INBOX, inbox(0, &all)),
+        (INBOX, None),
+        (ToLauncher::Finished, memory()),
+        (ToLauncher::Region { id: 1 }, with_event(memory(), &all)),
+        (ToLauncher::Connect { peer: 0 }, None),
+        (ToLauncher::Connect { peer: 4 }, None),
+        (ToLauncher::Connect { peer: u32::MAX }, None),
+        (ToLauncher::DropRegion { id: 1 }, None),
+    ] {
+        assert!(all.handle(0, message.clone(), descriptor).is_err(), "{message:?}");
+    }
+    let garbage = all.handle(1, INBOX, memory()).unwrap_err();
+    assert!(garbage.contains("unusable inbox"), "{garbage}");
+    assert!(told(&mut all).is_empty());
+    let mut early = Neighbours::new(all.info, 0..1);
+    assert!(early.handle(0, ToLauncher::Finished, None).is_err());
+    let text = early.handle(0, ToLauncher::Hello { version: 99 }, None).unwrap_err();
+    assert!(text.contains("99") && text.contains(&VERSION.to_string()));
+    assert_eq!(told(&mut early).len(), 1, "the rank hears the launcher's version");
+}
+
+#[test]
+fn a_rank_with_other_settings_than_the_first_is_refused() {
+    let mut all = neighbours(3);
+    let with = |value: &str| {
+        let settings = [("A", "1"), ("B", value)].map(|(name, value)| (name.into(), value.into()));
+        ToLauncher::Inbox { settings: settings.into() }
+    };
+    for (rank, value) in [(1, "7"), (0, "7"), (2, "8")] {
+        let fd = inbox(rank, &all);
+        match all.handle(rank, with(value), fd) {
+            Ok(_) => assert_ne!(rank, 2),
+            Err(text) => assert_eq!(
+                (rank, text.as_str()),
+                (2, "has B=8, but rank 1 has B=7: all ranks of a job must have the same")
+            ),
+        }
+    }
+    all.handle(2, ToLauncher::Connect { peer: 0 }, None).unwrap();
+    assert!(told(&mut all).is_empty(), "nobody gets the inbox of a rank that was refused");
+}
+
+#[test]
+fn what_concerns_other_hosts_is_passed_on() {
+    let mut all = neighbours(2);
+    let fd = inbox(1, &all);
+    let early = all.handle(1, ToLauncher::Addresses { rails: Vec::new() }, None);
+    assert!(early.unwrap_err().contains("before its inbox"));
+    assert_eq!(all.handle(1, INBOX, fd), Ok(Some(INBOX)));
+    for message in [
+        ToLauncher::Addresses { rails: Vec::new() },
+        ToLauncher::Connect { peer: 3 },
+        ToLauncher::Find { ticket: 1, name: "x".into() },
+        ToLauncher::Finished,
+    ] {
+        assert_eq!(all.handle(1, message.clone(), None), Ok(Some(message)));
+    }
+    let twice = all.handle(1, ToLauncher::Addresses { rails: Vec::new() }, None);
+    assert!(twice.unwrap_err().contains("twice"));
+    all.handle(0, ToLauncher::FindRegion { owner: 3, id: 5 }, None).unwrap();
+    assert_eq!(told(&mut all), [(0, FromLauncher::Region { owner: 3, id: 5, found: false })]);
+}

@@ -1,0 +1,90 @@
+//! What ranks say and how they end. Owns these reactions of a site.
+
+use std::time::{Duration, Instant};
+
+use canele_engine::control::ReceiveError;
+
+use super::wire::Wire;
+use super::{Report, Site};
+use crate::run::events::Events;
+use crate::run::failure::Exit;
+use crate::run::keeper::ToKeeper;
+
+/// How long a rank may live on after its control socket has closed without its having finalised.
+const CLOSED_PATIENCE: Duration = Duration::from_secs(1);
+/// Messages of one rank handled in a row, so that one cannot keep the site from the others.
+pub(super) const AT_A_TIME: u32 = 64;
+/// The same after its end: more than its socket can hold.
+const LAST_WORDS: u32 = 4096;
+
+impl Site {
+    pub(super) fn wire_mut(&mut self, rank: u32) -> Option<&mut Wire> {
+        let index = rank.checked_sub(self.plan.first)?;
+        self.wires.get_mut(index as usize)
+    }
+
+    /// Queues what ranks are owed by their neighbours.
+    fn post(&mut self) {
+        for parcel in self.neighbours.take_parcels() {
+            if let Some(wire) = self.wire_mut(parcel.to) {
+                wire.push(parcel.message, parcel.descriptor);
+            }
+        }
+    }
+
+    pub(super) fn read_rank(&mut self, rank: u32, limit: u32, events: &Events) {
+        for _ in 0..limit {
+            let Some(wire) = self.wire_mut(rank).filter(|wire| wire.listens()) else { return };
+            match wire.receive(events) {
+                Ok(None) => return,
+                Ok(Some((message, descriptor))) => {
+                    let handled = self.neighbours.handle(rank, message, descriptor);
+                    // Before whatever the job answers: the welcome comes first.
+                    self.post();
+                    match handled {
+                        Ok(Some(message)) => self.reports.push(Report::Said { rank, message }),
+                        Ok(None) => {}
+                        Err(text) => return self.broke_rules(rank, text, events),
+                    }
+                }
+                Err(ReceiveError::Malformed(text)) => {
+                    return self.broke_rules(rank, format!("sent {text}"), events);
+                }
+                Err(ReceiveError::Closed | ReceiveError::System(_)) => {
+                    if self.neighbours.of(rank).is_inside() {
+                        self.closed.push((rank, Instant::now() + CLOSED_PATIENCE));
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Kills a rank that cannot be trusted; its exit then tells why.
+    pub(super) fn broke_rules(&mut self, rank: u32, how: String, events: &Events) {
+        self.reports.push(Report::Broke { rank, how });
+        self.kill(rank, events);
+    }
+
+    pub(super) fn kill(&mut self, rank: u32, events: &Events) {
+        if let Some(wire) = self.wire_mut(rank) {
+            wire.ignore(events);
+            self.kept.tell(&ToKeeper::Kill { number: rank }, &[]);
+        }
+    }
+
+    pub(super) fn handle_exit(&mut self, rank: u32, exit: Exit, events: &Events) {
+        // What it said and printed before comes first (invariant I31).
+        let Some(wire) = self.wire_mut(rank) else { return };
+        wire.mute();
+        self.read_rank(rank, LAST_WORDS, events);
+        self.pipes.drain(rank);
+        self.collect_prints();
+        self.neighbours.of_mut(rank).ended = true;
+        self.closed.retain(|&(other, _)| other != rank);
+        if let Some(wire) = self.wire_mut(rank) {
+            wire.close(events);
+        }
+        self.reports.push(Report::Exited { rank, exit });
+    }
+}

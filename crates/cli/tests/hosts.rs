@@ -1,0 +1,449 @@
+//! Jobs on several hosts, all of them this machine: a remote shell that ignores the host's name.
+
+mod support;
+
+use support::hosts::{on_host, shell_on, start_on, start_on_with, wait_on_host};
+use support::ranks::{program, setting};
+use support::{canele, kill, start_with, state, wait_until};
+
+const TWO: &str = "h0:2,h1:2";
+
+#[test]
+fn ranks_are_numbered_host_by_host_and_find_their_place() {
+    let script = "echo $TEST_HOST $CANELE_RANK/$CANELE_SIZE $CANELE_LOCAL_RANK/$CANELE_LOCAL_SIZE $CANELE_WAIT $A $(pwd)";
+    let options = ["--wd", "/usr", "--env", "A=b c", "--wait", "sleep"];
+    let ended = shell_on("h0:1,h1:2", &options, script);
+    assert_eq!((ended.code(), ended.error.as_str()), (Some(0), ""));
+    let rest = "sleep b c /usr";
+    assert_eq!(
+        ended.lines(),
+        [format!("h0 0/3 0/1 {rest}"), format!("h1 1/3 0/2 {rest}"), format!("h1 2/3 1/2 {rest}")]
+    );
+}
+
+#[test]
+fn settings_of_the_environment_go_to_every_host() {
+    let command = ["sh", "-c", "echo $CANELE_YIELDS"];
+    let run = start_on_with("plain", "a,b", &["-n", "2"], &command, &[("CANELE_YIELDS", "7")], b"");
+    assert_eq!(run.end().lines(), ["7", "7"]);
+}
+
+#[test]
+fn a_file_names_hosts_too_and_several_programs_make_one_job() {
+    let path = std::env::temp_dir().join(format!("canele-hostfile-{}", std::process::id()));
+    std::fs::write(&path, "# two\na slots=2\nb:1\n").unwrap();
+    let rsh = support::hosts::rsh("plain");
+    let mut args = vec!["run", "-n", "1", "--hostfile", path.to_str().unwrap(), "--rsh", &rsh];
+    let print = ["sh", "-c", "echo $0 $CANELE_RANK on $TEST_HOST"];
+    args.extend(print);
+    args.extend(["master", ":", "-n", "2"]);
+    args.extend(print);
+    args.push("worker");
+    let ended = canele(&args);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(ended.lines(), ["master 0 on a", "worker 1 on a", "worker 2 on b"]);
+}
+
+#[test]
+fn wrong_usage_is_2_and_says_what_is_wrong() {
+    for (args, word) in [
+        (&["--hosts", "h0:2,h1:2", "-n", "5", "true"][..], "take 4 in all"),
+        (&["--hosts", "h0,h1", "true"], "-n N is needed"),
+        (&["--hosts", "h0,h0", "-n", "2", "true"], "named twice"),
+        (&["--hosts", "h0:1,h1", "true"], "every host"),
+        (&["--hosts", "fd77::1", "-n", "1", "true"], "brackets"),
+        (&["--hosts=-oProxyCommand", "-n", "1", "true"], "no host"),
+        (&["--hosts", "h0", "--hostfile", "x", "-n", "1", "true"], "--hostfile"),
+        (&["--hostfile", "/no/such/file", "true"], "/no/such/file"),
+        (&["-n", "1", "--rsh", "x", "true"], "--hosts"),
+        (&["--hosts", "h0:1,h1:1", "true", ":", "-n", "1", "true"], "-n N is needed"),
+        (&["--hosts", "h0:4000000000", "true"], "at most"),
+    ] {
+        let ended = canele(&[&["run"], args].concat());
+        assert_eq!(ended.code(), Some(2), "{args:?}: {}", ended.error);
+        assert!(ended.error.contains(word), "{args:?}: {}", ended.error);
+    }
+}
+
+// ---- remote shells ------------------------------------------------------------------------------------
+
+#[test]
+fn shells_may_print_noise_or_stay_in_between() {
+    for (how, remarks) in [("between", 0), ("apart", 0), ("noisy", 2)] {
+        let ended = start_on(how, TWO, &[], &["sh", "-c", "echo $CANELE_RANK; exit 0"]).end();
+        assert_eq!(
+            (ended.code(), ended.lines()),
+            (Some(0), vec!["0", "1", "2", "3"]),
+            "{how}: {}",
+            ended.error
+        );
+        assert_eq!(ended.error.lines().count(), remarks, "{how}: {}", ended.error);
+        assert!(remarks == 0 || ended.error.contains("[h1] a remark\n"), "{}", ended.error);
+    }
+}
+
+#[test]
+fn a_shell_that_starts_no_agent_makes_one_error_that_says_why() {
+    for (how, words) in [
+        ("refusing", &["exited with status 255", "no route to h"][..]),
+        ("half", &["host h1", "exited with status 255", "it printed nothing"]),
+        ("early", &["exited with status 0", "it printed nothing"]),
+        ("loud", &["started no agent", "\n  y\n"]),
+        ("silent", &["did not answer within 1 s"]),
+        ("garbage", &["cannot start on host"]),
+        ("older", &["canele 0.0.1", "version 1,", "install the same"]),
+        ("no-such-way", &["exited with status 0"]),
+    ] {
+        let variables =
+            [("CANELE_REMOTE_START_MS", "1000"), ("CARGO_PKG_VERSION", env!("CARGO_PKG_VERSION"))];
+        let ended = start_on_with(how, TWO, &[], &["sleep", "1000"], &variables, b"").end();
+        assert_eq!(ended.code(), Some(1), "{how}: {}", ended.error);
+        let start = if how == "garbage" { "canele: " } else { "canele: cannot start on host h" };
+        assert!(ended.error.starts_with(start), "{how}: {}", ended.error);
+        assert_eq!(ended.error.matches("canele: ").count(), 1, "{how}: {}", ended.error);
+        for word in words.iter().filter(|_| how != "garbage") {
+            assert!(ended.error.contains(word), "{how}: {}", ended.error);
+        }
+    }
+}
+
+#[test]
+fn a_shell_that_is_not_there_is_named() {
+    let ended = canele(&["run", "--hosts", "h0:1", "--rsh", "/no/such/shell", "true"]);
+    assert_eq!(ended.code(), Some(1));
+    assert!(ended.error.contains("/no/such/shell h0"), "{}", ended.error);
+}
+
+#[test]
+fn a_wrong_path_of_the_command_is_shown_as_the_shell_says_it() {
+    let ended = start_on("plain", TWO, &["--canele", "/no/such/canele"], &["true"]).end();
+    assert_eq!(ended.code(), Some(1));
+    assert!(ended.error.contains("/no/such/canele agent` exited with status 127"), "{}", ended.error);
+}
+
+#[test]
+fn only_a_launcher_starts_an_agent() {
+    for input in [&b""[..], b"hello, who is there? \0\0\0\0\0\0", &[0xff; 1000], &[0; 1000]] {
+        let ended = start_with(&["agent"], &[], input).end();
+        assert!(ended.code() == Some(0) && ended.out.starts_with("\0canele-agent:"), "{}", ended.error);
+    }
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_canele"))
+        .arg("agent")
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("only `canele run --hosts`"));
+}
+
+// ---- ends ---------------------------------------------------------------------------------------------
+
+#[test]
+fn the_first_failure_decides_and_names_the_host() {
+    let ended = shell_on(TWO, &[], "test $CANELE_RANK = 3 && exit 7; exec sleep 1000");
+    assert_eq!(ended.code(), Some(7));
+    assert_eq!(ended.error, "canele: rank 3 on h1 exited with status 7; ending the job\n");
+    let ended = shell_on(TWO, &[], "test $CANELE_RANK = 1 && kill -9 $$; trap '' TERM; sleep 1000");
+    assert_eq!(ended.code(), Some(137));
+    assert_eq!(ended.error, "canele: rank 1 on h0 was killed by signal 9 (Killed); ending the job\n");
+    let ended =
+        shell_on(TWO, &["--on-failure", "continue"], "test $CANELE_RANK = 2 && exit 4; echo $CANELE_RANK");
+    assert_eq!((ended.code(), ended.lines()), (Some(4), vec!["0", "1", "3"]));
+    assert!(ended.error.contains("rank 2 on h1 exited with status 4; the others go on"), "{}", ended.error);
+}
+
+#[test]
+fn programs_and_directories_that_are_not_there_are_named_with_the_host() {
+    let ended = start_on("plain", TWO, &[], &["no-such-program-here"]).end();
+    assert_eq!(ended.code(), Some(127));
+    assert!(ended.error.contains("cannot start no-such-program-here as rank"), "{}", ended.error);
+    assert!(ended.error.contains(" on h") && ended.error.lines().count() == 1, "{}", ended.error);
+    let ended = start_on("plain", TWO, &["--wd", "/no/such/dir"], &["true"]).end();
+    assert_eq!(ended.code(), Some(127));
+    assert!(ended.error.contains("directory /no/such/dir"), "{}", ended.error);
+}
+
+#[test]
+fn when_the_launcher_is_killed_everything_ends() {
+    for how in ["plain", "between", "apart"] {
+        let run = start_on(how, TWO, &[], &["sh", "-c", "setsid sleep 1000 & exec sleep 1000"]);
+        run.wait_for(8, "sleep");
+        kill("KILL", run.pid());
+        assert_eq!(support::killed_by(&run.end()), Some(9));
+    }
+}
+
+#[test]
+fn when_an_agent_is_killed_its_host_is_lost_and_everything_ends() {
+    for how in ["plain", "between", "apart"] {
+        let run = start_on(how, TWO, &[], &["sleep", "1000"]);
+        run.wait_for(4, "sleep");
+        kill("KILL", wait_on_host(&run, "h1", 1, "canele")[0]);
+        let ended = run.end();
+        assert_eq!(ended.code(), Some(1), "{how}");
+        // The shell may have said something about it, too.
+        let text = "canele: host h1 was lost with ranks 2-3: its remote shell ";
+        assert!(ended.error.contains(text) && ended.error.ends_with("; ending the job\n"), "{}", ended.error);
+    }
+}
+
+#[test]
+fn when_a_shell_is_killed_its_host_is_lost_and_everything_ends() {
+    let run = start_on("between", TWO, &[], &["sleep", "1000"]);
+    run.wait_for(4, "sleep");
+    kill("KILL", wait_on_host(&run, "h0", 1, "bash")[0]);
+    let ended = run.end();
+    assert_eq!(ended.code(), Some(1));
+    assert!(ended.error.contains("host h0 was lost with ranks 0-1"), "{}", ended.error);
+}
+
+#[test]
+fn when_a_keeper_is_killed_everything_ends_and_somebody_says_so() {
+    let run = start_on("plain", TWO, &[], &["sleep", "1000"]);
+    run.wait_for(4, "sleep");
+    kill("KILL", wait_on_host(&run, "h1", 1, "rank-keeper")[0]);
+    let ended = run.end();
+    assert_eq!(ended.code(), Some(1));
+    assert!(ended.error.contains("keeper (process") && ended.error.contains(" on h1"), "{}", ended.error);
+}
+
+#[test]
+fn when_the_keeper_of_the_shells_is_killed_everything_ends() {
+    let run = start_on("apart", TWO, &[], &["sleep", "1000"]);
+    run.wait_for(4, "sleep");
+    let keepers = run.wait_for(3, "rank-keeper");
+    let of_shells = keepers
+        .iter()
+        .find(|pid| !["h0", "h1"].iter().any(|host| on_host(&run, host, "rank-keeper").contains(pid)));
+    kill("KILL", *of_shells.unwrap());
+    let ended = run.end();
+    assert_eq!(ended.code(), Some(1));
+    assert!(ended.error.contains("keeper of the remote shells"), "{}", ended.error);
+}
+
+#[test]
+fn random_kills_of_anyone_leave_nothing() {
+    let mut seed = 4321_u32;
+    for round in 0..setting("FAULT_KILLS", 12) {
+        let run = start_on(["plain", "between", "apart"][round as usize % 3], TWO, &[], &["sleep", "1000"]);
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        // At any moment: while starting, too.
+        std::thread::sleep(std::time::Duration::from_millis(u64::from(seed >> 26)));
+        let mut everyone = run.processes();
+        everyone.push(run.pid());
+        let victim = everyone[(seed >> 8) as usize % everyone.len()];
+        // It may have ended just now.
+        let _ = std::process::Command::new("kill").args(["-KILL", &victim.to_string()]).output();
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let _ = std::process::Command::new("kill").args(["-KILL", &run.pid().to_string()]).output();
+        run.end();
+    }
+}
+
+// ---- silence ------------------------------------------------------------------------------------------
+
+const SOON: [(&str, &str); 1] = [("CANELE_HOST_LOST_MS", "1600")];
+
+#[test]
+fn a_host_that_falls_silent_is_lost() {
+    let run = start_on_with("apart", TWO, &[], &["sleep", "1000"], &SOON, b"");
+    run.wait_for(4, "sleep");
+    for cat in wait_on_host(&run, "h1", 2, "cat") {
+        kill("STOP", cat);
+    }
+    let ended = run.end();
+    assert_eq!(ended.code(), Some(1));
+    assert!(
+        ended.error.contains("host h1 was lost with ranks 2-3: nothing was heard of it for 1.6 s"),
+        "{}",
+        ended.error
+    );
+}
+
+#[test]
+fn with_continue_the_ranks_of_other_hosts_go_on() {
+    let script =
+        "test $TEST_HOST = h1 && exec sleep 1000; while test -e $FILE; do sleep 0.1; done; echo $CANELE_RANK";
+    let file = std::env::temp_dir().join(format!("canele-hosts-{}", std::process::id()));
+    std::fs::write(&file, "").unwrap();
+    let variables = [SOON[0], ("FILE", file.to_str().unwrap())];
+    let options = ["--on-failure", "continue"];
+    let run = start_on_with("apart", TWO, &options, &["sh", "-c", script], &variables, b"");
+    wait_on_host(&run, "h1", 2, "sleep");
+    for cat in wait_on_host(&run, "h1", 2, "cat") {
+        kill("STOP", cat);
+    }
+    // The agent there gives the launcher up, too.
+    wait_on_host(&run, "h1", 0, "sleep");
+    std::fs::remove_file(&file).unwrap();
+    let ended = run.end();
+    assert_eq!((ended.code(), ended.lines()), (Some(1), vec!["0", "1"]), "{}", ended.error);
+    assert!(ended.error.contains("host h1 was lost with ranks 2-3"), "{}", ended.error);
+    assert!(ended.error.contains("; the others go on\n"), "{}", ended.error);
+}
+
+#[test]
+fn agents_end_their_ranks_when_the_launcher_falls_silent() {
+    let run = start_on_with("apart", TWO, &[], &["sleep", "1000"], &SOON, b"");
+    run.wait_for(4, "sleep");
+    kill("STOP", run.pid());
+    run.wait_for(0, "sleep");
+    kill("CONT", run.pid());
+    let ended = run.end();
+    assert_eq!(ended.code(), Some(1));
+    assert!(ended.error.contains("was lost with ranks"), "{}", ended.error);
+}
+
+#[test]
+fn stopped_ranks_and_agents_are_not_dead_ones() {
+    let run = start_on("between", TWO, &[], &["sh", "-c", "read line; sleep 2; echo $CANELE_RANK"]);
+    run.wait_for(4, "sleep");
+    let agent = wait_on_host(&run, "h1", 1, "canele")[0];
+    let rank = wait_on_host(&run, "h0", 2, "sleep")[0];
+    kill("STOP", agent);
+    kill("STOP", rank);
+    wait_until("both to stop", || state(agent) == 'T' && state(rank) == 'T');
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    kill("CONT", agent);
+    kill("CONT", rank);
+    let ended = run.end();
+    assert_eq!((ended.code(), ended.lines()), (Some(0), vec!["0", "1", "2", "3"]), "{}", ended.error);
+}
+
+#[test]
+fn a_launcher_that_is_stopped_as_shells_do_it_is_waited_for() {
+    let run = start_on_with("between", TWO, &[], &["sleep", "1000"], &SOON, b"");
+    let ranks = run.wait_for(4, "sleep");
+    kill("TSTP", run.pid());
+    wait_until("everyone to stop", || ranks.iter().chain([&run.pid()]).all(|&pid| state(pid) == 'T'));
+    std::thread::sleep(std::time::Duration::from_secs(4));
+    kill("CONT", run.pid());
+    wait_until("everyone to continue", || ranks.iter().all(|&pid| state(pid) != 'T'));
+    kill("TERM", run.pid());
+    let ended = run.end();
+    assert_eq!(
+        (ended.code(), ended.error.as_str()),
+        (Some(143), "canele: ended by signal 15 (Terminated)\n")
+    );
+}
+
+// ---- streams and signals ------------------------------------------------------------------------------
+
+#[test]
+fn standard_input_goes_to_rank_0_only_whole_and_to_its_end() {
+    let input: Vec<u8> = (0..3_000_000_u32).map(|n| (n % 251) as u8).collect();
+    let sum = "echo \"$CANELE_RANK $(cksum)\"";
+    let run = start_on_with("between", "h0:1,h1:2", &[], &["sh", "-c", sum], &[], &input);
+    let ended = run.end();
+    let lines = ended.lines();
+    assert_eq!(lines[1..], ["1 4294967295 0", "2 4294967295 0"]);
+    assert!(lines[0].starts_with("0 ") && lines[0].ends_with(" 3000000"), "{lines:?}");
+    let alone = start_with(&["run", "-n", "1", "sh", "-c", sum], &[], &input).end();
+    assert_eq!(alone.lines()[0], lines[0]);
+}
+
+#[test]
+fn who_does_not_read_its_input_harms_nobody() {
+    let run = start_on_with("plain", TWO, &[], &["sh", "-c", "exec <&-; sleep 0.3"], &[], &[b'x'; 1000]);
+    assert_eq!(run.end().code(), Some(0));
+}
+
+#[test]
+fn megabytes_from_all_ranks_come_whole_and_each_ranks_lines_in_order() {
+    let script = "i=0; while [ $i -lt 20000 ]; do echo $CANELE_RANK $i aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; i=$((i+1)); done";
+    let ended = shell_on(TWO, &["--label"], script);
+    assert_eq!(ended.code(), Some(0), "{}", ended.error);
+    let mut next = [0; 4];
+    for line in ended.out.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let rank: usize = words[1].parse().unwrap();
+        assert_eq!((words[0], words[2]), (format!("[{rank}]").as_str(), next[rank].to_string().as_str()));
+        next[rank] += 1;
+    }
+    assert_eq!(next, [20000; 4]);
+}
+
+#[test]
+fn a_reader_that_does_not_read_holds_the_ranks_up_and_no_memory() {
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_canele"))
+        .args(["run", "--timeout", "1000", "--hosts", TWO, "--rsh", &support::hosts::rsh("plain"), "yes"])
+        .env("TEST_MARK", "stalled")
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Long enough for gigabytes.
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let kilobytes: u64 = resident.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(kilobytes < 50_000, "the launcher holds {kilobytes} KB");
+    // Nobody reads: as any program in a pipe.
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 13));
+}
+
+#[test]
+fn signals_reach_the_ranks_of_every_host() {
+    let run = start_on(
+        "between",
+        TWO,
+        &[],
+        &["sh", "-c", "trap 'echo usr; exit 0' USR1; while :; do sleep 0.1; done"],
+    );
+    run.wait_for(4, "sleep");
+    kill("USR1", run.pid());
+    assert_eq!(run.end().lines(), ["usr"; 4]);
+    for (signal, number, name) in [("INT", 2, "Interrupt"), ("TERM", 15, "Terminated")] {
+        let run = start_on("between", TWO, &[], &["sleep", "1000"]);
+        run.wait_for(4, "sleep");
+        kill(signal, run.pid());
+        let ended = run.end();
+        assert_eq!(ended.code(), Some(128 + number));
+        assert_eq!(ended.error, format!("canele: ended by signal {number} ({name})\n"));
+    }
+}
+
+// ---- more than one ------------------------------------------------------------------------------------
+
+#[test]
+fn two_jobs_share_hosts_without_knowing_each_other() {
+    let runs: Vec<_> = ["a", "b"]
+        .iter()
+        .map(|name| start_on("plain", TWO, &[], &["sh", "-c", "sleep 0.3; echo $0 $CANELE_RANK", name]))
+        .collect();
+    for (run, name) in runs.into_iter().zip(["a", "b"]) {
+        let ended = run.end();
+        assert_eq!(ended.code(), Some(0), "{}", ended.error);
+        assert_eq!(ended.lines(), [0, 1, 2, 3].map(|rank| format!("{name} {rank}")));
+    }
+}
+
+#[test]
+fn many_ranks_on_two_hosts_start_and_end() {
+    let ended = shell_on("h0:16,h1:16", &[], "echo $CANELE_RANK");
+    assert_eq!(ended.code(), Some(0), "{}", ended.error);
+    assert_eq!(ended.lines().len(), 32);
+}
+
+#[test]
+fn a_running_job_shows_the_ranks_of_all_hosts_with_their_counters() {
+    let program = program();
+    let run = start_on("plain", "h0:2,other:2", &[], &[&program, "counted"]);
+    let pid = run.pid().to_string();
+    let ask = |more: &[&str]| canele(&[&["info", "--job", &pid, "--counters"], more].concat()).out;
+    wait_until("the counters of ranks on both hosts", || {
+        let report: serde_json::Value = serde_json::from_str(&ask(&["--json"])).unwrap_or_default();
+        let ranks = &report["ranks"];
+        let count = |rank: usize, name: &str| ranks[rank]["counters"][name].as_u64();
+        ranks[0]["host"] == "h0"
+            && ranks[3]["host"] == "other"
+            && ranks[0]["current"] == true
+            && count(0, "short_sent") == Some(5)
+            && count(1, "short_received") >= Some(5)
+            && count(3, "system_calls") > Some(0)
+    });
+    let table = ask(&[]);
+    assert!(table.contains(" rank host ") && table.contains("    3 other "), "{table}");
+    kill("TERM", run.pid());
+    assert_eq!(run.end().code(), Some(143));
+}

@@ -1,0 +1,124 @@
+//! Jobs on several hosts: on this machine through a remote shell of the tests' own, and in network namespaces.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::io::Write;
+use std::process::{Command, Output};
+
+use canele_sys::atomic::{AtomicU32, Ordering};
+
+use super::{Ended, Run, start_with};
+
+/// The remote shell that does `how` (see the script).
+pub fn rsh(how: &str) -> String {
+    format!("bash {}/tests/support/shell {how}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Starts `canele run --hosts HOSTS OPTIONS COMMAND` through the remote shell that does `how`.
+pub fn start_on(how: &str, hosts: &str, options: &[&str], command: &[&str]) -> Run {
+    start_on_with(how, hosts, options, command, &[], b"")
+}
+
+pub fn start_on_with(
+    how: &str,
+    hosts: &str,
+    options: &[&str],
+    command: &[&str],
+    variables: &[(&str, &str)],
+    input: &[u8],
+) -> Run {
+    let rsh = rsh(how);
+    // Should the test give up, the job does too, later.
+    let first = ["run", "--timeout", "1000", "--hosts", hosts, "--rsh", &rsh];
+    start_with(&[&first, options, command].concat(), variables, input)
+}
+
+/// The same with `sh -c SCRIPT`, to its end.
+pub fn shell_on(hosts: &str, options: &[&str], script: &str) -> Ended {
+    start_on("plain", hosts, options, &["sh", "-c", script]).end()
+}
+
+/// The processes of `run` of this short name on a pretended host.
+pub fn on_host(run: &Run, host: &str, program: &str) -> Vec<u32> {
+    let entry = format!("TEST_HOST={host}");
+    let mut found = run.processes();
+    found.retain(|pid| {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        // A shell that was told the host has it among its words.
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let has = |bytes: &[u8], entry: &str| bytes.split(|byte| *byte == 0).any(|e| e == entry.as_bytes());
+        name.trim_end() == program && (has(&environment, &entry) || has(&words, host))
+    });
+    found
+}
+
+/// The same, waiting until there are so many.
+pub fn wait_on_host(run: &Run, host: &str, count: usize, program: &str) -> Vec<u32> {
+    let mut found = Vec::new();
+    super::wait_until(&format!("{count} processes {program} on {host}"), || {
+        found = on_host(run, host, program);
+        found.len() == count
+    });
+    found
+}
+
+/// Two hosts in network namespaces, removed when dropped.
+pub struct Cluster {
+    pub name: String,
+}
+
+/// The script that makes them.
+pub const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/cluster");
+
+impl Cluster {
+    /// `None`, and a line on the terminal, where namespaces cannot be made.
+    pub fn up() -> Option<Cluster> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        if !rustix::process::geteuid().is_root() || Command::new("ip").arg("-V").output().is_err() {
+            // Not captured, unlike what `eprintln!` prints.
+            let _ = writeln!(std::io::stderr(), "SKIPPED: network namespaces need root and iproute2");
+            return None;
+        }
+        let name = format!("test{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let cluster = Cluster { name };
+        let output = cluster.does(&["up"]);
+        if !output.status.success() {
+            let why = String::from_utf8_lossy(&output.stderr).into_owned();
+            let _ = writeln!(std::io::stderr(), "SKIPPED: network namespaces cannot be made here: {why}");
+            return None;
+        }
+        Some(cluster)
+    }
+
+    /// Runs the script on this instance.
+    pub fn does(&self, words: &[&str]) -> Output {
+        Command::new(SCRIPT).args(words).env("CLUSTER", &self.name).output().unwrap()
+    }
+
+    /// What a shell command prints on a host.
+    pub fn prints(&self, host: &str, command: &str) -> String {
+        let output = self.does(&["rsh", host, command]);
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// The processes on a host.
+    pub fn processes(&self, host: &str) -> Vec<u32> {
+        let output =
+            Command::new("ip").args(["netns", "pids", &format!("{}-{host}", self.name)]).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).lines().map(|pid| pid.trim().parse().unwrap()).collect()
+    }
+
+    /// Starts `canele run --hosts HOSTS OPTIONS COMMAND` on it.
+    pub fn start(&self, hosts: &str, options: &[&str], command: &[&str]) -> Run {
+        let rsh = format!("{SCRIPT} rsh");
+        let first = ["run", "--timeout", "1000", "--hosts", hosts, "--rsh", &rsh];
+        start_with(&[&first, options, command].concat(), &[("CLUSTER", &self.name)], b"")
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.does(&["down"]);
+    }
+}
