@@ -6,8 +6,8 @@
 //!
 //! ```text
 //!   wanted ─▶ Connect ─▶ Reach: addresses ─▶ dial every rail ─▶ opened
-//!                                               ▲      │ failed on every rail, never opened ─▶ unreachable, all reasons
-//!                           after 50 ms … 1 s ──┴──────┘ lost, no other link for DEADLINE   ─▶ unreachable
+//!                                               ▲      │
+//!                           after 50 ms … 1 s ──┴──────┘ failed or lost; no link at all for so long ─▶ unreachable
 //! ```
 
 use std::collections::HashMap;
@@ -29,16 +29,19 @@ const BUSY_PASSES: u32 = 1024;
 /// After a failure a link is tried again so soon at first, and so late at last.
 const SOON: Duration = Duration::from_millis(50);
 const LATE: Duration = Duration::from_secs(1);
-/// So long a peer may be without any link before it counts as unreachable.
-const DEADLINE: Duration = Duration::from_secs(8);
+/// So long a peer may be without any link before it counts as unreachable: one that was reached before, and one that never
+/// was. Both are retried meanwhile: the peer may be connecting to this rank itself, or the launcher about to say that it has
+/// finished.
+const LOST: Duration = Duration::from_secs(8);
+const NEVER: Duration = Duration::from_secs(4);
 
 /// The efforts of a rank to reach ranks of other hosts.
 pub(crate) struct Network {
     passes: u32,
     /// Links that are being made.
     efforts: HashMap<LinkId, Effort>,
-    /// Peers whose last link was lost, and when.
-    cut: HashMap<Rank, Instant>,
+    /// Peers that are wanted and to which there is no link, and when they count as unreachable.
+    apart: HashMap<Rank, Instant>,
 }
 
 /// The attempts to make one link.
@@ -53,7 +56,7 @@ struct Effort {
 
 impl Network {
     pub fn new() -> Self {
-        Self { passes: 0, efforts: HashMap::new(), cut: HashMap::new() }
+        Self { passes: 0, efforts: HashMap::new(), apart: HashMap::new() }
     }
 
     /// Whether links to a peer are being made.
@@ -65,8 +68,8 @@ impl Network {
     pub fn longest_sleep(&self) -> Option<Duration> {
         let now = Instant::now();
         let again = self.efforts.values().map(|effort| effort.again.map_or(LATE, |at| at - now.min(at)));
-        let cut = self.cut.values().map(|since| (*since + DEADLINE).saturating_duration_since(now));
-        again.chain(cut).min()
+        let apart = self.apart.values().map(|until| until.saturating_duration_since(now));
+        again.chain(apart).min()
     }
 }
 
@@ -95,6 +98,9 @@ impl Core {
     /// Begins to connect over every rail to a peer of another host; says whether it is known where that is.
     pub fn dial_all(&mut self, peer: Rank) -> bool {
         let known = self.rails.is_introduced(peer);
+        if known {
+            self.network.apart.entry(peer).or_insert_with(|| Instant::now() + NEVER);
+        }
         for rail in (1..=self.rails.tcp.len() as u8).filter(|_| known) {
             self.dial(LinkId::new(rail, peer), SOON);
         }
@@ -111,7 +117,7 @@ impl Core {
     pub fn tend_network(&mut self, moved: bool) -> bool {
         let network = &mut self.network;
         network.passes = network.passes.wrapping_add(1);
-        let working = !(network.efforts.is_empty() && network.cut.is_empty());
+        let working = !(network.efforts.is_empty() && network.apart.is_empty());
         let passes = if moved { BUSY_PASSES } else { IDLE_PASSES };
         if network.passes.is_multiple_of(passes) || working && !moved {
             self.rails.meet(self.since.elapsed().as_nanos() as u64);
@@ -121,7 +127,7 @@ impl Core {
             any = true;
             self.counts.connections += 1;
             self.network.efforts.remove(&link);
-            self.network.cut.remove(&link.peer());
+            self.network.apart.remove(&link.peer());
             self.proto.link_opened(&self.rails, link.peer(), link);
         }
         while let Some(link) = self.proto.take_lost_link() {
@@ -149,34 +155,28 @@ impl Core {
             return;
         }
         if self.proto.is_cut(peer) {
-            self.network.cut.entry(peer).or_insert_with(Instant::now);
+            self.network.apart.entry(peer).or_insert_with(|| Instant::now() + LOST);
         }
         let effort =
             Effort { again: Some(Instant::now()), wait: SOON, why: "the connection was lost".into() };
         self.network.efforts.insert(link, effort);
     }
 
-    /// An attempt failed: it is made again later, unless the peer was never reached over any rail.
+    /// An attempt failed: it is made again later.
     fn on_failed(&mut self, link: LinkId, why: String) {
-        let peer = link.peer();
         let effort = self.network.efforts.entry(link);
         let effort = effort.or_insert(Effort { again: None, wait: SOON, why: String::new() });
         (effort.again, effort.why) = (Some(Instant::now() + effort.wait), why);
         effort.wait = (2 * effort.wait).min(LATE);
-        let never = self.proto.link_from(peer).is_none() && !self.network.cut.contains_key(&peer);
-        let under_way = |(other, effort): (&LinkId, &Effort)| other.peer() == peer && effort.again.is_none();
-        if never && !self.network.efforts.iter().any(under_way) {
-            self.give_up(peer);
-        }
     }
 
     /// Makes the attempts that are due; gives up who was without a link for too long. Says whether anybody was.
     fn try_again(&mut self) -> bool {
         let (now, proto) = (Instant::now(), &self.proto);
         self.network.efforts.retain(|link, _| proto.gone(link.peer()).is_none());
-        self.network.cut.retain(|peer, _| proto.gone(*peer).is_none());
-        let late = |(peer, since): (&Rank, &Instant)| (now - *since > DEADLINE).then_some(*peer);
-        let lost: Vec<Rank> = self.network.cut.iter().filter_map(late).collect();
+        self.network.apart.retain(|peer, _| proto.gone(*peer).is_none());
+        let late = |(peer, until): (&Rank, &Instant)| (now >= *until).then_some(*peer);
+        let lost: Vec<Rank> = self.network.apart.iter().filter_map(late).collect();
         lost.iter().for_each(|peer| self.give_up(*peer));
         let due = |(link, effort): (&LinkId, &Effort)| {
             effort.again.is_some_and(|at| at <= now).then_some((*link, effort.wait))
@@ -191,7 +191,7 @@ impl Core {
         let efforts = self.network.efforts.extract_if(|link, _| link.peer() == peer);
         let mut reasons: Vec<_> = efforts.map(|(link, effort)| (link.rail(), effort.why)).collect();
         reasons.sort();
-        self.network.cut.remove(&peer);
+        self.network.apart.remove(&peer);
         let text = reasons.into_iter().map(|(rail, why)| format!("over rail {rail} {why}"));
         let text = text.collect::<Vec<_>>().join("; ");
         let host = self.job.hosts.get(self.job.host_of(peer.0)).map_or("", |host| &host.name);
@@ -207,7 +207,7 @@ impl Core {
     /// A peer is gone: no link to it is made or kept.
     pub fn forget_links(&mut self, peer: Rank) {
         self.network.efforts.retain(|link, _| link.peer() != peer);
-        self.network.cut.remove(&peer);
+        self.network.apart.remove(&peer);
         for rail in 1..=self.rails.tcp.len() as u8 {
             self.rails.disconnect(LinkId::new(rail, peer));
         }
