@@ -23,7 +23,7 @@ const RESERVED_NS: u64 = 1_000_000_000;
 /// How long nobody is let in when the system has no descriptor left.
 pub const CLOSED_NS: u64 = 100_000_000;
 
-/// A rail cannot be opened.
+/// Nobody can connect to this rank.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// An address of this machine cannot be listened on.

@@ -75,15 +75,16 @@ fn frames() -> Vec<Vec<u8>> {
         wire::write_packet(&mut head, Header { inline_len, ..Header::default() }, bulk, number, ack);
         head.to_vec()
     };
+    let most = SIZES.max_bulk();
     vec![
         stream(&[0, 0, 5, 0]),
-        stream(&[1024, 1, 300, 256, 255]),
+        stream(&[most, 1, 300, 256, 255]),
         stream(&[700, 700, 700]),
         [stream(&[0]), wire::ack_frame(wire::FIRST).to_vec(), vec![0; 100]].concat(),
         // The head of a packet of the longest bulk, and nothing behind it.
-        head(1024, 40, wire::FIRST, wire::FIRST),
+        head(most as u32, 40, wire::FIRST, wire::FIRST),
         // Too long by one, and as long as can be said.
-        head(1025, 0, wire::FIRST, wire::FIRST),
+        head(most as u32 + 1, 0, wire::FIRST, wire::FIRST),
         head(u32::MAX, 0xff, wire::FIRST, wire::FIRST),
         // Numbers that are not due.
         head(0, 0, wire::FIRST.wrapping_sub(1), wire::FIRST),

@@ -26,6 +26,9 @@ use crate::{Corrupt, MAX_INLINE_WITH_BULK, Packet, Window};
 /// What stands before the bulk of a packet that has one.
 const BEFORE_BULK: usize = HEAD + MAX_INLINE_WITH_BULK;
 
+/// Bytes read with the end of a bulk that lands: the next large packet up to its bulk, so that this can land too.
+const BEHIND_LANDING: usize = BEFORE_BULK;
+
 /// From the peer to here.
 pub struct Incoming {
     sizes: Sizes,
@@ -48,6 +51,8 @@ pub struct Incoming {
     /// Bytes of bulk released since it was told, and whether a large packet was among them.
     bulk_untold: usize,
     large_untold: bool,
+    /// Nothing more comes.
+    ended: bool,
     /// Why what lies from `scanned` on cannot be believed.
     corrupt: Option<Corrupt>,
 }
@@ -78,13 +83,19 @@ impl Incoming {
             told: wire::FIRST,
             bulk_untold: 0,
             large_untold: false,
+            ended: false,
             corrupt: None,
         }
     }
 
     /// Whether more may be read.
     pub fn is_open(&self) -> bool {
-        self.corrupt.is_none()
+        self.corrupt.is_none() && !self.ended
+    }
+
+    /// Whether what came last cannot be believed.
+    pub fn is_corrupt(&self) -> bool {
+        self.corrupt.is_some()
     }
 
     /// The number of the next packet to come.
@@ -129,7 +140,11 @@ impl Incoming {
     /// Where to read to, never nothing while [`Incoming::is_open`].
     #[inline]
     pub fn free(&mut self) -> Free<'_> {
-        let wanted = if self.noted && self.landing.is_none() { self.wanted() } else { self.sizes.step() };
+        let wanted = match (self.noted, &self.landing) {
+            (_, Some(_)) => BEHIND_LANDING,
+            (true, None) => self.wanted(),
+            (false, None) => self.sizes.step(),
+        };
         if self.memory.len() - self.filled < wanted {
             self.memory.copy_within(self.start..self.filled, 0);
             self.filled -= self.start;
@@ -261,6 +276,7 @@ impl Incoming {
 
     /// Nothing more comes: a share that was not filled goes back.
     pub fn end(&mut self) {
+        self.ended = true;
         self.landing = None;
     }
 

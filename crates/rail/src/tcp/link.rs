@@ -60,7 +60,6 @@ pub struct Link {
     drained: bool,
     /// Why no packet can leave any more. What the peer has still sent is read first.
     broken: Option<Why>,
-    ended: bool,
     /// The owner knows that the link carries nothing more.
     told: bool,
 }
@@ -79,7 +78,6 @@ impl Link {
             refused: false,
             drained: false,
             broken: None,
-            ended: false,
             told: false,
         }
     }
@@ -95,12 +93,12 @@ impl Link {
     /// Whether packets can still leave.
     #[inline]
     pub fn is_open(&self) -> bool {
-        self.broken.is_none() && !self.ended
+        self.broken.is_none()
     }
 
     /// Whether packets may still come.
     fn may_read(&self) -> bool {
-        !self.ended && self.incoming.is_open()
+        self.incoming.is_open()
     }
 
     /// Whether the socket has not taken all there is.
@@ -241,9 +239,8 @@ impl Link {
 
     #[cold]
     fn end(&mut self, why: Why) -> Option<Why> {
-        self.ended = true;
         self.incoming.end();
-        let why = self.broken.take().unwrap_or(why);
+        let why = self.broken.get_or_insert(why).clone();
         (!std::mem::replace(&mut self.told, true)).then_some(why)
     }
 

@@ -51,7 +51,6 @@ pub use door::OpenError;
 use handshake::Credentials;
 use link::Link;
 pub use lost::{Failure, Unreachable};
-pub use pace::Speed;
 use sizes::Sizes;
 use watch::{Flags, Interest, Watch};
 
@@ -85,7 +84,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { cells: 1024, payload: 1 << 20, unproven: 64, patience_ns: 15_000_000_000 }
+        Self { cells: 1024, payload: 4 << 20, unproven: 64, patience_ns: 15_000_000_000 }
     }
 }
 
@@ -144,7 +143,7 @@ impl Tcp {
             bytes_per_us: 2000,
             max_bulk: sizes.max_bulk(),
             overhead_ns: 1500,
-            best_packet: (64 << 10).min(sizes.max_bulk()),
+            best_packet: sizes.best_packet(),
             ordered: true,
             numbered: true,
             lends: true,
@@ -203,12 +202,6 @@ impl Tcp {
                 self.lost.push_back(Lost { link: *id, why: why.to_string() });
             }
         }
-    }
-
-    /// What a link is measured to do.
-    pub fn speed(&self, link: LinkId) -> Option<Speed> {
-        let outgoing = &self.links.get(link.peer().0 as usize)?.as_ref()?.outgoing;
-        Some(outgoing.pace.speed(outgoing.under_way()))
     }
 
     /// How far a link has come.

@@ -16,18 +16,6 @@ use super::outgoing::is_before;
 /// How long the shortest round trip is believed: routes change.
 const BELIEVED_NS: u64 = 10_000_000_000;
 
-/// What a link is measured to do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Speed {
-    /// Bytes of bulk sent and not acknowledged.
-    pub under_way: u64,
-    /// Shortest time lately from the commit of a large packet to its acknowledgement by the peer's library, its
-    /// transmission included; 0 while none was acknowledged.
-    pub round_trip_ns: u64,
-    /// Bytes of bulk that are acknowledged in a second while large packets are under way; 0 while none was.
-    pub bytes_per_s: u64,
-}
-
 /// A large packet under way.
 struct Sent {
     number: u32,
@@ -109,9 +97,10 @@ impl Pace {
         (u128::from(self.bytes_per_s) * u128::from(self.round_trip_ns) / 800_000_000) as u64
     }
 
-    /// The estimates, for the layer above.
-    pub fn speed(&self, under_way: u64) -> Speed {
-        Speed { under_way, round_trip_ns: self.round_trip_ns, bytes_per_s: self.bytes_per_s }
+    /// Shortest time lately from the commit of a large packet to its acknowledgement, its transmission included, and bytes of
+    /// bulk acknowledged in a second while such were under way; nothing while none was acknowledged.
+    pub fn measured(&self) -> Option<(u64, u64)> {
+        (self.round_trip_ns > 0).then_some((self.round_trip_ns, self.bytes_per_s))
     }
 }
 
@@ -157,7 +146,7 @@ mod tests {
     #[test]
     fn nothing_is_known_before_an_acknowledgement() {
         let mut pace = Pace::default();
-        assert_eq!((pace.holds(), pace.speed(7).under_way), (0, 7));
+        assert_eq!((pace.holds(), pace.measured()), (0, None));
         pace.handle_ack(5, 0);
         pace.handle_sent(5, 0, true);
         pace.handle_ack(5, 0);

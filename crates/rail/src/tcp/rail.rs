@@ -9,10 +9,14 @@ use rustix::event::Timespec;
 use super::lost::Why;
 use super::{Link, Tcp};
 use crate::{
-    Armed, Busy, Caps, Class, Corrupt, Header, Lost, Packet, Rail, Reach, Remains, Slot, Tally, Window,
+    Armed, Busy, Caps, Class, Corrupt, Header, Lost, Packet, Rail, Reach, Remains, Slot, Speed, Tally, Window,
 };
 
 impl Tcp {
+    fn link_at(&self, link: LinkId) -> Option<&Link> {
+        self.links.get(link.peer().0 as usize)?.as_deref()
+    }
+
     #[inline]
     fn link_mut(&mut self, link: LinkId) -> Option<&mut Link> {
         self.links.get_mut(link.peer().0 as usize)?.as_deref_mut()
@@ -22,7 +26,7 @@ impl Tcp {
         let Self { incoming, links, lost, unreachable, pass, .. } = self;
         let came = |link: &mut Link| {
             let room = link.room_came(*pass);
-            room || link.incoming.has_packet() || link.incoming.asks() || !link.incoming.is_open()
+            room || link.incoming.has_packet() || link.incoming.asks() || link.incoming.is_corrupt()
         };
         !lost.is_empty()
             || !unreachable.is_empty()
@@ -35,18 +39,20 @@ impl Rail for Tcp {
         &self.caps
     }
 
-    fn speed(&self, link: LinkId) -> crate::Speed {
-        let measured = Tcp::speed(self, link).unwrap_or_default();
-        let or = |measured: u64, known: u32| match u32::try_from(measured) {
-            Ok(0) => known,
-            Ok(measured) => measured,
-            Err(_) => u32::MAX,
-        };
-        crate::Speed {
-            round_trip_ns: or(measured.round_trip_ns, 2 * self.caps.latency_ns),
-            bytes_per_us: or(measured.bytes_per_s / 1_000_000, self.caps.bytes_per_us),
-            under_way: measured.under_way as usize,
+    fn speed(&self, link: LinkId) -> Speed {
+        let known = (2 * u64::from(self.caps.latency_ns), u64::from(self.caps.bytes_per_us) * 1_000_000);
+        let Some(outgoing) = self.link_at(link).map(|link| &link.outgoing) else { return Speed::default() };
+        let (round_trip_ns, bytes_per_s) = outgoing.pace.measured().unwrap_or(known);
+        let number = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        Speed {
+            round_trip_ns: number(round_trip_ns),
+            bytes_per_us: number(bytes_per_s / 1_000_000).max(1),
+            under_way: outgoing.under_way() as usize,
         }
+    }
+
+    fn generation(&self, link: LinkId) -> u32 {
+        self.link_at(link).map_or(0, |link| link.generation)
     }
 
     #[inline]
@@ -69,8 +75,7 @@ impl Rail for Tcp {
     }
 
     fn bury(&mut self, link: LinkId) -> Option<Remains> {
-        let remains = self.remove_link(link)?.into_remains();
-        Some(remains)
+        Some(self.remove_link(link)?.into_remains())
     }
 
     fn disconnect(&mut self, link: LinkId) {

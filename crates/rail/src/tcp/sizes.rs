@@ -8,6 +8,9 @@ use crate::MAX_INLINE;
 /// Bytes of bulk from which on a packet is a large one, where links hold enough.
 const LARGE: usize = 16 << 10;
 
+/// About as much as the kernel handles at once.
+const BEST: usize = 64 << 10;
+
 /// How much a link holds in each direction. The same at both ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
@@ -18,9 +21,16 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The largest bulk of one packet.
+    /// The largest bulk of one packet: a quarter of all, and a little less where that is much, so that with what stands before it
+    /// it fills segments of loopback, which are a little shorter than 64 KiB, and does not begin one more.
     pub fn max_bulk(self) -> usize {
-        self.payload / 4
+        let quarter = self.payload / 4;
+        quarter - quarter / 512
+    }
+
+    /// Bytes of bulk from which on a packet gains nothing by growing.
+    pub fn best_packet(self) -> usize {
+        (BEST - BEST / 128).min(self.max_bulk())
     }
 
     /// Bytes of bulk from which on a packet is a large one: it may be landed, is acknowledged soon, and tells the link's pace.

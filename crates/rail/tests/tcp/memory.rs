@@ -58,8 +58,12 @@ fn large_pieces_land() {
         s.take_back_mut(into);
     });
     assert!(sent == received);
-    let speed = rails[0].speed(TO_1).unwrap();
-    assert!(speed.under_way == 0 && speed.round_trip_ns > 0 && speed.bytes_per_s > 0, "{speed:?}");
+    let [sender, receiver] = [rails[0].speed(TO_1), rails[1].speed(TO_0)];
+    assert!(sender.under_way == 0 && sender.round_trip_ns > 0 && sender.bytes_per_us > 0, "{sender:?}");
+    assert_ne!(
+        sender.round_trip_ns, receiver.round_trip_ns,
+        "one is measured, the other what the rail can do"
+    );
 }
 
 #[test]
