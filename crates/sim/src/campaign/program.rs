@@ -95,7 +95,8 @@ impl Program {
         let mut program = Self { seed, settings, networks, strategy, packets, actions, death, cuts };
         let most = if r.chance(20) { 120 } else { 40 };
         let messages = 1 + r.below(most);
-        let huge = r.chance(3);
+        // In the packets of a bad rail it would take too long.
+        let huge = r.chance(3) && !setup.faults.packets;
         let mut lens = vec![Vec::new(); ranks];
         for n in 0..messages {
             let from = r.below(ranks);
