@@ -283,6 +283,25 @@ fn with_continue_the_ranks_of_other_hosts_go_on() {
 }
 
 #[test]
+fn operations_that_name_a_rank_of_a_lost_host_fail_naming_it() {
+    let program = program();
+    for silent in [false, true] {
+        let options = ["--on-failure", "continue"];
+        let run = start_on_with("apart", "h0:2,h1:1", &options, &[&program, "lost", "2"], &SOON, b"");
+        wait_on_host(&run, "h0", 2, "fault");
+        wait_on_host(&run, "h1", 1, "fault");
+        if silent {
+            wait_on_host(&run, "h1", 2, "cat").into_iter().for_each(|cat| kill("STOP", cat));
+        } else {
+            kill("KILL", wait_on_host(&run, "h1", 1, "canele")[0]);
+        }
+        let ended = run.end();
+        assert_eq!(ended.code(), Some(1), "{}", ended.error);
+        assert_eq!(ended.lines(), ["all failed, naming rank 2"; 2], "{}", ended.error);
+    }
+}
+
+#[test]
 fn agents_end_their_ranks_when_the_launcher_falls_silent() {
     let run = start_on_with("apart", TWO, &[], &["sleep", "1000"], &SOON, b"");
     run.wait_for(4, "sleep");
@@ -312,11 +331,12 @@ fn stopped_ranks_and_agents_are_not_dead_ones() {
 
 #[test]
 fn a_launcher_that_is_stopped_as_shells_do_it_is_waited_for() {
-    let run = start_on_with("between", TWO, &[], &["sleep", "1000"], &SOON, b"");
+    let patience = [("CANELE_HOST_LOST_MS", "3200")];
+    let run = start_on_with("between", TWO, &[], &["sleep", "1000"], &patience, b"");
     let ranks = run.wait_for(4, "sleep");
     kill("TSTP", run.pid());
     wait_until("everyone to stop", || ranks.iter().chain([&run.pid()]).all(|&pid| state(pid) == 'T'));
-    std::thread::sleep(std::time::Duration::from_secs(4));
+    std::thread::sleep(std::time::Duration::from_secs(6));
     kill("CONT", run.pid());
     wait_until("everyone to continue", || ranks.iter().all(|&pid| state(pid) != 'T'));
     kill("TERM", run.pid());

@@ -1,7 +1,7 @@
 //! What is known of one peer: the links to it, what waits to be sent to it, and the credit between the two.
 //!
 //! Answers (cts, fin, credit) are kept here until there is room for them: at most a few per request under way. What only
-//! peers with several links, or links that can be lost, need lies apart ([`crate::lines`]): there may be many thousand peers.
+//! peers with several links, or links that can be lost, need lies apart (`lines.rs`): there may be many thousand peers.
 
 use std::collections::VecDeque;
 

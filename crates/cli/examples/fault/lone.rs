@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use canele::{Error, Job, Rank, Tag};
+use canele::{Error, Failure, Job, Rank, Tag};
 
 use crate::Outcome;
 
@@ -36,6 +36,30 @@ pub fn absent(which: u64) -> Outcome {
         }
     }
     println!("refused");
+    job.finish()?;
+    Ok(())
+}
+
+/// Rank `which` never says a word; when it is gone, all operations that name it fail at the others, naming it.
+pub fn lost(which: u64) -> Outcome {
+    let (job, lost) = (Job::start()?, Rank(which as u32));
+    if job.rank() == lost {
+        std::thread::sleep(Duration::from_secs(60));
+        return Err("nobody ended this rank".into());
+    }
+    let world = job.world();
+    let attempts = [
+        world.recv(lost, Tag(1), &mut [1u8]).err(),
+        world.send(lost, Tag(1), &vec![1u8; 1 << 20]).err(),
+        world.probe(lost, Tag(1)).err(),
+    ];
+    for error in attempts {
+        match error {
+            Some(Error::Failed(Failure::PeerFailed(rank))) if rank == lost => {}
+            other => return Err(format!("{other:?} does not say that {lost} failed").into()),
+        }
+    }
+    println!("all failed, naming {lost}");
     job.finish()?;
     Ok(())
 }

@@ -54,6 +54,7 @@ fn run(words: &[String]) -> Outcome {
         Some("last-one") => last_one::run(number(1)?, words.get(2).is_some()),
         Some("unfinished") => lone::unfinished(number(1)?),
         Some("absent") => lone::absent(number(1)?),
+        Some("lost") => lone::lost(number(1)?),
         Some("region") => lone::region(number(1)?),
         Some("late-put") => lone::late_put(),
         Some("blocked") => lone::blocked(number(1)?),

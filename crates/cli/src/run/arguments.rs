@@ -57,8 +57,9 @@ pub struct Arguments {
 const USAGE: &str = "canele run -n N [--hosts H0:R,H1:R…] [OPTIONS] PROG ARGS… [: -n M PROG2 ARGS…]";
 
 const EXAMPLES: &str = "\
-With --hosts or --hostfile the ranks are numbered host by host. Each host is reached through the remote shell and nothing
-else; program and directory must be there too, and of this environment it gets --env and the variables CANELE_….
+With --hosts or --hostfile the ranks are numbered host by host. Hosts are reached through the
+remote shell and nothing else. Program and directory must be there, too; of this environment the
+ranks get the variables CANELE_… and what --env says.
 
 Each rank finds CANELE_RANK, CANELE_SIZE, CANELE_LOCAL_RANK and CANELE_LOCAL_SIZE in its environment.
 Standard input goes to rank 0. Signals to this command go to all ranks; a second interrupt kills them.

@@ -45,8 +45,8 @@ pub struct Campaign {
     /// How what waits for a peer is put into packets; as the seed says if not given
     #[arg(long, value_name = "S", value_parser = PossibleValuesParser::new(STRATEGIES))]
     pub strategy: Option<String>,
-    /// What goes wrong, several separated by commas: deaths (a rank dies), losses (links are lost)
-    #[arg(long, value_name = "F", value_delimiter = ',', value_parser = PossibleValuesParser::new(["deaths", "losses"]))]
+    /// What goes wrong, several separated by commas: deaths (a rank dies), losses (links are lost), packets (they are lost, doubled, held back, corrupted, and the rail mends it; not with deaths)
+    #[arg(long, value_name = "F", value_delimiter = ',', value_parser = PossibleValuesParser::new(["deaths", "losses", "packets"]))]
     pub faults: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ impl Campaign {
             networks: self.net.iter().map(|net| net.model).collect(),
             ranks: self.ranks.map(|ranks| ranks as usize),
             strategy: self.strategy.clone(),
-            faults: Faults { deaths: has("deaths"), losses: has("losses") },
+            faults: Faults { deaths: has("deaths"), losses: has("losses"), packets: has("packets") },
         }
     }
 

@@ -10,13 +10,19 @@ use canele_sim::campaign::{Failure, run};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::arguments::Campaign;
-use crate::say;
+use crate::{say, wrong_usage};
 
 /// Seeds that run at a time.
 const THREADS: usize = 2;
 
 /// Exit status 0 if every seed is well, 1 at the first that is not.
 pub fn main(asked: &Campaign) -> ExitCode {
+    let setup = asked.setup();
+    if setup.faults.deaths && setup.faults.packets {
+        return wrong_usage(
+            "--faults deaths,packets: ranks do not die where packets go wrong; ask for one of the two",
+        );
+    }
     // A program that panics has failed, which is told once, below.
     std::panic::set_hook(Box::new(|_| {}));
     let style = ProgressStyle::with_template("[{bar:40}] {pos}/{len} seeds, {eta} left")
@@ -24,7 +30,6 @@ pub fn main(asked: &Campaign) -> ExitCode {
     let seeds = asked.seeds.clone();
     let bar = ProgressBar::new(seeds.end - seeds.start).with_style(style.progress_chars("=> "));
     let start = Instant::now();
-    let setup = asked.setup();
     let failure = run_all(seeds.clone(), |seed| run(seed, &setup), &bar);
     drop(std::panic::take_hook());
     bar.finish_and_clear();

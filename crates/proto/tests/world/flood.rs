@@ -8,7 +8,7 @@ use canele_rail::sim::Model;
 use canele_sys::buffer::Owned;
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
-use canele_sim::campaign::Net;
+use canele_sim::campaign::{Net, Packets};
 
 const FLOW: FlowId = FlowId(0);
 const TAG: Tag = Tag(7);
@@ -106,7 +106,7 @@ fn settle(net: &mut Net) {
 fn net(unexpected_bytes: u64, cells: usize) -> Net {
     let settings = Settings { eager_bytes: 4096, piece_bytes: 4096, unexpected_bytes };
     let model = Model { cells, payload: 16 << 10, ..Model::default() };
-    Net::new(settings, &[model], "aggregate", 1, &[64, 64])
+    Net::new(settings, &[model], "aggregate", Packets::Well, 1, &[64, 64])
 }
 
 #[test]

@@ -46,6 +46,6 @@ fn lost_links_lose_no_message() {
 fn survivors_lose_nothing_when_a_rank_dies_and_links_are_lost() {
     check(
         "survivors_lose_nothing_when_a_rank_dies_and_links_are_lost",
-        Faults { deaths: true, losses: true },
+        Faults { deaths: true, losses: true, ..Faults::default() },
     );
 }

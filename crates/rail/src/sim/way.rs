@@ -1,10 +1,10 @@
 //! One direction of a simulated connection: what is under way, and the room both ends believe in.
 //!
-//! The memory of slots, packets and payload is allocated once and lives as long as the way, so that windows on it stay
+//! The memory of slots, packets and payload is allocated at most once and lives as long as the way, so that windows on it stay
 //! good while an end holds the way. Nobody else has a reference to it. A packet is kept until its sender knows that it
 //! was released. Knows nothing of time but what it is told.
 
-use std::cell::{RefCell, UnsafeCell};
+use std::cell::{OnceCell, RefCell, UnsafeCell};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 
@@ -39,7 +39,8 @@ pub struct Way {
     pub tallies: [Tally; TALLIES],
     cells: u64,
     size: u64,
-    payload: Memory,
+    /// Made for the first bulk: most ways of a large world never carry one.
+    payload: OnceCell<Memory>,
     /// The slot the sender fills, and the packet the receiver reads.
     slot: Memory,
     front: Memory,
@@ -113,7 +114,7 @@ impl Way {
             tallies: Default::default(),
             cells: model.cells as u64,
             size: model.payload as u64,
-            payload: Memory::new(model.payload),
+            payload: OnceCell::new(),
             slot: Memory::new(MAX_INLINE),
             front: Memory::new(MAX_INLINE),
             traffic: RefCell::default(),
@@ -147,7 +148,10 @@ impl Way {
     fn bulk(&self, claimed: Claimed) -> Window<'_> {
         match claimed {
             Claimed { bulk: 0, .. } => Window::empty(),
-            Claimed { bulk, start, .. } => self.payload.window((start % self.size) as usize, bulk),
+            Claimed { bulk, start, .. } => {
+                let payload = self.payload.get_or_init(|| Memory::new(self.size as usize));
+                payload.window((start % self.size) as usize, bulk)
+            }
         }
     }
 

@@ -17,8 +17,8 @@ const ATTEMPTS: usize = 400;
 
 /// A program in words.
 pub fn listing(program: &Program) -> String {
-    let Program { settings, networks, strategy, death, cuts, .. } = program;
-    let mut text = format!("{settings:?}\nstrategy: {strategy}\ndeath: {death:?}\n");
+    let Program { settings, networks, strategy, packets, death, cuts, .. } = program;
+    let mut text = format!("{settings:?}\nstrategy: {strategy}\npackets: {packets:?}\ndeath: {death:?}\n");
     networks.iter().for_each(|model| text += &format!("{model:?}\n"));
     cuts.iter().for_each(|cut| text += &format!("{cut:?}\n"));
     for (rank, actions) in program.actions.iter().enumerate() {

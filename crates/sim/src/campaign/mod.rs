@@ -16,12 +16,14 @@ mod net;
 mod play;
 mod program;
 mod reference;
+mod under;
 mod watch;
 
 use canele_rail::sim::Model;
 
 pub use net::Net;
 use program::Program;
+pub use under::Packets;
 pub use watch::Watched;
 
 /// What the programs of a campaign are like, their seeds aside.
@@ -44,6 +46,8 @@ pub struct Faults {
     pub deaths: bool,
     /// Connections are lost.
     pub losses: bool,
+    /// Packets are lost, doubled, held back and corrupted below a rail that mends it. No rank dies then.
+    pub packets: bool,
 }
 
 /// A seed that fails.
@@ -69,4 +73,42 @@ pub fn run(seed: u64, setup: &Setup) -> Result<(), Failure> {
     let Err(what) = attempt::attempt(&program) else { return Ok(()) };
     let (smallest, its_failure) = attempt::shrink(program, what.clone());
     Err(Failure { seed, what, its_failure, smallest: attempt::listing(&smallest) })
+}
+
+#[cfg(test)]
+mod tests {
+    use canele_rail::fault::Rates;
+
+    use super::*;
+
+    /// How many of some seeds are well when packets go wrong so often and nobody mends it.
+    fn well(rates: Rates) -> usize {
+        let setup = Setup::default();
+        let unmended = |seed| Program { packets: Packets::Unmended(rates), ..Program::new(seed, &setup) };
+        (0..40).filter(|seed| attempt::attempt(&unmended(*seed)).is_ok()).count()
+    }
+
+    #[test]
+    fn a_campaign_notices_what_nobody_mends() {
+        let window = 4;
+        assert_eq!(well(Rates { window, ..Rates::default() }), 40);
+        for rates in [
+            Rates { drop: 20, window, ..Rates::default() },
+            Rates { double: 20, window, ..Rates::default() },
+            Rates { corrupt: 20, window, ..Rates::default() },
+        ] {
+            assert!(well(rates) < 15, "{rates:?}");
+        }
+    }
+
+    #[test]
+    fn mended_rails_carry_every_program() {
+        let faults = Faults { packets: true, ..Faults::default() };
+        for (seed, losses) in (0..100).flat_map(|seed| [(seed, false), (seed, true)]) {
+            let setup = Setup { faults: Faults { losses, ..faults }, ..Setup::default() };
+            if let Err(failure) = run(seed, &setup) {
+                panic!("losses: {losses}, {failure}");
+            }
+        }
+    }
 }

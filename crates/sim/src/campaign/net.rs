@@ -10,6 +10,7 @@ use canele_rail::shm::Region;
 use canele_rail::sim::{Cut, Model, World};
 use canele_sys::ids::{LinkId, Rank};
 
+use super::under::{Packets, Under};
 use super::watch::Watched;
 
 /// Ranks in one world.
@@ -39,12 +40,14 @@ impl Net {
         settings: Settings,
         networks: &[Model],
         strategy: &str,
+        packets: Packets,
         seed: u64,
         region_bytes: &[usize],
     ) -> Self {
         let ranks = region_bytes.len();
         let world = World::new(ranks, networks, seed);
-        let mut rails: Vec<_> = (0..ranks as u32).map(|r| Watched::new(world.rail(Rank(r)))).collect();
+        let rail = |r: u32| Under::new(world.rail(Rank(r)), packets, seed ^ u64::from(r) << 32);
+        let mut rails: Vec<_> = (0..ranks as u32).map(|r| Watched::new(rail(r))).collect();
         let proto = |r| {
             let mut proto = Proto::new(Rank(r), ranks, settings);
             proto.set_strategy(strategy::named(strategy).expect("a built-in strategy"));
@@ -52,7 +55,8 @@ impl Net {
         };
         let protos: Vec<_> = (0..ranks as u32).map(proto).collect();
         let regions = region_bytes.iter().zip(&mut rails);
-        let regions = regions.map(|(bytes, rail)| rail.sim.create_region(*bytes).expect("memory")).collect();
+        let regions =
+            regions.map(|(bytes, rail)| rail.rail.sim().create_region(*bytes).expect("memory")).collect();
         let cap = settings.unexpected_bytes.max(1024 * ranks as u64);
         let networks = networks.len() as u8;
         Self { world, protos, rails, regions, networks, opening: Vec::new(), step: 0, cap }
@@ -68,6 +72,19 @@ impl Net {
         (&mut self.protos[rank.0 as usize], &mut self.rails[rank.0 as usize])
     }
 
+    /// Moves time to the next thing that happens, at whom; `None` if nothing will.
+    pub fn advance(&mut self) -> Option<Rank> {
+        if let Some(rank) = self.world.advance() {
+            return Some(rank);
+        }
+        // Somebody may send again what nobody has answered.
+        let next =
+            (0..).map(Rank).zip(&self.rails).filter_map(|(rank, rail)| Some((rail.rail.next_ns()?, rank)));
+        let (at_ns, rank) = next.filter(|(_, rank)| !self.world.is_dead(*rank)).min()?;
+        self.world.advance_to(at_ns);
+        Some(rank)
+    }
+
     /// Connections that will be lost.
     pub fn cut(&self, cuts: &[Cut]) {
         cuts.iter().for_each(|cut| self.world.cut(*cut));
@@ -79,8 +96,9 @@ impl Net {
     /// Something that must never be.
     pub fn pass(&mut self, rank: Rank, delay: usize) -> Result<bool, String> {
         self.step += 1;
-        let (due, networks) = (self.step + delay, self.networks);
+        let (due, networks, now_ns) = (self.step + delay, self.networks, self.world.now_ns());
         let (proto, rail) = self.both(rank);
+        rail.rail.advance_to(now_ns);
         let mut any = accept(proto, rail);
         any |= proto.pass(rail);
         let mut wanted = Vec::new();
@@ -150,7 +168,7 @@ impl Net {
 
 /// Takes what peers have opened. A connection that may be lost has both directions from the start.
 fn accept(proto: &mut Proto, rail: &mut Watched) -> bool {
-    rail.sim.accept();
+    rail.rail.accept();
     let is_one_way = |proto: &Proto, link: LinkId| proto.links_to(link.peer()).all(|other| other != link);
     let one_way = |link: &LinkId| rail.caps(*link).numbered && is_one_way(proto, *link);
     let mut one_way: Vec<_> = rail.incoming().iter().copied().filter(one_way).collect();
@@ -161,6 +179,6 @@ fn accept(proto: &mut Proto, rail: &mut Watched) -> bool {
 }
 
 fn open(proto: &mut Proto, rail: &mut Watched, link: LinkId) {
-    let link = rail.sim.open_link(link.rail(), link.peer());
+    rail.rail.open_link(link);
     proto.link_opened(rail, link.peer(), link);
 }

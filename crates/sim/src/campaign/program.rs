@@ -3,11 +3,12 @@
 use canele_proto::Settings;
 use canele_proto::matching::Want;
 use canele_proto::request::Mode;
+use canele_rail::fault::Rates;
 use canele_rail::sim::{Cut, Model, Random, Topology, When, Wormhole};
 use canele_sys::ids::{FlowId, Rank, Tag};
 use canele_sys::tunables::STRATEGIES;
 
-use super::Setup;
+use super::{Packets, Setup};
 
 /// Where the bytes of a message lie.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -63,6 +64,7 @@ pub struct Program {
     /// A rail each.
     pub networks: Vec<Model>,
     pub strategy: String,
+    pub packets: Packets,
     /// Of each rank.
     pub actions: Vec<Vec<Action>>,
     /// Who dies, after how many steps, and how many steps later the others are told.
@@ -78,10 +80,11 @@ impl Program {
     pub fn new(seed: u64, setup: &Setup) -> Self {
         let mut random = Random(seed);
         let r = &mut random;
-        let deadly = setup.faults.deaths;
+        let deadly = setup.faults.deaths && !setup.faults.packets;
         let ranks = setup.ranks.unwrap_or_else(|| r.pick(&[2, 2, 3, 4]) + usize::from(deadly));
         let strategy = setup.strategy.clone().unwrap_or_else(|| r.pick(STRATEGIES).into());
         let networks = networks(r, setup);
+        let packets = if setup.faults.packets { Packets::Mended(rates(r)) } else { Packets::Well };
         let settings = Settings {
             eager_bytes: r.pick(&[64, 1000, 4096, 16 << 10]),
             piece_bytes: r.pick(&[512, 4096, 64 << 10]),
@@ -89,7 +92,7 @@ impl Program {
         };
         let actions = vec![Vec::new(); ranks];
         let (death, cuts) = (None, Vec::new());
-        let mut program = Self { seed, settings, networks, strategy, actions, death, cuts };
+        let mut program = Self { seed, settings, networks, strategy, packets, actions, death, cuts };
         let most = if r.chance(20) { 120 } else { 40 };
         let messages = 1 + r.below(most);
         let huge = r.chance(3);
@@ -219,6 +222,17 @@ fn topology(r: &mut Random) -> Topology {
             credit_ns: 50,
             bytes_per_ms: r.pick(&[1_000_000, 10_000_000]),
         }),
+    }
+}
+
+fn rates(r: &mut Random) -> Rates {
+    Rates {
+        drop: r.below(25),
+        double: r.below(25),
+        hold: r.below(40),
+        window: 1 + r.below(8),
+        corrupt: r.below(25),
+        kill: 0,
     }
 }
 

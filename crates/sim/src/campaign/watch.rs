@@ -5,20 +5,20 @@ use std::time::Duration;
 
 use canele_proto::train;
 use canele_proto::wire::Kind;
-use canele_rail::sim::SimRail;
 use canele_rail::{
     Armed, Busy, Caps, Class, Corrupt, Header, Lost, Packet, Rail, Reach, Remains, Slot, Speed, Tally, Window,
 };
 use canele_sys::buffer::Place;
 use canele_sys::ids::{LinkId, Rank};
 
+use super::under::Under;
+
 /// A message has come: from whom, and its header.
 pub type Arrival = (Rank, Header);
 
-/// A simulated rail and what came over it.
+/// A rail and what came over it.
 pub struct Watched {
-    /// The rail.
-    pub sim: SimRail,
+    pub(super) rail: Under,
     polled: BTreeMap<LinkId, Vec<Header>>,
     /// Messages whose turn it was, oldest first.
     pub(super) arrivals: VecDeque<Arrival>,
@@ -31,9 +31,9 @@ pub struct Watched {
 
 impl Watched {
     /// Nothing has come.
-    pub fn new(sim: SimRail) -> Self {
+    pub(super) fn new(rail: Under) -> Self {
         Self {
-            sim,
+            rail,
             polled: BTreeMap::new(),
             arrivals: VecDeque::new(),
             due: BTreeMap::new(),
@@ -73,71 +73,71 @@ fn messages(packet: &Packet<'_>) -> Vec<Header> {
 
 impl Rail for Watched {
     fn caps(&self, link: LinkId) -> &Caps {
-        self.sim.caps(link)
+        self.rail.caps(link)
     }
     fn speed(&self, link: LinkId) -> Speed {
-        self.sim.speed(link)
+        self.rail.speed(link)
     }
     fn generation(&self, link: LinkId) -> u32 {
-        self.sim.generation(link)
+        self.rail.generation(link)
     }
     fn link(&self, peer: Rank) -> Option<LinkId> {
-        self.sim.link(peer)
+        self.rail.link(peer)
     }
     fn peer(&self, link: LinkId) -> Rank {
-        self.sim.peer(link)
+        self.rail.peer(link)
     }
     fn incoming(&self) -> &[LinkId] {
-        self.sim.incoming()
+        self.rail.incoming()
     }
     fn take_lost(&mut self) -> Option<Lost> {
-        self.sim.take_lost()
+        self.rail.take_lost()
     }
     fn bury(&mut self, link: LinkId) -> Option<Remains> {
-        self.sim.bury(link)
+        self.rail.bury(link)
     }
     fn disconnect(&mut self, link: LinkId) {
-        self.sim.disconnect(link);
+        self.rail.disconnect(link);
     }
     fn claim(&mut self, link: LinkId, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
-        self.sim.claim(link, bulk, class)
+        self.rail.claim(link, bulk, class)
     }
     fn commit(&mut self, link: LinkId, header: Header) {
-        self.sim.commit(link, header);
+        self.rail.commit(link, header);
     }
     fn begin_pass(&mut self) {
-        self.sim.begin_pass();
+        self.rail.begin_pass();
     }
     fn flush(&mut self) {
-        self.sim.flush();
+        self.rail.flush();
     }
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {
-        let packet = self.sim.poll(link)?;
+        let packet = self.rail.poll(link)?;
         if let Some(packet) = &packet {
             self.polled.insert(link, messages(packet));
         }
         Ok(packet)
     }
     fn release(&mut self, link: LinkId) {
-        let numbered = self.sim.caps(link).numbered;
+        let numbered = self.rail.caps(link).numbered;
         for header in self.polled.remove(&link).expect("release comes after poll") {
             self.came(link.peer(), header, numbered);
         }
-        self.sim.release(link);
+        self.rail.release(link);
     }
     fn reach(&mut self, link: LinkId, place: Place, len: usize) -> Reach<'_> {
-        self.sim.reach(link, place, len)
+        self.rail.reach(link, place, len)
     }
     fn own(&mut self, place: Place, len: usize) -> Option<Window<'_>> {
-        self.sim.own(place, len)
+        self.rail.own(place, len)
     }
     fn tally(&mut self, link: LinkId, mine: bool, index: usize) -> Option<&Tally> {
-        self.sim.tally(link, mine, index)
+        self.rail.tally(link, mine, index)
     }
     fn arm(&mut self) -> Armed {
-        self.sim.arm()
+        self.rail.arm()
     }
     fn sleep(&mut self, at_most: Option<Duration>) {
-        self.sim.sleep(at_most);
+        self.rail.sleep(at_most);
     }
 }

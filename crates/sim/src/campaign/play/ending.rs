@@ -31,7 +31,7 @@ impl Play<'_, '_, '_> {
                     return Err("a rank slept though there was something to do".into());
                 }
                 idle = 0;
-            } else if let Some(rank) = self.net.world.advance() {
+            } else if let Some(rank) = self.net.advance() {
                 awake[rank.0 as usize] = true;
             } else if idle > 8 {
                 return Ok(());

@@ -116,7 +116,14 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
             program,
             scope,
             borrowed,
-            net: Net::new(program.settings, &program.networks, &program.strategy, program.seed, &regions),
+            net: Net::new(
+                program.settings,
+                &program.networks,
+                &program.strategy,
+                program.packets,
+                program.seed,
+                &regions,
+            ),
             random: Random(program.seed ^ 0x5eed),
             next: vec![0; ranks],
             letters: BTreeMap::new(),
@@ -170,7 +177,7 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
             45..80 => self.act(rank)?,
             _ => {
                 self.net.step += 1;
-                self.net.world.advance();
+                self.net.advance();
                 self.net.open_links(false);
             }
         }

@@ -1,0 +1,169 @@
+//! The rail that a rank of a campaign has: simulated, and where packets go wrong with faults, mended or not.
+
+use std::time::Duration;
+
+use canele_rail::fault::{Fault, Rates};
+use canele_rail::reliable::{Reliable, Settings};
+use canele_rail::sim::SimRail;
+use canele_rail::{
+    Armed, Busy, Caps, Class, Corrupt, Header, Lost, Packet, Rail, Reach, Remains, Slot, Speed, Tally, Window,
+};
+use canele_sys::buffer::Place;
+use canele_sys::ids::{LinkId, Rank};
+
+/// What becomes of packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Packets {
+    /// They arrive.
+    Well,
+    /// They go wrong at these rates, and the rail mends it.
+    Mended(Rates),
+    /// They go wrong, and nobody mends it: what a campaign must notice.
+    #[cfg(test)]
+    Unmended(Rates),
+}
+
+/// After so long a mended rail sends again.
+const AGAIN_NS: u64 = 50_000;
+
+/// One rail of several kinds.
+pub enum Under {
+    Well(Box<SimRail>),
+    Mended(Box<Reliable<Fault<SimRail>>>),
+    #[cfg(test)]
+    Unmended(Box<Fault<SimRail>>),
+}
+
+/// The same for whichever rail it is.
+macro_rules! each {
+    ($self:expr, $rail:ident => $what:expr) => {
+        match $self {
+            Under::Well($rail) => $what,
+            Under::Mended($rail) => $what,
+            #[cfg(test)]
+            Under::Unmended($rail) => $what,
+        }
+    };
+}
+
+impl Under {
+    pub fn new(sim: SimRail, packets: Packets, seed: u64) -> Self {
+        match packets {
+            Packets::Well => Self::Well(Box::new(sim)),
+            Packets::Mended(rates) => {
+                let settings = Settings { cells: 16, again_ns: AGAIN_NS, give_up_ns: u64::MAX };
+                Self::Mended(Box::new(Reliable::new(Fault::new(sim, rates, seed), settings)))
+            }
+            #[cfg(test)]
+            Packets::Unmended(rates) => Self::Unmended(Box::new(Fault::new(sim, rates, seed))),
+        }
+    }
+
+    pub fn sim(&mut self) -> &mut SimRail {
+        match self {
+            Self::Well(sim) => sim,
+            Self::Mended(rail) => rail.below().below(),
+            #[cfg(test)]
+            Self::Unmended(rail) => rail.below(),
+        }
+    }
+
+    /// Takes what peers have opened. Whoever answers needs the other direction too.
+    pub fn accept(&mut self) {
+        self.sim().accept();
+        if !matches!(self, Self::Well(_)) {
+            let incoming = self.incoming().to_vec();
+            incoming.into_iter().for_each(|link| self.open_link(link));
+        }
+    }
+
+    pub fn open_link(&mut self, link: LinkId) {
+        self.sim().open_link(link.rail(), link.peer());
+        match self {
+            Self::Well(_) => {}
+            Self::Mended(rail) => {
+                rail.below().opened(link);
+                rail.opened(link);
+            }
+            #[cfg(test)]
+            Self::Unmended(rail) => rail.opened(link),
+        }
+    }
+
+    pub fn advance_to(&mut self, now_ns: u64) {
+        if let Self::Mended(rail) = self {
+            rail.advance_to(now_ns);
+        }
+    }
+
+    /// When it has something to do though nothing comes.
+    pub fn next_ns(&self) -> Option<u64> {
+        match self {
+            Self::Mended(rail) => rail.next_ns(),
+            _ => None,
+        }
+    }
+}
+
+impl Rail for Under {
+    fn caps(&self, link: LinkId) -> &Caps {
+        each!(self, rail => rail.caps(link))
+    }
+    fn speed(&self, link: LinkId) -> Speed {
+        each!(self, rail => rail.speed(link))
+    }
+    fn generation(&self, link: LinkId) -> u32 {
+        each!(self, rail => rail.generation(link))
+    }
+    fn link(&self, peer: Rank) -> Option<LinkId> {
+        each!(self, rail => rail.link(peer))
+    }
+    fn peer(&self, link: LinkId) -> Rank {
+        link.peer()
+    }
+    fn incoming(&self) -> &[LinkId] {
+        each!(self, rail => rail.incoming())
+    }
+    fn take_lost(&mut self) -> Option<Lost> {
+        each!(self, rail => rail.take_lost())
+    }
+    fn bury(&mut self, link: LinkId) -> Option<Remains> {
+        each!(self, rail => rail.bury(link))
+    }
+    fn disconnect(&mut self, link: LinkId) {
+        each!(self, rail => rail.disconnect(link));
+    }
+    fn claim(&mut self, link: LinkId, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
+        each!(self, rail => rail.claim(link, bulk, class))
+    }
+    fn commit(&mut self, link: LinkId, header: Header) {
+        each!(self, rail => rail.commit(link, header));
+    }
+    fn begin_pass(&mut self) {
+        each!(self, rail => rail.begin_pass());
+    }
+    fn flush(&mut self) {
+        each!(self, rail => rail.flush());
+    }
+    fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {
+        each!(self, rail => rail.poll(link))
+    }
+    fn release(&mut self, link: LinkId) {
+        each!(self, rail => rail.release(link));
+    }
+    fn reach(&mut self, link: LinkId, place: Place, len: usize) -> Reach<'_> {
+        each!(self, rail => rail.reach(link, place, len))
+    }
+    fn own(&mut self, place: Place, len: usize) -> Option<Window<'_>> {
+        each!(self, rail => rail.own(place, len))
+    }
+    fn tally(&mut self, link: LinkId, mine: bool, index: usize) -> Option<&Tally> {
+        each!(self, rail => rail.tally(link, mine, index))
+    }
+    fn arm(&mut self) -> Armed {
+        each!(self, rail => rail.arm())
+    }
+    fn sleep(&mut self, at_most: Option<Duration>) {
+        each!(self, rail => rail.sleep(at_most));
+    }
+}
