@@ -48,9 +48,9 @@ pub struct Incoming {
     expected: u32,
     released: u32,
     told: u32,
-    /// Bytes of bulk released since it was told, and whether a large packet was among them.
+    /// Bytes of bulk released since it was told, and whether a large or a lent packet was among them.
     bulk_untold: usize,
-    large_untold: bool,
+    urgent_untold: bool,
     /// Nothing more comes.
     ended: bool,
     /// Why what lies from `scanned` on cannot be believed.
@@ -82,7 +82,7 @@ impl Incoming {
             released: wire::FIRST,
             told: wire::FIRST,
             bulk_untold: 0,
-            large_untold: false,
+            urgent_untold: false,
             ended: false,
             corrupt: None,
         }
@@ -264,10 +264,10 @@ impl Incoming {
     pub fn release(&mut self) {
         let bytes = &self.memory[self.start..self.scanned];
         let view = View::new(bytes, self.sizes.max_bulk()).ok().flatten().expect("release comes after poll");
-        let (bulk, len) = (view.bulk_len(), view.frame_len());
+        let (bulk, len, lent) = (view.bulk_len(), view.frame_len(), view.is_lent());
         self.start += len - std::mem::take(&mut self.landed);
         self.bulk_untold += bulk;
-        self.large_untold |= bulk >= self.sizes.large();
+        self.urgent_untold |= lent || bulk >= self.sizes.large();
         self.released = self.released.wrapping_add(1);
         if self.start == self.filled {
             (self.start, self.scanned, self.filled) = (0, 0, 0);
@@ -281,14 +281,14 @@ impl Incoming {
     }
 
     /// Whether the peer is to be told of released packets though there is nothing else to tell: a quarter of the
-    /// packets or an eighth of the bulk, as in shared memory (invariant I6), or a large packet, whose bulk the peer holds and
-    /// whose pace it measures; with `all`, any.
+    /// packets or an eighth of the bulk, as in shared memory (invariant I6), a large packet, whose pace the peer measures, or a
+    /// lent one, whose memory its user waits for; with `all`, any.
     #[inline]
     pub fn owes(&self, all: bool) -> bool {
         let packets = self.released.wrapping_sub(self.told);
         packets >= self.sizes.cells / 4
             || self.bulk_untold >= self.sizes.payload / 8
-            || self.large_untold
+            || self.urgent_untold
             || all && packets > 0
     }
 
@@ -296,7 +296,7 @@ impl Incoming {
     #[inline]
     pub fn tell(&mut self) -> u32 {
         self.bulk_untold = 0;
-        self.large_untold = false;
+        self.urgent_untold = false;
         self.told = self.released;
         self.released
     }

@@ -198,6 +198,9 @@ impl Outgoing {
         debug_assert!(!self.has_unsent(), "one packet after the other");
         let head = self.memory[frame.at..].first_chunk_mut().expect("a claim holds a head");
         wire::write_packet(head, header, bulk as u32, self.next, ack);
+        if frame.lent > 0 {
+            wire::mark_lent(head);
+        }
         self.head = frame.end;
         self.unsent = frame;
         let alone = self.streamed() == 0;

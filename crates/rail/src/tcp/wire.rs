@@ -5,7 +5,7 @@
 //! ```text
 //!   0     4      5            6          7         8      12    16         20       24    28
 //!   │ bulk │ kind │ inline_len │ sort     │ version │ flow │ tag │ sequence │ number │ ack │ inline … │ bulk … │
-//!   │ u32  │ u8   │ u8         │ 1, 2     │ 2       │ u32  │ u32 │ u32      │ u32    │ u32 │
+//!   │ u32  │ u8   │ u8         │ 1, 2, 3  │ 2       │ u32  │ u32 │ u32      │ u32    │ u32 │
 //! ```
 //! The bulk comes last, so that its receiver can say where it goes before it has come. How many bytes lie beside the header is
 //! known only at the commit, where the bulk lies already at the claim: before a bulk there are always
@@ -13,7 +13,8 @@
 //!
 //! *Numbers.* A link numbers its packets from [`FIRST`]; numbers wrap. `ack` says which number the sender of the frame
 //! wants next: all packets before were released by it, and need not be kept for it any longer. A frame of sort
-//! [`SORT_ACK`] says only that, takes no number and is not acknowledged.
+//! [`SORT_ACK`] says only that, takes no number and is not acknowledged. A packet of sort [`SORT_LENT`] is acknowledged soon: the
+//! user's memory is lent until then.
 
 use std::ops::Range;
 
@@ -28,6 +29,7 @@ pub const FIRST: u32 = 0xffff_ff00;
 
 const SORT_PACKET: u8 = 1;
 const SORT_ACK: u8 = 2;
+const SORT_LENT: u8 = 3;
 
 const BULK: Range<usize> = 0..4;
 const KIND: usize = 4;
@@ -62,10 +64,10 @@ impl<'a> View<'a> {
         let (bulk, inline) = (self.bulk_len(), self.inline_len());
         let most = match (self.0[SORT], bulk) {
             (SORT_PACKET, 0) => MAX_INLINE,
-            (SORT_PACKET, _) => MAX_INLINE_WITH_BULK,
+            (SORT_PACKET | SORT_LENT, _) => MAX_INLINE_WITH_BULK,
             _ => 0,
         };
-        let known = self.0[LAYOUT] == VERSION && (self.is_ack() || self.0[SORT] == SORT_PACKET);
+        let known = self.0[LAYOUT] == VERSION && matches!(self.0[SORT], SORT_PACKET..=SORT_LENT);
         let fits = inline <= most && bulk <= if self.is_ack() { 0 } else { max_bulk };
         if known && fits { Ok(()) } else { Err(self.impossible(max_bulk)) }
     }
@@ -76,7 +78,7 @@ impl<'a> View<'a> {
             (self.0[LAYOUT], self.0[SORT], self.inline_len(), self.bulk_len());
         Corrupt(format!(
             "a frame of version {version}, sort {sort}, with {inline} bytes beside the header and {bulk} of bulk \
-             (this is version {VERSION}, sorts are {SORT_PACKET} and {SORT_ACK}, a bulk has at most {max_bulk} bytes)"
+             (this is version {VERSION}, sorts are {SORT_PACKET} to {SORT_LENT}, a bulk has at most {max_bulk} bytes)"
         ))
     }
 
@@ -89,6 +91,12 @@ impl<'a> View<'a> {
     #[inline]
     pub fn is_ack(&self) -> bool {
         self.0[SORT] == SORT_ACK
+    }
+
+    /// Whether its sender has lent the bulk.
+    #[inline]
+    pub fn is_lent(&self) -> bool {
+        self.0[SORT] == SORT_LENT
     }
 
     /// The packet's header.
@@ -158,6 +166,11 @@ pub fn write_packet(head: &mut [u8; HEAD], header: Header, bulk: u32, number: u3
     head[SEQUENCE].copy_from_slice(&header.sequence.to_le_bytes());
     head[NUMBER].copy_from_slice(&number.to_le_bytes());
     head[ACK].copy_from_slice(&ack.to_le_bytes());
+}
+
+/// Says in the head of a packet that its bulk is lent.
+pub fn mark_lent(head: &mut [u8; HEAD]) {
+    head[SORT] = SORT_LENT;
 }
 
 /// A frame that only acknowledges.

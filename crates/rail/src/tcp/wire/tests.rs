@@ -54,6 +54,7 @@ fn impossible_frames_are_corrupt() {
     assert!(with(3, 1).unwrap().contains("16777226 of bulk"), "too long, and refused before it has come");
     assert!(with(SORT, 0).unwrap().contains("sort 0"));
     assert!(with(SORT, 2).is_some(), "an acknowledgement carries nothing");
+    assert!(with(SORT, 3).is_none() && with(SORT, 4).is_some());
     assert!(with(LAYOUT, 1).unwrap().contains("version 1"));
     let alone = |inline_len| frame(Header { inline_len, ..Header::default() }, 0, 0, 0);
     assert!(View::new(&alone(48), MAX_BULK).is_ok() && View::new(&alone(49), MAX_BULK).is_err());
