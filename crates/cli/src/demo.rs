@@ -65,7 +65,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
     match beside_this_executable(name) {
         Ok(path) => {
             command[0] = path.into_os_string();
-            run::start(run::Arguments::new(ranks, command))
+            run::start(run::Arguments::new(ranks, command), None)
         }
         Err(looked_at) => {
             say(&format!(

@@ -2,8 +2,9 @@
 //! the number of processors.
 
 use super::case::{Buffers, COUNT_NAMES, Task};
-use crate::run::Wait;
+use crate::run::{self, Wait};
 use clap::ValueEnum;
+use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -46,9 +47,13 @@ impl fmt::Display for Bench {
   canele bench latency
   canele bench bandwidth --bytes 64K,1M,4M --buffers region --plot bandwidth.svg
   canele bench collectives --ranks 8 --json
+  canele bench latency --hosts h0:1,h1:1
+  canele bench bandwidth --bytes 4M --hosts h0:1,h1:1 --rsh 'ssh -p 2222'
 
 The limits beside each figure (line, copy1, copy2, stream, cells, flags) are what bare loops reach on this
-machine in the same rounds. A '!' marks a figure whose rounds spread by more than 10 %: judge it by its ratio.")]
+machine in the same rounds. Between hosts they are plain TCP sockets between the first and the last rank, over the
+first of the rails, both ends polling: request and answer (socket), one way (socket stream), and windows of 64
+messages in one write (socket window). put, and buffers in regions, need memory that the ranks share. A '!' marks a figure whose rounds spread by more than 10 %: judge it by its ratio.")]
 pub struct Arguments {
     /// What to measure
     #[arg(value_enum)]
@@ -71,12 +76,47 @@ pub struct Arguments {
     /// Operations per round and row; large messages take fewer [default: chosen per benchmark]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     pub iterations: Option<u32>,
+    #[command(flatten)]
+    pub place: Place,
     /// Print one JSON object instead of the table
     #[arg(long)]
     pub json: bool,
     /// Also draw the figures against the limits
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
+}
+
+/// Where the ranks run.
+#[derive(Debug, Default, clap::Args)]
+pub struct Place {
+    /// Measure between hosts: one rank on each of two (collectives: as many as the numbers say)
+    #[arg(long, value_name = "H0:1,H1:1", group = "where")]
+    pub hosts: Option<String>,
+    /// The same from a file, as for canele run
+    #[arg(long, value_name = "FILE", group = "where")]
+    pub hostfile: Option<PathBuf>,
+    /// The command, with arguments, that runs another one on a host [default: ssh]
+    #[arg(long, value_name = "CMD", requires = "where")]
+    pub rsh: Option<String>,
+    /// Where the `canele` command lies on the hosts [default: where it lies here]
+    #[arg(long, value_name = "PATH", requires = "where")]
+    pub canele: Option<PathBuf>,
+}
+
+impl Place {
+    /// `canele run -n RANKS COMMAND…` there.
+    pub fn job(&self, ranks: u32, command: Vec<OsString>) -> run::Arguments {
+        let mut job = run::Arguments::new(ranks, command);
+        job.hosts.clone_from(&self.hosts);
+        job.hostfile.clone_from(&self.hostfile);
+        job.rsh.clone_from(&self.rsh);
+        job.canele.clone_from(&self.canele);
+        job
+    }
+
+    fn is_elsewhere(&self) -> bool {
+        self.hosts.is_some() || self.hostfile.is_some()
+    }
 }
 
 impl Arguments {
@@ -91,7 +131,19 @@ impl Arguments {
 
     fn tasks_on(&self, processors: usize) -> Result<Vec<Task>, String> {
         let bench = self.bench;
-        if processors < 2 {
+        let elsewhere = self.place.is_elsewhere();
+        let capacity = self.place.job(2, Vec::new()).capacity()?;
+        if elsewhere && bench == Bench::Put {
+            return Err(
+                "bench put does not work between hosts: a put needs memory that both ranks share".into()
+            );
+        }
+        if elsewhere && self.buffers == Some(Buffers::Region) {
+            return Err(
+                "--buffers region does not work between hosts: regions are memory that ranks share".into()
+            );
+        }
+        if processors < 2 && !elsewhere {
             return Err(format!("bench {bench} needs two processors; this process may run on one only"));
         }
         if bench != Bench::Collectives && self.ranks.is_some_and(|ranks| ranks != 2) {
@@ -115,12 +167,13 @@ impl Arguments {
         if self.plot.as_ref().is_some_and(|path| path.extension().is_none_or(|end| end != "svg")) {
             return Err("--plot writes SVG: the file's name must end in .svg".into());
         }
-        Ok(self.combinations())
+        Ok(self.combinations(capacity))
     }
 
-    fn combinations(&self) -> Vec<Task> {
+    fn combinations(&self, capacity: Option<u32>) -> Vec<Task> {
         let ranks = match (self.ranks, self.bench) {
             (Some(ranks), _) => vec![ranks],
+            (None, Bench::Collectives) if self.place.is_elsewhere() => vec![capacity.unwrap_or(2)],
             (None, Bench::Collectives) => COLLECTIVE_RANKS.to_vec(),
             (None, _) => vec![2],
         };
@@ -137,6 +190,7 @@ impl Arguments {
             wait,
             rounds: self.rounds,
             iterations: self.iterations,
+            between_hosts: self.place.is_elsewhere(),
         };
         ranks.iter().flat_map(|ranks| waits.iter().map(move |wait| task(*ranks, *wait))).collect()
     }
@@ -200,6 +254,10 @@ mod tests {
             ("rate --plot picture.png", "must end in .svg"),
             ("rate --rounds 0", "--rounds"),
             ("rate --iterations 0", "--iterations"),
+            ("put --hosts a:1,b:1", "memory that both ranks share"),
+            ("latency --buffers region --hosts a:1,b:1", "does not work between hosts"),
+            ("latency --rsh ssh", "--hosts"),
+            ("latency --hosts a:1,,b:1", "--hosts a:1,,b:1"),
         ] {
             let answer = line(text).expect_err(text);
             assert!(answer.contains(says), "{text}: {answer}");
@@ -220,5 +278,7 @@ mod tests {
         assert_eq!(waits, [Wait::Adaptive, Wait::Poll, Wait::Sleep]);
         assert_eq!(line("wait --wait poll").unwrap().len(), 1);
         assert_eq!(line("latency").unwrap().len(), 1);
+        let between = line("collectives --hosts a:2,b:3").unwrap();
+        assert_eq!((between.len(), between[0].ranks, between[0].between_hosts), (1, 5, true));
     }
 }

@@ -40,9 +40,21 @@ pub struct Task {
     pub wait: Wait,
     pub rounds: u32,
     pub iterations: Option<u32>,
+    /// The ranks are on several hosts.
+    pub between_hosts: bool,
 }
 
 impl Task {
+    /// The limits of a message of `bytes` that is sent and answered.
+    pub fn message_limits(&self, bytes: usize) -> Vec<Limit> {
+        if self.between_hosts { vec![Limit::Socket(bytes)] } else { Limit::of_message(bytes, self.buffers) }
+    }
+
+    /// The limit of messages of `bytes` that are sent in windows.
+    pub fn window_limit(&self, bytes: usize) -> Limit {
+        if self.between_hosts { Limit::SocketWindow(bytes) } else { Limit::Cells }
+    }
+
     /// The sizes asked for, or else `usual`.
     pub fn sizes(&self, usual: &[usize]) -> Vec<usize> {
         if self.bytes.is_empty() { usual.to_vec() } else { self.bytes.clone() }
@@ -50,7 +62,9 @@ impl Task {
 
     /// Operations per batch for messages of `bytes`, where small ones take `usual` per round.
     pub fn iterations(&self, usual: u32, bytes: usize) -> u32 {
-        let most = (ROUND_BYTES / bytes.max(1)).max(BATCHES as usize);
+        let (bytes_per_round, usual) =
+            if self.between_hosts { (ROUND_BYTES / 4, usual / 4) } else { (ROUND_BYTES, usual) };
+        let most = (bytes_per_round / bytes.max(1)).max(BATCHES as usize);
         let round = (self.iterations.unwrap_or(usual) as usize).min(most);
         (round as u32 / BATCHES).max(1)
     }
@@ -78,6 +92,12 @@ pub enum Limit {
     Copy1(usize),
     Copy2(usize),
     Stream(usize),
+    /// A plain socket: request and answer.
+    Socket(usize),
+    /// A plain socket: messages one way, then one answer.
+    SocketStream(usize),
+    /// A plain socket: 64 messages in one write, then one answer.
+    SocketWindow(usize),
 }
 
 impl Limit {
@@ -101,6 +121,9 @@ impl fmt::Display for Limit {
             Limit::Copy1(_) => "copy1",
             Limit::Copy2(_) => "copy2",
             Limit::Stream(_) => "stream",
+            Limit::Socket(_) => "socket",
+            Limit::SocketStream(_) => "socket stream",
+            Limit::SocketWindow(_) => "socket window",
         })
     }
 }
@@ -153,6 +176,7 @@ mod tests {
             wait: Wait::Adaptive,
             rounds: 11,
             iterations: None,
+            between_hosts: false,
         };
         assert_eq!(task.iterations(20_000, 0), 1000);
         assert_eq!(task.iterations(20_000, 64 << 10), 1024 / BATCHES);

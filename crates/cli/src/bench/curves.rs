@@ -110,12 +110,16 @@ fn gather(report: &Report) -> Curves {
         let mut add =
             |points: &[(f64, f64)]| curves.limits.entry(limit.to_string()).or_default().extend(points);
         match *limit {
-            Limit::Copy1(bytes) | Limit::Copy2(bytes) | Limit::Stream(bytes) => {
+            Limit::Copy1(bytes)
+            | Limit::Copy2(bytes)
+            | Limit::Stream(bytes)
+            | Limit::Socket(bytes)
+            | Limit::SocketStream(bytes) => {
                 add(&[(bytes as f64, if bandwidth { bytes as f64 / ns } else { *ns })]);
             }
             // A message of one cell costs a line whatever its size.
             Limit::Line if !bandwidth => add(&[(first, *ns), (last.min(64.0).max(first), *ns)]),
-            Limit::Line | Limit::Cells | Limit::Flags => {}
+            Limit::Line | Limit::Cells | Limit::Flags | Limit::SocketWindow(_) => {}
         }
     }
     curves

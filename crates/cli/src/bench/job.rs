@@ -1,8 +1,9 @@
 //! The command's side of a benchmark: it starts the job, shows its progress and takes its report.
 //!
-//! Owns the pipe on which rank 0 reports and the segment in which the limits are measured; both travel to
-//! the ranks as inherited descriptors. It measures nothing itself.
+//! Owns the pipe that is the job's standard output, on which rank 0 reports, and the segment in which the limits of shared
+//! memory are measured; that one travels to the ranks as an inherited descriptor. It measures nothing itself.
 
+use super::arguments::Place;
 use super::case::{COPY_LIMIT_BYTES, Task};
 use super::report::Report;
 use super::{Failure, launch};
@@ -13,7 +14,7 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, PipeReader};
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 
 /// What a rank is told on its command line, as JSON.
 #[derive(Debug, Serialize, Deserialize)]
@@ -21,13 +22,11 @@ pub struct Order {
     pub task: Task,
     /// The largest message the limits are measured for, in bytes.
     pub largest_bytes: usize,
-    /// Inherited: the segment of the limits.
-    pub limits_fd: RawFd,
-    /// Inherited: where rank 0 writes its notes, one JSON value a line.
-    pub notes_fd: RawFd,
+    /// Inherited: the segment of the limits; none between hosts.
+    pub limits_fd: Option<RawFd>,
 }
 
-/// What rank 0 says.
+/// What rank 0 says on its standard output, one JSON value a line.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Note {
     /// So many rounds are done.
@@ -44,14 +43,14 @@ impl Order {
 }
 
 /// Runs the jobs one after the other and joins their reports.
-pub fn run_all(tasks: &[Task]) -> Result<Report, Failure> {
+pub fn run_all(tasks: &[Task], place: &Place) -> Result<Report, Failure> {
     let rounds = tasks.iter().map(|task| u64::from(task.rounds)).sum();
     let style = ProgressStyle::with_template("{msg:24} [{bar:40}] {pos}/{len} rounds, {eta} left")?;
     let bar = ProgressBar::new(rounds).with_style(style.progress_chars("=> "));
     let mut all: Option<Report> = None;
     for task in tasks {
         bar.set_message(format!("{} ({} ranks, {})", task.bench, task.ranks, task.wait.value()));
-        let report = run(task, &bar)?;
+        let report = run(task, place, &bar)?;
         match &mut all {
             Some(all) => all.join(report),
             None => all = Some(report),
@@ -61,27 +60,29 @@ pub fn run_all(tasks: &[Task]) -> Result<Report, Failure> {
     all.ok_or_else(|| "no job to run".into())
 }
 
-fn run(task: &Task, bar: &ProgressBar) -> Result<Report, Failure> {
+fn run(task: &Task, place: &Place, bar: &ProgressBar) -> Result<Report, Failure> {
     // Without sizes of its own a task measures up to the largest that any workload has.
     let largest_bytes = task.bytes.iter().copied().max().unwrap_or(COPY_LIMIT_BYTES);
     let (reader, writer) = std::io::pipe()?;
     let shape = Shape { ranks: task.ranks, largest_bytes };
-    let segment = Segment::create("canele-limits", shape.block_bytes())?;
-    segment.reserve(0, segment.len())?;
-    for inherited in [writer.as_fd(), segment.fd()] {
-        fcntl_setfd(inherited, FdFlags::empty())?;
-    }
-    let (limits_fd, notes_fd) = (segment.fd().as_raw_fd(), writer.as_raw_fd());
-    let order = Order { task: task.clone(), largest_bytes, limits_fd, notes_fd };
+    let segment = (!task.between_hosts).then(|| inherited_segment(shape)).transpose()?;
+    let limits_fd = segment.as_ref().map(|segment| segment.fd().as_raw_fd());
+    let order = Order { task: task.clone(), largest_bytes, limits_fd };
     let arguments = [OsString::from("bench-rank"), serde_json::to_string(&order)?.into()];
     let bar = bar.clone();
     let notes = std::thread::spawn(move || read_notes(reader, &bar));
-    let ended = launch::launch(task, &arguments);
-    // The last writer: without it the reader sees the end even if no rank reported.
-    drop(writer);
+    // The launcher's is the only writer: the reader sees the end even if no rank reported.
+    let ended = launch::launch(task, place, &arguments, writer.into());
     let report = notes.join().map_err(|_| "the reader of the ranks' notes panicked")??;
     ended?;
     report.ok_or_else(|| "the job ended without a report".into())
+}
+
+fn inherited_segment(shape: Shape) -> Result<Segment, Failure> {
+    let segment = Segment::create("canele-limits", shape.block_bytes())?;
+    segment.reserve(0, segment.len())?;
+    fcntl_setfd(segment.fd(), FdFlags::empty())?;
+    Ok(segment)
 }
 
 fn read_notes(reader: PipeReader, bar: &ProgressBar) -> Result<Option<Report>, Failure> {

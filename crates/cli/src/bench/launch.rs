@@ -1,20 +1,24 @@
-//! How a benchmark starts its ranks: a job of this executable, each rank bound to a processor of its own.
+//! How a benchmark starts its ranks: a job of this executable, on one host with each rank bound to a processor of its own.
 
 use super::Failure;
+use super::arguments::Place;
 use super::case::Task;
 use crate::run;
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
-/// Runs the job to its end. The launcher says what went wrong with a rank.
+/// Runs the job to its end; its standard output goes to `out`. The launcher says what went wrong with a rank.
 ///
 /// # Errors
 /// When a rank failed.
-pub fn launch(task: &Task, arguments: &[OsString]) -> Result<(), Failure> {
-    let mut command = vec![std::env::current_exe()?.into_os_string()];
+pub fn launch(task: &Task, place: &Place, arguments: &[OsString], out: OwnedFd) -> Result<(), Failure> {
+    let here = std::env::current_exe()?;
+    let mut command = vec![place.canele.clone().unwrap_or(here).into_os_string()];
     command.extend_from_slice(arguments);
-    let mut job = run::Arguments::new(task.ranks, command);
-    job.bind = run::Bind::Core;
+    let mut job = place.job(task.ranks, command);
+    // Hosts that are one machine underneath, as network namespaces are, would bind their ranks to the same processor.
+    job.bind = if task.between_hosts { run::Bind::None } else { run::Bind::Core };
     job.wait = Some(task.wait);
-    if run::start(job) == ExitCode::SUCCESS { Ok(()) } else { Err("the job failed".into()) }
+    if run::start(job, Some(out)) == ExitCode::SUCCESS { Ok(()) } else { Err("the job failed".into()) }
 }

@@ -1,16 +1,17 @@
 //! `canele bench`: what Canelé reaches here, beside what this machine allows.
 //!
 //! Owns the measuring: arguments, rounds, statistics, table, JSON, plot. It never tunes what it measures:
-//! a workload uses the public API as any program would, and the limits are the bare loops of
-//! [`canele_sys::limits`], measured in the same run, round by round.
+//! a workload uses the public API as any program would, and the limits are bare loops on shared memory or, between hosts, on
+//! plain sockets ([`bare`]), measured in the same run, round by round.
 //!
 //! ```text
 //! canele bench X ─▶ job (one or several) of this executable: canele bench-rank TASK
 //!                     all ranks:  warm up, then round by round: limit, ours, limit, ours …
-//!                     rank 0:     progress and rows ──pipe──▶ canele bench X ─▶ table | JSON, plot
+//!                     rank 0:     progress and rows ──its output──▶ canele bench X ─▶ table | JSON, plot
 //! ```
 
 mod arguments;
+mod bare;
 mod bars;
 mod case;
 mod curves;
@@ -42,7 +43,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             return crate::wrong_usage(&wrong);
         }
     };
-    match job::run_all(&jobs).and_then(|report| publish(arguments, &report)) {
+    match job::run_all(&jobs, &arguments.place).and_then(|report| publish(arguments, &report)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             crate::say(&format!("bench {}: {failure}", arguments.bench));

@@ -1,13 +1,14 @@
 //! A rank of a benchmark's job: `canele bench-rank ORDER`, started by the launcher, never by a user.
 
 use super::Failure;
+use super::bare::{Bare, Memory, Sockets};
 use super::job::{Note, Order};
 use super::report::Report;
 use super::sample::sample;
 use super::workloads;
 use canele_sys::limits::Limits;
 use canele_sys::segment::Segment;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::fd::RawFd;
 use std::process::ExitCode;
@@ -32,26 +33,31 @@ pub fn main(arguments: &RankArguments) -> ExitCode {
 
 fn run(order: &str) -> Result<(), Failure> {
     let order: Order = serde_json::from_str(order).map_err(|error| format!("bench-rank: {error}"))?;
-    let segment = Segment::map(inherited(order.limits_fd, "segment")?.into())?;
-    let mut notes = inherited(order.notes_fd, "pipe")?;
-    workloads::with(&order.task, |me, work| {
-        let mut limits = Limits::on(&segment, me, order.shape())?;
-        let mut note = |note: &Note| -> Result<(), Failure> {
-            if me == 0 {
-                writeln!(notes, "{}", serde_json::to_string(note)?)?;
+    let segment = order.limits_fd.map(inherited_segment).transpose()?;
+    workloads::with(&order.task, |job, work| {
+        let mut bare: Box<dyn Bare> = match &segment {
+            Some(segment) => Box::new(Memory(Limits::on(segment, job.rank().0, order.shape())?)),
+            None => Box::new(Sockets::open(job, order.largest_bytes)?),
+        };
+        let note = |note: &Note| -> Result<(), Failure> {
+            if job.rank().0 == 0 {
+                writeln!(std::io::stdout(), "{}", serde_json::to_string(note)?)?;
             }
             Ok(())
         };
         // A lost progress note is no reason to stop; the report's is.
-        let sample = sample(work, &mut limits, &order.task, |done| drop(note(&Note::Rounds(done))))?;
-        note(&Note::Report(Report::new(&order.task, &sample, |case| work.protocol(case))))
+        let sample = sample(work, &mut *bare, &order.task, |done| drop(note(&Note::Rounds(done))))?;
+        let mut report = Report::new(&order.task, &sample, |case| work.protocol(case));
+        report.set_rails(&bare.rails());
+        note(&Note::Report(report))
     })
 }
 
-/// A descriptor that the command left open for its ranks, opened anew.
-fn inherited(fd: RawFd, what: &str) -> Result<File, Failure> {
-    let open = OpenOptions::new().read(what == "segment").write(true).open(format!("/proc/self/fd/{fd}"));
-    open.map_err(|error| {
-        format!("bench-rank is started by canele bench; its {what} is missing: {error}").into()
-    })
+/// The segment that the command left open for its ranks, opened anew.
+fn inherited_segment(fd: RawFd) -> Result<Segment, Failure> {
+    let open = OpenOptions::new().read(true).write(true).open(format!("/proc/self/fd/{fd}"));
+    let file = open.map_err(|error| {
+        format!("bench-rank is started by canele bench; the segment of its limits is missing: {error}")
+    })?;
+    Ok(Segment::map(file.into())?)
 }

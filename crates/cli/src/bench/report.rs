@@ -42,6 +42,9 @@ pub struct Row {
     pub processor_share: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
+    /// The networks between the hosts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rails: Option<Vec<String>>,
 }
 
 /// A limit beside a row.
@@ -95,6 +98,20 @@ struct PublishedLimits {
     copy2: Vec<Copied>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stream: Vec<Copied>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    socket: Vec<Carried>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    socket_stream: Vec<Carried>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    socket_window: Vec<Carried>,
+}
+
+/// What a plain socket did with a message.
+#[derive(Serialize)]
+struct Carried {
+    bytes: usize,
+    median_ns: f64,
+    gbytes_per_s: f64,
 }
 
 #[derive(Serialize)]
@@ -109,6 +126,12 @@ impl Report {
         let line = |(case, measured): &(Case, Measured)| line(task.ranks, case, measured, protocol(case));
         let limits = sample.limits.iter().map(|(limit, figures)| (*limit, median(figures)));
         Report { bench: task.bench, lines: sample.cases.iter().map(line).collect(), limits: limits.collect() }
+    }
+
+    /// Says on which networks the rows were measured, if on any.
+    pub fn set_rails(&mut self, rails: &[String]) {
+        let rails = (!rails.is_empty()).then(|| rails.to_vec());
+        self.lines.iter_mut().for_each(|line| line.row.rails.clone_from(&rails));
     }
 
     /// Takes in the rows of another job of the same benchmark. Of a limit measured by both, the later
@@ -131,6 +154,11 @@ impl Report {
         let mut published = PublishedLimits::default();
         for (limit, ns) in &self.limits {
             let copied = |bytes: usize| Copied { bytes, gbytes_per_s: digits(bytes as f64 / ns) };
+            let carried = |bytes: usize| Carried {
+                bytes,
+                median_ns: digits(*ns),
+                gbytes_per_s: digits(bytes as f64 / ns),
+            };
             match *limit {
                 Limit::Line => published.line_ns = Some(digits(*ns)),
                 Limit::Cells => published.cells_per_s = Some(digits(1e9 / ns)),
@@ -138,6 +166,9 @@ impl Report {
                 Limit::Copy1(bytes) => published.copy1.push(copied(bytes)),
                 Limit::Copy2(bytes) => published.copy2.push(copied(bytes)),
                 Limit::Stream(bytes) => published.stream.push(copied(bytes)),
+                Limit::Socket(bytes) => published.socket.push(carried(bytes)),
+                Limit::SocketStream(bytes) => published.socket_stream.push(carried(bytes)),
+                Limit::SocketWindow(bytes) => published.socket_window.push(carried(bytes)),
             }
         }
         published
@@ -163,6 +194,7 @@ fn line(ranks: u32, case: &Case, measured: &Measured, protocol: Option<String>) 
         messages_per_s: (is == Figure::Rate).then(|| digits(1e9 / ns)),
         processor_share: (is == Figure::Processor).then(|| digits(ns / 1e9)),
         operation: case.operation.clone(),
+        rails: None,
     };
     let beside = case.limits.iter().zip(&measured.beside).map(|(limit, figures)| {
         let ratio = |(ours, bare): (&f64, &f64)| if is == Figure::Time { ours / bare } else { bare / ours };

@@ -4,17 +4,14 @@
 //! workload does.
 
 use super::Failure;
+use super::bare::Bare;
 use super::case::{Case, Limit, Task};
 use super::statistics::mean;
-use canele_sys::limits::Limits;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Processors need about this long to reach their speed.
 const WARM_UP: Duration = Duration::from_secs(1);
-/// Bytes that one round of a copying limit moves in one direction, and the most iterations.
-const COPIED_BYTES: usize = 1 << 25;
-const COPIES: usize = 20_000;
 
 /// A benchmark's program: what each rank does to measure one case.
 pub trait Workload {
@@ -56,98 +53,76 @@ pub struct Sample {
 /// Measures all cases of a workload. `progress` hears after each round how many are done.
 pub fn sample(
     work: &mut dyn Workload,
-    limits: &mut Limits,
+    bare: &mut dyn Bare,
     task: &Task,
     mut progress: impl FnMut(u32),
 ) -> Result<Sample, Failure> {
-    let cases = work.cases().into_iter().map(|case| prepared(case, task.ranks)).collect();
+    let cases = work.cases().into_iter().map(|case| prepared(case, bare)).collect();
     let mut sample = Sample { cases, limits: BTreeMap::new() };
-    let usual = usual_limits(&sample, task.ranks);
-    warm_up(work, limits, &sample, task.ranks)?;
+    let usual = usual_limits(&sample, task, bare);
+    warm_up(work, bare, &sample)?;
     for round in 1..=task.rounds {
         for limit in &usual {
-            let figure = measure(limits, *limit);
+            let figure = bare.measure(*limit)?;
             sample.limits.entry(*limit).or_default().push(figure);
         }
         for (case, measured) in &mut sample.cases {
             for (limit, beside) in case.limits.iter().zip(&mut measured.beside) {
-                let figure = measure(limits, *limit);
+                let figure = bare.measure(*limit)?;
                 beside.push(figure);
                 sample.limits.entry(*limit).or_default().push(figure);
             }
-            limits.agree(0);
+            bare.agree(0)?;
             let first = measured.batches.len();
             for _ in 0..case.batches {
                 measured.batches.push(work.batch(case)?);
             }
             measured.rounds.push(mean(&measured.batches[first..]));
-            limits.agree(0);
+            bare.agree(0)?;
         }
         progress(round);
     }
     Ok(sample)
 }
 
-/// More than two ranks have only the limits that concern all of them.
-fn prepared(mut case: Case, ranks: u32) -> (Case, Measured) {
-    case.limits.retain(|limit| ranks == 2 || *limit == Limit::Flags);
+/// A case keeps the limits that can be measured here.
+fn prepared(mut case: Case, bare: &dyn Bare) -> (Case, Measured) {
+    case.limits.retain(|limit| bare.has(*limit));
     let beside = vec![Vec::new(); case.limits.len()];
     (case, Measured { beside, ..Measured::default() })
 }
 
 /// What every job measures once a round, unless a case does so anyway.
-fn usual_limits(sample: &Sample, ranks: u32) -> Vec<Limit> {
-    let mut usual = vec![Limit::Flags];
-    if ranks == 2 {
-        usual.extend([Limit::Line, Limit::Cells]);
-        let sizes = sample.cases.iter().filter_map(|(case, _)| case.bytes).filter(|bytes| *bytes >= 64);
-        usual
-            .extend(sizes.flat_map(|bytes| [Limit::Copy1(bytes), Limit::Copy2(bytes), Limit::Stream(bytes)]));
-    }
-    usual.retain(|limit| !sample.cases.iter().any(|(case, _)| case.limits.contains(limit)));
+fn usual_limits(sample: &Sample, task: &Task, bare: &dyn Bare) -> Vec<Limit> {
+    let cases: Vec<&Case> = sample.cases.iter().map(|(case, _)| case).collect();
+    let mut usual = bare.usual(task, &cases);
+    usual.retain(|limit| !cases.iter().any(|case| case.limits.contains(limit)));
     usual.sort();
     usual.dedup();
     usual
 }
 
 /// Works for about a second, as rank 0 sees it, so that connections, pages and clocks are up.
-fn warm_up(work: &mut dyn Workload, limits: &mut Limits, sample: &Sample, ranks: u32) -> Result<(), Failure> {
+fn warm_up(work: &mut dyn Workload, bare: &mut dyn Bare, sample: &Sample) -> Result<(), Failure> {
     let begin = Instant::now();
     for (case, _) in &sample.cases {
         work.batch(case)?;
     }
     // Rank 0 decides, so that all leave together.
-    while limits.agree(u64::from(begin.elapsed() < WARM_UP)) == 1 {
-        if ranks == 2 {
-            limits.line_ns(50_000)
-        } else {
-            limits.flags_ns(500)
-        };
+    while bare.agree(u64::from(begin.elapsed() < WARM_UP))? == 1 {
+        bare.stir()?;
     }
     Ok(())
-}
-
-fn measure(limits: &mut Limits, limit: Limit) -> f64 {
-    // Ranks come here apart by as much as the last operation left them; the loops start with both.
-    limits.agree(0);
-    let copies = |bytes: usize| (COPIED_BYTES / bytes.max(1)).clamp(1, COPIES) as u32;
-    match limit {
-        Limit::Line => limits.line_ns(100_000),
-        Limit::Cells => 1e9 / limits.cells_per_s(1 << 21),
-        Limit::Flags => limits.flags_ns(2000),
-        Limit::Copy1(bytes) => limits.copy1_ns(bytes, copies(bytes)),
-        Limit::Copy2(bytes) => limits.copy2_ns(bytes, copies(bytes)),
-        Limit::Stream(bytes) => limits.stream_ns(bytes, copies(bytes)),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::arguments::Bench;
+    use super::super::bare::Memory;
     use super::super::case::Figure;
     use super::super::report::tests::task;
     use super::*;
-    use canele_sys::limits::Shape;
+    use canele_sys::limits::{Limits, Shape};
     use canele_sys::segment::Segment;
 
     /// Counts; the second case fails from the given batch on.
@@ -178,10 +153,10 @@ mod tests {
     fn run(fails_at: usize) -> (Counting, Result<Sample, Failure>, Vec<u32>) {
         let shape = Shape { ranks: 1, largest_bytes: 0 };
         let segment = Segment::create("limits-test", shape.block_bytes()).unwrap();
-        let mut limits = Limits::on(&segment, 0, shape).unwrap();
+        let mut bare = Memory(Limits::on(&segment, 0, shape).unwrap());
         let mut work = Counting { calls: vec![], fails_at };
         let mut heard = vec![];
-        let answer = sample(&mut work, &mut limits, &task(Bench::Collectives, 1), |round| heard.push(round));
+        let answer = sample(&mut work, &mut bare, &task(Bench::Collectives, 1), |round| heard.push(round));
         (work, answer, heard)
     }
 

@@ -7,6 +7,10 @@ use super::report::{Beside, Line, Report};
 /// Rounds whose quartiles are further apart than this are marked.
 const WIDE_SPREAD: f64 = 0.10;
 
+/// The limits in the order of their columns.
+const LIMITS: [&str; 9] =
+    ["line", "cells", "flags", "copy1", "copy2", "stream", "socket", "socket stream", "socket window"];
+
 /// The whole table, with what was measured of the machine and a note where a figure is marked.
 pub fn table(report: &Report) -> String {
     let columns: Vec<(String, Vec<String>)> =
@@ -49,7 +53,7 @@ fn columns(report: &Report) -> Vec<(String, Vec<String>)> {
         column("processor", &|line| line.row.processor_share.map(percent).unwrap_or_default()),
         column("spread", &|line| spread(line.spread)),
     ];
-    for name in ["line", "cells", "flags", "copy1", "copy2", "stream"] {
+    for name in LIMITS {
         let find = |line: &Line| line.beside.iter().find(|beside| beside.limit.to_string() == name).cloned();
         columns.push(column(name, &|line| find(line).map(|beside| bare(line, &beside)).unwrap_or_default()));
         columns
@@ -62,7 +66,8 @@ fn columns(report: &Report) -> Vec<(String, Vec<String>)> {
 fn bare(line: &Line, beside: &Beside) -> String {
     match (line.figure, beside.limit) {
         (Figure::Rate, _) => format!("{:.1} M/s", 1e3 / beside.median_ns),
-        (Figure::Bandwidth, Limit::Copy1(bytes) | Limit::Copy2(bytes) | Limit::Stream(bytes)) => {
+        (Figure::Bandwidth, Limit::Copy1(bytes) | Limit::Copy2(bytes) | Limit::Stream(bytes))
+        | (Figure::Bandwidth, Limit::Socket(bytes) | Limit::SocketStream(bytes)) => {
             format!("{:.2} GB/s", bytes as f64 / beside.median_ns)
         }
         _ => time(beside.median_ns),
@@ -77,7 +82,19 @@ fn notes(report: &Report) -> String {
     bare.extend(of(Limit::Cells).map(|ns| format!("cells {:.1} M/s", 1e3 / ns)));
     let most = report.lines.iter().map(|line| line.row.ranks).max().unwrap_or(0);
     bare.extend(of(Limit::Flags).map(|ns| format!("flags {} ({most} ranks)", time(ns))));
-    text += &format!("This machine: {}. Ratio: ", bare.join(", "));
+    let rails = report.lines.first().and_then(|line| line.row.rails.as_ref());
+    match rails {
+        Some(rails) => {
+            let small = of(Limit::Socket(8)).map(|ns| format!(", {} for 8 bytes one way", time(ns)));
+            let small = small.unwrap_or_default();
+            text += &format!(
+                "Rails: {}. Limits: plain sockets over {}{small}, both ends polling. Ratio: ",
+                rails.join(", "),
+                rails[0]
+            );
+        }
+        None => text += &format!("This machine: {}. Ratio: ", bare.join(", ")),
+    }
     text += if report.lines.iter().any(|line| matches!(line.figure, Figure::Bandwidth | Figure::Rate)) {
         "times in limits (1.00 is the limit, more is slower); rates as a share of the limit.\n"
     } else {

@@ -159,6 +159,14 @@ impl Arguments {
         hosts::read_file(&text).map(Some).map_err(|text| wrong(&text))
     }
 
+    /// How many ranks the hosts take, where they were named with numbers.
+    ///
+    /// # Errors
+    /// A text that says what is wrong with them.
+    pub fn capacity(&self) -> Result<Option<u32>, String> {
+        Ok(self.named_hosts()?.as_deref().map(hosts::capacity).transpose()?.flatten())
+    }
+
     /// The programs, split at `:`.
     ///
     /// # Errors
@@ -170,9 +178,8 @@ impl Arguments {
         }
         let mut parts = self.command.split(|argument| argument == OsStr::new(":"));
         let first = parts.next().unwrap_or_default().to_vec();
-        let hosts = self.named_hosts()?;
-        let capacity = hosts.as_deref().map(hosts::capacity).transpose()?.flatten();
-        let ranks = self.ranks.or(capacity).ok_or("-n N is needed where hosts have no numbers of ranks")?;
+        let ranks =
+            self.ranks.or(self.capacity()?).ok_or("-n N is needed where hosts have no numbers of ranks")?;
         let mut programs = vec![program(ranks, first)?];
         for part in parts {
             let name = OsString::from("canele run … :");

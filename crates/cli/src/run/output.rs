@@ -23,13 +23,13 @@ pub struct Output {
 }
 
 impl Output {
-    /// Prints for the ranks of `hosts`; `label`: each line with its rank.
-    pub fn new(label: bool, hosts: Vec<String>) -> Output {
+    /// Prints for the ranks of `hosts`; `label`: each line with its rank. With `out`, standard output goes there.
+    pub fn new(label: bool, hosts: Vec<String>, out: Option<OwnedFd>) -> Output {
         Output {
             label,
             owed: vec![[0; 2]; hosts.len()],
             hosts,
-            sinks: [Sink::new(Stream::Out), Sink::new(Stream::Error)],
+            sinks: [Sink::new(Stream::Out, out), Sink::new(Stream::Error, None)],
             shut: [false; 2],
         }
     }

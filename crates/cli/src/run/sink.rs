@@ -1,7 +1,7 @@
 //! One of the launcher's own output streams: what waits to be written there, and where in a line it is.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -28,6 +28,8 @@ pub enum Origin {
 #[derive(Debug)]
 pub struct Sink {
     stream: Stream,
+    /// Where it goes instead of to the standard stream.
+    instead: Option<OwnedFd>,
     waiting: Vec<u8>,
     /// Whose unfinished line was written last.
     open_line: Option<Origin>,
@@ -37,14 +39,14 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// The launcher's standard output or standard error.
-    pub fn new(stream: Stream) -> Sink {
-        Sink { stream, waiting: Vec::new(), open_line: None, watched: false, broken: false }
+    /// The launcher's standard output or standard error, or what stands for it.
+    pub fn new(stream: Stream, instead: Option<OwnedFd>) -> Sink {
+        Sink { stream, instead, waiting: Vec::new(), open_line: None, watched: false, broken: false }
     }
 
     /// The stream's descriptor.
-    pub fn fd(&self) -> BorrowedFd<'static> {
-        standard(self.stream)
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.instead.as_ref().map_or_else(|| standard(self.stream), AsFd::as_fd)
     }
 
     /// Whether this is a terminal on which background processes (which ranks are) may print.
@@ -157,7 +159,7 @@ mod tests {
     use super::*;
 
     fn text(feed: impl FnOnce(&mut Sink)) -> String {
-        let mut sink = Sink::new(Stream::Out);
+        let mut sink = Sink::new(Stream::Out, None);
         feed(&mut sink);
         String::from_utf8(std::mem::take(&mut sink.waiting)).unwrap()
     }

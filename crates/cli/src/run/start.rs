@@ -4,6 +4,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -35,16 +36,16 @@ const BESIDES: u64 = 64;
 
 /// `canele run`.
 pub fn main(arguments: Arguments) -> ExitCode {
-    start(arguments)
+    start(arguments, None)
 }
 
-/// Runs the job that `arguments` describe, to its end.
-pub fn start(arguments: Arguments) -> ExitCode {
+/// Runs the job that `arguments` describe, to its end. With `out`, what its ranks print to standard output goes there.
+pub fn start(arguments: Arguments, out: Option<OwnedFd>) -> ExitCode {
     let job = match described(&arguments) {
         Ok(job) => job,
         Err(text) => return wrong_usage(&text),
     };
-    match launcher(job, &arguments) {
+    match launcher(job, &arguments, out) {
         Ok(launcher) => ExitCode::from(launcher.run()),
         Err(error) => {
             say(&format!("cannot start the job: {error}"));
@@ -183,10 +184,10 @@ fn check_descriptors(count: u32, each: u64, what: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn launcher(job: Described, arguments: &Arguments) -> io::Result<Launcher> {
+fn launcher(job: Described, arguments: &Arguments, out: Option<OwnedFd>) -> io::Result<Launcher> {
     let Described { plan, info, tunables, shell } = job;
     let names = info.hosts.iter().map(|host| host.name.clone()).collect();
-    let output = Output::new(arguments.label, names);
+    let output = Output::new(arguments.label, names, out);
     let settings = Settings { timeout: arguments.timeout, name_hosts: shell.is_some() };
     let events = Events::new()?;
     let Some(shell) = shell else {

@@ -1,7 +1,7 @@
 //! Bytes per second: half a round trip, and a stream of messages one way with one answer per batch.
 
 use super::super::Failure;
-use super::super::case::{Case, Figure, Task};
+use super::super::case::{Case, Figure, Limit, Task};
 use super::super::sample::Workload;
 use super::latency::{PingPong, case};
 use super::memory::{Act, Memory, Message};
@@ -22,9 +22,13 @@ pub struct Bandwidth {
 
 impl Bandwidth {
     pub fn new(job: &Job, task: &Task) -> Result<Bandwidth, Failure> {
-        let of = |operation: &str, bytes| Case {
-            operation: Some(operation.to_owned()),
-            ..case(task, bytes, Figure::Bandwidth)
+        let of = |operation: &str, bytes| {
+            let mut case =
+                Case { operation: Some(operation.to_owned()), ..case(task, bytes, Figure::Bandwidth) };
+            if task.between_hosts && operation == STREAMING {
+                case.limits = vec![Limit::SocketStream(bytes)];
+            }
+            case
         };
         let sizes = task.sizes(&SIZES);
         let all = [PING_PONG, STREAMING].into_iter();

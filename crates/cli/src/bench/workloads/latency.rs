@@ -1,7 +1,7 @@
 //! One-way time of a tagged message: half a round trip, the same memory both ways.
 
 use super::super::Failure;
-use super::super::case::{Case, Figure, Limit, Task};
+use super::super::case::{Case, Figure, Task};
 use super::super::sample::Workload;
 use super::memory::{Act, Memory, Message};
 use super::{largest, other};
@@ -30,7 +30,7 @@ impl Latency {
 
 /// A ping-pong of `bytes`.
 pub fn case(task: &Task, bytes: usize, figure: Figure) -> Case {
-    let limits = Limit::of_message(bytes, task.buffers);
+    let limits = task.message_limits(bytes);
     let round_trips = task.iterations(ROUND_TRIPS, bytes);
     Case { buffers: Some(task.buffers), ..Case::of_bytes(bytes, figure, round_trips, limits) }
 }

@@ -2,7 +2,7 @@
 //! packing and unpacking included.
 
 use super::super::Failure;
-use super::super::case::{Case, Figure, Limit, Task};
+use super::super::case::{Case, Figure, Task};
 use super::super::sample::Workload;
 use super::largest;
 use canele::{Error, Job, Mailbox, Message, Postbox};
@@ -24,7 +24,7 @@ impl Mailboxes {
     pub fn new(job: &Job, task: &Task) -> Result<Mailboxes, Failure> {
         let me = job.rank().0;
         let case = |bytes| {
-            let limits = Limit::of_message(bytes, task.buffers);
+            let limits = task.message_limits(bytes);
             Case::of_bytes(bytes, Figure::Time, task.iterations(ROUND_TRIPS, bytes), limits)
         };
         let cases: Vec<Case> = task.sizes(&[48]).into_iter().map(case).collect();

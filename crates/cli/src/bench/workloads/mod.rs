@@ -15,15 +15,16 @@ use super::arguments::Bench;
 use super::case::{Buffers, Case, Task};
 use super::sample::Workload;
 use canele::{Endpoint, Flow, Job, Rank};
+pub use rate::WINDOW;
 
-/// Starts this rank, hands its number and its workload to `measure`, and ends the rank.
+/// Starts this rank, hands its job and its workload to `measure`, and ends the rank.
 pub fn with(
     task: &Task,
-    measure: impl FnOnce(u32, &mut dyn Workload) -> Result<(), Failure>,
+    measure: impl FnOnce(&Job, &mut dyn Workload) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let job = Job::start()?;
     let mut work = workload(&job, task)?;
-    measure(job.rank().0, &mut *work)?;
+    measure(&job, &mut *work)?;
     // What it allocated is given up while there is still a launcher to tell.
     drop(work);
     Ok(job.finish()?)

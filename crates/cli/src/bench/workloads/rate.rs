@@ -1,7 +1,7 @@
 //! Small messages per second: a window of 64 sends, then one answer, compared with bare cells.
 
 use super::super::Failure;
-use super::super::case::{Case, Figure, Limit, Task};
+use super::super::case::{Case, Figure, Task};
 use super::super::sample::Workload;
 use super::{largest, other};
 use canele::{Endpoint, Flow, Job, Tag};
@@ -22,7 +22,7 @@ impl Rate {
     pub fn new(job: &Job, task: &Task) -> Result<Rate, Failure> {
         let case = |bytes: usize| {
             let windows = task.iterations(WINDOWS, bytes * WINDOW as usize);
-            Case::of_bytes(bytes, Figure::Rate, windows, vec![Limit::Cells])
+            Case::of_bytes(bytes, Figure::Rate, windows, vec![task.window_limit(bytes)])
         };
         let cases: Vec<Case> = task.sizes(&[8]).into_iter().map(case).collect();
         let memory = vec![1; largest(&cases)];

@@ -1,7 +1,7 @@
 //! Rate and latency with 1, 2 and 4 threads per rank, each pair of threads on a flow of its own.
 
 use super::super::Failure;
-use super::super::case::{Case, Figure, Limit, Task};
+use super::super::case::{Case, Figure, Task};
 use super::super::sample::Workload;
 use super::latency::PingPong;
 use super::memory::Act;
@@ -27,16 +27,16 @@ pub struct Threads {
 impl Threads {
     pub fn new(job: &Job, task: &Task) -> Result<Threads, Failure> {
         let per_batch = |usual: u32| (task.iterations.unwrap_or(usual) / BATCHES).max(1);
-        let case = |name: &str, threads, figure, iterations, limit| Case {
+        let case = |name: &str, threads, figure, iterations, limits| Case {
             operation: Some(name.to_owned()),
             threads: Some(threads),
             batches: BATCHES,
-            ..Case::of_bytes(BYTES, figure, iterations, vec![limit])
+            ..Case::of_bytes(BYTES, figure, iterations, limits)
         };
         let cases = THREADS.into_iter().flat_map(|threads| {
             [
-                case("rate", threads, Figure::Rate, per_batch(WINDOWS), Limit::Cells),
-                case("latency", threads, Figure::Time, per_batch(ROUND_TRIPS), Limit::Line),
+                case("rate", threads, Figure::Rate, per_batch(WINDOWS), vec![task.window_limit(BYTES)]),
+                case("latency", threads, Figure::Time, per_batch(ROUND_TRIPS), task.message_limits(BYTES)),
             ]
         });
         let most = THREADS.into_iter().max().unwrap_or(1);

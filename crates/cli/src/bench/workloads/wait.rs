@@ -2,7 +2,7 @@
 //! that is blocked in a receive (MPI-MPC's comparison of interrupts and polling).
 
 use super::super::Failure;
-use super::super::case::{Buffers, Case, Figure, Limit, Task};
+use super::super::case::{Buffers, Case, Figure, Task};
 use super::super::sample::Workload;
 use super::latency::PingPong;
 use super::memory::Memory;
@@ -28,7 +28,7 @@ impl Waiting {
             ..Case::of_bytes(BYTES, figure, iterations, limits)
         };
         let ping_pong =
-            case("ping-pong", Figure::Time, task.iterations(ROUND_TRIPS, BYTES), vec![Limit::Line]);
+            case("ping-pong", Figure::Time, task.iterations(ROUND_TRIPS, BYTES), task.message_limits(BYTES));
         let blocked = Case { batches: 1, ..case("blocked", Figure::Processor, 1, vec![]) };
         let memory = Memory::new(job.endpoint(), Buffers::Private, BYTES)?;
         Ok(Waiting { flow: job.world(), memory, cases: vec![ping_pong, blocked] })

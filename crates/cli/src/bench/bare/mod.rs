@@ -1,0 +1,45 @@
+//! What the machine allows, measured between the rounds of a workload by the same ranks.
+//!
+//! Owns the two ways of doing so: through shared memory ([`memory`]), and over plain sockets where the ranks are on
+//! several hosts ([`sockets`]). No protocol of Canelé is involved in what is measured.
+
+mod memory;
+mod sockets;
+mod wires;
+
+use super::Failure;
+use super::case::{Case, Limit, Task};
+pub use memory::Memory;
+pub use sockets::Sockets;
+
+/// The bare loops of one rank. All ranks call the same methods with the same arguments in the same order.
+pub trait Bare {
+    /// Everybody leaves with the value that rank 0 brought; nobody leaves before all have come.
+    ///
+    /// # Errors
+    /// A rank is gone.
+    fn agree(&mut self, mine: u64) -> Result<u64, Failure>;
+
+    /// Measures a limit once: nanoseconds per operation. Only rank 0's answer counts.
+    ///
+    /// # Errors
+    /// A rank is gone.
+    fn measure(&mut self, limit: Limit) -> Result<f64, Failure>;
+
+    /// Keeps the processors at their speed for some milliseconds.
+    ///
+    /// # Errors
+    /// A rank is gone.
+    fn stir(&mut self) -> Result<(), Failure>;
+
+    /// Whether a limit can be measured here.
+    fn has(&self, limit: Limit) -> bool;
+
+    /// What is measured once a round whether or not a row asks for it.
+    fn usual(&self, task: &Task, cases: &[&Case]) -> Vec<Limit>;
+
+    /// The networks that the sockets use; none in shared memory.
+    fn rails(&self) -> Vec<String> {
+        Vec::new()
+    }
+}

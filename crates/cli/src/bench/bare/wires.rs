@@ -1,0 +1,107 @@
+//! Plain TCP connections between the hosts of two ranks, one for each network that leads from one to the other.
+//!
+//! Owns how they are made: the far rank listens on every address of its networks and says so in a message of the job; rank 0
+//! connects to each. Never authenticates; whoever else connects is closed.
+
+use super::super::Failure;
+use canele::{Flow, Rank, Tag};
+use canele_rail::tcp::interfaces::{Interface, choose, interfaces};
+use canele_sys::tunables::Tunables;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+/// How long one address may take to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+const ADDRESSES: Tag = Tag(1);
+const CONNECTED: Tag = Tag(2);
+
+/// A connection, and the network it is on, as rank 0's host calls it.
+pub struct Wire {
+    pub rail: String,
+    pub stream: TcpStream,
+}
+
+/// One network of a host, for the rank at the other end.
+type Offer = (String, Vec<SocketAddr>);
+
+/// Connects rank 0 with `far`; to be called by these two.
+pub fn connect(flow: &Flow, far: Rank) -> Result<Vec<Wire>, Failure> {
+    if flow.rank() == far { listen(flow) } else { dial(flow, far) }
+}
+
+/// The networks that the job's rails use on this host.
+fn networks() -> Result<Vec<Interface>, Failure> {
+    let tunables = Tunables::from_env()?;
+    let named: Vec<&str> = tunables.rails.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    Ok(choose(&interfaces()?, &named)?)
+}
+
+fn listen(flow: &Flow) -> Result<Vec<Wire>, Failure> {
+    let (mut offers, mut listeners): (Vec<Offer>, Vec<TcpListener>) = (Vec::new(), Vec::new());
+    for network in networks()? {
+        let mut addresses = Vec::new();
+        for address in network.addresses() {
+            let listener = TcpListener::bind((address, 0))?;
+            addresses.push(listener.local_addr()?);
+            listeners.push(listener);
+        }
+        offers.push((network.name, addresses));
+    }
+    send(flow, Rank(0), ADDRESSES, &offers)?;
+    // For each connection: which of the listeners took it, who made it, and what its network is called there.
+    let made: Vec<(SocketAddr, SocketAddr, String)> = receive(flow, Rank(0), CONNECTED)?;
+    let mut wires = Vec::new();
+    for (to, from, rail) in made {
+        let listener = listeners.iter().find(|listener| listener.local_addr().is_ok_and(|own| own == to));
+        let listener = listener.ok_or("rank 0 connected to an address that was not offered")?;
+        // The other end is connected already, so that this ends.
+        let stream = loop {
+            let (stream, address) = listener.accept()?;
+            if address == from {
+                break stream;
+            }
+        };
+        wires.push(Wire { rail, stream: ready(stream)? });
+    }
+    Ok(wires)
+}
+
+fn dial(flow: &Flow, far: Rank) -> Result<Vec<Wire>, Failure> {
+    let offers: Vec<Offer> = receive(flow, far, ADDRESSES)?;
+    let own = networks()?;
+    let (mut wires, mut made) = (Vec::new(), Vec::new());
+    for addresses in offers.iter().map(|(_, addresses)| addresses) {
+        let Some(stream) = addresses.iter().find_map(|to| TcpStream::connect_timeout(to, PATIENCE).ok())
+        else {
+            continue;
+        };
+        let (to, from) = (stream.peer_addr()?, stream.local_addr()?);
+        let network = own.iter().find(|network| network.addresses().contains(&from.ip()));
+        let rail = network.map_or_else(|| from.ip().to_string(), |network| network.name.clone());
+        made.push((to, from, rail.clone()));
+        wires.push(Wire { rail, stream: ready(stream)? });
+    }
+    send(flow, far, CONNECTED, &made)?;
+    let tried = || offers.iter().flat_map(|(_, addresses)| addresses).map(SocketAddr::to_string);
+    if wires.is_empty() {
+        let tried: Vec<String> = tried().collect();
+        return Err(format!("no plain socket reaches {far}; tried {}", tried.join(", ")).into());
+    }
+    Ok(wires)
+}
+
+/// As the loops need it: nothing is held back, nothing blocks.
+fn ready(stream: TcpStream) -> Result<TcpStream, Failure> {
+    stream.set_nodelay(true)?;
+    stream.set_nonblocking(true)?;
+    Ok(stream)
+}
+
+fn send<T: serde::Serialize>(flow: &Flow, to: Rank, tag: Tag, value: &T) -> Result<(), Failure> {
+    Ok(flow.send(to, tag, &serde_json::to_vec(value)?)?)
+}
+
+fn receive<T: serde::de::DeserializeOwned>(flow: &Flow, from: Rank, tag: Tag) -> Result<T, Failure> {
+    let (_, bytes) = flow.mprobe(from, tag)?.recv_vec::<u8>()?;
+    Ok(serde_json::from_slice(&bytes)?)
+}

@@ -1,0 +1,81 @@
+//! `canele bench`, as small as it goes: the shape of what it prints, never a figure.
+
+mod support;
+
+use serde_json::Value;
+use std::time::Duration;
+use support::hosts::{Cluster, SCRIPT, rsh};
+use support::start_with;
+
+/// Two processes and a launcher, on a machine that may be busy.
+const PATIENCE: Duration = Duration::from_secs(120);
+const SMALL: [&str; 5] = ["--rounds", "1", "--iterations", "20", "--json"];
+
+/// What `canele bench WORDS` prints.
+fn report(words: &[&str], variables: &[(&str, &str)]) -> Value {
+    let words = [&["bench"], words, &SMALL].concat();
+    let ended = start_with(&words, variables, b"").end_within(PATIENCE);
+    assert_eq!(ended.code(), Some(0), "{words:?}: {}", ended.error);
+    let report: Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!(report["bench"], words[1]);
+    for row in report["rows"].as_array().unwrap() {
+        let figure = row.get("processor_share").or(row.get("median_ns")).and_then(Value::as_f64);
+        assert!(figure.is_some_and(|figure| figure >= 0.0), "{row}");
+    }
+    report
+}
+
+/// The rows, and of each one field.
+fn column(report: &Value, field: &str) -> Vec<Value> {
+    report["rows"].as_array().unwrap().iter().map(|row| row[field].clone()).collect()
+}
+
+#[test]
+fn on_one_host_the_limits_are_those_of_its_memory() {
+    let report = report(&["latency", "--bytes", "8,4K"], &[]);
+    assert_eq!(column(&report, "bytes"), [8, 4096]);
+    assert_eq!(column(&report, "rails"), [Value::Null, Value::Null]);
+    assert!(report["limits"]["line_ns"].is_f64() && report["limits"].get("socket").is_none(), "{report}");
+}
+
+#[test]
+fn between_hosts_the_limits_are_plain_sockets() {
+    // The loopback is a network like any other where hosts are only pretended.
+    let rsh = rsh("plain");
+    let place = ["--hosts", "a:1,b:1", "--rsh", &rsh];
+    let lo = [("CANELE_RAILS", "lo")];
+    let latency = report(&[&["latency", "--bytes", "8,4K"][..], &place].concat(), &lo);
+    assert_eq!(column(&latency, "rails"), [serde_json::json!(["lo"]), serde_json::json!(["lo"])]);
+    let sockets = latency["limits"]["socket"].as_array().unwrap();
+    assert_eq!(sockets.iter().map(|socket| &socket["bytes"]).collect::<Vec<_>>(), [8, 4096]);
+    assert!(sockets.iter().all(|socket| socket["median_ns"].is_f64() && socket["gbytes_per_s"].is_f64()));
+    assert!(latency["limits"].get("line_ns").is_none(), "{latency}");
+    let bandwidth = report(&[&["bandwidth", "--bytes", "64K"][..], &place].concat(), &lo);
+    assert_eq!(bandwidth["limits"]["socket_stream"][0]["bytes"], 65536);
+    let rate = report(&[&["rate"][..], &place].concat(), &lo);
+    assert_eq!(rate["limits"]["socket_window"][0]["bytes"], 8);
+    assert!(rate["rows"][0]["messages_per_s"].is_f64(), "{rate}");
+    let all = report(&[&["collectives", "--hosts", "a:2,b:1"][..], &place[2..]].concat(), &lo);
+    assert!(column(&all, "ranks").iter().all(|ranks| *ranks == 3));
+}
+
+#[test]
+fn hosts_that_are_namespaces_have_three_rails() {
+    let Some(cluster) = Cluster::up() else { return };
+    let rsh = format!("{SCRIPT} rsh");
+    let words = ["latency", "--bytes", "8", "--hosts", "h0:1,h1:1", "--rsh", &rsh];
+    let report = report(&words, &[("CLUSTER", &cluster.name)]);
+    assert_eq!(report["rows"][0]["rails"], serde_json::json!(["ra0", "rb0", "rc0"]));
+}
+
+#[test]
+fn one_host_alone_and_what_needs_shared_memory_are_refused() {
+    let rsh = rsh("plain");
+    let words = ["bench", "latency", "--hosts", "a:2", "--rsh", &rsh];
+    let ended = start_with(&words, &[], b"").end();
+    assert_eq!(ended.code(), Some(1));
+    assert!(ended.error.contains("name two, as in --hosts h0:1,h1:1"), "{}", ended.error);
+    let ended = start_with(&["bench", "put", "--hosts", "a:1,b:1", "--rsh", &rsh], &[], b"").end();
+    assert_eq!(ended.code(), Some(2));
+    assert!(ended.error.contains("does not work between hosts"), "{}", ended.error);
+}
