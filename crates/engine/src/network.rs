@@ -164,6 +164,8 @@ impl Core {
 
     /// An attempt failed: it is made again later.
     fn on_failed(&mut self, link: LinkId, why: String) {
+        // Whatever the peer took for a link of this attempt, or one before it, is none.
+        self.proto.disown(link.peer(), link.rail(), u32::MAX);
         let effort = self.network.efforts.entry(link);
         let effort = effort.or_insert(Effort { again: None, wait: SOON, why: String::new() });
         (effort.again, effort.why) = (Some(Instant::now() + effort.wait), why);
