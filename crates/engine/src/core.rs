@@ -101,7 +101,8 @@ impl Core {
         };
         if let Some(network) = &job.network {
             let member = Member { me, ranks: place.size, job: network.job, key: network.key };
-            rails.open_sockets(member, &crate::network::addresses(tunables)?)?;
+            let here = network.rails.get(job.host_of(place.rank));
+            rails.open_sockets(member, here.map_or(&[][..], Vec::as_slice))?;
         }
         let settings = Settings {
             eager_bytes: tunables.eager_bytes,

@@ -3,7 +3,6 @@
 use canele_proto::request::Failure;
 use canele_rail::ConnectError;
 use canele_rail::tcp::OpenError;
-use canele_rail::tcp::interfaces::NoSuchInterface;
 use canele_sys::ids::Rank;
 use canele_sys::segment::SegmentError;
 use canele_sys::sleep::EventError;
@@ -40,9 +39,6 @@ pub enum Error {
     /// An address of this host cannot be listened on.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// An interface was named that this machine does not have.
-    #[error("CANELE_RAILS: {0}")]
-    Interface(#[from] NoSuchInterface),
     /// Nothing to sleep on could be had.
     #[error(transparent)]
     Event(#[from] EventError),

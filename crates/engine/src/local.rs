@@ -2,7 +2,7 @@
 //!
 //! Ranks are introduced to each other at once; names, regions of peers and deaths do not exist here.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use canele_rail::shm::Doorbell;
 use canele_sys::tunables::Tunables;
@@ -35,7 +35,7 @@ pub fn on_hosts(hosts: &[u32], tunables: &Tunables) -> Result<Vec<Engine>, Error
         hosts: hosts.iter().map(|ranks| Host::this(*ranks)).collect(),
         processors: size,
         on_failure: OnFailure::Continue,
-        network: several.then(Network::draw).transpose().map_err(ControlError::from)?,
+        network: several.then(|| network(hosts.len())).transpose()?,
     };
     let mut engines = Vec::new();
     let mut members = Vec::new();
@@ -68,6 +68,12 @@ pub fn on_hosts(hosts: &[u32], tunables: &Tunables) -> Result<Vec<Engine>, Error
         engine.keep(member.socket);
     }
     Ok(engines)
+}
+
+/// Of hosts that are all this machine.
+fn network(hosts: usize) -> Result<Network, ControlError> {
+    let rails = vec![vec![vec![Ipv4Addr::LOCALHOST.into()]]; hosts];
+    Ok(Network { rails, ..Network::draw()? })
 }
 
 /// A rank that has started.

@@ -10,15 +10,12 @@
 //!                           after 50 ms … 1 s ──┴──────┘ failed or lost; no link at all for so long ─▶ unreachable
 //! ```
 
-use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::collections::{HashMap, HashSet};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use canele_rail::Rail;
-use canele_rail::tcp::OpenError;
-use canele_rail::tcp::interfaces::{self, Interface};
 use canele_sys::ids::{LinkId, Rank};
-use canele_sys::tunables::Tunables;
 
 use crate::control::ToLauncher;
 use crate::core::Core;
@@ -29,11 +26,18 @@ const BUSY_PASSES: u32 = 1024;
 /// After a failure a link is tried again so soon at first, and so late at last.
 const SOON: Duration = Duration::from_millis(50);
 const LATE: Duration = Duration::from_secs(1);
+/// A link whose other end has answered nothing for so long is given up, if there is another; and if there is none.
+const SUSPECT: Duration = Duration::from_millis(400);
+const ALONE: Duration = Duration::from_secs(2);
+/// How often that is looked at while something is under way.
+const LOOK: Duration = Duration::from_millis(100);
+/// An attempt to get a lost link back that took so long is begun anew: what the first one sent went into the cut.
+const ANEW: Duration = Duration::from_secs(1);
 /// So long a peer may be without any link before it counts as unreachable: one that was reached before, and one that never
 /// was. Both are retried meanwhile: the peer may be connecting to this rank itself, or the launcher about to say that it has
 /// finished.
 const LOST: Duration = Duration::from_secs(8);
-const NEVER: Duration = Duration::from_secs(4);
+const NEVER: Duration = Duration::from_secs(12);
 
 /// The efforts of a rank to reach ranks of other hosts.
 pub(crate) struct Network {
@@ -42,21 +46,39 @@ pub(crate) struct Network {
     efforts: HashMap<LinkId, Effort>,
     /// Peers that are wanted and to which there is no link, and when they count as unreachable.
     apart: HashMap<Rank, Instant>,
+    /// Peers that were reached at some time.
+    met: HashSet<Rank>,
+    /// When links were last looked at that may be silent.
+    looked: Instant,
 }
 
 /// The attempts to make one link.
 struct Effort {
-    /// When to try again; now under way if none.
+    /// When to try again; under way if none.
     again: Option<Instant>,
+    /// When the last attempt began.
+    since: Instant,
     /// How long to wait after the next failure.
     wait: Duration,
     /// Why the last attempt failed.
     why: String,
 }
 
+impl Default for Effort {
+    fn default() -> Self {
+        Self { again: None, since: Instant::now(), wait: SOON, why: String::new() }
+    }
+}
+
 impl Network {
     pub fn new() -> Self {
-        Self { passes: 0, efforts: HashMap::new(), apart: HashMap::new() }
+        Self {
+            passes: 0,
+            efforts: HashMap::new(),
+            apart: HashMap::new(),
+            met: HashSet::new(),
+            looked: Instant::now(),
+        }
     }
 
     /// Whether links to a peer are being made.
@@ -64,20 +86,15 @@ impl Network {
         self.efforts.keys().any(|link| link.peer() == peer)
     }
 
-    /// How long a sleep may last at most because of what is to be done here.
-    pub fn longest_sleep(&self) -> Option<Duration> {
+    /// How long a sleep may last at most because of what is to be done here; with `waiting` something is under way that may
+    /// be lost.
+    pub fn longest_sleep(&self, waiting: bool) -> Option<Duration> {
         let now = Instant::now();
-        let again = self.efforts.values().map(|effort| effort.again.map_or(LATE, |at| at - now.min(at)));
+        let again = self.efforts.values().map(|effort| effort.again.unwrap_or(effort.since + ANEW));
+        let again = again.map(|at| at.saturating_duration_since(now));
         let apart = self.apart.values().map(|until| until.saturating_duration_since(now));
-        again.chain(apart).min()
+        again.chain(apart).chain(waiting.then_some(LOOK)).min()
     }
-}
-
-/// The addresses on which a rank listens, one list for each rail.
-pub(crate) fn addresses(tunables: &Tunables) -> Result<Vec<Vec<IpAddr>>, crate::Error> {
-    let named: Vec<&str> = tunables.rails.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-    let found = interfaces::interfaces().map_err(OpenError::from)?;
-    Ok(interfaces::choose(&found, &named)?.iter().map(Interface::addresses).collect())
 }
 
 impl Core {
@@ -97,19 +114,18 @@ impl Core {
 
     /// Begins to connect over every rail to a peer of another host; says whether it is known where that is.
     pub fn dial_all(&mut self, peer: Rank) -> bool {
-        let known = self.rails.is_introduced(peer);
-        if known {
+        let ways = self.rails.ways(peer);
+        if !ways.is_empty() {
             self.network.apart.entry(peer).or_insert_with(|| Instant::now() + NEVER);
         }
-        for rail in (1..=self.rails.tcp.len() as u8).filter(|_| known) {
-            self.dial(LinkId::new(rail, peer), SOON);
-        }
-        known
+        ways.iter().for_each(|link| self.dial(*link));
+        !ways.is_empty()
     }
 
-    fn dial(&mut self, link: LinkId, wait: Duration) {
+    fn dial(&mut self, link: LinkId) {
         self.rails.dial(link);
-        self.network.efforts.insert(link, Effort { again: None, wait, why: String::new() });
+        let effort = self.network.efforts.entry(link).or_default();
+        (effort.again, effort.since) = (None, Instant::now());
     }
 
     /// Who connects over sockets, and who is lost. Says whether anything came of it.
@@ -128,6 +144,7 @@ impl Core {
             self.counts.connections += 1;
             self.network.efforts.remove(&link);
             self.network.apart.remove(&link.peer());
+            self.network.met.insert(link.peer());
             self.proto.link_opened(&self.rails, link.peer(), link);
         }
         while let Some(link) = self.proto.take_lost_link() {
@@ -141,6 +158,9 @@ impl Core {
         if working && !moved {
             any |= self.try_again();
         }
+        if !moved || self.network.passes.is_multiple_of(BUSY_PASSES) {
+            any |= self.suspect();
+        }
         if any {
             // Whoever follows may wait for a link.
             self.told = u64::MAX;
@@ -151,21 +171,21 @@ impl Core {
     /// A link was lost: another is made at once.
     fn on_lost(&mut self, link: LinkId) {
         let peer = link.peer();
-        if self.proto.gone(peer).is_some() || !self.rails.is_introduced(peer) {
+        if self.proto.gone(peer).is_some() || !self.rails.ways(peer).contains(&link) {
             return;
         }
         if self.proto.is_cut(peer) {
             self.network.apart.entry(peer).or_insert_with(|| Instant::now() + LOST);
         }
-        let effort =
-            Effort { again: Some(Instant::now()), wait: SOON, why: "the connection was lost".into() };
-        self.network.efforts.insert(link, effort);
+        let why = "the connection was lost".into();
+        self.network.efforts.insert(link, Effort { again: Some(Instant::now()), why, ..Effort::default() });
     }
 
     /// An attempt failed: it is made again later.
     fn on_failed(&mut self, link: LinkId, why: String) {
-        let effort = self.network.efforts.entry(link);
-        let effort = effort.or_insert(Effort { again: None, wait: SOON, why: String::new() });
+        // Whatever the peer took for a link of this attempt, or one before it, is none.
+        self.proto.disown(link.peer(), link.rail(), u32::MAX);
+        let effort = self.network.efforts.entry(link).or_default();
         (effort.again, effort.why) = (Some(Instant::now() + effort.wait), why);
         effort.wait = (2 * effort.wait).min(LATE);
     }
@@ -178,12 +198,38 @@ impl Core {
         let late = |(peer, until): (&Rank, &Instant)| (now >= *until).then_some(*peer);
         let lost: Vec<Rank> = self.network.apart.iter().filter_map(late).collect();
         lost.iter().for_each(|peer| self.give_up(*peer));
+        let met = &self.network.met;
         let due = |(link, effort): (&LinkId, &Effort)| {
-            effort.again.is_some_and(|at| at <= now).then_some((*link, effort.wait))
+            let at = effort.again.or(met.contains(&link.peer()).then_some(effort.since + ANEW))?;
+            (at <= now).then_some((*link, effort.again.is_none()))
         };
         let due: Vec<_> = self.network.efforts.iter().filter_map(due).collect();
-        due.into_iter().for_each(|(link, wait)| self.dial(link, wait));
+        for (link, anew) in due {
+            if anew {
+                self.rails.disconnect(link);
+            }
+            self.dial(link);
+        }
         !lost.is_empty()
+    }
+
+    /// Gives up links whose other end's host answers nothing, so that what is on them goes another way. Says whether there
+    /// was one.
+    fn suspect(&mut self) -> bool {
+        let now = Instant::now();
+        if now < self.network.looked + LOOK {
+            return false;
+        }
+        self.network.looked = now;
+        let silent = self.rails.silent();
+        let is_silent = |link: &LinkId| silent.iter().any(|(other, _)| other == link);
+        let dead = |(link, since): &(LinkId, Duration)| {
+            let others = self.proto.links_to(link.peer()).any(|other| !is_silent(&other));
+            *since >= if others { SUSPECT } else { ALONE }
+        };
+        let dead: Vec<_> = silent.iter().filter(|silence| dead(silence)).map(|(link, _)| *link).collect();
+        dead.iter().for_each(|link| self.proto.bury(&mut self.rails, *link));
+        !dead.is_empty()
     }
 
     /// There is no way to a peer.

@@ -23,6 +23,9 @@ use canele_sys::tunables::Tunables;
 
 use crate::Error;
 
+/// How long an attempt to connect may take.
+const PATIENCE_NS: u64 = 10_000_000_000;
+
 /// The rails of a rank.
 pub(crate) struct Rails {
     pub shm: Shm,
@@ -32,8 +35,8 @@ pub(crate) struct Rails {
     incoming: Vec<LinkId>,
     /// Links over sockets of which the protocols have not been told.
     opened: Vec<LinkId>,
-    /// Peers that sockets lead to.
-    distant: HashSet<Rank>,
+    /// Links that may be made to other hosts.
+    distant: HashSet<LinkId>,
     /// Somebody waits for acknowledgements.
     unsettled: bool,
     /// A thread may sleep on the sockets.
@@ -80,7 +83,12 @@ impl Rails {
     /// Opens the rails to other hosts: one for each list of addresses, on which it listens.
     pub fn open_sockets(&mut self, member: Member, addresses: &[Vec<IpAddr>]) -> Result<(), Error> {
         for (addresses, number) in addresses.iter().zip(1..) {
-            self.tcp.push(Tcp::open(number, member, addresses, Limits::default())?);
+            self.tcp.push(Tcp::open(
+                number,
+                member,
+                addresses,
+                Limits { patience_ns: PATIENCE_NS, ..Limits::default() },
+            )?);
         }
         Ok(())
     }
@@ -92,19 +100,32 @@ impl Rails {
 
     /// Says where a peer of another host is reached over the TCP rail number `at`, from 0.
     pub fn introduce(&mut self, peer: Rank, at: usize, addresses: Vec<SocketAddr>) {
-        self.distant.insert(peer);
-        self.tcp[at].introduce(peer, addresses);
+        if !addresses.is_empty() && !self.tcp[at].addresses().is_empty() {
+            self.distant.insert(LinkId::new(at as u8 + 1, peer));
+            self.tcp[at].introduce(peer, addresses);
+        }
     }
 
-    /// Whether it is known where a peer of another host listens.
-    pub fn is_introduced(&self, peer: Rank) -> bool {
-        self.distant.contains(&peer)
+    /// The links that may be made to a peer of another host: over the rails that both are on.
+    pub fn ways(&self, peer: Rank) -> Vec<LinkId> {
+        let rails = 1..=self.tcp.len() as u8;
+        rails.map(|rail| LinkId::new(rail, peer)).filter(|link| self.distant.contains(link)).collect()
     }
 
     /// Begins to make a link to a peer that was introduced, if there is none.
     pub fn dial(&mut self, link: LinkId) {
         self.socket(link).open_link(link.peer());
         self.note_links();
+    }
+
+    /// The links on which something was sent and nothing is heard of the peer's host, with for how long.
+    pub fn silent(&self) -> Vec<(LinkId, Duration)> {
+        self.tcp.iter().flat_map(Tcp::silent).collect()
+    }
+
+    /// Whether something was sent to another host whose acknowledgement has not come.
+    pub fn is_waiting(&self) -> bool {
+        self.tcp.iter().any(Tcp::is_waiting)
     }
 
     /// Notices who of this host has arrived. A few loads when nobody has.

@@ -103,7 +103,12 @@ impl Engine {
         core.counts.sleeps += 1;
         core.counts.system_calls += 2; // the barrier and the sleep
         (core.led, core.asleep) = (true, true);
-        let longest = core.rails.longest_sleep().into_iter().chain(core.network.longest_sleep()).min();
+        let longest = core
+            .rails
+            .longest_sleep()
+            .into_iter()
+            .chain(core.network.longest_sleep(core.rails.is_waiting()))
+            .min();
         drop(core);
         let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
         self.alarm.sleep(left.into_iter().chain(longest).min());

@@ -9,7 +9,7 @@
 //! Either end may be the first to notice; the other buries its end when it is told. What a link carried twice cannot be, since
 //! each end speaks of it only after it has closed its own.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use canele_rail::{Bulk, Busy, Class, Corrupt, Kept, Rail, Remains};
 use canele_sys::ids::{FlowId, LinkId, Rank};
@@ -33,20 +33,19 @@ pub struct Lines {
     graves: Vec<(u8, Remains)>,
     /// What the peer has said about links that are not buried here yet.
     told: Vec<Buried>,
-    /// The latest generation that was buried here, of each rail.
-    latest: Vec<(u8, u32)>,
+    /// The links that were buried here: rails and generations.
+    had: HashSet<(u8, u32)>,
     /// Packets that were on lost links and are to be sent again.
     pub again: VecDeque<Kept>,
 }
 
 impl Lines {
-    /// Whether the peer has said this before.
+    /// Whether the peer has said this before, and it was settled or waits to be.
     fn knows(&self, buried: Buried) -> bool {
-        let same = |rail: u8, generation: u32| (rail, generation) == (buried.rail, buried.generation);
-        let settled =
-            self.latest.iter().any(|(rail, latest)| *rail == buried.rail && buried.generation <= *latest)
-                && !self.graves.iter().any(|(rail, remains)| same(*rail, remains.generation));
-        settled || self.told.iter().any(|told| same(told.rail, told.generation))
+        let link = (buried.rail, buried.generation);
+        let waits = self.graves.iter().any(|(rail, remains)| (*rail, remains.generation) == link);
+        let settled = self.had.contains(&link) && !waits;
+        settled || self.told.iter().any(|told| (told.rail, told.generation) == link)
     }
 }
 
@@ -74,6 +73,9 @@ impl Proto {
         if state.has_work(self.grant / 2) {
             self.list(peer);
         }
+        if caps.numbered {
+            self.disown(peer, link.rail(), rail.generation(link));
+        }
     }
 
     /// Links that the rail has lost are taken out of use.
@@ -99,12 +101,11 @@ impl Proto {
         }
         self.traffic.lost_links += 1;
         if let Some(remains) = remains {
-            lines.latest.retain(|(rail, _)| *rail != link.rail());
-            lines.latest.push((link.rail(), remains.generation));
+            lines.had.insert((link.rail(), remains.generation));
             lines.graves.push((link.rail(), remains));
             // Of the others too: what was said of them may have been on this one, and each end would wait for the other.
             let said = |(rail, remains): &(u8, Remains)| {
-                let (generation, expected) = (remains.generation, remains.expected);
+                let (generation, expected) = (remains.generation, Some(remains.expected));
                 Reply::Buried(Buried { rail: *rail, generation, expected })
             };
             state.replies.extend(lines.graves.iter().map(said));
@@ -134,10 +135,28 @@ impl Proto {
             return Err(Corrupt(format!("{from} closed {MOST_TOLD} links that are none")));
         }
         lines.told.push(buried);
-        if lines.links.contains(&link) && rail.generation(link) == buried.generation {
-            self.bury(rail, link);
+        let current = lines.links.contains(&link).then(|| rail.generation(link));
+        match current {
+            Some(current) if current == buried.generation => self.bury(rail, link),
+            Some(current) if current > buried.generation => self.disown(from, buried.rail, current),
+            _ => {}
         }
         self.settle(from)
+    }
+
+    /// No link over rail `rail` older than generation `before` can come about here any more: the peer is told of those it
+    /// had and this end never did, as when the last word of a handshake is lost.
+    pub fn disown(&mut self, peer: Rank, rail: u8, before: u32) {
+        let state = &mut self.peers[peer.0 as usize];
+        let Some(lines) = &mut state.lines else { return };
+        let had = &lines.had;
+        let never = |told: &mut Buried| {
+            told.rail == rail && told.generation < before && !had.contains(&(rail, told.generation))
+        };
+        for told in lines.told.extract_if(.., never) {
+            state.replies.push_back(Reply::Buried(Buried { expected: None, ..told }));
+        }
+        self.list(peer);
     }
 
     /// Where both ends have said how far they had come, what the peer does not have is to be sent again.
@@ -150,9 +169,12 @@ impl Proto {
             let Some(told) = lines.told.iter().position(same) else { continue };
             let expected = lines.told.swap_remove(told).expected;
             let mut remains = lines.graves.swap_remove(at).1;
-            remains.settle(expected).map_err(|(first, end)| {
-                Corrupt(format!("{peer} expected packet {expected:#x} of {first:#x} to {end:#x}"))
-            })?;
+            // Who never had the link has nothing of it.
+            if let Some(expected) = expected {
+                remains.settle(expected).map_err(|(first, end)| {
+                    Corrupt(format!("{peer} expected packet {expected:#x} of {first:#x} to {end:#x}"))
+                })?;
+            }
             self.traffic.sent_again += remains.kept.len() as u64;
             lines.again.append(&mut remains.kept);
         }

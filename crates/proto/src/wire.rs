@@ -122,8 +122,8 @@ pub struct Buried {
     pub rail: u8,
     /// Which of the successive links over that rail.
     pub generation: u32,
-    /// The number of the packet that was expected next there.
-    pub expected: u32,
+    /// The number of the packet that was expected next there; none if this end never had that link.
+    pub expected: Option<u32>,
 }
 
 /// As many bytes of data travel beside a put's header.
@@ -241,14 +241,18 @@ pub fn read_piece(packet: &Packet<'_>) -> Option<(RequestId, u64)> {
 impl Buried {
     /// Its words.
     pub fn to_words(self) -> [u64; 2] {
-        [pack(u32::from(self.rail), self.generation), u64::from(self.expected)]
+        [pack(u32::from(self.rail), self.generation), self.expected.map_or(u64::MAX, u64::from)]
     }
 
     /// Read from a packet.
     pub fn read(packet: &Packet<'_>) -> Option<Self> {
         let [link, expected] = words(packet)?;
         let rail = u8::try_from(link as u32).ok()?;
-        Some(Self { rail, generation: (link >> 32) as u32, expected: u32::try_from(expected).ok()? })
+        let expected = match expected {
+            u64::MAX => None,
+            number => Some(u32::try_from(number).ok()?),
+        };
+        Some(Self { rail, generation: (link >> 32) as u32, expected })
     }
 }
 

@@ -207,7 +207,8 @@ fn launcher(job: Described, arguments: &Arguments, out: Option<OwnedFd>) -> io::
     let tasks = (0..info.hosts.len()).map(task).collect();
     let patience = Duration::from_millis(tunables.remote_start_ms);
     let start = |events: &Events| {
-        Agents::start(&shell, tasks, patience, events).map(|agents| Sites::There(Box::new(agents)))
+        Agents::start(&shell, tasks, patience, tunables.rails.clone(), events)
+            .map(|agents| Sites::There(Box::new(agents)))
     };
     Launcher::new(plan, info, settings, events, output, Some(Input::new()), start)
 }

@@ -1,6 +1,7 @@
 //! The job as its launcher describes it to every rank. Owns the description; decides nothing.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
@@ -64,15 +65,17 @@ pub struct Network {
     pub job: u64,
     /// With which ranks prove to each other that they belong to the job.
     pub key: [u8; 32],
+    /// The addresses of each rail of each host, on which its ranks listen. A rail has the same number on all hosts.
+    pub rails: Vec<Vec<Vec<IpAddr>>>,
 }
 
 impl Network {
-    /// A new job's.
+    /// A new job's, without rails.
     ///
     /// # Errors
     /// As getrandom(2).
     pub fn draw() -> rustix::io::Result<Network> {
-        let (mut job, mut network) = ([0; 8], Network { job: 0, key: [0; 32] });
+        let (mut job, mut network) = ([0; 8], Network { job: 0, key: [0; 32], rails: Vec::new() });
         for bytes in [&mut job[..], &mut network.key[..]] {
             // Up to 256 bytes come whole.
             rustix::rand::getrandom(bytes, rustix::rand::GetRandomFlags::empty())?;

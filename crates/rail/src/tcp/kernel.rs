@@ -3,6 +3,7 @@
 //! Owns the calls for which the system library has no safe form. Never keeps anything.
 
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::io::Errno;
 
@@ -23,6 +24,29 @@ pub fn unconfirmed(socket: &OwnedFd) -> Result<usize, Errno> {
     // SAFETY: the request, known as SIOCOUTQ, writes one int, for which there is room.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
     if result == 0 { Ok(usize::try_from(bytes).unwrap_or(0)) } else { Err(last_error()) }
+}
+
+/// For how long the other end's kernel has answered nothing though something was sent, and again. Whether its process lives does not
+/// matter: a kernel confirms what comes for a process that is stopped.
+pub fn silence(socket: &OwnedFd) -> Result<Option<Duration>, Errno> {
+    // SAFETY: a structure of numbers, for which zero is a value.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut len = size_of_val(&info) as libc::socklen_t;
+    // SAFETY: the call writes at most `len` bytes to `info`, and how many to `len`.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut len,
+        )
+    };
+    if result != 0 {
+        return Err(last_error());
+    }
+    let unanswered = info.tcpi_unacked > 0 && info.tcpi_retransmits > 0;
+    Ok(unanswered.then(|| Duration::from_millis(info.tcpi_last_ack_recv.into())))
 }
 
 fn set(socket: &OwnedFd, level: i32, name: i32, value: libc::c_int) -> Result<(), Errno> {

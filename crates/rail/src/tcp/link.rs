@@ -3,6 +3,7 @@
 //! Owns the socket. Never waits for it: what it does not take now is sent later.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use canele_sys::buffer::OutShare;
 use canele_sys::ids::Rank;
@@ -111,6 +112,12 @@ impl Link {
     pub fn is_drained(&self) -> bool {
         !self.is_open()
             || !self.has_unsent() && kernel::unconfirmed(&self.socket.0).is_ok_and(|bytes| bytes == 0)
+    }
+
+    /// For how long nothing was heard of the other end's kernel though something was sent; nothing if it answers.
+    pub fn silence(&self) -> Option<Duration> {
+        let waits = self.is_open() && (self.has_unsent() || self.outgoing.kept() > 0);
+        waits.then(|| kernel::silence(&self.socket.0).ok().flatten()).flatten()
     }
 
     /// Whether a packet may leave in this pass.

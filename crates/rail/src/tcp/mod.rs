@@ -42,6 +42,7 @@ mod wire;
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 use canele_sys::ids::{LinkId, Rank};
 use connect::Pair;
@@ -214,6 +215,18 @@ impl Tcp {
             expected: incoming.expected(),
             told: incoming.told(),
         })
+    }
+
+    /// The links on which something was sent and nothing is heard of the peer's host, with for how long. A system call for each
+    /// link with packets that are not acknowledged.
+    pub fn silent(&self) -> impl Iterator<Item = (LinkId, Duration)> + '_ {
+        let silence = |id: &LinkId| Some((*id, self.links[id.peer().0 as usize].as_ref()?.silence()?));
+        self.incoming.iter().filter_map(silence)
+    }
+
+    /// Whether packets wait for their acknowledgement.
+    pub fn is_waiting(&self) -> bool {
+        self.links.iter().flatten().any(|link| link.outgoing.kept() > 0)
     }
 
     /// Whether all that was sent has reached the peers' hosts, as far as they can still be reached: then this rail can be

@@ -2,6 +2,7 @@
 //!
 //! Owns the streams. Decides nothing about the job; what it hears that cannot be is the end of it.
 
+use std::net::IpAddr;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use canele_engine::control::VERSION;
 
 use super::frames::{Inflow, MOST_NOISE, Outflow, Preamble, Read};
 use super::pulse::{Beat, Pulse};
+use super::rails::Found;
 use super::{FromAgent, Task, ToAgent, shell};
 use crate::run::events::Events;
 use crate::run::failure::Exit;
@@ -42,6 +44,8 @@ pub struct Agent {
     command: String,
     pub(super) up: Option<Inflow>,
     pub(super) down: Option<Outflow>,
+    /// The interfaces of its host, once it has told.
+    found: Option<Found>,
     /// What its shell printed before the agent answered, to both streams and to standard error alone.
     printed: Vec<u8>,
     remarks: Vec<u8>,
@@ -65,6 +69,7 @@ impl Agent {
             command,
             up: None,
             down: None,
+            found: None,
             printed: Vec::new(),
             remarks: Vec::new(),
             begun: false,
@@ -135,6 +140,7 @@ impl Agent {
         while let (State::Ready | State::Running, Some(up)) = (self.state, &mut self.up) {
             match up.next() {
                 Ok(Some(FromAgent::Beat)) => {}
+                Ok(Some(FromAgent::Interfaces(found))) => self.found = Some(found),
                 Ok(Some(FromAgent::Report(report))) => {
                     if !self.may_say(&report) {
                         return Err("sent a report that is not an agent's to send".into());
@@ -184,8 +190,17 @@ impl Agent {
         None
     }
 
-    /// Gives it its task. What its shell remarked before is no failure, so everybody shall see it.
-    pub fn begin(&mut self) -> Report {
+    /// The interfaces of its host, once it is ready for its task.
+    pub fn interfaces(&self) -> Option<&Found> {
+        self.found.as_ref().filter(|_| self.state == State::Ready)
+    }
+
+    /// Gives it its task, with the addresses of all hosts' rails. What its shell remarked before is no failure, so everybody
+    /// shall see it.
+    pub fn begin(&mut self, rails: &[Vec<Vec<IpAddr>>]) -> Report {
+        if let Some(network) = &mut self.task.info.network {
+            network.rails = rails.to_vec();
+        }
         (self.state, self.begun) = (State::Running, true);
         self.send(&ToAgent::Begin(Box::new(self.task.clone())));
         Report::Remarked { bytes: std::mem::take(&mut self.remarks) }

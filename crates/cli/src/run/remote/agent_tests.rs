@@ -45,7 +45,7 @@ fn said(report: Report) -> Result<Vec<Report>, String> {
     shell.write_all(&preamble(VERSION, env!("CARGO_PKG_VERSION"))).unwrap();
     agent.read(&mut heard, &events)?;
     assert_eq!(agent.state, State::Ready);
-    agent.begin();
+    agent.begin(&[]);
     shell.write_all(&frame(&FromAgent::Report(report))).unwrap();
     agent.read(&mut heard, &events)?;
     Ok(heard)

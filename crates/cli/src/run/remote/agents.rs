@@ -13,7 +13,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use super::agent::{Agent, State};
 use super::frames::{Inflow, Outflow, Read};
 use super::pulse::Beat;
-use super::{RemoteShell, Task, shell};
+use super::{RemoteShell, Task, rails, shell};
 use crate::run::events::{Events, Source, Stream};
 use crate::run::failure::Exit;
 use crate::run::keeper::{FromKeeper, ToKeeper};
@@ -39,6 +39,8 @@ pub struct Agents {
     /// Standard error of the shells, by host.
     pipes: Pipes,
     start_patience: Duration,
+    /// Which interfaces are to be used.
+    rails: String,
     silence: Duration,
     /// When the agents must have ended everything; set once they are ending.
     ending_until: Option<Instant>,
@@ -58,6 +60,7 @@ impl Agents {
         shell: &RemoteShell,
         tasks: Vec<Task>,
         start_patience: Duration,
+        rails: String,
         events: &Events,
     ) -> io::Result<Agents> {
         let Some(info) = tasks.first().map(|task| task.info.clone()) else {
@@ -84,6 +87,7 @@ impl Agents {
             started: 0,
             pipes: Pipes::new(0),
             start_patience,
+            rails,
             silence,
             ending_until: None,
             closing_until: None,
@@ -143,7 +147,7 @@ impl Agents {
         self.reports.extend(heard.into_iter().map(|report| (host, report)));
         match read {
             Ok(read) => {
-                self.begin_if_all_are_ready();
+                self.begin_if_all_are_ready(events);
                 if self.agents[host].state == State::Over {
                     // So that its shell ends, too.
                     self.agents[host].close(events);
@@ -161,10 +165,15 @@ impl Agents {
         }
     }
 
-    fn begin_if_all_are_ready(&mut self) {
-        if self.agents.iter().all(|agent| agent.state == State::Ready) {
-            let remarks = self.agents.iter_mut().map(Agent::begin).enumerate();
-            self.reports.extend(remarks);
+    fn begin_if_all_are_ready(&mut self, events: &Events) {
+        let found: Option<Vec<_>> = self.agents.iter().map(|agent| agent.interfaces().cloned()).collect();
+        let Some(found) = found else { return };
+        match rails::agree(&found, &self.rails) {
+            Ok(rails) => {
+                let remarks = self.agents.iter_mut().map(|agent| agent.begin(&rails)).enumerate();
+                self.reports.extend(remarks);
+            }
+            Err((host, what)) => self.give_up(host, &format!("cannot make the rails: {what}"), events),
         }
     }
 

@@ -13,7 +13,7 @@ use canele_sys::topology;
 
 use super::frames::{Inflow, Outflow, Read, preamble};
 use super::pulse::{Beat, Pulse};
-use super::{FromAgent, Task, ToAgent};
+use super::{FromAgent, Task, ToAgent, rails};
 use crate::run::events::{Events, Ready, Source};
 use crate::run::site::{Order, Own, Report, Site};
 use crate::run::start::{bind_order, check_limits};
@@ -58,6 +58,7 @@ impl Deputy {
         let up = Inflow::new(input.as_fd().try_clone_to_owned()?, Source::Incoming(0), &events)?;
         let mut down = Outflow::new(output.as_fd().try_clone_to_owned()?, Source::Outgoing(0));
         down.push_bytes(&preamble(VERSION, env!("CARGO_PKG_VERSION")));
+        down.push(&FromAgent::Interfaces(rails::found()));
         Ok(Deputy {
             events,
             streams: Some((up, down)),

@@ -16,6 +16,7 @@ mod agents;
 mod deputy;
 mod frames;
 mod pulse;
+mod rails;
 mod shell;
 
 pub use agents::Agents;
@@ -57,6 +58,8 @@ enum ToAgent {
 /// What an agent tells after its preamble.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum FromAgent {
+    /// First: the interfaces of its host.
+    Interfaces(rails::Found),
     /// Of its site.
     Report(Report),
     /// The agent lives.

@@ -1,0 +1,91 @@
+//! Which interfaces of the hosts are rails. Agents tell what there is, the launcher numbers them, so that a rail has the same number
+//! on every host, whatever else a host has.
+
+use std::net::IpAddr;
+
+use canele_rail::tcp::interfaces::{Interface, Net, choose, interfaces, number};
+
+/// The interfaces of a host: names, addresses and the lengths of their networks in bits, as they travel.
+pub type Found = Vec<(String, Vec<(IpAddr, u8)>)>;
+
+/// The interfaces of this host. Without any the job may still run, if its ranks never speak across hosts.
+pub fn found() -> Found {
+    let nets = |interface: Interface| interface.nets.iter().map(|net| (net.address, net.bits)).collect();
+    let named = |interface: Interface| (interface.name.clone(), nets(interface));
+    interfaces().unwrap_or_default().into_iter().map(named).collect()
+}
+
+/// The addresses of each rail of each host. With names, comma-separated, rails are what they name, in that order on all hosts; without, interfaces on
+/// one network are one rail.
+///
+/// # Errors
+/// The number of a host that has nothing of a name, and why.
+pub fn agree(hosts: &[Found], names: &str) -> Result<Vec<Vec<Vec<IpAddr>>>, (usize, String)> {
+    let names: Vec<&str> = names.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let chosen = hosts.iter().enumerate().map(|(host, found)| {
+        choose(&interfaces_of(found), &names).map_err(|error| (host, format!("CANELE_RAILS: {error}")))
+    });
+    let chosen = chosen.collect::<Result<Vec<_>, _>>()?;
+    let numbers = if names.is_empty() {
+        number(&chosen)
+    } else {
+        chosen.iter().map(|here| (0..here.len() as u8).map(Some).collect()).collect()
+    };
+    Ok(chosen.iter().zip(&numbers).map(|(interfaces, numbers)| in_order(interfaces, numbers)).collect())
+}
+
+fn interfaces_of(found: &Found) -> Vec<Interface> {
+    let net = |(address, bits): &(IpAddr, u8)| Net { address: *address, bits: *bits };
+    let interface = |(name, nets): &(String, Vec<_>)| Interface {
+        name: name.clone(),
+        nets: nets.iter().map(net).collect(),
+    };
+    found.iter().map(interface).collect()
+}
+
+/// By number; where a host has no part in a rail, no addresses.
+fn in_order(interfaces: &[Interface], numbers: &[Option<u8>]) -> Vec<Vec<IpAddr>> {
+    let rails = numbers.iter().flatten().max().map_or(0, |most| usize::from(*most) + 1);
+    let mut addresses = vec![Vec::new(); rails];
+    for (interface, number) in interfaces.iter().zip(numbers) {
+        if let Some(number) = number {
+            addresses[usize::from(*number)] = interface.addresses();
+        }
+    }
+    addresses
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(interfaces: &[(&str, &str)]) -> Found {
+        let nets = |address: &str| vec![(address.parse().unwrap(), 24)];
+        interfaces.iter().map(|(name, address)| (name.to_string(), nets(address))).collect()
+    }
+
+    fn addresses(rails: &[Vec<Vec<IpAddr>>]) -> Vec<Vec<String>> {
+        let rail = |rail: &Vec<IpAddr>| rail.first().map_or(String::new(), IpAddr::to_string);
+        rails.iter().map(|host| host.iter().map(rail).collect()).collect()
+    }
+
+    #[test]
+    fn rails_are_networks_whatever_else_a_host_has() {
+        let hosts = [
+            host(&[("br", "172.17.0.1"), ("fast", "10.2.0.1"), ("slow", "10.1.0.1")]),
+            host(&[("eth0", "10.1.0.2"), ("eth1", "10.2.0.2")]),
+        ];
+        let rails = agree(&hosts, "").unwrap();
+        assert_eq!(addresses(&rails), [["10.1.0.1", "10.2.0.1"], ["10.1.0.2", "10.2.0.2"]]);
+    }
+
+    #[test]
+    fn names_say_which_and_in_which_order() {
+        let hosts = [("a", "10.1.0.1"), ("b", "10.2.0.1"), ("c", "10.3.0.1")];
+        let hosts = [host(&hosts), host(&[("a", "10.1.0.2"), ("b", "10.2.0.2")])];
+        let rails = agree(&hosts, "b, a").unwrap();
+        assert_eq!(addresses(&rails), [["10.2.0.1", "10.1.0.1"], ["10.2.0.2", "10.1.0.2"]]);
+        let (host, text) = agree(&hosts, "c").unwrap_err();
+        assert!(host == 1 && text.contains('c') && text.contains("10.2.0.2"), "{text}");
+    }
+}
