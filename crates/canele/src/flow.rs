@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use canele_proto::backlog::Lane;
+
 use canele_engine::{Engine, FlowId, Mode, Want};
 
 use crate::job::deadline;
@@ -98,6 +100,32 @@ impl Flow {
     /// How many ranks there are.
     pub fn size(&self) -> u32 {
         self.engine.size()
+    }
+
+    /// How urgent this rank's messages on this flow are from now on, from 0 to 7; a flow begins with
+    /// [`ORDINARY`](crate::strategy::ORDINARY). It counts where messages wait, and under a strategy that heeds it.
+    ///
+    /// # Errors
+    /// There is no such level.
+    pub fn set_priority(&self, level: u8) -> Result<(), Error> {
+        self.engine.set_flow(self.id, |own, _| *own = level)
+    }
+
+    /// Which rail takes this rank's messages on this flow while it has room, others when it has none. Rails to other
+    /// hosts are numbered from 1; shared memory is not concerned.
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub fn prefer_rail(&self, rail: u8) -> Result<(), Error> {
+        self.engine.set_flow(self.id, |_, lane| *lane = Lane::Prefer(rail))
+    }
+
+    /// Which rail alone takes this rank's messages on this flow. They wait while it is cut.
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub fn require_rail(&self, rail: u8) -> Result<(), Error> {
+        self.engine.set_flow(self.id, |_, lane| *lane = Lane::Require(rail))
     }
 
     /// Sends `items`. On return they may be changed; the message may still be on its way.

@@ -8,6 +8,7 @@ use canele_engine::{Engine, FlowId};
 use canele_sys::counters::Snapshot;
 
 use crate::mailbox::Office;
+use crate::strategy::Strategy;
 use crate::{Error, Flow, Rank};
 
 /// The processes that were started together, seen from one of them.
@@ -63,6 +64,29 @@ impl Job {
     /// The flow that all ranks share from the start.
     pub fn world(&self) -> Flow {
         self.endpoint.world()
+    }
+
+    /// Puts what waits for peers into packets by the built-in policy of this name from now on, as the tunable
+    /// `CANELE_STRATEGY` does from the start: `aggregate`, `fifo`, `priority` or `split`.
+    ///
+    /// It concerns what this rank sends, to all peers. What waits at the time of the call keeps the order it has, so
+    /// choose while nothing is under way.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn set_strategy(&self, name: &str) -> Result<(), Error> {
+        match crate::strategy::named(name) {
+            Some(strategy) => self.use_strategy(strategy),
+            None => Err(Error::Strategy(name.to_owned())),
+        }
+    }
+
+    /// The same with a policy of the program's own; see [`crate::strategy`] for how one is written.
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub fn use_strategy(&self, strategy: Box<dyn Strategy>) -> Result<(), Error> {
+        self.endpoint.engine.set_strategy(strategy)
     }
 
     /// Ends this rank's part in good order: everything sent so far will arrive. A rank that exits without it has failed.

@@ -39,6 +39,7 @@ mod region_messages;
 mod request;
 mod scope;
 mod semaphore;
+pub mod strategy;
 
 pub use channel::Channel;
 pub use flow::{ANY_SOURCE, ANY_TAG, Flow, Matched, SlotWriter, Source, TagMatch};

@@ -51,6 +51,9 @@ pub enum Error {
     /// A name is published already.
     #[error("the name {0:?} is taken: names are published once in a job")]
     NameTaken(String),
+    /// There is no such policy for packets.
+    #[error("there is no strategy {0:?}: there are {list}", list = canele_sys::tunables::STRATEGIES.join(", "))]
+    Strategy(String),
     /// A list of buffers does not fit what the call needs.
     #[error("{what}: {given} given, {needed} needed")]
     Lengths {

@@ -3,6 +3,8 @@
 
 use std::time::Instant;
 
+use canele_proto::backlog::{LEVELS, Lane};
+use canele_proto::strategy::Strategy;
 use canele_proto::{Proto, Received, Room};
 use canele_rail::Rail;
 use canele_sys::ids::{FlowId, Rank, Tag};
@@ -107,6 +109,36 @@ impl Engine {
             relax::between_looks();
         }
         Ok(None)
+    }
+
+    /// Puts what waits for peers into packets by this policy from now on. What waits already keeps its order: choose at a
+    /// moment when nothing does.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn set_strategy(&self, strategy: Box<dyn Strategy>) -> Result<(), Error> {
+        self.enter()?.proto.set_strategy(strategy);
+        Ok(())
+    }
+
+    /// Changes how urgent a flow's messages are, below [`LEVELS`], and which rails take them: `change` is given both.
+    ///
+    /// # Errors
+    /// `Lengths` for a level that does not exist; `Forked`.
+    pub fn set_flow(&self, flow: FlowId, change: impl FnOnce(&mut u8, &mut Lane)) -> Result<(), Error> {
+        let proto = &mut self.enter()?.proto;
+        let (mut level, mut lane) = proto.flow_settings(flow);
+        change(&mut level, &mut lane);
+        if usize::from(level) >= LEVELS {
+            let (given, needed) = (level.into(), LEVELS - 1);
+            return Err(Error::Lengths {
+                what: "the priority of a flow is at most the highest",
+                given,
+                needed,
+            });
+        }
+        proto.set_flow(flow, level, lane);
+        Ok(())
     }
 
     /// Counts a message that was posted in a region: `telling` bytes told `to` of it.

@@ -23,6 +23,8 @@ use crate::core::Core;
 /// Passes between two looks at who connects: while nothing moves, and while something does.
 const IDLE_PASSES: u32 = 16;
 const BUSY_PASSES: u32 = 1024;
+/// So many idle passes in a row are a sleep to those who wait for acknowledgements.
+const LONG_IDLE_PASSES: u32 = 4096;
 /// After a failure a link is tried again so soon at first, and so late at last.
 const SOON: Duration = Duration::from_millis(50);
 const LATE: Duration = Duration::from_secs(1);
@@ -42,6 +44,8 @@ const NEVER: Duration = Duration::from_secs(12);
 /// The efforts of a rank to reach ranks of other hosts.
 pub(crate) struct Network {
     passes: u32,
+    /// Passes since something moved.
+    idle: u32,
     /// Links that are being made.
     efforts: HashMap<LinkId, Effort>,
     /// Peers that are wanted and to which there is no link, and when they count as unreachable.
@@ -74,6 +78,7 @@ impl Network {
     pub fn new() -> Self {
         Self {
             passes: 0,
+            idle: 0,
             efforts: HashMap::new(),
             apart: HashMap::new(),
             met: HashSet::new(),
@@ -133,6 +138,11 @@ impl Core {
     pub fn tend_network(&mut self, moved: bool) -> bool {
         let network = &mut self.network;
         network.passes = network.passes.wrapping_add(1);
+        network.idle = if moved { 0 } else { network.idle.saturating_add(1) };
+        // Whoever never sleeps would owe it for ever.
+        if network.idle == LONG_IDLE_PASSES {
+            self.rails.leave();
+        }
         let working = !(network.efforts.is_empty() && network.apart.is_empty());
         let passes = if moved { BUSY_PASSES } else { IDLE_PASSES };
         if network.passes.is_multiple_of(passes) || working && !moved {

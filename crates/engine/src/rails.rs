@@ -180,7 +180,7 @@ impl Rails {
         self.unsettled && self.is_settled()
     }
 
-    /// Lets everything leave that peers may wait for: this rank makes no more progress.
+    /// Lets everything leave that peers may wait for, acknowledgements too, as before a sleep.
     pub fn leave(&mut self) {
         for tcp in &mut self.tcp {
             let _ = tcp.arm();

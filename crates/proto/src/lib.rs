@@ -218,6 +218,11 @@ impl Proto {
         self.strategy.name()
     }
 
+    /// What [`Proto::set_flow`] was told of a flow last.
+    pub fn flow_settings(&mut self, flow: FlowId) -> (u8, Lane) {
+        self.flow(flow).map_or((backlog::ORDINARY, Lane::Any), |flow| (flow.level, flow.lane))
+    }
+
     /// How urgent the messages of a flow are from now on, and which rails take them.
     ///
     /// # Panics

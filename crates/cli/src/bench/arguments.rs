@@ -3,13 +3,14 @@
 
 use super::case::{Buffers, COUNT_NAMES, Task};
 use crate::run::{self, Wait};
+use canele_sys::tunables::STRATEGIES;
 use clap::ValueEnum;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
 /// The largest message that a benchmark sends, in bytes.
-const LARGEST_BYTES: usize = 64 << 20;
+const LARGEST_BYTES: usize = 256 << 20;
 /// Ranks of `collectives` when none are asked for.
 const COLLECTIVE_RANKS: [u32; 3] = [2, 4, 8];
 
@@ -33,6 +34,31 @@ pub enum Bench {
     Threads,
     /// Barrier, broadcast, allreduce, allgather, alltoall
     Collectives,
+    /// Strategies compared: requests for pages of 65 KB, all outstanding at once
+    Dsm,
+    /// Strategies compared: parallel ping-pongs of several packs each
+    Flows,
+    /// Strategies compared: an urgent round trip beside four streams of large messages
+    Priority,
+    /// Strategies compared: large messages over all networks between two hosts
+    Rails,
+}
+
+impl Bench {
+    /// Whether it compares strategies.
+    pub fn is_experiment(self) -> bool {
+        matches!(self, Bench::Dsm | Bench::Flows | Bench::Priority | Bench::Rails)
+    }
+
+    /// The strategies that are compared with `fifo` where none are asked for.
+    fn usual_strategies(self) -> &'static [&'static str] {
+        match self {
+            Bench::Dsm | Bench::Flows => &["aggregate"],
+            Bench::Priority => &["aggregate", "priority", "split"],
+            Bench::Rails => &["split"],
+            _ => &[],
+        }
+    }
 }
 
 impl fmt::Display for Bench {
@@ -47,13 +73,19 @@ impl fmt::Display for Bench {
   canele bench latency
   canele bench bandwidth --bytes 64K,1M,4M --buffers region --plot bandwidth.svg
   canele bench collectives --ranks 8 --json
+  canele bench flows --flows 1,16 --packs 1,16 --bytes 8 --strategy aggregate
   canele bench latency --hosts h0:1,h1:1
+  canele bench dsm --packs 3 --hosts h0:1,h1:1
+  canele bench priority --strategy priority,split --hosts h0:1,h1:1
+  canele bench rails --bytes 4M,64M --hosts h0:1,h1:1 --json
   canele bench bandwidth --bytes 4M --hosts h0:1,h1:1 --rsh 'ssh -p 2222'
 
 The limits beside each figure (line, copy1, copy2, stream, cells, flags) are what bare loops reach on this
 machine in the same rounds. Between hosts they are plain TCP sockets between the first and the last rank, over the
 first of the rails, both ends polling: request and answer (socket), one way (socket stream), and windows of 64
-messages in one write (socket window). put, and buffers in regions, need memory that the ranks share. A '!' marks a figure whose rounds spread by more than 10 %: judge it by its ratio.")]
+messages in one write (socket window). put, and buffers in regions, need memory that the ranks share. dsm, flows, priority and rails let strategies take turns within
+each round: `to fifo` is the time in times of fifo, paired by rounds. For rails the limit is the sum of what plain
+sockets reach on each network alone; `longest` shows the pause when one of them is cut meanwhile. A '!' marks a figure whose rounds spread by more than 10 %: judge it by its ratio.")]
 pub struct Arguments {
     /// What to measure
     #[arg(value_enum)]
@@ -70,6 +102,15 @@ pub struct Arguments {
     /// How a rank waits [default: adaptive; wait: all three]
     #[arg(long, value_enum)]
     pub wait: Option<Wait>,
+    /// Strategies to compare with fifo, which takes turns with them [default: what each is made for]
+    #[arg(long = "strategy", value_name = "S,…", value_delimiter = ',', value_parser = STRATEGIES.to_vec())]
+    pub strategies: Vec<String>,
+    /// Flows at once [default: 1, 2, 4 and 16]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub flows: Vec<u32>,
+    /// Packs per message, or pages asked for at once [default: 1, 4, 16 and 32; pages: 1, 2, 3, 4, 8, 16, 32 and 64]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub packs: Vec<u32>,
     /// Rounds, each of which measures everything once
     #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: u32,
@@ -133,9 +174,29 @@ impl Arguments {
         let bench = self.bench;
         let elsewhere = self.place.is_elsewhere();
         let capacity = self.place.job(2, Vec::new()).capacity()?;
-        if elsewhere && bench == Bench::Put {
+        if elsewhere && matches!(bench, Bench::Put | Bench::Mailbox) {
+            return Err(format!(
+                "bench {bench} does not work between hosts: it needs memory that both ranks share"
+            ));
+        }
+        if !elsewhere && bench == Bench::Rails {
+            return Err("bench rails measures the networks between two hosts: --hosts h0:1,h1:1".into());
+        }
+        if !bench.is_experiment() && !self.strategies.is_empty() {
+            return Err(format!("bench {bench} takes no --strategy: only dsm, flows, priority and rails do"));
+        }
+        if bench != Bench::Flows && !self.flows.is_empty() {
+            return Err(format!("bench {bench} takes no --flows: only flows does"));
+        }
+        if !matches!(bench, Bench::Flows | Bench::Dsm) && !self.packs.is_empty() {
+            return Err(format!(
+                "bench {bench} takes no --packs: only flows and dsm (where they are pages) do"
+            ));
+        }
+        if bench == Bench::Priority && !self.bytes.is_empty() {
             return Err(
-                "bench put does not work between hosts: a put needs memory that both ranks share".into()
+                "bench priority takes no --bytes: 64 bytes are urgent, and streams have messages of 1 MB"
+                    .into(),
             );
         }
         if elsewhere && self.buffers == Some(Buffers::Region) {
@@ -158,8 +219,8 @@ impl Arguments {
         if !self.bytes.is_empty() && matches!(bench, Bench::Wait | Bench::Threads) {
             return Err(format!("bench {bench} takes no --bytes: its messages have 8 bytes"));
         }
-        if bench == Bench::Bandwidth && self.bytes.contains(&0) {
-            return Err("bench bandwidth: --bytes 0 has no bandwidth".into());
+        if matches!(bench, Bench::Bandwidth | Bench::Rails | Bench::Dsm) && self.bytes.contains(&0) {
+            return Err(format!("bench {bench}: --bytes 0 has no bandwidth"));
         }
         if bench == Bench::Collectives && self.bytes.iter().any(|bytes| *bytes == 0 || bytes % 8 != 0) {
             return Err("bench collectives: --bytes must be multiples of 8, the size of a number".into());
@@ -190,9 +251,31 @@ impl Arguments {
             wait,
             rounds: self.rounds,
             iterations: self.iterations,
+            strategies: self.compared(),
+            flows: self.flows.clone(),
+            packs: self.packs.clone(),
             between_hosts: self.place.is_elsewhere(),
         };
         ranks.iter().flat_map(|ranks| waits.iter().map(move |wait| task(*ranks, *wait))).collect()
+    }
+}
+
+impl Arguments {
+    /// The strategies that take turns, `fifo` first.
+    fn compared(&self) -> Vec<String> {
+        let usual = self.bench.usual_strategies();
+        if usual.is_empty() {
+            return Vec::new();
+        }
+        let asked = self.strategies.iter().map(String::as_str);
+        let asked: Vec<&str> = if self.strategies.is_empty() { usual.to_vec() } else { asked.collect() };
+        let mut all = vec!["fifo".to_owned()];
+        for name in asked {
+            if !all.iter().any(|known| known == name) {
+                all.push(name.to_owned());
+            }
+        }
+        all
     }
 }
 
@@ -242,7 +325,7 @@ mod tests {
             ("latency --bytes -8", "unexpected argument"),
             ("latency --bytes K", "a number of bytes"),
             ("latency --bytes 8,,64", "a number of bytes"),
-            ("latency --bytes 99999999M", "at most 64 MB"),
+            ("latency --bytes 99999999M", "at most 256 MB"),
             ("latency --bytes 99999999999999999999", "a number of bytes"),
             ("latency --ranks 3", "--ranks must be 2"),
             ("collectives --ranks 1", "between 2 and 1024"),
@@ -257,6 +340,13 @@ mod tests {
             ("put --hosts a:1,b:1", "memory that both ranks share"),
             ("latency --buffers region --hosts a:1,b:1", "does not work between hosts"),
             ("latency --rsh ssh", "--hosts"),
+            ("latency --strategy split", "takes no --strategy"),
+            ("dsm --strategy lifo", "aggregate"),
+            ("dsm --flows 2", "takes no --flows"),
+            ("priority --packs 2", "takes no --packs"),
+            ("priority --bytes 2", "takes no --bytes"),
+            ("rails", "between two hosts"),
+            ("flows --packs 0", "--packs"),
             ("latency --hosts a:1,,b:1", "--hosts a:1,,b:1"),
         ] {
             let answer = line(text).expect_err(text);
@@ -278,6 +368,8 @@ mod tests {
         assert_eq!(waits, [Wait::Adaptive, Wait::Poll, Wait::Sleep]);
         assert_eq!(line("wait --wait poll").unwrap().len(), 1);
         assert_eq!(line("latency").unwrap().len(), 1);
+        assert_eq!(line("dsm").unwrap()[0].strategies, ["fifo", "aggregate"]);
+        assert_eq!(line("flows --strategy split,fifo,split").unwrap()[0].strategies, ["fifo", "split"]);
         let between = line("collectives --hosts a:2,b:3").unwrap();
         assert_eq!((between.len(), between[0].ranks, between[0].between_hosts), (1, 5, true));
     }

@@ -101,6 +101,9 @@ fn limit(line: &Line, ns: f64) -> f64 {
 
 fn name(line: &Line) -> String {
     let mut words = vec![line.row.operation.clone().unwrap_or_else(|| "canele".into())];
+    words.extend(line.row.strategy.clone());
+    words.extend(line.row.flows.map(|count| format!("{count} flows")));
+    words.extend(line.row.packs.map(|count| format!("{count} packs")));
     words.extend(line.row.bytes.map(|bytes| format!("{} B", size(bytes))));
     words.extend(line.row.threads.map(|count| format!("{count} threads")));
     if line.row.ranks > 2 || line.row.operation.is_some() && line.row.threads.is_none() {

@@ -40,6 +40,11 @@ pub struct Task {
     pub wait: Wait,
     pub rounds: u32,
     pub iterations: Option<u32>,
+    /// The strategies that are compared, `fifo` first.
+    pub strategies: Vec<String>,
+    /// How many flows at once, and packs per message; empty: the workload's own.
+    pub flows: Vec<u32>,
+    pub packs: Vec<u32>,
     /// The ranks are on several hosts.
     pub between_hosts: bool,
 }
@@ -98,6 +103,8 @@ pub enum Limit {
     SocketStream(usize),
     /// A plain socket: 64 messages in one write, then one answer.
     SocketWindow(usize),
+    /// A plain socket on the network of this number alone, from 0: messages one way, each answered.
+    Rail(usize, usize),
 }
 
 impl Limit {
@@ -124,6 +131,7 @@ impl fmt::Display for Limit {
             Limit::Socket(_) => "socket",
             Limit::SocketStream(_) => "socket stream",
             Limit::SocketWindow(_) => "socket window",
+            Limit::Rail(..) => "socket on one rail",
         })
     }
 }
@@ -141,13 +149,41 @@ pub struct Case {
     pub iterations: u32,
     /// What the figure is compared with.
     pub limits: Vec<Limit>,
+    /// What puts it into packets; none if that is not what is compared.
+    pub strategy: Option<String>,
+    /// Flows at once.
+    pub flows: Option<u32>,
+    /// Packs per message, or pages asked for at once.
+    pub packs: Option<u32>,
 }
 
 impl Case {
     /// A case of `bytes` with nothing else to say; the workload fills in what applies.
     pub fn of_bytes(bytes: usize, figure: Figure, iterations: u32, limits: Vec<Limit>) -> Case {
-        let (operation, buffers, threads) = (None, None, None);
-        Case { operation, bytes: Some(bytes), buffers, threads, figure, batches: BATCHES, iterations, limits }
+        Case {
+            operation: None,
+            bytes: Some(bytes),
+            buffers: None,
+            threads: None,
+            figure,
+            batches: BATCHES,
+            iterations,
+            limits,
+            strategy: None,
+            flows: None,
+            packs: None,
+        }
+    }
+
+    /// This case with each of the strategies that are compared.
+    pub fn under_each(self, task: &Task) -> Vec<Case> {
+        task.strategies.iter().map(|name| Case { strategy: Some(name.clone()), ..self.clone() }).collect()
+    }
+
+    /// Whether `other` differs from this one in its strategy only.
+    pub fn is_like(&self, other: &Case) -> bool {
+        let key = |case: &Case| (case.operation.clone(), case.bytes, case.flows, case.packs);
+        key(self) == key(other)
     }
 }
 
@@ -176,6 +212,9 @@ mod tests {
             wait: Wait::Adaptive,
             rounds: 11,
             iterations: None,
+            strategies: vec![],
+            flows: vec![],
+            packs: vec![],
             between_hosts: false,
         };
         assert_eq!(task.iterations(20_000, 0), 1000);

@@ -119,7 +119,7 @@ fn gather(report: &Report) -> Curves {
             }
             // A message of one cell costs a line whatever its size.
             Limit::Line if !bandwidth => add(&[(first, *ns), (last.min(64.0).max(first), *ns)]),
-            Limit::Line | Limit::Cells | Limit::Flags | Limit::SocketWindow(_) => {}
+            Limit::Line | Limit::Cells | Limit::Flags | Limit::SocketWindow(_) | Limit::Rail(..) => {}
         }
     }
     curves

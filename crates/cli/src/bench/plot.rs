@@ -58,6 +58,9 @@ pub fn range(figures: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
 /// What a row is called in a legend: all that sets it apart but its size.
 pub fn name(line: &Line) -> String {
     let mut words = vec![line.row.operation.clone().unwrap_or_else(|| "canele".into())];
+    words.extend(line.row.strategy.clone());
+    words.extend(line.row.flows.map(|count| format!("{count} flows")));
+    words.extend(line.row.packs.map(|count| format!("{count} packs")));
     words.extend(line.row.threads.map(|count| format!("{count} threads")));
     words.extend(line.row.buffers.map(|buffers| format!("{buffers:?} buffers").to_lowercase()));
     words.join(", ")

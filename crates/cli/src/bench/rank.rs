@@ -37,7 +37,7 @@ fn run(order: &str) -> Result<(), Failure> {
     workloads::with(&order.task, |job, work| {
         let mut bare: Box<dyn Bare> = match &segment {
             Some(segment) => Box::new(Memory(Limits::on(segment, job.rank().0, order.shape())?)),
-            None => Box::new(Sockets::open(job, order.largest_bytes)?),
+            None => Box::new(Sockets::open(job)?),
         };
         let note = |note: &Note| -> Result<(), Failure> {
             if job.rank().0 == 0 {
@@ -46,7 +46,8 @@ fn run(order: &str) -> Result<(), Failure> {
             Ok(())
         };
         // A lost progress note is no reason to stop; the report's is.
-        let sample = sample(work, &mut *bare, &order.task, |done| drop(note(&Note::Rounds(done))))?;
+        let choose = |strategy: &str| Ok(job.set_strategy(strategy)?);
+        let sample = sample(work, &mut *bare, &order.task, choose, |done| drop(note(&Note::Rounds(done))))?;
         let mut report = Report::new(&order.task, &sample, |case| work.protocol(case));
         report.set_rails(&bare.rails());
         note(&Note::Report(report))

@@ -45,6 +45,28 @@ pub struct Row {
     /// The networks between the hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rails: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flows: Option<u32>,
+    /// Packs per message, or pages asked for at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packs: Option<u32>,
+    /// Our time in times of the strategy `fifo`, median over the rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio_to_fifo: Option<f64>,
+    /// The slowest operation, where each was timed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest_ns: Option<f64>,
+    /// What streams moved beside it, in 10⁹ bytes per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub streams_gbytes_per_s: Option<f64>,
+    /// Our rate as a share of the sum of what plain sockets reach on each rail alone, median over the rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio_to_sockets: Option<f64>,
+    /// What the kernel counted on each network of rank 0's host, headers and all.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub rail_bytes: BTreeMap<String, u64>,
 }
 
 /// A limit beside a row.
@@ -104,11 +126,16 @@ struct PublishedLimits {
     socket_stream: Vec<Carried>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     socket_window: Vec<Carried>,
+    /// Plain sockets on one network each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rails: Vec<Carried>,
 }
 
 /// What a plain socket did with a message.
 #[derive(Serialize)]
 struct Carried {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rail: Option<String>,
     bytes: usize,
     median_ns: f64,
     gbytes_per_s: f64,
@@ -123,7 +150,13 @@ struct Copied {
 impl Report {
     /// The report of one job. `protocol` names what carried a case.
     pub fn new(task: &Task, sample: &Sample, protocol: impl Fn(&Case) -> Option<String>) -> Report {
-        let line = |(case, measured): &(Case, Measured)| line(task.ranks, case, measured, protocol(case));
+        let line = |(case, measured): &(Case, Measured)| {
+            let is_fifo = |other: &Case| other.strategy.as_deref() == Some("fifo") && case.is_like(other);
+            let fifo = sample.cases.iter().find(|(other, _)| is_fifo(other)).map(|(_, fifo)| fifo);
+            let mut line = line(task.ranks, case, measured, protocol(case));
+            line.row.ratio_to_fifo = fifo.map(|fifo| digits(paired(&measured.rounds, &fifo.rounds)));
+            line
+        };
         let limits = sample.limits.iter().map(|(limit, figures)| (*limit, median(figures)));
         Report { bench: task.bench, lines: sample.cases.iter().map(line).collect(), limits: limits.collect() }
     }
@@ -150,11 +183,17 @@ impl Report {
         serde_json::to_string(&published).expect("plain data always has a JSON form") + "\n"
     }
 
+    /// What the network of this number is called.
+    pub fn rail(&self, number: usize) -> Option<String> {
+        self.lines.first()?.row.rails.as_ref()?.get(number).cloned()
+    }
+
     fn published_limits(&self) -> PublishedLimits {
         let mut published = PublishedLimits::default();
         for (limit, ns) in &self.limits {
             let copied = |bytes: usize| Copied { bytes, gbytes_per_s: digits(bytes as f64 / ns) };
             let carried = |bytes: usize| Carried {
+                rail: None,
                 bytes,
                 median_ns: digits(*ns),
                 gbytes_per_s: digits(bytes as f64 / ns),
@@ -169,6 +208,9 @@ impl Report {
                 Limit::Socket(bytes) => published.socket.push(carried(bytes)),
                 Limit::SocketStream(bytes) => published.socket_stream.push(carried(bytes)),
                 Limit::SocketWindow(bytes) => published.socket_window.push(carried(bytes)),
+                Limit::Rail(rail, bytes) => {
+                    published.rails.push(Carried { rail: self.rail(rail), ..carried(bytes) });
+                }
             }
         }
         published
@@ -194,7 +236,14 @@ fn line(ranks: u32, case: &Case, measured: &Measured, protocol: Option<String>) 
         messages_per_s: (is == Figure::Rate).then(|| digits(1e9 / ns)),
         processor_share: (is == Figure::Processor).then(|| digits(ns / 1e9)),
         operation: case.operation.clone(),
-        rails: None,
+        strategy: case.strategy.clone(),
+        flows: case.flows,
+        packs: case.packs,
+        longest_ns: measured.one_by_one.then(|| digits(quantile(&measured.batches, 1.0))),
+        streams_gbytes_per_s: (!measured.streams.is_empty()).then(|| digits(median(&measured.streams))),
+        ratio_to_sockets: of_sockets(case, measured).map(digits),
+        rail_bytes: measured.rail_bytes.clone(),
+        ..Row::default()
     };
     let beside = case.limits.iter().zip(&measured.beside).map(|(limit, figures)| {
         let ratio = |(ours, bare): (&f64, &f64)| if is == Figure::Time { ours / bare } else { bare / ours };
@@ -202,6 +251,23 @@ fn line(ranks: u32, case: &Case, measured: &Measured, protocol: Option<String>) 
         Beside { limit: *limit, median_ns: median(figures), ratio: median(&ratios) }
     });
     Line { row, figure: is, spread: spread(&measured.rounds), beside: beside.collect() }
+}
+
+/// The median over the rounds of one figure in units of the other.
+fn paired(ours: &[f64], theirs: &[f64]) -> f64 {
+    let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
+    median(&ratios)
+}
+
+/// Our rate as a share of what plain sockets on the rails reach together.
+fn of_sockets(case: &Case, measured: &Measured) -> Option<f64> {
+    let on_rail = |(limit, _): &(&Limit, &Vec<f64>)| matches!(limit, Limit::Rail(..));
+    let rails: Vec<&Vec<f64>> =
+        case.limits.iter().zip(&measured.beside).filter(on_rail).map(|(_, figures)| figures).collect();
+    // Per round: the sum of the rates is the inverse of the time of all together.
+    let together = |round| 1.0 / rails.iter().map(|figures| 1.0 / figures[round]).sum::<f64>();
+    let sums: Vec<f64> = (0..measured.rounds.len()).map(together).collect();
+    (!rails.is_empty()).then(|| paired(&sums, &measured.rounds))
 }
 
 /// Six significant digits: more would be noise.

@@ -5,7 +5,19 @@ use crate::run::Wait;
 
 pub fn task(bench: Bench, ranks: u32) -> Task {
     let (buffers, wait) = (Buffers::Private, Wait::Adaptive);
-    Task { bench, bytes: vec![], ranks, buffers, wait, rounds: 3, iterations: None, between_hosts: false }
+    Task {
+        bench,
+        bytes: vec![],
+        ranks,
+        buffers,
+        wait,
+        rounds: 3,
+        iterations: None,
+        strategies: vec![],
+        flows: vec![],
+        packs: vec![],
+        between_hosts: false,
+    }
 }
 
 fn case(

@@ -25,10 +25,26 @@ pub trait Workload {
     /// Whatever the library answers: the measurement ends.
     fn batch(&mut self, case: &Case) -> Result<f64, Failure>;
 
+    /// What else the last batch showed.
+    fn aside(&mut self) -> Aside {
+        Aside::default()
+    }
+
     /// The protocol that carried the case's messages, once it has run.
     fn protocol(&self, _case: &Case) -> Option<String> {
         None
     }
+}
+
+/// What a batch shows besides its figure.
+#[derive(Debug, Default)]
+pub struct Aside {
+    /// The time of every operation, where it was taken: they count instead of the batch for what is slow.
+    pub each: Vec<f64>,
+    /// What went on at the same time, in 10⁹ bytes per second.
+    pub streams: Option<f64>,
+    /// Bytes that each network carried from rank 0's host.
+    pub rail_bytes: BTreeMap<String, u64>,
 }
 
 /// All figures of one case, in nanoseconds per operation.
@@ -40,6 +56,28 @@ pub struct Measured {
     pub batches: Vec<f64>,
     /// Per limit of the case, one per round, measured just before it.
     pub beside: Vec<Vec<f64>>,
+    /// Operations were timed one by one.
+    pub one_by_one: bool,
+    /// One per batch that had something beside it.
+    pub streams: Vec<f64>,
+    /// Over all rounds.
+    pub rail_bytes: BTreeMap<String, u64>,
+}
+
+impl Measured {
+    /// Takes a batch in.
+    fn take(&mut self, ns: f64, aside: Aside) {
+        if aside.each.is_empty() {
+            self.batches.push(ns);
+        } else {
+            self.one_by_one = true;
+            self.batches.extend(aside.each);
+        }
+        self.streams.extend(aside.streams);
+        for (rail, bytes) in aside.rail_bytes {
+            *self.rail_bytes.entry(rail).or_default() += bytes;
+        }
+    }
 }
 
 /// What a job measured.
@@ -50,11 +88,12 @@ pub struct Sample {
     pub limits: BTreeMap<Limit, Vec<f64>>,
 }
 
-/// Measures all cases of a workload. `progress` hears after each round how many are done.
+/// Measures all cases of a workload. `choose` sets the strategy of a case that has one, while nothing is under way; `progress` hears after each round how many are done.
 pub fn sample(
     work: &mut dyn Workload,
     bare: &mut dyn Bare,
     task: &Task,
+    mut choose: impl FnMut(&str) -> Result<(), Failure>,
     mut progress: impl FnMut(u32),
 ) -> Result<Sample, Failure> {
     let cases = work.cases().into_iter().map(|case| prepared(case, bare)).collect();
@@ -72,12 +111,16 @@ pub fn sample(
                 beside.push(figure);
                 sample.limits.entry(*limit).or_default().push(figure);
             }
-            bare.agree(0)?;
-            let first = measured.batches.len();
-            for _ in 0..case.batches {
-                measured.batches.push(work.batch(case)?);
+            if let Some(strategy) = &case.strategy {
+                choose(strategy)?;
             }
-            measured.rounds.push(mean(&measured.batches[first..]));
+            bare.agree(0)?;
+            let mut batches = Vec::new();
+            for _ in 0..case.batches {
+                batches.push(work.batch(case)?);
+                measured.take(batches[batches.len() - 1], work.aside());
+            }
+            measured.rounds.push(mean(&batches));
             bare.agree(0)?;
         }
         progress(round);
@@ -156,7 +199,8 @@ mod tests {
         let mut bare = Memory(Limits::on(&segment, 0, shape).unwrap());
         let mut work = Counting { calls: vec![], fails_at };
         let mut heard = vec![];
-        let answer = sample(&mut work, &mut bare, &task(Bench::Collectives, 1), |round| heard.push(round));
+        let answer =
+            sample(&mut work, &mut bare, &task(Bench::Collectives, 1), |_| Ok(()), |round| heard.push(round));
         (work, answer, heard)
     }
 

@@ -22,7 +22,8 @@ pub fn table(report: &Report) -> String {
             let width = cells.iter().chain([head]).map(|cell| cell.chars().count()).max().unwrap_or(0);
             let cell = if row == 0 { head } else { &cells[row - 1] };
             // Words begin at the left, figures end at the right.
-            let words = matches!(head.as_str(), "operation" | "buffers" | "protocol");
+            let words =
+                matches!(head.as_str(), "operation" | "buffers" | "protocol" | "strategy" | "carried");
             line += &if words { format!("{cell:<width$}  ") } else { format!("{cell:>width$}  ") };
         }
         text += line.trim_end();
@@ -38,6 +39,9 @@ fn columns(report: &Report) -> Vec<(String, Vec<String>)> {
     let shown = |figure: Option<f64>| figure.map(time).unwrap_or_default();
     let mut columns = vec![
         column("operation", &|line| line.row.operation.clone().unwrap_or_default()),
+        column("strategy", &|line| line.row.strategy.clone().unwrap_or_default()),
+        column("flows", &|line| line.row.flows.map(|count| count.to_string()).unwrap_or_default()),
+        column("packs", &|line| line.row.packs.map(|count| count.to_string()).unwrap_or_default()),
         column("bytes", &|line| line.row.bytes.map(size).unwrap_or_default()),
         column("ranks", &|line| line.row.ranks.to_string()),
         column("threads", &|line| line.row.threads.map(|count| count.to_string()).unwrap_or_default()),
@@ -46,6 +50,11 @@ fn columns(report: &Report) -> Vec<(String, Vec<String>)> {
         column("median", &|line| shown(line.row.median_ns)),
         column("min", &|line| shown(line.row.min_ns)),
         column("p99", &|line| shown(line.row.p99_ns)),
+        column("longest", &|line| shown(line.row.longest_ns)),
+        column("to fifo", &|line| share(line.row.ratio_to_fifo)),
+        column("of sockets", &|line| share(line.row.ratio_to_sockets)),
+        column("streams GB/s", &|line| share(line.row.streams_gbytes_per_s)),
+        column("carried", &|line| carried(line)),
         column("GB/s", &|line| line.row.gbytes_per_s.map(|rate| format!("{rate:.2}")).unwrap_or_default()),
         column("M msg/s", &|line| {
             line.row.messages_per_s.map(|r| format!("{:.2}", r / 1e6)).unwrap_or_default()
@@ -60,6 +69,17 @@ fn columns(report: &Report) -> Vec<(String, Vec<String>)> {
             .push(column("ratio", &|line| find(line).map(|b| format!("{:.2}", b.ratio)).unwrap_or_default()));
     }
     columns
+}
+
+fn share(figure: Option<f64>) -> String {
+    figure.map(|figure| format!("{figure:.3}")).unwrap_or_default()
+}
+
+/// What each network carried, in percent of them all.
+fn carried(line: &Line) -> String {
+    let all: u64 = line.row.rail_bytes.values().sum();
+    let part = |(rail, bytes): (&String, &u64)| format!("{rail} {:.0} %", 100.0 * *bytes as f64 / all as f64);
+    line.row.rail_bytes.iter().map(part).collect::<Vec<_>>().join(" ")
 }
 
 /// A limit in the unit of the figure it stands beside.

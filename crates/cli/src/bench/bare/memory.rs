@@ -29,7 +29,7 @@ impl Bare for Memory<'_> {
             Limit::Copy1(bytes) => limits.copy1_ns(bytes, copies(bytes)),
             Limit::Copy2(bytes) => limits.copy2_ns(bytes, copies(bytes)),
             Limit::Stream(bytes) => limits.stream_ns(bytes, copies(bytes)),
-            Limit::Socket(_) | Limit::SocketStream(_) | Limit::SocketWindow(_) => {
+            Limit::Socket(_) | Limit::SocketStream(_) | Limit::SocketWindow(_) | Limit::Rail(..) => {
                 return Err(format!("{limit} is not measured in shared memory").into());
             }
         })
@@ -46,8 +46,11 @@ impl Bare for Memory<'_> {
 
     /// More than two ranks have only the limit that concerns all of them.
     fn has(&self, limit: Limit) -> bool {
-        let shared = !matches!(limit, Limit::Socket(_) | Limit::SocketStream(_) | Limit::SocketWindow(_));
-        shared && (self.0.shape().ranks == 2 || limit == Limit::Flags)
+        let sockets = matches!(
+            limit,
+            Limit::Socket(_) | Limit::SocketStream(_) | Limit::SocketWindow(_) | Limit::Rail(..)
+        );
+        !sockets && (self.0.shape().ranks == 2 || limit == Limit::Flags)
     }
 
     fn usual(&self, task: &Task, cases: &[&Case]) -> Vec<Limit> {

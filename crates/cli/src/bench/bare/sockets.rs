@@ -16,6 +16,8 @@ use std::time::Instant;
 /// Bytes that one round of a limit moves in one direction, and the most operations.
 const MOVED_BYTES: usize = 1 << 24;
 const OPERATIONS: usize = 2_000;
+/// The longest message on one network: beyond it time is proportional to the length.
+const LONG_BYTES: usize = 8 << 20;
 /// Messages of a stream before its answer.
 const STREAMED: u32 = 8;
 /// What every run measures: the smallest message that has a content.
@@ -35,14 +37,14 @@ impl Sockets {
     ///
     /// # Errors
     /// The ranks are all on one host, or plain sockets do not connect their hosts.
-    pub fn open(job: &Job, largest_bytes: usize) -> Result<Sockets, Failure> {
+    pub fn open(job: &Job) -> Result<Sockets, Failure> {
         if job.hosts() < 2 {
             return Err("all ranks are on one host: name two, as in --hosts h0:1,h1:1".into());
         }
         let flow = job.world().duplicate()?;
         let far = Rank(flow.size() - 1);
         let wires = if [Rank(0), far].contains(&flow.rank()) { connect(&flow, far)? } else { Vec::new() };
-        Ok(Sockets { flow, wires, memory: vec![1; largest_bytes.max(4096)] })
+        Ok(Sockets { flow, wires, memory: Vec::new() })
     }
 
     /// Whether this rank asks; the last one answers.
@@ -50,9 +52,14 @@ impl Sockets {
         self.flow.rank().0 == 0
     }
 
+    fn make_room(&mut self, bytes: usize) {
+        self.memory.resize(self.memory.len().max(bytes).max(1), 1);
+    }
+
     /// Half a round trip of `bytes`.
     fn ping_pong(&mut self, bytes: usize) -> Result<f64, Failure> {
         let (asks, count) = (self.asks(), operations(bytes));
+        self.make_room(bytes);
         let Some(wire) = self.wires.first_mut() else { return Ok(0.0) };
         let (stream, memory) = (&mut wire.stream, &mut self.memory[..bytes.max(1)]);
         let begin = Instant::now();
@@ -69,11 +76,11 @@ impl Sockets {
     }
 
     /// Messages one way, each written by itself unless `at_once`, then one byte back; nanoseconds per message.
-    fn one_way(&mut self, bytes: usize, messages: u32, at_once: bool) -> Result<f64, Failure> {
+    fn one_way(&mut self, wire: usize, bytes: usize, messages: u32, at_once: bool) -> Result<f64, Failure> {
         let (asks, count) = (self.asks(), operations(bytes * messages as usize));
-        let Some(wire) = self.wires.first_mut() else { return Ok(0.0) };
         let each = bytes.max(1) * if at_once { messages as usize } else { 1 };
-        self.memory.resize(self.memory.len().max(each), 1);
+        self.make_room(each);
+        let Some(wire) = self.wires.get_mut(wire) else { return Ok(0.0) };
         let (stream, memory) = (&mut wire.stream, &mut self.memory[..each]);
         let parts = if at_once { 1 } else { messages };
         let begin = Instant::now();
@@ -106,8 +113,13 @@ impl Bare for Sockets {
         self.agree(0)?;
         match limit {
             Limit::Socket(bytes) => self.ping_pong(bytes),
-            Limit::SocketStream(bytes) => self.one_way(bytes, STREAMED, false),
-            Limit::SocketWindow(bytes) => self.one_way(bytes, WINDOW, true),
+            Limit::SocketStream(bytes) => self.one_way(0, bytes, STREAMED, false),
+            Limit::SocketWindow(bytes) => self.one_way(0, bytes, WINDOW, true),
+            Limit::Rail(rail, bytes) => {
+                // Slow networks would take minutes for what they carry at the same rate.
+                let part = bytes.min(LONG_BYTES);
+                Ok(self.one_way(rail, part, 1, false)? * bytes as f64 / part as f64)
+            }
             _ => Err(format!("{limit} is not measured between hosts").into()),
         }
     }
@@ -117,7 +129,11 @@ impl Bare for Sockets {
     }
 
     fn has(&self, limit: Limit) -> bool {
-        matches!(limit, Limit::Socket(_) | Limit::SocketStream(_) | Limit::SocketWindow(_))
+        match limit {
+            Limit::Socket(_) | Limit::SocketStream(_) | Limit::SocketWindow(_) => true,
+            Limit::Rail(rail, _) => rail < self.wires.len(),
+            _ => false,
+        }
     }
 
     fn usual(&self, _task: &Task, _cases: &[&Case]) -> Vec<Limit> {

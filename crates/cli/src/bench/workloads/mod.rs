@@ -2,10 +2,14 @@
 
 mod bandwidth;
 mod collectives;
+mod dsm;
+mod flows;
 mod latency;
 mod mailbox;
 mod memory;
+mod priority;
 mod put;
+mod rails;
 mod rate;
 mod threads;
 mod wait;
@@ -40,6 +44,10 @@ fn workload(job: &Job, task: &Task) -> Result<Box<dyn Workload>, Failure> {
         Bench::Wait => Box::new(wait::Waiting::new(job, task)?),
         Bench::Threads => Box::new(threads::Threads::new(job, task)?),
         Bench::Collectives => Box::new(collectives::Collectives::new(job, task)?),
+        Bench::Dsm => Box::new(dsm::Dsm::new(job, task)?),
+        Bench::Flows => Box::new(flows::Flows::new(job, task)?),
+        Bench::Priority => Box::new(priority::Priority::new(job, task)?),
+        Bench::Rails => Box::new(rails::Rails::new(job, task)?),
     })
 }
 

@@ -1,0 +1,136 @@
+//! Large messages over all networks between two hosts: one at a time, each answered, and a mixed load, all of it outstanding at
+//! once. Beside them plain sockets on each network alone. What each network carried is what the kernel counted there.
+
+use super::super::Failure;
+use super::super::case::{Buffers, Case, Figure, Limit, Task};
+use super::super::sample::{Aside, Workload};
+use super::{largest, other};
+use canele::{Endpoint, Error, Flow, Job, Tag, wait_all};
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+const SIZES: [usize; 5] = [64 << 10, 1 << 20, 4 << 20, 64 << 20, 256 << 20];
+const SINGLE: &str = "single";
+const MIXED: &str = "mixed";
+/// The parts of the mixed load: so many messages of so many bytes.
+const PARTS: [(usize, usize); 4] = [(4, 4 << 20), (16, 64 << 10), (64, 4 << 10), (256, 64)];
+/// Bytes that one round of a case moves, and the most messages.
+const ROUND_BYTES: usize = 1 << 26;
+const MESSAGES: usize = 50;
+/// More networks than any host here has; a limit on one that does not exist is left out.
+const MOST_RAILS: usize = 8;
+const DATA: Tag = Tag(1);
+const ANSWER: Tag = Tag(2);
+
+pub struct Rails {
+    endpoint: Endpoint,
+    flow: Flow,
+    memory: Vec<u8>,
+    aside: Aside,
+    cases: Vec<Case>,
+}
+
+impl Rails {
+    pub fn new(job: &Job, task: &Task) -> Result<Rails, Failure> {
+        let case = |operation: &str, bytes: usize| {
+            let most = task.iterations.map_or(MESSAGES, |count| count as usize).max(1);
+            let count = (ROUND_BYTES / bytes).clamp(1, most);
+            let limits = (0..MOST_RAILS).map(|rail| Limit::Rail(rail, bytes)).collect();
+            Case {
+                operation: Some(operation.to_owned()),
+                buffers: Some(Buffers::Private),
+                batches: 1,
+                ..Case::of_bytes(bytes, Figure::Bandwidth, count as u32, limits)
+            }
+        };
+        let mixed: usize = PARTS.iter().map(|(count, bytes)| count * bytes).sum();
+        let mut cases: Vec<Case> =
+            task.sizes(&SIZES).into_iter().flat_map(|bytes| case(SINGLE, bytes).under_each(task)).collect();
+        let memory = vec![1; largest(&cases)];
+        cases.extend(case(MIXED, mixed).under_each(task));
+        Ok(Rails {
+            endpoint: job.endpoint().clone(),
+            flow: job.world(),
+            memory,
+            aside: Aside::default(),
+            cases,
+        })
+    }
+
+    fn single(&mut self, bytes: usize) -> Result<(), Error> {
+        let (peer, memory) = (other(&self.flow), &mut self.memory[..bytes]);
+        if peer.0 == 1 {
+            self.flow.send(peer, DATA, memory)?;
+            self.flow.recv::<u8>(peer, ANSWER, &mut []).map(drop)
+        } else {
+            self.flow.recv(peer, DATA, memory)?;
+            self.flow.send::<u8>(peer, ANSWER, &[])
+        }
+    }
+
+    /// Everything is started before anything is waited for, the large messages among the small ones.
+    fn mixed(&mut self) -> Result<(), Error> {
+        let (flow, peer) = (&self.flow, other(&self.flow));
+        let mut requests = Vec::new();
+        for turn in 0..PARTS[0].0 {
+            for (count, bytes) in PARTS {
+                for _ in 0..count / PARTS[0].0 {
+                    requests.push(match peer.0 {
+                        1 => flow.isend(peer, DATA, vec![turn as u8; bytes])?,
+                        _ => flow.irecv(peer, DATA, vec![0u8; bytes])?,
+                    });
+                }
+            }
+        }
+        wait_all(requests)?;
+        match peer.0 {
+            1 => flow.recv::<u8>(peer, ANSWER, &mut []).map(drop),
+            _ => flow.send::<u8>(peer, ANSWER, &[]),
+        }
+    }
+}
+
+impl Workload for Rails {
+    fn cases(&self) -> Vec<Case> {
+        self.cases.clone()
+    }
+
+    fn batch(&mut self, case: &Case) -> Result<f64, Failure> {
+        let (before, mut each) = (carried(), Vec::new());
+        for _ in 0..case.iterations {
+            let begin = Instant::now();
+            match case.operation.as_deref() {
+                Some(MIXED) => self.mixed()?,
+                _ => self.single(case.bytes.unwrap_or(1))?,
+            }
+            each.push(begin.elapsed().as_nanos() as f64);
+        }
+        let mean = super::super::statistics::mean(&each);
+        let grown = |(rail, bytes): (String, u64)| {
+            let more = bytes.saturating_sub(before.get(&rail).copied().unwrap_or(0));
+            (more > 0).then_some((rail, more))
+        };
+        let rail_bytes = carried().into_iter().filter_map(grown).collect();
+        self.aside = Aside { each, streams: None, rail_bytes };
+        Ok(mean)
+    }
+
+    fn aside(&mut self) -> Aside {
+        std::mem::take(&mut self.aside)
+    }
+
+    fn protocol(&self, case: &Case) -> Option<String> {
+        (case.operation.as_deref() == Some(SINGLE)).then(|| super::protocol(&self.endpoint, case)).flatten()
+    }
+}
+
+/// What every network of this host has sent so far, as the kernel counts it; nothing where it does not tell.
+fn carried() -> BTreeMap<String, u64> {
+    let text = std::fs::read_to_string("/proc/self/net/dev").unwrap_or_default();
+    let line = |line: &str| {
+        let (name, figures) = line.split_once(':')?;
+        // Eight figures about what was received come first.
+        Some((name.trim().to_owned(), figures.split_whitespace().nth(8)?.parse().ok()?))
+    };
+    text.lines().filter_map(line).collect()
+}
