@@ -67,6 +67,38 @@ pub(crate) struct Core {
     pub since: Instant,
 }
 
+/// What is counted of each TCP rail, in their order: links, bytes sent, speed, round trip, bytes under way.
+const RAILS: [[Counter; 5]; 4] = [
+    [
+        Counter::Rail1Links,
+        Counter::Rail1Sent,
+        Counter::Rail1Speed,
+        Counter::Rail1RoundTrip,
+        Counter::Rail1UnderWay,
+    ],
+    [
+        Counter::Rail2Links,
+        Counter::Rail2Sent,
+        Counter::Rail2Speed,
+        Counter::Rail2RoundTrip,
+        Counter::Rail2UnderWay,
+    ],
+    [
+        Counter::Rail3Links,
+        Counter::Rail3Sent,
+        Counter::Rail3Speed,
+        Counter::Rail3RoundTrip,
+        Counter::Rail3UnderWay,
+    ],
+    [
+        Counter::Rail4Links,
+        Counter::Rail4Sent,
+        Counter::Rail4Speed,
+        Counter::Rail4RoundTrip,
+        Counter::Rail4UnderWay,
+    ],
+];
+
 /// What is called when a notice of a range of identifiers comes.
 pub(crate) struct Callback {
     pub ids: std::ops::Range<u64>,
@@ -211,6 +243,25 @@ impl Core {
         set(Sleeps, self.counts.sleeps);
         set(Wakeups, self.rails.shm.wakeups());
         set(Connections, self.counts.connections);
+        set(Packets, traffic.packets);
+        set(Parts, traffic.parts);
+        set(Aggregated, traffic.aggregated);
+        set(Waited, traffic.waited);
+        set(Deepest, traffic.deepest);
+        set(Reordered, traffic.reordered);
+        set(LostLinks, traffic.lost_links);
+        set(SentAgain, traffic.sent_again);
+        for (counters, rail) in RAILS.iter().zip(&self.rails.tcp) {
+            let now = rail.now();
+            let values = [
+                u64::from(now.links),
+                now.sent,
+                u64::from(now.speed.bytes_per_us),
+                u64::from(now.speed.round_trip_ns),
+                now.speed.under_way as u64,
+            ];
+            counters.iter().zip(values).for_each(|(counter, value)| set(*counter, value));
+        }
         self.rails.shm.counted();
     }
 

@@ -82,6 +82,14 @@ pub enum Error {
         /// What there is.
         there: String,
     },
+    /// Shared memory ends at the host.
+    #[error("a region of {owner} cannot be reached from here, nor a mailbox: it runs on host {host}. Send messages instead")]
+    Elsewhere {
+        /// Whose region it is.
+        owner: Rank,
+        /// Where that rank runs.
+        host: String,
+    },
     /// The mailbox was closed by its owner.
     #[error("the mailbox of {0} is closed")]
     Closed(Rank),

@@ -81,10 +81,10 @@ impl Engine {
         core.tell(&ToLauncher::DropRegion { id: region_number(id) })
     }
 
-    /// A region of any rank, mapped here.
+    /// A region of any rank of this host, mapped here.
     ///
     /// # Errors
-    /// There is no such region; the deadline passed.
+    /// There is no such region; its owner runs on another host; the deadline passed.
     pub fn reach_region(
         &self,
         owner: Rank,
@@ -92,6 +92,10 @@ impl Engine {
         deadline: Option<Instant>,
     ) -> Result<Arc<Far>, Error> {
         self.check_rank(owner)?;
+        let host = self.job().host_of(owner.0);
+        if host != self.job().host_of(self.rank().0) {
+            return Err(Error::Elsewhere { owner, host: self.job().hosts[host].name.clone() });
+        }
         let core = self.enter_to_submit()?;
         let ready = |core: &mut Core| {
             if owner == core.proto.me() {

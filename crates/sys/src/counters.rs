@@ -60,6 +60,34 @@ counters! {
     Sleeps, "sleeps", "times", "a wait slept";
     Wakeups, "wakeups", "times", "this rank woke a sleeping peer";
     Connections, "connections", "peers", "connected on first use";
+    Packets, "packets", "packets", "put together from what waited";
+    Parts, "parts", "parts", "of those packets: messages, answers and pieces";
+    Aggregated, "aggregated", "bytes", "copied to put several parts into one packet";
+    Waited, "waited", "messages", "had to wait before they could leave";
+    Deepest, "deepest", "messages", "waited at once for one peer, at most";
+    Reordered, "reordered", "messages", "came before one that stands before them";
+    LostLinks, "lost_links", "links", "were lost, and made again where possible";
+    SentAgain, "sent_again", "packets", "that were on a lost link and went another way";
+    Rail1Links, "rail1_links", "links", "over TCP rail 1 now";
+    Rail1Sent, "rail1_sent", "bytes", "sent over TCP rail 1";
+    Rail1Speed, "rail1_speed", "bytes/us", "measured on the fastest link over rail 1";
+    Rail1RoundTrip, "rail1_round_trip", "ns", "shortest time to an acknowledgement over rail 1";
+    Rail1UnderWay, "rail1_under_way", "bytes", "sent over rail 1 and not acknowledged";
+    Rail2Links, "rail2_links", "links", "over TCP rail 2 now";
+    Rail2Sent, "rail2_sent", "bytes", "sent over TCP rail 2";
+    Rail2Speed, "rail2_speed", "bytes/us", "measured on the fastest link over rail 2";
+    Rail2RoundTrip, "rail2_round_trip", "ns", "shortest time to an acknowledgement over rail 2";
+    Rail2UnderWay, "rail2_under_way", "bytes", "sent over rail 2 and not acknowledged";
+    Rail3Links, "rail3_links", "links", "over TCP rail 3 now";
+    Rail3Sent, "rail3_sent", "bytes", "sent over TCP rail 3";
+    Rail3Speed, "rail3_speed", "bytes/us", "measured on the fastest link over rail 3";
+    Rail3RoundTrip, "rail3_round_trip", "ns", "shortest time to an acknowledgement over rail 3";
+    Rail3UnderWay, "rail3_under_way", "bytes", "sent over rail 3 and not acknowledged";
+    Rail4Links, "rail4_links", "links", "over TCP rail 4 now";
+    Rail4Sent, "rail4_sent", "bytes", "sent over TCP rail 4";
+    Rail4Speed, "rail4_speed", "bytes/us", "measured on the fastest link over rail 4";
+    Rail4RoundTrip, "rail4_round_trip", "ns", "shortest time to an acknowledgement over rail 4";
+    Rail4UnderWay, "rail4_under_way", "bytes", "sent over rail 4 and not acknowledged";
 }
 
 /// What the table says of one counter.

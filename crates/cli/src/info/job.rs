@@ -19,8 +19,18 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Behind the row of a rank that did not answer: it computes, was stopped, or died.
 const OLD: &str = "   (counters as it last gave them: it did not come by to write new ones)";
 
+/// What is shown beside the ranks.
+pub struct Show {
+    /// Their counters.
+    pub counters: bool,
+    /// Their rails to other hosts.
+    pub rails: bool,
+    /// All of it as JSON.
+    pub json: bool,
+}
+
 /// Prints the job of the launcher `pid`.
-pub fn main(pid: u32, counters: bool, json: bool) -> ExitCode {
+pub fn main(pid: u32, show: &Show) -> ExitCode {
     let answer = match ask(pid) {
         Ok(answer) if !answer.is_empty() => answer,
         Ok(_) => {
@@ -35,7 +45,7 @@ pub fn main(pid: u32, counters: bool, json: bool) -> ExitCode {
         Ok(report) => report,
         Err(error) => return fail(&format!("the launcher {pid} answers in another version's way: {error}")),
     };
-    let text = if json { as_json(report, counters) } else { as_table(&report, counters) };
+    let text = if show.json { as_json(report, show) } else { as_table(&report, show) };
     println!("{text}");
     ExitCode::SUCCESS
 }
@@ -55,14 +65,15 @@ fn ask(pid: u32) -> io::Result<Vec<u8>> {
     Ok(answer)
 }
 
-fn as_json(mut report: JobReport, counters: bool) -> String {
-    if !counters {
+fn as_json(mut report: JobReport, show: &Show) -> String {
+    if !show.counters && !show.rails {
         report.ranks.iter_mut().for_each(|rank| rank.counters.clear());
     }
     serde_json::to_string(&report).expect("a report has no unencodable part")
 }
 
-fn as_table(report: &JobReport, counters: bool) -> String {
+fn as_table(report: &JobReport, show: &Show) -> String {
+    let counters = show.counters;
     let mut lines =
         vec![format!("job {}: {}, running for {:.1} s", report.job, report.command, report.seconds)];
     let first = report.ranks.first().map(|rank| rank.host.clone());
@@ -81,6 +92,28 @@ fn as_table(report: &JobReport, counters: bool) -> String {
                 lines.push(format!("{:>15} {name:<28} {value:>20}", ""));
             }
         }
+        if show.rails {
+            lines.extend(rails(&rank.counters));
+        }
     }
     lines.join("\n")
+}
+
+/// One line for each rail to other hosts.
+fn rails(counters: &serde_json::Map<String, serde_json::Value>) -> Vec<String> {
+    let of = |rail: u32, name: &str| {
+        counters.get(&format!("rail{rail}_{name}")).and_then(|v| v.as_u64()).unwrap_or(0)
+    };
+    let used = (1..=4).filter(|rail| of(*rail, "links") > 0 || of(*rail, "sent") > 0);
+    let line = |rail: u32| {
+        let [links, sent, speed, trip, under_way] =
+            ["links", "sent", "speed", "round_trip", "under_way"].map(|name| of(rail, name));
+        format!(
+            "{:>9} tcp {rail}: {links} links, {sent} bytes sent, {under_way} under way, {speed} MB/s, \
+             round trip {:.1} us",
+            "rail",
+            trip as f64 / 1e3
+        )
+    };
+    used.map(line).collect()
 }

@@ -28,6 +28,9 @@ pub struct Arguments {
     /// With --job: the counters of each rank; of now, unless its row says that it did not come by
     #[arg(long, requires = "job")]
     counters: bool,
+    /// With --job: the rails to other hosts, what they carry and how fast they are measured to be
+    #[arg(long, requires = "job")]
+    rails: bool,
     /// With --job: as one JSON object
     #[arg(long, requires = "job")]
     json: bool,
@@ -37,12 +40,16 @@ const EXAMPLES: &str = "Examples:
   canele info                             machine and rails
   canele info --peer 1 --bytes 100000     which rail and protocol such a message takes, and why
   canele info --tunables                  every setting
-  canele info --job 4711 --counters       what the ranks of a running job have moved";
+  canele info --job 4711 --counters       what the ranks of a running job have moved
+  canele info --job 4711 --rails          what each rail carries, and how fast it is";
 
 /// Prints what is asked for.
 pub fn main(arguments: &Arguments) -> ExitCode {
     if let Some(pid) = arguments.job {
-        return job::main(pid, arguments.counters, arguments.json);
+        return job::main(
+            pid,
+            &job::Show { counters: arguments.counters, rails: arguments.rails, json: arguments.json },
+        );
     }
     if let (Some(peer), Some(bytes)) = (arguments.peer, arguments.bytes) {
         return protocol::main(peer, bytes);

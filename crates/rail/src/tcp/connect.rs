@@ -150,7 +150,9 @@ impl Tcp {
     pub(super) fn remove_link(&mut self, link: LinkId) -> Option<Box<Link>> {
         self.incoming.retain(|other| *other != link);
         self.lost.retain(|lost| lost.link != link);
-        self.links[link.peer().0 as usize].take()
+        let link = self.links[link.peer().0 as usize].take();
+        self.sent_before += link.as_ref().map_or(0, |link| link.sent());
+        link
     }
 
     /// A peer to whom no connection could be made.

@@ -26,28 +26,35 @@ pub fn unconfirmed(socket: &OwnedFd) -> Result<usize, Errno> {
     if result == 0 { Ok(usize::try_from(bytes).unwrap_or(0)) } else { Err(last_error()) }
 }
 
-/// For how long the other end's kernel has answered nothing though something was sent, and again. Whether its process lives does not
-/// matter: a kernel confirms what comes for a process that is stopped.
+/// For how long the other end's kernel has answered nothing though something was sent, and again, or is to be sent, has room there and
+/// does not get out. Whether its process lives does not matter: a kernel confirms what comes for a process that is stopped.
 pub fn silence(socket: &OwnedFd) -> Result<Option<Duration>, Errno> {
-    // SAFETY: a structure of numbers, for which zero is a value.
-    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
-    let mut len = size_of_val(&info) as libc::socklen_t;
+    let mut info = [0u8; INFO];
+    let mut len = INFO as libc::socklen_t;
+    let (level, name) = (libc::IPPROTO_TCP, libc::TCP_INFO);
     // SAFETY: the call writes at most `len` bytes to `info`, and how many to `len`.
     let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            (&raw mut info).cast(),
-            &raw mut len,
-        )
+        libc::getsockopt(socket.as_raw_fd(), level, name, info.as_mut_ptr().cast(), &raw mut len)
     };
     if result != 0 {
         return Err(last_error());
     }
-    let unanswered = info.tcpi_unacked > 0 && info.tcpi_retransmits > 0;
-    Ok(unanswered.then(|| Duration::from_millis(info.tcpi_last_ack_recv.into())))
+    let word = |at: usize| u32::from_ne_bytes(info[at..at + 4].try_into().expect("4 bytes"));
+    let unanswered = word(UNACKED) > 0 && info[RETRANSMITS] > 0;
+    let stuck = word(UNSENT) > 0 && info[BACKOFF] > 0 && word(WINDOW) > 0;
+    let since = Duration::from_millis(word(LAST_ACK).into());
+    Ok((unanswered || stuck).then_some(since))
 }
+
+/// Where things are in what `TCP_INFO` gives (`struct tcp_info` in Linux's `uapi/linux/tcp.h`, which only grows; an older kernel
+/// leaves what it does not know at 0).
+const INFO: usize = 232;
+const RETRANSMITS: usize = 2;
+const BACKOFF: usize = 4;
+const UNACKED: usize = 24;
+const LAST_ACK: usize = 56;
+const UNSENT: usize = 144;
+const WINDOW: usize = 228;
 
 fn set(socket: &OwnedFd, level: i32, name: i32, value: libc::c_int) -> Result<(), Errno> {
     let len = size_of_val(&value) as libc::socklen_t;

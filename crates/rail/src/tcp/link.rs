@@ -63,6 +63,8 @@ pub struct Link {
     broken: Option<Why>,
     /// The owner knows that the link carries nothing more.
     told: bool,
+    /// Bytes that the socket has taken.
+    sent: u64,
 }
 
 impl Link {
@@ -80,6 +82,7 @@ impl Link {
             drained: false,
             broken: None,
             told: false,
+            sent: 0,
         }
     }
 
@@ -112,6 +115,11 @@ impl Link {
     pub fn is_drained(&self) -> bool {
         !self.is_open()
             || !self.has_unsent() && kernel::unconfirmed(&self.socket.0).is_ok_and(|bytes| bytes == 0)
+    }
+
+    /// Bytes that the socket has taken.
+    pub fn sent(&self) -> u64 {
+        self.sent
     }
 
     /// For how long nothing was heard of the other end's kernel though something was sent; nothing if it answers.
@@ -197,7 +205,10 @@ impl Link {
                 Some(lent) => unsafe { vectors::send(&self.socket.0, staged, lent) },
             };
             match sent {
-                Ok(sent) => self.outgoing.handle_sent(sent),
+                Ok(sent) => {
+                    self.sent += sent as u64;
+                    self.outgoing.handle_sent(sent);
+                }
                 Err(error) => return self.handle_write_error(error),
             }
         }

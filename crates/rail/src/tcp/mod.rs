@@ -102,6 +102,17 @@ pub struct Progress {
     pub told: u32,
 }
 
+/// What a rail does now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Now {
+    /// Links that are open.
+    pub links: u32,
+    /// Bytes sent since the rail was opened.
+    pub sent: u64,
+    /// The rate of the fastest link, the shortest round trip, and what is under way on all.
+    pub speed: crate::Speed,
+}
+
 /// The TCP rail of one rank.
 pub struct Tcp {
     number: u8,
@@ -124,6 +135,8 @@ pub struct Tcp {
     watch: Watch,
     lost: VecDeque<Lost>,
     unreachable: VecDeque<Unreachable>,
+    /// Bytes sent over links that are no more.
+    sent_before: u64,
     /// Counts passes.
     pass: u32,
 }
@@ -172,6 +185,7 @@ impl Tcp {
             watch,
             lost: VecDeque::new(),
             unreachable: VecDeque::new(),
+            sent_before: 0,
             pass: 0,
         })
     }
@@ -215,6 +229,23 @@ impl Tcp {
             expected: incoming.expected(),
             told: incoming.told(),
         })
+    }
+
+    /// What the rail does now.
+    pub fn now(&self) -> Now {
+        let mut now = Now { sent: self.sent_before, ..Now::default() };
+        for (id, link) in
+            self.incoming.iter().filter_map(|id| Some((id, self.links[id.peer().0 as usize].as_ref()?)))
+        {
+            let speed = crate::Rail::speed(self, *id);
+            let shortest = if now.links == 0 { u32::MAX } else { now.speed.round_trip_ns };
+            now.links += 1;
+            now.sent += link.sent();
+            now.speed.bytes_per_us = now.speed.bytes_per_us.max(speed.bytes_per_us);
+            now.speed.round_trip_ns = shortest.min(speed.round_trip_ns);
+            now.speed.under_way += speed.under_way;
+        }
+        now
     }
 
     /// The links on which something was sent and nothing is heard of the peer's host, with for how long. A system call for each

@@ -1,4 +1,5 @@
-//! Small messages per second: a window of 64 sends, then one answer, compared with bare cells.
+//! Small messages per second: a window of 64 sends, then one answer, compared with bare cells. Between hosts the sends and receives of a
+//! window are non-blocking, as every blocking one would have to leave in a packet of its own.
 
 use super::super::Failure;
 use super::super::case::{Case, Figure, Task};
@@ -15,6 +16,8 @@ pub struct Rate {
     endpoint: Endpoint,
     flow: Flow,
     memory: Vec<u8>,
+    /// The sends of a window do not wait for each other.
+    at_once: bool,
     cases: Vec<Case>,
 }
 
@@ -25,8 +28,9 @@ impl Rate {
             Case::of_bytes(bytes, Figure::Rate, windows, vec![task.window_limit(bytes)])
         };
         let cases: Vec<Case> = task.sizes(&[8]).into_iter().map(case).collect();
-        let memory = vec![1; largest(&cases)];
-        Ok(Rate { endpoint: job.endpoint().clone(), flow: job.world(), memory, cases })
+        let memory = vec![1; largest(&cases) * WINDOW as usize];
+        let at_once = task.between_hosts;
+        Ok(Rate { endpoint: job.endpoint().clone(), flow: job.world(), memory, at_once, cases })
     }
 }
 
@@ -52,13 +56,44 @@ pub fn windows(flow: &Flow, memory: &mut [u8], windows: u32) -> Result<f64, Fail
     Ok(begin.elapsed().as_nanos() as f64 / f64::from(windows) / f64::from(WINDOW))
 }
 
+/// The same with all of a window under way at once; `memory` has room for that.
+fn windows_at_once(flow: &Flow, memory: &mut [u8], bytes: usize, windows: u32) -> Result<f64, Failure> {
+    let (peer, tag, answer) = (other(flow), Tag(1), Tag(2));
+    let begin = Instant::now();
+    for _ in 0..windows {
+        if peer.0 == 1 {
+            flow.scope(|scope| {
+                for n in 0..WINDOW as usize {
+                    scope.isend(peer, tag, &memory[n * bytes..(n + 1) * bytes])?;
+                }
+                Ok(())
+            })?;
+            flow.recv::<u8>(peer, answer, &mut [])?;
+        } else {
+            let (mut rest, mut parts) = (&mut *memory, Vec::with_capacity(WINDOW as usize));
+            for _ in 0..WINDOW {
+                let (part, others) = rest.split_at_mut(bytes);
+                parts.push(part);
+                rest = others;
+            }
+            flow.scope(|scope| parts.into_iter().try_for_each(|part| scope.irecv(peer, tag, part).map(drop)))?;
+            flow.send::<u8>(peer, answer, &[])?;
+        }
+    }
+    Ok(begin.elapsed().as_nanos() as f64 / f64::from(windows) / f64::from(WINDOW))
+}
+
 impl Workload for Rate {
     fn cases(&self) -> Vec<Case> {
         self.cases.clone()
     }
 
     fn batch(&mut self, case: &Case) -> Result<f64, Failure> {
-        windows(&self.flow, &mut self.memory[..case.bytes.unwrap_or(0)], case.iterations)
+        let bytes = case.bytes.unwrap_or(0);
+        if self.at_once {
+            return windows_at_once(&self.flow, &mut self.memory, bytes, case.iterations);
+        }
+        windows(&self.flow, &mut self.memory[..bytes], case.iterations)
     }
 
     fn protocol(&self, case: &Case) -> Option<String> {
