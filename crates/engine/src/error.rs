@@ -83,7 +83,9 @@ pub enum Error {
         there: String,
     },
     /// Shared memory ends at the host.
-    #[error("a region of {owner} cannot be reached from here, nor a mailbox: it runs on host {host}. Send messages instead")]
+    #[error(
+        "a region of {owner} cannot be reached from here, nor a mailbox: it runs on host {host}. Send messages instead"
+    )]
     Elsewhere {
         /// Whose region it is.
         owner: Rank,

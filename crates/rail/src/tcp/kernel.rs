@@ -33,9 +33,8 @@ pub fn silence(socket: &OwnedFd) -> Result<Option<Duration>, Errno> {
     let mut len = INFO as libc::socklen_t;
     let (level, name) = (libc::IPPROTO_TCP, libc::TCP_INFO);
     // SAFETY: the call writes at most `len` bytes to `info`, and how many to `len`.
-    let result = unsafe {
-        libc::getsockopt(socket.as_raw_fd(), level, name, info.as_mut_ptr().cast(), &raw mut len)
-    };
+    let result =
+        unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, info.as_mut_ptr().cast(), &raw mut len) };
     if result != 0 {
         return Err(last_error());
     }

@@ -76,7 +76,9 @@ fn windows_at_once(flow: &Flow, memory: &mut [u8], bytes: usize, windows: u32) -
                 parts.push(part);
                 rest = others;
             }
-            flow.scope(|scope| parts.into_iter().try_for_each(|part| scope.irecv(peer, tag, part).map(drop)))?;
+            flow.scope(|scope| {
+                parts.into_iter().try_for_each(|part| scope.irecv(peer, tag, part).map(drop))
+            })?;
             flow.send::<u8>(peer, answer, &[])?;
         }
     }
