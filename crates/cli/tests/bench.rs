@@ -75,7 +75,87 @@ fn one_host_alone_and_what_needs_shared_memory_are_refused() {
     let ended = start_with(&words, &[], b"").end();
     assert_eq!(ended.code(), Some(1));
     assert!(ended.error.contains("name two, as in --hosts h0:1,h1:1"), "{}", ended.error);
-    let ended = start_with(&["bench", "put", "--hosts", "a:1,b:1", "--rsh", &rsh], &[], b"").end();
-    assert_eq!(ended.code(), Some(2));
-    assert!(ended.error.contains("does not work between hosts"), "{}", ended.error);
+    for kind in ["put", "mailbox"] {
+        let ended = start_with(&["bench", kind, "--hosts", "a:1,b:1", "--rsh", &rsh], &[], b"").end();
+        assert_eq!(ended.code(), Some(2));
+        assert!(ended.error.contains("does not work between hosts"), "{}", ended.error);
+    }
+}
+
+#[test]
+fn ranks_that_only_poll_reach_their_end_between_hosts() {
+    // They never sleep, so nothing but polling may send what their peers wait for at the end.
+    let rsh = rsh("plain");
+    let words = ["wait", "--wait", "poll", "--hosts", "a:1,b:1", "--rsh", &rsh];
+    let report = report(&words, &[("CANELE_RAILS", "lo")]);
+    assert_eq!(column(&report, "operation"), ["poll ping-pong", "poll blocked"]);
+}
+
+/// The experiments as small as they go: which, and the operations of their rows.
+const EXPERIMENTS: [(&[&str], &[&str]); 3] = [
+    (&["dsm", "--packs", "1,3", "--strategy", "aggregate"], &["request + rendezvous", "whole"]),
+    (&["flows", "--flows", "1,3", "--packs", "2", "--bytes", "4,64K", "--strategy", "aggregate"], &[]),
+    (
+        &["priority", "--strategy", "priority"],
+        &["urgent round trip alone", "urgent round trip beside 4 streams"],
+    ),
+];
+
+/// Each row has its strategy, and one of `fifo` for the same thing.
+fn compares(report: &Value, other: &str, operations: &[&str]) {
+    let rows = report["rows"].as_array().unwrap();
+    for row in rows {
+        let is_fifo = row["strategy"] == "fifo";
+        assert!(is_fifo || row["strategy"] == other, "{row}");
+        assert!(row["ratio_to_fifo"].as_f64().is_some_and(|ratio| ratio > 0.0), "{row}");
+        assert!(!is_fifo || row["ratio_to_fifo"] == 1.0, "{row}");
+        let like = |it: &&Value| {
+            ["operation", "bytes", "flows", "packs"].iter().all(|field| it[*field] == row[*field])
+        };
+        assert_eq!(rows.iter().filter(like).count(), 2, "{row}");
+        assert!(operations.is_empty() || operations.iter().any(|name| row["operation"] == *name), "{row}");
+    }
+    assert!(rows.len() >= 4, "{report}");
+}
+
+#[test]
+fn strategies_take_turns_on_one_host_and_between_hosts() {
+    let rsh = rsh("plain");
+    let place = ["--hosts", "a:1,b:1", "--rsh", &rsh];
+    for (words, operations) in EXPERIMENTS {
+        let other = words[words.len() - 1];
+        compares(&report(words, &[]), other, operations);
+        let between = report(&[words, &place].concat(), &[("CANELE_RAILS", "lo")]);
+        compares(&between, other, operations);
+        assert_eq!(between["rows"][0]["rails"], serde_json::json!(["lo"]));
+    }
+}
+
+#[test]
+fn urgent_messages_are_timed_one_by_one_and_streams_go_on_beside_them() {
+    let report = report(&["priority", "--strategy", "priority"], &[]);
+    for row in report["rows"].as_array().unwrap() {
+        assert!(row["longest_ns"].as_f64() >= row["p99_ns"].as_f64(), "{row}");
+        assert_eq!(row["streams_gbytes_per_s"].is_f64(), row["flows"] == 5, "{row}");
+    }
+}
+
+#[test]
+fn rails_are_measured_alone_and_together() {
+    let Some(cluster) = Cluster::up() else { return };
+    let rsh = format!("{SCRIPT} rsh");
+    let words = ["rails", "--bytes", "64K,1M", "--hosts", "h0:1,h1:1", "--rsh", &rsh];
+    let report = report(&words, &[("CLUSTER", &cluster.name)]);
+    compares(&report, "split", &["single", "mixed"]);
+    let alone = report["limits"]["rails"].as_array().unwrap();
+    for rail in ["ra0", "rb0", "rc0"] {
+        let sizes = alone.iter().filter(|limit| limit["rail"] == rail).count();
+        assert_eq!(sizes, 3, "two sizes and the mixed load: {report}");
+    }
+    for row in report["rows"].as_array().unwrap() {
+        assert!(row["ratio_to_sockets"].is_f64() && row["longest_ns"].is_f64(), "{row}");
+        let carried = row["rail_bytes"].as_object().unwrap();
+        let all: u64 = carried.values().filter_map(Value::as_u64).sum();
+        assert!(all >= row["bytes"].as_u64().unwrap(), "{row}");
+    }
 }

@@ -78,6 +78,7 @@ impl fmt::Display for Bench {
   canele bench dsm --packs 3 --hosts h0:1,h1:1
   canele bench priority --strategy priority,split --hosts h0:1,h1:1
   canele bench rails --bytes 4M,64M --hosts h0:1,h1:1 --json
+  canele bench rails --bytes 4M --no-limits --rounds 1000 --hosts h0:1,h1:1   (and cut one of them meanwhile)
   canele bench bandwidth --bytes 4M --hosts h0:1,h1:1 --rsh 'ssh -p 2222'
 
 The limits beside each figure (line, copy1, copy2, stream, cells, flags) are what bare loops reach on this
@@ -119,6 +120,9 @@ pub struct Arguments {
     pub iterations: Option<u32>,
     #[command(flatten)]
     pub place: Place,
+    /// Leave the limits out, as when a network is cut meanwhile and only our pause is to be seen
+    #[arg(long)]
+    pub no_limits: bool,
     /// Print one JSON object instead of the table
     #[arg(long)]
     pub json: bool,
@@ -254,6 +258,7 @@ impl Arguments {
             strategies: self.compared(),
             flows: self.flows.clone(),
             packs: self.packs.clone(),
+            limits: !self.no_limits,
             between_hosts: self.place.is_elsewhere(),
         };
         ranks.iter().flat_map(|ranks| waits.iter().map(move |wait| task(*ranks, *wait))).collect()

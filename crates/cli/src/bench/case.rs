@@ -45,6 +45,8 @@ pub struct Task {
     /// How many flows at once, and packs per message; empty: the workload's own.
     pub flows: Vec<u32>,
     pub packs: Vec<u32>,
+    /// The limits are measured, too.
+    pub limits: bool,
     /// The ranks are on several hosts.
     pub between_hosts: bool,
 }
@@ -215,6 +217,7 @@ mod tests {
             strategies: vec![],
             flows: vec![],
             packs: vec![],
+            limits: true,
             between_hosts: false,
         };
         assert_eq!(task.iterations(20_000, 0), 1000);

@@ -16,6 +16,7 @@ pub fn task(bench: Bench, ranks: u32) -> Task {
         strategies: vec![],
         flows: vec![],
         packs: vec![],
+        limits: true,
         between_hosts: false,
     }
 }
@@ -30,7 +31,7 @@ fn case(
     let mut case = Case::of_bytes(bytes, figure, 10, limits);
     case.buffers = Some(Buffers::Private);
     let beside = vec![beside.to_vec(); case.limits.len()];
-    (case, Measured { rounds: rounds.to_vec(), batches: rounds.to_vec(), beside })
+    (case, Measured { rounds: rounds.to_vec(), batches: rounds.to_vec(), beside, ..Measured::default() })
 }
 
 /// A latency report of a few sizes with plain figures.

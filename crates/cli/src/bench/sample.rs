@@ -96,7 +96,7 @@ pub fn sample(
     mut choose: impl FnMut(&str) -> Result<(), Failure>,
     mut progress: impl FnMut(u32),
 ) -> Result<Sample, Failure> {
-    let cases = work.cases().into_iter().map(|case| prepared(case, bare)).collect();
+    let cases = work.cases().into_iter().map(|case| prepared(case, task, bare)).collect();
     let mut sample = Sample { cases, limits: BTreeMap::new() };
     let usual = usual_limits(&sample, task, bare);
     warm_up(work, bare, &sample)?;
@@ -129,8 +129,8 @@ pub fn sample(
 }
 
 /// A case keeps the limits that can be measured here.
-fn prepared(mut case: Case, bare: &dyn Bare) -> (Case, Measured) {
-    case.limits.retain(|limit| bare.has(*limit));
+fn prepared(mut case: Case, task: &Task, bare: &dyn Bare) -> (Case, Measured) {
+    case.limits.retain(|limit| task.limits && bare.has(*limit));
     let beside = vec![Vec::new(); case.limits.len()];
     (case, Measured { beside, ..Measured::default() })
 }
@@ -139,7 +139,7 @@ fn prepared(mut case: Case, bare: &dyn Bare) -> (Case, Measured) {
 fn usual_limits(sample: &Sample, task: &Task, bare: &dyn Bare) -> Vec<Limit> {
     let cases: Vec<&Case> = sample.cases.iter().map(|(case, _)| case).collect();
     let mut usual = bare.usual(task, &cases);
-    usual.retain(|limit| !cases.iter().any(|case| case.limits.contains(limit)));
+    usual.retain(|limit| task.limits && !cases.iter().any(|case| case.limits.contains(limit)));
     usual.sort();
     usual.dedup();
     usual

@@ -115,7 +115,9 @@ fn notes(report: &Report) -> String {
         }
         None => text += &format!("This machine: {}. Ratio: ", bare.join(", ")),
     }
-    text += if report.lines.iter().any(|line| matches!(line.figure, Figure::Bandwidth | Figure::Rate)) {
+    text += if report.limits.is_empty() {
+        "none was measured.\n"
+    } else if report.lines.iter().any(|line| matches!(line.figure, Figure::Bandwidth | Figure::Rate)) {
         "times in limits (1.00 is the limit, more is slower); rates as a share of the limit.\n"
     } else {
         "our time in limits, median of paired rounds (1.00 is the limit).\n"
