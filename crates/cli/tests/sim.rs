@@ -36,3 +36,53 @@ fn wrong_usage_says_what_there_is() {
     assert_eq!(status, Some(2));
     assert!(err.contains("one of the two"), "{err}");
 }
+
+/// The lines of a table, without what depends on the machine: how fast it was.
+fn cells(table: &str) -> Vec<Vec<String>> {
+    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let mut lines: Vec<_> = table.lines().skip(2).map(cells).collect();
+    lines.iter_mut().for_each(|line| {
+        line[8].clear();
+        line[12].clear();
+    });
+    lines
+}
+
+#[test]
+fn many_ranks_take_the_same_virtual_time_and_memory_in_every_run() {
+    // Every result is checked at every rank; else the status is 1.
+    for net in ["ethernet", "hsl"] {
+        let line = format!("sim scale --ranks 64,100 --net {net}");
+        let ((status, first, err), (_, again, _)) = (canele(&line), canele(&line));
+        assert_eq!(status, Some(0), "{err}");
+        let (first, again) = (cells(&first), cells(&again));
+        assert_eq!(first, again);
+        assert_eq!(first.len(), 8, "two numbers of ranks, four operations: {first:?}");
+        assert!(first.iter().all(|line| line.len() == 14), "{first:?}");
+    }
+}
+
+#[test]
+fn a_barrier_of_64_ranks_takes_six_messages_one_after_the_other() {
+    let (status, out, err) = canele("sim scale --ranks 64 --operation barrier");
+    assert_eq!(status, Some(0), "{err}");
+    let line = &cells(&out)[0];
+    // 2 µs, 8 µs and 16 bytes, twice 14 ns.
+    assert_eq!(line[4..8], ["60.2", "1.00", "384", "1152"], "{out}");
+}
+
+#[test]
+fn a_picture_is_drawn_and_wrong_numbers_are_refused() {
+    let path = std::env::temp_dir().join(format!("canele-scale-{}.svg", std::process::id()));
+    let line = format!("sim scale --ranks 2,16 --operation barrier,allreduce --plot {}", path.display());
+    let (status, _, err) = canele(&line);
+    assert_eq!(status, Some(0), "{err}");
+    let svg = std::fs::read_to_string(&path).expect("the picture");
+    std::fs::remove_file(&path).expect("it can be removed");
+    assert!(svg.starts_with("<svg") && svg.contains("allreduce, ethernet"), "{svg}");
+    for (line, says) in [("--ranks 1", "2 to 100000"), ("--ranks 4 --bytes 12", "multiple of 8")] {
+        let (status, _, err) = canele(&format!("sim scale {line}"));
+        assert_eq!(status, Some(2));
+        assert!(err.contains(says), "{err}");
+    }
+}

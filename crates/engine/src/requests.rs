@@ -107,6 +107,9 @@ impl Engine {
     /// # Errors
     /// `Deadline`, `Forked`.
     pub fn wait(&self, pending: Pending, deadline: Option<Instant>) -> Result<Ended, Error> {
+        if let Some(outcome) = self.enter()?.proto.take(pending.0) {
+            return Ok(outcome.into());
+        }
         let (_, ended) = self.wait_any(&[pending], deadline)?;
         Ok(ended)
     }

@@ -245,11 +245,14 @@ impl Engine {
 #[inline(always)]
 fn look(core: &mut Core, flow: FlowId, want: Want, bytes: &mut [u8]) -> Received<Status> {
     let (Some(source), Some(tag)) = (want.source, want.tag) else { return Received::NotHere };
-    let Some(link) = core.proto.link_from(source) else { return Received::NotHere };
     if !core.proto.is_quiet(flow) || core.finished {
         return Received::NotHere;
     }
-    core.proto.try_recv(&mut core.rails, link, flow, tag, bytes).map(|bytes| Status { source, tag, bytes })
+    core.proto.try_recv_from(&mut core.rails, source, flow, tag, bytes).map(|bytes| Status {
+        source,
+        tag,
+        bytes,
+    })
 }
 
 /// Looks a while, and makes a pass over everything now and then.

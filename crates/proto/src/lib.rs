@@ -21,6 +21,7 @@ mod lines;
 pub mod matching;
 mod order;
 pub mod peer;
+mod peers;
 mod put;
 pub mod request;
 mod short;
@@ -44,6 +45,7 @@ pub use gone::Death;
 pub use holding::Holding;
 use matching::Matcher;
 use peer::Peer;
+use peers::Peers;
 use request::{Outcome, State};
 pub use short::{Received, Room, Sent};
 use slab::Slab;
@@ -56,6 +58,9 @@ use wire::{Buried, Put};
 
 /// Flows are numbered below this, so that a corrupted number cannot make a table of any size.
 pub const MAX_FLOWS: u32 = 1 << 16;
+
+/// Peers that can have something to be sent at the same time before their list grows.
+const LISTED: usize = 64;
 
 /// What a job agrees on.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +109,7 @@ pub struct Proto {
     draft: Draft,
     /// Credit that each peer starts with.
     grant: u64,
-    peers: Vec<Peer>,
+    peers: Peers,
     flows: Vec<Flow>,
     requests: Slab<State>,
     unexpected: Slab<Unexpected>,
@@ -142,7 +147,6 @@ impl Proto {
     /// The state of rank `me` among `ranks`.
     pub fn new(me: Rank, ranks: usize, settings: Settings) -> Self {
         let grant = (settings.unexpected_bytes / ranks as u64).max(1024);
-        let peers = (0..ranks).map(|_| Peer { credit: grant, ..Peer::default() }).collect();
         Self {
             me,
             settings,
@@ -150,12 +154,12 @@ impl Proto {
             strategy: strategy::default(),
             draft: Draft::default(),
             grant,
-            peers,
+            peers: Peers::new(ranks, grant),
             flows: Vec::new(),
             requests: Slab::new(),
             unexpected: Slab::new(),
             spare: Spare::default(),
-            active: VecDeque::with_capacity(ranks),
+            active: VecDeque::with_capacity(ranks.min(LISTED)),
             work: VecDeque::new(),
             closing: Vec::new(),
             lost: VecDeque::new(),
@@ -273,18 +277,17 @@ impl Proto {
     /// Whether nothing of this rank waits to be sent or copied, not even to a peer whose link is still to be opened.
     pub fn is_flushed(&self) -> bool {
         let waits = |peer: &Peer| peer.wanted && peer.link.is_none() && peer.has_work(u64::MAX);
-        self.closing.is_empty()
-            && self.active.is_empty()
-            && self.work.is_empty()
-            && !self.peers.iter().any(waits)
+        self.is_idle() && !self.peers.iter().any(waits)
+    }
+
+    /// Whether a pass that receives nothing would do nothing.
+    pub fn is_idle(&self) -> bool {
+        self.closing.is_empty() && self.active.is_empty() && self.work.is_empty()
     }
 
     /// Lets no message go straight to the rail any more: whatever is tried takes the general path, which says why not.
     pub fn close(&mut self) {
-        for peer in &mut self.peers {
-            peer.gone.get_or_insert(peer::Gone::Finished);
-            peer.refresh();
-        }
+        self.peers.close();
     }
 
     /// Whether a request has ended.

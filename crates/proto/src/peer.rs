@@ -141,6 +141,13 @@ impl Peer {
         }
     }
 
+    /// A message of `len` bytes was consumed. Credit goes back in steps of half the grant: says whether it is time.
+    #[inline(always)]
+    pub fn owe(&mut self, len: usize, grant: u64) -> bool {
+        self.owed += cost(len);
+        self.owed >= grant / 2
+    }
+
     /// Link number `n` of those to the peer.
     pub fn link_at(&self, n: usize) -> Option<LinkId> {
         match &self.lines {

@@ -67,7 +67,7 @@ impl Proto {
         bytes: &[u8],
     ) -> Sent {
         let len = bytes.len();
-        let Some((peer, link)) = self.peers.get_mut(to.0 as usize).and_then(|peer| peer.open_for(len)) else {
+        let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.open_for(len)) else {
             return Sent::NotHere;
         };
         if peer.lines.is_some() {
@@ -133,7 +133,7 @@ impl Proto {
         if len > self.eager_bytes().max(MAX_INLINE) {
             return Sent::NotHere;
         }
-        let Some((peer, link)) = self.peers.get_mut(to.0 as usize).and_then(|peer| peer.open_for(len)) else {
+        let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.open_for(len)) else {
             return Sent::NotHere;
         };
         let short = len <= MAX_INLINE;
@@ -162,7 +162,7 @@ impl Proto {
     /// The link on which a receive from `peer` may look, if there is one.
     #[inline(always)]
     pub fn link_from(&self, peer: Rank) -> Option<LinkId> {
-        self.peers.get(peer.0 as usize)?.link
+        self.peers.known(peer)?.link
     }
 
     /// Takes the next message of a link if it is the one wanted and fits. Only while the flow is quiet.
@@ -175,13 +175,46 @@ impl Proto {
         tag: Tag,
         into: &mut M,
     ) -> Received {
-        let from = rail.peer(link);
-        if self.peers[from.0 as usize].lines.is_some() {
+        self.try_recv_on(rail, (rail.peer(link), link), flow, tag, into)
+    }
+
+    /// The same for the next message of a peer, if there is a link to it.
+    #[inline(always)]
+    pub fn try_recv_from<R: Rail, M: Room + ?Sized>(
+        &mut self,
+        rail: &mut R,
+        from: Rank,
+        flow: FlowId,
+        tag: Tag,
+        into: &mut M,
+    ) -> Received {
+        let Some(link) = self.link_from(from) else { return Received::NotHere };
+        self.try_recv_on(rail, (from, link), flow, tag, into)
+    }
+
+    #[inline(always)]
+    fn try_recv_on<R: Rail, M: Room + ?Sized>(
+        &mut self,
+        rail: &mut R,
+        (from, link): (Rank, LinkId),
+        flow: FlowId,
+        tag: Tag,
+        into: &mut M,
+    ) -> Received {
+        let peer = &mut self.peers[from.0 as usize];
+        if peer.lines.is_some() {
             return self.try_recv_numbered(rail, link, flow, tag, into);
         }
         let mut wanted = Wanted { flow, tag, into: &mut *into, len: 0 };
         match rail.glance(link, &mut wanted) {
-            Glance::Taken => self.took(from, Protocol::Short, wanted.len),
+            Glance::Taken => {
+                // As `took`, with the peer in hand.
+                self.traffic.received(Protocol::Short, wanted.len);
+                if peer.owe(wanted.len, self.grant) {
+                    self.list(from);
+                }
+                Received::Done(wanted.len)
+            }
             Glance::Nothing => Received::Nothing,
             Glance::Left => self.try_recv_bulk(rail, link, flow, tag, into),
         }
@@ -237,12 +270,10 @@ impl Proto {
         Received::Done(len)
     }
 
-    /// A message of a peer was consumed: its credit goes back, in steps of half the grant.
+    /// A message of a peer was consumed: its credit goes back.
     #[inline(always)]
     pub(crate) fn owe(&mut self, from: Rank, len: usize) {
-        let peer = &mut self.peers[from.0 as usize];
-        peer.owed += cost(len);
-        if peer.owed >= self.grant / 2 {
+        if self.peers[from.0 as usize].owe(len, self.grant) {
             self.list(from);
         }
     }

@@ -31,9 +31,14 @@ impl Proto {
         if let Some(failure) = self.why_gone(to) {
             return self.requests.insert(sent(send, Err(failure))).into();
         }
+        let peer = &self.peers[to.0 as usize];
+        // Others wait already, because there is no room: a pass will see when there is.
+        let waits = peer.listed && peer.has_backlog();
         let id = self.wait_for_room(send, lane);
         self.list(to);
-        self.transmit_to(rail, to);
+        if !waits {
+            self.transmit_to(rail, to);
+        }
         id
     }
 

@@ -17,7 +17,7 @@ mod case;
 mod curves;
 mod job;
 mod launch;
-mod plot;
+pub mod plot;
 mod rank;
 mod report;
 mod sample;

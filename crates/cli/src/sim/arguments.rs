@@ -1,6 +1,8 @@
 //! The command line of `canele sim`.
 
+use std::fmt;
 use std::ops::Range;
+use std::path::PathBuf;
 
 use canele_rail::sim::Model;
 use canele_sim::campaign::{Faults, Setup};
@@ -21,7 +23,15 @@ pub enum Sort {
     /// Run random programs of simulated ranks and check all that happens; stop at the first failure
     #[command(after_help = EXAMPLES)]
     Campaign(Campaign),
+    /// Run collectives of many ranks of the real protocols on virtual time; print a table of what they take
+    #[command(after_help = SCALE_EXAMPLES)]
+    Scale(Scale),
 }
+
+const SCALE_EXAMPLES: &str = "Examples:
+  canele sim scale --ranks 64,1000                              all operations on ethernet
+  canele sim scale --ranks 10000 --operation barrier,allreduce
+  canele sim scale --ranks 2,16,128,1000 --net hsl --plot scale.svg";
 
 const EXAMPLES: &str = "Examples:
   canele sim campaign --seeds 0..1000                     any networks, any strategy
@@ -53,8 +63,8 @@ pub struct Campaign {
 /// A network and what it was called.
 #[derive(Clone, Debug)]
 pub struct Network {
-    name: String,
-    model: Model,
+    pub name: String,
+    pub model: Model,
 }
 
 fn network(name: &str) -> Result<Network, String> {
@@ -97,6 +107,61 @@ impl Campaign {
         }
         words.join(" ")
     }
+}
+
+/// Arguments of `canele sim scale`.
+#[derive(Debug, clap::Args)]
+pub struct Scale {
+    /// How many ranks, 2 to 100000; several numbers separated by commas
+    #[arg(long, value_name = "N", value_delimiter = ',', required = true, value_parser = many)]
+    pub ranks: Vec<usize>,
+    /// The network, as of `canele sim campaign`; several times for one after the other
+    #[arg(long, value_name = "NAME", default_value = "ethernet", value_parser = network)]
+    pub net: Vec<Network>,
+    /// What they do, several separated by commas
+    #[arg(long, value_name = "O", value_delimiter = ',', value_enum, default_values_t = [Task::Connect, Task::Barrier, Task::Allreduce, Task::Alltoall])]
+    pub operation: Vec<Task>,
+    /// What each rank has for each in an alltoall, or for all in an allreduce, in bytes: a multiple of 8
+    #[arg(long, value_name = "B", default_value = "8", value_parser = block)]
+    pub bytes: usize,
+    /// Draw virtual time over ranks into this file, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+}
+
+/// What many ranks do together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Task {
+    /// The first barrier, with no connections before
+    Connect,
+    /// A barrier
+    Barrier,
+    /// An allreduce
+    Allreduce,
+    /// An alltoall
+    Alltoall,
+}
+
+impl fmt::Display for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Connect => "connect",
+            Self::Barrier => "barrier",
+            Self::Allreduce => "allreduce",
+            Self::Alltoall => "alltoall",
+        })
+    }
+}
+
+fn many(text: &str) -> Result<usize, String> {
+    let ranks = text.parse().ok().filter(|ranks| (2..=100_000).contains(ranks));
+    ranks.ok_or_else(|| format!("{text} ranks: give 2 to 100000"))
+}
+
+fn block(text: &str) -> Result<usize, String> {
+    let bytes =
+        text.parse().ok().filter(|bytes: &usize| *bytes > 0 && bytes.is_multiple_of(8) && *bytes <= 1 << 20);
+    bytes.ok_or_else(|| format!("{text} bytes: give a multiple of 8, at most 1048576"))
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! `canele sim`: simulated networks.
 //!
-//! Owns how campaigns are asked for and told about. What is simulated, and what is right, is decided elsewhere.
+//! Owns how simulations are asked for and told about, and the driving of many ranks (`scale`). What campaigns simulate, and
+//! what is right there, is decided elsewhere.
 
 mod arguments;
 mod campaign;
+mod scale;
 
 use std::process::ExitCode;
 
@@ -14,5 +16,6 @@ use arguments::Sort;
 pub fn main(arguments: &Arguments) -> ExitCode {
     match &arguments.sort {
         Sort::Campaign(asked) => campaign::main(asked),
+        Sort::Scale(asked) => scale::main(asked),
     }
 }

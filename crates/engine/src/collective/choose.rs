@@ -9,7 +9,7 @@
 //! | allreduce | flat | recursive doubling | ring |
 //! | gather, scatter | linear | linear | linear |
 //! | allgather | flat | burst | ring |
-//! | alltoall | burst | burst | pairwise |
+//! | alltoall | burst; Bruck's with many ranks and blocks of a few bytes | burst; likewise | pairwise |
 //!
 //! *Crowded*: the ranks of a host share processors. There a round that waits costs a change of processes, so the flat
 //! algorithms win: everybody waits once, for rank 0 (or the root). With a processor for each, what counts is the number
@@ -17,13 +17,18 @@
 
 use canele_sys::ids::Rank;
 
-use super::build::{flat, long, short};
+use super::build::{bruck, flat, long, short};
 use super::schedule::Schedule;
 
 /// Up to this many bytes at the one rank that does the work of all, the flat algorithms win on crowded processors.
 const FLAT_BYTES: usize = 16 << 10;
 /// Up to this many bytes per message the time is that of a message, not of its bytes.
 const SHORT_BYTES: usize = 32 << 10;
+
+/// From so many ranks on, with blocks of at most so many bytes, a message for each rank costs more time than to have most
+/// bytes carried by others first.
+const BRUCK_RANKS: usize = 64;
+const BRUCK_BYTES: usize = 256;
 
 /// What all ranks do together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,6 +92,9 @@ pub(crate) fn schedule(seat: Seat, shape: Shape) -> Schedule {
         Operation::Allgather if is_flat(bytes.saturating_mul(seat.ranks)) => flat::allgather(seat, bytes),
         Operation::Allgather if is_short => short::allgather(seat, bytes),
         Operation::Allgather => long::allgather(seat, bytes),
+        Operation::Alltoall if seat.ranks >= BRUCK_RANKS && bytes <= BRUCK_BYTES => {
+            bruck::alltoall(seat, bytes)
+        }
         Operation::Alltoall if is_short => short::alltoall(seat, bytes),
         Operation::Alltoall => long::alltoall(seat, bytes),
     }

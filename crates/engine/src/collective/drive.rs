@@ -70,7 +70,8 @@ impl Engine {
         let looks = if core.habits.crowded { YIELDS_PER_PASS } else { LOOKS_PER_PASS };
         let mut idle = 0;
         loop {
-            let stop = match run.advance(&mut core, memory) {
+            let inner = &mut *core;
+            let stop = match run.advance(&mut inner.proto, &mut inner.rails, memory) {
                 Ok(stop) => stop,
                 Err(error) => return (core, Err(error)),
             };
@@ -100,7 +101,7 @@ impl Engine {
                 if core.contended() {
                     core = core.pause().expect("a thread of this process has been inside before");
                 }
-                long |= run.waits_for_gone(&core);
+                long |= run.waits_for_gone(&core.proto);
             }
             if long {
                 let result;

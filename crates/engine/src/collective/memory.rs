@@ -1,7 +1,7 @@
 //! The memory of one call: the three areas a schedule speaks of.
 
 use super::reduce::Kernel;
-use super::schedule::{Area, Local, Span, Transfer};
+use super::schedule::{Area, Blocks, Local, Span, Transfer};
 
 /// The user's two buffers and the library's scratch.
 pub(crate) struct Memory<'m> {
@@ -41,10 +41,22 @@ impl Memory<'_> {
                 let (from, into) = self.pair(from, into);
                 into.copy_from_slice(from);
             }
+            Local::Scatter(blocks) => self.scatter(blocks),
             Local::Reduce { from, into, from_first } => {
                 let (from, into) = self.pair(from, into);
                 kernel.expect("a reduction has an operation")(into, from, from_first);
             }
+        }
+    }
+
+    fn scatter(&mut self, blocks: Blocks) {
+        let (mut from, mut into) = (blocks.from, blocks.into);
+        for _ in 0..blocks.count {
+            let (block, place) = self.pair(from, into);
+            place.copy_from_slice(block);
+            from.at += blocks.from_step;
+            // One step behind the last place may be before the beginning; it is not looked at.
+            into.at = into.at.wrapping_add_signed(blocks.into_step);
         }
     }
 

@@ -19,6 +19,7 @@ mod drive;
 mod flows;
 mod lend;
 mod memory;
+mod part;
 mod reduce;
 mod run;
 mod schedule;
@@ -27,6 +28,7 @@ mod tests;
 
 pub use choose::{Operation, Shape};
 pub(crate) use flows::FIRST_PAIR;
+pub use part::{Part, Step};
 pub use reduce::{Number, Op, Reduction};
 
 use canele_sys::ids::FlowId;

@@ -1,7 +1,7 @@
 //! A collective under way: goes on as far as it can and says why it stopped. Never waits.
 
 use canele_proto::matching::Want;
-use canele_proto::{Received, Sent};
+use canele_proto::{Proto, Received, Sent};
 use canele_rail::Rail;
 use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
@@ -9,7 +9,6 @@ use super::memory::Memory;
 use super::reduce::Kernel;
 use super::schedule::{Round, Schedule, Transfer};
 use crate::Error;
-use crate::core::Core;
 
 /// Where a schedule is being carried out, and how far it is.
 pub(crate) struct Run<'s> {
@@ -17,11 +16,17 @@ pub(crate) struct Run<'s> {
     pub tag: Tag,
     pub kernel: Option<Kernel>,
     schedule: &'s Schedule,
+    place: Place,
+    /// Receives of the round whose message has not come.
+    missing: &'s mut Vec<u32>,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Place {
     round: usize,
     /// Sends of the round that are done.
     sent: usize,
-    /// Receives of the round whose message has not come.
-    missing: &'s mut Vec<u32>,
 }
 
 /// Why a run stopped.
@@ -53,21 +58,38 @@ impl<'s> Run<'s> {
         schedule: &'s Schedule,
         missing: &'s mut Vec<u32>,
     ) -> Self {
-        let mut run = Self { flow, tag, kernel, schedule, round: 0, sent: 0, missing };
+        let mut run = Self::resume(flow, tag, kernel, schedule, Place::default(), missing);
         run.begin_round();
         run
     }
 
+    /// Where another run of the same call was, which `missing` is of too.
+    pub fn resume(
+        flow: FlowId,
+        tag: Tag,
+        kernel: Option<Kernel>,
+        schedule: &'s Schedule,
+        place: Place,
+        missing: &'s mut Vec<u32>,
+    ) -> Self {
+        Self { flow, tag, kernel, schedule, place, missing }
+    }
+
+    /// How far it is.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
     fn begin_round(&mut self) {
-        self.sent = 0;
+        self.place.sent = 0;
         self.missing.clear();
-        if let Some(round) = self.schedule.rounds.get(self.round) {
+        if let Some(round) = self.schedule.rounds.get(self.place.round) {
             self.missing.extend(0..round.receives.len() as u32);
         }
     }
 
     fn current(&self) -> Option<&'s Round> {
-        self.schedule.rounds.get(self.round)
+        self.schedule.rounds.get(self.place.round)
     }
 
     /// Goes on as far as it can without waiting and without requests.
@@ -75,21 +97,26 @@ impl<'s> Run<'s> {
     /// # Errors
     /// A message has another length than this rank expects: the ranks do not make the same call.
     #[inline]
-    pub fn advance(&mut self, core: &mut Core, memory: &mut Memory<'_>) -> Result<Stop, Error> {
+    pub fn advance<R: Rail>(
+        &mut self,
+        proto: &mut Proto,
+        rail: &mut R,
+        memory: &mut Memory<'_>,
+    ) -> Result<Stop, Error> {
         let mut moved = false;
         while let Some(round) = self.current() {
-            while let Some(send) = round.sends.get(self.sent) {
-                if !self.send(core, memory, send) {
+            while let Some(send) = round.sends.get(self.place.sent) {
+                if !self.send(proto, rail, memory, send) {
                     return Ok(Stop::Long);
                 }
-                self.sent += 1;
+                self.place.sent += 1;
                 moved = true;
             }
             let mut n = 0;
             let mut stop = None;
             while let Some(number) = self.missing.get(n) {
                 let receive = &round.receives[*number as usize];
-                match self.look(core, memory, receive) {
+                match self.look(proto, rail, memory, receive) {
                     Look::Got(len) => {
                         check_length(len, receive)?;
                         self.missing.swap_remove(n);
@@ -116,38 +143,44 @@ impl<'s> Run<'s> {
         if let Some(round) = self.current() {
             round.then.iter().for_each(|local| memory.work(*local, self.kernel));
         }
-        self.round += 1;
+        self.place.round += 1;
         self.begin_round();
     }
 
     /// The sends and the receives of the round that have not ended.
     pub fn left(&self) -> (&'s [Transfer], Vec<Transfer>) {
         let Some(round) = self.current() else { return (&[], Vec::new()) };
-        (&round.sends[self.sent..], self.missing.iter().map(|n| round.receives[*n as usize]).collect())
+        (&round.sends[self.place.sent..], self.missing.iter().map(|n| round.receives[*n as usize]).collect())
     }
 
     /// Whether the run waits for a rank that is gone, whose messages lie with the other unexpected ones or never come.
-    pub fn waits_for_gone(&self, core: &Core) -> bool {
+    pub fn waits_for_gone(&self, proto: &Proto) -> bool {
         let Some(round) = self.current() else { return false };
-        self.missing.iter().any(|n| core.proto.gone(round.receives[*n as usize].peer).is_some())
+        self.missing.iter().any(|n| proto.gone(round.receives[*n as usize].peer).is_some())
     }
 
     #[inline(always)]
-    fn send(&self, core: &mut Core, memory: &Memory<'_>, send: &Transfer) -> bool {
+    fn send<R: Rail>(&self, proto: &mut Proto, rail: &mut R, memory: &Memory<'_>, send: &Transfer) -> bool {
         let bytes = memory.read(send.span);
-        core.proto.try_send_bytes(&mut core.rails, send.peer, self.flow, self.tag, bytes) == Sent::Done
+        proto.try_send_bytes(rail, send.peer, self.flow, self.tag, bytes) == Sent::Done
     }
 
     #[inline(always)]
-    fn look(&self, core: &mut Core, memory: &mut Memory<'_>, receive: &Transfer) -> Look {
+    fn look<R: Rail>(
+        &self,
+        proto: &mut Proto,
+        rail: &mut R,
+        memory: &mut Memory<'_>,
+        receive: &Transfer,
+    ) -> Look {
         let peer = receive.peer;
-        if !core.proto.is_quiet(self.flow)
-            && core.proto.probe(self.flow, Want { source: Some(peer), tag: Some(self.tag) }).is_some()
+        if !proto.is_quiet(self.flow)
+            && proto.probe(self.flow, Want { source: Some(peer), tag: Some(self.tag) }).is_some()
         {
             return Look::Long;
         }
-        let Some(link) = link_from(core, peer) else { return Look::Nothing };
-        match core.proto.try_recv(&mut core.rails, link, self.flow, self.tag, memory.write(receive.span)) {
+        let Some(link) = link_from(proto, rail, peer) else { return Look::Nothing };
+        match proto.try_recv(rail, link, self.flow, self.tag, memory.write(receive.span)) {
             Received::Done(len) => Look::Got(len),
             Received::Nothing => Look::Nothing,
             Received::NotHere => Look::Behind,
@@ -157,9 +190,9 @@ impl<'s> Run<'s> {
 
 /// The link from a peer, which may have none towards it: a rank that is only sent to opens no link.
 #[inline(always)]
-fn link_from(core: &Core, peer: Rank) -> Option<LinkId> {
-    let known = core.proto.link_from(peer);
-    known.or_else(|| core.rails.incoming().iter().copied().find(|link| core.rails.peer(*link) == peer))
+fn link_from<R: Rail>(proto: &Proto, rail: &R, peer: Rank) -> Option<LinkId> {
+    let known = proto.link_from(peer);
+    known.or_else(|| rail.incoming().iter().copied().find(|link| rail.peer(*link) == peer))
 }
 
 /// A message of a collective has the length its receiver expects, or the ranks disagree on what they do.

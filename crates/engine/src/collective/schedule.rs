@@ -58,6 +58,9 @@ pub(crate) enum Local {
         from: Span,
         into: Span,
     },
+    /// Several blocks, each a step behind the one before, into places a step apart; places lie apart from all blocks. A
+    /// step back is one into the places only.
+    Scatter(Blocks),
     /// `into` becomes `from ∘ into` if `from` comes first in the order of ranks, else `into ∘ from`. Operands have an
     /// order because floating-point numbers notice (signed zeros, NaN): so every rank gets the same bits.
     Reduce {
@@ -65,6 +68,18 @@ pub(crate) enum Local {
         into: Span,
         from_first: bool,
     },
+}
+
+/// Blocks at regular distances.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Blocks {
+    /// The first block.
+    pub from: Span,
+    pub from_step: usize,
+    /// Where the first goes.
+    pub into: Span,
+    pub into_step: isize,
+    pub count: usize,
 }
 
 /// Transfers that need not wait for each other, and what is done once all of them have ended.
@@ -110,6 +125,11 @@ impl Schedule {
 
     pub fn copy(&mut self, from: Span, into: Span) -> &mut Self {
         self.last().then.push(Local::Copy { from, into });
+        self
+    }
+
+    pub fn scatter(&mut self, blocks: Blocks) -> &mut Self {
+        self.last().then.push(Local::Scatter(blocks));
         self
     }
 

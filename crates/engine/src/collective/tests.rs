@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use canele_sys::ids::Rank;
 
+use super::build::bruck;
 use super::choose::{Operation, Seat, Shape, schedule};
 use super::memory::Memory;
 use super::reduce::{Op, Reduction};
@@ -63,11 +64,24 @@ fn run(
     op: Op,
 ) -> Vec<Vec<u64>> {
     let shape = Shape { operation, bytes: words * 8, element: 8 };
+    let build = |me| schedule(Seat { me, ranks, crowded }, shape);
+    run_built(ranks, build, operation, words, inputs, op)
+}
+
+/// The same with schedules of another making.
+fn run_built(
+    ranks: usize,
+    build: impl Fn(usize) -> Schedule,
+    operation: Operation,
+    words: usize,
+    inputs: &[Vec<u64>],
+    op: Op,
+) -> Vec<Vec<u64>> {
     let mut models: Vec<Model> = inputs
         .iter()
         .enumerate()
         .map(|(me, input)| {
-            let schedule = schedule(Seat { me, ranks, crowded }, shape);
+            let schedule = build(me);
             let scratch = vec![0; schedule.scratch_bytes.div_ceil(8)];
             let blocks = match operation {
                 Operation::Gather(_) | Operation::Allgather | Operation::Alltoall => ranks,
@@ -224,12 +238,42 @@ fn blocks_go_where_they_belong() {
         let outputs = run(ranks, crowded, Operation::Allgather, words, &one, Op::Sum);
         assert!(outputs.iter().all(|output| *output == gathered), "{ranks} {crowded} {words}");
         let outputs = run(ranks, crowded, Operation::Alltoall, words, &many, Op::Sum);
-        for (me, output) in outputs.iter().enumerate() {
-            let expected: Vec<u64> =
-                many.iter().flat_map(|from| &from[me * words..(me + 1) * words]).copied().collect();
-            assert_eq!(*output, expected, "{ranks} {crowded} {words} {me}");
-        }
+        check_alltoall(&outputs, &many, words);
     });
+}
+
+/// Block `r` of each input is in the output of rank `r`.
+fn check_alltoall(outputs: &[Vec<u64>], inputs: &[Vec<u64>], words: usize) {
+    for (me, output) in outputs.iter().enumerate() {
+        let expected: Vec<u64> =
+            inputs.iter().flat_map(|from| &from[me * words..(me + 1) * words]).copied().collect();
+        assert_eq!(*output, expected, "{words} words for rank {me} of {}", outputs.len());
+    }
+}
+
+#[test]
+fn carrying_blocks_for_others_brings_them_where_they_belong() {
+    for ranks in (1..40).chain([63, 64, 65, 127, 128, 130]) {
+        for words in [0, 1, 3] {
+            let inputs = inputs(ranks, words * ranks);
+            let build = |me| bruck::alltoall(Seat { me, ranks, crowded: false }, words * 8);
+            let outputs = run_built(ranks, build, Operation::Alltoall, words, &inputs, Op::Sum);
+            check_alltoall(&outputs, &inputs, words);
+        }
+    }
+}
+
+#[test]
+fn many_ranks_exchange_a_few_bytes_in_few_messages() {
+    let messages = |ranks, bytes| {
+        let shape = Shape { operation: Operation::Alltoall, bytes, element: 1 };
+        let schedule = schedule(Seat { me: 5, ranks, crowded: false }, shape);
+        schedule.rounds.iter().map(|round| round.sends.len()).sum::<usize>()
+    };
+    assert_eq!([messages(8, 8), messages(100, 1024)], [7, 99]);
+    assert_eq!([messages(64, 8), messages(100, 256), messages(10_000, 8)], [6, 7, 14]);
+    let inputs = inputs(100, 100);
+    check_alltoall(&run(100, false, Operation::Alltoall, 1, &inputs, Op::Sum), &inputs, 1);
 }
 
 #[test]

@@ -12,9 +12,10 @@
 
 mod list;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use canele_sys::ids::{FlowId, RequestId};
+use rustc_hash::FxHashMap;
 
 use crate::slab::{Key, Slab};
 use list::{Chain, Links, List};
@@ -70,6 +71,8 @@ struct Entry {
 struct Queue {
     lane: Lane,
     levels: [List; LEVELS],
+    /// The levels that hold something, one bit each.
+    filled: u8,
     /// How many more urgent ones have passed each level since one of it left.
     passed: [u32; LEVELS],
 }
@@ -80,7 +83,7 @@ pub struct Backlog {
     entries: Slab<Entry>,
     queues: Vec<Queue>,
     /// The last message of each flow that has one here.
-    flows: HashMap<FlowId, Key>,
+    flows: FxHashMap<FlowId, Key>,
     joined: u64,
     /// Messages that were drawn and are neither discarded nor back.
     drawn: usize,
@@ -123,7 +126,7 @@ impl Backlog {
         let entry = Entry { waiting, stamp: self.joined, queue: Links::default(), flow: Links::default() };
         let key = self.entries.insert(entry);
         let queue = self.queue(waiting.lane);
-        self.queues[queue].levels[waiting.level as usize].push_back::<InQueue>(&mut self.entries, key);
+        self.queues[queue].push_back(&mut self.entries, waiting.level, key);
         List { first: last, last }.push_back::<InFlow>(&mut self.entries, key);
         self.flows.insert(waiting.flow, key);
         key
@@ -141,9 +144,8 @@ impl Backlog {
         for key in lower.into_iter().rev() {
             let Waiting { lane, level: was, .. } = self.entry(key).waiting;
             let queue = self.queue(lane);
-            let levels = &mut self.queues[queue].levels;
-            levels[was as usize].remove::<InQueue>(&mut self.entries, key);
-            levels[level as usize].push_back::<InQueue>(&mut self.entries, key);
+            self.queues[queue].remove(&mut self.entries, was, key);
+            self.queues[queue].push_back(&mut self.entries, level, key);
             self.entry_mut(key).waiting.level = level;
         }
     }
@@ -156,7 +158,7 @@ impl Backlog {
             Lane::Require(required) => required == rail,
         });
         let heads = open.filter_map(|queue| queue.next(by));
-        // Among lanes by arrival, where they are equally urgent.
+        // Mostly there is one. Among lanes by arrival, where they are equally urgent.
         let key = heads.min_by_key(|(level, key)| (by.rank(*level), self.entry(*key).stamp))?.1;
         Some((key, self.entry(key).waiting))
     }
@@ -165,7 +167,7 @@ impl Backlog {
     pub fn draw(&mut self, key: Key) -> Waiting {
         let waiting = self.entry(key).waiting;
         let queue = self.queue(waiting.lane);
-        self.queues[queue].levels[waiting.level as usize].remove::<InQueue>(&mut self.entries, key);
+        self.queues[queue].remove(&mut self.entries, waiting.level, key);
         self.queues[queue].count(waiting.level);
         let Links { before, after } = self.entry(key).flow;
         List::default().remove::<InFlow>(&mut self.entries, key);
@@ -184,7 +186,7 @@ impl Backlog {
     pub fn put_back(&mut self, key: Key) {
         let Entry { waiting, flow: Links { after, .. }, .. } = *self.entry(key);
         let queue = self.queue(waiting.lane);
-        self.queues[queue].levels[waiting.level as usize].push_front::<InQueue>(&mut self.entries, key);
+        self.queues[queue].push_front(&mut self.entries, waiting.level, key);
         match after {
             Some(after) => self.entry_mut(after).flow.before = Some(key),
             None => _ = self.flows.insert(waiting.flow, key),
@@ -206,7 +208,7 @@ impl Backlog {
 
     fn queue(&mut self, lane: Lane) -> usize {
         self.queues.iter().position(|queue| queue.lane == lane).unwrap_or_else(|| {
-            self.queues.push(Queue { lane, levels: Default::default(), passed: [0; LEVELS] });
+            self.queues.push(Queue { lane, levels: Default::default(), filled: 0, passed: [0; LEVELS] });
             self.queues.len() - 1
         })
     }
@@ -282,25 +284,50 @@ impl By {
 }
 
 impl Queue {
+    fn push_back(&mut self, entries: &mut Slab<Entry>, level: u8, key: Key) {
+        self.levels[level as usize].push_back::<InQueue>(entries, key);
+        self.filled |= 1 << level;
+    }
+
+    fn push_front(&mut self, entries: &mut Slab<Entry>, level: u8, key: Key) {
+        self.levels[level as usize].push_front::<InQueue>(entries, key);
+        self.filled |= 1 << level;
+    }
+
+    fn remove(&mut self, entries: &mut Slab<Entry>, level: u8, key: Key) {
+        let list = &mut self.levels[level as usize];
+        list.remove::<InQueue>(entries, key);
+        self.filled &= !(u8::from(list.first.is_none()) << level);
+    }
+
+    /// The level, as far as it counts among lanes, and the message.
     fn next(&self, by: By) -> Option<(usize, Key)> {
-        let mut heads = (0..LEVELS).rev().filter_map(|level| Some((level, self.levels[level].first?)));
+        let most_urgent = self.filled.checked_ilog2()? as usize;
+        let head = |level: usize| self.levels[level].first;
+        if self.filled.is_power_of_two() {
+            return Some((most_urgent, head(most_urgent)?));
+        }
+        let levels = (0..most_urgent).filter(|level| self.filled >> level & 1 == 1);
         match by {
             // Whoever asks by arrival has all at one level.
-            By::Arrival => heads.next_back(),
-            By::Priority => {
-                let most_urgent = heads.next()?;
+            By::Arrival => head(self.filled.trailing_zeros() as usize).map(|key| (0, key)),
+            By::Priority => match levels.rev().find(|level| self.passed[*level] >= GUARD) {
                 // Counted as if it were the most urgent level, or another lane could keep it waiting.
-                let aged = heads.find(|(level, _)| self.passed[*level] >= GUARD);
-                Some(aged.map_or(most_urgent, |(_, key)| (LEVELS - 1, key)))
-            }
+                Some(aged) => Some((LEVELS - 1, head(aged)?)),
+                None => Some((most_urgent, head(most_urgent)?)),
+            },
         }
     }
 
     /// One of `level` leaves.
     fn count(&mut self, level: u8) {
         self.passed[level as usize] = 0;
-        for lower in 0..level as usize {
-            self.passed[lower] = if self.levels[lower].first.is_some() { self.passed[lower] + 1 } else { 0 };
+        let lower = self.filled & ((1 << level) - 1);
+        if lower == 0 {
+            return;
+        }
+        for (at, passed) in self.passed[..level as usize].iter_mut().enumerate() {
+            *passed = if lower >> at & 1 == 1 { *passed + 1 } else { 0 };
         }
     }
 }

@@ -4,15 +4,18 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
-use canele_sys::ids::Rank;
+use canele_sys::ids::{LinkId, Rank};
 
 use super::connection::{Connection, Cut};
 use super::fabric::Step;
+use super::way::Way;
 
 /// Something that happens.
 pub enum Event {
-    /// A packet or room arrives at a rank.
-    Look(Rank),
+    /// A packet arrives at a rank, on a link.
+    Look(Rank, LinkId),
+    /// Room on a way arrives at a rank.
+    Room(Rc<Way>, Rank),
     /// In the fabric of a network.
     Step(u8, Step),
     /// A connection is lost.
@@ -64,6 +67,11 @@ impl Agenda {
     pub fn put(&mut self, at_ns: u64, event: Event) {
         self.planned.push(Planned { at_ns, order: self.orders, event });
         self.orders += 1;
+    }
+
+    /// How many have been taken.
+    pub fn happened(&self) -> u64 {
+        self.orders - self.planned.len() as u64
     }
 
     pub fn next_ns(&self) -> Option<u64> {

@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use canele_sys::ids::{Rank, RegionId};
+use canele_sys::ids::{LinkId, Rank, RegionId};
 
 use agenda::{Agenda, Event};
 use connection::{Connection, Pair, pair};
@@ -65,6 +65,15 @@ struct Counting {
     cut: Cut,
     packets: u64,
     bytes: u64,
+}
+
+/// Something has arrived at a rank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct News {
+    /// Who got it.
+    pub rank: Rank,
+    /// The link a packet has come on; else it is room, or bad news.
+    pub packet: Option<LinkId>,
 }
 
 #[derive(Clone, Default)]
@@ -121,14 +130,22 @@ impl World {
 
     /// Moves time to the next arrival of a packet, of room or of bad news, and says at whom; `None` when nothing is under way.
     pub fn advance(&self) -> Option<Rank> {
+        Some(self.0.borrow_mut().advance_before(u64::MAX)?.rank)
+    }
+
+    /// The same for what happens before a time, which is reached if no rank gets anything until then; `u64::MAX` never is.
+    pub fn advance_before(&self, limit_ns: u64) -> Option<News> {
         let mut state = self.0.borrow_mut();
-        loop {
-            let (at_ns, event) = state.agenda.pop()?;
-            state.now_ns = state.now_ns.max(at_ns);
-            if let Some(rank) = state.happen(event) {
-                return Some(rank);
-            }
+        let news = state.advance_before(limit_ns);
+        if news.is_none() && limit_ns < u64::MAX {
+            state.now_ns = state.now_ns.max(limit_ns);
         }
+        news
+    }
+
+    /// How many events have happened so far: arrivals, and what is done within the networks.
+    pub fn events(&self) -> u64 {
+        self.0.borrow().agenda.happened()
     }
 
     /// Moves time to `time_ns`, never back; what was due until then has happened.
@@ -174,6 +191,17 @@ impl World {
 }
 
 impl State {
+    fn advance_before(&mut self, limit_ns: u64) -> Option<News> {
+        while self.agenda.next_ns().is_some_and(|at_ns| at_ns < limit_ns) {
+            let (at_ns, event) = self.agenda.pop()?;
+            self.now_ns = self.now_ns.max(at_ns);
+            if let Some(news) = self.happen(event) {
+                return Some(news);
+            }
+        }
+        None
+    }
+
     fn advance_to(&mut self, time_ns: u64) {
         while self.agenda.next_ns().is_some_and(|at_ns| at_ns <= time_ns) {
             let Some((at_ns, event)) = self.agenda.pop() else { return };
@@ -184,9 +212,13 @@ impl State {
     }
 
     /// Says who may have got something by it.
-    fn happen(&mut self, event: Event) -> Option<Rank> {
+    fn happen(&mut self, event: Event) -> Option<News> {
         match event {
-            Event::Look(rank) => return Some(rank),
+            Event::Look(rank, link) => return Some(News { rank, packet: Some(link) }),
+            Event::Room(way, rank) => {
+                way.learn(self.now_ns);
+                return Some(News { rank, packet: None });
+            }
             Event::Step(network, step) => {
                 self.networks[network as usize].fabric.step(self.now_ns, step, &mut self.due);
                 self.plan(network);
@@ -194,14 +226,10 @@ impl State {
             Event::Cut(cut) => self.cut_now(&cut),
             Event::Notice(connection, rank) => {
                 self.ranks[rank.0 as usize].noticed.push(connection);
-                return Some(rank);
+                return Some(News { rank, packet: None });
             }
         }
         None
-    }
-
-    fn put_event(&mut self, at_ns: u64, rank: Rank) {
-        self.agenda.put(at_ns, Event::Look(rank));
     }
 
     fn is_dead(&self, rank: Rank) -> bool {
@@ -217,7 +245,7 @@ impl State {
                     let model = &self.networks[network as usize].model;
                     let late_ns = model.latency_ns + self.random.up_to(model.jitter_ns);
                     if let Some(at_ns) = parcel.way.arrive(parcel.number, at_ns + late_ns) {
-                        self.agenda.put(at_ns, Event::Look(parcel.to));
+                        self.agenda.put(at_ns, Event::Look(parcel.to, LinkId::new(network, parcel.from)));
                     }
                 }
             }

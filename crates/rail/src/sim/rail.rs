@@ -11,6 +11,7 @@ use canele_sys::ids::{LinkId, Rank, RegionId};
 use canele_sys::segment::SegmentError;
 
 use super::State;
+use super::agenda::Event;
 use super::connection::Connection;
 use super::way::{NOTHING_EXPECTED, Way};
 use crate::shm::{Region, Regions};
@@ -247,7 +248,7 @@ impl Rail for SimRail {
         let mut world = self.world.borrow_mut();
         let then_ns = world.now_ns + world.networks[link.rail() as usize].model.latency_ns;
         if way.release(world.now_ns, then_ns) {
-            world.put_event(then_ns, link.peer());
+            world.agenda.put(then_ns, Event::Room(way.clone(), link.peer()));
         }
     }
 

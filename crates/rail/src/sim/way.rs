@@ -1,10 +1,10 @@
 //! One direction of a simulated connection: what is under way, and the room both ends believe in.
 //!
-//! The memory of slots, packets and payload is allocated at most once and lives as long as the way, so that windows on it stay
-//! good while an end holds the way. Nobody else has a reference to it. A packet is kept until its sender knows that it
-//! was released. Knows nothing of time but what it is told.
+//! The memory of slots and packets lives as long as the way; that of a packet's bulk, which is there only while it is needed,
+//! as long as the packet. A packet is kept until its sender knows that it was released: by then no end has a window on it.
+//! Nobody else has a reference to any of it. Knows nothing of time but what it is told.
 
-use std::cell::{OnceCell, RefCell, UnsafeCell};
+use std::cell::{RefCell, UnsafeCell};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 
@@ -39,8 +39,6 @@ pub struct Way {
     pub tallies: [Tally; TALLIES],
     cells: u64,
     size: u64,
-    /// Made for the first bulk: most ways of a large world never carry one.
-    payload: OnceCell<Memory>,
     /// The slot the sender fills, and the packet the receiver reads.
     slot: Memory,
     front: Memory,
@@ -70,10 +68,9 @@ struct Position {
     bytes: u64,
 }
 
-#[derive(Clone, Copy)]
 struct Claimed {
-    bulk: usize,
-    start: u64,
+    bulk: Memory,
+    /// Where it ends in the payload ring whose room it takes.
     end: u64,
 }
 
@@ -81,7 +78,8 @@ struct Flying {
     arrives_ns: u64,
     header: Header,
     inline: [u8; MAX_INLINE],
-    bulk: Claimed,
+    bulk: Memory,
+    end: u64,
 }
 
 /// A packet that was committed.
@@ -114,7 +112,6 @@ impl Way {
             tallies: Default::default(),
             cells: model.cells as u64,
             size: model.payload as u64,
-            payload: OnceCell::new(),
             slot: Memory::new(MAX_INLINE),
             front: Memory::new(MAX_INLINE),
             traffic: RefCell::default(),
@@ -131,7 +128,7 @@ impl Way {
         let head = traffic.sent.bytes;
         let (offset, lines) = (head % size, (bulk as u64).next_multiple_of(64));
         let skipped = if offset + lines > size { size - offset } else { 0 };
-        let (start, end) = (head + skipped, head + skipped + lines);
+        let end = head + skipped + lines;
         let cells_fit = traffic.sent.packets + reserve < traffic.known.packets + self.cells;
         let bytes_fit = bulk == 0 || end - traffic.known.bytes <= (limit + skipped).min(size);
         if !(cells_fit && bytes_fit) {
@@ -140,33 +137,38 @@ impl Way {
             return Err(Busy);
         }
         let end = if bulk == 0 { head } else { end };
-        traffic.claimed = Some(Claimed { bulk, start, end });
         let inline = if bulk == 0 { MAX_INLINE } else { MAX_INLINE_WITH_BULK };
-        Ok(Slot { inline: self.slot.window(0, inline), bulk: self.bulk(Claimed { bulk, start, end }) })
+        let memory = Memory::new(bulk);
+        let slot = Slot { inline: self.slot.window(0, inline), bulk: self.bulk(&memory) };
+        traffic.claimed = Some(Claimed { bulk: memory, end });
+        Ok(slot)
     }
 
-    fn bulk(&self, claimed: Claimed) -> Window<'_> {
-        match claimed {
-            Claimed { bulk: 0, .. } => Window::empty(),
-            Claimed { bulk, start, .. } => {
-                let payload = self.payload.get_or_init(|| Memory::new(self.size as usize));
-                payload.window((start % self.size) as usize, bulk)
-            }
+    /// All of a packet's bulk, which is one of this way.
+    fn bulk<'w>(&'w self, memory: &Memory) -> Window<'w> {
+        if memory.0.is_empty() {
+            return Window::empty();
         }
+        // SAFETY: the bytes stay where they are until the packet is forgotten. That is after its receiver has released it,
+        // or when its sender claims again, which each needs exclusive use of the rail that a window of that end borrows;
+        // no reference to the bytes is ever made.
+        unsafe { Window::new(NonNull::from(&memory.0[..]).cast::<u8>(), memory.0.len()) }
     }
 
     /// Sends what was claimed.
     pub fn commit(&self, header: Header) -> Committed {
         let mut traffic = self.traffic.borrow_mut();
-        let bulk = traffic.claimed.take().expect("commit without claim");
-        let most = if bulk.bulk == 0 { MAX_INLINE } else { MAX_INLINE_WITH_BULK };
+        let claimed = traffic.claimed.take().expect("commit without claim");
+        let Claimed { bulk, end } = claimed;
+        let len = bulk.0.len();
+        let most = if len == 0 { MAX_INLINE } else { MAX_INLINE_WITH_BULK };
         assert!(header.inline_len as usize <= most, "{} bytes beside a header", header.inline_len);
         let mut inline = [0; MAX_INLINE];
         self.slot.window(0, MAX_INLINE).read(0, &mut inline);
         let number = traffic.sent.packets;
-        traffic.sent = Position { packets: number + 1, bytes: bulk.end };
-        traffic.packets.push_back(Flying { arrives_ns: NOT_YET, header, inline, bulk });
-        Committed { number, bytes: HEADER_BYTES + header.inline_len as u64 + bulk.bulk as u64 }
+        traffic.sent = Position { packets: number + 1, bytes: end };
+        traffic.packets.push_back(Flying { arrives_ns: NOT_YET, header, inline, bulk, end });
+        Committed { number, bytes: HEADER_BYTES + header.inline_len as u64 + len as u64 }
     }
 
     /// Takes the claim back and sends nothing.
@@ -202,19 +204,24 @@ impl Way {
         let flying = traffic.front(now_ns)?;
         self.front.window(0, MAX_INLINE).write(0, &flying.inline);
         let inline = self.front.window(0, flying.header.inline_len as usize);
-        Some(Packet { header: flying.header, inline, bulk: self.bulk(flying.bulk), landed: 0 })
+        Some(Packet { header: flying.header, inline, bulk: self.bulk(&flying.bulk), landed: 0 })
     }
 
     /// Gives the oldest packet's room back, which its sender knows at `then_ns`; says whether it will.
     pub fn release(&self, now_ns: u64, then_ns: u64) -> bool {
         let mut traffic = self.traffic.borrow_mut();
-        let end = traffic.front(now_ns).expect("release comes after poll").bulk.end;
+        let end = traffic.front(now_ns).expect("release comes after poll").end;
         traffic.released = Position { packets: traffic.released.packets + 1, bytes: end };
         let released = traffic.released;
         if !traffic.cut {
             traffic.given_back.push_back((then_ns, released));
         }
         !traffic.cut
+    }
+
+    /// The sender learns what was given back until now.
+    pub fn learn(&self, now_ns: u64) {
+        self.traffic.borrow_mut().learn(now_ns);
     }
 
     /// Whether room came back since a claim failed. Reported once.
@@ -252,8 +259,8 @@ impl Way {
         traffic.learn(now_ns);
         let first = FIRST.wrapping_add(traffic.known.packets as u32);
         let kept = |(n, flying): (u32, &Flying)| {
-            let mut bulk = vec![0; flying.bulk.bulk];
-            self.bulk(flying.bulk).read(0, &mut bulk);
+            let mut bulk = vec![0; flying.bulk.0.len()];
+            self.bulk(&flying.bulk).read(0, &mut bulk);
             Kept {
                 number: first.wrapping_add(n),
                 header: flying.header,

@@ -123,7 +123,7 @@ pub(super) fn rotation(seat: Seat) -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// 1, 2, 4 … below `limit`.
-fn doubling(limit: usize) -> impl Iterator<Item = usize> {
+pub(super) fn doubling(limit: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(1), |distance: &usize| distance.checked_mul(2))
         .take_while(move |distance| *distance < limit)
 }

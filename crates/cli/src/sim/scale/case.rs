@@ -1,0 +1,161 @@
+//! One case: an operation of so many ranks on a network, what it is checked for, and what is measured of it.
+
+use std::time::Instant;
+
+use allocation_counter::measure;
+use canele_engine::FlowId;
+use canele_engine::collective::{Op, Operation, Part, Reduction, Shape};
+use canele_proto::{Proto, Settings};
+use canele_sys::ids::Rank;
+use canele_sys::tunables::Tunables;
+use indicatif::ProgressBar;
+
+use super::crowd::{Crowd, Net, Trouble, protos, setup_ns};
+use crate::sim::arguments::{Network, Task};
+
+const FLOW: FlowId = FlowId(1);
+
+/// What is to be done.
+pub struct Case<'a> {
+    pub network: &'a Network,
+    pub ranks: usize,
+    pub operation: Task,
+    /// Of a block.
+    pub bytes: usize,
+}
+
+/// What was measured.
+pub struct Row {
+    pub ranks: usize,
+    pub operation: Task,
+    pub network: String,
+    pub virtual_ns: u64,
+    /// What as many messages one after the other as the algorithm has rounds would take in an idle network.
+    pub rounds_ns: u64,
+    pub messages: u64,
+    pub events: u64,
+    pub wall_s: f64,
+    /// Of the protocols, before and after; of the simulated network and rails.
+    pub idle_bytes: u64,
+    pub state_bytes: u64,
+    pub net_bytes: u64,
+}
+
+impl Case<'_> {
+    pub fn run(&self, bar: &ProgressBar) -> Result<Row, Trouble> {
+        let (ranks, model) = (self.ranks, &self.network.model);
+        let mut idle = Vec::new();
+        let per_rank = |bytes: i64| bytes.unsigned_abs() / ranks as u64;
+        let idle_bytes = per_rank(measure(|| idle = protos(ranks, settings())).bytes_current);
+        let mut crowd = Crowd { protos: idle, net: Net::new(ranks, model) };
+        if self.operation != Task::Connect {
+            self.once(&mut crowd, 0, bar)?; // It opens the connections.
+        }
+        let (messages, events) = (sent(&crowd.protos), crowd.net.world.events());
+        let (virtual_ns, wall_s) = self.once(&mut crowd, 1, bar)?;
+        let messages = sent(&crowd.protos) - messages;
+        let events = crowd.net.world.events() - events;
+        let Crowd { protos, net } = crowd;
+        let net_bytes = per_rank(measure(|| drop(net)).bytes_current);
+        let state_bytes = per_rank(measure(|| drop(protos)).bytes_current);
+        let (operation, network) = (self.operation, self.network.name.clone());
+        let rounds_ns = self.rounds_ns();
+        Ok(Row {
+            ranks,
+            operation,
+            network,
+            virtual_ns,
+            rounds_ns,
+            messages,
+            events,
+            wall_s,
+            idle_bytes,
+            state_bytes,
+            net_bytes,
+        })
+    }
+
+    /// Runs and checks it; gives its virtual time and ours.
+    fn once(&self, crowd: &mut Crowd, call: u32, bar: &ProgressBar) -> Result<(u64, f64), Trouble> {
+        let mut parts: Vec<_> = crowd.protos.iter().map(|proto| self.part(proto, call)).collect();
+        let (begin_ns, start) = (crowd.net.world.now_ns(), Instant::now());
+        let end_ns = crowd.run(&mut parts, |world| {
+            let (events, us) = (world.events() as f64 / 1e6, world.now_ns() / 1000);
+            bar.set_message(format!(
+                "{} of {} ranks: {events:.1} M events, {us} µs",
+                self.operation, self.ranks
+            ));
+            bar.tick();
+        })?;
+        let wall_s = start.elapsed().as_secs_f64();
+        let wrong = (0..).map(Rank).zip(&parts).find(|(rank, part)| !self.is_right(*rank, part.output()));
+        match wrong {
+            Some((rank, _)) => Err(Trouble::Wrong(rank)),
+            None => Ok((end_ns - begin_ns, wall_s)),
+        }
+    }
+
+    fn part(&self, proto: &Proto, call: u32) -> Part {
+        let (me, ranks) = (proto.me().0 as usize, self.ranks);
+        let words = self.bytes / 8;
+        let fill = |to: usize| (0..words).flat_map(move |n| word(me, to, n).to_le_bytes());
+        let (operation, input, output) = match self.operation {
+            Task::Connect | Task::Barrier => (Operation::Barrier, Vec::new(), Vec::new()),
+            Task::Allreduce => (Operation::Allreduce, fill(0).collect(), vec![0; words * 8]),
+            Task::Alltoall => {
+                let input = (0..ranks).flat_map(fill).collect();
+                (Operation::Alltoall, input, vec![0; ranks * words * 8])
+            }
+        };
+        let shape = Shape { operation, bytes: words * 8, element: 8 };
+        Part::new(proto, (FLOW, call), shape, Some(Reduction::of::<u64>(Op::Sum)), input, output)
+    }
+
+    fn is_right(&self, me: Rank, output: &[u8]) -> bool {
+        let (me, words) = (me.0 as usize, self.bytes / 8);
+        let mut got =
+            output.chunks_exact(8).map(|word| word.iter().rev().fold(0, |w, b| w << 8 | u64::from(*b)));
+        match self.operation {
+            Task::Connect | Task::Barrier => true,
+            Task::Allreduce => (0..words).all(|n| got.next() == Some(self.sum(n))),
+            Task::Alltoall => {
+                (0..self.ranks).all(|from| (0..words).all(|n| got.next() == Some(word(from, me, n))))
+            }
+        }
+    }
+
+    /// Of all ranks' words: they differ by their rank times a constant.
+    fn sum(&self, n: usize) -> u64 {
+        (0..self.ranks).fold(0, |sum, rank| sum.wrapping_add(word(rank, 0, n)))
+    }
+
+    fn rounds_ns(&self) -> u64 {
+        let (ranks, model) = (self.ranks, &self.network.model);
+        let rounds = u64::from(ranks.next_power_of_two().ilog2());
+        rounds
+            * match self.operation {
+                Task::Connect => setup_ns(model) + model.idle_ns(0),
+                Task::Barrier => model.idle_ns(0),
+                Task::Allreduce => model.idle_ns(self.bytes as u64),
+                Task::Alltoall => model.idle_ns((self.bytes * ranks / 2) as u64),
+            }
+    }
+}
+
+/// Another one for every pair and place.
+fn word(from: usize, to: usize, n: usize) -> u64 {
+    ((from as u64) << 40 | (to as u64) << 16 | n as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+fn sent(protos: &[Proto]) -> u64 {
+    protos.iter().flat_map(|proto| &proto.traffic.sent).map(|moved| moved.messages).sum()
+}
+
+fn settings() -> Settings {
+    let tunables = Tunables::default();
+    Settings {
+        eager_bytes: tunables.eager_bytes,
+        piece_bytes: tunables.piece_bytes,
+        unexpected_bytes: tunables.unexpected_bytes as u64,
+    }
+}

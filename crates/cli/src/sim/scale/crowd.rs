@@ -1,0 +1,170 @@
+//! Many ranks in one thread: their protocols, their rails, and the loop that visits those for whom something has happened.
+//!
+//! The ranks compute in no time: virtual time is that of the networks and of connecting. Knows nothing of what is measured.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use canele_engine::Error;
+use canele_engine::collective::{Part, Step};
+use canele_proto::{Proto, Settings};
+use canele_rail::Rail;
+use canele_rail::sim::{Model, News, SimRail, World};
+use canele_sys::ids::{LinkId, Rank};
+
+/// Round trips from wanting a connection to having it: one of the network's own, two of the handshake.
+const ROUND_TRIPS: u64 = 3;
+/// Events between two signs of life.
+const EVENTS_PER_SIGN: u64 = 1 << 16;
+
+/// Why a collective did not end well.
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    /// At one rank.
+    #[error("{0}: {1}")]
+    At(Rank, Error),
+    /// A rank broke the protocol.
+    #[error("{0} blames {1}: {2}")]
+    Blame(Rank, Rank, String),
+    /// Nothing is under way any more.
+    #[error("{0} ranks wait for what never comes")]
+    Stuck(usize),
+    /// A rank got something else than it should.
+    #[error("{0} has a wrong result")]
+    Wrong(Rank),
+}
+
+/// Ranks in one world.
+pub struct Crowd {
+    pub protos: Vec<Proto>,
+    pub net: Net,
+}
+
+/// What is simulated of them.
+pub struct Net {
+    pub world: World,
+    rails: Vec<SimRail>,
+    /// Links that each rank has seen its peers open.
+    seen: Vec<usize>,
+    /// When which rank has its link to which.
+    opening: BinaryHeap<Reverse<(u64, Rank, Rank)>>,
+    setup_ns: u64,
+}
+
+/// The state of ranks that nobody has talked to.
+pub fn protos(ranks: usize, settings: Settings) -> Vec<Proto> {
+    (0..ranks as u32).map(|rank| Proto::new(Rank(rank), ranks, settings)).collect()
+}
+
+/// How long it takes to connect over a network.
+pub fn setup_ns(model: &Model) -> u64 {
+    ROUND_TRIPS * 2 * model.idle_ns(0)
+}
+
+impl Net {
+    /// A world of so many ranks that have no connections.
+    pub fn new(ranks: usize, model: &Model) -> Self {
+        let world = World::new(ranks, std::slice::from_ref(model), 0);
+        let rails = (0..ranks as u32).map(|rank| world.rail(Rank(rank))).collect();
+        let (seen, opening) = (vec![0; ranks], BinaryHeap::new());
+        Self { world, rails, seen, opening, setup_ns: setup_ns(model) }
+    }
+}
+
+impl Crowd {
+    /// Every rank does its part; gives the time at which the last one is done. Then waits until nothing is under way.
+    pub fn run(&mut self, parts: &mut [Part], mut sign: impl FnMut(&World)) -> Result<u64, Trouble> {
+        let mut running = Running { left: parts.len(), is_done: vec![false; parts.len()], parts };
+        let mut end_ns = self.net.world.now_ns();
+        let mut next_sign = self.net.world.events() + EVENTS_PER_SIGN;
+        let mut all = (0..running.left as u32).map(|rank| News { rank: Rank(rank), packet: None });
+        while let Some(news) = all.next().or_else(|| self.next()) {
+            let before = running.left;
+            self.visit(news, &mut running)?;
+            if before > 0 && running.left == 0 {
+                end_ns = self.net.world.now_ns();
+            }
+            if self.net.world.events() >= next_sign {
+                next_sign += EVENTS_PER_SIGN;
+                sign(&self.net.world);
+            }
+        }
+        if running.left > 0 { Err(Trouble::Stuck(running.left)) } else { Ok(end_ns) }
+    }
+
+    /// Moves time to whatever happens next, at whom.
+    fn next(&mut self) -> Option<News> {
+        let Net { world, opening, rails, .. } = &mut self.net;
+        let due_ns = opening.peek().map_or(u64::MAX, |Reverse((at_ns, ..))| *at_ns);
+        while let Some(news) = world.advance_before(due_ns) {
+            // Room is nothing to a rank that has nothing to send.
+            if news.packet.is_some() || !self.protos[news.rank.0 as usize].is_idle() {
+                return Some(news);
+            }
+        }
+        let Reverse((_, rank, peer)) = opening.pop()?;
+        open(&mut self.protos[rank.0 as usize], &mut rails[rank.0 as usize], peer);
+        Some(News { rank, packet: None })
+    }
+
+    /// A rank does all it can do now. Only links on which a packet has come are looked at, unless there is something to send.
+    fn visit(&mut self, News { rank, packet }: News, running: &mut Running<'_>) -> Result<(), Trouble> {
+        let at = rank.0 as usize;
+        let (proto, net) = (&mut self.protos[at], &mut self.net);
+        let rail = &mut net.rails[at];
+        rail.accept();
+        while let Some(link) = rail.incoming().get(net.seen[at]).copied() {
+            net.seen[at] += 1;
+            // A connection that may be lost has both directions from the start.
+            if rail.caps(link).numbered {
+                open(proto, rail, link.peer());
+            }
+        }
+        loop {
+            rail.begin_pass();
+            running.advance(rank, proto, rail)?;
+            let came = packet.is_some_and(|link| proto.receive_from(rail, link));
+            let did = came || (!proto.is_idle() && proto.pass(rail));
+            while let Some(peer) = proto.take_wanted() {
+                let at_ns = net.world.now_ns() + net.setup_ns;
+                net.opening.push(Reverse((at_ns, rank, peer)));
+            }
+            if !did {
+                break;
+            }
+        }
+        match proto.take_fault() {
+            Some((peer, fault)) => Err(Trouble::Blame(rank, peer, fault.to_string())),
+            None => Ok(()),
+        }
+    }
+}
+
+fn open(proto: &mut Proto, rail: &mut SimRail, peer: Rank) {
+    if proto.link_from(peer).is_none() {
+        rail.open_link(0, peer);
+        proto.link_opened(rail, peer, LinkId::new(0, peer));
+    }
+}
+
+/// A collective under way.
+struct Running<'a> {
+    parts: &'a mut [Part],
+    is_done: Vec<bool>,
+    left: usize,
+}
+
+impl Running<'_> {
+    fn advance(&mut self, rank: Rank, proto: &mut Proto, rail: &mut SimRail) -> Result<(), Trouble> {
+        let at = rank.0 as usize;
+        if self.is_done[at] {
+            return Ok(());
+        }
+        let step = self.parts[at].advance(proto, rail).map_err(|error| Trouble::At(rank, error))?;
+        if step == Step::Done {
+            self.is_done[at] = true;
+            self.left -= 1;
+        }
+        Ok(())
+    }
+}

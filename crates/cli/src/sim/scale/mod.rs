@@ -1,0 +1,56 @@
+//! `canele sim scale`: how protocols and collectives do with many ranks.
+//!
+//! Owns the order of cases, what is printed of them, and the progress shown meanwhile. The ranks are driven in `crowd`; what is
+//! measured of them is put together in `case`.
+
+mod case;
+mod crowd;
+mod plot;
+mod table;
+
+use std::process::ExitCode;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::arguments::Scale;
+use crate::say;
+use case::Case;
+
+/// Exit status 0 if every rank of every case got what it should, 1 otherwise.
+pub fn main(asked: &Scale) -> ExitCode {
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} [{elapsed}] {msg}") {
+        bar.set_style(style);
+    }
+    let mut rows = Vec::new();
+    bar.suspend(|| print!("{}", table::head()));
+    for network in &asked.net {
+        for ranks in &asked.ranks {
+            for operation in &asked.operation {
+                let case = Case { network, ranks: *ranks, operation: *operation, bytes: asked.bytes };
+                match case.run(&bar) {
+                    Ok(row) => {
+                        bar.suspend(|| print!("{}", table::line(&row)));
+                        rows.push(row);
+                    }
+                    Err(why) => {
+                        bar.finish_and_clear();
+                        say(&format!("{operation} of {ranks} ranks on {}: {why}", network.name));
+                        return ExitCode::FAILURE;
+                    }
+                }
+            }
+        }
+    }
+    bar.finish_and_clear();
+    match &asked.plot {
+        None => ExitCode::SUCCESS,
+        Some(path) => match plot::plot(&rows).and_then(|svg| Ok(std::fs::write(path, svg)?)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(why) => {
+                say(&format!("no picture in {}: {why}", path.display()));
+                ExitCode::FAILURE
+            }
+        },
+    }
+}

@@ -1,0 +1,41 @@
+//! The table, in Markdown: a line for each case, as soon as it is there.
+
+use super::case::Row;
+
+/// The names of the columns.
+pub fn head() -> String {
+    let columns = [
+        "network",
+        "operation",
+        "ranks",
+        "virtual µs",
+        "× log₂ N idle messages",
+        "messages",
+        "events",
+        "events/s",
+        "state bytes per rank: idle",
+        "after",
+        "simulated network",
+        "wall s",
+    ];
+    format!("| {} |\n|---|---|{}\n", columns.join(" | "), "---:|".repeat(columns.len() - 2))
+}
+
+/// One case.
+pub fn line(row: &Row) -> String {
+    format!(
+        "| {} | {} | {} | {:.1} | {:.2} | {} | {} | {:.2} M | {} | {} | {} | {:.2} |\n",
+        row.network,
+        row.operation,
+        row.ranks,
+        row.virtual_ns as f64 / 1e3,
+        row.virtual_ns as f64 / row.rounds_ns as f64,
+        row.messages,
+        row.events,
+        row.events as f64 / row.wall_s / 1e6,
+        row.idle_bytes,
+        row.state_bytes,
+        row.net_bytes,
+        row.wall_s,
+    )
+}
