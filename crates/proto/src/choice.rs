@@ -1,6 +1,6 @@
 //! Which protocol a message takes, and why: one table, one pure function.
 
-use canele_rail::{Caps, MAX_INLINE};
+use canele_rail::{Caps, MAX_INLINE, Speed};
 
 /// The ways a message can travel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -108,6 +108,13 @@ pub fn piece_bytes(caps: &Caps, len: usize, most: usize) -> usize {
         (len as f64 * f64::from(caps.latency_ns) * f64::from(caps.bytes_per_us) / 1000.0).sqrt() as usize;
     let most = most.min(caps.max_bulk);
     best.next_multiple_of(4096).clamp(8192.min(most), most)
+}
+
+/// The length of pieces that stay in the user's memory until they have arrived: as much as a link carries in half a millisecond, so that
+/// a piece costs little beside its bytes and nothing urgent waits long behind it.
+pub fn timely_bytes(speed: Speed, most: usize) -> usize {
+    let timely = (speed.bytes_per_us as usize).saturating_mul(500);
+    timely.next_multiple_of(4096).clamp((64 << 10).min(most), most)
 }
 
 #[cfg(test)]

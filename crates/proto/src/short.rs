@@ -232,6 +232,8 @@ impl Proto {
     ) -> Received {
         let from = rail.peer(link);
         let due = self.order(from).map_or(0, |order| order.due(flow));
+        // Whoever looks lets the rail go on, as a pass does: an answer to what comes need not wait for one.
+        rail.begin_pass();
         let mut numbered = Numbered { due, wanted: Wanted { flow, tag, into: &mut *into, len: 0 } };
         let received = match rail.glance(link, &mut numbered) {
             Glance::Taken => self.took(from, Protocol::Short, numbered.wanted.len),

@@ -5,7 +5,7 @@ use canele_rail::{Busy, Class, Header, MAX_INLINE, Rail, Speed};
 use canele_sys::ids::{LinkId, Rank, RequestId};
 
 use crate::Proto;
-use crate::choice::{Protocol, piece_bytes};
+use crate::choice::{Protocol, piece_bytes, timely_bytes};
 use crate::order::PUTS;
 use crate::peer::{Peer, Reply, cost};
 use crate::request::{State, sent};
@@ -291,7 +291,11 @@ impl Proto {
             return Ok(()); // It failed meanwhile.
         };
         let (caps, len) = (*rail.caps(link), send.buffer.len());
-        let piece = piece_bytes(&caps, len, self.settings.piece_bytes).min(len - *done).min(most);
+        let piece = match caps.lends {
+            true => timely_bytes(rail.speed(link), caps.max_bulk),
+            false => piece_bytes(&caps, len, self.settings.piece_bytes),
+        };
+        let piece = piece.min(len - *done).min(most);
         let mut beside = [0; 16];
         put_words(canele_rail::Window::on(&mut beside), &piece_words(*receiver, *done as u64));
         let (at, buffer) = (*done, &mut send.buffer);

@@ -77,7 +77,7 @@ tunables! {
     inbox_bytes: usize = 8 << 20, "bytes", Between(64 * KIB, 1024 * MIB), "Budget of a rank's inbox, shared by the rings of all its local peers";
     unexpected_bytes: usize = 64 << 20, "bytes", Between(0, 1024 * 1024 * MIB), "Most payload a rank holds for messages that no receive has asked for yet";
     message_region_bytes: usize = 16 << 10, "bytes", Between(0, 1024 * MIB), "Buffers of mailbox messages above this size lie in regions, which a peer reads without a copy in between";
-    piece_bytes: usize = 64 << 10, "bytes", Between(KIB, 64 * MIB), "Largest piece of a long message put on a rail at once";
+    piece_bytes: usize = 64 << 10, "bytes", Between(KIB, 64 * MIB), "Largest piece of a long message put into shared memory at once; over sockets a piece takes about half a millisecond";
     strategy: &'static str = STRATEGIES[0], "", OneOf(STRATEGIES), "How what waits for a peer is put into packets: everything small that waits together (aggregate), one by one (fifo), the most urgent first (priority), that and large messages cut so that all rails end together (split)";
     rails: String = String::new(), "", Text, "Over which interfaces ranks of other hosts are reached: names or addresses with commas between, each a rail; nothing: all that are up";
     remote_start_ms: u64 = 15_000, "ms", Between(100, 3_600_000), "How long the remote shell of a host may take until the agent there answers";
