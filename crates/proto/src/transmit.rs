@@ -5,6 +5,7 @@ use canele_rail::{Busy, Class, Header, MAX_INLINE, Rail, Speed};
 use canele_sys::ids::{LinkId, Rank, RequestId};
 
 use crate::Proto;
+use crate::backlog::Takes;
 use crate::choice::{Protocol, piece_bytes, timely_bytes};
 use crate::order::PUTS;
 use crate::peer::{Peer, Reply, cost};
@@ -15,6 +16,9 @@ use crate::wire::{Kind, Rts, piece_words, put_words};
 
 /// Packets sent over one link before others have their turn.
 const PACKETS: usize = 64;
+
+/// A link that delivers later than twice the best one, and this, takes no messages that may go another way.
+const SLACK_NS: u64 = 20_000;
 
 /// Why a link is left: it has no room, or nothing is to be sent over it.
 enum Left {
@@ -121,9 +125,14 @@ impl Proto {
         let peer = &mut self.peers[to.0 as usize];
         let caps = rail.caps(link);
         let speed = rail.speed(link);
-        let together = together(rail, peer, speed);
+        let (together, soonest_ns) = together(rail, peer, speed);
+        let takes = match guests {
+            _ if delivery_ns(speed) > 2 * soonest_ns + SLACK_NS => Takes::Own,
+            true => Takes::Guests,
+            false => Takes::Open,
+        };
         draft.begin(peer.replies.len(), peer.credit, caps.max_bulk);
-        let view = RailView { number: link.rail(), caps, speed, together, guests };
+        let view = RailView { number: link.rail(), caps, speed, together, takes };
         self.strategy.next_packet(peer.backlog(), &view, draft);
     }
 
@@ -328,12 +337,24 @@ fn reply_number(peer: &Peer) -> u32 {
     }
 }
 
-/// How fast all links to a peer are together.
-fn together<R: Rail>(rail: &R, peer: &Peer, one: Speed) -> Speed {
-    let Some(lines) = peer.lines.as_ref().filter(|lines| lines.links.len() > 1) else { return one };
-    lines.links.iter().map(|link| rail.speed(*link)).fold(Speed::default(), |sum, speed| Speed {
-        round_trip_ns: sum.round_trip_ns.max(speed.round_trip_ns),
-        bytes_per_us: sum.bytes_per_us + speed.bytes_per_us,
-        under_way: sum.under_way + speed.under_way,
+/// How fast all links to a peer are together, and when something small would arrive over the best of them.
+fn together<R: Rail>(rail: &R, peer: &Peer, one: Speed) -> (Speed, u64) {
+    let Some(lines) = peer.lines.as_ref().filter(|lines| lines.links.len() > 1) else {
+        return (one, delivery_ns(one));
+    };
+    let speeds = lines.links.iter().map(|link| rail.speed(*link));
+    speeds.fold((Speed::default(), u64::MAX), |(sum, soonest_ns), speed| {
+        let sum = Speed {
+            round_trip_ns: sum.round_trip_ns.max(speed.round_trip_ns),
+            bytes_per_us: sum.bytes_per_us + speed.bytes_per_us,
+            under_way: sum.under_way + speed.under_way,
+        };
+        (sum, soonest_ns.min(delivery_ns(speed)))
     })
+}
+
+/// When something small that leaves now arrives: behind what is under way.
+fn delivery_ns(speed: Speed) -> u64 {
+    let behind_ns = speed.under_way as u64 * 1000 / u64::from(speed.bytes_per_us.max(1));
+    u64::from(speed.round_trip_ns / 2) + behind_ns
 }

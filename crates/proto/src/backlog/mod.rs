@@ -39,6 +39,17 @@ pub enum Lane {
     Require(u8),
 }
 
+/// Which messages a rail takes now, beside those that require it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Takes {
+    /// Those that prefer it: others would arrive sooner over another rail.
+    Own,
+    /// Those, and all that prefer none.
+    Open,
+    /// Any, because the rail they prefer has no room.
+    Guests,
+}
+
 /// A message that waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Waiting {
@@ -150,11 +161,11 @@ impl Backlog {
         }
     }
 
-    /// The message that goes next over rail `rail`; with `guests` also one that prefers another rail.
-    pub fn next(&self, rail: u8, guests: bool, by: By) -> Option<(Key, Waiting)> {
+    /// The message that goes next over rail `rail`.
+    pub fn next(&self, rail: u8, takes: Takes, by: By) -> Option<(Key, Waiting)> {
         let open = self.queues.iter().filter(|queue| match queue.lane {
-            Lane::Any => true,
-            Lane::Prefer(preferred) => preferred == rail || guests,
+            Lane::Any => takes != Takes::Own,
+            Lane::Prefer(preferred) => preferred == rail || takes == Takes::Guests,
             Lane::Require(required) => required == rail,
         });
         let heads = open.filter_map(|queue| queue.next(by));

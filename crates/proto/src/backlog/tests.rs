@@ -12,7 +12,7 @@ fn join(backlog: &mut Backlog, waiting: Waiting) {
 /// The requests in the order in which rail 0 gets them.
 fn all(backlog: &mut Backlog, by: By) -> Vec<u32> {
     let mut order = Vec::new();
-    while let Some((key, waiting)) = backlog.next(0, false, by) {
+    while let Some((key, waiting)) = backlog.next(0, Takes::Open, by) {
         backlog.cancel(key);
         order.push(waiting.request.index);
     }
@@ -52,12 +52,14 @@ fn lanes_keep_to_their_rails() {
     for (n, lane) in [(0, Lane::Require(1)), (1, Lane::Prefer(1)), (2, Lane::Any)] {
         backlog.join(Waiting { lane, ..message(n, n, ORDINARY) });
     }
-    let next = |backlog: &Backlog, rail, guests| {
-        backlog.next(rail, guests, By::Priority).map(|(_, waiting)| waiting.request.index)
+    let next = |backlog: &Backlog, rail, takes| {
+        backlog.next(rail, takes, By::Priority).map(|(_, waiting)| waiting.request.index)
     };
-    assert_eq!(next(&backlog, 0, false), Some(2));
-    assert_eq!(next(&backlog, 0, true), Some(1));
-    assert_eq!(next(&backlog, 1, false), Some(0));
+    assert_eq!(next(&backlog, 0, Takes::Own), None);
+    assert_eq!(next(&backlog, 0, Takes::Open), Some(2));
+    assert_eq!(next(&backlog, 0, Takes::Guests), Some(1));
+    assert_eq!(next(&backlog, 1, Takes::Open), Some(0));
+    assert_eq!(next(&backlog, 2, Takes::Own), None);
 }
 
 #[test]
@@ -65,7 +67,7 @@ fn a_flow_stays_in_its_lane_while_it_waits() {
     let mut backlog = Backlog::default();
     backlog.join(Waiting { lane: Lane::Require(1), ..message(0, 7, ORDINARY) });
     backlog.join(message(1, 7, ORDINARY));
-    assert!(backlog.next(0, true, By::Priority).is_none());
+    assert!(backlog.next(0, Takes::Guests, By::Priority).is_none());
 }
 
 #[test]
@@ -74,7 +76,7 @@ fn what_was_drawn_comes_back_where_it_was() {
     (0..6).map(|n| message(n, n % 2, if n == 5 { 4 } else { 3 })).for_each(|m| join(&mut backlog, m));
     let drawn: Vec<Key> = (0..4)
         .map(|_| {
-            let (key, _) = backlog.next(0, false, By::Priority).unwrap();
+            let (key, _) = backlog.next(0, Takes::Open, By::Priority).unwrap();
             backlog.draw(key);
             key
         })
@@ -107,7 +109,7 @@ fn a_message_joins_and_leaves_a_million_others_in_a_bounded_number_of_steps() {
     }
     assert_eq!(backlog.len(), 500_000);
     backlog.join(message(1_000_000, 99, 7));
-    assert_eq!(backlog.next(0, false, By::Priority).unwrap().1.request.index, 1_000_000);
+    assert_eq!(backlog.next(0, Takes::Open, By::Priority).unwrap().1.request.index, 1_000_000);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use canele_rail::MAX_INLINE;
 use canele_sys::ids::RequestId;
 
+use super::RailView;
 use crate::backlog::{Backlog, By, Waiting};
 use crate::peer::cost;
 use crate::slab::Key;
@@ -74,15 +75,8 @@ impl Draft {
 
     /// Takes the next message, if there is one and the packet stays within `most` bytes; the first message of a packet may be
     /// longer.
-    pub fn add_message(
-        &mut self,
-        backlog: &mut Backlog,
-        rail: u8,
-        guests: bool,
-        by: By,
-        most: usize,
-    ) -> bool {
-        let Some((key, waiting)) = backlog.next(rail, guests, by) else { return false };
+    pub fn add_message(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, by: By, most: usize) -> bool {
+        let Some((key, waiting)) = backlog.next(rail.number, rail.takes, by) else { return false };
         let pick = self.pick(key, waiting);
         if self.piece.is_some() || !self.fits(pick.room, most) {
             return false;

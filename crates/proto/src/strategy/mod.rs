@@ -31,7 +31,7 @@ pub mod tactics;
 
 use canele_rail::{Caps, Speed};
 
-use crate::backlog::Backlog;
+use crate::backlog::{Backlog, Takes};
 pub use draft::{Draft, Pick};
 
 /// A policy. It sees one backlog and one rail at a time, and is shared by all peers of a rank.
@@ -59,8 +59,8 @@ pub struct RailView<'a> {
     pub speed: Speed,
     /// How fast all links to the peer are together, in bytes per microsecond, and how much is under way on them, in bytes.
     pub together: Speed,
-    /// Messages that prefer another rail may be taken, because that one has no room.
-    pub guests: bool,
+    /// Which messages it takes now.
+    pub takes: Takes,
 }
 
 /// The built-in strategy of this name, one of [`canele_sys::tunables::STRATEGIES`].

@@ -19,13 +19,13 @@ pub fn aggregate(backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft,
     if rail.caps.overhead_ns < SHARED_NS {
         return one(backlog, rail, packet, by);
     }
-    while packet.add_message(backlog, rail.number, rail.guests, by, rail.caps.best_packet) {}
+    while packet.add_message(backlog, rail, by, rail.caps.best_packet) {}
 }
 
 /// One message.
 pub fn one(backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft, by: By) {
     if packet.is_empty() {
-        packet.add_message(backlog, rail.number, rail.guests, by, 0);
+        packet.add_message(backlog, rail, by, 0);
     }
 }
 
