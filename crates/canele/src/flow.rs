@@ -115,15 +115,15 @@ impl Flow {
     /// hosts are numbered from 1; shared memory is not concerned.
     ///
     /// # Errors
-    /// In a forked child.
+    /// There is no such rail; in a forked child.
     pub fn prefer_rail(&self, rail: u8) -> Result<(), Error> {
         self.engine.set_flow(self.id, |_, lane| *lane = Lane::Prefer(rail))
     }
 
-    /// Which rail alone takes this rank's messages on this flow. They wait while it is cut.
+    /// Which rail alone takes this rank's messages to other hosts on this flow. They wait while it is cut.
     ///
     /// # Errors
-    /// In a forked child.
+    /// There is no such rail; in a forked child.
     pub fn require_rail(&self, rail: u8) -> Result<(), Error> {
         self.engine.set_flow(self.id, |_, lane| *lane = Lane::Require(rail))
     }

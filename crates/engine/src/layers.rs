@@ -124,9 +124,10 @@ impl Engine {
     /// Changes how urgent a flow's messages are, below [`LEVELS`], and which rails take them: `change` is given both.
     ///
     /// # Errors
-    /// `Lengths` for a level that does not exist; `Forked`.
+    /// `Lengths` for a level or a rail that does not exist; `Forked`.
     pub fn set_flow(&self, flow: FlowId, change: impl FnOnce(&mut u8, &mut Lane)) -> Result<(), Error> {
-        let proto = &mut self.enter()?.proto;
+        let core = &mut *self.enter()?;
+        let (rails, proto) = (core.rails.tcp.len(), &mut core.proto);
         let (mut level, mut lane) = proto.flow_settings(flow);
         change(&mut level, &mut lane);
         if usize::from(level) >= LEVELS {
@@ -136,6 +137,13 @@ impl Engine {
                 given,
                 needed,
             });
+        }
+        // On one host there are none, and the same program runs there.
+        if let (Lane::Prefer(rail) | Lane::Require(rail), 1..) = (lane, rails)
+            && !(1..=rails).contains(&usize::from(rail))
+        {
+            let what = "the number of a rail to other hosts is at most how many there are";
+            return Err(Error::Lengths { what, given: rail.into(), needed: rails });
         }
         proto.set_flow(flow, level, lane);
         Ok(())

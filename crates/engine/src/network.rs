@@ -247,7 +247,7 @@ impl Core {
         let efforts = self.network.efforts.extract_if(|link, _| link.peer() == peer);
         let mut reasons: Vec<_> = efforts.map(|(link, effort)| (link.rail(), effort.why)).collect();
         reasons.sort();
-        self.network.apart.remove(&peer);
+        self.forget_links(peer);
         let text = reasons.into_iter().map(|(rail, why)| format!("over rail {rail} {why}"));
         let text = text.collect::<Vec<_>>().join("; ");
         let host = self.job.hosts.get(self.job.host_of(peer.0)).map_or("", |host| &host.name);

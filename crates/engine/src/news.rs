@@ -116,6 +116,8 @@ impl Core {
     fn fail_all(&mut self) {
         for rank in 0..self.proto.ranks() as u32 {
             if Rank(rank) != self.proto.me() {
+                // What a rail still holds of a buffer would keep its operation from ending.
+                self.forget_links(Rank(rank));
                 self.proto.handle_gone(Rank(rank), peer::Gone::Failed);
             }
         }

@@ -161,6 +161,11 @@ impl Peer {
         self.backlog.get_or_insert_default()
     }
 
+    /// Whether messages wait.
+    pub fn has_messages(&self) -> bool {
+        self.backlog.as_ref().is_some_and(|backlog| !backlog.is_empty())
+    }
+
     /// Whether messages wait, or pieces of large ones.
     pub fn has_backlog(&self) -> bool {
         self.backlog.as_ref().is_some_and(|backlog| !backlog.is_empty() || backlog.has_streams())
@@ -176,7 +181,7 @@ impl Peer {
 
     /// Re-computes `open` after a change.
     pub fn refresh(&mut self) {
-        let waits = self.backlog.as_ref().is_some_and(|backlog| !backlog.is_empty());
+        let waits = self.has_messages();
         let again = self.lines.as_ref().is_some_and(|lines| !lines.again.is_empty());
         self.open = self.link.is_some() && self.gone.is_none() && !waits && !again;
     }

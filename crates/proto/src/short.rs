@@ -5,10 +5,11 @@
 use canele_rail::{Accept, Class, Glance, Header, MAX_INLINE, Packet, Rail, Slot, Window};
 use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
-use crate::Proto;
+use crate::backlog::Lane;
 use crate::choice::Protocol;
 use crate::peer::cost;
 use crate::wire::Kind;
+use crate::{Flow, Proto};
 
 /// What became of a message offered to the short path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,33 +72,12 @@ impl Proto {
             return Sent::NotHere;
         };
         if peer.lines.is_some() {
-            return self.try_send_numbered(rail, to, flow, tag, bytes);
+            // It carries a number.
+            return self.try_send(rail, to, flow, tag, len, |slot| slot.write(0, bytes));
         }
         let header =
             Header { kind: Kind::Short as u8, inline_len: len as u8, flow: flow.0, tag: tag.0, sequence: 0 };
         let Ok(()) = rail.post(link, header, bytes) else { return Sent::NotHere };
-        peer.credit -= cost(len);
-        self.traffic.sent(Protocol::Short, len);
-        Sent::Done
-    }
-
-    /// The same where messages carry numbers.
-    #[inline(never)]
-    fn try_send_numbered<R: Rail>(
-        &mut self,
-        rail: &mut R,
-        to: Rank,
-        flow: FlowId,
-        tag: Tag,
-        bytes: &[u8],
-    ) -> Sent {
-        let (len, peer) = (bytes.len(), &mut self.peers[to.0 as usize]);
-        let (Some(link), Some(lines)) = (peer.link, &mut peer.lines) else { return Sent::NotHere };
-        let sequence = lines.order.next(flow);
-        let header =
-            Header { kind: Kind::Short as u8, inline_len: len as u8, flow: flow.0, tag: tag.0, sequence };
-        let Ok(()) = rail.post(link, header, bytes) else { return Sent::NotHere };
-        lines.order.sent(flow);
         peer.credit -= cost(len);
         self.traffic.sent(Protocol::Short, len);
         Sent::Done
@@ -136,6 +116,10 @@ impl Proto {
         let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.open_for(len)) else {
             return Sent::NotHere;
         };
+        let chosen = |flow: &Flow| flow.lane != Lane::Any;
+        if peer.lines.is_some() && self.flows.get(flow.0 as usize).is_some_and(chosen) {
+            return Sent::NotHere; // Another link may be meant.
+        }
         let short = len <= MAX_INLINE;
         let Ok(slot) = rail.claim(link, if short { 0 } else { len }, Class::Message) else {
             return Sent::NotHere;

@@ -33,7 +33,7 @@ impl Proto {
         }
         let peer = &self.peers[to.0 as usize];
         // Others wait already, because there is no room: a pass will see when there is.
-        let waits = peer.listed && peer.has_backlog();
+        let waits = peer.listed && peer.has_messages();
         let id = self.wait_for_room(send, lane);
         self.list(to);
         if !waits {

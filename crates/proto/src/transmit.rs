@@ -61,7 +61,8 @@ impl Proto {
                 n += 1;
             }
             // What prefers a rail that has no room may take another one.
-            if n < 2 {
+            let guests = self.peers[to.0 as usize].backlog.as_ref().is_some_and(|b| b.has_choosy());
+            if n < 2 || !guests {
                 break;
             }
         }
@@ -127,6 +128,7 @@ impl Proto {
         let speed = rail.speed(link);
         let (together, soonest_ns) = together(rail, peer, speed);
         let takes = match guests {
+            _ if peer.lines.is_none() => Takes::All,
             _ if delivery_ns(speed) > 2 * soonest_ns + SLACK_NS => Takes::Own,
             true => Takes::Guests,
             false => Takes::Open,

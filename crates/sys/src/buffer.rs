@@ -8,6 +8,8 @@
 //!
 //! A driver that works while the operation waits holds *shares* of a buffer; it comes back only when all are gone.
 
+mod share;
+
 use std::any::Any;
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -18,6 +20,8 @@ use bytemuck::Pod;
 
 use crate::ids::RegionId;
 use crate::window::{Window, copy};
+use share::Share;
+pub use share::{InShare, OutShare};
 
 /// Where a buffer lies in a region of this process, so that a peer can reach it directly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,73 +101,6 @@ impl Lent {
                 }
             }
         }
-    }
-}
-
-/// Part of a buffer, for a driver that works while the operation waits.
-struct Share {
-    stretches: Vec<(NonNull<u8>, usize)>,
-    len: usize,
-    /// Keeps a region mapped.
-    _keep: Option<Arc<dyn Any + Send + Sync>>,
-    /// Keeps the buffer from its lender.
-    _count: Arc<()>,
-}
-
-/// Part of an [`OutBuffer`].
-pub struct OutShare(Share);
-/// Part of an [`InBuffer`].
-pub struct InShare(Share);
-
-// SAFETY: as of the buffers they are parts of, which their lender does not get back before them.
-unsafe impl Send for OutShare {}
-// SAFETY: as above.
-unsafe impl Send for InShare {}
-
-impl OutShare {
-    /// Its length in bytes.
-    pub fn len(&self) -> usize {
-        self.0.len
-    }
-
-    /// Whether it has no bytes.
-    pub fn is_empty(&self) -> bool {
-        self.0.len == 0
-    }
-
-    /// The stretches of memory it is made of, in order: readable as long as the share lives. In a region other processes may
-    /// write there.
-    pub fn stretches(&self) -> &[(NonNull<u8>, usize)] {
-        &self.0.stretches
-    }
-
-    /// Fills `to`, which has the share's length.
-    pub fn copy_to(&self, to: Window<'_>) {
-        assert_eq!(to.len(), self.0.len, "a share and a window of one length");
-        let mut at = 0;
-        for (start, n) in &self.0.stretches {
-            // SAFETY: the stretch has n lent bytes, and at + n <= to.len(); lent memory and windows do not overlap.
-            unsafe { copy(to.start().add(at), start.as_ptr(), *n) }
-            at += n;
-        }
-    }
-}
-
-impl InShare {
-    /// Its length in bytes.
-    pub fn len(&self) -> usize {
-        self.0.len
-    }
-
-    /// Whether it has no bytes.
-    pub fn is_empty(&self) -> bool {
-        self.0.len == 0
-    }
-
-    /// The stretches of memory it is made of, in order: writable as long as the share lives. In a region other processes may
-    /// read and write there.
-    pub fn stretches(&self) -> &[(NonNull<u8>, usize)] {
-        &self.0.stretches
     }
 }
 
@@ -431,68 +368,4 @@ impl<T: Pod> Drop for Owned<T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_are_read_and_written_across_their_parts() {
-        let (mut a, mut b, mut c) = ([0u8; 3], [0u8; 0], [0u8; 5]);
-        scope(|s| {
-            let mut buffer = s.lend_list_mut(vec![&mut a, &mut b, &mut c]);
-            buffer.copy_from_slice(0, &[1, 2]);
-            buffer.copy_from_slice(2, &[3, 4, 5, 6, 7, 8]);
-            s.take_back_mut(buffer);
-        });
-        assert_eq!((a, c), ([1, 2, 3], [4, 5, 6, 7, 8]));
-        let mut back = [0; 4];
-        scope(|s| {
-            let buffer = s.lend_list(&[&a, &b, &c]);
-            buffer.copy_to_slice(2, &mut back);
-            s.take_back(buffer);
-        });
-        assert_eq!(back, [3, 4, 5, 6]);
-    }
-
-    #[test]
-    #[should_panic(expected = "another lender")]
-    fn a_token_goes_back_only_to_its_lender() {
-        let mut one = Owned::new(vec![1u8]);
-        let mut two = Owned::new(vec![2u8]);
-        let token = one.lend_out();
-        let _other = two.lend_out();
-        two.take_back_out(token);
-    }
-
-    #[test]
-    #[should_panic(expected = "still held")]
-    fn a_token_with_a_share_does_not_go_back() {
-        let mut owned = Owned::new(vec![0u8; 4]);
-        let mut token = owned.lend_out();
-        let _share = token.share(1, 2);
-        owned.take_back_out(token);
-    }
-
-    #[test]
-    fn a_share_is_a_part_across_parts() {
-        let mut to = [0; 3];
-        scope(|s| {
-            let mut token = s.lend_list(&[&[1, 2], &[3, 4]]);
-            let share = token.share(1, 3);
-            assert!(token.is_shared() && share.len() == 3);
-            share.copy_to(Window::on(&mut to));
-            drop(share);
-            assert!(!token.is_shared());
-            s.take_back(token);
-        });
-        assert_eq!(to, [2, 3, 4]);
-    }
-
-    #[test]
-    fn an_owned_buffer_comes_back_with_what_was_written() {
-        let mut owned = Owned::new(vec![0u32; 2]);
-        let mut token = owned.lend_in();
-        token.copy_from_slice(4, &7u32.to_ne_bytes());
-        owned.take_back_in(token);
-        assert_eq!(owned.into_items(), [0, 7]);
-    }
-}
+mod tests;

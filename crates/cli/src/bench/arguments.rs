@@ -2,10 +2,9 @@
 //! the number of processors.
 
 use super::case::{Buffers, COUNT_NAMES, Task};
-use crate::run::{self, Wait};
+use crate::run::{Place, Wait};
 use canele_sys::tunables::STRATEGIES;
 use clap::ValueEnum;
-use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -131,39 +130,6 @@ pub struct Arguments {
     pub plot: Option<PathBuf>,
 }
 
-/// Where the ranks run.
-#[derive(Debug, Default, clap::Args)]
-pub struct Place {
-    /// Measure between hosts: one rank on each of two (collectives: as many as the numbers say)
-    #[arg(long, value_name = "H0:1,H1:1", group = "where")]
-    pub hosts: Option<String>,
-    /// The same from a file, as for canele run
-    #[arg(long, value_name = "FILE", group = "where")]
-    pub hostfile: Option<PathBuf>,
-    /// The command, with arguments, that runs another one on a host [default: ssh]
-    #[arg(long, value_name = "CMD", requires = "where")]
-    pub rsh: Option<String>,
-    /// Where the `canele` command lies on the hosts [default: where it lies here]
-    #[arg(long, value_name = "PATH", requires = "where")]
-    pub canele: Option<PathBuf>,
-}
-
-impl Place {
-    /// `canele run -n RANKS COMMAND…` there.
-    pub fn job(&self, ranks: u32, command: Vec<OsString>) -> run::Arguments {
-        let mut job = run::Arguments::new(ranks, command);
-        job.hosts.clone_from(&self.hosts);
-        job.hostfile.clone_from(&self.hostfile);
-        job.rsh.clone_from(&self.rsh);
-        job.canele.clone_from(&self.canele);
-        job
-    }
-
-    fn is_elsewhere(&self) -> bool {
-        self.hosts.is_some() || self.hostfile.is_some()
-    }
-}
-
 impl Arguments {
     /// The jobs that together answer the question.
     ///
@@ -177,7 +143,7 @@ impl Arguments {
     fn tasks_on(&self, processors: usize) -> Result<Vec<Task>, String> {
         let bench = self.bench;
         let elsewhere = self.place.is_elsewhere();
-        let capacity = self.place.job(2, Vec::new()).capacity()?;
+        let capacity = self.place.capacity()?;
         if elsewhere && matches!(bench, Bench::Put | Bench::Mailbox) {
             return Err(format!(
                 "bench {bench} does not work between hosts: it needs memory that both ranks share"

@@ -3,10 +3,10 @@
 //! Owns the pipe that is the job's standard output, on which rank 0 reports, and the segment in which the limits of shared
 //! memory are measured; that one travels to the ranks as an inherited descriptor. It measures nothing itself.
 
-use super::arguments::Place;
 use super::case::{COPY_LIMIT_BYTES, Task};
 use super::report::Report;
 use super::{Failure, launch};
+use crate::run::Place;
 use canele_sys::limits::Shape;
 use canele_sys::segment::Segment;
 use indicatif::{ProgressBar, ProgressStyle};

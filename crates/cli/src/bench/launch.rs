@@ -1,9 +1,9 @@
 //! How a benchmark starts its ranks: a job of this executable, on one host with each rank bound to a processor of its own.
 
 use super::Failure;
-use super::arguments::Place;
 use super::case::Task;
 use crate::run;
+use crate::run::Place;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
@@ -16,7 +16,8 @@ pub fn launch(task: &Task, place: &Place, arguments: &[OsString], out: OwnedFd) 
     let here = std::env::current_exe()?;
     let mut command = vec![place.canele.clone().unwrap_or(here).into_os_string()];
     command.extend_from_slice(arguments);
-    let mut job = place.job(task.ranks, command);
+    let mut job = run::Arguments::new(task.ranks, command);
+    job.place = place.clone();
     // Hosts that are one machine underneath, as network namespaces are, would bind their ranks to the same processor.
     job.bind = if task.between_hosts { run::Bind::None } else { run::Bind::Core };
     job.wait = Some(task.wait);

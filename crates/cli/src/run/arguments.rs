@@ -16,18 +16,8 @@ pub struct Arguments {
     /// Number of ranks to start; with hosts that have numbers, as many as fit
     #[arg(short = 'n', long = "ranks", value_name = "N", required_unless_present = "where")]
     ranks: Option<u32>,
-    /// Run on these hosts, `NAME:RANKS` each, filled in order; without `:RANKS` the ranks are spread evenly
-    #[arg(long, value_name = "H0:R,H1:R…", group = "where")]
-    pub hosts: Option<String>,
-    /// The same from a file: `NAME`, `NAME:RANKS` or `NAME slots=RANKS` on each line, comments after `#`
-    #[arg(long, value_name = "FILE", group = "where")]
-    pub hostfile: Option<PathBuf>,
-    /// The command, with arguments, that runs another one on a host, as `CMD HOST PROGRAM agent` [default: ssh]
-    #[arg(long, value_name = "CMD", requires = "where")]
-    pub rsh: Option<String>,
-    /// Where the `canele` command lies on the hosts [default: where it lies here]
-    #[arg(long, value_name = "PATH", requires = "where")]
-    pub canele: Option<PathBuf>,
+    #[command(flatten)]
+    pub place: Place,
     /// Bind each rank to a processor of its own, in turn, or leave placing to the operating system
     #[arg(long, value_enum, default_value_t = Bind::None)]
     pub bind: Bind,
@@ -73,6 +63,52 @@ Examples:
   canele run -n 1 ./master : -n 3 ./worker --fast
   canele run --hosts h0:2,h1:2 ./solver input.dat
   canele run -n 64 --hostfile cluster.txt --rsh 'ssh -p 2222' --canele /opt/bin/canele ./solver";
+
+/// Where the ranks run, for every command that starts any.
+#[derive(Debug, Default, Clone, clap::Args)]
+pub struct Place {
+    /// Run on these hosts, `NAME:RANKS` each, filled in order; without `:RANKS` the ranks are spread evenly
+    #[arg(long, value_name = "H0:R,H1:R…", group = "where")]
+    pub hosts: Option<String>,
+    /// The same from a file: `NAME`, `NAME:RANKS` or `NAME slots=RANKS` on each line, comments after `#`
+    #[arg(long, value_name = "FILE", group = "where")]
+    pub hostfile: Option<PathBuf>,
+    /// The command, with arguments, that runs another one on a host, as `CMD HOST PROGRAM agent` [default: ssh]
+    #[arg(long, value_name = "CMD", requires = "where")]
+    pub rsh: Option<String>,
+    /// Where the `canele` command lies on the hosts [default: where it lies here]
+    #[arg(long, value_name = "PATH", requires = "where")]
+    pub canele: Option<PathBuf>,
+}
+
+impl Place {
+    /// Whether any hosts were named.
+    pub fn is_elsewhere(&self) -> bool {
+        self.hosts.is_some() || self.hostfile.is_some()
+    }
+
+    /// The hosts that were named, if any were.
+    ///
+    /// # Errors
+    /// A text that says what is wrong with them.
+    pub fn named_hosts(&self) -> Result<Option<Vec<Named>>, String> {
+        if let Some(list) = &self.hosts {
+            return hosts::read_list(list).map(Some).map_err(|text| format!("--hosts {list}: {text}"));
+        }
+        let Some(path) = &self.hostfile else { return Ok(None) };
+        let wrong = |text: &dyn std::fmt::Display| format!("--hostfile {}: {text}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+        hosts::read_file(&text).map(Some).map_err(|text| wrong(&text))
+    }
+
+    /// How many ranks the hosts take, where they were named with numbers.
+    ///
+    /// # Errors
+    /// A text that says what is wrong with them.
+    pub fn capacity(&self) -> Result<Option<u32>, String> {
+        Ok(self.named_hosts()?.as_deref().map(hosts::capacity).transpose()?.flatten())
+    }
+}
 
 /// Where ranks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -130,10 +166,7 @@ impl Arguments {
     pub fn new(ranks: u32, command: Vec<OsString>) -> Arguments {
         Arguments {
             ranks: Some(ranks),
-            hosts: None,
-            hostfile: None,
-            rsh: None,
-            canele: None,
+            place: Place::default(),
             bind: Bind::None,
             wait: None,
             on_failure: OnFailure::Stop,
@@ -143,28 +176,6 @@ impl Arguments {
             directory: None,
             command,
         }
-    }
-
-    /// The hosts that were named, if any were.
-    ///
-    /// # Errors
-    /// A text that says what is wrong with them.
-    pub fn named_hosts(&self) -> Result<Option<Vec<Named>>, String> {
-        if let Some(list) = &self.hosts {
-            return hosts::read_list(list).map(Some).map_err(|text| format!("--hosts {list}: {text}"));
-        }
-        let Some(path) = &self.hostfile else { return Ok(None) };
-        let wrong = |text: &dyn std::fmt::Display| format!("--hostfile {}: {text}", path.display());
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
-        hosts::read_file(&text).map(Some).map_err(|text| wrong(&text))
-    }
-
-    /// How many ranks the hosts take, where they were named with numbers.
-    ///
-    /// # Errors
-    /// A text that says what is wrong with them.
-    pub fn capacity(&self) -> Result<Option<u32>, String> {
-        Ok(self.named_hosts()?.as_deref().map(hosts::capacity).transpose()?.flatten())
     }
 
     /// The programs, split at `:`.
@@ -178,8 +189,10 @@ impl Arguments {
         }
         let mut parts = self.command.split(|argument| argument == OsStr::new(":"));
         let first = parts.next().unwrap_or_default().to_vec();
-        let ranks =
-            self.ranks.or(self.capacity()?).ok_or("-n N is needed where hosts have no numbers of ranks")?;
+        let ranks = self
+            .ranks
+            .or(self.place.capacity()?)
+            .ok_or("-n N is needed where hosts have no numbers of ranks")?;
         let mut programs = vec![program(ranks, first)?];
         for part in parts {
             let name = OsString::from("canele run … :");

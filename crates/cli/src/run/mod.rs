@@ -38,7 +38,7 @@ mod site;
 mod sites;
 mod start;
 
-pub use arguments::{Arguments, Bind, Wait};
+pub use arguments::{Arguments, Bind, Place, Wait};
 pub use keeper::keep;
 pub use query::{JobReport, address};
 pub use remote::deputise;

@@ -65,7 +65,7 @@ struct Described {
 
 fn described(arguments: &Arguments) -> Result<Described, String> {
     let programs = arguments.programs()?;
-    let named = arguments.named_hosts()?;
+    let named = arguments.place.named_hosts()?;
     let (environment, tunables) = environment(arguments, named.is_some())?;
     let mut plan = Plan { programs, first: 0, here: 0, environment, directory: None, processors: Vec::new() };
     let hosts = match &named {
@@ -76,9 +76,9 @@ fn described(arguments: &Arguments) -> Result<Described, String> {
         Some(_) => {
             plan.directory = Some(directory_there(arguments)?);
             let own = || std::env::current_exe().map_err(|error| format!("this executable: {error}"));
-            let canele = arguments.canele.clone().map_or_else(own, Ok)?;
+            let canele = arguments.place.canele.clone().map_or_else(own, Ok)?;
             check_hosts(&hosts)?;
-            Some(RemoteShell::new(arguments.rsh.as_deref(), canele)?)
+            Some(RemoteShell::new(arguments.place.rsh.as_deref(), canele)?)
         }
         None => {
             plan.here = plan.size();

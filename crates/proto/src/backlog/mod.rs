@@ -46,8 +46,10 @@ pub enum Takes {
     Own,
     /// Those, and all that prefer none.
     Open,
-    /// Any, because the rail they prefer has no room.
+    /// Those that prefer another one too, because that has no room.
     Guests,
+    /// Even those that require another one: there is one way to the peer, and it was not to be chosen.
+    All,
 }
 
 /// A message that waits.
@@ -165,13 +167,18 @@ impl Backlog {
     pub fn next(&self, rail: u8, takes: Takes, by: By) -> Option<(Key, Waiting)> {
         let open = self.queues.iter().filter(|queue| match queue.lane {
             Lane::Any => takes != Takes::Own,
-            Lane::Prefer(preferred) => preferred == rail || takes == Takes::Guests,
-            Lane::Require(required) => required == rail,
+            Lane::Prefer(preferred) => preferred == rail || matches!(takes, Takes::Guests | Takes::All),
+            Lane::Require(required) => required == rail || takes == Takes::All,
         });
         let heads = open.filter_map(|queue| queue.next(by));
         // Mostly there is one. Among lanes by arrival, where they are equally urgent.
         let key = heads.min_by_key(|(level, key)| (by.rank(*level), self.entry(*key).stamp))?.1;
         Some((key, self.entry(key).waiting))
+    }
+
+    /// Whether a message waits that prefers a rail.
+    pub fn has_choosy(&self) -> bool {
+        self.queues.iter().any(|queue| matches!(queue.lane, Lane::Prefer(_)) && queue.filled != 0)
     }
 
     /// A message leaves the lists, to be sent. Then it is either gone for good ([`Backlog::discard`]) or comes back.

@@ -60,6 +60,7 @@ fn lanes_keep_to_their_rails() {
     assert_eq!(next(&backlog, 0, Takes::Guests), Some(1));
     assert_eq!(next(&backlog, 1, Takes::Open), Some(0));
     assert_eq!(next(&backlog, 2, Takes::Own), None);
+    assert_eq!(next(&backlog, 2, Takes::All), Some(0));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod direct;
 mod flood;
+mod rails;
 
 use canele_sim::campaign::{Faults, Setup, run};
 

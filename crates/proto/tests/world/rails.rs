@@ -1,0 +1,113 @@
+//! Which of two rails messages take: one is fast, one slow. The receiver is played by hand and sees what comes over each.
+
+use canele_proto::backlog::{Lane, ORDINARY};
+use canele_proto::request::Mode;
+use canele_proto::wire::Kind;
+use canele_proto::{Proto, Sent, Settings, train};
+use canele_rail::Rail;
+use canele_rail::sim::{Model, SimRail, World};
+use canele_sys::buffer::Owned;
+use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
+
+const FAST: u8 = 0;
+const SLOW: u8 = 1;
+const OTHER: Rank = Rank(1);
+const MESSAGES: u32 = 400;
+
+struct Rails {
+    world: World,
+    proto: Proto,
+    rail: SimRail,
+    by_hand: SimRail,
+}
+
+impl Rails {
+    fn new(strategy: &str) -> Self {
+        let fast =
+            Model { numbered: true, busy: true, one_sided: false, overhead_ns: 1000, ..Model::default() };
+        let slow = Model { latency_ns: 1_000_000, bytes_per_ms: 10_000, ..fast };
+        let world = World::new(2, &[fast, slow], 1);
+        let (mut rail, mut by_hand) = (world.rail(Rank(0)), world.rail(OTHER));
+        let settings = Settings { eager_bytes: 4096, piece_bytes: 4096, unexpected_bytes: 1 << 30 };
+        let mut proto = Proto::new(Rank(0), 2, settings);
+        proto.set_strategy(canele_proto::strategy::named(strategy).expect("a strategy"));
+        for network in [FAST, SLOW] {
+            by_hand.open_link(network, Rank(0));
+            let link = rail.open_link(network, OTHER);
+            proto.link_opened(&rail, OTHER, link);
+        }
+        Self { world, proto, rail, by_hand }
+    }
+
+    /// Sends so many messages of 8 bytes; how many came over the fast rail, and over the slow one.
+    fn send(&mut self, flow: FlowId) -> [u32; 2] {
+        let mut items: Vec<_> = (0..MESSAGES).map(|_| Owned::new(vec![0u64])).collect();
+        let sends: Vec<_> = items
+            .iter_mut()
+            .map(|item| {
+                let buffer = item.lend_out();
+                self.proto.submit_send(&mut self.rail, OTHER, flow, Tag(0), Mode::Standard, buffer)
+            })
+            .collect();
+        let mut came = [0; 2];
+        for _ in 0..10_000 {
+            self.rail.accept();
+            self.by_hand.accept();
+            self.proto.pass(&mut self.rail);
+            for network in [FAST, SLOW] {
+                came[network as usize] += self.take(LinkId::new(network, Rank(0)));
+            }
+            if came.iter().sum::<u32>() == MESSAGES {
+                break;
+            }
+            self.world.advance();
+        }
+        for (send, mut item) in sends.into_iter().zip(items) {
+            match self.proto.take(send).expect("it has left").buffer {
+                canele_proto::request::Buffer::Out(buffer) => item.take_back_out(buffer),
+                _ => unreachable!("a send gives its buffer back"),
+            }
+        }
+        came
+    }
+
+    /// Messages that have come over a link.
+    fn take(&mut self, link: LinkId) -> u32 {
+        let mut count = 0;
+        self.by_hand.begin_pass();
+        while let Ok(Some(packet)) = self.by_hand.poll(link) {
+            count += match Kind::of(&packet.header) {
+                Some(Kind::Train) => train::Reader::new(packet.bulk).count() as u32,
+                Some(Kind::Short) => 1,
+                other => unreachable!("{other:?} was not sent"),
+            };
+            self.by_hand.release(link);
+        }
+        count
+    }
+}
+
+#[test]
+fn small_messages_take_the_link_that_delivers_first() {
+    for strategy in ["aggregate", "fifo", "priority", "split"] {
+        assert_eq!(Rails::new(strategy).send(FlowId(1)), [MESSAGES, 0], "{strategy}");
+    }
+}
+
+#[test]
+fn a_flow_keeps_to_the_rail_it_requires_and_takes_the_one_it_prefers() {
+    let mut rails = Rails::new("aggregate");
+    rails.proto.set_flow(FlowId(1), ORDINARY, Lane::Require(SLOW));
+    assert_eq!(rails.send(FlowId(1)), [0, MESSAGES]);
+    rails.proto.set_flow(FlowId(2), ORDINARY, Lane::Prefer(SLOW));
+    assert!(rails.send(FlowId(2))[SLOW as usize] > 0);
+}
+
+#[test]
+fn no_message_slips_past_the_rail_its_flow_requires() {
+    let mut rails = Rails::new("aggregate");
+    rails.proto.set_flow(FlowId(1), ORDINARY, Lane::Require(SLOW));
+    let Rails { proto, rail, .. } = &mut rails;
+    assert_eq!(proto.try_send_short(rail, OTHER, FlowId(1), Tag(0), &[1]), Sent::NotHere);
+    assert_eq!(proto.try_send_short(rail, OTHER, FlowId(2), Tag(0), &[1]), Sent::Done);
+}

@@ -1,0 +1,76 @@
+//! Parts of a lent buffer, held by a driver that works while the operation waits.
+//!
+//! Owns the count that keeps the buffer from its lender. Never says what a driver does with the memory.
+
+use std::any::Any;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::window::{Window, copy};
+
+/// Part of a buffer, for a driver that works while the operation waits.
+pub(super) struct Share {
+    pub stretches: Vec<(NonNull<u8>, usize)>,
+    pub len: usize,
+    /// Keeps a region mapped.
+    pub _keep: Option<Arc<dyn Any + Send + Sync>>,
+    /// Keeps the buffer from its lender.
+    pub _count: Arc<()>,
+}
+
+/// Part of an [`OutBuffer`].
+pub struct OutShare(pub(super) Share);
+/// Part of an [`InBuffer`].
+pub struct InShare(pub(super) Share);
+
+// SAFETY: as of the buffers they are parts of, which their lender does not get back before them.
+unsafe impl Send for OutShare {}
+// SAFETY: as above.
+unsafe impl Send for InShare {}
+
+impl OutShare {
+    /// Its length in bytes.
+    pub fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.0.len == 0
+    }
+
+    /// The stretches of memory it is made of, in order: readable as long as the share lives. In a region other processes may
+    /// write there.
+    pub fn stretches(&self) -> &[(NonNull<u8>, usize)] {
+        &self.0.stretches
+    }
+
+    /// Fills `to`, which has the share's length.
+    pub fn copy_to(&self, to: Window<'_>) {
+        assert_eq!(to.len(), self.0.len, "a share and a window of one length");
+        let mut at = 0;
+        for (start, n) in &self.0.stretches {
+            // SAFETY: the stretch has n lent bytes, and at + n <= to.len(); lent memory and windows do not overlap.
+            unsafe { copy(to.start().add(at), start.as_ptr(), *n) }
+            at += n;
+        }
+    }
+}
+
+impl InShare {
+    /// Its length in bytes.
+    pub fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.0.len == 0
+    }
+
+    /// The stretches of memory it is made of, in order: writable as long as the share lives. In a region other processes may
+    /// read and write there.
+    pub fn stretches(&self) -> &[(NonNull<u8>, usize)] {
+        &self.0.stretches
+    }
+}
