@@ -18,9 +18,9 @@ pub(super) struct Share {
     pub _count: Arc<()>,
 }
 
-/// Part of an [`OutBuffer`].
+/// Part of an [`super::OutBuffer`].
 pub struct OutShare(pub(super) Share);
-/// Part of an [`InBuffer`].
+/// Part of an [`super::InBuffer`].
 pub struct InShare(pub(super) Share);
 
 // SAFETY: as of the buffers they are parts of, which their lender does not get back before them.
