@@ -171,7 +171,7 @@ fn help_is_there_with_examples() {
 #[test]
 fn info_shows_the_machine_and_every_setting() {
     let machine = canele(&["info"]).out;
-    for word in ["processors", "memory", "kernel", "rails"] {
+    for word in ["processors", "memory", "kernel", "rails", "shm", "tcp"] {
         assert!(machine.contains(word), "{machine}");
     }
     let shown = support::start_with(&["info", "--tunables"], &[("CANELE_YIELDS", "77")], b"").end().out;

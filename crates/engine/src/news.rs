@@ -56,6 +56,7 @@ impl Core {
             (FromLauncher::Gone { rank, how }, _) => self.on_gone(Rank(rank), how),
             (FromLauncher::CutOff { by, of, what }, _) => self.on_cut_off(Rank(by), Rank(of), what),
             (FromLauncher::Reach { rank, rails }, _) => self.on_reach(Rank(rank), rails),
+            (FromLauncher::ShowLinks { most }, _) => self.show_links(most as usize),
             (FromLauncher::Welcome { .. } | FromLauncher::Peer { .. }, _) => {}
         }
     }

@@ -108,6 +108,11 @@ impl Control {
         }
     }
 
+    /// Sends a message that nobody counts on, unless the launcher's queue is full.
+    pub fn offer(&self, message: &ToLauncher) {
+        let _ = self.socket.try_send(message, &[]);
+    }
+
     /// The next message, if one is there; never waits.
     ///
     /// # Errors
