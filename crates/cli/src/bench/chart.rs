@@ -146,13 +146,13 @@ impl Curve {
 
 /// At least so much that two powers of the base have a place, for only they are labelled.
 fn with_labels(mut range: std::ops::Range<f64>, base: f64) -> std::ops::Range<f64> {
-    let power = |figure: f64, up: bool| {
-        let exponent = figure.log(base);
-        base.powf(if up { (exponent + 1e-9).ceil() } else { (exponent - 1e-9).floor() })
-    };
+    // A hair, so that a power counts as one in spite of rounding.
+    const HAIR: f64 = 1e-9;
+    let exponent = |figure: f64| figure.log(base);
     // Each step takes in one more.
-    while power(range.start, true) * base > range.end * (1.0 + 1e-9) {
-        let (low, high) = (power(range.start, false), power(range.end * (1.0 + 1e-9), true));
+    while (exponent(range.start) - HAIR).ceil() + 1.0 > exponent(range.end) + HAIR {
+        let low = base.powf((exponent(range.start) - HAIR).floor());
+        let high = base.powf((exponent(range.end) + HAIR).ceil());
         if range.start / low <= high / range.end {
             range.start = low;
         } else {
