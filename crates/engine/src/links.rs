@@ -1,7 +1,7 @@
 //! What this rank tells of its links when somebody looks at the job.
 //!
 //! Owns which of them are told: an answer is one message, however many there are. Never waits: an answer that finds no room is
-//! dropped, and the job is shown without it.
+//! given when the launcher rings next.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,13 @@ use crate::core::Core;
 const MOST: usize = 256;
 
 impl Core {
-    /// Answers the launcher.
-    #[cold]
-    pub fn show_links(&mut self, most: usize) {
-        let answer = ToLauncher::Links(self.links(most.min(MOST)));
+    /// Answers the launcher if it asked.
+    pub fn show_links(&mut self) {
+        let (Some(most), Some(control)) = (self.links_wanted, &self.control) else { return };
+        let answer = ToLauncher::Links(self.links(MOST.min(most as usize)));
         self.counts.system_calls += 1;
-        if let Some(control) = &self.control {
-            control.offer(&answer);
+        if control.try_tell(&answer) {
+            self.links_wanted = None;
         }
     }
 

@@ -50,7 +50,9 @@ pub fn of_rank(job: &JobReport, rank: &RankReport, all: bool) -> Vec<String> {
     let mut peers: Vec<&[SocketLink]> = links.sockets.chunk_by(|one, other| one.peer == other.peer).collect();
     let left_out = if all { 0 } else { peers.len().saturating_sub(MOST_PEERS) };
     if left_out > 0 {
-        let moved = |links: &[SocketLink]| links.iter().map(|link| link.sent + link.received).sum::<u64>();
+        let moved = |links: &[SocketLink]| {
+            links.iter().fold(0_u64, |sum, link| sum.saturating_add(link.sent).saturating_add(link.received))
+        };
         peers.sort_by_key(|links| std::cmp::Reverse(moved(links)));
         peers.truncate(MOST_PEERS);
         peers.sort_by_key(|links| links[0].peer);

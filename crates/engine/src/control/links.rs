@@ -23,12 +23,14 @@ impl Links {
     /// Bytes of a reason that are told.
     pub const MOST_TROUBLE: usize = 120;
 
-    /// Whether it is as short as an answer must be that may tell `most` links over sockets.
-    pub fn is_within(&self, most: u32) -> bool {
-        let short = |link: &SocketLink| link.trouble.len() <= Self::MOST_TROUBLE;
-        self.shm.len() <= Self::MOST_SERIES
+    /// Whether it can be the answer of one of so many ranks that may tell `most` links over sockets.
+    pub fn is_sound(&self, ranks: u32, most: u32) -> bool {
+        let link = |link: &SocketLink| link.peer < ranks && link.trouble.len() <= Self::MOST_TROUBLE;
+        self.neighbours < ranks
+            && self.shm.len() <= Self::MOST_SERIES
+            && self.shm.iter().all(|(first, last)| first <= last && *last < ranks)
             && self.sockets.len() <= most as usize
-            && self.sockets.iter().all(short)
+            && self.sockets.iter().all(link)
     }
 }
 

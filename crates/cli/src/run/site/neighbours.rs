@@ -199,8 +199,8 @@ impl Neighbours {
             }
             (ToLauncher::Links(links), _) => {
                 let asked = mem::replace(&mut self.of_mut(from).asked, false);
-                if !asked || !links.is_within(most_links(self.info.size)) {
-                    return Err("showed its links unasked, or more than was asked for".into());
+                if !asked || !links.is_sound(self.info.size, most_links(self.info.size)) {
+                    return Err("showed its links unasked, or such as there cannot be".into());
                 }
             }
             (ToLauncher::Finished, _) => self.of_mut(from).finished = true,

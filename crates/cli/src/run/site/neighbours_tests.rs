@@ -192,12 +192,14 @@ fn links_are_asked_for_once_until_they_are_told() {
     let links = ToLauncher::Links(Links { neighbours: 1, shm: vec![(1, 1)], ..Links::default() });
     assert_eq!(all.handle(0, links.clone(), None), Ok(Some(links.clone())));
     assert!(all.handle(0, links, None).is_err(), "once");
-    all.ask_for_links();
-    let many = ToLauncher::Links(Links { shm: vec![(1, 1); 1000], ..Links::default() });
-    assert!(all.handle(0, many, None).is_err(), "more than anybody has");
+    for shm in [vec![(1, 1); 1000], vec![(1, 4)], vec![(2, 1)]] {
+        all.ask_for_links();
+        let wrong = ToLauncher::Links(Links { shm, ..Links::default() });
+        assert!(all.handle(0, wrong.clone(), None).is_err(), "{wrong:?}");
+    }
     all.ask_for_links();
     all.of_mut(0).finished = true;
-    assert_eq!(told(&mut all).len(), 2);
+    assert_eq!(told(&mut all).len(), 4);
     all.ask_for_links();
     assert!(told(&mut all).is_empty(), "who has finished is not asked");
 }
