@@ -79,3 +79,21 @@ fn a_region_of_another_host_is_an_error_that_names_it() {
     let ended = cluster.start("h0:1,h1:1", &[], &[&ranks::example("fault"), "far"]).end();
     assert_eq!(ended.code(), Some(0), "{}", ended.error);
 }
+
+#[test]
+fn two_jobs_on_the_same_hosts_and_rails_do_not_meet() {
+    let Some(cluster) = Cluster::up() else { return };
+    let runs = [0; 3].map(|_| start(&cluster, &[], "1"));
+    for run in runs {
+        assert_whole(&run.end(), "one of three jobs");
+    }
+}
+
+#[test]
+fn a_rank_blocked_on_another_host_leaves_its_processor_to_others() {
+    let Some(cluster) = Cluster::up() else { return };
+    let ended = cluster.start("h0:1,h1:1", &[], &[&ranks::example("fault"), "blocked", "4"]).end();
+    assert_eq!((ended.code(), ended.error.as_str()), (Some(0), ""));
+    let used: u64 = ended.out.trim().strip_suffix(" us").unwrap().parse().unwrap();
+    assert!(used < 40_000, "{used} µs of processor time while blocked for 4 s: more than 1 %");
+}

@@ -37,8 +37,8 @@ const LOOK: Duration = Duration::from_millis(100);
 const ANEW: Duration = Duration::from_secs(1);
 /// So long a peer may be without any link before it counts as unreachable: one that was reached before, and one that never
 /// was. Both are retried meanwhile: the peer may be connecting to this rank itself, or the launcher about to say that it has
-/// finished.
-const LOST: Duration = Duration::from_secs(8);
+/// finished. Together with the time after which a link is given up, here or by the kernel, less than ten seconds.
+const LOST: Duration = Duration::from_secs(6);
 const NEVER: Duration = Duration::from_secs(12);
 
 /// The efforts of a rank to reach ranks of other hosts.

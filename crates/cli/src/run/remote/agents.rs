@@ -362,7 +362,7 @@ impl Agents {
     fn check_agent(&mut self, host: usize, now: Instant, events: &Events) {
         let agent = &mut self.agents[host];
         if agent.until.is_some_and(|until| now >= until) {
-            if agent.state == State::Starting && agent.up.is_some() && agent.exit.is_none() {
+            if agent.has_not_answered() && agent.up.is_some() && agent.exit.is_none() {
                 let seconds = self.start_patience.as_secs_f64();
                 return self.give_up(host, &format!("did not answer within {seconds} s"), events);
             }
