@@ -110,11 +110,13 @@ pub fn piece_bytes(caps: &Caps, len: usize, most: usize) -> usize {
     best.next_multiple_of(4096).clamp(8192.min(most), most)
 }
 
-/// The length of pieces that stay in the user's memory until they have arrived: as much as a link carries in half a millisecond, so that
-/// a piece costs little beside its bytes and nothing urgent waits long behind it.
-pub fn timely_bytes(speed: Speed, most: usize) -> usize {
-    let timely = (speed.bytes_per_us as usize).saturating_mul(500);
-    timely.next_multiple_of(4096).clamp((64 << 10).min(most), most)
+/// The length of pieces that stay in the user's memory until they have arrived: as much as a link carries in half a millisecond, so
+/// that a piece costs little beside its bytes and nothing waits long behind it; in an eighth of that, where something `urgent`
+/// may come.
+pub fn timely_bytes(speed: Speed, most: usize, urgent: bool) -> usize {
+    let micros = if urgent { 500 / 8 } else { 500 };
+    let timely = (speed.bytes_per_us as usize).saturating_mul(micros);
+    timely.next_multiple_of(4096).clamp((16 << 10).min(most), most)
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ pub mod wire;
 
 use std::collections::{HashMap, VecDeque};
 
-use canele_rail::{Corrupt, Rail};
+use canele_rail::{Corrupt, Rail, Speed};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId};
 
 use backlog::{LEVELS, Lane, ORDINARY};
@@ -107,6 +107,8 @@ pub struct Proto {
     strategy: Box<dyn Strategy>,
     /// The packet that is being put together.
     draft: Draft,
+    /// How fast the links to its peer are.
+    speeds: Vec<Speed>,
     /// Credit that each peer starts with.
     grant: u64,
     peers: Peers,
@@ -153,6 +155,7 @@ impl Proto {
             max_bulk: usize::MAX,
             strategy: strategy::default(),
             draft: Draft::default(),
+            speeds: Vec::new(),
             grant,
             peers: Peers::new(ranks, grant),
             flows: Vec::new(),
