@@ -142,7 +142,8 @@ impl Proto {
             false => Takes::Open,
         };
         draft.begin(peer.replies.len(), peer.credit, caps.max_bulk);
-        let piece = longest_piece(caps, speed, self.settings.piece_bytes, backlog.expects_urgent());
+        let urgent = self.strategy.by_priority() && backlog.expects_urgent();
+        let piece = longest_piece(caps, speed, self.settings.piece_bytes, urgent);
         let view = RailView { number: link.rail(), caps, speed, links: &self.speeds, piece, takes };
         self.strategy.next_packet(backlog, &view, draft);
     }
@@ -311,8 +312,8 @@ impl Proto {
             return Ok(()); // It failed meanwhile.
         };
         let (caps, len) = (*rail.caps(link), send.buffer.len());
-        let longest =
-            longest_piece(&caps, rail.speed(link), self.settings.piece_bytes, backlog.expects_urgent());
+        let urgent = self.strategy.by_priority() && backlog.expects_urgent();
+        let longest = longest_piece(&caps, rail.speed(link), self.settings.piece_bytes, urgent);
         let piece = if caps.lends { longest } else { piece_bytes(&caps, len, longest) };
         let piece = piece.min(len - *done).min(most);
         let mut beside = [0; 16];
