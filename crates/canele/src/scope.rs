@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use canele_engine::{Buffer, Ended, Mode, Pending};
+use canele_engine::{Buffer, Ended, Mode, Pending, Started};
 use canele_sys::buffer::{self, Owned};
 
 use crate::flow::want;
@@ -73,12 +73,23 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     fn send(&self, to: Rank, tag: Tag, mode: Mode, bytes: &'env [u8]) -> Result<Scoped, Error> {
-        let engine = &self.flow.engine;
-        if mode == Mode::Standard && engine.try_send_now(to, self.flow.id, tag, bytes)? {
-            let status = Status { source: to, tag, bytes: bytes.len() };
-            return Ok(self.keep(Progress::Ended(Ok(status))));
+        match self.send_now(to, tag, mode, bytes)? {
+            Some(started) => Ok(started),
+            None => self.send_lent(to, tag, mode, self.lender.lend(bytes)),
         }
-        self.send_lent(to, tag, mode, self.lender.lend(bytes))
+    }
+
+    /// Starts a send that needs the caller's memory no longer than this call, if it can.
+    fn send_now(&self, to: Rank, tag: Tag, mode: Mode, bytes: &[u8]) -> Result<Option<Scoped>, Error> {
+        if mode != Mode::Standard {
+            return Ok(None);
+        }
+        let progress = match self.flow.engine.try_send_now(to, self.flow.id, tag, bytes)? {
+            Started::Left => Progress::Ended(Ok(Status { source: to, tag, bytes: bytes.len() })),
+            Started::Waits(pending) => Progress::UnderWay(pending),
+            Started::NotHere => return Ok(None),
+        };
+        Ok(Some(self.keep(progress)))
     }
 
     /// Starts to send several slices as one message.
@@ -139,12 +150,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// Starts to send a copy of some bytes.
     pub(crate) fn send_copy(&self, to: Rank, tag: Tag, bytes: &[u8]) -> Result<Scoped, Error> {
-        let engine = &self.flow.engine;
-        if engine.try_send_now(to, self.flow.id, tag, bytes)? {
-            return Ok(self.keep(Progress::Ended(Ok(Status { source: to, tag, bytes: bytes.len() }))));
+        if let Some(started) = self.send_now(to, tag, Mode::Standard, bytes)? {
+            return Ok(started);
         }
         let mut copy = Owned::new(bytes.to_vec());
-        match engine.isend(to, self.flow.id, tag, Mode::Standard, copy.lend_out()) {
+        match self.flow.engine.isend(to, self.flow.id, tag, Mode::Standard, copy.lend_out()) {
             Ok(pending) => Ok(self.keep(Progress::Copied(pending, copy))),
             Err(refused) => {
                 let (error, buffer) = *refused;

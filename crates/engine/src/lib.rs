@@ -30,7 +30,7 @@ mod wait;
 
 pub use engine::Engine;
 pub use error::Error;
-pub use requests::{Ended, Pending, Refused};
+pub use requests::{Ended, Pending, Refused, Started};
 
 pub use canele_proto::request::Buffer;
 pub use canele_proto::request::{Failure, Mode, Status};

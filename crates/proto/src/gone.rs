@@ -24,7 +24,9 @@ impl Proto {
         state.gone = Some(how);
         state.open = false;
         state.replies.clear();
-        state.backlog = None;
+        if let Some(backlog) = state.backlog.take().filter(|backlog| backlog.copies() > 0) {
+            self.forsaken.insert(peer, backlog.copies_left());
+        }
         state.owed = 0;
         state.link = None;
         let lines = state.lines.take();

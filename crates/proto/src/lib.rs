@@ -17,6 +17,7 @@ mod direct;
 mod gone;
 mod handle;
 mod holding;
+mod kept;
 mod lines;
 pub mod matching;
 mod order;
@@ -43,6 +44,7 @@ use canele_sys::ids::{FlowId, LinkId, Rank, RequestId};
 use backlog::{LEVELS, Lane, ORDINARY};
 pub use gone::Death;
 pub use holding::Holding;
+pub use kept::Kept;
 use matching::Matcher;
 use peer::Peer;
 use peers::Peers;
@@ -138,6 +140,8 @@ pub struct Proto {
     /// Why peers cannot be reached, or accept nothing from here.
     reasons: HashMap<Rank, Box<str>>,
     faults: Vec<(Rank, Corrupt)>,
+    /// Peers that went while copies waited for them, and how many copies had left before.
+    forsaken: HashMap<Rank, u32>,
     /// Requests that have ended since the start; moves whenever a waiter should look again.
     ended: u64,
     share_generation: u32,
@@ -175,6 +179,7 @@ impl Proto {
             speaking: ranks - 1,
             reasons: HashMap::new(),
             faults: Vec::new(),
+            forsaken: HashMap::new(),
             ended: 0,
             share_generation: 0,
             traffic: Traffic::default(),
@@ -209,8 +214,8 @@ impl Proto {
         if copied {
             self.transmit(rail);
         }
-        rail.flush();
-        received | sent | copied | self.close_buffers()
+        let moved = rail.flush();
+        received | sent | copied | moved | self.close_buffers()
     }
 
     /// The policy by which what waits is put into packets.

@@ -228,10 +228,7 @@ impl Proto {
     ) -> Result<(), Busy> {
         let replies = self.peers[to.0 as usize].replies.iter().take(draft.control);
         let mut total: usize = replies.map(|reply| train::HEAD + reply.bytes()).sum();
-        for pick in &draft.messages {
-            let (header, bulk) = self.message_header(to, *pick).expect("what waits is a send");
-            total += train::HEAD + header.inline_len as usize + bulk;
-        }
+        total += draft.messages.iter().map(|pick| pick.room).sum::<usize>();
         let slot = rail.claim(link, total, Class::Message)?;
         let mut train = train::Writer::new(slot.bulk);
         for _ in 0..draft.control {
@@ -256,33 +253,41 @@ impl Proto {
 
     /// The header of a message that waits, and the length of its bulk.
     fn message_header(&mut self, to: Rank, pick: Pick) -> Option<(Header, usize)> {
-        let Some(State::ExpectRoom(send, _)) = self.requests.get(pick.request.into()) else { return None };
-        let (flow, tag, len) = (send.flow, send.tag, send.buffer.len());
+        let (flow, tag, len) = match pick.request {
+            None => self.peers[to.0 as usize].backlog().copied_head(pick.key),
+            Some(request) => match self.requests.get(request.into()) {
+                Some(State::ExpectRoom(send, _)) => (send.flow, send.tag, send.buffer.len()),
+                _ => return None,
+            },
+        };
         let sequence = self.peers[to.0 as usize].lines.as_mut().map_or(0, |lines| lines.order.next(flow));
         let (kind, inline, bulk) = match pick.whole {
             true if len <= MAX_INLINE => (Kind::Short, len, 0),
             true => (Kind::Eager, 0, len),
-            false => (Kind::Rts, 32, 0),
+            false => (Kind::Rts, Rts::BYTES, 0),
         };
         let header = kind.header(0);
         Some((Header { inline_len: inline as u8, flow: flow.0, tag: tag.0, sequence, ..header }, bulk))
     }
 
     /// Writes a message, or its announcement.
-    fn fill(&self, to: Rank, pick: Pick, inline: canele_rail::Window<'_>, bulk: canele_rail::Window<'_>) {
-        let Some(State::ExpectRoom(send, _)) = self.requests.get(pick.request.into()) else { return };
+    fn fill(&mut self, to: Rank, pick: Pick, inline: canele_rail::Window<'_>, bulk: canele_rail::Window<'_>) {
+        let Some(request) = pick.request else {
+            return inline.write(0, self.peers[to.0 as usize].backlog().copied(pick.key));
+        };
+        let Some(State::ExpectRoom(send, _)) = self.requests.get(request.into()) else { return };
         if pick.whole {
             let short = inline.part(0, send.buffer.len()).filter(|_| bulk.is_empty());
             return send.buffer.copy_to(0, short.unwrap_or(bulk));
         }
         let place = send.buffer.place().filter(|_| self.peers[to.0 as usize].one_sided);
-        let rts = Rts { len: send.buffer.len() as u64, request: pick.request, place };
+        let rts = Rts { len: send.buffer.len() as u64, request, place };
         put_words(inline, &rts.to_words());
     }
 
     /// A message has left the backlog, whole or announced.
     fn left(&mut self, to: Rank, pick: Pick) {
-        let id = pick.request;
+        let Some(id) = pick.request else { return self.copy_left(to, pick) };
         let Some(State::ExpectRoom(send, key)) = self.leave(id) else { return };
         let (peer, len) = (&mut self.peers[to.0 as usize], send.buffer.len());
         peer.backlog().discard(key);
@@ -297,6 +302,18 @@ impl Proto {
         let protocol = if len <= MAX_INLINE { Protocol::Short } else { Protocol::Eager };
         self.traffic.sent(protocol, len);
         self.end(id, sent(send, Ok(())));
+    }
+
+    /// A message has left the backlog of which a copy waited there.
+    fn copy_left(&mut self, to: Rank, pick: Pick) {
+        let peer = &mut self.peers[to.0 as usize];
+        let (flow, _, len) = peer.backlog().copied_head(pick.key);
+        peer.backlog().discard(pick.key);
+        if let Some(lines) = &mut peer.lines {
+            lines.order.sent(flow);
+        }
+        self.traffic.sent(Protocol::Short, len);
+        self.ended += 1;
     }
 
     /// A piece of a large message.

@@ -8,12 +8,14 @@ use crate::backlog::{Backlog, By, Waiting};
 use crate::peer::cost;
 use crate::slab::Key;
 use crate::train;
+use crate::wire::Rts;
 
 /// A message chosen for a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pick {
     pub(crate) key: Key,
-    pub(crate) request: RequestId,
+    /// None if a copy of it waits.
+    pub(crate) request: Option<RequestId>,
     /// It goes as a whole; otherwise it is announced.
     pub(crate) whole: bool,
     /// Bytes of it in the packet, what stands before it included.
@@ -82,7 +84,7 @@ impl Draft {
             return false;
         }
         backlog.draw(key);
-        if pick.whole {
+        if pick.whole && pick.request.is_some() {
             self.credit -= cost(waiting.bytes);
         }
         self.bytes += pick.room;
@@ -92,8 +94,10 @@ impl Draft {
 
     fn pick(&self, key: Key, waiting: Waiting) -> Pick {
         let carried = waiting.bytes <= self.max_bulk.max(MAX_INLINE);
-        let whole = waiting.eager && carried && self.credit >= cost(waiting.bytes);
-        let room = if whole { train::room(waiting.bytes) } else { train::CONTROL_ROOM };
+        // A copy has paid when it joined.
+        let paid = waiting.request.is_none() || self.credit >= cost(waiting.bytes);
+        let whole = waiting.eager && carried && paid;
+        let room = train::room(if whole { waiting.bytes } else { Rts::BYTES });
         Pick { key, request: waiting.request, whole, room }
     }
 

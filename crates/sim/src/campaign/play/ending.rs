@@ -100,6 +100,9 @@ impl Play<'_, '_, '_> {
                 };
                 return Err(format!("{what} of rank {rank} never ends: {why:?}"));
             }
+            if let Some((message, _)) = self.kept[rank].first() {
+                return Err(format!("the copy of send {message} of rank {rank} never leaves"));
+            }
             let all = Want { source: None, tag: None };
             for flow in 0..4 {
                 // Finds nothing, and drops what cancelled sends to itself have left.

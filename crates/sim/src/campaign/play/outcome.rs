@@ -20,6 +20,12 @@ impl Play<'_, '_, '_> {
                 }
             }
         }
+        for (message, kept) in std::mem::take(&mut self.kept[rank]) {
+            match self.net.protos[rank].take_kept(kept) {
+                None => self.kept[rank].push((message, kept)),
+                Some(outcome) => self.check_sent(message, false, &outcome.result)?,
+            }
+        }
         Ok(())
     }
 

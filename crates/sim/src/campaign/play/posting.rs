@@ -22,6 +22,10 @@ impl Play<'_, '_, '_> {
             if sent == Sent::Done {
                 return Ok(());
             }
+            if let Some(kept) = proto.try_keep(rail, to, flow, tag, &bytes) {
+                self.kept[from.0 as usize].push((number, kept));
+                return Ok(());
+            }
         }
         let (home, buffer) = match memory {
             Memory::Plain => Home::owned_out(bytes),
