@@ -128,7 +128,7 @@ impl Outgoing {
     fn has_room(&self, bulk: usize, class: Class) -> bool {
         let limit = if class == Class::Stream { self.sizes.payload / 2 } else { self.sizes.payload };
         self.under_way() + bulk as u64 <= limit as u64
-            && (class != Class::Stream || self.streamed() + bulk as u64 <= self.pace.allowance(bulk as u64))
+            && (class != Class::Stream || self.streamed() <= self.pace.allowance(bulk as u64))
     }
 
     /// Of the bytes under way, those of streams.
@@ -211,7 +211,7 @@ impl Outgoing {
         let place = self.place(self.next);
         self.places[place] = Place { start: frame.at, count: self.committed };
         if bulk >= self.sizes.large() {
-            self.pace.handle_sent(self.next, bulk, self.acknowledged_count.bulk, alone);
+            self.pace.handle_sent(self.next, self.acknowledged_count.bulk, alone);
         }
         self.next = self.next.wrapping_add(1);
     }

@@ -44,7 +44,6 @@ impl Carried {
 /// A large packet under way.
 struct Sent {
     number: u32,
-    bytes: u64,
     at_ns: u64,
     /// Bytes of bulk that had been acknowledged.
     acknowledged: u64,
@@ -62,9 +61,7 @@ pub struct Pace {
     /// Bytes that had been acknowledged when a large packet was acknowledged last, and when that was.
     counted: u64,
     counted_at_ns: u64,
-    /// The shortest, with how many bytes, and when.
     round_trip_ns: u64,
-    round_trip_bytes: u64,
     round_trip_at_ns: u64,
     /// The round trip was believed for long enough.
     stale: bool,
@@ -80,7 +77,6 @@ impl Default for Pace {
             counted: 0,
             counted_at_ns: 0,
             round_trip_ns: 0,
-            round_trip_bytes: 0,
             round_trip_at_ns: 0,
             stale: false,
         }
@@ -93,9 +89,9 @@ impl Pace {
     }
 
     /// A large packet leaves, `acknowledged` bytes after the link's beginning.
-    pub fn handle_sent(&mut self, number: u32, bytes: usize, acknowledged: u64, alone: bool) {
+    pub fn handle_sent(&mut self, number: u32, acknowledged: u64, alone: bool) {
         let at_ns = self.now_ns();
-        self.under_way.push_back(Sent { number, bytes: bytes as u64, at_ns, acknowledged, alone });
+        self.under_way.push_back(Sent { number, at_ns, acknowledged, alone });
     }
 
     /// All packets before number `ack` were acknowledged, `acknowledged` bytes in all.
@@ -127,22 +123,20 @@ impl Pace {
         let time_ns = now_ns.saturating_sub(sent.at_ns).max(1);
         if self.round_trip_ns == 0 || time_ns <= self.round_trip_ns || self.stale && sent.alone {
             (self.round_trip_ns, self.round_trip_at_ns) = (time_ns, now_ns);
-            self.round_trip_bytes = sent.bytes;
         }
         self.stale = now_ns - self.round_trip_at_ns > BELIEVED_NS;
     }
 
-    /// Bytes of streams that may be under way together with a piece: as many as two of it have, or what the link holds between
-    /// its ends and a quarter more, so that the estimate grows until the link carries no more.
+    /// Bytes of streams that may be under way when a piece follows: as many as it has, or what the link holds between its
+    /// ends and a quarter more, so that the estimate grows until the link carries no more.
     #[inline]
     pub fn allowance(&self, piece: u64) -> u64 {
-        if self.stale { piece } else { self.holds().max(2 * piece) }
+        if self.stale { 0 } else { self.holds().max(piece) }
     }
 
-    /// Five quarters of the product of bandwidth and delay, of which the transmission of what was timed is no part.
+    /// Five quarters of the product of bandwidth and delay.
     fn holds(&self) -> u64 {
-        let product = (u128::from(self.bytes_per_s) * u128::from(self.round_trip_ns) / 800_000_000) as u64;
-        product.saturating_sub(self.round_trip_bytes)
+        (u128::from(self.bytes_per_s) * u128::from(self.round_trip_ns) / 800_000_000) as u64
     }
 
     /// Shortest time lately from the commit of a large packet to its acknowledgement, its transmission included, and bytes of
@@ -165,11 +159,10 @@ mod tests {
         let (mut due, mut free_ns, mut sent, mut done) = (VecDeque::new(), 0, 0, 0u32);
         let mut now_ns = ms;
         while done < pieces {
-            while u64::from(sent - done + 1) * 100 <= pace.allowance(100) {
+            while u64::from(sent - done) * 100 <= pace.allowance(100) {
                 let under_way = sent - done;
                 pace.under_way.push_back(Sent {
                     number: sent,
-                    bytes: 100,
                     at_ns: now_ns,
                     acknowledged: u64::from(done) * 100,
                     alone: under_way == 0,
@@ -199,7 +192,7 @@ mod tests {
         // Pieces of 16 KB, always two under way, each acknowledged `apart_ns` after the one before.
         let mut run = |pace: &mut Pace, pieces: u32, apart_ns: u64| {
             for n in 0..pieces + 1 {
-                let sent = Sent { number, bytes: 16 << 10, at_ns: now_ns, acknowledged: done, alone: n == 0 };
+                let sent = Sent { number, at_ns: now_ns, acknowledged: done, alone: n == 0 };
                 pace.under_way.push_back(sent);
                 number += 1;
                 if n > 0 {
@@ -225,10 +218,10 @@ mod tests {
         let mut pace = Pace::default();
         assert_eq!((pace.holds(), pace.measured()), (0, None));
         pace.handle_ack(5, 0);
-        pace.handle_sent(5, 100, 0, true);
+        pace.handle_sent(5, 0, true);
         pace.handle_ack(5, 0);
         assert_eq!(pace.holds(), 0, "its own acknowledgement is still to come");
         pace.handle_ack(6, 100);
-        assert!(pace.measured().is_some() && pace.under_way.is_empty());
+        assert!(pace.holds() > 0 && pace.under_way.is_empty());
     }
 }
