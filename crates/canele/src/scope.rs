@@ -176,6 +176,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Why it failed.
     pub fn wait(&self, operation: Scoped) -> Result<Status, Error> {
         let progress = std::mem::replace(&mut self.started.borrow_mut()[operation.0], Progress::Taken);
+        self.finish(progress)
+    }
+
+    fn finish(&self, progress: Progress) -> Result<Status, Error> {
         match progress {
             Progress::UnderWay(pending) => {
                 let ended = self.flow.engine.wait(pending, None)?;
@@ -229,14 +233,25 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     fn wait_all(&self) -> Result<(), Error> {
         let mut first = Ok(());
-        let count = self.started.borrow().len();
-        for n in 0..count {
-            if matches!(self.started.borrow()[n], Progress::Taken) {
-                continue;
-            }
-            if let (Err(error), true) = (self.wait(Scoped(n)), first.is_ok()) {
+        let mut note = |result: Result<Status, Error>| {
+            if let (Err(error), true) = (result, first.is_ok()) {
                 first = Err(error);
             }
+        };
+        let mut started = self.started.take().into_iter();
+        while let Some(progress) = started.next() {
+            if !matches!(progress, Progress::Taken) {
+                note(self.finish(progress));
+            }
+            // Those behind it have often ended with it.
+            self.flow.engine.taking(|take| {
+                while let Some(Progress::UnderWay(pending)) = started.as_slice().first()
+                    && let Some(ended) = take(*pending)
+                {
+                    started.next();
+                    note(self.take_back(ended));
+                }
+            })?;
         }
         first
     }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use canele_proto::matching::Want;
 use canele_proto::request::{Buffer, Mode, Outcome};
-use canele_proto::{Kept, Matched, Sent};
+use canele_proto::{Matched, Sent, Ticket};
 use canele_sys::buffer::{InBuffer, OutBuffer};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
@@ -22,8 +22,8 @@ pub struct Pending(Under);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Under {
     Request(RequestId),
-    /// A short send whose bytes were copied.
-    Copy(Kept),
+    /// A short send that was gathered.
+    Gathered(Ticket),
 }
 
 impl From<RequestId> for Pending {
@@ -47,7 +47,7 @@ impl Pending {
     fn take(self, core: &mut Core) -> Option<Outcome> {
         match self.0 {
             Under::Request(id) => core.proto.take(id),
-            Under::Copy(kept) => core.proto.take_kept(kept),
+            Under::Gathered(ticket) => core.proto.take_gathered(ticket),
         }
     }
 }
@@ -82,7 +82,7 @@ impl From<Outcome> for Ended {
 
 #[allow(clippy::result_large_err)] // The buffer comes back with the error, which is rare and far from the short path.
 impl Engine {
-    /// Sends at once what can go at once, or wait as a copy, without a request.
+    /// Sends at once what can go at once, or with the next packet, without a request.
     ///
     /// # Errors
     /// The job was finished, or this is a forked child.
@@ -93,11 +93,9 @@ impl Engine {
         if core.proto.try_send_bytes(&mut core.rails, to, flow, tag, bytes) == Sent::Done {
             return Ok(Started::Left);
         }
-        let kept = core.proto.try_keep(&mut core.rails, to, flow, tag, bytes);
-        if kept.is_some() {
-            self.rouse(core);
-        }
-        Ok(kept.map_or(Started::NotHere, |kept| Started::Waits(Pending(Under::Copy(kept)))))
+        let Some(ticket) = core.proto.try_gather(to, flow, tag, bytes) else { return Ok(Started::NotHere) };
+        self.rouse(core);
+        Ok(Started::Waits(Pending(Under::Gathered(ticket))))
     }
 
     /// Starts a send.
@@ -153,6 +151,18 @@ impl Engine {
             pending.take(&mut core)
         });
         Ok(ended.map(Ended::from))
+    }
+
+    /// Lets `f` take how several operations have ended, without making progress. `f` must not call the engine.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn taking<R>(
+        &self,
+        f: impl FnOnce(&mut dyn FnMut(Pending) -> Option<Ended>) -> R,
+    ) -> Result<R, Error> {
+        let mut core = self.enter()?;
+        Ok(f(&mut |pending| pending.take(&mut core).map(Ended::from)))
     }
 
     /// Waits for the end of an operation. After a deadline it is still under way.

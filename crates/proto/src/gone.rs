@@ -24,15 +24,13 @@ impl Proto {
         state.gone = Some(how);
         state.open = false;
         state.replies.clear();
-        if let Some(backlog) = state.backlog.take().filter(|backlog| backlog.copies() > 0) {
-            self.forsaken.insert(peer, backlog.copies_left());
-        }
+        state.backlog = None;
         state.owed = 0;
         state.link = None;
         let lines = state.lines.take();
         state.wanted = false;
         state.tallies = 0;
-        self.drop_early(lines);
+        self.drop_lines(peer, lines);
         if how != Gone::Finished {
             self.deaths.push(peer);
         }

@@ -14,10 +14,10 @@
 pub mod backlog;
 pub mod choice;
 mod direct;
+mod gathered;
 mod gone;
 mod handle;
 mod holding;
-mod kept;
 mod lines;
 pub mod matching;
 mod order;
@@ -42,9 +42,9 @@ use canele_rail::{Corrupt, Rail, Speed};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId};
 
 use backlog::{LEVELS, Lane, ORDINARY};
+pub use gathered::Ticket;
 pub use gone::Death;
 pub use holding::Holding;
-pub use kept::Kept;
 use matching::Matcher;
 use peer::Peer;
 use peers::Peers;
@@ -107,6 +107,8 @@ pub struct Proto {
     /// The longest bulk that every link so far can carry.
     max_bulk: usize,
     strategy: Box<dyn Strategy>,
+    /// Whether it lets messages be put together before it is asked.
+    gathers: bool,
     /// The packet that is being put together.
     draft: Draft,
     /// How fast the links to its peer are.
@@ -140,7 +142,7 @@ pub struct Proto {
     /// Why peers cannot be reached, or accept nothing from here.
     reasons: HashMap<Rank, Box<str>>,
     faults: Vec<(Rank, Corrupt)>,
-    /// Peers that went while copies waited for them, and how many copies had left before.
+    /// Peers that went while messages were gathered for them, and how many had left before.
     forsaken: HashMap<Rank, u32>,
     /// Requests that have ended since the start; moves whenever a waiter should look again.
     ended: u64,
@@ -158,6 +160,7 @@ impl Proto {
             settings,
             max_bulk: usize::MAX,
             strategy: strategy::default(),
+            gathers: strategy::default().gathers(),
             draft: Draft::default(),
             speeds: Vec::new(),
             grant,
@@ -222,6 +225,7 @@ impl Proto {
     ///
     /// Messages that wait already keep the order that the policy before gave them.
     pub fn set_strategy(&mut self, strategy: Box<dyn Strategy>) {
+        self.gathers = strategy.gathers();
         self.strategy = strategy;
     }
 

@@ -176,16 +176,16 @@ impl Peer {
         !self.replies.is_empty()
             || self.owed >= credit_step
             || self.has_backlog()
-            || self.lines.as_ref().is_some_and(|lines| !lines.again.is_empty())
+            || self.lines.as_ref().is_some_and(|lines| lines.wait())
     }
 
     /// Re-computes `open` after a change.
     pub fn refresh(&mut self) {
         let waits = self.has_messages();
-        let again = self.lines.as_ref().is_some_and(|lines| !lines.again.is_empty());
+        let before = self.lines.as_ref().is_some_and(|lines| lines.wait());
         // Beside pieces a strategy is asked: another link may be emptier, or the pieces too long.
         let beside = self.lines.is_some() && self.backlog.as_ref().is_some_and(|b| b.has_streams());
-        self.open = self.link.is_some() && self.gone.is_none() && !waits && !again && !beside;
+        self.open = self.link.is_some() && self.gone.is_none() && !waits && !before && !beside;
     }
 
     /// A free tally, if there is one.

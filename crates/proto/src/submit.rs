@@ -48,7 +48,7 @@ impl Proto {
         let eager = mode != Mode::Synchronous && bytes <= self.eager_bytes();
         let id = self.requests.insert(State::Moving).into();
         let peer = &mut self.peers[to.0 as usize];
-        let key = peer.backlog().join(Waiting { request: Some(id), flow, bytes, eager, level, lane });
+        let key = peer.backlog().join(Waiting { request: id, flow, bytes, eager, level, lane });
         peer.open = false;
         self.count_waiting(to);
         self.enter(id, State::ExpectRoom(send, key));

@@ -115,6 +115,9 @@ impl Proto {
         if self.send_again(rail, link, to)? {
             return Ok(());
         }
+        if is_timely(rail, &self.peers[to.0 as usize], link) && self.send_gathered(rail, to, link)? {
+            return Ok(());
+        }
         let mut draft = std::mem::take(&mut self.draft);
         self.plan(rail, to, link, guests, &mut draft);
         let result = self.send_draft(rail, to, link, &mut draft);
@@ -227,19 +230,11 @@ impl Proto {
         draft: &Draft,
     ) -> Result<(), Busy> {
         let replies = self.peers[to.0 as usize].replies.iter().take(draft.control);
-        let mut total: usize = replies.map(|reply| train::HEAD + reply.bytes()).sum();
-        total += draft.messages.iter().map(|pick| pick.room).sum::<usize>();
+        let control: usize = replies.map(|reply| train::room(reply.bytes())).sum();
+        let total = control + draft.messages.iter().map(|pick| pick.room).sum::<usize>();
         let slot = rail.claim(link, total, Class::Message)?;
         let mut train = train::Writer::new(slot.bulk);
-        for _ in 0..draft.control {
-            let peer = &self.peers[to.0 as usize];
-            let Some(reply) = peer.replies.front() else { break };
-            let mut bytes = [0; MAX_INLINE];
-            let header = reply.write(canele_rail::Window::on(&mut bytes));
-            let header = Header { sequence: reply_number(peer), ..header };
-            train.add(header, 0).0.write(0, &bytes[..reply.bytes()]);
-            self.replied(to);
-        }
+        self.load_answers(to, draft.control, &mut train);
         for pick in &draft.messages {
             let (header, bulk) = self.message_header(to, *pick).expect("what waits is a send");
             let (inline, bulk) = train.add(header, bulk);
@@ -251,15 +246,37 @@ impl Proto {
         Ok(())
     }
 
+    /// Puts the answers that have waited longest into a train.
+    pub(crate) fn load_answers(&mut self, to: Rank, count: usize, train: &mut train::Writer<'_>) {
+        for _ in 0..count {
+            let peer = &self.peers[to.0 as usize];
+            let Some(reply) = peer.replies.front() else { break };
+            let mut bytes = [0; MAX_INLINE];
+            let header = reply.write(canele_rail::Window::on(&mut bytes));
+            let header = Header { sequence: reply_number(peer), ..header };
+            train.add(header, 0).0.write(0, &bytes[..reply.bytes()]);
+            self.replied(to);
+        }
+    }
+
+    /// How many of the answers that wait fit into a train beside `len` bytes, and its length with them.
+    pub(crate) fn answers_beside(&self, to: Rank, len: usize, max_bulk: usize) -> (usize, usize) {
+        let most = max_bulk.min(train::MOST);
+        let (mut count, mut total) = (0, len);
+        for reply in &self.peers[to.0 as usize].replies {
+            let with = total + train::room(reply.bytes());
+            if with > most {
+                break;
+            }
+            (count, total) = (count + 1, with);
+        }
+        (count, total)
+    }
+
     /// The header of a message that waits, and the length of its bulk.
     fn message_header(&mut self, to: Rank, pick: Pick) -> Option<(Header, usize)> {
-        let (flow, tag, len) = match pick.request {
-            None => self.peers[to.0 as usize].backlog().copied_head(pick.key),
-            Some(request) => match self.requests.get(request.into()) {
-                Some(State::ExpectRoom(send, _)) => (send.flow, send.tag, send.buffer.len()),
-                _ => return None,
-            },
-        };
+        let Some(State::ExpectRoom(send, _)) = self.requests.get(pick.request.into()) else { return None };
+        let (flow, tag, len) = (send.flow, send.tag, send.buffer.len());
         let sequence = self.peers[to.0 as usize].lines.as_mut().map_or(0, |lines| lines.order.next(flow));
         let (kind, inline, bulk) = match pick.whole {
             true if len <= MAX_INLINE => (Kind::Short, len, 0),
@@ -271,23 +288,20 @@ impl Proto {
     }
 
     /// Writes a message, or its announcement.
-    fn fill(&mut self, to: Rank, pick: Pick, inline: canele_rail::Window<'_>, bulk: canele_rail::Window<'_>) {
-        let Some(request) = pick.request else {
-            return inline.write(0, self.peers[to.0 as usize].backlog().copied(pick.key));
-        };
-        let Some(State::ExpectRoom(send, _)) = self.requests.get(request.into()) else { return };
+    fn fill(&self, to: Rank, pick: Pick, inline: canele_rail::Window<'_>, bulk: canele_rail::Window<'_>) {
+        let Some(State::ExpectRoom(send, _)) = self.requests.get(pick.request.into()) else { return };
         if pick.whole {
             let short = inline.part(0, send.buffer.len()).filter(|_| bulk.is_empty());
             return send.buffer.copy_to(0, short.unwrap_or(bulk));
         }
         let place = send.buffer.place().filter(|_| self.peers[to.0 as usize].one_sided);
-        let rts = Rts { len: send.buffer.len() as u64, request, place };
+        let rts = Rts { len: send.buffer.len() as u64, request: pick.request, place };
         put_words(inline, &rts.to_words());
     }
 
     /// A message has left the backlog, whole or announced.
     fn left(&mut self, to: Rank, pick: Pick) {
-        let Some(id) = pick.request else { return self.copy_left(to, pick) };
+        let id = pick.request;
         let Some(State::ExpectRoom(send, key)) = self.leave(id) else { return };
         let (peer, len) = (&mut self.peers[to.0 as usize], send.buffer.len());
         peer.backlog().discard(key);
@@ -302,18 +316,6 @@ impl Proto {
         let protocol = if len <= MAX_INLINE { Protocol::Short } else { Protocol::Eager };
         self.traffic.sent(protocol, len);
         self.end(id, sent(send, Ok(())));
-    }
-
-    /// A message has left the backlog of which a copy waited there.
-    fn copy_left(&mut self, to: Rank, pick: Pick) {
-        let peer = &mut self.peers[to.0 as usize];
-        let (flow, _, len) = peer.backlog().copied_head(pick.key);
-        peer.backlog().discard(pick.key);
-        if let Some(lines) = &mut peer.lines {
-            lines.order.sent(flow);
-        }
-        self.traffic.sent(Protocol::Short, len);
-        self.ended += 1;
     }
 
     /// A piece of a large message.
@@ -377,11 +379,20 @@ fn longest_piece(caps: &Caps, speed: Speed, copied: usize, urgent: bool) -> usiz
 fn first_link<R: Rail>(rail: &R, peer: &Peer) -> (usize, usize) {
     let Some(lines) = &peer.lines else { return (0, usize::from(peer.link.is_some())) };
     let links = lines.links.len();
-    let first = match links > 1 && peer.has_messages() {
+    let first = match links > 1 && (peer.has_messages() || lines.wait()) {
         true => (0..links).min_by_key(|n| delivery_ns(rail.speed(lines.links[*n]))),
         false => None,
     };
     (first.unwrap_or(0), links)
+}
+
+/// Whether something small that was gathered would arrive over a link about as soon as over the best one.
+fn is_timely<R: Rail>(rail: &R, peer: &Peer, link: LinkId) -> bool {
+    let Some(lines) = peer.lines.as_ref().filter(|lines| lines.links.len() > 1 && lines.wait()) else {
+        return true;
+    };
+    let soonest_ns = lines.links.iter().map(|link| delivery_ns(rail.speed(*link))).min();
+    delivery_ns(rail.speed(link)) <= 2 * soonest_ns.unwrap_or(0) + SLACK_NS
 }
 
 /// When something small that leaves now arrives: behind what is under way.

@@ -14,8 +14,8 @@ mod list;
 
 use std::collections::VecDeque;
 
-use canele_rail::MAX_INLINE;
-use canele_sys::ids::{FlowId, RequestId, Tag};
+use canele_sys::ids::{FlowId, RequestId};
+use rustc_hash::FxHashMap;
 
 use crate::slab::{Key, Slab};
 use list::{Chain, Links, List};
@@ -58,8 +58,8 @@ pub enum Takes {
 /// A message that waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Waiting {
-    /// Its request; none if a copy of it waits.
-    pub request: Option<RequestId>,
+    /// Its request.
+    pub request: RequestId,
     /// Its flow.
     pub flow: FlowId,
     /// Its length in bytes.
@@ -81,17 +81,7 @@ struct Entry {
     queue: Links,
     /// Among those of its flow.
     flow: Links,
-    copy: Copied,
 }
-
-/// A short message that waits here itself; of others nothing.
-#[derive(Clone, Copy)]
-struct Copied {
-    tag: Tag,
-    bytes: [u8; MAX_INLINE],
-}
-
-const NOTHING: Copied = Copied { tag: Tag(0), bytes: [0; MAX_INLINE] };
 
 /// The lists of one lane.
 struct Queue {
@@ -108,12 +98,9 @@ struct Queue {
 pub struct Backlog {
     entries: Slab<Entry>,
     queues: Vec<Queue>,
-    /// The last message of each flow that has one here, by number.
-    flows: Vec<Option<Key>>,
+    /// The last message of each flow that has one here.
+    flows: FxHashMap<FlowId, Key>,
     joined: u64,
-    /// Copies that have joined, and that have left.
-    copies: u32,
-    copies_left: u32,
     /// Messages that were drawn and are neither discarded nor back.
     drawn: usize,
     /// Messages under way in pieces, by level; the next to be served first.
@@ -149,64 +136,20 @@ impl Backlog {
     }
 
     /// A message joins. Those of its flow that wait here rise to its level, if they are lower, and keep it in their lane.
-    pub fn join(&mut self, waiting: Waiting) -> Key {
-        self.add(waiting, NOTHING)
-    }
-
-    /// The same for a short message that is copied: how many copies have to leave until it has, for sure.
-    pub fn join_copy(&mut self, waiting: Waiting, tag: Tag, bytes: &[u8]) -> u32 {
-        let mut copy = Copied { tag, ..NOTHING };
-        copy.bytes[..bytes.len()].copy_from_slice(bytes);
-        self.add(waiting, copy);
-        self.copies = self.copies.wrapping_add(1);
-        self.copies
-    }
-
-    /// Copies that wait.
-    pub fn copies(&self) -> usize {
-        self.copies.wrapping_sub(self.copies_left) as usize
-    }
-
-    /// Copies that have left since the beginning; the number wraps.
-    pub fn copies_left(&self) -> u32 {
-        self.copies_left
-    }
-
-    /// A short message that waits as a copy, or was drawn: its flow, its tag and its length in bytes.
-    pub fn copied_head(&self, key: Key) -> (FlowId, Tag, usize) {
-        let Entry { waiting, copy, .. } = self.entry(key);
-        (waiting.flow, copy.tag, waiting.bytes)
-    }
-
-    /// The same: its bytes.
-    pub fn copied(&self, key: Key) -> &[u8] {
-        let Entry { waiting, copy, .. } = self.entry(key);
-        &copy.bytes[..waiting.bytes]
-    }
-
-    fn add(&mut self, mut waiting: Waiting, copy: Copied) -> Key {
-        let last = *self.last_of(waiting.flow);
+    pub fn join(&mut self, mut waiting: Waiting) -> Key {
+        let last = self.flows.get(&waiting.flow).copied();
         if let Some(last) = last {
             waiting.lane = self.entry(last).waiting.lane;
             self.raise(last, waiting.level);
         }
         self.joined += 1;
-        let (queue, flow) = (Links::default(), Links::default());
-        let entry = Entry { waiting, stamp: self.joined, queue, flow, copy };
+        let entry = Entry { waiting, stamp: self.joined, queue: Links::default(), flow: Links::default() };
         let key = self.entries.insert(entry);
         let queue = self.queue(waiting.lane);
         self.queues[queue].push_back(&mut self.entries, waiting.level, key);
         List { first: last, last }.push_back::<InFlow>(&mut self.entries, key);
-        *self.last_of(waiting.flow) = Some(key);
+        self.flows.insert(waiting.flow, key);
         key
-    }
-
-    fn last_of(&mut self, flow: FlowId) -> &mut Option<Key> {
-        let at = flow.0 as usize;
-        if at >= self.flows.len() {
-            self.flows.resize(at + 1, None);
-        }
-        &mut self.flows[at]
     }
 
     /// Lets `last` and those of its flow before it be at least as urgent as `level`.
@@ -256,8 +199,10 @@ impl Backlog {
         }
         let Links { before, after } = self.entry(key).flow;
         List::default().remove::<InFlow>(&mut self.entries, key);
-        if after.is_none() {
-            *self.last_of(waiting.flow) = before;
+        match (after, before) {
+            (None, Some(before)) => _ = self.flows.insert(waiting.flow, before),
+            (None, None) => _ = self.flows.remove(&waiting.flow),
+            (Some(_), _) => {}
         }
         // Where it belongs, should it come back.
         self.entry_mut(key).flow.after = after;
@@ -272,15 +217,14 @@ impl Backlog {
         self.queues[queue].push_front(&mut self.entries, waiting.level, key);
         match after {
             Some(after) => self.entry_mut(after).flow.before = Some(key),
-            None => *self.last_of(waiting.flow) = Some(key),
+            None => _ = self.flows.insert(waiting.flow, key),
         }
         self.drawn -= 1;
     }
 
     /// A message that was drawn is on its way.
     pub fn discard(&mut self, key: Key) {
-        let copied = self.entries.remove(key).is_some_and(|entry| entry.waiting.request.is_none());
-        self.copies_left = self.copies_left.wrapping_add(copied.into());
+        self.entries.remove(key);
         self.drawn -= 1;
     }
 
@@ -368,6 +312,11 @@ impl Backlog {
     /// Whether a message has left lately that was more urgent than those that go on in pieces.
     pub fn expects_urgent(&self) -> bool {
         self.short_pieces > 0
+    }
+
+    /// All that wait are dropped: the peer is gone.
+    pub fn clear(&mut self) {
+        *self = Self::default();
     }
 }
 

@@ -2,7 +2,7 @@ use super::*;
 
 fn message(request: u32, flow: u32, level: u8) -> Waiting {
     let request = RequestId { index: request, generation: 0 };
-    Waiting { request: Some(request), flow: FlowId(flow), bytes: 8, eager: true, level, lane: Lane::Any }
+    Waiting { request, flow: FlowId(flow), bytes: 8, eager: true, level, lane: Lane::Any }
 }
 
 fn join(backlog: &mut Backlog, waiting: Waiting) {
@@ -14,7 +14,7 @@ fn all(backlog: &mut Backlog, by: By) -> Vec<u32> {
     let mut order = Vec::new();
     while let Some((key, waiting)) = backlog.next(0, Takes::Open, by) {
         backlog.cancel(key);
-        order.push(waiting.request.unwrap().index);
+        order.push(waiting.request.index);
     }
     order
 }
@@ -53,7 +53,7 @@ fn lanes_keep_to_their_rails() {
         backlog.join(Waiting { lane, ..message(n, n, ORDINARY) });
     }
     let next = |backlog: &Backlog, rail, takes| {
-        backlog.next(rail, takes, By::Priority).map(|(_, waiting)| waiting.request.unwrap().index)
+        backlog.next(rail, takes, By::Priority).map(|(_, waiting)| waiting.request.index)
     };
     assert_eq!(next(&backlog, 0, Takes::Own), None);
     assert_eq!(next(&backlog, 0, Takes::Open), Some(2));
@@ -110,7 +110,7 @@ fn a_message_joins_and_leaves_a_million_others_in_a_bounded_number_of_steps() {
     }
     assert_eq!(backlog.len(), 500_000);
     backlog.join(message(1_000_000, 99, 7));
-    assert_eq!(backlog.next(0, Takes::Open, By::Priority).unwrap().1.request.unwrap().index, 1_000_000);
+    assert_eq!(backlog.next(0, Takes::Open, By::Priority).unwrap().1.request.index, 1_000_000);
 }
 
 #[test]

@@ -38,6 +38,10 @@ impl Strategy for Aggregate {
         false
     }
 
+    fn gathers(&self) -> bool {
+        true
+    }
+
     fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft) {
         together(backlog, rail, packet, By::Arrival, tactics::timely_piece);
     }

@@ -14,8 +14,7 @@ use crate::wire::Rts;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pick {
     pub(crate) key: Key,
-    /// None if a copy of it waits.
-    pub(crate) request: Option<RequestId>,
+    pub(crate) request: RequestId,
     /// It goes as a whole; otherwise it is announced.
     pub(crate) whole: bool,
     /// Bytes of it in the packet, what stands before it included.
@@ -84,7 +83,7 @@ impl Draft {
             return false;
         }
         backlog.draw(key);
-        if pick.whole && pick.request.is_some() {
+        if pick.whole {
             self.credit -= cost(waiting.bytes);
         }
         self.bytes += pick.room;
@@ -94,9 +93,7 @@ impl Draft {
 
     fn pick(&self, key: Key, waiting: Waiting) -> Pick {
         let carried = waiting.bytes <= self.max_bulk.max(MAX_INLINE);
-        // A copy has paid when it joined.
-        let paid = waiting.request.is_none() || self.credit >= cost(waiting.bytes);
-        let whole = waiting.eager && carried && paid;
+        let whole = waiting.eager && carried && self.credit >= cost(waiting.bytes);
         let room = train::room(if whole { waiting.bytes } else { Rts::BYTES });
         Pick { key, request: waiting.request, whole, room }
     }

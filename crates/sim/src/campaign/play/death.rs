@@ -65,8 +65,8 @@ impl Play<'_, '_, '_> {
                 return Err(format!("{rank} waits for {dead}, which it knows to be dead"));
             }
         }
-        if self.kept[r].iter().any(|(message, _)| self.letters[message].to == dead) {
-            return Err(format!("{rank} keeps a copy for {dead}, which it knows to be dead"));
+        if self.gathered[r].iter().any(|(message, _)| self.letters[message].to == dead) {
+            return Err(format!("{rank} gathers for {dead}, which it knows to be dead"));
         }
         Ok(())
     }

@@ -20,9 +20,9 @@ impl Play<'_, '_, '_> {
                 }
             }
         }
-        for (message, kept) in std::mem::take(&mut self.kept[rank]) {
-            match self.net.protos[rank].take_kept(kept) {
-                None => self.kept[rank].push((message, kept)),
+        for (message, ticket) in std::mem::take(&mut self.gathered[rank]) {
+            match self.net.protos[rank].take_gathered(ticket) {
+                None => self.gathered[rank].push((message, ticket)),
                 Some(outcome) => self.check_sent(message, false, &outcome.result)?,
             }
         }

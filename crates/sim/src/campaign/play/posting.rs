@@ -22,8 +22,8 @@ impl Play<'_, '_, '_> {
             if sent == Sent::Done {
                 return Ok(());
             }
-            if let Some(kept) = proto.try_keep(rail, to, flow, tag, &bytes) {
-                self.kept[from.0 as usize].push((number, kept));
+            if let Some(ticket) = proto.try_gather(to, flow, tag, &bytes) {
+                self.gathered[from.0 as usize].push((number, ticket));
                 return Ok(());
             }
         }
