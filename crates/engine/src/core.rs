@@ -63,6 +63,8 @@ pub(crate) struct Core {
     pub counts: Counts,
     pub puts: Arc<Puts>,
     pub network: Network,
+    /// The launcher wants to be told the links: how many over sockets, at most.
+    pub links_wanted: Option<u32>,
     /// Since when time is counted for those who connect.
     pub since: Instant,
 }
@@ -178,6 +180,7 @@ impl Core {
             counts: Counts::default(),
             puts: Arc::default(),
             network: Network::new(),
+            links_wanted: None,
             since: Instant::now(),
         };
         if core.rails.has_sockets() {

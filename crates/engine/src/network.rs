@@ -91,6 +91,11 @@ impl Network {
         self.efforts.keys().any(|link| link.peer() == peer)
     }
 
+    /// The links that are being made, with why the last attempt failed.
+    pub fn attempts(&self) -> impl Iterator<Item = (LinkId, &str)> {
+        self.efforts.iter().map(|(link, effort)| (*link, effort.why.as_str()))
+    }
+
     /// How long a sleep may last at most because of what is to be done here; with `waiting` something is under way that may
     /// be lost.
     pub fn longest_sleep(&self, waiting: bool) -> Option<Duration> {

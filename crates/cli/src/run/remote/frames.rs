@@ -14,8 +14,9 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::run::events::{Events, Ready, Source};
 
-/// The longest message in bytes; the longest is a task with its command lines, which the system limits to less.
-const MAX_FRAME: usize = 8 << 20;
+/// The longest message in bytes; the longest are a task with its command lines, which the system limits to less, and the counters
+/// and links of all ranks of a host.
+const MAX_FRAME: usize = 16 << 20;
 /// A pipe that is ready takes this much without waiting (PIPE_BUF).
 const PORTION: usize = 4096;
 /// Bytes that may come before the preamble.
