@@ -6,6 +6,7 @@
 mod direct;
 mod flood;
 mod rails;
+mod unequal;
 
 use canele_sim::campaign::{Faults, Setup, run};
 
