@@ -265,7 +265,7 @@ fn line(ranks: u32, case: &Case, measured: &Measured, protocol: Option<String>) 
 /// The time of the largest piece between hosts, on a link of this rate.
 fn piece_ns(gbytes_per_s: f64) -> f64 {
     let speed = Speed { bytes_per_us: (gbytes_per_s * 1e3) as u32, ..Speed::default() };
-    digits(timely_bytes(speed, MOST_PIECE) as f64 / gbytes_per_s)
+    digits(timely_bytes(speed, MOST_PIECE, false) as f64 / gbytes_per_s)
 }
 
 /// The median over the rounds of one figure in units of the other.
