@@ -13,6 +13,7 @@ use super::*;
 use crate::run::events::{Source, Stream};
 use crate::run::job::Job;
 use crate::run::plan::{Plan, Program};
+use crate::run::remote::rails;
 use crate::run::site::Counts;
 
 /// The agent of the second of two hosts with two ranks each, and where its shell writes.
@@ -140,7 +141,11 @@ fn corpus() -> Vec<FromAgent> {
         Report::Started { rank: 3, pid: 9 },
         Report::Printed { rank: 3, stream: Stream::Error, bytes: b"line\n".to_vec() },
         Report::Fed { bytes: 9 },
-        Report::Counted { question: 1, first: 2, counts: vec![Counts { current: true, counters }; 2] },
+        Report::Counted {
+            question: 1,
+            first: 2,
+            counts: vec![Counts { current: true, counters, links: None }; 2],
+        },
         Report::Broke { rank: 3, how: "x".into() },
         Report::Exited { rank: 2, exit: Exit::Signal(9) },
         Report::NotStarted { rank: 3, status: 1, name: "x".into(), why: "y".into() },
@@ -168,8 +173,9 @@ fn hear(bytes: &[u8], random: &mut Random) -> usize {
             break;
         }
         if let Some(found) = agent.interfaces() {
-            let rails = super::super::rails::agree(&[found.clone(), found.clone()], "").unwrap();
-            agent.begin(&rails);
+            let rails = rails::agree(&[found.clone(), found.clone()], "").unwrap();
+            let addresses = |host: Vec<rails::Part>| host.into_iter().map(|part| part.addresses).collect();
+            agent.begin(&rails.into_iter().map(addresses).collect::<Vec<_>>());
         }
     }
     let taken = heard.len();
