@@ -72,10 +72,3 @@ fn an_interface_that_a_host_does_not_have_is_named_with_those_it_has() {
         assert!(ended.error.contains(word), "{word}: {}", ended.error);
     }
 }
-
-#[test]
-fn a_region_of_another_host_is_an_error_that_names_it() {
-    let Some(cluster) = Cluster::up() else { return };
-    let ended = cluster.start("h0:1,h1:1", &[], &[&ranks::example("fault"), "far"]).end();
-    assert_eq!(ended.code(), Some(0), "{}", ended.error);
-}
