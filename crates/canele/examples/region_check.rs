@@ -1,4 +1,4 @@
-//! Regions checked: `canele run -n 4 region_check all|gone`, on one host or several.
+//! Regions checked: `canele run -n 4 region_check all [ROUNDS]|gone|dead`, on one host or several.
 //!
 //! Every rank puts into a region of every other, reads there and counts there; ends with an error if anything is not as it should
 //! be, and says how many ranks it reached that run on other hosts.
@@ -14,7 +14,6 @@ const FIND: Duration = Duration::from_secs(30);
 const AREA: usize = 3 << 20;
 /// Around what travels in a cell, in one packet, and in pieces.
 const SIZES: [usize; 10] = [0, 1, 8, 24, 25, 1000, 16_360, 16_361, 100_000, (2 << 20) + 5];
-const ROUNDS: usize = 3;
 
 fn main() -> Checked {
     let job = Job::start()?;
@@ -52,7 +51,8 @@ fn all(job: &Job) -> Checked {
     let others: Vec<_> = (0..job.size()).map(Rank).filter(|rank| *rank != me).collect();
     let regions =
         others.iter().map(|rank| endpoint.find_region(&name(*rank), FIND)).collect::<Result<Vec<_>, _>>()?;
-    for round in 0..ROUNDS {
+    let rounds = std::env::args().nth(2).map_or(Ok(3), |text| text.parse())?;
+    for round in 0..rounds {
         for far in &regions {
             puts(me, round, far)?;
         }
@@ -65,7 +65,7 @@ fn all(job: &Job) -> Checked {
     }
     let mut word = [0u64];
     mine.read(0, &mut word)?;
-    assert_eq!(word[0], (others.len() * ROUNDS * SIZES.len()) as u64, "counted once each");
+    assert_eq!(word[0], (others.len() * rounds * SIZES.len()) as u64, "counted once each");
     refusals(&regions)?;
     let mut counted = [0u32];
     let elsewhere = if job.hosts() > 1 { job.size() - job.local_size() } else { 0 };
