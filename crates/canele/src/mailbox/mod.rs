@@ -55,7 +55,7 @@ pub struct Mailbox {
 }
 
 impl Endpoint {
-    /// Creates a mailbox with room for `depth` messages, which any rank finds by its name.
+    /// Creates a mailbox with room for `depth` messages, which any rank of any host finds by its name.
     ///
     /// ```
     /// # let job = canele::Job::start()?; let endpoint = job.endpoint();

@@ -43,7 +43,9 @@ impl Postbox {
         self.owner
     }
 
-    /// Posts a message; waits while the mailbox is full.
+    /// Posts a message; waits while the mailbox is full. To a mailbox of another host that takes a round trip at least, for which
+    /// the owner must be in some call that makes progress; a long message is copied out, and leaves while this rank is in the
+    /// library.
     ///
     /// # Errors
     /// The owner has closed the mailbox, finished or died; no memory for a long message.
@@ -66,7 +68,7 @@ impl Postbox {
         }
     }
 
-    /// Posts a message if the mailbox is not full.
+    /// Posts a message if the mailbox is not full, which an owner on another host is asked.
     ///
     /// # Errors
     /// [`PostError::Full`] with the message; else as [`Postbox::post`].

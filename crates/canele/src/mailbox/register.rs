@@ -35,8 +35,14 @@ pub struct Register(Mutex<Open>);
 struct Open {
     /// By number.
     boxes: HashMap<u64, Entry>,
-    /// Data that was deposited: by poster and its number for it, the box's number and the data.
-    deposits: HashMap<(Rank, u32), (u64, Option<Vec<u8>>)>,
+    /// What was deposited, by poster and its number for it.
+    deposits: HashMap<(Rank, u32), Parcel>,
+}
+
+/// Data for a box, if it came as announced.
+struct Parcel {
+    number: u64,
+    data: Option<Vec<u8>>,
 }
 
 struct Entry {
@@ -69,14 +75,14 @@ impl Register {
     pub fn remove(&self, number: Tag) {
         let open = &mut *self.open();
         open.boxes.remove(&number.0.into());
-        open.deposits.retain(|_, (of, _)| *of != u64::from(number.0));
+        open.deposits.retain(|_, parcel| parcel.number != u64::from(number.0));
     }
 
     /// Takes what `from` deposited for a box.
     pub fn take(&self, number: Tag, from: Rank, deposit: u32) -> Deposited {
         let open = &mut *self.open();
         match open.deposits.remove(&(from, deposit)) {
-            Some((_, Some(data))) => Deposited::Here(data),
+            Some(Parcel { data: Some(data), .. }) => Deposited::Here(data),
             None if open.boxes.contains_key(&number.0.into()) => Deposited::Expected,
             _ => Deposited::Lost,
         }
@@ -121,7 +127,7 @@ impl Clerk for Register {
         let open = &mut *self.open();
         // One for a box that was closed meanwhile is lost, as its message is.
         if open.boxes.contains_key(&number) {
-            open.deposits.insert((from, deposit as u32), (number, data));
+            open.deposits.insert((from, deposit as u32), Parcel { number, data });
         }
     }
 }

@@ -1,59 +1,27 @@
 //! Errands: ranks that cannot map each other's memory put, get and count there, over networks whose links may be lost, and one of
 //! them may die. What each rank has put is where it belongs, in order; notices come when their data is there.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
+mod here;
 
-use canele_proto::errand::{
-    ANSWER, ANSWERS, Answer, DATA, Desk, ERRANDS, Errand, Estate, Form, Refusal, Tell,
-};
+use std::collections::VecDeque;
+
+use canele_proto::errand::{ANSWER, ANSWERS, Answer, DATA, Desk, ERRANDS, Errand, Form, Refusal};
 use canele_proto::matching::Want;
 use canele_proto::request::{Buffer, Failure, Mode, Outcome};
 use canele_proto::{Holding, Proto, Settings};
-use canele_rail::shm::Region;
-use canele_rail::sim::{Cut, Model, Random, When};
-use canele_sim::campaign::{Net, Packets, Watched};
-use canele_sys::atomic::AtomicU64;
-use canele_sys::buffer::{InBuffer, OutBuffer, Owned, Place};
+use canele_rail::sim::{Model, Random};
+use canele_sim::campaign::{Net, Packets};
+use canele_sys::buffer::{Owned, Place};
 use canele_sys::ids::{Rank, RegionId, RequestId, Tag};
+
+use here::{Deposit, Here, setup};
 
 /// What each rank writes of another's region, and nobody else; behind a word that all count in.
 const AREA: usize = 60_000;
 const OPERATIONS: usize = 40;
 
-/// The region of a rank, for its desk.
-struct Here<'a> {
-    rail: &'a mut Watched,
-    region: &'a Arc<Region>,
-    asked: &'a mut Vec<(Rank, [u64; 3])>,
-    deposits: &'a mut Vec<(Rank, [u64; 2], Option<Vec<u8>>)>,
-}
-
-impl Estate for Here<'_> {
-    type Rails = Watched;
-    fn rails(&mut self) -> &mut Watched {
-        self.rail
-    }
-    fn len_of(&mut self, region: RegionId) -> Option<usize> {
-        (region == self.region.id()).then(|| self.region.len())
-    }
-    fn room(&mut self, place: Place, len: usize) -> Option<InBuffer> {
-        self.region.in_buffer(place.offset as usize, len)
-    }
-    fn part(&mut self, place: Place, len: usize) -> Option<OutBuffer> {
-        self.region.out_buffer(place.offset as usize, len)
-    }
-    fn word(&mut self, place: Place) -> Option<&AtomicU64> {
-        (place.region == self.region.id()).then(|| self.region.word(place.offset as usize)).flatten()
-    }
-    fn ask(&mut self, from: Rank, question: [u64; 3], _: &mut Vec<Tell>) -> u64 {
-        self.asked.push((from, question));
-        question[0] + question[1]
-    }
-    fn deposit(&mut self, from: Rank, of: [u64; 2], data: Option<Vec<u8>>) {
-        self.deposits.push((from, of, data));
-    }
-}
+/// The number of a notice, where its data lies in the area of its origin, and the data, unless it was written over.
+type Announced = (u64, usize, Vec<u8>);
 
 /// An errand under way.
 struct Run {
@@ -83,65 +51,18 @@ struct Play {
     random: Random,
     desks: Vec<Desk>,
     asked: Vec<Vec<(Rank, [u64; 3])>>,
-    deposits: Vec<Vec<(Rank, [u64; 2], Option<Vec<u8>>)>>,
+    deposits: Vec<Vec<Deposit>>,
     runs: Vec<Vec<Run>>,
     /// What each rank has put at another: [origin][owner].
     areas: Vec<Vec<Vec<u8>>>,
     /// The notices to come, in order: [origin][owner]; where their data lies, unless it was written over.
-    notices: Vec<Vec<VecDeque<(u64, usize, Vec<u8>)>>>,
+    notices: Vec<Vec<VecDeque<Announced>>>,
     /// What was counted at each rank.
     counts: Vec<Vec<u64>>,
-    sent_deposits: Vec<Vec<(Rank, [u64; 2], Option<Vec<u8>>)>>,
+    sent_deposits: Vec<Vec<Deposit>>,
     left: Vec<usize>,
     next_notice: u64,
     dead: Option<Rank>,
-}
-
-fn setup(seed: u64, cuts: bool) -> (Net, Random, usize) {
-    let mut random = Random(seed);
-    let r = &mut random;
-    let ranks = 2 + r.below(2);
-    let settings = Settings {
-        eager_bytes: r.pick(&[64, 1000, 4096]),
-        piece_bytes: r.pick(&[512, 4096]),
-        unexpected_bytes: r.pick(&[0, 4 << 10, 1 << 20]),
-    };
-    let payload = r.pick(&[1 << 10, 16 << 10, 256 << 10]);
-    let networks: Vec<_> = (0..1 + r.below(2))
-        .map(|_| Model {
-            payload,
-            cells: r.pick(&[4, 8, 64]),
-            bytes_per_ms: r.pick(&[100_000, 10_000_000]),
-            latency_ns: r.pick(&[1000, 20_000]),
-            jitter_ns: r.pick(&[0, 5000]),
-            numbered: true,
-            busy: r.chance(50),
-            one_sided: false,
-            ..Model::default()
-        })
-        .collect();
-    let strategy = r.pick(&["aggregate", "fifo", "priority", "split"]);
-    let regions = vec![8 + ranks * AREA; ranks];
-    let net = Net::new(settings, &networks, strategy, Packets::Well, seed, &regions);
-    if cuts {
-        let cut = |r: &mut Random| {
-            let a = r.below(ranks);
-            let ends = [Rank(a as u32), Rank(((a + 1 + r.below(ranks - 1)) % ranks) as u32)];
-            Cut {
-                network: r.below(networks.len()) as u8,
-                ends,
-                when: match r.below(3) {
-                    0 => When::At(r.up_to(2_000_000)),
-                    1 => When::Packets(1 + r.up_to(100)),
-                    _ => When::Bytes(1 + r.up_to(200_000)),
-                },
-                notices_ns: [r.pick(&[0, 1000, 50_000]), r.pick(&[0, 1000, 50_000])].map(Some),
-            }
-        };
-        let all: Vec<_> = (0..1 + r.below(4)).map(|_| cut(r)).collect();
-        net.cut(&all);
-    }
-    (net, random, ranks)
 }
 
 impl Play {
@@ -435,7 +356,7 @@ impl Play {
         let counts = &mut self.counts[owner];
         counts.sort_unstable();
         assert!(counts.iter().copied().eq(0..counts.len() as u64), "counted once each: {counts:?}");
-        let order = |list: &mut Vec<(Rank, [u64; 2], Option<Vec<u8>>)>| list.sort();
+        let order = |list: &mut Vec<Deposit>| list.sort();
         order(&mut self.deposits[owner]);
         order(&mut self.sent_deposits[owner]);
         assert!(self.deposits[owner] == self.sent_deposits[owner], "deposits at rank {owner}");
@@ -490,7 +411,8 @@ fn an_answer_that_nobody_waits_for_is_undone() {
     let model = Model { numbered: true, one_sided: false, ..Model::default() };
     let net = Net::new(settings, &[model], "aggregate", Packets::Well, 1, &[8, 8]);
     let mut play = Play { net, ..Play::new(1, false) };
-    (play.left.truncate(2), play.runs.truncate(2));
+    play.left.truncate(2);
+    play.runs.truncate(2);
     for (question, undo) in [([1, 1, 0], Some([9, 0, 0])), ([0, 0, 0], Some([8, 0, 0])), ([2, 0, 0], None)] {
         let ticket = play.desks[0].take_ticket();
         let errand = Errand::Ask(question);
