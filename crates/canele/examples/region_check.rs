@@ -116,7 +116,7 @@ fn reads(me: Rank, round: usize, far: &RemoteRegion) -> Result<(), Error> {
         far.get(place(me, SIZES.len() - 1), &mut back)?;
         assert!(back == whole[..len], "{len} bytes read");
     }
-    let word = area(me) + AREA - 64 & !7;
+    let word = (area(me) + AREA - 64) & !7;
     far.put(word, &[5u64])?;
     assert_eq!(far.compare_and_swap(word, 4, 6)?, 5);
     assert_eq!(far.compare_and_swap(word, 5, 7)?, 5);

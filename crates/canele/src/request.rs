@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use canele_engine::{Buffer, Ended, Engine, Mode, Pending};
+use canele_engine::{Buffer, Ended, Engine, Mode, Pending, Started};
 use canele_sys::buffer::Owned;
 
 use crate::flow::want;
@@ -52,20 +52,23 @@ impl Flow {
     ) -> Result<Request<T>, Error> {
         let mut items = Owned::new(items);
         let bytes = items.bytes().len();
-        if mode == Mode::Standard && self.engine.try_send_now(to, self.id, tag, items.bytes())? {
-            let state = Progress::Ended(Ok(Status { source: to, tag, bytes }));
-            return Ok(Request { engine: self.engine.clone(), items, state });
-        }
-        match self.engine.isend(to, self.id, tag, mode, items.lend_out()) {
-            Ok(pending) => {
-                Ok(Request { engine: self.engine.clone(), items, state: Progress::UnderWay(pending) })
-            }
-            Err(refused) => {
-                let (error, buffer) = *refused;
-                items.take_back_out(buffer);
-                Err(error)
-            }
-        }
+        let started = match mode {
+            Mode::Standard => self.engine.try_send_now(to, self.id, tag, items.bytes())?,
+            _ => Started::NotHere,
+        };
+        let state = match started {
+            Started::Left => Progress::Ended(Ok(Status { source: to, tag, bytes })),
+            Started::Waits(pending) => Progress::UnderWay(pending),
+            Started::NotHere => match self.engine.isend(to, self.id, tag, mode, items.lend_out()) {
+                Ok(pending) => Progress::UnderWay(pending),
+                Err(refused) => {
+                    let (error, buffer) = *refused;
+                    items.take_back_out(buffer);
+                    return Err(error);
+                }
+            },
+        };
+        Ok(Request { engine: self.engine.clone(), items, state })
     }
 
     /// Starts to receive into `items`, which come back when the operation is waited for.

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use canele_engine::{Buffer, Ended, Mode, Pending};
+use canele_engine::{Buffer, Ended, Mode, Pending, Started};
 use canele_sys::buffer::{self, Owned};
 
 use crate::flow::want;
@@ -73,12 +73,23 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     fn send(&self, to: Rank, tag: Tag, mode: Mode, bytes: &'env [u8]) -> Result<Scoped, Error> {
-        let engine = &self.flow.engine;
-        if mode == Mode::Standard && engine.try_send_now(to, self.flow.id, tag, bytes)? {
-            let status = Status { source: to, tag, bytes: bytes.len() };
-            return Ok(self.keep(Progress::Ended(Ok(status))));
+        match self.send_now(to, tag, mode, bytes)? {
+            Some(started) => Ok(started),
+            None => self.send_lent(to, tag, mode, self.lender.lend(bytes)),
         }
-        self.send_lent(to, tag, mode, self.lender.lend(bytes))
+    }
+
+    /// Starts a send that needs the caller's memory no longer than this call, if it can.
+    fn send_now(&self, to: Rank, tag: Tag, mode: Mode, bytes: &[u8]) -> Result<Option<Scoped>, Error> {
+        if mode != Mode::Standard {
+            return Ok(None);
+        }
+        let progress = match self.flow.engine.try_send_now(to, self.flow.id, tag, bytes)? {
+            Started::Left => Progress::Ended(Ok(Status { source: to, tag, bytes: bytes.len() })),
+            Started::Waits(pending) => Progress::UnderWay(pending),
+            Started::NotHere => return Ok(None),
+        };
+        Ok(Some(self.keep(progress)))
     }
 
     /// Starts to send several slices as one message.
@@ -139,12 +150,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// Starts to send a copy of some bytes.
     pub(crate) fn send_copy(&self, to: Rank, tag: Tag, bytes: &[u8]) -> Result<Scoped, Error> {
-        let engine = &self.flow.engine;
-        if engine.try_send_now(to, self.flow.id, tag, bytes)? {
-            return Ok(self.keep(Progress::Ended(Ok(Status { source: to, tag, bytes: bytes.len() }))));
+        if let Some(started) = self.send_now(to, tag, Mode::Standard, bytes)? {
+            return Ok(started);
         }
         let mut copy = Owned::new(bytes.to_vec());
-        match engine.isend(to, self.flow.id, tag, Mode::Standard, copy.lend_out()) {
+        match self.flow.engine.isend(to, self.flow.id, tag, Mode::Standard, copy.lend_out()) {
             Ok(pending) => Ok(self.keep(Progress::Copied(pending, copy))),
             Err(refused) => {
                 let (error, buffer) = *refused;
@@ -166,6 +176,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Why it failed.
     pub fn wait(&self, operation: Scoped) -> Result<Status, Error> {
         let progress = std::mem::replace(&mut self.started.borrow_mut()[operation.0], Progress::Taken);
+        self.finish(progress)
+    }
+
+    fn finish(&self, progress: Progress) -> Result<Status, Error> {
         match progress {
             Progress::UnderWay(pending) => {
                 let ended = self.flow.engine.wait(pending, None)?;
@@ -219,14 +233,25 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     fn wait_all(&self) -> Result<(), Error> {
         let mut first = Ok(());
-        let count = self.started.borrow().len();
-        for n in 0..count {
-            if matches!(self.started.borrow()[n], Progress::Taken) {
-                continue;
-            }
-            if let (Err(error), true) = (self.wait(Scoped(n)), first.is_ok()) {
+        let mut note = |result: Result<Status, Error>| {
+            if let (Err(error), true) = (result, first.is_ok()) {
                 first = Err(error);
             }
+        };
+        let mut started = self.started.take().into_iter();
+        while let Some(progress) = started.next() {
+            if !matches!(progress, Progress::Taken) {
+                note(self.finish(progress));
+            }
+            // Those behind it have often ended with it.
+            self.flow.engine.taking(|take| {
+                while let Some(Progress::UnderWay(pending)) = started.as_slice().first()
+                    && let Some(ended) = take(*pending)
+                {
+                    started.next();
+                    note(self.take_back(ended));
+                }
+            })?;
         }
         first
     }

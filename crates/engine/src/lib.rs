@@ -33,7 +33,7 @@ pub use canele_proto::errand::Tell;
 pub use elsewhere::{Clerk, Deposit};
 pub use engine::Engine;
 pub use error::Error;
-pub use requests::{Ended, Pending, Refused};
+pub use requests::{Ended, Pending, Refused, Started};
 
 pub use canele_proto::request::Buffer;
 pub use canele_proto::request::{Failure, Mode, Status};

@@ -321,8 +321,8 @@ impl Rail for Rails {
     }
 
     #[inline(always)]
-    fn flush(&mut self) {
-        self.tcp.iter_mut().for_each(Tcp::flush);
+    fn flush(&mut self) -> bool {
+        self.tcp.iter_mut().fold(false, |moved, tcp| moved | tcp.flush())
     }
 
     #[inline(always)]

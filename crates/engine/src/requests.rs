@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use canele_proto::matching::Want;
 use canele_proto::request::{Buffer, Mode, Outcome};
-use canele_proto::{Matched, Sent};
+use canele_proto::{Matched, Sent, Ticket};
 use canele_sys::buffer::{InBuffer, OutBuffer};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
@@ -16,7 +16,52 @@ use crate::{Error, Status};
 
 /// A non-blocking operation under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pending(pub(crate) RequestId);
+pub struct Pending(Under);
+
+/// What stands for it in the protocols.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Under {
+    Request(RequestId),
+    /// A short send that was gathered.
+    Gathered(Ticket),
+}
+
+impl From<RequestId> for Pending {
+    fn from(request: RequestId) -> Self {
+        Self(Under::Request(request))
+    }
+}
+
+impl Pending {
+    /// A receive from anybody that has no message yet.
+    fn is_from_anybody(self, core: &Core) -> bool {
+        matches!(self.0, Under::Request(id) if core.proto.is_from_anybody(id))
+    }
+
+    /// Ends it, if it is such a receive; says whether it was.
+    fn give_up(self, core: &mut Core) -> bool {
+        matches!(self.0, Under::Request(id) if core.proto.give_up(id))
+    }
+
+    /// How it has ended; nothing while it is under way.
+    fn take(self, core: &mut Core) -> Option<Outcome> {
+        match self.0 {
+            Under::Request(id) => core.proto.take(id),
+            Under::Gathered(ticket) => core.proto.take_gathered(ticket),
+        }
+    }
+}
+
+/// What became of a send that needs no memory of its caller's any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Started {
+    /// It is on its way.
+    Left,
+    /// It leaves as soon as it can.
+    Waits(Pending),
+    /// Nothing: the message must be lent.
+    NotHere,
+}
 
 /// Why an operation was not started, with the buffer that was lent to it.
 pub type Refused<B> = Box<(Error, B)>;
@@ -37,15 +82,20 @@ impl From<Outcome> for Ended {
 
 #[allow(clippy::result_large_err)] // The buffer comes back with the error, which is rare and far from the short path.
 impl Engine {
-    /// Sends at once what can go at once without a request: says whether it did.
+    /// Sends at once what can go at once, or with the next packet, without a request.
     ///
     /// # Errors
     /// The job was finished, or this is a forked child.
     #[inline]
-    pub fn try_send_now(&self, to: Rank, flow: FlowId, tag: Tag, bytes: &[u8]) -> Result<bool, Error> {
+    pub fn try_send_now(&self, to: Rank, flow: FlowId, tag: Tag, bytes: &[u8]) -> Result<Started, Error> {
         let mut guard = self.enter()?;
         let core = &mut *guard;
-        Ok(core.proto.try_send_bytes(&mut core.rails, to, flow, tag, bytes) == Sent::Done)
+        if core.proto.try_send_bytes(&mut core.rails, to, flow, tag, bytes) == Sent::Done {
+            return Ok(Started::Left);
+        }
+        let Some(ticket) = core.proto.try_gather(to, flow, tag, bytes) else { return Ok(Started::NotHere) };
+        self.rouse(core);
+        Ok(Started::Waits(Pending(Under::Gathered(ticket))))
     }
 
     /// Starts a send.
@@ -65,7 +115,7 @@ impl Engine {
             Err(error) => return Err(Box::new((error, buffer))),
         };
         let core = &mut *core;
-        Ok(Pending(core.proto.submit_send(&mut core.rails, to, flow, tag, mode, buffer)))
+        Ok(core.proto.submit_send(&mut core.rails, to, flow, tag, mode, buffer).into())
     }
 
     /// Starts a receive.
@@ -74,7 +124,7 @@ impl Engine {
     /// No such rank, or the job is over; the buffer comes back.
     pub fn irecv(&self, flow: FlowId, want: Want, buffer: InBuffer) -> Result<Pending, Refused<InBuffer>> {
         match self.check_source(want).and_then(|()| self.enter_to_submit()) {
-            Ok(mut core) => Ok(Pending(core.proto.submit_recv(flow, want, buffer))),
+            Ok(mut core) => Ok(core.proto.submit_recv(flow, want, buffer).into()),
             Err(error) => Err(Box::new((error, buffer))),
         }
     }
@@ -85,7 +135,7 @@ impl Engine {
     /// The job is over; the buffer comes back.
     pub fn irecv_matched(&self, matched: Matched, buffer: InBuffer) -> Result<Pending, Refused<InBuffer>> {
         match self.enter_to_submit() {
-            Ok(mut core) => Ok(Pending(core.proto.submit_recv_matched(matched, buffer))),
+            Ok(mut core) => Ok(core.proto.submit_recv_matched(matched, buffer).into()),
             Err(error) => Err(Box::new((error, buffer))),
         }
     }
@@ -96,10 +146,23 @@ impl Engine {
     /// `Forked`.
     pub fn test(&self, pending: Pending) -> Result<Option<Ended>, Error> {
         let mut core = self.enter()?;
-        if !core.proto.is_done(pending.0) {
+        let ended = pending.take(&mut core).or_else(|| {
             core.pass();
-        }
-        Ok(core.proto.take(pending.0).map(Ended::from))
+            pending.take(&mut core)
+        });
+        Ok(ended.map(Ended::from))
+    }
+
+    /// Lets `f` take how several operations have ended, without making progress. `f` must not call the engine.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn taking<R>(
+        &self,
+        f: impl FnOnce(&mut dyn FnMut(Pending) -> Option<Ended>) -> R,
+    ) -> Result<R, Error> {
+        let mut core = self.enter()?;
+        Ok(f(&mut |pending| pending.take(&mut core).map(Ended::from)))
     }
 
     /// Waits for the end of an operation. After a deadline it is still under way.
@@ -107,7 +170,7 @@ impl Engine {
     /// # Errors
     /// `Deadline`, `Forked`.
     pub fn wait(&self, pending: Pending, deadline: Option<Instant>) -> Result<Ended, Error> {
-        if let Some(outcome) = self.enter()?.proto.take(pending.0) {
+        if let Some(outcome) = pending.take(&mut *self.enter()?) {
             return Ok(outcome.into());
         }
         let (_, ended) = self.wait_any(&[pending], deadline)?;
@@ -122,15 +185,14 @@ impl Engine {
         let core = self.enter()?;
         self.rouse(&core);
         let ready = |core: &mut Core| {
-            let which = list.iter().position(|pending| core.proto.is_done(pending.0))?;
-            core.proto.take(list[which].0).map(|outcome| (which, outcome))
+            list.iter().enumerate().find_map(|(at, pending)| Some((at, pending.take(core)?)))
         };
-        let any_source = list.iter().any(|pending| core.proto.is_from_anybody(pending.0));
+        let any_source = list.iter().any(|pending| pending.is_from_anybody(&core));
         let waited = if deadline.is_none() && any_source {
             self.wait_for_anybody(core, ready).and_then(|(mut core, found)| match found {
                 Some(found) => Ok((core, found)),
                 None => {
-                    let _ = list.iter().any(|pending| core.proto.give_up(pending.0));
+                    let _ = list.iter().any(|pending| pending.give_up(&mut core));
                     self.wait_for(core, None, ready)
                 }
             })
@@ -149,7 +211,8 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn cancel(&self, pending: Pending) -> Result<bool, Error> {
-        Ok(self.enter_to_submit()?.proto.cancel(pending.0))
+        let mut core = self.enter_to_submit()?;
+        Ok(matches!(pending.0, Under::Request(id) if core.proto.cancel(id)))
     }
 
     /// What a receive would get now, after one pass.

@@ -50,7 +50,7 @@ impl Proto {
         if tally as usize >= canele_rail::TALLIES {
             return self.enter(id, State::ExpectFin(send)); // The receiver can do it alone.
         }
-        let share = Share { far, tally, generation, piece: piece(send.buffer.len()), lost: false };
+        let share = Box::new(Share { far, tally, generation, piece: piece(send.buffer.len()), lost: false });
         self.copy_later(id, State::SharingOut(send, share, receiver));
     }
 
@@ -89,7 +89,7 @@ impl Proto {
             self.enter(id, State::Reading(receive, far, request, 0));
             return Step::Copied;
         };
-        let share = Share { far, tally, generation, piece: piece(receive.len), lost: false };
+        let share = Box::new(Share { far, tally, generation, piece: piece(receive.len), lost: false });
         self.answer(
             from,
             Reply::Cts(Cts { request, receiver: id, how: How::Share(near, tally, generation) }),

@@ -30,7 +30,7 @@ impl Proto {
         let lines = state.lines.take();
         state.wanted = false;
         state.tallies = 0;
-        self.drop_early(lines);
+        self.drop_lines(peer, lines);
         if how != Gone::Finished {
             self.deaths.push(peer);
         }

@@ -15,6 +15,7 @@ pub mod backlog;
 pub mod choice;
 mod direct;
 pub mod errand;
+mod gathered;
 mod gone;
 mod handle;
 mod holding;
@@ -42,6 +43,7 @@ use canele_rail::{Corrupt, Rail};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId};
 
 use backlog::{LEVELS, Lane, ORDINARY};
+pub use gathered::Ticket;
 pub use gone::Death;
 pub use holding::Holding;
 use matching::Matcher;
@@ -106,6 +108,8 @@ pub struct Proto {
     /// The longest bulk that every link so far can carry.
     max_bulk: usize,
     strategy: Box<dyn Strategy>,
+    /// Whether it lets messages be put together before it is asked.
+    gathers: bool,
     /// The packet that is being put together.
     draft: Draft,
     /// Credit that each peer starts with.
@@ -137,6 +141,8 @@ pub struct Proto {
     /// Why peers cannot be reached, or accept nothing from here.
     reasons: HashMap<Rank, Box<str>>,
     faults: Vec<(Rank, Corrupt)>,
+    /// Peers that went while messages were gathered for them, and how many had left before.
+    forsaken: HashMap<Rank, u32>,
     /// Requests that have ended since the start; moves whenever a waiter should look again.
     ended: u64,
     share_generation: u32,
@@ -153,6 +159,7 @@ impl Proto {
             settings,
             max_bulk: usize::MAX,
             strategy: strategy::default(),
+            gathers: strategy::default().gathers(),
             draft: Draft::default(),
             grant,
             peers: Peers::new(ranks, grant),
@@ -173,6 +180,7 @@ impl Proto {
             speaking: ranks - 1,
             reasons: HashMap::new(),
             faults: Vec::new(),
+            forsaken: HashMap::new(),
             ended: 0,
             share_generation: 0,
             traffic: Traffic::default(),
@@ -207,14 +215,15 @@ impl Proto {
         if copied {
             self.transmit(rail);
         }
-        rail.flush();
-        received | sent | copied | self.close_buffers()
+        let moved = rail.flush();
+        received | sent | copied | moved | self.close_buffers()
     }
 
     /// The policy by which what waits is put into packets.
     ///
     /// Messages that wait already keep the order that the policy before gave them.
     pub fn set_strategy(&mut self, strategy: Box<dyn Strategy>) {
+        self.gathers = strategy.gathers();
         self.strategy = strategy;
     }
 

@@ -15,6 +15,7 @@ use canele_rail::{Bulk, Busy, Class, Corrupt, Kept, Rail, Remains};
 use canele_sys::ids::{FlowId, LinkId, Rank};
 
 use crate::Proto;
+use crate::gathered::Gathered;
 use crate::order::{Early, Order};
 use crate::peer::Reply;
 use crate::wire::Buried;
@@ -29,6 +30,8 @@ pub struct Lines {
     pub links: Vec<LinkId>,
     /// The numbers of its messages.
     pub order: Order,
+    /// Short messages for its next packet.
+    pub gathered: Gathered,
     /// Links that were buried here, but not at the peer as far as is known, with the numbers of their rails.
     graves: Vec<(u8, Remains)>,
     /// What the peer has said about links that are not buried here yet.
@@ -40,6 +43,11 @@ pub struct Lines {
 }
 
 impl Lines {
+    /// Whether packets or messages wait that go before all others.
+    pub fn wait(&self) -> bool {
+        !self.again.is_empty() || !self.gathered.is_empty()
+    }
+
     /// Whether the peer has said this before, and it was settled or waits to be.
     fn knows(&self, buried: Buried) -> bool {
         let link = (buried.rail, buried.generation);
@@ -237,21 +245,22 @@ impl Proto {
     }
 
     /// The next message of a flow has come.
-    #[inline(never)]
     pub(crate) fn number_came(&mut self, from: Rank, flow: FlowId) {
-        if let Some(order) = self.order(from) {
-            order.came(flow);
+        let Some(order) = self.order(from) else { return };
+        order.came(flow);
+        if order.early() > 0 {
+            self.catch_up(from, flow);
         }
-        self.catch_up(from, flow);
     }
 
     pub(crate) fn order(&mut self, peer: Rank) -> Option<&mut Order> {
         self.peers[peer.0 as usize].lines.as_mut().map(|lines| &mut lines.order)
     }
 
-    /// A peer is gone: what came too early never has its turn.
-    pub(crate) fn drop_early(&mut self, lines: Option<Box<Lines>>) {
+    /// A peer is gone: what came too early never has its turn, and what was gathered never leaves.
+    pub(crate) fn drop_lines(&mut self, peer: Rank, lines: Option<Box<Lines>>) {
         let Some(mut lines) = lines else { return };
+        self.forsake(peer, &lines.gathered);
         for early in lines.order.drain() {
             if let Early::Message(_, key) = early {
                 self.unexpected.remove(key);

@@ -176,14 +176,14 @@ impl Peer {
         !self.replies.is_empty()
             || self.owed >= credit_step
             || self.has_backlog()
-            || self.lines.as_ref().is_some_and(|lines| !lines.again.is_empty())
+            || self.lines.as_ref().is_some_and(|lines| lines.wait())
     }
 
     /// Re-computes `open` after a change.
     pub fn refresh(&mut self) {
         let waits = self.has_messages();
-        let again = self.lines.as_ref().is_some_and(|lines| !lines.again.is_empty());
-        self.open = self.link.is_some() && self.gone.is_none() && !waits && !again;
+        let before = self.lines.as_ref().is_some_and(|lines| lines.wait());
+        self.open = self.link.is_some() && self.gone.is_none() && !waits && !before;
     }
 
     /// A free tally, if there is one.

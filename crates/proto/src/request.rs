@@ -156,7 +156,7 @@ pub(crate) enum State {
     /// A send that this side writes into the receiver's region: place, receiver's request, bytes written.
     Writing(Send, Place, RequestId, usize),
     /// A send copied by both ends: the receiver's request.
-    SharingOut(Send, Share, RequestId),
+    SharingOut(Send, Box<Share>, RequestId),
     /// A send whose receiver will say when it has all.
     ExpectFin(Send),
     /// A send to this very rank that waits for its receive.
@@ -170,7 +170,7 @@ pub(crate) enum State {
     /// A receive that is to be copied by both ends, as soon as the rail's tally is set: place, sender's request.
     ToShare(Receive, Place, RequestId),
     /// A receive copied by both ends: the sender's request.
-    SharingIn(Receive, Share, RequestId),
+    SharingIn(Receive, Box<Share>, RequestId),
     /// It has ended, but a rail still holds part of its buffer.
     Closing(Outcome),
     /// It has ended; the outcome waits to be taken.

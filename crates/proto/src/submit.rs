@@ -22,8 +22,7 @@ impl Proto {
         mode: Mode,
         buffer: OutBuffer,
     ) -> RequestId {
-        let (level, lane) = self.flow(flow).map_or((ORDINARY, Lane::Any), |flow| (flow.level, flow.lane));
-        let level = if self.strategy.by_priority() { level } else { ORDINARY };
+        let (level, lane) = self.standing(flow);
         let send = Send { to, flow, tag, mode, level, buffer };
         if to == self.me {
             return self.send_to_self(send);
@@ -51,10 +50,21 @@ impl Proto {
         let peer = &mut self.peers[to.0 as usize];
         let key = peer.backlog().join(Waiting { request: id, flow, bytes, eager, level, lane });
         peer.open = false;
-        self.traffic.waited += 1;
-        self.traffic.deepest = self.traffic.deepest.max(peer.backlog().len() as u64);
+        self.count_waiting(to);
         self.enter(id, State::ExpectRoom(send, key));
         id
+    }
+
+    /// How urgent the messages of a flow are, and which rails take them.
+    pub(crate) fn standing(&mut self, flow: FlowId) -> (u8, Lane) {
+        let (level, lane) = self.flow(flow).map_or((ORDINARY, Lane::Any), |flow| (flow.level, flow.lane));
+        (if self.strategy.by_priority() { level } else { ORDINARY }, lane)
+    }
+
+    /// One more waits for room.
+    pub(crate) fn count_waiting(&mut self, to: Rank) {
+        self.traffic.waited += 1;
+        self.traffic.deepest = self.traffic.deepest.max(self.peers[to.0 as usize].backlog().len() as u64);
     }
 
     /// Why nothing can be sent to a peer any more.

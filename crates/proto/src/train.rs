@@ -41,19 +41,34 @@ impl<'a> Writer<'a> {
     /// The train is full.
     pub fn add(&mut self, header: Header, bulk: usize) -> (Window<'a>, Window<'a>) {
         let inline = header.inline_len as usize;
-        let length = u16::try_from(bulk).expect("a part has less than 64 KiB");
-        let mut head = [0; HEAD];
-        (head[0], head[1]) = (header.kind, header.inline_len);
-        head[2..4].copy_from_slice(&length.to_le_bytes());
-        head[4..8].copy_from_slice(&header.flow.to_le_bytes());
-        head[8..12].copy_from_slice(&header.tag.to_le_bytes());
-        head[12..].copy_from_slice(&header.sequence.to_le_bytes());
-        self.bulk.write(self.at, &head);
+        self.bulk.write(self.at, &head(header, bulk));
         let part = |at, len| self.bulk.part(at, len).expect("the train was claimed for its parts");
         let at = self.at + HEAD;
         self.at = at + inline + bulk;
         (part(at, inline), part(at + inline, bulk))
     }
+
+    /// Adds parts with what stands before each.
+    pub fn add_parts(&mut self, parts: &[u8]) {
+        self.bulk.write(self.at, parts);
+        self.at += parts.len();
+    }
+}
+
+/// What stands before a part with `bulk` bytes of bulk.
+///
+/// # Panics
+/// That is too much.
+#[inline]
+pub fn head(header: Header, bulk: usize) -> [u8; HEAD] {
+    let length = u16::try_from(bulk).expect("a part has less than 64 KiB");
+    let mut head = [0; HEAD];
+    (head[0], head[1]) = (header.kind, header.inline_len);
+    head[2..4].copy_from_slice(&length.to_le_bytes());
+    head[4..8].copy_from_slice(&header.flow.to_le_bytes());
+    head[8..12].copy_from_slice(&header.tag.to_le_bytes());
+    head[12..].copy_from_slice(&header.sequence.to_le_bytes());
+    head
 }
 
 /// Reads parts one after another.

@@ -111,7 +111,7 @@ impl Proto {
             // The cells reserved for control, perhaps.
             return Ok(self.send_reply(rail, to, link)?);
         }
-        if self.send_again(rail, link, to)? {
+        if self.send_again(rail, link, to)? || self.send_gathered(rail, to, link)? {
             return Ok(());
         }
         let mut draft = std::mem::take(&mut self.draft);
@@ -217,22 +217,11 @@ impl Proto {
         draft: &Draft,
     ) -> Result<(), Busy> {
         let replies = self.peers[to.0 as usize].replies.iter().take(draft.control);
-        let mut total: usize = replies.map(|reply| train::HEAD + reply.bytes()).sum();
-        for pick in &draft.messages {
-            let (header, bulk) = self.message_header(to, *pick).expect("what waits is a send");
-            total += train::HEAD + header.inline_len as usize + bulk;
-        }
+        let control: usize = replies.map(|reply| train::room(reply.bytes())).sum();
+        let total = control + draft.messages.iter().map(|pick| pick.room).sum::<usize>();
         let slot = rail.claim(link, total, Class::Message)?;
         let mut train = train::Writer::new(slot.bulk);
-        for _ in 0..draft.control {
-            let peer = &self.peers[to.0 as usize];
-            let Some(reply) = peer.replies.front() else { break };
-            let mut bytes = [0; MAX_INLINE];
-            let header = reply.write(canele_rail::Window::on(&mut bytes));
-            let header = Header { sequence: reply_number(peer), ..header };
-            train.add(header, 0).0.write(0, &bytes[..reply.bytes()]);
-            self.replied(to);
-        }
+        self.load_answers(to, draft.control, &mut train);
         for pick in &draft.messages {
             let (header, bulk) = self.message_header(to, *pick).expect("what waits is a send");
             let (inline, bulk) = train.add(header, bulk);
@@ -244,6 +233,33 @@ impl Proto {
         Ok(())
     }
 
+    /// Puts the answers that have waited longest into a train.
+    pub(crate) fn load_answers(&mut self, to: Rank, count: usize, train: &mut train::Writer<'_>) {
+        for _ in 0..count {
+            let peer = &self.peers[to.0 as usize];
+            let Some(reply) = peer.replies.front() else { break };
+            let mut bytes = [0; MAX_INLINE];
+            let header = reply.write(canele_rail::Window::on(&mut bytes));
+            let header = Header { sequence: reply_number(peer), ..header };
+            train.add(header, 0).0.write(0, &bytes[..reply.bytes()]);
+            self.replied(to);
+        }
+    }
+
+    /// How many of the answers that wait fit into a train beside `len` bytes, and its length with them.
+    pub(crate) fn answers_beside(&self, to: Rank, len: usize, max_bulk: usize) -> (usize, usize) {
+        let most = max_bulk.min(train::MOST);
+        let (mut count, mut total) = (0, len);
+        for reply in &self.peers[to.0 as usize].replies {
+            let with = total + train::room(reply.bytes());
+            if with > most {
+                break;
+            }
+            (count, total) = (count + 1, with);
+        }
+        (count, total)
+    }
+
     /// The header of a message that waits, and the length of its bulk.
     fn message_header(&mut self, to: Rank, pick: Pick) -> Option<(Header, usize)> {
         let Some(State::ExpectRoom(send, _)) = self.requests.get(pick.request.into()) else { return None };
@@ -252,7 +268,7 @@ impl Proto {
         let (kind, inline, bulk) = match pick.whole {
             true if len <= MAX_INLINE => (Kind::Short, len, 0),
             true => (Kind::Eager, 0, len),
-            false => (Kind::Rts, 32, 0),
+            false => (Kind::Rts, Rts::BYTES, 0),
         };
         let header = kind.header(0);
         Some((Header { inline_len: inline as u8, flow: flow.0, tag: tag.0, sequence, ..header }, bulk))

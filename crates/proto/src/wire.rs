@@ -170,6 +170,9 @@ pub fn words<const N: usize>(packet: &Packet<'_>) -> Option<[u64; N]> {
 }
 
 impl Rts {
+    /// Bytes it takes beside a header.
+    pub const BYTES: usize = 32;
+
     /// Its words.
     pub fn to_words(self) -> [u64; 4] {
         let [region, offset] = place_words(self.place);

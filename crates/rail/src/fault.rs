@@ -222,8 +222,8 @@ impl<R: Rail> Rail for Fault<R> {
         links.into_iter().for_each(|link| self.go_by(link));
     }
 
-    fn flush(&mut self) {
-        self.below.flush();
+    fn flush(&mut self) -> bool {
+        self.below.flush()
     }
 
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {

@@ -265,9 +265,12 @@ pub trait Rail {
     #[inline(always)]
     fn begin_pass(&mut self) {}
 
-    /// The end of a pass: what peers must know soon (that they have room again) and what nothing has carried leaves.
+    /// The end of a pass: what peers must know soon (that they have room again) and what nothing has carried leaves. Says
+    /// whether anything has left or come, be it part of a packet: then what is waited for is on its way.
     #[inline(always)]
-    fn flush(&mut self) {}
+    fn flush(&mut self) -> bool {
+        false
+    }
 
     /// The oldest packet of a link that was not released yet.
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt>;

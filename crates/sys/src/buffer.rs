@@ -40,23 +40,33 @@ struct Part {
     len: usize,
 }
 
-enum Parts {
-    One(NonNull<u8>),
-    Many(Box<[Part]>),
-}
-
+/// One stretch of memory, and what few buffers have beside it: buffers move with their operations, so they are kept short.
 struct Lent {
-    parts: Parts,
+    /// Where it begins, unless it has many parts.
+    start: NonNull<u8>,
     len: usize,
     lender: *const (),
+    more: Option<Box<More>>,
+}
+
+/// What few buffers have.
+#[derive(Default)]
+struct More {
+    /// The parts of a list.
+    parts: Option<Box<[Part]>>,
+    /// Where a region is, and what keeps it mapped while a transfer from or to it is under way.
     place: Option<Place>,
-    /// Keeps a region mapped while a transfer from or to it is under way.
     keep: Option<Arc<dyn Any + Send + Sync>>,
     /// Once there was a share: counts them.
     shares: Option<Arc<()>>,
 }
 
 impl Lent {
+    #[inline]
+    fn one(start: NonNull<u8>, len: usize, lender: *const ()) -> Self {
+        Self { start, len, lender, more: None }
+    }
+
     fn many(parts: impl Iterator<Item = (NonNull<u8>, usize)>, lender: *const ()) -> Self {
         let mut len = 0;
         let parts = parts.map(|(start, n)| {
@@ -64,12 +74,13 @@ impl Lent {
             len += n;
             part
         });
-        let parts = Parts::Many(parts.collect());
-        Self { parts, len, lender, place: None, keep: None, shares: None }
+        let more = More { parts: Some(parts.collect()), ..More::default() };
+        Self { start: NonNull::dangling(), len, lender, more: Some(Box::new(more)) }
     }
 
+    #[inline]
     fn is_shared(&self) -> bool {
-        self.shares.as_ref().is_some_and(|shares| Arc::strong_count(shares) > 1)
+        self.more.as_ref().is_some_and(|more| more.is_shared())
     }
 
     fn share(&mut self, offset: usize, len: usize) -> Share {
@@ -77,17 +88,25 @@ impl Lent {
         self.stretches(offset, len, |address, _, n| {
             stretches.push((NonNull::new(address).expect("lent memory has an address"), n));
         });
-        let count = self.shares.get_or_insert_default().clone();
-        Share { stretches, len, _keep: self.keep.clone(), _count: count }
+        let more = self.more.get_or_insert_default();
+        let count = more.shares.get_or_insert_default().clone();
+        Share { stretches, len, _keep: more.keep.clone(), _count: count }
+    }
+
+    /// A buffer is back, and nobody holds a part of it.
+    #[inline]
+    fn assert_returned_to(&self, lender: *const ()) {
+        assert!(!self.is_shared(), "a share of a buffer is still held");
+        assert!(std::ptr::eq(self.lender, lender), "a buffer came back to another lender");
     }
 
     /// Calls `each(address, offset in the range, length)` for the stretches of memory that make up a range.
     fn stretches(&self, offset: usize, len: usize, mut each: impl FnMut(*mut u8, usize, usize)) {
         assert!(offset <= self.len && len <= self.len - offset, "range outside of a buffer");
-        match &self.parts {
+        match self.more.as_ref().and_then(|more| more.parts.as_ref()) {
             // SAFETY: the range lies within the lent memory, checked above.
-            Parts::One(start) => each(unsafe { start.as_ptr().add(offset) }, 0, len),
-            Parts::Many(parts) => {
+            None => each(unsafe { self.start.as_ptr().add(offset) }, 0, len),
+            Some(parts) => {
                 let mut done = 0;
                 for part in &parts[parts.partition_point(|p| p.before + p.len <= offset)..] {
                     if done == len {
@@ -101,6 +120,12 @@ impl Lent {
                 }
             }
         }
+    }
+}
+
+impl More {
+    fn is_shared(&self) -> bool {
+        self.shares.as_ref().is_some_and(|shares| Arc::strong_count(shares) > 1)
     }
 }
 
@@ -127,7 +152,7 @@ macro_rules! both {
             }
             /// Where it lies in a region, if it does.
             pub fn place(&self) -> Option<Place> {
-                self.0.place
+                self.0.more.as_ref()?.place
             }
             /// The `len` bytes of a region from `start`.
             ///
@@ -139,9 +164,8 @@ macro_rules! both {
                 place: Place,
                 keep: Arc<dyn Any + Send + Sync>,
             ) -> Self {
-                let parts = Parts::One(start);
-                let lender = std::ptr::null();
-                Self(Lent { parts, len, lender, place: Some(place), keep: Some(keep), shares: None })
+                let more = More { place: Some(place), keep: Some(keep), ..More::default() };
+                Self(Lent { more: Some(Box::new(more)), ..Lent::one(start, len, std::ptr::null()) })
             }
             /// Whether a share of it is still held.
             pub fn is_shared(&self) -> bool {
@@ -149,7 +173,7 @@ macro_rules! both {
             }
             /// Whether it was made by `of_region`, so that nobody waits for its return.
             pub fn is_region(&self) -> bool {
-                self.0.keep.is_some()
+                self.0.more.as_ref().is_some_and(|more| more.keep.is_some())
             }
         }
     };
@@ -247,9 +271,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// Lends bytes to be sent.
     pub fn lend(&self, bytes: &'env [u8]) -> OutBuffer {
-        let parts = Parts::One(NonNull::from_ref(bytes).cast());
-        let lender = self.lender();
-        OutBuffer(Lent { parts, len: bytes.len(), lender, place: None, keep: None, shares: None })
+        OutBuffer(Lent::one(NonNull::from_ref(bytes).cast(), bytes.len(), self.lender()))
     }
 
     /// Lends a list of slices, sent as one message in that order.
@@ -261,8 +283,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Lends memory to be filled.
     pub fn lend_mut(&self, bytes: &'env mut [u8]) -> InBuffer {
         let (start, len) = (NonNull::from_mut(bytes).cast(), bytes.len());
-        let (parts, lender) = (Parts::One(start), self.lender());
-        InBuffer(Lent { parts, len, lender, place: None, keep: None, shares: None })
+        InBuffer(Lent::one(start, len, self.lender()))
     }
 
     /// Lends a list of slices, filled by one message in that order.
@@ -271,15 +292,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         InBuffer(Lent::many(parts, self.lender()))
     }
 
-    fn returned(&self, Lent { lender, shares, .. }: Lent) {
-        assert!(
-            shares.is_none_or(|shares| Arc::strong_count(&shares) == 1),
-            "a share of a buffer is still held"
-        );
-        assert!(
-            std::ptr::eq(lender, std::ptr::from_ref(self).cast()),
-            "a buffer came back to another lender"
-        );
+    fn returned(&self, lent: Lent) {
+        lent.assert_returned_to(std::ptr::from_ref(self).cast());
         self.out.set(self.out.get() - 1);
     }
 
@@ -316,8 +330,7 @@ impl<T: Pod> Owned<T> {
         let bytes = self.bytes();
         let (start, len) = (NonNull::from_mut(bytes).cast::<u8>(), bytes.len());
         self.lent = true;
-        let (parts, lender) = (Parts::One(start), start.as_ptr().cast());
-        Lent { parts, len, lender, place: None, keep: None, shares: None }
+        Lent::one(start, len, start.as_ptr().cast())
     }
 
     /// Lends the items as bytes to be sent.
@@ -330,15 +343,9 @@ impl<T: Pod> Owned<T> {
         InBuffer(self.lend())
     }
 
-    fn returned(&mut self, Lent { lender, shares, .. }: Lent) {
-        assert!(
-            shares.is_none_or(|shares| Arc::strong_count(&shares) == 1),
-            "a share of a buffer is still held"
-        );
-        assert!(
-            self.lent && std::ptr::eq(lender, self.items.as_ptr().cast()),
-            "a buffer came back to another lender"
-        );
+    fn returned(&mut self, lent: Lent) {
+        assert!(self.lent, "a buffer came back that was not lent");
+        lent.assert_returned_to(self.items.as_ptr().cast());
         self.lent = false;
     }
 

@@ -4,7 +4,7 @@ use canele_sys::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use canele_engine::{Deposit, Engine, Far, FlowId, Tag};
+use canele_engine::{Deposit, Engine, Far, FlowId, Pending, Started, Tag};
 
 use super::register::Register;
 use super::slots::Slots;
@@ -98,10 +98,20 @@ impl Office {
             self.reap();
         }
         let (flow, to, tag) = way;
-        if self.engine.try_send_now(to, flow, tag, bytes)? {
-            return Ok(());
+        match self.engine.try_send_now(to, flow, tag, bytes)? {
+            Started::Left => Ok(()),
+            Started::Waits(copy) => self.wait_for_copy(copy, deadline),
+            Started::NotHere => self.send_later(way, bytes, deadline),
         }
-        self.send_later(way, bytes, deadline)
+    }
+
+    /// A copy leaves as soon as it can, deadline or not.
+    #[cold]
+    fn wait_for_copy(&self, copy: Pending, deadline: Option<Instant>) -> Result<(), Error> {
+        match self.engine.wait(copy, deadline) {
+            Err(Error::Deadline(_)) => Ok(()),
+            ended => ended?.result.map(drop),
+        }
     }
 
     #[cold]

@@ -39,6 +39,10 @@ impl Strategy for Aggregate {
         false
     }
 
+    fn gathers(&self) -> bool {
+        true
+    }
+
     fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft) {
         tactics::control_first(rail, packet);
         in_turn(

@@ -8,6 +8,7 @@ use crate::backlog::{Backlog, By, Waiting};
 use crate::peer::cost;
 use crate::slab::Key;
 use crate::train;
+use crate::wire::Rts;
 
 /// A message chosen for a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,7 +94,7 @@ impl Draft {
     fn pick(&self, key: Key, waiting: Waiting) -> Pick {
         let carried = waiting.bytes <= self.max_bulk.max(MAX_INLINE);
         let whole = waiting.eager && carried && self.credit >= cost(waiting.bytes);
-        let room = if whole { train::room(waiting.bytes) } else { train::CONTROL_ROOM };
+        let room = train::room(if whole { waiting.bytes } else { Rts::BYTES });
         Pick { key, request: waiting.request, whole, room }
     }
 

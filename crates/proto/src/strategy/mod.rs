@@ -44,6 +44,12 @@ pub trait Strategy: Send {
         true
     }
 
+    /// Whether messages that find the rail without room may be put into its next packet at once, in the order of submission,
+    /// as long as nothing else waits. Then it is asked only about the rest.
+    fn gathers(&self) -> bool {
+        false
+    }
+
     /// Chooses what goes into the next packet for `rail`. What is not chosen stays; a packet left empty means that the rail
     /// is to carry nothing now.
     fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft);

@@ -70,9 +70,9 @@ impl<R: Rail> Rail for Reliable<R> {
         self.send_all();
     }
 
-    fn flush(&mut self) {
+    fn flush(&mut self) -> bool {
         self.send_all();
-        self.below.flush();
+        self.below.flush()
     }
 
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {

@@ -59,6 +59,8 @@ pub struct Link {
     refused: bool,
     /// The last read emptied the socket: the next look at it finds nothing.
     drained: bool,
+    /// Bytes went or came since the last flush.
+    moved: bool,
     /// Why no packet can leave any more. What the peer has still sent is read first.
     broken: Option<Why>,
     /// The owner knows that the link carries nothing more.
@@ -80,6 +82,7 @@ impl Link {
             busy_in: None,
             refused: false,
             drained: false,
+            moved: false,
             broken: None,
             told: false,
             sent: 0,
@@ -170,9 +173,10 @@ impl Link {
         Ok(())
     }
 
-    /// The end of a pass: the rest of what was sent leaves, and an acknowledgement that is due, or with `all` any.
+    /// The end of a pass: the rest of what was sent leaves, and an acknowledgement that is due, or with `all` any. Says
+    /// whether any byte has left or come since the last one.
     #[inline]
-    pub fn flush(&mut self, all: bool) {
+    pub fn flush(&mut self, all: bool) -> bool {
         if self.has_unsent() {
             self.write();
         }
@@ -181,6 +185,7 @@ impl Link {
             self.lone_ack_sent = 0;
             self.write();
         }
+        std::mem::take(&mut self.moved)
     }
 
     /// Whether a packet may leave where one could not. Reported once.
@@ -206,6 +211,7 @@ impl Link {
             };
             match sent {
                 Ok(sent) => {
+                    self.moved = true;
                     self.sent += sent as u64;
                     self.outgoing.handle_sent(sent);
                 }
@@ -246,6 +252,7 @@ impl Link {
         match received {
             Ok(0) => self.end(Why::Closed),
             Ok(bytes) => {
+                self.moved = true;
                 self.drained = bytes < room;
                 self.incoming.handle_read(bytes, &mut self.outgoing);
                 None

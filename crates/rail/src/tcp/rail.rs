@@ -113,12 +113,14 @@ impl Rail for Tcp {
     }
 
     #[inline]
-    fn flush(&mut self) {
+    fn flush(&mut self) -> bool {
+        let mut moved = false;
         for id in &self.incoming {
             if let Some(link) = &mut self.links[id.peer().0 as usize] {
-                link.flush(false);
+                moved |= link.flush(false);
             }
         }
+        moved
     }
 
     #[inline]

@@ -142,8 +142,8 @@ impl Rail for Under {
     fn begin_pass(&mut self) {
         each!(self, rail => rail.begin_pass());
     }
-    fn flush(&mut self) {
-        each!(self, rail => rail.flush());
+    fn flush(&mut self) -> bool {
+        each!(self, rail => rail.flush())
     }
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {
         each!(self, rail => rail.poll(link))

@@ -108,8 +108,8 @@ impl Rail for Watched {
     fn begin_pass(&mut self) {
         self.rail.begin_pass();
     }
-    fn flush(&mut self) {
-        self.rail.flush();
+    fn flush(&mut self) -> bool {
+        self.rail.flush()
     }
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {
         let packet = self.rail.poll(link)?;

@@ -65,6 +65,9 @@ impl Play<'_, '_, '_> {
                 return Err(format!("{rank} waits for {dead}, which it knows to be dead"));
             }
         }
+        if self.gathered[r].iter().any(|(message, _)| self.letters[message].to == dead) {
+            return Err(format!("{rank} gathers for {dead}, which it knows to be dead"));
+        }
         Ok(())
     }
 

@@ -100,6 +100,9 @@ impl Play<'_, '_, '_> {
                 };
                 return Err(format!("{what} of rank {rank} never ends: {why:?}"));
             }
+            if let Some((message, _)) = self.gathered[rank].first() {
+                return Err(format!("send {message} of rank {rank} is gathered for ever"));
+            }
             let all = Want { source: None, tag: None };
             for flow in 0..4 {
                 // Finds nothing, and drops what cancelled sends to itself have left.

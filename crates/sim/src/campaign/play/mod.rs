@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use canele_proto::matching::Want;
 use canele_proto::request::{Mode, Status};
 use canele_proto::wire::Kind;
-use canele_proto::{Matched, Received, Sent};
+use canele_proto::{Matched, Received, Sent, Ticket};
 use canele_rail::sim::Random;
 use canele_sys::buffer::Scope;
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
@@ -80,6 +80,8 @@ pub struct Play<'p, 'scope, 'env> {
     letters: BTreeMap<Message, Letter>,
     desks: BTreeMap<usize, Desk>,
     pending: Vec<Vec<Pending>>,
+    /// Sends that were gathered.
+    gathered: Vec<Vec<(Message, Ticket)>>,
     matched: Vec<Vec<(Matched, Message)>>,
     flows: Vec<Flows>,
     /// Messages on their way, by source, receiver and flow.
@@ -129,6 +131,7 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
             letters: BTreeMap::new(),
             desks: BTreeMap::new(),
             pending: (0..ranks).map(|_| Vec::new()).collect(),
+            gathered: vec![Vec::new(); ranks],
             matched: (0..ranks).map(|_| Vec::new()).collect(),
             flows: (0..ranks).map(|_| Flows::default()).collect(),
             flying: BTreeMap::new(),

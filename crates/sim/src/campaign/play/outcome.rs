@@ -20,6 +20,12 @@ impl Play<'_, '_, '_> {
                 }
             }
         }
+        for (message, ticket) in std::mem::take(&mut self.gathered[rank]) {
+            match self.net.protos[rank].take_gathered(ticket) {
+                None => self.gathered[rank].push((message, ticket)),
+                Some(outcome) => self.check_sent(message, false, &outcome.result)?,
+            }
+        }
         Ok(())
     }
 

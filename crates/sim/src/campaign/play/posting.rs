@@ -22,6 +22,10 @@ impl Play<'_, '_, '_> {
             if sent == Sent::Done {
                 return Ok(());
             }
+            if let Some(ticket) = proto.try_gather(to, flow, tag, &bytes) {
+                self.gathered[from.0 as usize].push((number, ticket));
+                return Ok(());
+            }
         }
         let (home, buffer) = match memory {
             Memory::Plain => Home::owned_out(bytes),
