@@ -1,4 +1,5 @@
-//! Policies that turn what waits for a peer into packets: the built-in ones, and those of a program's own.
+//! Policies that turn what waits for a peer into packets: the built-in ones, and those of a program's own. `examples/own_strategy.rs`
+//! is a program of two ranks with one.
 //!
 //! ```
 //! use canele::strategy::{Backlog, By, Draft, RailView, Strategy, tactics};

@@ -101,6 +101,20 @@ const EXPERIMENTS: [(&[&str], &[&str]); 3] = [
     ),
 ];
 
+/// The same with a plot, which must show these words.
+fn pictured(words: &[&str], variables: &[(&str, &str)], shows: &[&str]) -> Value {
+    let name = format!("canele-plot-{}-{}.svg", std::process::id(), words[0]);
+    let path = std::env::temp_dir().join(name);
+    let report = report(&[words, &["--plot", path.to_str().unwrap()]].concat(), variables);
+    let svg = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>") && svg.len() < 200_000);
+    for word in shows {
+        assert!(svg.contains(word), "{words:?}: {word} is missing in {svg}");
+    }
+    report
+}
+
 /// Each row has its strategy, and one of `fifo` for the same thing.
 fn compares(report: &Value, other: &str, operations: &[&str]) {
     let rows = report["rows"].as_array().unwrap();
@@ -124,8 +138,16 @@ fn strategies_take_turns_on_one_host_and_between_hosts() {
     let place = ["--hosts", "a:1,b:1", "--rsh", &rsh];
     for (words, operations) in EXPERIMENTS {
         let other = words[words.len() - 1];
-        compares(&report(words, &[]), other, operations);
-        let between = report(&[words, &place].concat(), &[("CANELE_RAILS", "lo")]);
+        let shows: &[&str] = match words[0] {
+            "dsm" => &["pages asked for at once", "request + rendezvous, aggregate", "whole, fifo"],
+            "flows" => &["packs of 64 KB", "packs per message", "3 flows, aggregate", "1 flow, fifo"],
+            _ => &["urgent round trip alone, fifo", "99th percentile", "time there and back"],
+        };
+        compares(&pictured(words, &[], shows), other, operations);
+        // There is a wire only between hosts.
+        let wire: &[&str] = if words[0] == "priority" { &["a piece of a stream on the wire"] } else { &[] };
+        let shows = [shows, wire].concat();
+        let between = pictured(&[words, &place].concat(), &[("CANELE_RAILS", "lo")], &shows);
         compares(&between, other, operations);
         assert_eq!(between["rows"][0]["rails"], serde_json::json!(["lo"]));
     }
@@ -145,7 +167,9 @@ fn rails_are_measured_alone_and_together() {
     let Some(cluster) = Cluster::up() else { return };
     let rsh = format!("{SCRIPT} rsh");
     let words = ["rails", "--bytes", "64K,1M", "--hosts", "h0:1,h1:1", "--rsh", &rsh];
-    let report = report(&words, &[("CLUSTER", &cluster.name)]);
+    let shows =
+        ["ra0 + rb0 + rc0", "MB/s", "plain sockets, the sum", "one message at a time, split", "mixed load"];
+    let report = pictured(&words, &[("CLUSTER", &cluster.name)], &shows);
     compares(&report, "split", &["single", "mixed"]);
     let alone = report["limits"]["rails"].as_array().unwrap();
     for rail in ["ra0", "rb0", "rc0"] {

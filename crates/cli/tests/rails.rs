@@ -72,3 +72,21 @@ fn an_interface_that_a_host_does_not_have_is_named_with_those_it_has() {
         assert!(ended.error.contains(word), "{word}: {}", ended.error);
     }
 }
+
+#[test]
+fn two_jobs_on_the_same_hosts_and_rails_do_not_meet() {
+    let Some(cluster) = Cluster::up() else { return };
+    let runs = [0; 3].map(|_| start(&cluster, &[], "1"));
+    for run in runs {
+        assert_whole(&run.end(), "one of three jobs");
+    }
+}
+
+#[test]
+fn a_rank_blocked_on_another_host_leaves_its_processor_to_others() {
+    let Some(cluster) = Cluster::up() else { return };
+    let ended = cluster.start("h0:1,h1:1", &[], &[&ranks::example("fault"), "blocked", "4"]).end();
+    assert_eq!((ended.code(), ended.error.as_str()), (Some(0), ""));
+    let used: u64 = ended.out.trim().strip_suffix(" us").unwrap().parse().unwrap();
+    assert!(used < 40_000, "{used} µs of processor time while blocked for 4 s: more than 1 %");
+}

@@ -59,6 +59,8 @@ fn many_ranks_take_the_same_virtual_time_and_memory_in_every_run() {
         assert_eq!(first, again);
         assert_eq!(first.len(), 8, "two numbers of ranks, four operations: {first:?}");
         assert!(first.iter().all(|line| line.len() == 14), "{first:?}");
+        let counted = first.iter().all(|line| line[9..12].iter().all(|bytes| bytes.parse::<u64>().is_ok()));
+        assert_eq!(counted, cfg!(feature = "memory"), "{first:?}");
     }
 }
 

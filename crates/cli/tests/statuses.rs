@@ -81,8 +81,11 @@ fn wrong_usage_is_2_and_says_what_is_wrong() {
         (&["run", "true"], "--ranks"),
         (&["run", "-n", "1", "true", ":"], "after `:`"),
         (&["run", "-n", "1", "true", ":", "-n", "0", "true"], "-n 0"),
-        (&["run", "-n", "4000000000", "true"], "at most"),
-        (&["run", "-n", "4294967295", "true", ":", "-n", "5", "true"], "at most"),
+        (&["run", "-n", "4000000000", "true"], "a job has at most 4096"),
+        (&["run", "-n", "4294967295", "true", ":", "-n", "5", "true"], "4294967300 ranks"),
+        (&["run", "-n", "4097", "--hosts", "a:2048,b:2049", "true"], "4097 ranks: a job has at most 4096"),
+        (&["run", "-n", "4097", "--hosts", "a,b,c,d", "true"], "on all its hosts together"),
+        (&["run", "-n", "4096", "true", ":", "-n", "1", "true"], "4097 ranks"),
         (&["run", "-n", "1", "--timeout", "-3", "true"], "--timeout"),
         (&["run", "-n", "1", "--timeout", "0", "true"], "--timeout"),
         (&["run", "-n", "1", "--env", "nothing", "true"], "NAME=VALUE"),
@@ -171,7 +174,7 @@ fn help_is_there_with_examples() {
 #[test]
 fn info_shows_the_machine_and_every_setting() {
     let machine = canele(&["info"]).out;
-    for word in ["processors", "memory", "kernel", "rails"] {
+    for word in ["processors", "memory", "kernel", "rails", "shm", "tcp"] {
         assert!(machine.contains(word), "{machine}");
     }
     let shown = support::start_with(&["info", "--tunables"], &[("CANELE_YIELDS", "77")], b"").end().out;

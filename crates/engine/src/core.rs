@@ -68,6 +68,8 @@ pub(crate) struct Core {
     pub desk: Desk,
     pub clerk: Option<Arc<dyn Clerk>>,
     pub network: Network,
+    /// The launcher wants to be told the links: how many over sockets, at most.
+    pub links_wanted: Option<u32>,
     /// Since when time is counted for those who connect.
     pub since: Instant,
 }
@@ -185,6 +187,7 @@ impl Core {
             desk: Desk::default(),
             clerk: None,
             network: Network::new(),
+            links_wanted: None,
             since: Instant::now(),
         };
         if core.rails.has_sockets() {

@@ -18,6 +18,7 @@ mod engine;
 mod error;
 mod finish;
 mod layers;
+mod links;
 pub mod local;
 mod names;
 mod network;

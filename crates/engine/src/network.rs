@@ -37,8 +37,8 @@ const LOOK: Duration = Duration::from_millis(100);
 const ANEW: Duration = Duration::from_secs(1);
 /// So long a peer may be without any link before it counts as unreachable: one that was reached before, and one that never
 /// was. Both are retried meanwhile: the peer may be connecting to this rank itself, or the launcher about to say that it has
-/// finished.
-const LOST: Duration = Duration::from_secs(8);
+/// finished. Together with the time after which a link is given up, here or by the kernel, less than ten seconds.
+const LOST: Duration = Duration::from_secs(6);
 const NEVER: Duration = Duration::from_secs(12);
 
 /// The efforts of a rank to reach ranks of other hosts.
@@ -89,6 +89,11 @@ impl Network {
     /// Whether links to a peer are being made.
     pub fn is_busy_with(&self, peer: Rank) -> bool {
         self.efforts.keys().any(|link| link.peer() == peer)
+    }
+
+    /// The links that are being made, with why the last attempt failed.
+    pub fn attempts(&self) -> impl Iterator<Item = (LinkId, &str)> {
+        self.efforts.iter().map(|(link, effort)| (*link, effort.why.as_str()))
     }
 
     /// How long a sleep may last at most because of what is to be done here; with `waiting` something is under way that may

@@ -18,10 +18,11 @@ fn region_id(number: u64) -> RegionId {
 }
 
 impl Core {
-    /// The launcher has rung: reads everything it has said, and shows it the counters, which may be all it wants.
+    /// The launcher has rung: reads everything it has said, and shows it the links, if it wants to see them, and the counters, which may be all it wants.
     #[cold]
     pub fn read_news(&mut self) {
         self.read_control();
+        self.show_links();
         self.publish_counters();
     }
 
@@ -56,6 +57,7 @@ impl Core {
             (FromLauncher::Gone { rank, how }, _) => self.on_gone(Rank(rank), how),
             (FromLauncher::CutOff { by, of, what }, _) => self.on_cut_off(Rank(by), Rank(of), what),
             (FromLauncher::Reach { rank, rails }, _) => self.on_reach(Rank(rank), rails),
+            (FromLauncher::ShowLinks { most }, _) => self.links_wanted = Some(most),
             (FromLauncher::Welcome { .. } | FromLauncher::Peer { .. }, _) => {}
         }
     }

@@ -110,11 +110,13 @@ pub fn piece_bytes(caps: &Caps, len: usize, most: usize) -> usize {
     best.next_multiple_of(4096).clamp(8192.min(most), most)
 }
 
-/// The length of pieces that stay in the user's memory until they have arrived: as much as a link carries in half a millisecond, so that
-/// a piece costs little beside its bytes and nothing urgent waits long behind it.
-pub fn timely_bytes(speed: Speed, most: usize) -> usize {
-    let timely = (speed.bytes_per_us as usize).saturating_mul(500);
-    timely.next_multiple_of(4096).clamp((64 << 10).min(most), most)
+/// The length of pieces that stay in the user's memory until they have arrived: as much as a link carries in half a millisecond, so
+/// that a piece costs little beside its bytes and nothing waits long behind it, and no more than caches hold beside what the
+/// system copies it to. Where something `urgent` may come, a part of that.
+pub fn timely_bytes(speed: Speed, most: usize, urgent: bool) -> usize {
+    let (micros, cached) = if urgent { (500 / 8, 64 << 10) } else { (500, 256 << 10) };
+    let timely = (speed.bytes_per_us as usize).saturating_mul(micros);
+    timely.next_multiple_of(4096).clamp((16 << 10).min(most), most.min(cached))
 }
 
 #[cfg(test)]
@@ -153,5 +155,16 @@ mod tests {
             [32 << 10, 256 << 10, 4 << 20, 1 << 30].map(|n| piece_bytes(&CAPS, n, 1 << 20)).into();
         assert!(sizes.is_sorted(), "{sizes:?}");
         assert_eq!(sizes[3], CAPS.max_bulk);
+    }
+
+    #[test]
+    fn lent_pieces_are_as_long_as_their_link_is_fast_within_bounds() {
+        let pieces = |urgent| {
+            [1, 125, 1250, 20_000]
+                .map(|bytes_per_us| timely_bytes(Speed { bytes_per_us, ..Speed::default() }, 1 << 20, urgent))
+        };
+        assert_eq!(pieces(false), [16 << 10, 64 << 10, 256 << 10, 256 << 10]);
+        assert_eq!(pieces(true), [16 << 10, 16 << 10, 64 << 10, 64 << 10]);
+        assert_eq!(timely_bytes(Speed::default(), 1024, false), 1024, "a rail that carries less");
     }
 }

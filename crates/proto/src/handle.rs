@@ -93,13 +93,17 @@ impl Proto {
                 .try_for_each(|part| self.handle(from, &part.ok_or_else(broken)?));
         }
         let flow = match kind {
-            Kind::Short | Kind::Eager | Kind::Rts => FlowId(packet.header.flow),
+            Kind::Short | Kind::Eager | Kind::Rts => {
+                let flow = FlowId(packet.header.flow);
+                // The flow of puts is none either.
+                if self.flow(flow).is_none() {
+                    return Err(Corrupt(format!("{from} sent to flow {}, which cannot exist", flow.0)));
+                }
+                flow
+            }
             Kind::Put | Kind::Fence => PUTS,
             _ => return self.handle_now(from, kind, packet, broken),
         };
-        if flow != PUTS && self.flow(flow).is_none() {
-            return Err(Corrupt(format!("{from} sent to flow {}, which cannot exist", flow.0)));
-        }
         let number = packet.header.sequence;
         match self.order(from).map_or(Turn::Due, |order| order.turn(flow, number)) {
             Turn::Due => {

@@ -39,7 +39,7 @@ pub mod wire;
 
 use std::collections::{HashMap, VecDeque};
 
-use canele_rail::{Corrupt, Rail};
+use canele_rail::{Corrupt, Rail, Speed};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId};
 
 use backlog::{LEVELS, Lane, ORDINARY};
@@ -112,6 +112,8 @@ pub struct Proto {
     gathers: bool,
     /// The packet that is being put together.
     draft: Draft,
+    /// How fast the links to its peer are.
+    speeds: Vec<Speed>,
     /// Credit that each peer starts with.
     grant: u64,
     peers: Peers,
@@ -161,6 +163,7 @@ impl Proto {
             strategy: strategy::default(),
             gathers: strategy::default().gathers(),
             draft: Draft::default(),
+            speeds: Vec::new(),
             grant,
             peers: Peers::new(ranks, grant),
             flows: Vec::new(),

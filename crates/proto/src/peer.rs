@@ -183,7 +183,9 @@ impl Peer {
     pub fn refresh(&mut self) {
         let waits = self.has_messages();
         let before = self.lines.as_ref().is_some_and(|lines| lines.wait());
-        self.open = self.link.is_some() && self.gone.is_none() && !waits && !before;
+        // Beside pieces a strategy is asked: another link may be emptier, or the pieces too long.
+        let beside = self.lines.is_some() && self.backlog.as_ref().is_some_and(|b| b.has_streams());
+        self.open = self.link.is_some() && self.gone.is_none() && !waits && !before && !beside;
     }
 
     /// A free tally, if there is one.

@@ -1,7 +1,7 @@
 //! What goes out, peer by peer and link by link: a strategy chooses what the next packet of a link carries, here it is
 //! filled and sent.
 
-use canele_rail::{Busy, Class, Header, MAX_INLINE, Rail, Speed};
+use canele_rail::{Busy, Caps, Class, Header, MAX_INLINE, Rail, Speed};
 use canele_sys::ids::{LinkId, Rank, RequestId};
 
 use crate::Proto;
@@ -17,7 +17,8 @@ use crate::wire::{Kind, Rts, piece_words, put_words};
 /// Packets sent over one link before others have their turn.
 const PACKETS: usize = 64;
 
-/// A link that delivers later than twice the best one, and this, takes no messages that may go another way.
+/// A link that delivers later than twice the best one, and this, takes no messages that may go another way; where something
+/// urgent waits, later than the best one, and this.
 const SLACK_NS: u64 = 20_000;
 
 /// Why a link is left: it has no room, or nothing is to be sent over it.
@@ -55,14 +56,14 @@ impl Proto {
         }
         let (mut any, mut busy) = (false, false);
         for guests in [false, true] {
-            let mut n = 0;
-            while let Some(link) = self.peers[to.0 as usize].link_at(n) {
+            let (first, links) = first_link(rail, &self.peers[to.0 as usize]);
+            for n in 0..links {
+                let Some(link) = self.peers[to.0 as usize].link_at((first + n) % links) else { break };
                 busy |= matches!(self.use_link(rail, to, link, guests, &mut any), Left::Busy);
-                n += 1;
             }
             // What prefers a rail that has no room may take another one.
             let guests = self.peers[to.0 as usize].backlog.as_ref().is_some_and(|b| b.has_choosy());
-            if n < 2 || !guests {
+            if links < 2 || !guests {
                 break;
             }
         }
@@ -111,7 +112,10 @@ impl Proto {
             // The cells reserved for control, perhaps.
             return Ok(self.send_reply(rail, to, link)?);
         }
-        if self.send_again(rail, link, to)? || self.send_gathered(rail, to, link)? {
+        if self.send_again(rail, link, to)? {
+            return Ok(());
+        }
+        if is_timely(rail, &self.peers[to.0 as usize], link) && self.send_gathered(rail, to, link)? {
             return Ok(());
         }
         let mut draft = std::mem::take(&mut self.draft);
@@ -126,16 +130,25 @@ impl Proto {
         let peer = &mut self.peers[to.0 as usize];
         let caps = rail.caps(link);
         let speed = rail.speed(link);
-        let (together, soonest_ns) = together(rail, peer, speed);
+        self.speeds.clear();
+        match &peer.lines {
+            Some(lines) => self.speeds.extend(lines.links.iter().map(|link| rail.speed(*link))),
+            None => self.speeds.push(speed),
+        }
+        let soonest_ns = self.speeds.iter().copied().map(delivery_ns).min().unwrap_or(0);
+        let backlog = peer.backlog.get_or_insert_default();
+        let late_ns = if backlog.is_pressing() { soonest_ns } else { 2 * soonest_ns } + SLACK_NS;
         let takes = match guests {
             _ if peer.lines.is_none() => Takes::All,
-            _ if delivery_ns(speed) > 2 * soonest_ns + SLACK_NS => Takes::Own,
+            _ if delivery_ns(speed) > late_ns => Takes::Own,
             true => Takes::Guests,
             false => Takes::Open,
         };
         draft.begin(peer.replies.len(), peer.credit, caps.max_bulk);
-        let view = RailView { number: link.rail(), caps, speed, together, takes };
-        self.strategy.next_packet(peer.backlog(), &view, draft);
+        let urgent = self.strategy.by_priority() && backlog.expects_urgent();
+        let piece = longest_piece(caps, speed, self.settings.piece_bytes, urgent);
+        let view = RailView { number: link.rail(), caps, speed, links: &self.speeds, piece, takes };
+        self.strategy.next_packet(backlog, &view, draft);
     }
 
     /// Sends what was chosen; what finds no room goes back to where it was.
@@ -318,10 +331,9 @@ impl Proto {
             return Ok(()); // It failed meanwhile.
         };
         let (caps, len) = (*rail.caps(link), send.buffer.len());
-        let piece = match caps.lends {
-            true => timely_bytes(rail.speed(link), caps.max_bulk),
-            false => piece_bytes(&caps, len, self.settings.piece_bytes),
-        };
+        let urgent = self.strategy.by_priority() && backlog.expects_urgent();
+        let longest = longest_piece(&caps, rail.speed(link), self.settings.piece_bytes, urgent);
+        let piece = if caps.lends { longest } else { piece_bytes(&caps, len, longest) };
         let piece = piece.min(len - *done).min(most);
         let mut beside = [0; 16];
         put_words(canele_rail::Window::on(&mut beside), &piece_words(*receiver, *done as u64));
@@ -355,20 +367,32 @@ fn reply_number(peer: &Peer) -> u32 {
     }
 }
 
-/// How fast all links to a peer are together, and when something small would arrive over the best of them.
-fn together<R: Rail>(rail: &R, peer: &Peer, one: Speed) -> (Speed, u64) {
-    let Some(lines) = peer.lines.as_ref().filter(|lines| lines.links.len() > 1) else {
-        return (one, delivery_ns(one));
+/// The longest piece of a large message that a link takes: what is lent is bounded by time alone, what is copied by
+/// `copied` bytes, and by time where something urgent may come.
+fn longest_piece(caps: &Caps, speed: Speed, copied: usize, urgent: bool) -> usize {
+    let most = if caps.lends { caps.max_bulk } else { caps.max_bulk.min(copied) };
+    if caps.lends || urgent { timely_bytes(speed, most, urgent) } else { most }
+}
+
+/// Which of the links to a peer is asked first, and how many there are: something small that waits takes the one that delivers it
+/// first.
+fn first_link<R: Rail>(rail: &R, peer: &Peer) -> (usize, usize) {
+    let Some(lines) = &peer.lines else { return (0, usize::from(peer.link.is_some())) };
+    let links = lines.links.len();
+    let first = match links > 1 && (peer.has_messages() || lines.wait()) {
+        true => (0..links).min_by_key(|n| delivery_ns(rail.speed(lines.links[*n]))),
+        false => None,
     };
-    let speeds = lines.links.iter().map(|link| rail.speed(*link));
-    speeds.fold((Speed::default(), u64::MAX), |(sum, soonest_ns), speed| {
-        let sum = Speed {
-            round_trip_ns: sum.round_trip_ns.max(speed.round_trip_ns),
-            bytes_per_us: sum.bytes_per_us + speed.bytes_per_us,
-            under_way: sum.under_way + speed.under_way,
-        };
-        (sum, soonest_ns.min(delivery_ns(speed)))
-    })
+    (first.unwrap_or(0), links)
+}
+
+/// Whether something small that was gathered would arrive over a link about as soon as over the best one.
+fn is_timely<R: Rail>(rail: &R, peer: &Peer, link: LinkId) -> bool {
+    let Some(lines) = peer.lines.as_ref().filter(|lines| lines.links.len() > 1 && lines.wait()) else {
+        return true;
+    };
+    let soonest_ns = lines.links.iter().map(|link| delivery_ns(rail.speed(*link))).min();
+    delivery_ns(rail.speed(link)) <= 2 * soonest_ns.unwrap_or(0) + SLACK_NS
 }
 
 /// When something small that leaves now arrives: behind what is under way.

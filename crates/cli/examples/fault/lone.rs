@@ -64,6 +64,51 @@ pub fn lost(which: u64) -> Outcome {
     Ok(())
 }
 
+/// All meet rank `which`, and then lose it without a word, its host being cut off. What they do then, `receive`, `send` or `probe`,
+/// fails, naming it; what they have to do with each other goes on.
+pub fn severed(which: u64, what: &str) -> Outcome {
+    let (job, lost) = (Job::start()?, Rank(which as u32));
+    let (world, me) = (job.world(), job.rank());
+    world.barrier()?;
+    println!("{me} is ready");
+    if me == lost {
+        if what == "send" {
+            // What is sent finds no room any more before the host is cut off.
+            std::thread::sleep(Duration::from_secs(12));
+        }
+        let alone = world.recv(Rank(0), Tag(9), &mut [1u8]).err().ok_or("a message from nobody")?;
+        println!("{me} is alone: {alone}");
+        return Ok(job.finish()?);
+    }
+    let begin = std::time::Instant::now();
+    let outcome = match what {
+        "receive" => world.recv(lost, Tag(1), &mut [1u8]).map(drop),
+        "probe" => world.probe(lost, Tag(1)).map(drop),
+        // Short ones take the short path as long as there is credit.
+        "send" => (0..).try_for_each(|_| world.send(lost, Tag(1), &[1u8; 1000])),
+        other => return Err(format!("what is {other}?").into()),
+    };
+    match outcome {
+        Err(Error::Failed(Failure::PeerFailed(rank) | Failure::Unreachable(rank, _))) if rank == lost => {}
+        other => return Err(format!("{other:?} does not say that {lost} is lost").into()),
+    }
+    println!("{me} knows after {:.1} s", begin.elapsed().as_secs_f64());
+    let others = (0..job.size()).map(Rank).filter(|rank| ![me, lost].contains(rank));
+    for other in others {
+        let (mine, mut got) = ([me.0], [0u32]);
+        world.scope(|scope| {
+            scope.irecv(other, Tag(2), &mut got)?;
+            scope.isend(other, Tag(2), &mine)?;
+            Ok(())
+        })?;
+        if got != [other.0] {
+            return Err(format!("{got:?} came from {other}").into());
+        }
+    }
+    println!("{me} goes on");
+    Ok(job.finish()?)
+}
+
 /// Allocates a region; prints the error, if it is one of memory, and shows that the job goes on.
 pub fn region(bytes: u64) -> Outcome {
     let job = Job::start()?;

@@ -55,6 +55,7 @@ fn run(words: &[String]) -> Outcome {
         Some("unfinished") => lone::unfinished(number(1)?),
         Some("absent") => lone::absent(number(1)?),
         Some("lost") => lone::lost(number(1)?),
+        Some("severed") => lone::severed(number(1)?, words.get(2).map_or("", String::as_str)),
         Some("region") => lone::region(number(1)?),
         Some("late-put") => lone::late_put(),
         Some("blocked") => lone::blocked(number(1)?),

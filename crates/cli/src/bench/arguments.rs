@@ -77,6 +77,7 @@ impl fmt::Display for Bench {
   canele bench dsm --packs 3 --hosts h0:1,h1:1
   canele bench priority --strategy priority,split --hosts h0:1,h1:1
   canele bench rails --bytes 4M,64M --hosts h0:1,h1:1 --json
+  canele bench flows --bytes 8,64K --flows 1,4,16 --hosts h0:1,h1:1 --plot flows.svg
   canele bench rails --bytes 4M --no-limits --rounds 1000 --hosts h0:1,h1:1   (and cut one of them meanwhile)
   canele bench bandwidth --bytes 4M --hosts h0:1,h1:1 --rsh 'ssh -p 2222'
 

@@ -3,10 +3,10 @@
 
 use super::Failure;
 use super::case::Figure;
+use super::chart::Area;
 use super::plot::{CAPTION, FONT, LABEL, LIMIT, ours, range};
 use super::report::{Line, Report};
 use super::table::{axis_time, size, time};
-use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -28,15 +28,14 @@ fn rows(report: &Report) -> Vec<&Line> {
 }
 
 /// Draws a report as bars, the first row on top.
-pub fn draw(report: &Report, area: DrawingArea<SVGBackend, Shift>) -> Result<(), Failure> {
+pub fn draw(report: &Report, area: &Area) -> Result<(), Failure> {
     let rows = rows(report);
     let rate = rows.first().is_some_and(|line| line.figure != Figure::Time);
     let limits = rows.iter().flat_map(|line| line.beside.iter().map(|beside| limit(line, beside.median_ns)));
     let x = range(rows.iter().filter_map(|line| figure(line)).chain(limits));
     // Room on the right for the words beside the longest bar.
     let (low, x) = (x.start, x.start..x.end * (x.end / x.start).powf(0.5).max(2.0));
-    area.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&area)
+    let mut chart = ChartBuilder::on(area)
         .margin(16)
         .caption(format!("canele bench {}", report.bench), (FONT, CAPTION))
         .x_label_area_size(52)
@@ -78,7 +77,7 @@ pub fn draw(report: &Report, area: DrawingArea<SVGBackend, Shift>) -> Result<(),
             chart.draw_series([PathElement::new(ends, LIMIT.stroke_width(4))])?;
         }
     }
-    Ok(area.present()?)
+    Ok(())
 }
 
 /// Nanoseconds, or millions per second.

@@ -3,15 +3,11 @@
 
 use super::Failure;
 use super::case::{Figure, Limit};
-use super::plot::{CAPTION, FONT, LABEL, LIMIT, name, ours, range};
+use super::chart::{Area, Axis, Chart, Curve, Legend, Points, Scale};
+use super::plot::{LIMIT, name, ours};
 use super::report::{Line, Report};
 use super::table::{axis_time, size};
-use plotters::coord::Shift;
-use plotters::element::DashedPathElement;
-use plotters::prelude::*;
 use std::collections::BTreeMap;
-
-type Points = Vec<(f64, f64)>;
 
 /// An empty message has no place on a logarithmic axis; it stands at this size, left of the first.
 const EMPTY_AT: f64 = 0.5;
@@ -24,63 +20,34 @@ struct Curves {
 }
 
 /// Draws a report with several sizes.
-pub fn draw(report: &Report, area: DrawingArea<SVGBackend, Shift>) -> Result<(), Failure> {
+pub fn draw(report: &Report, area: &Area) -> Result<(), Failure> {
     let curves = gather(report);
-    let all = || curves.ours.values().chain(curves.limits.values()).flatten();
-    let (x, y) = (range(all().map(|point| point.0)), range(all().map(|point| point.1)));
-    area.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&area)
-        .margin(16)
-        .caption(format!("canele bench {}", report.bench), (FONT, CAPTION))
-        .x_label_area_size(52)
-        .y_label_area_size(84)
-        .build_cartesian_2d(x.log_scale().base(2.0), y.log_scale())?;
-    let unit = if curves.bandwidth { "bandwidth (GB/s)" } else { "one-way time" };
-    chart
-        .configure_mesh()
-        .x_desc("message size (bytes)")
-        .y_desc(unit)
-        .x_labels(26)
-        .y_labels(12)
-        .x_label_formatter(&|bytes| label_of_size(*bytes))
-        .y_label_formatter(&|figure| {
-            if curves.bandwidth { label_of_rate(*figure) } else { axis_time(*figure) }
-        })
-        .label_style((FONT, LABEL))
-        .axis_desc_style((FONT, LABEL + 1))
-        .bold_line_style(BLACK.mix(0.12))
-        .light_line_style(BLACK.mix(0.04))
-        .draw()?;
-    for (limit, points) in &curves.limits {
-        let (dash, gap) = dashes(limit);
-        let line = DashedLineSeries::new(points.clone(), dash, gap, LIMIT.stroke_width(2));
-        let legend =
-            move |(x, y)| DashedPathElement::new(vec![(x, y), (x + 28, y)], dash, gap, LIMIT.stroke_width(2));
-        chart.draw_series(line)?.label(format!("limit: {limit}")).legend(legend);
-    }
-    for (index, (name, points)) in curves.ours.iter().enumerate() {
-        let colour = ours(index);
-        let legend = move |(x, y)| PathElement::new(vec![(x, y), (x + 28, y)], colour.stroke_width(3));
-        chart
-            .draw_series(LineSeries::new(points.clone(), colour.stroke_width(3)))?
-            .label(name)
-            .legend(legend);
-        chart.draw_series(points.iter().map(|point| Circle::new(*point, 4, colour.filled())))?;
-    }
-    chart
-        .configure_series_labels()
-        .position(if curves.bandwidth {
-            SeriesLabelPosition::LowerRight
-        } else {
-            SeriesLabelPosition::UpperLeft
-        })
-        .legend_area_size(36)
-        .margin(12)
-        .background_style(WHITE.mix(0.9))
-        .border_style(BLACK.mix(0.3))
-        .label_font((FONT, LABEL))
-        .draw()?;
-    Ok(area.present()?)
+    let limit = |(limit, points): (&String, &Points)| Curve {
+        name: format!("limit: {limit}"),
+        points: points.clone(),
+        colour: LIMIT,
+        dashes: Some(dashes(limit)),
+        marked: false,
+    };
+    let own = |(index, (name, points)): (usize, (&String, &Points))| Curve {
+        name: name.clone(),
+        points: points.clone(),
+        colour: ours(index),
+        dashes: None,
+        marked: true,
+    };
+    let (what, label): (_, fn(f64) -> String) = match curves.bandwidth {
+        true => ("bandwidth (GB/s)", label_of_rate),
+        false => ("one-way time", axis_time),
+    };
+    let chart = Chart {
+        caption: format!("canele bench {}", report.bench),
+        x: Axis { what: "message size (bytes)", scale: Scale::Log(2.0), labels: 26, label: label_of_size },
+        y: Axis { what, scale: Scale::Log(10.0), labels: 12, label },
+        curves: curves.limits.iter().map(limit).chain(curves.ours.iter().enumerate().map(own)).collect(),
+        legend: if curves.bandwidth { Legend::LowerRight } else { Legend::UpperLeft },
+    };
+    chart.draw(area)
 }
 
 /// The limits are all grey, told apart by their dashes, the same in every picture.
@@ -131,7 +98,8 @@ fn point(line: &Line, bandwidth: bool) -> Option<(f64, f64)> {
     Some((bytes.max(EMPTY_AT), figure?))
 }
 
-fn label_of_size(bytes: f64) -> String {
+/// A size on an axis.
+pub fn label_of_size(bytes: f64) -> String {
     if bytes < 1.0 { "0".into() } else { size(bytes as usize) }
 }
 

@@ -14,6 +14,8 @@ mod arguments;
 mod bare;
 mod bars;
 mod case;
+mod chart;
+mod compared;
 mod curves;
 mod job;
 mod launch;
@@ -23,10 +25,12 @@ mod report;
 mod sample;
 mod statistics;
 mod table;
+mod urgent;
 mod workloads;
 
 pub use arguments::Arguments;
 pub use rank::{RankArguments, main as rank_main};
+pub use table::time;
 
 use report::Report;
 use std::io::Write;

@@ -1,14 +1,17 @@
-//! The picture of a report: curves over the message size where there are several sizes, else bars.
-//! Owns what both share: colours, type sizes, the frame around them. Draws into memory, never into a file.
+//! The picture of a report: experiments have one of their own each; of other benchmarks curves over the message size where there
+//! are several sizes, else bars. Owns what all share: colours, type sizes, the frame around them. Draws into memory, never into a file.
 
 use super::arguments::Bench;
+use super::chart::{self, Area, Chart, Legend};
 use super::report::{Line, Report};
-use super::{Failure, bars, curves};
+use super::{Failure, bars, compared, curves, urgent};
 use plotters::prelude::*;
 use std::collections::BTreeSet;
 
 /// Width and height of the picture, in pixels.
 pub const SIZE: (u32, u32) = (960, 600);
+/// Height of a chart that stands beside others, in pixels.
+const PANEL_PIXELS: u32 = 400;
 /// Type sizes, in pixels.
 pub const CAPTION: u32 = 22;
 pub const LABEL: u32 = 14;
@@ -27,19 +30,53 @@ pub const LIMIT: RGBColor = RGBColor(120, 120, 120);
 
 /// The picture as SVG.
 pub fn plot(report: &Report) -> Result<String, Failure> {
-    let mut svg = String::new();
-    let sizes: BTreeSet<usize> = report.lines.iter().filter_map(|line| line.row.bytes).collect();
-    let timed = report.lines.iter().any(|line| line.row.median_ns.is_some());
-    if !timed {
+    if !report.lines.iter().any(|line| line.row.median_ns.is_some()) {
         return Err("nothing was measured".into());
     }
-    if sizes.len() > 1 && report.bench != Bench::Collectives {
-        curves::draw(report, SVGBackend::with_string(&mut svg, SIZE).into_drawing_area())?;
-    } else {
-        let height = bars::height(report);
-        bars::draw(report, SVGBackend::with_string(&mut svg, (SIZE.0, height)).into_drawing_area())?;
+    let sizes: BTreeSet<usize> = report.lines.iter().filter_map(|line| line.row.bytes).collect();
+    match report.bench {
+        Bench::Dsm | Bench::Flows | Bench::Rails => {
+            let charts = compared::charts(report);
+            picture(height(&charts), |area| beside_each_other(area, &charts))
+        }
+        Bench::Priority => picture(urgent::height(report), |area| urgent::draw(report, area)),
+        Bench::Collectives => picture(bars::height(report), |area| bars::draw(report, area)),
+        _ if sizes.len() > 1 => picture(SIZE.1, |area| curves::draw(report, area)),
+        _ => picture(bars::height(report), |area| bars::draw(report, area)),
     }
+}
+
+/// What `draw` draws, as SVG.
+fn picture(height: u32, draw: impl FnOnce(&Area) -> Result<(), Failure>) -> Result<String, Failure> {
+    let mut svg = String::new();
+    let area = SVGBackend::with_string(&mut svg, (SIZE.0, height)).into_drawing_area();
+    area.fill(&WHITE)?;
+    draw(&area)?;
+    area.present()?;
+    drop(area);
     Ok(svg)
+}
+
+/// A chart that names its curves stands alone, others stand in two columns.
+fn height(charts: &[Chart]) -> u32 {
+    if is_named(charts) { SIZE.1 } else { (charts.len() as u32 / 2 + 1) * PANEL_PIXELS }
+}
+
+fn is_named(charts: &[Chart]) -> bool {
+    matches!(charts, [chart] if chart.legend != Legend::None)
+}
+
+/// One chart alone, or several with the names of their curves in the place behind the last.
+fn beside_each_other(area: &Area, charts: &[Chart]) -> Result<(), Failure> {
+    if is_named(charts) {
+        return charts[0].draw(area);
+    }
+    let places = area.split_evenly((charts.len() / 2 + 1, 2));
+    for (chart, place) in charts.iter().zip(&places) {
+        chart.draw(place)?;
+    }
+    let curves = charts.first().map_or(&[][..], |chart| &chart.curves);
+    chart::legend(&places[charts.len()], curves)
 }
 
 /// What is ours, by its place in the legend.

@@ -7,8 +7,13 @@ use super::arguments::Bench;
 use super::case::{Buffers, Case, Figure, Limit, Task};
 use super::sample::{Measured, Sample};
 use super::statistics::{median, quantile, spread};
+use canele_engine::choice::timely_bytes;
+use canele_rail::Speed;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// The largest packet between hosts, in bytes.
+const MOST_PIECE: usize = 1 << 20;
 
 /// One row as published.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -61,6 +66,9 @@ pub struct Row {
     /// What streams moved beside it, in 10⁹ bytes per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub streams_gbytes_per_s: Option<f64>,
+    /// The longest that one piece of the streams is on the wire, at their rate: nothing urgent overtakes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub piece_ns: Option<f64>,
     /// Our rate as a share of the sum of what plain sockets reach on each rail alone, median over the rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio_to_sockets: Option<f64>,
@@ -154,6 +162,7 @@ impl Report {
             let is_fifo = |other: &Case| other.strategy.as_deref() == Some("fifo") && case.is_like(other);
             let fifo = sample.cases.iter().find(|(other, _)| is_fifo(other)).map(|(_, fifo)| fifo);
             let mut line = line(task.ranks, case, measured, protocol(case));
+            line.row.piece_ns = line.row.streams_gbytes_per_s.filter(|_| task.between_hosts).map(piece_ns);
             line.row.ratio_to_fifo = fifo.map(|fifo| digits(paired(&measured.rounds, &fifo.rounds)));
             line
         };
@@ -251,6 +260,12 @@ fn line(ranks: u32, case: &Case, measured: &Measured, protocol: Option<String>) 
         Beside { limit: *limit, median_ns: median(figures), ratio: median(&ratios) }
     });
     Line { row, figure: is, spread: spread(&measured.rounds), beside: beside.collect() }
+}
+
+/// The time of the largest piece between hosts, on a link of this rate.
+fn piece_ns(gbytes_per_s: f64) -> f64 {
+    let speed = Speed { bytes_per_us: (gbytes_per_s * 1e3) as u32, ..Speed::default() };
+    digits(timely_bytes(speed, MOST_PIECE, false) as f64 / gbytes_per_s)
 }
 
 /// The median over the rounds of one figure in units of the other.

@@ -118,3 +118,19 @@ fn a_report_survives_the_way_to_the_command() {
     let text = serde_json::to_string(&latency()).unwrap();
     assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), latency());
 }
+
+#[test]
+fn the_time_of_a_piece_follows_from_the_rate_of_the_streams() {
+    let piece = |gbytes_per_s, between_hosts| {
+        let mut sample = Sample::default();
+        let (case, measured) = case(64, Figure::Time, vec![], &[9000.0; 3], &[]);
+        sample.cases.push((case, Measured { streams: vec![gbytes_per_s], ..measured }));
+        let task = Task { between_hosts, ..task(Bench::Priority, 2) };
+        Report::new(&task, &sample, |_| None).lines[0].row.piece_ns
+    };
+    // Half a millisecond, where that is neither too little nor too much.
+    assert!(piece(1.0, true).is_some_and(|ns| (490_000.0..510_000.0).contains(&ns)));
+    assert_eq!(piece(8.0, true), Some(131_072.0));
+    assert_eq!(piece(0.01, true), Some(6.5536e6));
+    assert_eq!(piece(1.0, false), None);
+}

@@ -10,6 +10,7 @@ use rustix::net::{
     sockopt::{Timeout, set_socket_timeout},
 };
 
+use super::links;
 use crate::run::{JobReport, address};
 use crate::say;
 
@@ -19,12 +20,17 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Behind the row of a rank that did not answer: it computes, was stopped, or died.
 const OLD: &str = "   (counters as it last gave them: it did not come by to write new ones)";
 
+/// Ranks whose links are printed where they are not asked for one by one.
+const MOST_RANKS: usize = 16;
+
 /// What is shown beside the ranks.
 pub struct Show {
     /// Their counters.
     pub counters: bool,
-    /// Their rails to other hosts.
+    /// Which rail leads to which of their peers, and what it does.
     pub rails: bool,
+    /// This one only.
+    pub rank: Option<u32>,
     /// All of it as JSON.
     pub json: bool,
 }
@@ -41,11 +47,17 @@ pub fn main(pid: u32, show: &Show) -> ExitCode {
         }
         Err(error) => return fail(&format!("the launcher {pid} does not answer: {error}")),
     };
-    let report: JobReport = match serde_json::from_slice(&answer) {
+    let mut report: JobReport = match serde_json::from_slice(&answer) {
         Ok(report) => report,
         Err(error) => return fail(&format!("the launcher {pid} answers in another version's way: {error}")),
     };
-    let text = if show.json { as_json(report, show) } else { as_table(&report, show) };
+    if let Some(rank) = show.rank {
+        if rank >= report.size {
+            return fail(&format!("--rank {rank}: the job has ranks 0 to {}", report.size - 1));
+        }
+        report.ranks.retain(|other| other.rank == rank);
+    }
+    let text = if show.json { as_json(&mut report, show) } else { as_table(&report, show) };
     println!("{text}");
     ExitCode::SUCCESS
 }
@@ -65,55 +77,59 @@ fn ask(pid: u32) -> io::Result<Vec<u8>> {
     Ok(answer)
 }
 
-fn as_json(mut report: JobReport, show: &Show) -> String {
-    if !show.counters && !show.rails {
-        report.ranks.iter_mut().for_each(|rank| rank.counters.clear());
+fn as_json(report: &mut JobReport, show: &Show) -> String {
+    for rank in &mut report.ranks {
+        if !show.counters && !show.rails {
+            rank.counters.clear();
+        }
+        if !show.rails {
+            rank.links = None;
+        }
     }
-    serde_json::to_string(&report).expect("a report has no unencodable part")
+    serde_json::to_string(report).expect("a report has no unencodable part")
 }
 
 fn as_table(report: &JobReport, show: &Show) -> String {
-    let counters = show.counters;
     let mut lines =
         vec![format!("job {}: {}, running for {:.1} s", report.job, report.command, report.seconds)];
-    let first = report.ranks.first().map(|rank| rank.host.clone());
-    let several = report.ranks.iter().any(|rank| Some(&rank.host) != first.as_ref());
+    if show.rails {
+        lines.extend(links::rails(&report.rails));
+    }
+    let first = report.ranks.first().map(|rank| &rank.host);
+    let several = report.ranks.iter().any(|rank| Some(&rank.host) != first) || !report.rails.is_empty();
     let longest = report.ranks.iter().map(|rank| rank.host.len()).max().unwrap_or(0).max("host".len());
     let host = |name: &str| if several { format!(" {name:<longest$}") } else { String::new() };
-    lines.push(format!("{:>5}{} {:>8} {:<12} doing", "rank", host("host"), "process", "state"));
-    for rank in &report.ranks {
+    let counts: Vec<_> = report.ranks.iter().map(links::count).collect();
+    let width = counts.iter().map(String::len).max().unwrap_or(0).max("links".len());
+    lines.push(format!(
+        "{:>5}{} {:>8} {:<12} {:<width$} doing",
+        "rank",
+        host("host"),
+        "process",
+        "state",
+        "links"
+    ));
+    for (number, (rank, count)) in report.ranks.iter().zip(&counts).enumerate() {
         let pid = rank.pid.map_or("-".into(), |pid| pid.to_string());
         let doing = if rank.doing.is_empty() { "-" } else { &rank.doing };
-        let old = if counters && !rank.current && !rank.counters.is_empty() { OLD } else { "" };
+        let old = if show.counters && !rank.current && !rank.counters.is_empty() { OLD } else { "" };
         let host = host(&rank.host);
-        lines.push(format!("{:>5}{host} {pid:>8} {:<12} {doing}{old}", rank.rank, rank.state));
-        if counters {
+        lines
+            .push(format!("{:>5}{host} {pid:>8} {:<12} {count:<width$} {doing}{old}", rank.rank, rank.state));
+        if show.counters {
             for (name, value) in &rank.counters {
                 lines.push(format!("{:>15} {name:<28} {value:>20}", ""));
             }
         }
-        if show.rails {
-            lines.extend(rails(&rank.counters));
+        if show.rails && number < MOST_RANKS {
+            lines.extend(links::of_rank(report, rank, show.rank.is_some()));
         }
     }
+    if show.rails && report.ranks.len() > MOST_RANKS {
+        let left_out = report.ranks.len() - MOST_RANKS;
+        lines.push(format!(
+            "the links of {left_out} more ranks are left out: --rank R shows those of one, --json of all"
+        ));
+    }
     lines.join("\n")
-}
-
-/// One line for each rail to other hosts.
-fn rails(counters: &serde_json::Map<String, serde_json::Value>) -> Vec<String> {
-    let of = |rail: u32, name: &str| {
-        counters.get(&format!("rail{rail}_{name}")).and_then(|v| v.as_u64()).unwrap_or(0)
-    };
-    let used = (1..=4).filter(|rail| of(*rail, "links") > 0 || of(*rail, "sent") > 0);
-    let line = |rail: u32| {
-        let [links, sent, speed, trip, under_way] =
-            ["links", "sent", "speed", "round_trip", "under_way"].map(|name| of(rail, name));
-        format!(
-            "{:>9} tcp {rail}: {links} links, {sent} bytes sent, {under_way} under way, {speed} MB/s, \
-             round trip {:.1} us",
-            "rail",
-            trip as f64 / 1e3
-        )
-    };
-    used.map(line).collect()
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use canele_sys::{memory, topology::Topology};
+use canele_rail::tcp::interfaces::{choose, interfaces};
+use canele_sys::{memory, topology::Topology, tunables::Tunables};
 
 /// Prints the machine and the rails.
 pub fn print() {
@@ -30,6 +31,19 @@ pub fn print() {
     );
     println!("version     canele {}", env!("CARGO_PKG_VERSION"));
     println!("rails       shm   ranks of the same host, through shared memory");
+    println!("            tcp   ranks of other hosts: {}", interfaces_in_words());
+}
+
+/// The interfaces that a job on several hosts would use here.
+fn interfaces_in_words() -> String {
+    let wanted = Tunables::from_env().map(|tunables| tunables.rails).unwrap_or_default();
+    let names: Vec<&str> = wanted.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let found = interfaces().map_err(|error| error.to_string());
+    match found.and_then(|all| choose(&all, &names).map_err(|error| format!("CANELE_RAILS: {error}"))) {
+        Ok(chosen) if chosen.is_empty() => "no interface is up".into(),
+        Ok(chosen) => chosen.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        Err(error) => format!("none ({error})"),
+    }
 }
 
 fn gib(bytes: u64) -> String {

@@ -3,6 +3,7 @@
 //! Owns how these are printed. What a protocol costs and which one is taken is decided elsewhere.
 
 mod job;
+mod links;
 mod machine;
 mod protocol;
 mod tunables;
@@ -28,9 +29,12 @@ pub struct Arguments {
     /// With --job: the counters of each rank; of now, unless its row says that it did not come by
     #[arg(long, requires = "job")]
     counters: bool,
-    /// With --job: the rails to other hosts, what they carry and how fast they are measured to be
+    /// With --job: which rail leads to which peer; of links to other hosts also what they carry and how fast they are measured to be
     #[arg(long, requires = "job")]
     rails: bool,
+    /// With --job: this rank only, with all its links
+    #[arg(long, value_name = "R", requires = "job")]
+    rank: Option<u32>,
     /// With --job: as one JSON object
     #[arg(long, requires = "job")]
     json: bool,
@@ -41,15 +45,14 @@ const EXAMPLES: &str = "Examples:
   canele info --peer 1 --bytes 100000     which rail and protocol such a message takes, and why
   canele info --tunables                  every setting
   canele info --job 4711 --counters       what the ranks of a running job have moved
-  canele info --job 4711 --rails          what each rail carries, and how fast it is";
+  canele info --job 4711 --rails          which rail leads to which peer, what it carries, and how fast it is
+  canele info --job 4711 --rails --rank 3 the same of one rank, however many peers it has";
 
 /// Prints what is asked for.
 pub fn main(arguments: &Arguments) -> ExitCode {
     if let Some(pid) = arguments.job {
-        return job::main(
-            pid,
-            &job::Show { counters: arguments.counters, rails: arguments.rails, json: arguments.json },
-        );
+        let Arguments { counters, rails, rank, json, .. } = *arguments;
+        return job::main(pid, &job::Show { counters, rails, rank, json });
     }
     if let (Some(peer), Some(bytes)) = (arguments.peer, arguments.bytes) {
         return protocol::main(peer, bytes);

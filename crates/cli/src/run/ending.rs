@@ -66,8 +66,8 @@ impl Launcher {
         self.sites.check(now, &self.events);
         self.handle_reports();
         if let Some(queries) = &mut self.queries {
-            let report =
-                |counts: &[_]| JobReport::new(&self.plan, &self.info, &self.job, self.started, counts);
+            let (plan, info, job, parts) = (&self.plan, &self.info, &self.job, self.sites.parts());
+            let report = |counts: &[_]| JobReport::new(plan, info, job, self.started, counts, parts);
             queries.look(now, report, &self.events);
         }
         if !self.ending && self.timeout_at.is_some_and(|at| now >= at) {

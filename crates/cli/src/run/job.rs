@@ -171,7 +171,10 @@ impl Job {
             ToLauncher::CutOff { peer, what } => return self.handle_cut(from, peer, what),
             ToLauncher::Doing { what } => self.member_mut(from).doing = what,
             // Of one host alone.
-            ToLauncher::Region { .. } | ToLauncher::DropRegion { .. } | ToLauncher::FindRegion { .. } => {}
+            ToLauncher::Links(_)
+            | ToLauncher::Region { .. }
+            | ToLauncher::DropRegion { .. }
+            | ToLauncher::FindRegion { .. } => {}
         }
         Ok(())
     }

@@ -40,6 +40,6 @@ mod start;
 
 pub use arguments::{Arguments, Bind, Place, Wait};
 pub use keeper::keep;
-pub use query::{JobReport, address};
+pub use query::{JobReport, PartReport, RailReport, RankReport, address};
 pub use remote::deputise;
 pub use start::{main, start};

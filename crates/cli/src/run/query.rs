@@ -3,10 +3,11 @@
 //! Owns the listening socket, the questions and the answers being written, and the shape of an answer (JSON). Only
 //! the user who runs the job (and root) gets one. Never waits for whoever asks, nor for a rank.
 
+use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use canele_engine::control::JobInfo;
+use canele_engine::control::{JobInfo, Links};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, send,
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::events::{Events, Ready, Source};
 use super::job::Job;
 use super::plan::Plan;
+use super::remote::Part;
 use super::site::{COUNTING_PATIENCE, Counts};
 
 /// Questions answered at a time; who comes beyond them has to come again.
@@ -37,8 +39,30 @@ pub struct JobReport {
     pub size: u32,
     /// Since the start.
     pub seconds: f64,
+    /// The rails between its hosts.
+    pub rails: Vec<RailReport>,
     /// One entry per rank, in order.
     pub ranks: Vec<RankReport>,
+}
+
+/// What is told about a rail.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RailReport {
+    /// Its number, from 1.
+    pub rail: u8,
+    /// The hosts that are on it.
+    pub hosts: Vec<PartReport>,
+}
+
+/// What is told about a host's part in a rail.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct PartReport {
+    /// Which host.
+    pub host: String,
+    /// The interface there.
+    pub interface: String,
+    /// Its addresses.
+    pub addresses: Vec<IpAddr>,
 }
 
 /// What is told about one rank.
@@ -58,11 +82,21 @@ pub struct RankReport {
     pub current: bool,
     /// Its counters by name; empty before it has initialised.
     pub counters: serde_json::Map<String, serde_json::Value>,
+    /// Its links; none if it did not come by to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Links>,
 }
 
 impl JobReport {
     /// The job as it is now, with these counters of its ranks.
-    pub fn new(plan: &Plan, info: &JobInfo, job: &Job, started: Instant, counts: &[Counts]) -> JobReport {
+    pub fn new(
+        plan: &Plan,
+        info: &JobInfo,
+        job: &Job,
+        started: Instant,
+        counts: &[Counts],
+        parts: &[Vec<Part>],
+    ) -> JobReport {
         let ranks = job.members().iter().zip(counts).zip(0..).map(|((member, counts), rank)| RankReport {
             rank,
             host: info.hosts[info.host_of(rank)].name.clone(),
@@ -71,6 +105,7 @@ impl JobReport {
             doing: member.doing.clone(),
             current: counts.current,
             counters: counts.counters.iter().map(|(name, value)| (name.clone(), (*value).into())).collect(),
+            links: counts.links.clone(),
         });
         JobReport {
             job: std::process::id(),
@@ -78,9 +113,23 @@ impl JobReport {
             command: plan.to_string(),
             size: plan.size(),
             seconds: started.elapsed().as_secs_f64(),
+            rails: rails(info, parts),
             ranks: ranks.collect(),
         }
     }
+}
+
+/// By rail what `parts` has by host.
+fn rails(info: &JobInfo, parts: &[Vec<Part>]) -> Vec<RailReport> {
+    let most = parts.iter().map(Vec::len).max().unwrap_or(0);
+    let part = |place: usize| {
+        let hosts = info.hosts.iter().zip(parts).filter_map(move |(host, parts)| {
+            let Part { interface, addresses } = parts.get(place)?.clone();
+            (!addresses.is_empty()).then(|| PartReport { host: host.name.clone(), interface, addresses })
+        });
+        hosts.collect()
+    };
+    (0..most).map(|place| RailReport { rail: place as u8 + 1, hosts: part(place) }).collect()
 }
 
 /// The address on which the launcher `pid` is asked.

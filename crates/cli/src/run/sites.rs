@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use super::events::{Events, Ready, Source};
-use super::remote::Agents;
+use super::remote::{Agents, Part};
 use super::site::{Order, Report, Site};
 
 /// All sites of a job.
@@ -39,6 +39,14 @@ impl Sites {
         match self {
             Sites::Here(site) => site.take_reports().into_iter().map(|report| (0, report)).collect(),
             Sites::There(agents) => agents.take_reports(),
+        }
+    }
+
+    /// What each host has of each rail; none where there is one host, or before all have answered.
+    pub fn parts(&self) -> &[Vec<Part>] {
+        match self {
+            Sites::Here(_) => &[],
+            Sites::There(agents) => agents.parts(),
         }
     }
 

@@ -21,7 +21,7 @@ use super::hosts;
 use super::input::{self, Input};
 use super::launcher::{Launcher, Settings};
 use super::output::Output;
-use super::plan::Plan;
+use super::plan::{Plan, Program};
 use super::remote::{Agents, RemoteShell, Task};
 use super::site::{Own, Site};
 use super::sites::Sites;
@@ -65,6 +65,7 @@ struct Described {
 
 fn described(arguments: &Arguments) -> Result<Described, String> {
     let programs = arguments.programs()?;
+    check_size(&programs)?;
     let named = arguments.place.named_hosts()?;
     let (environment, tunables) = environment(arguments, named.is_some())?;
     let mut plan = Plan { programs, first: 0, here: 0, environment, directory: None, processors: Vec::new() };
@@ -148,19 +149,22 @@ pub fn bind_order() -> Result<Vec<u32>, String> {
     Ok(topology.processors().iter().map(|processor| processor.id).collect())
 }
 
-/// Refuses more ranks than a host, or the limit of descriptors there, can take.
-pub fn check_limits(ranks: u32) -> Result<(), String> {
-    if ranks as usize > MOST_RANKS {
-        return Err(format!("{ranks} ranks: a host takes at most {MOST_RANKS}"));
+/// Refuses more ranks than a job can have: each has a place for every other one, on whatever host.
+fn check_size(programs: &[Program]) -> Result<(), String> {
+    let ranks: u64 = programs.iter().map(|program| u64::from(program.ranks)).sum();
+    if ranks > MOST_RANKS as u64 {
+        return Err(format!("{ranks} ranks: a job has at most {MOST_RANKS}, on all its hosts together"));
     }
+    Ok(())
+}
+
+/// Refuses more ranks than the limit of descriptors of a host can take.
+pub fn check_limits(ranks: u32) -> Result<(), String> {
     check_descriptors(ranks, PER_RANK, "ranks")
 }
 
 /// Refuses more hosts than the launcher's limit of descriptors, or its messages, can take.
 fn check_hosts(hosts: &[Host]) -> Result<(), String> {
-    if let Some(host) = hosts.iter().find(|host| host.ranks as usize > MOST_RANKS) {
-        return Err(format!("{} ranks on {}: a host takes at most {MOST_RANKS}", host.ranks, host.name));
-    }
     let bytes: usize = hosts.iter().map(|host| host.name.len() + 8).sum();
     if bytes > MAX_MESSAGE / 2 {
         return Err(format!(

@@ -9,9 +9,10 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use super::job::JobInfo;
+use super::links::Links;
 
 /// Version of this message set. Two sides that differ refuse each other, each naming both.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The largest encoded message in bytes. A socket packet larger than this is malformed.
 pub const MAX_MESSAGE: usize = 64 * 1024;
@@ -99,6 +100,8 @@ pub enum ToLauncher {
         /// For example `receiving from rank 2`; empty: nothing special.
         what: String,
     },
+    /// Answer to [`FromLauncher::ShowLinks`].
+    Links(Links),
 }
 
 /// What the launcher tells a rank.
@@ -161,6 +164,11 @@ pub enum FromLauncher {
         of: u32,
         /// How, in words.
         what: String,
+    },
+    /// Somebody wants to see this rank's links; answered with [`ToLauncher::Links`] when it comes by.
+    ShowLinks {
+        /// How many over sockets, at most.
+        most: u32,
     },
 }
 

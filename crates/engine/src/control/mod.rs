@@ -14,17 +14,21 @@
 //!    ◀───────────────────────────────────  Reach instead of Peer, where the two run on different hosts
 //!    ◀───────────────────────────────────  Gone{rank}, when that rank can no longer answer
 //!    CutOff{peer}       ───────────────▶   that rank broke the rules; all others are told
+//!    ◀───────────────────────────────────  ShowLinks, when somebody looks at the job
+//!    Links              ───────────────▶
 //!    Finished           ───────────────▶   and then exit 0; anything else is a failure of this rank
 //! ```
 
 mod environment;
 mod job;
+mod links;
 mod messages;
 mod rank;
 mod socket;
 
 pub use environment::{Bind, Place, variable};
 pub use job::{Host, JobInfo, Network};
+pub use links::{Links, SocketLink};
 pub use messages::{FromLauncher, Gone, MAX_MESSAGE, MAX_VALUE, OnFailure, ToLauncher, VERSION};
 pub use rank::{Control, ControlError};
 pub use socket::{Handed, ReceiveError, Received, SendError, Socket};

@@ -108,6 +108,12 @@ impl Control {
         }
     }
 
+    /// Sends a message unless the launcher's queue is full; says whether it was not. That the launcher is gone, whoever next
+    /// listens to it finds out.
+    pub fn try_tell(&self, message: &ToLauncher) -> bool {
+        !matches!(self.socket.try_send(message, &[]), Err(SendError::Full))
+    }
+
     /// The next message, if one is there; never waits.
     ///
     /// # Errors

@@ -27,6 +27,9 @@ pub const ORDINARY: u8 = 3;
 /// So many more urgent messages pass a level that has something waiting before one of it goes first (the age guard).
 pub const GUARD: u32 = 64;
 
+/// So many pieces of large messages stay short after a message that was more urgent than they: another one may follow.
+pub const SHORT_PIECES: u32 = 512;
+
 /// Which rails may take the messages of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Lane {
@@ -106,6 +109,10 @@ pub struct Backlog {
     streaming: usize,
     /// The last packet carried a piece.
     piece_was_last: bool,
+    /// Packets without a piece since then, while messages went on in pieces.
+    pieces_passed: u32,
+    /// So many pieces are still to be short.
+    short_pieces: u32,
 }
 
 /// Which message goes next.
@@ -187,6 +194,9 @@ impl Backlog {
         let queue = self.queue(waiting.lane);
         self.queues[queue].remove(&mut self.entries, waiting.level, key);
         self.queues[queue].count(waiting.level);
+        if self.stream_level().is_some_and(|level| level < waiting.level) {
+            self.short_pieces = SHORT_PIECES;
+        }
         let Links { before, after } = self.entry(key).flow;
         List::default().remove::<InFlow>(&mut self.entries, key);
         match (after, before) {
@@ -247,8 +257,8 @@ impl Backlog {
 
     /// The message whose piece is next, and its level; it leaves the list.
     pub fn next_stream(&mut self) -> Option<(RequestId, u8)> {
-        let level = (0..LEVELS).rev().find(|level| !self.streams[*level].is_empty())?;
-        Some((self.streams[level].pop_front()?, level as u8))
+        let level = self.stream_level()?;
+        Some((self.streams[level as usize].pop_front()?, level))
     }
 
     /// It goes on behind the others, `sent` bytes shorter; or before them, if none could leave.
@@ -273,6 +283,8 @@ impl Backlog {
     /// What the last packet carried.
     pub fn carried(&mut self, piece: bool) {
         self.piece_was_last = piece;
+        self.short_pieces -= u32::from(piece && self.short_pieces > 0);
+        self.pieces_passed = if piece || !self.has_streams() { 0 } else { self.pieces_passed + 1 };
     }
 
     /// Whether the last packet carried a piece of a large message, so that others are next.
@@ -282,7 +294,24 @@ impl Backlog {
 
     /// Whether a message goes on in pieces.
     pub fn has_streams(&self) -> bool {
-        self.streams.iter().any(|level| !level.is_empty())
+        self.stream_level().is_some()
+    }
+
+    /// The level of the most urgent message that does.
+    fn stream_level(&self) -> Option<u8> {
+        (0..LEVELS).rev().find(|level| !self.streams[*level].is_empty()).map(|level| level as u8)
+    }
+
+    /// Whether a message waits that is more urgent than those that go on in pieces, and none of these has waited too long.
+    pub fn is_pressing(&self) -> bool {
+        let waiting = self.queues.iter().filter_map(|queue| queue.filled.checked_ilog2()).max();
+        let most_urgent = waiting.is_some_and(|level| self.stream_level() < Some(level as u8));
+        most_urgent && self.pieces_passed < GUARD
+    }
+
+    /// Whether a message has left lately that was more urgent than those that go on in pieces.
+    pub fn expects_urgent(&self) -> bool {
+        self.short_pieces > 0
     }
 
     /// All that wait are dropped: the peer is gone.

@@ -17,12 +17,11 @@ impl Strategy for Fifo {
 
     fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft) {
         if !packet.add_control() {
-            in_turn(
-                backlog,
-                packet,
-                |backlog, packet| tactics::one(backlog, rail, packet, By::Arrival),
-                whole,
-            );
+            let messages =
+                |backlog: &mut Backlog, packet: &mut Draft| tactics::one(backlog, rail, packet, By::Arrival);
+            in_turn(backlog, packet, By::Arrival, messages, |backlog, packet| {
+                tactics::piece(backlog, packet, usize::MAX)
+            });
         }
     }
 }
@@ -44,13 +43,7 @@ impl Strategy for Aggregate {
     }
 
     fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft) {
-        tactics::control_first(rail, packet);
-        in_turn(
-            backlog,
-            packet,
-            |backlog, packet| tactics::aggregate(backlog, rail, packet, By::Arrival),
-            whole,
-        );
+        together(backlog, rail, packet, By::Arrival, tactics::timely_piece);
     }
 }
 
@@ -63,13 +56,7 @@ impl Strategy for Priority {
     }
 
     fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft) {
-        tactics::control_first(rail, packet);
-        in_turn(
-            backlog,
-            packet,
-            |backlog, packet| tactics::aggregate(backlog, rail, packet, By::Priority),
-            whole,
-        );
+        together(backlog, rail, packet, By::Priority, tactics::timely_piece);
     }
 }
 
@@ -82,29 +69,33 @@ impl Strategy for Split {
     }
 
     fn next_packet(&mut self, backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft) {
-        tactics::control_first(rail, packet);
-        let share = tactics::share_of(rail, backlog.streaming_bytes());
-        in_turn(
-            backlog,
-            packet,
-            |backlog, packet| tactics::aggregate(backlog, rail, packet, By::Priority),
-            |backlog, packet| tactics::piece(backlog, packet, share),
-        );
+        together(backlog, rail, packet, By::Priority, tactics::fair_piece);
     }
 }
 
-fn whole(backlog: &mut Backlog, packet: &mut Draft) {
-    tactics::piece(backlog, packet, usize::MAX);
+/// Answers, and all messages that fit, in one packet, or a piece as `pieces` takes them.
+fn together(
+    backlog: &mut Backlog,
+    rail: &RailView<'_>,
+    packet: &mut Draft,
+    by: By,
+    pieces: impl Fn(&mut Backlog, &RailView<'_>, &mut Draft),
+) {
+    tactics::control_first(rail, packet);
+    let messages = |backlog: &mut Backlog, packet: &mut Draft| tactics::aggregate(backlog, rail, packet, by);
+    in_turn(backlog, packet, by, messages, |backlog, packet| pieces(backlog, rail, packet));
 }
 
-/// Messages and pieces of large ones alternate while there are both.
+/// Messages and pieces of large ones alternate while there are both; messages that are more urgent go first.
 fn in_turn(
     backlog: &mut Backlog,
     packet: &mut Draft,
+    by: By,
     messages: impl Fn(&mut Backlog, &mut Draft),
     pieces: impl Fn(&mut Backlog, &mut Draft),
 ) {
-    if packet.is_empty() && backlog.has_streams() && !backlog.piece_was_last() {
+    let pressing = by == By::Priority && backlog.is_pressing();
+    if packet.is_empty() && backlog.has_streams() && !backlog.piece_was_last() && !pressing {
         pieces(backlog, packet);
     }
     if packet.is_empty() || !packet.is_piece() {

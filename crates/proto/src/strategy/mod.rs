@@ -63,8 +63,10 @@ pub struct RailView<'a> {
     pub caps: &'a Caps,
     /// How fast it is to this peer, and what is under way.
     pub speed: Speed,
-    /// How fast all links to the peer are together, in bytes per microsecond, and how much is under way on them, in bytes.
-    pub together: Speed,
+    /// The same of every link to the peer, this one among them.
+    pub links: &'a [Speed],
+    /// The longest piece of a large message that it takes now, in bytes.
+    pub piece: usize,
     /// Which messages it takes now.
     pub takes: Takes,
 }

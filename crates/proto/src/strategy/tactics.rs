@@ -1,10 +1,14 @@
 //! Reusable steps of strategies.
 
+use canele_rail::Speed;
+
 use super::{Draft, RailView};
 use crate::backlog::{Backlog, By};
 
 /// Smaller pieces than this are not worth a packet of their own.
-pub const LEAST_PIECE: usize = 16 << 10;
+pub const LEAST_PIECE: usize = 4 << 10;
+
+const PAGE: usize = 4 << 10;
 
 /// A packet that costs less is not worth sharing: putting messages together costs about as much for each.
 const SHARED_NS: u32 = 200;
@@ -34,19 +38,49 @@ pub fn piece(backlog: &mut Backlog, packet: &mut Draft, most: usize) {
     packet.add_piece(backlog, most);
 }
 
-/// As much of a message with `left` bytes as lets all links end together: what this one can carry until then, beside what
-/// is under way on it. Nothing, if the others are done before; but something, if nothing is under way that could end.
+/// A piece as long as the rail takes, unless the other rails together would have all that is left delivered before it.
+pub fn timely_piece(backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft) {
+    let left = backlog.streaming_bytes();
+    let whole = rail.piece.min(left);
+    if share_of(rail, left) >= whole || delivers_first(rail, whole) {
+        piece(backlog, packet, usize::MAX);
+    }
+}
+
+/// A piece cut so that this rail ends together with the others.
+pub fn fair_piece(backlog: &mut Backlog, rail: &RailView<'_>, packet: &mut Draft) {
+    let left = backlog.streaming_bytes();
+    let least = LEAST_PIECE.min(left);
+    match share_of(rail, left) {
+        share if share >= least => piece(backlog, packet, share),
+        _ if delivers_first(rail, least) => piece(backlog, packet, least),
+        _ => {}
+    }
+}
+
+/// As much of large messages with `left` bytes as lets all links end together: what this one can carry until then, beside what
+/// is under way on it. The shares of all links are `left` together, or more.
 pub fn share_of(rail: &RailView<'_>, left: usize) -> usize {
-    let (mine, all) = (u64::from(rail.speed.bytes_per_us), u64::from(rail.together.bytes_per_us.max(1)));
-    if mine >= all {
+    if rail.links.len() < 2 {
         return left;
     }
-    let total = rail.together.under_way as u64 + left as u64;
-    let until_the_end = (total * mine / all) as usize;
-    let share = until_the_end.saturating_sub(rail.speed.under_way).min(left);
-    match LEAST_PIECE.min(left) {
-        least if share >= least => share,
-        least if rail.together.under_way == 0 => least,
-        _ => 0,
+    let rate = |speed: &Speed| u64::from(speed.bytes_per_us);
+    let all: u64 = rail.links.iter().map(rate).sum();
+    let total = rail.links.iter().map(|speed| speed.under_way).sum::<usize>() + left;
+    let until_the_end = (total as u128 * u128::from(rate(&rail.speed)) / u128::from(all.max(1))) as usize;
+    match until_the_end.saturating_sub(rail.speed.under_way).min(left) {
+        share if share == left => left,
+        // Whole pages, or memory is copied across their ends.
+        share => share / PAGE * PAGE,
     }
+}
+
+/// Whether no other link to the peer would have `bytes` there sooner, behind what is under way: then it may always take them,
+/// so that something always goes on.
+pub fn delivers_first(rail: &RailView<'_>, bytes: usize) -> bool {
+    // So many microseconds, times the rate of the other one.
+    let time = |speed: &Speed, other: &Speed| {
+        (speed.under_way + bytes) as u128 * u128::from(other.bytes_per_us.max(1))
+    };
+    rail.links.iter().all(|other| time(&rail.speed, other) <= time(other, &rail.speed))
 }

@@ -7,6 +7,7 @@ mod direct;
 mod errands;
 mod flood;
 mod rails;
+mod unequal;
 
 use canele_sim::campaign::{Faults, Setup, run};
 

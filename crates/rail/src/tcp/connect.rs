@@ -141,8 +141,9 @@ impl Tcp {
     fn add_link(&mut self, peer: Rank, meeting: Meeting) {
         let generation = meeting.handshake.generation();
         let socket = meeting.into_socket();
-        // A kernel that does not know this holds more than it should, and works.
+        // A kernel that does not know this holds more than it should, or notices later that a host is gone, and works.
         let _ = kernel::bound_unsent(&socket, self.sizes.max_bulk());
+        let _ = kernel::keep_asking(&socket);
         self.links[peer.0 as usize] = Some(Box::new(Link::new(socket, peer, generation, self.sizes)));
         self.incoming.push(LinkId::new(self.number, peer));
     }

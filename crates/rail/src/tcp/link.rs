@@ -2,6 +2,7 @@
 //!
 //! Owns the socket. Never waits for it: what it does not take now is sent later.
 
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
@@ -65,8 +66,9 @@ pub struct Link {
     broken: Option<Why>,
     /// The owner knows that the link carries nothing more.
     told: bool,
-    /// Bytes that the socket has taken.
+    /// Bytes that the socket has taken, and given.
     sent: u64,
+    received: u64,
 }
 
 impl Link {
@@ -86,6 +88,7 @@ impl Link {
             broken: None,
             told: false,
             sent: 0,
+            received: 0,
         }
     }
 
@@ -123,6 +126,17 @@ impl Link {
     /// Bytes that the socket has taken.
     pub fn sent(&self) -> u64 {
         self.sent
+    }
+
+    /// Bytes that the socket has given.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Its addresses, here and there, while it is connected.
+    pub fn ends(&self) -> [Option<SocketAddr>; 2] {
+        let (here, there) = (net::getsockname(&self.socket.0), net::getpeername(&self.socket.0));
+        [here.ok(), there.ok().flatten()].map(|address| address?.try_into().ok())
     }
 
     /// For how long nothing was heard of the other end's kernel though something was sent; nothing if it answers.
@@ -254,6 +268,7 @@ impl Link {
             Ok(bytes) => {
                 self.moved = true;
                 self.drained = bytes < room;
+                self.received += bytes as u64;
                 self.incoming.handle_read(bytes, &mut self.outgoing);
                 None
             }

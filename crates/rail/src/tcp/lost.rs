@@ -45,7 +45,7 @@ pub enum Failure {
     #[error("it hung up before the handshake was over (another job or key?)")]
     HungUp,
     /// Nothing came for too long.
-    #[error("no answer in time")]
+    #[error("no answer in time: {}", Errno::TIMEDOUT)]
     Silent,
 }
 

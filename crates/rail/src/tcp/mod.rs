@@ -34,6 +34,7 @@ mod meeting;
 mod outgoing;
 mod pace;
 mod rail;
+mod seen;
 mod sizes;
 mod vectors;
 mod watch;
@@ -52,6 +53,7 @@ pub use door::OpenError;
 use handshake::Credentials;
 use link::Link;
 pub use lost::{Failure, Unreachable};
+pub use seen::Seen;
 use sizes::Sizes;
 use watch::{Flags, Interest, Watch};
 

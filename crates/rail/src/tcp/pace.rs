@@ -3,10 +3,10 @@
 //! Owns the estimates. Reads a clock of its own, and only when a large packet leaves or is acknowledged: short packets are
 //! acknowledged late, so they would tell nothing, and must not pay for it.
 //!
-//! The rate of a packet is what was acknowledged from its leaving to its acknowledgement, over the time between (Cardwell et
-//! al., BBR, ACM Queue 14, 2016). A packet that left alone does not show what the link can carry, unless it shows more than
-//! was known. The shortest round trip is believed for a while; then a piece is sent alone, because between others it waits in
-//! their queue.
+//! The rate is what was acknowledged lately over the time in which such packets were under way, each moment counted once. A rate
+//! for each packet (Cardwell et al., BBR, ACM Queue 14, 2016) would believe the first packets after a rest, which shapers let
+//! pass at any speed. A packet that left alone does not show what the link can carry, unless it shows more than was known.
+//! The shortest round trip is believed for a while; then a piece is sent alone, because between others it waits in their queue.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -15,6 +15,31 @@ use super::outgoing::is_before;
 
 /// How long the shortest round trip is believed: routes change.
 const BELIEVED_NS: u64 = 10_000_000_000;
+
+/// The rate is that of so much time with packets under way, at least, and of so many round trips.
+const LATELY_NS: u64 = 20_000_000;
+const LATELY_TRIPS: u64 = 4;
+
+/// Bytes, and the time in which they were under way.
+#[derive(Clone, Copy, Default)]
+struct Carried {
+    bytes: u64,
+    time_ns: u64,
+}
+
+impl Carried {
+    fn bytes_per_s(self) -> u64 {
+        (u128::from(self.bytes) * 1_000_000_000 / u128::from(self.time_ns.max(1))) as u64
+    }
+
+    /// What lies further back than `most_ns` is forgotten, as if it had been carried evenly.
+    fn forget(&mut self, most_ns: u64) {
+        if self.time_ns > most_ns {
+            self.bytes = (u128::from(self.bytes) * u128::from(most_ns) / u128::from(self.time_ns)) as u64;
+            self.time_ns = most_ns;
+        }
+    }
+}
 
 /// A large packet under way.
 struct Sent {
@@ -30,7 +55,12 @@ struct Sent {
 pub struct Pace {
     start: Instant,
     under_way: VecDeque<Sent>,
+    /// Lately.
+    carried: Carried,
     bytes_per_s: u64,
+    /// Bytes that had been acknowledged when a large packet was acknowledged last, and when that was.
+    counted: u64,
+    counted_at_ns: u64,
     round_trip_ns: u64,
     round_trip_at_ns: u64,
     /// The round trip was believed for long enough.
@@ -39,9 +69,17 @@ pub struct Pace {
 
 impl Default for Pace {
     fn default() -> Self {
-        let start = Instant::now();
-        let under_way = VecDeque::new();
-        Self { start, under_way, bytes_per_s: 0, round_trip_ns: 0, round_trip_at_ns: 0, stale: false }
+        Self {
+            start: Instant::now(),
+            under_way: VecDeque::new(),
+            carried: Carried::default(),
+            bytes_per_s: 0,
+            counted: 0,
+            counted_at_ns: 0,
+            round_trip_ns: 0,
+            round_trip_at_ns: 0,
+            stale: false,
+        }
     }
 }
 
@@ -66,19 +104,23 @@ impl Pace {
     }
 
     fn measure(&mut self, ack: u32, acknowledged: u64, now_ns: u64) {
-        let mut newest = None;
-        while let Some(sent) = self.under_way.pop_front_if(|sent| is_before(sent.number, ack)) {
-            newest = Some(sent);
+        let Some(oldest) = self.under_way.pop_front_if(|sent| is_before(sent.number, ack)) else { return };
+        let carried = Carried {
+            bytes: acknowledged - self.counted.max(oldest.acknowledged),
+            time_ns: now_ns - self.counted_at_ns.max(oldest.at_ns),
+        };
+        (self.counted, self.counted_at_ns) = (acknowledged, now_ns);
+        let mut sent = oldest;
+        while let Some(newer) = self.under_way.pop_front_if(|sent| is_before(sent.number, ack)) {
+            sent = newer;
         }
-        let Some(sent) = newest else { return };
+        if !sent.alone || carried.bytes_per_s() > self.bytes_per_s {
+            self.carried.bytes += carried.bytes;
+            self.carried.time_ns += carried.time_ns;
+            self.carried.forget(LATELY_NS.max(LATELY_TRIPS * self.round_trip_ns));
+            self.bytes_per_s = self.carried.bytes_per_s();
+        }
         let time_ns = now_ns.saturating_sub(sent.at_ns).max(1);
-        let bytes = u128::from(acknowledged - sent.acknowledged);
-        let rate = (bytes * 1_000_000_000 / u128::from(time_ns)) as u64;
-        if rate > self.bytes_per_s {
-            self.bytes_per_s = rate;
-        } else if !sent.alone {
-            self.bytes_per_s -= (self.bytes_per_s - rate) / 8;
-        }
         if self.round_trip_ns == 0 || time_ns <= self.round_trip_ns || self.stale && sent.alone {
             (self.round_trip_ns, self.round_trip_at_ns) = (time_ns, now_ns);
         }
@@ -141,6 +183,34 @@ mod tests {
         let pace = run(55_000);
         assert!((95_000..=105_000).contains(&pace.bytes_per_s), "{} bytes/s", pace.bytes_per_s);
         assert!((2400..=3000).contains(&pace.holds()), "{} bytes, {} ns", pace.holds(), pace.round_trip_ns);
+    }
+
+    #[test]
+    fn what_a_shaper_lets_pass_after_a_rest_is_not_believed() {
+        let mut pace = Pace::default();
+        let (mut number, mut done, mut now_ns) = (0u32, 0u64, 1_000_000u64);
+        // Pieces of 16 KB, always two under way, each acknowledged `apart_ns` after the one before.
+        let mut run = |pace: &mut Pace, pieces: u32, apart_ns: u64| {
+            for n in 0..pieces + 1 {
+                let sent = Sent { number, at_ns: now_ns, acknowledged: done, alone: n == 0 };
+                pace.under_way.push_back(sent);
+                number += 1;
+                if n > 0 {
+                    now_ns += apart_ns;
+                    done += 16 << 10;
+                    pace.measure(number - 1, done, now_ns);
+                }
+            }
+            now_ns += apart_ns;
+            done += 16 << 10;
+            pace.measure(number, done, now_ns);
+            now_ns += 50_000_000;
+        };
+        run(&mut pace, 100, 1_300_000);
+        let steady = pace.bytes_per_s;
+        assert!((12_000_000..13_000_000).contains(&steady), "{steady} bytes/s");
+        run(&mut pace, 8, 10_000);
+        assert!(pace.bytes_per_s < 2 * steady, "{} bytes/s", pace.bytes_per_s);
     }
 
     #[test]

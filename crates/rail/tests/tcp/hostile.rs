@@ -226,7 +226,8 @@ fn when_patience_ends_each_address_is_told() {
     });
     assert!((15 * SECOND_NS..16 * SECOND_NS).contains(&now_ns));
     let expected = format!(
-        "rank 1: no address leads there: {deserted}: Connection refused (os error 111); {abyss}: no answer in time"
+        "rank 1: no address leads there: {deserted}: Connection refused (os error 111); \
+         {abyss}: no answer in time: Connection timed out (os error 110)"
     );
     assert_eq!(told.unwrap().to_string(), expected);
 }

@@ -1,5 +1,6 @@
 //! The TCP driver passes the suite, meets whom it should and nobody else, and tells of whom it lost.
 
+mod chance;
 mod cut;
 mod hostile;
 mod meeting;

@@ -26,6 +26,8 @@ pub struct Rails {
     endpoint: Endpoint,
     flow: Flow,
     memory: Vec<u8>,
+    /// Of the mixed load, in its order: memory that is touched for the first time would be timed with it.
+    mixed: Vec<Vec<u8>>,
     aside: Aside,
     cases: Vec<Case>,
 }
@@ -52,6 +54,7 @@ impl Rails {
             endpoint: job.endpoint().clone(),
             flow: job.world(),
             memory,
+            mixed: order().map(|bytes| vec![1; bytes]).collect(),
             aside: Aside::default(),
             cases,
         })
@@ -71,18 +74,12 @@ impl Rails {
     /// Everything is started before anything is waited for, the large messages among the small ones.
     fn mixed(&mut self) -> Result<(), Error> {
         let (flow, peer) = (&self.flow, other(&self.flow));
-        let mut requests = Vec::new();
-        for turn in 0..PARTS[0].0 {
-            for (count, bytes) in PARTS {
-                for _ in 0..count / PARTS[0].0 {
-                    requests.push(match peer.0 {
-                        1 => flow.isend(peer, DATA, vec![turn as u8; bytes])?,
-                        _ => flow.irecv(peer, DATA, vec![0u8; bytes])?,
-                    });
-                }
-            }
-        }
-        wait_all(requests)?;
+        let start = |memory| match peer.0 {
+            1 => flow.isend(peer, DATA, memory),
+            _ => flow.irecv(peer, DATA, memory),
+        };
+        let requests = std::mem::take(&mut self.mixed).into_iter().map(start).collect::<Result<_, _>>()?;
+        self.mixed = wait_all(requests)?.into_iter().map(|(_, memory)| memory).collect();
         match peer.0 {
             1 => flow.recv::<u8>(peer, ANSWER, &mut []).map(drop),
             _ => flow.send::<u8>(peer, ANSWER, &[]),
@@ -122,6 +119,14 @@ impl Workload for Rails {
     fn protocol(&self, case: &Case) -> Option<String> {
         (case.operation.as_deref() == Some(SINGLE)).then(|| super::protocol(&self.endpoint, case)).flatten()
     }
+}
+
+/// The lengths of the messages of the mixed load, in their order.
+fn order() -> impl Iterator<Item = usize> {
+    let turns = PARTS[0].0;
+    let turn =
+        move || PARTS.into_iter().flat_map(move |(count, bytes)| std::iter::repeat_n(bytes, count / turns));
+    (0..turns).flat_map(move |_| turn())
 }
 
 /// What every network of this host has sent so far, as the kernel counts it; nothing where it does not tell.

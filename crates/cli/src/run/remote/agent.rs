@@ -53,7 +53,7 @@ pub struct Agent {
     begun: bool,
     /// How its shell ended.
     pub(super) exit: Option<Exit>,
-    /// When its preamble must have come, or, once its output has ended, the status of its shell.
+    /// When it must have answered, or, once its output has ended, the status of its shell.
     pub(super) until: Option<Instant>,
     pulse: Pulse,
 }
@@ -92,9 +92,11 @@ impl Agent {
         let read = up.read();
         match read {
             Read::Some => {
-                self.pulse.hear();
                 self.look_for_preamble()?;
                 self.take_frames(reports)?;
+                if self.up.as_mut().is_some_and(Inflow::lives) {
+                    self.pulse.hear();
+                }
             }
             Read::Nothing => {}
             Read::End => {
@@ -130,7 +132,6 @@ impl Agent {
                     ));
                 }
                 self.state = State::Ready;
-                self.until = None;
                 Ok(())
             }
         }
@@ -140,7 +141,7 @@ impl Agent {
         while let (State::Ready | State::Running, Some(up)) = (self.state, &mut self.up) {
             match up.next() {
                 Ok(Some(FromAgent::Beat)) => {}
-                Ok(Some(FromAgent::Interfaces(found))) => self.found = Some(found),
+                Ok(Some(FromAgent::Interfaces(found))) => (self.found, self.until) = (Some(found), None),
                 Ok(Some(FromAgent::Report(report))) => {
                     if !self.may_say(&report) {
                         return Err("sent a report that is not an agent's to send".into());
@@ -204,6 +205,11 @@ impl Agent {
         (self.state, self.begun) = (State::Running, true);
         self.send(&ToAgent::Begin(Box::new(self.task.clone())));
         Report::Remarked { bytes: std::mem::take(&mut self.remarks) }
+    }
+
+    /// Whether it has still to say who it is, or what interfaces its host has.
+    pub fn has_not_answered(&self) -> bool {
+        self.state == State::Starting || self.state == State::Ready && self.found.is_none()
     }
 
     /// When [`look`](Self::look) has something to do.

@@ -2,12 +2,16 @@
 
 use std::io::Write;
 
+use std::net::SocketAddr;
+
 use canele_engine::control::{Host, JobInfo, OnFailure, ToLauncher};
+use canele_rail::sim::Random;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::super::frames::preamble;
 use super::*;
 use crate::run::events::{Source, Stream};
+use crate::run::job::Job;
 use crate::run::plan::{Plan, Program};
 use crate::run::site::Counts;
 
@@ -109,4 +113,109 @@ fn another_version_is_refused_naming_both() {
         }
         assert_eq!(agent.state, State::Starting);
     }
+}
+
+/// One of each kind that an agent says.
+fn corpus() -> Vec<FromAgent> {
+    let address: SocketAddr = "10.0.0.1:7".parse().unwrap();
+    let said = [
+        ToLauncher::Hello { version: VERSION },
+        ToLauncher::Inbox { settings: vec![("CANELE_RING_CELLS".into(), "64".into())] },
+        ToLauncher::Addresses { rails: vec![vec![address]; 2] },
+        ToLauncher::Connect { peer: 1 },
+        ToLauncher::Region { id: 1 },
+        ToLauncher::FindRegion { owner: 1, id: 1 },
+        ToLauncher::DropRegion { id: 1 },
+        ToLauncher::Publish { name: "box".into(), value: vec![1; 20] },
+        ToLauncher::Find { ticket: 3, name: "box".into() },
+        ToLauncher::Forget { ticket: 3 },
+        ToLauncher::Withdraw { name: "box".into() },
+        ToLauncher::CutOff { peer: 1, what: "x".into() },
+        ToLauncher::Doing { what: "receiving".into() },
+        ToLauncher::Finished,
+    ];
+    let said = said.into_iter().map(|message| Report::Said { rank: 2, message });
+    let counters = vec![("sleeps".into(), 7)];
+    let reports = [
+        Report::Started { rank: 3, pid: 9 },
+        Report::Printed { rank: 3, stream: Stream::Error, bytes: b"line\n".to_vec() },
+        Report::Fed { bytes: 9 },
+        Report::Counted { question: 1, first: 2, counts: vec![Counts { current: true, counters }; 2] },
+        Report::Broke { rank: 3, how: "x".into() },
+        Report::Exited { rank: 2, exit: Exit::Signal(9) },
+        Report::NotStarted { rank: 3, status: 1, name: "x".into(), why: "y".into() },
+        Report::KeeperDied { pid: 8 },
+        Report::Failed { status: 1, text: "x".into() },
+        Report::Full,
+        Report::Empty { left: vec![7, 8] },
+    ];
+    let found = vec![("eth0".into(), vec![(address.ip(), 24), ("fd77::1".parse().unwrap(), 64)])];
+    let first = [FromAgent::Interfaces(found), FromAgent::Beat];
+    first.into_iter().chain(said.chain(reports).map(FromAgent::Report)).collect()
+}
+
+/// Says these frames, in pieces, and does with what is heard what the launcher does. How many reports were taken.
+fn hear(bytes: &[u8], random: &mut Random) -> usize {
+    let events = Events::new().unwrap();
+    let (mut agent, mut shell) = agent(&events);
+    let mut job = Job::new(agent.task.info.clone());
+    let (mut heard, mut rest) = (Vec::new(), bytes);
+    while !rest.is_empty() {
+        let (now, later) = rest.split_at((1 + random.below(500)).min(rest.len()));
+        shell.write_all(now).unwrap();
+        rest = later;
+        if agent.read(&mut heard, &events).is_err() {
+            break;
+        }
+        if let Some(found) = agent.interfaces() {
+            let rails = super::super::rails::agree(&[found.clone(), found.clone()], "").unwrap();
+            agent.begin(&rails);
+        }
+    }
+    let taken = heard.len();
+    for report in heard {
+        match report {
+            Report::Said { rank, message } => drop(job.handle(rank, message)),
+            Report::Exited { rank, exit } => drop(job.handle_exit(rank, exit)),
+            _ => {}
+        }
+        job.take_messages();
+        while job.take_cut().is_some() {}
+    }
+    taken
+}
+
+fn change(frame: &mut Vec<u8>, random: &mut Random) {
+    let place = random.below(frame.len());
+    // Behind its length, which is right then, what it says is not.
+    let behind = 4 + random.below(frame.len().saturating_sub(4));
+    let (noise, odd) = (random.next_u64() as u8, random.pick(&[0, 1, 2, 3, 0x7f, 0x80, 0xff]));
+    match random.below(5) {
+        0 => frame.truncate(place),
+        1 => frame.extend((0..random.below(20)).map(|_| 0xff)),
+        2 => frame.iter_mut().skip(place).take(1).for_each(|byte| *byte = noise),
+        3 => frame.iter_mut().skip(place).take(1).for_each(|byte| *byte ^= 1 << (noise % 8)),
+        _ => frame.iter_mut().skip(behind).take(1).for_each(|byte| *byte = odd),
+    }
+}
+
+#[test]
+fn what_agents_say_may_be_changed_in_any_way_and_does_no_harm() {
+    let start = preamble(VERSION, env!("CARGO_PKG_VERSION"));
+    let frames: Vec<Vec<u8>> = corpus().iter().map(frame).collect();
+    let whole = [&start[..], &frames.concat()].concat();
+    assert_eq!(hear(&whole, &mut Random(0)), frames.len() - 2, "all but interfaces and a beat are reports");
+    let mut taken = 0;
+    for seed in 0..5000 {
+        let mut random = Random(seed);
+        let mut chosen: Vec<_> =
+            (0..1 + random.below(12)).map(|_| frames[random.below(frames.len())].clone()).collect();
+        chosen.insert(0, frames[0].clone());
+        for _ in 0..1 + random.below(3) {
+            let at = random.below(chosen.len());
+            change(&mut chosen[at], &mut random);
+        }
+        taken += hear(&[&start[..], &chosen.concat()].concat(), &mut random);
+    }
+    assert!(taken > 5000, "{taken} reports: the corpus is not of much use");
 }

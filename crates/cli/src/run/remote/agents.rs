@@ -41,6 +41,8 @@ pub struct Agents {
     start_patience: Duration,
     /// Which interfaces are to be used.
     rails: String,
+    /// What each host has of each rail, once that is known.
+    parts: Vec<Vec<rails::Part>>,
     silence: Duration,
     /// When the agents must have ended everything; set once they are ending.
     ending_until: Option<Instant>,
@@ -88,6 +90,7 @@ impl Agents {
             pipes: Pipes::new(0),
             start_patience,
             rails,
+            parts: Vec::new(),
             silence,
             ending_until: None,
             closing_until: None,
@@ -169,9 +172,13 @@ impl Agents {
         let found: Option<Vec<_>> = self.agents.iter().map(|agent| agent.interfaces().cloned()).collect();
         let Some(found) = found else { return };
         match rails::agree(&found, &self.rails) {
-            Ok(rails) => {
+            Ok(parts) => {
+                let addresses =
+                    |host: &Vec<rails::Part>| host.iter().map(|part| part.addresses.clone()).collect();
+                let rails: Vec<_> = parts.iter().map(addresses).collect();
                 let remarks = self.agents.iter_mut().map(|agent| agent.begin(&rails)).enumerate();
                 self.reports.extend(remarks);
+                self.parts = parts;
             }
             Err((host, what)) => self.give_up(host, &format!("cannot make the rails: {what}"), events),
         }
@@ -309,6 +316,11 @@ impl Agents {
         }
     }
 
+    /// What each host has of each rail; empty before all have answered.
+    pub fn parts(&self) -> &[Vec<rails::Part>] {
+        &self.parts
+    }
+
     /// What happened since the last call, in order for each host.
     pub fn take_reports(&mut self) -> Vec<(usize, Report)> {
         self.hear_remarks();
@@ -350,7 +362,7 @@ impl Agents {
     fn check_agent(&mut self, host: usize, now: Instant, events: &Events) {
         let agent = &mut self.agents[host];
         if agent.until.is_some_and(|until| now >= until) {
-            if agent.state == State::Starting && agent.up.is_some() && agent.exit.is_none() {
+            if agent.has_not_answered() && agent.up.is_some() && agent.exit.is_none() {
                 let seconds = self.start_patience.as_secs_f64();
                 return self.give_up(host, &format!("did not answer within {seconds} s"), events);
             }

@@ -110,16 +110,25 @@ impl Deputy {
             Read::End => return self.launcher_gone(),
             Read::Some => {}
         }
-        if let Some(pulse) = &mut self.pulse {
-            pulse.hear();
-        }
         while let Some((input, _)) = &mut self.streams {
             match input.next() {
-                Ok(Some(message)) => self.obey(message),
-                Ok(None) => return,
+                Ok(Some(message)) => {
+                    self.launcher_lives();
+                    self.obey(message);
+                }
+                Ok(None) => return self.launcher_lives(),
                 // The launcher is of the same release: what cannot be understood is not from it.
                 Err(_) => return self.launcher_gone(),
             }
+        }
+    }
+
+    /// If it does. Before its messages are obeyed, for one of them says that it will be silent.
+    fn launcher_lives(&mut self) {
+        if let (Some((input, _)), Some(pulse)) = (&mut self.streams, &mut self.pulse)
+            && input.lives()
+        {
+            pulse.hear();
         }
     }
 

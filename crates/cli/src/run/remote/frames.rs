@@ -14,10 +14,13 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::run::events::{Events, Ready, Source};
 
-/// The longest message in bytes; the longest is a task with its command lines, which the system limits to less.
-const MAX_FRAME: usize = 8 << 20;
+/// The longest message in bytes; the longest are a task with its command lines, which the system limits to less, and the counters
+/// and links of all ranks of a host.
+const MAX_FRAME: usize = 16 << 20;
 /// A pipe that is ready takes this much without waiting (PIPE_BUF).
 const PORTION: usize = 4096;
+/// Bytes of a message that is still to come whole, more than beats in the time of silence.
+const MUCH: usize = 1024;
 /// Bytes that may come before the preamble.
 pub const MOST_NOISE: usize = 64 * 1024;
 
@@ -62,6 +65,9 @@ pub struct Inflow {
     bytes: Vec<u8>,
     /// Bytes of it that have been taken.
     taken: usize,
+    /// A message was taken, and so many bytes came, since somebody asked whether the far end lives.
+    any: bool,
+    came: usize,
 }
 
 /// What a reading came to.
@@ -82,7 +88,7 @@ impl Inflow {
     /// As epoll_ctl(2): `PERM` for a file.
     pub fn new(fd: OwnedFd, source: Source, events: &Events) -> Result<Inflow, Errno> {
         events.add(&fd, source, Ready::IN)?;
-        Ok(Inflow { fd, source, watched: true, bytes: Vec::new(), taken: 0 })
+        Ok(Inflow { fd, source, watched: true, bytes: Vec::new(), taken: 0, any: false, came: 0 })
     }
 
     /// Reads once, if something is there.
@@ -100,6 +106,7 @@ impl Inflow {
             Ok(0) => Read::End,
             Ok(count) => {
                 self.bytes.extend_from_slice(&more[..count]);
+                self.came += count;
                 Read::Some
             }
             Err(Errno::INTR | Errno::AGAIN) => Read::Nothing,
@@ -152,7 +159,18 @@ impl Inflow {
             Err(error) => return Err(format!("an undecodable message ({error})")),
         };
         self.taken += 4 + length;
+        self.any = true;
         Ok(Some(message))
+    }
+
+    /// Whether messages have come since this was asked last, or so much that a long one is under way. Beats that are taken for part of
+    /// one, because its length is wrong, are neither.
+    pub fn lives(&mut self) -> bool {
+        let lives = std::mem::take(&mut self.any) || self.came >= MUCH;
+        if lives {
+            self.came = 0;
+        }
+        lives
     }
 
     /// Waits for more, or does not for the moment.

@@ -21,6 +21,7 @@ mod shell;
 
 pub use agents::Agents;
 pub use deputy::deputise;
+pub use rails::Part;
 pub use shell::RemoteShell;
 
 use canele_engine::control::JobInfo;

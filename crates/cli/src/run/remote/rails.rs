@@ -8,6 +8,15 @@ use canele_rail::tcp::interfaces::{Interface, Net, choose, interfaces, number};
 /// The interfaces of a host: names, addresses and the lengths of their networks in bits, as they travel.
 pub type Found = Vec<(String, Vec<(IpAddr, u8)>)>;
 
+/// What a host has of one rail: the interface and its addresses; neither where it has no part in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Part {
+    /// The interface's name there.
+    pub interface: String,
+    /// On which its ranks listen.
+    pub addresses: Vec<IpAddr>,
+}
+
 /// The interfaces of this host. Without any the job may still run, if its ranks never speak across hosts.
 pub fn found() -> Found {
     let nets = |interface: Interface| interface.nets.iter().map(|net| (net.address, net.bits)).collect();
@@ -15,12 +24,12 @@ pub fn found() -> Found {
     interfaces().unwrap_or_default().into_iter().map(named).collect()
 }
 
-/// The addresses of each rail of each host. With names, comma-separated, rails are what they name, in that order on all hosts; without, interfaces on
+/// What each host has of each rail. With names, comma-separated, rails are what they name, in that order on all hosts; without, interfaces on
 /// one network are one rail.
 ///
 /// # Errors
 /// The number of a host that has nothing of a name, and why.
-pub fn agree(hosts: &[Found], names: &str) -> Result<Vec<Vec<Vec<IpAddr>>>, (usize, String)> {
+pub fn agree(hosts: &[Found], names: &str) -> Result<Vec<Vec<Part>>, (usize, String)> {
     let names: Vec<&str> = names.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
     let chosen = hosts.iter().enumerate().map(|(host, found)| {
         choose(&interfaces_of(found), &names).map_err(|error| (host, format!("CANELE_RAILS: {error}")))
@@ -43,16 +52,17 @@ fn interfaces_of(found: &Found) -> Vec<Interface> {
     found.iter().map(interface).collect()
 }
 
-/// By number; where a host has no part in a rail, no addresses.
-fn in_order(interfaces: &[Interface], numbers: &[Option<u8>]) -> Vec<Vec<IpAddr>> {
+/// By number.
+fn in_order(interfaces: &[Interface], numbers: &[Option<u8>]) -> Vec<Part> {
     let rails = numbers.iter().flatten().max().map_or(0, |most| usize::from(*most) + 1);
-    let mut addresses = vec![Vec::new(); rails];
+    let mut parts = vec![Part::default(); rails];
     for (interface, number) in interfaces.iter().zip(numbers) {
         if let Some(number) = number {
-            addresses[usize::from(*number)] = interface.addresses();
+            parts[usize::from(*number)] =
+                Part { interface: interface.name.clone(), addresses: interface.addresses() };
         }
     }
-    addresses
+    parts
 }
 
 #[cfg(test)]
@@ -64,8 +74,8 @@ mod tests {
         interfaces.iter().map(|(name, address)| (name.to_string(), nets(address))).collect()
     }
 
-    fn addresses(rails: &[Vec<Vec<IpAddr>>]) -> Vec<Vec<String>> {
-        let rail = |rail: &Vec<IpAddr>| rail.first().map_or(String::new(), IpAddr::to_string);
+    fn addresses(rails: &[Vec<Part>]) -> Vec<Vec<String>> {
+        let rail = |part: &Part| part.addresses.first().map_or(String::new(), IpAddr::to_string);
         rails.iter().map(|host| host.iter().map(rail).collect()).collect()
     }
 
@@ -77,6 +87,7 @@ mod tests {
         ];
         let rails = agree(&hosts, "").unwrap();
         assert_eq!(addresses(&rails), [["10.1.0.1", "10.2.0.1"], ["10.1.0.2", "10.2.0.2"]]);
+        assert_eq!([&rails[0][1], &rails[1][1]].map(|part| part.interface.as_str()), ["fast", "eth1"]);
     }
 
     #[test]

@@ -1,10 +1,12 @@
-//! The ranks' counters, brought up to date for an answer about the job.
+//! The ranks' counters, brought up to date for an answer about the job, and their links.
 //!
-//! Each rank writes its counters when it is rung for, in its next progress pass; one that sleeps is woken for it. A rank
-//! that computes outside of the library does not come by, so the site looks for a bounded time, between the other
-//! things it does, and then answers with what there is.
+//! Each rank writes its counters when it is rung for, in its next progress pass, and tells its links; one that sleeps is woken
+//! for it. A rank that computes outside of the library does not come by, so the site looks for a bounded time, between the
+//! other things it does, and then answers with what there is.
 
 use std::time::{Duration, Instant};
+
+use canele_engine::control::Links;
 
 use super::neighbours::{Neighbour, Neighbours};
 use super::orders::Counts;
@@ -13,7 +15,6 @@ use super::orders::Counts;
 pub const PATIENCE: Duration = Duration::from_millis(50);
 /// Between two looks whether they have written.
 const LOOK: Duration = Duration::from_millis(1);
-
 /// The ranks have been asked for their counters.
 #[derive(Debug)]
 pub struct Counting {
@@ -22,6 +23,8 @@ pub struct Counting {
     until: Instant,
     /// Of each rank, the number of the ring.
     rings: Vec<Option<u32>>,
+    /// Of each rank, if it has told them.
+    links: Vec<Option<Links>>,
 }
 
 impl Counting {
@@ -31,7 +34,13 @@ impl Counting {
             Some(doorbell) if neighbour.is_inside() => Some(doorbell.ring()),
             _ => None,
         };
-        Counting { question, until: now + PATIENCE, rings: neighbours.all().iter().map(ask).collect() }
+        let rings: Vec<_> = neighbours.all().iter().map(ask).collect();
+        Counting { question, until: now + PATIENCE, links: vec![None; rings.len()], rings }
+    }
+
+    /// The rank of this place has told its links.
+    pub fn note_links(&mut self, place: usize, links: &Links) {
+        self.links[place] = Some(links.clone());
     }
 
     /// When to look again.
@@ -41,13 +50,17 @@ impl Counting {
 
     /// Whether there is nothing to be waited for any more.
     pub fn is_over(&self, neighbours: &Neighbours, now: Instant) -> bool {
-        let mut asked = neighbours.all().iter().zip(&self.rings).filter(|(_, ring)| ring.is_some());
-        now >= self.until || asked.all(|(neighbour, ring)| neighbour.ended || is_current(neighbour, *ring))
+        let all = neighbours.all().iter().zip(&self.rings).zip(&self.links);
+        let mut asked = all.filter(|((_, ring), _)| ring.is_some());
+        let has_said = |((neighbour, ring), links): ((&Neighbour, &Option<u32>), &Option<Links>)| {
+            !neighbour.is_inside() || links.is_some() && is_current(neighbour, *ring)
+        };
+        now >= self.until || asked.all(has_said)
     }
 
     /// What there is.
     pub fn counts(&self, neighbours: &Neighbours) -> Vec<Counts> {
-        let count = |(neighbour, ring): (&Neighbour, &Option<u32>)| Counts {
+        let count = |((neighbour, ring), links): ((&Neighbour, &Option<u32>), &Option<Links>)| Counts {
             current: is_current(neighbour, *ring),
             counters: neighbour
                 .doorbell()
@@ -56,8 +69,9 @@ impl Counting {
                 .into_iter()
                 .map(|(name, value)| (name.to_owned(), value))
                 .collect(),
+            links: links.clone().filter(|_| neighbour.is_inside()),
         };
-        neighbours.all().iter().zip(&self.rings).map(count).collect()
+        neighbours.all().iter().zip(&self.rings).zip(&self.links).map(count).collect()
     }
 }
 

@@ -147,6 +147,8 @@ impl Site {
                 }
             }
             Order::Count { question } => {
+                self.neighbours.ask_for_links();
+                self.post();
                 self.countings.push(Counting::start(question, &self.neighbours, Instant::now()));
             }
         }

@@ -13,6 +13,12 @@ use canele_rail::shm::Doorbell;
 
 use crate::run::settings::Settings;
 
+/// Links over sockets that are told of a whole job, of each rank, and of each at most: what the ranks of a host tell is one
+/// report.
+const ALL_LINKS: u32 = 16 << 10;
+const FEW_LINKS: u32 = 4;
+const MANY_LINKS: u32 = 256;
+
 /// A message for a rank.
 #[derive(Debug)]
 pub struct Parcel {
@@ -32,6 +38,11 @@ struct Inbox {
     doorbell: Doorbell,
 }
 
+/// How many links over sockets each of so many ranks may tell.
+fn most_links(ranks: u32) -> u32 {
+    (ALL_LINKS / ranks.max(1)).clamp(FEW_LINKS, MANY_LINKS)
+}
+
 /// One rank.
 #[derive(Debug, Default)]
 pub struct Neighbour {
@@ -44,6 +55,8 @@ pub struct Neighbour {
     inbox: Option<Inbox>,
     /// It has said where it listens.
     listens: bool,
+    /// It was asked for its links and has not answered.
+    asked: bool,
 }
 
 impl Neighbour {
@@ -111,6 +124,19 @@ impl Neighbours {
         mem::take(&mut self.out)
     }
 
+    /// Asks whoever is in the library for its links. Whoever has not answered yet is not asked again, so that no more than one
+    /// question waits for a rank that computes.
+    pub fn ask_for_links(&mut self) {
+        let most = most_links(self.info.size);
+        for (index, neighbour) in (self.first..).zip(&mut self.all) {
+            if neighbour.is_inside() && neighbour.inbox.is_some() && !mem::replace(&mut neighbour.asked, true)
+            {
+                let message = FromLauncher::ShowLinks { most };
+                self.out.push(Parcel { to: index, message, descriptor: None });
+            }
+        }
+    }
+
     fn send(&mut self, to: u32, message: FromLauncher, descriptor: Option<Rc<Handed>>) {
         self.out.push(Parcel { to, message, descriptor });
     }
@@ -170,6 +196,12 @@ impl Neighbours {
                 let region = self.regions.get(&(owner, id)).cloned();
                 self.send(from, FromLauncher::Region { owner, id, found: region.is_some() }, region);
                 return Ok(None);
+            }
+            (ToLauncher::Links(links), _) => {
+                let asked = mem::replace(&mut self.of_mut(from).asked, false);
+                if !asked || !links.is_sound(self.info.size, most_links(self.info.size)) {
+                    return Err("showed its links unasked, or such as there cannot be".into());
+                }
             }
             (ToLauncher::Finished, _) => self.of_mut(from).finished = true,
             _ => {}

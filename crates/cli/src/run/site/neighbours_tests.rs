@@ -1,6 +1,6 @@
 //! What the ranks of a host are to each other, without sockets or processes.
 
-use canele_engine::control::{Host, OnFailure};
+use canele_engine::control::{Host, Links, OnFailure};
 use canele_rail::shm::Shm;
 use canele_sys::ids::Rank;
 use rustix::fs::{MemfdFlags, fstat, memfd_create};
@@ -121,6 +121,7 @@ fn broken_rules_are_texts_and_harm_nobody() {
         (ToLauncher::Connect { peer: 4 }, None),
         (ToLauncher::Connect { peer: u32::MAX }, None),
         (ToLauncher::DropRegion { id: 1 }, None),
+        (ToLauncher::Links(Links::default()), None),
     ] {
         assert!(all.handle(0, message.clone(), descriptor).is_err(), "{message:?}");
     }
@@ -174,4 +175,31 @@ fn what_concerns_other_hosts_is_passed_on() {
     assert!(twice.unwrap_err().contains("twice"));
     all.handle(0, ToLauncher::FindRegion { owner: 3, id: 5 }, None).unwrap();
     assert_eq!(told(&mut all), [(0, FromLauncher::Region { owner: 3, id: 5, found: false })]);
+}
+
+#[test]
+fn links_are_asked_for_once_until_they_are_told() {
+    let mut all = neighbours(2);
+    let fd = inbox(0, &all);
+    all.handle(0, INBOX, fd).unwrap();
+    all.ask_for_links();
+    all.ask_for_links();
+    let asked = told(&mut all);
+    assert!(
+        matches!(asked[..], [(0, FromLauncher::ShowLinks { .. })]),
+        "rank 1 cannot answer yet: {asked:?}"
+    );
+    let links = ToLauncher::Links(Links { neighbours: 1, shm: vec![(1, 1)], ..Links::default() });
+    assert_eq!(all.handle(0, links.clone(), None), Ok(Some(links.clone())));
+    assert!(all.handle(0, links, None).is_err(), "once");
+    for shm in [vec![(1, 1); 1000], vec![(1, 4)], vec![(2, 1)]] {
+        all.ask_for_links();
+        let wrong = ToLauncher::Links(Links { shm, ..Links::default() });
+        assert!(all.handle(0, wrong.clone(), None).is_err(), "{wrong:?}");
+    }
+    all.ask_for_links();
+    all.of_mut(0).finished = true;
+    assert_eq!(told(&mut all).len(), 4);
+    all.ask_for_links();
+    assert!(told(&mut all).is_empty(), "who has finished is not asked");
 }

@@ -3,7 +3,7 @@
 //! Owns their shape, which is the same whether both are in one process or on two machines. Ranks are numbered as in the
 //! job. No descriptor is among them: descriptors stay on their host.
 
-use canele_engine::control::{FromLauncher, ToLauncher};
+use canele_engine::control::{FromLauncher, Links, ToLauncher};
 use serde::{Deserialize, Serialize};
 
 use crate::run::events::Stream;
@@ -51,7 +51,7 @@ pub enum Order {
         /// The next of it.
         bytes: Vec<u8>,
     },
-    /// Report the counters of all ranks.
+    /// Report the counters and links of all ranks.
     Count {
         /// Comes back with the answer.
         question: u32,
@@ -154,11 +154,13 @@ pub enum Report {
     },
 }
 
-/// The counters of one rank.
+/// The counters and links of one rank.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Of after the question, or its last.
     pub current: bool,
     /// By name; empty before the rank has initialised.
     pub counters: Vec<(String, u64)>,
+    /// Of after the question; none if the rank did not come by, or has none any more.
+    pub links: Option<Links>,
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use canele_engine::control::ReceiveError;
+use canele_engine::control::{Links, ReceiveError, ToLauncher};
 
 use super::wire::Wire;
 use super::{Report, Site};
@@ -23,8 +23,14 @@ impl Site {
         self.wires.get_mut(index as usize)
     }
 
+    /// For everybody who wants to see them now.
+    fn note_links(&mut self, rank: u32, links: &Links) {
+        let index = (rank - self.plan.first) as usize;
+        self.countings.iter_mut().for_each(|counting| counting.note_links(index, links));
+    }
+
     /// Queues what ranks are owed by their neighbours.
-    fn post(&mut self) {
+    pub(super) fn post(&mut self) {
         for parcel in self.neighbours.take_parcels() {
             if let Some(wire) = self.wire_mut(parcel.to) {
                 wire.push(parcel.message, parcel.descriptor);
@@ -42,6 +48,7 @@ impl Site {
                     // Before whatever the job answers: the welcome comes first.
                     self.post();
                     match handled {
+                        Ok(Some(ToLauncher::Links(links))) => self.note_links(rank, &links),
                         Ok(Some(message)) => self.reports.push(Report::Said { rank, message }),
                         Ok(None) => {}
                         Err(text) => return self.broke_rules(rank, text, events),

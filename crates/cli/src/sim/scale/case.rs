@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use allocation_counter::measure;
 use canele_engine::FlowId;
 use canele_engine::collective::{Op, Operation, Part, Reduction, Shape};
 use canele_proto::{Proto, Settings};
@@ -11,6 +10,7 @@ use canele_sys::tunables::Tunables;
 use indicatif::ProgressBar;
 
 use super::crowd::{Crowd, Net, Trouble, protos, setup_ns};
+use super::memory::change_of;
 use crate::sim::arguments::{Network, Task};
 
 const FLOW: FlowId = FlowId(1);
@@ -35,18 +35,18 @@ pub struct Row {
     pub messages: u64,
     pub events: u64,
     pub wall_s: f64,
-    /// Of the protocols, before and after; of the simulated network and rails.
-    pub idle_bytes: u64,
-    pub state_bytes: u64,
-    pub net_bytes: u64,
+    /// Of the protocols, before and after; of the simulated network and rails. None where nobody counts.
+    pub idle_bytes: Option<u64>,
+    pub state_bytes: Option<u64>,
+    pub net_bytes: Option<u64>,
 }
 
 impl Case<'_> {
     pub fn run(&self, bar: &ProgressBar) -> Result<Row, Trouble> {
         let (ranks, model) = (self.ranks, &self.network.model);
         let mut idle = Vec::new();
-        let per_rank = |bytes: i64| bytes.unsigned_abs() / ranks as u64;
-        let idle_bytes = per_rank(measure(|| idle = protos(ranks, settings())).bytes_current);
+        let per_rank = |bytes: Option<u64>| bytes.map(|bytes| bytes / ranks as u64);
+        let idle_bytes = per_rank(change_of(|| idle = protos(ranks, settings())));
         let mut crowd = Crowd { protos: idle, net: Net::new(ranks, model) };
         if self.operation != Task::Connect {
             self.once(&mut crowd, 0, bar)?; // It opens the connections.
@@ -56,8 +56,8 @@ impl Case<'_> {
         let messages = sent(&crowd.protos) - messages;
         let events = crowd.net.world.events() - events;
         let Crowd { protos, net } = crowd;
-        let net_bytes = per_rank(measure(|| drop(net)).bytes_current);
-        let state_bytes = per_rank(measure(|| drop(protos)).bytes_current);
+        let net_bytes = per_rank(change_of(|| drop(net)));
+        let state_bytes = per_rank(change_of(|| drop(protos)));
         let (operation, network) = (self.operation, self.network.name.clone());
         let rounds_ns = self.rounds_ns();
         Ok(Row {

@@ -5,6 +5,7 @@
 
 mod case;
 mod crowd;
+mod memory;
 mod plot;
 mod table;
 

@@ -23,6 +23,7 @@ pub fn head() -> String {
 
 /// One case.
 pub fn line(row: &Row) -> String {
+    let bytes = |count: Option<u64>| count.map_or("-".into(), |count| count.to_string());
     format!(
         "| {} | {} | {} | {:.1} | {:.2} | {} | {} | {:.2} M | {} | {} | {} | {:.2} |\n",
         row.network,
@@ -33,9 +34,9 @@ pub fn line(row: &Row) -> String {
         row.messages,
         row.events,
         row.events as f64 / row.wall_s / 1e6,
-        row.idle_bytes,
-        row.state_bytes,
-        row.net_bytes,
+        bytes(row.idle_bytes),
+        bytes(row.state_bytes),
+        bytes(row.net_bytes),
         row.wall_s,
     )
 }

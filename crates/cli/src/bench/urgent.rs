@@ -1,0 +1,85 @@
+//! The picture of the experiment `priority`: for each strategy how long an urgent round trip takes, in the median and at worst, alone
+//! and beside streams; a line where the time of a piece on the wire is, which nothing urgent can overtake.
+
+use super::Failure;
+use super::chart::Area;
+use super::plot::{CAPTION, FONT, LABEL, LIMIT, ours, range};
+use super::report::{Report, Row};
+use super::table::{axis_time, time};
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+const ROW_PIXELS: u32 = 56;
+const AROUND_PIXELS: u32 = 170;
+/// The times of a row with their colours, and the pixels that stay free above and below their bars.
+const BARS: [(&str, usize, [i32; 2]); 2] = [("median", 0, [6, 28]), ("99th percentile", 1, [28, 6])];
+
+/// Height of the picture, in pixels.
+pub fn height(report: &Report) -> u32 {
+    AROUND_PIXELS + ROW_PIXELS * rows(report).len().max(2) as u32
+}
+
+fn rows(report: &Report) -> Vec<&Row> {
+    let has_both = |row: &&Row| row.median_ns.is_some() && row.p99_ns.is_some();
+    report.lines.iter().map(|line| &line.row).filter(has_both).collect()
+}
+
+/// Draws it, the first row on top.
+pub fn draw(report: &Report, area: &Area) -> Result<(), Failure> {
+    let rows = rows(report);
+    let piece = rows.iter().filter_map(|row| row.piece_ns).reduce(f64::max);
+    let figures = || rows.iter().flat_map(|row| [row.median_ns, row.p99_ns]).flatten();
+    let x = range(figures().chain(piece));
+    // Room on the right for the words beside the longest bar.
+    let (low, x) = (x.start, x.start..x.end * (x.end / x.start).powf(0.55));
+    let piece_is = piece.map(|ns| format!("; grey: a piece of a stream on the wire, {}", time(ns)));
+    let what = format!("time there and back{}", piece_is.unwrap_or_default());
+    let mut chart = ChartBuilder::on(area)
+        .margin(16)
+        .caption(format!("canele bench {}", report.bench), (FONT, CAPTION))
+        .x_label_area_size(52)
+        .y_label_area_size(330)
+        .build_cartesian_2d(x.log_scale(), (0..rows.len().max(2) - 1).into_segmented())?;
+    let name_of = |place: &SegmentValue<usize>| match place {
+        SegmentValue::CenterOf(place) if *place < rows.len() => name(rows[rows.len() - 1 - place]),
+        _ => String::new(),
+    };
+    chart
+        .configure_mesh()
+        .disable_y_mesh()
+        .x_desc(what)
+        .x_labels(8)
+        .x_label_formatter(&|figure| axis_time(*figure))
+        .y_labels(rows.len())
+        .y_label_formatter(&name_of)
+        .label_style((FONT, LABEL))
+        .axis_desc_style((FONT, LABEL + 1))
+        .bold_line_style(BLACK.mix(0.12))
+        .light_line_style(BLACK.mix(0.04))
+        .draw()?;
+    for (index, row) in rows.iter().enumerate() {
+        let place = rows.len() - 1 - index;
+        for ((word, colour, [above, below]), ns) in BARS.into_iter().zip([row.median_ns, row.p99_ns]) {
+            let Some(ns) = ns else { continue };
+            let corners = [(low, SegmentValue::Exact(place)), (ns, SegmentValue::Exact(place + 1))];
+            let mut bar = Rectangle::new(corners, ours(colour).filled());
+            bar.set_margin(above as u32, below as u32, 0, 0);
+            chart.draw_series([bar])?;
+            let middle = chart.backend_coord(&(ns, SegmentValue::CenterOf(place)));
+            let at = (middle.0 + 6, middle.1 + (above - below) / 2);
+            let style = TextStyle::from((FONT, LABEL)).pos(Pos::new(HPos::Left, VPos::Center));
+            area.draw(&Text::new(format!("{word} {}", time(ns)), at, style))?;
+        }
+    }
+    if let Some(ns) = piece {
+        let ends = [0, rows.len()].map(|place| (ns, SegmentValue::Exact(place)));
+        chart.draw_series([PathElement::new(ends, LIMIT.stroke_width(3))])?;
+    }
+    Ok(())
+}
+
+fn name(row: &Row) -> String {
+    let mut words = vec![row.operation.clone().unwrap_or_else(|| "urgent".into())];
+    words.extend(row.strategy.clone());
+    words.join(", ")
+}

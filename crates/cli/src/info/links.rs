@@ -1,0 +1,214 @@
+//! The links of the ranks of a job, in words: which rail leads to which peer, and what each link over sockets does.
+//!
+//! Owns how they are printed, and how much of it: a job may have more links than anybody reads. Never asks anybody.
+
+use canele_engine::control::SocketLink;
+
+use crate::run::{JobReport, RailReport, RankReport};
+
+/// Peers over sockets whose links are printed of each rank, where it is not the only one; those that moved most.
+const MOST_PEERS: usize = 8;
+/// Hosts of a rail that are named.
+const MOST_HOSTS: usize = 8;
+
+/// How many links a rank has over each driver, in a few words.
+pub fn count(rank: &RankReport) -> String {
+    let Some(links) = &rank.links else { return "-".into() };
+    let shm = links.neighbours;
+    let tcp = links.sockets.iter().filter(|link| link.open).count();
+    let more = if links.left_out > 0 { "more than " } else { "" };
+    let words = [(shm, format!("{shm} shm")), (tcp as u32, format!("{more}{tcp} tcp"))];
+    let words: Vec<_> = words.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect();
+    if words.is_empty() { "none yet".into() } else { words.join(", ") }
+}
+
+/// One line for each rail between hosts: the interfaces it is made of.
+pub fn rails(rails: &[RailReport]) -> Vec<String> {
+    let line = |rail: &RailReport| {
+        let part = |part: &crate::run::PartReport| {
+            let addresses: Vec<_> = part.addresses.iter().map(ToString::to_string).collect();
+            format!("{} on {} ({})", part.interface, part.host, addresses.join(", "))
+        };
+        let parts: Vec<_> = rail.hosts.iter().take(MOST_HOSTS).map(part).collect();
+        let left = rail.hosts.len().saturating_sub(MOST_HOSTS);
+        let more = if left > 0 { format!(" and on {left} more hosts") } else { String::new() };
+        format!("tcp {}: {}{more}", rail.rail, parts.join(", "))
+    };
+    rails.iter().map(line).collect()
+}
+
+/// The lines of one rank: its peers in shared memory, and each link to each peer over sockets; of `all` such peers or of some.
+pub fn of_rank(job: &JobReport, rank: &RankReport, all: bool) -> Vec<String> {
+    let Some(links) = &rank.links else { return without_links(rank) };
+    let mut lines = Vec::new();
+    if !links.shm.is_empty() {
+        let told: u32 = links.shm.iter().map(|(first, last)| last - first + 1).sum();
+        let left = links.neighbours.saturating_sub(told);
+        let more = if left > 0 { format!(" and {left} more") } else { String::new() };
+        lines.push(format!("{:>8} {:<10} shm", "", series(&links.shm) + &more));
+    }
+    let mut peers: Vec<&[SocketLink]> = links.sockets.chunk_by(|one, other| one.peer == other.peer).collect();
+    let left_out = if all { 0 } else { peers.len().saturating_sub(MOST_PEERS) };
+    if left_out > 0 {
+        let moved = |links: &[SocketLink]| {
+            links.iter().fold(0_u64, |sum, link| sum.saturating_add(link.sent).saturating_add(link.received))
+        };
+        peers.sort_by_key(|links| std::cmp::Reverse(moved(links)));
+        peers.truncate(MOST_PEERS);
+        peers.sort_by_key(|links| links[0].peer);
+    }
+    for links in peers {
+        let mut name = format!("rank {}", links[0].peer);
+        for link in links {
+            lines.push(format!("{:>8} {name:<10} {}", "", words(job, rank, link)));
+            name.clear();
+        }
+    }
+    let left_out = left_out as u32 + links.left_out;
+    if left_out > 0 {
+        lines.push(format!("{:>8} {left_out} more peers over tcp, which moved less; in all:", ""));
+        lines.extend(totals(rank));
+    }
+    lines
+}
+
+/// Of a rank that told none.
+fn without_links(rank: &RankReport) -> Vec<String> {
+    if rank.counters.is_empty() || rank.state != "initialised" {
+        return Vec::new();
+    }
+    let mut lines =
+        vec![format!("{:>8} (it did not come by to tell its links; as it last counted them:)", "")];
+    lines.extend(totals(rank));
+    lines
+}
+
+/// What a link does, or why there is none.
+fn words(job: &JobReport, rank: &RankReport, link: &SocketLink) -> String {
+    let rail = job.rails.iter().find(|rail| rail.rail == link.rail);
+    let part = rail.and_then(|rail| rail.hosts.iter().find(|part| part.host == rank.host));
+    let interface = part.map_or("", |part| &part.interface);
+    let name = format!("tcp {} {interface:<6}", link.rail);
+    if !link.open {
+        let why = if link.trouble.is_empty() { "it is being made" } else { &link.trouble };
+        return format!("{name} not open: {why}");
+    }
+    let address = |end: Option<std::net::SocketAddr>| end.map_or("?".into(), |end| end.ip().to_string());
+    let pace = match (link.round_trip_ns, link.bytes_per_s) {
+        (0, _) => "speed not measured yet".into(),
+        (ns, rate) => format!("{} MB/s, round trip {}", rate / 1_000_000, crate::bench::time(ns as f64)),
+    };
+    let [sent, received, under_way] = [link.sent, link.received, link.under_way].map(bytes);
+    format!(
+        "{name} {} to {}: open, {pace}, {sent} sent, {received} received, {under_way} under way",
+        address(link.here),
+        address(link.there)
+    )
+}
+
+/// One line for each rail to other hosts, over all its links.
+fn totals(rank: &RankReport) -> Vec<String> {
+    let of = |rail: u32, name: &str| {
+        rank.counters.get(&format!("rail{rail}_{name}")).and_then(serde_json::Value::as_u64).unwrap_or(0)
+    };
+    let used = (1..=4).filter(|rail| of(*rail, "links") > 0 || of(*rail, "sent") > 0);
+    let line = |rail: u32| {
+        let [links, speed] = ["links", "speed"].map(|name| of(rail, name));
+        let [sent, under_way] = ["sent", "under_way"].map(|name| bytes(of(rail, name)));
+        let trip = crate::bench::time(of(rail, "round_trip") as f64);
+        format!(
+            "{:>10} tcp {rail}: {links} links, the fastest {speed} MB/s, round trip {trip}, {sent} sent, {under_way} under way",
+            ""
+        )
+    };
+    used.map(line).collect()
+}
+
+/// `rank 3`, or `ranks 0-3, 5`.
+fn series(runs: &[(u32, u32)]) -> String {
+    let run = |(first, last): &(u32, u32)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first}-{last}"),
+    };
+    let plural = if runs.len() > 1 || runs[0].0 != runs[0].1 { "s" } else { "" };
+    format!("rank{plural} {}", runs.iter().map(run).collect::<Vec<_>>().join(", "))
+}
+
+/// Three digits and a unit.
+fn bytes(count: u64) -> String {
+    let count = count as f64;
+    match count {
+        ..1e4 => format!("{count:.0} B"),
+        ..1e6 => format!("{:.0} KB", count / 1e3),
+        ..1e9 => format!("{:.1} MB", count / 1e6),
+        _ => format!("{:.2} GB", count / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use canele_engine::control::Links;
+
+    use super::*;
+
+    fn link(peer: u32, rail: u8, sent: u64) -> SocketLink {
+        SocketLink {
+            peer,
+            rail,
+            open: true,
+            trouble: String::new(),
+            here: "10.0.1.1:7000".parse().ok(),
+            there: "10.0.1.2:9".parse().ok(),
+            round_trip_ns: 120_000,
+            bytes_per_s: 118_000_000,
+            sent,
+            received: 0,
+            under_way: 0,
+        }
+    }
+
+    fn job(sockets: Vec<SocketLink>, left_out: u32) -> JobReport {
+        let rank = serde_json::json!({
+            "rank": 0, "host": "h0", "pid": 7, "state": "initialised", "doing": "", "current": true,
+            "counters": {"rail1_links": 12, "rail1_sent": 5},
+            "links": Links { neighbours: 4, shm: vec![(1, 3), (5, 5)], sockets, left_out },
+        });
+        let part = serde_json::json!({"host": "h0", "interface": "eth7", "addresses": ["10.0.1.1"]});
+        let job = serde_json::json!({
+            "job": 1, "version": "", "command": "", "size": 4, "seconds": 0.0, "ranks": [rank],
+            "rails": [{"rail": 1, "hosts": [part]}],
+        });
+        serde_json::from_value(job).unwrap()
+    }
+
+    #[test]
+    fn a_link_is_shown_with_interface_addresses_and_what_it_does() {
+        let closed = SocketLink { open: false, trouble: "No route".into(), ..link(9, 2, 0) };
+        let job = job(vec![link(9, 1, 12_300_000), closed], 0);
+        let lines = of_rank(&job, &job.ranks[0], false);
+        let squeezed: Vec<_> =
+            lines.iter().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        assert_eq!(
+            squeezed,
+            [
+                "ranks 1-3, 5 shm",
+                "rank 9 tcp 1 eth7 10.0.1.1 to 10.0.1.2: open, 118 MB/s, round trip 120.00 µs, 12.3 MB sent, 0 B \
+                 received, 0 B under way",
+                "tcp 2 not open: No route",
+            ]
+        );
+        assert_eq!(count(&job.ranks[0]), "4 shm, 1 tcp");
+        assert_eq!(rails(&job.rails), ["tcp 1: eth7 on h0 (10.0.1.1)"]);
+    }
+
+    #[test]
+    fn of_many_peers_those_that_moved_most_are_shown_and_the_others_counted() {
+        let job = job((0..20).map(|peer| link(peer, 1, u64::from(peer))).collect(), 5);
+        let lines = of_rank(&job, &job.ranks[0], false);
+        assert!(lines[1].contains("rank 12 ") && lines[8].contains("rank 19 "), "{lines:?}");
+        assert!(lines[9].contains("17 more peers") && lines[10].contains("12 links"), "{lines:?}");
+        let all = of_rank(&job, &job.ranks[0], true);
+        assert!(all.len() == 23 && all[21].contains("5 more peers"), "{all:?}");
+    }
+}

@@ -1,0 +1,55 @@
+//! A host all of whose interfaces are cut while its agent can still be heard: whoever waits for its ranks is told, naming them, and
+//! goes on with the others. Skipped, visibly, where there can be no network namespaces.
+
+mod support;
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use support::hosts::Cluster;
+use support::ranks::program;
+
+/// All rails between the hosts.
+fn all(cluster: &Cluster, verb: &str) {
+    for rail in ["ra0", "rb0", "rc0"] {
+        assert!(cluster.does(&[verb, rail]).status.success(), "{verb} {rail}");
+    }
+}
+
+#[test]
+fn who_waits_for_a_rank_of_a_severed_host_is_told_and_goes_on() {
+    let program = program();
+    let start = |what| {
+        let cluster = Cluster::up()?;
+        let options = ["--on-failure", "continue"];
+        let run = cluster.start("h0:2,h1:1", &options, &[&program, "severed", "2", what]);
+        Some((what, cluster, run))
+    };
+    let runs: Vec<_> = ["receive", "send", "probe"].into_iter().filter_map(start).collect();
+    // Connected, waiting, and where they send, without room.
+    sleep(Duration::from_secs(3));
+    for (_, cluster, _) in &runs {
+        all(cluster, "cut");
+    }
+    for (what, _cluster, run) in runs {
+        let ended = run.end();
+        let lines = ended.lines();
+        let has = |text: &str| lines.iter().any(|line| line.starts_with(text));
+        assert!(has("rank 0 goes on") && has("rank 1 goes on"), "{what}: {}{}", ended.out, ended.error);
+        assert!(has("rank 2 is alone: "), "{what}: {}{}", ended.out, ended.error);
+        assert_eq!((ended.code(), ended.error.as_str()), (Some(0), ""), "{what}");
+    }
+}
+
+#[test]
+fn a_host_cut_off_for_a_moment_while_nothing_is_sent_costs_time_only() {
+    let Some(cluster) = Cluster::up() else { return };
+    let run = cluster.start("h0:1,h1:1", &[], &[&program(), "blocked", "7"]);
+    sleep(Duration::from_secs(2));
+    all(&cluster, "cut");
+    // Longer than the kernels ask for an answer.
+    sleep(Duration::from_secs(4));
+    all(&cluster, "mend");
+    let ended = run.end();
+    assert_eq!((ended.code(), ended.error.as_str()), (Some(0), ""), "{}", ended.out);
+}
