@@ -1,4 +1,4 @@
-//! Regions and one-sided operations (PUT): memory that peers read and write without this rank's help.
+//! Regions and one-sided operations (PUT): memory that peers read and write, on this host without this rank's help.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 pub use canele_engine::Notice;
 use canele_engine::{Engine, Far, RegionId};
-use canele_sys::atomic::{AtomicU64, Ordering};
+use canele_sys::atomic::Ordering;
 
 use crate::job::deadline;
 use crate::{Endpoint, Error, Plain, Rank};
@@ -14,6 +14,11 @@ use crate::{Endpoint, Error, Plain, Rank};
 /// Memory allocated by Canelé that peers may read and write at any time, so it is reached by copy.
 ///
 /// Zeroed at first. Given up when dropped; transfers under way end in good order.
+///
+/// Ranks of this host map it. For ranks of other hosts the owner's library reads and writes there, whenever any thread of the owner
+/// makes progress: in any call that waits or tests, or all the time with `CANELE_PROGRESS_THREAD=1`. Operations mean the same
+/// either way, but from another host they can fail where memory that is mapped cannot: the owner has finished or died, or has
+/// dropped the region ([`Error::Refused`]).
 pub struct Region {
     engine: Arc<Engine>,
     pub(crate) region: Arc<canele_engine::Region>,
@@ -24,7 +29,7 @@ pub struct Region {
 pub struct RemoteRegion {
     engine: Arc<Engine>,
     owner: Rank,
-    id: RegionId,
+    pub(crate) id: RegionId,
     pub(crate) far: Arc<Far>,
 }
 
@@ -63,8 +68,7 @@ impl Endpoint {
     pub(crate) fn find_published(&self, name: &str, at: Option<Instant>) -> Result<RemoteRegion, Error> {
         let value = self.engine.find(name, at)?;
         let (owner, id, bytes) = decode(&value).ok_or_else(|| Error::NameTaken(name.to_owned()))?;
-        let far = self.engine.reach_region(owner, id, at)?;
-        debug_assert!(far.len() >= bytes);
+        let far = self.engine.reach_region(owner, id, bytes, at)?;
         Ok(RemoteRegion { engine: self.engine.clone(), owner, id, far })
     }
 
@@ -164,14 +168,10 @@ impl RemoteRegion {
         self.owner
     }
 
-    fn outside(&self, offset: usize, len: usize) -> Error {
-        Error::Range { offset, len, region: self.far.len() }
-    }
-
-    /// Writes items at `offset` bytes. Complete at both ends on return.
+    /// Writes items at `offset` bytes. Complete at both ends on return, to which end the owner on another host answers.
     ///
     /// # Errors
-    /// The range lies outside.
+    /// The range lies outside. On another host: [`Error::Refused`]; the owner has finished or died.
     pub fn put<T: Plain>(&self, offset: usize, items: &[T]) -> Result<(), Error> {
         self.engine.put(&self.far, offset, bytemuck::cast_slice(items))
     }
@@ -179,19 +179,23 @@ impl RemoteRegion {
     /// Reads items from `offset` bytes on.
     ///
     /// # Errors
-    /// The range lies outside.
+    /// As [`RemoteRegion::put`].
     pub fn get<T: Plain>(&self, offset: usize, items: &mut [T]) -> Result<(), Error> {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(items);
-        let window = self.far.window(offset, bytes.len()).ok_or_else(|| self.outside(offset, bytes.len()))?;
-        window.read(0, bytes);
+        match self.far.window(offset, bytes.len()) {
+            Some(window) => window.read(0, bytes),
+            None => return self.engine.get_elsewhere(&self.far, offset, bytes),
+        }
         Ok(())
     }
 
     /// Writes items and then shows the owner the identifier `notice`. The items are in the region when the notice is
-    /// seen; with few of them both travel in one cache line.
+    /// seen; with few of them both travel in one cache line. On return they may be changed; they may still be on their way.
+    /// Notices of a rank are seen in the order of its calls.
     ///
     /// # Errors
-    /// The range lies outside; the owner has finished or died.
+    /// The range lies outside; the owner has finished or died. What else goes wrong on another host the next
+    /// [`RemoteRegion::fence`] tells, and the notice is not seen.
     #[inline]
     pub fn put_notify<T: Plain>(&self, offset: usize, items: &[T], notice: u64) -> Result<(), Error> {
         self.engine.put_notify(self.owner, &self.far, self.id, offset, bytemuck::cast_slice(items), notice)
@@ -200,22 +204,22 @@ impl RemoteRegion {
     /// Waits until everything put there so far is in the owner's memory, at most `wait`.
     ///
     /// # Errors
-    /// [`Error::Deadline`]; the owner has finished or died.
+    /// [`Error::Deadline`]; the owner has finished or died; [`Error::Refused`] for the first put with a notice, since the last
+    /// fence to this owner, to a region that it has dropped.
     pub fn fence(&self, wait: Option<Duration>) -> Result<(), Error> {
         self.engine.fence(self.owner, wait.and_then(deadline))
-    }
-
-    fn word(&self, offset: usize) -> Result<&AtomicU64, Error> {
-        self.far.word(offset).ok_or_else(|| self.outside(offset, 8))
     }
 
     /// Adds `n` to the 64-bit word at `offset` (a multiple of 8), atomically among all ranks; gives the old value.
     ///
     /// # Errors
-    /// The word lies outside or is not aligned.
+    /// The word lies outside or is not aligned; else as [`RemoteRegion::put`].
     pub fn fetch_add(&self, offset: usize, n: u64) -> Result<u64, Error> {
-        // SeqCst: one order of all atomic operations of all ranks, which is what users expect of them.
-        Ok(self.word(offset)?.fetch_add(n, Ordering::SeqCst))
+        match self.far.word(offset) {
+            // SeqCst: one order of all atomic operations of all ranks, which is what users expect of them.
+            Some(word) => Ok(word.fetch_add(n, Ordering::SeqCst)),
+            None => self.engine.add_elsewhere(&self.far, offset, n),
+        }
     }
 
     /// Replaces the 64-bit word at `offset` by `new` if it is `expected`; gives the old value.
@@ -223,7 +227,10 @@ impl RemoteRegion {
     /// # Errors
     /// As [`RemoteRegion::fetch_add`].
     pub fn compare_and_swap(&self, offset: usize, expected: u64, new: u64) -> Result<u64, Error> {
-        let swapped = self.word(offset)?.compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst);
+        let Some(word) = self.far.word(offset) else {
+            return self.engine.swap_elsewhere(&self.far, offset, expected, new);
+        };
+        let swapped = word.compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst);
         Ok(swapped.unwrap_or_else(|seen| seen))
     }
 }

@@ -74,13 +74,6 @@ fn an_interface_that_a_host_does_not_have_is_named_with_those_it_has() {
 }
 
 #[test]
-fn a_region_of_another_host_is_an_error_that_names_it() {
-    let Some(cluster) = Cluster::up() else { return };
-    let ended = cluster.start("h0:1,h1:1", &[], &[&ranks::example("fault"), "far"]).end();
-    assert_eq!(ended.code(), Some(0), "{}", ended.error);
-}
-
-#[test]
 fn two_jobs_on_the_same_hosts_and_rails_do_not_meet() {
     let Some(cluster) = Cluster::up() else { return };
     let runs = [0; 3].map(|_| start(&cluster, &[], "1"));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread::Thread;
 use std::time::Instant;
 
+use canele_proto::errand::Desk;
 use canele_proto::{Proto, Settings};
 use canele_rail::shm::{CounterPage, Shm};
 use canele_rail::tcp::Member;
@@ -15,6 +16,7 @@ use canele_sys::tunables::Tunables;
 use crate::Error;
 use crate::collective::{Collectives, FIRST_PAIR};
 use crate::control::{Control, FromLauncher, Gone, JobInfo, ToLauncher};
+use crate::elsewhere::Clerk;
 use crate::network::Network;
 use crate::patience::Habits;
 use crate::rails::Rails;
@@ -62,6 +64,9 @@ pub(crate) struct Core {
     pub page: Arc<CounterPage>,
     pub counts: Counts,
     pub puts: Arc<Puts>,
+    /// What ranks of other hosts ask for, and who answers their questions.
+    pub desk: Desk,
+    pub clerk: Option<Arc<dyn Clerk>>,
     pub network: Network,
     /// The launcher wants to be told the links: how many over sockets, at most.
     pub links_wanted: Option<u32>,
@@ -179,6 +184,8 @@ impl Core {
             collectives: Collectives::default(),
             counts: Counts::default(),
             puts: Arc::default(),
+            desk: Desk::default(),
+            clerk: None,
             network: Network::new(),
             links_wanted: None,
             since: Instant::now(),
@@ -199,6 +206,7 @@ impl Core {
         }
         self.rails.accept();
         if self.rails.has_sockets() {
+            moved |= self.serve();
             moved |= self.tend_network(moved);
         }
         if self.rails.shm.has_news() {

@@ -1,9 +1,10 @@
 //! Why a call failed: who is at fault, and what to do.
 
+use canele_proto::errand::Refusal;
 use canele_proto::request::Failure;
 use canele_rail::ConnectError;
 use canele_rail::tcp::OpenError;
-use canele_sys::ids::Rank;
+use canele_sys::ids::{Rank, RegionId};
 use canele_sys::segment::SegmentError;
 use canele_sys::sleep::EventError;
 use canele_sys::tunables::TunableError;
@@ -82,15 +83,15 @@ pub enum Error {
         /// What there is.
         there: String,
     },
-    /// Shared memory ends at the host.
-    #[error(
-        "a region of {owner} cannot be reached from here, nor a mailbox: it runs on host {host}. Send messages instead"
-    )]
-    Elsewhere {
+    /// The owner of a region, on another host, could not do what it was asked for there. Nothing of that was done.
+    #[error("{owner} refused an operation on its region {index} (generation {generation}): {why}", index = region.index, generation = region.generation)]
+    Refused {
         /// Whose region it is.
         owner: Rank,
-        /// Where that rank runs.
-        host: String,
+        /// Which.
+        region: RegionId,
+        /// Why.
+        why: Refusal,
     },
     /// The mailbox was closed by its owner.
     #[error("the mailbox of {0} is closed")]

@@ -13,6 +13,7 @@ mod anybody;
 pub mod collective;
 pub mod control;
 mod core;
+mod elsewhere;
 mod engine;
 mod error;
 mod finish;
@@ -29,6 +30,8 @@ mod requests;
 mod tagged;
 mod wait;
 
+pub use canele_proto::errand::Tell;
+pub use elsewhere::{Clerk, Deposit};
 pub use engine::Engine;
 pub use error::Error;
 pub use requests::{Ended, Pending, Refused, Started};

@@ -111,6 +111,8 @@ impl Core {
             while self.proto.receive_from(&mut self.rails, link) {}
             self.rails.disconnect(link);
         }
+        // Bounded by what came.
+        while self.rails.has_sockets() && self.serve() {}
         self.forget_links(peer);
     }
 

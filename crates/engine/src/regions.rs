@@ -6,7 +6,7 @@ use std::time::Instant;
 use canele_proto::wire::{MAX_PUT, Put};
 use canele_proto::{Moved, Notice, Received, Sent};
 use canele_rail::Rail;
-use canele_rail::shm::{Far, Region};
+use canele_rail::shm::{Elsewhere, Far, Region};
 use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
 use canele_sys::buffer::Place;
 use canele_sys::ids::{Rank, RegionId};
@@ -81,20 +81,20 @@ impl Engine {
         core.tell(&ToLauncher::DropRegion { id: region_number(id) })
     }
 
-    /// A region of any rank of this host, mapped here.
+    /// A region of `bytes` of any rank: mapped here, or if its owner runs on another host, where it is.
     ///
     /// # Errors
-    /// There is no such region; its owner runs on another host; the deadline passed.
+    /// There is no such region on this host; the deadline passed.
     pub fn reach_region(
         &self,
         owner: Rank,
         id: RegionId,
+        bytes: usize,
         deadline: Option<Instant>,
     ) -> Result<Arc<Far>, Error> {
         self.check_rank(owner)?;
-        let host = self.job().host_of(owner.0);
-        if host != self.job().host_of(self.rank().0) {
-            return Err(Error::Elsewhere { owner, host: self.job().hosts[host].name.clone() });
+        if self.is_elsewhere(owner) {
+            return Ok(Arc::new(Far::elsewhere(Elsewhere { owner, region: id, bytes })));
         }
         let core = self.enter_to_submit()?;
         let ready = |core: &mut Core| {
@@ -114,10 +114,12 @@ impl Engine {
     /// Writes `bytes` into a region. Complete at both ends on return.
     ///
     /// # Errors
-    /// The range lies outside of the region.
+    /// The range lies outside of the region. On another host: the region was dropped; its owner has finished or died.
     pub fn put(&self, far: &Far, offset: usize, bytes: &[u8]) -> Result<(), Error> {
-        let outside = || Error::Range { offset, len: bytes.len(), region: far.len() };
-        far.window(offset, bytes.len()).ok_or_else(outside)?.write(0, bytes);
+        match far.window(offset, bytes.len()) {
+            Some(window) => window.write(0, bytes),
+            None => return self.put_elsewhere(far, offset, bytes, None),
+        }
         self.puts.add(bytes.len());
         Ok(())
     }
@@ -136,8 +138,9 @@ impl Engine {
         bytes: &[u8],
         notice: u64,
     ) -> Result<(), Error> {
-        let range = || Error::Range { offset, len: bytes.len(), region: far.len() };
-        let window = far.window(offset, bytes.len()).ok_or_else(range)?;
+        let Some(window) = far.window(offset, bytes.len()) else {
+            return self.put_elsewhere(far, offset, bytes, Some(notice));
+        };
         let mut core = self.enter()?;
         let place = Place { region: id, offset: offset as u64 };
         let data = if bytes.len() <= MAX_PUT { bytes } else { &[] };
@@ -168,6 +171,10 @@ impl Engine {
     /// A put that cannot go at once; waits while very many do.
     #[cold]
     fn put_otherwise(&self, mut core: Inside<'_>, to: Rank, put: Put) -> Result<(), Error> {
+        if self.is_elsewhere(to) {
+            // Without data, for which there is room even in memory that is not here.
+            return self.notify_elsewhere(core, to, put.place, put.notice);
+        }
         let inner = &mut *core;
         if let Err(failure) = inner.proto.submit_put(&mut inner.rails, to, put) {
             return core.check().and(Err(failure.into()));
@@ -184,7 +191,8 @@ impl Engine {
     /// Waits until everything put to `peer` so far is in its memory.
     ///
     /// # Errors
-    /// The peer is gone; the deadline passed.
+    /// The peer is gone; the deadline passed; a rank of another host refused one of the puts with a notice since the last
+    /// fence, the first of which is named.
     pub fn fence(&self, peer: Rank, deadline: Option<Instant>) -> Result<(), Error> {
         self.check_rank(peer)?;
         let mut core = self.enter_to_submit()?;
@@ -192,6 +200,9 @@ impl Engine {
             // Copies into mapped regions are complete; let nothing overtake them.
             canele_sys::atomic::fence(canele_sys::atomic::Ordering::SeqCst);
             return Ok(());
+        }
+        if self.is_elsewhere(peer) {
+            return self.fence_elsewhere(core, peer, deadline);
         }
         core.tickets += 1;
         let ticket = core.tickets;

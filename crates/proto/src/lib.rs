@@ -14,6 +14,7 @@
 pub mod backlog;
 pub mod choice;
 mod direct;
+pub mod errand;
 mod gathered;
 mod gone;
 mod handle;

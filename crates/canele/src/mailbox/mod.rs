@@ -3,9 +3,18 @@
 //! A thin layer: a post is a tagged message on one flow, whose tag is the mailbox's number at its owner; the depth is
 //! kept in a small region that posters reach one-sidedly (`slots`); a poster that sleeps because the box is full is woken
 //! by an empty message on another flow. Messages of a rank to itself take the same way.
+//!
+//! Posters of other hosts ask the owner's library for a place (`register`), and what would lie in a region goes to the owner with
+//! the post.
+//!
+//! ```text
+//!   poster ── a place? ──▶ owner: takes one in the books ── taken ──▶ poster ── post ──▶
+//!                                                        └─ full: noted, woken as any that sleeps
+//! ```
 
 mod office;
 mod postbox;
+mod register;
 mod slots;
 
 use canele_sys::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -17,9 +26,10 @@ use canele_proto::Proto;
 
 use crate::job::deadline;
 use crate::message::{Arrived, CELL, Store};
-use crate::{Endpoint, Error, Message, Rank, Region};
+use crate::{Endpoint, Error, Message, Rank, Region, RemoteRegion};
 pub(crate) use office::Office;
 pub use postbox::{PostError, Postbox};
+use register::{Deposited, FIND, FOUND};
 use slots::Slots;
 
 /// Posts; the tag is the mailbox's number at its owner.
@@ -45,7 +55,7 @@ pub struct Mailbox {
 }
 
 impl Endpoint {
-    /// Creates a mailbox with room for `depth` messages, which any rank finds by its name.
+    /// Creates a mailbox with room for `depth` messages, which any rank of any host finds by its name.
     ///
     /// ```
     /// # let job = canele::Job::start()?; let endpoint = job.endpoint();
@@ -76,9 +86,16 @@ impl Endpoint {
         }
         let (name, number) = (format!("mailbox {name}"), self.office.number());
         let region = self.region(Slots::bytes(self.size()))?;
-        let slots = Slots::create(region.region.far(), self.rank(), depth as u64, number);
+        let far = region.region.far();
+        let slots = Slots::create(far.clone(), self.rank(), depth as u64, number);
+        if let Some((for_others, number)) = Slots::open(far, self.rank(), self.size()) {
+            self.office.register.add(number, region.region.id(), for_others, self.size());
+        }
         let deaths = self.engine.ask(|proto| proto.deaths().len())?;
-        region.publish_as(&name)?;
+        if let Err(error) = region.publish_as(&name) {
+            self.office.register.remove(number);
+            return Err(error);
+        }
         Ok(Mailbox {
             engine: self.engine.clone(),
             office: self.office.clone(),
@@ -99,10 +116,22 @@ impl Endpoint {
     pub fn find_mailbox(&self, name: &str, wait: Duration) -> Result<Postbox, Error> {
         let at = deadline(wait);
         let books = self.find_published(&format!("mailbox {name}"), at)?;
-        let owner = books.owner();
-        let (slots, number) = Slots::open(books.far, owner, self.size()).ok_or(Failure::RegionLost(owner))?;
+        let (owner, elsewhere) = (books.owner(), self.engine.is_elsewhere(books.owner()));
+        let (slots, number) = match elsewhere {
+            true => (self.office.absent_books(owner)?, self.ask_number(&books, at)?),
+            false => Slots::open(books.far, owner, self.size()).ok_or(Failure::RegionLost(owner))?,
+        };
         self.engine.connect(owner, at)?;
-        Ok(Postbox { engine: self.engine.clone(), office: self.office.clone(), owner, number, slots })
+        let (engine, office) = (self.engine.clone(), self.office.clone());
+        Ok(Postbox { engine, office, owner, number, slots, elsewhere })
+    }
+
+    /// The number of a mailbox on another host.
+    fn ask_number(&self, books: &RemoteRegion, at: Option<Instant>) -> Result<Tag, Error> {
+        let question = [FIND, books.id.index.into(), books.id.generation.into()];
+        let answer = self.engine.ask_owner(books.owner(), question, None, at)?;
+        let number = answer.checked_sub(FOUND).and_then(|number| u32::try_from(number).ok());
+        number.map(Tag).ok_or(Error::Closed(books.owner()))
     }
 }
 
@@ -157,11 +186,26 @@ impl Mailbox {
     fn open(&self, from: Rank, bytes: Store) -> Result<Message, Error> {
         match Arrived::read(from, bytes) {
             Some(Arrived::Whole(message)) => Ok(message),
-            Some(Arrived::Described(region, described)) => described.reach(&self.engine, region),
+            Some(Arrived::Described(region, described)) => match described.deposited(region) {
+                Some(number) => described.of(self.deposited(from, number)?),
+                None => described.reach(&self.engine, region),
+            },
             None => {
                 Err(Error::Unpack { asked: "a message".to_owned(), there: format!("no message of {from}") })
             }
         }
+    }
+
+    /// What a poster on another host deposited with its message: it may still be on its way.
+    fn deposited(&self, from: Rank, number: u32) -> Result<Vec<u8>, Error> {
+        let what = || format!("the data of a message from {from}");
+        self.engine.wait_until(None, what, |proto| {
+            match self.office.register.take(self.number, from, number) {
+                Deposited::Here(data) => Some(Ok(data)),
+                Deposited::Expected => proto.why_gone(from).map(|failure| Err(failure.into())),
+                Deposited::Lost => Some(Err(Failure::RegionLost(from).into())),
+            }
+        })
     }
 
     /// The general path: waits for a message, however long.
@@ -222,10 +266,12 @@ impl Mailbox {
 
 impl Drop for Mailbox {
     fn drop(&mut self) {
+        self.office.register.remove(self.number);
         self.slots.close();
         // After the end of the job all of this is forgotten already.
         let _ = self.engine.withdraw(&self.name);
-        while let Ok(Some(_)) = self.try_retrieve() {}
+        // Data that was deposited for it is gone.
+        while let Ok(Some(_)) | Err(Error::Failed(Failure::RegionLost(_))) = self.try_retrieve() {}
         let _ = self.wake();
     }
 }

@@ -1,11 +1,13 @@
 //! What the mailboxes of one rank share: their numbers, the regions of messages, and messages still on their way out.
 
-use canele_sys::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use canele_sys::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use canele_engine::{Engine, FlowId, Pending, Started, Tag};
+use canele_engine::{Deposit, Engine, Far, FlowId, Pending, Started, Tag};
 
+use super::register::Register;
+use super::slots::Slots;
 use crate::message::pool::Pool;
 use crate::{Error, Flow, Rank, Request};
 
@@ -16,18 +18,68 @@ pub type Way = (FlowId, Rank, Tag);
 pub struct Office {
     engine: Arc<Engine>,
     pub pool: Arc<Pool>,
+    pub register: Arc<Register>,
     numbers: AtomicU32,
     /// Messages that found no room in the rail at once, or no credit; they have their slots.
     leaving: Mutex<Vec<Request<u8>>>,
     /// How many these are, so that a post need not look for none.
     count: AtomicUsize,
+    /// Numbers of what is deposited with owners on other hosts.
+    deposits: AtomicU32,
+    /// How often an owner on another host has woken a poster of this rank.
+    pub woken: AtomicU64,
+    /// What stands for the books of their mailboxes.
+    absent: OnceLock<Arc<Far>>,
 }
 
 impl Office {
     pub fn new(engine: Arc<Engine>) -> Result<Self, Error> {
         let pool = Pool::start(engine.clone())?;
-        let leaving = Mutex::default();
-        Ok(Self { engine, pool, numbers: AtomicU32::new(0), leaving, count: AtomicUsize::new(0) })
+        let register = Arc::new(Register::default());
+        engine.employ(register.clone())?;
+        Ok(Self {
+            engine,
+            pool,
+            register,
+            numbers: AtomicU32::new(0),
+            leaving: Mutex::default(),
+            count: AtomicUsize::new(0),
+            deposits: AtomicU32::new(0),
+            woken: AtomicU64::new(0),
+            absent: OnceLock::new(),
+        })
+    }
+
+    /// Books of a mailbox on another host.
+    pub fn absent_books(&self, owner: Rank) -> Result<Slots, Error> {
+        let far = match self.absent.get() {
+            Some(far) => far.clone(),
+            None => {
+                let far = Arc::new(Far::private(Slots::bytes(self.engine.size()))?);
+                self.absent.get_or_init(|| far).clone()
+            }
+        };
+        Ok(Slots::absent(far, owner))
+    }
+
+    /// A number for something that is deposited.
+    pub fn deposit_number(&self) -> u32 {
+        self.deposits.fetch_add(1, Relaxed)
+    }
+
+    /// Deposits data for a mailbox on another host, under a number; it leaves while this rank is in the library, and before it
+    /// finishes.
+    pub fn deposit(&self, to: Rank, mailbox: Tag, number: u32, data: Vec<u8>) -> Result<(), Error> {
+        let of = [mailbox.0.into(), number.into()];
+        let Deposit { head: (flow, tag, head), data: way } = self.engine.deposit(of, data.len())?;
+        self.send((flow, to, tag), &head, Some(Instant::now()))?;
+        self.leaves(Flow::new(self.engine.clone(), way.0).isend(to, way.1, data)?);
+        Ok(())
+    }
+
+    fn leaves(&self, request: Request<u8>) {
+        self.leaving().push(request);
+        self.count.fetch_add(1, Relaxed);
     }
 
     /// A number for a mailbox of this rank.
@@ -67,8 +119,7 @@ impl Office {
         let mut request = Flow::new(self.engine.clone(), flow).isend(to, tag, bytes.to_vec())?;
         match request.block(deadline) {
             Err(Error::Deadline(_)) => {
-                self.leaving().push(request);
-                self.count.fetch_add(1, Relaxed);
+                self.leaves(request);
                 Ok(())
             }
             ended => ended.and_then(|()| request.take()).map(drop),
@@ -82,9 +133,12 @@ impl Office {
         self.count.store(leaving.len(), Relaxed);
     }
 
-    /// Waits until everything has left.
+    /// Waits until everything has left. What is for a rank that is gone is lost, as what it did not retrieve.
     pub fn flush(&self) -> Result<(), Error> {
         let leaving = std::mem::take(&mut *self.leaving());
-        leaving.into_iter().try_for_each(|mut request| request.block(None))
+        leaving.into_iter().try_for_each(|mut request| match request.block(None) {
+            Err(Error::Failed(_)) => Ok(()),
+            left => left,
+        })
     }
 }

@@ -4,8 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use canele_engine::{Engine, Tag, Want};
+use canele_proto::Proto;
+use canele_sys::atomic::Ordering::Relaxed;
 
 use super::office::Office;
+use super::register::{FULL, GIVE_BACK, TAKE, TAKEN};
 use super::slots::Slots;
 use super::{POSTS, WAKES};
 use crate::job::deadline;
@@ -19,6 +22,8 @@ pub struct Postbox {
     pub(super) owner: Rank,
     pub(super) number: Tag,
     pub(super) slots: Slots,
+    /// Its owner runs on another host; there is nothing in the books here.
+    pub(super) elsewhere: bool,
 }
 
 /// Why a message was not posted.
@@ -38,7 +43,9 @@ impl Postbox {
         self.owner
     }
 
-    /// Posts a message; waits while the mailbox is full.
+    /// Posts a message; waits while the mailbox is full. To a mailbox of another host that takes a round trip at least, for which
+    /// the owner must be in some call that makes progress; a long message is copied out, and leaves while this rank is in the
+    /// library.
     ///
     /// # Errors
     /// The owner has closed the mailbox, finished or died; no memory for a long message.
@@ -61,7 +68,7 @@ impl Postbox {
         }
     }
 
-    /// Posts a message if the mailbox is not full.
+    /// Posts a message if the mailbox is not full, which an owner on another host is asked.
     ///
     /// # Errors
     /// [`PostError::Full`] with the message; else as [`Postbox::post`].
@@ -70,6 +77,9 @@ impl Postbox {
         let sealed = message.seal(&self.office.pool)?;
         match self.slots.try_take(self.engine.rank())? {
             true => Ok(self.send(sealed, Some(Instant::now()))?),
+            false if self.elsewhere && self.ask_for_slot(false, None)? => {
+                Ok(self.send(sealed, Some(Instant::now()))?)
+            }
             false => Err(PostError::Full(sealed.open())),
         }
     }
@@ -91,14 +101,31 @@ impl Postbox {
     /// Sends a message that has its slot.
     #[inline(always)]
     fn send(&self, sealed: Sealed, deadline: Option<Instant>) -> Result<(), Error> {
-        self.send_bytes(sealed.bytes(), deadline)?;
-        sealed.posted(&self.engine, self.owner)
+        match sealed.bytes() {
+            Some(bytes) => self.send_bytes(bytes, deadline),
+            None => self.send_region(sealed, deadline),
+        }
+    }
+
+    /// The same for one that lies in a region. An owner on another host gets all of it.
+    #[inline(never)]
+    fn send_region(&self, sealed: Sealed, deadline: Option<Instant>) -> Result<(), Error> {
+        if !self.elsewhere {
+            self.send_bytes(sealed.description().unwrap_or_default(), deadline)?;
+            return sealed.posted(&self.engine, self.owner);
+        }
+        let number = self.office.deposit_number();
+        let (data, description) = sealed.deposit(number);
+        self.office.deposit(self.owner, self.number, number, data)?;
+        self.send_bytes(description.as_ref().map_or(&[][..], |bytes| &bytes[..]), deadline)
     }
 
     #[inline(always)]
     fn send_bytes(&self, bytes: &[u8], deadline: Option<Instant>) -> Result<(), Error> {
         let result = self.office.send((POSTS, self.owner, self.number), bytes, deadline);
-        if let Err(Error::Failed(_)) = result {
+        if let Err(Error::Failed(_)) = result
+            && !self.elsewhere
+        {
             self.slots.give_up(self.engine.rank()); // An owner that accepts nothing from here may from others.
         }
         result
@@ -107,13 +134,13 @@ impl Postbox {
     /// Waits in the engine, which sleeps after a while: the owner sends a wake-up when there may be a slot.
     #[cold]
     fn wait_for_slot(&self, deadline: Option<Instant>) -> Result<(), Error> {
+        if self.elsewhere {
+            return self.wait_for_answer(deadline);
+        }
         let (me, owner) = (self.engine.rank(), self.owner);
-        let wakes = Want { source: Some(owner), tag: Some(self.number) };
         let what = || format!("room in a mailbox of {owner}");
         self.engine.wait_until(deadline, what, |proto| {
-            while let Some(wake) = proto.probe_matched(WAKES, wakes) {
-                proto.discard(wake);
-            }
+            self.take_wakes(proto);
             let mut taken = self.slots.try_take(me);
             if let Ok(false) = taken {
                 self.slots.may_sleep(me);
@@ -125,5 +152,49 @@ impl Postbox {
                 Err(error) => Some(Err(error)),
             }
         })
+    }
+
+    /// Says whether the owner has woken posters of this rank.
+    fn take_wakes(&self, proto: &mut Proto) -> bool {
+        let wakes = Want { source: Some(self.owner), tag: Some(self.number) };
+        let mut any = false;
+        while let Some(wake) = proto.probe_matched(WAKES, wakes) {
+            proto.discard(wake);
+            any = true;
+        }
+        any
+    }
+
+    /// The same where the books are on another host: asks the owner, and again when it says that there may be a slot.
+    fn wait_for_answer(&self, deadline: Option<Instant>) -> Result<(), Error> {
+        let (owner, woken) = (self.owner, &self.office.woken);
+        loop {
+            let before = woken.load(Relaxed);
+            if self.ask_for_slot(true, deadline)? {
+                return Ok(());
+            }
+            let what = || format!("room in a mailbox of {owner}");
+            // Whichever thread takes it, a wake-up is for all of this rank.
+            self.engine.wait_until(deadline, what, |proto| {
+                if self.take_wakes(proto) {
+                    woken.fetch_add(1, Relaxed);
+                }
+                match woken.load(Relaxed) == before {
+                    true => proto.why_gone(owner).map(|failure| Err(failure.into())),
+                    false => Some(Ok(())),
+                }
+            })?;
+        }
+    }
+
+    /// Asks the owner for a slot; if there is none it wakes this rank when there may be one, if that `matters`.
+    fn ask_for_slot(&self, matters: bool, deadline: Option<Instant>) -> Result<bool, Error> {
+        let number = self.number.0.into();
+        let (question, undo) = ([TAKE, number, matters.into()], [GIVE_BACK, number, 0]);
+        match self.engine.ask_owner(self.owner, question, Some(undo), deadline)? {
+            TAKEN => Ok(true),
+            FULL => Ok(false),
+            _ => Err(Error::Closed(self.owner)),
+        }
     }
 }

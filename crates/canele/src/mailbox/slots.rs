@@ -58,6 +58,12 @@ impl Slots {
         Some((slots, number))
     }
 
+    /// Books that are not here, over memory of as many bytes as books have: there is never a place in them, so that posters turn to
+    /// the owner.
+    pub fn absent(far: Arc<Far>, owner: Rank) -> Self {
+        Self { far, owner, depth: 0, seen: AtomicU64::new(0) }
+    }
+
     #[inline(always)]
     fn word(&self, offset: usize) -> &AtomicU64 {
         self.far.word(offset).expect("the region has a line for every rank")

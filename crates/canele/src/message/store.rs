@@ -22,6 +22,15 @@ impl Store {
         Self { len, cell: [0; CELL], heap }
     }
 
+    /// These bytes.
+    pub fn of(bytes: Vec<u8>) -> Self {
+        let mut store = Self { len: bytes.len(), cell: [0; CELL], heap: bytes };
+        if store.len <= CELL {
+            store.cell[..store.len].copy_from_slice(&store.heap);
+        }
+        store
+    }
+
     pub fn len(&self) -> usize {
         self.len
     }

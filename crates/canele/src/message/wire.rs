@@ -14,6 +14,8 @@ use crate::{Error, Rank};
 const LONG: u8 = 253;
 /// Last byte of a message that lies in a region.
 const IN_REGION: u8 = 254;
+/// The generation of no region: the message lies with its retriever, and the index is its number.
+const DEPOSITED: u32 = 0;
 /// Region's index and generation, bytes of message and of types, last byte.
 const DESCRIPTION: usize = 4 + 4 + 8 + 4 + 1;
 
@@ -97,14 +99,34 @@ impl Message {
 }
 
 impl Sealed {
-    /// What is sent.
+    /// Its bytes, if it travels by itself.
     #[inline(always)]
-    pub fn bytes(&self) -> &[u8] {
+    pub fn bytes(&self) -> Option<&[u8]> {
         match (&self.description, &self.message.data) {
-            (Some(description), _) => description,
-            (None, Data::Private(store)) => store.bytes(),
-            (None, _) => unreachable!("a message that travels by itself is in private memory"),
+            (None, Data::Private(store)) => Some(store.bytes()),
+            _ => None,
         }
+    }
+
+    /// What says where it lies, if it lies in a region.
+    pub fn description(&self) -> Option<&[u8]> {
+        self.description.as_ref().map(|bytes| &bytes[..])
+    }
+
+    /// All of it out of its region, with its types, for a retriever that cannot map that; and what says that it lies with the
+    /// retriever under this number.
+    pub fn deposit(&self, number: u32) -> (Vec<u8>, Option<[u8; DESCRIPTION]>) {
+        let Data::Leased(lease, len) = &self.message.data else { return (Vec::new(), None) };
+        let types = self.description.and_then(|bytes| word(&bytes, 16)).unwrap_or(0) as usize;
+        let mut bytes = vec![0; len + types];
+        let window = lease.region().far();
+        window.window(HEAD, bytes.len()).expect("room was made").read(0, &mut bytes);
+        let mut description = self.description;
+        if let Some(description) = &mut description {
+            description[..4].copy_from_slice(&number.to_le_bytes());
+            description[4..8].copy_from_slice(&DEPOSITED.to_le_bytes());
+        }
+        (bytes, description)
     }
 
     /// The message as it was.
@@ -164,10 +186,25 @@ impl Described {
         Some(Arrived::Described(region, Self { sender, len: usize::try_from(len).ok()?, types }))
     }
 
+    /// The number under which it lies here, if it does.
+    pub fn deposited(&self, region: RegionId) -> Option<u32> {
+        (region.generation == DEPOSITED).then_some(region.index)
+    }
+
+    /// The message, of these bytes.
+    pub fn of(self, mut bytes: Vec<u8>) -> Result<Message, Error> {
+        let Self { sender, len, types } = self;
+        let whole = len.checked_add(types) == Some(bytes.len());
+        let types = bytes.get(len..).filter(|_| whole).and_then(|encoded| Types::decode(encoded, len));
+        let types = types.ok_or(Failure::RegionLost(sender))?;
+        bytes.truncate(len);
+        Ok(Message { data: Data::Private(Store::of(bytes)), types, at: 0, sender: Some(sender) })
+    }
+
     /// The message, in this region of its sender, and counted.
     pub fn reach(self, engine: &Engine, region: RegionId) -> Result<Message, Error> {
         let from = self.sender;
-        let far = engine.reach_region(from, region, None)?;
+        let far = engine.reach_region(from, region, 0, None)?;
         let message = self.open(far).ok_or(Failure::RegionLost(from))?;
         engine.count_retrieved(from, message.len(), DESCRIPTION)?;
         Ok(message)

@@ -33,8 +33,12 @@ pub fn command() -> Command {
 
 /// Runs an example of the package `canele` as a job.
 pub fn run(options: &[&str], example: &str, arguments: &[&str]) -> Output {
-    let folder = build(&["--package", "canele", "--example", example]).join("examples");
-    program(options, &folder.join(example), arguments)
+    program(options, &path(example), arguments)
+}
+
+/// An example of the package `canele`.
+pub fn path(example: &str) -> PathBuf {
+    build(&["--package", "canele", "--example", example]).join("examples").join(example)
 }
 
 /// Standard output of a job that must succeed.

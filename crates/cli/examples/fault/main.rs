@@ -8,7 +8,6 @@ mod bad_calls;
 mod counted;
 mod cut_off;
 mod exchange;
-mod far;
 mod flood;
 mod forked;
 mod last_one;
@@ -61,7 +60,6 @@ fn run(words: &[String]) -> Outcome {
         Some("late-put") => lone::late_put(),
         Some("blocked") => lone::blocked(number(1)?),
         Some("idle") => lone::idle(),
-        Some("far") => far::run(),
         other => Err(format!("what is {other:?}?").into()),
     }
 }

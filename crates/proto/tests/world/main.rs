@@ -4,6 +4,7 @@
 //! other networks: `canele sim campaign`.
 
 mod direct;
+mod errands;
 mod flood;
 mod rails;
 mod unequal;
@@ -14,14 +15,18 @@ fn from_environment(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is a number: {text}")))
 }
 
-/// Runs the seed that was asked for, or a few hundred.
-fn check(test: &str, faults: Faults) {
-    let seeds = match from_environment("PROTO_SEED") {
+/// The seed that was asked for, or a few hundred.
+fn seeds() -> std::ops::Range<u64> {
+    match from_environment("PROTO_SEED") {
         Some(seed) => seed..seed + 1,
         None => 0..from_environment("PROTO_SEEDS").unwrap_or(300),
-    };
+    }
+}
+
+/// Runs the seeds.
+fn check(test: &str, faults: Faults) {
     let setup = Setup { faults, ..Setup::default() };
-    for seed in seeds {
+    for seed in seeds() {
         if let Err(failure) = run(seed, &setup) {
             let replay = format!("PROTO_SEED={seed} cargo test -p canele-proto --test world {test}");
             panic!("replay: {replay}\n{failure}");

@@ -33,7 +33,7 @@ pub use doorbell::Doorbell;
 use inbox::Inbox;
 use layout::Layout;
 use link::{Incoming, Outgoing};
-pub use region::{Far, Region, Regions};
+pub use region::{Elsewhere, Far, Region, Regions};
 
 use crate::{
     Accept, Armed, Busy, Caps, Class, ConnectError, Corrupt, Glance, Header, Packet, Rail, Reach, Slot,

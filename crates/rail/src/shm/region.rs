@@ -23,13 +23,55 @@ pub struct Region {
     memory: Arc<Far>,
 }
 
-/// The memory of a region, of this process or mapped from a peer.
+/// The memory of a region, of this process or mapped from a peer; of a rank of another host there is nothing to be seen.
 pub struct Far {
-    segment: Segment,
+    base: NonNull<u8>,
     len: usize,
+    /// Keeps it mapped.
+    segment: Option<Segment>,
+    elsewhere: Option<Elsewhere>,
+}
+
+// SAFETY: as of `Segment`, into which `base` points: shared access gives atomics and windows only.
+unsafe impl Send for Far {}
+// SAFETY: as above.
+unsafe impl Sync for Far {}
+
+/// A region that cannot be mapped here: its owner does what is to be done there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Elsewhere {
+    /// Whose it is.
+    pub owner: Rank,
+    /// Its id there.
+    pub region: RegionId,
+    /// Its length in bytes.
+    pub bytes: usize,
 }
 
 impl Far {
+    fn new(segment: Segment, len: usize) -> Self {
+        Self { base: segment.base(), len, segment: Some(segment), elsewhere: None }
+    }
+
+    /// Stands for memory that cannot be mapped. It seems to have no bytes, so that whoever looks for some finds the way to the
+    /// owner where else it would find an error: where memory is mapped this costs nothing.
+    pub fn elsewhere(place: Elsewhere) -> Self {
+        Self { base: NonNull::dangling(), len: 0, segment: None, elsewhere: Some(place) }
+    }
+
+    /// `bytes` of memory, zeroed, that nobody else will see.
+    ///
+    /// # Errors
+    /// Not enough memory.
+    pub fn private(bytes: usize) -> Result<Self, SegmentError> {
+        Ok(Self::new(Segment::create_reserved("canele-private", bytes)?, bytes))
+    }
+
+    /// Where it is, if it cannot be mapped here.
+    pub fn place(&self) -> Option<Elsewhere> {
+        self.elsewhere
+    }
+
     /// Its length in bytes.
     #[allow(clippy::len_without_is_empty)] // A region is never empty.
     pub fn len(&self) -> usize {
@@ -39,21 +81,23 @@ impl Far {
     /// The `len` bytes from `offset`, if they lie inside.
     #[inline]
     pub fn window(&self, offset: usize, len: usize) -> Option<Window<'_>> {
-        // SAFETY: self.len <= segment.len(); the borrow keeps it mapped; regions are never borrowed as references.
-        let all = unsafe { Window::new(self.segment.base(), self.len) };
+        // SAFETY: self.len <= segment.len(), 0 without one; the borrow keeps it mapped; regions are never borrowed as references.
+        let all = unsafe { Window::new(self.base, self.len) };
         all.part(offset, len)
     }
 
     /// The aligned 64-bit word at `offset`, for atomic operations.
     pub fn word(&self, offset: usize) -> Option<&AtomicU64> {
-        (offset.is_multiple_of(8) && offset.checked_add(8)? <= self.len)
-            .then(|| self.segment.atomic_u64(offset))
+        let inside = offset.is_multiple_of(8) && offset.checked_add(8)? <= self.len;
+        // SAFETY: inside the mapping, which the borrow keeps, and aligned, for mappings begin with a page.
+        inside.then(|| unsafe { self.base.add(offset).cast().as_ref() })
     }
 
     /// The aligned 32-bit word at `offset`.
     pub fn word32(&self, offset: usize) -> Option<&AtomicU32> {
-        (offset.is_multiple_of(4) && offset.checked_add(4)? <= self.len)
-            .then(|| self.segment.atomic_u32(offset))
+        let inside = offset.is_multiple_of(4) && offset.checked_add(4)? <= self.len;
+        // SAFETY: as in `word`.
+        inside.then(|| unsafe { self.base.add(offset).cast().as_ref() })
     }
 }
 
@@ -71,7 +115,16 @@ impl Region {
 
     /// The memory as a file, for the launcher to hand to peers.
     pub fn fd(&self) -> std::os::fd::BorrowedFd<'_> {
-        self.memory.segment.fd()
+        self.segment().fd()
+    }
+
+    fn segment(&self) -> &Segment {
+        self.memory.segment.as_ref().expect("a region of this process lies in a segment")
+    }
+
+    /// The aligned 64-bit word at `offset`, for atomic operations.
+    pub fn word(&self, offset: usize) -> Option<&AtomicU64> {
+        self.memory.word(offset)
     }
 
     /// Its memory.
@@ -85,7 +138,7 @@ impl Region {
     }
 
     fn part(self: &Arc<Self>, offset: usize, len: usize) -> Option<(NonNull<u8>, Place)> {
-        let start = self.memory.segment.at(offset, len, 1).ok()?;
+        let start = self.segment().at(offset, len, 1).ok()?;
         (offset + len <= self.len).then_some((start, Place { region: self.id, offset: offset as u64 }))
     }
 
@@ -133,7 +186,7 @@ impl Regions {
         let (generation, place) = &mut self.own[index];
         *generation += 1;
         let id = RegionId { index: index as u32, generation: *generation };
-        let memory = Arc::new(Far { segment, len: bytes });
+        let memory = Arc::new(Far::new(segment, bytes));
         let region = Arc::new(Region { id, len: bytes, memory });
         *place = Some(region.clone());
         Ok(region)
@@ -191,7 +244,10 @@ impl Regions {
     /// The launcher's answer. A region that cannot be mapped is as good as missing.
     pub fn adopt(&mut self, peer: Rank, id: RegionId, memory: Option<OwnedFd>) {
         let segment = memory.and_then(|fd| Segment::map(fd).ok());
-        let far = segment.map(|segment| Arc::new(Far { len: segment.len(), segment }));
+        let far = segment.map(|segment| {
+            let len = segment.len();
+            Arc::new(Far::new(segment, len))
+        });
         self.far.insert((peer, id), far.map_or(Known::Missing, Known::Mapped));
     }
 

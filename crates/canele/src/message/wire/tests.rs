@@ -15,8 +15,9 @@ fn pool() -> Arc<Pool> {
 fn travel(message: Message, pool: &Arc<Pool>) -> (usize, Message) {
     let sealed = message.seal(pool).unwrap();
     let mut store = Store::new();
-    store.push(sealed.bytes());
-    let bytes = sealed.bytes().len();
+    let sent = sealed.bytes().or(sealed.description()).unwrap();
+    store.push(sent);
+    let bytes = sent.len();
     let Data::Leased(lease, _) = &sealed.message.data else {
         if bytes == CELL {
             return (bytes, Message::of_cell(Rank(3), store));

@@ -1,0 +1,133 @@
+//! The mailboxes of this rank, for posters of other hosts: they cannot reach the books, so they ask for places, and what they
+//! cannot have read from a region of theirs they deposit here.
+//!
+//! Called from within the engine, where one thread is at a time. Never calls the library.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use canele_engine::{Clerk, RegionId, Tag, Tell};
+
+use super::WAKES;
+use super::slots::Slots;
+use crate::Rank;
+
+/// Asks for a place in the box with a number; if there is none, and the third word is not 0, to be woken when there may be one.
+pub const TAKE: u64 = 0;
+/// Gives such a place back, because nobody waits for it any more.
+pub const GIVE_BACK: u64 = 1;
+/// Asks for the number of the box whose books are a region: its index and its generation.
+pub const FIND: u64 = 2;
+
+/// The answer if there is no place.
+pub const FULL: u64 = 0;
+/// The answer if one was taken.
+pub const TAKEN: u64 = 1;
+
+/// A number of a box is told with this added, so that it is not 0.
+pub const FOUND: u64 = 1 << 32;
+
+/// All of them.
+#[derive(Default)]
+pub struct Register(Mutex<Open>);
+
+#[derive(Default)]
+struct Open {
+    /// By number.
+    boxes: HashMap<u64, Entry>,
+    /// What was deposited, by poster and its number for it.
+    deposits: HashMap<(Rank, u32), Parcel>,
+}
+
+/// Data for a box, if it came as announced.
+struct Parcel {
+    number: u64,
+    data: Option<Vec<u8>>,
+}
+
+struct Entry {
+    books: RegionId,
+    slots: Slots,
+    ranks: u32,
+}
+
+/// What is known of a deposit.
+pub enum Deposited {
+    /// It is here.
+    Here(Vec<u8>),
+    /// It has not come.
+    Expected,
+    /// It will not come: it did not as announced, or the box is closed.
+    Lost,
+}
+
+impl Register {
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A box is there from now on, with books as its posters see them.
+    pub fn add(&self, number: Tag, books: RegionId, slots: Slots, ranks: u32) {
+        self.open().boxes.insert(number.0.into(), Entry { books, slots, ranks });
+    }
+
+    /// A box is closed; what was deposited for it goes.
+    pub fn remove(&self, number: Tag) {
+        let open = &mut *self.open();
+        open.boxes.remove(&number.0.into());
+        open.deposits.retain(|_, parcel| parcel.number != u64::from(number.0));
+    }
+
+    /// Takes what `from` deposited for a box.
+    pub fn take(&self, number: Tag, from: Rank, deposit: u32) -> Deposited {
+        let open = &mut *self.open();
+        match open.deposits.remove(&(from, deposit)) {
+            Some(Parcel { data: Some(data), .. }) => Deposited::Here(data),
+            None if open.boxes.contains_key(&number.0.into()) => Deposited::Expected,
+            _ => Deposited::Lost,
+        }
+    }
+}
+
+impl Clerk for Register {
+    fn ask(&self, from: Rank, [what, which, more]: [u64; 3], tell: &mut Vec<Tell>) -> u64 {
+        let open = self.open();
+        if what == FIND {
+            let books = RegionId { index: which as u32, generation: more as u32 };
+            let found = open.boxes.iter().find(|(_, entry)| entry.books == books);
+            return found.map_or(0, |(number, _)| FOUND + number);
+        }
+        // Any other answer says that the box is closed.
+        let Some(Entry { slots, ranks, .. }) = open.boxes.get(&which) else { return u64::MAX };
+        match what {
+            TAKE => match slots.try_take(from) {
+                Ok(true) => TAKEN,
+                Ok(false) => {
+                    if more != 0 {
+                        // The owner gives places back from within the engine, so none comes in between.
+                        slots.may_sleep(from);
+                    }
+                    FULL
+                }
+                Err(_) => u64::MAX,
+            },
+            GIVE_BACK => {
+                slots.give_up(from);
+                let mut note = |rank| {
+                    tell.push((rank, WAKES, Tag(which as u32)));
+                    Ok(())
+                };
+                slots.wake(*ranks, &mut note).map_or(u64::MAX, |()| FULL)
+            }
+            _ => u64::MAX,
+        }
+    }
+
+    fn deposit(&self, from: Rank, [number, deposit]: [u64; 2], data: Option<Vec<u8>>) {
+        let open = &mut *self.open();
+        // One for a box that was closed meanwhile is lost, as its message is.
+        if open.boxes.contains_key(&number) {
+            open.deposits.insert((from, deposit as u32), Parcel { number, data });
+        }
+    }
+}

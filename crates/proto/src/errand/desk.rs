@@ -1,0 +1,413 @@
+//! Where a rank runs the errands of others, and keeps what it knows of its own.
+//!
+//! Errands of one origin are begun in the order in which they were sent, unless data that still comes goes where they look: then
+//! they wait for it. Puts end one after the other, so that notices, answers and fences tell of them in that order, while the
+//! data of several may come at the same time. Nothing here blocks: what cannot go on is looked at again in the next pass.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use canele_rail::{Corrupt, Rail};
+use canele_sys::atomic::{AtomicU64, Ordering::SeqCst};
+use canele_sys::buffer::{InBuffer, OutBuffer, Owned, Place};
+use canele_sys::ids::{FlowId, Rank, RegionId, RequestId, Tag};
+
+use super::outbox::Outbox;
+use super::tickets::Tickets;
+use super::{ANSWERS, Answer, DATA, ERRANDS, Errand, Form, MOST_HEAD, Refusal, TICKET};
+use crate::Proto;
+use crate::matching::Want;
+use crate::request::Buffer;
+
+/// So many errands and answers may be under way; what comes beyond waits where it is, against its sender's credit.
+const MOST: usize = 4096;
+
+/// What a rank has that others ask for: its regions, and whoever answers questions; and the rails it answers over.
+pub trait Estate {
+    /// Its rails.
+    type Rails: Rail;
+    /// The rails.
+    fn rails(&mut self) -> &mut Self::Rails;
+    /// The length of a region, if there is one.
+    fn len_of(&mut self, region: RegionId) -> Option<usize>;
+    /// Part of a region, to be written; it stays there until the buffer is dropped.
+    fn room(&mut self, place: Place, len: usize) -> Option<InBuffer>;
+    /// Part of a region, to be read.
+    fn part(&mut self, place: Place, len: usize) -> Option<OutBuffer>;
+    /// An aligned word of a region.
+    fn word(&mut self, place: Place) -> Option<&AtomicU64>;
+    /// Answers a question; whoever is to be told of what it changed joins `tell`.
+    fn ask(&mut self, from: Rank, question: [u64; 3], tell: &mut Vec<Tell>) -> u64;
+    /// Takes data; nothing if it did not come as announced.
+    fn deposit(&mut self, from: Rank, of: [u64; 2], data: Option<Vec<u8>>);
+}
+
+/// Somebody who is to get an empty message: on which flow, with which tag.
+pub type Tell = (Rank, FlowId, Tag);
+
+/// The errands of a rank: those it runs for others, and the tickets of its own.
+#[derive(Default)]
+pub struct Desk {
+    tickets: Tickets,
+    outbox: Outbox,
+    queues: BTreeMap<Rank, Queue>,
+    /// The first put of each origin, since its last fence, that was refused and of which it has not been told.
+    refused: HashMap<Rank, (RegionId, Refusal)>,
+    /// Of the deaths so far: after how many nothing is left here.
+    tidied: usize,
+}
+
+/// The errands of one origin.
+#[derive(Default)]
+struct Queue {
+    /// Messages that are being received.
+    coming: VecDeque<(RequestId, Tag, Owned<u8>)>,
+    /// The next to be begun.
+    next: Option<(Tag, Vec<u8>)>,
+    /// Begun, in their order.
+    begun: VecDeque<Begun>,
+    /// The origin died amid an errand: notices behind it would come too early for ever.
+    torn: bool,
+}
+
+/// An errand that ends after all before it.
+struct Begun {
+    data: Data,
+    region: RegionId,
+    result: Result<(), Refusal>,
+    then: Then,
+}
+
+/// Data of an errand, apart from it.
+enum Data {
+    /// There is none, or all of it is there.
+    Here,
+    /// It comes into a region: where, so many bytes.
+    Landing(RequestId, Place, u64),
+    /// It comes into memory of the library.
+    Filling(RequestId, Owned<u8>),
+    /// It came into memory of the library.
+    Filled(Vec<u8>),
+    /// It is to be thrown away.
+    Unwanted(u32),
+}
+
+/// What follows once an errand is done.
+enum Then {
+    Answer(u32),
+    Notice(u64),
+    /// An answer that tells what went wrong since the last one.
+    Report(u32),
+    Deposit([u64; 2]),
+}
+
+/// The desk at work.
+struct Work<'a, E> {
+    proto: &'a mut Proto,
+    estate: &'a mut E,
+    outbox: &'a mut Outbox,
+    refused: &'a mut HashMap<Rank, (RegionId, Refusal)>,
+}
+
+impl Desk {
+    /// A number for an errand of this rank.
+    pub fn take_ticket(&mut self) -> u32 {
+        self.tickets.take()
+    }
+
+    /// Nobody waits any more for the answer of `from` to a question or fence. Should it be a value other than 0, `undo` is asked.
+    pub fn leave(&mut self, proto: &mut Proto, from: Rank, ticket: u32, undo: Option<[u64; 3]>) {
+        self.tickets.leave(proto, from, ticket, undo);
+    }
+
+    /// Goes on with everything that can go on; says whether anything did. After each pass.
+    pub fn serve<E: Estate>(&mut self, proto: &mut Proto, estate: &mut E) -> bool {
+        let mut any = self.take_new(proto);
+        self.outbox.clear(proto);
+        for (to, question) in self.tickets.clear(proto) {
+            any = true;
+            let (errand, ticket) = (Errand::Ask(question), self.tickets.take());
+            let (head, len) = errand.head(Form::Whole);
+            self.tickets.leave(proto, to, ticket, None);
+            let way = (to, ERRANDS, errand.tag(Form::Whole, ticket));
+            self.outbox.send(proto, estate.rails(), way, &head[..len]);
+        }
+        for (from, queue) in &mut self.queues {
+            let (outbox, refused) = (&mut self.outbox, &mut self.refused);
+            any |= Work { proto, estate, outbox, refused }.go_on(*from, queue);
+        }
+        self.queues.retain(|_, queue| queue.len() > 0);
+        self.tidy(proto);
+        any
+    }
+
+    /// Drops data of the dead whose errands never came.
+    fn tidy(&mut self, proto: &mut Proto) {
+        while let Some(dead) = proto.deaths().get(self.tidied).copied()
+            && !self.queues.contains_key(&dead)
+        {
+            proto.forget(DATA, dead, None);
+            self.refused.remove(&dead);
+            self.tidied += 1;
+        }
+    }
+
+    /// Begins to receive the errands that have come.
+    fn take_new(&mut self, proto: &mut Proto) -> bool {
+        let mut any = false;
+        let most = proto.settings.eager_bytes + MOST_HEAD;
+        let mut room =
+            MOST.saturating_sub(self.outbox.len() + self.queues.values().map(Queue::len).sum::<usize>());
+        while room > 0
+            && let Some(matched) = proto.probe_matched(ERRANDS, Want { source: None, tag: None })
+        {
+            (any, room) = (true, room - 1);
+            // What is longer is none, and refused as such.
+            let (from, tag) = (matched.status.source, matched.status.tag);
+            let mut bytes = Owned::new(vec![0; matched.status.bytes.min(most)]);
+            let request = proto.submit_recv_matched(matched, bytes.lend_in());
+            self.queues.entry(from).or_default().coming.push_back((request, tag, bytes));
+        }
+        any
+    }
+
+    /// Errands and answers under way, for tests and whoever wonders where memory went.
+    pub fn under_way(&self) -> usize {
+        self.outbox.len() + self.queues.values().map(Queue::len).sum::<usize>()
+    }
+}
+
+impl Queue {
+    fn len(&self) -> usize {
+        self.coming.len() + usize::from(self.next.is_some()) + self.begun.len()
+    }
+
+    /// Whether data still comes that goes where an errand looks.
+    fn is_ahead_of(&self, errand: &Errand) -> bool {
+        let (at, bytes) = match *errand {
+            Errand::Put { place, len, .. } | Errand::Get { place, len } => (place, len),
+            Errand::Add { place, .. } | Errand::Swap { place, .. } => (place, 8),
+            Errand::Fence | Errand::Ask(_) | Errand::Deposit { .. } => return false,
+        };
+        self.begun.iter().any(|begun| match begun.data {
+            Data::Landing(_, place, len) => {
+                let before = |a: Place, len: u64, b: Place| a.offset.saturating_add(len) <= b.offset;
+                place.region == at.region && !before(place, len, at) && !before(at, bytes, place)
+            }
+            _ => false,
+        })
+    }
+}
+
+impl<E: Estate> Work<'_, E> {
+    fn go_on(&mut self, from: Rank, queue: &mut Queue) -> bool {
+        let mut any = false;
+        while let Some((tag, bytes)) = queue.next.take().or_else(|| self.receive(from, queue)) {
+            let Some((errand, form, ticket, data)) = Errand::read(tag, &bytes) else {
+                let what = format!("{from} sent an errand that cannot be: {tag:?}, {} bytes", bytes.len());
+                self.proto.on_corrupt(self.estate.rails(), from, Corrupt(what));
+                continue;
+            };
+            if queue.is_ahead_of(&errand) {
+                queue.next = Some((tag, bytes));
+                break;
+            }
+            any = true;
+            queue.begun.extend(self.begin(from, errand, form, ticket, data));
+        }
+        while let Some(begun) = queue.begun.front_mut() {
+            if !self.has_data(from, begun) {
+                break;
+            }
+            any = true;
+            let Some(begun) = queue.begun.pop_front() else { break };
+            queue.torn |= begun.result.is_err() && self.proto.gone(from).is_some();
+            if !(queue.torn && matches!(begun.then, Then::Notice(_))) {
+                self.end(from, begun);
+            }
+        }
+        any
+    }
+
+    /// The next message of an origin, once it is here.
+    fn receive(&mut self, from: Rank, queue: &mut Queue) -> Option<(Tag, Vec<u8>)> {
+        while let Some((request, ..)) = queue.coming.front() {
+            let outcome = self.proto.take(*request)?;
+            let (_, tag, mut bytes) = queue.coming.pop_front()?;
+            if let Buffer::In(buffer) = outcome.buffer {
+                bytes.take_back_in(buffer);
+            }
+            let mut bytes = bytes.into_items();
+            match outcome.result {
+                Ok(status) => bytes.truncate(status.bytes),
+                Err(_) if self.proto.gone(from).is_some() => {
+                    queue.torn = true;
+                    self.proto.forget(DATA, from, Some(tag.0 & TICKET));
+                    continue;
+                }
+                // Too long for an errand: none can be read from what is left.
+                Err(_) => bytes.clear(),
+            }
+            return Some((tag, bytes));
+        }
+        None
+    }
+
+    /// Begins an errand; does those that need not wait for their turn.
+    fn begin(&mut self, from: Rank, errand: Errand, form: Form, ticket: u32, data: &[u8]) -> Option<Begun> {
+        let begun = |data, region, result, then| Some(Begun { data, region, result, then });
+        let none = RegionId { index: u32::MAX, generation: 0 };
+        match errand {
+            Errand::Put { place, len, notice } => {
+                let then = notice.map_or(Then::Answer(ticket), Then::Notice);
+                match self.check(place, len) {
+                    Ok(()) if form == Form::Whole => {
+                        // A region is there that was looked at just now.
+                        self.estate
+                            .room(place, data.len())
+                            .into_iter()
+                            .for_each(|mut room| room.copy_from_slice(0, data));
+                        self.proto.traffic.copies += 1;
+                        begun(Data::Here, place.region, Ok(()), then)
+                    }
+                    Ok(()) => {
+                        let room = self.estate.room(place, len as usize)?;
+                        let want = Want { source: Some(from), tag: Some(Tag(ticket)) };
+                        let request = self.proto.submit_recv(DATA, want, room);
+                        begun(Data::Landing(request, place, len), place.region, Ok(()), then)
+                    }
+                    Err(refusal) => {
+                        let data = if form == Form::Whole { Data::Here } else { Data::Unwanted(ticket) };
+                        begun(data, place.region, Err(refusal), then)
+                    }
+                }
+            }
+            Errand::Fence => begun(Data::Here, none, Ok(()), Then::Report(ticket)),
+            Errand::Deposit { of, len } => {
+                let mut memory = Vec::new();
+                let room = usize::try_from(len).is_ok_and(|len| memory.try_reserve_exact(len).is_ok());
+                if !room {
+                    return begun(Data::Unwanted(ticket), none, Err(Refusal::Broken), Then::Deposit(of));
+                }
+                memory.resize(len as usize, 0);
+                let mut memory = Owned::new(memory);
+                let want = Want { source: Some(from), tag: Some(Tag(ticket)) };
+                let request = self.proto.submit_recv(DATA, want, memory.lend_in());
+                begun(Data::Filling(request, memory), none, Ok(()), Then::Deposit(of))
+            }
+            Errand::Get { place, len } => {
+                self.get(from, place, len, form, ticket);
+                None
+            }
+            Errand::Add { place, n } => {
+                // SeqCst: one order of all atomic operations of all ranks, as where memory is shared.
+                let old = self.estate.word(place).map(|word| word.fetch_add(n, SeqCst));
+                let result = old.ok_or_else(|| self.no_word(place));
+                self.answer(from, ticket, Answer { result });
+                None
+            }
+            Errand::Swap { place, expected, new } => {
+                let swap = |word: &AtomicU64| word.compare_exchange(expected, new, SeqCst, SeqCst);
+                let old = self.estate.word(place).map(swap).map(|seen| seen.unwrap_or_else(|other| other));
+                let result = old.ok_or_else(|| self.no_word(place));
+                self.answer(from, ticket, Answer { result });
+                None
+            }
+            Errand::Ask(question) => {
+                let mut tell = Vec::new();
+                let value = self.estate.ask(from, question, &mut tell);
+                tell.into_iter().for_each(|way| self.outbox.send(self.proto, self.estate.rails(), way, &[]));
+                self.answer(from, ticket, Answer { result: Ok(value) });
+                None
+            }
+        }
+    }
+
+    /// Answers with part of a region.
+    fn get(&mut self, to: Rank, place: Place, len: u64, form: Form, ticket: u32) {
+        if let Err(refusal) = self.check(place, len) {
+            return self.answer(to, ticket, Answer { result: Err((place.region, refusal)) });
+        }
+        let Some(part) = self.estate.part(place, len as usize) else { return };
+        let head = Answer { result: Ok(len) }.to_bytes();
+        let way = (to, ANSWERS, Tag(ticket));
+        if form == Form::Apart || len as usize > self.proto.settings.eager_bytes {
+            self.outbox.send(self.proto, self.estate.rails(), way, &head);
+            return self.outbox.send_region(self.proto, self.estate.rails(), way, part);
+        }
+        let mut bytes = vec![0; head.len() + len as usize];
+        bytes[..head.len()].copy_from_slice(&head);
+        part.copy_to_slice(0, &mut bytes[head.len()..]);
+        self.proto.traffic.copies += 1;
+        self.outbox.send(self.proto, self.estate.rails(), way, &bytes);
+    }
+
+    fn answer(&mut self, to: Rank, ticket: u32, answer: Answer) {
+        self.outbox.send(self.proto, self.estate.rails(), (to, ANSWERS, Tag(ticket)), &answer.to_bytes());
+    }
+
+    fn no_word(&mut self, place: Place) -> (RegionId, Refusal) {
+        let refusal =
+            self.estate.len_of(place.region).map_or(Refusal::NoRegion, |len| Refusal::Outside(len as u64));
+        (place.region, refusal)
+    }
+
+    /// Whether a region has a range.
+    fn check(&mut self, place: Place, len: u64) -> Result<(), Refusal> {
+        let region = self.estate.len_of(place.region).ok_or(Refusal::NoRegion)? as u64;
+        let inside = place.offset.checked_add(len).is_some_and(|end| end <= region);
+        if inside { Ok(()) } else { Err(Refusal::Outside(region)) }
+    }
+
+    /// Whether the data of an errand is there, or never will be.
+    fn has_data(&mut self, from: Rank, begun: &mut Begun) -> bool {
+        match &mut begun.data {
+            Data::Here | Data::Filled(_) => true,
+            Data::Unwanted(ticket) => {
+                let want = Want { source: Some(from), tag: Some(Tag(*ticket)) };
+                let came = self.proto.probe_matched(DATA, want);
+                let known = came.is_some() || self.proto.gone(from).is_some();
+                came.into_iter().for_each(|matched| self.proto.discard(matched));
+                known
+            }
+            Data::Landing(request, _, len) => {
+                let Some(outcome) = self.proto.take(*request) else { return false };
+                if !outcome.result.is_ok_and(|status| status.bytes as u64 == *len) {
+                    begun.result = Err(Refusal::Broken);
+                }
+                true
+            }
+            Data::Filling(request, _) => {
+                let Some(outcome) = self.proto.take(*request) else { return false };
+                let data = std::mem::replace(&mut begun.data, Data::Here);
+                if let (Data::Filling(_, mut memory), Buffer::In(buffer)) = (data, outcome.buffer) {
+                    memory.take_back_in(buffer);
+                    let items = memory.into_items();
+                    if outcome.result.is_ok_and(|status| status.bytes == items.len()) {
+                        begun.data = Data::Filled(items);
+                    }
+                }
+                true
+            }
+        }
+    }
+
+    /// An errand is done, and so are all before it.
+    fn end(&mut self, from: Rank, Begun { data, region, result, then }: Begun) {
+        match (then, result) {
+            (Then::Answer(ticket), result) => {
+                let result = result.map(|()| 0).map_err(|refusal| (region, refusal));
+                self.answer(from, ticket, Answer { result });
+            }
+            (Then::Notice(id), Ok(())) => self.proto.show_notice(from, id),
+            (Then::Notice(_), Err(refusal)) => drop(self.refused.entry(from).or_insert((region, refusal))),
+            (Then::Report(ticket), _) => {
+                let result = self.refused.remove(&from).map_or(Ok(0), Err);
+                self.answer(from, ticket, Answer { result });
+            }
+            (Then::Deposit(of), _) => {
+                let data = if let Data::Filled(data) = data { Some(data) } else { None };
+                self.estate.deposit(from, of, data);
+            }
+        }
+    }
+}
