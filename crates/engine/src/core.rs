@@ -190,7 +190,7 @@ impl Core {
             links_wanted: None,
             since: Instant::now(),
         };
-        if core.rails.has_sockets() {
+        if core.job.network.is_some() {
             core.tell_addresses()?;
         }
         Ok(core)

@@ -116,6 +116,13 @@ impl Core {
         for (at, addresses) in rails.into_iter().enumerate().take(self.rails.tcp.len()) {
             self.rails.introduce(peer, at, addresses);
         }
+        if self.rails.ways(peer).is_empty() {
+            let host = &self.job.hosts[self.job.host_of(peer.0)].name;
+            let why = format!(
+                "its host {host} and this one share no network: CANELE_RAILS names the interfaces to use"
+            );
+            return self.proto.handle_unreachable(peer, why);
+        }
         // Whoever wants nothing of the peer waits for its connection.
         if self.proto.is_wanted(peer) {
             self.dial_all(peer);

@@ -139,7 +139,8 @@ pub fn choose(found: &[Interface], named: &[&str]) -> Result<Vec<Interface>, NoS
 /// The number of each interface's rail, where no names gave it: interfaces of different hosts that are on one network get
 /// one number, the network of most hosts the first. One that no other host shares has none, unless its host would have
 /// none at all: then its first interface counts as on the first network, which may be reached by routes. An address that
-/// several hosts have, as of a bridge inside each of them, is no way from one to the other.
+/// several hosts have, as of a bridge inside each of them, is no way from one to the other, unless there is no other: the hosts may be
+/// one machine under two names.
 pub fn number(hosts: &[Vec<Interface>]) -> Vec<Vec<Option<u8>>> {
     let mut owners: BTreeMap<IpAddr, usize> = BTreeMap::new();
     for net in hosts.iter().flatten().flat_map(|interface| &interface.nets) {
@@ -174,10 +175,9 @@ pub fn number(hosts: &[Vec<Interface>]) -> Vec<Vec<Option<u8>>> {
         // Two interfaces of a host on one network: the first is the rail.
         let numbers = interfaces.iter().map(|one| number_of(one).filter(|number| taken.insert(*number)));
         let mut numbers: Vec<_> = numbers.collect();
-        if numbers.iter().all(Option::is_none)
-            && let Some(first) = interfaces.iter().position(|one| !networks(one).is_empty())
-        {
-            numbers[first] = Some(0);
+        if numbers.iter().all(Option::is_none) && !interfaces.is_empty() {
+            let first = interfaces.iter().position(|one| !networks(one).is_empty());
+            numbers[first.unwrap_or(0)] = Some(0);
         }
         numbers
     };

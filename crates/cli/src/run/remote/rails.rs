@@ -91,6 +91,13 @@ mod tests {
     }
 
     #[test]
+    fn one_machine_under_two_names_reaches_itself() {
+        let here = host(&[("eth0", "10.1.0.1"), ("br", "172.17.0.1")]);
+        let rails = agree(&[here.clone(), here], "").unwrap();
+        assert_eq!(addresses(&rails), [["10.1.0.1"], ["10.1.0.1"]]);
+    }
+
+    #[test]
     fn names_say_which_and_in_which_order() {
         let hosts = [("a", "10.1.0.1"), ("b", "10.2.0.1"), ("c", "10.3.0.1")];
         let hosts = [host(&hosts), host(&[("a", "10.1.0.2"), ("b", "10.2.0.2")])];
