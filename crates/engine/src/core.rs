@@ -201,16 +201,18 @@ impl Core {
     #[inline]
     pub fn pass(&mut self) -> bool {
         let mut moved = self.proto.pass(&mut self.rails);
-        if !self.callbacks.is_empty() {
-            self.call_back();
-        }
         self.rails.accept();
         if self.rails.has_sockets() {
             moved |= self.serve();
             moved |= self.tend_network(moved);
         }
+        // Behind all from which notices come: puts of other hosts are served, not received.
+        if !self.callbacks.is_empty() {
+            self.call_back();
+        }
         if self.rails.shm.has_news() {
             self.read_news();
+            self.call_back();
             self.ask_launcher();
             // Names, regions and links are waited for as messages are: whoever follows must look too.
             self.told = u64::MAX;

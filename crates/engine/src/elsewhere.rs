@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use canele_proto::Sent;
-use canele_proto::errand::{ANSWER, ANSWERS, Answer, DATA, ERRANDS, Errand, Estate, Form, Tell};
+use canele_proto::errand::{ANSWER, ANSWERS, Answer, DATA, ERRANDS, Errand, Estate, Form, Refusal, Tell};
 use canele_proto::matching::Want;
 use canele_proto::request::{Buffer, Mode};
 use canele_rail::shm::{Elsewhere, Far};
@@ -179,6 +179,7 @@ impl Engine {
     /// Sends an errand, and waits for what becomes of it.
     fn travel(&self, mut core: Inside<'_>, trip: Trip<'_>, deadline: Option<Instant>) -> Result<u64, Error> {
         let Trip { to, errand, data, into, undo } = trip;
+        let broken = || Error::Refused { owner: to, region: errand.region(), why: Refusal::Broken };
         let (ticket, form) = (core.desk.take_ticket(), core.proto.form(&errand));
         let (head, len) = errand.head(form);
         let (head, tag) = (&head[..len], errand.tag(form, ticket));
@@ -194,8 +195,9 @@ impl Engine {
                 return Ok(0);
             }
         }
-        let mut answer = [0; ANSWER];
+        let (mut answer, mut came) = ([0; ANSWER], 0);
         let (with, apart) = if whole { (into, &mut [][..]) } else { (&mut [][..], into) };
+        let expected = with.len();
         let sent = buffer::scope(|scope| {
             let want = Want { source: Some(to), tag: Some(Tag(ticket)) };
             let answered = errand
@@ -245,13 +247,24 @@ impl Engine {
             if outcome.result.is_err() {
                 core.proto.forget_answer(to, ticket);
             }
-            result.and(outcome.result.map(drop).map_err(Error::from))
+            result.and(outcome.result.map(|status| came = status.bytes).map_err(Error::from))
         });
         sent?;
-        let result = if errand.is_answered() { Answer::read(&answer).result } else { Ok(0) };
-        let value = result.map_err(|(region, why)| Error::Refused { owner: to, region, why })?;
+        if !errand.is_answered() {
+            return Ok(0);
+        }
+        let answer = Answer::read(&answer).result;
+        // Only what is done comes with data, and with all of it.
+        if came != ANSWER + answer.map_or(0, |_| expected) {
+            return Err(broken());
+        }
+        let value = answer.map_err(|(region, why)| Error::Refused { owner: to, region, why })?;
         if !apart.is_empty() {
-            self.recv(ANSWERS, Want { source: Some(to), tag: Some(Tag(ticket)) }, apart, None)?;
+            let want = Want { source: Some(to), tag: Some(Tag(ticket)) };
+            let status = self.recv(ANSWERS, want, apart, None)?;
+            if status.bytes != apart.len() {
+                return Err(broken());
+            }
         }
         Ok(value)
     }

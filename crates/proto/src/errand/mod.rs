@@ -151,6 +151,17 @@ impl Errand {
         !matches!(self, Self::Put { notice: Some(_), .. } | Self::Deposit { .. })
     }
 
+    /// The region it is for, or one that there never is.
+    pub fn region(&self) -> RegionId {
+        match *self {
+            Self::Put { place, .. }
+            | Self::Get { place, .. }
+            | Self::Add { place, .. }
+            | Self::Swap { place, .. } => place.region,
+            Self::Fence | Self::Ask(_) | Self::Deposit { .. } => RegionId { index: u32::MAX, generation: 0 },
+        }
+    }
+
     /// The tag of its message.
     pub fn tag(&self, form: Form, ticket: u32) -> Tag {
         Tag(self.kind(form) << TICKET_BITS | ticket)
