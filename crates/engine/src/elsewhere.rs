@@ -141,7 +141,7 @@ impl Engine {
         let (owner, place) = find(far, offset, bytes.len())?;
         let mut core = self.enter_to_submit()?;
         core.proto.traffic.put(bytes.len());
-        core.unfenced[owner.0 as usize] |= notice.is_some();
+        core.fences[owner.0 as usize].issued += u64::from(notice.is_some());
         let errand = Errand::Put { place, len: bytes.len() as u64, notice };
         self.travel(core, Trip { data: bytes, ..Trip::new(owner, errand) }, None).map(drop)
     }
@@ -161,19 +161,28 @@ impl Engine {
         self.travel(core, Trip::new(to, errand), None).map(drop)
     }
 
-    /// Waits until the puts with a notice have been done, and says which was not.
+    /// Waits until the puts with a notice, so many, have been done, and says which was not.
     #[cold]
     pub(crate) fn fence_elsewhere(
         &self,
         core: Inside<'_>,
         owner: Rank,
+        issued: u64,
         deadline: Option<Instant>,
     ) -> Result<(), Error> {
         let result = self.travel(core, Trip::new(owner, Errand::Fence), deadline).map(drop);
-        if let Err(Error::Deadline(_)) = result {
-            self.enter()?.unfenced[owner.0 as usize] = true;
+        let answered = matches!(result, Ok(()) | Err(Error::Refused { .. }));
+        if !answered {
+            return result;
         }
-        result
+        let mut guard = self.enter()?;
+        let core = &mut *guard;
+        core.fences[owner.0 as usize].confirm(issued);
+        // What an earlier fence did not wait for came first.
+        match core.desk.take_refusal(&mut core.proto, &mut core.rails, owner) {
+            Some((region, why)) => Err(Error::Refused { owner, region, why }),
+            None => result,
+        }
     }
 
     /// Sends an errand, and waits for what becomes of it.
@@ -240,7 +249,7 @@ impl Engine {
             if passed || withdrawn {
                 if passed && !withdrawn {
                     let inner = &mut *core;
-                    inner.desk.leave(&mut inner.proto, to, ticket, undo);
+                    inner.desk.leave(&mut inner.proto, to, ticket, errand.late(undo));
                 }
                 return Err(Error::Deadline(format!("{to} to answer")));
             }

@@ -12,7 +12,7 @@ use canele_sys::buffer::{InBuffer, OutBuffer, Owned, Place};
 use canele_sys::ids::{FlowId, Rank, RegionId, RequestId, Tag};
 
 use super::outbox::Outbox;
-use super::tickets::Tickets;
+use super::tickets::{Late, Tickets};
 use super::{ANSWERS, Answer, DATA, ERRANDS, Errand, Form, MOST_HEAD, Refusal, TICKET};
 use crate::matching::Want;
 use crate::request::Buffer;
@@ -120,23 +120,41 @@ impl Desk {
         self.tickets.take()
     }
 
-    /// Nobody waits any more for the answer of `from` to a question or fence. Should it be a value other than 0, `undo` is asked.
-    pub fn leave(&mut self, proto: &mut Proto, from: Rank, ticket: u32, undo: Option<[u64; 3]>) {
-        self.tickets.leave(proto, from, ticket, undo);
+    /// Nobody waits any more for the answer of `from` to a question or fence.
+    pub fn leave(&mut self, proto: &mut Proto, from: Rank, ticket: u32, late: Late) {
+        self.tickets.leave(proto, from, ticket, late);
+    }
+
+    /// What `owner` refused first, as the answer to a fence said that nobody waited for any more. It is told once.
+    pub fn take_refusal<R: Rail>(
+        &mut self,
+        proto: &mut Proto,
+        rail: &mut R,
+        owner: Rank,
+    ) -> Option<(RegionId, Refusal)> {
+        self.clear_late(proto, rail);
+        self.tickets.take_refusal(owner)
+    }
+
+    /// Looks at the answers that came late; says whether any makes this rank ask something.
+    fn clear_late<R: Rail>(&mut self, proto: &mut Proto, rail: &mut R) -> bool {
+        let mut any = false;
+        for (to, question) in self.tickets.clear(proto) {
+            any = true;
+            let (errand, ticket) = (Errand::Ask(question), self.tickets.take());
+            let (head, len) = errand.head(Form::Whole);
+            self.tickets.leave(proto, to, ticket, Late::Ignore);
+            let way = (to, ERRANDS, errand.tag(Form::Whole, ticket));
+            self.outbox.send(proto, rail, way, &head[..len]);
+        }
+        any
     }
 
     /// Goes on with everything that can go on; says whether anything did. After each pass.
     pub fn serve<E: Estate>(&mut self, proto: &mut Proto, estate: &mut E) -> bool {
         let mut any = self.take_new(proto);
         self.outbox.clear(proto);
-        for (to, question) in self.tickets.clear(proto) {
-            any = true;
-            let (errand, ticket) = (Errand::Ask(question), self.tickets.take());
-            let (head, len) = errand.head(Form::Whole);
-            self.tickets.leave(proto, to, ticket, None);
-            let way = (to, ERRANDS, errand.tag(Form::Whole, ticket));
-            self.outbox.send(proto, estate.rails(), way, &head[..len]);
-        }
+        any |= self.clear_late(proto, estate.rails());
         for (from, queue) in &mut self.queues {
             let (outbox, refused, torn) = (&mut self.outbox, &mut self.refused, &mut self.torn);
             any |= Work { proto, estate, outbox, refused, torn }.go_on(*from, queue);

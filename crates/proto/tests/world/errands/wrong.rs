@@ -95,3 +95,24 @@ fn a_rank_whose_errands_stand_still_keeps_nobody_elses_waiting() {
     assert!(play.runs[0].is_empty() && play.notices[0][1].is_empty(), "and so is the one that stood still");
     assert!(play.net.protos.iter().all(|proto| proto.holding() == Holding::default()));
 }
+
+#[test]
+fn a_refusal_that_no_fence_waited_for_is_kept_and_told_once() {
+    let mut play = idle(2);
+    let place = |offset| Place { region: play.net.regions[1].id(), offset };
+    let puts = [1000, 4096, 5000].map(|offset| Errand::Put { place: place(offset), len: 8, notice: Some(1) });
+    play.notices[0][1].push_back((1, 0, Vec::new()));
+    for put in puts {
+        play.start(0, Rank(1), put, &[7; 8], Expected::Nothing);
+        let ticket = play.desks[0].take_ticket();
+        let tag = Errand::Fence.tag(Form::Whole, ticket);
+        send(&mut play, 0, Rank(1), (ERRANDS, tag), &[]);
+        play.desks[0].leave(&mut play.net.protos[0], Rank(1), ticket, Errand::Fence.late(None));
+    }
+    play.settle();
+    let refused = Some((play.net.regions[1].id(), Refusal::Outside(4096)));
+    let (proto, rail) = (&mut play.net.protos[0], &mut play.net.rails[0]);
+    assert_eq!(play.desks[0].take_refusal(proto, rail, Rank(1)), refused);
+    assert_eq!(play.desks[0].take_refusal(proto, rail, Rank(1)), None, "once");
+    assert!(play.notices[0][1].is_empty() && play.runs[0].is_empty());
+}
