@@ -120,7 +120,8 @@ impl Flow {
         self.engine.set_flow(self.id, |_, lane| *lane = Lane::Prefer(rail))
     }
 
-    /// Which rail alone takes this rank's messages to other hosts on this flow. They wait while it is cut.
+    /// Which rail alone takes this rank's messages to other hosts on this flow. They wait while it is cut, and for ever where the
+    /// other host is not on it.
     ///
     /// # Errors
     /// There is no such rail; in a forked child.

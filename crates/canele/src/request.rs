@@ -137,7 +137,8 @@ impl<T: Plain> Request<T> {
         self.take()
     }
 
-    /// Withdraws it, if it is not too late: a receive without a message, a send that has not left. Says whether it was.
+    /// Withdraws it, if it is not too late: a receive without a message, a send that has not left and was not copied. Says whether it
+    /// was.
     ///
     /// # Errors
     /// In a forked child.
@@ -169,7 +170,9 @@ impl<T: Plain> Request<T> {
 
 impl<T: Plain> Drop for Request<T> {
     fn drop(&mut self) {
-        if let Progress::UnderWay(pending) = self.state {
+        if let Progress::UnderWay(pending) = self.state
+            && !pending.is_free()
+        {
             // Where even that fails (a forked child) the items are leaked, never freed under a transfer.
             let _ = self.engine.cancel(pending);
             let _ = self.block(None);

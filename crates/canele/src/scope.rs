@@ -223,10 +223,14 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     fn withdraw(&self) {
-        for progress in self.started.borrow().iter() {
-            if let Progress::UnderWay(pending) | Progress::Copied(pending, _) = progress {
+        for progress in self.started.borrow_mut().iter_mut() {
+            match progress {
+                Progress::UnderWay(pending) if pending.is_free() => *progress = Progress::Taken,
                 // What cannot be withdrawn is waited for.
-                let _ = self.flow.engine.cancel(*pending);
+                Progress::UnderWay(pending) | Progress::Copied(pending, _) => {
+                    let _ = self.flow.engine.cancel(*pending);
+                }
+                Progress::Ended(_) | Progress::Taken => {}
             }
         }
     }

@@ -170,10 +170,12 @@ impl Core {
             any = true;
             self.on_failed(link, why);
         }
-        if working && !moved {
+        // Now and then where there is always something else to do, too.
+        let due = !moved || self.network.passes.is_multiple_of(BUSY_PASSES);
+        if working && due {
             any |= self.try_again();
         }
-        if !moved || self.network.passes.is_multiple_of(BUSY_PASSES) {
+        if due {
             any |= self.suspect();
         }
         if any {

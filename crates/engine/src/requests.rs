@@ -33,6 +33,11 @@ impl From<RequestId> for Pending {
 }
 
 impl Pending {
+    /// Whether nothing of its caller's is lent to it: then nobody need wait for its end.
+    pub fn is_free(self) -> bool {
+        matches!(self.0, Under::Gathered(_))
+    }
+
     /// A receive from anybody that has no message yet.
     fn is_from_anybody(self, core: &Core) -> bool {
         matches!(self.0, Under::Request(id) if core.proto.is_from_anybody(id))

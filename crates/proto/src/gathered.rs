@@ -28,9 +28,9 @@ const ROOM: usize = 32 << 10;
 #[derive(Default)]
 pub struct Gathered {
     parts: Vec<u8>,
-    /// Messages that have joined, and that have left. They wrap.
-    joined: u32,
-    left: u32,
+    /// Messages that have joined, and that have left.
+    joined: u64,
+    left: u64,
 }
 
 impl Gathered {
@@ -41,15 +41,15 @@ impl Gathered {
     }
 
     /// Messages that wait.
-    fn len(&self) -> u32 {
-        self.joined.wrapping_sub(self.left)
+    fn len(&self) -> u64 {
+        self.joined - self.left
     }
 
     fn join(&mut self, header: Header, bytes: &[u8]) {
         let bulk = if header.inline_len == 0 { bytes.len() } else { 0 };
         self.parts.extend_from_slice(&train::head(header, bulk));
         self.parts.extend_from_slice(bytes);
-        self.joined = self.joined.wrapping_add(1);
+        self.joined += 1;
     }
 }
 
@@ -60,7 +60,7 @@ pub struct Ticket {
     tag: Tag,
     len: u16,
     /// So many have joined with it.
-    number: u32,
+    number: u64,
 }
 
 impl Proto {
@@ -74,7 +74,7 @@ impl Proto {
             return None;
         }
         let peer = self.peers.known_mut(to)?;
-        let alone = peer.link.is_some() && !peer.has_backlog();
+        let alone = peer.link.is_some() && peer.gone.is_none() && !peer.has_backlog();
         let lines = peer.lines.as_mut().filter(|_| alone && peer.credit >= cost(len))?;
         if lines.gathered.parts.len() + train::room(len) > most {
             return None;
@@ -90,7 +90,7 @@ impl Proto {
         peer.open = false;
         self.traffic.sent(if len <= MAX_INLINE { Protocol::Short } else { Protocol::Eager }, len);
         self.traffic.waited += 1;
-        self.traffic.deepest = self.traffic.deepest.max(waiting.into());
+        self.traffic.deepest = self.traffic.deepest.max(waiting);
         self.list(to);
         Some(Ticket { to, tag, len: len as u16, number })
     }
@@ -117,7 +117,7 @@ impl Proto {
         gathered.left = gathered.joined;
         rail.commit(link, Kind::Train.header(0));
         self.traffic.packets += 1;
-        self.traffic.parts += control as u64 + u64::from(parts);
+        self.traffic.parts += control as u64 + parts;
         self.traffic.aggregated += total as u64;
         self.ended += 1;
         Ok(true)
@@ -126,11 +126,10 @@ impl Proto {
     /// How a message ended that was gathered; nothing while it may still wait.
     pub fn take_gathered(&mut self, ticket: Ticket) -> Option<Outcome> {
         let Ticket { to, tag, len, number } = ticket;
-        let left = |count: u32| count.wrapping_sub(number) as i32 >= 0;
         let lines = self.peers[to.0 as usize].lines.as_ref();
         let result = match (lines, self.forsaken.get(&to)) {
-            (Some(lines), _) if !left(lines.gathered.left) => return None,
-            (None, Some(count)) if !left(*count) => Err(self.why_gone(to)?),
+            (Some(lines), _) if lines.gathered.left < number => return None,
+            (None, Some(left)) if *left < number => Err(self.why_gone(to)?),
             _ => Ok(Status { source: to, tag, bytes: len.into() }),
         };
         Some(Outcome { result, buffer: Buffer::None })

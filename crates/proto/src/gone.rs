@@ -94,7 +94,9 @@ impl Proto {
         let Some(state) = self.leave(id) else { return };
         let cancelled = Err(Failure::Cancelled);
         match state {
-            State::ExpectCts(s) | State::Streaming(s, ..) if s.buffer.place().is_none() => {
+            State::ExpectCts(s) if s.buffer.place().is_none() => self.end(id, sent(s, cancelled)),
+            State::Streaming(s, _, done) if s.buffer.place().is_none() => {
+                self.peers[s.to.0 as usize].backlog().streamed(s.buffer.len() - done);
                 self.end(id, sent(s, cancelled));
             }
             State::ExpectPieces(r, _) if r.buffer.place().is_none() => self.end(id, received(r, cancelled)),

@@ -288,6 +288,9 @@ impl Proto {
             return;
         }
         let Some(State::ExpectCts(send)) = self.leave(cts.request) else { return };
+        if send.buffer.is_empty() {
+            return self.end(cts.request, sent(send, Ok(()))); // There is nothing to be invited.
+        }
         match cts.how {
             How::Stream => {
                 self.peers[from.0 as usize].backlog().stream(cts.request, send.level, send.buffer.len());

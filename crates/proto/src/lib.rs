@@ -144,7 +144,7 @@ pub struct Proto {
     reasons: HashMap<Rank, Box<str>>,
     faults: Vec<(Rank, Corrupt)>,
     /// Peers that went while messages were gathered for them, and how many had left before.
-    forsaken: HashMap<Rank, u32>,
+    forsaken: HashMap<Rank, u64>,
     /// Requests that have ended since the start; moves whenever a waiter should look again.
     ended: u64,
     share_generation: u32,
@@ -290,7 +290,8 @@ impl Proto {
     /// Whether nothing of this rank waits to be sent or copied, not even to a peer whose link is still to be opened.
     pub fn is_flushed(&self) -> bool {
         let waits = |peer: &Peer| peer.wanted && peer.link.is_none() && peer.has_work(u64::MAX);
-        self.is_idle() && !self.peers.iter().any(waits)
+        let unsettled = |peer: &Peer| peer.lines.as_ref().is_some_and(|lines| lines.is_unsettled());
+        self.is_idle() && !self.peers.iter().any(|peer| waits(peer) || unsettled(peer))
     }
 
     /// Whether a pass that receives nothing would do nothing.

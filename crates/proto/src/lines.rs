@@ -48,6 +48,11 @@ impl Lines {
         !self.again.is_empty() || !self.gathered.is_empty()
     }
 
+    /// Whether packets were on a lost link of which it is not known whether the peer has them.
+    pub fn is_unsettled(&self) -> bool {
+        self.graves.iter().any(|(_, remains)| !remains.kept.is_empty())
+    }
+
     /// Whether the peer has said this before, and it was settled or waits to be.
     fn knows(&self, buried: Buried) -> bool {
         let link = (buried.rail, buried.generation);

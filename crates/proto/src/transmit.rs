@@ -63,7 +63,7 @@ impl Proto {
             }
             // What prefers a rail that has no room may take another one.
             let guests = self.peers[to.0 as usize].backlog.as_ref().is_some_and(|b| b.has_choosy());
-            if links < 2 || !guests {
+            if !guests {
                 break;
             }
         }

@@ -135,12 +135,15 @@ impl Backlog {
         self.len() == 0
     }
 
-    /// A message joins. Those of its flow that wait here rise to its level, if they are lower, and keep it in their lane.
+    /// A message joins. Those of its flow that wait here rise to its level, if they are lower, or it rises to theirs, and they keep
+    /// it in their lane: a flow waits in one list.
     pub fn join(&mut self, mut waiting: Waiting) -> Key {
         let last = self.flows.get(&waiting.flow).copied();
         if let Some(last) = last {
-            waiting.lane = self.entry(last).waiting.lane;
+            let before = self.entry(last).waiting;
+            waiting.lane = before.lane;
             self.raise(last, waiting.level);
+            waiting.level = waiting.level.max(before.level);
         }
         self.joined += 1;
         let entry = Entry { waiting, stamp: self.joined, queue: Links::default(), flow: Links::default() };
@@ -177,7 +180,7 @@ impl Backlog {
             Lane::Prefer(preferred) => preferred == rail || matches!(takes, Takes::Guests | Takes::All),
             Lane::Require(required) => required == rail || takes == Takes::All,
         });
-        let heads = open.filter_map(|queue| queue.next(by));
+        let heads = open.filter_map(|queue| queue.next(&self.entries, by));
         // Mostly there is one. Among lanes by arrival, where they are equally urgent.
         let key = heads.min_by_key(|(level, key)| (by.rank(*level), self.entry(*key).stamp))?.1;
         Some((key, self.entry(key).waiting))
@@ -215,6 +218,7 @@ impl Backlog {
         let Entry { waiting, flow: Links { after, .. }, .. } = *self.entry(key);
         let queue = self.queue(waiting.lane);
         self.queues[queue].push_front(&mut self.entries, waiting.level, key);
+        self.queues[queue].count_back(waiting.level);
         match after {
             Some(after) => self.entry_mut(after).flow.before = Some(key),
             None => _ = self.flows.insert(waiting.flow, key),
@@ -302,9 +306,11 @@ impl Backlog {
         (0..LEVELS).rev().find(|level| !self.streams[*level].is_empty()).map(|level| level as u8)
     }
 
-    /// Whether a message waits that is more urgent than those that go on in pieces, and none of these has waited too long.
+    /// Whether a message waits that any rail may take and that is more urgent than those that go on in pieces, and none of these has
+    /// waited too long.
     pub fn is_pressing(&self) -> bool {
-        let waiting = self.queues.iter().filter_map(|queue| queue.filled.checked_ilog2()).max();
+        let free = self.queues.iter().filter(|queue| !matches!(queue.lane, Lane::Require(_)));
+        let waiting = free.filter_map(|queue| queue.filled.checked_ilog2()).max();
         let most_urgent = waiting.is_some_and(|level| self.stream_level() < Some(level as u8));
         most_urgent && self.pieces_passed < GUARD
     }
@@ -348,22 +354,30 @@ impl Queue {
     }
 
     /// The level, as far as it counts among lanes, and the message.
-    fn next(&self, by: By) -> Option<(usize, Key)> {
+    fn next(&self, entries: &Slab<Entry>, by: By) -> Option<(usize, Key)> {
         let most_urgent = self.filled.checked_ilog2()? as usize;
         let head = |level: usize| self.levels[level].first;
         if self.filled.is_power_of_two() {
             return Some((most_urgent, head(most_urgent)?));
         }
-        let levels = (0..most_urgent).filter(|level| self.filled >> level & 1 == 1);
+        let levels = (0..=most_urgent).filter(|level| self.filled >> level & 1 == 1);
         match by {
-            // Whoever asks by arrival has all at one level.
-            By::Arrival => head(self.filled.trailing_zeros() as usize).map(|key| (0, key)),
-            By::Priority => match levels.rev().find(|level| self.passed[*level] >= GUARD) {
+            // Mostly all are at one level, unless the strategy has changed.
+            By::Arrival => {
+                let heads = levels.filter_map(head);
+                heads.min_by_key(|key| entries.get(*key).map(|entry| entry.stamp)).map(|key| (0, key))
+            }
+            By::Priority => match levels.rev().skip(1).find(|level| self.passed[*level] >= GUARD) {
                 // Counted as if it were the most urgent level, or another lane could keep it waiting.
                 Some(aged) => Some((LEVELS - 1, head(aged)?)),
                 None => Some((most_urgent, head(most_urgent)?)),
             },
         }
+    }
+
+    /// One of `level` comes back: it has passed nobody.
+    fn count_back(&mut self, level: u8) {
+        self.passed[..level as usize].iter_mut().for_each(|passed| *passed = passed.saturating_sub(1));
     }
 
     /// One of `level` leaves.

@@ -33,7 +33,33 @@ fn an_urgent_message_overtakes_other_flows_and_raises_its_own() {
     for (n, flow, level) in [(0, 1, 3), (1, 2, 3), (2, 1, 1), (3, 3, 3), (4, 1, 7), (5, 1, 0)] {
         backlog.join(message(n, flow, level));
     }
-    assert_eq!(all(&mut backlog, By::Priority), [0, 2, 4, 1, 3, 5]);
+    assert_eq!(all(&mut backlog, By::Priority), [0, 2, 4, 5, 1, 3]);
+}
+
+#[test]
+fn a_flow_that_has_become_less_urgent_stays_in_order() {
+    for by in [By::Priority, By::Arrival] {
+        let mut backlog = Backlog::default();
+        for (n, flow, level) in [(0, 1, 7), (1, 2, 3), (2, 1, 3), (3, 1, 0)] {
+            backlog.join(message(n, flow, level));
+        }
+        let order = all(&mut backlog, by);
+        let at = |n: u32| order.iter().position(|m| *m == n);
+        assert!(at(0) < at(2) && at(2) < at(3), "{by:?}: {order:?}");
+    }
+}
+
+#[test]
+fn what_comes_back_has_passed_nobody() {
+    let mut backlog = Backlog::default();
+    backlog.join(message(1000, 1, 0));
+    backlog.join(message(0, 2, 7));
+    for _ in 0..2 * GUARD {
+        let (key, waiting) = backlog.next(0, Takes::Open, By::Priority).unwrap();
+        assert_eq!(waiting.request.index, 0);
+        backlog.draw(key);
+        backlog.put_back(key);
+    }
 }
 
 #[test]

@@ -41,6 +41,11 @@ impl Rails {
 
     /// Sends so many messages of 8 bytes; how many came over the fast rail, and over the slow one.
     fn send(&mut self, flow: FlowId) -> [u32; 2] {
+        self.send_over(&[FAST, SLOW], flow)
+    }
+
+    /// The same where there are only these rails.
+    fn send_over(&mut self, networks: &[u8], flow: FlowId) -> [u32; 2] {
         let mut items: Vec<_> = (0..MESSAGES).map(|_| Owned::new(vec![0u64])).collect();
         let sends: Vec<_> = items
             .iter_mut()
@@ -54,8 +59,8 @@ impl Rails {
             self.rail.accept();
             self.by_hand.accept();
             self.proto.pass(&mut self.rail);
-            for network in [FAST, SLOW] {
-                came[network as usize] += self.take(LinkId::new(network, Rank(0)));
+            for network in networks {
+                came[*network as usize] += self.take(LinkId::new(*network, Rank(0)));
             }
             if came.iter().sum::<u32>() == MESSAGES {
                 break;
@@ -79,6 +84,7 @@ impl Rails {
             count += match Kind::of(&packet.header) {
                 Some(Kind::Train) => train::Reader::new(packet.bulk).count() as u32,
                 Some(Kind::Short) => 1,
+                Some(Kind::Buried) => 0,
                 other => unreachable!("{other:?} was not sent"),
             };
             self.by_hand.release(link);
@@ -110,4 +116,30 @@ fn no_message_slips_past_the_rail_its_flow_requires() {
     let Rails { proto, rail, .. } = &mut rails;
     assert_eq!(proto.try_send_short(rail, OTHER, FlowId(1), Tag(0), &[1]), Sent::NotHere);
     assert_eq!(proto.try_send_short(rail, OTHER, FlowId(2), Tag(0), &[1]), Sent::Done);
+}
+
+#[test]
+fn a_flow_whose_rail_is_lost_takes_the_one_that_is_left() {
+    let mut rails = Rails::new("aggregate");
+    rails.proto.set_flow(FlowId(1), ORDINARY, Lane::Prefer(SLOW));
+    rails.proto.bury(&mut rails.rail, LinkId::new(SLOW, OTHER));
+    assert_eq!(rails.send_over(&[FAST], FlowId(1)), [MESSAGES, 0]);
+}
+
+#[test]
+fn what_is_gathered_leaves_with_the_next_packet_and_nothing_is_gathered_at_the_end() {
+    let mut rails = Rails::new("aggregate");
+    assert!(rails.proto.try_gather(OTHER, FlowId(1), Tag(0), &[1; 2000]).is_none(), "too long");
+    let tickets: Vec<_> =
+        (0..MESSAGES).map(|_| rails.proto.try_gather(OTHER, FlowId(1), Tag(0), &[1; 8])).collect();
+    assert!(rails.proto.take_gathered(tickets[0].unwrap()).is_none(), "nothing has left yet");
+    for _ in 0..100 {
+        rails.proto.pass(&mut rails.rail);
+    }
+    for ticket in tickets {
+        let outcome = rails.proto.take_gathered(ticket.unwrap()).expect("it has left");
+        assert_eq!(outcome.result.unwrap().bytes, 8);
+    }
+    rails.proto.close();
+    assert!(rails.proto.try_gather(OTHER, FlowId(1), Tag(0), &[1; 8]).is_none());
 }
