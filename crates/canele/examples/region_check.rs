@@ -1,9 +1,11 @@
-//! Regions checked: `canele run -n 4 region_check all [ROUNDS]|gone|dead`, on one host or several.
+//! Regions checked: `canele run -n 4 region_check all [ROUNDS]|called|gone|dead`, on one host or several.
 //!
 //! Every rank puts into a region of every other, reads there and counts there; ends with an error if anything is not as it should
 //! be, and says how many ranks it reached that run on other hosts.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use canele::{Endpoint, Error, Job, Op, Rank, Region, RemoteRegion, Tag};
 
@@ -19,9 +21,10 @@ fn main() -> Checked {
     let job = Job::start()?;
     match std::env::args().nth(1).as_deref() {
         Some("all") => all(&job)?,
+        Some("called") => called(&job)?,
         Some("gone") => gone(&job)?,
         Some("dead") => dead(&job)?,
-        other => return Err(format!("all, gone or dead, not {other:?}").into()),
+        other => return Err(format!("all, called, gone or dead, not {other:?}").into()),
     }
     Ok(job.finish()?)
 }
@@ -140,6 +143,36 @@ fn refusals(regions: &[RemoteRegion]) -> Result<(), Error> {
         outside(far.fetch_add(beyond, 1).map(drop));
         outside(far.compare_and_swap(4, 0, 0).map(drop));
     }
+    Ok(())
+}
+
+/// Every rank's notices go to a callback, wherever they come from, and none is seen beside it.
+fn called(job: &Job) -> Checked {
+    const NOTICES: u64 = 200;
+    let (endpoint, me) = (job.endpoint(), job.rank());
+    let mine = endpoint.region(4096)?;
+    let (counted, seen) = (Arc::new(AtomicU64::new(0)), (u64::from(job.size()) - 1) * NOTICES);
+    let count = counted.clone();
+    endpoint.on_notice(0..NOTICES, move |_| {
+        count.fetch_add(1, Relaxed);
+    })?;
+    mine.publish(&name(me))?;
+    let others = (0..job.size()).map(Rank).filter(|rank| *rank != me);
+    let regions =
+        others.map(|rank| endpoint.find_region(&name(rank), FIND)).collect::<Result<Vec<_>, _>>()?;
+    for notice in 0..NOTICES {
+        for far in &regions {
+            far.put_notify(0, &content(me, 0, notice as usize), notice)?;
+            assert_eq!(endpoint.try_notice()?, None, "seen by polling, too");
+        }
+    }
+    let end = Instant::now() + FIND;
+    while counted.load(Relaxed) < seen && Instant::now() < end {
+        assert_eq!(endpoint.try_notice()?, None, "seen by polling, too");
+    }
+    assert_eq!(counted.load(Relaxed), seen, "each calls once");
+    regions.iter().try_for_each(|far| far.fence(Some(FIND)))?;
+    job.world().barrier()?;
     Ok(())
 }
 

@@ -111,6 +111,7 @@ fn a_poster_of_another_host_that_dies_leaves_no_slot_taken() {
 fn the_same_on_hosts_that_are_this_machine() {
     for words in [
         ["region_check", "all"],
+        ["region_check", "called"],
         ["region_check", "gone"],
         ["mailbox_check", "many"],
         ["mailbox_check", "depth"],

@@ -58,6 +58,7 @@ fn ranks_whose_settings_differ_where_they_must_agree_are_refused() {
     let program = program();
     for (name, one, other) in [
         ("CANELE_UNEXPECTED_BYTES", "1000000", "67108864"),
+        ("CANELE_EAGER_BYTES", "1000", "16384"),
         ("CANELE_RING_CELLS", "64", "256"),
         ("CANELE_PAYLOAD_RING_BYTES", "65536", "262144"),
     ] {
@@ -77,7 +78,7 @@ fn ranks_whose_settings_differ_where_they_must_agree_are_refused() {
         assert!(texts.contains(&ended.error), "{ended:?}");
     }
     // Where they need not agree they may differ.
-    let words = ["run", "-n", "1", &program, "idle", ":", "-n", "1", "env", "CANELE_EAGER_BYTES=1000"];
+    let words = ["run", "-n", "1", &program, "idle", ":", "-n", "1", "env", "CANELE_SPIN_NS=1000"];
     assert_eq!(canele(&[&words[..], &[&program, "idle"]].concat()).code(), Some(0));
 }
 

@@ -20,7 +20,7 @@ use crate::elsewhere::Clerk;
 use crate::network::Network;
 use crate::patience::Habits;
 use crate::rails::Rails;
-use crate::regions::Puts;
+use crate::regions::{Fenced, Puts};
 
 /// The state of one rank's engine.
 pub(crate) struct Core {
@@ -51,8 +51,8 @@ pub(crate) struct Core {
     pub own_names: HashMap<String, Vec<u8>>,
     pub refused: Vec<String>,
     pub tickets: u64,
-    /// Peers to which puts travel whose arrival is not known.
-    pub unfenced: Vec<bool>,
+    /// The puts to each peer whose arrival is to be confirmed.
+    pub fences: Vec<Fenced>,
     pub callbacks: Vec<Callback>,
     /// Fences that were answered.
     pub fenced: Vec<(Rank, u64)>,
@@ -173,7 +173,7 @@ impl Core {
             found: HashMap::new(),
             known_regions: Vec::new(),
             own_names: HashMap::new(),
-            unfenced: vec![false; ranks],
+            fences: vec![Fenced::default(); ranks],
             callbacks: Vec::new(),
             refused: Vec::new(),
             tickets: 0,
@@ -201,16 +201,18 @@ impl Core {
     #[inline]
     pub fn pass(&mut self) -> bool {
         let mut moved = self.proto.pass(&mut self.rails);
-        if !self.callbacks.is_empty() {
-            self.call_back();
-        }
         self.rails.accept();
         if self.rails.has_sockets() {
             moved |= self.serve();
             moved |= self.tend_network(moved);
         }
+        // Behind all from which notices come: puts of other hosts are served, not received.
+        if !self.callbacks.is_empty() {
+            self.call_back();
+        }
         if self.rails.shm.has_news() {
             self.read_news();
+            self.call_back();
             self.ask_launcher();
             // Names, regions and links are waited for as messages are: whoever follows must look too.
             self.told = u64::MAX;

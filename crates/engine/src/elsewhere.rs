@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use canele_proto::Sent;
-use canele_proto::errand::{ANSWER, ANSWERS, Answer, DATA, ERRANDS, Errand, Estate, Form, Tell};
+use canele_proto::errand::{ANSWER, ANSWERS, Answer, DATA, ERRANDS, Errand, Estate, Form, Refusal, Tell};
 use canele_proto::matching::Want;
 use canele_proto::request::{Buffer, Mode};
 use canele_rail::shm::{Elsewhere, Far};
@@ -141,7 +141,7 @@ impl Engine {
         let (owner, place) = find(far, offset, bytes.len())?;
         let mut core = self.enter_to_submit()?;
         core.proto.traffic.put(bytes.len());
-        core.unfenced[owner.0 as usize] |= notice.is_some();
+        core.fences[owner.0 as usize].issued += u64::from(notice.is_some());
         let errand = Errand::Put { place, len: bytes.len() as u64, notice };
         self.travel(core, Trip { data: bytes, ..Trip::new(owner, errand) }, None).map(drop)
     }
@@ -161,24 +161,34 @@ impl Engine {
         self.travel(core, Trip::new(to, errand), None).map(drop)
     }
 
-    /// Waits until the puts with a notice have been done, and says which was not.
+    /// Waits until the puts with a notice, so many, have been done, and says which was not.
     #[cold]
     pub(crate) fn fence_elsewhere(
         &self,
         core: Inside<'_>,
         owner: Rank,
+        issued: u64,
         deadline: Option<Instant>,
     ) -> Result<(), Error> {
         let result = self.travel(core, Trip::new(owner, Errand::Fence), deadline).map(drop);
-        if let Err(Error::Deadline(_)) = result {
-            self.enter()?.unfenced[owner.0 as usize] = true;
+        let answered = matches!(result, Ok(()) | Err(Error::Refused { .. }));
+        if !answered {
+            return result;
         }
-        result
+        let mut guard = self.enter()?;
+        let core = &mut *guard;
+        core.fences[owner.0 as usize].confirm(issued);
+        // What an earlier fence did not wait for came first.
+        match core.desk.take_refusal(&mut core.proto, &mut core.rails, owner) {
+            Some((region, why)) => Err(Error::Refused { owner, region, why }),
+            None => result,
+        }
     }
 
     /// Sends an errand, and waits for what becomes of it.
     fn travel(&self, mut core: Inside<'_>, trip: Trip<'_>, deadline: Option<Instant>) -> Result<u64, Error> {
         let Trip { to, errand, data, into, undo } = trip;
+        let broken = || Error::Refused { owner: to, region: errand.region(), why: Refusal::Broken };
         let (ticket, form) = (core.desk.take_ticket(), core.proto.form(&errand));
         let (head, len) = errand.head(form);
         let (head, tag) = (&head[..len], errand.tag(form, ticket));
@@ -194,8 +204,9 @@ impl Engine {
                 return Ok(0);
             }
         }
-        let mut answer = [0; ANSWER];
+        let (mut answer, mut came) = ([0; ANSWER], 0);
         let (with, apart) = if whole { (into, &mut [][..]) } else { (&mut [][..], into) };
+        let expected = with.len();
         let sent = buffer::scope(|scope| {
             let want = Want { source: Some(to), tag: Some(Tag(ticket)) };
             let answered = errand
@@ -238,20 +249,31 @@ impl Engine {
             if passed || withdrawn {
                 if passed && !withdrawn {
                     let inner = &mut *core;
-                    inner.desk.leave(&mut inner.proto, to, ticket, undo);
+                    inner.desk.leave(&mut inner.proto, to, ticket, errand.late(undo));
                 }
                 return Err(Error::Deadline(format!("{to} to answer")));
             }
             if outcome.result.is_err() {
                 core.proto.forget_answer(to, ticket);
             }
-            result.and(outcome.result.map(drop).map_err(Error::from))
+            result.and(outcome.result.map(|status| came = status.bytes).map_err(Error::from))
         });
         sent?;
-        let result = if errand.is_answered() { Answer::read(&answer).result } else { Ok(0) };
-        let value = result.map_err(|(region, why)| Error::Refused { owner: to, region, why })?;
+        if !errand.is_answered() {
+            return Ok(0);
+        }
+        let answer = Answer::read(&answer).result;
+        // Only what is done comes with data, and with all of it.
+        if came != ANSWER + answer.map_or(0, |_| expected) {
+            return Err(broken());
+        }
+        let value = answer.map_err(|(region, why)| Error::Refused { owner: to, region, why })?;
         if !apart.is_empty() {
-            self.recv(ANSWERS, Want { source: Some(to), tag: Some(Tag(ticket)) }, apart, None)?;
+            let want = Want { source: Some(to), tag: Some(Tag(ticket)) };
+            let status = self.recv(ANSWERS, want, apart, None)?;
+            if status.bytes != apart.len() {
+                return Err(broken());
+            }
         }
         Ok(value)
     }

@@ -43,6 +43,25 @@ impl Puts {
     }
 }
 
+/// Puts to a peer: how many left, and how many of them are known to be there.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Fenced {
+    pub issued: u64,
+    confirmed: u64,
+}
+
+impl Fenced {
+    /// Those that a fence begun now waits for, if any.
+    fn open(&self) -> Option<u64> {
+        (self.confirmed < self.issued).then_some(self.issued)
+    }
+
+    /// A fence that began after so many has been answered.
+    pub fn confirm(&mut self, issued: u64) {
+        self.confirmed = self.confirmed.max(issued);
+    }
+}
+
 impl Engine {
     /// Allocates a region of `bytes`, zeroed, that peers can reach by its id.
     ///
@@ -145,7 +164,7 @@ impl Engine {
         let place = Place { region: id, offset: offset as u64 };
         let data = if bytes.len() <= MAX_PUT { bytes } else { &[] };
         if bytes.len() <= MAX_PUT {
-            core.unfenced[to.0 as usize] = true;
+            core.fences[to.0 as usize].issued += 1;
         } else {
             if let Some(failure) = core.proto.why_gone(to) {
                 return core.check().and(Err(failure.into()));
@@ -196,13 +215,16 @@ impl Engine {
     pub fn fence(&self, peer: Rank, deadline: Option<Instant>) -> Result<(), Error> {
         self.check_rank(peer)?;
         let mut core = self.enter_to_submit()?;
-        if !std::mem::take(&mut core.unfenced[peer.0 as usize]) || peer == core.proto.me() {
-            // Copies into mapped regions are complete; let nothing overtake them.
-            canele_sys::atomic::fence(canele_sys::atomic::Ordering::SeqCst);
-            return Ok(());
-        }
+        let issued = match core.fences[peer.0 as usize].open() {
+            Some(issued) if peer != core.proto.me() => issued,
+            _ => {
+                // Copies into mapped regions are complete; let nothing overtake them.
+                canele_sys::atomic::fence(canele_sys::atomic::Ordering::SeqCst);
+                return Ok(());
+            }
+        };
         if self.is_elsewhere(peer) {
-            return self.fence_elsewhere(core, peer, deadline);
+            return self.fence_elsewhere(core, peer, issued, deadline);
         }
         core.tickets += 1;
         let ticket = core.tickets;
@@ -216,7 +238,12 @@ impl Engine {
             core.proto.why_gone(peer).map(|failure| Err(Error::from(failure)))
         };
         match self.wait_for(core, deadline, ready) {
-            Ok((_core, result)) => result,
+            Ok((mut core, result)) => {
+                if result.is_ok() {
+                    core.fences[peer.0 as usize].confirm(issued);
+                }
+                result
+            }
             Err((_core, Unmet::Deadline)) => {
                 Err(Error::Deadline(format!("{peer} to confirm what was put there")))
             }

@@ -85,8 +85,10 @@ tunables! {
     progress_thread: bool = false, "", OneOf(&["0", "1"]), "Whether a thread of the library makes progress while the program computes";
 }
 
-/// Tunables that all ranks of a job must have alike: the size of each other's rings, and what may be sent unasked.
-const SHARED: [&str; 4] = ["ring_cells", "payload_ring_bytes", "inbox_bytes", "unexpected_bytes"];
+/// Tunables that all ranks of a job must have alike: the size of each other's rings, what may be sent unasked, and up to where it
+/// is, which tells how the data of a put or get to another host travels.
+const SHARED: [&str; 5] =
+    ["eager_bytes", "ring_cells", "payload_ring_bytes", "inbox_bytes", "unexpected_bytes"];
 
 /// Variables that the launcher sets for its ranks: known, but not tunables.
 pub const LAUNCHER_VARIABLES: [&str; 6] = [

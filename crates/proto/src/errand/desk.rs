@@ -4,7 +4,7 @@
 //! they wait for it. Puts end one after the other, so that notices, answers and fences tell of them in that order, while the
 //! data of several may come at the same time. Nothing here blocks: what cannot go on is looked at again in the next pass.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use canele_rail::{Corrupt, Rail};
 use canele_sys::atomic::{AtomicU64, Ordering::SeqCst};
@@ -12,13 +12,14 @@ use canele_sys::buffer::{InBuffer, OutBuffer, Owned, Place};
 use canele_sys::ids::{FlowId, Rank, RegionId, RequestId, Tag};
 
 use super::outbox::Outbox;
-use super::tickets::Tickets;
+use super::tickets::{Late, Tickets};
 use super::{ANSWERS, Answer, DATA, ERRANDS, Errand, Form, MOST_HEAD, Refusal, TICKET};
-use crate::Proto;
 use crate::matching::Want;
 use crate::request::Buffer;
+use crate::{Matched, Proto};
 
-/// So many errands and answers may be under way; what comes beyond waits where it is, against its sender's credit.
+/// So many errands of one origin and answers to it may be under way; what comes beyond waits where it is, against its sender's
+/// credit, and nobody else waits for it.
 const MOST: usize = 4096;
 
 /// What a rank has that others ask for: its regions, and whoever answers questions; and the rails it answers over.
@@ -52,6 +53,8 @@ pub struct Desk {
     queues: BTreeMap<Rank, Queue>,
     /// The first put of each origin, since its last fence, that was refused and of which it has not been told.
     refused: HashMap<Rank, (RegionId, Refusal)>,
+    /// Origins that died amid an errand: notices behind it would come too early for ever.
+    torn: HashSet<Rank>,
     /// Of the deaths so far: after how many nothing is left here.
     tidied: usize,
 }
@@ -59,14 +62,16 @@ pub struct Desk {
 /// The errands of one origin.
 #[derive(Default)]
 struct Queue {
+    /// Messages for which there is no room yet.
+    waiting: VecDeque<Matched>,
     /// Messages that are being received.
     coming: VecDeque<(RequestId, Tag, Owned<u8>)>,
     /// The next to be begun.
     next: Option<(Tag, Vec<u8>)>,
     /// Begun, in their order.
     begun: VecDeque<Begun>,
-    /// The origin died amid an errand: notices behind it would come too early for ever.
-    torn: bool,
+    /// One of them could not be: what is behind it is not done.
+    corrupt: bool,
 }
 
 /// An errand that ends after all before it.
@@ -106,6 +111,7 @@ struct Work<'a, E> {
     estate: &'a mut E,
     outbox: &'a mut Outbox,
     refused: &'a mut HashMap<Rank, (RegionId, Refusal)>,
+    torn: &'a mut HashSet<Rank>,
 }
 
 impl Desk {
@@ -114,26 +120,44 @@ impl Desk {
         self.tickets.take()
     }
 
-    /// Nobody waits any more for the answer of `from` to a question or fence. Should it be a value other than 0, `undo` is asked.
-    pub fn leave(&mut self, proto: &mut Proto, from: Rank, ticket: u32, undo: Option<[u64; 3]>) {
-        self.tickets.leave(proto, from, ticket, undo);
+    /// Nobody waits any more for the answer of `from` to a question or fence.
+    pub fn leave(&mut self, proto: &mut Proto, from: Rank, ticket: u32, late: Late) {
+        self.tickets.leave(proto, from, ticket, late);
+    }
+
+    /// What `owner` refused first, as the answer to a fence said that nobody waited for any more. It is told once.
+    pub fn take_refusal<R: Rail>(
+        &mut self,
+        proto: &mut Proto,
+        rail: &mut R,
+        owner: Rank,
+    ) -> Option<(RegionId, Refusal)> {
+        self.clear_late(proto, rail);
+        self.tickets.take_refusal(owner)
+    }
+
+    /// Looks at the answers that came late; says whether any makes this rank ask something.
+    fn clear_late<R: Rail>(&mut self, proto: &mut Proto, rail: &mut R) -> bool {
+        let mut any = false;
+        for (to, question) in self.tickets.clear(proto) {
+            any = true;
+            let (errand, ticket) = (Errand::Ask(question), self.tickets.take());
+            let (head, len) = errand.head(Form::Whole);
+            self.tickets.leave(proto, to, ticket, Late::Ignore);
+            let way = (to, ERRANDS, errand.tag(Form::Whole, ticket));
+            self.outbox.send(proto, rail, way, &head[..len]);
+        }
+        any
     }
 
     /// Goes on with everything that can go on; says whether anything did. After each pass.
     pub fn serve<E: Estate>(&mut self, proto: &mut Proto, estate: &mut E) -> bool {
         let mut any = self.take_new(proto);
         self.outbox.clear(proto);
-        for (to, question) in self.tickets.clear(proto) {
-            any = true;
-            let (errand, ticket) = (Errand::Ask(question), self.tickets.take());
-            let (head, len) = errand.head(Form::Whole);
-            self.tickets.leave(proto, to, ticket, None);
-            let way = (to, ERRANDS, errand.tag(Form::Whole, ticket));
-            self.outbox.send(proto, estate.rails(), way, &head[..len]);
-        }
+        any |= self.clear_late(proto, estate.rails());
         for (from, queue) in &mut self.queues {
-            let (outbox, refused) = (&mut self.outbox, &mut self.refused);
-            any |= Work { proto, estate, outbox, refused }.go_on(*from, queue);
+            let (outbox, refused, torn) = (&mut self.outbox, &mut self.refused, &mut self.torn);
+            any |= Work { proto, estate, outbox, refused, torn }.go_on(*from, queue);
         }
         self.queues.retain(|_, queue| queue.len() > 0);
         self.tidy(proto);
@@ -153,19 +177,12 @@ impl Desk {
 
     /// Begins to receive the errands that have come.
     fn take_new(&mut self, proto: &mut Proto) -> bool {
+        while let Some(matched) = proto.probe_matched(ERRANDS, Want { source: None, tag: None }) {
+            self.queues.entry(matched.status.source).or_default().waiting.push_back(matched);
+        }
         let mut any = false;
-        let most = proto.settings.eager_bytes + MOST_HEAD;
-        let mut room =
-            MOST.saturating_sub(self.outbox.len() + self.queues.values().map(Queue::len).sum::<usize>());
-        while room > 0
-            && let Some(matched) = proto.probe_matched(ERRANDS, Want { source: None, tag: None })
-        {
-            (any, room) = (true, room - 1);
-            // What is longer is none, and refused as such.
-            let (from, tag) = (matched.status.source, matched.status.tag);
-            let mut bytes = Owned::new(vec![0; matched.status.bytes.min(most)]);
-            let request = proto.submit_recv_matched(matched, bytes.lend_in());
-            self.queues.entry(from).or_default().coming.push_back((request, tag, bytes));
+        for (from, queue) in &mut self.queues {
+            any |= queue.take_in(proto, MOST.saturating_sub(self.outbox.len_to(*from)));
         }
         any
     }
@@ -178,7 +195,28 @@ impl Desk {
 
 impl Queue {
     fn len(&self) -> usize {
+        self.waiting.len() + self.taken()
+    }
+
+    fn taken(&self) -> usize {
         self.coming.len() + usize::from(self.next.is_some()) + self.begun.len()
+    }
+
+    /// Begins to receive what waits, until so many are under way.
+    fn take_in(&mut self, proto: &mut Proto, most: usize) -> bool {
+        let mut any = false;
+        let longest = proto.settings.eager_bytes + MOST_HEAD;
+        while self.taken() < most
+            && let Some(matched) = self.waiting.pop_front()
+        {
+            any = true;
+            // What is longer is none, and refused as such.
+            let tag = matched.status.tag;
+            let mut bytes = Owned::new(vec![0; matched.status.bytes.min(longest)]);
+            let request = proto.submit_recv_matched(matched, bytes.lend_in());
+            self.coming.push_back((request, tag, bytes));
+        }
+        any
     }
 
     /// Whether data still comes that goes where an errand looks.
@@ -202,9 +240,12 @@ impl<E: Estate> Work<'_, E> {
     fn go_on(&mut self, from: Rank, queue: &mut Queue) -> bool {
         let mut any = false;
         while let Some((tag, bytes)) = queue.next.take().or_else(|| self.receive(from, queue)) {
+            if queue.corrupt {
+                continue;
+            }
             let Some((errand, form, ticket, data)) = Errand::read(tag, &bytes) else {
-                let what = format!("{from} sent an errand that cannot be: {tag:?}, {} bytes", bytes.len());
-                self.proto.on_corrupt(self.estate.rails(), from, Corrupt(what));
+                any = true;
+                self.shun(from, queue, tag, bytes.len());
                 continue;
             };
             if queue.is_ahead_of(&errand) {
@@ -220,12 +261,23 @@ impl<E: Estate> Work<'_, E> {
             }
             any = true;
             let Some(begun) = queue.begun.pop_front() else { break };
-            queue.torn |= begun.result.is_err() && self.proto.gone(from).is_some();
-            if !(queue.torn && matches!(begun.then, Then::Notice(_))) {
+            if begun.result.is_err() && self.proto.gone(from).is_some() {
+                self.torn.insert(from);
+            }
+            if !(matches!(begun.then, Then::Notice(_)) && self.torn.contains(&from)) {
                 self.end(from, begun);
             }
         }
         any
+    }
+
+    /// An origin sent what is no errand: nothing is done any more of what it sent behind it, here or still to be received.
+    fn shun(&mut self, from: Rank, queue: &mut Queue, tag: Tag, len: usize) {
+        let what = format!("{from} sent an errand that cannot be: {tag:?}, {len} bytes");
+        self.proto.on_corrupt(self.estate.rails(), from, Corrupt(what));
+        queue.corrupt = true;
+        queue.waiting.drain(..).for_each(|matched| self.proto.discard(matched));
+        self.proto.forget(ERRANDS, from, None);
     }
 
     /// The next message of an origin, once it is here.
@@ -240,7 +292,7 @@ impl<E: Estate> Work<'_, E> {
             match outcome.result {
                 Ok(status) => bytes.truncate(status.bytes),
                 Err(_) if self.proto.gone(from).is_some() => {
-                    queue.torn = true;
+                    self.torn.insert(from);
                     self.proto.forget(DATA, from, Some(tag.0 & TICKET));
                     continue;
                 }

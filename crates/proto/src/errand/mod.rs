@@ -20,6 +20,7 @@ use canele_sys::buffer::Place;
 use canele_sys::ids::{FlowId, Rank, RegionId, Tag};
 
 pub use desk::{Desk, Estate, Tell};
+pub use tickets::Late;
 
 use crate::matching::Want;
 use crate::{Notice, Proto};
@@ -149,6 +150,25 @@ impl Errand {
     /// Whether the owner answers.
     pub fn is_answered(&self) -> bool {
         !matches!(self, Self::Put { notice: Some(_), .. } | Self::Deposit { .. })
+    }
+
+    /// The region it is for, or one that there never is.
+    pub fn region(&self) -> RegionId {
+        match *self {
+            Self::Put { place, .. }
+            | Self::Get { place, .. }
+            | Self::Add { place, .. }
+            | Self::Swap { place, .. } => place.region,
+            Self::Fence | Self::Ask(_) | Self::Deposit { .. } => RegionId { index: u32::MAX, generation: 0 },
+        }
+    }
+
+    /// What is to be made of an answer that nobody waits for any more: that of a question may have to be undone.
+    pub fn late(&self, undo: Option<[u64; 3]>) -> Late {
+        match self {
+            Self::Fence => Late::Keep,
+            _ => undo.map_or(Late::Ignore, Late::Undo),
+        }
     }
 
     /// The tag of its message.

@@ -1,9 +1,11 @@
 //! Tickets of errands, and answers that come after whoever waited for them has gone.
 
-use canele_sys::buffer::Owned;
-use canele_sys::ids::{Rank, RequestId, Tag};
+use std::collections::HashMap;
 
-use super::{ANSWER, ANSWERS, Answer, TICKET};
+use canele_sys::buffer::Owned;
+use canele_sys::ids::{Rank, RegionId, RequestId, Tag};
+
+use super::{ANSWER, ANSWERS, Answer, Refusal, TICKET};
 use crate::Proto;
 use crate::matching::Want;
 use crate::request::{Buffer, Outcome};
@@ -12,16 +14,28 @@ use crate::request::{Buffer, Outcome};
 #[derive(Default)]
 pub(super) struct Tickets {
     next: u32,
-    late: Vec<Late>,
+    left: Vec<Left>,
+    /// The first refusal of each owner that a fence would have told of which was not waited for.
+    refused: HashMap<Rank, (RegionId, Refusal)>,
 }
 
-/// An answer that nobody waits for any more.
-struct Late {
+/// What is to be made of an answer that nobody waits for any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Late {
+    /// Nothing.
+    Ignore,
+    /// If it is a value other than 0, this is asked, because that must be undone.
+    Undo([u64; 3]),
+    /// If something was refused, the next fence tells of it.
+    Keep,
+}
+
+/// An errand that nobody waits for any more.
+struct Left {
     from: Rank,
     request: RequestId,
     bytes: Owned<u8>,
-    /// What to ask if it is a value other than 0, because that must be undone.
-    undo: Option<[u64; 3]>,
+    late: Late,
 }
 
 impl Tickets {
@@ -31,29 +45,42 @@ impl Tickets {
         ticket
     }
 
-    pub fn leave(&mut self, proto: &mut Proto, from: Rank, ticket: u32, undo: Option<[u64; 3]>) {
+    pub fn leave(&mut self, proto: &mut Proto, from: Rank, ticket: u32, late: Late) {
         let mut bytes = Owned::new(vec![0; ANSWER]);
         let want = Want { source: Some(from), tag: Some(Tag(ticket)) };
         let request = proto.submit_recv(ANSWERS, want, bytes.lend_in());
-        self.late.push(Late { from, request, bytes, undo });
+        self.left.push(Left { from, request, bytes, late });
     }
 
     /// Late answers that have come: what is to be asked of whom because of them.
     pub fn clear(&mut self, proto: &mut Proto) -> Vec<(Rank, [u64; 3])> {
-        let came = self.late.extract_if(.., |late| proto.is_done(late.request)).collect::<Vec<_>>();
-        came.into_iter().filter_map(|late| late.value(proto)).collect()
+        let came = self.left.extract_if(.., |left| proto.is_done(left.request)).collect::<Vec<_>>();
+        let mut undone = Vec::new();
+        for left in came {
+            let (from, late) = (left.from, left.late);
+            match (left.answer(proto).map(|answer| answer.result), late) {
+                (Some(Ok(value)), Late::Undo(question)) if value != 0 => undone.push((from, question)),
+                (Some(Err(refusal)), Late::Keep) => drop(self.refused.entry(from).or_insert(refusal)),
+                _ => {}
+            }
+        }
+        undone
+    }
+
+    /// What an owner refused first, as a late answer says.
+    pub fn take_refusal(&mut self, owner: Rank) -> Option<(RegionId, Refusal)> {
+        self.refused.remove(&owner)
     }
 }
 
-impl Late {
-    fn value(mut self, proto: &mut Proto) -> Option<(Rank, [u64; 3])> {
+impl Left {
+    fn answer(mut self, proto: &mut Proto) -> Option<Answer> {
         let Outcome { result, buffer } = proto.take(self.request)?;
         if let Buffer::In(buffer) = buffer {
             self.bytes.take_back_in(buffer);
         }
         let bytes: [u8; ANSWER] = self.bytes.into_items().try_into().ok()?;
         let is_whole = result.is_ok_and(|status| status.bytes == ANSWER);
-        let value = Answer::read(&bytes).result.unwrap_or(0);
-        self.undo.filter(|_| is_whole && value != 0).map(|question| (self.from, question))
+        is_whole.then(|| Answer::read(&bytes))
     }
 }

@@ -2,10 +2,11 @@
 //! them may die. What each rank has put is where it belongs, in order; notices come when their data is there.
 
 mod here;
+mod wrong;
 
 use std::collections::VecDeque;
 
-use canele_proto::errand::{ANSWER, ANSWERS, Answer, DATA, Desk, ERRANDS, Errand, Form, Refusal};
+use canele_proto::errand::{ANSWER, ANSWERS, Answer, DATA, Desk, ERRANDS, Errand, Form, Late, Refusal};
 use canele_proto::matching::Want;
 use canele_proto::request::{Buffer, Failure, Mode, Outcome};
 use canele_proto::{Holding, Proto, Settings};
@@ -413,7 +414,9 @@ fn an_answer_that_nobody_waits_for_is_undone() {
     let mut play = Play { net, ..Play::new(1, false) };
     play.left.truncate(2);
     play.runs.truncate(2);
-    for (question, undo) in [([1, 1, 0], Some([9, 0, 0])), ([0, 0, 0], Some([8, 0, 0])), ([2, 0, 0], None)] {
+    for (question, late) in
+        [([1, 1, 0], Late::Undo([9, 0, 0])), ([0, 0, 0], Late::Undo([8, 0, 0])), ([2, 0, 0], Late::Ignore)]
+    {
         let ticket = play.desks[0].take_ticket();
         let errand = Errand::Ask(question);
         let (head, len) = errand.head(Form::Whole);
@@ -421,7 +424,7 @@ fn an_answer_that_nobody_waits_for_is_undone() {
         let mut owned = Owned::new(head[..len].to_vec());
         let tag = errand.tag(Form::Whole, ticket);
         let request = proto.submit_send(rail, Rank(1), ERRANDS, tag, Mode::Standard, owned.lend_out());
-        play.desks[0].leave(proto, Rank(1), ticket, undo);
+        play.desks[0].leave(proto, Rank(1), ticket, late);
         play.settle();
         let outcome = play.net.protos[0].take(request).expect("it has left");
         let Buffer::Out(buffer) = outcome.buffer else { panic!("a send gives its buffer back") };
