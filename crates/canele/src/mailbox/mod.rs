@@ -48,7 +48,7 @@ pub struct Mailbox {
     /// Where the slots lie; given up last.
     _region: Region,
     /// Messages that came, by sender.
-    got: Vec<AtomicU64>,
+    got: Arc<[AtomicU64]>,
     /// Of the deaths so far: whose slots were given back, and of how many a retrieval was told.
     settled: AtomicUsize,
     told: AtomicUsize,
@@ -88,8 +88,9 @@ impl Endpoint {
         let region = self.region(Slots::bytes(self.size()))?;
         let far = region.region.far();
         let slots = Slots::create(far.clone(), self.rank(), depth as u64, number);
+        let got: Arc<[AtomicU64]> = (0..self.size()).map(|_| AtomicU64::new(0)).collect();
         if let Some((for_others, number)) = Slots::open(far, self.rank(), self.size()) {
-            self.office.register.add(number, region.region.id(), for_others, self.size());
+            self.office.register.add(number, region.region.id(), for_others, got.clone());
         }
         let deaths = self.engine.ask(|proto| proto.deaths().len())?;
         if let Err(error) = region.publish_as(&name) {
@@ -103,7 +104,7 @@ impl Endpoint {
             number,
             slots,
             _region: region,
-            got: (0..self.size()).map(|_| AtomicU64::new(0)).collect(),
+            got,
             settled: AtomicUsize::new(deaths),
             told: AtomicUsize::new(deaths),
         })
