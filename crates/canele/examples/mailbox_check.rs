@@ -1,4 +1,4 @@
-//! Mailboxes checked: `canele run -n 4 mailbox_check many|depth|full|names|long|dead|rate`.
+//! Mailboxes checked: `canele run -n 4 mailbox_check many|depth|full|names|long|late|dead|rate`.
 //!
 //! Rank 0 owns the mailbox, all ranks post. Ends with an error if anything is lost, doubled, changed, or too much.
 #![allow(clippy::disallowed_types)] // A program of a user, who has only the standard library.
@@ -21,10 +21,11 @@ fn main() -> Checked {
         "full" => full(&job)?,
         "names" => names(&job)?,
         "long" => long(&job)?,
+        "late" => late(&job)?,
         "dead" => dead(&job)?,
         "rate" => rate(&job)?,
         other => {
-            return Err(format!("many, depth, full, names, long, dead or rate, not {other:?}").into());
+            return Err(format!("many, depth, full, names, long, late, dead or rate, not {other:?}").into());
         }
     }
     Ok(job.finish()?)
@@ -291,6 +292,46 @@ fn same(mut message: Message, content: &dyn Fn(u32, usize) -> Vec<u8>) -> Result
     let mut bytes = vec![0u8; size];
     message.unpack(&mut bytes)?;
     assert!(bytes == content(from.0, size), "{size} bytes of {from}");
+    Ok(())
+}
+
+/// Rank 1, on another host, posts a long message and a short one, and then calls the library no more until there is a file, whose
+/// path is the second word. Until then retrievals by rank 0 end in time, and others' messages come.
+fn late(job: &Job) -> Checked {
+    let endpoint = job.endpoint();
+    let path = std::env::args().nth(2).ok_or("late PATH")?;
+    let content = vec![7u8; 8 << 20];
+    if job.rank().0 == 1 {
+        let postbox = endpoint.find_mailbox("late", FIND)?;
+        let mut message = Message::new();
+        message.pack(&content);
+        postbox.post(message)?;
+        postbox.post(Message::new())?;
+        job.world().send(Rank(0), Tag(1), &[0u8])?;
+        let patience = Instant::now() + FIND;
+        while !std::path::Path::new(&path).exists() && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        return Ok(());
+    }
+    let mailbox = endpoint.create_mailbox("late", 3)?;
+    let postbox = endpoint.find_mailbox("late", FIND)?;
+    job.world().recv(Rank(1), Tag(1), &mut [0u8])?;
+    for _ in 0..20 {
+        assert!(mailbox.try_retrieve()?.is_none());
+        let late = mailbox.retrieve_deadline(Duration::from_millis(2));
+        assert!(matches!(late, Err(Error::Deadline(_))), "{late:?}");
+        postbox.try_post(Message::new())?;
+        assert!(matches!(postbox.try_post(Message::new()), Err(PostError::Full(_))), "it holds more");
+        assert_eq!(mailbox.retrieve()?.sender(), Some(Rank(0)));
+    }
+    std::fs::write(path, "")?;
+    let first = mailbox.retrieve()?;
+    assert!(first.sender() == Some(Rank(1)) && first.bytes() == content, "{} bytes", first.len());
+    let second = mailbox.retrieve()?;
+    assert_eq!((second.sender(), second.len()), (Some(Rank(1)), 0));
+    (0..3).try_for_each(|_| postbox.try_post(Message::new()))?;
+    assert!(matches!(postbox.try_post(Message::new()), Err(PostError::Full(_))), "it holds more");
     Ok(())
 }
 
