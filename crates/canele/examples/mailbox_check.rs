@@ -1,4 +1,4 @@
-//! Mailboxes checked: `canele run -n 4 mailbox_check many|depth|full|names|long|late|dead|rate`.
+//! Mailboxes checked: `canele run -n 4 mailbox_check many|depth|full|names|long|late|granted|dead|rate`.
 //!
 //! Rank 0 owns the mailbox, all ranks post. Ends with an error if anything is lost, doubled, changed, or too much.
 #![allow(clippy::disallowed_types)] // A program of a user, who has only the standard library.
@@ -22,10 +22,14 @@ fn main() -> Checked {
         "names" => names(&job)?,
         "long" => long(&job)?,
         "late" => late(&job)?,
+        "granted" => granted(&job)?,
         "dead" => dead(&job)?,
         "rate" => rate(&job)?,
         other => {
-            return Err(format!("many, depth, full, names, long, late, dead or rate, not {other:?}").into());
+            return Err(format!(
+                "many, depth, full, names, long, late, granted, dead or rate, not {other:?}"
+            )
+            .into());
         }
     }
     Ok(job.finish()?)
@@ -333,6 +337,28 @@ fn late(job: &Job) -> Checked {
     (0..3).try_for_each(|_| postbox.try_post(Message::new()))?;
     assert!(matches!(postbox.try_post(Message::new()), Err(PostError::Full(_))), "it holds more");
     Ok(())
+}
+
+/// Rank 1, on another host, asks for a place while rank 0 computes, gives up, and finishes: the place is free again.
+fn granted(job: &Job) -> Checked {
+    let endpoint = job.endpoint();
+    let mailbox = if job.rank().0 == 0 { Some(endpoint.create_mailbox("granted", 1)?) } else { None };
+    let postbox = endpoint.find_mailbox("granted", FIND)?;
+    meet(job)?;
+    let Some(mailbox) = mailbox else {
+        // Should the answer be there in time after all, the message is retrieved below.
+        let _ = postbox.post_deadline(Message::new(), Duration::from_millis(5));
+        return Ok(());
+    };
+    std::thread::sleep(Duration::from_millis(300));
+    for _ in 0..2000 {
+        let _ = mailbox.retrieve_deadline(Duration::from_millis(5));
+        if postbox.try_post(Message::new()).is_ok() && mailbox.retrieve()?.sender() == Some(Rank(0)) {
+            postbox.try_post(Message::new())?;
+            return Ok(mailbox.retrieve().map(drop)?);
+        }
+    }
+    Err("the place is lost".into())
 }
 
 /// The last rank dies while it posts: told once, and its slots are free again. For `--on-failure continue`.

@@ -33,6 +33,8 @@ impl Post {
 pub struct Waiting {
     pub from: Rank,
     pub arrived: Option<Arrived>,
+    /// Whether its place is not given back yet.
+    pub held: bool,
 }
 
 /// What is known of what was deposited, if anything is.
@@ -59,8 +61,15 @@ impl Late {
     /// Keeps a message until it is its turn.
     pub fn keep(&self, post: Post) {
         let mut queue = self.queue();
-        queue.push_back(Waiting { from: post.from, arrived: post.read() });
+        queue.push_back(Waiting { from: post.from, held: post.held, arrived: post.read() });
         self.count.store(queue.len(), Relaxed);
+    }
+
+    /// Lets go of the places of messages whose posters are gone, and says how many these were.
+    pub fn let_go(&self, gone: impl Fn(Rank) -> bool) -> u64 {
+        let mut queue = self.queue();
+        let held = queue.iter_mut().filter(|waiting| waiting.held && gone(waiting.from));
+        held.map(|waiting| waiting.held = false).count() as u64
     }
 
     /// Takes the first message that is all here, or never will be; `know` is asked for what was deposited.
@@ -71,7 +80,7 @@ impl Late {
         let mut queue = self.queue();
         let mut blocked = Vec::new();
         for at in 0..queue.len() {
-            let Waiting { from, arrived } = &queue[at];
+            let Waiting { from, arrived, .. } = &queue[at];
             if blocked.contains(from) {
                 continue;
             }
@@ -118,6 +127,7 @@ mod tests {
             late.take(known).map(|(waiting, known)| (waiting.from.0, known.map(|data| data.unwrap()[0])))
         };
         assert_eq!(take(&[]), Some((3, None)));
+        assert_eq!((late.let_go(|from| from == Rank(1)), late.let_go(|from| from == Rank(1))), (2, 0));
         assert_eq!(take(&[]), None);
         assert_eq!(take(&[6]), Some((2, Some(6))));
         assert_eq!(take(&[]), None);

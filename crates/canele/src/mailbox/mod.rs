@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use canele_engine::{Engine, Failure, FlowId, Status, Tag, Want};
-use canele_proto::Proto;
+use canele_proto::{Matched, Proto};
 
 use crate::job::deadline;
 use crate::message::{Arrived, CELL, DESCRIPTION, Store};
@@ -53,8 +53,11 @@ pub struct Mailbox {
     got: Arc<[AtomicU64]>,
     /// Messages that wait for what was deposited with them.
     late: Late,
-    /// Of the deaths so far: whose slots were given back, and of how many a retrieval was told.
+    /// How many messages came that may wait for what was deposited with them.
+    held: AtomicUsize,
+    /// [`Proto::partings`] when slots of those that are gone were last given back.
     settled: AtomicUsize,
+    /// Of how many deaths so far a retrieval was told.
     told: AtomicUsize,
 }
 
@@ -64,6 +67,15 @@ enum Next {
     Came(Post),
     /// One that waited is all here, or never will be.
     Ready(Waiting, Known),
+    /// There are places again of a rank that is gone.
+    Places,
+}
+
+/// The same, from within the engine.
+enum Found {
+    Came(Matched),
+    Ready((Waiting, Known)),
+    Places,
 }
 
 impl Endpoint {
@@ -118,7 +130,8 @@ impl Endpoint {
             _region: region,
             got,
             late: Late::default(),
-            settled: AtomicUsize::new(deaths),
+            held: AtomicUsize::new(0),
+            settled: AtomicUsize::new(0),
             told: AtomicUsize::new(deaths),
         })
     }
@@ -211,15 +224,18 @@ impl Mailbox {
         let told = self.told.load(Relaxed);
         loop {
             let next = came.take().map_or_else(|| self.wait(told, deadline), |post| Ok(Next::Came(post)));
-            let next = next.inspect_err(|_| drop(self.wake_sleepers()))?; // What the dead had taken was given back.
-            let (from, arrived, known) = match next {
+            let (from, arrived, known) = match next? {
                 Next::Came(post) if post.held => {
                     self.late.keep(post);
                     continue;
                 }
+                Next::Places => {
+                    self.wake_sleepers()?;
+                    continue;
+                }
                 Next::Came(post) => (post.from, post.read(), None),
-                Next::Ready(Waiting { from, arrived }, known) => {
-                    self.release()?;
+                Next::Ready(Waiting { from, arrived, held }, known) => {
+                    self.release(held)?;
                     (from, arrived, known)
                 }
             };
@@ -246,10 +262,10 @@ impl Mailbox {
     }
 
     /// What a poster on another host deposited with its message: it may still be on its way.
-    fn deposited(&self, proto: &Proto, from: Rank, number: u32) -> Known {
+    fn deposited(&self, from: Rank, number: u32) -> Known {
         match self.office.register.take(self.number, from, number) {
             Deposited::Here(data) => Some(Ok(data)),
-            Deposited::Expected => proto.why_gone(from).map(|failure| Err(failure.into())),
+            Deposited::Expected => None,
             Deposited::Lost => Some(Err(Failure::RegionLost(from).into())),
         }
     }
@@ -260,28 +276,39 @@ impl Mailbox {
         let what = || format!("a message in the {}", self.name);
         let mut held = false;
         let matched = self.engine.wait_until_anybody(deadline, what, |proto| {
-            if let Some(ready) = self.late.take(|from, number| self.deposited(proto, from, number)) {
-                return Some(Ok(Err(ready)));
+            if let Some(ready) = self.late.take(|from, number| self.deposited(from, number)) {
+                return Some(Ok(Found::Ready(ready)));
             }
             if let Some(matched) = proto.probe_matched(POSTS, want) {
                 held = self.count(&matched.status);
-                return Some(Ok(Ok(matched)));
+                return Some(Ok(Found::Came(matched)));
             }
-            self.settle(proto);
+            if self.settle(proto) && self.slots.has_sleepers() {
+                return Some(Ok(Found::Places));
+            }
+            // Now that the dead keep no place: what will not come any more.
+            let lost = |from, number| {
+                self.deposited(from, number)
+                    .or_else(|| proto.why_gone(from).map(|failure| Err(failure.into())))
+            };
+            if let Some(ready) = self.late.take(lost) {
+                return Some(Ok(Found::Ready(ready)));
+            }
             let dead = *proto.deaths().get(told)?;
             self.told.fetch_max(told + 1, Relaxed);
             Some(Err(proto.why_gone(dead).unwrap_or(Failure::PeerFailed(dead)).into()))
         });
         let matched = match matched? {
-            Ok(matched) => matched,
-            Err((waiting, known)) => return Ok(Next::Ready(waiting, known)),
+            Found::Came(matched) => matched,
+            Found::Ready((waiting, known)) => return Ok(Next::Ready(waiting, known)),
+            Found::Places => return Ok(Next::Places),
         };
         let mut bytes = Store::zeroed(matched.status.bytes);
         match self.engine.recv_matched(matched, bytes.bytes_mut()) {
             Ok(Status { source: from, .. }) => Ok(Next::Came(Post { from, bytes, held })),
             Err(error) => {
                 if held {
-                    self.release()?;
+                    self.release(true)?;
                 }
                 Err(error)
             }
@@ -297,24 +324,50 @@ impl Mailbox {
         got.store(got.load(Relaxed) + 1, Relaxed);
         let held =
             (status.bytes == DESCRIPTION || !self.late.is_empty()) && self.engine.is_elsewhere(status.source);
-        if !held {
+        if held {
+            self.held.store(self.held.load(Relaxed) + 1, Relaxed);
+        } else {
             self.slots.free(1);
         }
         held
     }
 
-    /// Gives back a slot that was held.
-    fn release(&self) -> Result<(), Error> {
-        self.engine.ask(|_| self.slots.free(1))
+    /// A message is all here, or never will be: gives back its slot if that is still held.
+    fn release(&self, held: bool) -> Result<(), Error> {
+        self.engine.ask(|_| {
+            self.held.store(self.held.load(Relaxed) - 1, Relaxed);
+            self.slots.free(held.into());
+        })
     }
 
-    /// Gives back the slots of ranks that died; all of their messages that came have been retrieved.
-    fn settle(&self, proto: &Proto) {
-        let deaths = proto.deaths();
-        for dead in &deaths[self.settled.swap(deaths.len(), Relaxed).min(deaths.len())..] {
-            let got = self.got[dead.0 as usize].load(Relaxed);
-            self.slots.free(self.slots.left_by(*dead, got));
+    /// Gives back the slots of ranks that are gone, all of whose messages that came have been retrieved or wait; says whether
+    /// there were any. A rank that finished leaves one if the answer to its question came after its deadline.
+    fn settle(&self, proto: &Proto) -> bool {
+        let partings = proto.partings();
+        if self.settled.load(Relaxed) == partings {
+            return false;
         }
+        let gone = |rank: &Rank| proto.gone(*rank).is_some();
+        let let_go = self.late.let_go(|rank| gone(&rank));
+        self.slots.free(let_go);
+        let mut any = let_go > 0;
+        for rank in (0..self.got.len() as u32).map(Rank).filter(gone) {
+            let got = &self.got[rank.0 as usize];
+            let left = self.slots.left_by(rank, got.load(Relaxed));
+            if left > 0 {
+                any = true;
+                got.store(got.load(Relaxed) + left, Relaxed);
+                self.slots.free(left);
+            }
+            // Only while no message is on its way from the engine to its deposit.
+            if self.held.load(Relaxed) == 0 {
+                self.office.register.forget(self.number, rank);
+            }
+        }
+        if self.held.load(Relaxed) == 0 {
+            self.settled.store(partings, Relaxed);
+        }
+        any
     }
 
     fn wake_sleepers(&self) -> Result<(), Error> {

@@ -80,6 +80,12 @@ impl Register {
         open.deposits.retain(|_, parcel| parcel.number != u64::from(number.0));
     }
 
+    /// What `from` deposited for a box goes: its messages will not come.
+    pub fn forget(&self, number: Tag, from: Rank) {
+        let of_it = |poster: Rank, parcel: &Parcel| poster == from && parcel.number == u64::from(number.0);
+        self.open().deposits.retain(|(poster, _), parcel| !of_it(*poster, parcel));
+    }
+
     /// Takes what `from` deposited for a box.
     pub fn take(&self, number: Tag, from: Rank, deposit: u32) -> Deposited {
         let open = &mut *self.open();
@@ -153,6 +159,21 @@ mod tests {
         let register = Register::default();
         register.add(number, RegionId { index: 0, generation: 1 }, books, got.clone());
         (register, slots, got)
+    }
+
+    #[test]
+    fn what_a_rank_deposited_goes_with_it_and_nothing_else() {
+        let (register, ..) = with_a_box();
+        for (from, deposit) in [(1, 1), (1, 2), (2, 1)] {
+            register.deposit(Rank(from), [7, deposit], Some(vec![from as u8]));
+        }
+        register.deposit(Rank(1), [8, 3], Some(vec![1]));
+        assert_eq!(register.open().deposits.len(), 3, "there is no box 8");
+        register.forget(Tag(8), Rank(1));
+        register.forget(Tag(7), Rank(1));
+        assert!(matches!(register.take(Tag(7), Rank(1), 1), Deposited::Expected));
+        assert!(matches!(register.take(Tag(7), Rank(2), 1), Deposited::Here(data) if data == [2]));
+        assert!(register.open().deposits.is_empty());
     }
 
     #[test]
