@@ -334,7 +334,9 @@ fn late(job: &Job) -> Checked {
     assert!(first.sender() == Some(Rank(1)) && first.bytes() == content, "{} bytes", first.len());
     let second = mailbox.retrieve()?;
     assert_eq!((second.sender(), second.len()), (Some(Rank(1)), 0));
-    (0..3).try_for_each(|_| postbox.try_post(Message::new()))?;
+    for _ in 0..3 {
+        postbox.try_post(Message::new())?;
+    }
     assert!(matches!(postbox.try_post(Message::new()), Err(PostError::Full(_))), "it holds more");
     Ok(())
 }

@@ -74,7 +74,7 @@ enum Next {
 /// The same, from within the engine.
 enum Found {
     Came(Matched),
-    Ready((Waiting, Known)),
+    Ready(Box<(Waiting, Known)>),
     Places,
 }
 
@@ -277,7 +277,7 @@ impl Mailbox {
         let mut held = false;
         let matched = self.engine.wait_until_anybody(deadline, what, |proto| {
             if let Some(ready) = self.late.take(|from, number| self.deposited(from, number)) {
-                return Some(Ok(Found::Ready(ready)));
+                return Some(Ok(Found::Ready(Box::new(ready))));
             }
             if let Some(matched) = proto.probe_matched(POSTS, want) {
                 held = self.count(&matched.status);
@@ -292,7 +292,7 @@ impl Mailbox {
                     .or_else(|| proto.why_gone(from).map(|failure| Err(failure.into())))
             };
             if let Some(ready) = self.late.take(lost) {
-                return Some(Ok(Found::Ready(ready)));
+                return Some(Ok(Found::Ready(Box::new(ready))));
             }
             let dead = *proto.deaths().get(told)?;
             self.told.fetch_max(told + 1, Relaxed);
@@ -300,7 +300,10 @@ impl Mailbox {
         });
         let matched = match matched? {
             Found::Came(matched) => matched,
-            Found::Ready((waiting, known)) => return Ok(Next::Ready(waiting, known)),
+            Found::Ready(ready) => {
+                let (waiting, known) = *ready;
+                return Ok(Next::Ready(waiting, known));
+            }
             Found::Places => return Ok(Next::Places),
         };
         let mut bytes = Store::zeroed(matched.status.bytes);
