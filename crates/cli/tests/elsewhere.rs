@@ -95,6 +95,27 @@ fn mailboxes_hold_their_depth_whatever_the_hosts_of_their_posters() {
 }
 
 #[test]
+fn a_long_message_whose_poster_computes_keeps_no_retrieval_beyond_its_deadline() {
+    for wait in ["adaptive", "sleep"] {
+        let path = std::env::temp_dir().join(format!("canele-late-{}-{wait}", std::process::id()));
+        let (program, lo) = (example("mailbox_check"), [("CANELE_RAILS", "lo")]);
+        let words = [&program, "late", path.to_str().expect("a path of text")];
+        let ended = start_on_with("plain", "h0:1,h1:1", &["--wait", wait], &words, &lo, b"").end();
+        let _ = std::fs::remove_file(&path);
+        assert_eq!(ended.code(), Some(0), "{}", ended.error);
+    }
+}
+
+#[test]
+fn a_place_for_a_poster_that_gave_up_and_finished_is_free_again() {
+    let (program, lo) = (example("mailbox_check"), [("CANELE_RAILS", "lo")]);
+    for _ in 0..3 {
+        let ended = start_on_with("plain", "h0:1,h1:1", &[], &[&program, "granted"], &lo, b"").end();
+        assert_eq!(ended.code(), Some(0), "{}", ended.error);
+    }
+}
+
+#[test]
 fn a_poster_of_another_host_that_dies_leaves_no_slot_taken() {
     let Some(cluster) = Cluster::up() else { return };
     for micros in ["0", "1000", "100000"] {

@@ -73,7 +73,7 @@ impl Engine {
         flow: FlowId,
         tag: Tag,
         into: &mut impl Room,
-        taken: impl FnOnce(Rank),
+        taken: impl FnOnce(&Status),
     ) -> Result<Option<Status>, Error> {
         let mut guard = self.enter()?;
         if !guard.proto.is_quiet(flow) || guard.finished {
@@ -92,9 +92,9 @@ impl Engine {
                 match core.proto.try_recv(&mut core.rails, link, flow, tag, into) {
                     Received::Done(bytes) => {
                         core.turn = at;
-                        let source = core.rails.peer(link);
-                        taken(source);
-                        return Ok(Some(Status { source, tag, bytes }));
+                        let status = Status { source: core.rails.peer(link), tag, bytes };
+                        taken(&status);
+                        return Ok(Some(status));
                     }
                     Received::Nothing => {}
                     Received::NotHere => return Ok(None),

@@ -74,6 +74,12 @@ impl Proto {
         hopeless
     }
 
+    /// Moves whenever another peer is gone.
+    #[inline]
+    pub fn partings(&self) -> usize {
+        self.deaths.len() + self.peers.len() - self.speaking
+    }
+
     /// Whether and how a peer is gone.
     pub fn gone(&self, peer: Rank) -> Option<Gone> {
         self.peers[peer.0 as usize].gone

@@ -12,6 +12,7 @@
 //!                                                        └─ full: noted, woken as any that sleeps
 //! ```
 
+mod late;
 mod office;
 mod postbox;
 mod register;
@@ -22,11 +23,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use canele_engine::{Engine, Failure, FlowId, Status, Tag, Want};
-use canele_proto::Proto;
+use canele_proto::{Matched, Proto};
 
 use crate::job::deadline;
-use crate::message::{Arrived, CELL, Store};
+use crate::message::{Arrived, CELL, DESCRIPTION, Store};
 use crate::{Endpoint, Error, Message, Rank, Region, RemoteRegion};
+use late::{Known, Late, Post, Waiting};
 pub(crate) use office::Office;
 pub use postbox::{PostError, Postbox};
 use register::{Deposited, FIND, FOUND};
@@ -48,10 +50,32 @@ pub struct Mailbox {
     /// Where the slots lie; given up last.
     _region: Region,
     /// Messages that came, by sender.
-    got: Vec<AtomicU64>,
-    /// Of the deaths so far: whose slots were given back, and of how many a retrieval was told.
+    got: Arc<[AtomicU64]>,
+    /// Messages that wait for what was deposited with them.
+    late: Late,
+    /// How many messages came that may wait for what was deposited with them.
+    held: AtomicUsize,
+    /// [`Proto::partings`] when slots of those that are gone were last given back.
     settled: AtomicUsize,
+    /// Of how many deaths so far a retrieval was told.
     told: AtomicUsize,
+}
+
+/// What a retrieval has waited for.
+enum Next {
+    /// A message came.
+    Came(Post),
+    /// One that waited is all here, or never will be.
+    Ready(Waiting, Known),
+    /// There are places again of a rank that is gone.
+    Places,
+}
+
+/// The same, from within the engine.
+enum Found {
+    Came(Matched),
+    Ready(Box<(Waiting, Known)>),
+    Places,
 }
 
 impl Endpoint {
@@ -88,8 +112,9 @@ impl Endpoint {
         let region = self.region(Slots::bytes(self.size()))?;
         let far = region.region.far();
         let slots = Slots::create(far.clone(), self.rank(), depth as u64, number);
+        let got: Arc<[AtomicU64]> = (0..self.size()).map(|_| AtomicU64::new(0)).collect();
         if let Some((for_others, number)) = Slots::open(far, self.rank(), self.size()) {
-            self.office.register.add(number, region.region.id(), for_others, self.size());
+            self.office.register.add(number, region.region.id(), for_others, got.clone());
         }
         let deaths = self.engine.ask(|proto| proto.deaths().len())?;
         if let Err(error) = region.publish_as(&name) {
@@ -103,8 +128,10 @@ impl Endpoint {
             number,
             slots,
             _region: region,
-            got: (0..self.size()).map(|_| AtomicU64::new(0)).collect(),
-            settled: AtomicUsize::new(deaths),
+            got,
+            late: Late::default(),
+            held: AtomicUsize::new(0),
+            settled: AtomicUsize::new(0),
             told: AtomicUsize::new(deaths),
         })
     }
@@ -169,26 +196,64 @@ impl Mailbox {
 
     #[inline(always)]
     fn retrieve_until(&self, deadline: Option<Instant>) -> Result<Message, Error> {
-        let mut bytes = Store::new();
-        let came = self.engine.look_any(POSTS, self.number, &mut bytes, |from| self.count(from))?;
-        let (from, bytes) = match came {
-            Some(status) => (status.source, bytes),
-            None => self.wait(deadline)?,
+        let (mut bytes, mut held) = (Store::new(), false);
+        if !self.late.is_empty() {
+            return self.retrieve_any(None, deadline);
+        }
+        let taken = |status: &Status| held = self.count(status);
+        let from = match self.engine.look_any(POSTS, self.number, &mut bytes, taken)? {
+            Some(status) if !held => status.source,
+            Some(Status { source: from, .. }) => {
+                return self.retrieve_any(Some(Post { from, bytes, held }), deadline);
+            }
+            None => return self.retrieve_any(None, deadline),
         };
         if self.slots.has_sleepers() {
             self.wake()?;
         }
-        if bytes.len() == CELL { Ok(Message::of_cell(from, bytes)) } else { self.open(from, bytes) }
+        if bytes.len() == CELL {
+            Ok(Message::of_cell(from, bytes))
+        } else {
+            self.open(from, Arrived::read(from, bytes), None)
+        }
     }
 
-    /// What came from `from` and is more than a bare cell, as a message.
+    /// The general path: whatever came, or comes until the deadline, and is all here.
     #[inline(never)]
-    fn open(&self, from: Rank, bytes: Store) -> Result<Message, Error> {
-        match Arrived::read(from, bytes) {
+    fn retrieve_any(&self, mut came: Option<Post>, deadline: Option<Instant>) -> Result<Message, Error> {
+        let told = self.told.load(Relaxed);
+        loop {
+            let next = came.take().map_or_else(|| self.wait(told, deadline), |post| Ok(Next::Came(post)));
+            let (from, arrived, known) = match next? {
+                Next::Came(post) if post.held => {
+                    self.late.keep(post);
+                    continue;
+                }
+                Next::Places => {
+                    self.wake_sleepers()?;
+                    continue;
+                }
+                Next::Came(post) => (post.from, post.read(), None),
+                Next::Ready(Waiting { from, arrived, held }, known) => {
+                    self.release(held)?;
+                    (from, arrived, known)
+                }
+            };
+            self.wake_sleepers()?;
+            return self.open(from, arrived, known);
+        }
+    }
+
+    /// What came from `from`, as a message.
+    #[inline(never)]
+    fn open(&self, from: Rank, arrived: Option<Arrived>, known: Known) -> Result<Message, Error> {
+        match arrived {
             Some(Arrived::Whole(message)) => Ok(message),
-            Some(Arrived::Described(region, described)) => match described.deposited(region) {
-                Some(number) => described.of(self.deposited(from, number)?),
-                None => described.reach(&self.engine, region),
+            Some(Arrived::Described(region, described)) => match (described.deposited(region), known) {
+                (Some(_), Some(data)) => described.of(data?),
+                // Only ranks of other hosts deposit.
+                (Some(_), None) => Err(Failure::RegionLost(from).into()),
+                (None, _) => described.reach(&self.engine, region),
             },
             None => {
                 Err(Error::Unpack { asked: "a message".to_owned(), there: format!("no message of {from}") })
@@ -197,58 +262,119 @@ impl Mailbox {
     }
 
     /// What a poster on another host deposited with its message: it may still be on its way.
-    fn deposited(&self, from: Rank, number: u32) -> Result<Vec<u8>, Error> {
-        let what = || format!("the data of a message from {from}");
-        self.engine.wait_until(None, what, |proto| {
-            match self.office.register.take(self.number, from, number) {
-                Deposited::Here(data) => Some(Ok(data)),
-                Deposited::Expected => proto.why_gone(from).map(|failure| Err(failure.into())),
-                Deposited::Lost => Some(Err(Failure::RegionLost(from).into())),
-            }
-        })
+    fn deposited(&self, from: Rank, number: u32) -> Known {
+        match self.office.register.take(self.number, from, number) {
+            Deposited::Here(data) => Some(Ok(data)),
+            Deposited::Expected => None,
+            Deposited::Lost => Some(Err(Failure::RegionLost(from).into())),
+        }
     }
 
-    /// The general path: waits for a message, however long.
-    #[inline(never)]
-    fn wait(&self, deadline: Option<Instant>) -> Result<(Rank, Store), Error> {
+    /// Waits for a message, however long.
+    fn wait(&self, told: usize, deadline: Option<Instant>) -> Result<Next, Error> {
         let want = Want { source: None, tag: Some(self.number) };
-        let told = self.told.load(Relaxed);
         let what = || format!("a message in the {}", self.name);
+        let mut held = false;
         let matched = self.engine.wait_until_anybody(deadline, what, |proto| {
-            if let Some(matched) = proto.probe_matched(POSTS, want) {
-                self.count(matched.status.source);
-                return Some(Ok(matched));
+            if let Some(ready) = self.late.take(|from, number| self.deposited(from, number)) {
+                return Some(Ok(Found::Ready(Box::new(ready))));
             }
-            self.settle(proto);
+            if let Some(matched) = proto.probe_matched(POSTS, want) {
+                held = self.count(&matched.status);
+                return Some(Ok(Found::Came(matched)));
+            }
+            if self.settle(proto) && self.slots.has_sleepers() {
+                return Some(Ok(Found::Places));
+            }
+            // Now that the dead keep no place: what will not come any more.
+            let lost = |from, number| {
+                self.deposited(from, number)
+                    .or_else(|| proto.why_gone(from).map(|failure| Err(failure.into())))
+            };
+            if let Some(ready) = self.late.take(lost) {
+                return Some(Ok(Found::Ready(Box::new(ready))));
+            }
             let dead = *proto.deaths().get(told)?;
             self.told.fetch_max(told + 1, Relaxed);
             Some(Err(proto.why_gone(dead).unwrap_or(Failure::PeerFailed(dead)).into()))
         });
-        if matched.is_err() && self.slots.has_sleepers() {
-            self.wake()?; // What the dead had taken was given back.
+        let matched = match matched? {
+            Found::Came(matched) => matched,
+            Found::Ready(ready) => {
+                let (waiting, known) = *ready;
+                return Ok(Next::Ready(waiting, known));
+            }
+            Found::Places => return Ok(Next::Places),
+        };
+        let mut bytes = Store::zeroed(matched.status.bytes);
+        match self.engine.recv_matched(matched, bytes.bytes_mut()) {
+            Ok(Status { source: from, .. }) => Ok(Next::Came(Post { from, bytes, held })),
+            Err(error) => {
+                if held {
+                    self.release(true)?;
+                }
+                Err(error)
+            }
         }
-        let matched = matched?;
-        let mut store = Store::zeroed(matched.status.bytes);
-        let Status { source, .. } = self.engine.recv_matched(matched, store.bytes_mut())?;
-        Ok((source, store))
     }
 
-    /// A message of `from` came. Called before another thread can come into the engine, and so is `settle`.
+    /// A message came; says whether its slot is held until it is known to be all here. Called before another thread can come
+    /// into the engine, and so is `settle`.
     #[inline(always)]
-    fn count(&self, from: Rank) {
+    fn count(&self, status: &Status) -> bool {
         // Only one thread at a time is in the engine, so neither count needs an atomic addition.
-        let got = &self.got[from.0 as usize];
+        let got = &self.got[status.source.0 as usize];
         got.store(got.load(Relaxed) + 1, Relaxed);
-        self.slots.free(1);
+        let held =
+            (status.bytes == DESCRIPTION || !self.late.is_empty()) && self.engine.is_elsewhere(status.source);
+        if held {
+            self.held.store(self.held.load(Relaxed) + 1, Relaxed);
+        } else {
+            self.slots.free(1);
+        }
+        held
     }
 
-    /// Gives back the slots of ranks that died; all of their messages that came have been retrieved.
-    fn settle(&self, proto: &Proto) {
-        let deaths = proto.deaths();
-        for dead in &deaths[self.settled.swap(deaths.len(), Relaxed).min(deaths.len())..] {
-            let got = self.got[dead.0 as usize].load(Relaxed);
-            self.slots.free(self.slots.left_by(*dead, got));
+    /// A message is all here, or never will be: gives back its slot if that is still held.
+    fn release(&self, held: bool) -> Result<(), Error> {
+        self.engine.ask(|_| {
+            self.held.store(self.held.load(Relaxed) - 1, Relaxed);
+            self.slots.free(held.into());
+        })
+    }
+
+    /// Gives back the slots of ranks that are gone, all of whose messages that came have been retrieved or wait; says whether
+    /// there were any. A rank that finished leaves one if the answer to its question came after its deadline.
+    fn settle(&self, proto: &Proto) -> bool {
+        let partings = proto.partings();
+        if self.settled.load(Relaxed) == partings {
+            return false;
         }
+        let gone = |rank: &Rank| proto.gone(*rank).is_some();
+        let let_go = self.late.let_go(|rank| gone(&rank));
+        self.slots.free(let_go);
+        let mut any = let_go > 0;
+        for rank in (0..self.got.len() as u32).map(Rank).filter(gone) {
+            let got = &self.got[rank.0 as usize];
+            let left = self.slots.left_by(rank, got.load(Relaxed));
+            if left > 0 {
+                any = true;
+                got.store(got.load(Relaxed) + left, Relaxed);
+                self.slots.free(left);
+            }
+            // Only while no message is on its way from the engine to its deposit.
+            if self.held.load(Relaxed) == 0 {
+                self.office.register.forget(self.number, rank);
+            }
+        }
+        if self.held.load(Relaxed) == 0 {
+            self.settled.store(partings, Relaxed);
+        }
+        any
+    }
+
+    fn wake_sleepers(&self) -> Result<(), Error> {
+        if self.slots.has_sleepers() { self.wake() } else { Ok(()) }
     }
 
     /// Wakes the posters that sleep because the box was full.

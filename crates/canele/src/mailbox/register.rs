@@ -4,9 +4,10 @@
 //! Called from within the engine, where one thread is at a time. Never calls the library.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use canele_engine::{Clerk, RegionId, Tag, Tell};
+use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::WAKES;
 use super::slots::Slots;
@@ -48,7 +49,8 @@ struct Parcel {
 struct Entry {
     books: RegionId,
     slots: Slots,
-    ranks: u32,
+    /// Messages that came, by sender.
+    got: Arc<[AtomicU64]>,
 }
 
 /// What is known of a deposit.
@@ -67,8 +69,8 @@ impl Register {
     }
 
     /// A box is there from now on, with books as its posters see them.
-    pub fn add(&self, number: Tag, books: RegionId, slots: Slots, ranks: u32) {
-        self.open().boxes.insert(number.0.into(), Entry { books, slots, ranks });
+    pub fn add(&self, number: Tag, books: RegionId, slots: Slots, got: Arc<[AtomicU64]>) {
+        self.open().boxes.insert(number.0.into(), Entry { books, slots, got });
     }
 
     /// A box is closed; what was deposited for it goes.
@@ -76,6 +78,12 @@ impl Register {
         let open = &mut *self.open();
         open.boxes.remove(&number.0.into());
         open.deposits.retain(|_, parcel| parcel.number != u64::from(number.0));
+    }
+
+    /// What `from` deposited for a box goes: its messages will not come.
+    pub fn forget(&self, number: Tag, from: Rank) {
+        let of_it = |poster: Rank, parcel: &Parcel| poster == from && parcel.number == u64::from(number.0);
+        self.open().deposits.retain(|(poster, _), parcel| !of_it(*poster, parcel));
     }
 
     /// Takes what `from` deposited for a box.
@@ -98,7 +106,7 @@ impl Clerk for Register {
             return found.map_or(0, |(number, _)| FOUND + number);
         }
         // Any other answer says that the box is closed.
-        let Some(Entry { slots, ranks, .. }) = open.boxes.get(&which) else { return u64::MAX };
+        let Some(Entry { slots, got, .. }) = open.boxes.get(&which) else { return u64::MAX };
         match what {
             TAKE => match slots.try_take(from) {
                 Ok(true) => TAKEN,
@@ -112,12 +120,17 @@ impl Clerk for Register {
                 Err(_) => u64::MAX,
             },
             GIVE_BACK => {
+                // A rank that has taken nothing must not give back what others took.
+                let came = got[from.0 as usize].load(Relaxed);
+                if slots.left_by(from, came) == 0 {
+                    return u64::MAX;
+                }
                 slots.give_up(from);
                 let mut note = |rank| {
                     tell.push((rank, WAKES, Tag(which as u32)));
                     Ok(())
                 };
-                slots.wake(*ranks, &mut note).map_or(u64::MAX, |()| FULL)
+                slots.wake(got.len() as u32, &mut note).map_or(u64::MAX, |()| FULL)
             }
             _ => u64::MAX,
         }
@@ -129,5 +142,52 @@ impl Clerk for Register {
         if open.boxes.contains_key(&number) {
             open.deposits.insert((from, deposit as u32), Parcel { number, data });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A register with one box, of number 7 and depth 1, its books, and what came for it.
+    fn with_a_box() -> (Register, Slots, Arc<[AtomicU64]>) {
+        let engine = canele_engine::Engine::start().unwrap();
+        let far = engine.create_region(Slots::bytes(3)).unwrap().far();
+        let slots = Slots::create(far.clone(), Rank(0), 1, Tag(7));
+        let (books, number) = Slots::open(far, Rank(0), 3).unwrap();
+        let got: Arc<[AtomicU64]> = (0..3).map(|_| AtomicU64::new(0)).collect();
+        let register = Register::default();
+        register.add(number, RegionId { index: 0, generation: 1 }, books, got.clone());
+        (register, slots, got)
+    }
+
+    #[test]
+    fn what_a_rank_deposited_goes_with_it_and_nothing_else() {
+        let (register, ..) = with_a_box();
+        for (from, deposit) in [(1, 1), (1, 2), (2, 1)] {
+            register.deposit(Rank(from), [7, deposit], Some(vec![from as u8]));
+        }
+        register.deposit(Rank(1), [8, 3], Some(vec![1]));
+        assert_eq!(register.open().deposits.len(), 3, "there is no box 8");
+        register.forget(Tag(8), Rank(1));
+        register.forget(Tag(7), Rank(1));
+        assert!(matches!(register.take(Tag(7), Rank(1), 1), Deposited::Expected));
+        assert!(matches!(register.take(Tag(7), Rank(2), 1), Deposited::Here(data) if data == [2]));
+        assert!(register.open().deposits.is_empty());
+    }
+
+    #[test]
+    fn only_a_rank_that_has_taken_a_place_gives_one_back() {
+        let (register, slots, got) = with_a_box();
+        let mut tell = Vec::new();
+        let mut ask = |rank, what| register.ask(Rank(rank), [what, 7, 0], &mut tell);
+        assert_eq!(ask(1, GIVE_BACK), u64::MAX, "it has taken none");
+        assert_eq!(ask(2, TAKE), TAKEN);
+        assert_eq!(ask(1, GIVE_BACK), u64::MAX, "another has");
+        assert_eq!(ask(1, TAKE), FULL);
+        got[2].store(1, Relaxed);
+        assert_eq!(ask(2, GIVE_BACK), u64::MAX, "its message came");
+        slots.free(1);
+        assert_eq!((ask(1, TAKE), ask(1, GIVE_BACK), ask(1, TAKE)), (TAKEN, FULL, TAKEN));
     }
 }

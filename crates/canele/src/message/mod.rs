@@ -27,7 +27,7 @@ use pool::{HEAD, Lease, pool};
 pub(crate) use store::CELL;
 pub(crate) use store::Store;
 use types::Types;
-pub(crate) use wire::{Arrived, Sealed};
+pub(crate) use wire::{Arrived, DESCRIPTION, Sealed};
 
 /// A message for a mailbox: items packed one after the other, to be unpacked in the same order.
 ///

@@ -17,7 +17,7 @@ const IN_REGION: u8 = 254;
 /// The generation of no region: the message lies with its retriever, and the index is its number.
 const DEPOSITED: u32 = 0;
 /// Region's index and generation, bytes of message and of types, last byte.
-const DESCRIPTION: usize = 4 + 4 + 8 + 4 + 1;
+pub const DESCRIPTION: usize = 4 + 4 + 8 + 4 + 1;
 
 /// A message ready to travel.
 pub struct Sealed {
