@@ -3,8 +3,8 @@
 //! Every rank puts into a region of every other, reads there and counts there; ends with an error if anything is not as it should
 //! be, and says how many ranks it reached that run on other hosts.
 
+use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use canele::{Endpoint, Error, Job, Op, Rank, Region, RemoteRegion, Tag};
