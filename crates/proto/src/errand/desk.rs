@@ -4,19 +4,20 @@
 //! they wait for it. Puts end one after the other, so that notices, answers and fences tell of them in that order, while the
 //! data of several may come at the same time. Nothing here blocks: what cannot go on is looked at again in the next pass.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use canele_rail::{Corrupt, Rail};
 use canele_sys::atomic::{AtomicU64, Ordering::SeqCst};
 use canele_sys::buffer::{InBuffer, OutBuffer, Owned, Place};
-use canele_sys::ids::{FlowId, Rank, RegionId, RequestId, Tag};
+use canele_sys::ids::{FlowId, Rank, RegionId, Tag};
 
 use super::outbox::Outbox;
+use super::queue::{Begun, Data, Queue, Then};
 use super::tickets::{Late, Tickets};
-use super::{ANSWERS, Answer, DATA, ERRANDS, Errand, Form, MOST_HEAD, Refusal, TICKET};
+use super::{ANSWERS, Answer, DATA, ERRANDS, Errand, Form, Refusal, TICKET};
+use crate::Proto;
 use crate::matching::Want;
 use crate::request::Buffer;
-use crate::{Matched, Proto};
 
 /// So many errands of one origin and answers to it may be under way; what comes beyond waits where it is, against its sender's
 /// credit, and nobody else waits for it.
@@ -57,52 +58,6 @@ pub struct Desk {
     torn: HashSet<Rank>,
     /// Of the deaths so far: after how many nothing is left here.
     tidied: usize,
-}
-
-/// The errands of one origin.
-#[derive(Default)]
-struct Queue {
-    /// Messages for which there is no room yet.
-    waiting: VecDeque<Matched>,
-    /// Messages that are being received.
-    coming: VecDeque<(RequestId, Tag, Owned<u8>)>,
-    /// The next to be begun.
-    next: Option<(Tag, Vec<u8>)>,
-    /// Begun, in their order.
-    begun: VecDeque<Begun>,
-    /// One of them could not be: what is behind it is not done.
-    corrupt: bool,
-}
-
-/// An errand that ends after all before it.
-struct Begun {
-    data: Data,
-    region: RegionId,
-    result: Result<(), Refusal>,
-    then: Then,
-}
-
-/// Data of an errand, apart from it.
-enum Data {
-    /// There is none, or all of it is there.
-    Here,
-    /// It comes into a region: where, so many bytes.
-    Landing(RequestId, Place, u64),
-    /// It comes into memory of the library.
-    Filling(RequestId, Owned<u8>),
-    /// It came into memory of the library.
-    Filled(Vec<u8>),
-    /// It is to be thrown away.
-    Unwanted(u32),
-}
-
-/// What follows once an errand is done.
-enum Then {
-    Answer(u32),
-    Notice(u64),
-    /// An answer that tells what went wrong since the last one.
-    Report(u32),
-    Deposit([u64; 2]),
 }
 
 /// The desk at work.
@@ -190,49 +145,6 @@ impl Desk {
     /// Errands and answers under way, for tests and whoever wonders where memory went.
     pub fn under_way(&self) -> usize {
         self.outbox.len() + self.queues.values().map(Queue::len).sum::<usize>()
-    }
-}
-
-impl Queue {
-    fn len(&self) -> usize {
-        self.waiting.len() + self.taken()
-    }
-
-    fn taken(&self) -> usize {
-        self.coming.len() + usize::from(self.next.is_some()) + self.begun.len()
-    }
-
-    /// Begins to receive what waits, until so many are under way.
-    fn take_in(&mut self, proto: &mut Proto, most: usize) -> bool {
-        let mut any = false;
-        let longest = proto.settings.eager_bytes + MOST_HEAD;
-        while self.taken() < most
-            && let Some(matched) = self.waiting.pop_front()
-        {
-            any = true;
-            // What is longer is none, and refused as such.
-            let tag = matched.status.tag;
-            let mut bytes = Owned::new(vec![0; matched.status.bytes.min(longest)]);
-            let request = proto.submit_recv_matched(matched, bytes.lend_in());
-            self.coming.push_back((request, tag, bytes));
-        }
-        any
-    }
-
-    /// Whether data still comes that goes where an errand looks.
-    fn is_ahead_of(&self, errand: &Errand) -> bool {
-        let (at, bytes) = match *errand {
-            Errand::Put { place, len, .. } | Errand::Get { place, len } => (place, len),
-            Errand::Add { place, .. } | Errand::Swap { place, .. } => (place, 8),
-            Errand::Fence | Errand::Ask(_) | Errand::Deposit { .. } => return false,
-        };
-        self.begun.iter().any(|begun| match begun.data {
-            Data::Landing(_, place, len) => {
-                let before = |a: Place, len: u64, b: Place| a.offset.saturating_add(len) <= b.offset;
-                place.region == at.region && !before(place, len, at) && !before(at, bytes, place)
-            }
-            _ => false,
-        })
     }
 }
 
@@ -335,13 +247,12 @@ impl<E: Estate> Work<'_, E> {
             }
             Errand::Fence => begun(Data::Here, none, Ok(()), Then::Report(ticket)),
             Errand::Deposit { of, len } => {
-                let mut memory = Vec::new();
-                let room = usize::try_from(len).is_ok_and(|len| memory.try_reserve_exact(len).is_ok());
-                if !room {
+                let has_room = |len: &usize| Vec::<u8>::new().try_reserve_exact(*len).is_ok();
+                let Some(len) = usize::try_from(len).ok().filter(has_room) else {
                     return begun(Data::Unwanted(ticket), none, Err(Refusal::Broken), Then::Deposit(of));
-                }
-                memory.resize(len as usize, 0);
-                let mut memory = Owned::new(memory);
+                };
+                // Pages that the system gives when they are first written: only what comes takes memory.
+                let mut memory = Owned::new(vec![0; len]);
                 let want = Want { source: Some(from), tag: Some(Tag(ticket)) };
                 let request = self.proto.submit_recv(DATA, want, memory.lend_in());
                 begun(Data::Filling(request, memory), none, Ok(()), Then::Deposit(of))

@@ -14,6 +14,7 @@
 
 mod desk;
 mod outbox;
+mod queue;
 mod tickets;
 
 use canele_sys::buffer::Place;
