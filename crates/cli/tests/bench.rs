@@ -69,16 +69,21 @@ fn hosts_that_are_namespaces_have_three_rails() {
 }
 
 #[test]
-fn one_host_alone_and_what_needs_shared_memory_are_refused() {
+fn one_host_alone_is_refused() {
     let rsh = rsh("plain");
     let words = ["bench", "latency", "--hosts", "a:2", "--rsh", &rsh];
     let ended = start_with(&words, &[], b"").end();
     assert_eq!(ended.code(), Some(1));
     assert!(ended.error.contains("name two, as in --hosts h0:1,h1:1"), "{}", ended.error);
+}
+
+#[test]
+fn puts_and_mailboxes_are_measured_between_hosts_too() {
+    let rsh = rsh("plain");
     for kind in ["put", "mailbox"] {
-        let ended = start_with(&["bench", kind, "--hosts", "a:1,b:1", "--rsh", &rsh], &[], b"").end();
-        assert_eq!(ended.code(), Some(2));
-        assert!(ended.error.contains("does not work between hosts"), "{}", ended.error);
+        let words = [kind, "--bytes", "8", "--hosts", "a:1,b:1", "--rsh", &rsh];
+        let report = report(&words, &[("CANELE_RAILS", "lo")]);
+        assert_eq!(report["rows"][0]["rails"], serde_json::json!(["lo"]), "{kind}");
     }
 }
 

@@ -145,11 +145,6 @@ impl Arguments {
         let bench = self.bench;
         let elsewhere = self.place.is_elsewhere();
         let capacity = self.place.capacity()?;
-        if elsewhere && matches!(bench, Bench::Put | Bench::Mailbox) {
-            return Err(format!(
-                "bench {bench} does not work between hosts: it needs memory that both ranks share"
-            ));
-        }
         if !elsewhere && bench == Bench::Rails {
             return Err("bench rails measures the networks between two hosts: --hosts h0:1,h1:1".into());
         }
@@ -309,7 +304,6 @@ mod tests {
             ("rate --plot picture.png", "must end in .svg"),
             ("rate --rounds 0", "--rounds"),
             ("rate --iterations 0", "--iterations"),
-            ("put --hosts a:1,b:1", "memory that both ranks share"),
             ("latency --buffers region --hosts a:1,b:1", "does not work between hosts"),
             ("latency --rsh ssh", "--hosts"),
             ("latency --strategy split", "takes no --strategy"),

@@ -1,7 +1,7 @@
 //! One-way time of a put with remote notification: half a round trip of puts.
 
 use super::super::Failure;
-use super::super::case::{Buffers, Case, Figure, Limit, Task};
+use super::super::case::{Case, Figure, Task};
 use super::super::sample::Workload;
 use super::largest;
 use canele::{Endpoint, Job, Region, RemoteRegion};
@@ -25,7 +25,7 @@ impl Put {
     pub fn new(job: &Job, task: &Task) -> Result<Put, Failure> {
         let me = job.rank().0;
         let case = |bytes| {
-            let limits = Limit::of_message(bytes, Buffers::Private);
+            let limits = task.message_limits(bytes);
             Case::of_bytes(bytes, Figure::Time, task.iterations(ROUND_TRIPS, bytes), limits)
         };
         let cases: Vec<Case> = task.sizes(&[8]).into_iter().map(case).collect();
