@@ -22,6 +22,8 @@ mod holding;
 mod lines;
 pub mod matching;
 mod order;
+mod outcome;
+mod packet;
 pub mod peer;
 mod peers;
 mod put;
@@ -49,7 +51,7 @@ pub use holding::Holding;
 use matching::Matcher;
 use peer::Peer;
 use peers::Peers;
-use request::{Outcome, State};
+use request::State;
 pub use short::{Received, Room, Sent};
 use slab::Slab;
 use spare::Spare;
@@ -304,35 +306,6 @@ impl Proto {
         self.peers.close();
     }
 
-    /// Whether a request has ended.
-    pub fn is_done(&self, id: RequestId) -> bool {
-        matches!(self.requests.get(id.into()), Some(State::Done(_)))
-    }
-
-    /// The outcome of a request that has ended; the id is stale afterwards.
-    pub fn take(&mut self, id: RequestId) -> Option<Outcome> {
-        if !self.is_done(id) {
-            return None;
-        }
-        match self.requests.remove(id.into()) {
-            Some(State::Done(outcome)) => Some(outcome),
-            _ => None,
-        }
-    }
-
-    /// What a request waits for, in words, and the peer it names; for people who wonder why nothing moves.
-    pub fn explain(&self, id: RequestId) -> Option<(&'static str, Option<Rank>)> {
-        let state = self.requests.get(id.into())?;
-        let what = match state {
-            State::ExpectRoom(..) => "a send waits for room",
-            State::ExpectCts(_) | State::ExpectSelf(_) => "a send waits for its receive",
-            State::ExpectMessage { .. } => "a receive waits for its message",
-            State::Done(_) => "done",
-            _ => "data is being moved",
-        };
-        Some((what, state.peer()))
-    }
-
     /// The flow, made if it is new here: a peer may use one before this rank does.
     #[inline(always)]
     fn flow(&mut self, id: FlowId) -> Option<&mut Flow> {
@@ -356,46 +329,6 @@ impl Proto {
         let state = &mut self.peers[peer.0 as usize];
         if !std::mem::replace(&mut state.listed, true) {
             self.active.push_back(peer);
-        }
-    }
-
-    /// A request has come to its end. While a rail holds part of its buffer, nobody else gets it.
-    fn end(&mut self, id: RequestId, done: State) {
-        let done = match done {
-            State::Done(outcome) if outcome.buffer.is_shared() => {
-                self.closing.push(id);
-                State::Closing(outcome)
-            }
-            done => done,
-        };
-        if let Some(state) = self.requests.get_mut(id.into()) {
-            *state = done;
-        }
-        self.ended += 1;
-    }
-
-    /// Ends the requests whose buffers no rail holds any more.
-    fn close_buffers(&mut self) -> bool {
-        let before = self.closing.len();
-        for id in std::mem::take(&mut self.closing) {
-            match self.leave(id) {
-                Some(State::Closing(outcome)) => self.end(id, State::Done(outcome)),
-                Some(other) => self.enter(id, other),
-                None => {}
-            }
-        }
-        self.closing.len() != before
-    }
-
-    /// Takes a request's state out for a moment; `end` or `enter` puts the next one in.
-    fn leave(&mut self, id: RequestId) -> Option<State> {
-        Some(std::mem::replace(self.requests.get_mut(id.into())?, State::Moving))
-    }
-
-    /// A request goes on to its next state.
-    fn enter(&mut self, id: RequestId, state: State) {
-        if let Some(place) = self.requests.get_mut(id.into()) {
-            *place = state;
         }
     }
 }

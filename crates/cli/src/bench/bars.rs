@@ -3,8 +3,8 @@
 
 use super::Failure;
 use super::case::Figure;
-use super::chart::Area;
-use super::plot::{CAPTION, FONT, LABEL, LIMIT, ours, range};
+use super::chart::{self, Area};
+use super::plot::{FONT, LABEL, LIMIT, ours, range};
 use super::report::{Line, Report};
 use super::table::{axis_time, size, time};
 use plotters::prelude::*;
@@ -35,31 +35,10 @@ pub fn draw(report: &Report, area: &Area) -> Result<(), Failure> {
     let x = range(rows.iter().filter_map(|line| figure(line)).chain(limits));
     // Room on the right for the words beside the longest bar.
     let (low, x) = (x.start, x.start..x.end * (x.end / x.start).powf(0.5).max(2.0));
-    let mut chart = ChartBuilder::on(area)
-        .margin(16)
-        .caption(format!("canele bench {}", report.bench), (FONT, CAPTION))
-        .x_label_area_size(52)
-        .y_label_area_size(230)
-        .build_cartesian_2d(x.log_scale(), (0..rows.len().max(2) - 1).into_segmented())?;
-    let name_of = |place: &SegmentValue<usize>| match place {
-        SegmentValue::CenterOf(place) if *place < rows.len() => name(rows[rows.len() - 1 - place]),
-        _ => String::new(),
-    };
-    chart
-        .configure_mesh()
-        .disable_y_mesh()
-        .x_desc(if rate { MILLIONS } else { TIME })
-        .x_labels(8)
-        .x_label_formatter(&|figure| {
-            if rate { format!("{figure}") } else { axis_time(*figure) }
-        })
-        .y_labels(rows.len())
-        .y_label_formatter(&name_of)
-        .label_style((FONT, LABEL))
-        .axis_desc_style((FONT, LABEL + 1))
-        .bold_line_style(BLACK.mix(0.12))
-        .light_line_style(BLACK.mix(0.04))
-        .draw()?;
+    let names: Vec<String> = rows.iter().map(|line| name(line)).collect();
+    let what =
+        if rate { (MILLIONS.into(), plain as fn(f64) -> String) } else { (TIME.into(), axis_time as _) };
+    let mut chart = chart::bars(area, format!("canele bench {}", report.bench), (&names, 230), x, what)?;
     for (index, line) in rows.iter().enumerate() {
         let place = rows.len() - 1 - index;
         let Some(length) = figure(line) else { continue };
@@ -78,6 +57,10 @@ pub fn draw(report: &Report, area: &Area) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+fn plain(figure: f64) -> String {
+    figure.to_string()
 }
 
 /// Nanoseconds, or millions per second.

@@ -1,11 +1,12 @@
-//! Curves in a frame with two axes: what all pictures of curves share.
+//! Curves in a frame with two axes, and the frame of bars: what pictures share.
 //!
 //! Owns the drawing. Knows no benchmark: what the curves mean is said by whoever makes a chart.
 
 use super::Failure;
 use super::plot::{CAPTION, FONT, LABEL, range};
 use plotters::coord::Shift;
-use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
+use plotters::coord::combinators::LogCoord;
+use plotters::coord::ranged1d::{AsRangedCoord, SegmentedCoord, ValueFormatter};
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
@@ -160,6 +161,47 @@ fn with_labels(mut range: std::ops::Range<f64>, base: f64) -> std::ops::Range<f6
         }
     }
     range
+}
+
+/// Bars, one for each row, on a logarithmic axis.
+pub type Bars<'a, 'b> = ChartContext<
+    'a,
+    SVGBackend<'b>,
+    Cartesian2d<LogCoord<f64>, SegmentedCoord<plotters::coord::types::RangedCoordusize>>,
+>;
+
+/// The frame of bars for rows of these names, the first on top, with so many pixels for them on the left.
+pub fn bars<'a, 'b>(
+    area: &'a Area<'b>,
+    caption: String,
+    (names, left): (&[String], u32),
+    x: std::ops::Range<f64>,
+    (what, label): (String, fn(f64) -> String),
+) -> Result<Bars<'a, 'b>, Failure> {
+    let mut chart = ChartBuilder::on(area)
+        .margin(16)
+        .caption(caption, (FONT, CAPTION))
+        .x_label_area_size(52)
+        .y_label_area_size(left)
+        .build_cartesian_2d(x.log_scale(), (0..names.len().max(2) - 1).into_segmented())?;
+    let name_of = |place: &SegmentValue<usize>| match place {
+        SegmentValue::CenterOf(place) if *place < names.len() => names[names.len() - 1 - place].clone(),
+        _ => String::new(),
+    };
+    chart
+        .configure_mesh()
+        .disable_y_mesh()
+        .x_desc(what)
+        .x_labels(8)
+        .x_label_formatter(&|figure| label(*figure))
+        .y_labels(names.len())
+        .y_label_formatter(&name_of)
+        .label_style((FONT, LABEL))
+        .axis_desc_style((FONT, LABEL + 1))
+        .bold_line_style(BLACK.mix(0.12))
+        .light_line_style(BLACK.mix(0.04))
+        .draw()?;
+    Ok(chart)
 }
 
 /// The names of the curves of several charts beside each other, in a place of their own.

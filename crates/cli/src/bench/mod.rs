@@ -14,7 +14,7 @@ mod arguments;
 mod bare;
 mod bars;
 mod case;
-mod chart;
+pub mod chart;
 mod compared;
 mod curves;
 mod job;
@@ -37,7 +37,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 /// Anything that ends a measurement; its text is what the user reads.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Runs one benchmark. Answers 2 for wrong usage, 1 for a failure of the run, else 0.
 pub fn main(arguments: &Arguments) -> ExitCode {

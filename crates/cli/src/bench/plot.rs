@@ -47,7 +47,7 @@ pub fn plot(report: &Report) -> Result<String, Failure> {
 }
 
 /// What `draw` draws, as SVG.
-fn picture(height: u32, draw: impl FnOnce(&Area) -> Result<(), Failure>) -> Result<String, Failure> {
+pub fn picture(height: u32, draw: impl FnOnce(&Area) -> Result<(), Failure>) -> Result<String, Failure> {
     let mut svg = String::new();
     let area = SVGBackend::with_string(&mut svg, (SIZE.0, height)).into_drawing_area();
     area.fill(&WHITE)?;
@@ -78,6 +78,9 @@ fn beside_each_other(area: &Area, charts: &[Chart]) -> Result<(), Failure> {
     let curves = charts.first().map_or(&[][..], |chart| &chart.curves);
     chart::legend(&places[charts.len()], curves)
 }
+
+/// So many of them.
+pub const COLOURS: usize = OURS.len();
 
 /// What is ours, by its place in the legend.
 pub fn ours(index: usize) -> RGBColor {

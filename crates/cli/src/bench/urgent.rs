@@ -2,8 +2,8 @@
 //! and beside streams; a line where the time of a piece on the wire is, which nothing urgent can overtake.
 
 use super::Failure;
-use super::chart::Area;
-use super::plot::{CAPTION, FONT, LABEL, LIMIT, ours, range};
+use super::chart::{self, Area};
+use super::plot::{FONT, LABEL, LIMIT, ours, range};
 use super::report::{Report, Row};
 use super::table::{axis_time, time};
 use plotters::prelude::*;
@@ -34,29 +34,9 @@ pub fn draw(report: &Report, area: &Area) -> Result<(), Failure> {
     let (low, x) = (x.start, x.start..x.end * (x.end / x.start).powf(0.55));
     let piece_is = piece.map(|ns| format!("; grey: a piece of a stream on the wire, {}", time(ns)));
     let what = format!("time there and back{}", piece_is.unwrap_or_default());
-    let mut chart = ChartBuilder::on(area)
-        .margin(16)
-        .caption(format!("canele bench {}", report.bench), (FONT, CAPTION))
-        .x_label_area_size(52)
-        .y_label_area_size(330)
-        .build_cartesian_2d(x.log_scale(), (0..rows.len().max(2) - 1).into_segmented())?;
-    let name_of = |place: &SegmentValue<usize>| match place {
-        SegmentValue::CenterOf(place) if *place < rows.len() => name(rows[rows.len() - 1 - place]),
-        _ => String::new(),
-    };
-    chart
-        .configure_mesh()
-        .disable_y_mesh()
-        .x_desc(what)
-        .x_labels(8)
-        .x_label_formatter(&|figure| axis_time(*figure))
-        .y_labels(rows.len())
-        .y_label_formatter(&name_of)
-        .label_style((FONT, LABEL))
-        .axis_desc_style((FONT, LABEL + 1))
-        .bold_line_style(BLACK.mix(0.12))
-        .light_line_style(BLACK.mix(0.04))
-        .draw()?;
+    let names: Vec<String> = rows.iter().map(|row| name(row)).collect();
+    let caption = format!("canele bench {}", report.bench);
+    let mut chart = chart::bars(area, caption, (&names, 330), x, (what, axis_time))?;
     for (index, row) in rows.iter().enumerate() {
         let place = rows.len() - 1 - index;
         for ((word, colour, [above, below]), ns) in BARS.into_iter().zip([row.median_ns, row.p99_ns]) {

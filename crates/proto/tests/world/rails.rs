@@ -2,10 +2,10 @@
 
 use canele_proto::backlog::{Lane, ORDINARY};
 use canele_proto::request::Mode;
-use canele_proto::wire::Kind;
+use canele_proto::wire::{Cts, How, Kind, Rts, put_words};
 use canele_proto::{Proto, Sent, Settings, train};
-use canele_rail::Rail;
 use canele_rail::sim::{Model, SimRail, World};
+use canele_rail::{Class, Header, Rail};
 use canele_sys::buffer::Owned;
 use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
@@ -142,4 +142,47 @@ fn what_is_gathered_leaves_with_the_next_packet_and_nothing_is_gathered_at_the_e
     }
     rails.proto.close();
     assert!(rails.proto.try_gather(OTHER, FlowId(1), Tag(0), &[1; 8]).is_none());
+}
+
+#[test]
+fn who_is_invited_to_send_nothing_has_sent_it() {
+    let mut rails = Rails::new("aggregate");
+    let mut nothing = Owned::new(Vec::<u64>::new());
+    let Rails { proto, rail, by_hand, world } = &mut rails;
+    let buffer = nothing.lend_out();
+    let send = proto.submit_send(rail, OTHER, FlowId(1), Tag(0), Mode::Synchronous, buffer);
+    let link = LinkId::new(FAST, Rank(0));
+    let mut invited = false;
+    for _ in 0..1000 {
+        by_hand.accept();
+        by_hand.begin_pass();
+        let rts = by_hand.poll(link).unwrap().and_then(|packet| Rts::read(&packet));
+        if let Some(Rts { request, .. }) = rts {
+            by_hand.release(link);
+            let cts = Cts { request, receiver: request, how: How::Stream };
+            let slot = by_hand.claim(link, 0, Class::Control).unwrap();
+            put_words(slot.inline, &cts.to_words());
+            by_hand.commit(link, Header { inline_len: 40, ..Kind::Cts.header(0) });
+            invited = true;
+        }
+        rail.accept();
+        proto.pass(rail);
+        if proto.is_done(send) {
+            break;
+        }
+        world.advance();
+    }
+    assert!(invited, "it was announced");
+    // A packet without the bulk it is for is more than rails that send from the user's memory take.
+    for _ in 0..100 {
+        world.advance();
+        by_hand.begin_pass();
+        assert!(by_hand.poll(link).unwrap().is_none(), "there is no piece of nothing");
+    }
+    let outcome = proto.take(send).expect("the invitation ends it");
+    assert_eq!(outcome.result.unwrap().bytes, 0);
+    match outcome.buffer {
+        canele_proto::request::Buffer::Out(buffer) => nothing.take_back_out(buffer),
+        _ => unreachable!("a send gives its buffer back"),
+    }
 }

@@ -28,23 +28,31 @@ unsafe impl Send for OutShare {}
 // SAFETY: as above.
 unsafe impl Send for InShare {}
 
+macro_rules! both {
+    ($name:ident) => {
+        impl $name {
+            /// Its length in bytes.
+            pub fn len(&self) -> usize {
+                self.0.len
+            }
+
+            /// Whether it has no bytes.
+            pub fn is_empty(&self) -> bool {
+                self.0.len == 0
+            }
+
+            /// The stretches of memory it is made of, in order: readable, or of an [`InShare`] writable, as long as the share lives. In
+            /// a region other processes may read and write there.
+            pub fn stretches(&self) -> &[(NonNull<u8>, usize)] {
+                &self.0.stretches
+            }
+        }
+    };
+}
+both!(OutShare);
+both!(InShare);
+
 impl OutShare {
-    /// Its length in bytes.
-    pub fn len(&self) -> usize {
-        self.0.len
-    }
-
-    /// Whether it has no bytes.
-    pub fn is_empty(&self) -> bool {
-        self.0.len == 0
-    }
-
-    /// The stretches of memory it is made of, in order: readable as long as the share lives. In a region other processes may
-    /// write there.
-    pub fn stretches(&self) -> &[(NonNull<u8>, usize)] {
-        &self.0.stretches
-    }
-
     /// Fills `to`, which has the share's length.
     pub fn copy_to(&self, to: Window<'_>) {
         assert_eq!(to.len(), self.0.len, "a share and a window of one length");
@@ -54,23 +62,5 @@ impl OutShare {
             unsafe { copy(to.start().add(at), start.as_ptr(), *n) }
             at += n;
         }
-    }
-}
-
-impl InShare {
-    /// Its length in bytes.
-    pub fn len(&self) -> usize {
-        self.0.len
-    }
-
-    /// Whether it has no bytes.
-    pub fn is_empty(&self) -> bool {
-        self.0.len == 0
-    }
-
-    /// The stretches of memory it is made of, in order: writable as long as the share lives. In a region other processes may
-    /// read and write there.
-    pub fn stretches(&self) -> &[(NonNull<u8>, usize)] {
-        &self.0.stretches
     }
 }

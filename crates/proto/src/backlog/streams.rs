@@ -1,0 +1,79 @@
+//! Large messages that are under way in pieces, in turn by level, and what else may pass them.
+
+use canele_sys::ids::RequestId;
+
+use super::{Backlog, GUARD, LEVELS, Lane};
+
+impl Backlog {
+    /// A message begins to go in pieces, behind those of its level that do.
+    pub fn stream(&mut self, request: RequestId, level: u8, bytes: usize) {
+        self.streaming += bytes;
+        self.streams[level as usize].push_back(request);
+    }
+
+    /// The message whose piece is next, and its level; it leaves the list.
+    pub fn next_stream(&mut self) -> Option<(RequestId, u8)> {
+        let level = self.stream_level()?;
+        Some((self.streams[level as usize].pop_front()?, level))
+    }
+
+    /// It goes on behind the others, `sent` bytes shorter; or before them, if none could leave.
+    pub fn go_on(&mut self, request: RequestId, level: u8, sent: usize) {
+        self.streamed(sent);
+        match sent {
+            0 => self.streams[level as usize].push_front(request),
+            _ => self.streams[level as usize].push_back(request),
+        }
+    }
+
+    /// So many bytes of large messages have left, or never will.
+    pub fn streamed(&mut self, bytes: usize) {
+        self.streaming = self.streaming.saturating_sub(bytes);
+    }
+
+    /// Bytes of large messages that have not left.
+    pub fn streaming_bytes(&self) -> usize {
+        self.streaming
+    }
+
+    /// What the last packet carried.
+    pub fn carried(&mut self, piece: bool) {
+        self.piece_was_last = piece;
+        self.short_pieces -= u32::from(piece && self.short_pieces > 0);
+        self.pieces_passed = if piece || !self.has_streams() { 0 } else { self.pieces_passed + 1 };
+    }
+
+    /// Whether the last packet carried a piece of a large message, so that others are next.
+    pub fn piece_was_last(&self) -> bool {
+        self.piece_was_last
+    }
+
+    /// Whether a message goes on in pieces.
+    pub fn has_streams(&self) -> bool {
+        self.stream_level().is_some()
+    }
+
+    /// The level of the most urgent message that does.
+    pub(super) fn stream_level(&self) -> Option<u8> {
+        (0..LEVELS).rev().find(|level| !self.streams[*level].is_empty()).map(|level| level as u8)
+    }
+
+    /// Whether a message waits that any rail may take and that is more urgent than those that go on in pieces, and none of these has
+    /// waited too long.
+    pub fn is_pressing(&self) -> bool {
+        let free = self.queues.iter().filter(|queue| !matches!(queue.lane, Lane::Require(_)));
+        let waiting = free.filter_map(|queue| queue.filled.checked_ilog2()).max();
+        let most_urgent = waiting.is_some_and(|level| self.stream_level() < Some(level as u8));
+        most_urgent && self.pieces_passed < GUARD
+    }
+
+    /// Whether a message has left lately that was more urgent than those that go on in pieces.
+    pub fn expects_urgent(&self) -> bool {
+        self.short_pieces > 0
+    }
+
+    /// All that wait are dropped: the peer is gone.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+}

@@ -1,0 +1,77 @@
+//! How requests go from state to state, and end.
+
+use canele_sys::ids::{Rank, RequestId};
+
+use crate::Proto;
+use crate::request::{Outcome, State};
+
+impl Proto {
+    /// Whether a request has ended.
+    pub fn is_done(&self, id: RequestId) -> bool {
+        matches!(self.requests.get(id.into()), Some(State::Done(_)))
+    }
+
+    /// The outcome of a request that has ended; the id is stale afterwards.
+    pub fn take(&mut self, id: RequestId) -> Option<Outcome> {
+        if !self.is_done(id) {
+            return None;
+        }
+        match self.requests.remove(id.into()) {
+            Some(State::Done(outcome)) => Some(outcome),
+            _ => None,
+        }
+    }
+
+    /// What a request waits for, in words, and the peer it names; for people who wonder why nothing moves.
+    pub fn explain(&self, id: RequestId) -> Option<(&'static str, Option<Rank>)> {
+        let state = self.requests.get(id.into())?;
+        let what = match state {
+            State::ExpectRoom(..) => "a send waits for room",
+            State::ExpectCts(_) | State::ExpectSelf(_) => "a send waits for its receive",
+            State::ExpectMessage { .. } => "a receive waits for its message",
+            State::Done(_) => "done",
+            _ => "data is being moved",
+        };
+        Some((what, state.peer()))
+    }
+
+    /// A request has come to its end. While a rail holds part of its buffer, nobody else gets it.
+    pub(crate) fn end(&mut self, id: RequestId, done: State) {
+        let done = match done {
+            State::Done(outcome) if outcome.buffer.is_shared() => {
+                self.closing.push(id);
+                State::Closing(outcome)
+            }
+            done => done,
+        };
+        if let Some(state) = self.requests.get_mut(id.into()) {
+            *state = done;
+        }
+        self.ended += 1;
+    }
+
+    /// Ends the requests whose buffers no rail holds any more.
+    pub(crate) fn close_buffers(&mut self) -> bool {
+        let before = self.closing.len();
+        for id in std::mem::take(&mut self.closing) {
+            match self.leave(id) {
+                Some(State::Closing(outcome)) => self.end(id, State::Done(outcome)),
+                Some(other) => self.enter(id, other),
+                None => {}
+            }
+        }
+        self.closing.len() != before
+    }
+
+    /// Takes a request's state out for a moment; `end` or `enter` puts the next one in.
+    pub(crate) fn leave(&mut self, id: RequestId) -> Option<State> {
+        Some(std::mem::replace(self.requests.get_mut(id.into())?, State::Moving))
+    }
+
+    /// A request goes on to its next state.
+    pub(crate) fn enter(&mut self, id: RequestId, state: State) {
+        if let Some(place) = self.requests.get_mut(id.into()) {
+            *place = state;
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Filling packets: answers, messages alone and together, pieces of large ones; and what becomes of each when it has left.
+//!
+//! Never chooses: what goes into a packet has been decided (`transmit.rs`). What finds no room is as it was before.
+
+use canele_rail::{Busy, Class, Header, MAX_INLINE, Rail, Window};
+use canele_sys::ids::{LinkId, Rank, RequestId};
+
+use crate::Proto;
+use crate::choice::{Protocol, piece_bytes};
+use crate::order::PUTS;
+use crate::peer::{Peer, cost};
+use crate::request::{State, sent};
+use crate::strategy::{Draft, Pick};
+use crate::train;
+use crate::transmit::longest_piece;
+use crate::wire::{Kind, Rts, piece_words, put_words};
+
+impl Proto {
+    /// The answer that has waited longest.
+    pub(crate) fn send_reply<R: Rail>(&mut self, rail: &mut R, to: Rank, link: LinkId) -> Result<(), Busy> {
+        let peer = &mut self.peers[to.0 as usize];
+        let Some(reply) = peer.replies.front() else { return Err(Busy) };
+        let slot = rail.claim(link, 0, Class::Control)?;
+        let header = reply.write(slot.inline);
+        let header = Header { sequence: reply_number(peer), ..header };
+        rail.commit(link, header);
+        self.replied(to);
+        Ok(())
+    }
+
+    /// The answer that has waited longest was sent.
+    fn replied(&mut self, to: Rank) {
+        let peer = &mut self.peers[to.0 as usize];
+        let numbered = peer.replies.pop_front().is_some_and(|reply| reply.is_numbered());
+        if let Some(lines) = peer.lines.as_mut().filter(|_| numbered) {
+            lines.order.sent(PUTS);
+        }
+        self.traffic.control += 1;
+    }
+
+    /// A message alone.
+    pub(crate) fn send_message<R: Rail>(
+        &mut self,
+        rail: &mut R,
+        to: Rank,
+        link: LinkId,
+        pick: Pick,
+    ) -> Result<(), Busy> {
+        let Some((header, bulk)) = self.message_header(to, pick) else {
+            self.peers[to.0 as usize].backlog().discard(pick.key);
+            return Ok(());
+        };
+        let slot = rail.claim(link, bulk, Class::Message)?;
+        self.fill(to, pick, slot.inline, slot.bulk);
+        rail.commit(link, header);
+        self.traffic.copies += u64::from(bulk > 0);
+        self.left(to, pick);
+        Ok(())
+    }
+
+    /// Answers and messages in one packet.
+    pub(crate) fn send_train<R: Rail>(
+        &mut self,
+        rail: &mut R,
+        to: Rank,
+        link: LinkId,
+        draft: &Draft,
+    ) -> Result<(), Busy> {
+        let replies = self.peers[to.0 as usize].replies.iter().take(draft.control);
+        let control: usize = replies.map(|reply| train::room(reply.bytes())).sum();
+        let total = control + draft.messages.iter().map(|pick| pick.room).sum::<usize>();
+        let slot = rail.claim(link, total, Class::Message)?;
+        let mut train = train::Writer::new(slot.bulk);
+        self.load_answers(to, draft.control, &mut train);
+        for pick in &draft.messages {
+            let (header, bulk) = self.message_header(to, *pick).expect("what waits is a send");
+            let (inline, bulk) = train.add(header, bulk);
+            self.fill(to, *pick, inline, bulk);
+            self.left(to, *pick);
+        }
+        rail.commit(link, Kind::Train.header(0));
+        self.traffic.aggregated += total as u64;
+        Ok(())
+    }
+
+    /// Puts the answers that have waited longest into a train.
+    pub(crate) fn load_answers(&mut self, to: Rank, count: usize, train: &mut train::Writer<'_>) {
+        for _ in 0..count {
+            let peer = &self.peers[to.0 as usize];
+            let Some(reply) = peer.replies.front() else { break };
+            let mut bytes = [0; MAX_INLINE];
+            let header = reply.write(Window::on(&mut bytes));
+            let header = Header { sequence: reply_number(peer), ..header };
+            train.add(header, 0).0.write(0, &bytes[..reply.bytes()]);
+            self.replied(to);
+        }
+    }
+
+    /// How many of the answers that wait fit into a train beside `len` bytes, and its length with them.
+    pub(crate) fn answers_beside(&self, to: Rank, len: usize, max_bulk: usize) -> (usize, usize) {
+        let most = max_bulk.min(train::MOST);
+        let (mut count, mut total) = (0, len);
+        for reply in &self.peers[to.0 as usize].replies {
+            let with = total + train::room(reply.bytes());
+            if with > most {
+                break;
+            }
+            (count, total) = (count + 1, with);
+        }
+        (count, total)
+    }
+
+    /// The header of a message that waits, and the length of its bulk.
+    fn message_header(&mut self, to: Rank, pick: Pick) -> Option<(Header, usize)> {
+        let Some(State::ExpectRoom(send, _)) = self.requests.get(pick.request.into()) else { return None };
+        let (flow, tag, len) = (send.flow, send.tag, send.buffer.len());
+        let sequence = self.peers[to.0 as usize].lines.as_mut().map_or(0, |lines| lines.order.next(flow));
+        let (kind, inline, bulk) = match pick.whole {
+            true if len <= MAX_INLINE => (Kind::Short, len, 0),
+            true => (Kind::Eager, 0, len),
+            false => (Kind::Rts, Rts::BYTES, 0),
+        };
+        let header = kind.header(0);
+        Some((Header { inline_len: inline as u8, flow: flow.0, tag: tag.0, sequence, ..header }, bulk))
+    }
+
+    /// Writes a message, or its announcement.
+    fn fill(&self, to: Rank, pick: Pick, inline: Window<'_>, bulk: Window<'_>) {
+        let Some(State::ExpectRoom(send, _)) = self.requests.get(pick.request.into()) else { return };
+        if pick.whole {
+            let short = inline.part(0, send.buffer.len()).filter(|_| bulk.is_empty());
+            return send.buffer.copy_to(0, short.unwrap_or(bulk));
+        }
+        let place = send.buffer.place().filter(|_| self.peers[to.0 as usize].one_sided);
+        let rts = Rts { len: send.buffer.len() as u64, request: pick.request, place };
+        put_words(inline, &rts.to_words());
+    }
+
+    /// A message has left the backlog, whole or announced.
+    fn left(&mut self, to: Rank, pick: Pick) {
+        let id = pick.request;
+        let Some(State::ExpectRoom(send, key)) = self.leave(id) else { return };
+        let (peer, len) = (&mut self.peers[to.0 as usize], send.buffer.len());
+        peer.backlog().discard(key);
+        if let Some(lines) = &mut peer.lines {
+            lines.order.sent(send.flow);
+        }
+        if !pick.whole {
+            self.traffic.control += 1;
+            return self.enter(id, State::ExpectCts(send));
+        }
+        peer.credit -= cost(len);
+        let protocol = if len <= MAX_INLINE { Protocol::Short } else { Protocol::Eager };
+        self.traffic.sent(protocol, len);
+        self.end(id, sent(send, Ok(())));
+    }
+
+    /// A piece of a large message.
+    pub(crate) fn send_piece<R: Rail>(
+        &mut self,
+        rail: &mut R,
+        to: Rank,
+        link: LinkId,
+        (id, level, most): (RequestId, u8, usize),
+    ) -> Result<(), Busy> {
+        let backlog = self.peers[to.0 as usize].backlog();
+        let Some(State::Streaming(send, receiver, done)) = self.requests.get_mut(id.into()) else {
+            return Ok(()); // It failed meanwhile.
+        };
+        let (caps, len) = (*rail.caps(link), send.buffer.len());
+        let urgent = self.strategy.by_priority() && backlog.expects_urgent();
+        let longest = longest_piece(&caps, rail.speed(link), self.settings.piece_bytes, urgent);
+        let piece = if caps.lends { longest } else { piece_bytes(&caps, len, longest) };
+        let piece = piece.min(len - *done).min(most);
+        let mut beside = [0; 16];
+        put_words(Window::on(&mut beside), &piece_words(*receiver, *done as u64));
+        let (at, buffer) = (*done, &mut send.buffer);
+        let header = Kind::Piece.header(2);
+        if let Err(busy) = rail.lend(link, header, &beside, || buffer.share(at, piece), piece) {
+            backlog.go_on(id, level, 0);
+            return Err(busy);
+        }
+        *done += piece;
+        backlog.carried(true);
+        self.traffic.copies += u64::from(!caps.lends);
+        if *done < len {
+            backlog.go_on(id, level, piece);
+        } else {
+            backlog.streamed(piece);
+            if let Some(State::Streaming(send, ..)) = self.leave(id) {
+                self.traffic.sent(Protocol::Streamed, len);
+                self.end(id, sent(send, Ok(())));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The number of the answer that has waited longest, if it needs one.
+fn reply_number(peer: &Peer) -> u32 {
+    match (&peer.lines, peer.replies.front()) {
+        (Some(lines), Some(reply)) if reply.is_numbered() => lines.order.next_put(),
+        _ => 0,
+    }
+}
