@@ -4,6 +4,8 @@
 //! Owns the keeper of the shells: like ranks on one machine, no shell outlives the launcher. What a lost host means is the
 //! launcher's business.
 
+mod due;
+
 use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -12,7 +14,6 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::agent::{Agent, State};
 use super::frames::{Inflow, Outflow, Read};
-use super::pulse::Beat;
 use super::{RemoteShell, Task, rails, shell};
 use crate::run::events::{Events, Source, Stream};
 use crate::run::failure::Exit;
@@ -23,8 +24,6 @@ use crate::run::site::{Order, Pipes, Report};
 
 /// How much longer an agent may take to say that its ranks have ended than its keeper.
 const TRAVEL: Duration = Duration::from_millis(500);
-/// How long shells may take to end by themselves after their agents.
-const CLOSING: Duration = Duration::from_millis(500);
 /// Reads in a row of what an agent said before its shell ended.
 const LAST_READS: u32 = 1024;
 
@@ -332,67 +331,8 @@ impl Agents {
         self.over
     }
 
-    /// When [`check`](Self::check) next has something to do.
-    pub fn deadline(&self) -> Option<Instant> {
-        let agents = self.agents.iter().flat_map(|agent| [agent.next_beat(), agent.until]);
-        let all = [self.closing_until, self.ending_until.filter(|_| self.is_open()), self.pipes.deadline()];
-        agents.chain(all).flatten().min()
-    }
-
     fn is_open(&self) -> bool {
         self.agents.iter().any(|agent| agent.state != State::Over)
-    }
-
-    /// Does what is due.
-    pub fn check(&mut self, now: Instant, events: &Events) {
-        self.pipes.look(now);
-        for host in 0..self.agents.len() {
-            self.check_agent(host, now, events);
-        }
-        if self.ending_until.is_some_and(|until| now >= until) {
-            for host in 0..self.agents.len() {
-                self.give_up(host, "did not say in time that everything has ended", events);
-            }
-        }
-        if !self.is_open() && !self.over {
-            self.check_shells(now, events);
-        }
-    }
-
-    fn check_agent(&mut self, host: usize, now: Instant, events: &Events) {
-        let agent = &mut self.agents[host];
-        if agent.until.is_some_and(|until| now >= until) {
-            if agent.has_not_answered() && agent.up.is_some() && agent.exit.is_none() {
-                let seconds = self.start_patience.as_secs_f64();
-                return self.give_up(host, &format!("did not answer within {seconds} s"), events);
-            }
-            agent.until = None;
-            return self.conclude(host, events);
-        }
-        match agent.look(now) {
-            Beat::NotYet | Beat::Due => {}
-            Beat::Lost => {
-                let seconds = self.silence.as_secs_f64();
-                self.lose(host, format!("nothing was heard of it for {seconds} s"), events);
-            }
-        }
-    }
-
-    /// After the agents the shells end, by themselves at first.
-    fn check_shells(&mut self, now: Instant, events: &Events) {
-        let until = *self.closing_until.get_or_insert(now + CLOSING);
-        let ended = |agent: &Agent| agent.exit.is_some();
-        let all_ended = self.agents[..self.started].iter().all(ended);
-        if self.closed {
-            if now >= until {
-                self.take_over(events);
-            }
-        } else if all_ended || now >= until {
-            self.closed = true;
-            self.closing_until = Some(now + kept::PATIENCE);
-            self.agents.iter_mut().for_each(|agent| agent.close(events));
-            self.kept.tell(&ToKeeper::End { grace_ms: 0 }, &[]);
-        }
     }
 
     /// Writes what can be written. To be called after everything else.

@@ -1,0 +1,98 @@
+//! Making mailboxes, and finding those of others by their names.
+
+use canele_sys::atomic::{AtomicU64, AtomicUsize};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use canele_engine::{Failure, Tag};
+
+use super::late::Late;
+use super::register::{FIND, FOUND};
+use super::slots::Slots;
+use super::{Mailbox, Postbox};
+use crate::job::deadline;
+use crate::{Endpoint, Error, RemoteRegion};
+
+impl Endpoint {
+    /// Creates a mailbox with room for `depth` messages, which any rank of any host finds by its name.
+    ///
+    /// ```
+    /// # let job = canele::Job::start()?; let endpoint = job.endpoint();
+    /// use std::time::Duration;
+    /// use canele::{Message, PostError};
+    /// let mailbox = endpoint.create_mailbox("orders", 1)?;
+    /// let postbox = endpoint.find_mailbox("orders", Duration::from_secs(5))?;
+    ///
+    /// let mut message = Message::new();
+    /// message.pack(&[7u64, 8]);
+    /// postbox.post(message)?;
+    /// let full = postbox.try_post(Message::new());
+    /// assert!(matches!(full, Err(PostError::Full(_))));
+    ///
+    /// let mut message = mailbox.retrieve()?;
+    /// assert_eq!(message.sender(), Some(job.rank()));
+    /// let mut numbers = [0u64; 2];
+    /// message.unpack(&mut numbers)?;
+    /// assert_eq!(numbers, [7, 8]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The name is taken; a depth of 0; not enough memory.
+    pub fn create_mailbox(&self, name: &str, depth: usize) -> Result<Mailbox, Error> {
+        if depth == 0 {
+            return Err(Error::Lengths { what: "messages in a mailbox", given: 0, needed: 1 });
+        }
+        let (name, number) = (format!("mailbox {name}"), self.office.number());
+        let region = self.region(Slots::bytes(self.size()))?;
+        let far = region.region.far();
+        let slots = Slots::create(far.clone(), self.rank(), depth as u64, number);
+        let got: Arc<[AtomicU64]> = (0..self.size()).map(|_| AtomicU64::new(0)).collect();
+        if let Some((for_others, number)) = Slots::open(far, self.rank(), self.size()) {
+            self.office.register.add(number, region.region.id(), for_others, got.clone());
+        }
+        let deaths = self.engine.ask(|proto| proto.deaths().len())?;
+        if let Err(error) = region.publish_as(&name) {
+            self.office.register.remove(number);
+            return Err(error);
+        }
+        Ok(Mailbox {
+            engine: self.engine.clone(),
+            office: self.office.clone(),
+            name,
+            number,
+            slots,
+            _region: region,
+            got,
+            late: Late::default(),
+            held: AtomicUsize::new(0),
+            settled: AtomicUsize::new(0),
+            told: AtomicUsize::new(deaths),
+        })
+    }
+
+    /// Finds a mailbox that any rank, this one too, has created or will create; waits for it at most `wait`.
+    ///
+    /// # Errors
+    /// [`Error::Deadline`]; its owner has finished or died.
+    pub fn find_mailbox(&self, name: &str, wait: Duration) -> Result<Postbox, Error> {
+        let at = deadline(wait);
+        let books = self.find_published(&format!("mailbox {name}"), at)?;
+        let (owner, elsewhere) = (books.owner(), self.engine.is_elsewhere(books.owner()));
+        let (slots, number) = match elsewhere {
+            true => (self.office.absent_books(owner)?, self.ask_number(&books, at)?),
+            false => Slots::open(books.far, owner, self.size()).ok_or(Failure::RegionLost(owner))?,
+        };
+        self.engine.connect(owner, at)?;
+        let (engine, office) = (self.engine.clone(), self.office.clone());
+        Ok(Postbox { engine, office, owner, number, slots, elsewhere })
+    }
+
+    /// The number of a mailbox on another host.
+    fn ask_number(&self, books: &RemoteRegion, at: Option<Instant>) -> Result<Tag, Error> {
+        let question = [FIND, books.id.index.into(), books.id.generation.into()];
+        let answer = self.engine.ask_owner(books.owner(), question, None, at)?;
+        let number = answer.checked_sub(FOUND).and_then(|number| u32::try_from(number).ok());
+        number.map(Tag).ok_or(Error::Closed(books.owner()))
+    }
+}
