@@ -8,6 +8,7 @@
 //!
 //! A driver that works while the operation waits holds *shares* of a buffer; it comes back only when all are gone.
 
+mod raw;
 mod share;
 
 use std::any::Any;
@@ -20,6 +21,7 @@ use bytemuck::Pod;
 
 use crate::ids::RegionId;
 use crate::window::{Window, copy};
+pub use raw::Raw;
 use share::Share;
 pub use share::{InShare, OutShare};
 

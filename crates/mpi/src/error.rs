@@ -1,0 +1,333 @@
+//! Errors as the standard classifies them (MPI 5.0, §9.4).
+
+/// What kind of error it is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Class {
+    /// Invalid buffer pointer.
+    Buffer,
+    /// Invalid count argument.
+    Count,
+    /// Invalid datatype argument.
+    Datatype,
+    /// Invalid tag argument.
+    Tag,
+    /// Invalid communicator.
+    Communicator,
+    /// Invalid rank.
+    Rank,
+    /// Invalid request handle.
+    Request,
+    /// Invalid root.
+    Root,
+    /// Invalid group.
+    Group,
+    /// Invalid operation.
+    Operation,
+    /// Invalid topology.
+    Topology,
+    /// Invalid dimension argument.
+    Dimensions,
+    /// Invalid argument of some other kind.
+    Argument,
+    /// Unknown error.
+    Unknown,
+    /// Message truncated on receive.
+    Truncate,
+    /// Known error not in this list.
+    Other,
+    /// Internal error of the library.
+    Internal,
+    /// Pending request.
+    Pending,
+    /// Error code is in the status.
+    InStatus,
+    /// Permission denied.
+    Access,
+    /// Error in the access mode of a file.
+    AccessMode,
+    /// Invalid assertion argument.
+    Assert,
+    /// Invalid file name.
+    BadFile,
+    /// Invalid base argument.
+    Base,
+    /// Error in a user-supplied data conversion function.
+    Conversion,
+    /// Invalid displacement argument.
+    Displacement,
+    /// Data representation is already defined.
+    DupDatarep,
+    /// File exists.
+    FileExists,
+    /// File operation could not be completed, the file is open.
+    FileInUse,
+    /// Invalid file handle.
+    File,
+    /// Key longer than the longest permitted.
+    InfoKey,
+    /// Invalid key to delete.
+    InfoNoKey,
+    /// Value longer than the longest permitted.
+    InfoValue,
+    /// Invalid info argument.
+    Info,
+    /// Other input or output error.
+    Io,
+    /// Invalid keyval.
+    Keyval,
+    /// Invalid lock type.
+    Locktype,
+    /// Invalid service name.
+    Name,
+    /// Memory is exhausted.
+    NoMemory,
+    /// Collective argument not identical on all ranks.
+    NotSame,
+    /// Not enough space.
+    NoSpace,
+    /// File does not exist.
+    NoSuchFile,
+    /// Invalid port name.
+    Port,
+    /// Quota exceeded.
+    Quota,
+    /// Read-only file or file system.
+    ReadOnly,
+    /// Memory cannot be attached.
+    RmaAttach,
+    /// Conflicting accesses to a window.
+    RmaConflict,
+    /// Target memory is not part of the window.
+    RmaRange,
+    /// Memory cannot be shared.
+    RmaShared,
+    /// Wrong synchronisation of one-sided calls.
+    RmaSync,
+    /// Invalid service name.
+    Service,
+    /// Invalid size argument.
+    Size,
+    /// Error in spawning processes.
+    Spawn,
+    /// Unsupported data representation.
+    UnsupportedDatarep,
+    /// Unsupported operation.
+    UnsupportedOperation,
+    /// Invalid window.
+    Window,
+    /// Passed window has the wrong flavour.
+    RmaFlavor,
+    /// A process with which the operation was has aborted.
+    ProcAborted,
+    /// Value is too large to store.
+    ValueTooLarge,
+    /// Invalid session.
+    Session,
+    /// Invalid error handler.
+    Errhandler,
+    /// Error in the binary interface.
+    Abi,
+}
+
+impl Class {
+    /// All classes, in the order of the standard.
+    pub const ALL: [Class; 62] = [
+        Class::Buffer,
+        Class::Count,
+        Class::Datatype,
+        Class::Tag,
+        Class::Communicator,
+        Class::Rank,
+        Class::Request,
+        Class::Root,
+        Class::Group,
+        Class::Operation,
+        Class::Topology,
+        Class::Dimensions,
+        Class::Argument,
+        Class::Unknown,
+        Class::Truncate,
+        Class::Other,
+        Class::Internal,
+        Class::Pending,
+        Class::InStatus,
+        Class::Access,
+        Class::AccessMode,
+        Class::Assert,
+        Class::BadFile,
+        Class::Base,
+        Class::Conversion,
+        Class::Displacement,
+        Class::DupDatarep,
+        Class::FileExists,
+        Class::FileInUse,
+        Class::File,
+        Class::InfoKey,
+        Class::InfoNoKey,
+        Class::InfoValue,
+        Class::Info,
+        Class::Io,
+        Class::Keyval,
+        Class::Locktype,
+        Class::Name,
+        Class::NoMemory,
+        Class::NotSame,
+        Class::NoSpace,
+        Class::NoSuchFile,
+        Class::Port,
+        Class::Quota,
+        Class::ReadOnly,
+        Class::RmaAttach,
+        Class::RmaConflict,
+        Class::RmaRange,
+        Class::RmaShared,
+        Class::RmaSync,
+        Class::Service,
+        Class::Size,
+        Class::Spawn,
+        Class::UnsupportedDatarep,
+        Class::UnsupportedOperation,
+        Class::Window,
+        Class::RmaFlavor,
+        Class::ProcAborted,
+        Class::ValueTooLarge,
+        Class::Session,
+        Class::Errhandler,
+        Class::Abi,
+    ];
+
+    /// Its name in the standard, and what it means.
+    pub fn text(self) -> (&'static str, &'static str) {
+        match self {
+            Class::Buffer => ("MPI_ERR_BUFFER", "invalid buffer pointer"),
+            Class::Count => ("MPI_ERR_COUNT", "invalid count argument"),
+            Class::Datatype => ("MPI_ERR_TYPE", "invalid datatype argument"),
+            Class::Tag => ("MPI_ERR_TAG", "invalid tag argument"),
+            Class::Communicator => ("MPI_ERR_COMM", "invalid communicator"),
+            Class::Rank => ("MPI_ERR_RANK", "invalid rank"),
+            Class::Request => ("MPI_ERR_REQUEST", "invalid request handle"),
+            Class::Root => ("MPI_ERR_ROOT", "invalid root"),
+            Class::Group => ("MPI_ERR_GROUP", "invalid group"),
+            Class::Operation => ("MPI_ERR_OP", "invalid operation"),
+            Class::Topology => ("MPI_ERR_TOPOLOGY", "invalid topology"),
+            Class::Dimensions => ("MPI_ERR_DIMS", "invalid dimension argument"),
+            Class::Argument => ("MPI_ERR_ARG", "invalid argument of some other kind"),
+            Class::Unknown => ("MPI_ERR_UNKNOWN", "unknown error"),
+            Class::Truncate => ("MPI_ERR_TRUNCATE", "message truncated on receive"),
+            Class::Other => ("MPI_ERR_OTHER", "known error not in this list"),
+            Class::Internal => ("MPI_ERR_INTERN", "internal error of the library"),
+            Class::Pending => ("MPI_ERR_PENDING", "pending request"),
+            Class::InStatus => ("MPI_ERR_IN_STATUS", "error code is in the status"),
+            Class::Access => ("MPI_ERR_ACCESS", "permission denied"),
+            Class::AccessMode => ("MPI_ERR_AMODE", "error in the access mode of a file"),
+            Class::Assert => ("MPI_ERR_ASSERT", "invalid assertion argument"),
+            Class::BadFile => ("MPI_ERR_BAD_FILE", "invalid file name"),
+            Class::Base => ("MPI_ERR_BASE", "invalid base argument"),
+            Class::Conversion => ("MPI_ERR_CONVERSION", "error in a user-supplied data conversion function"),
+            Class::Displacement => ("MPI_ERR_DISP", "invalid displacement argument"),
+            Class::DupDatarep => ("MPI_ERR_DUP_DATAREP", "data representation is already defined"),
+            Class::FileExists => ("MPI_ERR_FILE_EXISTS", "file exists"),
+            Class::FileInUse => {
+                ("MPI_ERR_FILE_IN_USE", "file operation could not be completed, the file is open")
+            }
+            Class::File => ("MPI_ERR_FILE", "invalid file handle"),
+            Class::InfoKey => ("MPI_ERR_INFO_KEY", "key longer than the longest permitted"),
+            Class::InfoNoKey => ("MPI_ERR_INFO_NOKEY", "invalid key to delete"),
+            Class::InfoValue => ("MPI_ERR_INFO_VALUE", "value longer than the longest permitted"),
+            Class::Info => ("MPI_ERR_INFO", "invalid info argument"),
+            Class::Io => ("MPI_ERR_IO", "other input or output error"),
+            Class::Keyval => ("MPI_ERR_KEYVAL", "invalid keyval"),
+            Class::Locktype => ("MPI_ERR_LOCKTYPE", "invalid lock type"),
+            Class::Name => ("MPI_ERR_NAME", "invalid service name"),
+            Class::NoMemory => ("MPI_ERR_NO_MEM", "memory is exhausted"),
+            Class::NotSame => ("MPI_ERR_NOT_SAME", "collective argument not identical on all ranks"),
+            Class::NoSpace => ("MPI_ERR_NO_SPACE", "not enough space"),
+            Class::NoSuchFile => ("MPI_ERR_NO_SUCH_FILE", "file does not exist"),
+            Class::Port => ("MPI_ERR_PORT", "invalid port name"),
+            Class::Quota => ("MPI_ERR_QUOTA", "quota exceeded"),
+            Class::ReadOnly => ("MPI_ERR_READ_ONLY", "read-only file or file system"),
+            Class::RmaAttach => ("MPI_ERR_RMA_ATTACH", "memory cannot be attached"),
+            Class::RmaConflict => ("MPI_ERR_RMA_CONFLICT", "conflicting accesses to a window"),
+            Class::RmaRange => ("MPI_ERR_RMA_RANGE", "target memory is not part of the window"),
+            Class::RmaShared => ("MPI_ERR_RMA_SHARED", "memory cannot be shared"),
+            Class::RmaSync => ("MPI_ERR_RMA_SYNC", "wrong synchronisation of one-sided calls"),
+            Class::Service => ("MPI_ERR_SERVICE", "invalid service name"),
+            Class::Size => ("MPI_ERR_SIZE", "invalid size argument"),
+            Class::Spawn => ("MPI_ERR_SPAWN", "error in spawning processes"),
+            Class::UnsupportedDatarep => ("MPI_ERR_UNSUPPORTED_DATAREP", "unsupported data representation"),
+            Class::UnsupportedOperation => ("MPI_ERR_UNSUPPORTED_OPERATION", "unsupported operation"),
+            Class::Window => ("MPI_ERR_WIN", "invalid window"),
+            Class::RmaFlavor => ("MPI_ERR_RMA_FLAVOR", "passed window has the wrong flavour"),
+            Class::ProcAborted => {
+                ("MPI_ERR_PROC_ABORTED", "a process with which the operation was has aborted")
+            }
+            Class::ValueTooLarge => ("MPI_ERR_VALUE_TOO_LARGE", "value is too large to store"),
+            Class::Session => ("MPI_ERR_SESSION", "invalid session"),
+            Class::Errhandler => ("MPI_ERR_ERRHANDLER", "invalid error handler"),
+            Class::Abi => ("MPI_ERR_ABI", "error in the binary interface"),
+        }
+    }
+}
+
+/// Why a call failed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Error {
+    /// Its class.
+    pub class: Class,
+    /// The argument, its value, and what to do; without the function's name, which the edge adds.
+    pub text: String,
+    /// The code that a function of the program gave, if it is that which failed.
+    pub given: Option<i32>,
+}
+
+/// What every call gives. The error is boxed, so that the result of a call that succeeds stays in registers.
+pub type Result<T, E = Box<Error>> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error of this class.
+    #[cold]
+    pub fn new(class: Class, text: impl Into<String>) -> Box<Self> {
+        Box::new(Self { class, text: text.into(), given: None })
+    }
+
+    /// A function of the program, `what`, gave this code.
+    #[cold]
+    pub fn given(code: i32, what: &str) -> Box<Self> {
+        let text = format!("{what} returned error code {code}");
+        Box::new(Self { class: Class::Other, text, given: Some(code) })
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.class.text().0, self.text)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<canele_engine::Error> for Box<Error> {
+    #[cold]
+    fn from(error: canele_engine::Error) -> Self {
+        use canele_engine::{Error as Of, Failure};
+        let class = match &error {
+            Of::NoSuchRank { .. } => Class::Rank,
+            Of::Failed(Failure::Truncated { .. }) => Class::Truncate,
+            Of::Failed(Failure::PeerFailed(_) | Failure::Unreachable(..) | Failure::NobodyLeft) => {
+                Class::ProcAborted
+            }
+            Of::Memory(_) => Class::NoMemory,
+            Of::Lengths { .. } => Class::Count,
+            _ => Class::Other,
+        };
+        Error::new(class, error.to_string())
+    }
+}
+
+/// Leaves the function with an error of a class and a formatted text.
+#[macro_export]
+macro_rules! fail {
+    ($class:ident, $($text:tt)*) => {
+        return Err($crate::Error::new($crate::Class::$class, format!($($text)*)))
+    };
+}
