@@ -77,6 +77,10 @@ fn where_nothing_leads_to_the_other_host_each_address_is_told_with_its_error() {
                 .map(|address| (address, "Connection timed out (os error 110)")),
         ),
     ] {
+        // Rank 1 may hear of rank 0's end, which gave up first, before its own tries have ended.
+        if host == "h0" && ended.error.contains("PeerFailed(Rank(0))") {
+            continue;
+        }
         let line = told(host).unwrap_or_else(|| panic!("nothing of {host}: {}", ended.error));
         for (address, error) in tries {
             let try_of = line.split("; ").find(|part| part.contains(address));
