@@ -158,6 +158,14 @@ impl Engine {
         Ok(ended.map(Ended::from))
     }
 
+    /// Makes progress once.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn poll(&self) -> Result<bool, Error> {
+        Ok(self.enter()?.pass())
+    }
+
     /// Lets `f` take how several operations have ended, without making progress. `f` must not call the engine.
     ///
     /// # Errors

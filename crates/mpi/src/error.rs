@@ -328,6 +328,6 @@ impl From<canele_engine::Error> for Box<Error> {
 #[macro_export]
 macro_rules! fail {
     ($class:ident, $($text:tt)*) => {
-        return Err($crate::Error::new($crate::Class::$class, format!($($text)*)))
+        return Err($crate::Error::new($crate::Class::$class, format!($($text)*)).into())
     };
 }

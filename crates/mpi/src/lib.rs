@@ -7,6 +7,22 @@
 //! the standard, and in words the argument, its value and what to do; which handler is called with them is the edge's business.
 #![forbid(unsafe_code)]
 
+mod comm;
+mod data;
+pub mod datatype;
+mod errhandler;
 mod error;
+pub mod group;
+pub mod point;
+pub mod request;
+pub mod session;
+mod status;
+mod world;
 
+pub use canele_engine::{Mode, Rank, Tag};
+pub use comm::Comm;
+pub use data::Data;
+pub use errhandler::Errhandler;
 pub use error::{Class, Error, Result};
+pub use status::{Origin, Status};
+pub use world::World;

@@ -1,0 +1,44 @@
+//! The constants for the code: handles as values of their handle types, numbers as C's `int`.
+
+use std::fmt::Write;
+
+use crate::tables::{Constant, Tables};
+
+pub fn rust(tables: &Tables) -> String {
+    let mut text = String::new();
+    for constant in &tables.constants {
+        if let Some(value) = value(constant) {
+            let name = &constant.name;
+            writeln!(text, "/// `{name}` of the standard.\npub const {name}: {value};")
+                .expect("a string grows");
+        }
+    }
+    text
+}
+
+/// Type and value, unless it is one that only C needs.
+fn value(constant: &Constant) -> Option<String> {
+    let Constant { is_macro, name, value } = constant;
+    if !is_macro || name.ends_with("VERSION") || name.starts_with("MPI_MAX_") || name == "MPI_BSEND_OVERHEAD"
+    {
+        return Some(format!("::core::ffi::c_int = {value}"));
+    }
+    if let Some((of, number)) = value.strip_prefix("((")?.strip_suffix(')')?.split_once(')') {
+        let handles = [
+            "Op",
+            "Comm",
+            "Group",
+            "Win",
+            "File",
+            "Session",
+            "Message",
+            "Info",
+            "Errhandler",
+            "Request",
+            "Datatype",
+        ];
+        let is_handle = of.strip_prefix("MPI_").is_some_and(|kind| handles.contains(&kind));
+        return is_handle.then(|| format!("crate::handle::{of} = crate::handle::{of}::of({number})"));
+    }
+    None
+}

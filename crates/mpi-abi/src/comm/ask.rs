@@ -1,0 +1,42 @@
+//! Asking a communicator: rank, size, name, groups, handler.
+
+use core::ffi::c_int;
+
+use canele_mpi_macros::mpi;
+
+use crate::constants::MPI_MAX_OBJECT_NAME;
+use crate::error::Outcome;
+use crate::handle::MPI_Comm;
+use crate::pointer::{Out, Room, Text};
+
+#[mpi]
+fn MPI_Comm_rank(comm: MPI_Comm, rank: Out<c_int>) -> Outcome {
+    Ok(rank.set(comm.get()?.rank() as c_int, "rank")?)
+}
+
+#[mpi]
+fn MPI_Comm_size(comm: MPI_Comm, size: Out<c_int>) -> Outcome {
+    Ok(size.set(comm.get()?.size() as c_int, "size")?)
+}
+
+#[mpi]
+fn MPI_Comm_remote_size(comm: MPI_Comm, size: Out<c_int>) -> Outcome {
+    Ok(size.set(comm.get()?.remote()?.size() as c_int, "size")?)
+}
+
+#[mpi]
+fn MPI_Comm_test_inter(comm: MPI_Comm, flag: Out<c_int>) -> Outcome {
+    Ok(flag.set(c_int::from(comm.get()?.is_inter()), "flag")?)
+}
+
+#[mpi]
+fn MPI_Comm_set_name(comm: MPI_Comm, comm_name: Text) -> Outcome {
+    comm.get()?.set_name(&comm_name.read("comm_name")?);
+    Ok(())
+}
+
+#[mpi]
+fn MPI_Comm_get_name(comm: MPI_Comm, comm_name: Room, resultlen: Out<c_int>) -> Outcome {
+    let len = comm_name.write(&comm.get()?.name(), MPI_MAX_OBJECT_NAME as usize, "comm_name")?;
+    Ok(resultlen.set(len as c_int, "resultlen")?)
+}

@@ -1,0 +1,3 @@
+//! Communicators (MPI 5.0, chapter 7).
+
+mod ask;

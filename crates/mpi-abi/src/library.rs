@@ -1,0 +1,191 @@
+//! The process's life in MPI as the edge sees it: whether it has begun, what it has, how it ends.
+
+use core::ffi::c_int;
+use std::io::Write;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+
+use canele_mpi::{Comm, Errhandler, Result, World, fail};
+use canele_sys::atomic::{AtomicU32, Ordering::Relaxed};
+
+use crate::constants::{MPI_COMM_SELF, MPI_COMM_WORLD};
+use crate::handle::{COMMS, ERRHANDLERS, MPI_Comm};
+
+/// The world model: `MPI_Init` has been called, `MPI_Finalize` has.
+static INITIALIZED: AtomicU32 = AtomicU32::new(0);
+static FINALIZED: AtomicU32 = AtomicU32::new(0);
+static THREADS: AtomicU32 = AtomicU32::new(0);
+static MAIN: OnceLock<std::thread::ThreadId> = OnceLock::new();
+
+/// What the process has, from the first initialisation to its end.
+static WORLD: RwLock<Option<Arc<World>>> = RwLock::new(None);
+/// Those who have initialised and not finalised: the world model and sessions.
+static USERS: Mutex<usize> = Mutex::new(0);
+
+/// Whether `MPI_Init` has been called.
+pub fn is_initialized() -> bool {
+    INITIALIZED.load(Relaxed) != 0
+}
+
+/// Whether `MPI_Finalize` has been called.
+pub fn is_finalized() -> bool {
+    FINALIZED.load(Relaxed) != 0
+}
+
+/// What the process has.
+///
+/// # Errors
+/// It has not been initialised, or was finalised.
+pub fn world() -> Result<Arc<World>> {
+    match &*WORLD.read().unwrap_or_else(PoisonError::into_inner) {
+        Some(world) => Ok(world.clone()),
+        None if is_finalized() => fail!(Other, "MPI was finalised: this call comes too late"),
+        None => fail!(Other, "MPI is not initialised: call MPI_Init or MPI_Session_init first"),
+    }
+}
+
+/// `MPI_COMM_SELF`, whose handler is told of errors of calls without an object.
+pub fn own_comm() -> Option<Arc<Comm>> {
+    COMMS.share(MPI_COMM_SELF.value())
+}
+
+/// The handler before there is any communicator, and after.
+pub fn first_errhandler() -> Arc<Errhandler> {
+    static FIRST: OnceLock<Arc<Errhandler>> = OnceLock::new();
+    FIRST
+        .get_or_init(|| match std::env::var(ERRHANDLER_VARIABLE).as_deref() {
+            Ok("return") => Arc::new(Errhandler::Return),
+            Ok("abort") => Arc::new(Errhandler::Abort),
+            _ => Arc::new(Errhandler::Fatal),
+        })
+        .clone()
+}
+
+/// By this variable a launcher sets the handler that communicators begin with (MPI 5.0, §11.5: `mpi_initial_errhandler`).
+const ERRHANDLER_VARIABLE: &str = "CANELE_MPI_ERRHANDLER";
+
+/// Somebody begins to use MPI: the first joins the job.
+///
+/// # Errors
+/// The job cannot be joined.
+pub fn enter() -> Result<Arc<World>> {
+    let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut world = WORLD.write().unwrap_or_else(PoisonError::into_inner);
+    let world = match &mut *world {
+        Some(world) => world.clone(),
+        None => world.insert(Arc::new(World::start(&first_errhandler())?)).clone(),
+    };
+    *users += 1;
+    Ok(world)
+}
+
+/// Somebody has ended; the last leaves the job, unless sessions may still come.
+///
+/// # Errors
+/// The launcher is gone.
+pub fn leave() -> Result<()> {
+    let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
+    *users -= 1;
+    if *users == 0 && (is_finalized() || !is_initialized()) {
+        let world = WORLD.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(world) = world {
+            world.finish()?;
+        }
+    }
+    Ok(())
+}
+
+/// `MPI_Init` with the level of threads that the program wants.
+///
+/// # Errors
+/// It was called before; the job cannot be joined.
+pub fn initialize(threads: c_int) -> Result<()> {
+    if is_initialized() {
+        fail!(Other, "MPI_Init is called a second time: a process initialises MPI once");
+    }
+    let world = enter()?;
+    for (handle, comm) in [(MPI_COMM_WORLD, &world.world), (MPI_COMM_SELF, &world.own)] {
+        comm.set_number(handle.value());
+        COMMS.fix(handle.value(), comm.clone());
+    }
+    THREADS.store(threads as u32, Relaxed);
+    MAIN.get_or_init(|| std::thread::current().id());
+    INITIALIZED.store(1, Relaxed);
+    Ok(())
+}
+
+/// `MPI_Finalize`.
+///
+/// # Errors
+/// MPI is not initialised, or was finalised before.
+pub fn finalize() -> Result<()> {
+    if !is_initialized() || is_finalized() {
+        let why = if is_finalized() { "it was finalised before" } else { "it was never initialised" };
+        fail!(Other, "MPI cannot be finalised: {why}");
+    }
+    // Nobody leaves while another rank may still want something of it. Whoever is gone is not waited for.
+    let _ = world()?.world.barrier();
+    FINALIZED.store(1, Relaxed);
+    for handle in [MPI_COMM_WORLD, MPI_COMM_SELF] {
+        COMMS.remove(handle.value());
+    }
+    leave()
+}
+
+/// The level of threads in force, as the ABI's constant.
+pub fn threads() -> c_int {
+    THREADS.load(Relaxed) as c_int
+}
+
+/// Whether this thread is the one that initialised.
+pub fn is_main_thread() -> bool {
+    MAIN.get() == Some(&std::thread::current().id())
+}
+
+/// Ends this process, and so the job, because of an error that is fatal.
+#[cold]
+pub fn abort(text: &str, code: c_int) -> ! {
+    let world = WORLD.try_read().ok().and_then(|world| world.clone());
+    let who = world.map_or("canele".to_owned(), |w| format!("canele: {}", w.engine().rank()));
+    let mut error = std::io::stderr().lock();
+    // Nothing is left to be done if even that fails.
+    let _ = writeln!(error, "{who}: {text}");
+    drop(error);
+    end(code)
+}
+
+/// Ends this process at once; what it has printed is written first. The launcher ends the others.
+pub fn end(code: c_int) -> ! {
+    // SAFETY: both are always permitted; flushing all streams touches only C's own buffers. Functions registered for an
+    // orderly exit are not run: they could wait for ranks that wait for this one.
+    unsafe {
+        libc::fflush(core::ptr::null_mut());
+        // A status of 0 would say that all is well.
+        libc::_exit(if code & 0xff == 0 { 1 } else { code & 0xff })
+    }
+}
+
+/// A new handle of a communicator.
+///
+/// # Errors
+/// All handles are used.
+pub fn publish(comm: Arc<Comm>) -> Result<MPI_Comm> {
+    let handle = MPI_Comm::new(comm.clone())?;
+    comm.set_number(handle.value());
+    Ok(handle)
+}
+
+/// Gives the predefined objects their handles.
+pub fn predefine() {
+    use crate::constants::{MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN};
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        for (handle, handler) in [
+            (MPI_ERRORS_ARE_FATAL, Errhandler::Fatal),
+            (MPI_ERRORS_ABORT, Errhandler::Abort),
+            (MPI_ERRORS_RETURN, Errhandler::Return),
+        ] {
+            ERRHANDLERS.fix(handle.value(), Arc::new(handler));
+        }
+        crate::datatype::predefine();
+    });
+}

@@ -1,0 +1,137 @@
+//! Blocking sends and receives.
+
+use core::ffi::c_int;
+
+use canele_mpi::{Mode, Status};
+use canele_mpi_macros::mpi;
+
+use super::{from, target};
+use crate::buffer::{data, data_mut};
+use crate::constants::MPI_ANY_SOURCE;
+use crate::error::Outcome;
+use crate::handle::{MPI_Comm, MPI_Datatype};
+use crate::pointer::{Memory, MemoryMut};
+use crate::status::StatusOut;
+use crate::width::Count;
+
+#[mpi(large, hot)]
+fn MPI_Send(
+    buf: Memory,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Outcome {
+    send(buf, count, datatype, dest, tag, comm, Mode::Standard)
+}
+
+#[mpi(large)]
+fn MPI_Ssend(
+    buf: Memory,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Outcome {
+    send(buf, count, datatype, dest, tag, comm, Mode::Synchronous)
+}
+
+#[mpi(large)]
+fn MPI_Rsend(
+    buf: Memory,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Outcome {
+    send(buf, count, datatype, dest, tag, comm, Mode::Ready)
+}
+
+#[inline(always)]
+fn send(
+    buf: Memory,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    mode: Mode,
+) -> Outcome {
+    let comm = comm.get()?;
+    let data = data(buf, count, datatype)?;
+    match target(comm, dest, tag)? {
+        Some(to) => Ok(comm.send(to.rank, to.tag, mode, data)?),
+        None => Ok(()),
+    }
+}
+
+#[mpi(large, hot)]
+fn MPI_Recv(
+    buf: MemoryMut,
+    count: Count,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    status: StatusOut,
+) -> Outcome {
+    let comm = comm.get()?;
+    let data = data_mut(buf, count, datatype)?;
+    let Some(from) = from(comm, source, tag)? else {
+        status.set(Status::NO_PROCESS);
+        return Ok(());
+    };
+    let got = comm.recv(from, data)?;
+    if status.is_wanted() {
+        // From whom it is, is known already unless it may be from anybody.
+        let source = if source == MPI_ANY_SOURCE { rank_of(comm, got.source) } else { source };
+        status.set_received(source, got.tag.0 as c_int, got.bytes);
+    }
+    Ok(())
+}
+
+fn rank_of(comm: &canele_mpi::Comm, source: canele_mpi::Rank) -> c_int {
+    comm.peers().rank_of(source).map_or(MPI_ANY_SOURCE, |rank| rank as c_int)
+}
+
+#[mpi(large)]
+fn MPI_Sendrecv(
+    sendbuf: Memory,
+    sendcount: Count,
+    sendtype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: MemoryMut,
+    recvcount: Count,
+    recvtype: MPI_Datatype,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    status: StatusOut,
+) -> Outcome {
+    let comm = comm.share()?;
+    let (out, into) = (data(sendbuf, sendcount, sendtype)?, data_mut(recvbuf, recvcount, recvtype)?);
+    let (to, from) = (target(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
+    Ok(status.set(comm.exchange(to, out, from, into)?))
+}
+
+#[mpi(large)]
+fn MPI_Sendrecv_replace(
+    buf: MemoryMut,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    status: StatusOut,
+) -> Outcome {
+    let comm = comm.share()?;
+    let data = data_mut(buf, count, datatype)?;
+    let (to, from) = (target(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
+    Ok(status.set(comm.exchange_in_place(to, from, data)?))
+}

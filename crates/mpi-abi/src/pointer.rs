@@ -1,0 +1,181 @@
+//! Pointers of C programs: what is read through them and what is written.
+//!
+//! All of them are layout-compatible with a C pointer. A null pointer where one is needed is an error that names the
+//! argument; any other is taken to point where the standard says.
+
+use core::ffi::{CStr, c_char, c_void};
+
+use canele_mpi::{Result, fail};
+
+/// Where a result goes.
+#[repr(transparent)]
+pub struct Out<T>(*mut T);
+
+impl<T> Clone for Out<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Out<T> {}
+
+impl<T> Out<T> {
+    /// Stores the result.
+    ///
+    /// # Errors
+    /// The pointer is null.
+    #[inline]
+    pub fn set(self, value: T, what: &str) -> Result<()> {
+        self.set_at(0, value, what)
+    }
+
+    /// Stores an element of an array.
+    ///
+    /// # Errors
+    /// The pointer is null.
+    #[inline]
+    pub fn set_at(self, at: usize, value: T, what: &str) -> Result<()> {
+        self.check(what)?;
+        // SAFETY: the standard asks for a place for the result, or an array long enough.
+        unsafe { self.0.add(at).write(value) };
+        Ok(())
+    }
+
+    /// Stores all elements of an array.
+    ///
+    /// # Errors
+    /// The pointer is null, unless there are none.
+    pub fn set_all(self, values: impl IntoIterator<Item = T>, what: &str) -> Result<()> {
+        values.into_iter().enumerate().try_for_each(|(at, value)| self.set_at(at, value, what))
+    }
+
+    /// What is there.
+    ///
+    /// # Errors
+    /// The pointer is null.
+    #[inline]
+    pub fn get(self, what: &str) -> Result<T>
+    where
+        T: Copy,
+    {
+        self.check(what)?;
+        // SAFETY: an argument that is read and written points to a value.
+        Ok(unsafe { self.0.read() })
+    }
+
+    /// Whether it points nowhere.
+    pub fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// The address.
+    pub fn address(self) -> *mut T {
+        self.0
+    }
+
+    /// The `n` elements of an array that is read and written.
+    ///
+    /// # Errors
+    /// The pointer is null though `n` is not zero.
+    #[inline]
+    pub fn slice<'a>(self, n: usize, what: &str) -> Result<&'a mut [T]> {
+        if n == 0 {
+            return Ok(&mut []);
+        }
+        self.check(what)?;
+        // SAFETY: the standard asks for an array of n elements, which nobody else touches during the call.
+        Ok(unsafe { core::slice::from_raw_parts_mut(self.0, n) })
+    }
+
+    fn check(self, what: &str) -> Result<()> {
+        if self.0.is_null() {
+            fail!(Argument, "{what} is a null pointer: a place for the result is needed");
+        }
+        Ok(())
+    }
+}
+
+/// An array that is read.
+#[repr(transparent)]
+pub struct In<T>(*const T);
+
+impl<T> Clone for In<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for In<T> {}
+
+impl<T> In<T> {
+    /// Its `n` elements.
+    ///
+    /// # Errors
+    /// The pointer is null though `n` is not zero.
+    #[inline]
+    pub fn slice<'a>(self, n: usize, what: &str) -> Result<&'a [T]> {
+        if n == 0 {
+            return Ok(&[]);
+        }
+        if self.0.is_null() {
+            fail!(Argument, "{what} is a null pointer: an array of {n} elements is needed");
+        }
+        // SAFETY: the standard asks for an array of n elements, which nobody changes during the call.
+        Ok(unsafe { core::slice::from_raw_parts(self.0, n) })
+    }
+
+    /// The address as a number: some are values with a meaning.
+    pub fn address(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A string that is read.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct Text(*const c_char);
+
+impl Text {
+    /// It as text; bytes that are no UTF-8 are replaced.
+    ///
+    /// # Errors
+    /// The pointer is null.
+    pub fn read(self, what: &str) -> Result<String> {
+        if self.0.is_null() {
+            fail!(Argument, "{what} is a null pointer: a string is needed");
+        }
+        // SAFETY: the standard asks for a string that ends with a zero.
+        Ok(unsafe { CStr::from_ptr(self.0) }.to_string_lossy().into_owned())
+    }
+}
+
+/// Room for a string.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct Room(*mut c_char);
+
+impl Room {
+    /// Stores as much of a text as fits into `room` bytes with the zero at its end; gives its length without the zero.
+    ///
+    /// # Errors
+    /// The pointer is null though there is room.
+    pub fn write(self, text: &str, room: usize, what: &str) -> Result<usize> {
+        let bytes = text.as_bytes();
+        let bytes = &bytes[..bytes.len().min(room.saturating_sub(1))];
+        if room == 0 {
+            return Ok(0);
+        }
+        if self.0.is_null() {
+            fail!(Argument, "{what} is a null pointer: room for a string is needed");
+        }
+        // SAFETY: the standard asks for this room; the text and its zero fit.
+        unsafe {
+            core::ptr::copy_nonoverlapping(bytes.as_ptr(), self.0.cast(), bytes.len());
+            self.0.add(bytes.len()).write(0);
+        }
+        Ok(bytes.len())
+    }
+}
+
+/// A buffer that is sent from.
+pub type Memory = *const c_void;
+/// A buffer that is received into.
+pub type MemoryMut = *mut c_void;

@@ -1,0 +1,183 @@
+//! `#[mpi]`: makes a Rust function a function of MPI's C interface.
+//!
+//! ```text
+//!   #[mpi(large)]
+//!   fn MPI_Send(buf: Memory, count: Count, …, comm: MPI_Comm) -> Outcome { … }
+//!
+//!     ──▶  MPI_Send, PMPI_Send (count: int)   MPI_Send_c, PMPI_Send_c (count: MPI_Count)
+//! ```
+//! The body is written once. What it fails with goes to the error handler of the communicator or session among its
+//! arguments, or of `MPI_COMM_SELF`. With `large` these types stand for one C type in each of the twins:
+//!
+//! | in the body | ordinary | large |
+//! |---|---|---|
+//! | `Count` | `int` | `MPI_Count` |
+//! | `Counts` | `const int[]` | `const MPI_Count[]` |
+//! | `Displacements` | `const int[]` | `const MPI_Aint[]` |
+//! | `OutCount` | `int *` | `MPI_Count *` |
+//!
+//! `hot` puts the body into each of the exported functions. `plain` exports a function that cannot fail, with the result it has.
+#![forbid(unsafe_code)]
+
+use proc_macro::TokenStream;
+use proc_macro2::TokenStream as Tokens;
+use quote::{format_ident, quote};
+use syn::{FnArg, Ident, ItemFn, Pat, Type, parse_macro_input};
+
+/// See the crate's text.
+#[proc_macro_attribute]
+pub fn mpi(options: TokenStream, item: TokenStream) -> TokenStream {
+    let mut choice = Choice::default();
+    let parser = syn::meta::parser(|meta| {
+        if meta.path.is_ident("large") {
+            choice.large = true;
+        } else if meta.path.is_ident("hot") {
+            choice.hot = true;
+        } else if meta.path.is_ident("plain") {
+            choice.plain = true;
+        } else {
+            return Err(meta.error("there are `large`, `hot` and `plain`"));
+        }
+        Ok(())
+    });
+    parse_macro_input!(options with parser);
+    let function = parse_macro_input!(item as ItemFn);
+    expand(&choice, &function).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+#[derive(Default)]
+struct Choice {
+    large: bool,
+    hot: bool,
+    plain: bool,
+}
+
+/// A parameter: its name, and its type in the body.
+struct Parameter<'a> {
+    name: &'a Ident,
+    of: &'a Type,
+}
+
+impl Parameter<'_> {
+    /// The last part of the type's path.
+    fn kind(&self) -> Option<&Ident> {
+        match self.of {
+            Type::Path(path) => path.path.segments.last().map(|segment| &segment.ident),
+            _ => None,
+        }
+    }
+
+    /// Whether it is another C type in the large twin.
+    fn differs(&self) -> bool {
+        self.kind().is_some_and(|kind| {
+            ["Count", "Counts", "Displacements", "OutCount"].iter().any(|name| kind == name)
+        })
+    }
+
+    /// Its C type in one of the twins, and how the body's value is made of it.
+    fn in_c(&self, large: bool) -> (Tokens, Tokens) {
+        let (name, of) = (self.name, self.of);
+        if !self.differs() {
+            return (quote!(#of), quote!(#name));
+        }
+        let (width, from) = if large { ("Large", "from_large") } else { ("Small", "from_small") };
+        let (width, from) = (format_ident!("{width}"), format_ident!("{from}"));
+        (quote!(<#of as crate::width::Width>::#width), quote!(<#of as crate::width::Width>::#from(#name)))
+    }
+}
+
+fn expand(choice: &Choice, function: &ItemFn) -> syn::Result<Tokens> {
+    let parameters = function.sig.inputs.iter().map(parameter).collect::<syn::Result<Vec<_>>>()?;
+    if !choice.large
+        && let Some(differing) = parameters.iter().find(|p| p.differs())
+    {
+        return Err(syn::Error::new_spanned(differing.name, "only a `large` function has such a parameter"));
+    }
+    let on = parameters.iter().find_map(|p| {
+        let (name, kind) = (p.name, p.kind()?);
+        (kind == "MPI_Comm" || kind == "MPI_Session").then(|| quote!(crate::error::On::from(#name)))
+    });
+    let on = on.unwrap_or_else(|| quote!(crate::error::On::Nothing));
+    let name = &function.sig.ident;
+    let mut all = Tokens::new();
+    if choice.plain {
+        for exported in [format!("{name}"), format!("P{name}")] {
+            all.extend(plain(&parameters, function, &exported));
+        }
+        let body = body(choice, function);
+        return Ok(quote!(#body #all));
+    }
+    for prefix in ["", "P"] {
+        all.extend(exported(&parameters, &on, name, &format!("{prefix}{name}"), false));
+        if choice.large {
+            all.extend(exported(&parameters, &on, name, &format!("{prefix}{name}_c"), true));
+        }
+    }
+    let body = body(choice, function);
+    Ok(quote!(#body #all))
+}
+
+/// The function itself, under its name with an underscore.
+fn body(choice: &Choice, function: &ItemFn) -> Tokens {
+    let mut function = function.clone();
+    function.sig.ident = body_name(&function.sig.ident);
+    let inline = if choice.hot { quote!(#[inline(always)]) } else { quote!() };
+    quote!(#inline #[allow(non_snake_case, clippy::too_many_arguments)] #function)
+}
+
+fn body_name(name: &Ident) -> Ident {
+    format_ident!("body_of_{name}")
+}
+
+/// One exported function.
+fn exported(parameters: &[Parameter<'_>], on: &Tokens, name: &Ident, exported: &str, large: bool) -> Tokens {
+    let body = body_name(name);
+    let called = exported.strip_prefix('P').unwrap_or(exported);
+    let identifier = format_ident!("{exported}");
+    let (mut declared, mut passed) = (Vec::new(), Vec::new());
+    for parameter in parameters {
+        let (of, value) = parameter.in_c(large);
+        let name = parameter.name;
+        declared.push(quote!(#name: #of));
+        passed.push(value);
+    }
+    let text = format!("`{called}` of the standard.");
+    quote! {
+        #[doc = #text]
+        // SAFETY: the name is MPI's, and this crate alone defines it.
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case, clippy::too_many_arguments)]
+        pub extern "C" fn #identifier(#(#declared),*) -> ::core::ffi::c_int {
+            match #body(#(#passed),*) {
+                Ok(()) => crate::constants::MPI_SUCCESS,
+                Err(failed) => crate::error::raise(#called, #on, failed),
+            }
+        }
+    }
+}
+
+/// One exported function that cannot fail.
+fn plain(parameters: &[Parameter<'_>], function: &ItemFn, exported: &str) -> Tokens {
+    let (body, identifier) = (body_name(&function.sig.ident), format_ident!("{exported}"));
+    let (inputs, output) = (&function.sig.inputs, &function.sig.output);
+    let names = parameters.iter().map(|p| p.name);
+    let text = format!("`{exported}` of the standard.");
+    quote! {
+        #[doc = #text]
+        // SAFETY: the name is MPI's, and this crate alone defines it.
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case)]
+        pub extern "C" fn #identifier(#inputs) #output {
+            #body(#(#names),*)
+        }
+    }
+}
+
+fn parameter(argument: &FnArg) -> syn::Result<Parameter<'_>> {
+    if let FnArg::Typed(typed) = argument
+        && let Pat::Ident(name) = &*typed.pat
+    {
+        return Ok(Parameter { name: &name.ident, of: &typed.ty });
+    }
+    Err(syn::Error::new_spanned(argument, "a parameter has a name and a type"))
+}

@@ -1,0 +1,129 @@
+//! Communicators (MPI 5.0, chapter 7): who communicates with whom, apart from everybody else.
+//!
+//! A communicator has a pair of flows, of its messages and of its collectives, which no other communicator that lives has.
+//! What hangs on it (name, handler, attributes …) is here too; messages are in `point`.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use canele_engine::{Engine, FlowId, Rank};
+use canele_sys::atomic::{AtomicUsize, Ordering};
+
+use crate::errhandler::Errhandler;
+use crate::group::Group;
+use crate::{Class, Error, Result};
+
+/// A communicator.
+pub struct Comm {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) flow: FlowId,
+    group: Arc<Group>,
+    /// The other group of an intercommunicator.
+    remote: Option<Arc<Group>>,
+    /// This process in `group`.
+    rank: usize,
+    number: AtomicUsize,
+    kept: Mutex<Kept>,
+}
+
+/// What a program hangs on a communicator.
+struct Kept {
+    name: String,
+    errhandler: Arc<Errhandler>,
+}
+
+impl Comm {
+    /// A communicator on a flow of its own. `group` contains this process.
+    pub(crate) fn new(
+        engine: Arc<Engine>,
+        flow: FlowId,
+        group: Arc<Group>,
+        remote: Option<Arc<Group>>,
+        errhandler: Arc<Errhandler>,
+    ) -> Self {
+        let rank = group.rank_of(engine.rank()).expect("a communicator contains its process");
+        let kept = Kept { name: String::new(), errhandler };
+        Self { engine, flow, group, remote, rank, number: AtomicUsize::new(0), kept: Mutex::new(kept) }
+    }
+
+    /// This process's rank in the (local) group.
+    #[inline]
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Ranks of the (local) group.
+    #[inline]
+    pub fn size(&self) -> usize {
+        self.group.size()
+    }
+
+    /// The (local) group.
+    pub fn group(&self) -> &Arc<Group> {
+        &self.group
+    }
+
+    /// Whether it joins two groups.
+    pub fn is_inter(&self) -> bool {
+        self.remote.is_some()
+    }
+
+    /// The other group.
+    ///
+    /// # Errors
+    /// This is no intercommunicator.
+    pub fn remote(&self) -> Result<&Arc<Group>> {
+        let no = || Error::new(Class::Communicator, "comm is an intracommunicator: it has no remote group");
+        self.remote.as_ref().ok_or_else(no)
+    }
+
+    /// The group whose ranks messages name: the other one, if there is one.
+    #[inline]
+    pub fn peers(&self) -> &Group {
+        self.remote.as_deref().unwrap_or(&self.group)
+    }
+
+    /// The rank, as messages name it, of a rank of the job.
+    pub(crate) fn rank_of(&self, rank: Rank) -> Option<usize> {
+        self.peers().rank_of(rank)
+    }
+
+    /// The number under which the edge knows it.
+    pub fn number(&self) -> usize {
+        // Relaxed: set before anybody else can know the communicator.
+        self.number.load(Ordering::Relaxed)
+    }
+
+    /// Sets that number.
+    pub fn set_number(&self, number: usize) {
+        self.number.store(number, Ordering::Relaxed);
+    }
+
+    /// The engine its messages go through.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its name, empty if it was given none.
+    pub fn name(&self) -> String {
+        self.kept().name.clone()
+    }
+
+    /// Gives it a name.
+    pub fn set_name(&self, name: &str) {
+        name.clone_into(&mut self.kept().name);
+    }
+
+    /// What is done with errors.
+    pub fn errhandler(&self) -> Arc<Errhandler> {
+        self.kept().errhandler.clone()
+    }
+
+    /// Sets it.
+    pub fn set_errhandler(&self, errhandler: Arc<Errhandler>) {
+        self.kept().errhandler = errhandler;
+    }
+}

@@ -1,0 +1,157 @@
+//! A send and a receive at once (MPI 5.0, §3.10).
+
+use std::sync::Arc;
+
+use canele_engine::{Buffer, Ended, Engine, Mode, Pending};
+use canele_sys::buffer::Owned;
+
+use super::{From, Target};
+use crate::Result;
+use crate::comm::Comm;
+use crate::data::Data;
+use crate::request::{Request, Step, Steps};
+use crate::status::Status;
+
+impl Comm {
+    /// Sends and receives; the two may be with different ranks, or none.
+    ///
+    /// # Errors
+    /// As of a send and a receive.
+    pub fn exchange(
+        self: &Arc<Self>,
+        to: Option<Target>,
+        out: Data<'_>,
+        from: Option<From>,
+        into: Data<'_>,
+    ) -> Result<Status> {
+        wait(self.engine(), self.iexchange(to, out, from, into)?)
+    }
+
+    /// The same, where what is received replaces what was sent.
+    ///
+    /// # Errors
+    /// As of a send and a receive.
+    pub fn exchange_in_place(
+        self: &Arc<Self>,
+        to: Option<Target>,
+        from: Option<From>,
+        data: Data<'_>,
+    ) -> Result<Status> {
+        wait(self.engine(), self.iexchange_in_place(to, from, data)?)
+    }
+
+    /// Starts to send and to receive.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn iexchange(
+        self: &Arc<Self>,
+        to: Option<Target>,
+        out: Data<'_>,
+        from: Option<From>,
+        into: Data<'_>,
+    ) -> Result<Request> {
+        let receive = self.start_receive(from, into)?;
+        let send = to.map(|to| self.isend(to, Mode::Standard, out)).transpose()?.flatten();
+        Ok(self.both(receive, send.and_then(|send| send.pending()), None))
+    }
+
+    /// Starts to send, and to receive in the same place.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn iexchange_in_place(
+        self: &Arc<Self>,
+        to: Option<Target>,
+        from: Option<From>,
+        data: Data<'_>,
+    ) -> Result<Request> {
+        let mut copy = vec![0; data.len()?];
+        data.of.pack(data.raw, data.count, 0, &mut copy);
+        let mut copy = Owned::new(copy);
+        let send = match to {
+            Some(to) => {
+                let started = self.engine.isend(to.rank, self.flow, to.tag, Mode::Standard, copy.lend_out());
+                Some(started.map_err(|refused| {
+                    copy.take_back_out(refused.1);
+                    refused.0
+                })?)
+            }
+            None => None,
+        };
+        let receive = self.start_receive(from, data)?;
+        Ok(self.both(receive, send, Some(copy)))
+    }
+
+    fn start_receive(self: &Arc<Self>, from: Option<From>, into: Data<'_>) -> Result<Option<Pending>> {
+        from.map(|from| Ok(self.irecv(from, into)?.pending())).transpose().map(Option::flatten)
+    }
+
+    fn both(
+        self: &Arc<Self>,
+        receive: Option<Pending>,
+        send: Option<Pending>,
+        copy: Option<Owned<u8>>,
+    ) -> Request {
+        let nothing = Ok(Status::NO_PROCESS);
+        match (receive, send) {
+            (Some(receive), send) => {
+                let part = Part::Receive { send };
+                let both = Both { comm: self.clone(), part, result: nothing, copy };
+                Request::steps(self.clone(), receive, Box::new(both))
+            }
+            (None, Some(send)) => {
+                let both = Both { comm: self.clone(), part: Part::Send, result: nothing, copy };
+                Request::steps(self.clone(), send, Box::new(both))
+            }
+            (None, None) => Request::ended_with(Some(self.clone()), nothing),
+        }
+    }
+}
+
+/// A receive, then a send, that are waited for as one.
+struct Both {
+    comm: Arc<Comm>,
+    part: Part,
+    result: Result<Status>,
+    /// What is sent, if its place is received into.
+    copy: Option<Owned<u8>>,
+}
+
+/// What the engine ends next.
+enum Part {
+    Receive { send: Option<Pending> },
+    Send,
+}
+
+impl Steps for Both {
+    fn step(&mut self, ended: Ended) -> Step {
+        if let (Buffer::Out(buffer), Some(copy)) = (ended.buffer, &mut self.copy) {
+            copy.take_back_out(buffer);
+        }
+        match std::mem::replace(&mut self.part, Part::Send) {
+            Part::Receive { send } => {
+                self.result = ended.result.map(|status| self.comm.status(status)).map_err(Into::into);
+                if let Some(send) = send {
+                    return Step::Next(send);
+                }
+            }
+            // The first error counts.
+            Part::Send => {
+                if let (Err(error), true) = (ended.result, self.result.is_ok()) {
+                    self.result = Err(error.into());
+                }
+            }
+        }
+        Step::Done(std::mem::replace(&mut self.result, Ok(Status::EMPTY)))
+    }
+}
+
+/// Waits for an operation that only the engine ends.
+pub(crate) fn wait(engine: &Engine, mut request: Request) -> Result<Status> {
+    while let Some(pending) = request.pending() {
+        let ended = engine.wait(pending, None)?;
+        request.step(ended);
+    }
+    request.take().unwrap_or(Ok(Status::EMPTY))
+}

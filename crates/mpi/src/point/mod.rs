@@ -1,0 +1,80 @@
+//! Messages between two ranks (MPI 5.0, chapter 3): blocking sends and receives, and probes.
+
+mod exchange;
+mod probe;
+mod start;
+
+pub use probe::Message;
+pub use start::Target;
+
+use canele_engine::{Mode, Rank, Tag, Want};
+
+use crate::comm::Comm;
+use crate::data::Data;
+use crate::status::{Origin, Status};
+use crate::{Error, Result};
+
+/// What a receive accepts.
+#[derive(Clone, Copy, Debug)]
+pub struct From {
+    /// Only from this rank of the job.
+    pub source: Option<Rank>,
+    /// Only with this tag.
+    pub tag: Option<Tag>,
+}
+
+impl From {
+    pub(crate) fn want(self) -> Want {
+        Want { source: self.source, tag: self.tag }
+    }
+}
+
+impl Comm {
+    /// Sends a message and returns when its memory may be used again.
+    ///
+    /// # Errors
+    /// The receiver has finished or died.
+    #[inline(always)]
+    pub fn send(&self, to: Rank, tag: Tag, mode: Mode, data: Data<'_>) -> Result<()> {
+        if data.of.is_contiguous() {
+            let bytes = data.raw.bytes(0, data.len()?);
+            return self.engine.send(to, self.flow, tag, mode, bytes, None).map_err(Box::<Error>::from);
+        }
+        self.send_scattered(to, tag, mode, data)
+    }
+
+    /// A blocking send of elements with gaps.
+    #[inline(never)]
+    fn send_scattered(&self, to: Rank, tag: Tag, mode: Mode, data: Data<'_>) -> Result<()> {
+        let len = data.len()?;
+        if mode != Mode::Synchronous && len <= self.engine.eager_bytes()? {
+            let fill = |window: canele_sys::window::Window<'_>| data.lend().copy_to(0, window);
+            return Ok(self.engine.send_with(to, self.flow, tag, len, fill)?);
+        }
+        let pending =
+            self.engine.isend(to, self.flow, tag, mode, data.lend()).map_err(|refused| refused.0)?;
+        self.engine.wait(pending, None)?.result?;
+        Ok(())
+    }
+
+    /// Receives a message.
+    ///
+    /// # Errors
+    /// It is longer than the memory; the sender has finished or died.
+    #[inline(always)]
+    pub fn recv(&self, from: From, data: Data<'_>) -> Result<canele_engine::Status> {
+        if data.of.is_contiguous() {
+            let bytes = data.raw.bytes_mut(0, data.len()?);
+            return self.engine.recv(self.flow, from.want(), bytes, None).map_err(Box::<Error>::from);
+        }
+        let pending =
+            self.engine.irecv(self.flow, from.want(), data.lend_mut()).map_err(|refused| refused.0)?;
+        Ok(self.engine.wait(pending, None)?.result?)
+    }
+
+    /// What the engine says of a message, as this communicator counts ranks.
+    pub fn status(&self, of: canele_engine::Status) -> Status {
+        let source = self.rank_of(of.source).map_or(Origin::Nobody, Origin::Rank);
+        Status { source, tag: Some(of.tag.0), bytes: of.bytes, cancelled: false }
+    }
+}

@@ -1,0 +1,79 @@
+//! Probes: what a receive would get.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use canele_engine::Matched;
+
+use super::From;
+use crate::comm::Comm;
+use crate::data::Data;
+use crate::request::Request;
+use crate::status::Status;
+use crate::{Class, Error, Result};
+
+/// A message taken out of matching, to be received by whoever holds it (MPI 5.0, §3.8.2).
+pub struct Message {
+    comm: Arc<Comm>,
+    matched: Mutex<Option<Matched>>,
+}
+
+impl Comm {
+    /// Waits until a receive would get a message, and tells which.
+    ///
+    /// # Errors
+    /// The sender has finished or died.
+    pub fn probe(&self, from: From) -> Result<Status> {
+        Ok(self.status(self.engine.probe(self.flow, from.want(), None)?))
+    }
+
+    /// Tells which message a receive would get now.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn iprobe(&self, from: From) -> Result<Option<Status>> {
+        Ok(self.engine.iprobe(self.flow, from.want())?.map(|status| self.status(status)))
+    }
+
+    /// Waits for a message and takes it.
+    ///
+    /// # Errors
+    /// As [`Comm::probe`].
+    pub fn mprobe(self: &Arc<Self>, from: From) -> Result<(Message, Status)> {
+        Ok(self.message(self.engine.mprobe(self.flow, from.want(), None)?))
+    }
+
+    /// Takes a message, if there is one now.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn improbe(self: &Arc<Self>, from: From) -> Result<Option<(Message, Status)>> {
+        Ok(self.engine.improbe(self.flow, from.want())?.map(|matched| self.message(matched)))
+    }
+
+    fn message(self: &Arc<Self>, matched: Matched) -> (Message, Status) {
+        let status = self.status(matched.status);
+        (Message { comm: self.clone(), matched: Mutex::new(Some(matched)) }, status)
+    }
+}
+
+impl Message {
+    /// The communicator it came on.
+    pub fn comm(&self) -> &Arc<Comm> {
+        &self.comm
+    }
+
+    /// Starts to receive it.
+    ///
+    /// # Errors
+    /// It was received before; the job is over.
+    pub fn irecv(&self, data: Data<'_>) -> Result<Request> {
+        data.len()?;
+        let matched = self.matched.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(matched) = matched else {
+            return Err(Error::new(Class::Request, "the message has been received already"));
+        };
+        let pending =
+            self.comm.engine.irecv_matched(matched, data.lend_mut()).map_err(|refused| refused.0)?;
+        Ok(Request::receive(self.comm.clone(), pending))
+    }
+}

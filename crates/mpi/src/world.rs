@@ -1,0 +1,76 @@
+//! A process's life in MPI: what it has from the start, and how it leaves (MPI 5.0, §11.2).
+
+use std::sync::Arc;
+
+use canele_engine::{Engine, FlowId};
+
+use crate::Result;
+use crate::comm::Comm;
+use crate::errhandler::Errhandler;
+use crate::group::Group;
+
+/// What a process has from the start.
+pub struct World {
+    engine: Arc<Engine>,
+    /// `MPI_COMM_WORLD`.
+    pub world: Arc<Comm>,
+    /// `MPI_COMM_SELF`.
+    pub own: Arc<Comm>,
+}
+
+/// The flows of this process's messages to itself. Below those that are given out, as the world's.
+const OWN: FlowId = FlowId(2);
+
+impl World {
+    /// Joins the job.
+    ///
+    /// # Errors
+    /// Wrong settings, a foreign launcher, no memory: the text says what to change.
+    pub fn start(errhandler: &Arc<Errhandler>) -> Result<Self> {
+        let engine = Arc::new(Engine::start()?);
+        if engine.tunables().progress_thread {
+            engine.start_serving();
+        }
+        let all = Arc::new(Group::first(engine.size() as usize));
+        let own = Arc::new(Group::new(vec![engine.rank()])?);
+        let make = |flow, group: &Arc<Group>, name: &str| {
+            let comm = Comm::new(engine.clone(), flow, group.clone(), None, errhandler.clone());
+            comm.set_name(name);
+            Arc::new(comm)
+        };
+        let world = make(FlowId(0), &all, "MPI_COMM_WORLD");
+        let own = make(OWN, &own, "MPI_COMM_SELF");
+        Ok(Self { engine, world, own })
+    }
+
+    /// The engine under all.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// The name of this process's host.
+    pub fn host(&self) -> String {
+        let job = self.engine.job();
+        job.hosts.get(job.host_of(self.engine.rank().0)).map_or_else(String::new, |host| host.name.clone())
+    }
+
+    /// Leaves the job in good order: everything that was sent arrives.
+    ///
+    /// # Errors
+    /// The launcher is gone.
+    pub fn finish(&self) -> Result<()> {
+        Ok(self.engine.finish()?)
+    }
+}
+
+impl Comm {
+    /// Returns once all ranks have called it.
+    ///
+    /// # Errors
+    /// A rank died.
+    pub fn barrier(&self) -> Result<()> {
+        use canele_engine::collective::{Operation, Shape};
+        let shape = Shape { operation: Operation::Barrier, bytes: 0, element: 1 };
+        Ok(self.engine.collective(FlowId(self.flow.0 + 1), shape, None, &[], &mut [])?)
+    }
+}
