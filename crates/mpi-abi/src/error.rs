@@ -1,14 +1,11 @@
-//! From an error to what the program sees: the right handler is called, and the code says which class it is.
-//!
-//! A code is a class, or a class with the number of a text that is kept for a while, so that `MPI_Error_string` can tell
-//! the function, the argument and its value. Codes of the program's own are above `MPI_ERR_LASTCODE`.
+//! From an error to what the program sees: the right handler is called, and the code (see `codes`) says what happened.
 
 use core::ffi::c_int;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use canele_mpi::{Class, Comm, Errhandler, Error};
 
-use crate::constants::MPI_ERR_LASTCODE;
+use crate::codes::{class_number, keep, text};
 use crate::handle::{MPI_Comm, MPI_Session};
 use crate::library;
 
@@ -113,60 +110,5 @@ fn handle(handler: &Arc<Errhandler>, number: usize, function: &str, error: &Erro
             call(number, code);
             code
         }
-    }
-}
-
-/// Texts that are kept; a later one takes the place of an earlier.
-const KEPT: usize = 1 << 12;
-/// A code with a text: this bit, the number of the text, the class.
-const DETAILED: c_int = 1 << 30;
-const CLASS_BITS: u32 = 14;
-
-static TEXTS: Mutex<Vec<(c_int, String)>> = Mutex::new(Vec::new());
-static NEXT: canele_sys::atomic::AtomicUsize = canele_sys::atomic::AtomicUsize::new(0);
-
-/// The code of a class with a text.
-#[cold]
-pub fn keep(class: Class, text: String) -> c_int {
-    // Relaxed: only a number that differs from the last ones.
-    let number = NEXT.fetch_add(1, canele_sys::atomic::Ordering::Relaxed);
-    let slot = number % KEPT;
-    let turn = number / KEPT % 8;
-    let code = DETAILED | ((turn * KEPT + slot) << CLASS_BITS) as c_int | class_number(class);
-    let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
-    if texts.len() <= slot {
-        texts.resize(slot + 1, (0, String::new()));
-    }
-    texts[slot] = (code, text);
-    code
-}
-
-/// The number of a class in this ABI.
-pub fn class_number(class: Class) -> c_int {
-    // The order of the standard, from one; a test compares all with the constants.
-    class as c_int + 1
-}
-
-/// The class of one of the library's codes.
-pub fn class_of(code: c_int) -> Option<Class> {
-    let number = if code & DETAILED != 0 { code & ((1 << CLASS_BITS) - 1) } else { code };
-    (code >= 0 && number < MPI_ERR_LASTCODE).then(|| Class::ALL.get((number - 1) as usize).copied())?
-}
-
-/// What one of the library's codes means.
-pub fn text(code: c_int) -> String {
-    if code & DETAILED != 0 {
-        let slot = (code & !DETAILED) as usize >> CLASS_BITS;
-        let texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((kept, text)) = texts.get(slot % KEPT)
-            && *kept == code
-        {
-            return text.clone();
-        }
-    }
-    match class_of(code).map(Class::text) {
-        Some((name, meaning)) => format!("{name}: {meaning}"),
-        None if code == 0 => "MPI_SUCCESS: no error".to_owned(),
-        None => format!("{code} is no error code"),
     }
 }

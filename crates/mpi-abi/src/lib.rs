@@ -12,10 +12,12 @@
 mod address;
 mod barrier;
 pub mod buffer;
+pub mod codes;
 mod comm;
 pub mod constants;
 mod conversions;
 pub mod datatype;
+mod errhandlers;
 pub mod error;
 pub mod handle;
 pub mod library;

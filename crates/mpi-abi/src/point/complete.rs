@@ -6,8 +6,9 @@ use canele_mpi::{Class, Error, Status};
 use canele_mpi_macros::mpi;
 
 use super::wait::{self, End, List};
+use crate::codes::keep;
 use crate::constants::*;
-use crate::error::{Failed, Outcome, keep};
+use crate::error::{Failed, Outcome};
 use crate::handle::MPI_Request;
 use crate::pointer::Out;
 use crate::requests::{LEFT, requests};

@@ -1,0 +1,126 @@
+//! Error handlers as C programs make and use them (MPI 5.0, §9.3).
+
+use core::ffi::c_int;
+use std::sync::Arc;
+
+use canele_mpi::{Class, Errhandler, Error};
+use canele_mpi_macros::mpi;
+
+use crate::constants::{MPI_ERRHANDLER_NULL, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN};
+use crate::error::{Failed, Outcome};
+use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session, MPI_Win};
+use crate::pointer::Out;
+
+/// `MPI_Comm_errhandler_function` and its likes: the object, the code, and what an implementation adds, which is nothing.
+type Function<T> = Option<unsafe extern "C" fn(*mut T, *mut c_int, ...)>;
+
+/// A handler that calls a function of the program's with a handle of this kind.
+fn create<T: Copy + 'static>(
+    function: Function<T>,
+    errhandler: Out<MPI_Errhandler>,
+    handle: fn(usize) -> T,
+) -> Outcome {
+    let Some(function) = function else {
+        return Err(Error::new(Class::Argument, "the error handler function is a null pointer").into());
+    };
+    let call = move |number: usize, code: c_int| {
+        let (mut object, mut code) = (handle(number), code);
+        // SAFETY: the program gave this function for errors of such objects; both arguments live during the call.
+        unsafe { function(&raw mut object, &raw mut code) }
+    };
+    let made = MPI_Errhandler::new(Arc::new(Errhandler::Call(Arc::new(call))))?;
+    Ok(errhandler.set(made, "errhandler")?)
+}
+
+#[mpi]
+fn MPI_Comm_create_errhandler(function: Function<MPI_Comm>, errhandler: Out<MPI_Errhandler>) -> Outcome {
+    create(function, errhandler, MPI_Comm::of)
+}
+
+#[mpi]
+fn MPI_Session_create_errhandler(
+    function: Function<MPI_Session>,
+    errhandler: Out<MPI_Errhandler>,
+) -> Outcome {
+    create(function, errhandler, MPI_Session::of)
+}
+
+#[mpi]
+fn MPI_Win_create_errhandler(function: Function<MPI_Win>, errhandler: Out<MPI_Errhandler>) -> Outcome {
+    create(function, errhandler, MPI_Win::of)
+}
+
+#[mpi]
+fn MPI_File_create_errhandler(function: Function<MPI_File>, errhandler: Out<MPI_Errhandler>) -> Outcome {
+    create(function, errhandler, MPI_File::of)
+}
+
+#[mpi]
+fn MPI_Errhandler_free(errhandler: Out<MPI_Errhandler>) -> Outcome {
+    let handle = errhandler.get("errhandler")?;
+    // What `get_errhandler` gave may be one of the constants; programs free it as they free others.
+    if handle.get().is_ok_and(|handler| matches!(handler, Errhandler::Call(_))) {
+        handle.free()?;
+    } else {
+        handle.get()?;
+    }
+    Ok(errhandler.set(MPI_ERRHANDLER_NULL, "errhandler")?)
+}
+
+#[mpi]
+fn MPI_Comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) -> Outcome {
+    comm.get()?.set_errhandler(errhandler.share()?);
+    Ok(())
+}
+
+#[mpi]
+fn MPI_Comm_get_errhandler(comm: MPI_Comm, errhandler: Out<MPI_Errhandler>) -> Outcome {
+    Ok(errhandler.set(given(comm.get()?.errhandler())?, "errhandler")?)
+}
+
+#[mpi]
+fn MPI_Session_set_errhandler(session: MPI_Session, errhandler: MPI_Errhandler) -> Outcome {
+    session.get()?.set_errhandler(errhandler.share()?);
+    Ok(())
+}
+
+#[mpi]
+fn MPI_Session_get_errhandler(session: MPI_Session, errhandler: Out<MPI_Errhandler>) -> Outcome {
+    Ok(errhandler.set(given(session.get()?.errhandler())?, "errhandler")?)
+}
+
+/// A handle of a handler: the constants, or a new one.
+fn given(handler: Arc<Errhandler>) -> canele_mpi::Result<MPI_Errhandler> {
+    match *handler {
+        Errhandler::Fatal => Ok(MPI_ERRORS_ARE_FATAL),
+        Errhandler::Abort => Ok(MPI_ERRORS_ABORT),
+        Errhandler::Return => Ok(MPI_ERRORS_RETURN),
+        Errhandler::Call(_) => MPI_Errhandler::new(handler),
+    }
+}
+
+#[mpi]
+fn MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> Outcome {
+    let comm = comm.get()?;
+    called(&comm.errhandler(), comm.number(), errorcode)
+}
+
+#[mpi]
+fn MPI_Session_call_errhandler(session: MPI_Session, errorcode: c_int) -> Outcome {
+    let session = session.get()?;
+    called(&session.errhandler(), session.number(), errorcode)
+}
+
+/// Calls a handler with a code of the program's choice; the call itself succeeds if the handler returns.
+fn called(handler: &Errhandler, number: usize, code: c_int) -> Outcome {
+    match handler {
+        Errhandler::Fatal | Errhandler::Abort => {
+            crate::library::abort(&format!("an error handler was called: {}", crate::codes::text(code)), code)
+        }
+        Errhandler::Return => Ok(()),
+        Errhandler::Call(call) => {
+            call(number, code);
+            Ok::<(), Failed>(())
+        }
+    }
+}
