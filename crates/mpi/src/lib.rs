@@ -8,5 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod group;
+pub mod info;
 
 pub use error::{Class, Error, Result};

@@ -1,0 +1,52 @@
+//! Groups from groups: as sets, and by listing ranks.
+
+use super::Group;
+use crate::{Result, fail};
+
+impl Group {
+    /// The members of this group, then those of `other` that are not in it.
+    pub fn union(&self, other: &Group) -> Group {
+        let added = other.members.iter().filter(|&&m| self.rank_of(m).is_none());
+        Group::distinct(self.members.iter().chain(added).copied())
+    }
+
+    /// The members of this group that are in `other` too.
+    pub fn intersection(&self, other: &Group) -> Group {
+        Group::distinct(self.members.iter().copied().filter(|&m| other.rank_of(m).is_some()))
+    }
+
+    /// The members of this group that are not in `other`.
+    pub fn difference(&self, other: &Group) -> Group {
+        Group::distinct(self.members.iter().copied().filter(|&m| other.rank_of(m).is_none()))
+    }
+
+    /// The members with these ranks, in the order of the list.
+    ///
+    /// # Errors
+    /// A rank is not in the group, or listed twice.
+    pub fn incl(&self, ranks: &[i32]) -> Result<Group> {
+        self.listed(ranks)?;
+        Ok(Group::distinct(ranks.iter().map(|&rank| self.members[rank as usize])))
+    }
+
+    /// The members without these ranks, in the order of the group.
+    ///
+    /// # Errors
+    /// A rank is not in the group, or listed twice.
+    pub fn excl(&self, ranks: &[i32]) -> Result<Group> {
+        let listed = self.listed(ranks)?;
+        let rest = self.members.iter().zip(listed).filter(|&(_, listed)| !listed);
+        Ok(Group::distinct(rest.map(|(&member, _)| member)))
+    }
+
+    /// For each member, whether its rank is in the list, which is checked.
+    fn listed(&self, ranks: &[i32]) -> Result<Vec<bool>> {
+        let mut listed = vec![false; self.size()];
+        for (index, &rank) in ranks.iter().enumerate() {
+            if std::mem::replace(&mut listed[self.place(rank)?], true) {
+                fail!(Rank, "ranks[{index}] is {rank}, which is listed twice; list each rank once");
+            }
+        }
+        Ok(listed)
+    }
+}
