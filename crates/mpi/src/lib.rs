@@ -10,5 +10,6 @@
 mod error;
 pub mod group;
 pub mod info;
+pub mod op;
 
 pub use error::{Class, Error, Result};
