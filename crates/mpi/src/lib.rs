@@ -11,5 +11,6 @@ mod error;
 pub mod group;
 pub mod info;
 pub mod op;
+pub mod topology;
 
 pub use error::{Class, Error, Result};
