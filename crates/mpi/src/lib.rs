@@ -7,7 +7,10 @@
 //! the standard, and in words the argument, its value and what to do; which handler is called with them is the edge's business.
 #![forbid(unsafe_code)]
 
+pub mod attribute;
+pub mod buffered;
 mod error;
+pub mod error_classes;
 pub mod group;
 pub mod info;
 pub mod op;
