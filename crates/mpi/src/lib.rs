@@ -7,17 +7,14 @@
 //! the standard, and in words the argument, its value and what to do; which handler is called with them is the edge's business.
 #![forbid(unsafe_code)]
 
-mod comm;
-mod data;
-pub mod datatype;
-mod errhandler;
+pub mod attribute;
+pub mod buffered;
 mod error;
+pub mod error_classes;
 pub mod group;
-pub mod point;
-pub mod request;
-pub mod session;
-mod status;
-mod world;
+pub mod info;
+pub mod op;
+pub mod topology;
 
 pub use canele_engine::{Mode, Rank, Tag};
 pub use comm::Comm;

@@ -7,6 +7,8 @@
 pub mod atomic;
 pub mod buffer;
 pub mod counters;
+#[cfg(target_arch = "x86_64")]
+pub mod extended;
 pub mod fork;
 pub mod futex;
 pub mod gate;

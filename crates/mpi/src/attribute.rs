@@ -1,0 +1,214 @@
+//! Attributes: values that the program caches on communicators, datatypes and windows (MPI 5.0, §7.7).
+//!
+//! [`Keyvals`] owns the keys and what the program wants called when a value is copied or deleted; [`Attributes`] owns the values
+//! of one object. A key that was freed lives on until its last value is gone. The program's functions are never called with
+//! a lock held, so they may use attributes themselves.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use crate::{Result, fail};
+
+/// Called with the number of the object that is duplicated, the key and its value: gives the value that the duplicate has, if
+/// it is to have one.
+pub type Copy = Arc<dyn Fn(usize, i32, usize) -> Result<Option<usize>> + Send + Sync>;
+/// Called with the number of the object, the key and the value that goes.
+pub type Delete = Arc<dyn Fn(usize, i32, usize) -> Result<()> + Send + Sync>;
+
+/// What attributes are cached on.
+#[derive(Clone, std::marker::Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Communicators.
+    Communicator,
+    /// Datatypes.
+    Datatype,
+    /// Windows.
+    Window,
+}
+
+/// A key: its number, for what it is, and what is called.
+pub struct Keyval {
+    id: i32,
+    kind: Kind,
+    copy: Copy,
+    delete: Delete,
+}
+
+impl fmt::Debug for Keyval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "keyval {} of a {:?}", self.id, self.kind)
+    }
+}
+
+/// The keys of a process.
+#[derive(Debug)]
+pub struct Keyvals {
+    table: Mutex<Table>,
+}
+
+#[derive(Debug)]
+struct Table {
+    next: i32,
+    keyvals: HashMap<i32, Entry>,
+}
+
+#[derive(Debug)]
+enum Entry {
+    InUse(Arc<Keyval>),
+    /// Freed, but objects may have values yet.
+    Freed(Weak<Keyval>),
+}
+
+impl Keyvals {
+    /// Without keys; their numbers will be `first` and upwards, none of them twice.
+    pub fn new(first: i32) -> Self {
+        Self { table: Mutex::new(Table { next: first, keyvals: HashMap::new() }) }
+    }
+
+    /// A new key for objects of a kind.
+    ///
+    /// # Errors
+    /// All numbers have been used.
+    pub fn create(&self, kind: Kind, copy: Copy, delete: Delete) -> Result<i32> {
+        let mut table = self.table();
+        let id = table.next;
+        let Some(next) = id.checked_add(1) else { fail!(Keyval, "all {id} keyvals have been used") };
+        table.next = next;
+        table.keyvals.insert(id, Entry::InUse(Arc::new(Keyval { id, kind, copy, delete })));
+        Ok(id)
+    }
+
+    /// The key with this number; it may have been freed if an object still has a value of it.
+    ///
+    /// # Errors
+    /// There is none, or it is for objects of another kind.
+    pub fn find(&self, kind: Kind, id: i32) -> Result<Arc<Keyval>> {
+        let found = self.table().keyvals.get(&id).and_then(|entry| match entry {
+            Entry::InUse(keyval) => Some(keyval.clone()),
+            Entry::Freed(keyval) => keyval.upgrade(),
+        });
+        match found {
+            Some(keyval) if keyval.kind == kind => Ok(keyval),
+            Some(keyval) => fail!(Keyval, "keyval {id} is for a {:?}, not for a {kind:?}", keyval.kind),
+            None => fail!(Keyval, "keyval {id} does not exist"),
+        }
+    }
+
+    /// Frees a key; the values that objects have of it stay until they are deleted.
+    ///
+    /// # Errors
+    /// There is none, it is for objects of another kind, or it was freed before.
+    pub fn free(&self, kind: Kind, id: i32) -> Result<()> {
+        let keyval = self.find(kind, id)?;
+        let mut table = self.table();
+        match table.keyvals.get_mut(&id) {
+            Some(entry @ Entry::InUse(_)) => *entry = Entry::Freed(Arc::downgrade(&keyval)),
+            _ => fail!(Keyval, "keyval {id} was freed before"),
+        }
+        drop(keyval);
+        table.keyvals.retain(|_, entry| match entry {
+            Entry::InUse(_) => true,
+            Entry::Freed(keyval) => keyval.strong_count() > 0,
+        });
+        Ok(())
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The values of one object, in the order in which they were set.
+#[derive(Default, Debug)]
+pub struct Attributes {
+    values: Mutex<Vec<Value>>,
+}
+
+#[derive(Clone, Debug)]
+struct Value {
+    keyval: Arc<Keyval>,
+    value: usize,
+}
+
+impl Value {
+    fn delete(&self, object: usize) -> Result<()> {
+        (self.keyval.delete)(object, self.keyval.id, self.value)
+    }
+}
+
+impl Attributes {
+    /// Without values.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The value of a key, if it was set.
+    pub fn get(&self, keyval: i32) -> Option<usize> {
+        self.find(keyval).map(|found| found.value)
+    }
+
+    /// Sets the value of a key, after the one it had is deleted; `object` is what the program's function is told.
+    ///
+    /// # Errors
+    /// The program's function did not agree to delete it; it stays.
+    pub fn set(&self, object: usize, keyval: &Arc<Keyval>, value: usize) -> Result<()> {
+        if let Some(old) = self.find(keyval.id) {
+            old.delete(object)?;
+        }
+        let mut values = self.values();
+        values.retain(|old| old.keyval.id != keyval.id);
+        values.push(Value { keyval: keyval.clone(), value });
+        Ok(())
+    }
+
+    /// Deletes the value of a key.
+    ///
+    /// # Errors
+    /// There is none, or the program's function did not agree; it stays.
+    pub fn delete(&self, object: usize, keyval: i32) -> Result<()> {
+        let Some(old) = self.find(keyval) else {
+            fail!(Keyval, "keyval {keyval} has no value on this object")
+        };
+        old.delete(object)?;
+        self.values().retain(|value| value.keyval.id != keyval);
+        Ok(())
+    }
+
+    /// Gives a duplicate of `object` what the program wants copied, in the order in which it was set.
+    ///
+    /// # Errors
+    /// A function of the program failed; what was copied before is in the duplicate, which is to be freed as any object.
+    pub fn copy_into(&self, object: usize, duplicate: &Attributes) -> Result<()> {
+        let values = self.values().clone();
+        for Value { keyval, value } in values {
+            if let Some(value) = (keyval.copy)(object, keyval.id, value)? {
+                duplicate.values().push(Value { keyval, value });
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes all values, the last one set first, as the object is to be freed.
+    ///
+    /// # Errors
+    /// The program's function did not agree to delete one; it and those set before stay.
+    pub fn clear(&self, object: usize) -> Result<()> {
+        loop {
+            let Some(last) = self.values().last().cloned() else { return Ok(()) };
+            last.delete(object)?;
+            self.values().retain(|value| value.keyval.id != last.keyval.id);
+        }
+    }
+
+    fn find(&self, keyval: i32) -> Option<Value> {
+        self.values().iter().find(|value| value.keyval.id == keyval).cloned()
+    }
+
+    fn values(&self) -> MutexGuard<'_, Vec<Value>> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;

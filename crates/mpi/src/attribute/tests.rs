@@ -1,0 +1,126 @@
+//! What the program's functions are called with, in which order, and what happens when they fail.
+
+use super::*;
+use crate::{Class, Error};
+
+type Calls = Arc<Mutex<Vec<(&'static str, usize, i32, usize)>>>;
+
+/// A key whose copies are one more, whose odd values are not copied, and which fails for values from 90 on.
+fn keyval(keyvals: &Keyvals, calls: &Calls) -> Arc<Keyval> {
+    let (copies, deletes) = (calls.clone(), calls.clone());
+    let fails =
+        |value: usize| if value >= 90 { Err(Error::given(value as i32, "the function")) } else { Ok(()) };
+    let copy = move |object, keyval, value| {
+        copies.lock().unwrap().push(("copy", object, keyval, value));
+        fails(value)?;
+        Ok((value % 2 == 0).then_some(value + 1))
+    };
+    let delete = move |object, keyval, value| {
+        deletes.lock().unwrap().push(("delete", object, keyval, value));
+        fails(value)
+    };
+    let id = keyvals.create(Kind::Communicator, Arc::new(copy), Arc::new(delete)).unwrap();
+    keyvals.find(Kind::Communicator, id).unwrap()
+}
+
+fn taken(calls: &Calls) -> Vec<(&'static str, usize, i32, usize)> {
+    std::mem::take(&mut calls.lock().unwrap())
+}
+
+#[test]
+fn values_are_deleted_when_replaced_and_in_reverse_order_at_last() {
+    let (keyvals, calls) = (Keyvals::new(700), Calls::default());
+    let keys: Vec<_> = (0..3).map(|_| keyval(&keyvals, &calls)).collect();
+    let attributes = Attributes::new();
+    for (key, value) in [(0, 10), (1, 11), (2, 12), (1, 13)] {
+        attributes.set(5, &keys[key], value).unwrap();
+    }
+    assert_eq!(taken(&calls), [("delete", 5, 701, 11)]);
+    assert_eq!((attributes.get(701), attributes.get(702), attributes.get(999)), (Some(13), Some(12), None));
+    attributes.delete(5, 702).unwrap();
+    assert_eq!(attributes.delete(5, 702).unwrap_err().class, Class::Keyval);
+    attributes.clear(5).unwrap();
+    assert_eq!(taken(&calls), [("delete", 5, 702, 12), ("delete", 5, 701, 13), ("delete", 5, 700, 10)]);
+    assert_eq!(attributes.get(700), None);
+}
+
+#[test]
+fn duplicates_have_what_the_program_copies() {
+    let (keyvals, calls) = (Keyvals::new(1), Calls::default());
+    let keys: Vec<_> = (0..4).map(|_| keyval(&keyvals, &calls)).collect();
+    let (original, duplicate) = (Attributes::new(), Attributes::new());
+    for (key, value) in [(2, 20), (0, 21), (1, 22)] {
+        original.set(5, &keys[key], value).unwrap();
+    }
+    original.copy_into(5, &duplicate).unwrap();
+    assert_eq!(taken(&calls), [("copy", 5, 3, 20), ("copy", 5, 1, 21), ("copy", 5, 2, 22)]);
+    assert_eq!([3, 1, 2].map(|id| duplicate.get(id)), [Some(21), None, Some(23)]);
+
+    // One fails: what was copied before is there to be deleted.
+    let part = Attributes::new();
+    original.set(5, &keys[3], 95).unwrap();
+    assert_eq!(original.copy_into(5, &part).unwrap_err().given, Some(95));
+    assert_eq!([3, 1, 2, 4].map(|id| part.get(id)), [Some(21), None, Some(23), None]);
+}
+
+#[test]
+fn what_the_program_does_not_agree_to_delete_stays() {
+    let (keyvals, calls) = (Keyvals::new(1), Calls::default());
+    let keys: Vec<_> = (0..3).map(|_| keyval(&keyvals, &calls)).collect();
+    let attributes = Attributes::new();
+    for (key, value) in [(0, 1), (1, 90), (2, 3)] {
+        attributes.set(5, &keys[key], value).unwrap();
+    }
+    assert_eq!(attributes.set(5, &keys[1], 4).unwrap_err().given, Some(90));
+    assert_eq!(attributes.delete(5, 2).unwrap_err().given, Some(90));
+    assert_eq!(attributes.clear(5).unwrap_err().given, Some(90));
+    assert_eq!([1, 2, 3].map(|id| attributes.get(id)), [Some(1), Some(90), None]);
+}
+
+#[test]
+fn a_freed_key_lives_until_its_last_value_is_gone() {
+    let (keyvals, calls) = (Keyvals::new(1), Calls::default());
+    let key = keyval(&keyvals, &calls);
+    let attributes = Attributes::new();
+    attributes.set(5, &key, 2).unwrap();
+    drop(key);
+    keyvals.free(Kind::Communicator, 1).unwrap();
+    assert_eq!(keyvals.free(Kind::Communicator, 1).unwrap_err().class, Class::Keyval);
+    assert!(keyvals.find(Kind::Communicator, 1).is_ok());
+    let duplicate = Attributes::new();
+    attributes.copy_into(5, &duplicate).unwrap();
+    attributes.delete(5, 1).unwrap();
+    assert!(keyvals.find(Kind::Communicator, 1).is_ok());
+    duplicate.clear(6).unwrap();
+    assert_eq!(keyvals.find(Kind::Communicator, 1).unwrap_err().class, Class::Keyval);
+    assert_eq!(taken(&calls).len(), 3);
+    assert_eq!(keyval(&keyvals, &calls).id, 2, "numbers are not used twice");
+}
+
+#[test]
+fn keys_are_for_objects_of_their_kind() {
+    let (keyvals, calls) = (Keyvals::new(1), Calls::default());
+    keyval(&keyvals, &calls);
+    for kind in [Kind::Datatype, Kind::Window] {
+        assert_eq!(keyvals.find(kind, 1).unwrap_err().class, Class::Keyval);
+        assert_eq!(keyvals.free(kind, 1).unwrap_err().class, Class::Keyval);
+    }
+    let full = Keyvals::new(i32::MAX);
+    let create = || full.create(Kind::Window, Arc::new(|_, _, _| Ok(None)), Arc::new(|_, _, _| Ok(())));
+    assert_eq!(create().unwrap_err().class, Class::Keyval);
+}
+
+#[test]
+fn functions_of_the_program_may_use_the_attributes() {
+    let keyvals = Keyvals::new(1);
+    let attributes = Arc::new(Attributes::new());
+    let seen = attributes.clone();
+    let delete = move |_, keyval, value| {
+        assert_eq!(seen.get(keyval), Some(value), "a value is there until the program has agreed");
+        Ok(())
+    };
+    let id = keyvals.create(Kind::Window, Arc::new(|_, _, _| Ok(None)), Arc::new(delete)).unwrap();
+    attributes.set(5, &keyvals.find(Kind::Window, id).unwrap(), 9).unwrap();
+    attributes.clear(5).unwrap();
+    assert_eq!(attributes.get(id), None);
+}

@@ -1,0 +1,211 @@
+//! Info objects: ordered pairs of a key and a value, both bytes as the program gave them.
+//!
+//! An info owns its pairs and keeps the limits of the standard. It never interprets a key: whoever is given an info looks
+//! for the keys it knows.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::{Result, fail};
+
+/// The longest key and value, counted as in C with the zero at the end (MPI_MAX_INFO_KEY, MPI_MAX_INFO_VAL).
+const MAX_KEY: usize = 256;
+const MAX_VALUE: usize = 1024;
+
+/// Pairs of a key and a value, in the order in which the keys came.
+#[derive(Default, Debug)]
+pub struct Info {
+    pairs: Mutex<Vec<Pair>>,
+}
+
+#[derive(Clone, Debug)]
+struct Pair {
+    key: Box<[u8]>,
+    value: Box<[u8]>,
+}
+
+impl Info {
+    /// Without pairs.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the value of a key, new or not.
+    ///
+    /// # Errors
+    /// The key is empty or too long, or the value is too long.
+    pub fn set(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        let (key, value) = (checked(key.as_ref())?, value.as_ref());
+        if value.len() >= MAX_VALUE {
+            let (key, most) = (key.escape_ascii(), MAX_VALUE - 1);
+            fail!(InfoValue, "the value of key {key} has {} bytes; at most {most} are allowed", value.len());
+        }
+        let mut pairs = self.pairs();
+        match pairs.iter_mut().find(|pair| *pair.key == *key) {
+            Some(pair) => pair.value = value.into(),
+            None => pairs.push(Pair { key: key.into(), value: value.into() }),
+        }
+        Ok(())
+    }
+
+    /// The value of a key, if it is there.
+    ///
+    /// # Errors
+    /// The key is empty or too long.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Box<[u8]>>> {
+        let key = checked(key.as_ref())?;
+        Ok(self.pairs().iter().find(|pair| *pair.key == *key).map(|pair| pair.value.clone()))
+    }
+
+    /// Removes a key.
+    ///
+    /// # Errors
+    /// It is not there, or is empty or too long.
+    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        let key = checked(key.as_ref())?;
+        let mut pairs = self.pairs();
+        let Some(index) = pairs.iter().position(|pair| *pair.key == *key) else {
+            fail!(InfoNoKey, "key {} is not in the info", key.escape_ascii());
+        };
+        pairs.remove(index);
+        Ok(())
+    }
+
+    /// The number of keys.
+    pub fn len(&self) -> usize {
+        self.pairs().len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The key at a position.
+    ///
+    /// # Errors
+    /// There are not that many.
+    pub fn nth_key(&self, n: i32) -> Result<Box<[u8]>> {
+        let pairs = self.pairs();
+        match usize::try_from(n).ok().and_then(|n| pairs.get(n)) {
+            Some(pair) => Ok(pair.key.clone()),
+            None => fail!(Argument, "n is {n}, but the info has {} keys, counted from 0", pairs.len()),
+        }
+    }
+
+    /// Another with the same pairs in the same order.
+    pub fn duplicate(&self) -> Self {
+        Self { pairs: Mutex::new(self.pairs().clone()) }
+    }
+
+    fn pairs(&self) -> MutexGuard<'_, Vec<Pair>> {
+        self.pairs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn checked(key: &[u8]) -> Result<&[u8]> {
+    match key.len() {
+        0 => fail!(InfoKey, "the key is empty"),
+        MAX_KEY.. => fail!(InfoKey, "the key has {} bytes; at most {} are allowed", key.len(), MAX_KEY - 1),
+        _ => Ok(key),
+    }
+}
+
+/// What is known about how the program was started, for MPI_INFO_ENV; what is not known is left out.
+#[derive(Clone, Default, Debug)]
+pub struct Environment<'a> {
+    /// The program's name.
+    pub command: Option<&'a [u8]>,
+    /// Its arguments.
+    pub arguments: &'a [&'a [u8]],
+    /// How many processes were asked for.
+    pub max_procs: Option<usize>,
+    /// The name of the host.
+    pub host: Option<&'a [u8]>,
+    /// The name of the architecture.
+    pub arch: Option<&'a [u8]>,
+    /// The working directory.
+    pub wdir: Option<&'a [u8]>,
+    /// The level of thread support that was asked for, by its name in the standard.
+    pub thread_level: Option<&'a str>,
+}
+
+impl Environment<'_> {
+    /// As an info. A value that is longer than allowed is left out: part of it would be another value.
+    pub fn info(&self) -> Info {
+        let info = Info::new();
+        let number = self.max_procs.map(|n| n.to_string());
+        let number = number.as_deref().map(str::as_bytes);
+        let arguments = (!self.arguments.is_empty()).then(|| self.arguments.join(&b' '));
+        let pairs = [
+            ("command", self.command),
+            ("argv", arguments.as_deref()),
+            ("maxprocs", number),
+            ("soft", number),
+            ("host", self.host),
+            ("arch", self.arch),
+            ("wdir", self.wdir),
+            ("thread_level", self.thread_level.map(str::as_bytes)),
+        ];
+        for (key, value) in pairs {
+            // The keys are short, so what fails is a value.
+            let _ = value.map(|value| info.set(key, value));
+        }
+        info
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Class;
+
+    #[test]
+    fn keys_keep_their_order_and_their_last_value() {
+        let info = Info::new();
+        for (key, value) in [("b", "1"), ("a", "2"), ("c", ""), ("b", "4")] {
+            info.set(key, value).unwrap();
+        }
+        let copy = info.duplicate();
+        info.delete("a").unwrap();
+        assert_eq!(info.delete("a").unwrap_err().class, Class::InfoNoKey);
+        let keys = |info: &Info| (0..info.len() as i32).map(|n| info.nth_key(n).unwrap()).collect::<Vec<_>>();
+        assert_eq!(keys(&info), [b"b".as_slice().into(), b"c".as_slice().into()]);
+        assert_eq!(keys(&copy), [b"b", b"a", b"c"].map(|key| Box::from(key.as_slice())));
+        assert_eq!(info.get("b").unwrap().as_deref(), Some(b"4".as_slice()));
+        assert_eq!(info.get("c").unwrap().as_deref(), Some(b"".as_slice()));
+        assert_eq!((info.get("a").unwrap(), copy.len()), (None, 3));
+        for n in [-1, 2] {
+            assert_eq!(info.nth_key(n).unwrap_err().class, Class::Argument);
+        }
+    }
+
+    #[test]
+    fn lengths_are_those_of_the_standard() {
+        let info = Info::new();
+        info.set([b'k'; 255], [b'v'; 1023]).unwrap();
+        assert_eq!(info.set([b'k'; 256], "").unwrap_err().class, Class::InfoKey);
+        assert_eq!(info.set("", "").unwrap_err().class, Class::InfoKey);
+        assert_eq!(info.get([b'k'; 256]).unwrap_err().class, Class::InfoKey);
+        assert_eq!(info.set("k", [b'v'; 1024]).unwrap_err().class, Class::InfoValue);
+        assert_eq!(info.len(), 1);
+    }
+
+    #[test]
+    fn the_environment_says_what_is_known() {
+        let arguments: [&[u8]; 2] = [b"-n", b"3"];
+        let (wdir, command): (&[u8], &[u8]) = (&[b'/'; 2000], b"laplace");
+        let env = Environment {
+            command: Some(command),
+            arguments: &arguments,
+            wdir: Some(wdir),
+            ..Default::default()
+        };
+        let info = Environment { max_procs: Some(4), thread_level: Some("MPI_THREAD_SINGLE"), ..env }.info();
+        let text = |key| info.get(key).unwrap().map(|value| String::from_utf8(value.into_vec()).unwrap());
+        assert_eq!(text("command").as_deref(), Some("laplace"));
+        assert_eq!(text("argv").as_deref(), Some("-n 3"));
+        assert_eq!(text("maxprocs").as_deref(), Some("4"));
+        assert_eq!(text("thread_level").as_deref(), Some("MPI_THREAD_SINGLE"));
+        assert_eq!((text("wdir"), text("host")), (None, None));
+    }
+}

@@ -1,0 +1,115 @@
+//! The operations of the standard and what they are defined for.
+
+use super::{Combine, Element, table};
+use crate::{Result, fail};
+
+/// The operations of the standard (MPI 5.0, §6.9.2).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum BuiltIn {
+    /// Their sum; integers wrap around.
+    Sum,
+    /// The smaller; −0 is smaller than +0, and a number is taken before a NaN.
+    Min,
+    /// The larger; likewise.
+    Max,
+    /// Their product; integers wrap around.
+    Prod,
+    /// Bits that are set in both.
+    BitAnd,
+    /// Bits that are set in one at least.
+    BitOr,
+    /// Bits that are set in one only.
+    BitXor,
+    /// 1 if neither is 0, else 0.
+    LogicalAnd,
+    /// 1 if one at least is not 0, else 0.
+    LogicalOr,
+    /// 1 if one only is not 0, else 0.
+    LogicalXor,
+    /// The pair with the smaller value; of equal ones, with the smaller index.
+    MinLoc,
+    /// The pair with the larger value; of equal ones, with the smaller index.
+    MaxLoc,
+    /// The second operand; only for accumulating in windows.
+    Replace,
+    /// The first operand; only for accumulating in windows.
+    NoOp,
+}
+
+impl BuiltIn {
+    /// All of them.
+    pub const ALL: [BuiltIn; 14] = [
+        BuiltIn::Sum,
+        BuiltIn::Min,
+        BuiltIn::Max,
+        BuiltIn::Prod,
+        BuiltIn::BitAnd,
+        BuiltIn::BitOr,
+        BuiltIn::BitXor,
+        BuiltIn::LogicalAnd,
+        BuiltIn::LogicalOr,
+        BuiltIn::LogicalXor,
+        BuiltIn::MinLoc,
+        BuiltIn::MaxLoc,
+        BuiltIn::Replace,
+        BuiltIn::NoOp,
+    ];
+
+    /// Its name in the standard, and what it is defined for.
+    pub fn text(self) -> (&'static str, &'static str) {
+        let (ordered, arithmetic) =
+            ("integers and floating-point numbers", "integers, floating-point and complex numbers");
+        let (bits, truth) = ("integers and bytes", "integers and logicals");
+        match self {
+            BuiltIn::Sum => ("MPI_SUM", arithmetic),
+            BuiltIn::Min => ("MPI_MIN", ordered),
+            BuiltIn::Max => ("MPI_MAX", ordered),
+            BuiltIn::Prod => ("MPI_PROD", arithmetic),
+            BuiltIn::BitAnd => ("MPI_BAND", bits),
+            BuiltIn::BitOr => ("MPI_BOR", bits),
+            BuiltIn::BitXor => ("MPI_BXOR", bits),
+            BuiltIn::LogicalAnd => ("MPI_LAND", truth),
+            BuiltIn::LogicalOr => ("MPI_LOR", truth),
+            BuiltIn::LogicalXor => ("MPI_LXOR", truth),
+            BuiltIn::MinLoc => ("MPI_MINLOC", "pairs of a value and an index"),
+            BuiltIn::MaxLoc => ("MPI_MAXLOC", "pairs of a value and an index"),
+            BuiltIn::Replace => ("MPI_REPLACE", "accumulating in windows, of any elements"),
+            BuiltIn::NoOp => ("MPI_NO_OP", "accumulating in windows, of any elements"),
+        }
+    }
+
+    /// What combines these elements in a reduction.
+    ///
+    /// # Errors
+    /// The operation is not defined for them.
+    pub fn reduction(self, element: Element) -> Result<Combine> {
+        let (name, takes) = self.text();
+        match self {
+            BuiltIn::Replace | BuiltIn::NoOp => fail!(Operation, "op is {name}, which is for {takes} only"),
+            _ => match table::combine(self, element) {
+                Some(combine) => Ok(combine),
+                None => fail!(Operation, "op is {name}, which takes {takes}, not {}", element.name()),
+            },
+        }
+    }
+
+    /// What combines these elements where a window's memory, which comes first, is accumulated into.
+    ///
+    /// # Errors
+    /// The operation is not defined for them.
+    pub fn accumulation(self, element: Element) -> Result<Combine> {
+        match self {
+            BuiltIn::Replace => Ok(|into, from, from_first| {
+                if !from_first {
+                    into.copy_from_slice(from);
+                }
+            }),
+            BuiltIn::NoOp => Ok(|into, from, from_first| {
+                if from_first {
+                    into.copy_from_slice(from);
+                }
+            }),
+            _ => self.reduction(element),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What two numbers become, for each kind of number.
+
+use std::cmp::Ordering;
+
+use bytemuck::Pod;
+#[cfg(target_arch = "x86_64")]
+use canele_sys::extended;
+
+use super::half::{rounded, widened};
+
+/// Numbers that can be ordered.
+pub(super) trait Number {
+    /// What is in memory.
+    type Stored: Pod;
+    fn sum(a: Self::Stored, b: Self::Stored) -> Self::Stored;
+    fn product(a: Self::Stored, b: Self::Stored) -> Self::Stored;
+    fn smaller(a: Self::Stored, b: Self::Stored) -> Self::Stored;
+    fn larger(a: Self::Stored, b: Self::Stored) -> Self::Stored;
+    /// Whether it is not a number.
+    fn is_nan(a: Self::Stored) -> bool;
+    /// How they compare, if both are numbers.
+    fn order(a: Self::Stored, b: Self::Stored) -> Option<Ordering>;
+}
+
+/// Those that complex numbers are made of.
+pub(super) trait Float: Number {
+    fn difference(a: Self::Stored, b: Self::Stored) -> Self::Stored;
+}
+
+/// Those that are bits as well.
+pub(super) trait Integer: Pod {
+    fn and(a: Self, b: Self) -> Self;
+    fn or(a: Self, b: Self) -> Self;
+    fn xor(a: Self, b: Self) -> Self;
+    fn is_true(a: Self) -> bool;
+    fn truth(value: bool) -> Self;
+}
+
+macro_rules! integers {
+    ($($t:ty)*) => {$(
+        impl Number for $t {
+            type Stored = $t;
+            fn sum(a: $t, b: $t) -> $t {
+                a.wrapping_add(b)
+            }
+            fn product(a: $t, b: $t) -> $t {
+                a.wrapping_mul(b)
+            }
+            fn smaller(a: $t, b: $t) -> $t {
+                a.min(b)
+            }
+            fn larger(a: $t, b: $t) -> $t {
+                a.max(b)
+            }
+            fn is_nan(_: $t) -> bool {
+                false
+            }
+            fn order(a: $t, b: $t) -> Option<Ordering> {
+                Some(a.cmp(&b))
+            }
+        }
+        impl Integer for $t {
+            fn and(a: $t, b: $t) -> $t {
+                a & b
+            }
+            fn or(a: $t, b: $t) -> $t {
+                a | b
+            }
+            fn xor(a: $t, b: $t) -> $t {
+                a ^ b
+            }
+            fn is_true(a: $t) -> bool {
+                a != 0
+            }
+            fn truth(value: bool) -> $t {
+                <$t>::from(value)
+            }
+        }
+    )*};
+}
+integers!(i8 i16 i32 i64 i128 u8 u16 u32 u64);
+
+macro_rules! floats {
+    ($($t:ty)*) => {$(
+        impl Number for $t {
+            type Stored = $t;
+            fn sum(a: $t, b: $t) -> $t {
+                a + b
+            }
+            fn product(a: $t, b: $t) -> $t {
+                a * b
+            }
+            // The standard library leaves open which zero it gives; here all ranks must agree.
+            fn smaller(a: $t, b: $t) -> $t {
+                if b.is_nan() || a < b || (a == b && a.is_sign_negative()) { a } else { b }
+            }
+            fn larger(a: $t, b: $t) -> $t {
+                if b.is_nan() || a > b || (a == b && a.is_sign_positive()) { a } else { b }
+            }
+            fn is_nan(a: $t) -> bool {
+                a.is_nan()
+            }
+            fn order(a: $t, b: $t) -> Option<Ordering> {
+                a.partial_cmp(&b)
+            }
+        }
+        impl Float for $t {
+            fn difference(a: $t, b: $t) -> $t {
+                a - b
+            }
+        }
+    )*};
+}
+floats!(f32 f64);
+
+/// Of 16 bits. Sums and products of 32 bits, rounded, are those that would be rounded once.
+pub(super) struct Half;
+
+impl Number for Half {
+    type Stored = u16;
+    fn sum(a: u16, b: u16) -> u16 {
+        rounded(widened(a) + widened(b))
+    }
+    fn product(a: u16, b: u16) -> u16 {
+        rounded(widened(a) * widened(b))
+    }
+    fn smaller(a: u16, b: u16) -> u16 {
+        rounded(f32::smaller(widened(a), widened(b)))
+    }
+    fn larger(a: u16, b: u16) -> u16 {
+        rounded(f32::larger(widened(a), widened(b)))
+    }
+    fn is_nan(a: u16) -> bool {
+        widened(a).is_nan()
+    }
+    fn order(a: u16, b: u16) -> Option<Ordering> {
+        widened(a).partial_cmp(&widened(b))
+    }
+}
+
+impl Float for Half {
+    fn difference(a: u16, b: u16) -> u16 {
+        rounded(widened(a) - widened(b))
+    }
+}
+
+/// Of 80 bits in 16 bytes.
+#[cfg(target_arch = "x86_64")]
+pub(super) struct LongDouble;
+
+#[cfg(target_arch = "x86_64")]
+impl Number for LongDouble {
+    type Stored = extended::Extended;
+    fn sum(a: Self::Stored, b: Self::Stored) -> Self::Stored {
+        extended::add(a, b)
+    }
+    fn product(a: Self::Stored, b: Self::Stored) -> Self::Stored {
+        extended::multiply(a, b)
+    }
+    fn smaller(a: Self::Stored, b: Self::Stored) -> Self::Stored {
+        let first = match Self::order(a, b) {
+            Some(Ordering::Equal) => extended::is_negative(a),
+            Some(order) => order.is_lt(),
+            None => extended::is_nan(b),
+        };
+        if first { a } else { b }
+    }
+    fn larger(a: Self::Stored, b: Self::Stored) -> Self::Stored {
+        let first = match Self::order(a, b) {
+            Some(Ordering::Equal) => !extended::is_negative(a),
+            Some(order) => order.is_gt(),
+            None => extended::is_nan(b),
+        };
+        if first { a } else { b }
+    }
+    fn is_nan(a: Self::Stored) -> bool {
+        extended::is_nan(a)
+    }
+    fn order(a: Self::Stored, b: Self::Stored) -> Option<Ordering> {
+        extended::compare(a, b)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Float for LongDouble {
+    fn difference(a: Self::Stored, b: Self::Stored) -> Self::Stored {
+        extended::subtract(a, b)
+    }
+}

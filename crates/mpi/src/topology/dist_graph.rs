@@ -1,0 +1,133 @@
+//! Graphs of which each rank knows its own neighbours (MPI 5.0, §8.5.4).
+
+use super::checked_rank;
+use crate::{Result, fail};
+
+/// An edge as ranks tell each other of it: source, destination and weight, which is 0 in a graph without weights.
+pub type Edge = [i32; 3];
+
+/// The neighbours of one rank. Weights are there for both sides or for none.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DistGraph {
+    /// Whom it receives from.
+    pub sources: Vec<usize>,
+    /// Whom it sends to.
+    pub destinations: Vec<usize>,
+    /// The weights of the edges from the sources and of those to the destinations.
+    pub weights: Option<(Vec<i32>, Vec<i32>)>,
+}
+
+impl DistGraph {
+    /// The neighbours that a rank itself names, among `ranks` ranks. A weight list may be missing only if it would be empty or
+    /// the other is missing too.
+    ///
+    /// # Errors
+    /// A neighbour does not exist, or a weight is negative.
+    pub fn adjacent(
+        ranks: usize,
+        (sources, source_weights): (&[i32], Option<&[i32]>),
+        (destinations, destination_weights): (&[i32], Option<&[i32]>),
+    ) -> Result<Self> {
+        let ranked = |name, list: &[i32]| -> Result<Vec<usize>> {
+            list.iter().enumerate().map(|(at, &rank)| checked_rank(name, at, rank, ranks)).collect()
+        };
+        let weights = match (source_weights, destination_weights) {
+            (None, None) => None,
+            (Some(from), Some(to)) => Some((from, to)),
+            (Some(from), None) if destinations.is_empty() => Some((from, &[][..])),
+            (None, Some(to)) if sources.is_empty() => Some((&[][..], to)),
+            _ => fail!(
+                Argument,
+                "only one of sourceweights and destweights is MPI_UNWEIGHTED; give both or none"
+            ),
+        };
+        if let Some((from, to)) = weights {
+            assert_eq!((from.len(), to.len()), (sources.len(), destinations.len()), "each edge has a weight");
+            check_weights("sourceweights", from)?;
+            check_weights("destweights", to)?;
+        }
+        Ok(Self {
+            sources: ranked("sources", sources)?,
+            destinations: ranked("destinations", destinations)?,
+            weights: weights.map(|(from, to)| (from.to_vec(), to.to_vec())),
+        })
+    }
+
+    /// The edges that a rank names in the general form, which any rank may do for any other: `degrees[i]` of `destinations` (and
+    /// of `weights`) belong to `sources[i]`.
+    ///
+    /// # Errors
+    /// A source or a destination does not exist, a degree or a weight is negative.
+    pub fn edges(
+        ranks: usize,
+        sources: &[i32],
+        degrees: &[i32],
+        destinations: &[i32],
+        weights: Option<&[i32]>,
+    ) -> Result<Vec<Edge>> {
+        let count = Self::edge_count(degrees)?;
+        assert_eq!(
+            (sources.len(), count),
+            (degrees.len(), destinations.len()),
+            "each source has its destinations"
+        );
+        if let Some(weights) = weights {
+            assert_eq!(weights.len(), count, "each edge has a weight");
+            check_weights("weights", weights)?;
+        }
+        let mut edges = Vec::with_capacity(count);
+        for (at, (&source, &degree)) in sources.iter().zip(degrees).enumerate() {
+            checked_rank("sources", at, source, ranks)?;
+            for _ in 0..degree {
+                let at = edges.len();
+                checked_rank("destinations", at, destinations[at], ranks)?;
+                edges.push([source, destinations[at], weights.map_or(0, |weights| weights[at])]);
+            }
+        }
+        Ok(edges)
+    }
+
+    /// How many destinations a list of degrees says there are.
+    ///
+    /// # Errors
+    /// A degree is negative.
+    pub fn edge_count(degrees: &[i32]) -> Result<usize> {
+        let mut count = 0;
+        for (at, &degree) in degrees.iter().enumerate() {
+            match usize::try_from(degree) {
+                Ok(degree) => count += degree,
+                Err(_) => fail!(Argument, "degrees[{at}] is {degree}; a degree is at least 0"),
+            }
+        }
+        Ok(count)
+    }
+
+    /// The neighbours of a rank, from the edges that all ranks named, in their order; only those of which it is an end matter.
+    ///
+    /// # Errors
+    /// An end of such an edge does not exist.
+    pub fn of(rank: usize, ranks: usize, edges: &[Edge], weighted: bool) -> Result<Self> {
+        let mut graph = Self::default();
+        let (mut from, mut to) = (Vec::new(), Vec::new());
+        for (at, &[source, destination, weight]) in edges.iter().enumerate() {
+            let here = |end: i32| usize::try_from(end) == Ok(rank);
+            if here(destination) {
+                graph.sources.push(checked_rank("sources", at, source, ranks)?);
+                from.push(weight);
+            }
+            if here(source) {
+                graph.destinations.push(checked_rank("destinations", at, destination, ranks)?);
+                to.push(weight);
+            }
+        }
+        graph.weights = weighted.then_some((from, to));
+        Ok(graph)
+    }
+}
+
+fn check_weights(name: &str, weights: &[i32]) -> Result<()> {
+    match weights.iter().position(|&weight| weight < 0) {
+        Some(at) => fail!(Argument, "{name}[{at}] is {}; a weight is at least 0", weights[at]),
+        None => Ok(()),
+    }
+}
