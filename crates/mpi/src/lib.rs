@@ -9,12 +9,23 @@
 
 pub mod attribute;
 pub mod buffered;
+mod comm;
+mod data;
+pub mod datatype;
+mod errhandler;
 mod error;
 pub mod error_classes;
+pub mod generalized;
 pub mod group;
 pub mod info;
 pub mod op;
+pub mod partitioned;
+pub mod point;
+pub mod request;
+pub mod session;
+mod status;
 pub mod topology;
+mod world;
 
 pub use canele_engine::{Mode, Rank, Tag};
 pub use comm::Comm;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use canele_engine::{Ended, Failure, Pending};
 
 use crate::comm::Comm;
+use crate::partitioned::Parts;
 use crate::status::Status;
 use crate::{Class, Error, Result};
 
@@ -40,6 +41,10 @@ pub trait Again: Send {
     fn start(&mut self) -> Result<Request>;
     /// A short name of the operation for texts.
     fn name(&self) -> &'static str;
+    /// The parts of a partitioned send.
+    fn parts(&self) -> Option<Arc<Parts>> {
+        None
+    }
 }
 
 /// An operation with something to be done whenever the engine has ended a part of it.
@@ -56,10 +61,17 @@ pub enum Step {
     Done(Result<Status>),
 }
 
-/// An operation that does not end in the engine.
+/// An operation that the program ends, or that waits for the program before the engine can.
 pub trait Foreign: Send + Sync {
-    /// How it has ended, if it has.
-    fn ended(&self) -> Option<Result<Status>>;
+    /// The program says that it is complete.
+    fn complete(&self);
+    /// Whether it is.
+    fn is_complete(&self) -> bool;
+    /// How it has ended.
+    ///
+    /// # Errors
+    /// Why it failed, or what the program's own function gives.
+    fn status(&self) -> Result<Status>;
     /// The program wants it withdrawn.
     ///
     /// # Errors
@@ -70,6 +82,12 @@ pub trait Foreign: Send + Sync {
     /// # Errors
     /// What the program's own function gives.
     fn release(&self) -> Result<()>;
+    /// What the engine is to be asked about, once the program has done its part.
+    fn pending(&self) -> Option<Pending> {
+        None
+    }
+    /// The engine has ended that.
+    fn step(&self, _ended: Ended) {}
 }
 
 impl Request {
@@ -111,6 +129,11 @@ impl Request {
         self.again.is_some()
     }
 
+    /// The parts of a partitioned send.
+    pub fn parts(&self) -> Option<Arc<Parts>> {
+        self.again.as_ref()?.parts()
+    }
+
     /// Whether it was started and its end has not been taken.
     pub fn is_active(&self) -> bool {
         !matches!(self.state, State::Inactive)
@@ -124,9 +147,9 @@ impl Request {
         }
     }
 
-    /// Whether only somebody else than the engine can end it.
+    /// Whether it waits for the program.
     pub fn is_foreign(&self) -> bool {
-        matches!(self.state, State::Foreign(_))
+        matches!(&self.state, State::Foreign(operation) if operation.pending().is_none())
     }
 
     /// What the engine is to be asked about.
@@ -134,7 +157,8 @@ impl Request {
     pub fn pending(&self) -> Option<Pending> {
         match &self.state {
             State::Send(pending) | State::Receive(pending) | State::Steps(pending, _) => Some(*pending),
-            State::Inactive | State::Foreign(_) | State::Ended(_) => None,
+            State::Foreign(operation) => operation.pending(),
+            State::Inactive | State::Ended(_) => None,
         }
     }
 
@@ -145,6 +169,11 @@ impl Request {
             State::Receive(_) => self.received(ended.result),
             State::Send(_) => sent(ended.result),
             State::Steps(_, steps) => return self.go_on(steps, ended),
+            State::Foreign(operation) => {
+                operation.step(ended);
+                self.state = State::Foreign(operation);
+                return;
+            }
             other => {
                 self.state = other;
                 return;
@@ -179,19 +208,13 @@ impl Request {
     pub fn take(&mut self) -> Option<Result<Status>> {
         match std::mem::replace(&mut self.state, State::Inactive) {
             State::Ended(result) => Some(*result),
-            State::Foreign(operation) => match operation.ended() {
-                Some(result) => {
-                    // The first error counts: of the operation, then of giving it back.
-                    Some(match (result, operation.release()) {
-                        (Ok(status), Ok(())) => Ok(status),
-                        (Err(error), _) | (_, Err(error)) => Err(error),
-                    })
-                }
-                None => {
-                    self.state = State::Foreign(operation);
-                    None
-                }
-            },
+            // The first error counts: of the operation, then of giving it back.
+            State::Foreign(operation) if operation.is_complete() => {
+                Some(match (operation.status(), operation.release()) {
+                    (Ok(status), Ok(())) => Ok(status),
+                    (Err(error), _) | (_, Err(error)) => Err(error),
+                })
+            }
             other => {
                 self.state = other;
                 None
@@ -203,8 +226,17 @@ impl Request {
     pub fn peek(&self) -> Option<Result<Status>> {
         match &self.state {
             State::Ended(result) => Some((**result).clone()),
-            State::Foreign(operation) => operation.ended(),
+            State::Foreign(operation) if operation.is_complete() => Some(operation.status()),
             _ => None,
+        }
+    }
+
+    /// Whether it has ended, and its end was not taken.
+    pub fn is_ended(&self) -> bool {
+        match &self.state {
+            State::Ended(_) => true,
+            State::Foreign(operation) => operation.is_complete(),
+            _ => false,
         }
     }
 
@@ -253,7 +285,7 @@ impl Request {
     pub fn give_up(&mut self) -> Result<()> {
         self.again = None;
         match &self.state {
-            State::Foreign(operation) if operation.ended().is_some() => operation.release(),
+            State::Foreign(operation) if operation.is_complete() => operation.release(),
             _ => Ok(()),
         }
     }

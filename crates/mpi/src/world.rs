@@ -5,7 +5,7 @@ use std::sync::Arc;
 use canele_engine::{Engine, FlowId};
 
 use crate::Result;
-use crate::comm::Comm;
+use crate::comm::{Comm, Parts, Shared};
 use crate::errhandler::Errhandler;
 use crate::group::Group;
 
@@ -33,8 +33,17 @@ impl World {
         }
         let all = Arc::new(Group::first(engine.size() as usize));
         let own = Arc::new(Group::new(vec![engine.rank()])?);
+        let shared = Arc::new(Shared::default());
         let make = |flow, group: &Arc<Group>, name: &str| {
-            let comm = Comm::new(engine.clone(), flow, group.clone(), None, errhandler.clone());
+            let comm = Comm::new(Parts {
+                engine: engine.clone(),
+                flow,
+                group: group.clone(),
+                remote: None,
+                errhandler: errhandler.clone(),
+                topology: None,
+                shared: shared.clone(),
+            });
             comm.set_name(name);
             Arc::new(comm)
         };

@@ -56,7 +56,7 @@ fn raise(comm: Option<&Comm>, function: &str, error: Box<Error>) -> Failed {
 /// Why it failed.
 pub fn finish(request: &mut Request) -> Result<Status> {
     let mut naps = Naps::default();
-    while request.peek().is_none() {
+    while !request.is_ended() {
         match request.pending() {
             Some(pending) => {
                 let ended = engine_of(request)?.wait(pending, None)?;
@@ -166,11 +166,11 @@ impl<'a> List<'a> {
 
     /// Whether all that are active have ended.
     pub fn all_ended(&self) -> bool {
-        self.taken.iter().all(|(_, request)| request.peek().is_some())
+        self.taken.iter().all(|(_, request)| request.is_ended())
     }
 
     fn any_ended(&self) -> bool {
-        !self.left.is_empty() || self.taken.iter().any(|(_, request)| request.peek().is_some())
+        !self.left.is_empty() || self.taken.iter().any(|(_, request)| request.is_ended())
     }
 
     /// Makes progress once, and lets all go on that can.
@@ -222,7 +222,7 @@ impl<'a> List<'a> {
     /// # Errors
     /// In a forked child.
     pub fn take_ended(&mut self) -> Result<Option<(usize, End)>> {
-        let first = self.taken.iter().position(|(_, request)| request.peek().is_some());
+        let first = self.taken.iter().position(|(_, request)| request.is_ended());
         let before = |at: &usize| first.is_none_or(|n| *at < self.taken[n].0);
         if let Some(at) = self.left.first().copied().filter(before) {
             self.left.remove(0);

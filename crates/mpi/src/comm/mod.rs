@@ -8,8 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use canele_engine::{Engine, FlowId, Rank};
 use canele_sys::atomic::{AtomicUsize, Ordering};
 
+use crate::attribute::Attributes;
 use crate::errhandler::Errhandler;
 use crate::group::Group;
+use crate::info::Info;
+use crate::point::Attachment;
+use crate::topology::Topology;
 use crate::{Class, Error, Result};
 
 /// A communicator.
@@ -23,26 +27,84 @@ pub struct Comm {
     rank: usize,
     number: AtomicUsize,
     kept: Mutex<Kept>,
+    attributes: Attributes,
+    attachment: Attachment,
+    topology: Option<Topology>,
+    shared: Arc<Shared>,
+}
+
+/// What all communicators of a process share.
+#[derive(Default)]
+pub(crate) struct Shared {
+    pub attachment: Attachment,
 }
 
 /// What a program hangs on a communicator.
 struct Kept {
     name: String,
     errhandler: Arc<Errhandler>,
+    info: Arc<Info>,
+}
+
+/// What a new communicator is made of. `group` contains this process.
+pub(crate) struct Parts {
+    pub engine: Arc<Engine>,
+    pub flow: FlowId,
+    pub group: Arc<Group>,
+    pub remote: Option<Arc<Group>>,
+    pub errhandler: Arc<Errhandler>,
+    pub topology: Option<Topology>,
+    pub shared: Arc<Shared>,
 }
 
 impl Comm {
-    /// A communicator on a flow of its own. `group` contains this process.
-    pub(crate) fn new(
-        engine: Arc<Engine>,
-        flow: FlowId,
-        group: Arc<Group>,
-        remote: Option<Arc<Group>>,
-        errhandler: Arc<Errhandler>,
-    ) -> Self {
+    /// A communicator on a flow of its own.
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { engine, flow, group, remote, errhandler, topology, shared } = parts;
         let rank = group.rank_of(engine.rank()).expect("a communicator contains its process");
-        let kept = Kept { name: String::new(), errhandler };
-        Self { engine, flow, group, remote, rank, number: AtomicUsize::new(0), kept: Mutex::new(kept) }
+        Self {
+            engine,
+            flow,
+            group,
+            remote,
+            rank,
+            number: AtomicUsize::new(0),
+            kept: Mutex::new(Kept { name: String::new(), errhandler, info: Arc::new(Info::new()) }),
+            attributes: Attributes::new(),
+            attachment: Attachment::default(),
+            topology,
+            shared,
+        }
+    }
+
+    /// Its attributes.
+    pub fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    /// Its own memory for buffered sends.
+    pub fn attachment(&self) -> &Attachment {
+        &self.attachment
+    }
+
+    /// The process's memory for buffered sends.
+    pub fn process_attachment(&self) -> &Attachment {
+        &self.shared.attachment
+    }
+
+    /// Its topology, if it has one.
+    pub fn topology(&self) -> Option<&Topology> {
+        self.topology.as_ref()
+    }
+
+    /// What the program says of it.
+    pub fn info(&self) -> Arc<Info> {
+        self.kept().info.clone()
+    }
+
+    /// Sets that.
+    pub fn set_info(&self, info: Arc<Info>) {
+        self.kept().info = info;
     }
 
     /// This process's rank in the (local) group.

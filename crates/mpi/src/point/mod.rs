@@ -1,9 +1,13 @@
 //! Messages between two ranks (MPI 5.0, chapter 3): blocking sends and receives, and probes.
 
+mod buffered;
 mod exchange;
+mod persistent;
 mod probe;
 mod start;
 
+pub use buffered::Attachment;
+pub use persistent::{Handing, Kept};
 pub use probe::Message;
 pub use start::Target;
 

@@ -1,0 +1,66 @@
+//! Generalized requests (MPI 5.0, §13.2): operations that the program itself ends.
+
+use std::sync::Arc;
+
+use canele_sys::atomic::{AtomicBool, Ordering};
+
+use crate::Result;
+use crate::request::{Foreign, Request};
+use crate::status::Status;
+
+/// The program's functions of an operation.
+pub trait Functions: Send + Sync {
+    /// Says what the status of the operation is to be.
+    ///
+    /// # Errors
+    /// The code that the function gives.
+    fn query(&self) -> Result<Status>;
+    /// The operation is not needed any more.
+    ///
+    /// # Errors
+    /// The code that the function gives.
+    fn free(&self) -> Result<()>;
+    /// The operation is to be withdrawn; whether it was complete already.
+    ///
+    /// # Errors
+    /// The code that the function gives.
+    fn cancel(&self, complete: bool) -> Result<()>;
+}
+
+/// An operation that the program ends.
+pub struct Generalized {
+    functions: Box<dyn Functions>,
+    complete: AtomicBool,
+}
+
+impl Generalized {
+    /// A request for an operation that has begun, and the operation.
+    pub fn start(functions: Box<dyn Functions>) -> (Request, Arc<Self>) {
+        let operation = Arc::new(Self { functions, complete: AtomicBool::new(false) });
+        (Request::foreign(None, operation.clone()), operation)
+    }
+}
+
+impl Foreign for Generalized {
+    fn complete(&self) {
+        // Release: pairs with `is_complete`; what the operation did is seen by whoever waited for it.
+        self.complete.store(true, Ordering::Release);
+    }
+
+    fn is_complete(&self) -> bool {
+        // Acquire: pairs with `complete`.
+        self.complete.load(Ordering::Acquire)
+    }
+
+    fn status(&self) -> Result<Status> {
+        self.functions.query()
+    }
+
+    fn cancel(&self) -> Result<()> {
+        self.functions.cancel(self.is_complete())
+    }
+
+    fn release(&self) -> Result<()> {
+        self.functions.free()
+    }
+}
