@@ -1,6 +1,7 @@
 //! From a C buffer with count and datatype to memory that the library may touch.
 
 use canele_mpi::datatype::Datatype;
+use canele_mpi::point::Kept;
 use canele_mpi::{Class, Data, Error, Result};
 use canele_sys::buffer::Raw;
 
@@ -45,6 +46,16 @@ pub fn elements(buffer: Memory, count: usize, of: &Datatype) -> Result<Data<'_>>
     // this range.
     let raw = unsafe { Raw::new(buffer.cast_mut().cast(), range.start, range.end) };
     Ok(Data { raw, count, of })
+}
+
+/// Elements to be kept beyond the call.
+///
+/// # Errors
+/// As [`data`].
+pub fn kept(buffer: Memory, count: usize, datatype: MPI_Datatype) -> Result<Kept> {
+    let of = datatype.share()?;
+    let raw = elements(buffer, count, &of)?.raw;
+    Ok(Kept { raw, count, of })
 }
 
 #[cold]

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use canele_sys::atomic::{AtomicUsize, Ordering};
 
+use crate::comm::Shared;
 use crate::errhandler::Errhandler;
+use crate::point::Attachment;
 use crate::world::World;
 
 /// A session.
@@ -12,17 +14,28 @@ pub struct Session {
     world: Arc<World>,
     number: AtomicUsize,
     errhandler: Mutex<Arc<Errhandler>>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl Session {
     /// A session of this process.
     pub fn new(world: Arc<World>, errhandler: Arc<Errhandler>) -> Self {
-        Self { world, number: AtomicUsize::new(0), errhandler: Mutex::new(errhandler) }
+        Self {
+            world,
+            number: AtomicUsize::new(0),
+            errhandler: Mutex::new(errhandler),
+            shared: Arc::default(),
+        }
     }
 
     /// What the process has.
     pub fn world(&self) -> &Arc<World> {
         &self.world
+    }
+
+    /// Its memory for buffered sends, on communicators made from its groups.
+    pub fn attachment(&self) -> &Attachment {
+        &self.shared.attachment
     }
 
     /// The number under which the edge knows it.

@@ -243,7 +243,7 @@ fn MPI_Request_get_status(request: MPI_Request, flag: Out<c_int>, status: Status
 }
 
 /// How a request has ended, if it has; it stays as it is.
-fn peek(handle: MPI_Request) -> Result<Option<Result<Status, Failed>>, Failed> {
+pub(super) fn peek(handle: MPI_Request) -> Result<Option<Result<Status, Failed>>, Failed> {
     let mut handles = [handle];
     if handle == MPI_REQUEST_NULL || handle == LEFT {
         return Ok(Some(Ok(Status::EMPTY)));
@@ -338,7 +338,7 @@ fn is_active(handle: MPI_Request) -> Result<bool, Failed> {
 
 /// The handles of an array.
 #[inline(always)]
-fn array<'a>(count: c_int, requests: Out<MPI_Request>) -> Result<&'a mut [MPI_Request], Failed> {
+pub(super) fn array<'a>(count: c_int, requests: Out<MPI_Request>) -> Result<&'a mut [MPI_Request], Failed> {
     match usize::try_from(count) {
         Ok(n) => Ok(requests.slice(n, "array_of_requests")?),
         Err(_) => Err(Error::new(Class::Count, format!("count is {count}: it must not be negative")).into()),

@@ -1,7 +1,9 @@
 //! Messages (MPI 5.0, chapter 3).
 
 mod blocking;
+mod buffered;
 mod complete;
+mod partitioned;
 mod persistent;
 mod probe;
 mod start;
