@@ -7,6 +7,7 @@
 //! the standard, and in words the argument, its value and what to do; which handler is called with them is the edge's business.
 #![forbid(unsafe_code)]
 
+pub mod datatype;
 mod error;
 
 pub use error::{Class, Error, Result};
