@@ -13,7 +13,20 @@ pub fn rust(tables: &Tables) -> String {
                 .expect("a string grows");
         }
     }
-    text
+    text + &datatypes(tables)
+}
+
+/// The handles of the predefined datatypes by their names, aliases left out.
+fn datatypes(tables: &Tables) -> String {
+    let mut text = String::from(
+        "/// The predefined datatypes.\npub const DATATYPES: &[(&str, crate::handle::MPI_Datatype)] = &[\n",
+    );
+    for Constant { name, value, .. } in &tables.constants {
+        if value.starts_with("((MPI_Datatype)") && name != "MPI_DATATYPE_NULL" {
+            writeln!(text, "    ({name:?}, {name}),").expect("a string grows");
+        }
+    }
+    text + "];\n"
 }
 
 /// Type and value, unless it is one that only C needs.

@@ -34,10 +34,8 @@ pub fn data_mut<'a>(buffer: MemoryMut, count: Count, datatype: MPI_Datatype) -> 
 /// As [`data`].
 #[inline(always)]
 pub fn elements(buffer: Memory, count: usize, of: &Datatype) -> Result<Data<'_>> {
-    if !of.is_committed() {
-        return Err(uncommitted(of));
-    }
-    let range = if of.is_contiguous() { 0..of.total_bytes(count)?.cast_signed() } else { of.span(count)? };
+    of.check_committed()?;
+    let range = if of.is_contiguous() { 0..of.total_bytes(count)?.cast_signed() } else { of.span(count) };
     // With absolute addresses the buffer is MPI_BOTTOM, which is null, and the elements lie far above it.
     if buffer.is_null() && range.start == 0 && range.end > 0 {
         return Err(no_buffer(count));
@@ -61,9 +59,4 @@ pub fn kept(buffer: Memory, count: usize, datatype: MPI_Datatype) -> Result<Kept
 #[cold]
 fn no_buffer(count: usize) -> Box<Error> {
     Error::new(Class::Buffer, format!("the buffer is a null pointer, with a count of {count}"))
-}
-
-#[cold]
-fn uncommitted(of: &Datatype) -> Box<Error> {
-    Error::new(Class::Datatype, format!("{of:?} is not committed: call MPI_Type_commit first"))
 }

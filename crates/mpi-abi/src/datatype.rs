@@ -1,20 +1,14 @@
-//! placeholder
-use crate::handle::DATATYPES;
-use canele_mpi::datatype::Datatype;
-use std::sync::Arc;
-/// x
-pub fn predefine() {
-    for v in 0x200..0x300usize {
-        DATATYPES.fix(
-            v,
-            Datatype::new(if v == 0x247 {
-                1
-            } else if v == 0x214 || v == 0x20a {
-                8
-            } else {
-                4
-            }),
-        );
+//! Datatypes (MPI 5.0, chapter 5).
+
+use canele_mpi::datatype::{Basic, Datatype};
+
+use crate::handle;
+
+/// Gives the predefined datatypes their handles.
+pub(crate) fn predefine() {
+    for basic in Basic::ALL {
+        let named = |(name, _): &&(&str, _)| *name == basic.name();
+        let (_, value) = crate::constants::DATATYPES.iter().find(named).expect("the ABI has a handle for it");
+        handle::DATATYPES.fix(value.value(), Datatype::basic(*basic).clone());
     }
-    let _ = Arc::new(1);
 }

@@ -66,7 +66,7 @@ impl Proto {
         let Some((id, offset)) = place else { return };
         let Some(State::ExpectPieces(receive, _)) = self.requests.get_mut(id.into()) else { return };
         let fits = offset.checked_add(len as u64).is_some_and(|end| end <= receive.len as u64);
-        if receive.from == rail.peer(link) && fits {
+        if receive.from == rail.peer(link) && fits && !receive.buffer.is_fine() {
             rail.land(link, receive.buffer.share(offset as usize, len));
         }
     }

@@ -3,6 +3,7 @@
 //! Never chooses: what goes into a packet has been decided (`transmit.rs`). What finds no room is as it was before.
 
 use canele_rail::{Busy, Class, Header, MAX_INLINE, Rail, Window};
+use canele_sys::buffer::OutBuffer;
 use canele_sys::ids::{LinkId, Rank, RequestId};
 
 use crate::Proto;
@@ -170,19 +171,28 @@ impl Proto {
         let (caps, len) = (*rail.caps(link), send.buffer.len());
         let urgent = self.strategy.by_priority() && backlog.expects_urgent();
         let longest = longest_piece(&caps, rail.speed(link), self.settings.piece_bytes, urgent);
-        let piece = if caps.lends { longest } else { piece_bytes(&caps, len, longest) };
+        let (fine, copied) = (send.buffer.is_fine(), self.settings.piece_bytes);
+        let piece = match caps.lends {
+            true if fine => piece_bytes(&caps, len, longest.min(copied)),
+            true => longest,
+            false => piece_bytes(&caps, len, longest),
+        };
         let piece = piece.min(len - *done).min(most);
         let mut beside = [0; 16];
         put_words(Window::on(&mut beside), &piece_words(*receiver, *done as u64));
         let (at, buffer) = (*done, &mut send.buffer);
         let header = Kind::Piece.header(2);
-        if let Err(busy) = rail.lend(link, header, &beside, || buffer.share(at, piece), piece) {
+        let gone = match fine {
+            true => fill_piece(rail, link, header, &beside, (buffer, at, piece)),
+            false => rail.lend(link, header, &beside, || buffer.share(at, piece), piece),
+        };
+        if let Err(busy) = gone {
             backlog.go_on(id, level, 0);
             return Err(busy);
         }
         *done += piece;
         backlog.carried(true);
-        self.traffic.copies += u64::from(!caps.lends);
+        self.traffic.copies += u64::from(fine || !caps.lends);
         if *done < len {
             backlog.go_on(id, level, piece);
         } else {
@@ -194,6 +204,21 @@ impl Proto {
         }
         Ok(())
     }
+}
+
+/// A piece that is packed into the rail's own room, because it consists of many short stretches.
+fn fill_piece<R: Rail>(
+    rail: &mut R,
+    link: LinkId,
+    header: Header,
+    beside: &[u8],
+    (buffer, at, len): (&OutBuffer, usize, usize),
+) -> Result<(), Busy> {
+    let slot = rail.claim(link, len, Class::Stream)?;
+    slot.inline.write(0, beside);
+    buffer.copy_to(at, slot.bulk);
+    rail.commit(link, header);
+    Ok(())
 }
 
 /// The number of the answer that has waited longest, if it needs one.

@@ -9,6 +9,7 @@
 //! A driver that works while the operation waits holds *shares* of a buffer; it comes back only when all are gone.
 
 mod raw;
+mod scattered;
 mod share;
 
 use std::any::Any;
@@ -22,6 +23,7 @@ use bytemuck::Pod;
 use crate::ids::RegionId;
 use crate::window::{Window, copy};
 pub use raw::Raw;
+use scattered::{Scattered, copy_staged};
 use share::Share;
 pub use share::{InShare, OutShare};
 
@@ -54,13 +56,24 @@ struct Lent {
 /// What few buffers have.
 #[derive(Default)]
 struct More {
-    /// The parts of a list.
-    parts: Option<Box<[Part]>>,
+    form: Form,
     /// Where a region is, and what keeps it mapped while a transfer from or to it is under way.
     place: Option<Place>,
     keep: Option<Arc<dyn Any + Send + Sync>>,
     /// Once there was a share: counts them.
     shares: Option<Arc<()>>,
+}
+
+/// How the bytes of a buffer lie.
+#[derive(Default)]
+enum Form {
+    /// In one stretch.
+    #[default]
+    One,
+    /// As a list of stretches.
+    List(Box<[Part]>),
+    /// As a layout says.
+    Scattered(Scattered),
 }
 
 impl Lent {
@@ -76,7 +89,7 @@ impl Lent {
             len += n;
             part
         });
-        let more = More { parts: Some(parts.collect()), ..More::default() };
+        let more = More { form: Form::List(parts.collect()), ..More::default() };
         Self { start: NonNull::dangling(), len, lender, more: Some(Box::new(more)) }
     }
 
@@ -105,10 +118,11 @@ impl Lent {
     /// Calls `each(address, offset in the range, length)` for the stretches of memory that make up a range.
     fn stretches(&self, offset: usize, len: usize, mut each: impl FnMut(*mut u8, usize, usize)) {
         assert!(offset <= self.len && len <= self.len - offset, "range outside of a buffer");
-        match self.more.as_ref().and_then(|more| more.parts.as_ref()) {
+        match self.more.as_ref().map_or(&Form::One, |more| &more.form) {
             // SAFETY: the range lies within the lent memory, checked above.
-            None => each(unsafe { self.start.as_ptr().add(offset) }, 0, len),
-            Some(parts) => {
+            Form::One => each(unsafe { self.start.as_ptr().add(offset) }, 0, len),
+            Form::Scattered(scattered) => scattered.stretches(offset, len, each),
+            Form::List(parts) => {
                 let mut done = 0;
                 for part in &parts[parts.partition_point(|p| p.before + p.len <= offset)..] {
                     if done == len {
@@ -173,6 +187,10 @@ macro_rules! both {
             pub fn is_shared(&self) -> bool {
                 self.0.is_shared()
             }
+            /// Whether it consists of so many short stretches that [`Self::share`] should not list them: copying packs them.
+            pub fn is_fine(&self) -> bool {
+                self.0.as_scattered().is_some_and(Scattered::is_fine)
+            }
             /// Whether it was made by `of_region`, so that nobody waits for its return.
             pub fn is_region(&self) -> bool {
                 self.0.more.as_ref().is_some_and(|more| more.keep.is_some())
@@ -191,6 +209,10 @@ impl OutBuffer {
 
     /// Fills `to` with the bytes from `offset` on.
     pub fn copy_to(&self, offset: usize, to: Window<'_>) {
+        if let Some(scattered) = self.0.as_scattered() {
+            // SAFETY: `to` has that room; lent memory and windows do not overlap.
+            return unsafe { scattered.gather(offset, to.start(), to.len()) };
+        }
         self.0.stretches(offset, to.len(), |address, at, n| {
             // SAFETY: `address` has n lent bytes, and at + n <= to.len(); lent memory and windows do not overlap.
             unsafe { copy(to.start().add(at), address, n) }
@@ -199,6 +221,10 @@ impl OutBuffer {
 
     /// Fills `to` with the bytes from `offset` on.
     pub fn copy_to_slice(&self, offset: usize, to: &mut [u8]) {
+        if let Some(scattered) = self.0.as_scattered() {
+            // SAFETY: `to` has that room and is exclusive, so it is not the lent memory.
+            return unsafe { scattered.gather(offset, to.as_mut_ptr(), to.len()) };
+        }
         self.0.stretches(offset, to.len(), |address, at, n| {
             // SAFETY: `address` has n lent bytes; `to` is exclusive, so it is not the lent memory.
             unsafe { copy(to[at..at + n].as_mut_ptr(), address, n) }
@@ -214,6 +240,10 @@ impl InBuffer {
 
     /// Writes all of `from` at `offset`.
     pub fn copy_from(&mut self, offset: usize, from: Window<'_>) {
+        if let Some(scattered) = self.0.as_scattered() {
+            // SAFETY: lent for writing; `from` has those bytes; memory that only its owner may reach is no window's.
+            return unsafe { scattered.scatter(offset, from.start(), from.len()) };
+        }
         self.0.stretches(offset, from.len(), |address, at, n| {
             // SAFETY: `address` has n bytes lent for writing; at + n <= from.len().
             unsafe { std::ptr::copy(from.start().add(at), address, n) }
@@ -222,6 +252,10 @@ impl InBuffer {
 
     /// Writes all of `from` at `offset`.
     pub fn copy_from_slice(&mut self, offset: usize, from: &[u8]) {
+        if let Some(scattered) = self.0.as_scattered() {
+            // SAFETY: lent for writing; a slice that is borrowed is not memory lent for writing.
+            return unsafe { scattered.scatter(offset, from.as_ptr(), from.len()) };
+        }
         self.0.stretches(offset, from.len(), |address, at, n| {
             // SAFETY: as in `copy_from`; a slice that is borrowed is not memory lent for writing.
             unsafe { copy(address, from[at..at + n].as_ptr(), n) }
@@ -230,6 +264,9 @@ impl InBuffer {
 
     /// Copies the first `len` bytes of `from`; both buffers may lie in one region, even overlap.
     pub fn copy_from_buffer(&mut self, from: &OutBuffer, len: usize) {
+        if from.0.as_scattered().is_some() || self.0.as_scattered().is_some() {
+            return copy_staged(from, self, len);
+        }
         from.0.stretches(0, len, |source, at, n| {
             self.0.stretches(at, n, |target, within, m| {
                 // SAFETY: both have m lent bytes; `ptr::copy` permits overlap.

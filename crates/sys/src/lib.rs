@@ -13,6 +13,7 @@ pub mod fork;
 pub mod futex;
 pub mod gate;
 pub mod ids;
+pub mod layout;
 #[cfg(not(loom))]
 pub mod limits;
 pub mod membarrier;

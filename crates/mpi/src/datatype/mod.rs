@@ -1,44 +1,297 @@
-//! placeholder
-use crate::Result;
-use canele_sys::buffer::{InBuffer, OutBuffer, Raw};
+//! Datatypes: what the elements of a message are and where they lie (MPI 5.0, chapter 5).
+//!
+//! Owns predefined and derived datatypes, their bounds, how each was made, packing, and the representation "external32".
+//! Knows no handles: a datatype lives behind an [`Arc`], its own address is its identity.
+//!
+//! ```text
+//!   constructor ──▶ map: layout (where the bytes lie) + elements (which numbers they are) + marks (bounds)
+//!               └─▶ envelope: the call, for the program to ask back
+//! ```
+
+mod array;
+mod basic;
+mod construct;
+mod convert;
+mod elements;
+mod envelope;
+mod external;
+mod fortran;
+mod map;
+mod pack;
+mod pair;
+
 use std::ops::Range;
-use std::sync::Arc;
-/// x
-#[derive(Debug)]
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use canele_sys::atomic::{AtomicBool, Ordering::Relaxed};
+use canele_sys::buffer::{InBuffer, OutBuffer, Raw};
+use canele_sys::layout::Layout;
+
+use crate::{Class, Error, Result, fail};
+pub use array::Dimension;
+pub use basic::{Basic, Format, Kind};
+pub use construct::length;
+use elements::Elements;
+pub use envelope::{Combiner, Distribution, Envelope, Integer, Order, Width};
+pub use fortran::{Family, match_size};
+use map::Map;
+
+/// A datatype. It never changes, except that it is committed and may be given another name.
 pub struct Datatype {
+    /// What other datatypes are made of.
+    map: Map,
+    /// With the extent of this datatype between elements.
+    layout: Arc<Layout>,
     size: usize,
+    lower_bound: isize,
+    extent: isize,
+    contiguous: bool,
+    envelope: Envelope,
+    committed: AtomicBool,
+    name: Mutex<String>,
 }
+
+/// A map that no address space holds.
+#[cold]
+fn too_large() -> Box<Error> {
+    Error::new(
+        Class::ValueTooLarge,
+        "the arguments describe a datatype that exceeds the address space: make it smaller",
+    )
+}
+
+static BASICS: LazyLock<Vec<Arc<Datatype>>> = LazyLock::new(|| {
+    let named = |basic: &Basic| {
+        let datatype =
+            Datatype::made(Map::basic(*basic), Envelope::new(Combiner::Named)).expect("a small datatype");
+        datatype.commit();
+        datatype.set_name(basic.name());
+        datatype
+    };
+    Basic::ALL.iter().map(named).collect()
+});
+
 impl Datatype {
-    /// x
-    pub fn new(size: usize) -> Arc<Self> {
-        Arc::new(Self { size })
+    /// The predefined datatype.
+    pub fn basic(basic: Basic) -> &'static Arc<Self> {
+        &BASICS[basic as usize]
     }
-    /// x
+
+    fn made(map: Map, envelope: Envelope) -> Result<Arc<Self>> {
+        let (lower_bound, extent) = map.bounds().ok_or_else(too_large)?;
+        let layout = Arc::new(map.layout.clone().with_extent(extent));
+        Ok(Arc::new(Self {
+            size: layout.size(),
+            lower_bound,
+            extent,
+            contiguous: layout.is_contiguous(),
+            map,
+            layout,
+            envelope,
+            committed: AtomicBool::new(false),
+            name: Mutex::default(),
+        }))
+    }
+
+    /// Bytes of data of one element.
+    #[inline]
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// How far the next element is, in bytes.
+    #[inline]
+    pub fn extent(&self) -> isize {
+        self.extent
+    }
+
+    /// Where an element begins, as far as extents are concerned.
+    pub fn lower_bound(&self) -> isize {
+        self.lower_bound
+    }
+
+    /// Where an element ends, as far as extents are concerned.
+    pub fn upper_bound(&self) -> isize {
+        self.lower_bound.wrapping_add(self.extent)
+    }
+
+    /// The lowest byte of data.
+    pub fn true_lower_bound(&self) -> isize {
+        self.layout.bounds().start
+    }
+
+    /// From the lowest byte of data to behind the highest.
+    pub fn true_extent(&self) -> isize {
+        let bounds = self.layout.bounds();
+        bounds.end - bounds.start
+    }
+
+    /// Whether any number of elements is one stretch that begins at the buffer's address.
+    #[inline]
     pub fn is_contiguous(&self) -> bool {
-        true
+        self.contiguous
     }
-    /// x
+
+    /// Makes it fit for communication.
+    pub fn commit(&self) {
+        self.committed.store(true, Relaxed);
+    }
+
+    /// Whether it is fit for communication.
+    #[inline]
     pub fn is_committed(&self) -> bool {
-        true
+        self.committed.load(Relaxed)
     }
-    /// x
-    pub fn total_bytes(&self, n: usize) -> Result<usize> {
-        Ok(n * self.size)
+
+    /// Fails unless it is fit for communication.
+    #[inline]
+    pub fn check_committed(&self) -> Result<()> {
+        if !self.is_committed() {
+            fail!(Datatype, "datatype {} is not committed: call MPI_Type_commit first", self.described());
+        }
+        Ok(())
     }
-    /// x
-    pub fn span(&self, n: usize) -> Result<Range<isize>> {
-        Ok(0..(n * self.size) as isize)
+
+    /// Its name, or what made it.
+    fn described(&self) -> String {
+        match self.name() {
+            name if name.is_empty() => format!("made by {:?}", self.combiner()),
+            name => format!("{name:?}"),
+        }
     }
-    /// x
-    pub fn lend(&self, raw: Raw, n: usize) -> OutBuffer {
-        raw.lend(0, n * self.size)
+
+    /// The bytes that `count` elements touch, relative to the buffer's address.
+    pub fn span(&self, count: usize) -> Range<isize> {
+        self.layout.span(count)
     }
-    /// x
-    pub fn lend_mut(&self, raw: Raw, n: usize) -> InBuffer {
-        raw.lend_mut(0, n * self.size)
+
+    /// Bytes of data of `count` elements.
+    #[inline]
+    pub fn total_bytes(&self, count: usize) -> Result<usize> {
+        match self.layout.total(count) {
+            Some(total) => Ok(total),
+            None => fail!(
+                Count,
+                "count is {count}: so many elements of {} bytes exceed the address space",
+                self.size
+            ),
+        }
     }
-    /// x
-    pub fn pack(&self, raw: Raw, n: usize, _at: usize, into: &mut [u8]) {
-        into.copy_from_slice(raw.bytes(0, n * self.size))
+
+    /// Lends `count` elements to be sent, whose bytes [`Datatype::total_bytes`] could count.
+    #[inline]
+    pub fn lend(&self, raw: Raw, count: usize) -> OutBuffer {
+        match self.contiguous {
+            true => raw.lend(0, self.size.saturating_mul(count)),
+            false => self.layout.lend(raw, count),
+        }
+    }
+
+    /// Lends `count` elements to be filled, whose bytes [`Datatype::total_bytes`] could count.
+    #[inline]
+    pub fn lend_mut(&self, raw: Raw, count: usize) -> InBuffer {
+        match self.contiguous {
+            true => raw.lend_mut(0, self.size.saturating_mul(count)),
+            false => self.layout.lend_mut(raw, count),
+        }
+    }
+
+    /// Fills `into` with the packed bytes of `count` elements from `at` on.
+    pub fn pack(&self, raw: Raw, count: usize, at: usize, into: &mut [u8]) {
+        self.layout.pack(raw, count, at, into);
+    }
+
+    /// Writes `from` as the packed bytes of `count` elements from `at` on.
+    pub fn unpack(&self, raw: Raw, count: usize, at: usize, from: &[u8]) {
+        self.layout.unpack(raw, count, at, from);
+    }
+
+    /// The basic datatype and how many of it an element has, if it has no other.
+    #[inline]
+    pub fn uniform(&self) -> Option<(Basic, usize)> {
+        match self.map.elements {
+            Elements::Run(basic, count) if count > 0 => Some((basic, count)),
+            _ => None,
+        }
+    }
+
+    /// Numbers of one element; a pair is two.
+    pub fn elements(&self) -> usize {
+        self.map.elements.totals().elements
+    }
+
+    /// Calls `each(basic, how many)` for the runs of equal numbers of one element, in the order of the type map.
+    pub fn each_run(&self, mut each: impl FnMut(Basic, usize)) {
+        let all = self.map.elements.runs(&mut |basic, count| {
+            each(basic, count);
+            Ok(())
+        });
+        all.expect("looking at runs cannot fail");
+    }
+
+    /// How many elements `bytes` received bytes are, if they are whole ones.
+    pub fn count_of(&self, bytes: usize) -> Option<usize> {
+        match self.size {
+            0 => (bytes == 0).then_some(0),
+            size => bytes.is_multiple_of(size).then_some(bytes / size),
+        }
+    }
+
+    /// How many numbers are complete in `bytes` received bytes, unless it has no bytes and some came.
+    pub fn elements_of(&self, bytes: usize) -> Option<usize> {
+        if self.size == 0 {
+            return (bytes == 0).then_some(0);
+        }
+        let whole = (bytes / self.size).checked_mul(self.elements())?;
+        whole.checked_add(self.map.elements.within(bytes % self.size))
+    }
+
+    /// Bytes of the first `elements` numbers of a message of such elements, if that is a number.
+    pub fn bytes_of(&self, elements: usize) -> Option<usize> {
+        if self.size == 0 {
+            return (elements == 0).then_some(0);
+        }
+        let whole = (elements / self.elements()).checked_mul(self.size)?;
+        whole.checked_add(self.map.elements.bytes_of(elements % self.elements()))
+    }
+
+    /// How it was made.
+    pub fn envelope(&self) -> &Envelope {
+        &self.envelope
+    }
+
+    /// The constructor that made it.
+    pub fn combiner(&self) -> Combiner {
+        self.envelope.combiner
+    }
+
+    /// Whether it is predefined and has a name.
+    pub fn is_named(&self) -> bool {
+        self.combiner() == Combiner::Named
+    }
+
+    /// Whether it is predefined, with a name or without: it cannot be freed.
+    pub fn is_predefined(&self) -> bool {
+        use Combiner::{F90Complex, F90Integer, F90Real, Named, ValueIndex};
+        matches!(self.combiner(), Named | F90Real | F90Complex | F90Integer | ValueIndex)
+    }
+
+    /// Its name; empty for a derived one that was given none.
+    pub fn name(&self) -> String {
+        self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Gives it a name.
+    pub fn set_name(&self, name: &str) {
+        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = name.to_owned();
     }
 }
+
+impl std::fmt::Debug for Datatype {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Datatype({}, {} bytes, extent {})", self.described(), self.size, self.extent)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -31,6 +31,14 @@ impl Raw {
         Self { start, low, high: high.max(low) }
     }
 
+    /// Memory of this process that is never freed, with offsets counted from `origin` bytes behind its start; for tests of what
+    /// works on memory that others give.
+    pub fn leaked(bytes: Vec<u8>, origin: usize) -> Self {
+        let bytes = bytes.leak();
+        let (low, high) = (-(origin as isize), bytes.len() as isize - origin as isize);
+        Self { start: bytes.as_mut_ptr().wrapping_add(origin), low, high }
+    }
+
     /// The address offsets are counted from.
     pub fn address(self) -> *mut u8 {
         self.start

@@ -1,0 +1,186 @@
+//! The constructors: copies of datatypes at places (MPI 5.0, §5.1.2 to §5.1.9).
+//!
+//! Each checks its arguments, makes the map and records the call. Places are 64-bit numbers; those of the `h` forms are in
+//! bytes, the others in extents of the old datatype.
+
+use std::sync::Arc;
+
+use super::envelope::{Combiner, Envelope, Width};
+use super::map::Map;
+use super::{Datatype, too_large};
+use crate::{Result, fail};
+
+/// A count, if it is one.
+pub fn length(name: &str, value: i64) -> Result<usize> {
+    match usize::try_from(value) {
+        Ok(length) => Ok(length),
+        Err(_) => fail!(Argument, "{name} is {value}: it must not be negative"),
+    }
+}
+
+/// The lengths of blocks, if they are.
+fn lengths(name: &str, values: &[i64]) -> Result<Vec<usize>> {
+    let each = values.iter().enumerate().map(|(i, value)| match usize::try_from(*value) {
+        Ok(length) => Ok(length),
+        Err(_) => fail!(Argument, "{name}[{i}] is {value}: it must not be negative"),
+    });
+    each.collect()
+}
+
+/// As many of one argument as of another.
+fn same_number(name: &str, given: usize, count: usize) -> Result<()> {
+    if given != count {
+        fail!(Argument, "{name} has {given} entries: it must have {count}, as many as there are blocks");
+    }
+    Ok(())
+}
+
+impl Datatype {
+    /// `count` elements side by side (`MPI_Type_contiguous`).
+    pub fn contiguous(width: Width, count: i64, old: &Arc<Self>) -> Result<Arc<Self>> {
+        let map = old.map.repeated(length("count", count)?, old.extent).ok_or_else(too_large)?;
+        let envelope = Envelope::new(Combiner::Contiguous).counts(width, &[count]).datatype(old);
+        Self::made(map, envelope)
+    }
+
+    /// `count` blocks of `blocklength` elements, `stride` extents apart (`MPI_Type_vector`).
+    pub fn vector(
+        width: Width,
+        count: i64,
+        blocklength: i64,
+        stride: i64,
+        old: &Arc<Self>,
+    ) -> Result<Arc<Self>> {
+        let bytes = (stride as isize).checked_mul(old.extent);
+        let envelope = Envelope::new(Combiner::Vector).counts(width, &[count, blocklength, stride]);
+        old.blocks_apart(count, blocklength, bytes, envelope)
+    }
+
+    /// `count` blocks of `blocklength` elements, `stride` bytes apart (`MPI_Type_create_hvector`).
+    pub fn hvector(
+        width: Width,
+        count: i64,
+        blocklength: i64,
+        stride: i64,
+        old: &Arc<Self>,
+    ) -> Result<Arc<Self>> {
+        let envelope =
+            Envelope::new(Combiner::Hvector).counts(width, &[count, blocklength]).addresses(width, &[stride]);
+        old.blocks_apart(count, blocklength, Some(stride as isize), envelope)
+    }
+
+    fn blocks_apart(
+        self: &Arc<Self>,
+        count: i64,
+        blocklength: i64,
+        stride: Option<isize>,
+        envelope: Envelope,
+    ) -> Result<Arc<Self>> {
+        let (count, blocklength) = (length("count", count)?, length("blocklength", blocklength)?);
+        let map = match count.min(blocklength) {
+            0 => Map::empty(),
+            // Where there is one block its distance does not matter.
+            _ => {
+                let stride = if count == 1 { 0 } else { stride.ok_or_else(too_large)? };
+                let block = self.map.repeated(blocklength, self.extent);
+                block.and_then(|block| block.repeated(count, stride)).ok_or_else(too_large)?
+            }
+        };
+        Self::made(map, envelope.datatype(self))
+    }
+
+    /// Blocks of several lengths at places in extents (`MPI_Type_indexed`).
+    pub fn indexed(width: Width, lengths: &[i64], places: &[i64], old: &Arc<Self>) -> Result<Arc<Self>> {
+        let envelope = Envelope::new(Combiner::Indexed)
+            .counts(width, &[lengths.len() as i64])
+            .counts(width, lengths)
+            .counts(width, places);
+        old.blocks_at(lengths, places, old.extent, envelope)
+    }
+
+    /// Blocks of several lengths at places in bytes (`MPI_Type_create_hindexed`).
+    pub fn hindexed(width: Width, lengths: &[i64], places: &[i64], old: &Arc<Self>) -> Result<Arc<Self>> {
+        let envelope = Envelope::new(Combiner::Hindexed)
+            .counts(width, &[lengths.len() as i64])
+            .counts(width, lengths)
+            .addresses(width, places);
+        old.blocks_at(lengths, places, 1, envelope)
+    }
+
+    /// Blocks of one length at places in extents (`MPI_Type_create_indexed_block`).
+    pub fn indexed_block(
+        width: Width,
+        blocklength: i64,
+        places: &[i64],
+        old: &Arc<Self>,
+    ) -> Result<Arc<Self>> {
+        length("blocklength", blocklength)?;
+        let envelope = Envelope::new(Combiner::IndexedBlock)
+            .counts(width, &[places.len() as i64, blocklength])
+            .counts(width, places);
+        old.blocks_at(&vec![blocklength; places.len()], places, old.extent, envelope)
+    }
+
+    /// Blocks of one length at places in bytes (`MPI_Type_create_hindexed_block`).
+    pub fn hindexed_block(
+        width: Width,
+        blocklength: i64,
+        places: &[i64],
+        old: &Arc<Self>,
+    ) -> Result<Arc<Self>> {
+        length("blocklength", blocklength)?;
+        let envelope = Envelope::new(Combiner::HindexedBlock)
+            .counts(width, &[places.len() as i64, blocklength])
+            .addresses(width, places);
+        old.blocks_at(&vec![blocklength; places.len()], places, 1, envelope)
+    }
+
+    fn blocks_at(
+        self: &Arc<Self>,
+        blocks: &[i64],
+        places: &[i64],
+        unit: isize,
+        envelope: Envelope,
+    ) -> Result<Arc<Self>> {
+        same_number("array_of_displacements", places.len(), blocks.len())?;
+        let blocks = lengths("array_of_blocklengths", blocks)?;
+        let parts = blocks.iter().zip(places).filter(|(length, _)| **length > 0).map(|(length, place)| {
+            let at = (*place as isize).checked_mul(unit)?;
+            self.map.repeated(*length, self.extent)?.shifted(at)
+        });
+        let map = parts.collect::<Option<Vec<_>>>().and_then(Map::sequence).ok_or_else(too_large)?;
+        Self::made(map, envelope.datatype(self))
+    }
+
+    /// Blocks of several datatypes at places in bytes (`MPI_Type_create_struct`).
+    pub fn structure(width: Width, blocks: &[i64], places: &[i64], types: &[Arc<Self>]) -> Result<Arc<Self>> {
+        same_number("array_of_displacements", places.len(), blocks.len())?;
+        same_number("array_of_types", types.len(), blocks.len())?;
+        let parts = lengths("array_of_blocklengths", blocks)?.into_iter().zip(places).zip(types);
+        let parts = parts
+            .filter(|((length, _), _)| *length > 0)
+            .map(|((length, place), old)| old.map.repeated(length, old.extent)?.shifted(*place as isize));
+        let map = parts.collect::<Option<Vec<_>>>().and_then(Map::sequence).ok_or_else(too_large)?;
+        let envelope = Envelope::new(Combiner::Struct)
+            .counts(width, &[blocks.len() as i64])
+            .counts(width, blocks)
+            .addresses(width, places);
+        Self::made(map, Envelope { datatypes: types.to_vec(), ..envelope })
+    }
+
+    /// The same with other bounds (`MPI_Type_create_resized`).
+    pub fn resized(width: Width, old: &Arc<Self>, lower_bound: i64, extent: i64) -> Result<Arc<Self>> {
+        let map = old.map.clone().bounded(lower_bound as isize, extent as isize).ok_or_else(too_large)?;
+        let envelope = Envelope::new(Combiner::Resized).addresses(width, &[lower_bound, extent]);
+        Self::made(map, envelope.datatype(old))
+    }
+
+    /// A copy, committed if the old one is (`MPI_Type_dup`).
+    pub fn dup(old: &Arc<Self>) -> Result<Arc<Self>> {
+        let copy = Self::made(old.map.clone(), Envelope::new(Combiner::Dup).datatype(old))?;
+        if old.is_committed() {
+            copy.commit();
+        }
+        Ok(copy)
+    }
+}

@@ -1,0 +1,113 @@
+//! Packing in the representation "external32", which is the same on all machines (MPI 5.0, §5.3, §14.5.2).
+//!
+//! The packed bytes of this machine go through a small window and are converted number by number: nothing of the size of a
+//! message is allocated, however the datatype lies.
+
+use canele_sys::buffer::Raw;
+
+use super::basic::Basic;
+use super::convert::Code;
+use super::{Datatype, pack};
+use crate::{Result, fail};
+
+/// Bytes of the window; a number is never longer.
+const WINDOW: usize = 16 << 10;
+
+/// The packed bytes of elements, read or written from the first on through a window.
+struct Stream<'a> {
+    datatype: &'a Datatype,
+    raw: Raw,
+    count: usize,
+    total: usize,
+    /// Where in the packed bytes the window lies.
+    start: usize,
+    window: Vec<u8>,
+    /// Bytes of the window that are done.
+    done: usize,
+}
+
+impl<'a> Stream<'a> {
+    fn new(datatype: &'a Datatype, raw: Raw, count: usize) -> Result<Self> {
+        let total = datatype.total_bytes(count)?;
+        Ok(Self { datatype, raw, count, total, start: 0, window: Vec::new(), done: 0 })
+    }
+
+    /// The next bytes to be read.
+    fn read(&mut self, len: usize) -> &[u8] {
+        if self.window.len() - self.done < len {
+            self.start += self.done;
+            self.done = 0;
+            self.window.resize(WINDOW.min(self.total - self.start), 0);
+            self.datatype.pack(self.raw, self.count, self.start, &mut self.window);
+        }
+        self.done += len;
+        &self.window[self.done - len..self.done]
+    }
+
+    /// Room for the next bytes that are written.
+    fn write(&mut self, len: usize) -> &mut [u8] {
+        if self.done + len > WINDOW {
+            self.flush();
+        }
+        self.done += len;
+        self.window.resize(self.done, 0);
+        &mut self.window[self.done - len..]
+    }
+
+    fn flush(&mut self) {
+        self.datatype.unpack(self.raw, self.count, self.start, &self.window);
+        self.start += self.done;
+        self.done = 0;
+        self.window.clear();
+    }
+}
+
+/// Calls `each` for all numbers of `count` elements, in order.
+fn each_number(datatype: &Datatype, count: usize, mut each: impl FnMut(Code) -> Result<()>) -> Result<()> {
+    let mut run = |basic: Basic, numbers: usize| {
+        let (one, two) = basic.codes();
+        (0..numbers).try_for_each(|_| {
+            each(one)?;
+            two.map_or(Ok(()), &mut each)
+        })
+    };
+    (0..count).try_for_each(|_| datatype.map.elements.runs(&mut run))
+}
+
+impl Datatype {
+    /// Bytes of `count` elements in "external32".
+    pub fn external_size(&self, count: usize) -> Result<usize> {
+        match self.map.elements.totals().external.checked_mul(count) {
+            Some(size) => Ok(size),
+            None => fail!(Count, "count is {count}: so many elements exceed the address space"),
+        }
+    }
+
+    /// Packs `count` elements as "external32" into a buffer from `position` on; the position behind them.
+    pub fn pack_external(&self, raw: Raw, count: usize, into: &mut [u8], position: i64) -> Result<i64> {
+        let part = pack::part(position, self.external_size(count)?, into.len())?;
+        let (mut at, end) = (part.start, part.end);
+        let mut stream = Stream::new(self, raw, count)?;
+        each_number(self, count, |code| {
+            let to = &mut into[at..at + code.external_size()];
+            at += to.len();
+            code.encode(stream.read(code.native_size()), to)
+        })?;
+        Ok(end as i64)
+    }
+
+    /// Unpacks `count` elements of "external32" from a buffer from `position` on; the position behind them.
+    pub fn unpack_external(&self, from: &[u8], position: i64, raw: Raw, count: usize) -> Result<i64> {
+        let part = pack::part(position, self.external_size(count)?, from.len())?;
+        let (mut at, end) = (part.start, part.end);
+        let mut stream = Stream::new(self, raw, count)?;
+        each_number(self, count, |code| {
+            let from = &from[at..at + code.external_size()];
+            at += from.len();
+            code.decode(from, stream.write(code.native_size()));
+            Ok(())
+        })?;
+        stream.flush();
+        Ok(end as i64)
+    }
+}

@@ -1,0 +1,58 @@
+//! A value and an index, for the operations that look for the place of an extreme (MPI 5.0, §6.9.4).
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use super::Datatype;
+use super::basic::{Basic, Kind};
+use super::envelope::{Combiner, Envelope};
+use super::map::Map;
+
+/// Pairs without a name: asked for once, one is the same whenever it is asked for again.
+static UNNAMED: LazyLock<Mutex<Pairs>> = LazyLock::new(Mutex::default);
+
+type Pairs = HashMap<(Basic, Basic), Arc<Datatype>>;
+
+impl Datatype {
+    /// The predefined datatype of such a pair, with a name or without, if there is one (`MPI_Type_get_value_index`).
+    pub fn value_index(value: &Arc<Self>, index: &Arc<Self>) -> Option<Arc<Self>> {
+        let (of, at) = (value.as_basic()?, index.as_basic()?);
+        let named = |basic: &&Basic| basic.kind() == Kind::Pair(of, at);
+        if let Some(basic) = Basic::ALL.iter().find(named) {
+            return Some(Self::basic(*basic).clone());
+        }
+        let is_value = matches!(of.kind(), Kind::Signed | Kind::Unsigned | Kind::Float(_));
+        if !is_value || !matches!(at.kind(), Kind::Signed | Kind::Unsigned) {
+            return None;
+        }
+        let mut unnamed = UNNAMED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pair) = unnamed.get(&(of, at)) {
+            return Some(pair.clone());
+        }
+        let map =
+            Map::sequence(vec![value.map.clone(), index.map.shifted(Basic::index_at(of, at) as isize)?])?;
+        let envelope = Envelope::new(Combiner::ValueIndex).datatype(value).datatype(index);
+        let pair = Self::made(map, envelope).ok()?;
+        pair.commit();
+        unnamed.insert((of, at), pair.clone());
+        Some(pair)
+    }
+
+    /// The value and the index, if it is a predefined pair. Packed, the index follows the value without a gap.
+    pub fn pair(&self) -> Option<(Basic, Basic)> {
+        match (self.combiner(), &self.envelope.datatypes[..]) {
+            (Combiner::ValueIndex, [value, index]) => Some((value.as_basic()?, index.as_basic()?)),
+            _ => match self.as_basic()?.kind() {
+                Kind::Pair(value, index) => Some((value, index)),
+                _ => None,
+            },
+        }
+    }
+
+    /// The basic datatype that it is, if it is predefined and no unnamed pair.
+    pub fn as_basic(&self) -> Option<Basic> {
+        self.uniform()
+            .filter(|_| self.is_predefined() && self.combiner() != Combiner::ValueIndex)
+            .map(|(basic, _)| basic)
+    }
+}

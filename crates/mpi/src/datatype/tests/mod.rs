@@ -1,0 +1,6 @@
+mod examples;
+mod external;
+mod made;
+mod naive;
+mod random;
+mod wrong;
