@@ -21,6 +21,7 @@ mod errhandlers;
 pub mod error;
 pub mod handle;
 pub mod library;
+mod memory;
 pub mod point;
 pub mod pointer;
 pub mod requests;

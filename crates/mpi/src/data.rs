@@ -1,6 +1,6 @@
 //! What a call sends or receives: memory of the program, and how it lies there.
 
-use canele_sys::buffer::{InBuffer, OutBuffer, Raw};
+use canele_sys::buffer::Raw;
 
 use crate::Result;
 use crate::datatype::Datatype;
@@ -22,17 +22,7 @@ impl Data<'_> {
     /// # Errors
     /// More than can be counted.
     #[inline]
-    pub fn len(&self) -> Result<usize> {
+    pub fn bytes(&self) -> Result<usize> {
         self.of.total_bytes(self.count)
-    }
-
-    /// Lends it to be sent.
-    pub(crate) fn lend(&self) -> OutBuffer {
-        self.of.lend(self.raw, self.count)
-    }
-
-    /// Lends it to be filled.
-    pub(crate) fn lend_mut(&self) -> InBuffer {
-        self.of.lend_mut(self.raw, self.count)
     }
 }

@@ -18,6 +18,7 @@ pub mod error_classes;
 pub mod generalized;
 pub mod group;
 pub mod info;
+mod memory;
 pub mod op;
 pub mod partitioned;
 pub mod point;

@@ -93,7 +93,8 @@ impl Parts {
         let Some(to) = self.to else { return Ok(UnderWay::Ended(Ok(Status::EMPTY))) };
         let (engine, data) = (self.comm.engine(), self.kept.data());
         let tag = Tag(to.tag.0 | APART);
-        let started = engine.isend(to.rank, self.comm.parts_flow(), tag, Mode::Standard, data.lend());
+        let started =
+            engine.isend(to.rank, self.comm.parts_flow(), tag, Mode::Standard, self.comm.lend(data));
         Ok(UnderWay::Leaves(started.map_err(|refused| refused.0)?))
     }
 }
@@ -168,7 +169,7 @@ impl Again for Receiving {
         };
         let tag = from.tag.map(|tag| Tag(tag.0 | APART));
         let want = From { source: from.source, tag }.want();
-        let into = self.kept.data().lend_mut();
+        let into = self.comm.lend_mut(self.kept.data());
         let started = self.comm.engine().irecv(self.comm.parts_flow(), want, into);
         let receive = Request::receive(self.comm.clone(), started.map_err(|refused| refused.0)?);
         Ok(receive)

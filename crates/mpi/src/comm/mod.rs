@@ -7,11 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use canele_engine::{Engine, FlowId, Rank};
 use canele_sys::atomic::{AtomicUsize, Ordering};
+use canele_sys::buffer::{InBuffer, OutBuffer};
 
 use crate::attribute::Attributes;
+use crate::data::Data;
 use crate::errhandler::Errhandler;
 use crate::group::Group;
 use crate::info::Info;
+use crate::memory::Allocated;
 use crate::point::Attachment;
 use crate::topology::Topology;
 use crate::{Class, Error, Result};
@@ -30,13 +33,14 @@ pub struct Comm {
     attributes: Attributes,
     attachment: Attachment,
     topology: Option<Topology>,
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 /// What all communicators of a process share.
 #[derive(Default)]
 pub(crate) struct Shared {
     pub attachment: Attachment,
+    pub allocated: Arc<Allocated>,
 }
 
 /// What a program hangs on a communicator.
@@ -90,6 +94,22 @@ impl Comm {
     /// The process's memory for buffered sends.
     pub fn process_attachment(&self) -> &Attachment {
         &self.shared.attachment
+    }
+
+    /// Memory that the library allocated for the program.
+    #[inline(always)]
+    pub fn allocated(&self) -> &Allocated {
+        &self.shared.allocated
+    }
+
+    /// Lends elements to be sent.
+    pub(crate) fn lend(&self, data: Data<'_>) -> OutBuffer {
+        self.shared.allocated.lend(data)
+    }
+
+    /// Lends elements to be filled.
+    pub(crate) fn lend_mut(&self, data: Data<'_>) -> InBuffer {
+        self.shared.allocated.lend_mut(data)
     }
 
     /// Its topology, if it has one.

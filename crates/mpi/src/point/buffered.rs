@@ -86,7 +86,7 @@ impl Attachment {
     }
 
     fn send(&self, engine: &Engine, flow: FlowId, to: Target, data: Data<'_>) -> Result<()> {
-        let len = data.len()?;
+        let len = data.bytes()?;
         let mut attached = self.get();
         let Some(attached) = &mut *attached else {
             fail!(

@@ -66,7 +66,7 @@ impl Comm {
         from: Option<From>,
         data: Data<'_>,
     ) -> Result<Request> {
-        let mut copy = vec![0; data.len()?];
+        let mut copy = vec![0; data.bytes()?];
         data.of.pack(data.raw, data.count, 0, &mut copy);
         let mut copy = Owned::new(copy);
         let send = match to {

@@ -18,6 +18,9 @@ use crate::data::Data;
 use crate::status::{Origin, Status};
 use crate::{Error, Result};
 
+/// Below, messages do not care where their memory is.
+const DIRECT_BYTES: usize = 4096;
+
 /// What a receive accepts.
 #[derive(Clone, Copy, Debug)]
 pub struct From {
@@ -40,23 +43,29 @@ impl Comm {
     /// The receiver has finished or died.
     #[inline(always)]
     pub fn send(&self, to: Rank, tag: Tag, mode: Mode, data: Data<'_>) -> Result<()> {
-        if data.of.is_contiguous() {
-            let bytes = data.raw.bytes(0, data.len()?);
+        if data.of.is_contiguous() && !self.is_direct(data) {
+            let bytes = data.raw.bytes(0, data.bytes()?);
             return self.engine.send(to, self.flow, tag, mode, bytes, None).map_err(Box::<Error>::from);
         }
-        self.send_scattered(to, tag, mode, data)
+        self.send_otherwise(to, tag, mode, data)
     }
 
-    /// A blocking send of elements with gaps.
+    /// Whether it is long and in memory that peers can reach.
+    #[inline(always)]
+    fn is_direct(&self, data: Data<'_>) -> bool {
+        self.allocated().any() && data.count.saturating_mul(data.of.size()) > DIRECT_BYTES
+    }
+
+    /// A blocking send of elements with gaps, or from memory that peers can reach.
     #[inline(never)]
-    fn send_scattered(&self, to: Rank, tag: Tag, mode: Mode, data: Data<'_>) -> Result<()> {
-        let len = data.len()?;
+    fn send_otherwise(&self, to: Rank, tag: Tag, mode: Mode, data: Data<'_>) -> Result<()> {
+        let len = data.bytes()?;
         if mode != Mode::Synchronous && len <= self.engine.eager_bytes()? {
-            let fill = |window: canele_sys::window::Window<'_>| data.lend().copy_to(0, window);
+            let fill = |window: canele_sys::window::Window<'_>| self.lend(data).copy_to(0, window);
             return Ok(self.engine.send_with(to, self.flow, tag, len, fill)?);
         }
         let pending =
-            self.engine.isend(to, self.flow, tag, mode, data.lend()).map_err(|refused| refused.0)?;
+            self.engine.isend(to, self.flow, tag, mode, self.lend(data)).map_err(|refused| refused.0)?;
         self.engine.wait(pending, None)?.result?;
         Ok(())
     }
@@ -67,12 +76,12 @@ impl Comm {
     /// It is longer than the memory; the sender has finished or died.
     #[inline(always)]
     pub fn recv(&self, from: From, data: Data<'_>) -> Result<canele_engine::Status> {
-        if data.of.is_contiguous() {
-            let bytes = data.raw.bytes_mut(0, data.len()?);
+        if data.of.is_contiguous() && !self.is_direct(data) {
+            let bytes = data.raw.bytes_mut(0, data.bytes()?);
             return self.engine.recv(self.flow, from.want(), bytes, None).map_err(Box::<Error>::from);
         }
         let pending =
-            self.engine.irecv(self.flow, from.want(), data.lend_mut()).map_err(|refused| refused.0)?;
+            self.engine.irecv(self.flow, from.want(), self.lend_mut(data)).map_err(|refused| refused.0)?;
         Ok(self.engine.wait(pending, None)?.result?)
     }
 

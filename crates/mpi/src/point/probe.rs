@@ -67,13 +67,13 @@ impl Message {
     /// # Errors
     /// It was received before; the job is over.
     pub fn irecv(&self, data: Data<'_>) -> Result<Request> {
-        data.len()?;
+        data.bytes()?;
         let matched = self.matched.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(matched) = matched else {
             return Err(Error::new(Class::Request, "the message has been received already"));
         };
         let pending =
-            self.comm.engine.irecv_matched(matched, data.lend_mut()).map_err(|refused| refused.0)?;
+            self.comm.engine.irecv_matched(matched, self.comm.lend_mut(data)).map_err(|refused| refused.0)?;
         Ok(Request::receive(self.comm.clone(), pending))
     }
 }

@@ -29,7 +29,7 @@ impl Comm {
         if mode == Mode::Synchronous || !data.of.is_contiguous() {
             return Ok(Started::NotHere);
         }
-        let bytes = data.raw.bytes(0, data.len()?);
+        let bytes = data.raw.bytes(0, data.bytes()?);
         Ok(self.engine.try_send_now(to.rank, self.flow, to.tag, bytes)?)
     }
 
@@ -55,8 +55,8 @@ impl Comm {
     /// # Errors
     /// The job is over.
     pub fn isend_lent(self: &Arc<Self>, to: Target, mode: Mode, data: Data<'_>) -> Result<Request> {
-        data.len()?;
-        let started = self.engine.isend(to.rank, self.flow, to.tag, mode, data.lend());
+        data.bytes()?;
+        let started = self.engine.isend(to.rank, self.flow, to.tag, mode, self.lend(data));
         Ok(Request::send(self.clone(), started.map_err(|refused| refused.0)?))
     }
 
@@ -66,8 +66,8 @@ impl Comm {
     /// The job is over.
     #[inline]
     pub fn irecv(self: &Arc<Self>, from: From, data: Data<'_>) -> Result<Request> {
-        data.len()?;
-        let started = self.engine.irecv(self.flow, from.want(), data.lend_mut());
+        data.bytes()?;
+        let started = self.engine.irecv(self.flow, from.want(), self.lend_mut(data));
         let pending = started.map_err(|refused| refused.0)?;
         Ok(Request::receive(self.clone(), pending))
     }

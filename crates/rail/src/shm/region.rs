@@ -113,6 +113,11 @@ impl Region {
         self.len
     }
 
+    /// Where it begins in this process.
+    pub fn address(&self) -> *mut u8 {
+        self.memory.base.as_ptr()
+    }
+
     /// The memory as a file, for the launcher to hand to peers.
     pub fn fd(&self) -> std::os::fd::BorrowedFd<'_> {
         self.segment().fd()

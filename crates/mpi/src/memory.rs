@@ -1,0 +1,90 @@
+//! Memory that the library allocated for the program (`MPI_Alloc_mem`; MPI 5.0, §9.2): regions, which peers can reach directly.
+//!
+//! Messages know such memory by its address: above the eager size they are copied once, straight from or to the other end.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use canele_engine::{Engine, Region};
+use canele_sys::atomic::{AtomicUsize, Ordering::Relaxed};
+use canele_sys::buffer::{InBuffer, OutBuffer};
+
+use crate::data::Data;
+use crate::{Result, fail};
+
+/// All such memory of the process, by where it begins.
+#[derive(Default)]
+pub struct Allocated {
+    /// How many there are, so that who has none pays nothing.
+    count: AtomicUsize,
+    regions: RwLock<BTreeMap<usize, Arc<Region>>>,
+}
+
+impl Allocated {
+    /// Allocates `bytes`, zeroed; gives the address.
+    ///
+    /// # Errors
+    /// There is not so much memory.
+    pub fn allocate(&self, engine: &Engine, bytes: usize) -> Result<*mut u8> {
+        let region = engine.create_region(bytes.max(1))?;
+        let address = region.address();
+        let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
+        regions.insert(address.addr(), region);
+        self.count.store(regions.len(), Relaxed);
+        Ok(address)
+    }
+
+    /// Frees what was allocated at an address.
+    ///
+    /// # Errors
+    /// Nothing was.
+    pub fn free(&self, engine: &Engine, address: usize) -> Result<()> {
+        let mut regions = self.regions.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(region) = regions.remove(&address) else {
+            fail!(Base, "base is {address:#x}: no memory that MPI_Alloc_mem gave begins there");
+        };
+        self.count.store(regions.len(), Relaxed);
+        drop(regions);
+        Ok(engine.drop_region(region.id())?)
+    }
+
+    /// Whether there is any. Relaxed is enough: whoever has an address has seen the allocation.
+    #[inline(always)]
+    pub fn any(&self) -> bool {
+        self.count.load(Relaxed) != 0
+    }
+
+    /// The region that holds a range, and where in it.
+    fn find(&self, address: usize, len: usize) -> Option<(Arc<Region>, usize)> {
+        let regions = self.regions.read().unwrap_or_else(PoisonError::into_inner);
+        let (start, region) = regions.range(..=address).next_back()?;
+        let offset = address - start;
+        (offset <= region.len() && len <= region.len() - offset).then(|| (region.clone(), offset))
+    }
+
+    /// Lends elements to be sent.
+    #[inline]
+    pub(crate) fn lend(&self, data: Data<'_>) -> OutBuffer {
+        if self.any() && data.of.is_contiguous() {
+            let (address, len) = (data.raw.address().addr(), data.of.size().saturating_mul(data.count));
+            let region = self.find(address, len);
+            if let Some(buffer) = region.and_then(|(region, offset)| region.out_buffer(offset, len)) {
+                return buffer;
+            }
+        }
+        data.of.lend(data.raw, data.count)
+    }
+
+    /// Lends elements to be filled.
+    #[inline]
+    pub(crate) fn lend_mut(&self, data: Data<'_>) -> InBuffer {
+        if self.any() && data.of.is_contiguous() {
+            let (address, len) = (data.raw.address().addr(), data.of.size().saturating_mul(data.count));
+            let region = self.find(address, len);
+            if let Some(buffer) = region.and_then(|(region, offset)| region.in_buffer(offset, len)) {
+                return buffer;
+            }
+        }
+        data.of.lend_mut(data.raw, data.count)
+    }
+}
