@@ -199,7 +199,7 @@ mod tests {
             assert_eq!(quad_to_extended(extended_to_quad(bytes)), bytes, "{head:x} {significand:x}");
         }
         assert_eq!(extended_to_quad(extended(0x3fff, WHOLE)), 0x3fff << 112);
-        assert_eq!(extended_to_quad(extended(0xbfff, WHOLE | 1 << 62)), 0xbfff_8 << 108);
+        assert_eq!(extended_to_quad(extended(0xbfff, WHOLE | 1 << 62)), 0xb_fff8 << 108);
     }
 
     #[test]
@@ -208,7 +208,7 @@ mod tests {
         let half = 1u128 << (BEYOND - 1);
         assert_eq!(quad_to_extended(one | half), extended(0x3fff, WHOLE), "a half goes to the even one");
         assert_eq!(quad_to_extended(one | half | 1), extended(0x3fff, WHOLE | 1));
-        assert_eq!(quad_to_extended(one | half * 3), extended(0x3fff, WHOLE | 2));
+        assert_eq!(quad_to_extended(one | (half * 3)), extended(0x3fff, WHOLE | 2));
         let below_two = 0x4000u128 << 112;
         assert_eq!(quad_to_extended(below_two - 1), extended(0x4000, WHOLE), "carried into the exponent");
         let largest = (0x7fffu128 << 112) - 1;

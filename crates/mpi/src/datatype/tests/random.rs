@@ -194,7 +194,7 @@ proptest! {
         let complete = complete.count();
         prop_assert_eq!(datatype.elements_of(bytes), Some(complete));
         prop_assert_eq!(datatype.bytes_of(complete), Some(sizes[..complete].iter().sum()));
-        let whole = datatype.size() > 0 && bytes % datatype.size() == 0;
+        let whole = datatype.size() > 0 && bytes.is_multiple_of(datatype.size());
         prop_assert_eq!(datatype.count_of(bytes).is_some(), whole || total == 0);
 
         let mut runs = Vec::new();

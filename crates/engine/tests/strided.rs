@@ -1,0 +1,109 @@
+//! Messages whose bytes lie in strides, of all sizes and on all ways: to oneself, through shared memory, through sockets.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use canele_engine::{Engine, FlowId, Mode, Rank, Tag, Want, local};
+use canele_sys::buffer::{InBuffer, OutBuffer, Raw};
+use canele_sys::layout::Layout;
+use canele_sys::tunables::Tunables;
+
+const FLOW: FlowId = FlowId(0);
+/// Packed bytes: all protocols.
+const SIZES: [usize; 5] = [24, 960, 9600, 96_000, 9_600_000];
+
+/// Ways for so many bytes to lie in memory: short blocks, records, blocks long enough for a driver, one stretch.
+fn layouts(bytes: usize) -> Vec<Layout> {
+    let block = |len: usize, stride: isize| Layout::block(len).repeated(bytes / len, stride).unwrap();
+    let record = Layout::sequence([Layout::block(4), Layout::block(8).shifted(8).unwrap()]).unwrap();
+    let mut all =
+        vec![block(8, 24), block(12, -20), record.repeated(bytes / 12, 16).unwrap(), Layout::block(bytes)];
+    if bytes.is_multiple_of(9600) {
+        all.push(block(9600, 10_000));
+    }
+    all
+}
+
+/// The memory of one element.
+fn memory(layout: &Layout) -> Raw {
+    let span = layout.span(1);
+    Raw::leaked(vec![0; span.len()], (-span.start) as usize)
+}
+
+fn deadline() -> Option<Instant> {
+    Some(Instant::now() + Duration::from_secs(60))
+}
+
+fn message(bytes: usize, seed: usize) -> Vec<u8> {
+    (0..bytes).map(|i| (i * 31 + i / 253 + seed) as u8).collect()
+}
+
+/// The message that lies as a layout says.
+fn filled(layout: &Arc<Layout>, seed: usize) -> OutBuffer {
+    let raw = memory(layout);
+    layout.unpack(raw, 1, 0, &message(layout.size(), seed));
+    layout.lend(raw, 1)
+}
+
+fn emptied(layout: &Arc<Layout>) -> (Raw, InBuffer) {
+    let raw = memory(layout);
+    (raw, layout.lend_mut(raw, 1))
+}
+
+/// What each message of the exchange is sent and received as.
+fn pairs() -> impl Iterator<Item = (usize, Arc<Layout>, Arc<Layout>)> {
+    let all = SIZES.iter().flat_map(|bytes| {
+        let kinds = layouts(*bytes).len();
+        (0..kinds)
+            .map(move |i| (layouts(*bytes).swap_remove(i), layouts(*bytes).swap_remove((i + 2) % kinds)))
+    });
+    all.enumerate().map(|(n, (from, to))| (n, Arc::new(from), Arc::new(to)))
+}
+
+fn receive(at: &Engine, from: u32) {
+    for (n, _, layout) in pairs() {
+        let (raw, buffer) = emptied(&layout);
+        let want = Want { source: Some(Rank(from)), tag: Some(Tag(n as u32)) };
+        let pending = at.irecv(FLOW, want, buffer).unwrap_or_else(|refused| panic!("{}", refused.0));
+        at.wait(pending, deadline()).unwrap().result.unwrap();
+        check(raw, &layout, n);
+    }
+}
+
+fn check(raw: Raw, layout: &Layout, n: usize) {
+    let mut packed = vec![0; layout.size()];
+    layout.pack(raw, 1, 0, &mut packed);
+    assert!(packed == message(layout.size(), n), "message {n} of {} bytes", layout.size());
+}
+
+#[test]
+fn messages_arrive_however_they_lie() {
+    let mut engines = local::on_hosts(&[2, 1], &Tunables::default()).unwrap().into_iter();
+    let me = engines.next().unwrap();
+    let others: Vec<_> = engines
+        .map(|engine| {
+            thread::spawn(move || {
+                receive(&engine, 0);
+                engine.finish().unwrap();
+            })
+        })
+        .collect();
+    for (n, from, to) in pairs() {
+        let send = |rank: u32| {
+            let buffer = filled(&from, n);
+            let pending = me.isend(Rank(rank), FLOW, Tag(n as u32), Mode::Standard, buffer);
+            pending.unwrap_or_else(|refused| panic!("{}", refused.0))
+        };
+        let (near, far, own) = (send(1), send(2), send(0));
+        let (raw, buffer) = emptied(&to);
+        let want = Want { source: Some(Rank(0)), tag: Some(Tag(n as u32)) };
+        let mine = me.irecv(FLOW, want, buffer).unwrap_or_else(|refused| panic!("{}", refused.0));
+        for pending in [near, far, own, mine] {
+            me.wait(pending, deadline()).unwrap().result.unwrap();
+        }
+        check(raw, &to, n);
+    }
+    me.finish().unwrap();
+    others.into_iter().for_each(|other| other.join().unwrap());
+}
