@@ -40,7 +40,7 @@ impl Flow {
     /// As [`Flow::barrier`]; there is no such rank; another rank gave another length.
     pub fn broadcast<T: Plain>(&self, root: Rank, items: &mut [T]) -> Result<(), Error> {
         self.check_root(root)?;
-        self.collective(Operation::Broadcast(root), items.len(), None, &[], items)
+        self.collective(Operation::Broadcast(root.into()), items.len(), None, &[], items)
     }
 
     /// Reduces the items of all ranks, place by place, into `result` at `root`; elsewhere `result` is not used and may
@@ -62,7 +62,13 @@ impl Flow {
     pub fn reduce<T: Number>(&self, root: Rank, items: &[T], result: &mut [T], op: Op) -> Result<(), Error> {
         self.check_root(root)?;
         let result = self.at_root(root, result, "items of the result of a reduction", items.len())?;
-        self.collective(Operation::Reduce(root), items.len(), Some(Reduction::of::<T>(op)), items, result)
+        self.collective(
+            Operation::Reduce(root.into()),
+            items.len(),
+            Some(Reduction::of::<T>(op)),
+            items,
+            result,
+        )
     }
 
     /// Reduces the items of all ranks, place by place, into `result` on all ranks.
@@ -104,7 +110,7 @@ impl Flow {
     pub fn gather<T: Plain>(&self, root: Rank, items: &[T], all: &mut [T]) -> Result<(), Error> {
         self.check_root(root)?;
         let all = self.at_root(root, all, "items to gather into", self.times_ranks(items.len()))?;
-        self.collective(Operation::Gather(root), items.len(), None, items, all)
+        self.collective(Operation::Gather(root.into()), items.len(), None, items, all)
     }
 
     /// Gives each rank its part of `all` at `root`, in the order of ranks; elsewhere `all` is not used and may be empty.
@@ -127,7 +133,7 @@ impl Flow {
         if self.rank() == root {
             check("items to scatter", all.len(), self.times_ranks(items.len()))?;
         }
-        self.collective(Operation::Scatter(root), items.len(), None, all, items)
+        self.collective(Operation::Scatter(root.into()), items.len(), None, all, items)
     }
 
     /// Gathers the items of all ranks, in the order of ranks, in `all` on all ranks.
@@ -178,7 +184,7 @@ impl Flow {
     /// ```
     ///
     /// # Errors
-    /// As [`Flow::barrier`]; [`Error::Lengths`] after some 32,000 flows: they are not used again.
+    /// As [`Flow::barrier`]; [`Error::Lengths`] after some 32,000 flows, which are not given back.
     pub fn duplicate(&self) -> Result<Flow, Error> {
         let id = self.engine.create_flow(self.of_collectives())?;
         Ok(Flow::new(self.engine.clone(), id))
@@ -198,9 +204,9 @@ impl Flow {
         input: &[T],
         output: &mut [T],
     ) -> Result<(), Error> {
-        let shape = Shape { operation, bytes: block * size_of::<T>(), element: size_of::<T>().max(1) };
+        let shape = Shape { element: size_of::<T>().max(1), ..Shape::new(operation, block * size_of::<T>()) };
         let (input, output) = (bytemuck::cast_slice(input), bytemuck::cast_slice_mut(output));
-        self.engine.collective(self.of_collectives(), shape, reduction, input, output)
+        self.engine.collective(self.of_collectives(), shape, reduction.as_ref(), input, output)
     }
 
     fn times_ranks(&self, items: usize) -> usize {

@@ -21,7 +21,7 @@ pub(crate) fn send_lent(
 ) -> (Result<(), Error>, OutBuffer) {
     match engine.isend(to, flow, tag, Mode::Standard, buffer) {
         Ok(pending) => match end(engine, pending, deadline) {
-            Ended { result, buffer: Buffer::Out(buffer) } => (result.map(drop), buffer),
+            Ended { result, buffer: Buffer::Out(buffer), .. } => (result.map(drop), buffer),
             _ => unreachable!("a send gives its buffer back"),
         },
         Err(refused) => (Err(refused.0), refused.1),
@@ -37,7 +37,7 @@ pub(crate) fn recv_lent(
 ) -> (Result<Status, Error>, InBuffer) {
     match engine.irecv(flow, want, buffer) {
         Ok(pending) => match end(engine, pending, deadline) {
-            Ended { result, buffer: Buffer::In(buffer) } => (result, buffer),
+            Ended { result, buffer: Buffer::In(buffer), .. } => (result, buffer),
             _ => unreachable!("a receive gives its buffer back"),
         },
         Err(refused) => (Err(refused.0), refused.1),

@@ -14,7 +14,7 @@ use canele_sys::ids::Rank;
 use canele_sys::tunables::Tunables;
 
 use crate::Error;
-use crate::collective::{Collectives, FIRST_PAIR};
+use crate::collective::{Collectives, Pairs};
 use crate::control::{Control, FromLauncher, Gone, JobInfo, ToLauncher};
 use crate::elsewhere::Clerk;
 use crate::network::Network;
@@ -41,8 +41,8 @@ pub(crate) struct Core {
     pub told: u64,
     /// How every rank that is gone ended.
     pub gone: HashMap<Rank, Gone>,
-    /// The first pair of other ranks that communicate no more: collectives, which need all pairs, fail.
-    pub split: Option<canele_proto::request::Failure>,
+    /// Pairs of other ranks that communicate no more: collectives of both fail.
+    pub splits: Vec<canele_proto::request::Failure>,
     /// Answers of the launcher that somebody waits for.
     pub found: HashMap<u64, Vec<u8>>,
     /// Regions of this rank that the launcher has confirmed to whoever made them.
@@ -59,7 +59,7 @@ pub(crate) struct Core {
     /// An error that every later call reports.
     pub broken: Option<String>,
     pub finished: bool,
-    pub next_flow: u32,
+    pub pairs: Pairs,
     pub collectives: Collectives,
     pub page: Arc<CounterPage>,
     pub counts: Counts,
@@ -150,6 +150,8 @@ impl Core {
         };
         let mut proto = Proto::new(me, ranks, settings);
         proto.set_strategy(canele_proto::strategy::named(tunables.strategy).expect("an allowed name"));
+        // Hosts may differ in processors, of which each knows its own: a job of several is never crowded.
+        let crowded_everywhere = job.hosts.len() == 1 && place.local_size > job.processors;
         let mut core = Self {
             proto,
             habits: Habits {
@@ -169,7 +171,7 @@ impl Core {
             asleep: false,
             told: 0,
             gone: HashMap::new(),
-            split: None,
+            splits: Vec::new(),
             found: HashMap::new(),
             known_regions: Vec::new(),
             own_names: HashMap::new(),
@@ -180,8 +182,8 @@ impl Core {
             fenced: Vec::new(),
             broken: None,
             finished: false,
-            next_flow: FIRST_PAIR,
-            collectives: Collectives::default(),
+            pairs: Pairs::default(),
+            collectives: Collectives::new(crowded_everywhere),
             counts: Counts::default(),
             puts: Arc::default(),
             desk: Desk::default(),
@@ -196,11 +198,12 @@ impl Core {
         Ok(core)
     }
 
-    /// One progress pass; says whether anything moved. The order: packets and copies first, because they are why we are
-    /// here; then who is new, of this host and of others, then what the launcher says, then what is to be asked of it.
+    /// One progress pass; says whether anything moved. The order: collectives under way first, which take their messages
+    /// from where they come; packets and copies, because they are why we are here; then who is new, of this host and of others, then what the launcher says, then what is to be asked of it.
     #[inline]
     pub fn pass(&mut self) -> bool {
-        let mut moved = self.proto.pass(&mut self.rails);
+        let mut moved = !self.collectives.under_way.is_empty() && self.advance_collectives();
+        moved |= self.proto.pass(&mut self.rails);
         self.rails.accept();
         if self.rails.has_sockets() {
             moved |= self.serve();

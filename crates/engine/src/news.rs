@@ -95,7 +95,7 @@ impl Core {
     /// A rank accepts nothing more from another one, which may be this one.
     fn on_cut_off(&mut self, by: Rank, of: Rank, what: String) {
         if of != self.proto.me() {
-            self.split.get_or_insert(Failure::CutOff { by, of, why: what.into() });
+            self.splits.push(Failure::CutOff { by, of, why: what.into() });
         } else if (by.0 as usize) < self.proto.ranks() {
             self.receive_last(by);
             self.proto.handle_cut_off(by, what);

@@ -4,8 +4,9 @@ use std::time::Instant;
 
 use canele_proto::matching::Want;
 use canele_proto::request::{Buffer, Mode, Outcome};
+use canele_proto::slab::Key;
 use canele_proto::{Matched, Sent, Ticket};
-use canele_sys::buffer::{InBuffer, OutBuffer};
+use canele_sys::buffer::{Divided, InBuffer, OutBuffer};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::anybody::or_nobody;
@@ -24,6 +25,7 @@ enum Under {
     Request(RequestId),
     /// A short send that was gathered.
     Gathered(Ticket),
+    Collective(Key),
 }
 
 impl From<RequestId> for Pending {
@@ -33,6 +35,10 @@ impl From<RequestId> for Pending {
 }
 
 impl Pending {
+    pub(crate) fn collective(key: Key) -> Self {
+        Self(Under::Collective(key))
+    }
+
     /// Whether nothing of its caller's is lent to it: then nobody need wait for its end.
     pub fn is_free(self) -> bool {
         matches!(self.0, Under::Gathered(_))
@@ -49,11 +55,13 @@ impl Pending {
     }
 
     /// How it has ended; nothing while it is under way.
-    fn take(self, core: &mut Core) -> Option<Outcome> {
-        match self.0 {
+    fn take(self, core: &mut Core) -> Option<Ended> {
+        let outcome = match self.0 {
             Under::Request(id) => core.proto.take(id),
             Under::Gathered(ticket) => core.proto.take_gathered(ticket),
-        }
+            Under::Collective(key) => return core.take_collective(key),
+        };
+        outcome.map(Ended::from)
     }
 }
 
@@ -77,11 +85,13 @@ pub struct Ended {
     pub result: Result<Status, Error>,
     /// The memory.
     pub buffer: Buffer,
+    /// The output of a collective, if it is the library's own memory.
+    pub output: Option<Box<Divided>>,
 }
 
 impl From<Outcome> for Ended {
     fn from(outcome: Outcome) -> Self {
-        Self { result: outcome.result.map_err(Error::from), buffer: outcome.buffer }
+        Self { result: outcome.result.map_err(Error::from), buffer: outcome.buffer, output: None }
     }
 }
 
@@ -155,7 +165,7 @@ impl Engine {
             core.pass();
             pending.take(&mut core)
         });
-        Ok(ended.map(Ended::from))
+        Ok(ended)
     }
 
     /// Makes progress once.
@@ -175,7 +185,7 @@ impl Engine {
         f: impl FnOnce(&mut dyn FnMut(Pending) -> Option<Ended>) -> R,
     ) -> Result<R, Error> {
         let mut core = self.enter()?;
-        Ok(f(&mut |pending| pending.take(&mut core).map(Ended::from)))
+        Ok(f(&mut |pending| pending.take(&mut core)))
     }
 
     /// Waits for the end of an operation. After a deadline it is still under way.
@@ -183,8 +193,8 @@ impl Engine {
     /// # Errors
     /// `Deadline`, `Forked`.
     pub fn wait(&self, pending: Pending, deadline: Option<Instant>) -> Result<Ended, Error> {
-        if let Some(outcome) = pending.take(&mut *self.enter()?) {
-            return Ok(outcome.into());
+        if let Some(ended) = pending.take(&mut *self.enter()?) {
+            return Ok(ended);
         }
         let (_, ended) = self.wait_any(&[pending], deadline)?;
         Ok(ended)
@@ -213,7 +223,7 @@ impl Engine {
             self.wait_for(core, deadline, ready)
         };
         match waited {
-            Ok((_core, (which, outcome))) => Ok((which, outcome.into())),
+            Ok((_core, found)) => Ok(found),
             Err((_core, Unmet::Deadline)) => Err(Error::Deadline(format!("{} operations", list.len()))),
             Err((_core, Unmet::Error(error))) => Err(error),
         }

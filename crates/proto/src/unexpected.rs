@@ -4,13 +4,13 @@ use canele_rail::{Corrupt, MAX_INLINE, Window};
 use canele_sys::buffer::{self, InBuffer};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
-use crate::Proto;
 use crate::choice::Protocol;
 use crate::matching::Want;
 use crate::peer::cost;
 use crate::request::{Buffer, Failure, Outcome, Receive, State, Status, received};
 use crate::slab::Key;
 use crate::wire::Rts;
+use crate::{Flow, Proto};
 
 /// One waiting message.
 pub(crate) struct Unexpected {
@@ -153,6 +153,21 @@ impl Proto {
                 scope.take_back_mut(buffer);
             }
         });
+    }
+
+    /// Drops every message of a flow that nobody has received, and what is known of it: it may be used anew.
+    pub fn drop_flow(&mut self, flow: FlowId) {
+        let any = Want { source: None, tag: None };
+        if flow.0 as usize >= self.flows.len() {
+            return;
+        }
+        while let Some(matched) = self.probe_matched(flow, any) {
+            self.discard(matched);
+        }
+        let state = &mut self.flows[flow.0 as usize];
+        if state.matcher.is_quiet() {
+            *state = Flow { deaths_told: state.deaths_told, ..Flow::default() };
+        }
     }
 
     /// Gives a waiting message to the receive `id`.

@@ -1,13 +1,14 @@
 //! User memory lent to the library while an operation is under way.
 //!
 //! A buffer travels as a token ([`OutBuffer`], [`InBuffer`]) that cannot be copied; whoever lent it gets the token back
-//! when the operation ends. Two lenders exist: [`scope`], for borrowed memory, refuses to end (the process aborts) while
-//! a token is out; [`Owned`], for a vector, leaks the vector rather than free memory that may still be written. So no
+//! when the operation ends. Lenders: [`scope`], for borrowed memory, refuses to end (the process aborts) while a token is
+//! out; [`Owned`], for a vector, and [`Divided`], lent in parts, leak rather than free memory that may still be written. So no
 //! safe code can make the library touch memory that is gone (invariant I24). A token from a region also says where in the
 //! region it lies.
 //!
 //! A driver that works while the operation waits holds *shares* of a buffer; it comes back only when all are gone.
 
+mod divided;
 mod owned;
 mod raw;
 mod scattered;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 
 use crate::ids::RegionId;
 use crate::window::{Window, copy};
+pub use divided::Divided;
 pub use owned::Owned;
 pub use raw::Raw;
 use scattered::{Scattered, copy_staged};

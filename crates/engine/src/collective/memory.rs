@@ -1,41 +1,65 @@
 //! The memory of one call: the three areas a schedule speaks of.
+//!
+//! Owns nothing: the user's two buffers are borrowed slices ([`Slices`]), or memory that outlives the call
+//! ([`Buffers`](super::Buffers)); the scratch is the library's. Memory is looked at only while no transfer is under way.
 
-use super::reduce::Kernel;
+use canele_proto::request::Buffer;
+use canele_sys::buffer::{self, Divided, InBuffer, OutBuffer};
+
+use super::reduce::Reduction;
 use super::schedule::{Area, Blocks, Local, Span, Transfer};
 
-/// The user's two buffers and the library's scratch.
-pub(crate) struct Memory<'m> {
-    pub input: &'m [u8],
-    pub output: &'m mut [u8],
-    pub scratch: &'m mut [u8],
+/// What takes buffers back that were lent of an area.
+pub(crate) type Back<'b> = &'b mut dyn FnMut(Area, Buffer);
+
+/// The user's input and output.
+pub(crate) trait User {
+    fn input(&self, span: Span) -> &[u8];
+    fn output(&self, span: Span) -> &[u8];
+    fn output_mut(&mut self, span: Span) -> &mut [u8];
+    /// One range of the input and one of the output.
+    fn both(&mut self, from: Span, into: Span) -> (&[u8], &mut [u8]);
+    /// Two ranges of the output that do not overlap.
+    fn within_output(&mut self, from: Span, into: Span) -> (&[u8], &mut [u8]);
+    /// Lends ranges of both for as long as `f` takes, which gives all of them back.
+    fn lending<T>(
+        &mut self,
+        sends: &[Span],
+        receives: &[Span],
+        f: impl FnOnce(Vec<OutBuffer>, Vec<InBuffer>, Back<'_>) -> T,
+    ) -> T;
 }
 
-impl Memory<'_> {
+/// The user's two buffers and the library's scratch.
+pub(crate) struct Memory<'m, U> {
+    pub user: U,
+    pub scratch: &'m mut Divided,
+}
+
+impl<U: User> Memory<'_, U> {
     /// What is to be sent.
     #[inline(always)]
     pub fn read(&self, span: Span) -> &[u8] {
-        let area = match span.area {
-            Area::Input => self.input,
-            Area::Output => &*self.output,
-            Area::Scratch => &*self.scratch,
-        };
-        &area[span.at..span.at + span.len]
+        match span.area {
+            Area::Input => self.user.input(span),
+            Area::Output => self.user.output(span),
+            Area::Scratch => within(self.scratch.bytes(), span),
+        }
     }
 
     /// Where is to be received.
     #[inline(always)]
     pub fn write(&mut self, span: Span) -> &mut [u8] {
-        let area = match span.area {
+        match span.area {
             Area::Input => unreachable!("schedules never write to the input"),
-            Area::Output => &mut *self.output,
-            Area::Scratch => &mut *self.scratch,
-        };
-        &mut area[span.at..span.at + span.len]
+            Area::Output => self.user.output_mut(span),
+            Area::Scratch => within_mut(self.scratch.bytes_mut(), span),
+        }
     }
 
     /// Does work on memory.
     #[inline(always)]
-    pub fn work(&mut self, local: Local, kernel: Option<Kernel>) {
+    pub fn work(&mut self, local: Local, reduction: Option<&Reduction>) {
         match local {
             Local::Copy { from, into } => {
                 let (from, into) = self.pair(from, into);
@@ -44,7 +68,7 @@ impl Memory<'_> {
             Local::Scatter(blocks) => self.scatter(blocks),
             Local::Reduce { from, into, from_first } => {
                 let (from, into) = self.pair(from, into);
-                kernel.expect("a reduction has an operation")(into, from, from_first);
+                reduction.expect("a reduction has an operation").combine(into, from, from_first);
             }
         }
     }
@@ -62,42 +86,129 @@ impl Memory<'_> {
 
     #[inline(always)]
     fn pair(&mut self, from: Span, into: Span) -> (&[u8], &mut [u8]) {
+        let Self { user, scratch } = self;
         match (from.area, into.area) {
-            (Area::Input, Area::Output) => (within(self.input, from), within_mut(self.output, into)),
-            (Area::Input, Area::Scratch) => (within(self.input, from), within_mut(self.scratch, into)),
-            (Area::Scratch, Area::Output) => (within(self.scratch, from), within_mut(self.output, into)),
-            (Area::Output, Area::Scratch) => (within(self.output, from), within_mut(self.scratch, into)),
-            (Area::Scratch, Area::Scratch) => apart(self.scratch, from, into),
-            (Area::Output, Area::Output) => apart(self.output, from, into),
+            (Area::Input, Area::Output) => user.both(from, into),
+            (Area::Input, Area::Scratch) => (user.input(from), within_mut(scratch.bytes_mut(), into)),
+            (Area::Scratch, Area::Output) => (within(scratch.bytes(), from), user.output_mut(into)),
+            (Area::Output, Area::Scratch) => (user.output(from), within_mut(scratch.bytes_mut(), into)),
+            (Area::Scratch, Area::Scratch) => apart(scratch.bytes_mut(), from, into),
+            (Area::Output, Area::Output) => user.within_output(from, into),
             (_, Area::Input) => unreachable!("schedules never write to the input"),
         }
     }
 
-    /// Cuts the areas into what the sends of a round read and what its receives fill, in their order.
-    ///
-    /// # Panics
-    /// If a receive overlaps another transfer: a round does not do that.
-    pub fn cut<'a>(
-        &'a mut self,
+    /// Lends what the sends of a round read and what its receives fill, in their order, for as long as `f` takes.
+    pub fn lending<T>(
+        &mut self,
         sends: &[Transfer],
         receives: &[Transfer],
-    ) -> (Vec<&'a [u8]>, Vec<&'a mut [u8]>) {
+        f: impl FnOnce(Vec<OutBuffer>, Vec<InBuffer>, Back<'_>) -> T,
+    ) -> T {
+        let Self { user, scratch } = self;
+        let of_user = |list: &[Transfer]| -> Vec<Span> {
+            list.iter().map(|transfer| transfer.span).filter(|span| span.area != Area::Scratch).collect()
+        };
+        user.lending(&of_user(sends), &of_user(receives), |out, into, back| {
+            let (mut out, mut into) = (out.into_iter(), into.into_iter());
+            let receives = receives.iter().map(|t| lend_mut(scratch, t.span, || into.next())).collect();
+            let sends = sends.iter().map(|t| lend(scratch, t.span, || out.next())).collect();
+            f(sends, receives, &mut |area, buffer| match (area, buffer) {
+                (Area::Scratch, Buffer::Out(buffer)) => scratch.take_back(buffer),
+                (Area::Scratch, Buffer::In(buffer)) => scratch.take_back_mut(buffer),
+                (area, buffer) => back(area, buffer),
+            })
+        })
+    }
+}
+
+/// A range of the scratch, or what the user has lent.
+fn lend_mut(scratch: &mut Divided, span: Span, user: impl FnOnce() -> Option<InBuffer>) -> InBuffer {
+    match span.area {
+        Area::Scratch => scratch.lend_mut(span.at..span.at + span.len),
+        _ => user().expect("as many were lent"),
+    }
+}
+
+/// The same, to be sent.
+fn lend(scratch: &mut Divided, span: Span, user: impl FnOnce() -> Option<OutBuffer>) -> OutBuffer {
+    match span.area {
+        Area::Scratch => scratch.lend(span.at..span.at + span.len),
+        _ => user().expect("as many were lent"),
+    }
+}
+
+/// Borrowed memory.
+pub(crate) struct Slices<'m> {
+    pub input: &'m [u8],
+    pub output: &'m mut [u8],
+}
+
+impl User for Slices<'_> {
+    #[inline(always)]
+    fn input(&self, span: Span) -> &[u8] {
+        within(self.input, span)
+    }
+
+    #[inline(always)]
+    fn output(&self, span: Span) -> &[u8] {
+        within(self.output, span)
+    }
+
+    #[inline(always)]
+    fn output_mut(&mut self, span: Span) -> &mut [u8] {
+        within_mut(self.output, span)
+    }
+
+    #[inline(always)]
+    fn both(&mut self, from: Span, into: Span) -> (&[u8], &mut [u8]) {
+        (within(self.input, from), within_mut(self.output, into))
+    }
+
+    #[inline(always)]
+    fn within_output(&mut self, from: Span, into: Span) -> (&[u8], &mut [u8]) {
+        apart(self.output, from, into)
+    }
+
+    fn lending<T>(
+        &mut self,
+        sends: &[Span],
+        receives: &[Span],
+        f: impl FnOnce(Vec<OutBuffer>, Vec<InBuffer>, Back<'_>) -> T,
+    ) -> T {
+        let (from, into) = self.cut(sends, receives);
+        buffer::scope(|scope| {
+            let out = from.into_iter().map(|bytes| scope.lend(bytes)).collect();
+            let into = into.into_iter().map(|bytes| scope.lend_mut(bytes)).collect();
+            f(out, into, &mut |_, buffer| match buffer {
+                Buffer::Out(buffer) => scope.take_back(buffer),
+                Buffer::In(buffer) => scope.take_back_mut(buffer),
+                Buffer::None => {}
+            })
+        })
+    }
+}
+
+impl Slices<'_> {
+    /// Cuts both into what is to be sent and what is to be filled, in their order.
+    ///
+    /// # Panics
+    /// If what is to be filled overlaps anything else: a round does not do that.
+    fn cut<'a>(&'a mut self, sends: &[Span], receives: &[Span]) -> (Vec<&'a [u8]>, Vec<&'a mut [u8]>) {
         let mut readable: Vec<(Span, &'a [u8])> = vec![(Span::input(0, self.input.len()), self.input)];
         let mut order: Vec<usize> = (0..receives.len()).collect();
-        order.sort_by_key(|n| (receives[*n].span.at, receives[*n].span.len));
+        order.sort_by_key(|n| (receives[*n].at, receives[*n].len));
         let mut writable: Vec<Option<&'a mut [u8]>> = receives.iter().map(|_| None).collect();
-        for (area, memory) in [(Area::Output, &mut *self.output), (Area::Scratch, &mut *self.scratch)] {
-            let (mut rest, mut start) = (memory, 0);
-            for n in order.iter().copied().filter(|n| receives[*n].span.area == area) {
-                let span = receives[n].span;
-                let (gap, tail) = rest.split_at_mut(span.at - start);
-                let (mine, tail) = tail.split_at_mut(span.len);
-                readable.push((Span { area, at: start, len: gap.len() }, gap));
-                writable[n] = Some(mine);
-                (rest, start) = (tail, span.at + span.len);
-            }
-            readable.push((Span { area, at: start, len: rest.len() }, rest));
+        let (mut rest, mut start) = (&mut *self.output, 0);
+        for n in order {
+            let span = receives[n];
+            let (gap, tail) = rest.split_at_mut(span.at - start);
+            let (mine, tail) = tail.split_at_mut(span.len);
+            readable.push((Span::output(start, gap.len()), gap));
+            writable[n] = Some(mine);
+            (rest, start) = (tail, span.at + span.len);
         }
+        readable.push((Span::output(start, rest.len()), rest));
         let find = |span: Span| -> &'a [u8] {
             let holds = |all: &Span| {
                 all.area == span.area && all.at <= span.at && span.at + span.len <= all.at + all.len
@@ -106,21 +217,24 @@ impl Memory<'_> {
                 readable.iter().find(|(all, _)| holds(all)).expect("a send overlaps no receive");
             &bytes[span.at - all.at..][..span.len]
         };
-        let sends = sends.iter().map(|t| find(t.span)).collect();
+        let sends = sends.iter().map(|span| find(*span)).collect();
         (sends, writable.into_iter().flatten().collect())
     }
 }
 
-fn within(area: &[u8], span: Span) -> &[u8] {
+#[inline(always)]
+pub(super) fn within(area: &[u8], span: Span) -> &[u8] {
     &area[span.at..span.at + span.len]
 }
 
-fn within_mut(area: &mut [u8], span: Span) -> &mut [u8] {
+#[inline(always)]
+pub(super) fn within_mut(area: &mut [u8], span: Span) -> &mut [u8] {
     &mut area[span.at..span.at + span.len]
 }
 
 /// Two ranges of one area that do not overlap.
-fn apart(area: &mut [u8], from: Span, into: Span) -> (&[u8], &mut [u8]) {
+#[inline(always)]
+pub(super) fn apart(area: &mut [u8], from: Span, into: Span) -> (&[u8], &mut [u8]) {
     if from.at < into.at {
         let (low, high) = area.split_at_mut(into.at);
         (within(low, from), &mut high[..into.len])
@@ -133,31 +247,26 @@ fn apart(area: &mut [u8], from: Span, into: Span) -> (&[u8], &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use canele_sys::ids::Rank;
 
     #[test]
     fn a_round_is_cut_into_disjoint_buffers() {
-        let (input, mut output, mut scratch) = ([9u8; 4], [0u8, 1, 2, 3, 4, 5, 6, 7], [10u8; 8]);
-        let mut memory = Memory { input: &input, output: &mut output, scratch: &mut scratch };
-        let transfer = |span| Transfer { peer: Rank(0), span };
-        let sends =
-            [Span::output(0, 2), Span::input(1, 2), Span::output(6, 2), Span::output(0, 1)].map(transfer);
-        let receives =
-            [Span::output(4, 2), Span::scratch(0, 8), Span::output(2, 2), Span::NOTHING].map(transfer);
+        let (input, mut output) = ([9u8; 4], [0u8, 1, 2, 3, 4, 5, 6, 7]);
+        let mut memory = Slices { input: &input, output: &mut output };
+        let sends = [Span::output(0, 2), Span::input(1, 2), Span::output(6, 2), Span::output(0, 1)];
+        let receives = [Span::output(4, 2), Span::output(2, 2), Span::output(2, 0)];
         let (read, mut written) = memory.cut(&sends, &receives);
         assert_eq!(read, [&[0u8, 1][..], &[9, 9], &[6, 7], &[0]]);
-        assert_eq!(written.iter().map(|w| w.len()).collect::<Vec<_>>(), [2, 8, 2, 0]);
+        assert_eq!(written.iter().map(|w| w.len()).collect::<Vec<_>>(), [2, 2, 0]);
         written[0].fill(40);
-        written[2].fill(20);
+        written[1].fill(20);
         assert_eq!(output, [0, 1, 20, 20, 40, 40, 6, 7]);
     }
 
     #[test]
     #[should_panic(expected = "overlaps no receive")]
     fn a_round_that_sends_what_it_receives_is_refused() {
-        let (mut output, mut scratch) = ([0u8; 8], [0u8; 0]);
-        let mut memory = Memory { input: &[], output: &mut output, scratch: &mut scratch };
-        let transfer = |span| Transfer { peer: Rank(0), span };
-        memory.cut(&[transfer(Span::output(0, 5))], &[transfer(Span::output(4, 2))]);
+        let mut output = [0u8; 8];
+        let mut memory = Slices { input: &[], output: &mut output };
+        memory.cut(&[Span::output(0, 5)], &[Span::output(4, 2)]);
     }
 }

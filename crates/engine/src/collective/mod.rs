@@ -1,15 +1,17 @@
-//! Collectives: what all ranks of a flow do together.
+//! Collectives: what the members of a flow do together.
 //!
 //! ```text
-//!   shape ──choose──▶ schedule (kept for the next time) ──▶ Run::advance: short messages straight to and from the rail
-//!                                                            └─▶ lend: what is long, or has to be slept for
+//!   form ──choose──▶ schedule (kept for the next time) ──▶ Run::advance: short messages straight to and from the rail
+//!                                                           └─▶ transfers: what is long, or has to be slept for
 //! ```
-//! A collective is a schedule (`schedule`) that a run (`run`) carries out step by step; whoever drives it
-//! waits, not the run itself, so that another driver could return in between. Each call has a number, equal on all ranks
-//! because all make the same calls in the same order, which is its messages' tag: messages of two calls never mix.
+//! A collective is a schedule (`schedule`) that a run (`run`) carries out step by step; whoever drives it waits, not the
+//! run itself: a blocking call (`drive`), or a part (`part`) that each pass takes further (`under_way`). Each call has a
+//! number, equal on all members because all make the same calls in the same order, which is its messages' tag: messages
+//! of two calls never mix, and any number of them may be under way.
 //!
-//! A rank that died fails the collective on every rank, and every later one on the flow: each waiter looks for deaths,
-//! because the launcher tells everybody. Nothing is retried and no rank is left out.
+//! Members are all ranks of the job or a team of them (`team`). A rank that died fails the collective on every other
+//! member, and every later one on the flow: each waiter looks for deaths, because the launcher tells everybody. Nothing is
+//! retried and no rank is left out.
 //!
 //! What this module never does: decide by what arrives first. See `choose`.
 
@@ -17,24 +19,37 @@ mod build;
 mod choose;
 mod drive;
 mod flows;
-mod lend;
+mod form;
+mod lasting;
 mod memory;
 mod part;
 mod reduce;
 mod run;
 mod schedule;
+mod team;
 #[cfg(test)]
 mod tests;
+mod transfers;
+mod under_way;
 
-pub use choose::{Operation, Shape};
-pub(crate) use flows::FIRST_PAIR;
+pub(crate) use flows::Pairs;
+pub use flows::WINDOW;
+pub use form::{Block, Form, Operation, Plan, Root, Shape, Uneven};
+pub use lasting::{Buffers, Place};
 pub use part::{Part, Step};
-pub use reduce::{Number, Op, Reduction};
+pub use reduce::{Kernel, Number, Op, Reduction, SharedKernel};
+pub use team::Team;
 
-use canele_sys::ids::FlowId;
+use std::sync::Arc;
 
+use canele_sys::buffer::Divided;
+use canele_sys::ids::{FlowId, Tag};
+
+use crate::Error;
 use choose::Seat;
 use schedule::Schedule;
+use team::Watch;
+use under_way::UnderWay;
 
 /// As many schedules are kept per flow; programs repeat few shapes.
 const KEPT: usize = 8;
@@ -45,6 +60,10 @@ pub(crate) struct Collectives {
     flows: Vec<Slot>,
     /// Threads that wait for another thread's collective on the same flow.
     waiting: usize,
+    /// Ranks share processors; equal on all ranks.
+    crowded: bool,
+    /// Those that nobody waits inside of.
+    pub under_way: UnderWay,
 }
 
 #[derive(Default)]
@@ -59,31 +78,74 @@ enum Slot {
 /// One flow's collectives.
 #[derive(Default)]
 struct State {
-    /// Calls so far, modulo 2³².
-    calls: u32,
+    calls: Calls,
     /// The schedule used last comes first.
-    kept: Vec<(Shape, Schedule)>,
-    /// In words, so that numbers are aligned.
-    scratch: Vec<u64>,
+    kept: Vec<(Shape, Arc<Schedule>)>,
+    scratch: Divided,
     /// Receives of the current round whose message has not come: `Run::missing`, kept for its memory.
     missing: Vec<u32>,
+    watch: Watch,
+}
+
+/// The number of the last call. Only the highest bit never changes: with it set, tags are somebody else's.
+#[derive(Clone, Copy, Default)]
+struct Calls(u32);
+
+impl Calls {
+    const HIGHEST: u32 = 1 << 31;
+
+    /// The next call's tag.
+    #[inline(always)]
+    fn next(&mut self) -> Tag {
+        self.0 = self.0 & Self::HIGHEST | self.0.wrapping_add(1) & !Self::HIGHEST;
+        Tag(self.0)
+    }
+}
+
+impl State {
+    /// Of a team whose first call has this tag.
+    fn new(team: Option<Team>, first: Tag) -> Self {
+        let before = first.0 & Calls::HIGHEST | first.0.wrapping_sub(1) & !Calls::HIGHEST;
+        Self { calls: Calls(before), watch: Watch::new(team), ..Self::default() }
+    }
 }
 
 /// The schedule of a shape, made if it is not kept; afterwards it is the first.
 #[inline]
-fn find(kept: &mut Vec<(Shape, Schedule)>, seat: Seat, shape: Shape) -> &Schedule {
+fn find<'k>(
+    kept: &'k mut Vec<(Shape, Arc<Schedule>)>,
+    seat: Seat,
+    team: Option<&Team>,
+    shape: Shape,
+) -> Result<&'k Arc<Schedule>, Error> {
     match kept.iter().position(|(known, _)| *known == shape) {
         Some(0) => {}
         Some(n) => kept[..=n].rotate_right(1),
         None => {
+            let schedule = choose::schedule(seat, team.map(Team::members), shape)?;
             kept.truncate(KEPT - 1);
-            kept.insert(0, (shape, choose::schedule(seat, shape)));
+            kept.insert(0, (shape, Arc::new(schedule)));
         }
     }
-    &kept[0].1
+    Ok(&kept[0].1)
+}
+
+/// The schedule of what is not kept.
+fn made(seat: Seat, team: Option<&Team>, form: Form<'_>) -> Result<Arc<Schedule>, Error> {
+    let members = team.map(Team::members);
+    match form {
+        Form::Even(shape) => choose::schedule(seat, members, shape).map(Arc::new),
+        Form::Uneven(uneven) => choose::uneven(seat, members, uneven).map(Arc::new),
+        Form::Planned(plan) => Ok(plan.0.clone()),
+    }
 }
 
 impl Collectives {
+    /// `crowded` is equal on all ranks.
+    pub fn new(crowded: bool) -> Self {
+        Self { crowded, ..Self::default() }
+    }
+
     /// The flow's state, unless a thread uses it.
     #[inline]
     fn take(&mut self, flow: FlowId) -> Option<Box<State>> {

@@ -1,44 +1,40 @@
-//! One rank's part in a collective, on any protocols and any rail, for whoever drives many ranks: it owns its memory, goes on
-//! when asked, and never waits.
+//! One rank's part in a collective, on any protocols and any rail, for whoever drives it: it goes on when asked, and never
+//! waits. Non-blocking collectives are such parts, and those of many simulated ranks.
 //!
-//! The algorithm is the one that [`Engine`](crate::Engine) takes. What cannot go straight to the rail becomes requests, as
-//! there, on copies of the memory.
+//! Owns the memory of the library's own and lends the user's; gives both back at its end. The algorithm and its steps are
+//! those of a blocking collective.
+
+use std::sync::Arc;
 
 use canele_proto::Proto;
-use canele_proto::matching::Want;
-use canele_proto::request::{Buffer, Mode, Outcome};
 use canele_rail::Rail;
-use canele_sys::buffer::Owned;
-use canele_sys::ids::{FlowId, RequestId, Tag};
+use canele_sys::buffer::Divided;
+use canele_sys::ids::{FlowId, Tag};
 
-use super::choose::{self, Seat, Shape};
+use super::choose::Seat;
+use super::form::Form;
+use super::lasting::{Buffers, Place};
 use super::memory::Memory;
-use super::reduce::{Kernel, Reduction};
-use super::run::{Place, Run, Stop, check_length};
-use super::schedule::{Schedule, Transfer};
+use super::reduce::Reduction;
+use super::run::{self, Run, Stop};
+use super::schedule::Schedule;
+use super::team::Team;
+use super::transfers::Transfers;
+use super::{choose, made};
 use crate::Error;
 
 /// A collective as one rank sees it.
 pub struct Part {
-    flow: FlowId,
-    tag: Tag,
-    kernel: Option<Kernel>,
-    schedule: Schedule,
-    place: Place,
+    name: (FlowId, Tag),
+    reduction: Option<Reduction>,
+    schedule: Arc<Schedule>,
+    place: run::Place,
     missing: Vec<u32>,
-    input: Vec<u8>,
-    output: Vec<u8>,
-    scratch: Vec<u64>,
-    /// What is left of the round, while it is under way.
-    pending: Vec<Pending>,
-}
-
-/// A transfer under way, on memory of its own.
-struct Pending {
-    id: RequestId,
-    memory: Owned<u8>,
-    /// What a receive is for.
-    receive: Option<Transfer>,
+    buffers: Buffers,
+    scratch: Divided,
+    transfers: Transfers,
+    /// How many had gone when it last looked for them.
+    partings: usize,
 }
 
 /// How far a part has come.
@@ -51,93 +47,95 @@ pub enum Step {
 }
 
 impl Part {
-    /// The part of the rank whose protocols `proto` are, one of many on processors of their own. `call` is another one
-    /// for each collective of a flow, the same on all ranks.
-    pub fn new(
+    /// The part of the rank whose protocols `proto` are, one of many on processors of their own; among a team, or else all
+    /// of them. `call` is another one for each collective of a flow, the same on all ranks.
+    ///
+    /// # Errors
+    /// A root or neighbour that there is not; lists of the wrong length.
+    pub fn new<'f>(
         proto: &Proto,
         (flow, call): (FlowId, u32),
-        shape: Shape,
+        team: Option<&Team>,
+        form: impl Into<Form<'f>>,
         reduction: Option<Reduction>,
-        input: Vec<u8>,
-        output: Vec<u8>,
-    ) -> Self {
-        let seat = Seat { me: proto.me().0 as usize, ranks: proto.ranks(), crowded: false };
-        let schedule = choose::schedule(seat, shape);
-        let scratch = vec![0; schedule.scratch_bytes.div_ceil(8)];
-        let (tag, kernel, mut missing) = (Tag(call), reduction.map(|r| r.kernel), Vec::new());
-        let place = Run::new(flow, tag, kernel, &schedule, &mut missing).place();
-        Self { flow, tag, kernel, schedule, place, missing, input, output, scratch, pending: Vec::new() }
+        buffers: Buffers,
+    ) -> Result<Self, Error> {
+        let all =
+            Seat { me: proto.me().0 as usize, ranks: proto.ranks(), local: proto.ranks(), crowded: false };
+        let seat = team.map_or(all, |team| team.seat(false));
+        let schedule = match form.into() {
+            Form::Even(shape) => Arc::new(choose::schedule(seat, team.map(Team::members), shape)?),
+            form => made(seat, team, form)?,
+        };
+        Ok(Self::of(schedule, (flow, Tag(call)), reduction, buffers))
     }
 
-    /// What this rank has got, once all is done.
+    /// At the beginning of a schedule.
+    pub(super) fn of(
+        schedule: Arc<Schedule>,
+        name: (FlowId, Tag),
+        reduction: Option<Reduction>,
+        buffers: Buffers,
+    ) -> Self {
+        let (mut missing, scratch) = (Vec::new(), Divided::new(schedule.scratch_bytes));
+        let place = Run::new(name, reduction.as_ref(), &schedule, &mut missing).place();
+        let (transfers, partings) = (Transfers::default(), 0);
+        Self { name, reduction, schedule, place, missing, buffers, scratch, transfers, partings }
+    }
+
+    /// What this rank has got, once all is done, in memory of the library's own.
     pub fn output(&self) -> &[u8] {
-        &self.output
+        match &self.buffers.output {
+            Place::Own(own) => own.bytes(),
+            _ => &[],
+        }
+    }
+
+    /// The memory, once all is done.
+    pub fn take_buffers(&mut self) -> Buffers {
+        std::mem::take(&mut self.buffers)
     }
 
     /// Goes on as far as it can.
     ///
     /// # Errors
-    /// A peer died; the ranks do not make the same call.
+    /// A peer died; the ranks do not make the same call; it was given up. Nothing is lent any more.
     pub fn advance<R: Rail>(&mut self, proto: &mut Proto, rail: &mut R) -> Result<Step, Error> {
-        let Self { flow, tag, kernel, schedule, place, missing, input, output, scratch, pending } = self;
-        let mut run = Run::resume(*flow, *tag, *kernel, schedule, *place, missing);
-        let mut memory = Memory { input, output, scratch: bytemuck::cast_slice_mut(scratch) };
+        let Self { name, reduction, schedule, place, missing, buffers, scratch, transfers, partings } = self;
+        let mut run = Run::resume(*name, reduction.as_ref(), schedule, *place, missing);
+        let mut memory = Memory { user: buffers, scratch };
         let step = loop {
-            if !pending.is_empty() {
-                if !pending.iter().all(|one| proto.is_done(one.id)) {
+            if transfers.are_under_way() {
+                if !transfers.take(proto, &mut |area, buffer| memory.take_back(area, buffer)) {
                     break Step::Waiting;
                 }
-                take_all(proto, &mut memory, pending)?;
+                transfers.result()?;
                 run.finish_round(&mut memory);
             }
             match run.advance(proto, rail, &mut memory)? {
                 Stop::Done => break Step::Done,
-                Stop::Missing { .. } | Stop::Behind => break Step::Waiting,
-                Stop::Long => submit(&run, proto, rail, &mut memory, pending),
+                Stop::Missing { .. } | Stop::Behind => {
+                    let gone = std::mem::replace(partings, proto.partings());
+                    if gone == *partings || !run.waits_for_gone(proto) {
+                        break Step::Waiting;
+                    }
+                }
+                Stop::Long => {}
             }
+            let (sends, receives) = run.left();
+            let buffers = memory.lend(sends, &receives);
+            transfers.submit(&run, (proto, rail), (sends, &receives), buffers);
         };
         *place = run.place();
         Ok(step)
     }
-}
 
-/// Does what is left of the round with requests.
-fn submit<R: Rail>(
-    run: &Run<'_>,
-    proto: &mut Proto,
-    rail: &mut R,
-    memory: &mut Memory<'_>,
-    pending: &mut Vec<Pending>,
-) {
-    let (sends, receives) = run.left();
-    for receive in receives {
-        let want = Want { source: Some(receive.peer), tag: Some(run.tag) };
-        let mut memory = Owned::new(vec![0; receive.span.len]);
-        let id = proto.submit_recv(run.flow, want, memory.lend_in());
-        pending.push(Pending { id, memory, receive: Some(receive) });
-    }
-    for send in sends {
-        let mut memory = Owned::new(memory.read(send.span).to_vec());
-        let buffer = memory.lend_out();
-        let id = proto.submit_send(rail, send.peer, run.flow, run.tag, Mode::Standard, buffer);
-        pending.push(Pending { id, memory, receive: None });
-    }
-}
-
-/// All have ended: what came goes where it belongs.
-fn take_all(proto: &mut Proto, memory: &mut Memory<'_>, pending: &mut Vec<Pending>) -> Result<(), Error> {
-    for mut one in pending.drain(..) {
-        let Some(Outcome { result, buffer }) = proto.take(one.id) else { continue };
-        match buffer {
-            Buffer::Out(buffer) => one.memory.take_back_out(buffer),
-            Buffer::In(buffer) => one.memory.take_back_in(buffer),
-            Buffer::None => {}
+    /// Gives it up, because of `error`, with which it fails as soon as nothing of it is lent.
+    pub(super) fn give_up(&mut self, proto: &mut Proto, error: Error) -> Result<(), Error> {
+        if !self.transfers.are_under_way() {
+            return Err(error);
         }
-        let status = result?;
-        if let Some(receive) = one.receive {
-            check_length(status.bytes, &receive)?;
-            memory.write(receive.span).copy_from_slice(one.memory.bytes());
-        }
+        self.transfers.abandon(proto, error);
+        Ok(())
     }
-    Ok(())
 }

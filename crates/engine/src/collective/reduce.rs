@@ -1,6 +1,8 @@
-//! Reductions of numbers, element by element.
+//! Reductions, element by element: of numbers here, of whatever a layer above knows by functions of its own.
 //!
 //! Their results are the same bits in every run and on every rank: operands are combined in an order the schedule fixes.
+
+use std::sync::Arc;
 
 use bytemuck::Pod;
 
@@ -17,31 +19,60 @@ pub enum Op {
     Prod,
 }
 
-/// Combines each element of the second slice into the first; the flag says that the second's elements come first.
-pub(crate) type Kernel = fn(&mut [u8], &[u8], bool);
+/// Combines each element of the second slice into the first; the flag says that the second's elements come first. Both
+/// have the same length, of whole elements.
+pub type Kernel = fn(&mut [u8], &[u8], bool);
+
+/// The same with what it captured.
+pub type SharedKernel = dyn Fn(&mut [u8], &[u8], bool) + Send + Sync;
 
 /// How the elements of a call are reduced.
-#[derive(Clone, Copy)]
-pub struct Reduction {
-    pub(crate) kernel: Kernel,
+#[derive(Clone)]
+pub struct Reduction(How);
+
+#[derive(Clone)]
+enum How {
+    Plain(Kernel),
+    Shared(Arc<SharedKernel>),
+}
+
+impl From<Kernel> for Reduction {
+    fn from(kernel: Kernel) -> Self {
+        Self(How::Plain(kernel))
+    }
+}
+
+impl From<Arc<SharedKernel>> for Reduction {
+    fn from(kernel: Arc<SharedKernel>) -> Self {
+        Self(How::Shared(kernel))
+    }
 }
 
 impl Reduction {
+    /// Combines `from` into `into`.
+    #[inline(always)]
+    pub(crate) fn combine(&self, into: &mut [u8], from: &[u8], from_first: bool) {
+        match &self.0 {
+            How::Plain(kernel) => kernel(into, from, from_first),
+            How::Shared(kernel) => kernel(into, from, from_first),
+        }
+    }
+
     /// Of elements `T` by `op`.
     pub fn of<T: Number>(op: Op) -> Self {
-        let kernel = match op {
+        let kernel: Kernel = match op {
             Op::Sum => |into: &mut [u8], from: &[u8], first| fold(into, from, first, T::sum),
             Op::Min => |into: &mut [u8], from: &[u8], first| fold(into, from, first, T::min_of),
             Op::Max => |into: &mut [u8], from: &[u8], first| fold(into, from, first, T::max_of),
             Op::Prod => |into: &mut [u8], from: &[u8], first| fold(into, from, first, T::product),
         };
-        Self { kernel }
+        kernel.into()
     }
 }
 
 /// Out of line: one loop per type and operation, which the compiler turns into vector instructions.
 fn fold<T: Number>(into: &mut [u8], from: &[u8], from_first: bool, f: impl Fn(T, T) -> T) {
-    // User buffers are slices of `T`, scratch is aligned to 8 bytes, and no schedule cuts an element.
+    // User buffers are slices of `T`, scratch is aligned to 16 bytes, and no schedule cuts an element.
     let (into, from) = (bytemuck::cast_slice_mut::<u8, T>(into), bytemuck::cast_slice::<u8, T>(from));
     let pairs = into.iter_mut().zip(from);
     if from_first {
@@ -116,8 +147,8 @@ mod tests {
 
     fn reduced<T: Number>(op: Op, into: &[T], from: &[T], from_first: bool) -> Vec<T> {
         let mut result = into.to_vec();
-        let kernel = Reduction::of::<T>(op).kernel;
-        kernel(bytemuck::cast_slice_mut(&mut result), bytemuck::cast_slice(from), from_first);
+        let (into, from) = (bytemuck::cast_slice_mut(&mut result), bytemuck::cast_slice(from));
+        Reduction::of::<T>(op).combine(into, from, from_first);
         result
     }
 

@@ -5,8 +5,8 @@ use canele_proto::{Proto, Received, Sent};
 use canele_rail::Rail;
 use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
-use super::memory::Memory;
-use super::reduce::Kernel;
+use super::memory::{Memory, User};
+use super::reduce::Reduction;
 use super::schedule::{Round, Schedule, Transfer};
 use crate::Error;
 
@@ -14,7 +14,7 @@ use crate::Error;
 pub(crate) struct Run<'s> {
     pub flow: FlowId,
     pub tag: Tag,
-    pub kernel: Option<Kernel>,
+    reduction: Option<&'s Reduction>,
     schedule: &'s Schedule,
     place: Place,
     /// Receives of the round whose message has not come.
@@ -51,28 +51,28 @@ enum Look {
 
 impl<'s> Run<'s> {
     /// At its beginning; `missing` is memory to be used.
+    #[inline]
     pub fn new(
-        flow: FlowId,
-        tag: Tag,
-        kernel: Option<Kernel>,
+        (flow, tag): (FlowId, Tag),
+        reduction: Option<&'s Reduction>,
         schedule: &'s Schedule,
         missing: &'s mut Vec<u32>,
     ) -> Self {
-        let mut run = Self::resume(flow, tag, kernel, schedule, Place::default(), missing);
+        let mut run = Self::resume((flow, tag), reduction, schedule, Place::default(), missing);
         run.begin_round();
         run
     }
 
     /// Where another run of the same call was, which `missing` is of too.
+    #[inline]
     pub fn resume(
-        flow: FlowId,
-        tag: Tag,
-        kernel: Option<Kernel>,
+        (flow, tag): (FlowId, Tag),
+        reduction: Option<&'s Reduction>,
         schedule: &'s Schedule,
         place: Place,
         missing: &'s mut Vec<u32>,
     ) -> Self {
-        Self { flow, tag, kernel, schedule, place, missing }
+        Self { flow, tag, reduction, schedule, place, missing }
     }
 
     /// How far it is.
@@ -97,11 +97,11 @@ impl<'s> Run<'s> {
     /// # Errors
     /// A message has another length than this rank expects: the ranks do not make the same call.
     #[inline]
-    pub fn advance<R: Rail>(
+    pub fn advance<R: Rail, U: User>(
         &mut self,
         proto: &mut Proto,
         rail: &mut R,
-        memory: &mut Memory<'_>,
+        memory: &mut Memory<'_, U>,
     ) -> Result<Stop, Error> {
         let mut moved = false;
         while let Some(round) = self.current() {
@@ -118,7 +118,7 @@ impl<'s> Run<'s> {
                 let receive = &round.receives[*number as usize];
                 match self.look(proto, rail, memory, receive) {
                     Look::Got(len) => {
-                        check_length(len, receive)?;
+                        check_length(len, receive.span.len)?;
                         self.missing.swap_remove(n);
                         moved = true;
                     }
@@ -139,9 +139,9 @@ impl<'s> Run<'s> {
     }
 
     /// All transfers of the round have ended: does what follows them.
-    pub fn finish_round(&mut self, memory: &mut Memory<'_>) {
+    pub fn finish_round<U: User>(&mut self, memory: &mut Memory<'_, U>) {
         if let Some(round) = self.current() {
-            round.then.iter().for_each(|local| memory.work(*local, self.kernel));
+            round.then.iter().for_each(|local| memory.work(*local, self.reduction));
         }
         self.place.round += 1;
         self.begin_round();
@@ -160,17 +160,23 @@ impl<'s> Run<'s> {
     }
 
     #[inline(always)]
-    fn send<R: Rail>(&self, proto: &mut Proto, rail: &mut R, memory: &Memory<'_>, send: &Transfer) -> bool {
+    fn send<R: Rail, U: User>(
+        &self,
+        proto: &mut Proto,
+        rail: &mut R,
+        memory: &Memory<'_, U>,
+        send: &Transfer,
+    ) -> bool {
         let bytes = memory.read(send.span);
         proto.try_send_bytes(rail, send.peer, self.flow, self.tag, bytes) == Sent::Done
     }
 
     #[inline(always)]
-    fn look<R: Rail>(
+    fn look<R: Rail, U: User>(
         &self,
         proto: &mut Proto,
         rail: &mut R,
-        memory: &mut Memory<'_>,
+        memory: &mut Memory<'_, U>,
         receive: &Transfer,
     ) -> Look {
         let peer = receive.peer;
@@ -196,8 +202,8 @@ fn link_from<R: Rail>(proto: &Proto, rail: &R, peer: Rank) -> Option<LinkId> {
 }
 
 /// A message of a collective has the length its receiver expects, or the ranks disagree on what they do.
-pub(crate) fn check_length(given: usize, receive: &Transfer) -> Result<(), Error> {
-    let needed = receive.span.len;
+#[inline(always)]
+pub(crate) fn check_length(given: usize, needed: usize) -> Result<(), Error> {
     let what = "bytes that another rank gave in a collective";
     if given == needed { Ok(()) } else { Err(Error::Lengths { what, given, needed }) }
 }

@@ -3,8 +3,9 @@
 //! ```text
 //!   round: sends and receives, all at once ──▶ copies and reductions, in order ──▶ next round
 //! ```
-//! Within a round the memory that is received into is touched by nothing else. A schedule holds no address and no tag,
-//! so it can be used again, by a call that blocks or by one that does not.
+//! Within a round the memory that is received into is touched by nothing else, and a peer is sent to at most once and
+//! received from at most once. A schedule holds no address and no tag, so it can be used again, by a call that blocks or
+//! by one that does not.
 
 use canele_sys::ids::Rank;
 
@@ -42,9 +43,32 @@ impl Span {
     pub fn scratch(at: usize, len: usize) -> Self {
         Self { area: Area::Scratch, at, len }
     }
+
+    /// Whether they have bytes in common.
+    pub fn overlaps(self, other: Span) -> bool {
+        let meet = self.at < other.at + other.len && other.at < self.at + self.len;
+        self.area == other.area && meet && self.len > 0 && other.len > 0
+    }
+
+    /// So many bytes of it, from `at` on.
+    pub fn part(self, at: usize, len: usize) -> Span {
+        debug_assert!(at + len <= self.len, "{len} bytes at {at} of {self:?}");
+        Span { area: self.area, at: self.at + at, len }
+    }
+
+    /// Blocks one behind the other, of these lengths.
+    pub fn split(self, lens: impl IntoIterator<Item = usize>) -> Vec<Span> {
+        let mut at = 0;
+        let part = |len| {
+            let part = self.part(at, len);
+            at += len;
+            part
+        };
+        lens.into_iter().map(part).collect()
+    }
 }
 
-/// A message to or from a peer.
+/// A message to or from a rank of the job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Transfer {
     pub peer: Rank,
@@ -62,7 +86,8 @@ pub(crate) enum Local {
     /// step back is one into the places only.
     Scatter(Blocks),
     /// `into` becomes `from ∘ into` if `from` comes first in the order of ranks, else `into ∘ from`. Operands have an
-    /// order because floating-point numbers notice (signed zeros, NaN): so every rank gets the same bits.
+    /// order because floating-point numbers notice (signed zeros, NaN), and a user's operation may: so every rank gets
+    /// the same bits.
     Reduce {
         from: Span,
         into: Span,
@@ -90,6 +115,12 @@ pub(crate) struct Round {
     pub then: Vec<Local>,
 }
 
+impl Round {
+    fn is_empty(&self) -> bool {
+        self.sends.is_empty() && self.receives.is_empty() && self.then.is_empty()
+    }
+}
+
 /// One rank's part of a collective.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub(crate) struct Schedule {
@@ -98,33 +129,86 @@ pub(crate) struct Schedule {
     pub scratch_bytes: usize,
 }
 
-impl Schedule {
+/// A schedule being made. Peers are named by their numbers among some members; here they become ranks of the job.
+#[derive(Default)]
+pub(crate) struct Draft<'t> {
+    made: Schedule,
+    /// The ranks of all members; without, numbers are ranks.
+    team: Option<&'t [Rank]>,
+    /// Which of them the numbers mean now; without, all.
+    group: Option<Vec<usize>>,
+    /// Nothing is sent for what has no bytes.
+    is_sparse: bool,
+}
+
+impl<'t> Draft<'t> {
+    /// With members that are these ranks.
+    pub fn of(team: Option<&'t [Rank]>) -> Self {
+        Self { team, ..Self::default() }
+    }
+
+    /// What was made.
+    pub fn finish(mut self) -> Schedule {
+        if self.made.rounds.last().is_some_and(Round::is_empty) {
+            self.made.rounds.pop();
+        }
+        self.made
+    }
+
+    /// From now on numbers count these members.
+    pub fn among(&mut self, group: Option<Vec<usize>>) {
+        self.group = group;
+    }
+
+    /// From now on nothing is sent for what has no bytes: its receiver knows.
+    pub fn be_sparse(&mut self) {
+        self.is_sparse = true;
+    }
+
+    fn rank(&self, number: usize) -> Rank {
+        let member = self.group.as_ref().map_or(number, |group| group[number]);
+        self.team.map_or(Rank(member as u32), |team| team[member])
+    }
+
     /// Starts the next round.
     pub fn round(&mut self) -> &mut Self {
-        self.rounds.push(Round::default());
+        if !self.made.rounds.last().is_some_and(Round::is_empty) {
+            self.made.rounds.push(Round::default());
+        }
         self
     }
 
     fn last(&mut self) -> &mut Round {
-        if self.rounds.is_empty() {
-            self.rounds.push(Round::default());
+        if self.made.rounds.is_empty() {
+            self.made.rounds.push(Round::default());
         }
-        let last = self.rounds.len() - 1;
-        &mut self.rounds[last]
+        let last = self.made.rounds.len() - 1;
+        &mut self.made.rounds[last]
     }
 
     pub fn send(&mut self, to: usize, span: Span) -> &mut Self {
-        self.last().sends.push(Transfer { peer: Rank(to as u32), span });
+        if span.len > 0 || !self.is_sparse {
+            let peer = self.rank(to);
+            self.last().sends.push(Transfer { peer, span });
+        }
         self
     }
 
     pub fn receive(&mut self, from: usize, span: Span) -> &mut Self {
-        self.last().receives.push(Transfer { peer: Rank(from as u32), span });
+        if span.len > 0 || !self.is_sparse {
+            let peer = self.rank(from);
+            self.last().receives.push(Transfer { peer, span });
+        }
         self
     }
 
+    /// As much as both have room for, unless both are the same.
     pub fn copy(&mut self, from: Span, into: Span) -> &mut Self {
-        self.last().then.push(Local::Copy { from, into });
+        let len = from.len.min(into.len);
+        let (from, into) = (from.part(0, len), into.part(0, len));
+        if from != into && len > 0 {
+            self.last().then.push(Local::Copy { from, into });
+        }
         self
     }
 
@@ -134,14 +218,26 @@ impl Schedule {
     }
 
     pub fn reduce(&mut self, from: Span, into: Span, from_first: bool) -> &mut Self {
-        self.last().then.push(Local::Reduce { from, into, from_first });
+        if into.len > 0 {
+            self.last().then.push(Local::Reduce { from, into, from_first });
+        }
         self
     }
 
-    /// Room for `len` bytes of scratch, aligned for any number.
+    /// Room for `len` bytes of scratch, aligned for any element.
     pub fn scratch(&mut self, len: usize) -> Span {
-        let at = self.scratch_bytes;
-        self.scratch_bytes += len.next_multiple_of(8);
+        let at = self.made.scratch_bytes;
+        self.made.scratch_bytes += len.next_multiple_of(16);
         Span::scratch(at, len)
+    }
+
+    /// The span itself, or, if something of it will be written over, a copy in scratch made at the end of this round.
+    pub fn apart(&mut self, span: Span, written: Span) -> Span {
+        if !span.overlaps(written) {
+            return span;
+        }
+        let copy = self.scratch(span.len);
+        self.copy(span, copy);
+        copy
     }
 }

@@ -3,8 +3,9 @@
 use std::time::Instant;
 
 use canele_engine::FlowId;
-use canele_engine::collective::{Op, Operation, Part, Reduction, Shape};
+use canele_engine::collective::{Buffers, Op, Operation, Part, Place, Reduction, Shape};
 use canele_proto::{Proto, Settings};
+use canele_sys::buffer::Divided;
 use canele_sys::ids::Rank;
 use canele_sys::tunables::Tunables;
 use indicatif::ProgressBar;
@@ -107,8 +108,11 @@ impl Case<'_> {
                 (Operation::Alltoall, input, vec![0; ranks * words * 8])
             }
         };
-        let shape = Shape { operation, bytes: words * 8, element: 8 };
-        Part::new(proto, (FLOW, call), shape, Some(Reduction::of::<u64>(Op::Sum)), input, output)
+        let shape = Shape { element: 8, ..Shape::new(operation, words * 8) };
+        let own = |bytes: Vec<u8>| Place::Own(Box::new(Divided::from(&bytes[..])));
+        let buffers = Buffers { input: own(input), output: own(output) };
+        Part::new(proto, (FLOW, call), None, shape, Some(Reduction::of::<u64>(Op::Sum)), buffers)
+            .expect("an operation without lists or roots")
     }
 
     fn is_right(&self, me: Rank, output: &[u8]) -> bool {

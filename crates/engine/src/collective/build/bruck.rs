@@ -9,20 +9,19 @@
 //! "Efficient algorithms for all-to-all communications in multiport message-passing systems", 1997.
 
 use crate::collective::choose::Seat;
-use crate::collective::schedule::{Blocks, Schedule, Span};
+use crate::collective::schedule::{Blocks, Draft, Span};
 
-use super::short::doubling;
+use super::doubling;
 
-/// The whole of it, for blocks of `bytes`.
-pub(crate) fn alltoall(seat: Seat, bytes: usize) -> Schedule {
+/// The whole of it, for blocks of `bytes` that lie one behind the other in `from`, and will in the output.
+pub(crate) fn alltoall(s: &mut Draft<'_>, seat: Seat, from: Span, bytes: usize) {
     let Seat { me, ranks, .. } = seat;
-    let mut s = Schedule::default();
     let most = doubling(ranks).map(|distance| travelling(ranks, distance)).max().unwrap_or(0);
     let (turned, out, come) = (s.scratch(ranks * bytes), s.scratch(most * bytes), s.scratch(most * bytes));
     let part =
         |of: Span, first: usize, count: usize| Span { at: of.at + first * bytes, len: count * bytes, ..of };
-    s.round().copy(Span::input(me * bytes, (ranks - me) * bytes), part(turned, 0, ranks - me));
-    s.copy(Span::input(0, me * bytes), part(turned, ranks - me, me));
+    s.round().copy(part(from, me, ranks - me), part(turned, 0, ranks - me));
+    s.copy(part(from, 0, me), part(turned, ranks - me, me));
     for distance in doubling(ranks) {
         // Blocks with the bit stand in runs of `distance`, a period apart; the last run may be shorter.
         let (period, len) = (2 * distance, travelling(ranks, distance));
@@ -56,7 +55,6 @@ pub(crate) fn alltoall(seat: Seat, bytes: usize) -> Schedule {
     };
     back(0, me, me + 1);
     back(me + 1, ranks - 1, ranks - me - 1);
-    s
 }
 
 /// How many of the numbers below `ranks` have the bit that `distance` is.

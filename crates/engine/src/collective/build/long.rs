@@ -1,53 +1,76 @@
 //! As few bytes through each rank as there can be: for data so long that messages cost nothing beside it.
 
 use crate::collective::choose::Seat;
-use crate::collective::schedule::{Schedule, Span};
+use crate::collective::schedule::{Draft, Span};
 
-use super::short::rotation;
+use super::rotation;
 
 /// Ring: each block travels round once while it is reduced, starting behind its owner, and once more as the result. Each
-/// rank sends and receives about twice the data, however many there are.
-pub(crate) fn allreduce(seat: Seat, bytes: usize, element: usize) -> Schedule {
+/// rank sends and receives about twice the data, however many there are. Operands change places.
+pub(crate) fn allreduce(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span, element: usize) {
     let Seat { me, ranks, .. } = seat;
     let (next, previous) = ((me + 1) % ranks, (me + ranks - 1) % ranks);
+    let start = |n: usize| (result.len / element * n / ranks) * element;
     let block = |number: usize| {
-        let start = |n: usize| (bytes / element * n / ranks) * element;
         let number = number % ranks;
-        Span::output(start(number), start(number + 1) - start(number))
+        result.part(start(number), start(number + 1) - start(number))
     };
-    let mut s = Schedule::default();
-    s.round().copy(Span::input(0, bytes), Span::output(0, bytes));
-    let part = s.scratch((bytes / element).div_ceil(ranks) * element);
+    s.round().copy(input, result);
+    let part = s.scratch((result.len / element).div_ceil(ranks) * element);
     for step in 0..ranks - 1 {
         let (out, mine) = (block(me + ranks - step), block(me + 2 * ranks - step - 1));
-        let part = Span { len: mine.len, ..part };
+        let part = part.part(0, mine.len);
         s.round().send(next, out).receive(previous, part).reduce(part, mine, true);
     }
     for step in 0..ranks - 1 {
         s.round().send(next, block(me + ranks + 1 - step)).receive(previous, block(me + ranks - step));
     }
-    s
+}
+
+/// Ring: each block travels round once while it is reduced, from the rank behind its owner to that. Operands change
+/// places.
+pub(crate) fn reduce_scatter(s: &mut Draft<'_>, seat: Seat, input: Span, lens: &[usize], mine: Span) {
+    let Seat { me, ranks, .. } = seat;
+    let (next, previous) = ((me + 1) % ranks, (me + ranks - 1) % ranks);
+    let (blocks, most) = (input.split(lens.iter().copied()), lens.iter().copied().max().unwrap_or(0));
+    let turns = [s.scratch(most), s.scratch(most)];
+    let mut have = blocks[previous];
+    for step in 0..ranks - 1 {
+        let own = blocks[(me + 2 * ranks - step - 2) % ranks];
+        let part = turns[step % 2].part(0, own.len);
+        s.round().send(next, have).receive(previous, part).reduce(own, part, false);
+        have = part;
+    }
+    s.copy(have, mine);
 }
 
 /// Ring: each block is handed on from neighbour to neighbour, so that one message is under way per link.
-pub(crate) fn allgather(seat: Seat, bytes: usize) -> Schedule {
+pub(crate) fn allgather(s: &mut Draft<'_>, seat: Seat, mine: Span, all: &[Span]) {
     let Seat { me, ranks, .. } = seat;
-    let block = |number: usize| Span::output(number % ranks * bytes, bytes);
-    let mut s = Schedule::default();
-    s.round().copy(Span::input(0, bytes), block(me));
+    s.round().copy(mine, all[me]);
     for step in 0..ranks - 1 {
-        s.round().send((me + 1) % ranks, block(me + ranks - step));
-        s.receive((me + ranks - 1) % ranks, block(me + 2 * ranks - step - 1));
+        s.round().send((me + 1) % ranks, all[(me + ranks - step) % ranks]);
+        s.receive((me + ranks - 1) % ranks, all[(me + 2 * ranks - step - 1) % ranks]);
     }
-    s
 }
 
 /// Pairwise exchange: one message out and one in at a time, each round with other partners.
-pub(crate) fn alltoall(seat: Seat, bytes: usize) -> Schedule {
-    let mut s = Schedule::default();
-    s.round().copy(Span::input(seat.me * bytes, bytes), Span::output(seat.me * bytes, bytes));
-    for (to, from) in rotation(seat) {
-        s.round().send(to, Span::input(to * bytes, bytes)).receive(from, Span::output(from * bytes, bytes));
+pub(crate) fn alltoall(s: &mut Draft<'_>, seat: Seat, from: &[Span], into: &[Span]) {
+    s.round().copy(from[seat.me], into[seat.me]);
+    for (to, source) in rotation(seat) {
+        s.round().send(to, from[to]).receive(source, into[source]);
     }
-    s
+}
+
+/// The same where blocks are exchanged in place: in each round pairs exchange theirs, through scratch for one.
+pub(crate) fn alltoall_in_place(s: &mut Draft<'_>, seat: Seat, all: &[Span]) {
+    let Seat { me, ranks, .. } = seat;
+    let part = s.scratch(all.iter().map(|block| block.len).max().unwrap_or(0));
+    for turn in 0..ranks {
+        let partner = (turn + ranks - me) % ranks;
+        if partner != me {
+            let part = part.part(0, all[partner].len);
+            s.round().send(partner, all[partner]).receive(partner, part).copy(part, all[partner]);
+        }
+    }
 }

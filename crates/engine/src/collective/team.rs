@@ -1,0 +1,112 @@
+//! Who takes part in the collectives of a flow, and whether all of them are there.
+//!
+//! Owns the list of members and how far it has been compared with the deaths. Never waits.
+
+use std::sync::Arc;
+
+use canele_sys::ids::Rank;
+
+use super::choose::Seat;
+use crate::core::Core;
+use crate::{Error, Failure};
+
+/// The ranks of the job that do a flow's collectives together, in the order in which those count them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Team {
+    me: usize,
+    members: Arc<[Rank]>,
+    local: usize,
+}
+
+impl Team {
+    /// One group. This rank is member number `me`.
+    ///
+    /// # Panics
+    /// There is no such member.
+    pub fn new(me: usize, members: Arc<[Rank]>) -> Self {
+        let local = members.len();
+        Self::between(me, members, local)
+    }
+
+    /// Two groups that work with each other: the first `local` members are this rank's own group. Each side has its own
+    /// first; both count the members of a group alike.
+    ///
+    /// # Panics
+    /// This rank's number is not one of its own group, or that is larger than both.
+    pub fn between(me: usize, members: Arc<[Rank]>, local: usize) -> Self {
+        assert!(me < local && local <= members.len(), "number {me} of {local} among {}", members.len());
+        Self { me, members, local }
+    }
+
+    /// This rank's number.
+    pub fn me(&self) -> usize {
+        self.me
+    }
+
+    /// All of them, this rank's own group first.
+    pub fn members(&self) -> &[Rank] {
+        &self.members
+    }
+
+    /// How many of them are this rank's own group.
+    pub fn local(&self) -> usize {
+        self.local
+    }
+
+    pub(crate) fn seat(&self, crowded: bool) -> Seat {
+        Seat { me: self.me, ranks: self.members.len(), local: self.local, crowded }
+    }
+
+    fn contains(&self, rank: Rank) -> bool {
+        self.members.contains(&rank)
+    }
+}
+
+/// Looks for the deaths of those who take part.
+#[derive(Clone, Default)]
+pub(crate) struct Watch {
+    /// All ranks, if none.
+    pub team: Option<Team>,
+    /// So many deaths, and pairs that communicate no more, are none of this team.
+    deaths: usize,
+    splits: usize,
+}
+
+impl Watch {
+    pub fn new(team: Option<Team>) -> Self {
+        Self { team, ..Self::default() }
+    }
+
+    fn concerns(&self, rank: Rank) -> bool {
+        self.team.as_ref().is_none_or(|team| team.contains(rank))
+    }
+}
+
+impl Core {
+    /// Whether all members live or have finished in good order, and none has cut off another.
+    #[inline]
+    pub(super) fn check_alive(&self, watch: &mut Watch) -> Result<(), Error> {
+        if self.proto.deaths().len() == watch.deaths && self.splits.len() == watch.splits {
+            return Ok(());
+        }
+        self.look_for_deaths(watch)
+    }
+
+    #[cold]
+    fn look_for_deaths(&self, watch: &mut Watch) -> Result<(), Error> {
+        for rank in &self.proto.deaths()[watch.deaths..] {
+            if watch.concerns(*rank) {
+                return Err(self.proto.why_gone(*rank).unwrap_or(Failure::PeerFailed(*rank)).into());
+            }
+            watch.deaths += 1;
+        }
+        for split in &self.splits[watch.splits..] {
+            match split {
+                Failure::CutOff { by, of, .. } if !(watch.concerns(*by) && watch.concerns(*of)) => {}
+                split => return Err(split.clone().into()),
+            }
+            watch.splits += 1;
+        }
+        Ok(())
+    }
+}

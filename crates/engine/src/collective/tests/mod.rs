@@ -1,0 +1,111 @@
+//! Schedules of all ranks, run in one process without any engine: the model, and what is tried on it.
+
+mod blocks;
+mod even;
+mod order;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use canele_proto::request::Buffer;
+use canele_sys::buffer::Divided;
+
+use super::choose::{Seat, schedule};
+use super::form::Shape;
+use super::memory::{Memory, Slices};
+use super::reduce::Reduction;
+use super::schedule::{Schedule, Transfer};
+
+/// One rank of the model.
+struct Model {
+    schedule: Schedule,
+    round: usize,
+    received: usize,
+    input: Vec<u64>,
+    output: Vec<u64>,
+    scratch: Divided,
+}
+
+type Wires = HashMap<(usize, usize), VecDeque<Vec<u8>>>;
+
+impl Model {
+    fn new(schedule: Schedule, input: Vec<u64>, output: Vec<u64>) -> Self {
+        let scratch = Divided::new(schedule.scratch_bytes);
+        Self { schedule, round: 0, received: 0, input, output, scratch }
+    }
+
+    /// Goes on as far as it can; says whether it moved.
+    fn advance(&mut self, me: usize, wires: &mut Wires, reduction: &Reduction, started: &mut bool) -> bool {
+        let user = Slices {
+            input: bytemuck::cast_slice(&self.input),
+            output: bytemuck::cast_slice_mut(&mut self.output),
+        };
+        let mut memory = Memory { user, scratch: &mut self.scratch };
+        let Some(round) = self.schedule.rounds.get(self.round) else { return false };
+        let mut moved = false;
+        if !std::mem::replace(started, true) {
+            // What a round touches must be apart: lending checks it.
+            memory.lending(&round.sends, &round.receives, |out, into, back| {
+                for (send, buffer) in round.sends.iter().zip(out) {
+                    back(send.span.area, Buffer::Out(buffer));
+                }
+                for (receive, buffer) in round.receives.iter().zip(into) {
+                    back(receive.span.area, Buffer::In(buffer));
+                }
+            });
+            let peers = |list: &[Transfer]| list.iter().map(|t| t.peer).collect::<HashSet<_>>().len();
+            let each_once = (round.sends.len(), round.receives.len());
+            assert_eq!((peers(&round.sends), peers(&round.receives)), each_once, "one message for a peer");
+            for send in &round.sends {
+                let wire = wires.entry((me, send.peer.0 as usize)).or_default();
+                wire.push_back(memory.read(send.span).to_vec());
+            }
+            moved = true;
+        }
+        while let Some(receive) = round.receives.get(self.received) {
+            let wire = wires.entry((receive.peer.0 as usize, me)).or_default();
+            let Some(message) = wire.pop_front() else { return moved };
+            memory.write(receive.span).copy_from_slice(&message);
+            self.received += 1;
+            moved = true;
+        }
+        round.then.iter().for_each(|local| memory.work(*local, Some(reduction)));
+        (self.round, self.received, *started) = (self.round + 1, 0, false);
+        true
+    }
+}
+
+/// Lets all go on as far as they can; gives all outputs.
+fn run_all(what: &str, mut models: Vec<Model>, reduction: &Reduction) -> Vec<Vec<u64>> {
+    let (mut wires, mut started) = (Wires::new(), vec![false; models.len()]);
+    loop {
+        let mut moved = false;
+        for (me, model) in models.iter_mut().enumerate() {
+            moved |= model.advance(me, &mut wires, reduction, &mut started[me]);
+        }
+        if !moved {
+            break;
+        }
+    }
+    for (me, model) in models.iter().enumerate() {
+        assert_eq!(model.round, model.schedule.rounds.len(), "rank {me} of {} hangs in {what}", models.len());
+    }
+    assert!(wires.values().all(VecDeque::is_empty), "{what} leaves messages behind");
+    models.into_iter().map(|model| model.output).collect()
+}
+
+fn seat(me: usize, ranks: usize, crowded: bool) -> Seat {
+    Seat { me, ranks, local: ranks, crowded }
+}
+
+/// This rank's schedule.
+fn schedule_of(seat: Seat, shape: Shape) -> Schedule {
+    schedule(seat, None, shape).expect("a shape that can be")
+}
+
+/// Different words for every rank and place.
+fn inputs(ranks: usize, words: usize) -> Vec<Vec<u64>> {
+    let word = |rank: usize, at: usize| {
+        ((rank * 1_000_003 + at * 7919 + 17) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    };
+    (0..ranks).map(|rank| (0..words).map(|at| word(rank, at)).collect()).collect()
+}

@@ -1,0 +1,129 @@
+//! Non-blocking collectives: each pass takes them further, whoever makes it.
+//!
+//! Owns the parts of those that nobody waits inside of, and how they ended until that is taken; waits for none.
+
+use canele_proto::request::Buffer;
+use canele_proto::slab::{Key, Slab};
+use canele_sys::ids::{FlowId, Tag};
+
+use super::form::Form;
+use super::lasting::{Buffers, Place};
+use super::part::{Part, Step};
+use super::reduce::Reduction;
+use super::team::Watch;
+use crate::core::Core;
+use crate::engine::Engine;
+use crate::requests::{Ended, Pending};
+use crate::{Error, Status};
+
+/// All of them.
+#[derive(Default)]
+pub(crate) struct UnderWay {
+    /// In the order in which they were started.
+    running: Vec<Box<Running>>,
+    /// How each has ended, once it has.
+    all: Slab<Option<Ended>>,
+}
+
+/// One that has not ended.
+struct Running {
+    key: Key,
+    part: Part,
+    watch: Watch,
+    tag: Tag,
+    /// It was given up and waits for its memory.
+    is_over: bool,
+}
+
+impl Engine {
+    /// Starts a collective in memory that lasts until its end, which [`Engine::test`] and [`Engine::wait`] tell. Several
+    /// may be under way on a flow; all members start theirs in the same order, among the blocking ones.
+    ///
+    /// # Errors
+    /// A root or neighbour that there is not; lists of the wrong length; the job is over. What happens later is told at
+    /// its end.
+    pub fn start_collective<'f>(
+        &self,
+        flow: FlowId,
+        form: impl Into<Form<'f>>,
+        reduction: Option<Reduction>,
+        buffers: Buffers,
+    ) -> Result<Pending, Error> {
+        let (mut core, mut state) = self.begin(flow)?;
+        self.rouse(&core);
+        let schedule = self.schedule(&core, &mut state, form.into());
+        let (tag, watch) = match schedule {
+            Ok(_) => (state.calls.next(), state.watch.clone()),
+            Err(_) => (Tag(0), Watch::default()),
+        };
+        self.give_back(&mut core, flow, state);
+        let part = Part::of(schedule?, (flow, tag), reduction, buffers);
+        let key = core.collectives.under_way.all.insert(None);
+        let mut running = Box::new(Running { key, part, watch, tag, is_over: false });
+        if !running.advance(&mut core) {
+            core.collectives.under_way.running.push(running);
+        }
+        Ok(Pending::collective(key))
+    }
+}
+
+impl Running {
+    /// Goes on as far as it can; says whether it has ended.
+    fn advance(&mut self, core: &mut Core) -> bool {
+        let result = match core.check_alive(&mut self.watch) {
+            Err(error) if !std::mem::replace(&mut self.is_over, true) => {
+                match self.part.give_up(&mut core.proto, error) {
+                    Ok(()) => self.part.advance(&mut core.proto, &mut core.rails),
+                    Err(error) => Err(error),
+                }
+            }
+            _ => self.part.advance(&mut core.proto, &mut core.rails),
+        };
+        let result = match result {
+            Ok(Step::Waiting) => return false,
+            Ok(Step::Done) => Ok(Status { source: core.proto.me(), tag: self.tag, bytes: 0 }),
+            Err(error) => Err(error),
+        };
+        let output = match self.part.take_buffers().output {
+            Place::Own(own) => Some(own),
+            _ => None,
+        };
+        if let Some(place) = core.collectives.under_way.all.get_mut(self.key) {
+            *place = Some(Ended { result, buffer: Buffer::None, output });
+        }
+        true
+    }
+}
+
+impl Core {
+    /// Takes all that are under way further; says whether any has ended.
+    #[cold]
+    #[inline(never)]
+    pub fn advance_collectives(&mut self) -> bool {
+        let mut running = std::mem::take(&mut self.collectives.under_way.running);
+        let before = running.len();
+        running.retain_mut(|one| !one.advance(self));
+        let ended = running.len() < before;
+        self.collectives.under_way.running = running;
+        if ended {
+            // Whoever follows may wait for it.
+            self.told = u64::MAX;
+        }
+        ended
+    }
+
+    /// How a collective has ended; nothing while it is under way.
+    pub fn take_collective(&mut self, key: Key) -> Option<Ended> {
+        let all = &mut self.collectives.under_way.all;
+        all.get(key)?.as_ref()?;
+        all.remove(key)?
+    }
+}
+
+impl UnderWay {
+    /// Whether there is nothing to take further.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+}
