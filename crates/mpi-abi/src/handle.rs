@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use canele_mpi::datatype::Datatype;
+use canele_mpi::group::Group;
+use canele_mpi::info::Info;
 use canele_mpi::point::Message;
 use canele_mpi::session::Session;
 use canele_mpi::{Class, Comm, Errhandler, Error, Result};
@@ -115,4 +117,6 @@ objects! {
     MPI_Datatype Datatype Datatype, DATATYPES;
     MPI_Message Request Message, MESSAGES;
     MPI_Session Session Session, SESSIONS;
+    MPI_Group Group Group, GROUPS;
+    MPI_Info Info Info, INFOS;
 }

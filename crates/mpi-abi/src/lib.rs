@@ -25,6 +25,7 @@ mod memory;
 pub mod point;
 pub mod pointer;
 pub mod requests;
+mod session;
 pub mod status;
 mod table;
 pub mod width;

@@ -67,6 +67,11 @@ impl<T> Out<T> {
         self.0.is_null()
     }
 
+    /// The place at an address that another call was given, and that the program keeps until an operation has ended.
+    pub fn at(address: usize) -> Self {
+        Self(core::ptr::with_exposed_provenance_mut(address))
+    }
+
     /// The address.
     pub fn address(self) -> *mut T {
         self.0

@@ -35,7 +35,7 @@ impl World {
         let own = Arc::new(Group::new(vec![engine.rank()])?);
         let shared = Arc::new(Shared::default());
         let make = |flow, group: &Arc<Group>, name: &str| {
-            let comm = Comm::new(Parts {
+            let comm = Comm::on(Parts {
                 engine: engine.clone(),
                 flow,
                 group: group.clone(),
@@ -49,6 +49,7 @@ impl World {
         };
         let world = make(FlowId(0), &all, "MPI_COMM_WORLD");
         let own = make(OWN, &own, "MPI_COMM_SELF");
+        own.found()?;
         Ok(Self { engine, world, own })
     }
 
@@ -63,23 +64,39 @@ impl World {
         job.hosts.get(job.host_of(self.engine.rank().0)).map_or_else(String::new, |host| host.name.clone())
     }
 
+    /// A communicator of a group, made by its members alone.
+    ///
+    /// # Errors
+    /// A member died; the group does not contain this process.
+    pub fn create_from_group(
+        &self,
+        group: &Arc<Group>,
+        name: &str,
+        errhandler: Arc<Errhandler>,
+    ) -> Result<Arc<Comm>> {
+        crate::comm::from_group(&self.engine, &self.own.shared, group, name, errhandler)
+    }
+
+    /// A communicator between two groups, made by their members alone.
+    ///
+    /// # Errors
+    /// A member died; the groups have members in common.
+    pub fn create_between_groups(
+        &self,
+        local: &Arc<Group>,
+        remote: &Arc<Group>,
+        name: &str,
+        errhandler: Arc<Errhandler>,
+    ) -> Result<Arc<Comm>> {
+        let own = self.create_from_group(local, name, errhandler.clone())?;
+        own.join(remote, name, errhandler)
+    }
+
     /// Leaves the job in good order: everything that was sent arrives.
     ///
     /// # Errors
     /// The launcher is gone.
     pub fn finish(&self) -> Result<()> {
         Ok(self.engine.finish()?)
-    }
-}
-
-impl Comm {
-    /// Returns once all ranks have called it.
-    ///
-    /// # Errors
-    /// A rank died.
-    pub fn barrier(&self) -> Result<()> {
-        use canele_engine::collective::{Operation, Shape};
-        let shape = Shape { operation: Operation::Barrier, bytes: 0, element: 1 };
-        Ok(self.engine.collective(FlowId(self.flow.0 + 1), shape, None, &[], &mut [])?)
     }
 }

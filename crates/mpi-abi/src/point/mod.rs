@@ -6,7 +6,7 @@ mod complete;
 mod partitioned;
 mod persistent;
 mod probe;
-mod start;
+pub mod start;
 mod statuses;
 pub mod wait;
 

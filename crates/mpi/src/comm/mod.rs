@@ -3,8 +3,14 @@
 //! A communicator has a pair of flows, of its messages and of its collectives, which no other communicator that lives has.
 //! What hangs on it (name, handler, attributes …) is here too; messages are in `point`.
 
+mod agree;
+mod create;
+mod idup;
+mod inter;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use canele_engine::collective::{Operation, Shape, Team};
 use canele_engine::{Engine, FlowId, Rank};
 use canele_sys::atomic::{AtomicUsize, Ordering};
 use canele_sys::buffer::{InBuffer, OutBuffer};
@@ -18,6 +24,8 @@ use crate::memory::Allocated;
 use crate::point::Attachment;
 use crate::topology::Topology;
 use crate::{Class, Error, Result};
+
+pub(crate) use create::from_group;
 
 /// A communicator.
 pub struct Comm {
@@ -62,8 +70,31 @@ pub(crate) struct Parts {
 }
 
 impl Comm {
-    /// A communicator on a flow of its own.
-    pub(crate) fn new(parts: Parts) -> Self {
+    /// A communicator on a flow of its own, which it gives back at its end.
+    pub(crate) fn new(parts: Parts) -> Result<Self> {
+        let comm = Self::on(parts);
+        comm.found()?;
+        Ok(comm)
+    }
+
+    /// Says who takes part in its collectives.
+    pub(crate) fn found(&self) -> Result<()> {
+        Ok(self.engine.set_team(self.collectives(), self.team())?)
+    }
+
+    /// The members as its collectives count them.
+    fn team(&self) -> Team {
+        match &self.remote {
+            None => Team::new(self.rank, Arc::from(self.group.members())),
+            Some(remote) => {
+                let all = [self.group.members(), remote.members()].concat();
+                Team::between(self.rank, Arc::from(all), self.group.size())
+            }
+        }
+    }
+
+    /// A communicator whose flow is set up already.
+    pub(crate) fn on(parts: Parts) -> Self {
         let Parts { engine, flow, group, remote, errhandler, topology, shared } = parts;
         let rank = group.rank_of(engine.rank()).expect("a communicator contains its process");
         Self {
@@ -144,6 +175,11 @@ impl Comm {
         &self.group
     }
 
+    /// The other group, if there is one.
+    pub(crate) fn remote_if(&self) -> Option<&Arc<Group>> {
+        self.remote.as_ref()
+    }
+
     /// Whether it joins two groups.
     pub fn is_inter(&self) -> bool {
         self.remote.is_some()
@@ -180,6 +216,15 @@ impl Comm {
         self.number.store(number, Ordering::Relaxed);
     }
 
+    /// Returns once all ranks have called it.
+    ///
+    /// # Errors
+    /// A rank died.
+    pub fn barrier(&self) -> Result<()> {
+        let shape = Shape::new(Operation::Barrier, 0);
+        Ok(self.engine.collective(self.collectives(), shape, None, &[], &mut [])?)
+    }
+
     /// The engine its messages go through.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
@@ -207,5 +252,17 @@ impl Comm {
     /// Sets it.
     pub fn set_errhandler(&self, errhandler: Arc<Errhandler>) {
         self.kept().errhandler = errhandler;
+    }
+}
+
+/// Flows below are those of communicators that exist from the start.
+const GIVEN_OUT: u32 = 8;
+
+impl Drop for Comm {
+    fn drop(&mut self) {
+        if self.flow.0 >= GIVEN_OUT {
+            // After the end of the job nothing is left to be given back.
+            let _ = self.engine.free_flow(self.flow);
+        }
     }
 }

@@ -1,0 +1,175 @@
+//! New communicators within one (MPI 5.0, §7.4).
+
+use std::sync::Arc;
+
+use canele_engine::{Engine, FlowId, Rank, Tag};
+
+use super::agree::{by_tag, team_of};
+use super::{Comm, Parts, Shared};
+use crate::errhandler::Errhandler;
+use crate::group::Group;
+use crate::info::Info;
+use crate::topology::Topology;
+use crate::{Result, fail};
+
+/// Where communicators are agreed on that are made without another one.
+const NOWHERE: FlowId = FlowId(5);
+
+impl Comm {
+    /// One with the same groups, topology, attributes and handler; `info` takes the place of what this one has.
+    ///
+    /// # Errors
+    /// A member died; a function of the program that copies an attribute failed.
+    pub fn dup(&self, info: Option<Arc<Info>>) -> Result<Arc<Comm>> {
+        let flow = self.new_flow()?;
+        self.dup_on(flow, info)
+    }
+
+    /// The same on a flow that was agreed on.
+    pub(super) fn dup_on(&self, flow: FlowId, info: Option<Arc<Info>>) -> Result<Arc<Comm>> {
+        let parts = Parts { topology: self.topology().cloned(), ..self.parts(flow, self.group().clone()) };
+        let new = Arc::new(Comm::new(Parts { remote: self.remote_if().cloned(), ..parts })?);
+        new.set_info(info.unwrap_or_else(|| Arc::new(self.info().duplicate())));
+        self.attributes().copy_into(self.number(), new.attributes())?;
+        Ok(new)
+    }
+
+    /// What a communicator made of this one begins with.
+    pub(super) fn parts(&self, flow: FlowId, group: Arc<Group>) -> Parts {
+        Parts {
+            engine: self.engine.clone(),
+            flow,
+            group,
+            remote: None,
+            errhandler: self.errhandler(),
+            topology: None,
+            shared: self.shared.clone(),
+        }
+    }
+
+    /// One of the members of a group of this one's, which is given by all of them; nothing for the others.
+    ///
+    /// # Errors
+    /// A member died; the group has ranks that this communicator has not.
+    pub fn create(&self, group: &Arc<Group>) -> Result<Option<Arc<Comm>>> {
+        self.check_members(group)?;
+        if self.is_inter() {
+            return self.create_inter(group);
+        }
+        let flow = self.new_flow()?;
+        self.member_of(flow, group.clone(), None, None)
+    }
+
+    /// A communicator for the members of a group, and its flow given back by the others.
+    pub(super) fn member_of(
+        &self,
+        flow: FlowId,
+        group: Arc<Group>,
+        remote: Option<Arc<Group>>,
+        topology: Option<Topology>,
+    ) -> Result<Option<Arc<Comm>>> {
+        let alone = remote.as_ref().is_some_and(|remote| remote.is_empty());
+        if alone || group.rank_of(self.engine.rank()).is_none() {
+            self.engine.free_flow(flow)?;
+            return Ok(None);
+        }
+        let parts = Parts { remote, topology, ..self.parts(flow, group) };
+        Ok(Some(Arc::new(Comm::new(parts)?)))
+    }
+
+    fn check_members(&self, group: &Group) -> Result<()> {
+        match group.members().iter().find(|rank| self.group().rank_of(**rank).is_none()) {
+            Some(rank) => fail!(Group, "the group has {rank} of the job, which is not in comm"),
+            None => Ok(()),
+        }
+    }
+
+    /// One of the members of a group, who alone call this.
+    ///
+    /// # Errors
+    /// A member died; the group has ranks that this communicator has not, or not this process.
+    pub fn create_group(&self, group: &Arc<Group>, tag: u32) -> Result<Arc<Comm>> {
+        self.check_members(group)?;
+        check_self(&self.engine, group)?;
+        let team = team_of(group, self.engine.rank());
+        let flow = self.engine.agree_among(&team, (self.collectives(), by_tag(tag)))?;
+        Ok(Arc::new(Comm::new(self.parts(flow, group.clone()))?))
+    }
+
+    /// One for each color, of the members with that color, in the order of keys; nothing for those without.
+    ///
+    /// # Errors
+    /// A member died.
+    pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Arc<Comm>>> {
+        let mine = [color.map_or(-1, i64::from), i64::from(key)];
+        let (all, everybody) = (self.numbers_of_all(&mine)?, self.everybody());
+        let flow = self.new_flow()?;
+        let same = |group: &Group| {
+            let number = |rank: &Rank| everybody.rank_of(*rank).expect("everybody is there");
+            let mut members: Vec<Rank> = group.members().to_vec();
+            members.retain(|rank| color.is_some() && all[2 * number(rank)] == mine[0]);
+            // Members with the same key keep their order.
+            members.sort_by_key(|rank| all[2 * number(rank) + 1]);
+            Group::new(members).map(Arc::new)
+        };
+        let remote = self.remote_if().map(|remote| same(remote)).transpose()?;
+        self.member_of(flow, same(self.group())?, remote, None)
+    }
+
+    /// One of the members on this host.
+    ///
+    /// # Errors
+    /// A member died.
+    pub fn split_by_host(&self, take_part: bool, key: i32) -> Result<Option<Arc<Comm>>> {
+        let host = self.engine.job().host_of(self.engine.rank().0);
+        self.split(take_part.then_some(host as u32), key)
+    }
+
+    /// One with a topology, of the first members; nothing for the others.
+    ///
+    /// # Errors
+    /// A member died.
+    pub fn with_topology(&self, topology: Topology, members: usize) -> Result<Option<Arc<Comm>>> {
+        let flow = self.new_flow()?;
+        let group = Group::new(self.group().members()[..members.min(self.size())].to_vec())?;
+        self.member_of(flow, Arc::new(group), None, Some(topology))
+    }
+}
+
+/// A communicator made of a group alone, by its members (MPI 5.0, §7.4.2).
+pub(crate) fn from_group(
+    engine: &Arc<Engine>,
+    shared: &Arc<Shared>,
+    group: &Arc<Group>,
+    name: &str,
+    errhandler: Arc<Errhandler>,
+) -> Result<Arc<Comm>> {
+    check_self(engine, group)?;
+    let team = team_of(group, engine.rank());
+    let flow = engine.agree_among(&team, (NOWHERE, named(name)))?;
+    let parts = Parts {
+        engine: engine.clone(),
+        flow,
+        group: group.clone(),
+        remote: None,
+        errhandler,
+        topology: None,
+        shared: shared.clone(),
+    };
+    Ok(Arc::new(Comm::new(parts)?))
+}
+
+/// The tag of a call that the program names by a string: calls at the same time with other names have another one.
+pub(super) fn named(name: &str) -> Tag {
+    use std::hash::Hasher;
+    let mut hasher = rustc_hash::FxHasher::default();
+    hasher.write(name.as_bytes());
+    by_tag((hasher.finish() >> 32) as u32)
+}
+
+fn check_self(engine: &Engine, group: &Group) -> Result<()> {
+    match group.rank_of(engine.rank()) {
+        Some(_) => Ok(()),
+        None => fail!(Group, "the group of {} processes does not contain the caller", group.size()),
+    }
+}

@@ -1,0 +1,101 @@
+//! Communicators between two groups (MPI 5.0, §7.6).
+
+use std::sync::Arc;
+
+use canele_engine::collective::{Operation, Root, Shape};
+use canele_engine::{FlowId, Rank};
+
+use super::agree::{both, by_tag, team_of};
+use super::create::named;
+use super::{Comm, Parts};
+use crate::errhandler::Errhandler;
+use crate::group::Group;
+use crate::{Result, fail};
+
+/// Where two groups agree on their flow.
+const NOWHERE: FlowId = FlowId(5);
+
+impl Comm {
+    /// One between this one's group and that of another, whose leaders can reach each other in `peers`; only the leader
+    /// gives them: the communicator and the other's rank in it.
+    ///
+    /// # Errors
+    /// A member died; the groups have members in common.
+    pub fn create_between(&self, leader: usize, peers: Option<(&Comm, Rank)>, tag: u32) -> Result<Arc<Comm>> {
+        let theirs = match peers {
+            Some((peers, other)) if leader == self.rank() => {
+                peers.swap(other, by_tag(tag), encode(self.group()))?
+            }
+            _ => Vec::new(),
+        };
+        let remote = Arc::new(Group::new(decode(&self.tell(leader, theirs)?))?);
+        self.join(&remote, &format!("between {tag}"), self.errhandler())
+    }
+
+    /// A communicator between this one's group and another one, whose members all call this.
+    pub(crate) fn join(
+        &self,
+        remote: &Arc<Group>,
+        name: &str,
+        errhandler: Arc<Errhandler>,
+    ) -> Result<Arc<Comm>> {
+        if let Some(twice) = remote.members().iter().find(|rank| self.group().rank_of(**rank).is_some()) {
+            fail!(Communicator, "{twice} of the job is in both groups: they must have no member in common");
+        }
+        let everybody = both(self.group(), remote);
+        let team = team_of(&everybody, self.engine.rank());
+        let flow = self.engine.agree_among(&team, (NOWHERE, named(name)))?;
+        let parts = self.parts(flow, self.group().clone());
+        Ok(Arc::new(Comm::new(Parts { remote: Some(remote.clone()), errhandler, ..parts })?))
+    }
+
+    /// Gives all members the bytes of one.
+    fn tell(&self, root: usize, mut bytes: Vec<u8>) -> Result<Vec<u8>> {
+        let mut length = [bytes.len() as u64];
+        let tell = |bytes: &mut [u8]| {
+            let shape = Shape::new(Operation::Broadcast(Root::At(root as u32)), bytes.len());
+            self.engine.collective(self.collectives(), shape, None, &[], bytes)
+        };
+        tell(bytemuck::cast_slice_mut(&mut length))?;
+        bytes.resize(length[0] as usize, 0);
+        tell(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// One group of both; the members of the group that gave `high` come behind.
+    ///
+    /// # Errors
+    /// A member died; this is one group already.
+    pub fn merge(&self, high: bool) -> Result<Arc<Comm>> {
+        let remote = self.remote()?;
+        let (all, everybody) = (self.numbers_of_all(&[i64::from(high)])?, self.everybody());
+        let theirs = everybody.rank_of(remote.member(0)).is_some_and(|n| all[n] != 0);
+        let group = match (high, theirs) {
+            (false, true) => self.group().union(remote),
+            (true, false) => remote.union(self.group()),
+            _ => everybody,
+        };
+        let flow = self.new_flow()?;
+        Ok(Arc::new(Comm::new(self.parts(flow, Arc::new(group)))?))
+    }
+
+    /// One between groups of both sides' members.
+    pub(super) fn create_inter(&self, group: &Arc<Group>) -> Result<Option<Arc<Comm>>> {
+        let mine = group.rank_of(self.engine.rank()).map_or(-1, |rank| rank as i64);
+        let (all, everybody) = (self.numbers_of_all(&[mine])?, self.everybody());
+        let place = |rank: &Rank| all[everybody.rank_of(*rank).expect("everybody is there")];
+        let mut members = self.remote()?.members().to_vec();
+        members.retain(|rank| place(rank) >= 0);
+        members.sort_by_key(place);
+        let flow = self.new_flow()?;
+        self.member_of(flow, group.clone(), Some(Arc::new(Group::new(members)?)), None)
+    }
+}
+
+fn encode(group: &Group) -> Vec<u8> {
+    group.members().iter().flat_map(|rank| rank.0.to_le_bytes()).collect()
+}
+
+fn decode(bytes: &[u8]) -> Vec<Rank> {
+    bytes.as_chunks().0.iter().map(|word| Rank(u32::from_le_bytes(*word))).collect()
+}
