@@ -45,14 +45,25 @@ fn take(item: &Item, all: &mut Defined) {
         })
         .collect();
     let name = function.sig.ident.to_string();
-    if is_large(attribute) {
-        all.insert(format!("{name}_c"), types.iter().map(|t| format!("large {t}")).collect());
+    let mut forms = vec![(name.clone(), types.clone())];
+    if says(attribute, "collective") {
+        let stem = name.trim_start_matches("MPI_").to_lowercase();
+        let with =
+            |more: &[&str]| types.iter().cloned().chain(more.iter().map(|t| (*t).to_owned())).collect();
+        forms.push((format!("MPI_I{stem}"), with(&["Out < MPI_Request >"])));
+        forms.push((format!("{name}_init"), with(&["MPI_Info", "Out < MPI_Request >"])));
     }
-    all.insert(name, types);
+    for (name, types) in forms {
+        if says(attribute, "large") {
+            all.insert(format!("{name}_c"), types.iter().map(|t| format!("large {t}")).collect());
+        }
+        all.insert(name, types);
+    }
 }
 
-fn is_large(attribute: &Attribute) -> bool {
-    attribute.to_token_stream().to_string().contains("large")
+/// Whether the attribute has an option.
+fn says(attribute: &Attribute, option: &str) -> bool {
+    attribute.to_token_stream().to_string().contains(option)
 }
 
 /// The same as a table for a test.

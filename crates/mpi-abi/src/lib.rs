@@ -10,9 +10,9 @@
 #![allow(clippy::unit_arg)] // `Ok(…)` of a call that gives nothing turns its error into the edge's.
 
 mod address;
-mod barrier;
 pub mod buffer;
 pub mod codes;
+mod collective;
 mod comm;
 pub mod constants;
 mod conversions;
@@ -22,6 +22,7 @@ pub mod error;
 pub mod handle;
 pub mod library;
 mod memory;
+mod operations;
 pub mod point;
 pub mod pointer;
 pub mod requests;

@@ -16,6 +16,10 @@
 //! | `Displacements` | `const int[]` | `const MPI_Aint[]` |
 //! | `OutCount` | `int *` | `MPI_Count *` |
 //!
+//! With `collective` the body makes a `Call` of its arguments, the last of which is the communicator; exported are the function
+//! that does it, that which starts it (`MPI_I…`, with a request), and that which makes it persistent (`…_init`, with an info
+//! and a request).
+//!
 //! `hot` puts the body into each of the exported functions. `plain` exports a function that cannot fail, with the result it has.
 #![forbid(unsafe_code)]
 
@@ -35,8 +39,10 @@ pub fn mpi(options: TokenStream, item: TokenStream) -> TokenStream {
             choice.hot = true;
         } else if meta.path.is_ident("plain") {
             choice.plain = true;
+        } else if meta.path.is_ident("collective") {
+            choice.collective = true;
         } else {
-            return Err(meta.error("there are `large`, `hot` and `plain`"));
+            return Err(meta.error("there are `large`, `hot`, `plain` and `collective`"));
         }
         Ok(())
     });
@@ -50,6 +56,7 @@ struct Choice {
     large: bool,
     hot: bool,
     plain: bool,
+    collective: bool,
 }
 
 /// A parameter: its name, and its type in the body.
@@ -107,6 +114,19 @@ fn expand(choice: &Choice, function: &ItemFn) -> syn::Result<Tokens> {
         let body = body(choice, function);
         return Ok(quote!(#body #all));
     }
+    if choice.collective {
+        for form in Form::ALL {
+            for prefix in ["", "P"] {
+                let stem = format!("{prefix}{}", form.name(&name.to_string()));
+                all.extend(of_collective(form, &parameters, &on, name, &stem, false));
+                if choice.large {
+                    all.extend(of_collective(form, &parameters, &on, name, &format!("{stem}_c"), true));
+                }
+            }
+        }
+        let body = body(choice, function);
+        return Ok(quote!(#body #all));
+    }
     for prefix in ["", "P"] {
         all.extend(exported(&parameters, &on, name, &format!("{prefix}{name}"), false));
         if choice.large {
@@ -149,6 +169,79 @@ fn exported(parameters: &[Parameter<'_>], on: &Tokens, name: &Ident, exported: &
         #[allow(non_snake_case, clippy::too_many_arguments)]
         pub extern "C" fn #identifier(#(#declared),*) -> ::core::ffi::c_int {
             match #body(#(#passed),*) {
+                Ok(()) => crate::constants::MPI_SUCCESS,
+                Err(failed) => crate::error::raise(#called, #on, failed),
+            }
+        }
+    }
+}
+
+/// The ways in which a collective is called.
+#[derive(Clone, Copy)]
+enum Form {
+    Blocking,
+    Immediate,
+    Persistent,
+}
+
+impl Form {
+    const ALL: [Form; 3] = [Form::Blocking, Form::Immediate, Form::Persistent];
+
+    /// The name of the function, from that of the blocking one.
+    fn name(self, blocking: &str) -> String {
+        match self {
+            Form::Blocking => blocking.to_owned(),
+            Form::Immediate => {
+                let stem = blocking.strip_prefix("MPI_").unwrap_or(blocking);
+                format!("MPI_I{}", stem.to_lowercase())
+            }
+            Form::Persistent => format!("{blocking}_init"),
+        }
+    }
+}
+
+/// One exported function of a collective.
+fn of_collective(
+    form: Form,
+    parameters: &[Parameter<'_>],
+    on: &Tokens,
+    name: &Ident,
+    exported: &str,
+    large: bool,
+) -> Tokens {
+    let body = body_name(name);
+    let called = exported.strip_prefix('P').unwrap_or(exported);
+    let identifier = format_ident!("{exported}");
+    let (mut declared, mut passed) = (Vec::new(), Vec::new());
+    for parameter in parameters {
+        let (of, value) = parameter.in_c(large);
+        let name = parameter.name;
+        declared.push(quote!(#name: #of));
+        passed.push(value);
+    }
+    let comm = parameters.last().map(|p| p.name);
+    let request = quote!(request: crate::pointer::Out<crate::handle::MPI_Request>);
+    let done = match form {
+        Form::Blocking => quote!(crate::collective::run(#comm, call)),
+        Form::Immediate => {
+            declared.push(request);
+            quote!(crate::collective::start(#comm, call, request))
+        }
+        Form::Persistent => {
+            declared.push(quote!(_info: crate::handle::MPI_Info));
+            declared.push(request);
+            quote!(crate::collective::persist(#comm, call, request))
+        }
+    };
+    let text = format!("`{called}` of the standard.");
+    quote! {
+        #[doc = #text]
+        // SAFETY: the name is MPI's, and this crate alone defines it.
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case, clippy::too_many_arguments)]
+        pub extern "C" fn #identifier(#(#declared),*) -> ::core::ffi::c_int {
+            let call = #body(#(#passed),*);
+            match #done {
                 Ok(()) => crate::constants::MPI_SUCCESS,
                 Err(failed) => crate::error::raise(#called, #on, failed),
             }

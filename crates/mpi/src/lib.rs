@@ -9,6 +9,7 @@
 
 pub mod attribute;
 pub mod buffered;
+pub mod collective;
 mod comm;
 mod data;
 pub mod datatype;

@@ -1,0 +1,126 @@
+//! The buffers, lists and roots of collectives, as C programs give them.
+
+use core::ffi::c_int;
+use std::sync::Arc;
+
+use canele_mpi::collective::{Elements, Root, Scattered};
+use canele_mpi::datatype::Datatype;
+use canele_mpi::{Comm, Result, fail};
+use canele_sys::buffer::Raw;
+
+use crate::buffer::elements;
+use crate::constants::{MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
+use crate::handle::MPI_Datatype;
+use crate::pointer::Memory;
+use crate::width::{Count, Counts, Displacements};
+
+/// Elements one behind the other.
+pub(super) fn one(buffer: Memory, count: Count, datatype: MPI_Datatype) -> Result<Elements> {
+    many(buffer, count, datatype, 1)
+}
+
+/// The elements of one of many ranks, in memory that has those of all.
+pub(super) fn many(buffer: Memory, count: Count, datatype: MPI_Datatype, ranks: usize) -> Result<Elements> {
+    if buffer == MPI_IN_PLACE {
+        fail!(Buffer, "a buffer is MPI_IN_PLACE where the standard does not permit it");
+    }
+    let (count, of) = (count.get()?, datatype.share()?);
+    let raw = elements(buffer, count.saturating_mul(ranks), &of)?.raw;
+    Ok(Elements { raw, count, of })
+}
+
+/// Elements that may lie in the other buffer already: none in place.
+pub(super) fn or_in_place(
+    buffer: Memory,
+    count: Count,
+    datatype: MPI_Datatype,
+    ranks: usize,
+) -> Result<Option<Elements>> {
+    if buffer == MPI_IN_PLACE { Ok(None) } else { many(buffer, count, datatype, ranks).map(Some) }
+}
+
+/// Parts of one datatype, at displacements counted in its extent.
+pub(super) fn parts(
+    buffer: Memory,
+    counts: Counts,
+    displacements: Displacements,
+    datatype: MPI_Datatype,
+    ranks: usize,
+) -> Result<Scattered> {
+    let of = datatype.share()?;
+    of.check_committed()?;
+    let counts = counts.0.read(ranks, "the array of counts")?;
+    let places = displacements.0.read(ranks, "the array of displacements")?;
+    let extent = of.extent();
+    let at = |place: i64| (place as isize).saturating_mul(extent);
+    let list = counts.into_iter().zip(places).enumerate();
+    let parts = list.map(|(n, (count, place))| Ok((number(n, count)?, at(place), of.clone())));
+    scattered(buffer, parts.collect::<Result<_>>()?)
+}
+
+/// Parts of any datatypes, at displacements in bytes.
+pub(super) fn parts_of_types(
+    buffer: Memory,
+    counts: Counts,
+    places: &[i64],
+    types: &[MPI_Datatype],
+) -> Result<Scattered> {
+    let counts = counts.0.read(types.len(), "the array of counts")?;
+    let list = counts.into_iter().zip(places).zip(types).enumerate();
+    let parts = list.map(|(n, ((count, place), datatype))| {
+        let count = number(n, count)?;
+        // A type of which nothing is sent may be null.
+        let of = if count == 0 && datatype.get().is_err() { nothing() } else { datatype.share()? };
+        of.check_committed()?;
+        Ok((count, *place as isize, of))
+    });
+    scattered(buffer, parts.collect::<Result<_>>()?)
+}
+
+fn nothing() -> Arc<Datatype> {
+    Datatype::basic(canele_mpi::datatype::Basic::Byte).clone()
+}
+
+fn number(n: usize, count: i64) -> Result<usize> {
+    match usize::try_from(count) {
+        Ok(count) => Ok(count),
+        Err(_) => fail!(Count, "count {n} is {count}: it must not be negative"),
+    }
+}
+
+fn scattered(buffer: Memory, parts: Vec<(usize, isize, Arc<Datatype>)>) -> Result<Scattered> {
+    if buffer == MPI_IN_PLACE {
+        fail!(Buffer, "a buffer is MPI_IN_PLACE where the standard does not permit it");
+    }
+    for (count, _, of) in &parts {
+        of.total_bytes(*count)?;
+    }
+    let range = Scattered::span(&parts);
+    if buffer.is_null() && range.start == 0 && range.end > 0 {
+        fail!(Buffer, "the buffer is a null pointer, though there are data");
+    }
+    // SAFETY: the program gives the buffer to the operation until it has ended; its parts span this range.
+    let raw = unsafe { Raw::new(buffer.cast_mut().cast(), range.start, range.end) };
+    Ok(Scattered { raw, parts })
+}
+
+/// The root of a collective.
+pub(super) fn root(comm: &Comm, root: c_int) -> Result<Root> {
+    match u32::try_from(root) {
+        Ok(root) => Ok(Root::At(root)),
+        Err(_) if comm.is_inter() && root == MPI_ROOT => Ok(Root::Here),
+        Err(_) if comm.is_inter() && root == MPI_PROC_NULL => Ok(Root::Elsewhere),
+        Err(_) => {
+            fail!(Root, "root is {root}: it must be from 0 to {}", comm.peers().size().saturating_sub(1))
+        }
+    }
+}
+
+/// Whether this rank is the root.
+pub(super) fn is_root(comm: &Comm, root: Root) -> bool {
+    match root {
+        Root::Here => true,
+        Root::Elsewhere => false,
+        Root::At(n) => !comm.is_inter() && n as usize == comm.rank(),
+    }
+}

@@ -1,0 +1,105 @@
+//! Collectives in which everybody gives or gets as much.
+
+use core::ffi::c_int;
+
+use canele_mpi::Result;
+use canele_mpi::collective::{Call, Root};
+use canele_mpi_macros::mpi;
+
+use super::arguments::{is_root, many, one, or_in_place, root as root_of};
+use crate::handle::{MPI_Comm, MPI_Datatype};
+use crate::pointer::{Memory, MemoryMut};
+use crate::width::Count;
+
+#[mpi(collective)]
+fn MPI_Barrier(comm: MPI_Comm) -> Result<Call> {
+    comm.get()?.barrier_call()
+}
+
+#[mpi(large, collective)]
+fn MPI_Bcast(
+    buffer: MemoryMut,
+    count: Count,
+    datatype: MPI_Datatype,
+    root: c_int,
+    comm: MPI_Comm,
+) -> Result<Call> {
+    let comm = comm.get()?;
+    let root = root_of(comm, root)?;
+    if root == Root::Elsewhere {
+        // Its buffer and count have no meaning.
+        return comm.nothing_call();
+    }
+    comm.bcast(one(buffer.cast_const(), count, datatype)?, root)
+}
+
+#[mpi(large, collective)]
+fn MPI_Gather(
+    sendbuf: Memory,
+    sendcount: Count,
+    sendtype: MPI_Datatype,
+    recvbuf: MemoryMut,
+    recvcount: Count,
+    recvtype: MPI_Datatype,
+    root: c_int,
+    comm: MPI_Comm,
+) -> Result<Call> {
+    let comm = comm.get()?;
+    let root = root_of(comm, root)?;
+    let gives = root != Root::Elsewhere && root != Root::Here;
+    let mine = if gives { or_in_place(sendbuf, sendcount, sendtype, 1)? } else { None };
+    let takes = is_root(comm, root);
+    let all = takes.then(|| many(recvbuf.cast_const(), recvcount, recvtype, comm.peers().size()));
+    comm.gather(mine, all.transpose()?, root)
+}
+
+#[mpi(large, collective)]
+fn MPI_Scatter(
+    sendbuf: Memory,
+    sendcount: Count,
+    sendtype: MPI_Datatype,
+    recvbuf: MemoryMut,
+    recvcount: Count,
+    recvtype: MPI_Datatype,
+    root: c_int,
+    comm: MPI_Comm,
+) -> Result<Call> {
+    let comm = comm.get()?;
+    let root = root_of(comm, root)?;
+    let takes = root != Root::Elsewhere && root != Root::Here;
+    let mine = if takes { or_in_place(recvbuf.cast_const(), recvcount, recvtype, 1)? } else { None };
+    let gives = is_root(comm, root);
+    let all = gives.then(|| many(sendbuf, sendcount, sendtype, comm.peers().size()));
+    comm.scatter(all.transpose()?, mine, root)
+}
+
+#[mpi(large, collective)]
+fn MPI_Allgather(
+    sendbuf: Memory,
+    sendcount: Count,
+    sendtype: MPI_Datatype,
+    recvbuf: MemoryMut,
+    recvcount: Count,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Result<Call> {
+    let comm = comm.get()?;
+    let all = many(recvbuf.cast_const(), recvcount, recvtype, comm.peers().size())?;
+    comm.allgather(or_in_place(sendbuf, sendcount, sendtype, 1)?, all)
+}
+
+#[mpi(large, collective)]
+fn MPI_Alltoall(
+    sendbuf: Memory,
+    sendcount: Count,
+    sendtype: MPI_Datatype,
+    recvbuf: MemoryMut,
+    recvcount: Count,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Result<Call> {
+    let comm = comm.get()?;
+    let ranks = comm.peers().size();
+    let into = many(recvbuf.cast_const(), recvcount, recvtype, ranks)?;
+    comm.alltoall(or_in_place(sendbuf, sendcount, sendtype, ranks)?, into)
+}

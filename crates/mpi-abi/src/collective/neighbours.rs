@@ -1,0 +1,101 @@
+//! Neighbourhood collectives (MPI 5.0, §8.6).
+
+use canele_mpi::Result;
+use canele_mpi::collective::Call;
+use canele_mpi_macros::mpi;
+
+use super::arguments::{many, one, parts, parts_of_types};
+use crate::handle::{MPI_Comm, MPI_Datatype};
+use crate::pointer::{In, Memory, MemoryMut};
+use crate::width::{Count, Counts, Displacements};
+
+#[mpi(large, collective)]
+fn MPI_Neighbor_allgather(
+    sendbuf: Memory,
+    sendcount: Count,
+    sendtype: MPI_Datatype,
+    recvbuf: MemoryMut,
+    recvcount: Count,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Result<Call> {
+    let comm = comm.get()?;
+    let (sources, _) = comm.neighbours()?;
+    let all = many(recvbuf.cast_const(), recvcount, recvtype, sources.len())?;
+    comm.neighbor_allgather(one(sendbuf, sendcount, sendtype)?, all)
+}
+
+#[mpi(large, collective)]
+fn MPI_Neighbor_allgatherv(
+    sendbuf: Memory,
+    sendcount: Count,
+    sendtype: MPI_Datatype,
+    recvbuf: MemoryMut,
+    recvcounts: Counts,
+    displs: Displacements,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Result<Call> {
+    let comm = comm.get()?;
+    let (sources, _) = comm.neighbours()?;
+    let all = parts(recvbuf.cast_const(), recvcounts, displs, recvtype, sources.len())?;
+    comm.neighbor_allgatherv(one(sendbuf, sendcount, sendtype)?, &all)
+}
+
+#[mpi(large, collective)]
+fn MPI_Neighbor_alltoall(
+    sendbuf: Memory,
+    sendcount: Count,
+    sendtype: MPI_Datatype,
+    recvbuf: MemoryMut,
+    recvcount: Count,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Result<Call> {
+    let comm = comm.get()?;
+    let (sources, destinations) = comm.neighbours()?;
+    let from = many(sendbuf, sendcount, sendtype, destinations.len())?;
+    comm.neighbor_alltoall(from, many(recvbuf.cast_const(), recvcount, recvtype, sources.len())?)
+}
+
+#[mpi(large, collective)]
+fn MPI_Neighbor_alltoallv(
+    sendbuf: Memory,
+    sendcounts: Counts,
+    sdispls: Displacements,
+    sendtype: MPI_Datatype,
+    recvbuf: MemoryMut,
+    recvcounts: Counts,
+    rdispls: Displacements,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Result<Call> {
+    let comm = comm.get()?;
+    let (sources, destinations) = comm.neighbours()?;
+    let from = parts(sendbuf, sendcounts, sdispls, sendtype, destinations.len())?;
+    let into = parts(recvbuf.cast_const(), recvcounts, rdispls, recvtype, sources.len())?;
+    comm.neighbor_alltoallv(&from, &into)
+}
+
+#[mpi(large, collective)]
+fn MPI_Neighbor_alltoallw(
+    sendbuf: Memory,
+    sendcounts: Counts,
+    sdispls: In<i64>,
+    sendtypes: In<MPI_Datatype>,
+    recvbuf: MemoryMut,
+    recvcounts: Counts,
+    rdispls: In<i64>,
+    recvtypes: In<MPI_Datatype>,
+    comm: MPI_Comm,
+) -> Result<Call> {
+    let comm = comm.get()?;
+    let (sources, destinations) = comm.neighbours()?;
+    let of = |buffer, counts, places: In<i64>, types: In<MPI_Datatype>, n| {
+        let places = places.slice(n, "the array of displacements")?;
+        parts_of_types(buffer, counts, places, types.slice(n, "the array of datatypes")?)
+    };
+    let from = of(sendbuf, sendcounts, sdispls, sendtypes, destinations.len())?;
+    let into = of(recvbuf.cast_const(), recvcounts, rdispls, recvtypes, sources.len())?;
+    comm.neighbor_alltoallv(&from, &into)
+}

@@ -1,0 +1,161 @@
+//! Reductions.
+
+use core::ffi::c_int;
+
+use canele_mpi::collective::{Call, Elements, Reducing, Root};
+use canele_mpi::{Comm, Result};
+use canele_mpi_macros::mpi;
+use canele_sys::buffer::Raw;
+
+use super::arguments::{is_root, one, root as root_of};
+use crate::buffer::elements;
+use crate::constants::MPI_IN_PLACE;
+use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Op};
+use crate::operations::reduction;
+use crate::pointer::{Memory, MemoryMut};
+use crate::width::{Count, Counts};
+
+/// The two buffers of a reduction: the input's memory, none in place, and the result's elements.
+fn buffers(
+    sendbuf: Memory,
+    recvbuf: MemoryMut,
+    count: Count,
+    datatype: MPI_Datatype,
+) -> Result<(Option<Raw>, Elements)> {
+    let result = one(recvbuf.cast_const(), count, datatype)?;
+    let input = (sendbuf != MPI_IN_PLACE).then(|| elements(sendbuf, result.count, &result.of));
+    Ok((input.transpose()?.map(|data| data.raw), result))
+}
+
+#[mpi(large, collective)]
+fn MPI_Reduce(
+    sendbuf: Memory,
+    recvbuf: MemoryMut,
+    count: Count,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    root: c_int,
+    comm: MPI_Comm,
+) -> Result<Call> {
+    let comm = comm.get()?;
+    let root = root_of(comm, root)?;
+    if root == Root::Elsewhere {
+        return comm.nothing_call();
+    }
+    let by = reduction(op, datatype)?;
+    if root == Root::Here {
+        return comm.reduce(None, one(recvbuf.cast_const(), count, datatype)?, by, root);
+    }
+    if is_root(comm, root) {
+        let (input, result) = buffers(sendbuf, recvbuf, count, datatype)?;
+        return comm.reduce(input, result, by, root);
+    }
+    // Elsewhere the result's buffer has no meaning.
+    let input = one(sendbuf, count, datatype)?;
+    comm.reduce(Some(input.raw), input, by, root)
+}
+
+#[mpi(large, collective)]
+fn MPI_Allreduce(
+    sendbuf: Memory,
+    recvbuf: MemoryMut,
+    count: Count,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+) -> Result<Call> {
+    all(sendbuf, recvbuf, count, (datatype, op), comm, Comm::allreduce)
+}
+
+#[mpi(large, collective)]
+fn MPI_Scan(
+    sendbuf: Memory,
+    recvbuf: MemoryMut,
+    count: Count,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+) -> Result<Call> {
+    all(sendbuf, recvbuf, count, (datatype, op), one_group(comm)?, Comm::scan)
+}
+
+#[mpi(large, collective)]
+fn MPI_Exscan(
+    sendbuf: Memory,
+    recvbuf: MemoryMut,
+    count: Count,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+) -> Result<Call> {
+    all(sendbuf, recvbuf, count, (datatype, op), one_group(comm)?, Comm::exscan)
+}
+
+/// Scans have no meaning between two groups.
+fn one_group(comm: MPI_Comm) -> Result<MPI_Comm> {
+    if comm.get()?.is_inter() {
+        canele_mpi::fail!(Communicator, "comm is an intercommunicator: scans are of one group");
+    }
+    Ok(comm)
+}
+
+fn all(
+    sendbuf: Memory,
+    recvbuf: MemoryMut,
+    count: Count,
+    (datatype, op): (MPI_Datatype, MPI_Op),
+    comm: MPI_Comm,
+    call: impl FnOnce(&Comm, Option<Raw>, Elements, Reducing) -> Result<Call>,
+) -> Result<Call> {
+    let comm = comm.get()?;
+    let by = reduction(op, datatype)?;
+    let (input, result) = buffers(sendbuf, recvbuf, count, datatype)?;
+    call(comm, input, result, by)
+}
+
+#[mpi(large, collective)]
+fn MPI_Reduce_scatter(
+    sendbuf: Memory,
+    recvbuf: MemoryMut,
+    recvcounts: Counts,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+) -> Result<Call> {
+    let comm = comm.get()?;
+    let counts = recvcounts.0.read(comm.size(), "recvcounts")?;
+    let counts: Vec<usize> =
+        counts.into_iter().map(|value| Count { value, large: true }.get()).collect::<Result<_>>()?;
+    scatter(sendbuf, recvbuf, &counts, (datatype, op), comm)
+}
+
+#[mpi(large, collective)]
+fn MPI_Reduce_scatter_block(
+    sendbuf: Memory,
+    recvbuf: MemoryMut,
+    recvcount: Count,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+) -> Result<Call> {
+    let comm = comm.get()?;
+    let counts = vec![recvcount.get()?; comm.size()];
+    scatter(sendbuf, recvbuf, &counts, (datatype, op), comm)
+}
+
+fn scatter(
+    sendbuf: Memory,
+    recvbuf: MemoryMut,
+    counts: &[usize],
+    (datatype, op): (MPI_Datatype, MPI_Op),
+    comm: &Comm,
+) -> Result<Call> {
+    let by = reduction(op, datatype)?;
+    let of = datatype.share()?;
+    let total = counts.iter().fold(0usize, |sum, n| sum.saturating_add(*n));
+    let in_place = sendbuf == MPI_IN_PLACE;
+    let count = if in_place { total } else { counts[comm.rank()] };
+    let raw = elements(recvbuf.cast_const(), count, &of)?.raw;
+    let input = if in_place { None } else { Some(elements(sendbuf, total, &of)?.raw) };
+    comm.reduce_scatter(input, Elements { raw, count, of }, counts, by)
+}

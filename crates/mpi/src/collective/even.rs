@@ -1,0 +1,181 @@
+//! Collectives in which everybody gives or gets as much: barrier, broadcast, gather, scatter, allgather, alltoall.
+
+use canele_engine::collective::{Block, Operation, Shape};
+
+use super::call::{Call, Owned};
+use super::side::{Elements, Side, check_own};
+use crate::comm::Comm;
+use crate::{Result, fail};
+
+/// Whose the data or the result is; between two groups also the root's side (`MPI_ROOT`, `MPI_PROC_NULL`).
+pub use canele_engine::collective::Root;
+
+/// Who this rank is in a collective with a root.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Root,
+    Other,
+    /// Of the root's group, between two groups.
+    Nobody,
+}
+
+impl Comm {
+    pub(super) fn role(&self, root: Root) -> Result<Role> {
+        match root {
+            Root::Here => Ok(Role::Root),
+            Root::Elsewhere => Ok(Role::Nobody),
+            Root::At(n) if n as usize >= self.peers().size() => {
+                fail!(Root, "root is {n}: it must be from 0 to {}", self.peers().size() - 1)
+            }
+            Root::At(n) if !self.is_inter() && n as usize == self.rank() => Ok(Role::Root),
+            Root::At(_) => Ok(Role::Other),
+        }
+    }
+
+    /// A collective in which this rank has no part: the root is another one of its group.
+    ///
+    /// # Errors
+    /// None.
+    pub fn nothing_call(&self) -> Result<Call> {
+        Ok(Call::nothing())
+    }
+
+    /// `MPI_Barrier`.
+    ///
+    /// # Errors
+    /// None.
+    pub fn barrier_call(&self) -> Result<Call> {
+        let form = Owned::Even(Shape::new(Operation::Barrier, 0));
+        Ok(Call::new(form, Side::Nothing, Side::Nothing))
+    }
+
+    /// `MPI_Bcast`.
+    ///
+    /// # Errors
+    /// There is no such root; too many elements.
+    pub fn bcast(&self, elements: Elements, root: Root) -> Result<Call> {
+        let role = self.role(root)?;
+        if role == Role::Nobody {
+            return Ok(Call::nothing());
+        }
+        let (side, bytes) = Side::of(elements)?;
+        let form = Owned::Even(Shape::new(Operation::Broadcast(root), bytes));
+        Ok(Call::new(form, Side::Nothing, side).loaded(role == Role::Root))
+    }
+
+    /// `MPI_Gather`; `mine` is none in place, `all` counts the elements of one rank and matters at the root.
+    ///
+    /// # Errors
+    /// There is no such root; a missing buffer; what the root gives itself has another length.
+    pub fn gather(&self, mine: Option<Elements>, all: Option<Elements>, root: Root) -> Result<Call> {
+        let role = self.role(root)?;
+        match (role, mine, all) {
+            (Role::Nobody, _, _) => Ok(Call::nothing()),
+            (Role::Other, Some(mine), _) => {
+                let (input, bytes) = Side::of(mine)?;
+                Ok(Call::new(even(Operation::Gather(root), bytes), input, Side::Nothing))
+            }
+            (Role::Other, None, _) => fail!(Buffer, "sendbuf is MPI_IN_PLACE, which only the root may give"),
+            (Role::Root, mine, Some(all)) => {
+                let bytes = all.of.total_bytes(all.count)?;
+                let mine = if self.is_inter() { None } else { mine };
+                let output = self.many(all)?;
+                let Some(mine) = mine else {
+                    let shape =
+                        Shape { in_place: !self.is_inter(), ..Shape::new(Operation::Gather(root), bytes) };
+                    return Ok(Call::new(Owned::Even(shape), Side::Nothing, output).loaded(true));
+                };
+                let (input, given) = Side::of(mine)?;
+                check_own(given, bytes)?;
+                Ok(Call::new(even(Operation::Gather(root), bytes), input, output))
+            }
+            (Role::Root, _, None) => fail!(Buffer, "recvbuf is missing at the root"),
+        }
+    }
+
+    /// `MPI_Scatter`; `all` counts the elements of one rank and matters at the root, `mine` is none in place.
+    ///
+    /// # Errors
+    /// As [`Comm::gather`].
+    pub fn scatter(&self, all: Option<Elements>, mine: Option<Elements>, root: Root) -> Result<Call> {
+        let role = self.role(root)?;
+        match (role, all, mine) {
+            (Role::Nobody, _, _) => Ok(Call::nothing()),
+            (Role::Other, _, Some(mine)) => {
+                let (output, bytes) = Side::of(mine)?;
+                Ok(Call::new(even(Operation::Scatter(root), bytes), Side::Nothing, output))
+            }
+            (Role::Other, _, None) => fail!(Buffer, "recvbuf is MPI_IN_PLACE, which only the root may give"),
+            (Role::Root, Some(all), mine) => {
+                let bytes = all.of.total_bytes(all.count)?;
+                let mine = if self.is_inter() { None } else { mine };
+                let input = self.many(all)?;
+                let Some(mine) = mine else {
+                    let shape =
+                        Shape { in_place: !self.is_inter(), ..Shape::new(Operation::Scatter(root), bytes) };
+                    return Ok(Call::new(Owned::Even(shape), input, Side::Nothing));
+                };
+                let (output, taken) = Side::of(mine)?;
+                check_own(bytes, taken)?;
+                Ok(Call::new(even(Operation::Scatter(root), bytes), input, output))
+            }
+            (Role::Root, None, _) => fail!(Buffer, "sendbuf is missing at the root"),
+        }
+    }
+
+    /// `MPI_Allgather`; `mine` is none in place, `all` counts the elements of one rank.
+    ///
+    /// # Errors
+    /// What this rank gives itself has another length.
+    pub fn allgather(&self, mine: Option<Elements>, all: Elements) -> Result<Call> {
+        let bytes = all.of.total_bytes(all.count)?;
+        let output = self.many(all)?;
+        let Some(mine) = mine else {
+            let shape = Shape { in_place: true, ..Shape::new(Operation::Allgather, bytes) };
+            return Ok(Call::new(Owned::Even(shape), Side::Nothing, output).loaded(true));
+        };
+        let (input, given) = Side::of(mine)?;
+        if self.is_inter() {
+            let form = Owned::Allgather { mine: Some(Block { at: 0, len: given }), all: self.blocks(bytes) };
+            return Ok(Call::new(form, input, output));
+        }
+        check_own(given, bytes)?;
+        Ok(Call::new(even(Operation::Allgather, bytes), input, output))
+    }
+
+    /// `MPI_Alltoall`; `from` is none in place; both count the elements of one rank.
+    ///
+    /// # Errors
+    /// What this rank gives itself has another length.
+    pub fn alltoall(&self, from: Option<Elements>, into: Elements) -> Result<Call> {
+        let bytes = into.of.total_bytes(into.count)?;
+        let output = self.many(into)?;
+        let Some(from) = from else {
+            let shape = Shape { in_place: true, ..Shape::new(Operation::Alltoall, bytes) };
+            return Ok(Call::new(Owned::Even(shape), Side::Nothing, output).loaded(true));
+        };
+        let given = from.of.total_bytes(from.count)?;
+        let input = self.many(from)?;
+        if self.is_inter() {
+            let form = Owned::Alltoall { from: Some(self.blocks(given)), into: self.blocks(bytes) };
+            return Ok(Call::new(form, input, output));
+        }
+        check_own(given, bytes)?;
+        Ok(Call::new(even(Operation::Alltoall, bytes), input, output))
+    }
+
+    /// The elements of all ranks, one behind the other, where those of one were given.
+    fn many(&self, one: Elements) -> Result<Side> {
+        let count = one.count.saturating_mul(self.peers().size());
+        Ok(Side::of(Elements { count, ..one })?.0)
+    }
+
+    /// A block for each rank, one behind the other.
+    fn blocks(&self, bytes: usize) -> Vec<Block> {
+        (0..self.peers().size()).map(|n| Block { at: n * bytes, len: bytes }).collect()
+    }
+}
+
+fn even(operation: Operation, bytes: usize) -> Owned {
+    Owned::Even(Shape::new(operation, bytes))
+}

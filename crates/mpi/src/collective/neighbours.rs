@@ -1,0 +1,98 @@
+//! Neighbourhood collectives (MPI 5.0, §8.6): with those next to a rank in its topology.
+
+use canele_engine::collective::Block;
+
+use super::call::{Call, Owned};
+use super::side::{Elements, Scattered, Side};
+use crate::comm::Comm;
+use crate::topology::Topology;
+use crate::{Result, fail};
+
+/// Neighbours by their rank; none where a grid ends.
+type List = Vec<Option<usize>>;
+
+impl Comm {
+    /// From whom and to whom messages go.
+    ///
+    /// # Errors
+    /// There is no topology.
+    pub fn neighbours(&self) -> Result<(List, List)> {
+        match self.topology() {
+            Some(topology) => Ok((topology.sources(self.rank()), topology.destinations(self.rank()))),
+            None => fail!(
+                Topology,
+                "comm has no topology: make one with MPI_Cart_create or MPI_Dist_graph_create"
+            ),
+        }
+    }
+
+    fn exchange_call(
+        &self,
+        (input, sends): (Side, Vec<Block>),
+        (output, receives): (Side, Vec<Block>),
+    ) -> Result<Call> {
+        let (sources, destinations) = self.neighbours()?;
+        let named = |list: &List, blocks: Vec<Block>| -> Vec<(u32, Block)> {
+            let all = list.iter().zip(blocks);
+            all.filter_map(|(rank, block)| Some(((*rank)? as u32, block))).collect()
+        };
+        // Along a dimension of a grid what goes down comes from above: where both neighbours are the same rank, the
+        // message upwards, which it takes first, is sent first.
+        let mut order: Vec<usize> = (0..destinations.len()).collect();
+        if matches!(self.topology(), Some(Topology::Cart(_))) {
+            order.chunks_exact_mut(2).for_each(|pair| pair.swap(0, 1));
+        }
+        let destinations: List = order.iter().map(|n| destinations[*n]).collect();
+        let sends = order.iter().map(|n| sends[*n]).collect();
+        let sends = named(&destinations, sends);
+        let receives = named(&sources, receives);
+        Ok(Call::new(Owned::Exchange { sends, receives }, input, output).loaded(true))
+    }
+
+    /// `MPI_Neighbor_allgather`; `all` counts the elements of one neighbour.
+    ///
+    /// # Errors
+    /// There is no topology; too many elements.
+    pub fn neighbor_allgather(&self, mine: Elements, all: Elements) -> Result<Call> {
+        let (sources, destinations) = self.neighbours()?;
+        let (input, len) = Side::of(mine)?;
+        let sends = vec![Block { at: 0, len }; destinations.len()];
+        self.exchange_call((input, sends), row(all, sources.len())?)
+    }
+
+    /// `MPI_Neighbor_allgatherv`.
+    ///
+    /// # Errors
+    /// As [`Comm::neighbor_allgather`].
+    pub fn neighbor_allgatherv(&self, mine: Elements, all: &Scattered) -> Result<Call> {
+        let (_, destinations) = self.neighbours()?;
+        let (input, len) = Side::of(mine)?;
+        let sends = vec![Block { at: 0, len }; destinations.len()];
+        self.exchange_call((input, sends), Side::of_parts(all)?)
+    }
+
+    /// `MPI_Neighbor_alltoall`; both count the elements of one neighbour.
+    ///
+    /// # Errors
+    /// As [`Comm::neighbor_allgather`].
+    pub fn neighbor_alltoall(&self, from: Elements, into: Elements) -> Result<Call> {
+        let (sources, destinations) = self.neighbours()?;
+        self.exchange_call(row(from, destinations.len())?, row(into, sources.len())?)
+    }
+
+    /// `MPI_Neighbor_alltoallv` and `MPI_Neighbor_alltoallw`.
+    ///
+    /// # Errors
+    /// As [`Comm::neighbor_allgather`].
+    pub fn neighbor_alltoallv(&self, from: &Scattered, into: &Scattered) -> Result<Call> {
+        self.exchange_call(Side::of_parts(from)?, Side::of_parts(into)?)
+    }
+}
+
+/// The elements of many neighbours one behind the other, where those of one were given.
+fn row(one: Elements, many: usize) -> Result<(Side, Vec<Block>)> {
+    let len = one.of.total_bytes(one.count)?;
+    let count = one.count.saturating_mul(many);
+    let (side, _) = Side::of(Elements { count, ..one })?;
+    Ok((side, (0..many).map(|n| Block { at: n * len, len }).collect()))
+}
