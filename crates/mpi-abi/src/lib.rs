@@ -29,6 +29,7 @@ pub mod requests;
 mod session;
 pub mod status;
 mod table;
+mod topology;
 pub mod width;
 
 mod environment;

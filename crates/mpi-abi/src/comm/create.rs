@@ -14,7 +14,7 @@ use crate::point::{LARGEST_TAG, start};
 use crate::pointer::{Out, Text};
 
 /// Stores the handle of a communicator that this process may not be in.
-pub(super) fn give(newcomm: Out<MPI_Comm>, made: Option<Arc<Comm>>) -> Outcome {
+pub(crate) fn give(newcomm: Out<MPI_Comm>, made: Option<Arc<Comm>>) -> Outcome {
     let handle = made.map_or(Ok(MPI_COMM_NULL), publish)?;
     Ok(newcomm.set(handle, "newcomm")?)
 }
@@ -61,7 +61,7 @@ fn idup(
 }
 
 /// The info of a handle, which may be null.
-pub(super) fn given(info: MPI_Info) -> Result<Arc<canele_mpi::info::Info>> {
+pub(crate) fn given(info: MPI_Info) -> Result<Arc<canele_mpi::info::Info>> {
     if info == MPI_INFO_NULL { Ok(Arc::default()) } else { Ok(Arc::new(info.get()?.duplicate())) }
 }
 

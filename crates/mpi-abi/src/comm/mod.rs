@@ -1,5 +1,5 @@
 //! Communicators (MPI 5.0, chapter 7).
 
 mod ask;
-mod create;
+pub(crate) mod create;
 mod inter;

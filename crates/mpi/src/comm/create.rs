@@ -128,11 +128,40 @@ impl Comm {
     /// One with a topology, of the first members; nothing for the others.
     ///
     /// # Errors
-    /// A member died.
+    /// A member died; this is an intercommunicator.
     pub fn with_topology(&self, topology: Topology, members: usize) -> Result<Option<Arc<Comm>>> {
+        let members: Vec<usize> = (0..members.min(self.size())).collect();
+        self.part_with_topology(topology, &members)
+    }
+
+    /// One with a topology, of the members with these ranks, which all of them give; others give other members.
+    ///
+    /// # Errors
+    /// As [`Comm::with_topology`].
+    pub fn part_with_topology(&self, topology: Topology, members: &[usize]) -> Result<Option<Arc<Comm>>> {
+        if self.is_inter() {
+            fail!(Communicator, "comm is an intercommunicator: a topology is of one group");
+        }
         let flow = self.new_flow()?;
-        let group = Group::new(self.group().members()[..members.min(self.size())].to_vec())?;
+        let group = Group::new(members.iter().map(|rank| self.group().member(*rank)).collect())?;
         self.member_of(flow, Arc::new(group), None, Some(topology))
+    }
+
+    /// The lists of all members, one behind the other, each as long as its member likes.
+    ///
+    /// # Errors
+    /// A member died.
+    pub fn lists_of_all(&self, mine: &[i64]) -> Result<Vec<i64>> {
+        let lens = self.numbers_of_all(&[mine.len() as i64])?;
+        let longest = lens.iter().copied().max().unwrap_or(0) as usize;
+        let mut padded = mine.to_vec();
+        padded.resize(longest, 0);
+        if longest == 0 {
+            return Ok(Vec::new());
+        }
+        let all = self.numbers_of_all(&padded)?;
+        let lists = all.chunks(longest).zip(lens);
+        Ok(lists.flat_map(|(list, len)| list[..len as usize].to_vec()).collect())
     }
 }
 
