@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use canele_mpi::datatype::Datatype;
+use canele_mpi::group::Group;
+use canele_mpi::info::Info;
 use canele_mpi::point::Message;
 use canele_mpi::session::Session;
 use canele_mpi::{Class, Comm, Errhandler, Error, Result};
 
+use crate::operations::Operation;
 use crate::table::Table;
 
 macro_rules! handles {
@@ -111,6 +114,9 @@ macro_rules! objects {
 
 objects! {
     MPI_Comm Communicator Comm, COMMS;
+    MPI_Group Group Group, GROUPS;
+    MPI_Info Info Info, INFOS;
+    MPI_Op Operation Operation, OPS;
     MPI_Errhandler Errhandler Errhandler, ERRHANDLERS;
     MPI_Datatype Datatype Datatype, DATATYPES;
     MPI_Message Request Message, MESSAGES;
