@@ -1,7 +1,8 @@
 /* Infos: pairs in their order, cut where there is no room, and what is known about the start. */
 #include "check.h"
 
-static void pairs(void)
+/* With errors, once they are returned. */
+static void pairs(int errors)
 {
     MPI_Info info, copy;
     int n = -1, flag = -1, len;
@@ -14,7 +15,6 @@ static void pairs(void)
     CHECK(n == 2);
     OK(MPI_Info_get_nthkey(info, 0, key));
     CHECK(strcmp(key, "first") == 0);
-    FAILS(MPI_ERR_ARG, MPI_Info_get_nthkey(info, 2, key));
 
     len = 8;
     OK(MPI_Info_get_string(info, "first", &len, value, &flag));
@@ -32,14 +32,18 @@ static void pairs(void)
 
     OK(MPI_Info_dup(info, &copy));
     OK(MPI_Info_delete(info, "first"));
-    FAILS(MPI_ERR_INFO_NOKEY, MPI_Info_delete(info, "first"));
     OK(MPI_Info_get_nkeys(copy, &n));
     CHECK(n == 2);
-    FAILS(MPI_ERR_INFO_KEY, MPI_Info_set(info, "", "value"));
-    FAILS(MPI_ERR_ARG, MPI_Info_set(info, NULL, "value"));
+    if (errors) {
+        FAILS(MPI_ERR_ARG, MPI_Info_get_nthkey(info, 2, key));
+        FAILS(MPI_ERR_INFO_NOKEY, MPI_Info_delete(info, "first"));
+        FAILS(MPI_ERR_INFO_KEY, MPI_Info_set(info, "", "value"));
+        FAILS(MPI_ERR_ARG, MPI_Info_set(info, NULL, "value"));
+    }
     OK(MPI_Info_free(&info));
     CHECK(info == MPI_INFO_NULL);
-    FAILS(MPI_ERR_INFO, MPI_Info_free(&info));
+    if (errors)
+        FAILS(MPI_ERR_INFO, MPI_Info_free(&info));
     OK(MPI_Info_free(&copy));
 }
 
@@ -58,7 +62,7 @@ static void expect(MPI_Info info, const char *key, const char *expected)
 int main(int argc, char **argv)
 {
     /* Infos can be used before the beginning. */
-    pairs();
+    pairs(0);
     MPI_Info info, used;
     char *made[] = {"program", "-n", "3", NULL}, number[16];
     OK(MPI_Info_create_env(3, made, &info));
@@ -67,6 +71,7 @@ int main(int argc, char **argv)
     OK(MPI_Info_free(&info));
 
     start(&argc, &argv);
+    pairs(1);
     int size;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     snprintf(number, sizeof number, "%d", size);
