@@ -68,7 +68,9 @@ fn says(attribute: &Attribute, option: &str) -> bool {
 
 /// The same as a table for a test.
 pub fn rust(defined: &Defined) -> String {
-    let mut text = String::from("pub const DEFINED: &[(&str, &[&str])] = &[\n");
+    let mut text = String::from(
+        "/// Functions and the types of their parameters.\npub const DEFINED: &[(&str, &[&str])] = &[\n",
+    );
     for (name, types) in defined {
         writeln!(text, "    ({name:?}, &{types:?}),").expect("a string grows");
     }

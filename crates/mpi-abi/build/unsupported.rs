@@ -8,6 +8,9 @@ use crate::tables::{Function, Tables};
 /// Of a function without a communicator or session.
 const NOTHING: &str = "crate::error::On::Nothing";
 
+/// Of a function of files.
+const FILE: &str = "crate::error::On::File";
+
 pub fn rust(tables: &Tables, defined: &Defined) -> String {
     let mut text = String::new();
     for function in tables.functions.iter().filter(|f| !defined.contains_key(&f.name)) {
@@ -21,7 +24,8 @@ pub fn rust(tables: &Tables, defined: &Defined) -> String {
 fn write(text: &mut String, prefix: &str, function: &Function) {
     let Function { name, returns, parameters } = function;
     assert_eq!(returns, "int", "{name} must be written: it cannot say that it is unsupported");
-    let mut on = NOTHING.to_owned();
+    // Also those that open a file on a communicator (MPI 5.0, §14.7).
+    let mut on = if name.starts_with("MPI_File_") { FILE } else { NOTHING }.to_owned();
     let mut list = Vec::new();
     for (n, parameter) in parameters.iter().enumerate() {
         let kind = parameter.kind();

@@ -63,3 +63,39 @@ pub fn text(code: c_int) -> String {
         None => format!("{code} is no error code"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::constants;
+
+    #[test]
+    fn classes_have_the_numbers_of_the_abi() {
+        let numbers = include_str!("../tables/constants.tsv").lines().filter_map(|line| {
+            let mut columns = line.split('\t').skip(1);
+            Some((columns.next()?, columns.next()?.parse().ok()?))
+        });
+        let numbers: std::collections::HashMap<&str, c_int> = numbers.collect();
+        for class in Class::ALL {
+            assert_eq!(numbers.get(class.text().0), Some(&class_number(class)), "{class:?}");
+            assert_eq!(class_of(class_number(class)), Some(class));
+        }
+        let last = Class::ALL.len() as c_int;
+        assert_eq!((class_number(Class::Abi), constants::MPI_ERR_ABI), (last, last));
+        let classes = numbers.iter().filter(|(name, _)| name.starts_with("MPI_ERR_"));
+        assert_eq!(classes.filter(|(_, number)| **number < MPI_ERR_LASTCODE).count(), Class::ALL.len());
+    }
+
+    #[test]
+    fn a_code_tells_its_text_until_many_more_were_made() {
+        let first = keep(Class::Rank, "dest is 7".to_owned());
+        assert_eq!((text(first).as_str(), class_of(first)), ("dest is 7", Some(Class::Rank)));
+        for n in 0..KEPT {
+            keep(Class::Tag, n.to_string());
+        }
+        assert_eq!(text(first), "MPI_ERR_RANK: invalid rank");
+        for none in [0, -1, 63, MPI_ERR_LASTCODE] {
+            assert_eq!(class_of(none), None);
+        }
+    }
+}

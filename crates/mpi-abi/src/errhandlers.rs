@@ -1,13 +1,14 @@
 //! Error handlers as C programs make and use them (MPI 5.0, §9.3).
 
 use core::ffi::c_int;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use canele_mpi::{Class, Errhandler, Error};
 use canele_mpi_macros::mpi;
 
-use crate::constants::{MPI_ERRHANDLER_NULL, MPI_ERRORS_ABORT, MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN};
+use crate::constants::*;
 use crate::error::{Failed, Outcome};
+use crate::error_classes;
 use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session, MPI_Win};
 use crate::pointer::Out;
 
@@ -89,6 +90,39 @@ fn MPI_Session_get_errhandler(session: MPI_Session, errhandler: Out<MPI_Errhandl
     Ok(errhandler.set(given(session.get()?.errhandler())?, "errhandler")?)
 }
 
+/// What is done with errors of files, unless the program says otherwise by `MPI_FILE_NULL`: calls return the code.
+static OF_FILES: Mutex<Option<Arc<Errhandler>>> = Mutex::new(None);
+
+/// The handler that files begin with, and that is told of errors without a file.
+pub(crate) fn of_files() -> Arc<Errhandler> {
+    let mut handler = OF_FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    handler.get_or_insert_with(|| Arc::new(Errhandler::Return)).clone()
+}
+
+/// There is no file but the one that stands for all.
+fn check_null(file: MPI_File) -> canele_mpi::Result<()> {
+    if file == MPI_FILE_NULL { Ok(()) } else { Err(file.invalid()) }
+}
+
+#[mpi]
+fn MPI_File_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) -> Outcome {
+    check_null(file)?;
+    *OF_FILES.lock().unwrap_or_else(PoisonError::into_inner) = Some(errhandler.share()?);
+    Ok(())
+}
+
+#[mpi]
+fn MPI_File_get_errhandler(file: MPI_File, errhandler: Out<MPI_Errhandler>) -> Outcome {
+    check_null(file)?;
+    Ok(errhandler.set(given(of_files())?, "errhandler")?)
+}
+
+#[mpi]
+fn MPI_File_call_errhandler(fh: MPI_File, errorcode: c_int) -> Outcome {
+    check_null(fh)?;
+    called(&of_files(), fh.value(), errorcode)
+}
+
 /// A handle of a handler: the constants, or a new one.
 fn given(handler: Arc<Errhandler>) -> canele_mpi::Result<MPI_Errhandler> {
     match *handler {
@@ -115,7 +149,9 @@ fn MPI_Session_call_errhandler(session: MPI_Session, errorcode: c_int) -> Outcom
 fn called(handler: &Errhandler, number: usize, code: c_int) -> Outcome {
     match handler {
         Errhandler::Fatal | Errhandler::Abort => {
-            crate::library::abort(&format!("an error handler was called: {}", crate::codes::text(code)), code)
+            let meaning = error_classes::meaning(code).unwrap_or_default();
+            let meaning = String::from_utf8_lossy(&meaning);
+            crate::library::abort(&format!("an error handler was called with code {code}: {meaning}"), code)
         }
         Errhandler::Return => Ok(()),
         Errhandler::Call(call) => {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use canele_mpi::{Class, Comm, Errhandler, Error};
 
 use crate::codes::{class_number, keep, text};
-use crate::handle::{MPI_Comm, MPI_Session};
+use crate::constants::MPI_FILE_NULL;
+use crate::errhandlers;
+use crate::handle::{MPI_Comm, MPI_File, MPI_Session};
 use crate::library;
 
 /// What a body gives.
@@ -41,6 +43,14 @@ pub enum On {
     Comm(MPI_Comm),
     /// That of a session.
     Session(MPI_Session),
+    /// That of files.
+    File,
+}
+
+impl From<MPI_File> for On {
+    fn from(_: MPI_File) -> Self {
+        Self::File
+    }
 }
 
 impl From<MPI_Comm> for On {
@@ -72,6 +82,7 @@ pub fn raise(function: &str, on: On, failed: Failed) -> c_int {
             Ok(session) => handle(&session.errhandler(), session.number(), function, &error),
             Err(_) => raise_nowhere(function, &error),
         },
+        On::File => handle(&errhandlers::of_files(), MPI_FILE_NULL.value(), function, &error),
         On::Nothing => raise_nowhere(function, &error),
     }
 }

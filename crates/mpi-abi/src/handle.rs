@@ -9,6 +9,7 @@ use canele_mpi::point::Message;
 use canele_mpi::session::Session;
 use canele_mpi::{Class, Comm, Errhandler, Error, Result};
 
+use crate::operations::Operation;
 use crate::table::Table;
 
 macro_rules! handles {
@@ -113,10 +114,11 @@ macro_rules! objects {
 
 objects! {
     MPI_Comm Communicator Comm, COMMS;
+    MPI_Group Group Group, GROUPS;
+    MPI_Info Info Info, INFOS;
+    MPI_Op Operation Operation, OPS;
     MPI_Errhandler Errhandler Errhandler, ERRHANDLERS;
     MPI_Datatype Datatype Datatype, DATATYPES;
     MPI_Message Request Message, MESSAGES;
     MPI_Session Session Session, SESSIONS;
-    MPI_Group Group Group, GROUPS;
-    MPI_Info Info Info, INFOS;
 }

@@ -9,7 +9,9 @@
 #![allow(non_camel_case_types)] // The names are the standard's.
 #![allow(clippy::unit_arg)] // `Ok(…)` of a call that gives nothing turns its error into the edge's.
 
+mod abi;
 mod address;
+pub mod attributes;
 pub mod buffer;
 pub mod codes;
 mod collective;
@@ -19,10 +21,15 @@ mod conversions;
 pub mod datatype;
 mod errhandlers;
 pub mod error;
+mod error_classes;
+mod generalized;
+mod groups;
 pub mod handle;
+mod hardware;
+pub mod infos;
 pub mod library;
 mod memory;
-mod operations;
+pub mod operations;
 pub mod point;
 pub mod pointer;
 pub mod requests;

@@ -108,6 +108,7 @@ pub fn initialize(threads: c_int) -> Result<()> {
         COMMS.fix(handle.value(), comm.clone());
     }
     THREADS.store(threads as u32, Relaxed);
+    crate::infos::publish_environment();
     MAIN.get_or_init(|| std::thread::current().id());
     INITIALIZED.store(1, Relaxed);
     Ok(())
@@ -122,6 +123,9 @@ pub fn finalize() -> Result<()> {
         let why = if is_finalized() { "it was finalised before" } else { "it was never initialised" };
         fail!(Other, "MPI cannot be finalised: {why}");
     }
+    // Parts of the program learn in this way that the end has come (MPI 5.0, §11.2.4).
+    let own = world()?.own.clone();
+    own.attributes().clear(own.number())?;
     // Nobody leaves while another rank may still want something of it. Whoever is gone is not waited for.
     let _ = world()?.world.barrier();
     FINALIZED.store(1, Relaxed);
@@ -187,5 +191,7 @@ pub fn predefine() {
             ERRHANDLERS.fix(handle.value(), Arc::new(handler));
         }
         crate::datatype::predefine();
+        crate::groups::predefine();
+        crate::operations::predefine();
     });
 }

@@ -144,11 +144,19 @@ impl Text {
     /// # Errors
     /// The pointer is null.
     pub fn read(self, what: &str) -> Result<String> {
+        Ok(String::from_utf8_lossy(self.bytes(what)?).into_owned())
+    }
+
+    /// It as it is, without the zero at its end.
+    ///
+    /// # Errors
+    /// The pointer is null.
+    pub fn bytes<'a>(self, what: &str) -> Result<&'a [u8]> {
         if self.0.is_null() {
             fail!(Argument, "{what} is a null pointer: a string is needed");
         }
-        // SAFETY: the standard asks for a string that ends with a zero.
-        Ok(unsafe { CStr::from_ptr(self.0) }.to_string_lossy().into_owned())
+        // SAFETY: the standard asks for a string that ends with a zero, which nobody changes during the call.
+        Ok(unsafe { CStr::from_ptr(self.0) }.to_bytes())
     }
 }
 
@@ -162,8 +170,8 @@ impl Room {
     ///
     /// # Errors
     /// The pointer is null though there is room.
-    pub fn write(self, text: &str, room: usize, what: &str) -> Result<usize> {
-        let bytes = text.as_bytes();
+    pub fn write(self, text: impl AsRef<[u8]>, room: usize, what: &str) -> Result<usize> {
+        let bytes = text.as_ref();
         let bytes = &bytes[..bytes.len().min(room.saturating_sub(1))];
         if room == 0 {
             return Ok(0);

@@ -38,6 +38,8 @@ enum Held {
     Here(Request),
     /// A call waits for it. Operations that end elsewhere can still be reached.
     Away(Option<Arc<dyn Foreign>>),
+    /// The program holds it no more, but is yet to end it.
+    GivenUp(Arc<dyn Foreign>),
 }
 
 static TABLE: OnceLock<Gate<Requests>> = OnceLock::new();
@@ -100,7 +102,7 @@ impl Requests {
         match &mut self.row(handle)?.held {
             Held::Here(request) => Ok(request),
             Held::Away(_) => Err(busy(handle)),
-            Held::Nothing => Err(handle.invalid()),
+            Held::Nothing | Held::GivenUp(_) => Err(handle.invalid()),
         }
     }
 
@@ -120,7 +122,10 @@ impl Requests {
                 row.held = away;
                 Err(busy(handle))
             }
-            Held::Nothing => Err(handle.invalid()),
+            other => {
+                row.held = other;
+                Err(handle.invalid())
+            }
         }
     }
 
@@ -144,6 +149,20 @@ impl Requests {
         }
     }
 
+    /// Frees the row of a request that the program gives up, unless the program is yet to end its operation.
+    ///
+    /// # Errors
+    /// As [`Requests::get`].
+    pub fn give_up(&mut self, handle: MPI_Request) -> Result<Option<Request>> {
+        match self.get(handle)?.operation() {
+            Some(operation) if operation.is_ended_by_program() && !operation.is_complete() => {
+                self.row(handle)?.held = Held::GivenUp(operation);
+                Ok(None)
+            }
+            _ => Ok(self.free(handle)),
+        }
+    }
+
     /// An operation that ends elsewhere, though somebody may wait for it.
     ///
     /// # Errors
@@ -152,6 +171,7 @@ impl Requests {
         let operation = match &self.row(handle)?.held {
             Held::Here(request) => request.operation(),
             Held::Away(operation) => operation.clone(),
+            Held::GivenUp(operation) => Some(operation.clone()),
             Held::Nothing => None,
         };
         operation.ok_or_else(|| Error::new(Class::Request, "the request is of another kind of operation"))
@@ -171,6 +191,23 @@ impl Requests {
     pub fn used(&self) -> usize {
         self.rows.len() - self.free.len()
     }
+}
+
+/// The program has ended an operation of its own.
+///
+/// # Errors
+/// It is none of those, or was ended before; the program's function failed.
+pub fn complete(handle: MPI_Request) -> Result<()> {
+    let mut table = requests()?;
+    let operation = table.foreign(handle)?;
+    operation.complete()?;
+    if matches!(table.row(handle)?.held, Held::GivenUp(_)) {
+        table.free(handle);
+        // The program's function may use requests.
+        drop(table);
+        operation.release()?;
+    }
+    Ok(())
 }
 
 #[cold]

@@ -53,6 +53,19 @@ impl MPI_Status {
     }
 }
 
+impl From<MPI_Status> for Status {
+    /// What the program wrote; numbers that are no ranks or tags stay what they are.
+    fn from(of: MPI_Status) -> Self {
+        let source = match of.MPI_SOURCE {
+            MPI_ANY_SOURCE => Origin::Nobody,
+            MPI_PROC_NULL => Origin::NoProcess,
+            rank => Origin::Rank(rank as u32 as usize),
+        };
+        let tag = (of.MPI_TAG != MPI_ANY_TAG).then_some(of.MPI_TAG as u32);
+        Self { source, tag, bytes: of.bytes() as usize, cancelled: of.cancelled() }
+    }
+}
+
 /// Where a status goes; null means that it is not wanted.
 #[repr(transparent)]
 #[derive(Clone, Copy)]

@@ -6,7 +6,7 @@
 //!
 //!     ──▶  MPI_Send, PMPI_Send (count: int)   MPI_Send_c, PMPI_Send_c (count: MPI_Count)
 //! ```
-//! The body is written once. What it fails with goes to the error handler of the communicator or session among its
+//! The body is written once. What it fails with goes to the error handler of the communicator, session or file among its
 //! arguments, or of `MPI_COMM_SELF`. With `large` these types stand for one C type in each of the twins:
 //!
 //! | in the body | ordinary | large |
@@ -102,7 +102,8 @@ fn expand(choice: &Choice, function: &ItemFn) -> syn::Result<Tokens> {
     }
     let on = parameters.iter().find_map(|p| {
         let (name, kind) = (p.name, p.kind()?);
-        (kind == "MPI_Comm" || kind == "MPI_Session").then(|| quote!(crate::error::On::from(#name)))
+        (kind == "MPI_Comm" || kind == "MPI_Session" || kind == "MPI_File")
+            .then(|| quote!(crate::error::On::from(#name)))
     });
     let on = on.unwrap_or_else(|| quote!(crate::error::On::Nothing));
     let name = &function.sig.ident;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use canele_sys::atomic::{AtomicBool, Ordering};
 
-use crate::Result;
 use crate::request::{Foreign, Request};
 use crate::status::Status;
+use crate::{Result, fail};
 
 /// The program's functions of an operation.
 pub trait Functions: Send + Sync {
@@ -42,9 +42,16 @@ impl Generalized {
 }
 
 impl Foreign for Generalized {
-    fn complete(&self) {
+    fn complete(&self) -> Result<()> {
         // Release: pairs with `is_complete`; what the operation did is seen by whoever waited for it.
-        self.complete.store(true, Ordering::Release);
+        if self.complete.swap(true, Ordering::Release) {
+            fail!(Request, "the operation was completed before");
+        }
+        Ok(())
+    }
+
+    fn is_ended_by_program(&self) -> bool {
+        true
     }
 
     fn is_complete(&self) -> bool {

@@ -100,8 +100,6 @@ impl Parts {
 }
 
 impl Foreign for Parts {
-    fn complete(&self) {}
-
     fn is_complete(&self) -> bool {
         matches!(self.state().under_way, UnderWay::Ended(_))
     }

@@ -64,7 +64,16 @@ pub enum Step {
 /// An operation that the program ends, or that waits for the program before the engine can.
 pub trait Foreign: Send + Sync {
     /// The program says that it is complete.
-    fn complete(&self);
+    ///
+    /// # Errors
+    /// It is not for the program to say, or was said before.
+    fn complete(&self) -> Result<()> {
+        Err(Error::new(Class::Request, "the request is none that the program completes by itself"))
+    }
+    /// Whether only the program can say that it is complete.
+    fn is_ended_by_program(&self) -> bool {
+        false
+    }
     /// Whether it is.
     fn is_complete(&self) -> bool;
     /// How it has ended.

@@ -51,7 +51,7 @@ impl From<Arc<SharedKernel>> for Reduction {
 impl Reduction {
     /// Combines `from` into `into`.
     #[inline(always)]
-    pub(crate) fn combine(&self, into: &mut [u8], from: &[u8], from_first: bool) {
+    pub fn combine(&self, into: &mut [u8], from: &[u8], from_first: bool) {
         match &self.0 {
             How::Plain(kernel) => kernel(into, from, from_first),
             How::Shared(kernel) => kernel(into, from, from_first),

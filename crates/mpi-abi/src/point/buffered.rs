@@ -107,8 +107,6 @@ impl Owner {
 struct Flush(Owner);
 
 impl Foreign for Flush {
-    fn complete(&self) {}
-
     fn is_complete(&self) -> bool {
         let world = library::world();
         world.and_then(|world| self.0.attachment().is_flushed(world.engine())).unwrap_or(true)

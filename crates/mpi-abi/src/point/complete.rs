@@ -186,7 +186,9 @@ impl Ends {
                 }
             }
             Err(error) => {
-                let code = keep(error.class, format!("{}: request {at}: {error}", self.function));
+                let code = error.given.unwrap_or_else(|| {
+                    keep(error.class, format!("{}: request {at}: {error}", self.function))
+                });
                 if self.failed.is_none() {
                     (0..n).for_each(|before| self.statuses.set_error_at(before, MPI_SUCCESS));
                     self.failed = Some((format!("request {at}: {error}"), end));
@@ -212,7 +214,13 @@ fn MPI_Cancel(request: Out<MPI_Request>) -> Outcome {
     if handle == LEFT {
         return Ok(());
     }
-    Ok(requests()?.get(handle)?.cancel()?)
+    let mut table = requests()?;
+    // A function of the program's may use requests.
+    if let Ok(operation) = table.foreign(handle) {
+        drop(table);
+        return Ok(operation.cancel()?);
+    }
+    Ok(table.get(handle)?.cancel()?)
 }
 
 #[mpi]
@@ -220,11 +228,12 @@ fn MPI_Request_free(request: Out<MPI_Request>) -> Outcome {
     let handle = request.get("request")?;
     if handle != LEFT {
         let mut table = requests()?;
-        table.get(handle)?;
-        if let Some(mut given) = table.free(handle) {
+        let given = table.give_up(handle)?;
+        drop(table);
+        if let Some(mut given) = given {
             given.give_up()?;
             if given.pending().is_some() {
-                table.orphan(given);
+                requests()?.orphan(given);
             }
         }
     }
@@ -252,9 +261,11 @@ pub(super) fn peek(handle: MPI_Request) -> Result<Option<Result<Status, Failed>>
         return Ok(Some(Ok(Status::EMPTY)));
     }
     List::take(&mut handles)?.look()?;
-    let mut table = requests()?;
-    let request = table.get(handle)?;
-    Ok(request.peek().map(|end| end.map_err(Failed::Error)))
+    // Out of the table: a function of the program's may be called.
+    let request = requests()?.take(handle)?;
+    let end = request.peek();
+    requests()?.put(handle, request);
+    Ok(end.map(|end| end.map_err(Failed::Error)))
 }
 
 #[mpi]

@@ -1,0 +1,66 @@
+//! What the library itself says by attributes of communicators (MPI 5.0, §9.1.2, §11.10).
+
+use core::ffi::c_int;
+
+use canele_sys::atomic::{AtomicU32, Ordering::Relaxed};
+
+use super::Value;
+use crate::constants::*;
+use crate::library;
+use crate::point::LARGEST_TAG;
+
+/// A number that the program reads through its address, which stays the same.
+struct Number(AtomicU32);
+
+impl Number {
+    const fn new(value: c_int) -> Self {
+        Self(AtomicU32::new(value as u32))
+    }
+
+    fn set(&self, value: c_int) {
+        // Relaxed: a number on its own.
+        self.0.store(value as u32, Relaxed);
+    }
+
+    fn address(&self) -> Value {
+        (&raw const self.0).cast_mut().cast()
+    }
+}
+
+static TAG_UB: Number = Number::new(LARGEST_TAG);
+/// Every rank has the input and output of its language.
+static IO: Number = Number::new(MPI_ANY_SOURCE);
+static HOST: Number = Number::new(MPI_PROC_NULL);
+static WTIME_IS_GLOBAL: Number = Number::new(0);
+static APPNUM: Number = Number::new(0);
+static LAST_USED_CODE: Number = Number::new(MPI_ERR_LASTCODE);
+static UNIVERSE_SIZE: Number = Number::new(0);
+
+/// The largest error code in use has changed.
+pub(crate) fn set_last_used_code(code: c_int) {
+    LAST_USED_CODE.set(code);
+}
+
+/// The value of a predefined key: the address of an `int`.
+pub fn value(keyval: c_int) -> Option<Value> {
+    let number = match keyval {
+        MPI_TAG_UB => &TAG_UB,
+        MPI_IO => &IO,
+        MPI_HOST => &HOST,
+        MPI_WTIME_IS_GLOBAL => {
+            // Processes of one host have one clock.
+            let hosts = library::world().map_or(0, |world| world.engine().job().hosts.len());
+            WTIME_IS_GLOBAL.set(c_int::from(hosts == 1));
+            &WTIME_IS_GLOBAL
+        }
+        MPI_APPNUM => &APPNUM,
+        MPI_LASTUSEDCODE => &LAST_USED_CODE,
+        MPI_UNIVERSE_SIZE => {
+            let size = library::world().map_or(0, |world| world.engine().size());
+            UNIVERSE_SIZE.set(size as c_int);
+            &UNIVERSE_SIZE
+        }
+        _ => return None,
+    };
+    Some(number.address())
+}

@@ -1,0 +1,79 @@
+//! Which of the elements that the standard's operations know a datatype has.
+
+use canele_mpi::datatype::{Basic, Datatype, Format, Kind};
+use canele_mpi::op::Element;
+
+/// The element of a predefined datatype; nothing if the operations are not defined for it.
+pub fn element_of(datatype: &Datatype) -> Option<Element> {
+    match datatype.pair() {
+        Some((value, index)) => pair(number(value)?, number(index)?),
+        None => number(datatype.as_basic()?),
+    }
+}
+
+fn number(basic: Basic) -> Option<Element> {
+    Some(match (basic.kind(), basic.size()) {
+        (Kind::Signed, 1) => Element::I8,
+        (Kind::Signed, 2) => Element::I16,
+        (Kind::Signed, 4) => Element::I32,
+        (Kind::Signed, 8) => Element::I64,
+        (Kind::Signed, 16) => Element::I128,
+        (Kind::Unsigned, 1) => Element::U8,
+        (Kind::Unsigned, 2) => Element::U16,
+        (Kind::Unsigned, 4) => Element::U32,
+        (Kind::Unsigned, 8) => Element::U64,
+        (Kind::Float(Format::Half), _) => Element::F16,
+        (Kind::Float(Format::Single), _) => Element::F32,
+        (Kind::Float(Format::Double), _) => Element::F64,
+        (Kind::Float(Format::Extended), _) => Element::Extended,
+        (Kind::Complex(Format::Half), _) => Element::ComplexF16,
+        (Kind::Complex(Format::Single), _) => Element::ComplexF32,
+        (Kind::Complex(Format::Double), _) => Element::ComplexF64,
+        (Kind::Complex(Format::Extended), _) => Element::ComplexExtended,
+        (Kind::Logical, 1) => Element::Logical1,
+        (Kind::Logical, 2) => Element::Logical2,
+        (Kind::Logical, 4) => Element::Logical4,
+        (Kind::Logical, 8) => Element::Logical8,
+        (Kind::Logical, 16) => Element::Logical16,
+        (Kind::Byte, _) => Element::Byte,
+        _ => return None,
+    })
+}
+
+fn pair(value: Element, index: Element) -> Option<Element> {
+    Some(match (value, index) {
+        (Element::F32, Element::I32) => Element::FloatInt,
+        (Element::F64, Element::I32) => Element::DoubleInt,
+        (Element::I64, Element::I32) => Element::LongInt,
+        (Element::I32, Element::I32) => Element::IntInt,
+        (Element::I16, Element::I32) => Element::ShortInt,
+        (Element::Extended, Element::I32) => Element::ExtendedInt,
+        (Element::F32, Element::F32) => Element::FloatFloat,
+        (Element::F64, Element::F64) => Element::DoubleDouble,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_have_the_size_of_their_datatype() {
+        for basic in Basic::ALL {
+            let datatype = Datatype::basic(*basic);
+            if let Some(element) = element_of(datatype) {
+                assert_eq!(element.size(), datatype.size(), "{}", basic.name());
+            }
+        }
+    }
+
+    #[test]
+    fn only_characters_packed_bytes_and_numbers_of_four_words_have_none() {
+        let without = Basic::ALL.iter().filter(|basic| element_of(Datatype::basic(**basic)).is_none());
+        let names: Vec<&str> = without.map(|basic| basic.name()).collect();
+        let expected =
+            ["MPI_PACKED", "MPI_CHARACTER", "MPI_WCHAR", "MPI_CHAR", "MPI_REAL16", "MPI_COMPLEX32"];
+        assert_eq!(names, expected);
+    }
+}

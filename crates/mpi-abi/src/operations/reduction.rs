@@ -1,0 +1,44 @@
+//! What the collectives need to reduce elements of a datatype by an operation.
+
+use std::sync::Arc;
+
+use canele_engine::collective::Reduction;
+use canele_mpi::collective::Reducing;
+use canele_mpi::op::{Kernel, Op};
+use canele_mpi::{Result, fail};
+
+use super::Operation;
+use super::element::element_of;
+use super::program::Typed;
+use crate::handle::{MPI_Datatype, MPI_Op};
+
+/// How elements of a datatype are reduced by an operation.
+///
+/// # Errors
+/// One of the handles names nothing; the operation is not defined for the datatype.
+pub fn reduction(op: MPI_Op, datatype: MPI_Datatype) -> Result<Reducing> {
+    let (operation, of) = (op.get()?, datatype.share()?);
+    of.check_committed()?;
+    let element_bytes = of.size();
+    let (made, element) = match operation {
+        Operation::BuiltIn(built_in) => {
+            let element = element_of(&of);
+            if element.is_none_or(|element| built_in.reduction(element).is_err()) {
+                let (name, takes) = built_in.text();
+                fail!(Operation, "op is {name}, which is for {takes}, not for elements of {of:?}");
+            }
+            (Op::BuiltIn(*built_in), element)
+        }
+        Operation::Program { commutative, function } => {
+            let typed = Typed::new(*function, datatype, of);
+            let call = move |first: &[u8], second: &mut [u8], count, _| typed.call(first, second, count);
+            (Op::user(*commutative, Arc::new(call)), None)
+        }
+    };
+    let kernel = made.reduction(element, element_bytes, datatype.value())?;
+    let reduction = match kernel {
+        Kernel::BuiltIn(kernel) => Reduction::from(kernel),
+        Kernel::Made(kernel) => Reduction::from(kernel),
+    };
+    Ok(Reducing { reduction, commutative: operation.is_commutative(), element: element_bytes })
+}
