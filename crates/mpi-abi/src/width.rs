@@ -68,6 +68,11 @@ pub enum Numbers {
 }
 
 impl Numbers {
+    /// Whether they came from the large twin.
+    pub fn is_large(self) -> bool {
+        matches!(self, Self::Large(_))
+    }
+
     /// The first `n`.
     ///
     /// # Errors
@@ -140,6 +145,20 @@ impl Width for OutCount {
 }
 
 impl OutCount {
+    /// What is there.
+    ///
+    /// # Errors
+    /// The pointer is null.
+    pub fn get(self, what: &str) -> Result<i64> {
+        match self {
+            // SAFETY: an argument that is read and written points to a number.
+            Self::Small(from) if !from.is_null() => Ok(i64::from(unsafe { from.read() })),
+            // SAFETY: as above.
+            Self::Large(from) if !from.is_null() => Ok(unsafe { from.read() }),
+            _ => fail!(Argument, "{what} is a null pointer: a number is needed"),
+        }
+    }
+
     /// Stores a number; `MPI_UNDEFINED` where there is none or it does not fit.
     ///
     /// # Errors

@@ -1,0 +1,46 @@
+//! Datatypes are committed, copied, named and freed (MPI 5.0, §5.1.9, §5.1.10, §7.8).
+
+use core::ffi::c_int;
+
+use canele_mpi::datatype::Datatype;
+use canele_mpi::fail;
+use canele_mpi_macros::mpi;
+
+use super::give;
+use crate::constants::{MPI_DATATYPE_NULL, MPI_MAX_OBJECT_NAME};
+use crate::error::Outcome;
+use crate::handle::MPI_Datatype;
+use crate::pointer::{Out, Room, Text};
+
+#[mpi]
+fn MPI_Type_commit(datatype: Out<MPI_Datatype>) -> Outcome {
+    datatype.get("datatype")?.get()?.commit();
+    Ok(())
+}
+
+#[mpi]
+fn MPI_Type_free(datatype: Out<MPI_Datatype>) -> Outcome {
+    let handle = datatype.get("datatype")?;
+    if handle.get()?.is_predefined() {
+        fail!(Datatype, "datatype {:#x} is predefined: it cannot be freed", handle.value());
+    }
+    handle.free()?;
+    Ok(datatype.set(MPI_DATATYPE_NULL, "datatype")?)
+}
+
+#[mpi]
+fn MPI_Type_dup(oldtype: MPI_Datatype, newtype: Out<MPI_Datatype>) -> Outcome {
+    give(newtype, Datatype::dup(&oldtype.share()?)?)
+}
+
+#[mpi]
+fn MPI_Type_set_name(datatype: MPI_Datatype, type_name: Text) -> Outcome {
+    datatype.get()?.set_name(&type_name.read("type_name")?);
+    Ok(())
+}
+
+#[mpi]
+fn MPI_Type_get_name(datatype: MPI_Datatype, type_name: Room, resultlen: Out<c_int>) -> Outcome {
+    let len = type_name.write(&datatype.get()?.name(), MPI_MAX_OBJECT_NAME as usize, "type_name")?;
+    Ok(resultlen.set(len as c_int, "resultlen")?)
+}
