@@ -2,18 +2,24 @@
 //! measures, demonstrates, and simulates.
 //!
 //! Owns the command line and the exit statuses: 0, the first failing rank's, 128 + n for signal n,
-//! 2 for wrong usage. Every message of the command itself goes to standard error and starts `canele: `.
+//! 2 for wrong usage; under the names of MPI's commands it is those. Every message of the command itself goes to standard error and starts `canele: `.
 #![forbid(unsafe_code)]
 
 mod bench;
+mod compile;
 mod demo;
 mod info;
+mod mpi_files;
 mod run;
 mod sim;
 
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
+use compile::Language;
+use run::mpiexec::{self, Asked};
 
 /// Message passing between processes, in user space.
 #[derive(Debug, Parser)]
@@ -25,6 +31,7 @@ struct Canele {
 
 const EXAMPLES: &str = "Examples:
   canele run -n 4 ./program input.dat     start four ranks of a program
+  canele cc -o program program.c          compile one that uses MPI
   canele demo laplace                     see one compute a picture
   canele info                             what this machine offers
   canele bench latency                    measure it
@@ -35,6 +42,11 @@ const EXAMPLES: &str = "Examples:
 enum Command {
     /// Start the ranks of a parallel program and wait for them
     Run(run::Arguments),
+    /// Compile and link C programs that use MPI
+    Cc(compile::Arguments),
+    /// Compile and link C++ programs that use MPI
+    #[command(name = "c++")]
+    Cxx(compile::Arguments),
     /// Show the machine, the rails, the settings, or a running job
     Info(info::Arguments),
     /// Measure latency, bandwidth, rates and collectives beside the machine's limits
@@ -58,12 +70,25 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let command = match Canele::try_parse() {
+    let mut words = std::env::args_os();
+    let name = words.next().unwrap_or_default();
+    match Path::new(&name).file_name().and_then(OsStr::to_str) {
+        Some("mpicc") => compile::main(Language::C, words.collect()),
+        Some("mpicxx" | "mpic++" | "mpiCC") => compile::main(Language::Cxx, words.collect()),
+        Some("mpiexec" | "mpirun") => mpiexec(words.collect()),
+        _ => command(std::iter::once(name).chain(words)),
+    }
+}
+
+fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let command = match Canele::try_parse_from(words) {
         Ok(canele) => canele.command,
         Err(error) => return usage(&error),
     };
     match command {
         Command::Run(arguments) => run::main(arguments),
+        Command::Cc(arguments) => compile::main(Language::C, arguments.words()),
+        Command::Cxx(arguments) => compile::main(Language::Cxx, arguments.words()),
         Command::Info(arguments) => info::main(&arguments),
         Command::Bench(arguments) => bench::main(&arguments),
         Command::BenchRank(arguments) => bench::rank_main(&arguments),
@@ -71,6 +96,25 @@ fn main() -> ExitCode {
         Command::Sim(arguments) => sim::main(&arguments),
         Command::Agent => run::deputise(),
         Command::Keep { .. } => run::keep(),
+    }
+}
+
+/// `mpiexec` and `mpirun`: `canele run` in the words of others.
+fn mpiexec(words: Vec<OsString>) -> ExitCode {
+    match mpiexec::translate(words, |name| std::env::var_os(name)) {
+        Ok(Asked::Help) => {
+            print(mpiexec::HELP);
+            ExitCode::SUCCESS
+        }
+        Ok(Asked::Version) => {
+            print(concat!("mpiexec (Canelé) ", env!("CARGO_PKG_VERSION")));
+            ExitCode::SUCCESS
+        }
+        Ok(Asked::Run { remarks, words }) => {
+            remarks.iter().for_each(|remark| say(&format!("mpiexec: {remark}")));
+            command(words)
+        }
+        Err(text) => wrong_usage(&format!("mpiexec: {text}")),
     }
 }
 
@@ -96,6 +140,13 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 pub(crate) fn wrong_usage(text: &str) -> ExitCode {
     say(text);
     ExitCode::from(2)
+}
+
+/// An answer, to standard output.
+pub(crate) fn print(text: &str) {
+    use std::io::Write;
+    // A closed standard output is the reader's choice, not a failure.
+    let _ = writeln!(std::io::stdout(), "{text}");
 }
 
 /// One message of the command itself.

@@ -100,6 +100,9 @@ pub const LAUNCHER_VARIABLES: [&str; 6] = [
     "CANELE_BIND",
 ];
 
+/// Variables by which `canele cc` and `canele c++` are told the compiler: known, but not tunables.
+pub const COMPILER_VARIABLES: [&str; 2] = ["CANELE_CC", "CANELE_CXX"];
+
 const PREFIX: &str = "CANELE_";
 
 /// What the table says of one tunable.
@@ -149,7 +152,7 @@ impl Tunables {
         let mut tunables = Tunables::default();
         for (variable, value) in pairs {
             let variable = variable.as_ref().to_string_lossy();
-            if variable.starts_with(PREFIX) && !LAUNCHER_VARIABLES.contains(&&*variable) {
+            if variable.starts_with(PREFIX) && !is_of_others(&variable) {
                 tunables.assign(&variable, &value.as_ref().to_string_lossy())?;
             }
         }
@@ -165,6 +168,11 @@ impl Tunables {
         let (variable, value) = (variable.to_owned(), value.to_owned());
         Err(TunableError::Value { variable, value, unit: row.unit, allowed: row.allowed })
     }
+}
+
+/// Whether a variable means something to the launcher or the compiler wrappers.
+fn is_of_others(variable: &str) -> bool {
+    LAUNCHER_VARIABLES.contains(&variable) || COMPILER_VARIABLES.contains(&variable)
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use canele_engine::control::Host;
 /// A host as named, with the number of ranks given for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
-    name: String,
-    ranks: Option<u32>,
+    pub name: String,
+    pub ranks: Option<u32>,
 }
 
 /// Reads `h0:2,h1:2` or `h0,h1`; IPv6 addresses in brackets.

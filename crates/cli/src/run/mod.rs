@@ -27,6 +27,7 @@ mod job;
 mod keeper;
 mod kept;
 mod launcher;
+pub mod mpiexec;
 mod output;
 mod plan;
 mod query;

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use canele_sys::atomic::{AtomicU32, Ordering};
 
 pub mod hosts;
+pub mod installation;
 pub mod ranks;
 
 /// Far beyond what anything here takes: only a hang reaches it.

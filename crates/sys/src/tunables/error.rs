@@ -1,6 +1,6 @@
 //! What can be wrong with a `CANELE_…` variable, told so that the user can mend it.
 
-use super::{Allowed, LAUNCHER_VARIABLES, Tunables};
+use super::{Allowed, COMPILER_VARIABLES, LAUNCHER_VARIABLES, Tunables};
 use thiserror::Error;
 
 /// A variable of the environment that cannot be obeyed. The user's fault.
@@ -38,8 +38,8 @@ fn suggestion(closest: &Option<String>) -> String {
 /// The error for `variable`, with the known variable that it was probably meant to be.
 pub(super) fn unknown(variable: &str) -> TunableError {
     const CLOSE: usize = 3;
-    let launcher = LAUNCHER_VARIABLES.iter().map(|&name| name.to_owned());
-    let known = Tunables::table().map(|row| row.variable()).chain(launcher);
+    let others = LAUNCHER_VARIABLES.iter().chain(&COMPILER_VARIABLES).map(|&name| name.to_owned());
+    let known = Tunables::table().map(|row| row.variable()).chain(others);
     let ranked = known.map(|name| (distance(&name, variable), name));
     let closest = ranked.min().filter(|&(distance, _)| distance <= CLOSE).map(|(_, name)| name);
     TunableError::Unknown { variable: variable.to_owned(), closest }

@@ -32,9 +32,12 @@ fn what_ranks_must_have_alike_is_in_the_table() {
 }
 
 #[test]
-fn names_differ_from_each_other_and_from_the_launchers() {
+fn names_differ_from_each_other_and_from_the_launchers_and_the_compilers() {
     let mut names: Vec<_> = Tunables::table().map(|row| row.variable()).collect();
     names.extend(LAUNCHER_VARIABLES.map(str::to_owned));
+    names.extend(COMPILER_VARIABLES.map(str::to_owned));
+    let others = LAUNCHER_VARIABLES.into_iter().chain(COMPILER_VARIABLES).map(|name| (name, "clang"));
+    assert_eq!(Tunables::from_pairs(others), Ok(Tunables::default()));
     let count = names.len();
     names.sort();
     names.dedup();

@@ -22,6 +22,7 @@ use super::events::{Events, Ready, Source, Stream};
 use super::keeper::{FromKeeper, ToKeeper};
 use super::kept::{self, Kept};
 use super::plan::Plan;
+use crate::mpi_files;
 use counting::Counting;
 pub use counting::PATIENCE as COUNTING_PATIENCE;
 pub use feed::ROOM as FEED_ROOM;
@@ -63,11 +64,13 @@ pub struct Site {
 }
 
 impl Site {
-    /// Starts the keeper and, one after the other, the ranks.
+    /// Starts the keeper and, one after the other, the ranks. They find the MPI library of this host's installation first,
+    /// whatever library they were built with.
     ///
     /// # Errors
     /// Whatever the system refuses, most likely descriptors.
-    pub fn start(plan: Plan, info: JobInfo, own: Own, events: &Events) -> io::Result<Site> {
+    pub fn start(mut plan: Plan, info: JobInfo, own: Own, events: &Events) -> io::Result<Site> {
+        mpi_files::add_library_path(&mut plan.environment);
         let kept = Kept::start(&plan, events)?;
         let mut site = Site {
             neighbours: Neighbours::new(info, plan.ranks()),

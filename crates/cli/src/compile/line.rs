@@ -1,0 +1,181 @@
+//! What is added to a compiler's command line, and how much of it a line needs. Owns the flags and that judgement.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// The library's name, as the linker is told it.
+pub const LIBRARY: &str = "mpi_abi";
+
+/// What a command line needs of MPI; each needs what stands before it too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Needs {
+    /// Nothing is read: the compiler is asked about itself.
+    Nothing,
+    /// Nothing is linked.
+    Header,
+    /// A program or a shared library is made.
+    Library,
+}
+
+/// After these nothing is linked, or, after `-r`, nothing that is shared.
+const STOPS: [&str; 7] = ["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "-r"];
+
+/// Options whose value is the next word, which therefore is no source.
+const TAKE_A_WORD: [&str; 30] = [
+    "-o",
+    "-x",
+    "-I",
+    "-L",
+    "-D",
+    "-U",
+    "-T",
+    "-u",
+    "-z",
+    "-e",
+    "-B",
+    "-G",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-include",
+    "-imacros",
+    "-iquote",
+    "-isystem",
+    "-idirafter",
+    "-iprefix",
+    "-isysroot",
+    "-Xlinker",
+    "-Xpreprocessor",
+    "-Xassembler",
+    "-Xclang",
+    "-aux-info",
+    "-wrapper",
+    "--param",
+    "-target",
+];
+
+impl Needs {
+    /// Of a line without the compiler's name.
+    pub fn of(words: &[OsString]) -> Needs {
+        let (reads, needs) = Needs::look_at(words);
+        if reads { needs } else { Needs::Nothing }
+    }
+
+    /// Of the same line with a source, if it has none yet.
+    pub fn with_a_source(words: &[OsString]) -> Needs {
+        Needs::look_at(words).1
+    }
+
+    fn look_at(words: &[OsString]) -> (bool, Needs) {
+        let (mut reads, mut needs) = (false, Needs::Library);
+        let mut words = words.iter().map(OsString::as_os_str);
+        while let Some(word) = words.next() {
+            if STOPS.iter().any(|stop| word == *stop) {
+                needs = Needs::Header;
+            } else if TAKE_A_WORD.iter().any(|option| word == *option) {
+                words.next();
+            } else {
+                reads |= is_read(word);
+            }
+        }
+        (reads, needs)
+    }
+}
+
+/// Whether a word names something to compile or link: a file, standard input, a file of words, a library.
+fn is_read(word: &OsStr) -> bool {
+    let bytes = word.as_encoded_bytes();
+    word == "-" || bytes.starts_with(b"-l") || !bytes.starts_with(b"-")
+}
+
+/// What finds the header.
+pub fn compile_flags(include: &Path) -> Vec<OsString> {
+    vec![joined("-I", include)]
+}
+
+/// What finds the library, when linking and when the program is started.
+///
+/// The folder is written into the program as RUNPATH, which the dynamic linker searches after `LD_LIBRARY_PATH` (RPATH, which some
+/// linkers write unless told otherwise, comes before it): the same program runs unchanged over another implementation's
+/// library of the same name.
+pub fn link_flags(library: &Path) -> Vec<OsString> {
+    vec![
+        joined("-L", library),
+        joined("-Wl,--enable-new-dtags,-rpath,", library),
+        format!("-l{LIBRARY}").into(),
+    ]
+}
+
+fn joined(flag: &str, path: &Path) -> OsString {
+    let mut word = OsString::from(flag);
+    word.push(path);
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn needs(line: &str) -> Needs {
+        Needs::of(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_line_that_makes_a_program_needs_the_library() {
+        for line in [
+            "a.c",
+            "-O2 -o a a.c -lm",
+            "a.o b.o",
+            "-shared -fPIC a.c",
+            "-x c -",
+            "@words",
+            "-MMD a.c",
+            "-lfoo",
+        ] {
+            assert_eq!(needs(line), Needs::Library, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_links_nothing_needs_the_header() {
+        for line in [
+            "-c a.c",
+            "a.c -c",
+            "-E a.c",
+            "-S a.c -o a.s",
+            "-M a.c",
+            "-MM a.c",
+            "-fsyntax-only a.c",
+            "-r a.o -o b.o",
+        ] {
+            assert_eq!(needs(line), Needs::Header, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_compiler_asked_about_itself_needs_nothing() {
+        for line in [
+            "",
+            "-v",
+            "--version",
+            "-dumpmachine",
+            "-print-search-dirs",
+            "-v -I foo -o a",
+            "-c",
+            "-Wall -x c",
+        ] {
+            assert_eq!(needs(line), Needs::Nothing, "{line}");
+        }
+        assert_eq!(Needs::with_a_source(&["-O2".into()]), Needs::Library);
+        assert_eq!(Needs::with_a_source(&["-c".into()]), Needs::Header);
+        // `-c` here is the value of -MT.
+        assert_eq!(needs("-MT -c a.c"), Needs::Library);
+    }
+
+    #[test]
+    fn flags_name_the_folders() {
+        assert_eq!(compile_flags(Path::new("/p q/include")), ["-I/p q/include"]);
+        let expected = ["-L/p/lib", "-Wl,--enable-new-dtags,-rpath,/p/lib", "-lmpi_abi"];
+        assert_eq!(link_flags(Path::new("/p/lib")), expected);
+    }
+}

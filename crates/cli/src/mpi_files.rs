@@ -1,0 +1,190 @@
+//! Where the MPI library and its header lie, seen from this executable.
+//!
+//! ```text
+//!   installed                                    in the tree it is built in
+//!     PREFIX/bin/canele                            target/PROFILE/canele
+//!     PREFIX/lib/canele/libmpi_abi.so.1            target/PROFILE/libmpi_abi.so
+//!     PREFIX/include/mpi.h                         target/PROFILE/mpi/libmpi_abi.so.1   made here when it is asked for
+//!                                                  crates/mpi-abi/include/mpi.h
+//! ```
+//!
+//! Owns both layouts. The library has a folder in which nothing else lies: programs that search it find no other library
+//! there. Never looks at the environment: another implementation's library is none of its business.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+/// The name that programs are linked with and that the dynamic linker looks for.
+pub const SONAME: &str = "libmpi_abi.so.1";
+/// The name that the compiler's linker looks for.
+const LINK_NAME: &str = "libmpi_abi.so";
+const HEADER: &str = "mpi.h";
+const SEARCHED: &str = "LD_LIBRARY_PATH";
+
+/// The folder of a tree in which the header is written.
+const SOURCE_INCLUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../mpi-abi/include");
+
+/// The folder in which the library lies, and nothing else.
+///
+/// # Errors
+/// A text that says where it was looked for and what to do.
+pub fn library_folder() -> Result<PathBuf, String> {
+    library_folder_from(&executable_folder()?)
+}
+
+/// The folder in which `mpi.h` lies.
+///
+/// # Errors
+/// A text that says where it was looked for and what to do.
+pub fn include_folder() -> Result<PathBuf, String> {
+    include_folder_from(&executable_folder()?, Path::new(SOURCE_INCLUDE))
+}
+
+/// Lets programs that are started with `environment`, on top of this process's own, find the library before any other. Where it
+/// is not installed there is nothing to find.
+pub fn add_library_path(environment: &mut Vec<(OsString, OsString)>) {
+    let Ok(folder) = library_folder() else { return };
+    let set = environment.iter().rev().find(|(name, _)| name == SEARCHED).map(|(_, value)| value.clone());
+    let searched = prepended(&folder, set.or_else(|| std::env::var_os(SEARCHED)));
+    environment.push((SEARCHED.into(), searched));
+}
+
+/// An empty entry would be the current directory, so there is none where nothing was set.
+fn prepended(folder: &Path, before: Option<OsString>) -> OsString {
+    let mut searched = folder.as_os_str().to_owned();
+    if let Some(before) = before.filter(|before| !before.is_empty()) {
+        searched.push(":");
+        searched.push(before);
+    }
+    searched
+}
+
+fn executable_folder() -> Result<PathBuf, String> {
+    let executable = std::env::current_exe().map_err(|error| format!("this executable: {error}"))?;
+    Ok(executable.parent().unwrap_or(Path::new("/")).to_owned())
+}
+
+fn library_folder_from(here: &Path) -> Result<PathBuf, String> {
+    let installed = sibling(here, "lib/canele");
+    if installed.join(SONAME).is_file() {
+        return Ok(installed);
+    }
+    let built = here.join(LINK_NAME);
+    if !built.is_file() {
+        return Err(missing("the MPI library", &[installed.join(SONAME), built]));
+    }
+    let folder = here.join("mpi");
+    let link = |name| link_to(Path::new("..").join(LINK_NAME).as_path(), &folder.join(name));
+    let made = fs::create_dir_all(&folder).and_then(|()| link(SONAME)).and_then(|()| link(LINK_NAME));
+    made.map_err(|error| format!("cannot make {} for the MPI library beside it: {error}", folder.display()))?;
+    Ok(folder)
+}
+
+fn include_folder_from(here: &Path, source: &Path) -> Result<PathBuf, String> {
+    let installed = sibling(here, "include");
+    // A build's executable lies beside the library it was built with.
+    let built = here.join(LINK_NAME).is_file().then(|| source.to_owned());
+    let places: Vec<PathBuf> = std::iter::once(installed).chain(built).collect();
+    match places.iter().find(|folder| folder.join(HEADER).is_file()) {
+        Some(folder) => Ok(fs::canonicalize(folder).unwrap_or_else(|_| folder.clone())),
+        None => Err(missing("the header of MPI", &places.iter().map(|p| p.join(HEADER)).collect::<Vec<_>>())),
+    }
+}
+
+/// A folder beside the one of the executable, without `..` in its name: it is written into programs.
+fn sibling(here: &Path, name: &str) -> PathBuf {
+    here.parent().unwrap_or(Path::new("/")).join(name)
+}
+
+/// Makes a symbolic link unless it is there; several processes may do so at once.
+fn link_to(target: &Path, link: &Path) -> io::Result<()> {
+    if fs::read_link(link).is_ok_and(|found| found == target) {
+        return Ok(());
+    }
+    let new = link.with_extension(format!("{}.new", std::process::id()));
+    symlink(target, &new)?;
+    fs::rename(&new, link)
+}
+
+fn missing(what: &str, places: &[PathBuf]) -> String {
+    let places: Vec<String> = places.iter().map(|path| path.display().to_string()).collect();
+    format!(
+        "{what} is neither installed nor built; looked at {}. `scripts/install [PREFIX]` installs command, library and \
+         header together; in the source tree `cargo build -p canele-cli -p canele-mpi-abi` is enough",
+        places.join(" and ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder of this test, removed with all that is in it.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str, files: &[&str]) -> Scratch {
+            let folder = std::env::temp_dir().join(format!("canele-{name}-{}", std::process::id()));
+            for file in files {
+                let file = folder.join(file);
+                fs::create_dir_all(file.parent().unwrap()).unwrap();
+                fs::write(file, "").unwrap();
+            }
+            Scratch(folder)
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn an_installation_is_found_beside_the_folder_of_the_executable() {
+        let scratch =
+            Scratch::new("installed", &["bin/canele", "lib/canele/libmpi_abi.so.1", "include/mpi.h"]);
+        let bin = scratch.0.join("bin");
+        assert_eq!(library_folder_from(&bin), Ok(scratch.0.join("lib/canele")));
+        assert_eq!(include_folder_from(&bin, Path::new("/nowhere")), Ok(scratch.0.join("include")));
+    }
+
+    #[test]
+    fn in_a_build_the_library_gets_a_folder_with_the_name_programs_look_for() {
+        let scratch = Scratch::new("built", &["debug/canele", "debug/libmpi_abi.so", "source/mpi.h"]);
+        let (here, source) = (scratch.0.join("debug"), scratch.0.join("source"));
+        for _ in 0..2 {
+            let folder = library_folder_from(&here).unwrap();
+            assert_eq!(folder, here.join("mpi"));
+            let names = [SONAME, LINK_NAME].map(|name| fs::canonicalize(folder.join(name)).unwrap());
+            assert!(names.iter().all(|file| *file == here.join(LINK_NAME)), "{names:?}");
+            assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+        }
+        assert_eq!(include_folder_from(&here, &source), Ok(source));
+    }
+
+    #[test]
+    fn what_is_missing_is_told_with_the_places_and_the_remedy() {
+        let scratch = Scratch::new("missing", &["bin/canele", "source/mpi.h"]);
+        let (bin, source) = (scratch.0.join("bin"), scratch.0.join("source"));
+        // Without the library, the header of a source tree is of another build.
+        for error in [library_folder_from(&bin).unwrap_err(), include_folder_from(&bin, &source).unwrap_err()]
+        {
+            assert!(
+                error.contains(scratch.0.to_str().unwrap()) && error.contains("scripts/install"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_library_is_searched_before_what_was_searched_anyway() {
+        let folder = Path::new("/opt/lib/canele");
+        assert_eq!(prepended(folder, None), "/opt/lib/canele");
+        assert_eq!(prepended(folder, Some("".into())), "/opt/lib/canele");
+        assert_eq!(prepended(folder, Some("/a:/b".into())), "/opt/lib/canele:/a:/b");
+    }
+}
