@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use canele_rail::shm::Alarm;
+use canele_rail::shm::{Alarm, Doorbell};
 use canele_sys::atomic::{AtomicUsize, Ordering::Relaxed};
 use canele_sys::counters::Snapshot;
 use canele_sys::gate::{Gate, Guard};
@@ -10,7 +10,7 @@ use canele_sys::ids::{LinkId, Rank};
 use canele_sys::tunables::Tunables;
 
 use crate::Error;
-use crate::control::{Control, JobInfo, Place, Socket};
+use crate::control::{Control, FromLauncher, JobInfo, Place, Socket};
 use crate::core::Core;
 use crate::regions::Puts;
 
@@ -21,7 +21,7 @@ pub struct Engine {
     pub(crate) puts: Arc<Puts>,
     place: Place,
     job: JobInfo,
-    kept: OnceLock<Socket>,
+    kept: OnceLock<(Socket, Doorbell)>,
     /// Threads of the library.
     own_threads: AtomicUsize,
     pub(crate) tunables: Tunables,
@@ -60,9 +60,17 @@ impl Engine {
         })
     }
 
-    /// Keeps the launcher's end of the socket open as long as the engine lives.
-    pub(crate) fn keep(&self, socket: Socket) {
-        self.kept.get_or_init(|| socket);
+    /// Keeps what a launcher would have as long as the engine lives: the other end of its socket, and its bell.
+    pub(crate) fn keep(&self, socket: Socket, bell: Doorbell) {
+        self.kept.get_or_init(|| (socket, bell));
+    }
+
+    /// Says something to the engine as its launcher would.
+    pub(crate) fn hear(&self, message: &FromLauncher) {
+        if let Some((socket, bell)) = self.kept.get() {
+            let _ = socket.try_send(message, &[]);
+            bell.ring();
+        }
     }
 
     /// Starts a thread that makes progress while the program computes.

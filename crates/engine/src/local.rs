@@ -1,15 +1,17 @@
 //! Several ranks in one process, without a launcher: for tests, and for counting instructions.
 //!
-//! Ranks are introduced to each other at once; names, regions of peers and deaths do not exist here.
+//! Ranks are introduced to each other at once; names and regions of peers do not exist here, and a rank is dead as soon as
+//! somebody says so.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
 use canele_rail::shm::Doorbell;
+use canele_sys::ids::Rank;
 use canele_sys::tunables::Tunables;
 
 use crate::control::{
-    Bind, Control, ControlError, FromLauncher, Handed, Host, JobInfo, Network, OnFailure, Place, Socket,
-    ToLauncher, VERSION,
+    Bind, Control, ControlError, FromLauncher, Gone, Handed, Host, JobInfo, Network, OnFailure, Place,
+    Socket, ToLauncher, VERSION,
 };
 use crate::{Engine, Error};
 
@@ -64,10 +66,15 @@ pub fn on_hosts(hosts: &[u32], tunables: &Tunables) -> Result<Vec<Engine>, Error
     for (member, engine) in members.into_iter().zip(&engines) {
         if let Ok(doorbell) = Doorbell::map(member.inbox.memory, member.inbox.event) {
             doorbell.ring();
+            engine.keep(member.socket, doorbell);
         }
-        engine.keep(member.socket);
     }
     Ok(engines)
+}
+
+/// Tells an engine that a rank, whose own engine is used no more, has died.
+pub fn bury(engine: &Engine, rank: Rank) {
+    engine.hear(&FromLauncher::Gone { rank: rank.0, how: Gone::Killed(9) });
 }
 
 /// Of hosts that are all this machine.

@@ -5,7 +5,7 @@
 //!                                                           └─▶ transfers: what is long, or has to be slept for
 //! ```
 //! A collective is a schedule (`schedule`) that a run (`run`) carries out step by step; whoever drives it waits, not the
-//! run itself: a blocking call (`drive`), or a part (`part`) that each pass takes further (`under_way`). Each call has a
+//! run itself: a blocking call (`call`, `drive`), or a part (`part`) that each pass takes further (`under_way`). Each call has a
 //! number, equal on all members because all make the same calls in the same order, which is its messages' tag: messages
 //! of two calls never mix, and any number of them may be under way.
 //!
@@ -16,6 +16,7 @@
 //! What this module never does: decide by what arrives first. See `choose`.
 
 mod build;
+mod call;
 mod choose;
 mod drive;
 mod flows;

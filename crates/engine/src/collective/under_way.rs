@@ -20,7 +20,7 @@ use crate::{Error, Status};
 #[derive(Default)]
 pub(crate) struct UnderWay {
     /// In the order in which they were started.
-    running: Vec<Box<Running>>,
+    running: Vec<Running>,
     /// How each has ended, once it has.
     all: Slab<Option<Ended>>,
 }
@@ -59,7 +59,7 @@ impl Engine {
         self.give_back(&mut core, flow, state);
         let part = Part::of(schedule?, (flow, tag), reduction, buffers);
         let key = core.collectives.under_way.all.insert(None);
-        let mut running = Box::new(Running { key, part, watch, tag, is_over: false });
+        let mut running = Running { key, part, watch, tag, is_over: false };
         if !running.advance(&mut core) {
             core.collectives.under_way.running.push(running);
         }

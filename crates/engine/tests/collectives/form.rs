@@ -124,10 +124,9 @@ impl Case {
     /// What is exchanged in place is as long in both directions.
     fn settle(&mut self) {
         if let (Kind::Alltoall { lens, .. }, true) = (&mut self.kind, self.in_place) {
-            for from in 0..lens.len() {
-                for to in 0..from {
-                    lens[from][to] = lens[to][from];
-                }
+            let drawn = lens.clone();
+            for (from, row) in lens.iter_mut().enumerate() {
+                row.iter_mut().enumerate().take(from).for_each(|(to, len)| *len = drawn[to][from]);
             }
         }
     }
@@ -211,6 +210,12 @@ pub fn packed(lens: impl Iterator<Item = usize>) -> Vec<Block> {
     .collect()
 }
 
+/// Messages with so many elements, to or from neighbours.
+fn neighbours(list: impl Iterator<Item = (usize, usize)>) -> Vec<(u32, Block)> {
+    let (peers, lens): (Vec<u32>, Vec<usize>) = list.map(|(peer, len)| (peer as u32, len)).unzip();
+    peers.into_iter().zip(scattered(lens.into_iter())).collect()
+}
+
 impl Case {
     /// What a member asks for.
     pub fn call(&self, me: usize) -> Call {
@@ -232,14 +237,6 @@ impl Case {
         };
         let own = |len: usize| Block { at: 0, len: len * ELEMENT };
         match &self.kind {
-            Kind::Barrier => call.shape = shape(Operation::Barrier, 0),
-            Kind::Broadcast { root, len } => {
-                call.shape = shape(Operation::Broadcast(self.root(me, *root)), *len)
-            }
-            Kind::Reduce { root, len } => call.shape = shape(Operation::Reduce(self.root(me, *root)), *len),
-            Kind::Allreduce { len } => call.shape = shape(Operation::Allreduce, *len),
-            Kind::Scan { len } => call.shape = shape(Operation::Scan, *len),
-            Kind::Exscan { len } => call.shape = shape(Operation::Exscan, *len),
             Kind::ReduceScatter { lens, even } => {
                 call.lens = lens[self.own(me)].iter().map(|len| len * ELEMENT).collect();
                 call.shape = shape(Operation::ReduceScatter, lens[me]).filter(|_| *even);
@@ -266,18 +263,27 @@ impl Case {
                 call.lists = [lay(&to, *even), lay(&from, *even)];
             }
             Kind::Exchange { messages } => {
-                let list = |mine: &dyn Fn(&(usize, usize, usize)) -> Option<usize>| {
-                    let (peers, lens): (Vec<u32>, Vec<usize>) =
-                        messages.iter().filter_map(|m| Some((mine(m)? as u32, m.2))).unzip();
-                    peers.into_iter().zip(scattered(lens.into_iter())).collect()
-                };
                 call.neighbours = [
-                    list(&|(from, to, _)| (*from == me).then_some(*to)),
-                    list(&|(from, to, _)| (*to == me).then_some(*from)),
+                    neighbours(messages.iter().filter(|m| m.0 == me).map(|m| (m.1, m.2))),
+                    neighbours(messages.iter().filter(|m| m.1 == me).map(|m| (m.0, m.2))),
                 ];
             }
+            _ => call.shape = self.of_one_block(me).and_then(|(operation, len)| shape(operation, len)),
         }
         call
+    }
+
+    /// Those in which everybody gives or gets all there is.
+    fn of_one_block(&self, me: usize) -> Option<(Operation, usize)> {
+        match &self.kind {
+            Kind::Barrier => Some((Operation::Barrier, 0)),
+            Kind::Broadcast { root, len } => Some((Operation::Broadcast(self.root(me, *root)), *len)),
+            Kind::Reduce { root, len } => Some((Operation::Reduce(self.root(me, *root)), *len)),
+            Kind::Allreduce { len } => Some((Operation::Allreduce, *len)),
+            Kind::Scan { len } => Some((Operation::Scan, *len)),
+            Kind::Exscan { len } => Some((Operation::Exscan, *len)),
+            _ => None,
+        }
     }
 
     /// The same for blocks of any length.

@@ -3,7 +3,6 @@
 use canele_engine::Error;
 use canele_engine::collective::{Part, Step};
 use canele_proto::{Proto, Settings};
-use canele_rail::Rail;
 use canele_rail::sim::{Model, SimRail, World};
 use canele_sys::ids::{LinkId, Rank};
 

@@ -117,10 +117,14 @@ fn blocks_of_any_length_are_reduced() {
             (0..total).map(|at| given.iter().fold(0u64, |sum, input| sum.wrapping_add(input[at]))).collect();
         for commutative in [false, true] {
             let model = |me: usize| {
-                let form =
-                    Uneven::ReduceScatter { lens: &lens, element: 8, commutative, in_place: me % 2 > 0 };
+                let form = Uneven::ReduceScatter {
+                    lens: &lens,
+                    element: 8,
+                    commutative,
+                    in_place: !me.is_multiple_of(2),
+                };
                 let schedule = uneven(seat(me, ranks, crowded), None, form).unwrap();
-                let (input, output) = if me % 2 > 0 {
+                let (input, output) = if !me.is_multiple_of(2) {
                     (Vec::new(), given[me].clone())
                 } else {
                     (given[me].clone(), vec![0; lens[me] / 8])
