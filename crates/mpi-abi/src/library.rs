@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use canele_mpi::{Comm, Errhandler, Result, World, fail};
 use canele_sys::atomic::{AtomicU32, Ordering::Relaxed};
+use canele_sys::tunables::Tunables;
 
 use crate::constants::{MPI_COMM_SELF, MPI_COMM_WORLD};
 use crate::handle::{COMMS, ERRHANDLERS, MPI_Comm};
@@ -51,17 +52,14 @@ pub fn own_comm() -> Option<Arc<Comm>> {
 /// The handler before there is any communicator, and after.
 pub fn first_errhandler() -> Arc<Errhandler> {
     static FIRST: OnceLock<Arc<Errhandler>> = OnceLock::new();
-    FIRST
-        .get_or_init(|| match std::env::var(ERRHANDLER_VARIABLE).as_deref() {
-            Ok("return") => Arc::new(Errhandler::Return),
-            Ok("abort") => Arc::new(Errhandler::Abort),
-            _ => Arc::new(Errhandler::Fatal),
-        })
-        .clone()
+    let read = || match Tunables::from_env().map(|tunables| tunables.mpi_errhandler) {
+        Ok("return") => Errhandler::Return,
+        Ok("abort") => Errhandler::Abort,
+        // What is wrong with the settings the start of the engine says.
+        _ => Errhandler::Fatal,
+    };
+    FIRST.get_or_init(|| Arc::new(read())).clone()
 }
-
-/// By this variable a launcher sets the handler that communicators begin with (MPI 5.0, §11.5: `mpi_initial_errhandler`).
-const ERRHANDLER_VARIABLE: &str = "CANELE_MPI_ERRHANDLER";
 
 /// Somebody begins to use MPI: the first joins the job.
 ///
@@ -78,20 +76,36 @@ pub fn enter() -> Result<Arc<World>> {
     Ok(world)
 }
 
-/// Somebody has ended; the last leaves the job, unless sessions may still come.
+/// Somebody has ended; the last after `MPI_Finalize` leaves the job.
 ///
 /// # Errors
 /// The launcher is gone.
 pub fn leave() -> Result<()> {
     let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
     *users -= 1;
-    if *users == 0 && (is_finalized() || !is_initialized()) {
-        let world = WORLD.read().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(world) = world {
-            world.finish()?;
+    if *users == 0 && is_finalized() { finish() } else { Ok(()) }
+}
+
+fn finish() -> Result<()> {
+    match &*WORLD.read().unwrap_or_else(PoisonError::into_inner) {
+        Some(world) => world.finish(),
+        None => Ok(()),
+    }
+}
+
+/// A program that has sessions only may begin another one whenever it likes: it leaves the job as it exits.
+pub fn leave_at_exit() {
+    extern "C" fn at_exit() {
+        let users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
+        if *users == 0 && !is_initialized() {
+            // Nobody is left to be told.
+            let _ = finish();
         }
     }
-    Ok(())
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    // SAFETY: the function lives as long as the process. If it cannot be registered, the launcher says that the process
+    // exited without an end.
+    ONCE.call_once(|| unsafe { _ = libc::atexit(at_exit) });
 }
 
 /// `MPI_Init` with the level of threads that the program wants.
@@ -128,6 +142,7 @@ pub fn finalize() -> Result<()> {
     own.attributes().clear(own.number())?;
     // Nobody leaves while another rank may still want something of it. Whoever is gone is not waited for.
     let _ = world()?.world.barrier();
+    crate::leaks::tell(&*world()?)?;
     FINALIZED.store(1, Relaxed);
     for handle in [MPI_COMM_WORLD, MPI_COMM_SELF] {
         COMMS.remove(handle.value());

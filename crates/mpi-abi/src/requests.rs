@@ -187,6 +187,13 @@ impl Requests {
         std::mem::take(&mut self.orphans)
     }
 
+    /// How many operations have begun and not ended, which need the program's memory.
+    pub fn under_way(&self) -> usize {
+        let is_under_way =
+            |row: &&Row| matches!(&row.held, Held::Here(request) if request.pending().is_some());
+        self.rows.iter().filter(is_under_way).count() + self.orphans.len()
+    }
+
     /// How many requests the program holds.
     pub fn used(&self) -> usize {
         self.rows.len() - self.free.len()

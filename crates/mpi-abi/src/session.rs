@@ -23,6 +23,7 @@ fn MPI_Session_init(_info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MP
     library::predefine();
     let handler = errhandler.share()?;
     let made = Arc::new(Session::new(library::enter()?, handler));
+    library::leave_at_exit();
     let handle = MPI_Session::new(made.clone())?;
     made.set_number(handle.value());
     Ok(session.set(handle, "session")?)

@@ -66,6 +66,9 @@ macro_rules! tunables {
 /// The strategies that come with the library; the first is the default.
 pub const STRATEGIES: &[&str] = &["aggregate", "fifo", "priority", "split"];
 
+/// What an MPI program's communicators do with errors at first; the first is the default.
+pub const MPI_ERRHANDLERS: &[&str] = &["fatal", "abort", "return"];
+
 tunables! {
     // name: type = default, unit, allowed, meaning
     wait: Wait = Wait::Adaptive, "", OneOf(Wait::NAMES), "How a rank waits: spin, yield and sleep in turn (adaptive), always look (poll), or sleep at once (sleep)";
@@ -82,6 +85,8 @@ tunables! {
     rails: String = String::new(), "", Text, "Over which interfaces ranks of other hosts are reached: names or addresses with commas between, each a rail; nothing: all that are up";
     remote_start_ms: u64 = 15_000, "ms", Between(100, 3_600_000), "How long the remote shell of a host may take until the agent there answers";
     host_lost_ms: u64 = 8_000, "ms", Between(800, 3_600_000), "How long a host may be silent until its ranks count as lost";
+    mpi_errhandler: &'static str = MPI_ERRHANDLERS[0], "", OneOf(MPI_ERRHANDLERS), "What an MPI program's communicators do with errors at first: end the job (fatal), end their ranks, which is the same here (abort), or return a code (return)";
+    mpi_leaks: bool = false, "", OneOf(&["0", "1"]), "Whether MPI_Finalize prints how many handles of each kind the program has not freed";
     progress_thread: bool = false, "", OneOf(&["0", "1"]), "Whether a thread of the library makes progress while the program computes";
 }
 
