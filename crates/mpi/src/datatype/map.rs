@@ -13,8 +13,8 @@ use super::elements::Elements;
 pub(super) struct Map {
     pub layout: Layout,
     pub elements: Elements,
-    /// Bounds of all bytes with the padding of the datatypes inside, if there are any.
-    padded: Option<(isize, isize)>,
+    /// Bounds of all bytes and of the datatypes inside, with their padding.
+    padded: (isize, isize),
     /// The lowest mark of a lower bound and the highest of an upper one, set by resizing something inside.
     marks: Option<(isize, isize)>,
     /// What the addresses of all its numbers are multiples of.
@@ -23,7 +23,7 @@ pub(super) struct Map {
 
 impl Map {
     pub fn empty() -> Self {
-        Self { layout: Layout::block(0), elements: Elements::NONE, padded: None, marks: None, alignment: 1 }
+        Self { layout: Layout::block(0), elements: Elements::NONE, padded: (0, 0), marks: None, alignment: 1 }
     }
 
     pub fn basic(basic: Basic) -> Self {
@@ -36,7 +36,7 @@ impl Map {
             }
             _ => Layout::block(basic.size()),
         };
-        let padded = Some((layout.bounds().start, layout.bounds().end));
+        let padded = (layout.bounds().start, layout.bounds().end);
         Self { layout, elements: Elements::Run(basic, 1), padded, marks: None, alignment: basic.alignment() }
     }
 
@@ -45,36 +45,35 @@ impl Map {
         if count == 0 {
             return Some(Self::empty());
         }
-        let layout = self.layout.repeated(count, stride)?;
         let last = isize::try_from(count - 1).ok()?.checked_mul(stride)?;
-        let (padded, marks) =
-            (moved(self.padded, last.min(0), last.max(0))?, moved(self.marks, last.min(0), last.max(0))?);
         Some(Self {
-            layout,
+            layout: self.layout.repeated(count, stride)?,
             elements: self.elements.repeated(count)?,
-            padded,
-            marks,
-            alignment: self.alignment,
+            ..self.spread(last.min(0), last.max(0))?
         })
     }
 
     /// Moved by so many bytes; nothing where it leaves an address space.
     pub fn shifted(&self, by: isize) -> Option<Self> {
-        let (padded, marks) = (moved(self.padded, by, by)?, moved(self.marks, by, by)?);
-        Some(Self {
-            layout: self.layout.shifted(by)?,
-            elements: self.elements.clone(),
-            padded,
-            marks,
-            ..*self
-        })
+        Some(Self { layout: self.layout.shifted(by)?, ..self.spread(by, by)? })
+    }
+
+    /// The same with all bounds moved; nothing where they leave an address space.
+    fn spread(&self, low: isize, high: isize) -> Option<Self> {
+        let moved =
+            |(lower, higher): (isize, isize)| Some((lower.checked_add(low)?, higher.checked_add(high)?));
+        let marks = match self.marks {
+            Some(marks) => Some(moved(marks)?),
+            None => None,
+        };
+        Some(Self { padded: moved(self.padded)?, marks, ..self.clone() })
     }
 
     /// One after the other; nothing where they exceed an address space.
     pub fn sequence(parts: Vec<Map>) -> Option<Self> {
         let alignment = parts.iter().map(|part| part.alignment).max().unwrap_or(1);
         let widest = |(low, high): (isize, isize), (lower, higher)| (low.min(lower), high.max(higher));
-        let padded = parts.iter().filter_map(|part| part.padded).reduce(widest);
+        let padded = parts.iter().map(|part| part.padded).reduce(widest).unwrap_or((0, 0));
         let marks = parts.iter().filter_map(|part| part.marks).reduce(widest);
         let elements = Elements::sequence(parts.iter().map(|part| part.elements.clone()))?;
         let layout = Layout::sequence(parts.into_iter().map(|part| part.layout))?;
@@ -89,33 +88,22 @@ impl Map {
     /// The lower bound and the extent. Without marks the extent is rounded up so that the numbers of the next element are as
     /// aligned as those of this one.
     ///
-    /// That is what the standard says of every datatype (§5.1.7). Of a datatype made of others it asks for the same without
-    /// their padding, which matters only where one lies at a place that does not suit it; there MPICH (in structs) and Open MPI
-    /// (everywhere) count the padding, and so do we.
+    /// That is what the standard says (§5.1.7), but for datatypes made of others: of these it asks for the same as if their
+    /// padding were not there, nor what has no bytes. That matters only where they lie at places that do not suit them, or
+    /// behind all bytes; MPICH (in structs) and Open MPI (everywhere) count both, and so do we.
     pub fn bounds(&self) -> Option<(isize, isize)> {
-        if let Some((low, high)) = self.marks {
-            return Some((low, high.checked_sub(low)?));
-        }
-        let Some((low, high)) = self.padded else { return Some((0, 0)) };
+        let (low, high) = match self.marks {
+            Some((low, high)) => return Some((low, high.checked_sub(low)?)),
+            None if self.layout.size() == 0 => (0, 0),
+            None => self.padded,
+        };
         let extent = high.checked_sub(low)?.unsigned_abs().checked_next_multiple_of(self.alignment)?;
         Some((low, isize::try_from(extent).ok()?))
     }
 
-    /// As a part of others: with its padding, if it has bytes.
+    /// As a part of others: with its own padding.
     pub fn padded(self) -> Option<Self> {
-        let padded = match (self.marks, self.padded) {
-            (None, Some(_)) => {
-                let (low, extent) = self.bounds()?;
-                Some((low, low.checked_add(extent)?))
-            }
-            _ => self.padded,
-        };
-        Some(Self { padded, ..self })
+        let (low, extent) = self.bounds()?;
+        Some(Self { padded: (low, low.checked_add(extent)?), ..self })
     }
-}
-
-/// Bounds, if there are any, whose ends are moved; nothing where they leave an address space.
-fn moved(bounds: Option<(isize, isize)>, low: isize, high: isize) -> Option<Option<(isize, isize)>> {
-    let Some((lower, higher)) = bounds else { return Some(None) };
-    Some(Some((lower.checked_add(low)?, higher.checked_add(high)?)))
 }

@@ -25,9 +25,7 @@ impl Naive {
         let mut all = Self::default();
         let (low, extent) = self.bounds();
         for place in places {
-            if !self.numbers.is_empty() {
-                all.parts.push((low + place, low + extent + place));
-            }
+            all.parts.push((low + place, low + extent + place));
             all.numbers.extend(self.numbers.iter().map(|(basic, at)| (*basic, at + place)));
             all.marks.extend(self.marks.iter().map(|(low, high)| (low + place, high + place)));
         }
@@ -100,6 +98,9 @@ impl Naive {
         if !self.marks.is_empty() {
             let low = self.marks.iter().map(|mark| mark.0).min().unwrap();
             return (low, self.marks.iter().map(|mark| mark.1).max().unwrap() - low);
+        }
+        if self.numbers.is_empty() {
+            return (0, 0);
         }
         let (low, extent) = self.true_bounds();
         let high = self.parts.iter().map(|part| part.1).fold(low + extent, isize::max);
