@@ -16,14 +16,18 @@ pub fn rust(tables: &Tables) -> String {
     text + &datatypes(tables)
 }
 
-/// The handles of the predefined datatypes by their names, aliases left out.
+/// The handles of the predefined datatypes by their names, synonyms too.
 fn datatypes(tables: &Tables) -> String {
     let mut text = String::from(
         "/// The predefined datatypes.\npub const DATATYPES: &[(&str, crate::handle::MPI_Datatype)] = &[\n",
     );
+    let is_handle = |value: &str| value.starts_with("((MPI_Datatype)");
     for Constant { name, value, .. } in &tables.constants {
-        if value.starts_with("((MPI_Datatype)") && name != "MPI_DATATYPE_NULL" {
+        let stands_for = tables.constants.iter().find(|other| other.name == *value);
+        if is_handle(value) && name != "MPI_DATATYPE_NULL" {
             writeln!(text, "    ({name:?}, {name}),").expect("a string grows");
+        } else if stands_for.is_some_and(|other| is_handle(&other.value)) {
+            writeln!(text, "    ({name:?}, {value}),").expect("a string grows");
         }
     }
     text + "];\n"

@@ -41,6 +41,11 @@ fn MPI_Type_set_name(datatype: MPI_Datatype, type_name: Text) -> Outcome {
 
 #[mpi]
 fn MPI_Type_get_name(datatype: MPI_Datatype, type_name: Room, resultlen: Out<c_int>) -> Outcome {
-    let len = type_name.write(&datatype.get()?.name(), MPI_MAX_OBJECT_NAME as usize, "type_name")?;
+    // The null handle is the only one that has a name and no object.
+    let name = match datatype {
+        MPI_DATATYPE_NULL => "MPI_DATATYPE_NULL".to_owned(),
+        datatype => datatype.get()?.name(),
+    };
+    let len = type_name.write(&name, MPI_MAX_OBJECT_NAME as usize, "type_name")?;
     Ok(resultlen.set(len as c_int, "resultlen")?)
 }

@@ -68,7 +68,7 @@ macro_rules! basics {
             /// All, in the order of their handles in the standard's binary interface.
             pub const ALL: &'static [Basic] = &[$(Basic::$variant),*];
 
-            /// Its name in the standard.
+            /// Its name in the standard; where there are two, that which is not called a synonym.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Basic::$variant => $name,)*
@@ -100,13 +100,13 @@ basics! {
     Short, "MPI_SHORT", 2, Signed;
     Int, "MPI_INT", 4, Signed;
     Long, "MPI_LONG", 8, Signed;
-    LongLong, "MPI_LONG_LONG", 8, Signed;
+    LongLong, "MPI_LONG_LONG_INT", 8, Signed;
     UnsignedShort, "MPI_UNSIGNED_SHORT", 2, Unsigned;
     Unsigned, "MPI_UNSIGNED", 4, Unsigned;
     UnsignedLong, "MPI_UNSIGNED_LONG", 8, Unsigned;
     UnsignedLongLong, "MPI_UNSIGNED_LONG_LONG", 8, Unsigned;
     Float, "MPI_FLOAT", 4, Float(Single);
-    CFloatComplex, "MPI_C_FLOAT_COMPLEX", 8, Complex(Single);
+    CFloatComplex, "MPI_C_COMPLEX", 8, Complex(Single);
     CxxFloatComplex, "MPI_CXX_FLOAT_COMPLEX", 8, Complex(Single);
     Double, "MPI_DOUBLE", 8, Float(Double);
     CDoubleComplex, "MPI_C_DOUBLE_COMPLEX", 16, Complex(Double);

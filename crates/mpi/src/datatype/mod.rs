@@ -81,6 +81,7 @@ impl Datatype {
     }
 
     fn made(map: Map, envelope: Envelope) -> Result<Arc<Self>> {
+        let map = map.padded().ok_or_else(too_large)?;
         let (lower_bound, extent) = map.bounds().ok_or_else(too_large)?;
         let layout = Arc::new(map.layout.clone().with_extent(extent));
         Ok(Arc::new(Self {
@@ -246,13 +247,14 @@ impl Datatype {
         }
     }
 
-    /// How many numbers are complete in `bytes` received bytes, unless it has no bytes and some came.
+    /// How many numbers `bytes` received bytes are, if they are whole ones.
     pub fn elements_of(&self, bytes: usize) -> Option<usize> {
         if self.size == 0 {
             return (bytes == 0).then_some(0);
         }
         let whole = (bytes / self.size).checked_mul(self.elements())?;
-        whole.checked_add(self.map.elements.within(bytes % self.size))
+        let elements = whole.checked_add(self.map.elements.within(bytes % self.size))?;
+        (self.bytes_of(elements) == Some(bytes)).then_some(elements)
     }
 
     /// Bytes of the first `elements` numbers of a message of such elements, if that is a number.

@@ -11,17 +11,21 @@ use crate::datatype::{Basic, Distribution, Kind, Order};
 pub struct Naive {
     pub numbers: Vec<(Basic, isize)>,
     pub marks: Vec<(isize, isize)>,
+    /// Bounds of the type maps it was made of.
+    pub parts: Vec<(isize, isize)>,
 }
 
 impl Naive {
     pub fn basic(basic: Basic) -> Self {
-        Self { numbers: vec![(basic, 0)], marks: vec![] }
+        Self { numbers: vec![(basic, 0)], ..Self::default() }
     }
 
     /// Copies at places, in this order.
     pub fn at(&self, places: impl IntoIterator<Item = isize>) -> Self {
         let mut all = Self::default();
+        let (low, extent) = self.bounds();
         for place in places {
+            all.parts.push((low + place, low + extent + place));
             all.numbers.extend(self.numbers.iter().map(|(basic, at)| (*basic, at + place)));
             all.marks.extend(self.marks.iter().map(|(low, high)| (low + place, high + place)));
         }
@@ -31,6 +35,7 @@ impl Naive {
     pub fn and(mut self, more: Self) -> Self {
         self.numbers.extend(more.numbers);
         self.marks.extend(more.marks);
+        self.parts.extend(more.parts);
         self
     }
 
@@ -94,7 +99,13 @@ impl Naive {
             let low = self.marks.iter().map(|mark| mark.0).min().unwrap();
             return (low, self.marks.iter().map(|mark| mark.1).max().unwrap() - low);
         }
-        let (low, mut extent) = self.true_bounds();
+        if self.numbers.is_empty() {
+            return (0, 0);
+        }
+        let (low, extent) = self.true_bounds();
+        let high = self.parts.iter().map(|part| part.1).fold(low + extent, isize::max);
+        let low = self.parts.iter().map(|part| part.0).fold(low, isize::min);
+        let mut extent = high - low;
         let alignment = self.numbers.iter().map(|(basic, _)| basic.alignment()).max().unwrap_or(1);
         while extent % alignment as isize != 0 {
             extent += 1;
