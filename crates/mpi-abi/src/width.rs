@@ -89,9 +89,10 @@ impl Numbers {
             fail!(Argument, "{what} is a null pointer: an array of {n} numbers is needed");
         }
         Ok(match self {
-            // SAFETY: the standard asks for an array of n numbers.
             Self::Small(at) => {
-                unsafe { core::slice::from_raw_parts(at, n) }.iter().map(|x| i64::from(*x)).collect()
+                // SAFETY: the standard asks for an array of n numbers.
+                let numbers = unsafe { core::slice::from_raw_parts(at, n) };
+                numbers.iter().map(|number| i64::from(*number)).collect()
             }
             // SAFETY: as above.
             Self::Large(at) => unsafe { core::slice::from_raw_parts(at, n) }.to_vec(),

@@ -37,6 +37,6 @@ fn MPI_Comm_set_name(comm: MPI_Comm, comm_name: Text) -> Outcome {
 
 #[mpi]
 fn MPI_Comm_get_name(comm: MPI_Comm, comm_name: Room, resultlen: Out<c_int>) -> Outcome {
-    let len = comm_name.write(&comm.get()?.name(), MPI_MAX_OBJECT_NAME as usize, "comm_name")?;
+    let len = comm_name.write(comm.get()?.name(), MPI_MAX_OBJECT_NAME as usize, "comm_name")?;
     Ok(resultlen.set(len as c_int, "resultlen")?)
 }
