@@ -72,15 +72,17 @@ impl Engine {
         self.call(core, flow, &mut state, form.into(), reduction, user).1
     }
 
-    /// Makes a collective ready for many calls on `flow`.
+    /// Makes a collective ready to be started many times on `flow`; all members make their plans in the same order, among
+    /// the other calls.
     ///
     /// # Errors
     /// A root or neighbour that there is not; lists of the wrong length.
     pub fn plan<'f>(&self, flow: FlowId, form: impl Into<Form<'f>>) -> Result<Plan, Error> {
         let (mut core, mut state) = self.begin(flow)?;
         let schedule = self.schedule(&core, &mut state, form.into());
+        let tag = if schedule.is_ok() { state.calls.next() } else { Tag(0) };
         self.give_back(&mut core, flow, state);
-        Ok(Plan(schedule?))
+        Ok(Plan { schedule: schedule?, tag })
     }
 
     #[inline]

@@ -6,6 +6,8 @@
 use std::sync::Arc;
 
 use super::choose::Seat;
+use canele_sys::ids::Tag;
+
 use super::schedule::{Schedule, Span};
 use crate::{Error, Rank};
 
@@ -143,9 +145,12 @@ pub enum Uneven<'a> {
     },
 }
 
-/// A collective made ready for many calls on its flow.
+/// A collective made ready to be started many times on its flow. Plans are started in any order: each has a tag of its own.
 #[derive(Clone)]
-pub struct Plan(pub(crate) Arc<Schedule>);
+pub struct Plan {
+    pub(crate) schedule: Arc<Schedule>,
+    pub(crate) tag: Tag,
+}
 
 /// A collective to be done.
 #[derive(Clone, Copy)]
@@ -154,8 +159,6 @@ pub enum Form<'a> {
     Even(Shape),
     /// Blocks of any length.
     Uneven(Uneven<'a>),
-    /// One made ready before, on the same flow.
-    Planned(&'a Plan),
 }
 
 impl From<Shape> for Form<'_> {
@@ -168,12 +171,6 @@ impl From<Shape> for Form<'_> {
 impl<'a> From<Uneven<'a>> for Form<'a> {
     fn from(uneven: Uneven<'a>) -> Self {
         Self::Uneven(uneven)
-    }
-}
-
-impl<'a> From<&'a Plan> for Form<'a> {
-    fn from(plan: &'a Plan) -> Self {
-        Self::Planned(plan)
     }
 }
 

@@ -137,7 +137,6 @@ fn made(seat: Seat, team: Option<&Team>, form: Form<'_>) -> Result<Arc<Schedule>
     match form {
         Form::Even(shape) => choose::schedule(seat, members, shape).map(Arc::new),
         Form::Uneven(uneven) => choose::uneven(seat, members, uneven).map(Arc::new),
-        Form::Planned(plan) => Ok(plan.0.clone()),
     }
 }
 

@@ -6,13 +6,13 @@ use canele_proto::request::Buffer;
 use canele_proto::slab::{Key, Slab};
 use canele_sys::ids::{FlowId, Tag};
 
-use super::form::Form;
+use super::form::{Form, Plan};
 use super::lasting::{Buffers, Place};
 use super::part::{Part, Step};
 use super::reduce::Reduction;
 use super::team::Watch;
 use crate::core::Core;
-use crate::engine::Engine;
+use crate::engine::{Engine, Inside};
 use crate::requests::{Ended, Pending};
 use crate::{Error, Status};
 
@@ -50,7 +50,6 @@ impl Engine {
         buffers: Buffers,
     ) -> Result<Pending, Error> {
         let (mut core, mut state) = self.begin(flow)?;
-        self.rouse(&core);
         let schedule = self.schedule(&core, &mut state, form.into());
         let (tag, watch) = match schedule {
             Ok(_) => (state.calls.next(), state.watch.clone()),
@@ -58,12 +57,36 @@ impl Engine {
         };
         self.give_back(&mut core, flow, state);
         let part = Part::of(schedule?, (flow, tag), reduction, buffers);
+        Ok(self.run_on(core, part, tag, watch))
+    }
+
+    /// Starts a collective that was made ready on the same flow, and whose last start has ended.
+    ///
+    /// # Errors
+    /// The job is over. What happens later is told at its end.
+    pub fn start_plan(
+        &self,
+        flow: FlowId,
+        plan: &Plan,
+        reduction: Option<Reduction>,
+        buffers: Buffers,
+    ) -> Result<Pending, Error> {
+        let (mut core, state) = self.begin(flow)?;
+        let watch = state.watch.clone();
+        self.give_back(&mut core, flow, state);
+        let part = Part::of(plan.schedule.clone(), (flow, plan.tag), reduction, buffers);
+        Ok(self.run_on(core, part, plan.tag, watch))
+    }
+
+    /// Lets a part go on with every pass until its end.
+    fn run_on(&self, mut core: Inside<'_>, part: Part, tag: Tag, watch: Watch) -> Pending {
+        self.rouse(&core);
         let key = core.collectives.under_way.all.insert(None);
         let mut running = Running { key, part, watch, tag, is_over: false };
         if !running.advance(&mut core) {
             core.collectives.under_way.running.push(running);
         }
-        Ok(Pending::collective(key))
+        Pending::collective(key)
     }
 }
 

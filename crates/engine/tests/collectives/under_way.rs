@@ -136,10 +136,32 @@ fn one_made_ready_is_started_again_and_again() {
         let plan = engine.plan(FlowId(FLOW), shape(Operation::Scan, 4)).unwrap();
         for turn in 0..100 {
             let buffers = Buffers { input: own(&given(me, turn, 4)), output: own(&[0; 4]) };
-            let pending: Pending =
-                engine.start_collective(FlowId(FLOW), &plan, Some(sum()), buffers).unwrap();
+            let pending: Pending = engine.start_plan(FlowId(FLOW), &plan, Some(sum()), buffers).unwrap();
             let result = output(engine.wait(pending, None).unwrap()).unwrap();
             assert_eq!(result, expected_sum(me + 1, turn, 4), "of {ranks}");
+        }
+    });
+}
+
+#[test]
+fn two_made_ready_are_started_in_any_order() {
+    job(3, Wait::Adaptive, |engine| {
+        let me = engine.rank().0 as usize;
+        let plans = [0, 1].map(|_| engine.plan(FlowId(FLOW), shape(Operation::Allreduce, 4)).unwrap());
+        for turn in 0..100 {
+            let start = |n: usize| {
+                let given = given(me, 2 * turn + n, 4);
+                let buffers = Buffers { input: own(&given), output: own(&[0; 4]) };
+                engine.start_plan(FlowId(FLOW), &plans[n], Some(sum()), buffers).unwrap()
+            };
+            // Odd ranks start the second first.
+            let first = me % 2;
+            let mut pending = [start(first), start(1 - first)];
+            pending.rotate_left(first);
+            for (n, pending) in pending.into_iter().enumerate() {
+                let result = output(engine.wait(pending, None).unwrap()).unwrap();
+                assert_eq!(result, expected_sum(3, 2 * turn + n, 4), "plan {n}");
+            }
         }
     });
 }

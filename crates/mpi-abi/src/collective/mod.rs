@@ -28,6 +28,6 @@ pub(crate) fn start(comm: MPI_Comm, call: Result<Call>, request: Out<MPI_Request
 
 /// Makes it a request that can be started.
 pub(crate) fn persist(comm: MPI_Comm, call: Result<Call>, request: Out<MPI_Request>) -> Outcome {
-    let handle = publish(call?.persist(&comm.share()?))?;
+    let handle = publish(call?.persist(&comm.share()?)?)?;
     Ok(request.set(handle, "request")?)
 }

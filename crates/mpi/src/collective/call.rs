@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use canele_engine::Ended;
-use canele_engine::collective::{Block, Buffers, Form, Place, Reduction, Root, Shape, Uneven};
+use canele_engine::collective::{Block, Buffers, Form, Place, Plan, Reduction, Root, Shape, Uneven};
 
 use super::side::Side;
 use crate::Result;
@@ -124,9 +124,13 @@ impl Call {
     }
 
     /// Makes it a request that can be started.
-    pub fn persist(self, comm: &Arc<Comm>) -> Request {
-        let again = Box::new(Persistent { call: self, comm: comm.clone() });
-        Request::persistent(Some(comm.clone()), again)
+    ///
+    /// # Errors
+    /// A root or neighbour that there is not; the job is over.
+    pub fn persist(self, comm: &Arc<Comm>) -> Result<Request> {
+        let plan = self.form.form().map(|form| comm.engine.plan(comm.collectives(), form)).transpose()?;
+        let again = Box::new(Persistent { call: self, plan, comm: comm.clone() });
+        Ok(Request::persistent(Some(comm.clone()), again))
     }
 }
 
@@ -147,12 +151,20 @@ impl Steps for Running {
 
 struct Persistent {
     call: Call,
+    /// None: this rank has no part in it.
+    plan: Option<Plan>,
     comm: Arc<Comm>,
 }
 
 impl Again for Persistent {
     fn start(&mut self) -> Result<Request> {
-        self.call.clone().start(&self.comm)
+        let comm = self.comm.clone();
+        let Some(plan) = &self.plan else {
+            return Ok(Request::ended_with(Some(comm), Ok(Status::EMPTY)));
+        };
+        let (call, flow) = (self.call.clone(), comm.collectives());
+        let pending = comm.engine.start_plan(flow, plan, call.reduction.clone(), call.buffers())?;
+        Ok(Request::steps(comm, pending, Box::new(Running(call))))
     }
 
     fn name(&self) -> &'static str {

@@ -30,7 +30,11 @@ impl Comm {
         let parts = Parts { topology: self.topology().cloned(), ..self.parts(flow, self.group().clone()) };
         let new = Arc::new(Comm::new(Parts { remote: self.remote_if().cloned(), ..parts })?);
         new.set_info(info.unwrap_or_else(|| Arc::new(self.info().duplicate())));
-        self.attributes().copy_into(self.number(), new.attributes())?;
+        if let Err(error) = self.attributes().copy_into(self.number(), new.attributes()) {
+            // What was copied is deleted again; the first error counts.
+            let _ = new.attributes().clear(self.number());
+            return Err(error);
+        }
         Ok(new)
     }
 
