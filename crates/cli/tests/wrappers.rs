@@ -5,7 +5,7 @@ mod support;
 use std::fs;
 
 use support::hosts::rsh;
-use support::installation::{Installation, printed};
+use support::installation::{Installation, is_there, printed};
 
 #[test]
 fn a_program_runs_over_the_library_it_was_built_with_or_another_one_that_is_searched_first() {
@@ -48,6 +48,9 @@ fn all_names_of_the_compilers_work() {
         ("canele", &["cc", "program.c"]),
         ("canele", &["c++", "program.cc"]),
     ] {
+        if words.contains(&"program.cc") && !is_there("c++") {
+            continue;
+        }
         printed(&here.run(name, &[words, &["-o", "out"]].concat()));
         assert_eq!(printed(&here.command("../out", &[]).output().unwrap()), "ours", "{name}");
         fs::remove_file(here.path("out")).unwrap();
@@ -90,7 +93,7 @@ fn what_is_not_linked_needs_no_library_and_what_is_not_compiled_nothing() {
 #[test]
 fn build_systems_get_their_answers() {
     let here = Installation::complete("with a blank");
-    let root = here.0.display();
+    let root = here.prefix().display();
     let include = format!("-I\"{root}/include\"");
     let link =
         format!("-L\"{root}/lib/canele\" \"-Wl,--enable-new-dtags,-rpath,{root}/lib/canele\" -lmpi_abi");
@@ -113,7 +116,7 @@ fn build_systems_get_their_answers() {
 
 #[test]
 fn nothing_to_do_is_wrong_usage_with_help() {
-    let here = Installation::new("plain");
+    let here = Installation::complete("plain");
     for (name, words) in
         [("mpicc", &[][..]), ("mpicxx", &[]), ("canele", &["cc"]), ("mpiexec", &[]), ("mpiexec", &["-n"])]
     {

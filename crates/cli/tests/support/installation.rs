@@ -1,49 +1,86 @@
-//! An installation made for a test: the built command under all its names, with a library that only says which one it is.
+//! An installation made for a test by `scripts/install`: the built command under all its names, with a library that only says
+//! which one it is.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use canele_sys::atomic::{AtomicU32, Ordering};
 
-/// A folder with `bin`, `lib` and `include`; removed when dropped.
-pub struct Installation(pub PathBuf);
+/// What the library is compiled from; enough for those who try whether this is MPI.
+const HEADER: &str = "#define MPI_VERSION 5
+#define MPI_SUBVERSION 0
+#ifdef __cplusplus
+extern \"C\" {
+#endif
+const char *which(void);
+int MPI_Init(int *argc, char ***argv);
+int MPI_Finalize(void);
+#ifdef __cplusplus
+}
+#endif
+";
+
+/// A folder with `bin`, `lib` and `include`, beside the tree it was installed from; both are removed when dropped.
+pub struct Installation {
+    root: PathBuf,
+    prefix: PathBuf,
+}
 
 impl Installation {
-    /// In a folder of its own, whose name begins with `name`.
-    pub fn new(name: &str) -> Installation {
+    /// A tree that is built, in a folder of its own whose name begins with `name`. Nothing is installed yet.
+    pub fn built(name: &str) -> Installation {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("{name}-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         // In the target folder, where the executable can be linked instead of copied.
         let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let made = Installation(root);
-        let bin = made.path("bin");
-        fs::create_dir_all(&bin).unwrap();
-        fs::hard_link(env!("CARGO_BIN_EXE_canele"), bin.join("canele")).unwrap();
-        for name in ["mpicc", "mpicxx", "mpic++", "mpiCC", "mpiexec", "mpirun"] {
-            symlink("canele", bin.join(name)).unwrap();
+        let made = Installation { prefix: root.join("prefix"), root };
+        for folder in
+            ["tree/scripts", "tree/crates/mpi-abi/include", "tree/built/release", "commands", "prefix"]
+        {
+            fs::create_dir_all(made.root.join(folder)).unwrap();
         }
+        let scripts = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts"));
+        for script in ["install", "prepare"] {
+            fs::copy(scripts.join(script), made.root.join("tree/scripts").join(script)).unwrap();
+        }
+        fs::write(made.root.join("tree/crates/mpi-abi/include/mpi.h"), HEADER).unwrap();
+        let release = made.root.join("tree/built/release");
+        fs::hard_link(env!("CARGO_BIN_EXE_canele"), release.join("canele")).unwrap();
+        made.compile(&release.join("libmpi_abi.so"), "ours");
+        // Everything is built.
+        let cargo = made.root.join("commands/cargo");
+        fs::write(&cargo, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(cargo, fs::Permissions::from_mode(0o755)).unwrap();
         made
     }
 
-    /// The same with library and header.
+    /// The same, installed.
     pub fn complete(name: &str) -> Installation {
-        let made = Installation::new(name);
-        fs::create_dir(made.path("include")).unwrap();
-        fs::write(
-            made.path("include/mpi.h"),
-            "#ifdef __cplusplus\nextern \"C\"\n#endif\nconst char *which(void);\n",
-        )
-        .unwrap();
-        made.library("lib/canele", "ours");
+        let made = Installation::built(name);
+        printed(&made.install(&[]));
         made
+    }
+
+    /// `scripts/install WORDS PREFIX`.
+    pub fn install(&self, words: &[&str]) -> Output {
+        let path = format!("{}:{}", self.root.join("commands").display(), std::env::var("PATH").unwrap());
+        let mut command = Command::new("timeout");
+        command.args(["-s", "KILL", "60"]).arg(self.root.join("tree/scripts/install"));
+        command.args(words).arg(&self.prefix).current_dir(&self.root);
+        command.env("PATH", path).env("CARGO_TARGET_DIR", self.root.join("tree/built")).output().unwrap()
+    }
+
+    pub fn prefix(&self) -> &Path {
+        &self.prefix
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.prefix.join(name)
     }
 
     /// Makes a library in `folder`, instead of what is there, that says it is `which`.
@@ -51,14 +88,20 @@ impl Installation {
         let folder = self.path(folder);
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
-        let source = self.path("library.c");
-        fs::write(&source, format!("const char *which(void) {{ return \"{which}\"; }}\n")).unwrap();
-        let file = folder.join("libmpi_abi.so.1");
-        let mut cc = Command::new("cc");
-        cc.args(["-shared", "-fPIC", "-Wl,-soname,libmpi_abi.so.1", "-o"]).arg(&file).arg(&source);
-        assert!(cc.status().unwrap().success());
+        self.compile(&folder.join("libmpi_abi.so.1"), which);
         symlink("libmpi_abi.so.1", folder.join("libmpi_abi.so")).unwrap();
         folder
+    }
+
+    fn compile(&self, file: &Path, which: &str) {
+        let source = self.root.join("library.c");
+        let text = format!("{HEADER}\nconst char *which(void) {{ return \"{which}\"; }}\n");
+        let functions =
+            "int MPI_Init(int *argc, char ***argv) { return 0; }\nint MPI_Finalize(void) { return 0; }\n";
+        fs::write(&source, text + functions).unwrap();
+        let mut cc = Command::new("cc");
+        cc.args(["-shared", "-fPIC", "-Wl,-soname,libmpi_abi.so.1", "-o"]).arg(file).arg(&source);
+        assert!(cc.status().unwrap().success());
     }
 
     /// Runs one of its commands.
@@ -69,12 +112,8 @@ impl Installation {
     /// Ended by force when it takes far too long.
     pub fn command(&self, name: &str, words: &[&str]) -> Command {
         let mut command = Command::new("timeout");
-        command
-            .args(["-s", "KILL", "60"])
-            .arg(self.path("bin").join(name))
-            .args(words)
-            .current_dir(&self.0)
-            .env_remove("LD_LIBRARY_PATH");
+        command.args(["-s", "KILL", "60"]).arg(self.path("bin").join(name)).args(words);
+        command.current_dir(&self.prefix).env_remove("LD_LIBRARY_PATH");
         command
     }
 
@@ -87,7 +126,7 @@ impl Installation {
 
 impl Drop for Installation {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.root);
     }
 }
 
@@ -95,6 +134,17 @@ impl Drop for Installation {
 #[track_caller]
 pub fn printed(output: &Output) -> String {
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {error}", output.status);
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    let printed = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    assert!(output.status.success(), "{}: {printed}\n{error}", output.status);
+    printed
+}
+
+/// Whether a command is there; if not, says on the terminal that the test did nothing.
+pub fn is_there(command: &str) -> bool {
+    let there = Command::new(command).arg("--version").output().is_ok();
+    if !there {
+        // Not captured, unlike what `eprintln!` prints.
+        let _ = writeln!(std::io::stderr(), "SKIPPED: {command} is not installed");
+    }
+    there
 }

@@ -1,0 +1,84 @@
+"""From the command line to what is printed. Owns the order of things and the progress on the terminal."""
+
+import contextlib
+import json
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+
+from . import arguments, build, install, places, report
+from .limits import Limits
+from .network import Network
+from .participants import KINDS
+from .rounds import Figures, run_all
+
+
+def tell(text):
+    """Progress, on one line of a terminal; failures stay."""
+    if not sys.stderr.isatty():
+        print(text.rstrip(), file=sys.stderr, flush=True)
+        return
+    print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def main():
+    wanted = arguments.read()
+    # Jobs and networks are ended on the way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        if wanted.kept:
+            kept = json.loads(wanted.kept.read_text(encoding="utf-8"))
+            circumstances, figures = kept["about"], Figures.from_json(kept)
+        else:
+            measured = measure(wanted)
+            if measured is None:
+                return 0
+            circumstances, figures = measured
+        tell("")
+        print(report.markdown(circumstances, figures), end="")
+        keep(wanted, report.to_json(circumstances, figures))
+    except places.Missing as error:
+        tell("")
+        print(f"bench/peers: {error}", file=sys.stderr)
+        return 2
+    return 1 if figures.failures else 0
+
+
+def measure(wanted):
+    """The circumstances and the figures; nothing if only to be installed."""
+    wanted.cache.mkdir(parents=True, exist_ok=True)
+    canele = places.canele(wanted.canele) if "canele" in wanted.only else None
+    # MPICH's wrapper compiles the programs of all that have the standard ABI.
+    peers = [name for name in places.PEERS if name in wanted.only or name == "mpich"]
+    environments = {name: install.environment(wanted.cache, places.PEERS[name], tell) for name in peers}
+    binaries = build.compile_all(wanted.cache, wanted.programs, environments, tell)
+    if wanted.install:
+        tell(f"everything is in {wanted.cache}\n")
+        return None
+    with contextlib.ExitStack() as stack:
+        network = stack.enter_context(Network(wanted.cache)) if wanted.tcp else None
+        lying = environments | {"canele": canele}
+        participants = {name: KINDS[name](lying[name], network) for name in wanted.only}
+        limits = Limits(canele, network, wanted.quick) if canele else None
+        figures = run_all(wanted, participants, binaries, limits, tell)
+    return report.about(wanted, version(canele)), figures
+
+
+def version(canele):
+    if canele is None:
+        return None
+    return subprocess.run([canele, "--version"], stdout=subprocess.PIPE, check=True, text=True).stdout.strip()
+
+
+def keep(wanted, text):
+    if wanted.json:
+        wanted.json.write_text(text, encoding="utf-8")
+    if wanted.plots:
+        drawing = install.environment(wanted.cache, places.PLOTTING, tell)
+        with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            program = pathlib.Path(__file__).with_name("plot.py")
+            subprocess.run([drawing / "bin/python", "-I", program, file.name, wanted.plots], check=True, stdout=sys.stderr)

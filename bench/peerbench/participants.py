@@ -1,0 +1,110 @@
+"""How each implementation is started, in shared memory and between two hosts. Owns its options; runs nothing."""
+
+import os
+
+from . import places
+
+# What of our environment would reach into a peer's.
+FORGOTTEN = ("LD_LIBRARY_PATH", "LD_PRELOAD")
+
+
+class Participant:
+    """One implementation; `network` is where two hosts are, if it is between hosts."""
+
+    abi = "standard"
+
+    def __init__(self, place, network):
+        self.place = place
+        self.network = network
+
+    def command(self, ranks, words):
+        """The command line that runs `words` on so many ranks."""
+        raise NotImplementedError
+
+    def variables(self):
+        """What is set in its environment."""
+        return {}
+
+    def environment(self):
+        ours = {name: value for name, value in os.environ.items() if name not in FORGOTTEN}
+        if self.network:
+            ours.update(self.network.variables())
+        return ours | self.variables()
+
+    def line(self, ranks, words):
+        """The same where it starts: between hosts on the first of them."""
+        command = self.command(ranks, words)
+        return self.network.here(command) if self.network else command
+
+
+class Mpich(Participant):
+    def command(self, ranks, words):
+        options = ["-bind-to", "core"]
+        if self.network:
+            shell = ["-launcher", "ssh", "-launcher-exec", places.REMOTE_SHELL]
+            options = [*shell, "-iface", self.network.rail, "-f", self.network.hostfile, "-ppn", "1"]
+        return [self.place / "bin/mpiexec", *options, "-n", str(ranks), *words]
+
+    def variables(self):
+        if not self.network:
+            return {}
+        return {
+            "MPIR_CVAR_CH4_NETMOD": "ofi",
+            "MPIR_CVAR_NOLOCAL": "1",
+            "FI_PROVIDER": "tcp",
+            "FI_TCP_IFACE": self.network.rail,
+        }
+
+
+class Intel(Participant):
+    def command(self, ranks, words):
+        # Binds by itself.
+        options = ["-f", self.network.hostfile, "-ppn", "1"] if self.network else []
+        return [self.place / "bin/mpiexec", *options, "-n", str(ranks), *words]
+
+    def variables(self):
+        # The programs were linked by MPICH's wrapper: this library comes first.
+        found = {"LD_LIBRARY_PATH": str(self.place / "lib")}
+        if not self.network:
+            return found
+        return found | {
+            "I_MPI_HYDRA_BOOTSTRAP": "ssh",
+            "I_MPI_HYDRA_BOOTSTRAP_EXEC": str(places.REMOTE_SHELL),
+            "I_MPI_HYDRA_IFACE": self.network.rail,
+            "I_MPI_FABRICS": "ofi",
+            "FI_PROVIDER": "tcp",
+            "FI_TCP_IFACE": self.network.rail,
+            "FI_PROVIDER_PATH": str(self.place / "lib"),
+        }
+
+
+class OpenMpi(Participant):
+    abi = "openmpi"
+
+    def command(self, ranks, words):
+        root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+        # It refuses to bind several ranks to a processor.
+        bind = "core" if ranks <= len(os.sched_getaffinity(0)) else "none"
+        options = ["--bind-to", bind, "--oversubscribe"]
+        if self.network:
+            shell = ["--prtemca", "plm_ssh_agent", places.REMOTE_SHELL, "--prefix", self.place]
+            rails = ["--prtemca", "prte_if_include", self.network.rail]
+            only = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", self.network.rail]
+            options = [*shell, *rails, *only, "--bind-to", "none", "--map-by", "node", "--hostfile", self.network.hostfile]
+        return [self.place / "bin/mpiexec", *root, *options, "-n", str(ranks), *words]
+
+
+class Canele(Participant):
+    def command(self, ranks, words):
+        options = ["--bind", "core"]
+        if self.network:
+            hosts = ",".join(f"{host}:1" for host in self.network.hosts)
+            options = ["--hosts", hosts, "--rsh", f"{places.CLUSTER} rsh"]
+        return [self.place, "run", *options, "-n", str(ranks), *words]
+
+    def variables(self):
+        # As the peers: over one network.
+        return {"CANELE_RAILS": self.network.rail} if self.network else {}
+
+
+KINDS = {"mpich": Mpich, "intel": Intel, "openmpi": OpenMpi, "canele": Canele}

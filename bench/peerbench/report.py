@@ -1,0 +1,107 @@
+"""The figures in words: tables in Markdown, and JSON. Owns how numbers are written."""
+
+import json
+import os
+import platform
+
+from . import places, programs
+from .medians import best, median, paired, spread
+
+NOISY = 0.10
+
+
+def about(wanted, canele):
+    """Under what circumstances it was measured."""
+    with open("/proc/cpuinfo", encoding="utf-8") as info:
+        models = [line.split(":", 1)[1].strip() for line in info if line.startswith("model name")]
+    return {
+        "processor": models[0] if models else platform.machine(),
+        "processors": len(os.sched_getaffinity(0)),
+        "system": f"{platform.system()} {platform.release()}",
+        "network": "tcp" if wanted.tcp else "shared memory",
+        "participants": {name: places.PEERS.get(name, canele) for name in wanted.only},
+    }
+
+
+def to_json(circumstances, figures):
+    return json.dumps(
+        {"about": circumstances, "rounds": figures.rounds, "failures": figures.failures, "figures": figures.json()},
+        indent=1,
+    )
+
+
+def markdown(circumstances, figures):
+    """Everything, one table for each program and number of ranks."""
+    names = [name for name in places.PARTICIPANTS if name in circumstances["participants"]]
+    lines = [
+        f"{circumstances['processors']} processors ({circumstances['processor']}), {circumstances['system']}, "
+        f"{circumstances['network']}; medians of {figures.rounds} rounds in which all took turns, `!` where the rounds "
+        f"spread by more than {NOISY:.0%}; ratios are medians of ratios within a round.",
+    ]
+    for program, ranks in dict.fromkeys((key[0], key[1]) for key in figures.all):
+        entries = {key[2:]: entry for key, entry in figures.all.items() if key[:2] == (program, ranks)}
+        # What the limits measure beside it is no figure of the program.
+        entries = {key: entry for key, entry in entries.items() if set(entry[1]) - {"limit"}}
+        lines += ["", f"### {programs.ALL[program].title}, {ranks} ranks", "", *table(entries, names, program in programs.TRANSFERS)]
+    if figures.failures:
+        lines += ["", "Failed:", "", *(f"- {text}" for text in figures.failures)]
+    return "\n".join(lines) + "\n"
+
+
+def table(entries, names, transfers):
+    limited = any("limit" in values for _, values in entries.values())
+    ours, peers = "canele" in names, [name for name in names if name != "canele"]
+    columns = (["limit"] if limited else []) + names
+    heads = ["", "bytes", *(places.TITLES[name] for name in columns)]
+    heads += ["to the best peer"] if ours and peers else []
+    heads += ["to the limit"] if ours and limited else []
+    lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
+    for (figure, bytes_), (unit, values) in entries.items():
+        more = unit in programs.MORE_IS_BETTER
+        cells = [figure, size(bytes_) if bytes_ else ""]
+        cells += [cell(values.get(name), unit, bytes_ if transfers else 0) for name in columns]
+        if ours and peers:
+            peer = best(values, peers, more)
+            # A share of what is possible cannot be compared with another one by dividing.
+            ratio = paired(values.get("canele"), values.get(peer)) if unit != "%" else None
+            cells.append(f"{ratio:.2f} × {places.TITLES[peer]}" if ratio is not None else "")
+        if ours and limited:
+            ratio = paired(values.get("canele"), values.get("limit"))
+            cells.append(f"{ratio:.2f}" if ratio is not None else "")
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def cell(values, unit, bytes_):
+    middle = median(values)
+    if middle is None:
+        return "–"
+    mark = " !" if spread(values) > NOISY and unit != "%" else ""
+    return quantity(middle, unit, bytes_) + mark
+
+
+def quantity(value, unit, bytes_):
+    """A value as it is read best: the time of many bytes that are transferred is a bandwidth too."""
+    if unit == "ns":
+        text = f"{digits(value)} ns" if value < 1e3 else f"{digits(value / 1e3)} µs"
+        if value >= 1e6:
+            text = f"{digits(value / 1e6)} ms"
+        return f"{text} ({digits(bytes_ / value)} GB/s)" if bytes_ >= 1 << 16 and value > 0 else text
+    if unit == "%":
+        return f"{value:.0f} %"
+    return f"{digits(value)} {unit}"
+
+
+def digits(value):
+    """Three of them, and no exponent."""
+    for decimals, from_ in ((0, 100), (1, 10), (2, 1)):
+        if abs(value) >= from_:
+            return f"{value:.{decimals}f}"
+    return f"{value:.3f}"
+
+
+def size(bytes_):
+    for unit, factor in (("MB", 1 << 20), ("KB", 1 << 10)):
+        if bytes_ >= factor and bytes_ % factor == 0:
+            return f"{bytes_ // factor} {unit}"
+    return str(bytes_)

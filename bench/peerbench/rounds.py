@@ -1,0 +1,117 @@
+"""Rounds: in each one every participant measures every program, in turn. Owns the order, the deadlines and the figures."""
+
+import re
+import signal
+import subprocess
+import time
+
+from . import programs
+
+LINE = re.compile(r"^(\S+) (\d+) (\S+) (ns|ms|s|M/s|%)$")
+BLOCK_MS, QUICK_BLOCK_MS = 20, 10
+
+
+class Figures:
+    """All that was measured: for each figure and participant one value a round, None where there is none."""
+
+    def __init__(self, rounds):
+        self.rounds = rounds
+        # (program, ranks, figure, bytes) -> its unit, and {participant: values}
+        self.all = {}
+        self.failures = []
+
+    def put(self, round_, participant, program, ranks, found):
+        for (figure, bytes_), (value, unit) in found.items():
+            _, values = self.all.setdefault((program, ranks, figure, bytes_), (unit, {}))
+            values.setdefault(participant, [None] * self.rounds)[round_] = value
+
+    def json(self):
+        keys = ("program", "ranks", "figure", "bytes", "unit", "values")
+        return [dict(zip(keys, (*key, unit, values))) for key, (unit, values) in self.all.items()]
+
+    @classmethod
+    def from_json(cls, kept):
+        figures = cls(kept["rounds"])
+        for entry in kept["figures"]:
+            key = (entry["program"], entry["ranks"], entry["figure"], entry["bytes"])
+            figures.all[key] = (entry["unit"], entry["values"])
+        figures.failures = kept["failures"]
+        return figures
+
+
+def run_all(wanted, participants, binaries, limits, tell):
+    """Measures everything; `tell` shows the progress."""
+    figures = Figures(wanted.rounds)
+    turns = [(name, runner(one, binaries[one.abi], wanted.quick)) for name, one in participants.items()]
+    for round_ in range(wanted.rounds):
+        # Nobody is always the first, or always behind the same one.
+        first = round_ % len(turns)
+        order = turns[first:] + turns[:first] + ([("limit", limits.figures)] if limits else [])
+        for program in wanted.programs:
+            for ranks in programs.ranks_of(program, wanted.ranks, wanted.tcp):
+                for name, measure in order:
+                    where = f"round {round_ + 1}/{wanted.rounds}  {program} on {ranks}: {name}"
+                    tell(where)
+                    try:
+                        figures.put(round_, name, program, ranks, measure(program, ranks))
+                    except (Failed, OSError, subprocess.SubprocessError, KeyError, ValueError) as error:
+                        # The others go on.
+                        figures.failures.append(f"{where}: {error}")
+                        tell(f"FAILED {where}: {error}\n")
+    return figures
+
+
+class Failed(Exception):
+    """A run came to nothing; the text says why."""
+
+
+def runner(participant, folder, quick):
+    """What runs a participant's programs."""
+    return lambda program, ranks: run(participant, folder / program, program, ranks, quick)
+
+
+def run(participant, binary, program, ranks, quick):
+    """One run of a program: {(figure, bytes): (value, unit)}."""
+    block = QUICK_BLOCK_MS if quick else BLOCK_MS
+    line = participant.line(ranks, [binary, str(block), str(int(quick))])
+    begin = time.monotonic()
+    process = subprocess.Popen(
+        line,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=participant.environment(),
+        text=True,
+        errors="replace",
+    )
+    try:
+        out, _ = process.communicate(timeout=programs.ALL[program].limit)
+    except subprocess.TimeoutExpired:
+        end(process)
+        raise Failed(f"took longer than {programs.ALL[program].limit} s") from None
+    except BaseException:
+        end(process)
+        raise
+    if process.returncode:
+        raise Failed(f"ended with status {process.returncode}: {' / '.join(out.splitlines()[-3:])}")
+    found = {}
+    for text in out.splitlines():
+        if match := LINE.match(text):
+            figure, bytes_, value, unit = match.groups()
+            found[figure, int(bytes_)] = (float(value), unit)
+    if not found:
+        raise Failed(f"printed no figures: {out[-200:]}")
+    if program == "init":
+        found["job", 0] = ((time.monotonic() - begin) * 1e3, "ms")
+    return found
+
+
+def end(process):
+    """Politely: a launcher has ranks to end."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        process.send_signal(number)
+        try:
+            process.communicate(timeout=10)
+            return
+        except subprocess.TimeoutExpired:
+            pass

@@ -1,0 +1,86 @@
+/* What the programs beside this have in common: how long to measure, and how a figure is told.
+ *
+ * A program is called as `program BLOCK_MS QUICK` and prints one line for each figure, on rank 0: "NAME BYTES VALUE UNIT".
+ * An operation is repeated in blocks of BLOCK_MS; how many repetitions that takes is found by trial, which warms up too. The figure is the median of the blocks. With QUICK there are fewer blocks and sizes. */
+#ifndef MEASURE_H
+#define MEASURE_H
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_BLOCKS = 7 };
+
+static int rank, ranks, quick;
+static double block_s = 0.01;
+
+/* Does an operation `count` times; `what` says which. */
+typedef void (*operation)(const void *what, long count);
+
+static inline void start(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (argc > 1) block_s = atof(argv[1]) / 1e3;
+    quick = argc > 2 && atoi(argv[2]);
+}
+
+static inline int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static inline double median(double *values, int count) {
+    qsort(values, count, sizeof *values, ascending);
+    return values[count / 2];
+}
+
+/* Seconds of one block on the rank where it takes longest, which all ranks learn. */
+static inline double block(operation run, const void *what, long count) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    double begin = MPI_Wtime();
+    run(what, count);
+    double took = MPI_Wtime() - begin;
+    double longest;
+    MPI_Allreduce(&took, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return longest;
+}
+
+/* Nanoseconds of one operation. A block that was interrupted says too much of an operation: the best one so far tells how many
+ * fit. */
+static inline double measure(operation run, const void *what) {
+    double best = 1e9, took[MOST_BLOCKS];
+    long count = 1;
+    for (;;) {
+        double each = block(run, what, count) / count;
+        if (each < best) best = each;
+        if (count * best >= 0.8 * block_s || count >= 1L << 30) break;
+        count = count * 8 * best < block_s ? count * 8 : (long)(block_s / best) + 1;
+    }
+    int blocks = quick || count * best > 10 * block_s ? 3 : MOST_BLOCKS;
+    for (int i = 0; i < blocks; i++) took[i] = block(run, what, count) / count;
+    return median(took, blocks) * 1e9;
+}
+
+static inline void tell(const char *name, long bytes, double value, const char *unit) {
+    if (rank == 0) {
+        printf("%s %ld %.6g %s\n", name, bytes, value, unit);
+        fflush(stdout);
+    }
+}
+
+/* Memory of the library's own, or the program's, filled so that every page is there. */
+static inline char *buffer(size_t bytes, int allocated) {
+    void *memory = NULL;
+    if (allocated) MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, &memory);
+    else memory = malloc(bytes);
+    if (!memory) {
+        fprintf(stderr, "rank %d: no memory for %zu bytes\n", rank, bytes);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    memset(memory, rank + 1, bytes);
+    return memory;
+}
+
+#endif
