@@ -78,6 +78,19 @@ impl StatusOut {
         self.set_at(0, of);
     }
 
+    /// Stores that there is nothing to be known: there was no operation (MPI 5.0, §3.7.3).
+    pub fn set_empty(self) {
+        self.set_empty_at(0);
+    }
+
+    /// The same in an array.
+    pub fn set_empty_at(self, at: usize) {
+        if !self.0.is_null() {
+            // SAFETY: not null: a place for a status, or an array of as many as the call has operations.
+            unsafe { self.0.add(at).write(MPI_Status::EMPTY) };
+        }
+    }
+
     /// Stores it in an array.
     pub fn set_at(self, at: usize, of: Status) {
         if self.0.is_null() {

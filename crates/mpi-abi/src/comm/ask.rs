@@ -4,7 +4,7 @@ use core::ffi::c_int;
 
 use canele_mpi_macros::mpi;
 
-use crate::constants::MPI_MAX_OBJECT_NAME;
+use crate::constants::{MPI_COMM_NULL, MPI_MAX_OBJECT_NAME};
 use crate::error::Outcome;
 use crate::handle::MPI_Comm;
 use crate::pointer::{Out, Room, Text};
@@ -37,6 +37,11 @@ fn MPI_Comm_set_name(comm: MPI_Comm, comm_name: Text) -> Outcome {
 
 #[mpi]
 fn MPI_Comm_get_name(comm: MPI_Comm, comm_name: Room, resultlen: Out<c_int>) -> Outcome {
-    let len = comm_name.write(comm.get()?.name(), MPI_MAX_OBJECT_NAME as usize, "comm_name")?;
+    // The null handle is the only one that has a name and no object.
+    let name = match comm {
+        MPI_COMM_NULL => "MPI_COMM_NULL".to_owned(),
+        comm => comm.get()?.name(),
+    };
+    let len = comm_name.write(&name, MPI_MAX_OBJECT_NAME as usize, "comm_name")?;
     Ok(resultlen.set(len as c_int, "resultlen")?)
 }

@@ -7,6 +7,7 @@ use canele_mpi::fail;
 use canele_mpi_macros::mpi;
 
 use super::give;
+use crate::attributes::{copy_of_datatype, datatype_goes};
 use crate::constants::{MPI_DATATYPE_NULL, MPI_MAX_OBJECT_NAME};
 use crate::error::Outcome;
 use crate::handle::MPI_Datatype;
@@ -24,13 +25,23 @@ fn MPI_Type_free(datatype: Out<MPI_Datatype>) -> Outcome {
     if handle.get()?.is_predefined() {
         fail!(Datatype, "datatype {:#x} is predefined: it cannot be freed", handle.value());
     }
+    datatype_goes(handle)?;
     handle.free()?;
     Ok(datatype.set(MPI_DATATYPE_NULL, "datatype")?)
 }
 
 #[mpi]
 fn MPI_Type_dup(oldtype: MPI_Datatype, newtype: Out<MPI_Datatype>) -> Outcome {
-    give(newtype, Datatype::dup(&oldtype.share()?)?)
+    give(newtype, Datatype::dup(&oldtype.share()?)?)?;
+    let made = newtype.get("newtype")?;
+    if let Err(error) = copy_of_datatype(oldtype, made) {
+        // What was copied is deleted again; the first error counts.
+        let _ = datatype_goes(made);
+        made.free()?;
+        newtype.set(MPI_DATATYPE_NULL, "newtype")?;
+        return Err(error.into());
+    }
+    Ok(())
 }
 
 #[mpi]

@@ -17,6 +17,9 @@ use crate::status::StatusOut;
 #[mpi(hot)]
 fn MPI_Wait(request: Out<MPI_Request>, status: StatusOut) -> Outcome {
     let handle = &mut request.slice(1, "request")?[0];
+    if *handle == MPI_REQUEST_NULL {
+        return Ok(status.set_empty());
+    }
     Ok(status.set(wait::wait(handle)?.status("MPI_Wait")?))
 }
 
@@ -24,7 +27,7 @@ fn MPI_Wait(request: Out<MPI_Request>, status: StatusOut) -> Outcome {
 fn MPI_Test(request: Out<MPI_Request>, flag: Out<c_int>, status: StatusOut) -> Outcome {
     let mut list = List::take(request.slice(1, "request")?)?;
     if list.is_empty() {
-        status.set(Status::EMPTY);
+        status.set_empty();
         return Ok(flag.set(1, "flag")?);
     }
     list.look()?;
@@ -78,7 +81,7 @@ fn give_any(list: &mut List<'_>, index: Out<c_int>, status: StatusOut, function:
         }
         None => {
             index.set(MPI_UNDEFINED, "index")?;
-            status.set(Status::EMPTY);
+            status.set_empty();
         }
     }
     Ok(())
@@ -106,7 +109,7 @@ fn MPI_Testall(count: c_int, requests: Out<MPI_Request>, flag: Out<c_int>, statu
         return Ok(());
     }
     for at in 0..count as usize {
-        statuses.set_at(at, Status::EMPTY);
+        statuses.set_empty_at(at);
     }
     let mut ends = Ends::new(statuses, "MPI_Testall");
     while let Some((at, end)) = list.take_ended()? {
@@ -309,7 +312,7 @@ fn MPI_Request_get_status_any(
         }
     }
     if !active {
-        status.set(Status::EMPTY);
+        status.set_empty();
     }
     flag.set(c_int::from(!active), "flag")?;
     Ok(index.set(MPI_UNDEFINED, "index")?)
