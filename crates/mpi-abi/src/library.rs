@@ -4,6 +4,7 @@ use core::ffi::c_int;
 use std::io::Write;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
+use canele_engine::Engine;
 use canele_mpi::{Comm, Errhandler, Result, World, fail};
 use canele_sys::atomic::{AtomicU32, Ordering::Relaxed};
 use canele_sys::tunables::Tunables;
@@ -41,6 +42,22 @@ pub fn world() -> Result<Arc<World>> {
         Some(world) => Ok(world.clone()),
         None if is_finalized() => fail!(Other, "MPI was finalised: this call comes too late"),
         None => fail!(Other, "MPI is not initialised: call MPI_Init or MPI_Session_init first"),
+    }
+}
+
+/// The engine under all, for calls that name no communicator.
+///
+/// # Errors
+/// As [`world`].
+#[inline]
+pub fn engine() -> Result<&'static Arc<Engine>> {
+    static ENGINE: OnceLock<Arc<Engine>> = OnceLock::new();
+    match ENGINE.get() {
+        Some(engine) => Ok(engine),
+        None => {
+            let engine = world()?.engine().clone();
+            Ok(ENGINE.get_or_init(|| engine))
+        }
     }
 }
 

@@ -206,11 +206,32 @@ impl Request {
         }
     }
 
-    /// The same as [`Request::step`] and [`Request::take`] for a message, without a stop between.
+    /// What the engine is to be asked about, if its answer is all there is to the operation: a message.
+    #[inline]
+    pub fn message(&self) -> Option<Pending> {
+        match &self.state {
+            State::Send(pending) | State::Receive(pending) => Some(*pending),
+            _ => None,
+        }
+    }
+
+    /// The same as [`Request::step`] and [`Request::take`], without a stop between where nothing more is to be done.
     #[inline]
     pub fn finish(&mut self, ended: Ended) -> Option<Result<Status>> {
-        self.step(ended);
-        self.take()
+        match self.state {
+            State::Receive(_) => {
+                self.state = State::Inactive;
+                Some(self.received(ended.result))
+            }
+            State::Send(_) => {
+                self.state = State::Inactive;
+                Some(sent(ended.result))
+            }
+            _ => {
+                self.step(ended);
+                self.take()
+            }
+        }
     }
 
     /// How it ended; the request becomes inactive. Nothing while it is under way.

@@ -91,9 +91,23 @@ fn give_any(list: &mut List<'_>, index: Out<c_int>, status: StatusOut, function:
 fn MPI_Waitall(count: c_int, requests: Out<MPI_Request>, statuses: StatusOut) -> Outcome {
     let handles = array(count, requests)?;
     let mut ends = Ends::new(statuses, "MPI_Waitall");
-    for (at, handle) in handles.iter_mut().enumerate() {
-        let end = wait::wait(handle)?;
-        ends.put(at, at, end);
+    if statuses.is_wanted() {
+        let null = handles.iter().enumerate().filter(|(_, handle)| **handle == MPI_REQUEST_NULL);
+        null.for_each(|(at, _)| statuses.set_empty_at(at));
+    }
+    let mut first = 0;
+    while first < handles.len() {
+        let rest = &mut handles[first..];
+        if rest[0] == MPI_REQUEST_NULL {
+            first += 1;
+            continue;
+        }
+        wait::take_messages(rest, |at, end| ends.put(first + at, first + at, end))?;
+        if rest[0] != MPI_REQUEST_NULL {
+            let end = wait::wait(&mut rest[0])?;
+            ends.put(first, first, end);
+            first += 1;
+        }
     }
     ends.finish()
 }

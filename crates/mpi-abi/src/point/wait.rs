@@ -64,7 +64,7 @@ pub fn finish(request: &mut Request) -> Result<Status> {
                     return result;
                 }
             }
-            None if request.is_active() => naps.next(&library::world()?.engine().clone())?,
+            None if request.is_active() => naps.next(library::engine()?)?,
             None => return Ok(Status::EMPTY),
         }
     }
@@ -74,7 +74,7 @@ pub fn finish(request: &mut Request) -> Result<Status> {
 fn engine_of(request: &Request) -> Result<Arc<Engine>> {
     match request.comm() {
         Some(comm) => Ok(comm.engine().clone()),
-        None => Ok(library::world()?.engine().clone()),
+        None => Ok(library::engine()?.clone()),
     }
 }
 
@@ -108,6 +108,40 @@ pub fn wait(handle: &mut MPI_Request) -> Result<End> {
     let mut request = requests()?.take(*handle)?;
     let result = finish(&mut request);
     leave(handle, request, result)
+}
+
+/// Takes the ends of all messages of an array that the engine has ended, without waiting; their handles become null.
+///
+/// # Errors
+/// In a forked child.
+pub fn take_messages(handles: &mut [MPI_Request], mut each: impl FnMut(usize, End)) -> Result<()> {
+    let mut table = requests()?;
+    let engine = library::engine()?;
+    engine.taking(|take| {
+        for (at, handle) in handles.iter_mut().enumerate() {
+            if *handle == LEFT {
+                *handle = MPI_REQUEST_NULL;
+                each(at, End::empty());
+                continue;
+            }
+            if *handle == MPI_REQUEST_NULL {
+                continue;
+            }
+            let Ok(request) = table.get(*handle) else { continue };
+            if request.is_persistent() {
+                continue;
+            }
+            let Some(result) = request.message().and_then(&mut *take).and_then(|end| request.finish(end))
+            else {
+                continue;
+            };
+            let comm = if result.is_err() { request.comm().cloned() } else { None };
+            table.free(*handle);
+            *handle = MPI_REQUEST_NULL;
+            each(at, End { result, comm });
+        }
+    })?;
+    Ok(())
 }
 
 /// The end of a request was taken: gives its row up, unless it can be started again.
@@ -178,9 +212,9 @@ impl<'a> List<'a> {
     /// # Errors
     /// In a forked child.
     pub fn look(&mut self) -> Result<()> {
-        let engine = library::world()?.engine().clone();
+        let engine = library::engine()?;
         engine.poll()?;
-        self.step(&engine)
+        self.step(engine)
     }
 
     fn step(&mut self, engine: &Engine) -> Result<()> {
@@ -200,13 +234,13 @@ impl<'a> List<'a> {
     /// # Errors
     /// In a forked child.
     pub fn wait_any(&mut self) -> Result<()> {
-        let engine = library::world()?.engine().clone();
-        self.step(&engine)?;
+        let engine = library::engine()?;
+        self.step(engine)?;
         let mut naps = Naps::default();
         while !self.is_empty() && !self.any_ended() {
             if self.taken.iter().any(|(_, request)| request.is_foreign()) {
-                naps.next(&engine)?;
-                self.step(&engine)?;
+                naps.next(engine)?;
+                self.step(engine)?;
                 continue;
             }
             let (numbers, asked): (Vec<usize>, Vec<Pending>) =
@@ -254,7 +288,7 @@ pub fn sweep() -> Result<()> {
     if orphans.is_empty() {
         return Ok(());
     }
-    let engine = library::world()?.engine().clone();
+    let engine = library::engine()?;
     for mut request in orphans {
         while let Some(pending) = request.pending() {
             match engine.taking(|take| take(pending))? {
