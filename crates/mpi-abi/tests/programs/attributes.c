@@ -24,10 +24,12 @@ static int refuse(MPI_Comm comm, int keyval, void *value, void *state)
     return MPI_ERR_OTHER;
 }
 
+static MPI_Datatype noted = MPI_INT;
+
 static int note_type(MPI_Datatype datatype, int keyval, void *value, void *state)
 {
     (void)keyval, (void)state;
-    CHECK(datatype == MPI_INT);
+    CHECK(datatype == noted);
     deleted[deletions++ % 4] = (int)(intptr_t)value;
     return MPI_SUCCESS;
 }
@@ -83,6 +85,50 @@ static void own(void)
     CHECK(flag);
 }
 
+static int add(MPI_Comm comm, int keyval, void *state, void *in, void *out, int *flag)
+{
+    (void)comm, (void)keyval, (void)state;
+    *(void **)out = (char *)in + 1;
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+
+static int count(MPI_Comm comm, int keyval, void *value, void *state)
+{
+    (void)comm, (void)keyval, (void)value;
+    ++*(int *)state;
+    return MPI_SUCCESS;
+}
+
+static void duplicates(void)
+{
+    int added, same, gone, flag, freed = 0;
+    void *value;
+    MPI_Comm duplicate;
+    OK(MPI_Comm_create_keyval(add, count, &added, &freed));
+    OK(MPI_Comm_create_keyval(MPI_COMM_DUP_FN, count, &same, &freed));
+    OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, count, &gone, &freed));
+    OK(MPI_Comm_set_attr(MPI_COMM_WORLD, added, (void *)10));
+    OK(MPI_Comm_set_attr(MPI_COMM_WORLD, same, (void *)20));
+    OK(MPI_Comm_set_attr(MPI_COMM_WORLD, gone, (void *)30));
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &duplicate));
+    OK(MPI_Comm_get_attr(duplicate, added, &value, &flag));
+    CHECK(flag && value == (void *)11);
+    OK(MPI_Comm_get_attr(duplicate, same, &value, &flag));
+    CHECK(flag && value == (void *)20);
+    OK(MPI_Comm_get_attr(duplicate, gone, &value, &flag));
+    CHECK(!flag);
+    OK(MPI_Comm_free(&duplicate));
+    CHECK(freed == 2);
+    OK(MPI_Comm_delete_attr(MPI_COMM_WORLD, added));
+    OK(MPI_Comm_delete_attr(MPI_COMM_WORLD, same));
+    OK(MPI_Comm_delete_attr(MPI_COMM_WORLD, gone));
+    CHECK(freed == 5);
+    OK(MPI_Comm_free_keyval(&added));
+    OK(MPI_Comm_free_keyval(&same));
+    OK(MPI_Comm_free_keyval(&gone));
+}
+
 static void deprecated(void)
 {
     int key, flag;
@@ -112,6 +158,18 @@ static void others(void)
     FAILS(MPI_ERR_TYPE, MPI_Type_get_attr(MPI_DATATYPE_NULL, key, &value, &flag));
     OK(MPI_Type_delete_attr(MPI_INT, key));
     CHECK(deletions == 1 && deleted[0] == 3);
+    MPI_Datatype one, duplicate;
+    OK(MPI_Type_contiguous(3, MPI_INT, &one));
+    OK(MPI_Type_set_attr(one, key, (void *)5));
+    OK(MPI_Type_dup(one, &duplicate));
+    OK(MPI_Type_get_attr(duplicate, key, &value, &flag));
+    CHECK(flag && value == (void *)5);
+    noted = duplicate;
+    OK(MPI_Type_free(&duplicate));
+    CHECK(deletions == 2 && deleted[1] == 5);
+    noted = one;
+    OK(MPI_Type_free(&one));
+    CHECK(deletions == 3);
     OK(MPI_Type_free_keyval(&key));
     OK(MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &window, NULL));
     FAILS(MPI_ERR_KEYVAL, MPI_Type_free_keyval(&window));
@@ -123,6 +181,7 @@ int main(int argc, char **argv)
     int key[3], initialized = 0;
     start(&argc, &argv);
     predefined();
+    duplicates();
     own();
     deprecated();
     others();

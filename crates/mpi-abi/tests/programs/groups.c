@@ -79,6 +79,15 @@ int main(int argc, char **argv)
     CHECK(how == MPI_IDENT);
     OK(MPI_Comm_compare(MPI_COMM_WORLD, MPI_COMM_SELF, &how));
     CHECK(how == (size == 1 ? MPI_CONGRUENT : MPI_UNEQUAL));
+    MPI_Comm other;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &other));
+    OK(MPI_Comm_compare(MPI_COMM_WORLD, other, &how));
+    CHECK(how == MPI_CONGRUENT);
+    OK(MPI_Comm_free(&other));
+    OK(MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &other));
+    OK(MPI_Comm_compare(MPI_COMM_WORLD, other, &how));
+    CHECK(how == (size == 1 ? MPI_CONGRUENT : MPI_SIMILAR));
+    OK(MPI_Comm_free(&other));
 
     OK(MPI_Group_incl(world, 0, NULL, &made));
     CHECK(made == MPI_GROUP_EMPTY);
