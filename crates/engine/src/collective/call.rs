@@ -73,14 +73,14 @@ impl Engine {
     }
 
     /// Makes a collective ready to be started many times on `flow`; all members make their plans in the same order, among
-    /// the other calls.
+    /// what they start otherwise.
     ///
     /// # Errors
     /// A root or neighbour that there is not; lists of the wrong length.
     pub fn plan<'f>(&self, flow: FlowId, form: impl Into<Form<'f>>) -> Result<Plan, Error> {
         let (mut core, mut state) = self.begin(flow)?;
         let schedule = self.schedule(&core, &mut state, form.into());
-        let tag = if schedule.is_ok() { state.calls.next() } else { Tag(0) };
+        let tag = if schedule.is_ok() { state.started.next() } else { Tag(0) };
         self.give_back(&mut core, flow, state);
         Ok(Plan { schedule: schedule?, tag })
     }

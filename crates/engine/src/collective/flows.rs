@@ -205,10 +205,10 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_bit_of_a_tag_stays() {
-        let mut calls = Calls(Calls::HIGHEST - 1);
+    fn the_highest_bits_of_a_tag_stay() {
+        let mut calls = Calls(Calls::STARTED - 1);
         assert_eq!(calls.next(), Tag(0));
         let mut calls = State::new(None, Tag(u32::MAX)).calls;
-        assert_eq!([calls.next(), calls.next()], [Tag(u32::MAX), Tag(Calls::HIGHEST)]);
+        assert_eq!([calls.next(), calls.next()], [Tag(u32::MAX), Tag(Calls::FIXED)]);
     }
 }

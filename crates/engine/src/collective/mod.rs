@@ -77,9 +77,10 @@ enum Slot {
 }
 
 /// One flow's collectives.
-#[derive(Default)]
 struct State {
     calls: Calls,
+    /// Of those that are started, not waited inside of: programs count the two apart.
+    started: Calls,
     /// The schedule used last comes first.
     kept: Vec<(Shape, Arc<Schedule>)>,
     scratch: Divided,
@@ -88,26 +89,45 @@ struct State {
     watch: Watch,
 }
 
-/// The number of the last call. Only the highest bit never changes: with it set, tags are somebody else's.
+/// The number of the last call. The two highest bits never change: they say whose tags these are.
 #[derive(Clone, Copy, Default)]
 struct Calls(u32);
 
 impl Calls {
-    const HIGHEST: u32 = 1 << 31;
+    /// With the highest, tags are somebody else's; with the other one, of collectives that are started.
+    const FIXED: u32 = 3 << 30;
+    const STARTED: u32 = 1 << 30;
 
     /// The next call's tag.
     #[inline(always)]
     fn next(&mut self) -> Tag {
-        self.0 = self.0 & Self::HIGHEST | self.0.wrapping_add(1) & !Self::HIGHEST;
+        self.0 = self.0 & Self::FIXED | self.0.wrapping_add(1) & !Self::FIXED;
         Tag(self.0)
+    }
+
+    /// Those whose first has this tag.
+    fn from(first: Tag) -> Self {
+        Self(first.0 & Self::FIXED | first.0.wrapping_sub(1) & !Self::FIXED)
     }
 }
 
 impl State {
     /// Of a team whose first call has this tag.
     fn new(team: Option<Team>, first: Tag) -> Self {
-        let before = first.0 & Calls::HIGHEST | first.0.wrapping_sub(1) & !Calls::HIGHEST;
-        Self { calls: Calls(before), watch: Watch::new(team), ..Self::default() }
+        Self {
+            calls: Calls::from(first),
+            started: Calls(Calls::STARTED),
+            kept: Vec::new(),
+            scratch: Divided::default(),
+            missing: Vec::new(),
+            watch: Watch::new(team),
+        }
+    }
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::new(None, Tag(0))
     }
 }
 

@@ -37,7 +37,7 @@ struct Running {
 
 impl Engine {
     /// Starts a collective in memory that lasts until its end, which [`Engine::test`] and [`Engine::wait`] tell. Several
-    /// may be under way on a flow; all members start theirs in the same order, among the blocking ones.
+    /// may be under way on a flow; all members start theirs in the same order, whatever blocking ones they do between.
     ///
     /// # Errors
     /// A root or neighbour that there is not; lists of the wrong length; the job is over. What happens later is told at
@@ -52,7 +52,7 @@ impl Engine {
         let (mut core, mut state) = self.begin(flow)?;
         let schedule = self.schedule(&core, &mut state, form.into());
         let (tag, watch) = match schedule {
-            Ok(_) => (state.calls.next(), state.watch.clone()),
+            Ok(_) => (state.started.next(), state.watch.clone()),
             Err(_) => (Tag(0), Watch::default()),
         };
         self.give_back(&mut core, flow, state);

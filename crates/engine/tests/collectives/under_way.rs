@@ -165,3 +165,31 @@ fn two_made_ready_are_started_in_any_order() {
         }
     });
 }
+
+#[test]
+fn what_is_started_and_what_blocks_are_counted_apart() {
+    job(2, Wait::Adaptive, |engine| {
+        let me = engine.rank().0 as usize;
+        for turn in 0..100 {
+            let start = || {
+                let buffers = Buffers { input: own(&given(me, turn, 4)), output: own(&[0; 4]) };
+                let form = shape(Operation::Allreduce, 4);
+                engine.start_collective(FlowId(FLOW), form, Some(sum()), buffers).unwrap()
+            };
+            let barrier = || {
+                let form = shape(Operation::Barrier, 0);
+                engine.collective(FlowId(FLOW), form, None, &[], &mut []).unwrap();
+            };
+            let pending = if me == turn as usize % 2 {
+                let pending = start();
+                barrier();
+                pending
+            } else {
+                barrier();
+                start()
+            };
+            let result = output(engine.wait(pending, None).unwrap()).unwrap();
+            assert_eq!(result, expected_sum(2, turn, 4));
+        }
+    });
+}
