@@ -180,7 +180,7 @@ fn what_is_started_and_what_blocks_are_counted_apart() {
                 let form = shape(Operation::Barrier, 0);
                 engine.collective(FlowId(FLOW), form, None, &[], &mut []).unwrap();
             };
-            let pending = if me == turn as usize % 2 {
+            let pending = if me == turn % 2 {
                 let pending = start();
                 barrier();
                 pending
