@@ -51,7 +51,7 @@ impl Engine {
     ) -> Result<Pending, Error> {
         let (mut core, mut state) = self.begin(flow)?;
         self.rouse(&core);
-        let schedule = self.schedule(&core, &mut state, form.into());
+        let schedule = self.schedule(&core, &mut state, &form.into());
         let (tag, watch) = match schedule {
             Ok(_) => (state.calls.next(), state.watch.clone()),
             Err(_) => (Tag(0), Watch::default()),
