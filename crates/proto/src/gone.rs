@@ -111,6 +111,7 @@ impl Proto {
     }
 
     /// The peers that died so far, in the order in which it became known.
+    #[inline(always)]
     pub fn deaths(&self) -> &[Rank] {
         &self.deaths
     }

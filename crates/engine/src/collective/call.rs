@@ -8,14 +8,14 @@ use canele_sys::ids::{FlowId, Tag};
 
 use super::choose::Seat;
 use super::drive::Came;
-use super::form::{Form, Plan};
+use super::form::{Form, Plan, Shape};
 use super::lasting::Buffers;
 use super::memory::{Memory, Slices, User};
 use super::reduce::Reduction;
 use super::run::Run;
 use super::schedule::Schedule;
 use super::team::Team;
-use super::{State, find, made};
+use super::{KEPT, State, made};
 use crate::Error;
 use crate::core::Core;
 use crate::engine::{Engine, Inside};
@@ -27,6 +27,7 @@ impl Engine {
     ///
     /// # Errors
     /// A member died, or finished without making this call; the members do not make the same call; the job is over.
+    #[inline(always)]
     pub fn collective<'f>(
         &self,
         flow: FlowId,
@@ -35,13 +36,26 @@ impl Engine {
         input: &[u8],
         output: &mut [u8],
     ) -> Result<(), Error> {
-        self.collective_of(flow, form.into(), reduction, Slices { input, output })
+        self.collective_in_slices(flow, &form.into(), reduction, input, output)
+    }
+
+    #[inline(never)]
+    fn collective_in_slices(
+        &self,
+        flow: FlowId,
+        form: &Form<'_>,
+        reduction: Option<&Reduction>,
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<(), Error> {
+        self.collective_of(flow, form, reduction, Slices { input, output })
     }
 
     /// The same, in memory known by its address.
     ///
     /// # Errors
     /// As [`Engine::collective`].
+    #[inline(always)]
     pub fn collective_at<'f>(
         &self,
         flow: FlowId,
@@ -49,7 +63,18 @@ impl Engine {
         reduction: Option<&Reduction>,
         buffers: &mut Buffers,
     ) -> Result<(), Error> {
-        self.collective_of(flow, form.into(), reduction, buffers)
+        self.collective_in_buffers(flow, &form.into(), reduction, buffers)
+    }
+
+    #[inline(never)]
+    fn collective_in_buffers(
+        &self,
+        flow: FlowId,
+        form: &Form<'_>,
+        reduction: Option<&Reduction>,
+        buffers: &mut Buffers,
+    ) -> Result<(), Error> {
+        self.collective_of(flow, form, reduction, buffers)
     }
 
     /// The same among any team, with messages on any flow that have the tags from `tag` on: one for each call.
@@ -69,7 +94,7 @@ impl Engine {
         core.check()?;
         let mut state = State::new(Some(team.clone()), tag);
         let user = Slices { input, output };
-        self.call(core, flow, &mut state, form.into(), reduction, user).1
+        self.call(core, flow, &mut state, &form.into(), reduction, user).1
     }
 
     /// Makes a collective ready to be started many times on `flow`; all members make their plans in the same order, among
@@ -79,28 +104,34 @@ impl Engine {
     /// A root or neighbour that there is not; lists of the wrong length.
     pub fn plan<'f>(&self, flow: FlowId, form: impl Into<Form<'f>>) -> Result<Plan, Error> {
         let (mut core, mut state) = self.begin(flow)?;
-        let schedule = self.schedule(&core, &mut state, form.into());
+        let schedule = self.schedule(&core, &mut state, &form.into());
         let tag = if schedule.is_ok() { state.started.next() } else { Tag(0) };
         self.give_back(&mut core, flow, state);
         Ok(Plan { schedule: schedule?, tag })
     }
 
-    #[inline]
+    #[inline(always)]
     fn collective_of<U: User>(
         &self,
         flow: FlowId,
-        form: Form<'_>,
+        form: &Form<'_>,
         reduction: Option<&Reduction>,
         user: U,
     ) -> Result<(), Error> {
-        let (core, mut state) = self.begin(flow)?;
+        // As `begin`, spelled out: every move of the guard costs.
+        let mut core = self.enter()?;
+        core.check()?;
+        let mut state;
+        (core, state) = match core.collectives.take(flow) {
+            Some(state) => (core, state),
+            None => self.wait_for_turn(core, flow)?,
+        };
         let (mut core, result) = self.call(core, flow, &mut state, form, reduction, user);
         self.give_back(&mut core, flow, state);
         result
     }
 
     /// Comes in and takes the state of a flow's collectives.
-    #[inline]
     pub(super) fn begin(&self, flow: FlowId) -> Result<(Inside<'_>, Box<State>), Error> {
         let mut core = self.enter()?;
         core.check()?;
@@ -115,17 +146,18 @@ impl Engine {
         &self,
         core: &Core,
         state: &mut State,
-        form: Form<'_>,
+        form: &Form<'_>,
     ) -> Result<Arc<Schedule>, Error> {
-        let seat = self.seat(core, state);
         match form {
-            Form::Even(shape) => find(&mut state.kept, seat, state.watch.team.as_ref(), shape).cloned(),
-            form => made(seat, state.watch.team.as_ref(), form),
+            Form::Even(shape) => {
+                self.bring_to_front(core, state, shape)?;
+                Ok(state.kept[0].1.clone())
+            }
+            form => Ok(Arc::new(made(self.seat(core, state), state.watch.team.as_ref(), form)?)),
         }
     }
 
     /// Where this rank sits in the collectives of a flow.
-    #[inline]
     fn seat(&self, core: &Core, state: &State) -> Seat {
         let crowded = core.collectives.crowded;
         match &state.watch.team {
@@ -137,34 +169,45 @@ impl Engine {
         }
     }
 
+    /// Lets the schedule of a shape be the first of those kept; it is made if it is not among them.
+    #[inline(never)]
+    fn bring_to_front(&self, core: &Core, state: &mut State, shape: &Shape) -> Result<(), Error> {
+        match state.kept.iter().position(|(known, _)| known == shape) {
+            Some(n) => state.kept[..=n].rotate_right(1),
+            None => {
+                let form = Form::Even(*shape);
+                let schedule = made(self.seat(core, state), state.watch.team.as_ref(), &form)?;
+                state.kept.truncate(KEPT - 1);
+                state.kept.insert(0, (*shape, Arc::new(schedule)));
+            }
+        }
+        Ok(())
+    }
+
     /// Does it, once the flow's state is at hand.
-    #[inline]
+    #[inline(always)]
     fn call<'a, U: User>(
         &'a self,
         core: Inside<'a>,
         flow: FlowId,
         state: &mut State,
-        form: Form<'_>,
+        form: &Form<'_>,
         reduction: Option<&Reduction>,
         user: U,
     ) -> Came<'a> {
-        let seat = self.seat(&core, state);
         let own;
-        let found = match form {
-            Form::Even(shape) => find(&mut state.kept, seat, state.watch.team.as_ref(), shape),
-            form => {
-                own = made(seat, state.watch.team.as_ref(), form);
-                match &own {
-                    Ok(schedule) => Ok(schedule),
-                    Err(_) => return (core, own.map(drop)),
+        let own = match form {
+            Form::Even(shape) if state.kept.first().is_some_and(|(first, _)| first == shape) => None,
+            form => match self.schedule(&core, state, form) {
+                Ok(schedule) => {
+                    own = schedule;
+                    Some(&own)
                 }
-            }
+                Err(error) => return (core, Err(error)),
+            },
         };
-        let schedule = match found {
-            Ok(schedule) => schedule,
-            Err(error) => return (core, Err(error)),
-        };
-        let State { calls, scratch, missing, watch, .. } = state;
+        let State { calls, kept, scratch, missing, watch, .. } = state;
+        let schedule = own.unwrap_or_else(|| &kept[0].1);
         scratch.reserve(schedule.scratch_bytes);
         let mut run = Run::new((flow, calls.next()), reduction, schedule, missing);
         let mut memory = Memory { user, scratch };
@@ -193,7 +236,7 @@ impl Engine {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn give_back(&self, core: &mut Inside<'_>, flow: FlowId, state: Box<State>) {
         core.collectives.put(flow, state);
         if core.collectives.waiting > 0 {

@@ -21,7 +21,7 @@ pub(super) type Came<'a, T = ()> = (Inside<'a>, Result<T, Error>);
 
 impl Engine {
     /// Until the run is done or fails.
-    #[inline]
+    #[inline(always)]
     pub(super) fn drive<'a, U: User>(
         &'a self,
         mut core: Inside<'a>,

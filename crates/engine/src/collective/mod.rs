@@ -131,32 +131,12 @@ impl Default for State {
     }
 }
 
-/// The schedule of a shape, made if it is not kept; afterwards it is the first.
-#[inline]
-fn find<'k>(
-    kept: &'k mut Vec<(Shape, Arc<Schedule>)>,
-    seat: Seat,
-    team: Option<&Team>,
-    shape: Shape,
-) -> Result<&'k Arc<Schedule>, Error> {
-    match kept.iter().position(|(known, _)| *known == shape) {
-        Some(0) => {}
-        Some(n) => kept[..=n].rotate_right(1),
-        None => {
-            let schedule = choose::schedule(seat, team.map(Team::members), shape)?;
-            kept.truncate(KEPT - 1);
-            kept.insert(0, (shape, Arc::new(schedule)));
-        }
-    }
-    Ok(&kept[0].1)
-}
-
-/// The schedule of what is not kept.
-fn made(seat: Seat, team: Option<&Team>, form: Form<'_>) -> Result<Arc<Schedule>, Error> {
+/// A schedule made for somebody's seat.
+fn made(seat: Seat, team: Option<&Team>, form: &Form<'_>) -> Result<Schedule, Error> {
     let members = team.map(Team::members);
     match form {
-        Form::Even(shape) => choose::schedule(seat, members, shape).map(Arc::new),
-        Form::Uneven(uneven) => choose::uneven(seat, members, uneven).map(Arc::new),
+        Form::Even(shape) => choose::schedule(seat, members, *shape),
+        Form::Uneven(uneven) => choose::uneven(seat, members, *uneven),
     }
 }
 

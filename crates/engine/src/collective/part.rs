@@ -14,13 +14,13 @@ use canele_sys::ids::{FlowId, Tag};
 use super::choose::Seat;
 use super::form::Form;
 use super::lasting::{Buffers, Place};
+use super::made;
 use super::memory::Memory;
 use super::reduce::Reduction;
 use super::run::{self, Run, Stop};
 use super::schedule::Schedule;
 use super::team::Team;
 use super::transfers::Transfers;
-use super::{choose, made};
 use crate::Error;
 
 /// A collective as one rank sees it.
@@ -52,6 +52,9 @@ impl Part {
     ///
     /// # Errors
     /// A root or neighbour that there is not; lists of the wrong length.
+    ///
+    /// # Panics
+    /// For a plan: those are of an engine's flow.
     pub fn new<'f>(
         proto: &Proto,
         (flow, call): (FlowId, u32),
@@ -63,10 +66,7 @@ impl Part {
         let all =
             Seat { me: proto.me().0 as usize, ranks: proto.ranks(), local: proto.ranks(), crowded: false };
         let seat = team.map_or(all, |team| team.seat(false));
-        let schedule = match form.into() {
-            Form::Even(shape) => Arc::new(choose::schedule(seat, team.map(Team::members), shape)?),
-            form => made(seat, team, form)?,
-        };
+        let schedule = Arc::new(made(seat, team, &form.into())?);
         Ok(Self::of(schedule, (flow, Tag(call)), reduction, buffers))
     }
 

@@ -50,7 +50,7 @@ impl Engine {
         buffers: Buffers,
     ) -> Result<Pending, Error> {
         let (mut core, mut state) = self.begin(flow)?;
-        let schedule = self.schedule(&core, &mut state, form.into());
+        let schedule = self.schedule(&core, &mut state, &form.into());
         let (tag, watch) = match schedule {
             Ok(_) => (state.started.next(), state.watch.clone()),
             Err(_) => (Tag(0), Watch::default()),

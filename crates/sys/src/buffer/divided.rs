@@ -30,7 +30,7 @@ impl Divided {
     }
 
     /// At least so many bytes; those that were there stay.
-    #[inline]
+    #[inline(always)]
     pub fn reserve(&mut self, len: usize) {
         if len > self.len {
             self.grow(len);
