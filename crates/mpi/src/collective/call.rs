@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use canele_engine::Ended;
-use canele_engine::collective::{Block, Buffers, Form, Place, Plan, Reduction, Root, Shape, Uneven};
+use canele_engine::collective::{
+    Block, Buffers, Form, Operation, Place, Plan, Reduction, Root, Shape, Uneven,
+};
 
 use super::side::Side;
 use crate::Result;
@@ -25,42 +27,19 @@ pub struct Call {
 /// What is to be done, with its lists.
 #[derive(Clone)]
 pub(super) enum Owned {
-    /// This rank has no part in it.
-    Nothing,
     Even(Shape),
-    Gather {
-        root: Root,
-        mine: Option<Block>,
-        all: Vec<Block>,
-    },
-    Scatter {
-        root: Root,
-        all: Vec<Block>,
-        mine: Option<Block>,
-    },
-    Allgather {
-        mine: Option<Block>,
-        all: Vec<Block>,
-    },
-    Alltoall {
-        from: Option<Vec<Block>>,
-        into: Vec<Block>,
-    },
-    ReduceScatter {
-        lens: Vec<usize>,
-        shape: Shape,
-    },
-    Exchange {
-        sends: Vec<(u32, Block)>,
-        receives: Vec<(u32, Block)>,
-    },
+    Gather { root: Root, mine: Option<Block>, all: Vec<Block> },
+    Scatter { root: Root, all: Vec<Block>, mine: Option<Block> },
+    Allgather { mine: Option<Block>, all: Vec<Block> },
+    Alltoall { from: Option<Vec<Block>>, into: Vec<Block> },
+    ReduceScatter { lens: Vec<usize>, shape: Shape },
+    Exchange { sends: Vec<(u32, Block)>, receives: Vec<(u32, Block)> },
 }
 
 impl Owned {
-    fn form(&self) -> Option<Form<'_>> {
-        Some(Form::Uneven(match self {
-            Self::Nothing => return None,
-            Self::Even(shape) => return Some(Form::Even(*shape)),
+    fn form(&self) -> Form<'_> {
+        Form::Uneven(match self {
+            Self::Even(shape) => return Form::Even(*shape),
             Self::Gather { root, mine, all } => Uneven::Gather { root: *root, mine: *mine, all },
             Self::Scatter { root, all, mine } => Uneven::Scatter { root: *root, all, mine: *mine },
             Self::Allgather { mine, all } => Uneven::Allgather { mine: *mine, all },
@@ -72,7 +51,7 @@ impl Owned {
                 in_place: shape.in_place,
             },
             Self::Exchange { sends, receives } => Uneven::Exchange { sends, receives },
-        }))
+        })
     }
 }
 
@@ -81,9 +60,10 @@ impl Call {
         Self { form, reduction: None, input, output, load: false }
     }
 
-    /// One in which this rank has no part.
+    /// One in which this rank has no part: it only counts the call, as all members do.
     pub(super) fn nothing() -> Self {
-        Self::new(Owned::Nothing, Side::Nothing, Side::Nothing)
+        let shape = Shape::new(Operation::Broadcast(Root::Elsewhere), 0);
+        Self::new(Owned::Even(shape), Side::Nothing, Side::Nothing)
     }
 
     /// The output has data from the start.
@@ -101,9 +81,13 @@ impl Call {
     /// A member died; the members do not make the same call.
     #[inline]
     pub fn run(self, comm: &Comm) -> Result<()> {
-        let Some(form) = self.form.form() else { return Ok(()) };
         let mut buffers = self.buffers();
-        comm.engine.collective_at(comm.collectives(), form, self.reduction.as_ref(), &mut buffers)?;
+        comm.engine.collective_at(
+            comm.collectives(),
+            self.form.form(),
+            self.reduction.as_ref(),
+            &mut buffers,
+        )?;
         if let Place::Own(own) = &buffers.output {
             self.output.store(own.bytes());
         }
@@ -115,11 +99,9 @@ impl Call {
     /// # Errors
     /// A root or neighbour that there is not; the job is over.
     pub fn start(self, comm: &Arc<Comm>) -> Result<Request> {
-        let Some(form) = self.form.form() else {
-            return Ok(Request::ended_with(Some(comm.clone()), Ok(Status::EMPTY)));
-        };
         let (engine, flow) = (&comm.engine, comm.collectives());
-        let pending = engine.start_collective(flow, form, self.reduction.clone(), self.buffers())?;
+        let pending =
+            engine.start_collective(flow, self.form.form(), self.reduction.clone(), self.buffers())?;
         Ok(Request::steps(comm.clone(), pending, Box::new(Running(self))))
     }
 
@@ -128,7 +110,7 @@ impl Call {
     /// # Errors
     /// A root or neighbour that there is not; the job is over.
     pub fn persist(self, comm: &Arc<Comm>) -> Result<Request> {
-        let plan = self.form.form().map(|form| comm.engine.plan(comm.collectives(), form)).transpose()?;
+        let plan = comm.engine.plan(comm.collectives(), self.form.form())?;
         let again = Box::new(Persistent { call: self, plan, comm: comm.clone() });
         Ok(Request::persistent(Some(comm.clone()), again))
     }
@@ -151,19 +133,15 @@ impl Steps for Running {
 
 struct Persistent {
     call: Call,
-    /// None: this rank has no part in it.
-    plan: Option<Plan>,
+    plan: Plan,
     comm: Arc<Comm>,
 }
 
 impl Again for Persistent {
     fn start(&mut self) -> Result<Request> {
         let comm = self.comm.clone();
-        let Some(plan) = &self.plan else {
-            return Ok(Request::ended_with(Some(comm), Ok(Status::EMPTY)));
-        };
         let (call, flow) = (self.call.clone(), comm.collectives());
-        let pending = comm.engine.start_plan(flow, plan, call.reduction.clone(), call.buffers())?;
+        let pending = comm.engine.start_plan(flow, &self.plan, call.reduction.clone(), call.buffers())?;
         Ok(Request::steps(comm, pending, Box::new(Running(call))))
     }
 
