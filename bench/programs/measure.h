@@ -58,7 +58,7 @@ static inline double measure(operation run, const void *what) {
         if (count * best >= 0.8 * block_s || count >= 1L << 30) break;
         count = count * 8 * best < block_s ? count * 8 : (long)(block_s / best) + 1;
     }
-    int blocks = quick || count * best > 10 * block_s ? 3 : MOST_BLOCKS;
+    int blocks = count * best > 10 * block_s ? 1 : quick || count * best > 2 * block_s ? 3 : MOST_BLOCKS;
     for (int i = 0; i < blocks; i++) took[i] = block(run, what, count) / count;
     return median(took, blocks) * 1e9;
 }
