@@ -33,6 +33,7 @@ programs! {
     abi [1];
     attributes [1 2];
     datatypes [1 2];
+    duplicates [1 2 5];
     errors [1];
     generalized [1];
     groups [1 2 5];

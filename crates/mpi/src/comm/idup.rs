@@ -3,6 +3,9 @@
 //! ```text
 //!   which pairs of flows are free everywhere? ──▶ all take the first ──▶ could all? ──▶ the duplicate; else once more
 //! ```
+//!
+//! Between two groups a conjunction gives each group the other's alone, so it is made twice: the second time everybody says
+//! what the first gave and its own, and both groups have the same.
 
 use std::sync::Arc;
 
@@ -28,6 +31,8 @@ struct Duplicate {
     first: u32,
     /// The pair that all are asked about, and whether it was free here.
     taken: Option<(u32, bool)>,
+    /// Between two groups: what this rank said, until the other group's is known.
+    said: Option<Vec<u64>>,
 }
 
 /// Pairs in a window.
@@ -37,9 +42,10 @@ impl Comm {
     /// Starts to make a duplicate, as [`Comm::dup`].
     ///
     /// # Errors
-    /// This is an intercommunicator; the job is over.
+    /// The job is over.
     pub fn idup(self: &Arc<Self>, info: Option<Arc<Info>>, done: Done) -> Result<Request> {
-        let mut duplicate = Duplicate { comm: self.clone(), info, done: Some(done), first: 0, taken: None };
+        let mut duplicate =
+            Duplicate { comm: self.clone(), info, done: Some(done), first: 0, taken: None, said: None };
         let pending = duplicate.ask()?;
         Ok(Request::steps(self.clone(), pending, Box::new(duplicate)))
     }
@@ -52,7 +58,14 @@ impl Duplicate {
         self.conjunction(&free)
     }
 
-    fn conjunction(&self, words: &[u64]) -> Result<Pending> {
+    /// Starts to find out which bits everybody says.
+    fn conjunction(&mut self, words: &[u64]) -> Result<Pending> {
+        self.said = self.comm.is_inter().then(|| words.to_vec());
+        self.of_the_other_group(words)
+    }
+
+    /// The same, of the other group alone if there is one.
+    fn of_the_other_group(&self, words: &[u64]) -> Result<Pending> {
         let bytes: &[u8] = bytemuck::cast_slice(words);
         let shape = Shape { element: 8, ..Shape::new(Operation::Allreduce, bytes.len()) };
         let input = Place::Own(Box::new(Divided::from(bytes)));
@@ -68,6 +81,10 @@ impl Duplicate {
         let output =
             ended.output.ok_or_else(|| Error::new(Class::Internal, "a conjunction has no result"))?;
         let words: Vec<u64> = output.bytes().as_chunks().0.iter().map(|w| u64::from_ne_bytes(*w)).collect();
+        if let Some(said) = self.said.take() {
+            let both: Vec<u64> = words.iter().zip(said).map(|(theirs, mine)| theirs & mine).collect();
+            return self.of_the_other_group(&both).map(Some);
+        }
         match self.taken.take() {
             None => self.take(&words).map(Some),
             Some((pair, true)) if words[0] == 1 => self.finish(FlowId(2 * pair)).map(|()| None),
