@@ -27,6 +27,7 @@ impl Raw {
     /// Until everything made of it is gone, they may be read and, where the holder of this value is to receive, written;
     /// the program does not write what is being read, nor touch what is being written, meanwhile. Bytes in gaps between
     /// what an operation moves are not touched.
+    #[inline(always)]
     pub unsafe fn new(start: *mut u8, low: isize, high: isize) -> Self {
         Self { start, low, high: high.max(low) }
     }
@@ -53,15 +54,23 @@ impl Raw {
     ///
     /// # Panics
     /// They lie outside of the range.
-    #[inline]
+    #[inline(always)]
     pub fn at(self, at: isize, len: usize) -> *mut u8 {
         let inside = at >= self.low && isize::try_from(len).is_ok_and(|len| len <= self.high - at);
-        assert!(len == 0 || inside, "{len} bytes at {at} are outside of {}..{}", self.low, self.high);
+        if len != 0 && !inside {
+            self.outside(at, len);
+        }
         self.start.wrapping_offset(at)
     }
 
+    #[cold]
+    #[inline(never)]
+    fn outside(self, at: isize, len: usize) -> ! {
+        panic!("{len} bytes at {at} are outside of {}..{}", self.low, self.high)
+    }
+
     /// The bytes at `at`, to be read. No mutable view of them may be in use.
-    #[inline]
+    #[inline(always)]
     pub fn bytes<'a>(self, at: isize, len: usize) -> &'a [u8] {
         if len == 0 {
             return &[];
@@ -71,7 +80,7 @@ impl Raw {
     }
 
     /// The bytes at `at`, to be written. No other view of them may be in use.
-    #[inline]
+    #[inline(always)]
     pub fn bytes_mut<'a>(self, at: isize, len: usize) -> &'a mut [u8] {
         if len == 0 {
             return &mut [];
