@@ -85,12 +85,6 @@ impl Proto {
         self.peers[peer.0 as usize].gone
     }
 
-    /// The first peer that died or broke the protocol, if any did.
-    #[inline(always)]
-    pub fn first_death(&self) -> Option<Rank> {
-        self.deaths.first().copied()
-    }
-
     /// Ends an operation on ordinary memory whatever state it is in: for when its other end is known to give up too,
     /// because what still comes of it is dropped and nothing answers for the rest.
     pub fn abandon(&mut self, id: RequestId) {
