@@ -30,7 +30,7 @@ def main():
     try:
         if wanted.kept:
             kept = json.loads(wanted.kept.read_text(encoding="utf-8"))
-            circumstances, figures = kept["about"], Figures.from_json(kept)
+            circumstances, figures = kept["about"], Figures.from_json(kept, wanted.programs)
         else:
             measured = measure(wanted)
             if measured is None:

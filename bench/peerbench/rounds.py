@@ -30,9 +30,10 @@ class Figures:
         return [dict(zip(keys, (*key, unit, values))) for key, (unit, values) in self.all.items()]
 
     @classmethod
-    def from_json(cls, kept):
+    def from_json(cls, kept, wanted):
+        """What was kept of the programs in `wanted`."""
         figures = cls(kept["rounds"])
-        for entry in kept["figures"]:
+        for entry in (entry for entry in kept["figures"] if entry["program"] in wanted):
             key = (entry["program"], entry["ranks"], entry["figure"], entry["bytes"])
             figures.all[key] = (entry["unit"], entry["values"])
         figures.failures = kept["failures"]

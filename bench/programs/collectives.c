@@ -1,11 +1,13 @@
 /* Time of collective operations, on any number of ranks. Bytes are those of one rank's part: of each peer's for gather, scatter,
- * allgather, alltoall and reduce_scatter, of the whole vector for the others. The root changes from one operation to the next, so that
- * no rank can run ahead of the others for long. */
+ * allgather, alltoall and reduce_scatter, of the whole vector for the others. The root changes from one operation to the next, and the
+ * direction of scan, so that no rank can run ahead of the others for long. */
 #include "measure.h"
 
 enum { LARGEST = 1 << 20 };
 
 static char *in, *out;
+/* All ranks in the opposite order. */
+static MPI_Comm backwards;
 
 enum kind { BARRIER, BCAST, REDUCE, ALLREDUCE, SCAN, GATHER, SCATTER, ALLGATHER, ALLTOALL, REDUCE_SCATTER, KINDS };
 
@@ -22,7 +24,7 @@ static void once(const struct task *t, int root) {
     case BCAST: MPI_Bcast(in, bytes, MPI_BYTE, root, all); break;
     case REDUCE: MPI_Reduce(in, out, numbers, MPI_DOUBLE, MPI_SUM, root, all); break;
     case ALLREDUCE: MPI_Allreduce(in, out, numbers, MPI_DOUBLE, MPI_SUM, all); break;
-    case SCAN: MPI_Scan(in, out, numbers, MPI_DOUBLE, MPI_SUM, all); break;
+    case SCAN: MPI_Scan(in, out, numbers, MPI_DOUBLE, MPI_SUM, root % 2 ? backwards : all); break;
     case GATHER: MPI_Gather(in, bytes, MPI_BYTE, out, bytes, MPI_BYTE, root, all); break;
     case SCATTER: MPI_Scatter(in, bytes, MPI_BYTE, out, bytes, MPI_BYTE, root, all); break;
     case ALLGATHER: MPI_Allgather(in, bytes, MPI_BYTE, out, bytes, MPI_BYTE, all); break;
@@ -39,6 +41,7 @@ static void repeat(const void *what, long count) {
 int main(int argc, char **argv) {
     start(argc, argv);
     static const int sizes[] = {8, 1024, 65536, LARGEST};
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &backwards);
     in = buffer((size_t)ranks * LARGEST, 0);
     out = buffer((size_t)ranks * LARGEST, 0);
     /* Numbers that stay numbers however often they are added. */
@@ -51,6 +54,7 @@ int main(int argc, char **argv) {
         }
     free(in);
     free(out);
+    MPI_Comm_free(&backwards);
     MPI_Finalize();
     return 0;
 }
