@@ -59,9 +59,12 @@ fn MPI_Is_thread_main(flag: Out<c_int>) -> Outcome {
 
 #[mpi]
 fn MPI_Abort(comm: MPI_Comm, errorcode: c_int) -> Outcome {
-    let rank =
-        comm.get().map_or(String::new(), |comm| format!(" by its rank {} of {}", comm.rank(), comm.size()));
-    library::abort(&format!("MPI_Abort was called{rank} with error code {errorcode}"), errorcode)
+    let by = comm.get().map_or(String::new(), |comm| {
+        let name = comm.name();
+        let name = if name.is_empty() { "a communicator without a name" } else { &*name };
+        format!(" by rank {} of {name}", comm.rank())
+    });
+    library::abort(&format!("MPI_Abort was called{by} with error code {errorcode}"), errorcode)
 }
 
 #[mpi]

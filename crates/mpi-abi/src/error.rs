@@ -113,6 +113,9 @@ fn handle(handler: &Arc<Errhandler>, number: usize, function: &str, error: &Erro
     let code = error.given.unwrap_or_else(|| keep(error.class, format!("{function}: {error}")));
     match &**handler {
         Errhandler::Fatal | Errhandler::Abort => {
+            if error.class == Class::ProcAborted {
+                library::await_end();
+            }
             let text = if error.given.is_some() { format!("{function}: {error}") } else { text(code) };
             library::abort(&text, class_number(error.class));
         }

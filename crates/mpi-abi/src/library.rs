@@ -3,8 +3,10 @@
 use core::ffi::c_int;
 use std::io::Write;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
 
 use canele_engine::Engine;
+use canele_engine::control::OnFailure;
 use canele_mpi::{Comm, Errhandler, Result, World, fail};
 use canele_sys::atomic::{AtomicU32, Ordering::Relaxed};
 use canele_sys::tunables::Tunables;
@@ -175,6 +177,18 @@ pub fn threads() -> c_int {
 /// Whether this thread is the one that initialised.
 pub fn is_main_thread() -> bool {
     MAIN.get() == Some(&std::thread::current().id())
+}
+
+/// Gives the launcher time to end this process, after the death of another rank: it does so unless the job is to go on, and
+/// has told of that death, so that those who waited for the dead have nothing to add.
+#[cold]
+pub fn await_end() {
+    let Ok(world) = world() else { return };
+    if world.engine().job().on_failure == OnFailure::Stop {
+        // SAFETY: always permitted; what the program has printed is to be seen though the process is killed.
+        unsafe { libc::fflush(core::ptr::null_mut()) };
+        std::thread::sleep(Duration::from_secs(2));
+    }
 }
 
 /// Ends this process, and so the job, because of an error that is fatal.

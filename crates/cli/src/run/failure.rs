@@ -47,7 +47,10 @@ impl fmt::Display for Failure {
             Failure::Killed(signal) => write!(f, "was killed by {}", SignalName(*signal)),
             Failure::Exited(status) => write!(f, "exited with status {status}"),
             Failure::Unfinished => {
-                write!(f, "exited with status 0 without finalising (it had initialised: call `Job::finish`)")
+                write!(
+                    f,
+                    "exited with status 0 without finalising (it had initialised: call `Job::finish`, in MPI programs `MPI_Finalize`)"
+                )
             }
             Failure::Broken(text) => write!(f, "{text}"),
             Failure::HostLost => write!(f, "was on a host that was lost"),

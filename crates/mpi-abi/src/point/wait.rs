@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use canele_engine::{Engine, Pending};
 use canele_mpi::request::Request;
-use canele_mpi::{Comm, Error, Result, Status};
+use canele_mpi::{Class, Comm, Errhandler, Error, Result, Status};
 
 use crate::constants::MPI_REQUEST_NULL;
 use crate::error::{Failed, raise_on};
@@ -36,8 +36,13 @@ impl End {
         }
     }
 
-    /// Calls the handler with an error.
+    /// Calls the handler with an error of a list of which this is the first that failed.
     pub fn raise(&self, function: &str, error: Box<Error>) -> Failed {
+        let died = matches!(&self.result, Err(error) if error.class == Class::ProcAborted);
+        let is_fatal = |comm: &Arc<Comm>| matches!(*comm.errhandler(), Errhandler::Fatal | Errhandler::Abort);
+        if died && self.comm.as_ref().is_some_and(is_fatal) {
+            library::await_end();
+        }
         raise(self.comm.as_deref(), function, error)
     }
 }

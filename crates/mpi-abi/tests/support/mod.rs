@@ -1,0 +1,103 @@
+//! C programs, compiled against the header and run with the library, alone or as jobs, none of them for ever.
+#![allow(dead_code, reason = "each test uses its part")]
+
+#[path = "../../../canele/tests/launch/mod.rs"]
+pub mod launch;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// A folder of this package's tests.
+pub fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
+}
+
+/// The names of all C files of a folder, without what follows the dot.
+pub fn names(folder: &Path) -> Vec<String> {
+    let mut there: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|of| of == "c"))
+        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    there.sort();
+    there
+}
+
+/// A folder with the library as programs look for it, for this process alone.
+pub fn library() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        // Nothing links with it, so no test has it built.
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "--quiet", "-p", "canele-mpi-abi"]).current_dir(env!("CARGO_MANIFEST_DIR"));
+        build.args((!cfg!(debug_assertions)).then_some("--release"));
+        assert!(build.status().expect("cargo can be run").success(), "the library can be built");
+        let test = std::env::current_exe().unwrap();
+        let built = test.parent().unwrap().parent().unwrap().join("libmpi_abi.so");
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mpi-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        for name in ["libmpi_abi.so.1", "libmpi_abi.so"] {
+            let _ = std::fs::remove_file(folder.join(name));
+            std::os::unix::fs::symlink(&built, folder.join(name)).unwrap();
+        }
+        folder
+    })
+}
+
+/// A program of these sources.
+pub fn compiled(name: &str, sources: &[PathBuf]) -> PathBuf {
+    let program = library().join(name);
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]);
+    compiler.arg("-I").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("include"));
+    compiler.args(sources).arg("-o").arg(&program);
+    compiler.arg("-L").arg(library()).args(["-lmpi_abi", "-lpthread"]);
+    let output = compiler.output().expect("cc starts");
+    assert!(output.status.success(), "{name}: {}", text(&output));
+    program
+}
+
+/// Runs a program without a launcher, or as a job of `canele run` with these options. What hangs ends with status 124.
+pub fn run(options: Option<&[&str]>, program: &Path, arguments: &[&str]) -> Output {
+    let mut run = match options {
+        None => Command::new("timeout"),
+        Some(_) => launch::command(),
+    };
+    match options {
+        None => run.args(["-k", "5", "60"]),
+        Some(options) => run.args(["run", "--timeout", "60"]).args(options),
+    };
+    // The variable of another test of this package is none of the library's, which refuses such.
+    run.env_remove("CANELE_UPDATE");
+    // Behind the launcher, which would put the library beside itself first.
+    run.arg("env").arg(format!("LD_LIBRARY_PATH={}", library().display())).arg(program).args(arguments);
+    run.output().expect("the program starts")
+}
+
+/// All ranks of a job, or the program alone, say that they have passed.
+pub fn passes(program: &Path, ranks: usize) {
+    let n = ranks.to_string();
+    let job = ["-n", n.as_str()];
+    let output = run((ranks > 1).then_some(&job), program, &[]);
+    all_passed(program, &output, ranks);
+}
+
+/// The same of a run that has ended.
+pub fn all_passed(program: &Path, output: &Output, ranks: usize) {
+    let passed =
+        String::from_utf8_lossy(&output.stdout).lines().filter(|line| line.ends_with("passed")).count();
+    assert!(
+        output.status.success() && passed == ranks,
+        "{} with {ranks} ranks: {}\n{}",
+        program.display(),
+        output.status,
+        text(output)
+    );
+}
+
+/// All that was printed.
+pub fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
