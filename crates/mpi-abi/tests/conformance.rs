@@ -1,0 +1,52 @@
+//! The conformance program, whose output must be that of another implementation: `scripts/conformance` compares both and writes
+//! what is expected here.
+
+mod support;
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use support::{compiled, folder, names, run, text};
+
+fn program() -> &'static Path {
+    static PROGRAM: OnceLock<std::path::PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let sources = folder("conformance");
+        let files: Vec<_> = names(&sources).iter().map(|name| sources.join(format!("{name}.c"))).collect();
+        compiled("conformance", &files)
+    })
+}
+
+fn prints_what_is_expected(ranks: usize) {
+    let n = ranks.to_string();
+    let output = run(Some(&["-n", &n]), program(), &[]);
+    assert!(output.status.success(), "{}", text(&output));
+    let said = String::from_utf8_lossy(&output.stdout);
+    let expected =
+        std::fs::read_to_string(folder("conformance").join(format!("expected-{ranks}.txt"))).unwrap();
+    let lines = said.lines().zip(expected.lines()).enumerate();
+    for (at, (said, expected)) in lines {
+        assert_eq!(said, expected, "line {} on {ranks} ranks", at + 1);
+    }
+    assert_eq!(said.lines().count(), expected.lines().count(), "lines on {ranks} ranks");
+}
+
+#[test]
+fn one_rank_prints_what_is_expected() {
+    prints_what_is_expected(1);
+}
+
+#[test]
+fn two_ranks_print_what_is_expected() {
+    prints_what_is_expected(2);
+}
+
+#[test]
+fn three_ranks_print_what_is_expected() {
+    prints_what_is_expected(3);
+}
+
+#[test]
+fn four_ranks_print_what_is_expected() {
+    prints_what_is_expected(4);
+}

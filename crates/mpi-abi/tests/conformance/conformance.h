@@ -1,0 +1,41 @@
+/* What the parts of the conformance program share: lines that each rank says, and names of the standard's constants.
+   What the standard leaves to the implementation is not said: values of handles and codes, texts, order of arrivals. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern int size, rank;
+
+/* Adds a line to what this rank says. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Says numbers in one line. */
+void say_ints(const char *what, const int *numbers, int n);
+void say_doubles(const char *what, const double *numbers, int n);
+void say_bytes(const char *what, const void *bytes, int n);
+/* Says the class of what a call returned. */
+void say_code(const char *call, int code);
+/* The communicators' relation in words. */
+const char *relation(int result);
+/* Source, tag, count and whether it was cancelled. */
+void say_status(const char *what, const MPI_Status *status, MPI_Datatype datatype);
+
+#define CODE(call) say_code(#call, call)
+
+void blocking(void);
+void nonblocking(void);
+void persistent(void);
+void datatypes(void);
+void contents(void);
+void packing(void);
+void groups(void);
+void communicators(void);
+void intercommunicators(void);
+void topologies(void);
+void neighbours(void);
+void collectives(void);
+void uneven(void);
+void operations(void);
+void attributes(void);
+void infos(void);
+void errors(void);
