@@ -40,6 +40,7 @@ programs! {
     infos [1 3];
     operations [1];
     reductions [1 2 3 5];
+    sessions [1 3];
 }
 
 fn sources() -> PathBuf {
