@@ -89,6 +89,14 @@ pub struct Ended {
     pub output: Option<Box<Divided>>,
 }
 
+impl Ended {
+    /// The flow that an agreement ended with.
+    pub fn flow(&self) -> Option<FlowId> {
+        let bytes = self.output.as_ref().filter(|_| self.result.is_ok())?.bytes();
+        Some(FlowId(u32::from_ne_bytes(bytes.try_into().ok()?)))
+    }
+}
+
 impl From<Outcome> for Ended {
     fn from(outcome: Outcome) -> Self {
         Self { result: outcome.result.map_err(Error::from), buffer: outcome.buffer, output: None }

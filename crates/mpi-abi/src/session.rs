@@ -67,13 +67,13 @@ fn MPI_Session_get_nth_pset(
     Ok(pset_len.set(name.len() as c_int + 1, "pset_len")?)
 }
 
-/// The group of a process set.
+/// The group of a process set. Names are URIs, whose scheme and host are the same in upper and lower case (RFC 3986, §6.2.2.1).
 fn set(session: &Session, name: &str) -> Result<Arc<Group>> {
     let world = session.world();
-    match name {
-        "mpi://WORLD" => Ok(world.world.group().clone()),
-        "mpi://SELF" => Ok(world.own.group().clone()),
-        _ => fail!(Argument, "pset_name is {name:?}: there are {}", SETS.join(" and ")),
+    match SETS.iter().position(|known| known.eq_ignore_ascii_case(name)) {
+        Some(0) => Ok(world.world.group().clone()),
+        Some(_) => Ok(world.own.group().clone()),
+        None => fail!(Argument, "pset_name is {name:?}: there are {}", SETS.join(" and ")),
     }
 }
 

@@ -32,4 +32,5 @@ programs! {
     infos [1 3];
     operations [1];
     reductions [1 2 3 5];
+    sessions [1 3];
 }

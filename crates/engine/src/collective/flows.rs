@@ -17,8 +17,8 @@ pub(crate) const FIRST_PAIR: u32 = 4;
 const PAIRS: u32 = canele_proto::MAX_FLOWS / 2;
 
 /// Words of as many pairs are looked at together.
-pub const WINDOW: usize = 8;
-const WINDOW_PAIRS: u32 = WINDOW as u32 * u64::BITS;
+pub(super) const WINDOW: usize = 8;
+pub(super) const WINDOW_PAIRS: u32 = WINDOW as u32 * u64::BITS;
 
 /// Which pairs are free here, a bit each.
 pub(crate) struct Pairs(Box<[u64]>);
@@ -33,15 +33,34 @@ impl Default for Pairs {
 
 impl Pairs {
     /// Whether it was free; now it is not.
-    fn take(&mut self, pair: u32) -> bool {
+    pub(super) fn take(&mut self, pair: u32) -> bool {
         let (word, bit) = (&mut self.0[(pair / u64::BITS) as usize], 1 << (pair % u64::BITS));
         let is_free = *word & bit != 0;
         *word &= !bit;
         is_free
     }
 
-    fn free(&mut self, pair: u32) {
+    pub(super) fn free(&mut self, pair: u32) {
         self.0[(pair / u64::BITS) as usize] |= 1 << (pair % u64::BITS);
+    }
+
+    /// Of the pairs from `first` on, in the window of [`WINDOW`] words that it lies in, a bit for each that is free here: what
+    /// members agree on by their conjunction.
+    ///
+    /// # Errors
+    /// There is no such pair.
+    pub(super) fn window(&self, first: u32) -> Result<[u64; WINDOW], Error> {
+        if first >= PAIRS {
+            return Err(all_used());
+        }
+        let begin = (first / WINDOW_PAIRS) as usize * WINDOW;
+        let mut free = [0; WINDOW];
+        for (n, word) in free.iter_mut().enumerate() {
+            let below = first.saturating_sub((begin + n) as u32 * u64::BITS);
+            let from_first = u64::MAX.checked_shl(below).unwrap_or(0);
+            *word = self.0[begin + n] & from_first;
+        }
+        Ok(free)
     }
 }
 
@@ -103,43 +122,6 @@ impl Engine {
         Ok(())
     }
 
-    /// Of the pairs of flows from `first` on, in the window of [`WINDOW`] words that it lies in, a bit for each that is free
-    /// here: what members agree on by their conjunction.
-    ///
-    /// # Errors
-    /// `Forked`; there is no such pair.
-    pub fn free_pairs(&self, first: u32) -> Result<[u64; WINDOW], Error> {
-        if first >= PAIRS {
-            return Err(all_used());
-        }
-        let core = self.enter()?;
-        let begin = (first / WINDOW_PAIRS) as usize * WINDOW;
-        let mut free = [0; WINDOW];
-        for (n, word) in free.iter_mut().enumerate() {
-            let below = first.saturating_sub((begin + n) as u32 * u64::BITS);
-            let from_first = u64::MAX.checked_shl(below).unwrap_or(0);
-            *word = core.pairs.0[begin + n] & from_first;
-        }
-        Ok(free)
-    }
-
-    /// Takes a pair of flows, the first of which has twice its number; says whether it was free.
-    ///
-    /// # Errors
-    /// `Forked`.
-    pub fn take_pair(&self, pair: u32) -> Result<bool, Error> {
-        Ok(self.enter()?.pairs.take(pair))
-    }
-
-    /// Gives a pair back that was taken, because not all members could take it.
-    ///
-    /// # Errors
-    /// `Forked`.
-    pub fn return_pair(&self, pair: u32) -> Result<(), Error> {
-        self.enter()?.pairs.free(pair);
-        Ok(())
-    }
-
     /// `all` gives everybody the conjunction of what all gave.
     fn agree(
         &self,
@@ -153,19 +135,21 @@ impl Engine {
         let mut first = FIRST_PAIR;
         loop {
             let mut agreed = [0; WINDOW];
-            conjunction(&self.free_pairs(first)?, &mut agreed)?;
+            // Nobody is inside any more when the conjunction begins.
+            let free = self.enter()?.pairs.window(first)?;
+            conjunction(&free, &mut agreed)?;
             let begin = first / WINDOW_PAIRS * WINDOW_PAIRS;
             let Some(pair) = first_of(begin, &agreed) else {
                 first = begin + WINDOW_PAIRS;
                 continue;
             };
-            let taken = self.take_pair(pair)?;
+            let taken = self.enter()?.pairs.take(pair);
             let result = conjunction(&[u64::from(taken)], &mut agreed[..1]);
             if result.is_ok() && agreed[0] == 1 {
                 return Ok(FlowId(2 * pair));
             }
             if taken {
-                self.return_pair(pair)?;
+                self.enter()?.pairs.free(pair);
             }
             result?;
             first = pair + 1;
@@ -179,7 +163,7 @@ fn first_of(begin: u32, window: &[u64]) -> Option<u32> {
     Some(begin + n * u64::BITS + word.trailing_zeros())
 }
 
-fn conjunction(into: &mut [u8], from: &[u8], _: bool) {
+pub(super) fn conjunction(into: &mut [u8], from: &[u8], _: bool) {
     into.iter_mut().zip(from).for_each(|(a, b)| *a &= b);
 }
 

@@ -15,6 +15,7 @@
 //!
 //! What this module never does: decide by what arrives first. See `choose`.
 
+mod agreement;
 mod build;
 mod call;
 mod choose;
@@ -34,7 +35,6 @@ mod transfers;
 mod under_way;
 
 pub(crate) use flows::Pairs;
-pub use flows::WINDOW;
 pub use form::{Block, Form, Operation, Plan, Root, Shape, Uneven};
 pub use lasting::{Buffers, Place};
 pub use part::{Part, Step};

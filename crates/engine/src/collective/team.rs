@@ -77,6 +77,11 @@ impl Watch {
         Self { team, ..Self::default() }
     }
 
+    /// Whether the team is of two groups.
+    pub fn is_between(&self) -> bool {
+        self.team.as_ref().is_some_and(|team| team.local < team.members.len())
+    }
+
     fn concerns(&self, rank: Rank) -> bool {
         self.team.as_ref().is_none_or(|team| team.contains(rank))
     }

@@ -4,8 +4,10 @@
 
 use canele_proto::request::Buffer;
 use canele_proto::slab::{Key, Slab};
+use canele_sys::buffer::Divided;
 use canele_sys::ids::{FlowId, Tag};
 
+use super::agreement::{Agreement, Next};
 use super::form::{Form, Plan};
 use super::lasting::{Buffers, Place};
 use super::part::{Part, Step};
@@ -31,6 +33,8 @@ struct Running {
     part: Part,
     watch: Watch,
     tag: Tag,
+    /// What follows each part, if there is more than one.
+    agreement: Option<Agreement>,
     /// It was given up and waits for its memory.
     is_over: bool,
 }
@@ -57,7 +61,7 @@ impl Engine {
         };
         self.give_back(&mut core, flow, state);
         let part = Part::of(schedule?, (flow, tag), reduction, buffers);
-        Ok(self.run_on(core, part, tag, watch))
+        Ok(self.run_on(core, part, tag, watch, None))
     }
 
     /// Starts a collective that was made ready on the same flow, and whose last start has ended.
@@ -75,14 +79,21 @@ impl Engine {
         let watch = state.watch.clone();
         self.give_back(&mut core, flow, state);
         let part = Part::of(plan.schedule.clone(), (flow, plan.tag), reduction, buffers);
-        Ok(self.run_on(core, part, plan.tag, watch))
+        Ok(self.run_on(core, part, plan.tag, watch, None))
     }
 
     /// Lets a part go on with every pass until its end.
-    fn run_on(&self, mut core: Inside<'_>, part: Part, tag: Tag, watch: Watch) -> Pending {
+    pub(super) fn run_on(
+        &self,
+        mut core: Inside<'_>,
+        part: Part,
+        tag: Tag,
+        watch: Watch,
+        agreement: Option<Agreement>,
+    ) -> Pending {
         self.rouse(&core);
         let key = core.collectives.under_way.all.insert(None);
-        let mut running = Running { key, part, watch, tag, is_over: false };
+        let mut running = Running { key, part, watch, tag, agreement, is_over: false };
         if !running.advance(&mut core) {
             core.collectives.under_way.running.push(running);
         }
@@ -93,28 +104,41 @@ impl Engine {
 impl Running {
     /// Goes on as far as it can; says whether it has ended.
     fn advance(&mut self, core: &mut Core) -> bool {
-        let result = match core.check_alive(&mut self.watch) {
-            Err(error) if !std::mem::replace(&mut self.is_over, true) => {
-                match self.part.give_up(&mut core.proto, error) {
-                    Ok(()) => self.part.advance(&mut core.proto, &mut core.rails),
-                    Err(error) => Err(error),
-                }
+        let result = loop {
+            match self.advance_part(core) {
+                Ok(Step::Waiting) => return false,
+                Ok(Step::Done) => {}
+                Err(error) => break Err(error),
             }
-            _ => self.part.advance(&mut core.proto, &mut core.rails),
+            let Some(agreement) = &mut self.agreement else { break Ok(None) };
+            match agreement.next(core, self.part.output()) {
+                Ok(Next::Part(part)) => self.part = part,
+                Ok(Next::Agreed(flow)) => break Ok(Some(flow)),
+                Err(error) => break Err(error),
+            }
         };
-        let result = match result {
-            Ok(Step::Waiting) => return false,
-            Ok(Step::Done) => Ok(Status { source: core.proto.me(), tag: self.tag, bytes: 0 }),
-            Err(error) => Err(error),
-        };
-        let output = match self.part.take_buffers().output {
-            Place::Own(own) => Some(own),
+        if let (Err(_), Some(agreement)) = (&result, &mut self.agreement) {
+            agreement.give_up(core);
+        }
+        let output = match (&result, self.part.take_buffers().output) {
+            (Ok(Some(flow)), _) => Some(Box::new(Divided::from(&flow.0.to_ne_bytes()[..]))),
+            (_, Place::Own(own)) => Some(own),
             _ => None,
         };
+        let result = result.map(|_| Status { source: core.proto.me(), tag: self.tag, bytes: 0 });
         if let Some(place) = core.collectives.under_way.all.get_mut(self.key) {
             *place = Some(Ended { result, buffer: Buffer::None, output });
         }
         true
+    }
+
+    fn advance_part(&mut self, core: &mut Core) -> Result<Step, Error> {
+        if let Err(error) = core.check_alive(&mut self.watch)
+            && !std::mem::replace(&mut self.is_over, true)
+        {
+            self.part.give_up(&mut core.proto, error)?;
+        }
+        self.part.advance(&mut core.proto, &mut core.rails)
     }
 }
 

@@ -25,6 +25,57 @@ static void within(void)
     }
 }
 
+/* Each rank duplicates what it shares with its neighbours, in an order of its own, while other calls go on. */
+static void overlapping(void)
+{
+    MPI_Comm ours[2] = {MPI_COMM_NULL, MPI_COMM_NULL}, copies[2], other;
+    MPI_Request requests[2], sum;
+    int one = 1, all = -1, left = (rank + size - 1) % size, right = (rank + 1) % size;
+    for (int n = 0; n < size; n++) {
+        int in = rank == n || left == n;
+        OK(MPI_Comm_split(MPI_COMM_WORLD, in ? 0 : MPI_UNDEFINED, 0, &other));
+        if (in)
+            ours[rank == n ? 0 : 1] = other;
+    }
+    for (int n = 0; n < 2; n++)
+        OK(MPI_Comm_idup(ours[n], &copies[n], &requests[n]));
+    OK(MPI_Iallreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &sum));
+    OK(MPI_Wait(&sum, MPI_STATUS_IGNORE));
+    CHECK(all == size);
+    /* Rank 0 waits for the others' ends before its own. */
+    if (rank == 0)
+        OK(MPI_Recv(&all, 1, MPI_INT, left, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    OK(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+    if (right == 0)
+        OK(MPI_Send(&all, 1, MPI_INT, 0, 3, MPI_COMM_WORLD));
+    for (int n = 0; n < size; n++) {
+        if (rank == n)
+            works(copies[0], 2);
+        if (left == n)
+            works(copies[1], 2);
+    }
+    for (int n = 0; n < 2; n++) {
+        OK(MPI_Comm_free(&copies[n]));
+        OK(MPI_Comm_free(&ours[n]));
+    }
+}
+
+/* What is started on the same communicator meanwhile keeps its order. */
+static void beside(void)
+{
+    MPI_Comm copy;
+    MPI_Request requests[2];
+    int one = 1, all = -1;
+    OK(MPI_Comm_idup(MPI_COMM_WORLD, &copy, &requests[0]));
+    OK(MPI_Iallreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[1]));
+    OK(MPI_Wait(&requests[rank % 2], MPI_STATUS_IGNORE));
+    OK(MPI_Wait(&requests[1 - rank % 2], MPI_STATUS_IGNORE));
+    CHECK(all == size);
+    works(copy, size);
+    OK(MPI_Comm_free(&copy));
+}
+
 /* One group has a communicator that the other has not, so the first number that is free differs. */
 static void between(void)
 {
@@ -52,8 +103,11 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     within();
-    if (size > 1)
+    beside();
+    if (size > 1) {
+        overlapping();
         between();
+    }
     MPI_Finalize();
     return result();
 }
