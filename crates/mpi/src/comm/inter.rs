@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use canele_engine::collective::{Operation, Root, Shape};
-use canele_engine::{FlowId, Rank};
+use canele_engine::Rank;
 
 use super::agree::{both, by_tag, team_of};
 use super::create::{NOWHERE, named};
