@@ -50,7 +50,7 @@ pub(super) struct Agreement {
 /// What follows a conjunction.
 pub(super) enum Next {
     /// Another one.
-    Part(Part),
+    Part(Box<Part>),
     /// All have taken this flow and the one after it.
     Agreed(FlowId),
 }
@@ -114,15 +114,15 @@ impl Agreement {
         bytemuck::bytes_of_mut(&mut words).copy_from_slice(agreed);
         if let Some(said) = self.said.take() {
             words.iter_mut().zip(said).for_each(|(theirs, mine)| *theirs &= mine);
-            return Ok(Next::Part(self.part(words)));
+            return Ok(Next::Part(Box::new(self.part(words))));
         }
         match self.taken {
-            None => self.take(core, &words).map(Next::Part),
+            None => self.take(core, &words).map(|part| Next::Part(Box::new(part))),
             Some((pair, true)) if words[0] == 1 => Ok(Next::Agreed(FlowId(2 * pair))),
             Some(_) => {
                 self.give_up(core);
                 self.round += 1;
-                self.ask(core).map(Next::Part)
+                self.ask(core).map(|part| Next::Part(Box::new(part)))
             }
         }
     }

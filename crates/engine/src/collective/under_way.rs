@@ -112,7 +112,7 @@ impl Running {
             }
             let Some(agreement) = &mut self.agreement else { break Ok(None) };
             match agreement.next(core, self.part.output()) {
-                Ok(Next::Part(part)) => self.part = part,
+                Ok(Next::Part(part)) => self.part = *part,
                 Ok(Next::Agreed(flow)) => break Ok(Some(flow)),
                 Err(error) => break Err(error),
             }
