@@ -31,6 +31,7 @@ programs! {
     groups [1 2 5];
     infos [1 3];
     operations [1];
+    partitioned [1 2];
     reductions [1 2 3 5];
     sessions [1 3];
 }

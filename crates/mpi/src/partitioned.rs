@@ -9,7 +9,7 @@ use canele_engine::{Ended, FlowId, Mode, Pending, Tag};
 
 use crate::comm::Comm;
 use crate::point::{From, Kept, Target};
-use crate::request::{Again, Foreign, Request};
+use crate::request::{Again, Foreign, Request, Step, Steps};
 use crate::status::Status;
 use crate::{Class, Error, Result, fail};
 
@@ -169,11 +169,22 @@ impl Again for Receiving {
         let want = From { source: from.source, tag }.want();
         let into = self.comm.lend_mut(self.kept.data());
         let started = self.comm.engine().irecv(self.comm.parts_flow(), want, into);
-        let receive = Request::receive(self.comm.clone(), started.map_err(|refused| refused.0)?);
-        Ok(receive)
+        let pending = started.map_err(|refused| refused.0)?;
+        Ok(Request::steps(self.comm.clone(), pending, Box::new(Arriving(self.comm.clone()))))
     }
 
     fn name(&self) -> &'static str {
         "partitioned receive"
+    }
+}
+
+/// A receive that was started: its status has the program's tag.
+struct Arriving(Arc<Comm>);
+
+impl Steps for Arriving {
+    fn step(&mut self, ended: Ended) -> Step {
+        let tag = |status: canele_engine::Status| Tag(status.tag.0 & !APART);
+        let given = |status| self.0.status(canele_engine::Status { tag: tag(status), ..status });
+        Step::Done(ended.result.map(given).map_err(Into::into))
     }
 }

@@ -1,0 +1,40 @@
+/* Partitioned messages: what a receive says of them. */
+#include "check.h"
+
+#define PARTS 4
+#define EACH 3
+
+int main(int argc, char **argv)
+{
+    int rank, size, sent[PARTS * EACH], got[PARTS * EACH], flag = 0, count = -1;
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    start(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    int left = (rank + size - 1) % size, right = (rank + 1) % size;
+    OK(MPI_Psend_init(sent, PARTS, EACH, MPI_INT, right, 17, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]));
+    OK(MPI_Precv_init(got, PARTS, EACH, MPI_INT, left, 17, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]));
+    for (int round = 0; round < 3; round++) {
+        for (int n = 0; n < PARTS * EACH; n++) {
+            sent[n] = 100 * round + 10 * rank + n;
+            got[n] = -1;
+        }
+        OK(MPI_Startall(2, requests));
+        for (int part = PARTS - 1; part >= 0; part--)
+            OK(MPI_Pready(part, requests[0]));
+        while (!flag)
+            OK(MPI_Parrived(requests[1], PARTS - 1, &flag));
+        flag = 0;
+        OK(MPI_Waitall(2, requests, statuses));
+        CHECK(statuses[1].MPI_SOURCE == left && statuses[1].MPI_TAG == 17);
+        OK(MPI_Get_count(&statuses[1], MPI_INT, &count));
+        CHECK(count == PARTS * EACH);
+        for (int n = 0; n < PARTS * EACH; n++)
+            CHECK(got[n] == 100 * round + 10 * left + n);
+    }
+    OK(MPI_Request_free(&requests[0]));
+    OK(MPI_Request_free(&requests[1]));
+    MPI_Finalize();
+    return result();
+}
