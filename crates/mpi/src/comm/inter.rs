@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use canele_engine::collective::{Operation, Root, Shape};
 use canele_engine::Rank;
+use canele_engine::collective::{Operation, Root, Shape};
 
 use super::agree::{both, by_tag, team_of};
 use super::create::{NOWHERE, named};
