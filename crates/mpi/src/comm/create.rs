@@ -12,8 +12,9 @@ use crate::info::Info;
 use crate::topology::Topology;
 use crate::{Result, fail};
 
-/// Where communicators are agreed on that are made without another one.
-const NOWHERE: FlowId = FlowId(5);
+/// Where communicators are agreed on that are made without another one: below those that are given out, and none of those
+/// that ranks of other hosts send errands on.
+pub(super) const NOWHERE: FlowId = FlowId(4);
 
 impl Comm {
     /// One with the same groups, topology, attributes and handler; `info` takes the place of what this one has.

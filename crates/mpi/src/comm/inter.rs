@@ -2,18 +2,15 @@
 
 use std::sync::Arc;
 
+use canele_engine::Rank;
 use canele_engine::collective::{Operation, Root, Shape};
-use canele_engine::{FlowId, Rank};
 
 use super::agree::{both, by_tag, team_of};
-use super::create::named;
+use super::create::{NOWHERE, named};
 use super::{Comm, Parts};
 use crate::errhandler::Errhandler;
 use crate::group::Group;
 use crate::{Result, fail};
-
-/// Where two groups agree on their flow.
-const NOWHERE: FlowId = FlowId(5);
 
 impl Comm {
     /// One between this one's group and that of another, whose leaders can reach each other in `peers`; only the leader
