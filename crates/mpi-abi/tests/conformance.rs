@@ -3,29 +3,22 @@
 
 mod support;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use support::{compiled, folder, names, run, text};
+use support::{compiled, conformance, conforming, run, text};
 
 fn program() -> &'static Path {
-    static PROGRAM: OnceLock<std::path::PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let sources = folder("conformance");
-        let files: Vec<_> = names(&sources).iter().map(|name| sources.join(format!("{name}.c"))).collect();
-        compiled("conformance", &files)
-    })
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| compiled("conformance", &conformance()))
 }
 
 fn prints_what_is_expected(ranks: usize) {
     let n = ranks.to_string();
     let output = run(Some(&["-n", &n]), program(), &[]);
     assert!(output.status.success(), "{}", text(&output));
-    let said = String::from_utf8_lossy(&output.stdout);
-    let expected =
-        std::fs::read_to_string(folder("conformance").join(format!("expected-{ranks}.txt"))).unwrap();
-    let lines = said.lines().zip(expected.lines()).enumerate();
-    for (at, (said, expected)) in lines {
+    let (said, expected) = (String::from_utf8_lossy(&output.stdout), conforming(ranks));
+    for (at, (said, expected)) in said.lines().zip(expected.lines()).enumerate() {
         assert_eq!(said, expected, "line {} on {ranks} ranks", at + 1);
     }
     assert_eq!(said.lines().count(), expected.lines().count(), "lines on {ranks} ranks");

@@ -1,4 +1,5 @@
-//! C programs, compiled against the header and run with the library, alone or as jobs, none of them for ever.
+//! C programs, compiled against the header and run with the library, alone or as jobs, none of them for ever. Tests of other
+//! packages include this file by its path.
 #![allow(dead_code, reason = "each test uses its part")]
 
 #[path = "../../../canele/tests/launch/mod.rs"]
@@ -8,9 +9,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+/// This package's folder, whosever tests include this file.
+const PACKAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../mpi-abi");
+
 /// A folder of this package's tests.
 pub fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
+    Path::new(PACKAGE).join("tests").join(name)
+}
+
+/// The sources of the conformance program.
+pub fn conformance() -> Vec<PathBuf> {
+    let sources = folder("conformance");
+    names(&sources).iter().map(|name| sources.join(format!("{name}.c"))).collect()
+}
+
+/// What it prints on so many ranks.
+pub fn conforming(ranks: usize) -> String {
+    std::fs::read_to_string(folder("conformance").join(format!("expected-{ranks}.txt"))).unwrap()
 }
 
 /// The names of all C files of a folder, without what follows the dot.
@@ -31,7 +46,7 @@ pub fn library() -> &'static Path {
     FOLDER.get_or_init(|| {
         // Nothing links with it, so no test has it built.
         let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "-p", "canele-mpi-abi"]).current_dir(env!("CARGO_MANIFEST_DIR"));
+        build.args(["build", "--quiet", "-p", "canele-mpi-abi"]).current_dir(PACKAGE);
         build.args((!cfg!(debug_assertions)).then_some("--release"));
         assert!(build.status().expect("cargo can be run").success(), "the library can be built");
         let test = std::env::current_exe().unwrap();
@@ -51,7 +66,7 @@ pub fn compiled(name: &str, sources: &[PathBuf]) -> PathBuf {
     let program = library().join(name);
     let mut compiler = Command::new("cc");
     compiler.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]);
-    compiler.arg("-I").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("include"));
+    compiler.arg("-I").arg(Path::new(PACKAGE).join("include"));
     compiler.args(sources).arg("-o").arg(&program);
     compiler.arg("-L").arg(library()).args(["-lmpi_abi", "-lpthread"]);
     let output = compiler.output().expect("cc starts");

@@ -1,0 +1,63 @@
+//! MPI programs on ranks of two hosts, in network namespaces; skipped visibly where there can be none.
+
+#[path = "../../mpi-abi/tests/support/mod.rs"]
+mod programs;
+mod support;
+
+use std::path::Path;
+use std::time::Duration;
+
+use programs::{compiled, conformance, conforming, folder, library};
+use support::Ended;
+use support::hosts::Cluster;
+
+/// A job of such a program.
+fn job(cluster: &Cluster, hosts: &str, program: &Path, words: &[&str]) -> Ended {
+    let path = format!("LD_LIBRARY_PATH={}", library().display());
+    let command = ["env", path.as_str(), program.to_str().expect("a path of text")];
+    let run = cluster.start(hosts, &[], &[&command, words].concat());
+    run.end_within(Duration::from_secs(90))
+}
+
+fn fault(name: &str) -> std::path::PathBuf {
+    compiled(name, &[folder("programs/faults").join(format!("{name}.c"))])
+}
+
+#[test]
+fn the_conformance_program_prints_the_same() {
+    let Some(cluster) = Cluster::up() else { return };
+    let program = compiled("conformance", &conformance());
+    for (hosts, ranks) in [("h0:1,h1:1", 2), ("h0:1,h1:2", 3), ("h0:2,h1:2", 4)] {
+        let ended = job(&cluster, hosts, &program, &[]);
+        assert_eq!(ended.code(), Some(0), "{hosts}: {}", ended.error);
+        let expected = conforming(ranks);
+        let differs = ended.out.lines().zip(expected.lines()).find(|(said, expected)| said != expected);
+        assert!(ended.out == expected, "{hosts}: {differs:?}");
+    }
+}
+
+#[test]
+fn wrong_arguments_threads_and_children_trouble_nobody() {
+    let Some(cluster) = Cluster::up() else { return };
+    for name in ["arguments", "threads", "child"] {
+        let ended = job(&cluster, "h0:1,h1:2", &fault(name), &[]);
+        assert_eq!((ended.code(), ended.lines()), (Some(0), vec!["passed"; 3]), "{name}: {}", ended.error);
+    }
+}
+
+#[test]
+fn ranks_that_die_or_abort_on_another_host_end_the_job() {
+    let Some(cluster) = Cluster::up() else { return };
+    let program = fault("ends");
+    let killed = "canele: rank 1 on h1 was killed by signal 9 (Killed); ending the job\n";
+    for how in ["receive", "any", "probe", "collective", "waitall"] {
+        let ended = job(&cluster, "h0:1,h1:2", &program, &[how]);
+        assert_eq!((ended.code(), ended.error.as_str()), (Some(137), killed), "{how}");
+    }
+    let ended = job(&cluster, "h0:1,h1:2", &program, &["abort"]);
+    assert_eq!(ended.code(), Some(7), "{}", ended.error);
+    assert!(ended.error.contains("by rank 1 of MPI_COMM_WORLD with error code 7"), "{}", ended.error);
+    let ended = job(&cluster, "h0:1,h1:2", &program, &["exit"]);
+    assert_eq!(ended.code(), Some(1), "{}", ended.error);
+    assert!(ended.error.contains("rank 1 on h1 exited with status 0 without finalising"), "{}", ended.error);
+}
