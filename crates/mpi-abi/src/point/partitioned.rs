@@ -9,7 +9,7 @@ use canele_mpi_macros::mpi;
 
 use super::{from, start, target};
 use crate::buffer::kept;
-use crate::constants::MPI_REQUEST_NULL;
+use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_REQUEST_NULL};
 use crate::error::Outcome;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request};
 use crate::pointer::{In, Memory, MemoryMut, Out};
@@ -62,6 +62,13 @@ fn MPI_Precv_init(
     let comm = comm.share()?;
     let (_, total) = total(partitions, count)?;
     let kept = kept(buf.cast_const(), total, datatype)?;
+    // Parts have no wildcards (MPI 5.0, §4.2.1), which would take what is not theirs on the flow of collectives.
+    if source == MPI_ANY_SOURCE {
+        fail!(Rank, "source is MPI_ANY_SOURCE: a partitioned receive names its sender");
+    }
+    if tag == MPI_ANY_TAG {
+        fail!(Tag, "tag is MPI_ANY_TAG: a partitioned receive names its tag");
+    }
     let from = from(&comm, source, tag)?;
     start::give(request, Some(comm.precv_init(from, kept)))
 }

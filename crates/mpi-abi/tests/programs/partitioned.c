@@ -13,6 +13,10 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     int left = (rank + size - 1) % size, right = (rank + 1) % size;
+    FAILS(MPI_ERR_RANK, MPI_Precv_init(got, PARTS, EACH, MPI_INT, MPI_ANY_SOURCE, 17, MPI_COMM_WORLD, MPI_INFO_NULL,
+                                       &requests[1]));
+    FAILS(MPI_ERR_TAG, MPI_Precv_init(got, PARTS, EACH, MPI_INT, left, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_INFO_NULL,
+                                      &requests[1]));
     OK(MPI_Psend_init(sent, PARTS, EACH, MPI_INT, right, 17, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]));
     OK(MPI_Precv_init(got, PARTS, EACH, MPI_INT, left, 17, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]));
     for (int round = 0; round < 3; round++) {

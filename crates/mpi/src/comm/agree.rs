@@ -18,7 +18,7 @@ const FORMING: u32 = 0xc000_0000;
 const NUMBERS: Tag = Tag(FORMING | 1);
 const FLOW: Tag = Tag(FORMING | 16);
 /// With the program's tag behind, a few numbers apart: for calls in which not all members take part.
-const BY_TAG: u32 = 0xa000_0000;
+const BY_TAG: u32 = 0xe000_0000;
 
 /// A tag of the library for a tag of the program.
 pub(super) fn by_tag(tag: u32) -> Tag {
