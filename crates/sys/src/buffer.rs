@@ -217,7 +217,7 @@ impl OutBuffer {
         }
         self.0.stretches(offset, to.len(), |address, at, n| {
             // SAFETY: `address` has n lent bytes, and at + n <= to.len(); lent memory and windows do not overlap.
-            unsafe { copy(to.start().add(at), address, n) }
+            unsafe { to.fill(at, address, n) }
         });
     }
 

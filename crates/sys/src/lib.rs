@@ -18,6 +18,7 @@ pub mod layout;
 pub mod limits;
 pub mod membarrier;
 pub mod memory;
+mod past_cache;
 pub mod relax;
 pub mod ring;
 #[cfg(not(loom))]

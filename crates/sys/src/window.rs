@@ -7,11 +7,15 @@
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
+use crate::past_cache;
+
 /// A bounded stretch of bytes that may be shared with another process; copied in and out, never borrowed.
 #[derive(Clone, Copy)]
 pub struct Window<'a> {
     start: NonNull<u8>,
     len: usize,
+    /// Whether what is written goes past the caches.
+    past_cache: bool,
     memory: PhantomData<&'a ()>,
 }
 
@@ -22,7 +26,12 @@ impl<'a> Window<'a> {
     /// The bytes must stay mapped, readable and writable for `'a`, and no Rust reference to them may exist while the
     /// window is used. Other processes may write them at any time.
     pub unsafe fn new(start: NonNull<u8>, len: usize) -> Self {
-        Self { start, len, memory: PhantomData }
+        Self { start, len, past_cache: false, memory: PhantomData }
+    }
+
+    /// The same, with what is written going past the caches, to memory.
+    pub fn past_cache(self) -> Self {
+        Self { past_cache: true, ..self }
     }
 
     /// The window on memory of this process alone, which nobody else uses as long as the window lives.
@@ -35,7 +44,7 @@ impl<'a> Window<'a> {
 
     /// A window on nothing.
     pub const fn empty() -> Self {
-        Self { start: NonNull::dangling(), len: 0, memory: PhantomData }
+        Self { start: NonNull::dangling(), len: 0, past_cache: false, memory: PhantomData }
     }
 
     /// Its length in bytes.
@@ -57,7 +66,7 @@ impl<'a> Window<'a> {
             return None;
         }
         // SAFETY: offset <= end <= self.len, so the part lies in the same stretch of memory.
-        Some(unsafe { Window::new(self.start.add(offset), len) })
+        Some(unsafe { Window { start: self.start.add(offset), len, ..*self } })
     }
 
     /// Copies `bytes` in at `offset`.
@@ -69,7 +78,7 @@ impl<'a> Window<'a> {
         assert!(offset <= self.len && bytes.len() <= self.len - offset, "write outside of a window");
         // SAFETY: the range was checked; a slice of this process and the window's memory do not overlap, because no
         // reference to the window's memory exists (`new`). A racing writer is another process: bytes may be torn.
-        unsafe { copy(self.start.as_ptr().add(offset), bytes.as_ptr(), bytes.len()) }
+        unsafe { self.fill(offset, bytes.as_ptr(), bytes.len()) }
     }
 
     /// Copies bytes out from `offset` until `bytes` is full.
@@ -81,6 +90,19 @@ impl<'a> Window<'a> {
         assert!(offset <= self.len && bytes.len() <= self.len - offset, "read outside of a window");
         // SAFETY: as in `write`.
         unsafe { copy(bytes.as_mut_ptr(), self.start.as_ptr().add(offset), bytes.len()) }
+    }
+
+    /// Copies `len` bytes in at `offset`.
+    ///
+    /// # Safety
+    /// The window has room for them there; `from` can be read, and is not the window's memory.
+    #[inline(always)]
+    pub(crate) unsafe fn fill(&self, offset: usize, from: *const u8, len: usize) {
+        // SAFETY: as the caller says.
+        unsafe {
+            let to = self.start.as_ptr().add(offset);
+            if self.past_cache { past_cache::copy(to, from, len) } else { copy(to, from, len) }
+        }
     }
 
     /// The first byte's address, for the buffers of this crate.

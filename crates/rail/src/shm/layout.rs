@@ -4,7 +4,7 @@
 //!   page 0   magic, version, sizes │ sleep word │ news, arrivals, counted │ who has arrived (one bit a rank)
 //!   page 1   counters of the owner
 //!   then, for each rank that may send to the owner, a slice:
-//!            cursors │ wants room │ tallies │ cells … │ payload …          reserved by that rank before its first packet
+//!            cursors │ wants room, reading time │ tallies │ cells … │ payload …          reserved by that rank before its first packet
 //! ```
 //! An inbox comes from another process and is checked field by field before anything in it is believed
 //! (invariants I1, I4).
@@ -19,7 +19,7 @@ use crate::{TALLIES, Tally};
 /// "CANELÉ" and a zero: what every inbox starts with.
 const MAGIC: u64 = u64::from_le_bytes(*b"CANEL\xc3\x89\0");
 /// Changes with every change of what is described here.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// As many ranks of one machine can have a bit.
 pub const MOST_RANKS: usize = 4096;
 /// Cells a ring may have.
@@ -62,6 +62,8 @@ pub struct Slice {
     pub cursors: usize,
     /// The word by which the sender says that it waits for room.
     pub wants: usize,
+    /// The word in which the owner says how long it took to read the bulk that the sender has marked last.
+    pub answer: usize,
     /// The tallies of transfers to the owner.
     pub tallies: usize,
     /// The cells.
@@ -114,7 +116,14 @@ impl Layout {
         debug_assert_eq!(size_of::<Cursors>(), 64);
         let tallies = cursors + 128;
         let cells = tallies + TALLIES * size_of::<Tally>();
-        Slice { cursors, wants: cursors + 64, tallies, cells, payload: cells + self.cells * 64 }
+        Slice {
+            cursors,
+            wants: cursors + 64,
+            answer: cursors + 72,
+            tallies,
+            cells,
+            payload: cells + self.cells * 64,
+        }
     }
 
     /// Writes the header of a fresh inbox.

@@ -3,7 +3,7 @@
 
 use std::ptr::NonNull;
 
-use canele_sys::atomic::AtomicU32;
+use canele_sys::atomic::{AtomicU32, AtomicU64};
 use canele_sys::ids::Rank;
 use canele_sys::membarrier::Fencing;
 use canele_sys::ring::{Cursors, cells, payload};
@@ -11,6 +11,7 @@ use canele_sys::segment::SegmentError;
 use canele_sys::sleep;
 
 use super::inbox::Inbox;
+use super::pace::{Pace, Reading, Way};
 use crate::{
     Accept, Busy, Class, Corrupt, Glance, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Packet, Slot, TALLIES,
     Tally, Window,
@@ -18,6 +19,8 @@ use crate::{
 
 /// In the length byte of a cell: a bulk lies in the payload ring.
 const HAS_BULK: u8 = 0x80;
+/// And: the sender wants to know how long it takes to be read.
+const TIMED: u8 = 0x40;
 /// Nothing is claimed.
 const NOTHING: usize = usize::MAX;
 
@@ -25,6 +28,7 @@ const NOTHING: usize = usize::MAX;
 struct Shared {
     cursors: NonNull<Cursors>,
     wants: NonNull<AtomicU32>,
+    answer: NonNull<AtomicU64>,
     tallies: NonNull<Tally>,
     inbox: Inbox,
 }
@@ -44,6 +48,7 @@ impl Shared {
         let shared = Self {
             cursors: segment.at(slice.cursors, 64, 64)?.cast(),
             wants: segment.at(slice.wants, 4, 4)?.cast(),
+            answer: segment.at(slice.answer, 8, 8)?.cast(),
             tallies: segment.at(slice.tallies, TALLIES * size_of::<Tally>(), 64)?.cast(),
             inbox: inbox.clone(),
         };
@@ -60,6 +65,12 @@ impl Shared {
     fn wants(&self) -> &AtomicU32 {
         // SAFETY: as above.
         unsafe { self.wants.as_ref() }
+    }
+
+    #[inline(always)]
+    fn answer(&self) -> &AtomicU64 {
+        // SAFETY: as above.
+        unsafe { self.answer.as_ref() }
     }
 
     fn tally(&self, index: usize) -> &Tally {
@@ -86,6 +97,7 @@ pub struct Outgoing {
     sleep: NonNull<AtomicU32>,
     fencing: Fencing,
     claimed: usize,
+    pace: Pace,
     starved: Starved,
     reserve: u64,
     stream_limit: usize,
@@ -111,6 +123,7 @@ impl Outgoing {
             sleep: NonNull::from(inbox.sleep_word()),
             fencing: if both { Fencing::Asymmetric } else { Fencing::Fences },
             claimed: NOTHING,
+            pace: Pace::new(),
             starved: Starved::default(),
             reserve: layout.cells as u64 / 8,
             stream_limit: layout.payload / 2,
@@ -142,7 +155,10 @@ impl Outgoing {
                 self.starved.of_payload.get_or_insert(known);
                 return Err(Busy);
             };
-            window
+            match self.pace.choose(bulk, self.shared.answer()) {
+                Way::Cached => window,
+                Way::Past => window.past_cache(),
+            }
         };
         self.claimed = bulk;
         Ok(Slot { inline: self.cells.inline(), bulk: window })
@@ -167,7 +183,7 @@ impl Outgoing {
         debug_assert!(header.inline_len as usize <= most, "{} bytes beside a header", header.inline_len);
         let mut len = header.inline_len;
         if bulk != 0 {
-            len |= HAS_BULK;
+            len |= if self.pace.written() { HAS_BULK | TIMED } else { HAS_BULK };
             let note = u64::from(self.payload.commit()) | (bulk as u64) << 32;
             self.cells.inline().write(MAX_INLINE_WITH_BULK, &note.to_ne_bytes());
         }
@@ -215,7 +231,7 @@ impl Outgoing {
 fn header(first: u64, second: u64) -> Header {
     Header {
         kind: (first >> 16) as u8,
-        inline_len: (first >> 24) as u8 & !HAS_BULK,
+        inline_len: (first >> 24) as u8 & !(HAS_BULK | TIMED),
         flow: (first >> 32) as u32,
         tag: second as u32,
         sequence: (second >> 32) as u32,
@@ -230,6 +246,7 @@ pub struct Incoming {
     sender: Rank,
     /// Bulk of the packet polled last.
     bulk: usize,
+    reading: Reading,
     /// The sender's sleep word, to be woken when it waits for room.
     sleep: NonNull<AtomicU32>,
     sender_inbox: Inbox,
@@ -248,6 +265,7 @@ impl Incoming {
             shared,
             sender,
             bulk: 0,
+            reading: Reading::default(),
             sleep: NonNull::from(sender_inbox.sleep_word()),
             sender_inbox: sender_inbox.clone(),
         })
@@ -304,6 +322,9 @@ impl Incoming {
             return Err(self.bad(format_args!("a bulk of {bulk} bytes")));
         }
         self.bulk = bulk;
+        if len & TIMED != 0 {
+            self.reading.begin();
+        }
         match self.payload.window(said, bulk) {
             Ok(window) => Ok(Some(Packet { header, inline: self.cells.inline(), bulk: window, landed: 0 })),
             Err(due) => Err(self.bad(format_args!("a bulk at {said:#x} instead of {due:#x}"))),
@@ -315,6 +336,7 @@ impl Incoming {
         let mut told = self.cells.advance(self.shared.cursors());
         if self.bulk != 0 {
             told |= self.payload.free(std::mem::take(&mut self.bulk), self.shared.cursors());
+            self.reading.end(self.shared.answer());
         }
         if told {
             self.wake_starved();

@@ -17,6 +17,7 @@ mod doorbell;
 mod inbox;
 pub mod layout;
 mod link;
+mod pace;
 mod region;
 
 use std::os::fd::{BorrowedFd, OwnedFd};

@@ -6,7 +6,7 @@ use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::window::{Window, copy};
+use crate::window::Window;
 
 /// Part of a buffer, for a driver that works while the operation waits.
 pub(super) struct Share {
@@ -59,7 +59,7 @@ impl OutShare {
         let mut at = 0;
         for (start, n) in &self.0.stretches {
             // SAFETY: the stretch has n lent bytes, and at + n <= to.len(); lent memory and windows do not overlap.
-            unsafe { copy(to.start().add(at), start.as_ptr(), *n) }
+            unsafe { to.fill(at, start.as_ptr(), *n) }
             at += n;
         }
     }

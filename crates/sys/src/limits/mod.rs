@@ -10,7 +10,7 @@
 //!
 //! ```text
 //! | lines, 128 B each                        | 256 cells  | buffer 0 | buffer 1 | ring 0   | ring 1   |
-//! | 0..16 pair flags, 16..16+ranks, word, ok | of 64 B    | largest  | largest  | 4 pieces | 4 pieces |
+//! | 0..16 pair flags, 16..16+ranks, word, ok | of 64 B    | largest  | largest  | 64 pieces| 64 pieces|
 //! ```
 
 mod flags;
@@ -27,8 +27,9 @@ use std::thread::yield_now;
 
 /// Bytes of one piece of [`Limits::stream_ns`].
 pub const PIECE_BYTES: usize = 32 * 1024;
-/// Pieces a ring of [`Limits::stream_ns`] holds.
-const PIECES: u64 = 4;
+/// Pieces a ring of [`Limits::stream_ns`] holds: more bytes than a processor's own caches, or each line is fetched from the
+/// other one's before it is written.
+const PIECES: u64 = 64;
 const RING_BYTES: usize = PIECE_BYTES * PIECES as usize;
 /// Cells of the ring of [`Limits::cells_per_s`].
 const CELLS: u64 = 256;

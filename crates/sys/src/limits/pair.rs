@@ -84,7 +84,7 @@ impl Limits<'_> {
     }
 
     /// One-way time of `bytes` in nanoseconds from private memory to private memory: both processes copy
-    /// at once through a ring of four pieces of 32 KB.
+    /// at once through a ring of 64 pieces of 32 KB.
     pub fn stream_ns(&mut self, bytes: usize, rounds: u32) -> f64 {
         assert!(bytes <= self.shape.largest_bytes, "{bytes} bytes do not fit the block");
         if self.private.is_empty() {

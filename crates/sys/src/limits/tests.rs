@@ -110,7 +110,7 @@ fn parts_of_the_block_do_not_overlap() {
         assert!(shape.lines() * size_of::<Line>() <= shape.cells_at());
         assert!(shape.cells_at() + CELLS as usize * 64 <= shape.buffers_at());
         assert_eq!(shape.rings_at() - shape.buffers_at(), 2 * 8192);
-        assert_eq!(shape.block_bytes() - shape.rings_at(), 2 * 4 * 32 * 1024);
+        assert_eq!(shape.block_bytes() - shape.rings_at(), 2 * 64 * 32 * 1024);
     }
 }
 

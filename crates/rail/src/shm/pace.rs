@@ -1,0 +1,231 @@
+//! How bulk data is best written for a peer: through the caches, or past them.
+//!
+//! Which is faster, by up to six times, depends on whether the two processors share a cache, and that can change while the
+//! job runs. So both ways are tried now and then, and the one is taken that took both ends less time together: stores past the
+//! caches are often the cheaper ones for the writer even where the reader pays for them.
+//!
+//! ```text
+//!   writer: trial, clock ──▶ bulk, marked ──▶ reader: clock, copy, clock ──▶ answer word ──▶ writer, at the next trial
+//! ```
+//! Never reads the data, and decides nothing about bulk too short to matter.
+
+use std::time::Instant;
+
+use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Shorter bulk goes through the caches.
+const LEAST: usize = 4 << 10;
+/// Shorter bulk is not timed: reading the clock would count.
+const LEAST_TIMED: usize = 16 << 10;
+/// Of so many bulks that are long enough, one is written the other way with the clock in hand, and in their middle one this way.
+const PERIOD: u32 = 128;
+/// Bulks before the first trial: fresh memory takes longer.
+const WARM_UP: u32 = 256;
+
+/// The two ways.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// Ordinary stores.
+    Cached,
+    /// Past the caches.
+    Past,
+}
+
+/// What one direction of a link has learnt.
+pub struct Pace {
+    way: Way,
+    /// Time of each way in picoseconds per byte, at both ends together, averaged; 0 as long as it is not known.
+    cached_ps: u64,
+    past_ps: u64,
+    /// Bulks until this period ends.
+    left: u32,
+    /// Trials so far: the number of the current one.
+    number: u32,
+    trial: Option<Trial>,
+}
+
+/// A bulk that is written with the clock in hand.
+struct Trial {
+    way: Way,
+    bytes: usize,
+    since: Instant,
+    /// How long it took to write, once it is.
+    wrote_ns: Option<u64>,
+}
+
+impl Pace {
+    /// Through the caches, until trials say otherwise.
+    pub fn new() -> Self {
+        Self { way: Way::Cached, cached_ps: 0, past_ps: 0, left: WARM_UP, number: 0, trial: None }
+    }
+
+    /// How the next bulk is to be written; `answer` is what the reader said of the last trial.
+    #[inline]
+    pub fn choose(&mut self, bytes: usize, answer: &AtomicU64) -> Way {
+        if bytes < LEAST {
+            return Way::Cached;
+        }
+        if bytes >= LEAST_TIMED {
+            self.left -= 1;
+            if self.left == 0 || self.left == PERIOD / 2 {
+                return self.begin(bytes, answer);
+            }
+        }
+        self.way
+    }
+
+    /// The next trial.
+    #[cold]
+    fn begin(&mut self, bytes: usize, answer: &AtomicU64) -> Way {
+        self.end(answer);
+        let way = match (self.left, self.way) {
+            (0, Way::Cached) => Way::Past,
+            (0, Way::Past) => Way::Cached,
+            (_, way) => way,
+        };
+        if self.left == 0 {
+            self.left = PERIOD;
+        }
+        self.number = self.number.wrapping_add(1);
+        self.trial = Some(Trial { way, bytes, since: Instant::now(), wrote_ns: None });
+        way
+    }
+
+    /// The bulk chosen for last has been written: says whether the reader is to time it.
+    #[inline]
+    pub fn written(&mut self) -> bool {
+        match &mut self.trial {
+            Some(trial) if trial.wrote_ns.is_none() => {
+                trial.wrote_ns = Some(trial.since.elapsed().as_nanos() as u64);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes the last trial into account, if the reader has timed it.
+    fn end(&mut self, answer: &AtomicU64) {
+        // Relaxed: the word is all there is to know.
+        let answer = answer.load(Relaxed);
+        let Some(Trial { way, bytes, wrote_ns: Some(wrote_ns), .. }) = self.trial.take() else { return };
+        if (answer >> 32) as u32 == self.number {
+            let took_ns = wrote_ns + (answer & u64::from(u32::MAX));
+            self.learn(way, took_ns.saturating_mul(1000) / bytes as u64);
+        }
+    }
+
+    fn learn(&mut self, way: Way, took_ps: u64) {
+        let known = match way {
+            Way::Cached => &mut self.cached_ps,
+            Way::Past => &mut self.past_ps,
+        };
+        // An interruption counts as no more than four times what was known.
+        *known = match *known {
+            0 => took_ps.max(1),
+            before => (before * 3 + took_ps.clamp(1, 4 * before)) / 4,
+        };
+        if self.cached_ps != 0 && self.past_ps != 0 {
+            self.way = if self.past_ps < self.cached_ps { Way::Past } else { Way::Cached };
+        }
+    }
+}
+
+/// The reader's part.
+#[derive(Default)]
+pub struct Reading {
+    since: Option<Instant>,
+    number: u32,
+}
+
+impl Reading {
+    /// A marked bulk is about to be read.
+    #[cold]
+    pub fn begin(&mut self) {
+        self.since = Some(Instant::now());
+    }
+
+    /// A bulk has been read.
+    #[inline]
+    pub fn end(&mut self, answer: &AtomicU64) {
+        if let Some(since) = self.since.take() {
+            self.number = self.number.wrapping_add(1);
+            let took_ns = since.elapsed().as_nanos().min(u128::from(u32::MAX)) as u64;
+            answer.store(u64::from(self.number) << 32 | took_ns, Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes `bulks` of them, which take the two ends together so many picoseconds per byte each way; how many went past the
+    /// caches.
+    fn run(pace: &mut Pace, bulks: u32, cached_ps: u64, past_ps: u64) -> u32 {
+        const BYTES: usize = 64 << 10;
+        let (answer, mut past) = (AtomicU64::new(0), 0);
+        for _ in 0..bulks {
+            let way = pace.choose(BYTES, &answer);
+            past += u32::from(way == Way::Past);
+            if pace.written() {
+                let ps = if way == Way::Past { past_ps } else { cached_ps };
+                pace.trial.as_mut().unwrap().wrote_ns = Some(0);
+                answer.store(u64::from(pace.number) << 32 | ps * BYTES as u64 / 1000, Relaxed);
+            }
+        }
+        past
+    }
+
+    #[test]
+    fn the_faster_way_is_taken_and_the_other_one_tried_now_and_then() {
+        let mut pace = Pace::new();
+        assert_eq!(run(&mut pace, WARM_UP - 1, 40, 80), 0);
+        let past = run(&mut pace, 100 * PERIOD, 40, 80);
+        assert_eq!(past, 100, "one trial a period");
+        // The processors share no cache any more.
+        run(&mut pace, 8 * PERIOD, 400, 80);
+        let cached = 100 * PERIOD - run(&mut pace, 100 * PERIOD, 400, 80);
+        assert_eq!(cached, 100, "one trial a period");
+        run(&mut pace, 16 * PERIOD, 40, 80);
+        assert_eq!(run(&mut pace, 100 * PERIOD, 40, 80), 100);
+    }
+
+    #[test]
+    fn one_interruption_changes_nothing() {
+        let mut pace = Pace::new();
+        run(&mut pace, 10 * PERIOD, 40, 80);
+        pace.learn(Way::Cached, 1_000_000);
+        assert_eq!(run(&mut pace, PERIOD / 4, 40, 80), 0);
+    }
+
+    #[test]
+    fn a_trial_that_the_reader_has_not_timed_counts_for_nothing() {
+        let (mut pace, stale) = (Pace::new(), AtomicU64::new(7 << 32 | 1));
+        for _ in 0..4 * PERIOD {
+            pace.choose(64 << 10, &stale);
+            pace.written();
+        }
+        assert_eq!((pace.cached_ps, pace.past_ps), (0, 0));
+    }
+
+    #[test]
+    fn the_reader_numbers_its_answers_as_the_writer_does_its_trials() {
+        let (mut pace, mut reading, answer) = (Pace::new(), Reading::default(), AtomicU64::new(0));
+        for _ in 0..4 * WARM_UP {
+            pace.choose(64 << 10, &answer);
+            if pace.written() {
+                reading.begin();
+            }
+            reading.end(&answer);
+        }
+        assert!(pace.cached_ps > 0 && pace.past_ps > 0);
+    }
+
+    #[test]
+    fn short_bulk_goes_through_the_caches_and_counts_for_nothing() {
+        let (mut pace, answer) = (Pace { way: Way::Past, ..Pace::new() }, AtomicU64::new(0));
+        assert!((0..10 * WARM_UP).all(|_| pace.choose(LEAST - 1, &answer) == Way::Cached));
+        assert!((0..10 * WARM_UP).all(|_| pace.choose(LEAST, &answer) == Way::Past));
+        assert_eq!(pace.left, WARM_UP);
+    }
+}
