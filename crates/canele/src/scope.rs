@@ -248,9 +248,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 note(self.finish(progress));
             }
             // Those behind it have often ended with it.
-            self.flow.engine.taking(|take| {
+            self.flow.engine.taking(|taking| {
                 while let Some(Progress::UnderWay(pending)) = started.as_slice().first()
-                    && let Some(ended) = take(*pending)
+                    && let Some(ended) = taking.take(*pending)
                 {
                     started.next();
                     note(self.take_back(ended));

@@ -297,13 +297,17 @@ impl Core {
     }
 
     /// Why nothing can be done any more, if so.
+    #[inline(always)]
     pub fn check(&self) -> Result<(), Error> {
-        if self.finished {
-            return Err(Error::Finished);
-        }
-        match &self.broken {
-            Some(_) => Err(Error::Control(crate::control::ControlError::LauncherGone)),
-            None => Ok(()),
+        if self.finished || self.broken.is_some() { Err(self.why_over()) } else { Ok(()) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn why_over(&self) -> Error {
+        match self.finished {
+            true => Error::Finished,
+            false => Error::Control(crate::control::ControlError::LauncherGone),
         }
     }
 }

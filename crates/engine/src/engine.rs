@@ -112,6 +112,7 @@ impl Engine {
 
     /// The same, and awake: another thread that sleeps in the rail is woken, because what is done now may concern it
     /// (invariant I15).
+    #[inline(always)]
     pub(crate) fn enter_to_submit(&self) -> Result<Inside<'_>, Error> {
         let core = self.gate.enter()?;
         core.check()?;
@@ -147,10 +148,12 @@ impl Engine {
         ))
     }
 
+    #[inline(always)]
     pub(crate) fn check_source(&self, want: canele_proto::matching::Want) -> Result<(), Error> {
         want.source.map_or(Ok(()), |source| self.check_rank(source))
     }
 
+    #[inline(always)]
     pub(crate) fn check_rank(&self, rank: Rank) -> Result<(), Error> {
         if rank.0 < self.place.size { Ok(()) } else { Err(Error::NoSuchRank { rank, size: self.place.size }) }
     }

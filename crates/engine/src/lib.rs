@@ -28,6 +28,7 @@ mod rails;
 mod regions;
 mod requests;
 mod tagged;
+mod taking;
 mod wait;
 
 pub use canele_proto::errand::Tell;
@@ -35,6 +36,7 @@ pub use elsewhere::{Clerk, Deposit};
 pub use engine::Engine;
 pub use error::Error;
 pub use requests::{Ended, Pending, Refused, Started};
+pub use taking::Taking;
 
 pub use canele_proto::request::Buffer;
 pub use canele_proto::request::{Failure, Mode, Status};

@@ -6,6 +6,7 @@ use canele_proto::matching::Want;
 use canele_proto::request::{Buffer, Mode, Outcome};
 use canele_proto::slab::Key;
 use canele_proto::{Matched, Sent, Ticket};
+use canele_rail::MAX_INLINE;
 use canele_sys::buffer::{Divided, InBuffer, OutBuffer};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
@@ -17,11 +18,11 @@ use crate::{Error, Status};
 
 /// A non-blocking operation under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pending(Under);
+pub struct Pending(pub(crate) Under);
 
 /// What stands for it in the protocols.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Under {
+pub(crate) enum Under {
     Request(RequestId),
     /// A short send that was gathered.
     Gathered(Ticket),
@@ -54,8 +55,17 @@ impl Pending {
         matches!(self.0, Under::Request(id) if core.proto.give_up(id))
     }
 
+    /// Whether it has ended.
+    fn has_ended(self, core: &Core) -> bool {
+        match self.0 {
+            Under::Request(id) => core.proto.is_done(id),
+            Under::Gathered(ticket) => core.proto.take_gathered(ticket).is_some(),
+            Under::Collective(_) => true,
+        }
+    }
+
     /// How it has ended; nothing while it is under way.
-    fn take(self, core: &mut Core) -> Option<Ended> {
+    pub(crate) fn take(self, core: &mut Core) -> Option<Ended> {
         let outcome = match self.0 {
             Under::Request(id) => core.proto.take(id),
             Under::Gathered(ticket) => core.proto.take_gathered(ticket),
@@ -97,6 +107,12 @@ impl Ended {
     }
 }
 
+#[cold]
+#[inline(never)]
+fn refuse<B>(error: Error, buffer: B) -> Refused<B> {
+    Box::new((error, buffer))
+}
+
 impl From<Outcome> for Ended {
     fn from(outcome: Outcome) -> Self {
         Self { result: outcome.result.map_err(Error::from), buffer: outcome.buffer, output: None }
@@ -105,11 +121,20 @@ impl From<Outcome> for Ended {
 
 #[allow(clippy::result_large_err)] // The buffer comes back with the error, which is rare and far from the short path.
 impl Engine {
+    /// Sends at once what is short and can go at once; says whether it did.
+    #[inline(always)]
+    pub fn send_now(&self, to: Rank, flow: FlowId, tag: Tag, bytes: &[u8]) -> bool {
+        let Ok(mut guard) = self.enter() else { return false };
+        let core = &mut *guard;
+        bytes.len() <= MAX_INLINE
+            && core.proto.try_send_short(&mut core.rails, to, flow, tag, bytes) == Sent::Done
+    }
+
     /// Sends at once what can go at once, or with the next packet, without a request.
     ///
     /// # Errors
     /// The job was finished, or this is a forked child.
-    #[inline]
+    #[inline(never)]
     pub fn try_send_now(&self, to: Rank, flow: FlowId, tag: Tag, bytes: &[u8]) -> Result<Started, Error> {
         let mut guard = self.enter()?;
         let core = &mut *guard;
@@ -145,10 +170,11 @@ impl Engine {
     ///
     /// # Errors
     /// No such rank, or the job is over; the buffer comes back.
+    #[inline(always)]
     pub fn irecv(&self, flow: FlowId, want: Want, buffer: InBuffer) -> Result<Pending, Refused<InBuffer>> {
         match self.check_source(want).and_then(|()| self.enter_to_submit()) {
             Ok(mut core) => Ok(core.proto.submit_recv(flow, want, buffer).into()),
-            Err(error) => Err(Box::new((error, buffer))),
+            Err(error) => Err(refuse(error, buffer)),
         }
     }
 
@@ -184,18 +210,6 @@ impl Engine {
         Ok(self.enter()?.pass())
     }
 
-    /// Lets `f` take how several operations have ended, without making progress. `f` must not call the engine.
-    ///
-    /// # Errors
-    /// `Forked`.
-    pub fn taking<R>(
-        &self,
-        f: impl FnOnce(&mut dyn FnMut(Pending) -> Option<Ended>) -> R,
-    ) -> Result<R, Error> {
-        let mut core = self.enter()?;
-        Ok(f(&mut |pending| pending.take(&mut core)))
-    }
-
     /// Waits for the end of an operation. After a deadline it is still under way.
     ///
     /// # Errors
@@ -206,6 +220,21 @@ impl Engine {
         }
         let (_, ended) = self.wait_any(&[pending], deadline)?;
         Ok(ended)
+    }
+
+    /// Waits until an operation has ended, whose end is still to be taken. Says whether it has: nobody waits here for a receive
+    /// from anybody.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn await_end(&self, pending: Pending) -> Result<bool, Error> {
+        let core = self.enter()?;
+        self.rouse(&core);
+        if pending.is_from_anybody(&core) {
+            return Ok(false);
+        }
+        let ended = |core: &mut Core| pending.has_ended(core).then_some(());
+        Ok(self.wait_for(core, None, ended).is_ok())
     }
 
     /// Waits for the end of any of several operations: its number in the list, and how it ended.

@@ -245,14 +245,18 @@ impl Engine {
 #[inline(always)]
 fn look(core: &mut Core, flow: FlowId, want: Want, bytes: &mut [u8]) -> Received<Status> {
     let (Some(source), Some(tag)) = (want.source, want.tag) else { return Received::NotHere };
-    if !core.proto.is_quiet(flow) || core.finished {
-        return Received::NotHere;
+    core.look(flow, source, tag, bytes).map(|bytes| Status { source, tag, bytes })
+}
+
+impl Core {
+    /// The same; gives the length.
+    #[inline(always)]
+    pub(crate) fn look(&mut self, flow: FlowId, source: Rank, tag: Tag, bytes: &mut [u8]) -> Received {
+        if !self.proto.is_quiet(flow) || self.finished {
+            return Received::NotHere;
+        }
+        self.proto.try_recv_from(&mut self.rails, source, flow, tag, bytes)
     }
-    core.proto.try_recv_from(&mut core.rails, source, flow, tag, bytes).map(|bytes| Status {
-        source,
-        tag,
-        bytes,
-    })
 }
 
 /// Looks a while, and makes a pass over everything now and then.

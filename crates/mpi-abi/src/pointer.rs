@@ -5,7 +5,7 @@
 
 use core::ffi::{CStr, c_char, c_void};
 
-use canele_mpi::{Result, fail};
+use canele_mpi::{Class, Error, Result, fail};
 
 /// Where a result goes.
 #[repr(transparent)]
@@ -91,12 +91,16 @@ impl<T> Out<T> {
         Ok(unsafe { core::slice::from_raw_parts_mut(self.0, n) })
     }
 
+    #[inline(always)]
     fn check(self, what: &str) -> Result<()> {
-        if self.0.is_null() {
-            fail!(Argument, "{what} is a null pointer: a place for the result is needed");
-        }
-        Ok(())
+        if self.0.is_null() { Err(no_place(what)) } else { Ok(()) }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn no_place(what: &str) -> Box<Error> {
+    Error::new(Class::Argument, format!("{what} is a null pointer: a place for the result is needed"))
 }
 
 /// An array that is read.

@@ -2,14 +2,19 @@
 //!
 //! A request leaves its row while a call waits for it, so that no lock is held meanwhile; the row stays its own. That no
 //! two threads wait for the same request is the program's duty (MPI 5.0, §3.7.3). Sends that have left at once share one handle.
+//! An ordinary message under way stands in its row as what it is, a few words, and becomes a [`Request`] only for a call that
+//! treats it as one; a late receive (`late.rs`) as what it will be.
 
 use std::sync::Arc;
 
+use canele_engine::{Pending, Taking};
 use canele_mpi::request::{Foreign, Request};
 use canele_mpi::{Class, Error, Result, fail};
 use canele_sys::gate::{Gate, Guard};
 
-use crate::handle::MPI_Request;
+use crate::handle::{MPI_Comm, MPI_Request};
+use crate::late::{self, Late};
+use crate::status::Got;
 use std::sync::OnceLock;
 
 const INDEX_BITS: u32 = 22;
@@ -21,9 +26,13 @@ const GENERATIONS: u32 = 1 << 9;
 pub const LEFT: MPI_Request = MPI_Request::of(FIRST);
 
 /// All requests of the process.
+#[derive(Default)]
 pub struct Requests {
     rows: Vec<Row>,
     free: Vec<u32>,
+    /// Rows of late receives, in the order in which they were started; those before `first_late` are done.
+    late: Vec<u32>,
+    first_late: usize,
     /// Freed while under way; they end by themselves.
     orphans: Vec<Request>,
 }
@@ -33,8 +42,28 @@ struct Row {
     held: Held,
 }
 
+/// A message under way.
+#[derive(Clone, Copy)]
+pub struct Message {
+    /// On this communicator: as long as it is not freed, see [`Requests::keep`].
+    pub comm: MPI_Comm,
+    /// What the engine calls it.
+    pub pending: Pending,
+    /// Whether it is a receive.
+    pub receives: bool,
+}
+
+impl Message {
+    fn request(self) -> Result<Request> {
+        let comm = self.comm.share()?;
+        Ok(if self.receives { comm.receiving(self.pending) } else { comm.sending(self.pending) })
+    }
+}
+
 enum Held {
     Nothing,
+    Late(Late),
+    Message(Message),
     Here(Request),
     /// A call waits for it. Operations that end elsewhere can still be reached.
     Away(Option<Arc<dyn Foreign>>),
@@ -50,7 +79,7 @@ static TABLE: OnceLock<Gate<Requests>> = OnceLock::new();
 /// In a forked child.
 #[inline]
 pub fn requests() -> Result<Guard<'static, Requests>> {
-    let new = || Gate::new(Requests { rows: Vec::new(), free: Vec::new(), orphans: Vec::new() });
+    let new = || Gate::new(Requests::default());
     TABLE.get_or_init(new).enter().map_err(|forked| canele_engine::Error::from(forked).into())
 }
 
@@ -58,38 +87,138 @@ pub fn requests() -> Result<Guard<'static, Requests>> {
 ///
 /// # Errors
 /// All handles are used.
-#[inline]
 pub fn publish(request: Request) -> Result<MPI_Request> {
-    requests()?.insert(request)
+    requests()?.insert(Held::Here(request))
+}
+
+/// A new handle of a message.
+///
+/// # Errors
+/// All handles are used.
+#[inline(always)]
+pub fn publish_message(message: Message) -> Result<MPI_Request> {
+    requests()?.insert(Held::Message(message))
+}
+
+/// A new handle of a late receive.
+///
+/// # Errors
+/// All handles are used.
+#[inline(always)]
+pub fn publish_late(late: Late) -> Result<MPI_Request> {
+    let mut table = requests()?;
+    let handle = table.insert(Held::Late(late))?;
+    table.late.push(index(handle) as u32);
+    late::note(true);
+    Ok(handle)
 }
 
 impl Requests {
-    /// Gives a request a handle.
-    ///
-    /// # Errors
-    /// All handles are used.
-    pub fn insert(&mut self, request: Request) -> Result<MPI_Request> {
+    /// Gives what stands for an operation a handle.
+    #[inline(always)]
+    fn insert(&mut self, held: Held) -> Result<MPI_Request> {
         let at = match self.free.pop() {
             Some(at) => at as usize,
-            None => {
-                let at = self.rows.len();
-                if (at + FIRST + 1) >> INDEX_BITS != 0 {
-                    fail!(NoMemory, "{at} requests are under way: wait for some before others are started");
-                }
-                self.rows.push(Row { generation: 0, held: Held::Nothing });
-                at
-            }
+            None => self.add_row()?,
         };
-        self.rows[at].held = Held::Here(request);
-        Ok(MPI_Request::of((self.rows[at].generation as usize) << INDEX_BITS | (at + FIRST + 1)))
+        let row = &mut self.rows[at];
+        row.held = held;
+        Ok(MPI_Request::of((row.generation as usize) << INDEX_BITS | (at + FIRST + 1)))
     }
 
-    #[inline]
+    #[cold]
+    #[inline(never)]
+    fn add_row(&mut self) -> Result<usize> {
+        let at = self.rows.len();
+        if (at + FIRST + 1) >> INDEX_BITS != 0 {
+            fail!(NoMemory, "{at} requests are under way: wait for some before others are started");
+        }
+        self.rows.push(Row { generation: 0, held: Held::Nothing });
+        Ok(at)
+    }
+
+    /// What an ordinary message got, which nobody has treated as a request so far, if it has ended well; a late receive that
+    /// comes first may end here. Its row is freed.
+    #[inline(always)]
+    pub fn end_message(&mut self, handle: MPI_Request, taking: &mut Taking<'_>) -> Option<Got> {
+        let at = index(handle);
+        let row = self.rows.get_mut(at)?;
+        if row.generation as usize != handle.value() >> INDEX_BITS {
+            return None;
+        }
+        let got = match &row.held {
+            Held::Late(late) if self.late.get(self.first_late) == Some(&(at as u32)) => {
+                let got = Got::Received(late.comm, late.take(taking)?);
+                self.first_late += 1;
+                if self.first_late == self.late.len() {
+                    (self.first_late, _) = (0, self.late.clear());
+                    late::note(false);
+                }
+                got
+            }
+            Held::Message(message) => {
+                let status = taking.take_status(message.pending)?;
+                if message.receives { Got::Received(message.comm, status) } else { Got::Sent }
+            }
+            _ => return None,
+        };
+        row.held = Held::Nothing;
+        row.generation = (row.generation + 1) % GENERATIONS;
+        self.free.push(at as u32);
+        Some(got)
+    }
+
+    /// What the engine calls an ordinary message, which nobody has treated as a request so far.
+    pub fn message(&mut self, handle: MPI_Request) -> Option<Pending> {
+        match self.row(handle).map(|row| &row.held) {
+            Ok(Held::Message(message)) => Some(message.pending),
+            _ => None,
+        }
+    }
+
+    /// Submits all late receives, in their order.
+    pub fn submit_late(&mut self) {
+        let first = std::mem::take(&mut self.first_late);
+        for at in self.late.drain(..).skip(first) {
+            let row = &mut self.rows[at as usize];
+            if let Held::Late(late) = row.held {
+                row.held = match late.submit() {
+                    Ok(pending) => Held::Message(Message { comm: late.comm, pending, receives: true }),
+                    Err(error) => Held::Here(late.failed(error)),
+                };
+            }
+        }
+        late::note(false);
+    }
+
+    /// The communicator is about to lose its handle: what is under way on it keeps it from now on.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn keep(&mut self, comm: MPI_Comm) -> Result<()> {
+        for row in &mut self.rows {
+            if let Held::Message(message) = row.held
+                && message.comm == comm
+            {
+                row.held = Held::Here(message.request()?);
+            }
+        }
+        Ok(())
+    }
+
+    /// The row of a handle, with a message in it turned into a request.
+    fn row_of_request(&mut self, handle: MPI_Request) -> Result<&mut Row> {
+        let row = self.row(handle)?;
+        if let Held::Message(message) = row.held {
+            row.held = Held::Here(message.request()?);
+        }
+        Ok(row)
+    }
+
+    #[inline(always)]
     fn row(&mut self, handle: MPI_Request) -> Result<&mut Row> {
-        let value = handle.value();
-        let index = (value & ((1 << INDEX_BITS) - 1)).wrapping_sub(FIRST + 1);
-        match self.rows.get_mut(index) {
-            Some(row) if row.generation as usize == value >> INDEX_BITS => Ok(row),
+        match self.rows.get_mut(index(handle)) {
+            Some(row) if row.generation as usize == handle.value() >> INDEX_BITS => Ok(row),
             _ => Err(handle.invalid()),
         }
     }
@@ -99,10 +228,10 @@ impl Requests {
     /// # Errors
     /// There is none, or another thread waits for it.
     pub fn get(&mut self, handle: MPI_Request) -> Result<&mut Request> {
-        match &mut self.row(handle)?.held {
+        match &mut self.row_of_request(handle)?.held {
             Held::Here(request) => Ok(request),
             Held::Away(_) => Err(busy(handle)),
-            Held::Nothing | Held::GivenUp(_) => Err(handle.invalid()),
+            Held::Nothing | Held::Late(_) | Held::Message(_) | Held::GivenUp(_) => Err(handle.invalid()),
         }
     }
 
@@ -110,9 +239,8 @@ impl Requests {
     ///
     /// # Errors
     /// As [`Requests::get`].
-    #[inline]
     pub fn take(&mut self, handle: MPI_Request) -> Result<Request> {
-        let row = self.row(handle)?;
+        let row = self.row_of_request(handle)?;
         match std::mem::replace(&mut row.held, Held::Nothing) {
             Held::Here(request) => {
                 row.held = Held::Away(request.operation());
@@ -142,7 +270,7 @@ impl Requests {
         let row = self.row(handle).ok()?;
         let held = std::mem::replace(&mut row.held, Held::Nothing);
         row.generation = (row.generation + 1) % GENERATIONS;
-        self.free.push((handle.value() & ((1 << INDEX_BITS) - 1)) as u32 - (FIRST + 1) as u32);
+        self.free.push(index(handle) as u32);
         match held {
             Held::Here(request) => Some(request),
             _ => None,
@@ -172,7 +300,7 @@ impl Requests {
             Held::Here(request) => request.operation(),
             Held::Away(operation) => operation.clone(),
             Held::GivenUp(operation) => Some(operation.clone()),
-            Held::Nothing => None,
+            Held::Nothing | Held::Late(_) | Held::Message(_) => None,
         };
         operation.ok_or_else(|| Error::new(Class::Request, "the request is of another kind of operation"))
     }
@@ -189,8 +317,11 @@ impl Requests {
 
     /// How many operations have begun and not ended, which need the program's memory.
     pub fn under_way(&self) -> usize {
-        let is_under_way =
-            |row: &&Row| matches!(&row.held, Held::Here(request) if request.pending().is_some());
+        let is_under_way = |row: &&Row| match &row.held {
+            Held::Late(_) | Held::Message(_) => true,
+            Held::Here(request) => request.pending().is_some(),
+            _ => false,
+        };
         self.rows.iter().filter(is_under_way).count() + self.orphans.len()
     }
 
@@ -215,6 +346,12 @@ pub fn complete(handle: MPI_Request) -> Result<()> {
         operation.release()?;
     }
     Ok(())
+}
+
+/// The row that a handle would have.
+#[inline(always)]
+fn index(handle: MPI_Request) -> usize {
+    (handle.value() & ((1 << INDEX_BITS) - 1)).wrapping_sub(FIRST + 1)
 }
 
 #[cold]

@@ -5,6 +5,7 @@ use core::ffi::c_int;
 use canele_mpi::{Origin, Status};
 
 use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL, MPI_SUCCESS};
+use crate::handle::MPI_Comm;
 
 /// The struct of the ABI.
 #[repr(C)]
@@ -66,6 +67,17 @@ impl From<MPI_Status> for Status {
     }
 }
 
+/// What a message got that has ended well.
+#[derive(Clone, Copy)]
+pub enum Got {
+    /// There was none.
+    Nothing,
+    /// It was a send.
+    Sent,
+    /// On this communicator.
+    Received(MPI_Comm, canele_engine::Status),
+}
+
 /// Where a status goes; null means that it is not wanted.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
@@ -106,6 +118,21 @@ impl StatusOut {
         to.MPI_TAG = of.tag.map_or(MPI_ANY_TAG, |tag| tag as c_int);
         to.set_bytes(of.bytes as u64);
         to.set_cancelled(of.cancelled);
+    }
+
+    /// Stores in an array what a message got.
+    #[inline]
+    pub fn set_got_at(self, at: usize, got: Got) {
+        if self.0.is_null() {
+            return;
+        }
+        match got {
+            Got::Nothing => self.set_empty_at(at),
+            Got::Sent => self.set_at(at, Status::EMPTY),
+            Got::Received(comm, of) => {
+                self.set_at(at, comm.get().map_or(Status::EMPTY, |comm| comm.status(of)))
+            }
+        }
     }
 
     /// Stores the error code of one operation of several.

@@ -1,7 +1,8 @@
 //! Tables from handle values to objects, without a lock on the way.
 //!
 //! ```text
-//!   value:  generation (9 bits) | index (22 bits)        below 4096: the constants of the ABI, generation 0
+//!   value:  generation (9 bits) | index (22 bits)
+//!   below 4096, the constants of the ABI ──▶ object
 //!   index ──▶ chunk of 4096 rows, allocated when needed, for ever ──▶ row { generation, object }
 //! ```
 //! A value that was freed is told from the next tenant of its row by the generation. An object leaves its row when it is
@@ -24,6 +25,8 @@ struct Row {
 
 /// The objects of one kind.
 pub struct Table<T> {
+    /// The objects of the constants, as those of rows.
+    fixed: [AtomicUsize; ROWS],
     chunks: [OnceLock<Box<[Row]>>; CHUNKS],
     free: Mutex<Free>,
     of: std::marker::PhantomData<fn() -> Arc<T>>,
@@ -43,6 +46,7 @@ impl<T: 'static> Table<T> {
     pub const fn new() -> Self {
         let free = Free { list: std::collections::VecDeque::new(), next: ROWS as u32, used: 0 };
         Self {
+            fixed: [const { AtomicUsize::new(0) }; ROWS],
             chunks: [const { OnceLock::new() }; CHUNKS],
             free: Mutex::new(free),
             of: std::marker::PhantomData,
@@ -51,20 +55,29 @@ impl<T: 'static> Table<T> {
 
     #[inline(always)]
     fn row(&self, value: usize) -> Option<&Row> {
-        if value >> 31 != 0 {
+        let index = value & ((1 << INDEX_BITS) - 1);
+        if value >> 31 != 0 || index < ROWS {
             return None;
         }
-        let index = value & ((1 << INDEX_BITS) - 1);
         let row = &self.chunks[index / ROWS].get()?[index % ROWS];
         // Relaxed: whoever was given the handle was given what stands in the row, too.
         (row.generation.load(Ordering::Relaxed) == (value >> INDEX_BITS) as u32).then_some(row)
     }
 
+    /// Where the object of a handle stands.
+    #[inline(always)]
+    fn object(&self, value: usize) -> Option<&AtomicUsize> {
+        match self.fixed.get(value) {
+            Some(fixed) => Some(fixed),
+            None => Some(&self.row(value)?.object),
+        }
+    }
+
     /// The object of a handle.
     #[inline(always)]
     pub fn get(&self, value: usize) -> Option<&'static T> {
-        // Acquire: pairs with the release in `place`; the object is whole.
-        let object = self.row(value)?.object.load(Ordering::Acquire) as *const T;
+        // Acquire: pairs with the release in `place` and `fix`; the object is whole.
+        let object = self.object(value)?.load(Ordering::Acquire) as *const T;
         // SAFETY: it came from an `Arc` that the row holds until the handle is freed, which the program does not do
         // while it uses the handle.
         unsafe { object.as_ref() }
@@ -96,9 +109,8 @@ impl<T: 'static> Table<T> {
 
     /// Gives an object the value of a constant.
     pub fn fix(&self, value: usize, object: Arc<T>) {
-        assert!(value < ROWS, "not a constant of the ABI");
         self.remove(value);
-        self.place(value, object);
+        self.fixed[value].store(Arc::into_raw(object) as usize, Ordering::Release);
     }
 
     fn place(&self, index: usize, object: Arc<T>) -> usize {
@@ -113,20 +125,18 @@ impl<T: 'static> Table<T> {
 
     /// Takes the object of a handle, which is none any more.
     pub fn remove(&self, value: usize) -> Option<Arc<T>> {
-        let row = self.row(value)?;
-        let object = row.object.swap(0, Ordering::AcqRel) as *const T;
+        let object = self.object(value)?.swap(0, Ordering::AcqRel) as *const T;
         if object.is_null() {
             return None;
         }
-        let index = value & ((1 << INDEX_BITS) - 1);
-        if index >= ROWS {
+        if let Some(row) = self.row(value) {
             let next = (row.generation.load(Ordering::Relaxed) + 1) % GENERATIONS;
             row.generation.store(next, Ordering::Relaxed);
             let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
             free.used -= 1;
-            free.list.push_back(index as u32);
+            free.list.push_back((value & ((1 << INDEX_BITS) - 1)) as u32);
         }
-        // SAFETY: it came from `Arc::into_raw` in `place`; the swap gave it to this caller alone.
+        // SAFETY: it came from `Arc::into_raw` in `place` or `fix`; the swap gave it to this caller alone.
         Some(unsafe { Arc::from_raw(object) })
     }
 

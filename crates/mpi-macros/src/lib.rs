@@ -20,7 +20,8 @@
 //! that does it, that which starts it (`MPI_I…`, with a request), and that which makes it persistent (`…_init`, with an info
 //! and a request).
 //!
-//! `hot` puts the body into each of the exported functions. `plain` exports a function that cannot fail, with the result it has.
+//! `hot` puts the body into each of the exported functions, which says itself when late receives are to be submitted; the others do
+//! that first. `plain` exports a function that cannot fail, with the result it has.
 #![forbid(unsafe_code)]
 
 use proc_macro::TokenStream;
@@ -128,10 +129,11 @@ fn expand(choice: &Choice, function: &ItemFn) -> syn::Result<Tokens> {
         let body = body(choice, function);
         return Ok(quote!(#body #all));
     }
+    let begin = if choice.hot { quote!() } else { begin() };
     for prefix in ["", "P"] {
-        all.extend(exported(&parameters, &on, name, &format!("{prefix}{name}"), false));
+        all.extend(exported(&parameters, (&begin, &on), name, &format!("{prefix}{name}"), false));
         if choice.large {
-            all.extend(exported(&parameters, &on, name, &format!("{prefix}{name}_c"), true));
+            all.extend(exported(&parameters, (&begin, &on), name, &format!("{prefix}{name}_c"), true));
         }
     }
     let body = body(choice, function);
@@ -150,8 +152,19 @@ fn body_name(name: &Ident) -> Ident {
     format_ident!("body_of_{name}")
 }
 
-/// One exported function.
-fn exported(parameters: &[Parameter<'_>], on: &Tokens, name: &Ident, exported: &str, large: bool) -> Tokens {
+/// What comes first in a call that is not hot.
+fn begin() -> Tokens {
+    quote!(let _call = crate::late::Call::begin();)
+}
+
+/// One exported function; with what comes first, and whose handler is told of errors.
+fn exported(
+    parameters: &[Parameter<'_>],
+    (begin, on): (&Tokens, &Tokens),
+    name: &Ident,
+    exported: &str,
+    large: bool,
+) -> Tokens {
     let body = body_name(name);
     let called = exported.strip_prefix('P').unwrap_or(exported);
     let identifier = format_ident!("{exported}");
@@ -169,6 +182,7 @@ fn exported(parameters: &[Parameter<'_>], on: &Tokens, name: &Ident, exported: &
         #[unsafe(no_mangle)]
         #[allow(non_snake_case, clippy::too_many_arguments)]
         pub extern "C" fn #identifier(#(#declared),*) -> ::core::ffi::c_int {
+            #begin
             match #body(#(#passed),*) {
                 Ok(()) => crate::constants::MPI_SUCCESS,
                 Err(failed) => crate::error::raise(#called, #on, failed),
@@ -234,13 +248,14 @@ fn of_collective(
             quote!(crate::collective::persist(#comm, call, request))
         }
     };
-    let text = format!("`{called}` of the standard.");
+    let (begin, text) = (begin(), format!("`{called}` of the standard."));
     quote! {
         #[doc = #text]
         // SAFETY: the name is MPI's, and this crate alone defines it.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case, clippy::too_many_arguments)]
         pub extern "C" fn #identifier(#(#declared),*) -> ::core::ffi::c_int {
+            #begin
             let call = #body(#(#passed),*);
             match #done {
                 Ok(()) => crate::constants::MPI_SUCCESS,

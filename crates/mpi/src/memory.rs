@@ -76,15 +76,16 @@ impl Allocated {
     }
 
     /// Lends elements to be filled.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn lend_mut(&self, data: Data<'_>) -> InBuffer {
-        if self.any() && data.of.is_contiguous() {
-            let (address, len) = (data.raw.address().addr(), data.of.size().saturating_mul(data.count));
-            let region = self.find(address, len);
-            if let Some(buffer) = region.and_then(|(region, offset)| region.in_buffer(offset, len)) {
-                return buffer;
-            }
-        }
-        data.of.lend_mut(data.raw, data.count)
+        let found = if self.any() { self.find_in(data) } else { None };
+        found.unwrap_or_else(|| data.of.lend_mut(data.raw, data.count))
+    }
+
+    #[inline(never)]
+    fn find_in(&self, data: Data<'_>) -> Option<InBuffer> {
+        let (address, len) = (data.raw.address().addr(), data.of.size().saturating_mul(data.count));
+        let (region, offset) = self.find(address, len).filter(|_| data.of.is_contiguous())?;
+        region.in_buffer(offset, len)
     }
 }

@@ -124,7 +124,7 @@ impl Proto {
     }
 
     /// How a message ended that was gathered; nothing while it may still wait.
-    pub fn take_gathered(&mut self, ticket: Ticket) -> Option<Outcome> {
+    pub fn take_gathered(&self, ticket: Ticket) -> Option<Outcome> {
         let Ticket { to, tag, len, number } = ticket;
         let lines = self.peers[to.0 as usize].lines.as_ref();
         let result = match (lines, self.forsaken.get(&to)) {

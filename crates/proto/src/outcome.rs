@@ -3,7 +3,7 @@
 use canele_sys::ids::{Rank, RequestId};
 
 use crate::Proto;
-use crate::request::{Outcome, State};
+use crate::request::{Outcome, State, Status};
 
 impl Proto {
     /// Whether a request has ended.
@@ -20,6 +20,18 @@ impl Proto {
             Some(State::Done(outcome)) => Some(outcome),
             _ => None,
         }
+    }
+
+    /// The status of a request that has ended well, whose buffer nobody wants back; the id is stale afterwards. A request that
+    /// has failed stays.
+    #[inline]
+    pub fn take_status(&mut self, id: RequestId) -> Option<Status> {
+        let Some(State::Done(Outcome { result: Ok(status), .. })) = self.requests.get(id.into()) else {
+            return None;
+        };
+        let status = *status;
+        self.requests.discard(id.into());
+        Some(status)
     }
 
     /// What a request waits for, in words, and the peer it names; for people who wonder why nothing moves.

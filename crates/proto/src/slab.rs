@@ -65,6 +65,19 @@ enum Content<T> {
     },
 }
 
+impl<T> Slot<T> {
+    /// The tenant at `index` has left: what is first on the free list then. A place whose generations are used up is left out
+    /// of the list for ever: 2^32 tenants later a forgotten key would otherwise find a stranger.
+    #[inline(always)]
+    fn retire(&mut self, index: u32, free: u32) -> u32 {
+        if self.generation == u32::MAX {
+            return free;
+        }
+        self.generation += 1;
+        index
+    }
+}
+
 impl<T> Slab<T> {
     /// An empty slab; allocates nothing yet.
     pub const fn new() -> Slab<T> {
@@ -143,6 +156,17 @@ impl<T> Slab<T> {
         Some(self.remove_at(key.index))
     }
 
+    /// Drops the entry, unless that was done before.
+    #[inline(always)]
+    pub fn discard(&mut self, key: Key) {
+        let Some(slot) = self.slots.get_mut(key.index as usize) else { return };
+        if slot.generation == key.generation && matches!(slot.content, Content::Occupied(_)) {
+            slot.content = Content::Vacant { next: self.free };
+            self.len -= 1;
+            self.free = slot.retire(key.index, self.free);
+        }
+    }
+
     /// The key of whatever is, or was last, at a place.
     pub fn key_at(&self, index: u32) -> Key {
         Key { index, generation: self.slots[index as usize].generation }
@@ -184,12 +208,7 @@ impl<T> Slab<T> {
         }
         let content = core::mem::replace(&mut slot.content, Content::Vacant { next: self.free });
         self.len -= 1;
-        // A place whose generations are used up is left out of the free list for ever: 2^32 tenants later a
-        // forgotten key would otherwise find a stranger.
-        if slot.generation != u32::MAX {
-            slot.generation += 1;
-            self.free = index;
-        }
+        self.free = slot.retire(index, self.free);
         match content {
             Content::Occupied(value) => value,
             Content::Vacant { .. } => vacant(index),

@@ -241,7 +241,19 @@ impl InBuffer {
     }
 
     /// Writes all of `from` at `offset`.
+    #[inline(always)]
     pub fn copy_from(&mut self, offset: usize, from: Window<'_>) {
+        if self.0.more.is_some() {
+            return self.copy_apart(offset, from);
+        }
+        assert!(offset <= self.0.len && from.len() <= self.0.len - offset, "range outside of a buffer");
+        // SAFETY: the range lies within one stretch lent for writing, which, being in no region, is no window's memory.
+        unsafe { copy(self.0.start.as_ptr().add(offset), from.start(), from.len()) }
+    }
+
+    /// The same to a buffer with more to it than one stretch.
+    #[inline(never)]
+    fn copy_apart(&mut self, offset: usize, from: Window<'_>) {
         if let Some(scattered) = self.0.as_scattered() {
             // SAFETY: lent for writing; `from` has those bytes; memory that only its owner may reach is no window's.
             return unsafe { scattered.scatter(offset, from.start(), from.len()) };

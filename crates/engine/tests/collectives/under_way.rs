@@ -97,7 +97,7 @@ fn whoever_waits_for_anything_takes_them_further() {
         if me == 0 {
             engine.recv(FlowId(0), want(1), &mut byte, None).unwrap();
             let mut ended = None;
-            engine.taking(|take| ended = take(pending)).unwrap();
+            engine.taking(|taking| ended = taking.take(pending)).unwrap();
             assert!(ended.is_some_and(|ended| ended.result.is_ok()));
         } else {
             let ended = engine.wait(pending, None).unwrap();

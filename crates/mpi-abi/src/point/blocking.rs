@@ -10,6 +10,7 @@ use crate::buffer::{data, data_mut};
 use crate::constants::MPI_ANY_SOURCE;
 use crate::error::Outcome;
 use crate::handle::{MPI_Comm, MPI_Datatype};
+use crate::late;
 use crate::pointer::{Memory, MemoryMut};
 use crate::status::StatusOut;
 use crate::width::Count;
@@ -23,6 +24,8 @@ fn MPI_Send(
     tag: c_int,
     comm: MPI_Comm,
 ) -> Outcome {
+    // It may have to wait.
+    late::settle();
     send(buf, count, datatype, dest, tag, comm, Mode::Standard)
 }
 
@@ -78,6 +81,7 @@ fn MPI_Recv(
     comm: MPI_Comm,
     status: StatusOut,
 ) -> Outcome {
+    late::settle();
     let comm = comm.get()?;
     let data = data_mut(buf, count, datatype)?;
     let Some(from) = from(comm, source, tag)? else {

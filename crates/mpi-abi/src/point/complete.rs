@@ -12,15 +12,18 @@ use crate::error::{Failed, Outcome};
 use crate::handle::MPI_Request;
 use crate::pointer::Out;
 use crate::requests::{LEFT, requests};
-use crate::status::StatusOut;
+use crate::status::{Got, StatusOut};
 
 #[mpi(hot)]
 fn MPI_Wait(request: Out<MPI_Request>, status: StatusOut) -> Outcome {
-    let handle = &mut request.slice(1, "request")?[0];
-    if *handle == MPI_REQUEST_NULL {
-        return Ok(status.set_empty());
+    let handle = request.slice(1, "request")?;
+    let take = |handle: &mut [MPI_Request]| {
+        wait::take_messages(handle, |_, got| status.set_got_at(0, got)).map(|taken| taken == 1)
+    };
+    if take(handle)? || wait::await_message(handle[0])? && take(handle)? {
+        return Ok(());
     }
-    Ok(status.set(wait::wait(handle)?.status("MPI_Wait")?))
+    Ok(status.set(wait::wait(&mut handle[0])?.status("MPI_Wait")?))
 }
 
 #[mpi]
@@ -91,25 +94,18 @@ fn give_any(list: &mut List<'_>, index: Out<c_int>, status: StatusOut, function:
 fn MPI_Waitall(count: c_int, requests: Out<MPI_Request>, statuses: StatusOut) -> Outcome {
     let handles = array(count, requests)?;
     let mut ends = Ends::new(statuses, "MPI_Waitall");
-    if statuses.is_wanted() {
-        let null = handles.iter().enumerate().filter(|(_, handle)| **handle == MPI_REQUEST_NULL);
-        null.for_each(|(at, _)| statuses.set_empty_at(at));
-    }
     let mut first = 0;
-    while first < handles.len() {
-        let rest = &mut handles[first..];
-        if rest[0] == MPI_REQUEST_NULL {
-            first += 1;
-            continue;
-        }
-        wait::take_messages(rest, |at, end| ends.put(first + at, first + at, end))?;
-        if rest[0] != MPI_REQUEST_NULL {
-            let end = wait::wait(&mut rest[0])?;
+    loop {
+        first += wait::take_messages(&mut handles[first..], |at, got| ends.put_got(first + at, got))?;
+        let Some(handle) = handles.get_mut(first) else { return ends.finish() };
+        let ended = wait::await_message(*handle)?;
+        let this = core::slice::from_mut(handle);
+        if !ended || wait::take_messages(this, |_, got| ends.put_got(first, got))? == 0 {
+            let end = wait::wait(handle)?;
             ends.put(first, first, end);
-            first += 1;
         }
+        first += 1;
     }
-    ends.finish()
 }
 
 #[mpi]
@@ -190,6 +186,17 @@ struct Ends {
 impl Ends {
     fn new(statuses: StatusOut, function: &'static str) -> Self {
         Self { statuses, function, failed: None }
+    }
+
+    /// A message at a place of the array has ended well.
+    #[inline(always)]
+    fn put_got(&mut self, at: usize, got: Got) {
+        if self.statuses.is_wanted() {
+            self.statuses.set_got_at(at, got);
+            if self.failed.is_some() {
+                self.statuses.set_error_at(at, MPI_SUCCESS);
+            }
+        }
     }
 
     /// The end of the request at a place of the array, whose status stands at `n`.

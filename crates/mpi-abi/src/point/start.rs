@@ -3,16 +3,18 @@
 use core::ffi::c_int;
 
 use canele_engine::Started;
+use canele_mpi::point::From;
 use canele_mpi::request::Request;
-use canele_mpi::{Mode, Status};
+use canele_mpi::{Comm, Data, Mode, Status};
 use canele_mpi_macros::mpi;
 
 use super::{from, target};
 use crate::buffer::{data, data_mut};
 use crate::error::Outcome;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request};
+use crate::late::{self, Late};
 use crate::pointer::{Memory, MemoryMut, Out};
-use crate::requests::{self, LEFT};
+use crate::requests::{self, LEFT, Message};
 use crate::width::Count;
 
 #[mpi(large, hot)]
@@ -68,15 +70,20 @@ fn isend(
 ) -> Outcome {
     let on = comm.get()?;
     let data = data(buf, count, datatype)?;
-    let started = match target(on, dest, tag)? {
+    let pending = match target(on, dest, tag)? {
+        Some(to) if on.send_now(to, mode, data) => None,
         Some(to) => match on.try_send_now(to, mode, data)? {
             Started::Left => None,
-            Started::Waits(pending) => Some(comm.share()?.sending(pending)),
-            Started::NotHere => Some(comm.share()?.isend_lent(to, mode, data)?),
+            Started::Waits(pending) => Some(pending),
+            Started::NotHere => Some(on.isend_lent(to, mode, data)?),
         },
         None => None,
     };
-    give(request, started)
+    let handle = match pending {
+        Some(pending) => requests::publish_message(Message { comm, pending, receives: false })?,
+        None => LEFT,
+    };
+    Ok(request.set(handle, "request")?)
 }
 
 #[mpi(large, hot)]
@@ -89,13 +96,29 @@ fn MPI_Irecv(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> Outcome {
-    let comm = comm.share()?;
+    let on = comm.get()?;
     let data = data_mut(buf, count, datatype)?;
-    let started = match from(&comm, source, tag)? {
-        Some(from) => comm.irecv(from, data)?,
-        None => Request::ended_with(Some(comm), Ok(Status::NO_PROCESS)),
+    let Some(from) = from(on, source, tag)? else {
+        return give(request, Some(Request::ended_with(Some(comm.share()?), Ok(Status::NO_PROCESS))));
     };
-    give(request, Some(started))
+    let handle = match late_receive(comm, on, from, data) {
+        Some(late) => requests::publish_late(late)?,
+        None => {
+            late::settle();
+            let pending = on.start_receive(from, data)?;
+            requests::publish_message(Message { comm, pending, receives: true })?
+        }
+    };
+    Ok(request.set(handle, "request")?)
+}
+
+/// A receive that may be submitted later.
+#[inline(always)]
+fn late_receive(comm: MPI_Comm, on: &Comm, from: From, data: Data<'_>) -> Option<Late> {
+    let (source, tag) = (from.source?, from.tag?);
+    let bytes = data.of.size().saturating_mul(data.count);
+    let may = late::may() && bytes <= late::MOST_BYTES && data.of.is_contiguous();
+    may.then(|| Late { comm, flow: on.flow(), source, tag, into: data.raw, bytes: bytes as u32 })
 }
 
 #[mpi(large)]

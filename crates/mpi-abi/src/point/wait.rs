@@ -10,8 +10,10 @@ use canele_mpi::{Class, Comm, Errhandler, Error, Result, Status};
 use crate::constants::MPI_REQUEST_NULL;
 use crate::error::{Failed, raise_on};
 use crate::handle::MPI_Request;
+use crate::late;
 use crate::library;
 use crate::requests::{LEFT, requests};
+use crate::status::Got;
 
 /// How a request ended, and whose handler is told if it failed.
 pub struct End {
@@ -115,38 +117,42 @@ pub fn wait(handle: &mut MPI_Request) -> Result<End> {
     leave(handle, request, result)
 }
 
-/// Takes the ends of all messages of an array that the engine has ended, without waiting; their handles become null.
+/// Takes the ends of the messages at the front of an array, up to the first that has not ended: says how many. `each` is told
+/// the place, and what the message got. Where it stops, late receives are submitted.
 ///
 /// # Errors
 /// In a forked child.
-pub fn take_messages(handles: &mut [MPI_Request], mut each: impl FnMut(usize, End)) -> Result<()> {
+#[inline(always)]
+pub fn take_messages(handles: &mut [MPI_Request], mut each: impl FnMut(usize, Got)) -> Result<usize> {
     let mut table = requests()?;
-    let engine = library::engine()?;
-    engine.taking(|take| {
+    let taken = library::engine()?.taking(|taking| {
         for (at, handle) in handles.iter_mut().enumerate() {
-            if *handle == LEFT {
-                *handle = MPI_REQUEST_NULL;
-                each(at, End::empty());
-                continue;
-            }
-            if *handle == MPI_REQUEST_NULL {
-                continue;
-            }
-            let Ok(request) = table.get(*handle) else { continue };
-            if request.is_persistent() {
-                continue;
-            }
-            let Some(result) = request.message().and_then(&mut *take).and_then(|end| request.finish(end))
-            else {
-                continue;
+            let got = match *handle {
+                LEFT => Got::Sent,
+                MPI_REQUEST_NULL => Got::Nothing,
+                _ => match table.end_message(*handle, taking) {
+                    Some(got) => got,
+                    None => return at,
+                },
             };
-            let comm = if result.is_err() { request.comm().cloned() } else { None };
-            table.free(*handle);
             *handle = MPI_REQUEST_NULL;
-            each(at, End { result, comm });
+            each(at, got);
         }
+        handles.len()
     })?;
-    Ok(())
+    if taken < handles.len() && late::any() {
+        table.submit_late();
+    }
+    Ok(taken)
+}
+
+/// Waits until an ordinary message has ended, which stays; says whether the handle names one, from nobody in particular excepted.
+///
+/// # Errors
+/// In a forked child.
+pub fn await_message(handle: MPI_Request) -> Result<bool> {
+    let Some(pending) = requests()?.message(handle) else { return Ok(false) };
+    Ok(library::engine()?.await_end(pending)?)
 }
 
 /// The end of a request was taken: gives its row up, unless it can be started again.
@@ -225,7 +231,7 @@ impl<'a> List<'a> {
     fn step(&mut self, engine: &Engine) -> Result<()> {
         let asked: Vec<Option<Pending>> = self.taken.iter().map(|(_, request)| request.pending()).collect();
         let ended = engine
-            .taking(|take| asked.iter().map(|pending| pending.and_then(&mut *take)).collect::<Vec<_>>())?;
+            .taking(|taking| asked.iter().map(|pending| taking.take((*pending)?)).collect::<Vec<_>>())?;
         for ((_, request), ended) in self.taken.iter_mut().zip(ended) {
             if let Some(ended) = ended {
                 request.step(ended);
@@ -296,7 +302,7 @@ pub fn sweep() -> Result<()> {
     let engine = library::engine()?;
     for mut request in orphans {
         while let Some(pending) = request.pending() {
-            match engine.taking(|take| take(pending))? {
+            match engine.taking(|taking| taking.take(pending))? {
                 Some(ended) => request.step(ended),
                 None => break,
             }

@@ -112,6 +112,12 @@ impl Comm {
         }
     }
 
+    /// The flow of its messages.
+    #[inline(always)]
+    pub fn flow(&self) -> FlowId {
+        self.flow
+    }
+
     /// Its attributes.
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
@@ -139,6 +145,7 @@ impl Comm {
     }
 
     /// Lends elements to be filled.
+    #[inline(always)]
     pub(crate) fn lend_mut(&self, data: Data<'_>) -> InBuffer {
         self.shared.allocated.lend_mut(data)
     }

@@ -198,7 +198,7 @@ impl Datatype {
     }
 
     /// Lends `count` elements to be filled, whose bytes [`Datatype::total_bytes`] could count.
-    #[inline]
+    #[inline(always)]
     pub fn lend_mut(&self, raw: Raw, count: usize) -> InBuffer {
         match self.contiguous {
             true => raw.lend_mut(0, self.size.saturating_mul(count)),

@@ -128,8 +128,11 @@ impl Attached {
     /// Takes back what has left.
     fn sweep(&mut self, engine: &Engine) -> Result<()> {
         let under_way = &self.under_way;
-        let ended = engine.taking(|take| {
-            under_way.iter().filter_map(|(pending, _)| Some((*pending, take(*pending)?))).collect::<Vec<_>>()
+        let ended = engine.taking(|taking| {
+            under_way
+                .iter()
+                .filter_map(|(pending, _)| Some((*pending, taking.take(*pending)?)))
+                .collect::<Vec<_>>()
         })?;
         for (pending, ended) in ended {
             self.give_back(pending, ended.buffer);

@@ -51,7 +51,7 @@ impl Comm {
         from: Option<From>,
         into: Data<'_>,
     ) -> Result<Request> {
-        let receive = self.start_receive(from, into)?;
+        let receive = self.receive_from(from, into)?;
         let send = to.map(|to| self.isend(to, Mode::Standard, out)).transpose()?.flatten();
         Ok(self.both(receive, send.and_then(|send| send.pending()), None))
     }
@@ -79,11 +79,11 @@ impl Comm {
             }
             None => None,
         };
-        let receive = self.start_receive(from, data)?;
+        let receive = self.receive_from(from, data)?;
         Ok(self.both(receive, send, Some(copy)))
     }
 
-    fn start_receive(self: &Arc<Self>, from: Option<From>, into: Data<'_>) -> Result<Option<Pending>> {
+    fn receive_from(self: &Arc<Self>, from: Option<From>, into: Data<'_>) -> Result<Option<Pending>> {
         from.map(|from| Ok(self.irecv(from, into)?.pending())).transpose().map(Option::flatten)
     }
 

@@ -170,7 +170,7 @@ mod tests {
             if pace.written() {
                 let ps = if way == Way::Past { past_ps } else { cached_ps };
                 pace.trial.as_mut().unwrap().wrote_ns = Some(0);
-                answer.store(u64::from(pace.number) << 32 | ps * BYTES as u64 / 1000, Relaxed);
+                answer.store((u64::from(pace.number) << 32) + ps * BYTES as u64 / 1000, Relaxed);
             }
         }
         past

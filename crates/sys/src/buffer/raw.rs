@@ -95,10 +95,12 @@ impl Raw {
     }
 
     /// Lends the bytes at `at` to be filled.
+    #[inline(always)]
     pub fn lend_mut(self, at: isize, len: usize) -> InBuffer {
         InBuffer(self.lent(at, len))
     }
 
+    #[inline(always)]
     fn lent(self, at: isize, len: usize) -> Lent {
         Lent::one(NonNull::new(self.at(at, len)).unwrap_or(NonNull::dangling()), len, std::ptr::null())
     }

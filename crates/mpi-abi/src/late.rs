@@ -1,0 +1,147 @@
+//! Receives that are submitted late: not before a call might have to do with them.
+//!
+//! As long as a program only starts receives and short sends, the receives rest in their rows, in order. A wait for the first of
+//! them then takes its message straight from where it comes, as a blocking receive does, and nothing was ever posted or matched.
+//! Every other call submits all of them first, so nobody can tell the difference: whatever makes progress, receives or probes
+//! finds them in their places. Only what a call does while it is inside of another one (a function of the program's that the
+//! library calls) is submitted at once.
+//!
+//! With several threads one could wait for what another one's receive brings about, so then nothing is late; nor with a thread of
+//! the library that makes progress, nor with sessions, whose threads nobody has told of.
+
+use canele_engine::{FlowId, Pending, Rank, Taking};
+use canele_mpi::request::Request;
+use canele_mpi::{Result, Tag};
+use canele_sys::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use canele_sys::buffer::Raw;
+
+use crate::handle::MPI_Comm;
+use crate::requests::requests;
+
+/// Longer messages are submitted at once: they may be copied straight from or to the other end.
+pub const MOST_BYTES: usize = 4096;
+
+/// How many calls one is inside of; and whether nothing may be late.
+static INSIDE: AtomicU32 = AtomicU32::new(NEVER);
+const NEVER: u32 = 1 << 31;
+/// Whether there are late receives.
+static ANY: AtomicBool = AtomicBool::new(false);
+/// It was forbidden once and for all.
+static FORBIDDEN: AtomicBool = AtomicBool::new(false);
+
+/// A receive that is not submitted yet.
+#[derive(Clone, Copy)]
+pub struct Late {
+    /// The communicator.
+    pub comm: MPI_Comm,
+    /// The flow of its messages.
+    pub flow: FlowId,
+    /// Who sends.
+    pub source: Rank,
+    /// The tag.
+    pub tag: Tag,
+    /// Where the message goes: so many bytes at the start of it.
+    pub into: Raw,
+    /// At most [`MOST_BYTES`].
+    pub bytes: u32,
+}
+
+impl Late {
+    /// Takes its message, if that is the next one there.
+    #[inline(always)]
+    pub fn take(&self, taking: &mut Taking<'_>) -> Option<canele_engine::Status> {
+        let into = self.into.bytes_mut(0, self.bytes as usize);
+        let bytes = taking.receive_next(self.flow, self.source, self.tag, into)?;
+        Some(canele_engine::Status { source: self.source, tag: self.tag, bytes })
+    }
+
+    /// Submits it.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn submit(&self) -> Result<Pending> {
+        self.comm.get()?.start_receive_bytes(self.source, self.tag, self.into, self.bytes as usize)
+    }
+
+    /// What stands for one that could not be submitted.
+    pub fn failed(&self, error: Box<canele_mpi::Error>) -> Request {
+        Request::ended_with(self.comm.share().ok(), Err(error))
+    }
+}
+
+/// Whether receives may be late now.
+#[inline(always)]
+pub fn may() -> bool {
+    // Relaxed, here and below: while anything may be late one thread at a time calls the library.
+    INSIDE.load(Relaxed) == 0
+}
+
+/// There are some now, or none any more.
+#[inline(always)]
+pub fn note(any: bool) {
+    ANY.store(any, Relaxed);
+}
+
+/// Whether there are some.
+#[inline(always)]
+pub fn any() -> bool {
+    ANY.load(Relaxed)
+}
+
+/// Submits all of them.
+#[inline(always)]
+pub fn settle() {
+    if any() {
+        submit_all();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn submit_all() {
+    // In a forked child nothing can be done, as whoever calls will hear.
+    if let Ok(mut table) = requests() {
+        table.submit_late();
+    }
+}
+
+/// The program has initialised, for one thread at a time.
+pub fn allow() {
+    if !FORBIDDEN.load(Relaxed) {
+        INSIDE.store(0, Relaxed);
+    }
+}
+
+/// From now on nothing is late.
+pub fn forbid() {
+    settle();
+    FORBIDDEN.store(true, Relaxed);
+    INSIDE.store(NEVER, Relaxed);
+}
+
+/// A call, as long as it lasts.
+pub struct Call(bool);
+
+impl Call {
+    /// It begins: what is late is submitted first.
+    #[inline(always)]
+    pub fn begin() -> Self {
+        let inside = INSIDE.load(Relaxed);
+        if inside & NEVER != 0 {
+            return Self(false);
+        }
+        INSIDE.store(inside + 1, Relaxed);
+        settle();
+        Self(true)
+    }
+}
+
+impl Drop for Call {
+    #[inline(always)]
+    fn drop(&mut self) {
+        let inside = INSIDE.load(Relaxed);
+        if self.0 && inside & NEVER == 0 {
+            INSIDE.store(inside - 1, Relaxed);
+        }
+    }
+}
