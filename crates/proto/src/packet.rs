@@ -182,7 +182,7 @@ impl Proto {
         put_words(Window::on(&mut beside), &piece_words(*receiver, *done as u64));
         let (at, buffer) = (*done, &mut send.buffer);
         let header = Kind::Piece.header(2);
-        let gone = match fine {
+        let gone = match fine || !caps.lends {
             true => fill_piece(rail, link, header, &beside, (buffer, at, piece)),
             false => rail.lend(link, header, &beside, || buffer.share(at, piece), piece),
         };
@@ -206,7 +206,7 @@ impl Proto {
     }
 }
 
-/// A piece that is packed into the rail's own room, because it consists of many short stretches.
+/// A piece that is copied into the rail's own room: because the rail has nothing else, or the piece many short stretches.
 fn fill_piece<R: Rail>(
     rail: &mut R,
     link: LinkId,
