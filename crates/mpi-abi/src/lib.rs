@@ -27,6 +27,7 @@ mod groups;
 pub mod handle;
 mod hardware;
 pub mod infos;
+mod kept;
 mod late;
 mod leaks;
 pub mod library;

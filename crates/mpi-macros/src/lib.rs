@@ -18,7 +18,7 @@
 //!
 //! With `collective` the body makes a `Call` of its arguments, the last of which is the communicator; exported are the function
 //! that does it, that which starts it (`MPI_I…`, with a request), and that which makes it persistent (`…_init`, with an info
-//! and a request).
+//! and a request). The blocking one keeps the calls it made last, unless it is given arrays.
 //!
 //! `hot` puts the body into each of the exported functions, which says itself when late receives are to be submitted; the others do
 //! that first. `plain` exports a function that cannot fail, with the result it has.
@@ -80,6 +80,12 @@ impl Parameter<'_> {
         self.kind().is_some_and(|kind| {
             ["Count", "Counts", "Displacements", "OutCount"].iter().any(|name| kind == name)
         })
+    }
+
+    /// Whether one word says all of it: it is no array.
+    fn is_word(&self) -> bool {
+        let words = ["Memory", "MemoryMut", "Count", "c_int", "MPI_Datatype", "MPI_Op", "MPI_Comm"];
+        self.kind().is_some_and(|kind| words.iter().any(|name| kind == name))
     }
 
     /// Its C type in one of the twins, and how the body's value is made of it.
@@ -236,16 +242,25 @@ fn of_collective(
     }
     let comm = parameters.last().map(|p| p.name);
     let request = quote!(request: crate::pointer::Out<crate::handle::MPI_Request>);
+    let call = quote!(#body(#(#passed),*));
+    let words = parameters.iter().map(|p| p.name);
     let done = match form {
-        Form::Blocking => quote!(crate::collective::run(#comm, call)),
+        Form::Blocking if parameters.iter().all(Parameter::is_word) => {
+            let n = parameters.len();
+            quote! {{
+                static KEPT: crate::kept::Kept<#n> = crate::kept::Kept::new();
+                crate::collective::run_kept(#comm, &KEPT, [#(crate::kept::Word::word(#words)),*], || #call)
+            }}
+        }
+        Form::Blocking => quote!(crate::collective::run(#comm, #call)),
         Form::Immediate => {
             declared.push(request);
-            quote!(crate::collective::start(#comm, call, request))
+            quote!(crate::collective::start(#comm, #call, request))
         }
         Form::Persistent => {
             declared.push(quote!(_info: crate::handle::MPI_Info));
             declared.push(request);
-            quote!(crate::collective::persist(#comm, call, request))
+            quote!(crate::collective::persist(#comm, #call, request))
         }
     };
     let (begin, text) = (begin(), format!("`{called}` of the standard."));
@@ -256,7 +271,6 @@ fn of_collective(
         #[allow(non_snake_case, clippy::too_many_arguments)]
         pub extern "C" fn #identifier(#(#declared),*) -> ::core::ffi::c_int {
             #begin
-            let call = #body(#(#passed),*);
             match #done {
                 Ok(()) => crate::constants::MPI_SUCCESS,
                 Err(failed) => crate::error::raise(#called, #on, failed),

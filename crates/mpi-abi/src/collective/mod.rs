@@ -11,6 +11,7 @@ use canele_mpi::collective::Call;
 
 use crate::error::Outcome;
 use crate::handle::{MPI_Comm, MPI_Request};
+use crate::kept::Kept;
 use crate::point::start::give;
 use crate::pointer::Out;
 use crate::requests::publish;
@@ -19,6 +20,17 @@ use crate::requests::publish;
 #[inline]
 pub(crate) fn run(comm: MPI_Comm, call: Result<Call>) -> Outcome {
     Ok(call?.run(comm.get()?)?)
+}
+
+/// Does one that was perhaps made before with the same arguments.
+#[inline]
+pub(crate) fn run_kept<const N: usize>(
+    comm: MPI_Comm,
+    kept: &Kept<N>,
+    words: [usize; N],
+    make: impl FnOnce() -> Result<Call>,
+) -> Outcome {
+    kept.with(words, make, |call| Ok(call.run(comm.get()?)?))
 }
 
 /// Starts it.

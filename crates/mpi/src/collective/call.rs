@@ -80,7 +80,7 @@ impl Call {
     /// # Errors
     /// A member died; the members do not make the same call.
     #[inline]
-    pub fn run(self, comm: &Comm) -> Result<()> {
+    pub fn run(&self, comm: &Comm) -> Result<()> {
         let mut buffers = self.buffers();
         comm.engine.collective_at(
             comm.collectives(),
