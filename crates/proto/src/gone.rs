@@ -22,6 +22,8 @@ impl Proto {
             return;
         }
         state.gone = Some(how);
+        self.aheads.retain(|ahead| ahead.is_not_from(peer));
+        let state = &mut self.peers[peer.0 as usize];
         state.open = false;
         state.replies.clear();
         state.backlog = None;

@@ -93,7 +93,7 @@ impl Proto {
                 .try_for_each(|part| self.handle(from, &part.ok_or_else(broken)?));
         }
         let flow = match kind {
-            Kind::Short | Kind::Eager | Kind::Rts => {
+            Kind::Short | Kind::Eager | Kind::Rts | Kind::Ahead => {
                 let flow = FlowId(packet.header.flow);
                 // The flow of puts is none either.
                 if self.flow(flow).is_none() {
@@ -132,6 +132,8 @@ impl Proto {
             }
             Kind::Eager => self.on_message(from, flow, tag, packet.bulk, Protocol::Eager)?,
             Kind::Rts => self.on_rts(from, flow, tag, Rts::read(packet).ok_or_else(broken)?)?,
+            Kind::Ahead => self.on_ahead(from, flow, tag, Rts::read(packet).ok_or_else(broken)?)?,
+            Kind::More => self.on_more(from, read_piece(packet).ok_or_else(broken)?, packet)?,
             Kind::Cts => self.on_cts(from, Cts::read(packet).ok_or_else(broken)?),
             Kind::Piece => {
                 let (request, offset) = read_piece(packet).ok_or_else(broken)?;
@@ -179,6 +181,7 @@ impl Proto {
             Kind::Short => Some(self.keep(from, beside(packet).ok_or_else(&broken)?)?),
             Kind::Eager => Some(self.keep(from, packet.bulk)?),
             Kind::Rts => Some(Body::Announced(Rts::read(packet).ok_or_else(&broken)?)),
+            Kind::Ahead => return Err(broken()),
             _ => None,
         };
         let early = match (body, kind) {
@@ -209,7 +212,7 @@ impl Proto {
         let posted = self.flow(flow).and_then(|f| f.matcher.arrive(from, tag));
         let Some(id) = posted else {
             let body = self.keep(from, payload)?;
-            return self.store(flow, from, tag, body);
+            return self.store(flow, from, tag, body).map(drop);
         };
         let Some(State::ExpectMessage { mut buffer, .. }) = self.leave(id) else { return Ok(()) };
         let len = payload.len();
@@ -234,7 +237,7 @@ impl Proto {
                 }
                 Ok(())
             }
-            None => self.store(flow, from, tag, Body::Announced(rts)),
+            None => self.store(flow, from, tag, Body::Announced(rts)).map(drop),
         }
     }
 
@@ -294,7 +297,7 @@ impl Proto {
         match cts.how {
             How::Stream => {
                 self.peers[from.0 as usize].backlog().stream(cts.request, send.level, send.buffer.len());
-                self.enter(cts.request, State::Streaming(send, cts.receiver, 0));
+                self.enter(cts.request, State::Streaming(send, Some(cts.receiver), 0));
                 self.list(from);
             }
             How::Write(place) => self.copy_later(cts.request, State::Writing(send, place, cts.receiver, 0)),

@@ -36,7 +36,7 @@ impl Proto {
         for (_, message) in self.unexpected.iter() {
             match &message.body {
                 Body::Short(len, _) => holding.unexpected_bytes += cost(*len as usize),
-                Body::Data(data) => {
+                Body::Data(data) | Body::Coming { data, .. } => {
                     holding.unexpected_bytes += cost(data.len());
                     holding.unexpected_memory += data.capacity() as u64;
                 }

@@ -11,6 +11,7 @@
 //! Handling a packet never waits for room: answers are kept with the peer and sent when there is some.
 #![forbid(unsafe_code)]
 
+mod ahead;
 pub mod backlog;
 pub mod choice;
 mod direct;
@@ -44,6 +45,7 @@ use std::collections::{HashMap, VecDeque};
 use canele_rail::{Corrupt, Rail, Speed};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId};
 
+use ahead::Ahead;
 use backlog::{LEVELS, Lane, ORDINARY};
 pub use gathered::Ticket;
 pub use gone::Death;
@@ -122,6 +124,8 @@ pub struct Proto {
     flows: Vec<Flow>,
     requests: Slab<State>,
     unexpected: Slab<Unexpected>,
+    /// Messages that come without having been asked for.
+    aheads: Vec<Ahead>,
     /// Payload memory to be used again.
     spare: Spare,
     /// Peers with something to be sent.
@@ -171,6 +175,7 @@ impl Proto {
             flows: Vec::new(),
             requests: Slab::new(),
             unexpected: Slab::new(),
+            aheads: Vec::new(),
             spare: Spare::default(),
             active: VecDeque::with_capacity(ranks.min(LISTED)),
             work: VecDeque::new(),

@@ -119,6 +119,7 @@ impl Proto {
         let (kind, inline, bulk) = match pick.whole {
             true if len <= MAX_INLINE => (Kind::Short, len, 0),
             true => (Kind::Eager, 0, len),
+            false if pick.ahead => (Kind::Ahead, Rts::BYTES, 0),
             false => (Kind::Rts, Rts::BYTES, 0),
         };
         let header = kind.header(0);
@@ -146,11 +147,15 @@ impl Proto {
         if let Some(lines) = &mut peer.lines {
             lines.order.sent(send.flow);
         }
-        if !pick.whole {
+        if !pick.whole && !pick.ahead {
             self.traffic.control += 1;
             return self.enter(id, State::ExpectCts(send));
         }
         peer.credit -= cost(len);
+        if pick.ahead {
+            peer.backlog().stream(id, send.level, len);
+            return self.enter(id, State::Streaming(send, None, 0));
+        }
         let protocol = if len <= MAX_INLINE { Protocol::Short } else { Protocol::Eager };
         self.traffic.sent(protocol, len);
         self.end(id, sent(send, Ok(())));
@@ -179,9 +184,10 @@ impl Proto {
         };
         let piece = piece.min(len - *done).min(most);
         let mut beside = [0; 16];
-        put_words(Window::on(&mut beside), &piece_words(*receiver, *done as u64));
+        let (kind, named) = receiver.map_or((Kind::More, id), |receiver| (Kind::Piece, receiver));
+        put_words(Window::on(&mut beside), &piece_words(named, *done as u64));
         let (at, buffer) = (*done, &mut send.buffer);
-        let header = Kind::Piece.header(2);
+        let header = kind.header(2);
         let gone = match fine || !caps.lends {
             true => fill_piece(rail, link, header, &beside, (buffer, at, piece)),
             false => rail.lend(link, header, &beside, || buffer.share(at, piece), piece),

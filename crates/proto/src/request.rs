@@ -151,8 +151,8 @@ pub(crate) enum State {
     ExpectRoom(Send, Key),
     /// A send that was announced.
     ExpectCts(Send),
-    /// A send in pieces: the receiver's request, bytes sent.
-    Streaming(Send, RequestId, usize),
+    /// A send in pieces: the receiver's request, unless it runs ahead; bytes sent.
+    Streaming(Send, Option<RequestId>, usize),
     /// A send that this side writes into the receiver's region: place, receiver's request, bytes written.
     Writing(Send, Place, RequestId, usize),
     /// A send copied by both ends: the receiver's request.

@@ -46,9 +46,10 @@ impl Proto {
         let Send { to, flow, level, mode, .. } = send;
         let bytes = send.buffer.len();
         let eager = mode != Mode::Synchronous && bytes <= self.eager_bytes();
+        let ahead = !eager && self.may_run_ahead(&send);
         let id = self.requests.insert(State::Moving).into();
         let peer = &mut self.peers[to.0 as usize];
-        let key = peer.backlog().join(Waiting { request: id, flow, bytes, eager, level, lane });
+        let key = peer.backlog().join(Waiting { request: id, flow, bytes, eager, ahead, level, lane });
         peer.open = false;
         self.count_waiting(to);
         self.enter(id, State::ExpectRoom(send, key));

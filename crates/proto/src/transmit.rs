@@ -140,7 +140,7 @@ impl Proto {
             true => Takes::Guests,
             false => Takes::Open,
         };
-        draft.begin(peer.replies.len(), peer.credit, caps.max_bulk);
+        draft.begin(peer.replies.len(), peer.credit, caps.max_bulk, peer.lines.is_none());
         let urgent = self.strategy.by_priority() && backlog.expects_urgent();
         let piece = longest_piece(caps, speed, self.settings.piece_bytes, urgent);
         let view = RailView { number: link.rail(), caps, speed, links: &self.speeds, piece, takes };

@@ -24,6 +24,12 @@ pub(crate) enum Body {
     Short(u8, [u8; MAX_INLINE]),
     Data(Vec<u8>),
     Announced(Rts),
+    /// What has come of a message whose rest is still to come, in memory for all of it; and the sender's request.
+    Coming {
+        data: Vec<u8>,
+        got: usize,
+        request: RequestId,
+    },
     /// A message of this rank to itself whose send waits.
     Own(RequestId, usize),
 }
@@ -32,7 +38,7 @@ impl Body {
     fn len(&self) -> usize {
         match self {
             Self::Short(len, _) => *len as usize,
-            Self::Data(bytes) => bytes.len(),
+            Self::Data(bytes) | Self::Coming { data: bytes, .. } => bytes.len(),
             Self::Announced(rts) => rts.len as usize,
             Self::Own(_, len) => *len,
         }
@@ -49,7 +55,7 @@ pub struct Matched {
 
 impl Proto {
     /// Keeps a message for which no receive is posted.
-    pub(crate) fn store(&mut self, flow: FlowId, from: Rank, tag: Tag, body: Body) -> Result<(), Corrupt> {
+    pub(crate) fn store(&mut self, flow: FlowId, from: Rank, tag: Tag, body: Body) -> Result<Key, Corrupt> {
         if self.flow(flow).is_none() {
             return Err(Corrupt(format!("{from} sent to flow {}, which cannot exist", flow.0)));
         }
@@ -57,7 +63,7 @@ impl Proto {
         self.flows[flow.0 as usize].matcher.store(from, tag, key.index);
         self.traffic.unexpected += 1;
         self.ended += 1; // A probe may be waiting for it.
-        Ok(())
+        Ok(key)
     }
 
     /// A message that came too early has its turn.
@@ -80,13 +86,19 @@ impl Proto {
     /// A copy of payload, in memory used before where possible (invariant I19). A peer may have as much kept as its
     /// credit allows (invariant I20).
     pub(crate) fn keep(&mut self, from: Rank, payload: Window<'_>) -> Result<Body, Corrupt> {
+        self.hold(from, payload.len())?;
+        Ok(self.copy_of(payload))
+    }
+
+    /// Counts what is kept of a peer.
+    pub(crate) fn hold(&mut self, from: Rank, len: usize) -> Result<(), Corrupt> {
         let peer = &mut self.peers[from.0 as usize];
-        peer.held += cost(payload.len());
+        peer.held += cost(len);
         if peer.held > self.grant {
             let (held, grant) = (peer.held, self.grant);
             return Err(Corrupt(format!("{from} sent {held} unexpected bytes, with credit for {grant}")));
         }
-        Ok(self.copy_of(payload))
+        Ok(())
     }
 
     fn copy_of(&mut self, payload: Window<'_>) -> Body {
@@ -181,13 +193,16 @@ impl Proto {
         let len = body.len();
         let fits = len <= buffer.len();
         match body {
-            Body::Announced(_) if self.gone(from).is_some() => {
+            Body::Announced(_) | Body::Coming { .. } if self.gone(from).is_some() => {
                 // Its data will never come.
                 let failure = self.why_gone(from).unwrap_or(Failure::PeerFailed(from));
                 let receive = Receive { from, tag, buffer, len };
                 return self.end(id, received(receive, Err(failure)));
             }
             Body::Announced(rts) => return self.accept(id, from, tag, rts, buffer),
+            Body::Coming { data, got, request } => {
+                return self.take_over(id, (from, tag), (data, got, request), buffer);
+            }
             Body::Own(send, _) => return self.deliver_own(id, send, buffer),
             Body::Short(n, bytes) => {
                 if fits {

@@ -6,6 +6,7 @@
 //!   fin     request, status                  piece  receiver's request, offset   (bulk: the piece)
 //!   credit  bytes                            put    region, offset, notice, up to 24 bytes of data
 //!   fence   ticket                           fenced ticket
+//!   ahead   as rts                           more   sender's request, offset     (bulk: the piece)
 //!   buried  rail and generation, expected    train  (bulk: several packets)
 //! ```
 //! Everything read here comes from another process: a packet that is too short, or of no known kind, gives nothing.
@@ -42,6 +43,10 @@ pub enum Kind {
     Buried,
     /// Several packets.
     Train,
+    /// A message that is longer than one packet follows, without having been asked for.
+    Ahead,
+    /// Part of it.
+    More,
 }
 
 impl Kind {
@@ -49,8 +54,8 @@ impl Kind {
     #[inline(always)]
     pub fn of(header: &Header) -> Option<Self> {
         use Kind::*;
-        const ALL: [Kind; 12] =
-            [Short, Eager, Rts, Cts, Piece, Fin, Credit, Put, Fence, Fenced, Buried, Train];
+        const ALL: [Kind; 14] =
+            [Short, Eager, Rts, Cts, Piece, Fin, Credit, Put, Fence, Fenced, Buried, Train, Ahead, More];
         ALL.get(usize::from(header.kind).wrapping_sub(1)).copied()
     }
 

@@ -67,6 +67,8 @@ pub struct Waiting {
     pub bytes: usize,
     /// Whether it may go without being announced, if there is credit for it.
     pub eager: bool,
+    /// Whether it may be streamed without being asked for, if there is credit for it.
+    pub ahead: bool,
     /// How urgent it is, below [`LEVELS`].
     pub level: u8,
     /// Which rails may take it.

@@ -2,7 +2,7 @@ use super::*;
 
 fn message(request: u32, flow: u32, level: u8) -> Waiting {
     let request = RequestId { index: request, generation: 0 };
-    Waiting { request, flow: FlowId(flow), bytes: 8, eager: true, level, lane: Lane::Any }
+    Waiting { request, flow: FlowId(flow), bytes: 8, eager: true, ahead: false, level, lane: Lane::Any }
 }
 
 fn join(backlog: &mut Backlog, waiting: Waiting) {

@@ -17,6 +17,8 @@ pub struct Pick {
     pub(crate) request: RequestId,
     /// It goes as a whole; otherwise it is announced.
     pub(crate) whole: bool,
+    /// It is streamed without waiting for an answer.
+    pub(crate) ahead: bool,
     /// Bytes of it in the packet, what stands before it included.
     pub(crate) room: usize,
 }
@@ -31,17 +33,19 @@ pub struct Draft {
     pub(crate) piece: Option<(RequestId, u8, usize)>,
     /// Bytes so far.
     bytes: usize,
-    /// As given: answers that wait, credit for messages that are not announced, the rail's longest bulk.
+    /// As given: answers that wait, credit for messages that are not announced, the rail's longest bulk, whether the peer
+    /// gets all packets in order.
     waiting: usize,
     credit: u64,
     max_bulk: usize,
+    ordered: bool,
 }
 
 impl Draft {
-    pub(crate) fn begin(&mut self, waiting: usize, credit: u64, max_bulk: usize) {
+    pub(crate) fn begin(&mut self, waiting: usize, credit: u64, max_bulk: usize, ordered: bool) {
         self.messages.clear();
         (self.control, self.piece, self.bytes) = (0, None, 0);
-        (self.waiting, self.credit, self.max_bulk) = (waiting, credit, max_bulk);
+        (self.waiting, self.credit, self.max_bulk, self.ordered) = (waiting, credit, max_bulk, ordered);
     }
 
     /// Whether nothing has been chosen.
@@ -83,7 +87,7 @@ impl Draft {
             return false;
         }
         backlog.draw(key);
-        if pick.whole {
+        if pick.whole || pick.ahead {
             self.credit -= cost(waiting.bytes);
         }
         self.bytes += pick.room;
@@ -94,8 +98,9 @@ impl Draft {
     fn pick(&self, key: Key, waiting: Waiting) -> Pick {
         let carried = waiting.bytes <= self.max_bulk.max(MAX_INLINE);
         let whole = waiting.eager && carried && self.credit >= cost(waiting.bytes);
+        let ahead = !whole && self.ordered && waiting.ahead && self.credit >= cost(waiting.bytes);
         let room = train::room(if whole { waiting.bytes } else { Rts::BYTES });
-        Pick { key, request: waiting.request, whole, room }
+        Pick { key, request: waiting.request, whole, ahead, room }
     }
 
     fn fits(&self, room: usize, most: usize) -> bool {

@@ -62,8 +62,9 @@ impl Watched {
 
 /// The headers of the messages in a packet.
 fn messages(packet: &Packet<'_>) -> Vec<Header> {
-    let is_message =
-        |header: &Header| matches!(Kind::of(header), Some(Kind::Short | Kind::Eager | Kind::Rts));
+    let is_message = |header: &Header| {
+        matches!(Kind::of(header), Some(Kind::Short | Kind::Eager | Kind::Rts | Kind::Ahead))
+    };
     let parts = match Kind::of(&packet.header) {
         Some(Kind::Train) => train::Reader::new(packet.bulk).flatten().map(|part| part.header).collect(),
         _ => vec![packet.header],

@@ -214,7 +214,7 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
         if letter.tag != Tag(header.tag) {
             return Err(format!("message {message} was overtaken: {key:?}, found {header:?}"));
         }
-        letter.announced = header.kind == Kind::Rts as u8;
+        letter.announced = [Kind::Rts, Kind::Ahead].map(|kind| kind as u8).contains(&header.kind);
         Ok(Envelope { message, source: from, tag: letter.tag })
     }
 

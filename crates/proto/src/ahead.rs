@@ -1,0 +1,191 @@
+//! Messages that run ahead: streamed without being asked for, because waiting for the answer would take as long as they do.
+//!
+//! ```text
+//!   sender                                 receiver
+//!   ahead (length, sender's request) ──▶   matched: into the buffer.  Not yet: kept, whole, paid for by credit
+//!   more  (sender's request, offset) ──▶   appended there; a receive that comes meanwhile takes what there is, and the rest
+//! ```
+//! Owns, at the receiver, what is under way and where it goes. Only on links that keep their packets in order: each piece must be
+//! the next of its message, or the sender is corrupt.
+
+use canele_rail::{Corrupt, Packet};
+use canele_sys::buffer::InBuffer;
+use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
+
+use crate::Proto;
+use crate::choice::Protocol;
+use crate::peer::cost;
+use crate::request::{Mode, Receive, Send, State, received};
+use crate::slab::Key;
+use crate::unexpected::Body;
+use crate::wire::Rts;
+
+/// How many times longer than an eager message one may be that runs ahead.
+const TIMES_EAGER: usize = 16;
+
+/// A message that is coming.
+pub(crate) struct Ahead {
+    from: Rank,
+    /// The sender's request.
+    request: RequestId,
+    len: usize,
+    got: usize,
+    to: Target,
+}
+
+/// Where it goes.
+enum Target {
+    /// To this receive, if it still waits for it.
+    Receive(RequestId),
+    /// To what is kept of it until somebody receives it.
+    Kept(Key),
+    /// Nowhere: it was too long.
+    Nothing,
+}
+
+impl Ahead {
+    /// Whether another peer sends it.
+    pub fn is_not_from(&self, peer: Rank) -> bool {
+        self.from != peer
+    }
+}
+
+impl Proto {
+    /// Whether a send may run ahead, if there is credit for it and its link keeps packets in order.
+    pub(crate) fn may_run_ahead(&self, send: &Send) -> bool {
+        let peer = &self.peers[send.to.0 as usize];
+        let reached = send.buffer.place().is_some() && peer.one_sided;
+        let short_enough = send.buffer.len() <= TIMES_EAGER * self.settings.eager_bytes;
+        send.mode != Mode::Synchronous && short_enough && !reached
+    }
+
+    /// A message comes that nobody was asked about.
+    pub(crate) fn on_ahead(&mut self, from: Rank, flow: FlowId, tag: Tag, rts: Rts) -> Result<(), Corrupt> {
+        let len = usize::try_from(rts.len).unwrap_or(usize::MAX);
+        if len == 0 || cost(len) > self.grant || self.peers[from.0 as usize].lines.is_some() {
+            return Err(Corrupt(format!("{from} sent {len} bytes without asking")));
+        }
+        match self.flow(flow).and_then(|f| f.matcher.arrive(from, tag)) {
+            Some(id) => {
+                if let Some(State::ExpectMessage { buffer, .. }) = self.leave(id) {
+                    let to = self.expect_rest(id, from, tag, buffer, (0, len));
+                    self.aheads.push(Ahead { from, request: rts.request, len, got: 0, to });
+                }
+            }
+            None => {
+                self.hold(from, len)?;
+                let data = self.spare.take(len);
+                let body = Body::Coming { data, got: 0, request: rts.request };
+                let key = self.store(flow, from, tag, body)?;
+                self.aheads.push(Ahead { from, request: rts.request, len, got: 0, to: Target::Kept(key) });
+            }
+        }
+        Ok(())
+    }
+
+    /// A receive that has `got` of `len` bytes waits for the rest, if it has room for them.
+    fn expect_rest(
+        &mut self,
+        id: RequestId,
+        from: Rank,
+        tag: Tag,
+        buffer: InBuffer,
+        (got, len): (usize, usize),
+    ) -> Target {
+        let receive = Receive { from, tag, buffer, len };
+        if len > receive.buffer.len() {
+            let failure = receive.truncated();
+            self.end(id, received(receive, Err(failure)));
+            return Target::Nothing;
+        }
+        self.enter(id, State::ExpectPieces(receive, got));
+        Target::Receive(id)
+    }
+
+    /// A receive takes what is kept of a message that is still coming.
+    pub(crate) fn take_over(
+        &mut self,
+        id: RequestId,
+        (from, tag): (Rank, Tag),
+        (data, got, request): (Vec<u8>, usize, RequestId),
+        mut buffer: InBuffer,
+    ) {
+        let len = data.len();
+        self.peers[from.0 as usize].held -= cost(len);
+        if len <= buffer.len() {
+            buffer.copy_from_slice(0, &data[..got]);
+            self.traffic.copies += 1;
+        }
+        self.spare.give(data);
+        let to = self.expect_rest(id, from, tag, buffer, (got, len));
+        if let Some(at) = self.ahead(from, request) {
+            self.aheads[at].to = to;
+        }
+    }
+
+    fn ahead(&self, from: Rank, request: RequestId) -> Option<usize> {
+        self.aheads.iter().position(|ahead| ahead.from == from && ahead.request == request)
+    }
+
+    /// The next piece of a message that is coming.
+    pub(crate) fn on_more(
+        &mut self,
+        from: Rank,
+        (request, offset): (RequestId, u64),
+        packet: &Packet<'_>,
+    ) -> Result<(), Corrupt> {
+        let n = packet.bulk.len();
+        let next = |ahead: &Ahead| ahead.got as u64 == offset && n > 0 && n <= ahead.len - ahead.got;
+        let Some(at) = self.ahead(from, request).filter(|at| next(&self.aheads[*at])) else {
+            return Err(Corrupt(format!(
+                "{from} sent {n} bytes at {offset} of a message that does not come"
+            )));
+        };
+        let ahead = &mut self.aheads[at];
+        ahead.got += n;
+        let whole = ahead.got == ahead.len;
+        let copied = match ahead.to {
+            Target::Receive(id) => match self.requests.get_mut(id.into()) {
+                Some(State::ExpectPieces(receive, got)) => {
+                    receive.buffer.copy_from(offset as usize, packet.bulk);
+                    *got += n;
+                    true
+                }
+                _ => false, // It failed meanwhile.
+            },
+            Target::Kept(key) => match self.unexpected.get_mut(key).map(|kept| &mut kept.body) {
+                Some(Body::Coming { data, got, .. }) => {
+                    packet.bulk.read(0, &mut data[offset as usize..offset as usize + n]);
+                    *got += n;
+                    true
+                }
+                _ => false,
+            },
+            Target::Nothing => false,
+        };
+        self.traffic.copies += u64::from(copied);
+        if whole {
+            self.came(at);
+        }
+        Ok(())
+    }
+
+    /// All of it has come.
+    fn came(&mut self, at: usize) {
+        let Ahead { from, len, to, .. } = self.aheads.swap_remove(at);
+        match to {
+            Target::Receive(id) => {
+                self.finish_receive(id, Protocol::Streamed);
+                self.owe(from, len);
+            }
+            Target::Nothing => self.owe(from, len),
+            // Its credit goes back when it is received.
+            Target::Kept(key) => {
+                let Some(kept) = self.unexpected.get_mut(key) else { return };
+                if let Body::Coming { data, .. } = &mut kept.body {
+                    kept.body = Body::Data(std::mem::take(data));
+                }
+            }
+        }
+    }
+}
