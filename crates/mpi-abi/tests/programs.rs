@@ -24,6 +24,7 @@ macro_rules! programs {
 programs! {
     abi [1];
     attributes [1 2];
+    between [2 3 5];
     datatypes [1 2];
     duplicates [1 2 5];
     errors [1];

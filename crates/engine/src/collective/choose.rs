@@ -225,7 +225,7 @@ pub(crate) fn uneven(seat: Seat, team: Option<&[Rank]>, form: Uneven<'_>) -> Res
     match form {
         Uneven::Gather { root, mine, all } => {
             let all = of_output(all);
-            let mine = mine.map_or_else(|| all[seat.me], Block::of_input);
+            let mine = own(seat, mine.map(Block::of_input), &all);
             match (seat.is_between(), root) {
                 (false, Root::At(root)) => flat::gather(s, seat, root as usize, mine, &all),
                 _ => between::gather(s, seat, root, mine, &all),
@@ -233,7 +233,7 @@ pub(crate) fn uneven(seat: Seat, team: Option<&[Rank]>, form: Uneven<'_>) -> Res
         }
         Uneven::Scatter { root, all, mine } => {
             let all: Vec<Span> = all.iter().map(|block| block.of_input()).collect();
-            let mine = mine.map_or_else(|| all[seat.me], Block::of_output);
+            let mine = own(seat, mine.map(Block::of_output), &all);
             match (seat.is_between(), root) {
                 (false, Root::At(root)) => flat::scatter(s, seat, root as usize, &all, mine),
                 _ => between::scatter(s, seat, root, &all, mine),
@@ -241,7 +241,7 @@ pub(crate) fn uneven(seat: Seat, team: Option<&[Rank]>, form: Uneven<'_>) -> Res
         }
         Uneven::Allgather { mine, all } => {
             let all = of_output(all);
-            let mine = mine.map_or_else(|| all[seat.me], Block::of_input);
+            let mine = own(seat, mine.map(Block::of_input), &all);
             if seat.is_between() {
                 between::alltoall(s, seat, &vec![mine; all.len()], &all);
             } else {
@@ -270,6 +270,15 @@ pub(crate) fn uneven(seat: Seat, team: Option<&[Rank]>, form: Uneven<'_>) -> Res
         Uneven::Exchange { sends, receives } => neighbours::exchange(s, sends, receives),
     }
     Ok(draft.finish())
+}
+
+/// This rank's own block: in place it is one of all. Between two groups a root has none, and `all` are the other group's.
+fn own(seat: Seat, mine: Option<Span>, all: &[Span]) -> Span {
+    match mine {
+        Some(mine) => mine,
+        None if seat.is_between() => Span::NOTHING,
+        None => all[seat.me],
+    }
 }
 
 fn of_output(blocks: &[Block]) -> Vec<Span> {
