@@ -126,7 +126,7 @@ impl Core {
     pub fn open(tunables: &Tunables, mut control: Option<Control>) -> Result<Self, Error> {
         let place = control.as_ref().map_or(crate::control::Place::ALONE, Control::place);
         let (me, ranks) = (Rank(place.rank), place.size as usize);
-        let mut rails = Rails::open(me, ranks, place.local_size < place.size, tunables)?;
+        let mut rails = Rails::open(me, ranks, place.local_size as usize, tunables)?;
         let job = match &mut control {
             Some(control) => introduce(control, &rails.shm, tunables)?,
             None => JobInfo {

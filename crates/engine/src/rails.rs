@@ -19,6 +19,7 @@ use canele_rail::{
 use canele_sys::buffer::{InShare, OutShare, Place};
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::sleep::Ready;
+use canele_sys::topology;
 use canele_sys::tunables::Tunables;
 
 use crate::Error;
@@ -59,13 +60,18 @@ macro_rules! on {
     };
 }
 
+/// Payload rings of ranks that share processors: what one writes another one reads on the same processor, out of its cache if it
+/// is still there.
+const CROWDED_PAYLOAD_BYTES: usize = 256 << 10;
+
 impl Rails {
-    /// Opens the rails of rank `me` of `ranks`; of `several_hosts` if not all of them are here.
-    pub fn open(me: Rank, ranks: usize, several_hosts: bool, tunables: &Tunables) -> Result<Self, Error> {
-        let (cells, payload, budget) =
-            (tunables.ring_cells, tunables.payload_ring_bytes, tunables.inbox_bytes);
-        let mut shm = Shm::open(me, ranks, cells, payload, budget)?;
-        if several_hosts {
+    /// Opens the rails of rank `me` of `ranks`, of which `here` are on this host.
+    pub fn open(me: Rank, ranks: usize, here: usize, tunables: &Tunables) -> Result<Self, Error> {
+        let (cells, budget) = (tunables.ring_cells, tunables.inbox_bytes);
+        let crowded = topology::online().is_some_and(|processors| here > processors);
+        let most = if crowded { CROWDED_PAYLOAD_BYTES } else { usize::MAX };
+        let mut shm = Shm::open(me, ranks, cells, tunables.payload_ring_bytes.min(most), budget)?;
+        if here < ranks {
             shm.sleep_on_descriptors()?;
         }
         Ok(Self {

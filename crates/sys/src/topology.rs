@@ -89,6 +89,12 @@ pub fn allowed() -> io::Result<Vec<u32>> {
     Ok((0..CpuSet::MAX_CPU).filter(|&id| set.is_set(id)).map(|id| id as u32).collect())
 }
 
+/// How many processors this host has, whichever of them the calling thread may run on; nothing if the system does not tell.
+pub fn online() -> Option<usize> {
+    let text = fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
+    list::parse(&text).map(|processors| processors.len())
+}
+
 /// Lets the calling thread, and those it starts from now on, run on the processor numbered `id` alone.
 ///
 /// # Errors

@@ -109,3 +109,8 @@ fn there_is_no_such_processor() {
         assert_eq!(bind(id), Err(io::Errno::INVAL), "{id}");
     }
 }
+
+#[test]
+fn all_processors_are_at_least_those_that_may_be_used() {
+    assert!(online().is_none_or(|all| all >= allowed().unwrap().len()));
+}
