@@ -61,24 +61,25 @@ impl Proto {
 
     /// A message comes that nobody was asked about.
     pub(crate) fn on_ahead(&mut self, from: Rank, flow: FlowId, tag: Tag, rts: Rts) -> Result<(), Corrupt> {
-        let len = usize::try_from(rts.len).unwrap_or(usize::MAX);
-        if len == 0 || cost(len) > self.grant || self.peers[from.0 as usize].lines.is_some() {
-            return Err(Corrupt(format!("{from} sent {len} bytes without asking")));
-        }
-        match self.flow(flow).and_then(|f| f.matcher.arrive(from, tag)) {
+        // More than its credit nobody sends without asking.
+        let paid = (1..=self.grant).contains(&rts.len) && self.peers[from.0 as usize].lines.is_none();
+        let Some(len) = usize::try_from(rts.len).ok().filter(|_| paid) else {
+            return Err(Corrupt(format!("{from} sends {} bytes without asking", rts.len)));
+        };
+        let to = match self.flow(flow).and_then(|f| f.matcher.arrive(from, tag)) {
             Some(id) => {
-                if let Some(State::ExpectMessage { buffer, .. }) = self.leave(id) {
-                    let to = self.expect_rest(id, from, tag, buffer, (0, len));
-                    self.aheads.push(Ahead { from, request: rts.request, len, got: 0, to });
-                }
+                let Some(State::ExpectMessage { buffer, .. }) = self.leave(id) else { return Ok(()) };
+                self.expect_rest(id, from, tag, buffer, (0, len))
             }
             None => {
                 self.hold(from, len)?;
                 let data = self.spare.take(len);
                 let body = Body::Coming { data, got: 0, request: rts.request };
-                let key = self.store(flow, from, tag, body)?;
-                self.aheads.push(Ahead { from, request: rts.request, len, got: 0, to: Target::Kept(key) });
+                Target::Kept(self.store(flow, from, tag, body)?)
             }
+        };
+        if self.gone(from).is_none() {
+            self.aheads.push(Ahead { from, request: rts.request, len, got: 0, to });
         }
         Ok(())
     }
@@ -93,6 +94,10 @@ impl Proto {
         (got, len): (usize, usize),
     ) -> Target {
         let receive = Receive { from, tag, buffer, len };
+        if let Some(failure) = self.why_gone(from) {
+            self.end(id, received(receive, Err(failure))); // The rest will never come.
+            return Target::Nothing;
+        }
         if len > receive.buffer.len() {
             let failure = receive.truncated();
             self.end(id, received(receive, Err(failure)));

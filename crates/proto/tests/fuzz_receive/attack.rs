@@ -191,14 +191,15 @@ impl Attack {
             200..255 => (flow as u32) << (flow % 27),
             _ => u32::MAX,
         };
-        let next = self.numbers.entry(if kind % 13 < 4 { flow } else { u32::MAX }).or_default();
+        let next =
+            self.numbers.entry(if matches!(kind % 16, 0..4 | 13) { flow } else { u32::MAX }).or_default();
         let sequence = match tag {
             240..248 => next.wrapping_add(tag as u32).wrapping_sub(242),
             _ => std::mem::replace(next, next.wrapping_add(1)),
         };
-        let sequence = if matches!(kind % 13, 1..=3 | 8 | 9) { sequence } else { 0 };
+        let sequence = if matches!(kind % 16, 1..=3 | 8 | 9 | 13) { sequence } else { 0 };
         let tag = if tag < 250 { tag as u32 % 30 } else { u32::MAX };
-        Header { kind: kind as u8 % 13, inline_len: 0, flow, tag, sequence }
+        Header { kind: kind as u8 % 16, inline_len: 0, flow, tag, sequence }
     }
 
     /// Packets one after another, as a train carries them; cut short if `cut` says so.
@@ -228,7 +229,7 @@ impl Attack {
     /// One packet of the bad rank.
     fn send(&mut self, input: &mut Bytes<'_>) -> Option<()> {
         let [kind, flow, tag, len, bulk] = [(); 5].map(|()| input.next().unwrap_or_default());
-        let train = if kind % 13 == TRAIN { self.train(input, bulk % 7 == 2) } else { Vec::new() };
+        let train = if kind % 16 == TRAIN { self.train(input, bulk % 7 == 2) } else { Vec::new() };
         let bulk = if train.is_empty() { [0, 0, 1, 64, 700, 2048, 4096][bulk % 7] } else { train.len() };
         let most = if bulk == 0 { 48 } else { 40 };
         let words = self.words(input);

@@ -113,6 +113,10 @@ fn what_cannot_be_is_found_out_and_what_can_be_is_taken() {
         ("numbers-twice-early", [false, true]),
         ("puts-early", [false, false]),
         ("flow-of-puts", [true, true]),
+        // Where messages carry numbers none runs ahead.
+        ("ahead", [false, true]),
+        ("ahead-unexpected", [false, true]),
+        ("ahead-gap", [true, true]),
         ("buried-current", [false, false]),
         ("buried-never", [false, false]),
         ("buried-wild-expected", [false, true]),
