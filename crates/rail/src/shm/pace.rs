@@ -39,7 +39,7 @@ pub struct Pace {
     past_ps: u64,
     /// Bulks until this period ends.
     left: u32,
-    /// Trials so far: the number of the current one.
+    /// Bulks that the reader was to time so far: the number of the last one.
     number: u32,
     trial: Option<Trial>,
 }
@@ -86,7 +86,6 @@ impl Pace {
         if self.left == 0 {
             self.left = PERIOD;
         }
-        self.number = self.number.wrapping_add(1);
         self.trial = Some(Trial { way, bytes, since: Instant::now(), wrote_ns: None });
         way
     }
@@ -97,6 +96,7 @@ impl Pace {
         match &mut self.trial {
             Some(trial) if trial.wrote_ns.is_none() => {
                 trial.wrote_ns = Some(trial.since.elapsed().as_nanos() as u64);
+                self.number = self.number.wrapping_add(1);
                 true
             }
             _ => false,
@@ -219,6 +219,16 @@ mod tests {
             reading.end(&answer);
         }
         assert!(pace.cached_ps > 0 && pace.past_ps > 0);
+    }
+
+    #[test]
+    fn a_trial_that_was_never_sent_is_not_counted() {
+        let mut pace = Pace { left: 1, ..Pace::new() };
+        pace.choose(64 << 10, &AtomicU64::new(0));
+        pace.left = 1;
+        pace.choose(64 << 10, &AtomicU64::new(0));
+        assert!(pace.written());
+        assert_eq!(pace.number, 1);
     }
 
     #[test]
