@@ -60,7 +60,7 @@ fn ranks_whose_settings_differ_where_they_must_agree_are_refused() {
         ("CANELE_UNEXPECTED_BYTES", "1000000", "67108864"),
         ("CANELE_EAGER_BYTES", "1000", "16384"),
         ("CANELE_RING_CELLS", "64", "256"),
-        ("CANELE_PAYLOAD_RING_BYTES", "65536", "262144"),
+        ("CANELE_PAYLOAD_RING_BYTES", "65536", "2097152"),
     ] {
         let setting = format!("{name}={one}");
         // Both wait for each other, so that only the launcher can end it.
