@@ -64,13 +64,20 @@ macro_rules! on {
 /// is still there.
 const CROWDED_PAYLOAD_BYTES: usize = 256 << 10;
 
+/// The payload ring that suits so many ranks on this host, unless the user says otherwise.
+fn payload_bytes(here: usize, tunables: &Tunables) -> usize {
+    let crowded = topology::online().is_some_and(|processors| here > processors);
+    match tunables.payload_ring_bytes {
+        usual if crowded && usual == Tunables::default().payload_ring_bytes => CROWDED_PAYLOAD_BYTES,
+        wished => wished,
+    }
+}
+
 impl Rails {
     /// Opens the rails of rank `me` of `ranks`, of which `here` are on this host.
     pub fn open(me: Rank, ranks: usize, here: usize, tunables: &Tunables) -> Result<Self, Error> {
         let (cells, budget) = (tunables.ring_cells, tunables.inbox_bytes);
-        let crowded = topology::online().is_some_and(|processors| here > processors);
-        let most = if crowded { CROWDED_PAYLOAD_BYTES } else { usize::MAX };
-        let mut shm = Shm::open(me, ranks, cells, tunables.payload_ring_bytes.min(most), budget)?;
+        let mut shm = Shm::open(me, ranks, cells, payload_bytes(here, tunables), budget)?;
         if here < ranks {
             shm.sleep_on_descriptors()?;
         }
