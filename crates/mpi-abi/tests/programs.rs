@@ -31,6 +31,7 @@ programs! {
     generalized [1];
     groups [1 2 5];
     infos [1 3];
+    kept [1 3];
     late [2 3];
     operations [1];
     partitioned [1 2];
