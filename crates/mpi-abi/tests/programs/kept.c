@@ -1,24 +1,39 @@
 /* Blocking collectives with arguments that look like those of a call before, and are not. */
 #include "check.h"
 
-enum { ROUNDS = 40000, MOST = 3 };
+enum { MOST = 3, HANDLES = 200000 };
 
 static int rank, ranks;
 
-/* Datatypes whose handles come again after some ten thousand others, each of another length. */
-static void datatypes(void)
+/* Broadcasts one element of `n` numbers. */
+static void broadcast(MPI_Datatype type, int n)
 {
     int data[MOST];
-    for (int round = 0; round < ROUNDS && !failures; round++) {
-        int n = round % MOST + 1;
-        MPI_Datatype type;
-        MPI_Type_contiguous(n, MPI_INT, &type);
-        MPI_Type_commit(&type);
-        for (int i = 0; i < MOST; i++) data[i] = rank == 0 ? round + i : -1;
-        OK(MPI_Bcast(data, 1, type, 0, MPI_COMM_WORLD));
-        for (int i = 0; rank != 0 && i < MOST; i++) CHECK(data[i] == (i < n ? round + i : -1));
+    for (int i = 0; i < MOST; i++) data[i] = rank == 0 ? 10 * n + i : -1;
+    OK(MPI_Bcast(data, 1, type, 0, MPI_COMM_WORLD));
+    for (int i = 0; rank != 0 && i < MOST; i++) CHECK(data[i] == (i < n ? 10 * n + i : -1));
+}
+
+/* The handle of a datatype that was freed comes again, after some ten thousand others, for one of another length. */
+static void datatypes(void)
+{
+    MPI_Datatype first, type;
+    MPI_Type_contiguous(MOST, MPI_INT, &first);
+    MPI_Type_commit(&first);
+    broadcast(first, MOST);
+    type = first;
+    MPI_Type_free(&type);
+    int again = 0;
+    for (int n = 0; n < HANDLES && !again; n++) {
+        MPI_Type_contiguous(1, MPI_INT, &type);
+        again = type == first;
+        if (again) {
+            MPI_Type_commit(&type);
+            broadcast(type, 1);
+        }
         MPI_Type_free(&type);
     }
+    CHECK(again);
 }
 
 static void times(void *in, void *inout, int *len, MPI_Datatype *datatype)
