@@ -65,27 +65,26 @@ impl Allocated {
     /// Lends elements to be sent.
     #[inline]
     pub(crate) fn lend(&self, data: Data<'_>) -> OutBuffer {
-        if self.any() && data.of.is_contiguous() {
-            let (address, len) = (data.raw.address().addr(), data.of.size().saturating_mul(data.count));
-            let region = self.find(address, len);
-            if let Some(buffer) = region.and_then(|(region, offset)| region.out_buffer(offset, len)) {
-                return buffer;
-            }
-        }
-        data.of.lend(data.raw, data.count)
+        let found = if self.any() { self.lend_of_region(data, Region::out_buffer) } else { None };
+        found.unwrap_or_else(|| data.of.lend(data.raw, data.count))
     }
 
     /// Lends elements to be filled.
     #[inline(always)]
     pub(crate) fn lend_mut(&self, data: Data<'_>) -> InBuffer {
-        let found = if self.any() { self.find_in(data) } else { None };
+        let found = if self.any() { self.lend_of_region(data, Region::in_buffer) } else { None };
         found.unwrap_or_else(|| data.of.lend_mut(data.raw, data.count))
     }
 
+    /// The same, if the elements lie in one stretch of a region.
     #[inline(never)]
-    fn find_in(&self, data: Data<'_>) -> Option<InBuffer> {
+    fn lend_of_region<B>(
+        &self,
+        data: Data<'_>,
+        lend: impl FnOnce(&Arc<Region>, usize, usize) -> Option<B>,
+    ) -> Option<B> {
         let (address, len) = (data.raw.address().addr(), data.of.size().saturating_mul(data.count));
         let (region, offset) = self.find(address, len).filter(|_| data.of.is_contiguous())?;
-        region.in_buffer(offset, len)
+        lend(&region, offset, len)
     }
 }

@@ -206,15 +206,6 @@ impl Request {
         }
     }
 
-    /// What the engine is to be asked about, if its answer is all there is to the operation: a message.
-    #[inline]
-    pub fn message(&self) -> Option<Pending> {
-        match &self.state {
-            State::Send(pending) | State::Receive(pending) => Some(*pending),
-            _ => None,
-        }
-    }
-
     /// The same as [`Request::step`] and [`Request::take`], without a stop between where nothing more is to be done.
     #[inline]
     pub fn finish(&mut self, ended: Ended) -> Option<Result<Status>> {

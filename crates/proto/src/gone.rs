@@ -22,8 +22,6 @@ impl Proto {
             return;
         }
         state.gone = Some(how);
-        self.aheads.retain(|ahead| ahead.is_not_from(peer));
-        let state = &mut self.peers[peer.0 as usize];
         state.open = false;
         state.replies.clear();
         state.backlog = None;
@@ -33,6 +31,7 @@ impl Proto {
         state.wanted = false;
         state.tallies = 0;
         self.drop_lines(peer, lines);
+        self.aheads.retain(|ahead| ahead.is_not_from(peer));
         if how != Gone::Finished {
             self.deaths.push(peer);
         }

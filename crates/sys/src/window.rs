@@ -167,6 +167,16 @@ mod tests {
     }
 
     #[test]
+    fn what_goes_past_the_caches_arrives_in_parts_too() {
+        let mut memory = vec![0u8; 300];
+        let window = Window::on(&mut memory).past_cache();
+        window.write(0, &[1; 100]);
+        window.part(100, 150).unwrap().write(3, &[2; 140]);
+        let expected = [vec![1; 100], vec![0; 3], vec![2; 140], vec![0; 57]].concat();
+        assert_eq!(memory, expected);
+    }
+
+    #[test]
     #[should_panic(expected = "write outside")]
     fn a_write_past_the_end_panics() {
         let mut memory = [0u8; 8];

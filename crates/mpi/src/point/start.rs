@@ -64,16 +64,6 @@ impl Comm {
         Request::send(self.clone(), pending)
     }
 
-    /// The same into `len` bytes at the start of some memory, with known ends.
-    ///
-    /// # Errors
-    /// The job is over.
-    pub fn start_receive_bytes(&self, source: Rank, tag: Tag, into: Raw, len: usize) -> Result<Pending> {
-        let want = Want { source: Some(source), tag: Some(tag) };
-        let started = self.engine.irecv(self.flow, want, into.lend_mut(0, len));
-        started.map_err(|refused| refused.0.into())
-    }
-
     /// Starts to send from the program's memory, which is lent.
     ///
     /// # Errors
@@ -100,6 +90,16 @@ impl Comm {
     pub fn start_receive(&self, from: From, data: Data<'_>) -> Result<Pending> {
         data.bytes()?;
         let started = self.engine.irecv(self.flow, from.want(), self.lend_mut(data));
+        started.map_err(|refused| refused.0.into())
+    }
+
+    /// The same into `len` bytes at the start of some memory, with known ends.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn start_receive_bytes(&self, source: Rank, tag: Tag, into: Raw, len: usize) -> Result<Pending> {
+        let want = Want { source: Some(source), tag: Some(tag) };
+        let started = self.engine.irecv(self.flow, want, into.lend_mut(0, len));
         started.map_err(|refused| refused.0.into())
     }
 }
