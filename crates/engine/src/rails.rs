@@ -344,6 +344,11 @@ impl Rail for Rails {
     }
 
     #[inline(always)]
+    fn post_bulk(&mut self, link: LinkId, header: Header, bulk: &[u8]) -> Result<(), Busy> {
+        on!(self, link, rail => rail.post_bulk(link, header, bulk))
+    }
+
+    #[inline(always)]
     fn glance(&mut self, link: LinkId, accept: &mut impl Accept) -> Glance {
         on!(self, link, rail => rail.glance(link, accept))
     }

@@ -68,8 +68,10 @@ struct Came(Option<Put>);
 
 impl Accept for Came {
     #[inline(always)]
-    fn accept(&mut self, header: Header, inline: Window<'_>) -> bool {
-        self.0 = Put::decode(header, inline);
+    fn accept(&mut self, header: Header, inline: Window<'_>, bulk: Window<'_>) -> bool {
+        if bulk.is_empty() {
+            self.0 = Put::decode(header, inline);
+        }
         self.0.is_some()
     }
 }

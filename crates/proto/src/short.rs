@@ -2,12 +2,13 @@
 //!
 //! No request, no list, no allocation. Whatever does not fit here is left to the general path, untouched.
 
-use canele_rail::{Accept, Class, Glance, Header, MAX_INLINE, Packet, Rail, Slot, Window};
+use canele_rail::{Accept, Class, Glance, Header, MAX_INLINE, Rail, Slot, Window};
 use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
 use crate::backlog::Lane;
 use crate::choice::Protocol;
 use crate::peer::cost;
+use crate::traffic::Traffic;
 use crate::wire::Kind;
 use crate::{Flow, Proto};
 
@@ -93,10 +94,26 @@ impl Proto {
         tag: Tag,
         bytes: &[u8],
     ) -> Sent {
-        if bytes.len() <= MAX_INLINE {
+        let len = bytes.len();
+        if len <= MAX_INLINE {
             return self.try_send_short(rail, to, flow, tag, bytes);
         }
-        self.try_send(rail, to, flow, tag, bytes.len(), |slot| slot.write(0, bytes))
+        if len > self.eager_bytes() {
+            return Sent::NotHere;
+        }
+        let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.open_for(len)) else {
+            return Sent::NotHere;
+        };
+        if peer.lines.is_some() {
+            return self.try_send(rail, to, flow, tag, len, |slot| slot.write(0, bytes));
+        }
+        let header =
+            Header { kind: Kind::Eager as u8, inline_len: 0, flow: flow.0, tag: tag.0, sequence: 0 };
+        let Ok(()) = rail.post_bulk(link, header, bytes) else { return Sent::NotHere };
+        peer.credit -= cost(len);
+        self.traffic.sent(Protocol::Eager, len);
+        self.traffic.copies += 1;
+        Sent::Done
     }
 
     /// Sends a message of `len` bytes that `fill` writes in place, short or eager, if nothing stands in its way. `fill`
@@ -189,18 +206,17 @@ impl Proto {
         if peer.lines.is_some() {
             return self.try_recv_numbered(rail, link, flow, tag, into);
         }
-        let mut wanted = Wanted { flow, tag, into: &mut *into, len: 0 };
+        let mut wanted = Wanted { flow, tag, into, came: Came::Short(0) };
         match rail.glance(link, &mut wanted) {
             Glance::Taken => {
-                // As `took`, with the peer in hand.
-                self.traffic.received(Protocol::Short, wanted.len);
-                if peer.owe(wanted.len, self.grant) {
+                let len = wanted.came.count(&mut self.traffic);
+                if peer.owe(len, self.grant) {
                     self.list(from);
                 }
-                Received::Done(wanted.len)
+                Received::Done(len)
             }
             Glance::Nothing => Received::Nothing,
-            Glance::Left => self.try_recv_bulk(rail, link, flow, tag, into),
+            Glance::Left => Received::NotHere,
         }
     }
 
@@ -218,42 +234,17 @@ impl Proto {
         let due = self.order(from).map_or(0, |order| order.due(flow));
         // Whoever looks lets the rail go on, as a pass does: an answer to what comes need not wait for one.
         rail.begin_pass();
-        let mut numbered = Numbered { due, wanted: Wanted { flow, tag, into: &mut *into, len: 0 } };
-        let received = match rail.glance(link, &mut numbered) {
-            Glance::Taken => self.took(from, Protocol::Short, numbered.wanted.len),
+        let mut numbered = Numbered { due, wanted: Wanted { flow, tag, into, came: Came::Short(0) } };
+        match rail.glance(link, &mut numbered) {
+            Glance::Taken => {
+                let len = numbered.wanted.came.count(&mut self.traffic);
+                self.owe(from, len);
+                self.number_came(from, flow);
+                Received::Done(len)
+            }
             Glance::Nothing => Received::Nothing,
             Glance::Left => Received::NotHere,
-        };
-        if let Received::Done(_) = received {
-            self.number_came(from, flow);
         }
-        received
-    }
-
-    /// The same for a message with a bulk.
-    fn try_recv_bulk<R: Rail, M: Room + ?Sized>(
-        &mut self,
-        rail: &mut R,
-        link: LinkId,
-        flow: FlowId,
-        tag: Tag,
-        into: &mut M,
-    ) -> Received {
-        let Ok(Some(Packet { header, bulk, .. })) = rail.poll(link) else { return Received::NotHere };
-        let wanted = header.kind == Kind::Eager as u8 && header.flow == flow.0 && header.tag == tag.0;
-        let len = bulk.len();
-        let (true, Some(into)) = (wanted, into.room(len)) else { return Received::NotHere };
-        bulk.read(0, into);
-        rail.release(link);
-        self.traffic.copies += 1;
-        self.took(rail.peer(link), Protocol::Eager, len)
-    }
-
-    #[inline(always)]
-    fn took(&mut self, from: Rank, protocol: Protocol, len: usize) -> Received {
-        self.traffic.received(protocol, len);
-        self.owe(from, len);
-        Received::Done(len)
     }
 
     /// A message of a peer was consumed: its credit goes back.
@@ -265,23 +256,49 @@ impl Proto {
     }
 }
 
-/// A short message that is looked for.
+/// A message that is looked for.
 struct Wanted<'a, M: ?Sized> {
     flow: FlowId,
     tag: Tag,
     into: &'a mut M,
-    /// Its length, once it has come.
-    len: usize,
+    came: Came,
+}
+
+/// What came, and its length.
+enum Came {
+    Short(usize),
+    Eager(usize),
+}
+
+impl Came {
+    /// Counts it; gives its length.
+    #[inline(always)]
+    fn count(&self, traffic: &mut Traffic) -> usize {
+        match *self {
+            Self::Short(len) => {
+                traffic.received(Protocol::Short, len);
+                len
+            }
+            Self::Eager(len) => {
+                traffic.received(Protocol::Eager, len);
+                traffic.copies += 1;
+                len
+            }
+        }
+    }
 }
 
 impl<M: Room + ?Sized> Accept for Wanted<'_, M> {
     #[inline(always)]
-    fn accept(&mut self, header: Header, inline: Window<'_>) -> bool {
-        let wanted =
-            header.kind == Kind::Short as u8 && header.flow == self.flow.0 && header.tag == self.tag.0;
-        let (true, Some(into)) = (wanted, self.into.room(inline.len())) else { return false };
-        inline.read(0, into);
-        self.len = inline.len();
+    fn accept(&mut self, header: Header, inline: Window<'_>, bulk: Window<'_>) -> bool {
+        let (kind, bytes, came) = match bulk.len() {
+            0 => (Kind::Short, inline, Came::Short(inline.len())),
+            len => (Kind::Eager, bulk, Came::Eager(len)),
+        };
+        let wanted = header.kind == kind as u8 && header.flow == self.flow.0 && header.tag == self.tag.0;
+        let (true, Some(into)) = (wanted, self.into.room(bytes.len())) else { return false };
+        bytes.read(0, into);
+        self.came = came;
         true
     }
 }
@@ -294,8 +311,8 @@ struct Numbered<'a, M: ?Sized> {
 
 impl<M: Room + ?Sized> Accept for Numbered<'_, M> {
     #[inline(always)]
-    fn accept(&mut self, header: Header, inline: Window<'_>) -> bool {
-        header.sequence == self.due && self.wanted.accept(header, inline)
+    fn accept(&mut self, header: Header, inline: Window<'_>, bulk: Window<'_>) -> bool {
+        header.sequence == self.due && self.wanted.accept(header, inline, bulk)
     }
 }
 

@@ -123,8 +123,8 @@ pub struct Busy;
 /// Who decides about the packet that [`Rail::glance`] shows. A trait and no closure, so that it can be inlined wherever
 /// it is used.
 pub trait Accept {
-    /// Whether it is taken: then its `inline` bytes were read.
-    fn accept(&mut self, header: Header, inline: Window<'_>) -> bool;
+    /// Whether it is taken: then its `inline` bytes and its `bulk`, empty if it has none, were read.
+    fn accept(&mut self, header: Header, inline: Window<'_>, bulk: Window<'_>) -> bool;
 }
 
 /// What became of the oldest packet of a link.
@@ -242,6 +242,14 @@ pub trait Rail {
         Ok(())
     }
 
+    /// The same for a packet of a message that has nothing but `bulk`, at least one byte.
+    fn post_bulk(&mut self, link: LinkId, header: Header, bulk: &[u8]) -> Result<(), Busy> {
+        let slot = self.claim(link, bulk.len(), Class::Message)?;
+        slot.bulk.write(0, bulk);
+        self.commit(link, header);
+        Ok(())
+    }
+
     /// Sends a packet whose bulk stays where it is: the rail keeps `bulk` until the peer's library has the packet, or the
     /// link is gone. `beside` has at most [`MAX_INLINE_WITH_BULK`] bytes, `header.inline_len` of them. A rail that does not lend
     /// copies.
@@ -275,14 +283,14 @@ pub trait Rail {
     /// The oldest packet of a link that was not released yet.
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt>;
 
-    /// Polls and releases a packet without bulk in one step, if `accept`, which sees its header and the
-    /// `header.inline_len` bytes beside it, takes it.
+    /// Polls and releases a packet in one step, if `accept`, which sees its header, the `header.inline_len` bytes beside it
+    /// and its bulk, takes it. One whose bulk has landed is left for [`Rail::poll`].
     fn glance(&mut self, link: LinkId, accept: &mut impl Accept) -> Glance {
         let accepted = match self.poll(link) {
             Ok(None) => return Glance::Nothing,
-            Ok(Some(Packet { header, inline, bulk, landed: 0 })) if bulk.is_empty() => {
-                inline.part(0, header.inline_len as usize).is_some_and(|inline| accept.accept(header, inline))
-            }
+            Ok(Some(Packet { header, inline, bulk, landed: 0 })) => inline
+                .part(0, header.inline_len as usize)
+                .is_some_and(|inline| accept.accept(header, inline, bulk)),
             _ => false,
         };
         if !accepted {

@@ -248,7 +248,7 @@ impl InBuffer {
         }
         assert!(offset <= self.0.len && from.len() <= self.0.len - offset, "range outside of a buffer");
         // SAFETY: the range lies within one stretch lent for writing, which, being in no region, is no window's memory.
-        unsafe { copy(self.0.start.as_ptr().add(offset), from.start(), from.len()) }
+        unsafe { from.drain(0, self.0.start.as_ptr().add(offset), from.len()) }
     }
 
     /// The same to a buffer with more to it than one stretch.

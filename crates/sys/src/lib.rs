@@ -5,6 +5,7 @@
 //! against the model checker; those that talk to the kernel are left out.
 
 pub mod atomic;
+mod backwards;
 pub mod buffer;
 pub mod counters;
 #[cfg(target_arch = "x86_64")]

@@ -7,16 +7,25 @@
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
-use crate::past_cache;
+use crate::{backwards, past_cache};
 
 /// A bounded stretch of bytes that may be shared with another process; copied in and out, never borrowed.
 #[derive(Clone, Copy)]
 pub struct Window<'a> {
     start: NonNull<u8>,
     len: usize,
-    /// Whether what is written goes past the caches.
-    past_cache: bool,
+    manner: Manner,
     memory: PhantomData<&'a ()>,
+}
+
+/// How bytes are copied.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    Plain,
+    /// What is written goes past the caches.
+    PastCache,
+    /// What is read is read from its end.
+    Backwards,
 }
 
 impl<'a> Window<'a> {
@@ -26,12 +35,18 @@ impl<'a> Window<'a> {
     /// The bytes must stay mapped, readable and writable for `'a`, and no Rust reference to them may exist while the
     /// window is used. Other processes may write them at any time.
     pub unsafe fn new(start: NonNull<u8>, len: usize) -> Self {
-        Self { start, len, past_cache: false, memory: PhantomData }
+        Self { start, len, manner: Manner::Plain, memory: PhantomData }
     }
 
     /// The same, with what is written going past the caches, to memory.
     pub fn past_cache(self) -> Self {
-        Self { past_cache: true, ..self }
+        Self { manner: Manner::PastCache, ..self }
+    }
+
+    /// The same, with what is read being read from its end: for memory behind which another process will write next.
+    #[inline(always)]
+    pub fn backwards(self) -> Self {
+        Self { manner: Manner::Backwards, ..self }
     }
 
     /// The window on memory of this process alone, which nobody else uses as long as the window lives.
@@ -44,7 +59,7 @@ impl<'a> Window<'a> {
 
     /// A window on nothing.
     pub const fn empty() -> Self {
-        Self { start: NonNull::dangling(), len: 0, past_cache: false, memory: PhantomData }
+        Self { start: NonNull::dangling(), len: 0, manner: Manner::Plain, memory: PhantomData }
     }
 
     /// Its length in bytes.
@@ -89,7 +104,7 @@ impl<'a> Window<'a> {
     pub fn read(&self, offset: usize, bytes: &mut [u8]) {
         assert!(offset <= self.len && bytes.len() <= self.len - offset, "read outside of a window");
         // SAFETY: as in `write`.
-        unsafe { copy(bytes.as_mut_ptr(), self.start.as_ptr().add(offset), bytes.len()) }
+        unsafe { self.drain(offset, bytes.as_mut_ptr(), bytes.len()) }
     }
 
     /// Copies `len` bytes in at `offset`.
@@ -101,7 +116,20 @@ impl<'a> Window<'a> {
         // SAFETY: as the caller says.
         unsafe {
             let to = self.start.as_ptr().add(offset);
-            if self.past_cache { past_cache::copy(to, from, len) } else { copy(to, from, len) }
+            if self.manner == Manner::PastCache { past_cache::copy(to, from, len) } else { copy(to, from, len) }
+        }
+    }
+
+    /// Copies `len` bytes out from `offset`.
+    ///
+    /// # Safety
+    /// The window has them; `to` can be written, and is not the window's memory.
+    #[inline(always)]
+    pub(crate) unsafe fn drain(&self, offset: usize, to: *mut u8, len: usize) {
+        // SAFETY: as the caller says.
+        unsafe {
+            let from = self.start.as_ptr().add(offset);
+            if self.manner == Manner::Backwards { backwards::copy(to, from, len) } else { copy(to, from, len) }
         }
     }
 
@@ -174,6 +202,16 @@ mod tests {
         window.part(100, 150).unwrap().write(3, &[2; 140]);
         let expected = [vec![1; 100], vec![0; 3], vec![2; 140], vec![0; 57]].concat();
         assert_eq!(memory, expected);
+    }
+
+    #[test]
+    fn what_is_read_backwards_is_the_same() {
+        let mut memory: Vec<u8> = (0..1000u32).map(|i| (i * 3) as u8).collect();
+        let expected = memory.clone();
+        let window = Window::on(&mut memory).backwards();
+        let mut back = [0; 700];
+        window.part(100, 800).unwrap().read(50, &mut back);
+        assert_eq!(back, expected[150..850]);
     }
 
     #[test]

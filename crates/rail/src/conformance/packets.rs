@@ -116,27 +116,38 @@ pub fn one_step_forms_are_their_steps<H: Harness>() {
     h.deliver();
 
     assert_eq!(h.rail(1).glance(from, &mut choosy), Glance::Left);
-    assert_eq!(choosy.seen.take(), Some((short.header, short.inline.clone())));
+    assert_eq!(choosy.seen.take(), Some((short.header, short.inline.clone(), Vec::new())));
     choosy.accepts = true;
     assert_eq!(h.rail(1).glance(from, &mut choosy), Glance::Taken);
-    assert_eq!(choosy.seen.take(), Some((short.header, short.inline)));
+    assert_eq!(choosy.seen.take(), Some((short.header, short.inline, Vec::new())));
     h.deliver();
-    assert_eq!(h.rail(1).glance(from, &mut choosy), Glance::Left, "a bulk is for poll");
-    assert_eq!(choosy.seen, None);
+    assert_eq!(h.rail(1).glance(from, &mut choosy), Glance::Taken);
+    assert_eq!(choosy.seen.take(), Some((bulky.header, bulky.inline, bulky.bulk)));
+
+    let bulky = Sent::new(3, 0, 500);
+    h.rail(0).begin_pass();
+    h.rail(0).post_bulk(to, bulky.header, &bulky.bulk).expect("nothing is held");
+    h.deliver();
+    choosy.accepts = false;
+    assert_eq!(h.rail(1).glance(from, &mut choosy), Glance::Left);
     assert_eq!(receive(&mut h, 1, 0), Some(bulky));
+    assert_eq!(h.rail(1).glance(from, &mut choosy), Glance::Nothing);
 }
 
 /// Notes what it is shown.
 struct Choosy {
     accepts: bool,
-    seen: Option<(Header, Vec<u8>)>,
+    seen: Option<(Header, Vec<u8>, Vec<u8>)>,
 }
 
 impl Accept for Choosy {
-    fn accept(&mut self, header: Header, inline: Window<'_>) -> bool {
-        let mut bytes = vec![0; inline.len()];
-        inline.read(0, &mut bytes);
-        self.seen = Some((header, bytes));
+    fn accept(&mut self, header: Header, inline: Window<'_>, bulk: Window<'_>) -> bool {
+        let [inline, bulk] = [inline, bulk].map(|window| {
+            let mut bytes = vec![0; window.len()];
+            window.read(0, &mut bytes);
+            bytes
+        });
+        self.seen = Some((header, inline, bulk));
         self.accepts
     }
 }

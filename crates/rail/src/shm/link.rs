@@ -139,38 +139,42 @@ impl Outgoing {
     pub fn claim(&mut self, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
         // No kind of traffic takes all the room (invariant I8).
         let reserve = if class == Class::Control { 0 } else { self.reserve };
-        if !self.cells.has_room(reserve, self.shared.cursors()) {
-            self.starved.of_cells.get_or_insert(self.cells.known());
-            return Err(Busy);
+        self.ask_for_cells(reserve)?;
+        if bulk == 0 {
+            self.claimed = 0;
+            return Ok(Slot { inline: self.cells.inline(), bulk: Window::empty() });
         }
-        let window = if bulk == 0 {
-            Window::empty()
-        } else {
-            let limit = if class == Class::Stream { self.stream_limit } else { self.message_limit };
-            assert!(bulk <= self.message_limit / 4, "a bulk of {bulk} bytes is above the rail's max_bulk");
-            // SAFETY: cursors are atomics in the mapped slice; borrowed apart from `payload`, which is borrowed mutably.
-            let cursors = unsafe { self.shared.cursors.as_ref() };
-            let known = self.payload.known();
-            let Some(window) = self.payload.claim(bulk, limit, cursors) else {
-                self.starved.of_payload.get_or_insert(known);
-                return Err(Busy);
-            };
-            match self.pace.choose(bulk, self.shared.answer()) {
-                Way::Cached => window,
-                Way::Past => window.past_cache(),
-            }
-        };
+        let limit = if class == Class::Stream { self.stream_limit } else { self.message_limit };
+        let window = place(&mut self.payload, &mut self.pace, &self.shared, &mut self.starved, bulk, limit)?;
         self.claimed = bulk;
         Ok(Slot { inline: self.cells.inline(), bulk: window })
+    }
+
+    /// Whether `reserve` cells beside the next one are free.
+    #[inline(always)]
+    fn ask_for_cells(&mut self, reserve: u64) -> Result<(), Busy> {
+        if self.cells.has_room(reserve, self.shared.cursors()) {
+            return Ok(());
+        }
+        self.starved.of_cells.get_or_insert(self.cells.known());
+        Err(Busy)
+    }
+
+    /// A packet with nothing but a bulk, in one step.
+    #[inline(always)]
+    pub fn post_bulk(&mut self, header: Header, bulk: &[u8]) -> Result<(), Busy> {
+        self.ask_for_cells(self.reserve)?;
+        let (len, limit) = (bulk.len(), self.message_limit);
+        let window = place(&mut self.payload, &mut self.pace, &self.shared, &mut self.starved, len, limit)?;
+        window.write(0, bulk);
+        self.publish_bulk(header, len);
+        Ok(())
     }
 
     /// A packet without bulk, in one step.
     #[inline(always)]
     pub fn post(&mut self, header: Header, bytes: &[u8]) -> Result<(), Busy> {
-        if !self.cells.has_room(self.reserve, self.shared.cursors()) {
-            self.starved.of_cells.get_or_insert(self.cells.known());
-            return Err(Busy);
-        }
+        self.ask_for_cells(self.reserve)?;
         self.publish(header, header.inline_len, bytes);
         Ok(())
     }
@@ -181,13 +185,19 @@ impl Outgoing {
         assert!(bulk != NOTHING, "commit without claim");
         let most = if bulk == 0 { MAX_INLINE } else { MAX_INLINE_WITH_BULK };
         debug_assert!(header.inline_len as usize <= most, "{} bytes beside a header", header.inline_len);
-        let mut len = header.inline_len;
-        if bulk != 0 {
-            len |= if self.pace.written() { HAS_BULK | TIMED } else { HAS_BULK };
-            let note = u64::from(self.payload.commit()) | (bulk as u64) << 32;
-            self.cells.inline().write(MAX_INLINE_WITH_BULK, &note.to_ne_bytes());
+        match bulk {
+            0 => self.publish(header, header.inline_len, &[]),
+            _ => self.publish_bulk(header, bulk),
         }
-        self.publish(header, len, &[]);
+    }
+
+    /// Publishes the next cell and the `bulk` bytes that were placed last.
+    #[inline(always)]
+    fn publish_bulk(&mut self, header: Header, bulk: usize) {
+        let timed = if self.pace.written() { TIMED } else { 0 };
+        let note = u64::from(self.payload.commit()) | (bulk as u64) << 32;
+        self.cells.inline().write(MAX_INLINE_WITH_BULK, &note.to_ne_bytes());
+        self.publish(header, header.inline_len | HAS_BULK | timed, &[]);
     }
 
     /// Publishes the next cell, with inline bytes unless it is filled already, and wakes the peer if it sleeps.
@@ -224,6 +234,29 @@ impl Outgoing {
     pub fn tally(&self, index: usize) -> &Tally {
         self.shared.tally(index)
     }
+}
+
+/// Where a bulk goes, and how it is best written there, if the ring holds no more than `limit` bytes with it. Takes the parts
+/// of an [`Outgoing`], so that its cells can still be borrowed.
+#[inline(always)]
+fn place<'a>(
+    payload: &'a mut payload::Producer,
+    pace: &mut Pace,
+    shared: &Shared,
+    starved: &mut Starved,
+    bulk: usize,
+    limit: usize,
+) -> Result<Window<'a>, Busy> {
+    assert!(bulk <= shared.inbox.layout.payload / 4, "a bulk of {bulk} bytes is above the rail's max_bulk");
+    let known = payload.known();
+    let Some(window) = payload.claim(bulk, limit, shared.cursors()) else {
+        starved.of_payload.get_or_insert(known);
+        return Err(Busy);
+    };
+    Ok(match pace.choose(bulk, shared.answer()) {
+        Way::Cached => window,
+        Way::Past => window.past_cache(),
+    })
 }
 
 /// The header in the two words of a cell.
@@ -271,7 +304,7 @@ impl Incoming {
         })
     }
 
-    /// Takes a packet without bulk in one step, if `accept` wants it.
+    /// Takes a packet in one step, if `accept` wants it.
     #[inline(always)]
     pub fn glance(&mut self, accept: &mut impl Accept) -> Glance {
         let inline = self.cells.inline(); // Before the look: its acquire would have everything read again.
@@ -282,13 +315,45 @@ impl Incoming {
         };
         let header = header(first, second);
         match inline.part(0, (first >> 24) as u8 as usize) {
-            Some(inline) if accept.accept(header, inline) => {}
-            _ => return Glance::Left,
+            Some(inline) if accept.accept(header, inline, Window::empty()) => {}
+            Some(_) => return Glance::Left,
+            None => return self.glance_bulk(header, (first >> 24) as u8, accept),
         }
         if self.cells.advance(self.shared.cursors()) {
             self.wake_starved();
         }
         Glance::Taken
+    }
+
+    /// The same with a bulk.
+    #[inline(always)]
+    fn glance_bulk(&mut self, header: Header, len: u8, accept: &mut impl Accept) -> Glance {
+        let Some((said, bulk)) = self.announced(header, len) else { return Glance::Left };
+        let Ok(window) = self.payload.window(said, bulk) else { return Glance::Left };
+        if len & TIMED != 0 {
+            self.reading.begin();
+        }
+        let inline = self.cells.inline().part(0, header.inline_len as usize);
+        if !inline.is_some_and(|inline| accept.accept(header, inline, window)) {
+            return Glance::Left;
+        }
+        self.bulk = bulk;
+        self.release();
+        Glance::Taken
+    }
+
+    /// Place and length of the bulk that a cell tells of, if there can be such a one.
+    #[inline(always)]
+    fn announced(&self, header: Header, len: u8) -> Option<(u32, usize)> {
+        let mut note = [0; 8];
+        self.cells.inline().read(MAX_INLINE_WITH_BULK, &mut note);
+        let note = u64::from_ne_bytes(note);
+        let (said, bulk) = (note as u32, (note >> 32) as usize);
+        let possible = len & HAS_BULK != 0
+            && header.inline_len as usize <= MAX_INLINE_WITH_BULK
+            && bulk != 0
+            && bulk <= self.shared.inbox.layout.payload / 4;
+        possible.then_some((said, bulk))
     }
 
     pub fn poll(&mut self) -> Result<Option<Packet<'_>>, Corrupt> {
@@ -311,16 +376,10 @@ impl Incoming {
     }
 
     fn poll_bulk(&mut self, header: Header, len: u8) -> Result<Option<Packet<'_>>, Corrupt> {
-        if len & HAS_BULK == 0 || header.inline_len as usize > MAX_INLINE_WITH_BULK {
-            return Err(self.bad(format_args!("{} bytes beside a header", header.inline_len)));
-        }
-        let mut note = [0; 8];
-        self.cells.inline().read(MAX_INLINE_WITH_BULK, &mut note);
-        let note = u64::from_ne_bytes(note);
-        let (said, bulk) = (note as u32, (note >> 32) as usize);
-        if bulk == 0 || bulk > self.shared.inbox.layout.payload / 4 {
-            return Err(self.bad(format_args!("a bulk of {bulk} bytes")));
-        }
+        let Some((said, bulk)) = self.announced(header, len) else {
+            let beside = header.inline_len;
+            return Err(self.bad(format_args!("{beside} bytes beside a header, or a bulk of a length that none has")));
+        };
         self.bulk = bulk;
         if len & TIMED != 0 {
             self.reading.begin();

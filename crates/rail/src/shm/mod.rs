@@ -324,6 +324,14 @@ impl Rail for Shm {
     }
 
     #[inline(always)]
+    fn post_bulk(&mut self, link: LinkId, header: Header, bulk: &[u8]) -> Result<(), Busy> {
+        match self.links.get_mut(link.peer().0 as usize).and_then(|l| l.outgoing.as_mut()) {
+            Some(outgoing) => outgoing.post_bulk(header, bulk),
+            None => Err(Busy),
+        }
+    }
+
+    #[inline(always)]
     fn glance(&mut self, link: LinkId, accept: &mut impl Accept) -> Glance {
         match self.links.get_mut(link.peer().0 as usize).and_then(|l| l.incoming.as_mut()) {
             Some(incoming) => incoming.glance(accept),

@@ -123,14 +123,15 @@ impl Consumer {
         Self { span, tail: 0, published: 0 }
     }
 
-    /// The payload a cell announced, if it lies where it must; else where it should have been.
+    /// The payload a cell announced, if it lies where it must; else where it should have been. Read from its end: behind it
+    /// the producer writes on.
     #[inline(always)]
     pub fn window(&self, said: u32, len: usize) -> Result<Window<'_>, u32> {
         let (start, _) = place(self.tail, len, self.span.size);
         if said != start as u32 || len as u64 > self.span.size {
             return Err(start as u32);
         }
-        Ok(self.span.window(start, len))
+        Ok(self.span.window(start, len).backwards())
     }
 
     /// Gives the oldest payload back, telling the producer once in an eighth of a ring. Says whether it told.
