@@ -343,6 +343,10 @@ impl Rail for Rails {
         on!(self, link, rail => rail.poll(link))
     }
 
+    fn has_room(&mut self, link: LinkId, packets: usize, bulk: usize) -> bool {
+        on!(self, link, rail => rail.has_room(link, packets, bulk))
+    }
+
     #[inline(always)]
     fn post_bulk(&mut self, link: LinkId, header: Header, bulk: &[u8]) -> Result<(), Busy> {
         on!(self, link, rail => rail.post_bulk(link, header, bulk))

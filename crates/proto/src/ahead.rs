@@ -8,20 +8,23 @@
 //! Owns, at the receiver, what is under way and where it goes. Only on links that keep their packets in order: each piece must be
 //! the next of its message, or the sender is corrupt.
 
-use canele_rail::{Corrupt, Packet};
+use canele_rail::{Class, Corrupt, Header, Packet, Rail};
 use canele_sys::buffer::InBuffer;
-use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
+use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
 
-use crate::Proto;
-use crate::choice::Protocol;
+use crate::choice::{Protocol, piece_bytes};
 use crate::peer::cost;
 use crate::request::{Mode, Receive, Send, State, received};
 use crate::slab::Key;
 use crate::unexpected::Body;
-use crate::wire::Rts;
+use crate::wire::{Kind, Rts, piece_words, put_words};
+use crate::{Proto, Sent};
 
 /// How many times longer than an eager message one may be that runs ahead.
 const TIMES_EAGER: usize = 16;
+
+/// What stands for the sender's request in messages that leave at once, all pieces of which follow one another: they need none.
+const WHOLE: RequestId = RequestId { index: u32::MAX, generation: u32::MAX };
 
 /// A message that is coming.
 pub(crate) struct Ahead {
@@ -57,6 +60,41 @@ impl Proto {
         let reached = send.buffer.place().is_some() && peer.one_sided;
         let short_enough = send.buffer.len() <= TIMES_EAGER * self.settings.eager_bytes;
         send.mode != Mode::Synchronous && short_enough && !reached
+    }
+
+    /// Sends a message that is too long for one packet straight from `bytes`, if nothing stands in its way and all of it finds
+    /// room now.
+    #[inline(never)]
+    pub(crate) fn try_send_ahead<R: Rail>(
+        &mut self,
+        rail: &mut R,
+        to: Rank,
+        flow: FlowId,
+        tag: Tag,
+        bytes: &[u8],
+    ) -> Sent {
+        let len = bytes.len();
+        let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.open_for(len)) else {
+            return Sent::NotHere;
+        };
+        let expects_urgent = peer.backlog.as_ref().is_some_and(|backlog| backlog.expects_urgent());
+        if len > TIMES_EAGER * self.settings.eager_bytes || peer.lines.is_some() || expects_urgent {
+            return Sent::NotHere;
+        }
+        let piece = piece_bytes(rail.caps(link), len, self.settings.piece_bytes);
+        if !rail.has_room(link, len.div_ceil(piece) + 1, piece) {
+            return Sent::NotHere;
+        }
+        let named = Header { flow: flow.0, tag: tag.0, ..Kind::Ahead.header(Rts::BYTES / 8) };
+        let rts = Rts { len: len as u64, request: WHOLE, place: None };
+        post(rail, link, named, &rts.to_words(), &[]);
+        for (n, part) in bytes.chunks(piece).enumerate() {
+            post(rail, link, Kind::More.header(2), &piece_words(WHOLE, (n * piece) as u64), part);
+            self.traffic.copies += 1;
+        }
+        peer.credit -= cost(len);
+        self.traffic.sent(Protocol::Streamed, len);
+        Sent::Done
     }
 
     /// A message comes that nobody was asked about.
@@ -193,4 +231,14 @@ impl Proto {
             }
         }
     }
+}
+
+/// One packet, for which there is room.
+fn post<R: Rail>(rail: &mut R, link: LinkId, header: Header, words: &[u64], bulk: &[u8]) {
+    let Ok(slot) = rail.claim(link, bulk.len(), Class::Stream) else {
+        unreachable!("the rail has said that it has room");
+    };
+    put_words(slot.inline, words);
+    slot.bulk.write(0, bulk);
+    rail.commit(link, header);
 }

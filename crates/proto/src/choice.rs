@@ -107,7 +107,10 @@ pub fn piece_bytes(caps: &Caps, len: usize, most: usize) -> usize {
     let best =
         (len as f64 * f64::from(caps.latency_ns) * f64::from(caps.bytes_per_us) / 1000.0).sqrt() as usize;
     let most = most.min(caps.max_bulk);
-    best.next_multiple_of(4096).clamp(8192.min(most), most)
+    let best = best.next_multiple_of(4096).clamp(8192.min(most), most);
+    // All about as long: what is left for the last one would be a packet of its own.
+    let pieces = (len / best).max(len.div_ceil(most)).max(1);
+    len.div_ceil(pieces).next_multiple_of(64).min(most)
 }
 
 /// The length of pieces that stay in the user's memory until they have arrived: as much as a link carries in half a millisecond, so

@@ -99,7 +99,7 @@ impl Proto {
             return self.try_send_short(rail, to, flow, tag, bytes);
         }
         if len > self.eager_bytes() {
-            return Sent::NotHere;
+            return self.try_send_ahead(rail, to, flow, tag, bytes);
         }
         let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.open_for(len)) else {
             return Sent::NotHere;
@@ -107,8 +107,7 @@ impl Proto {
         if peer.lines.is_some() {
             return self.try_send(rail, to, flow, tag, len, |slot| slot.write(0, bytes));
         }
-        let header =
-            Header { kind: Kind::Eager as u8, inline_len: 0, flow: flow.0, tag: tag.0, sequence: 0 };
+        let header = Header { kind: Kind::Eager as u8, inline_len: 0, flow: flow.0, tag: tag.0, sequence: 0 };
         let Ok(()) = rail.post_bulk(link, header, bytes) else { return Sent::NotHere };
         peer.credit -= cost(len);
         self.traffic.sent(Protocol::Eager, len);

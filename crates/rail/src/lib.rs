@@ -227,6 +227,12 @@ pub trait Rail {
     /// Room for one packet with `bulk` bytes (0: inline only). A second claim on a link replaces the first.
     fn claim(&mut self, link: LinkId, bulk: usize, class: Class) -> Result<Slot<'_>, Busy>;
 
+    /// Whether `packets` packets with a bulk of at most `bulk` bytes each can be sent one after the other now, as pieces of a
+    /// large message. A rail that cannot say so says no.
+    fn has_room(&mut self, _link: LinkId, _packets: usize, _bulk: usize) -> bool {
+        false
+    }
+
     /// Sends what was claimed on the link last. A rail whose packets cost system calls is *busy* from then on until the next
     /// pass: claims answer [`Busy`], and what is to be sent meanwhile waits where it can be put together.
     ///

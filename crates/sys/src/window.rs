@@ -116,7 +116,11 @@ impl<'a> Window<'a> {
         // SAFETY: as the caller says.
         unsafe {
             let to = self.start.as_ptr().add(offset);
-            if self.manner == Manner::PastCache { past_cache::copy(to, from, len) } else { copy(to, from, len) }
+            if self.manner == Manner::PastCache {
+                past_cache::copy(to, from, len)
+            } else {
+                copy(to, from, len)
+            }
         }
     }
 
@@ -129,7 +133,11 @@ impl<'a> Window<'a> {
         // SAFETY: as the caller says.
         unsafe {
             let from = self.start.as_ptr().add(offset);
-            if self.manner == Manner::Backwards { backwards::copy(to, from, len) } else { copy(to, from, len) }
+            if self.manner == Manner::Backwards {
+                backwards::copy(to, from, len)
+            } else {
+                copy(to, from, len)
+            }
         }
     }
 

@@ -52,7 +52,7 @@ impl Comm {
 
     /// Whether it is long and in memory that peers can reach.
     #[inline(always)]
-    fn is_direct(&self, data: Data<'_>) -> bool {
+    pub(super) fn is_direct(&self, data: Data<'_>) -> bool {
         self.allocated().any() && data.count.saturating_mul(data.of.size()) > DIRECT_BYTES
     }
 

@@ -38,6 +38,9 @@ impl Comm {
         if mode == Mode::Synchronous || !data.of.is_contiguous() {
             return Ok(Started::NotHere);
         }
+        if self.is_direct(data) && data.bytes()? > self.engine.eager_bytes()? {
+            return Ok(Started::NotHere); // The receiver copies it from where it lies.
+        }
         let bytes = data.raw.bytes(0, data.bytes()?);
         Ok(self.engine.try_send_now(to.rank, self.flow, to.tag, bytes)?)
     }

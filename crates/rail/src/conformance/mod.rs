@@ -90,7 +90,7 @@ macro_rules! conformance {
             content_survives_many_laps stamps_and_positions_wrap one_step_forms_are_their_steps directions_are_independent many_peers
             nothing_comes_of_nothing a_packet_stays_until_released a_dead_peer_can_be_forgotten
             busy_when_full_and_well_afterwards bulk_room_comes_back control_passes_messages
-            streams_leave_half_to_messages a_stream_alone_goes_on a_claim_alone_costs_nothing a_claim_replaces_a_claim
+            streams_leave_half_to_messages a_stream_alone_goes_on what_has_room_can_be_sent a_claim_alone_costs_nothing a_claim_replaces_a_claim
             what_is_lent_arrives_and_comes_back a_bulk_lands_where_it_is_told landing_keeps_order
             arm_sees_a_packet arm_sees_room_once room_is_seen_though_control_passed
         );

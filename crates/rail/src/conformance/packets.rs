@@ -124,7 +124,7 @@ pub fn one_step_forms_are_their_steps<H: Harness>() {
     assert_eq!(h.rail(1).glance(from, &mut choosy), Glance::Taken);
     assert_eq!(choosy.seen.take(), Some((bulky.header, bulky.inline, bulky.bulk)));
 
-    let bulky = Sent::new(3, 0, 500);
+    let bulky = Sent::new(3, 0, 100);
     h.rail(0).begin_pass();
     h.rail(0).post_bulk(to, bulky.header, &bulky.bulk).expect("nothing is held");
     h.deliver();

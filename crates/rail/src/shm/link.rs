@@ -160,6 +160,13 @@ impl Outgoing {
         Err(Busy)
     }
 
+    /// Whether so many pieces of so many bytes can be claimed one after the other.
+    pub fn has_room(&mut self, packets: usize, bulk: usize) -> bool {
+        let cursors = self.shared.cursors();
+        self.cells.has_room(self.reserve + packets as u64, cursors)
+            && self.payload.has_room(packets, bulk, self.stream_limit, cursors)
+    }
+
     /// A packet with nothing but a bulk, in one step.
     #[inline(always)]
     pub fn post_bulk(&mut self, header: Header, bulk: &[u8]) -> Result<(), Busy> {
@@ -378,7 +385,9 @@ impl Incoming {
     fn poll_bulk(&mut self, header: Header, len: u8) -> Result<Option<Packet<'_>>, Corrupt> {
         let Some((said, bulk)) = self.announced(header, len) else {
             let beside = header.inline_len;
-            return Err(self.bad(format_args!("{beside} bytes beside a header, or a bulk of a length that none has")));
+            return Err(
+                self.bad(format_args!("{beside} bytes beside a header, or a bulk of a length that none has"))
+            );
         };
         self.bulk = bulk;
         if len & TIMED != 0 {

@@ -323,6 +323,11 @@ impl Rail for Shm {
         }
     }
 
+    fn has_room(&mut self, link: LinkId, packets: usize, bulk: usize) -> bool {
+        let outgoing = self.links.get_mut(link.peer().0 as usize).and_then(|l| l.outgoing.as_mut());
+        outgoing.is_some_and(|outgoing| outgoing.has_room(packets, bulk))
+    }
+
     #[inline(always)]
     fn post_bulk(&mut self, link: LinkId, header: Header, bulk: &[u8]) -> Result<(), Busy> {
         match self.links.get_mut(link.peer().0 as usize).and_then(|l| l.outgoing.as_mut()) {

@@ -226,6 +226,13 @@ impl Rail for SimRail {
         at.outgoing.as_ref().ok_or(Busy)?.claim(now_ns, bulk, class)
     }
 
+    fn has_room(&mut self, link: LinkId, packets: usize, bulk: usize) -> bool {
+        let now_ns = self.now_ns();
+        let free = !self.busies[link.rail() as usize];
+        let at = self.links.get(&link).filter(|at| free && !at.busy && !at.lost);
+        at.and_then(|at| at.outgoing.as_ref()).is_some_and(|way| way.has_room(now_ns, packets, bulk))
+    }
+
     fn commit(&mut self, link: LinkId, header: Header) {
         let at = self.links.get_mut(&link).expect("commit on an open link");
         let way = at.outgoing.as_ref().expect("commit on an open link");

@@ -144,6 +144,16 @@ impl Way {
         Ok(slot)
     }
 
+    /// Whether so many pieces of so many bytes can be claimed one after the other; one of them may have to skip to the start.
+    pub fn has_room(&self, now_ns: u64, packets: usize, bulk: usize) -> bool {
+        let mut traffic = self.traffic.borrow_mut();
+        traffic.learn(now_ns);
+        let lines = (bulk as u64).next_multiple_of(64);
+        let end = traffic.sent.bytes + lines * (packets as u64 + 1);
+        traffic.sent.packets + packets as u64 + self.cells / 8 < traffic.known.packets + self.cells
+            && end - traffic.known.bytes <= self.size / 2
+    }
+
     /// All of a packet's bulk, which is one of this way.
     fn bulk<'w>(&'w self, memory: &Memory) -> Window<'w> {
         if memory.0.is_empty() {

@@ -78,17 +78,35 @@ impl Producer {
         let (start, end) = place(self.head, len, self.span.size);
         let at_most = (at_most as u64 + (start - self.head)).min(self.span.size);
         if end - self.freed > at_most {
-            // Acquire pairs with the release in Consumer::free: the consumer no longer reads what it freed.
-            let freed = cursors.freed.load(Ordering::Acquire);
-            if freed <= self.head {
-                self.freed = self.freed.max(freed);
-            }
+            self.look(cursors);
             if end - self.freed > at_most {
                 return None;
             }
         }
         self.claimed = (start, end);
         Some(self.span.window(start, len))
+    }
+
+    /// Whether `claims` of up to `len` bytes can be claimed and held one after the other, such that no more than `at_most` bytes are
+    /// in use afterwards.
+    pub fn has_room(&mut self, claims: usize, len: usize, at_most: usize, cursors: &Cursors) -> bool {
+        let most = (len as u64).next_multiple_of(64);
+        // One of them may have to skip to the start.
+        let end = self.head + most.saturating_mul(claims as u64 + 1);
+        if end - self.freed > at_most as u64 {
+            self.look(cursors);
+        }
+        end - self.freed <= at_most as u64
+    }
+
+    /// Learns what the consumer has given back.
+    #[inline(always)]
+    fn look(&mut self, cursors: &Cursors) {
+        // Acquire pairs with the release in Consumer::free: the consumer no longer reads what it freed.
+        let freed = cursors.freed.load(Ordering::Acquire);
+        if freed <= self.head {
+            self.freed = self.freed.max(freed);
+        }
     }
 
     /// How many bytes the consumer is known to have given back.

@@ -18,7 +18,10 @@ impl Play<'_, '_, '_> {
         }
         let (proto, rail) = self.net.both(from);
         if short && mode != Mode::Synchronous {
-            let sent = proto.try_send(rail, to, flow, tag, len, |slot| slot.write(0, &bytes));
+            let sent = match number % 2 {
+                0 => proto.try_send(rail, to, flow, tag, len, |slot| slot.write(0, &bytes)),
+                _ => proto.try_send_bytes(rail, to, flow, tag, &bytes),
+            };
             if sent == Sent::Done {
                 return Ok(());
             }
