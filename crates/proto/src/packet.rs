@@ -16,6 +16,9 @@ use crate::train;
 use crate::transmit::longest_piece;
 use crate::wire::{Kind, Rts, piece_words, put_words};
 
+/// Pieces of one message that may follow one another before anything else is looked at.
+const RUN: usize = 16;
+
 impl Proto {
     /// The answer that has waited longest.
     pub(crate) fn send_reply<R: Rail>(&mut self, rail: &mut R, to: Rank, link: LinkId) -> Result<(), Busy> {
@@ -161,7 +164,7 @@ impl Proto {
         self.end(id, sent(send, Ok(())));
     }
 
-    /// A piece of a large message.
+    /// A piece of a large message; and the next ones, if it has its only link for itself: a strategy would choose nothing else.
     pub(crate) fn send_piece<R: Rail>(
         &mut self,
         rail: &mut R,
@@ -169,7 +172,10 @@ impl Proto {
         link: LinkId,
         (id, level, most): (RequestId, u8, usize),
     ) -> Result<(), Busy> {
-        let backlog = self.peers[to.0 as usize].backlog();
+        let peer = &mut self.peers[to.0 as usize];
+        let alone = peer.lines.is_none() && peer.replies.is_empty() && !peer.has_messages();
+        let backlog = peer.backlog();
+        let run = if alone && !backlog.has_streams() { RUN } else { 1 };
         let Some(State::Streaming(send, receiver, done)) = self.requests.get_mut(id.into()) else {
             return Ok(()); // It failed meanwhile.
         };
@@ -182,27 +188,32 @@ impl Proto {
             true => longest,
             false => piece_bytes(&caps, len, longest),
         };
-        let piece = piece.min(len - *done).min(most);
-        let mut beside = [0; 16];
         let (kind, named) = receiver.map_or((Kind::More, id), |receiver| (Kind::Piece, receiver));
-        put_words(Window::on(&mut beside), &piece_words(named, *done as u64));
-        let (at, buffer) = (*done, &mut send.buffer);
-        let header = kind.header(2);
-        let gone = match fine || !caps.lends {
-            true => fill_piece(rail, link, header, &beside, (buffer, at, piece)),
-            false => rail.lend(link, header, &beside, || buffer.share(at, piece), piece),
-        };
-        if let Err(busy) = gone {
-            backlog.go_on(id, level, 0);
-            return Err(busy);
+        let (header, before) = (kind.header(2), *done);
+        for _ in 0..run {
+            let (at, piece, buffer) = (*done, piece.min(len - *done).min(most), &mut send.buffer);
+            let mut beside = [0; 16];
+            put_words(Window::on(&mut beside), &piece_words(named, at as u64));
+            let gone = match fine || !caps.lends {
+                true => fill_piece(rail, link, header, &beside, (buffer, at, piece)),
+                false => rail.lend(link, header, &beside, || buffer.share(at, piece), piece),
+            };
+            if let Err(busy) = gone {
+                backlog.go_on(id, level, at - before);
+                return Err(busy);
+            }
+            *done += piece;
+            backlog.carried(true);
+            self.traffic.copies += u64::from(fine || !caps.lends);
+            if *done == len {
+                break;
+            }
         }
-        *done += piece;
-        backlog.carried(true);
-        self.traffic.copies += u64::from(fine || !caps.lends);
+        let left = *done - before;
         if *done < len {
-            backlog.go_on(id, level, piece);
+            backlog.go_on(id, level, left);
         } else {
-            backlog.streamed(piece);
+            backlog.streamed(left);
             if let Some(State::Streaming(send, ..)) = self.leave(id) {
                 self.traffic.sent(Protocol::Streamed, len);
                 self.end(id, sent(send, Ok(())));
