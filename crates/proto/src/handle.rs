@@ -39,13 +39,18 @@ impl Proto {
         if caps.numbered && peer.gone.is_none() {
             peer.lines.get_or_insert_default();
         }
+        let ended = self.ended;
         for n in 0..BUDGET {
+            let mut of_long = false;
             let handled = match rail.poll(link) {
                 Ok(None) => {
                     self.make_way(rail, link);
                     return n > 0;
                 }
-                Ok(Some(packet)) => self.handle(from, &packet),
+                Ok(Some(packet)) => {
+                    of_long = [Kind::Piece as u8, Kind::More as u8].contains(&packet.header.kind);
+                    self.handle(from, &packet)
+                }
                 Err(corrupt) => Err(corrupt),
             };
             if let Err(corrupt) = handled {
@@ -54,6 +59,11 @@ impl Proto {
             }
             rail.release(link);
             self.land_due(rail);
+            // Whoever has waited for all of a long message says first where the next one goes; until then that lies well
+            // where it is.
+            if of_long && self.ended != ended {
+                break;
+            }
         }
         true
     }

@@ -180,6 +180,9 @@ impl<'s> Run<'s> {
         receive: &Transfer,
     ) -> Look {
         let peer = receive.peer;
+        if receive.span.len > proto.eager_bytes() {
+            return Look::Long; // It comes in pieces, and where they go must be known before.
+        }
         if !proto.is_quiet(self.flow)
             && proto.probe(self.flow, Want { source: Some(peer), tag: Some(self.tag) }).is_some()
         {

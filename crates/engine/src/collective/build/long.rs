@@ -6,24 +6,34 @@ use crate::collective::schedule::{Draft, Span};
 use super::rotation;
 
 /// Ring: each block travels round once while it is reduced, starting behind its owner, and once more as the result. Each
-/// rank sends and receives about twice the data, however many there are. Operands change places.
+/// rank sends and receives about twice the data, however many there are. Operands change places. Nothing is copied beside
+/// that: what comes goes into the result, to be reduced with the input there, unless that is where the input lies.
 pub(crate) fn allreduce(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span, element: usize) {
     let Seat { me, ranks, .. } = seat;
     let (next, previous) = ((me + 1) % ranks, (me + ranks - 1) % ranks);
     let start = |n: usize| (result.len / element * n / ranks) * element;
-    let block = |number: usize| {
+    let block = |of: Span, number: usize| {
         let number = number % ranks;
-        result.part(start(number), start(number + 1) - start(number))
+        of.part(start(number), start(number + 1) - start(number))
     };
-    s.round().copy(input, result);
-    let part = s.scratch((result.len / element).div_ceil(ranks) * element);
+    let part = (input == result).then(|| s.scratch((result.len / element).div_ceil(ranks) * element));
+    let mut have = block(input, me);
     for step in 0..ranks - 1 {
-        let (out, mine) = (block(me + ranks - step), block(me + 2 * ranks - step - 1));
-        let part = part.part(0, mine.len);
-        s.round().send(next, out).receive(previous, part).reduce(part, mine, true);
+        let number = me + 2 * ranks - step - 1;
+        let (own, reduced) = (block(input, number), block(result, number));
+        s.round().send(next, have);
+        match part.map(|part| part.part(0, own.len)) {
+            Some(part) => s.receive(previous, part).reduce(part, own, true),
+            None => s.receive(previous, reduced).reduce(own, reduced, false),
+        };
+        have = reduced;
     }
     for step in 0..ranks - 1 {
-        s.round().send(next, block(me + ranks + 1 - step)).receive(previous, block(me + ranks - step));
+        let number = me + ranks + 1 - step;
+        s.round().send(next, block(result, number)).receive(previous, block(result, number + ranks - 1));
+    }
+    if ranks == 1 {
+        s.copy(input, result);
     }
 }
 
@@ -47,19 +57,21 @@ pub(crate) fn reduce_scatter(s: &mut Draft<'_>, seat: Seat, input: Span, lens: &
 /// Ring: each block is handed on from neighbour to neighbour, so that one message is under way per link.
 pub(crate) fn allgather(s: &mut Draft<'_>, seat: Seat, mine: Span, all: &[Span]) {
     let Seat { me, ranks, .. } = seat;
-    s.round().copy(mine, all[me]);
+    let mut have = mine;
     for step in 0..ranks - 1 {
-        s.round().send((me + 1) % ranks, all[(me + ranks - step) % ranks]);
-        s.receive((me + ranks - 1) % ranks, all[(me + 2 * ranks - step - 1) % ranks]);
+        let coming = all[(me + 2 * ranks - step - 1) % ranks];
+        s.round().send((me + 1) % ranks, have).receive((me + ranks - 1) % ranks, coming);
+        have = coming;
     }
+    s.copy(mine, all[me]);
 }
 
 /// Pairwise exchange: one message out and one in at a time, each round with other partners.
 pub(crate) fn alltoall(s: &mut Draft<'_>, seat: Seat, from: &[Span], into: &[Span]) {
-    s.round().copy(from[seat.me], into[seat.me]);
     for (to, source) in rotation(seat) {
         s.round().send(to, from[to]).receive(source, into[source]);
     }
+    s.copy(from[seat.me], into[seat.me]);
 }
 
 /// The same where blocks are exchanged in place: in each round pairs exchange theirs, through scratch for one.
