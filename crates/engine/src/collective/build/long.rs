@@ -5,10 +5,24 @@ use crate::collective::schedule::{Draft, Span};
 
 use super::rotation;
 
+/// As much of a long vector as each rank reduces at a time.
+const PART_BYTES: usize = 128 << 10;
+
 /// Ring: each block travels round once while it is reduced, starting behind its owner, and once more as the result. Each
 /// rank sends and receives about twice the data, however many there are. Operands change places. Nothing is copied beside
 /// that: what comes goes into the result, to be reduced with the input there, unless that is where the input lies.
+///
+/// Where each rank has a processor, a part that its cache holds is reduced and handed on before the next one is begun.
 pub(crate) fn allreduce(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span, element: usize) {
+    let most = if seat.crowded { result.len } else { PART_BYTES * seat.ranks };
+    let most = most.next_multiple_of(element);
+    for at in (0..result.len).step_by(most) {
+        let len = most.min(result.len - at);
+        ring(s, seat, input.part(at, len), result.part(at, len), element);
+    }
+}
+
+fn ring(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span, element: usize) {
     let Seat { me, ranks, .. } = seat;
     let (next, previous) = ((me + 1) % ranks, (me + ranks - 1) % ranks);
     let start = |n: usize| (result.len / element * n / ranks) * element;
