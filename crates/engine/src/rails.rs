@@ -64,9 +64,8 @@ macro_rules! on {
 /// is still there.
 const CROWDED_PAYLOAD_BYTES: usize = 256 << 10;
 
-/// The payload ring that suits so many ranks on this host, unless the user says otherwise.
-fn payload_bytes(here: usize, tunables: &Tunables) -> usize {
-    let crowded = topology::online().is_some_and(|processors| here > processors);
+/// The payload ring that suits ranks that share processors or not, unless the user says otherwise.
+fn payload_bytes(crowded: bool, tunables: &Tunables) -> usize {
     match tunables.payload_ring_bytes {
         usual if crowded && usual == Tunables::default().payload_ring_bytes => CROWDED_PAYLOAD_BYTES,
         wished => wished,
@@ -77,7 +76,11 @@ impl Rails {
     /// Opens the rails of rank `me` of `ranks`, of which `here` are on this host.
     pub fn open(me: Rank, ranks: usize, here: usize, tunables: &Tunables) -> Result<Self, Error> {
         let (cells, budget) = (tunables.ring_cells, tunables.inbox_bytes);
-        let mut shm = Shm::open(me, ranks, cells, payload_bytes(here, tunables), budget)?;
+        let crowded = topology::online().is_some_and(|processors| here > processors);
+        let mut shm = Shm::open(me, ranks, cells, payload_bytes(crowded, tunables), budget)?;
+        if crowded {
+            shm.rewind_rings();
+        }
         if here < ranks {
             shm.sleep_on_descriptors()?;
         }

@@ -235,7 +235,7 @@ impl Proto {
 
 /// One packet, for which there is room.
 fn post<R: Rail>(rail: &mut R, link: LinkId, header: Header, words: &[u64], bulk: &[u8]) {
-    let Ok(slot) = rail.claim(link, bulk.len(), Class::Stream) else {
+    let Ok(slot) = rail.claim(link, bulk.len(), Class::Message) else {
         unreachable!("the rail has said that it has room");
     };
     put_words(slot.inline, words);

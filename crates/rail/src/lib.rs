@@ -227,8 +227,8 @@ pub trait Rail {
     /// Room for one packet with `bulk` bytes (0: inline only). A second claim on a link replaces the first.
     fn claim(&mut self, link: LinkId, bulk: usize, class: Class) -> Result<Slot<'_>, Busy>;
 
-    /// Whether `packets` packets with a bulk of at most `bulk` bytes each can be sent one after the other now, as pieces of a
-    /// large message. A rail that cannot say so says no.
+    /// Whether `packets` packets with a bulk of at most `bulk` bytes each can be claimed and sent one after the other now. A rail
+    /// that cannot say so says no.
     fn has_room(&mut self, _link: LinkId, _packets: usize, _bulk: usize) -> bool {
         false
     }

@@ -70,7 +70,7 @@ pub fn a_stream_alone_goes_on<H: Harness>() {
 pub fn what_has_room_can_be_sent<H: Harness>() {
     let mut h = pair::<H>();
     let (link, most) = (link_to(&mut h, 0, 1), h.rail(0).caps(TO_1).max_bulk);
-    assert!(!h.rail(0).has_room(link, 9, most), "nine quarters");
+    assert!(!h.rail(0).has_room(link, 5, most), "five quarters");
     for n in 0..1000 {
         let (packets, bulk) = (1 + n % 12, if n % 3 == 0 { most } else { 1 + n * 61 % most });
         let count = match h.rail(0).has_room(link, packets, bulk) {
@@ -78,7 +78,7 @@ pub fn what_has_room_can_be_sent<H: Harness>() {
             false => 0,
         };
         for m in 0..count {
-            send(&mut h, 0, 1, &Sent::new(m, 8, bulk), Class::Stream).expect("there is room");
+            send(&mut h, 0, 1, &Sent::new(m, 8, bulk), Class::Message).expect("there is room");
         }
         drain(&mut h, count, bulk);
     }

@@ -35,7 +35,11 @@ struct Shared {
 
 impl Shared {
     /// The slice of `sender` in `inbox`, and its rings.
-    fn new(inbox: &Inbox, sender: Rank) -> Result<(Self, cells::Cells, payload::Span), SegmentError> {
+    fn new(
+        inbox: &Inbox,
+        sender: Rank,
+        rewinds: bool,
+    ) -> Result<(Self, cells::Cells, payload::Span), SegmentError> {
         let (layout, segment) = (inbox.layout, inbox.segment());
         let slice = layout.slice(sender.0 as usize);
         let base = segment.at(slice.cells, layout.cells * 64, 64)?;
@@ -45,6 +49,7 @@ impl Shared {
         let base = segment.at(slice.payload, layout.payload, 64)?;
         // SAFETY: as above.
         let span = unsafe { payload::Span::new(base, layout.payload) };
+        let span = if rewinds { span.rewinding() } else { span };
         let shared = Self {
             cursors: segment.at(slice.cursors, 64, 64)?.cast(),
             wants: segment.at(slice.wants, 4, 4)?.cast(),
@@ -111,10 +116,10 @@ unsafe impl Send for Outgoing {}
 
 impl Outgoing {
     /// Reserves this rank's slice of a peer's inbox and announces the arrival.
-    pub fn open(inbox: &Inbox, me: Rank, fencing: Fencing) -> Result<Self, SegmentError> {
+    pub fn open(inbox: &Inbox, me: Rank, fencing: Fencing, rewinds: bool) -> Result<Self, SegmentError> {
         let layout = inbox.layout;
         inbox.segment().reserve(layout.slice_start(me.0 as usize), layout.slice_bytes())?;
-        let (shared, cells, span) = Shared::new(inbox, me)?;
+        let (shared, cells, span) = Shared::new(inbox, me, rewinds)?;
         // A compiler fence suffices only where both are registered (invariant I11).
         let both = fencing == Fencing::Asymmetric && inbox.fencing() == Fencing::Asymmetric;
         let outgoing = Self {
@@ -160,11 +165,11 @@ impl Outgoing {
         Err(Busy)
     }
 
-    /// Whether so many pieces of so many bytes can be claimed one after the other.
+    /// Whether so many packets with so many bytes each can be claimed one after the other.
     pub fn has_room(&mut self, packets: usize, bulk: usize) -> bool {
         let cursors = self.shared.cursors();
         self.cells.has_room(self.reserve + packets as u64, cursors)
-            && self.payload.has_room(packets, bulk, self.stream_limit, cursors)
+            && self.payload.has_room(packets, bulk, self.message_limit, cursors)
     }
 
     /// A packet with nothing but a bulk, in one step.
@@ -297,8 +302,13 @@ unsafe impl Send for Incoming {}
 
 impl Incoming {
     /// What `sender`, who has arrived, writes into our inbox.
-    pub fn open(inbox: &Inbox, sender: Rank, sender_inbox: &Inbox) -> Result<Self, SegmentError> {
-        let (shared, cells, span) = Shared::new(inbox, sender)?;
+    pub fn open(
+        inbox: &Inbox,
+        sender: Rank,
+        sender_inbox: &Inbox,
+        rewinds: bool,
+    ) -> Result<Self, SegmentError> {
+        let (shared, cells, span) = Shared::new(inbox, sender, rewinds)?;
         Ok(Self {
             cells: cells::Consumer::new(cells),
             payload: payload::Consumer::new(span),

@@ -51,6 +51,8 @@ pub struct Shm {
     fencing: Fencing,
     links: Vec<Link>,
     incoming: Vec<LinkId>,
+    /// Payload rings begin again at their start when they are empty.
+    rewinds: bool,
     arrivals_seen: u32,
     news_seen: u32,
     /// Regions, ours and our peers'.
@@ -98,6 +100,7 @@ impl Shm {
             fencing,
             links: (0..ranks).map(|_| Link::default()).collect(),
             incoming: Vec::new(),
+            rewinds: false,
             arrivals_seen: 0,
             news_seen: 0,
             regions: Regions::default(),
@@ -107,6 +110,12 @@ impl Shm {
     /// This rank's inbox, for the launcher to hand to peers.
     pub fn inbox_fd(&self) -> BorrowedFd<'_> {
         self.inbox.segment().fd()
+    }
+
+    /// Links opened from now on use as few lines of their payload rings as they can: for ranks that share processors, and thus
+    /// caches.
+    pub fn rewind_rings(&mut self) {
+        self.rewinds = true;
     }
 
     /// From now on sleeps on descriptors ([`Alarm::watch_once`]). Before anybody gets the inbox: who has it must have the event too.
@@ -155,7 +164,7 @@ impl Shm {
         let link = &mut self.links[peer.0 as usize];
         if link.outgoing.is_none() {
             let inbox = link.peer_inbox.as_ref().expect("open_link comes after introduce");
-            let opened = Outgoing::open(inbox, self.me, self.fencing);
+            let opened = Outgoing::open(inbox, self.me, self.fencing, self.rewinds);
             link.outgoing = Some(opened.map_err(|source| ConnectError::Memory { peer, source })?);
         }
         Ok(LinkId::new(0, peer))
@@ -180,7 +189,7 @@ impl Shm {
             }
             // Without its inbox, the launcher's word about this peer is still to be read, or the link is closed.
             let Some(peer_inbox) = &link.peer_inbox else { continue };
-            link.incoming = Incoming::open(&self.inbox, peer, peer_inbox).ok();
+            link.incoming = Incoming::open(&self.inbox, peer, peer_inbox, self.rewinds).ok();
             self.incoming.push(LinkId::new(0, peer));
         }
     }

@@ -151,7 +151,7 @@ impl Way {
         let lines = (bulk as u64).next_multiple_of(64);
         let end = traffic.sent.bytes + lines * (packets as u64 + 1);
         traffic.sent.packets + packets as u64 + self.cells / 8 < traffic.known.packets + self.cells
-            && end - traffic.known.bytes <= self.size / 2
+            && end - traffic.known.bytes <= self.size
     }
 
     /// All of a packet's bulk, which is one of this way.

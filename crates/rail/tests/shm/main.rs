@@ -9,13 +9,22 @@ use canele_rail::conformance::{Harness, RegionHarness};
 use canele_rail::shm::{Region, Shm};
 use canele_sys::ids::{LinkId, Rank, RegionId};
 
-/// All ranks in one process, introduced to each other as the launcher would.
-pub struct Local(Vec<Option<Shm>>);
+/// All ranks in one process, introduced to each other as the launcher would; their rings rewind or not.
+pub struct Of<const REWINDING: bool>(Vec<Option<Shm>>);
 
-impl Local {
+/// The usual ones.
+type Local = Of<false>;
+
+impl<const REWINDING: bool> Of<REWINDING> {
     /// Sizes below the smallest: the driver rounds them up.
     fn open(ranks: usize) -> Self {
-        let rails = (0..ranks as u32).map(|r| Some(Shm::open(Rank(r), ranks, 1, 1, usize::MAX).unwrap()));
+        let rails = (0..ranks as u32).map(|r| {
+            let mut rail = Shm::open(Rank(r), ranks, 1, 1, usize::MAX).unwrap();
+            if REWINDING {
+                rail.rewind_rings();
+            }
+            Some(rail)
+        });
         Self(rails.collect())
     }
 
@@ -28,7 +37,7 @@ impl Local {
     }
 }
 
-impl Harness for Local {
+impl<const REWINDING: bool> Harness for Of<REWINDING> {
     type Rail = Shm;
 
     fn new(ranks: usize) -> Self {
@@ -53,7 +62,7 @@ impl Harness for Local {
     }
 }
 
-impl RegionHarness for Local {
+impl<const REWINDING: bool> RegionHarness for Of<REWINDING> {
     fn create_region(&mut self, rank: usize, bytes: usize) -> Arc<Region> {
         self.rail(rank).regions.create(bytes).unwrap()
     }
@@ -75,6 +84,10 @@ impl RegionHarness for Local {
 }
 
 canele_rail::conformance!(Local);
+
+mod rewinding {
+    canele_rail::conformance!(super::Of<true>);
+}
 
 /// Two rails connected both ways, taken out of the harness, and the link each has to the other.
 fn connected() -> [(Shm, LinkId); 2] {

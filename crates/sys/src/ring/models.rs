@@ -117,15 +117,24 @@ fn loom_cells_over_laps() {
 
 #[test]
 fn loom_payload_over_laps() {
+    payload_over_laps(|span| span);
+}
+
+#[test]
+fn loom_payload_that_rewinds() {
+    payload_over_laps(payload::Span::rewinding);
+}
+
+fn payload_over_laps(kind: fn(payload::Span) -> payload::Span) {
     const PACKETS: u64 = 3;
-    check(|| {
+    check(move || {
         // Four cells never fill; two lines of payload do.
         let memory = Memory::new(4, 2);
         let producer = thread::spawn({
             let memory = memory.clone();
             move || {
                 let mut cells = cells::Producer::new(memory.ring());
-                let mut payload = payload::Producer::new(memory.span());
+                let mut payload = payload::Producer::new(kind(memory.span()));
                 for n in 1..=PACKETS {
                     let line = loop {
                         if let Some(window) = payload.claim(64, 128, &memory.cursors) {
@@ -140,7 +149,7 @@ fn loom_payload_over_laps() {
             }
         });
         let mut cells = cells::Consumer::new(memory.ring());
-        let mut payload = payload::Consumer::new(memory.span());
+        let mut payload = payload::Consumer::new(kind(memory.span()));
         for n in 1..=PACKETS {
             let said = loop {
                 if let cells::Peek::Cell(_, second) = cells.peek() {

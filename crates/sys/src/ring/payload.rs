@@ -2,7 +2,12 @@
 //!
 //! Producer and consumer do the same arithmetic (`place`): a claim that would cross the end skips to the start. The
 //! cell that announces a payload says where it lies; the consumer computes the place itself and refuses any other.
+//!
+//! A ring that *rewinds* begins again at its start whenever it is empty, so that the same few lines are used as long as they
+//! suffice. Where ranks share processors these are still in the cache; where they do not, others are better: lines that lie in
+//! the consumer's cache have to be taken back from it.
 
+use std::cell::Cell;
 use std::ptr::NonNull;
 
 use super::Cursors;
@@ -14,6 +19,7 @@ use crate::window::Window;
 pub struct Span {
     base: NonNull<u8>,
     size: u64,
+    rewinds: bool,
 }
 
 // SAFETY: it is an address; what may be done there is up to the one producer and the one consumer made from it.
@@ -29,7 +35,12 @@ impl Span {
             size.is_power_of_two() && size >= 64,
             "a payload ring has a power of two of whole cache lines"
         );
-        Self { base, size: size as u64 }
+        Self { base, size: size as u64, rewinds: false }
+    }
+
+    /// The same, beginning again at its start whenever it is empty. Either side may do so or not, whatever the other one does.
+    pub fn rewinding(self) -> Self {
+        Self { rewinds: true, ..self }
     }
 
     /// Its size in bytes.
@@ -54,6 +65,12 @@ fn place(head: u64, len: usize, size: u64) -> (u64, u64) {
     (start, start + len)
 }
 
+/// Where the ring starts again, at or after position `head`.
+#[inline(always)]
+fn restart(head: u64, size: u64) -> u64 {
+    (head + size - 1) & !(size - 1)
+}
+
 /// The one who writes payload.
 pub struct Producer {
     span: Span,
@@ -75,6 +92,9 @@ impl Producer {
     /// quarter skipped and a quarter claimed would exceed a half for ever, with nothing left to be told.
     #[inline(always)]
     pub fn claim(&mut self, len: usize, at_most: usize, cursors: &Cursors) -> Option<Window<'_>> {
+        if self.span.rewinds {
+            self.rewind(cursors);
+        }
         let (start, end) = place(self.head, len, self.span.size);
         let at_most = (at_most as u64 + (start - self.head)).min(self.span.size);
         if end - self.freed > at_most {
@@ -90,6 +110,9 @@ impl Producer {
     /// Whether `claims` of up to `len` bytes can be claimed and held one after the other, such that no more than `at_most` bytes are
     /// in use afterwards.
     pub fn has_room(&mut self, claims: usize, len: usize, at_most: usize, cursors: &Cursors) -> bool {
+        if self.span.rewinds {
+            self.rewind(cursors);
+        }
         let most = (len as u64).next_multiple_of(64);
         // One of them may have to skip to the start.
         let end = self.head + most.saturating_mul(claims as u64 + 1);
@@ -97,6 +120,15 @@ impl Producer {
             self.look(cursors);
         }
         end - self.freed <= at_most as u64
+    }
+
+    /// Goes to the start, if all that was written has been given back.
+    fn rewind(&mut self, cursors: &Cursors) {
+        self.look(cursors);
+        if self.freed == self.head {
+            self.head = restart(self.head, self.span.size);
+            self.freed = self.head; // What is skipped was free.
+        }
     }
 
     /// Learns what the consumer has given back.
@@ -132,31 +164,38 @@ impl Producer {
 pub struct Consumer {
     span: Span,
     tail: u64,
+    /// Where the oldest payload lies, once it was looked at.
+    start: Cell<u64>,
     published: u64,
 }
 
 impl Consumer {
     /// Starts at the beginning of a fresh ring.
     pub fn new(span: Span) -> Self {
-        Self { span, tail: 0, published: 0 }
+        Self { span, tail: 0, start: Cell::new(0), published: 0 }
     }
 
     /// The payload a cell announced, if it lies where it must; else where it should have been. Read from its end: behind it
     /// the producer writes on.
     #[inline(always)]
     pub fn window(&self, said: u32, len: usize) -> Result<Window<'_>, u32> {
-        let (start, _) = place(self.tail, len, self.span.size);
+        let (mut start, _) = place(self.tail, len, self.span.size);
+        if said != start as u32 {
+            start = restart(self.tail, self.span.size); // The ring was empty.
+        }
         if said != start as u32 || len as u64 > self.span.size {
             return Err(start as u32);
         }
+        self.start.set(start);
         Ok(self.span.window(start, len).backwards())
     }
 
-    /// Gives the oldest payload back, telling the producer once in an eighth of a ring. Says whether it told.
+    /// Gives the oldest payload back, which was looked at, telling the producer once in an eighth of a ring, or at once if the
+    /// ring rewinds. Says whether it told.
     #[inline(always)]
     pub fn free(&mut self, len: usize, cursors: &Cursors) -> bool {
-        self.tail = place(self.tail, len, self.span.size).1;
-        if self.tail - self.published < self.span.size / 8 {
+        self.tail = self.start.get() + (len as u64).next_multiple_of(64);
+        if self.tail - self.published < self.span.size / 8 && !self.span.rewinds {
             return false;
         }
         self.published = self.tail;

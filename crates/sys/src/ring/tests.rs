@@ -30,12 +30,18 @@ impl Memory {
     }
 
     fn ends(&mut self) -> (Sender, Receiver) {
+        self.ends_of(false)
+    }
+
+    /// The same, of a ring that rewinds or not.
+    fn ends_of(&mut self, rewinds: bool) -> (Sender, Receiver) {
         let base = NonNull::from(&mut self.cells[..]).cast();
         // SAFETY: the memory outlives the ends in every test here; one role is made for each side.
         let cells = unsafe { cells::Cells::new(base, self.cells.len()) };
         let base = NonNull::from(&mut self.payload[..]).cast();
         // SAFETY: as above.
         let span = unsafe { payload::Span::new(base, self.payload.len() * 64) };
+        let span = if rewinds { span.rewinding() } else { span };
         let sender = Sender { cells: cells::Producer::new(cells), payload: payload::Producer::new(span) };
         let start = base.as_ptr() as usize;
         (
@@ -124,10 +130,11 @@ proptest! {
     fn rings_agree_with_a_queue(
         cells_shift in 1u32..6,
         (lines, steps) in (2u32..8).prop_flat_map(|s| (Just(1usize << s), steps((1 << s) * 64 / 4))),
+        rewinds in any::<bool>(),
     ) {
         let (cells, size) = (1usize << cells_shift, lines * 64);
         let mut memory = Memory::new(cells, lines);
-        let (mut sender, mut receiver) = memory.ends();
+        let (mut sender, mut receiver) = memory.ends_of(rewinds);
         let mut oracle: VecDeque<(u64, usize)> = VecDeque::new();
         let mut next = 1;
         for step in steps {
@@ -162,27 +169,34 @@ proptest! {
 
     /// Where a payload lies is free of every payload that was not given back.
     #[test]
-    fn places_never_overlap(lens in prop::collection::vec(1usize..=256, 1..200), hold in 1usize..6) {
+    fn places_never_overlap(
+        lens in prop::collection::vec(1usize..=256, 1..200),
+        hold in 0usize..6,
+        rewinds in any::<bool>(),
+    ) {
         let mut memory = Memory::new(64, 16);
-        let (mut sender, mut receiver) = memory.ends();
+        let (mut sender, mut receiver) = memory.ends_of(rewinds);
         let start = receiver.start;
-        let mut live: VecDeque<(usize, usize, usize)> = VecDeque::new();
+        let mut live: VecDeque<(usize, usize, u32)> = VecDeque::new();
+        let mut give_back = |(from, end, said), cursors: &Cursors| {
+            let window = receiver.payload.window(said, end - from).expect("the place is computed alike");
+            assert_eq!(window.start() as usize - start, from);
+            receiver.payload.free(end - from, cursors);
+        };
         for len in lens {
             let window = loop {
                 if let Some(window) = sender.payload.claim(len, 1024, &memory.cursors) {
                     break window;
                 }
-                let (_, _, oldest) = live.pop_front().expect("an empty ring takes any payload");
-                receiver.payload.free(oldest, &memory.cursors);
+                give_back(live.pop_front().expect("an empty ring takes any payload"), &memory.cursors);
             };
             let from = window.start() as usize - start;
             prop_assert!(from + len <= 1024);
             prop_assert!(live.iter().all(|&(a, b, _)| from + len <= a || b <= from), "{from} {live:?}");
-            sender.payload.commit();
-            live.push_back((from, from + len, len));
+            prop_assert!(from == 0 || !rewinds || !live.is_empty(), "an empty ring rewinds");
+            live.push_back((from, from + len, sender.payload.commit()));
             if live.len() > hold {
-                let (_, _, oldest) = live.pop_front().unwrap();
-                receiver.payload.free(oldest, &memory.cursors);
+                give_back(live.pop_front().unwrap(), &memory.cursors);
             }
         }
     }
@@ -237,7 +251,8 @@ fn a_stream_alone_never_starves() {
         for len in std::iter::repeat_n(64, before).chain(std::iter::repeat_n(512, 40)) {
             let room = sender.payload.claim(len, 1024, &memory.cursors).is_some();
             assert!(room, "an empty ring refuses {len} bytes, {before} lines from its start");
-            sender.payload.commit();
+            let said = sender.payload.commit();
+            assert!(receiver.payload.window(said, len).is_ok());
             receiver.payload.free(len, &memory.cursors);
         }
     }
