@@ -130,6 +130,16 @@ impl Engine {
             && core.proto.try_send_short(&mut core.rails, to, flow, tag, bytes) == Sent::Done
     }
 
+    /// Sends at once what can go at once; says whether it did. Takes nothing that has come.
+    ///
+    /// # Errors
+    /// The job was finished, or this is a forked child.
+    pub fn send_at_once(&self, to: Rank, flow: FlowId, tag: Tag, bytes: &[u8]) -> Result<bool, Error> {
+        let mut guard = self.enter()?;
+        let core = &mut *guard;
+        Ok(core.proto.try_send_bytes(&mut core.rails, to, flow, tag, bytes) == Sent::Done)
+    }
+
     /// Sends at once what can go at once, or with the next packet, without a request.
     ///
     /// # Errors

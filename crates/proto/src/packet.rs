@@ -182,11 +182,10 @@ impl Proto {
         let (caps, len) = (*rail.caps(link), send.buffer.len());
         let urgent = self.strategy.by_priority() && backlog.expects_urgent();
         let longest = longest_piece(&caps, rail.speed(link), self.settings.piece_bytes, urgent);
-        let (fine, copied) = (send.buffer.is_fine(), self.settings.piece_bytes);
-        let piece = match caps.lends {
-            true if fine => piece_bytes(&caps, len, longest.min(copied)),
+        let lent = caps.lends && !send.buffer.is_fine();
+        let piece = match lent {
             true => longest,
-            false => piece_bytes(&caps, len, longest),
+            false => piece_bytes(&caps, len, longest.min(self.settings.piece_bytes)),
         };
         let (kind, named) = receiver.map_or((Kind::More, id), |receiver| (Kind::Piece, receiver));
         let (header, before) = (kind.header(2), *done);
@@ -194,17 +193,20 @@ impl Proto {
             let (at, piece, buffer) = (*done, piece.min(len - *done).min(most), &mut send.buffer);
             let mut beside = [0; 16];
             put_words(Window::on(&mut beside), &piece_words(named, at as u64));
-            let gone = match fine || !caps.lends {
-                true => fill_piece(rail, link, header, &beside, (buffer, at, piece)),
-                false => rail.lend(link, header, &beside, || buffer.share(at, piece), piece),
+            let gone = match lent {
+                true => rail.lend(link, header, &beside, || buffer.share(at, piece), piece),
+                false => fill_piece(rail, link, header, &beside, (buffer, at, piece)),
             };
-            if let Err(busy) = gone {
-                backlog.go_on(id, level, at - before);
-                return Err(busy);
+            match gone {
+                Ok(()) => *done += piece,
+                Err(busy) if at == before => {
+                    backlog.go_on(id, level, 0);
+                    return Err(busy);
+                }
+                Err(_) => break, // The next one will find that out.
             }
-            *done += piece;
             backlog.carried(true);
-            self.traffic.copies += u64::from(fine || !caps.lends);
+            self.traffic.copies += u64::from(!lent);
             if *done == len {
                 break;
             }

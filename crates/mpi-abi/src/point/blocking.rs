@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use canele_mpi::{Mode, Status};
+use canele_mpi::{Mode, Result, Status};
 use canele_mpi_macros::mpi;
 
 use super::{from, target};
@@ -24,9 +24,28 @@ fn MPI_Send(
     tag: c_int,
     comm: MPI_Comm,
 ) -> Outcome {
-    // It may have to wait.
-    late::settle();
+    if late::any() {
+        if send_at_once(buf, count, datatype, dest, tag, comm)? {
+            return Ok(());
+        }
+        late::settle(); // It may have to wait.
+    }
     send(buf, count, datatype, dest, tag, comm, Mode::Standard)
+}
+
+/// Sends what can go at once, beside which receives may stay late. Says whether it did.
+#[inline(never)]
+fn send_at_once(
+    buf: Memory,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Result<bool> {
+    let comm = comm.get()?;
+    let data = data(buf, count, datatype)?;
+    target(comm, dest, tag)?.map_or(Ok(true), |to| comm.send_at_once(to, data))
 }
 
 #[mpi(large)]

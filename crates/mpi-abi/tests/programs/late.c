@@ -199,6 +199,30 @@ static void to_itself(void)
     for (int i = 0; i < COUNT; i++) CHECK(in[i] == i);
 }
 
+/* Neighbours exchange: a blocking send, short or long, between the start and the end of the receives; so many at a time that not
+ * all find room at once. */
+static void exchange(void)
+{
+    enum { DEEP = 100, LARGEST = 100000 };
+    static const int sizes[] = {0, 8, 48, 49, 4096, 4097, 20000, LARGEST};
+    static char in[DEEP][LARGEST], out[LARGEST];
+    MPI_Request requests[DEEP];
+    int peer = rank > 1 ? MPI_PROC_NULL : 1 - rank;
+    for (int s = 0; s < 8; s++) {
+        int deep = sizes[s] <= 4096 ? DEEP : 4;
+        for (int i = 0; i < deep; i++) OK(MPI_Irecv(in[i], sizes[s], MPI_CHAR, peer, i % 3, MPI_COMM_WORLD, &requests[i]));
+        for (int i = 0; i < deep; i++) {
+            memset(out, i + 10 * rank + s, (size_t)sizes[s]);
+            OK(MPI_Send(out, sizes[s], MPI_CHAR, peer, i % 3, MPI_COMM_WORLD));
+        }
+        OK(MPI_Waitall(deep, requests, MPI_STATUSES_IGNORE));
+        for (int i = 0; i < deep && rank < 2 && sizes[s] > 0; i++) {
+            char expected = (char)(i + 10 * peer + s);
+            CHECK(in[i][0] == expected && in[i][sizes[s] - 1] == expected);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     start(&argc, &argv);
@@ -214,6 +238,7 @@ int main(int argc, char **argv)
     freed();
     from_a_function();
     to_itself();
+    exchange();
     MPI_Finalize();
     return result();
 }

@@ -29,17 +29,31 @@ impl Comm {
         fits && self.engine.send_now(to.rank, self.flow, to.tag, data.raw.bytes(0, bytes))
     }
 
+    /// Sends what can go at once, and says whether it did: its memory may be used again then.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn send_at_once(&self, to: Target, data: Data<'_>) -> Result<bool> {
+        if !data.of.is_contiguous() || self.is_copied_by_receiver(data)? {
+            return Ok(false);
+        }
+        let bytes = data.raw.bytes(0, data.bytes()?);
+        Ok(self.engine.send_at_once(to.rank, self.flow, to.tag, bytes)?)
+    }
+
+    /// Whether its receiver takes it from where it lies.
+    fn is_copied_by_receiver(&self, data: Data<'_>) -> Result<bool> {
+        Ok(self.is_direct(data) && data.bytes()? > self.engine.eager_bytes()?)
+    }
+
     /// Sends what can go at once, or with the next packet: its memory may be used again then.
     ///
     /// # Errors
     /// The job is over.
     #[inline(always)]
     pub fn try_send_now(&self, to: Target, mode: Mode, data: Data<'_>) -> Result<Started> {
-        if mode == Mode::Synchronous || !data.of.is_contiguous() {
+        if mode == Mode::Synchronous || !data.of.is_contiguous() || self.is_copied_by_receiver(data)? {
             return Ok(Started::NotHere);
-        }
-        if self.is_direct(data) && data.bytes()? > self.engine.eager_bytes()? {
-            return Ok(Started::NotHere); // The receiver copies it from where it lies.
         }
         let bytes = data.raw.bytes(0, data.bytes()?);
         Ok(self.engine.try_send_now(to.rank, self.flow, to.tag, bytes)?)

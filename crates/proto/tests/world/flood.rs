@@ -2,7 +2,8 @@
 //! [`Net::pass`] checks every time), and whoever waits goes on as soon as somebody receives.
 
 use canele_proto::matching::Want;
-use canele_proto::request::{Buffer, Mode};
+use canele_proto::peer::Gone;
+use canele_proto::request::{Buffer, Mode, Outcome};
 use canele_proto::{Holding, Sent, Settings};
 use canele_rail::sim::Model;
 use canele_sys::buffer::Owned;
@@ -182,6 +183,33 @@ fn sends_that_do_not_block_flood_both_ways_beyond_the_credit() {
     for (me, id, mut owned) in sent {
         let outcome = net.protos[me as usize].take(id).expect("a send whose message was received has ended");
         let Buffer::Out(token) = outcome.buffer else { panic!("a send gives its buffer back") };
+        owned.take_back_out(token);
+    }
+}
+
+#[test]
+fn whoever_waits_until_all_has_left_looks_again_when_the_rest_is_gone_with_its_peer() {
+    let mut net = net(128 << 10, 2);
+    let mut sent = Vec::new();
+    for number in 0..100u64 {
+        let mut owned = Owned::new(vec![number]);
+        let (proto, rail) = net.both(Rank(0));
+        let id = proto.submit_send(rail, Rank(1), FLOW, TAG, Mode::Standard, owned.lend_out());
+        sent.push((id, owned));
+        if number == 0 {
+            settle(&mut net); // The link is open.
+        }
+    }
+    let (proto, rail) = net.both(Rank(0));
+    assert!((0..100).any(|_| !proto.pass(rail)), "a full link takes nothing more");
+    assert!(!proto.is_flushed());
+    proto.handle_gone(Rank(1), Gone::Failed);
+    assert!(proto.is_flushed() || proto.pass(rail), "who sleeps now is never woken");
+    assert!(proto.is_flushed());
+    for (id, mut owned) in sent {
+        let Some(Outcome { buffer: Buffer::Out(token), .. }) = proto.take(id) else {
+            panic!("all have ended")
+        };
         owned.take_back_out(token);
     }
 }

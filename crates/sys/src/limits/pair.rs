@@ -6,6 +6,7 @@
 
 use super::{CELLS, Limits, PIECE_BYTES, PIECES};
 use crate::atomic::Ordering;
+use crate::backwards;
 use std::ptr::copy_nonoverlapping;
 use std::time::Instant;
 
@@ -84,7 +85,7 @@ impl Limits<'_> {
     }
 
     /// One-way time of `bytes` in nanoseconds from private memory to private memory: both processes copy
-    /// at once through a ring of 64 pieces of 32 KB.
+    /// at once through a ring of 64 pieces of 32 KB, each read from its end.
     pub fn stream_ns(&mut self, bytes: usize, rounds: u32) -> f64 {
         assert!(bytes <= self.shape.largest_bytes, "{bytes} bytes do not fit the block");
         if self.private.is_empty() {
@@ -126,7 +127,7 @@ impl Limits<'_> {
         self.await_line(6 + ring, self.pieces_received + 1);
         let at = (self.pieces_received % PIECES) as usize * PIECE_BYTES;
         // SAFETY: the slot lies in the ring and is filled, by the wait above; `part` holds `count` bytes.
-        unsafe { copy_nonoverlapping(self.rings[ring].add(at).as_ptr(), part, count) };
+        unsafe { backwards::copy(part, self.rings[ring].add(at).as_ptr(), count) };
         self.pieces_received += 1;
         self.set(8 + ring, self.pieces_received);
     }
