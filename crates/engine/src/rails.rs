@@ -60,24 +60,12 @@ macro_rules! on {
     };
 }
 
-/// Payload rings of ranks that share processors: what one writes another one reads on the same processor, out of its cache if it
-/// is still there.
-const CROWDED_PAYLOAD_BYTES: usize = 256 << 10;
-
-/// The payload ring that suits ranks that share processors or not, unless the user says otherwise.
-fn payload_bytes(crowded: bool, tunables: &Tunables) -> usize {
-    match tunables.payload_ring_bytes {
-        usual if crowded && usual == Tunables::default().payload_ring_bytes => CROWDED_PAYLOAD_BYTES,
-        wished => wished,
-    }
-}
-
 impl Rails {
     /// Opens the rails of rank `me` of `ranks`, of which `here` are on this host.
     pub fn open(me: Rank, ranks: usize, here: usize, tunables: &Tunables) -> Result<Self, Error> {
         let (cells, budget) = (tunables.ring_cells, tunables.inbox_bytes);
         let crowded = topology::online().is_some_and(|processors| here > processors);
-        let mut shm = Shm::open(me, ranks, cells, payload_bytes(crowded, tunables), budget)?;
+        let mut shm = Shm::open(me, ranks, cells, tunables.payload_ring_bytes, budget)?;
         if crowded {
             shm.rewind_rings();
         }

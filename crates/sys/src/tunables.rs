@@ -76,7 +76,7 @@ tunables! {
     yields: u32 = 16, "times", Between(0, 1_000_000), "How often an adaptive wait gives its processor away before it sleeps";
     eager_bytes: usize = 16 << 10, "bytes", Between(0, MIB), "Largest message sent without asking first; never more than a quarter of the payload ring";
     ring_cells: usize = 256, "cells", PowerOfTwo(64, 65_536), "Most cells of the ring between two ranks of a host, per direction";
-    payload_ring_bytes: usize = 2 << 20, "bytes", PowerOfTwo(16 * KIB, 64 * MIB), "Most bytes of the payload ring between two ranks of a host, per direction; where ranks share processors 256 KB, unless it is set";
+    payload_ring_bytes: usize = 2 << 20, "bytes", PowerOfTwo(16 * KIB, 64 * MIB), "Most bytes of the payload ring between two ranks of a host, per direction; used from its start where ranks share processors";
     inbox_bytes: usize = 16 << 20, "bytes", Between(64 * KIB, 1024 * MIB), "Budget of a rank's inbox, shared by the rings of all its local peers";
     unexpected_bytes: usize = 64 << 20, "bytes", Between(0, 1024 * 1024 * MIB), "Most payload a rank holds for messages that no receive has asked for yet";
     message_region_bytes: usize = 16 << 10, "bytes", Between(0, 1024 * MIB), "Buffers of mailbox messages above this size lie in regions, which a peer reads without a copy in between";
