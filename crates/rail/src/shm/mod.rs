@@ -15,8 +15,10 @@
 
 mod doorbell;
 mod inbox;
+mod incoming;
 pub mod layout;
 mod link;
+mod outgoing;
 mod pace;
 mod region;
 
@@ -32,8 +34,9 @@ use canele_sys::sleep::{self, By, EventError, Ready, Watch};
 
 pub use doorbell::Doorbell;
 use inbox::Inbox;
+use incoming::Incoming;
 use layout::Layout;
-use link::{Incoming, Outgoing};
+use outgoing::Outgoing;
 pub use region::{Elsewhere, Far, Region, Regions};
 
 use crate::{

@@ -1,0 +1,187 @@
+//! From a peer to here: reads the peer's slice of this rank's inbox.
+
+use std::ptr::NonNull;
+
+use canele_sys::atomic::AtomicU32;
+use canele_sys::ids::Rank;
+use canele_sys::ring::{cells, payload};
+use canele_sys::segment::SegmentError;
+use canele_sys::sleep;
+
+use super::inbox::Inbox;
+use super::link::{HAS_BULK, Shared, TIMED};
+use super::pace::Reading;
+use crate::{Accept, Corrupt, Glance, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Packet, Tally, Window};
+
+/// From the peer to here.
+pub struct Incoming {
+    cells: cells::Consumer,
+    payload: payload::Consumer,
+    shared: Shared,
+    sender: Rank,
+    /// Bulk of the packet polled last.
+    bulk: usize,
+    reading: Reading,
+    /// The sender's sleep word, to be woken when it waits for room.
+    sleep: NonNull<AtomicU32>,
+    sender_inbox: Inbox,
+}
+
+// SAFETY: as for `Outgoing`.
+unsafe impl Send for Incoming {}
+
+impl Incoming {
+    /// What `sender`, who has arrived, writes into our inbox.
+    pub fn open(
+        inbox: &Inbox,
+        sender: Rank,
+        sender_inbox: &Inbox,
+        rewinds: bool,
+    ) -> Result<Self, SegmentError> {
+        let (shared, cells, span) = Shared::new(inbox, sender, rewinds)?;
+        Ok(Self {
+            cells: cells::Consumer::new(cells),
+            payload: payload::Consumer::new(span),
+            shared,
+            sender,
+            bulk: 0,
+            reading: Reading::default(),
+            sleep: NonNull::from(sender_inbox.sleep_word()),
+            sender_inbox: sender_inbox.clone(),
+        })
+    }
+
+    /// Takes a packet in one step, if `accept` wants it.
+    #[inline(always)]
+    pub fn glance(&mut self, accept: &mut impl Accept) -> Glance {
+        let inline = self.cells.inline(); // Before the look: its acquire would have everything read again.
+        let (first, second) = match self.cells.peek() {
+            cells::Peek::Cell(first, second) => (first, second),
+            cells::Peek::Empty => return Glance::Nothing,
+            cells::Peek::Corrupt(..) => return Glance::Left,
+        };
+        let header = header(first, second);
+        match inline.part(0, (first >> 24) as u8 as usize) {
+            Some(inline) if accept.accept(header, inline, Window::empty()) => {}
+            Some(_) => return Glance::Left,
+            None => return self.glance_bulk(header, (first >> 24) as u8, accept),
+        }
+        if self.cells.advance(self.shared.cursors()) {
+            self.wake_starved();
+        }
+        Glance::Taken
+    }
+
+    /// The same with a bulk.
+    #[inline(always)]
+    fn glance_bulk(&mut self, header: Header, len: u8, accept: &mut impl Accept) -> Glance {
+        let Some((said, bulk)) = self.announced(header, len) else { return Glance::Left };
+        let Ok(window) = self.payload.window(said, bulk) else { return Glance::Left };
+        if len & TIMED != 0 {
+            self.reading.begin();
+        }
+        let inline = self.cells.inline().part(0, header.inline_len as usize);
+        if !inline.is_some_and(|inline| accept.accept(header, inline, window)) {
+            return Glance::Left;
+        }
+        self.bulk = bulk;
+        self.release();
+        Glance::Taken
+    }
+
+    /// Place and length of the bulk that a cell tells of, if there can be such a one.
+    #[inline(always)]
+    fn announced(&self, header: Header, len: u8) -> Option<(u32, usize)> {
+        let mut note = [0; 8];
+        self.cells.inline().read(MAX_INLINE_WITH_BULK, &mut note);
+        let note = u64::from_ne_bytes(note);
+        let (said, bulk) = (note as u32, (note >> 32) as usize);
+        let possible = len & HAS_BULK != 0
+            && header.inline_len as usize <= MAX_INLINE_WITH_BULK
+            && bulk != 0
+            && bulk <= self.shared.inbox.layout.payload / 4;
+        possible.then_some((said, bulk))
+    }
+
+    pub fn poll(&mut self) -> Result<Option<Packet<'_>>, Corrupt> {
+        let (first, second) = match self.cells.peek() {
+            cells::Peek::Empty => return Ok(None),
+            cells::Peek::Cell(first, second) => (first, second),
+            cells::Peek::Corrupt(stamp, lap) => return Err(self.bad_stamp(stamp, lap)),
+        };
+        let (header, len) = (header(first, second), (first >> 24) as u8);
+        if len as usize <= MAX_INLINE {
+            self.bulk = 0;
+            return Ok(Some(Packet {
+                header,
+                inline: self.cells.inline(),
+                bulk: Window::empty(),
+                landed: 0,
+            }));
+        }
+        self.poll_bulk(header, len)
+    }
+
+    fn poll_bulk(&mut self, header: Header, len: u8) -> Result<Option<Packet<'_>>, Corrupt> {
+        let Some((said, bulk)) = self.announced(header, len) else {
+            let beside = header.inline_len;
+            return Err(
+                self.bad(format_args!("{beside} bytes beside a header, or a bulk of a length that none has"))
+            );
+        };
+        self.bulk = bulk;
+        if len & TIMED != 0 {
+            self.reading.begin();
+        }
+        match self.payload.window(said, bulk) {
+            Ok(window) => Ok(Some(Packet { header, inline: self.cells.inline(), bulk: window, landed: 0 })),
+            Err(due) => Err(self.bad(format_args!("a bulk at {said:#x} instead of {due:#x}"))),
+        }
+    }
+
+    #[inline(always)]
+    pub fn release(&mut self) {
+        let mut told = self.cells.advance(self.shared.cursors());
+        if self.bulk != 0 {
+            told |= self.payload.free(std::mem::take(&mut self.bulk), self.shared.cursors());
+            self.reading.end(self.shared.answer());
+        }
+        if told {
+            self.wake_starved();
+        }
+    }
+
+    /// Room was given back: whoever waits for it is woken.
+    #[cold]
+    fn wake_starved(&mut self) {
+        // SAFETY: the sleep word lies in the sender's inbox, mapped as long as `sender_inbox`.
+        let word = unsafe { self.sleep.as_ref() };
+        sleep::wake_if_asked(self.shared.wants(), word, self.sender_inbox.event());
+    }
+
+    pub fn tally(&self, index: usize) -> &Tally {
+        self.shared.tally(index)
+    }
+
+    #[cold]
+    fn bad_stamp(&self, stamp: u16, lap: u16) -> Corrupt {
+        self.bad(format_args!("stamp {stamp} in a cell where {lap} or {} is due", lap.wrapping_sub(1)))
+    }
+
+    #[cold]
+    fn bad(&self, what: std::fmt::Arguments<'_>) -> Corrupt {
+        Corrupt(format!("{} wrote {what}: its memory or its program is corrupted", self.sender))
+    }
+}
+
+/// The header in the two words of a cell.
+#[inline(always)]
+fn header(first: u64, second: u64) -> Header {
+    Header {
+        kind: (first >> 16) as u8,
+        inline_len: (first >> 24) as u8 & !(HAS_BULK | TIMED),
+        flow: (first >> 32) as u32,
+        tag: second as u32,
+        sequence: (second >> 32) as u32,
+    }
+}

@@ -1,0 +1,204 @@
+//! From here to a peer: writes this rank's slice of the peer's inbox.
+
+use std::ptr::NonNull;
+
+use canele_sys::atomic::AtomicU32;
+use canele_sys::ids::Rank;
+use canele_sys::membarrier::Fencing;
+use canele_sys::ring::{cells, payload};
+use canele_sys::segment::SegmentError;
+use canele_sys::sleep;
+
+use super::inbox::Inbox;
+use super::link::{HAS_BULK, Shared, TIMED};
+use super::pace::{Pace, Way};
+use crate::{Busy, Class, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Slot, Tally, Window};
+
+/// Nothing is claimed.
+const NOTHING: usize = usize::MAX;
+
+/// Claims that found no room, since that was last reported: what the peer was known to have given back when they failed.
+///
+/// A later claim that succeeds does not end it: another class may still wait (invariant I12).
+#[derive(Default)]
+struct Starved {
+    of_cells: Option<u64>,
+    of_payload: Option<u64>,
+}
+
+/// From here to the peer.
+pub struct Outgoing {
+    cells: cells::Producer,
+    payload: payload::Producer,
+    shared: Shared,
+    sleep: NonNull<AtomicU32>,
+    fencing: Fencing,
+    claimed: usize,
+    pace: Pace,
+    starved: Starved,
+    reserve: u64,
+    stream_limit: usize,
+    message_limit: usize,
+    /// Sleepers woken so far.
+    pub wakeups: u64,
+}
+
+// SAFETY: the pointers lead into the mapped inbox, which `shared` keeps; atomics only.
+unsafe impl Send for Outgoing {}
+
+impl Outgoing {
+    /// Reserves this rank's slice of a peer's inbox and announces the arrival.
+    pub fn open(inbox: &Inbox, me: Rank, fencing: Fencing, rewinds: bool) -> Result<Self, SegmentError> {
+        let layout = inbox.layout;
+        inbox.segment().reserve(layout.slice_start(me.0 as usize), layout.slice_bytes())?;
+        let (shared, cells, span) = Shared::new(inbox, me, rewinds)?;
+        // A compiler fence suffices only where both are registered (invariant I11).
+        let both = fencing == Fencing::Asymmetric && inbox.fencing() == Fencing::Asymmetric;
+        let outgoing = Self {
+            cells: cells::Producer::new(cells),
+            payload: payload::Producer::new(span),
+            sleep: NonNull::from(inbox.sleep_word()),
+            fencing: if both { Fencing::Asymmetric } else { Fencing::Fences },
+            claimed: NOTHING,
+            pace: Pace::new(),
+            starved: Starved::default(),
+            reserve: layout.cells as u64 / 8,
+            stream_limit: layout.payload / 2,
+            message_limit: layout.payload,
+            wakeups: 0,
+            shared,
+        };
+        inbox.arrive(me);
+        Ok(outgoing)
+    }
+
+    #[inline(always)]
+    pub fn claim(&mut self, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
+        // No kind of traffic takes all the room (invariant I8).
+        let reserve = if class == Class::Control { 0 } else { self.reserve };
+        self.ask_for_cells(reserve)?;
+        if bulk == 0 {
+            self.claimed = 0;
+            return Ok(Slot { inline: self.cells.inline(), bulk: Window::empty() });
+        }
+        let limit = if class == Class::Stream { self.stream_limit } else { self.message_limit };
+        let window = place(&mut self.payload, &mut self.pace, &self.shared, &mut self.starved, bulk, limit)?;
+        self.claimed = bulk;
+        Ok(Slot { inline: self.cells.inline(), bulk: window })
+    }
+
+    /// Whether `reserve` cells beside the next one are free.
+    #[inline(always)]
+    fn ask_for_cells(&mut self, reserve: u64) -> Result<(), Busy> {
+        if self.cells.has_room(reserve, self.shared.cursors()) {
+            return Ok(());
+        }
+        self.starved.of_cells.get_or_insert(self.cells.known());
+        Err(Busy)
+    }
+
+    /// Whether so many packets with so many bytes each can be claimed one after the other.
+    pub fn has_room(&mut self, packets: usize, bulk: usize) -> bool {
+        let cursors = self.shared.cursors();
+        self.cells.has_room(self.reserve + packets as u64, cursors)
+            && self.payload.has_room(packets, bulk, self.message_limit, cursors)
+    }
+
+    /// A packet with nothing but a bulk, in one step.
+    #[inline(always)]
+    pub fn post_bulk(&mut self, header: Header, bulk: &[u8]) -> Result<(), Busy> {
+        self.ask_for_cells(self.reserve)?;
+        let (len, limit) = (bulk.len(), self.message_limit);
+        let window = place(&mut self.payload, &mut self.pace, &self.shared, &mut self.starved, len, limit)?;
+        window.write(0, bulk);
+        self.publish_bulk(header, len);
+        Ok(())
+    }
+
+    /// A packet without bulk, in one step.
+    #[inline(always)]
+    pub fn post(&mut self, header: Header, bytes: &[u8]) -> Result<(), Busy> {
+        self.ask_for_cells(self.reserve)?;
+        self.publish(header, header.inline_len, bytes);
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub fn commit(&mut self, header: Header) {
+        let bulk = std::mem::replace(&mut self.claimed, NOTHING);
+        assert!(bulk != NOTHING, "commit without claim");
+        let most = if bulk == 0 { MAX_INLINE } else { MAX_INLINE_WITH_BULK };
+        debug_assert!(header.inline_len as usize <= most, "{} bytes beside a header", header.inline_len);
+        match bulk {
+            0 => self.publish(header, header.inline_len, &[]),
+            _ => self.publish_bulk(header, bulk),
+        }
+    }
+
+    /// Publishes the next cell and the `bulk` bytes that were placed last.
+    #[inline(always)]
+    fn publish_bulk(&mut self, header: Header, bulk: usize) {
+        let timed = if self.pace.written() { TIMED } else { 0 };
+        let note = u64::from(self.payload.commit()) | (bulk as u64) << 32;
+        self.cells.inline().write(MAX_INLINE_WITH_BULK, &note.to_ne_bytes());
+        self.publish(header, header.inline_len | HAS_BULK | timed, &[]);
+    }
+
+    /// Publishes the next cell, with inline bytes unless it is filled already, and wakes the peer if it sleeps.
+    #[inline(always)]
+    fn publish(&mut self, header: Header, len: u8, inline: &[u8]) {
+        let first = u64::from(header.kind) << 16 | u64::from(len) << 24 | u64::from(header.flow) << 32;
+        self.cells.post(first, u64::from(header.tag) | u64::from(header.sequence) << 32, inline);
+        // SAFETY: the sleep word lies in the mapped inbox (`open`).
+        let word = unsafe { self.sleep.as_ref() };
+        if sleep::wake_if_asleep(word, self.fencing, self.shared.inbox.event()) {
+            self.wakeups += 1;
+        }
+    }
+
+    /// Before sleep: if a claim found no room, asks the peer to wake us when there is some.
+    pub fn ask_for_room(&self) {
+        if self.starved.of_cells.is_some() || self.starved.of_payload.is_some() {
+            sleep::ask_for_room(self.shared.wants());
+        }
+    }
+
+    /// After that and a heavy barrier: whether room was given back since a claim failed. Reported once: who is told
+    /// tries again.
+    pub fn room_came(&mut self) -> bool {
+        let cursors = self.shared.cursors();
+        let came = self.starved.of_cells.is_some_and(|known| self.cells.room_came(known, cursors))
+            || self.starved.of_payload.is_some_and(|known| self.payload.room_came(known, cursors));
+        if came {
+            self.starved = Starved::default();
+        }
+        came
+    }
+
+    pub fn tally(&self, index: usize) -> &Tally {
+        self.shared.tally(index)
+    }
+}
+
+/// Where a bulk goes, and how it is best written there, if the ring holds no more than `limit` bytes with it. Takes the parts
+/// of an [`Outgoing`], so that its cells can still be borrowed.
+#[inline(always)]
+fn place<'a>(
+    payload: &'a mut payload::Producer,
+    pace: &mut Pace,
+    shared: &Shared,
+    starved: &mut Starved,
+    bulk: usize,
+    limit: usize,
+) -> Result<Window<'a>, Busy> {
+    assert!(bulk <= shared.inbox.layout.payload / 4, "a bulk of {bulk} bytes is above the rail's max_bulk");
+    let known = payload.known();
+    let Some(window) = payload.claim(bulk, limit, shared.cursors()) else {
+        starved.of_payload.get_or_insert(known);
+        return Err(Busy);
+    };
+    Ok(match pace.choose(bulk, shared.answer()) {
+        Way::Cached => window,
+        Way::Past => window.past_cache(),
+    })
+}
