@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use canele_mpi::{Mode, Result, Status};
+use canele_mpi::{Mode, Status};
 use canele_mpi_macros::mpi;
 
 use super::{from, target};
@@ -24,28 +24,7 @@ fn MPI_Send(
     tag: c_int,
     comm: MPI_Comm,
 ) -> Outcome {
-    if late::any() {
-        if send_at_once(buf, count, datatype, dest, tag, comm)? {
-            return Ok(());
-        }
-        late::settle(); // It may have to wait.
-    }
     send(buf, count, datatype, dest, tag, comm, Mode::Standard)
-}
-
-/// Sends what can go at once, beside which receives may stay late. Says whether it did.
-#[inline(never)]
-fn send_at_once(
-    buf: Memory,
-    count: Count,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-) -> Result<bool> {
-    let comm = comm.get()?;
-    let data = data(buf, count, datatype)?;
-    target(comm, dest, tag)?.map_or(Ok(true), |to| comm.send_at_once(to, data))
 }
 
 #[mpi(large)]
@@ -84,10 +63,14 @@ fn send(
 ) -> Outcome {
     let comm = comm.get()?;
     let data = data(buf, count, datatype)?;
-    match target(comm, dest, tag)? {
-        Some(to) => Ok(comm.send(to.rank, to.tag, mode, data)?),
-        None => Ok(()),
+    let Some(to) = target(comm, dest, tag)? else { return Ok(()) };
+    if late::any() {
+        if mode == Mode::Standard && comm.send_at_once(to, data)? {
+            return Ok(()); // Beside what goes at once receives may stay late.
+        }
+        late::settle(); // It may have to wait.
     }
+    Ok(comm.send(to.rank, to.tag, mode, data)?)
 }
 
 #[mpi(large, hot)]
