@@ -67,7 +67,7 @@ impl Rails {
         let crowded = topology::online().is_some_and(|processors| here > processors);
         let mut shm = Shm::open(me, ranks, cells, tunables.payload_ring_bytes, budget)?;
         if crowded {
-            shm.rewind_rings();
+            shm.share_processors();
         }
         if here < ranks {
             shm.sleep_on_descriptors()?;

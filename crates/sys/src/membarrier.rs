@@ -35,6 +35,18 @@ impl Fencing {
             Fencing::Fences => fence(Ordering::SeqCst),
         }
     }
+
+    /// The rare side's barrier, towards frequent sides in other processes.
+    ///
+    /// # Panics
+    /// As [`heavy`].
+    pub fn heavy(self) {
+        match self {
+            Fencing::Asymmetric => heavy(),
+            // SeqCst pairs with the fence in `light`.
+            Fencing::Fences => fence(Ordering::SeqCst),
+        }
+    }
 }
 
 static GLOBAL: OnceLock<Fencing> = OnceLock::new();

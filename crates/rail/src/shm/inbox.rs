@@ -30,9 +30,15 @@ impl Inbox {
         segment.reserve(0, layout.header_bytes())?;
         segment.dont_fork()?;
         layout.describe(&segment);
+        let inbox = Self { segment: Arc::new(segment), event: None, layout };
+        inbox.say_fencing(fencing);
+        Ok(inbox)
+    }
+
+    /// Says how the owner's sleeps are fenced. For the owner, before anybody else has the inbox.
+    pub fn say_fencing(&self, fencing: Fencing) {
         let asymmetric = u32::from(fencing == Fencing::Asymmetric);
-        segment.atomic_u32(layout::FENCING).store(asymmetric, Ordering::Relaxed);
-        Ok(Self { segment: Arc::new(segment), event: None, layout })
+        self.word(layout::FENCING).store(asymmetric, Ordering::Relaxed);
     }
 
     /// A peer's, checked; of the `expected` layout if one is expected.

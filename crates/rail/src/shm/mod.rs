@@ -115,10 +115,13 @@ impl Shm {
         self.inbox.segment().fd()
     }
 
-    /// Links opened from now on use as few lines of their payload rings as they can: for ranks that share processors, and thus
-    /// caches.
-    pub fn rewind_rings(&mut self) {
+    /// For ranks that share processors, before anybody gets the inbox. Links use as few lines of their payload rings as they
+    /// can, because the caches are shared too. And who sends pays for its fence: sleeps are as frequent as messages, and a
+    /// barrier for all would interrupt every processor at each.
+    pub fn share_processors(&mut self) {
         self.rewinds = true;
+        self.fencing = Fencing::Fences;
+        self.inbox.say_fencing(self.fencing);
     }
 
     /// From now on sleeps on descriptors ([`Alarm::watch_once`]). Before anybody gets the inbox: who has it must have the event too.
@@ -385,9 +388,8 @@ impl Rail for Shm {
         for outgoing in self.links.iter().filter_map(|l| l.outgoing.as_ref()) {
             outgoing.ask_for_room();
         }
-        // Pairs with the light side in `sleep::wake_if_asleep`; a full fence where there is no such barrier
-        // (invariant I10).
-        membarrier::heavy();
+        // Pairs with the light side in `sleep::wake_if_asleep` (invariant I10).
+        self.fencing.heavy();
         if self.something_came() {
             sleep::cancel(self.inbox.sleep_word());
             return Armed::Work;

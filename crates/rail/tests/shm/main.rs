@@ -21,7 +21,7 @@ impl<const REWINDING: bool> Of<REWINDING> {
         let rails = (0..ranks as u32).map(|r| {
             let mut rail = Shm::open(Rank(r), ranks, 1, 1, usize::MAX).unwrap();
             if REWINDING {
-                rail.rewind_rings();
+                rail.share_processors();
             }
             Some(rail)
         });
