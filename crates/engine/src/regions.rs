@@ -68,14 +68,24 @@ impl Engine {
     /// # Errors
     /// Not enough memory; the launcher is gone.
     pub fn create_region(&self, bytes: usize) -> Result<Arc<Region>, Error> {
-        let mut core = self.enter_to_submit()?;
-        let region = core.rails.shm.regions.create(bytes)?;
-        core.counts.system_calls += 5;
-        let Some(control) = &core.control else { return Ok(region) };
-        let (owner, id) = (self.rank().0, region_number(region.id()));
-        control.send(&ToLauncher::Region { id }, &[region.fd()])?;
-        // A message that names the region is faster than the launcher: a peer must not ask before the launcher knows.
-        control.send(&ToLauncher::FindRegion { owner, id }, &[])?;
+        let core = self.enter_to_submit()?;
+        self.make_region(core, bytes).1
+    }
+
+    /// The same, from inside.
+    pub(crate) fn make_region<'a>(
+        &'a self,
+        mut core: Inside<'a>,
+        bytes: usize,
+    ) -> (Inside<'a>, Result<Arc<Region>, Error>) {
+        let region = match core.announce_region(bytes) {
+            Ok(region) => region,
+            Err(error) => return (core, Err(error)),
+        };
+        if core.control.is_none() {
+            return (core, Ok(region));
+        }
+        let id = region_number(region.id());
         let ready = |core: &mut Core| match core.check() {
             Ok(()) => core.known_regions.iter().position(|known| *known == id).map(|at| {
                 core.known_regions.swap_remove(at);
@@ -84,9 +94,9 @@ impl Engine {
             Err(error) => Some(Err(error)),
         };
         match self.wait_for(core, None, ready) {
-            Ok((_core, known)) => known.map(|()| region),
-            Err((_core, Unmet::Error(error))) => Err(error),
-            Err((_core, Unmet::Deadline)) => unreachable!("there is no deadline"),
+            Ok((core, known)) => (core, known.map(|()| region)),
+            Err((core, Unmet::Error(error))) => (core, Err(error)),
+            Err((_, Unmet::Deadline)) => unreachable!("there is no deadline"),
         }
     }
 
@@ -95,9 +105,7 @@ impl Engine {
     /// # Errors
     /// The launcher is gone.
     pub fn drop_region(&self, id: RegionId) -> Result<(), Error> {
-        let mut core = self.enter()?;
-        core.rails.shm.regions.drop_own(id);
-        core.tell(&ToLauncher::DropRegion { id: region_number(id) })
+        self.enter()?.drop_region(id)
     }
 
     /// A region of `bytes` of any rank: mapped here, or if its owner runs on another host, where it is.
@@ -328,6 +336,24 @@ fn look_for_notice(guard: &mut Inside<'_>) -> Option<Notice> {
 }
 
 impl Core {
+    /// Allocates a region and says so to the launcher, which answers.
+    fn announce_region(&mut self, bytes: usize) -> Result<Arc<Region>, Error> {
+        let region = self.rails.shm.regions.create(bytes)?;
+        self.counts.system_calls += 5;
+        let Some(control) = &self.control else { return Ok(region) };
+        let (owner, id) = (self.proto.me().0, region_number(region.id()));
+        control.send(&ToLauncher::Region { id }, &[region.fd()])?;
+        // A message that names the region is faster than the launcher: a peer must not ask before the launcher knows.
+        control.send(&ToLauncher::FindRegion { owner, id }, &[])?;
+        Ok(region)
+    }
+
+    /// As [`Engine::drop_region`].
+    pub(crate) fn drop_region(&mut self, id: RegionId) -> Result<(), Error> {
+        self.rails.shm.regions.drop_own(id);
+        self.tell(&ToLauncher::DropRegion { id: region_number(id) })
+    }
+
     /// Gives notices to the callbacks registered for them.
     pub fn call_back(&mut self) {
         let callbacks = &mut self.callbacks;

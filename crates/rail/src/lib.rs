@@ -319,7 +319,7 @@ pub trait Rail {
     /// Frees the room of the packet polled last.
     fn release(&mut self, link: LinkId);
 
-    /// `len` bytes of a region of the peer, for copying in either direction.
+    /// `len` bytes of a region of the peer, for copying in either direction. Memory is there whether the link is open or not.
     fn reach(&mut self, link: LinkId, place: Place, len: usize) -> Reach<'_>;
 
     /// `len` bytes of a region of our own, for what a peer asked to be written there.

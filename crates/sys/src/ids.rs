@@ -32,6 +32,12 @@ impl LinkId {
         Self((rail as u32) << Self::PEER_BITS | peer.0)
     }
 
+    /// The link to `peer` over shared memory, which is the first rail.
+    #[inline(always)]
+    pub const fn in_memory(peer: Rank) -> Self {
+        Self::new(0, peer)
+    }
+
     /// The number of the rail.
     #[inline(always)]
     pub const fn rail(self) -> u8 {
@@ -67,6 +73,19 @@ pub struct RegionId {
     pub index: u32,
     /// Counts the tenants of that place; a stale id is told from a live one by it.
     pub generation: u32,
+}
+
+impl RegionId {
+    /// As bytes, to be sent.
+    pub fn to_bytes(self) -> [u8; 8] {
+        (u64::from(self.generation) << 32 | u64::from(self.index)).to_ne_bytes()
+    }
+
+    /// From such bytes.
+    pub fn from_bytes(bytes: [u8; 8]) -> Self {
+        let word = u64::from_ne_bytes(bytes);
+        Self { index: word as u32, generation: (word >> 32) as u32 }
+    }
 }
 
 impl fmt::Display for Rank {

@@ -7,6 +7,7 @@
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
+use crate::atomic::AtomicU64;
 use crate::{backwards, past_cache};
 
 /// A bounded stretch of bytes that may be shared with another process; copied in and out, never borrowed.
@@ -105,6 +106,13 @@ impl<'a> Window<'a> {
         assert!(offset <= self.len && bytes.len() <= self.len - offset, "read outside of a window");
         // SAFETY: as in `write`.
         unsafe { self.drain(offset, bytes.as_mut_ptr(), bytes.len()) }
+    }
+
+    /// The aligned 64-bit word at `offset`, for atomic operations; nothing if it lies outside or is not aligned.
+    pub fn word(&self, offset: usize) -> Option<&'a AtomicU64> {
+        let word = self.part(offset, size_of::<u64>())?.start.cast::<AtomicU64>();
+        // SAFETY: inside the window, whose memory stays mapped for `'a` and has no other references than to atomics; aligned.
+        word.is_aligned().then(|| unsafe { word.as_ref() })
     }
 
     /// Copies `len` bytes in at `offset`.

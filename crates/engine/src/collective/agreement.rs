@@ -15,6 +15,7 @@ use std::sync::Arc;
 use canele_sys::buffer::Divided;
 use canele_sys::ids::{FlowId, Tag};
 
+use super::call::Manner;
 use super::flows::{FIRST_PAIR, WINDOW, WINDOW_PAIRS, conjunction};
 use super::form::{Form, Operation, Shape};
 use super::lasting::{Buffers, Place};
@@ -64,7 +65,7 @@ impl Engine {
     pub fn start_agreement(&self, parent: FlowId) -> Result<Pending, Error> {
         let (mut core, mut state) = self.begin(parent)?;
         let shape = Shape { element: 8, ..Shape::new(Operation::Allreduce, size_of::<Words>()) };
-        let schedule = self.schedule(&core, &mut state, &Form::Even(shape));
+        let schedule = self.schedule(&core, &mut state, &Form::Even(shape), Manner::Started);
         let started = schedule.and_then(|schedule| {
             let mut agreement = Agreement {
                 name: (parent, state.started.next()),

@@ -10,16 +10,25 @@ use super::choose::Seat;
 use super::drive::Came;
 use super::form::{Form, Plan, Shape};
 use super::lasting::Buffers;
-use super::memory::{Memory, Slices, User};
+use super::memory::{Memory, Slices, User, within_mut};
 use super::reduce::Reduction;
 use super::run::Run;
 use super::schedule::Schedule;
 use super::team::Team;
-use super::{KEPT, State, made};
+use super::{KEPT, Kept, State, made};
 use crate::Error;
 use crate::core::Core;
 use crate::engine::{Engine, Inside};
 use crate::wait::Unmet;
+
+/// How a collective is called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// By a thread that waits inside until its end.
+    Waiting,
+    /// By one that goes on.
+    Started,
+}
 
 impl Engine {
     /// Does what `form` says with all other members of the flow. Lengths have been checked; no other messages of `flow`
@@ -104,7 +113,7 @@ impl Engine {
     /// A root or neighbour that there is not; lists of the wrong length.
     pub fn plan<'f>(&self, flow: FlowId, form: impl Into<Form<'f>>) -> Result<Plan, Error> {
         let (mut core, mut state) = self.begin(flow)?;
-        let schedule = self.schedule(&core, &mut state, &form.into());
+        let schedule = self.schedule(&core, &mut state, &form.into(), Manner::Started);
         let tag = if schedule.is_ok() { state.started.next() } else { Tag(0) };
         self.give_back(&mut core, flow, state);
         Ok(Plan { schedule: schedule?, tag })
@@ -147,48 +156,40 @@ impl Engine {
         core: &Core,
         state: &mut State,
         form: &Form<'_>,
+        manner: Manner,
     ) -> Result<Arc<Schedule>, Error> {
+        let seat = self.seat(core, state, manner);
         match form {
             Form::Even(shape) => {
-                self.bring_to_front(core, state, shape)?;
-                Ok(state.kept[0].1.clone())
+                let kept = match manner {
+                    Manner::Waiting => &mut state.kept,
+                    Manner::Started => &mut state.kept_started,
+                };
+                bring_to_front(kept, seat, state.watch.team.as_ref(), shape)?;
+                Ok(kept[0].1.clone())
             }
-            form => Ok(Arc::new(made(self.seat(core, state), state.watch.team.as_ref(), form)?)),
+            form => Ok(Arc::new(made(seat, state.watch.team.as_ref(), form)?)),
         }
     }
 
     /// Where this rank sits in the collectives of a flow.
-    fn seat(&self, core: &Core, state: &State) -> Seat {
+    fn seat(&self, core: &Core, state: &State, manner: Manner) -> Seat {
         let crowded = core.collectives.crowded;
+        let boards = crowded && manner == Manner::Waiting;
         match &state.watch.team {
-            Some(team) => team.seat(crowded),
+            Some(team) => team.seat(crowded, boards),
             None => {
                 let ranks = self.size() as usize;
-                Seat { me: self.rank().0 as usize, ranks, local: ranks, crowded }
+                Seat { me: self.rank().0 as usize, ranks, local: ranks, crowded, boards }
             }
         }
-    }
-
-    /// Lets the schedule of a shape be the first of those kept; it is made if it is not among them.
-    #[inline(never)]
-    fn bring_to_front(&self, core: &Core, state: &mut State, shape: &Shape) -> Result<(), Error> {
-        match state.kept.iter().position(|(known, _)| known == shape) {
-            Some(n) => state.kept[..=n].rotate_right(1),
-            None => {
-                let form = Form::Even(*shape);
-                let schedule = made(self.seat(core, state), state.watch.team.as_ref(), &form)?;
-                state.kept.truncate(KEPT - 1);
-                state.kept.insert(0, (*shape, Arc::new(schedule)));
-            }
-        }
-        Ok(())
     }
 
     /// Does it, once the flow's state is at hand.
     #[inline(always)]
     fn call<'a, U: User>(
         &'a self,
-        core: Inside<'a>,
+        mut core: Inside<'a>,
         flow: FlowId,
         state: &mut State,
         form: &Form<'_>,
@@ -198,7 +199,7 @@ impl Engine {
         let own;
         let own = match form {
             Form::Even(shape) if state.kept.first().is_some_and(|(first, _)| first == shape) => None,
-            form => match self.schedule(&core, state, form) {
+            form => match self.schedule(&core, state, form, Manner::Waiting) {
                 Ok(schedule) => {
                     own = schedule;
                     Some(&own)
@@ -209,12 +210,25 @@ impl Engine {
         let State { calls, kept, scratch, missing, watch, .. } = state;
         let schedule = own.unwrap_or_else(|| &kept[0].1);
         scratch.reserve(schedule.scratch_bytes);
-        let mut run = Run::new((flow, calls.next()), reduction, schedule, missing);
-        let mut memory = Memory { user, scratch };
-        match core.check_alive(watch) {
-            Ok(()) => self.drive(core, &mut run, &mut memory, watch),
-            Err(error) => (core, Err(error)),
+        let name = (flow, calls.next());
+        if let Err(error) = core.check_alive(watch) {
+            return (core, Err(error));
         }
+        let Some(needed) = schedule.board else {
+            let mut run = Run::new(name, reduction, schedule, missing);
+            return self.drive(core, &mut run, &mut Memory { user, scratch, board: None }, watch);
+        };
+        let board;
+        (core, board) = match self.take_board(core, needed) {
+            (core, Ok(board)) => (core, board),
+            (core, Err(error)) => return (core, Err(error)),
+        };
+        within_mut(scratch.bytes_mut(), needed.name).copy_from_slice(&board.name());
+        let mut run = Run::new(name, reduction, schedule, missing);
+        let mut memory = Memory { user, scratch, board: board.window() };
+        let (mut core, result) = self.drive(core, &mut run, &mut memory, watch);
+        core.give_board_back(board, result.is_ok().then_some(needed.readers));
+        (core, result)
     }
 
     /// Another thread is inside a collective of this flow: waits for its end.
@@ -244,4 +258,18 @@ impl Engine {
             core.followers.drain(..).for_each(|thread| thread.unpark());
         }
     }
+}
+
+/// Lets the schedule of a shape be the first of those kept; it is made if it is not among them.
+#[inline(never)]
+fn bring_to_front(kept: &mut Kept, seat: Seat, team: Option<&Team>, shape: &Shape) -> Result<(), Error> {
+    match kept.iter().position(|(known, _)| known == shape) {
+        Some(n) => kept[..=n].rotate_right(1),
+        None => {
+            let schedule = made(seat, team, &Form::Even(*shape))?;
+            kept.truncate(KEPT - 1);
+            kept.insert(0, (*shape, Arc::new(schedule)));
+        }
+    }
+    Ok(())
 }

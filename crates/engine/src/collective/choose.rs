@@ -1,26 +1,30 @@
 //! Which algorithm a collective takes. Decided by what is equal on all members and by nothing else, so that all take the
 //! same one and a result has the same bits in every run (invariant I28).
 //!
-//! | | crowded and short | short | long |
-//! |---|---|---|---|
-//! | barrier | flat | dissemination | |
-//! | broadcast | flat | binomial | binomial |
-//! | reduce | flat | binomial | binomial |
-//! | allreduce | flat | recursive doubling | ring; recursive doubling if operands keep their order |
-//! | scan, exscan | flat | distances 1, 2, 4 … | the same |
-//! | reduce_scatter | flat | burst | ring; burst if operands keep their order |
-//! | gather, scatter | linear | linear | linear |
-//! | allgather | flat | burst | ring |
-//! | alltoall | burst; Bruck's with many ranks and blocks of a few bytes | burst; likewise | pairwise |
+//! | | crowded and short | crowded and long | short | long |
+//! |---|---|---|---|---|
+//! | barrier | flat | | dissemination | |
+//! | broadcast | flat | board | binomial | binomial |
+//! | reduce | flat | board | binomial | binomial |
+//! | allreduce | flat | board | recursive doubling | ring; recursive doubling if operands keep their order |
+//! | scan, exscan | flat | board | distances 1, 2, 4 … | the same |
+//! | reduce_scatter | flat | board | burst | ring; burst if operands keep their order |
+//! | gather, scatter | linear | linear | linear | linear |
+//! | allgather | flat | board | burst | ring |
+//! | alltoall | burst; Bruck's with many ranks and blocks of a few bytes | board, if all blocks are equal | burst; likewise | pairwise |
 //!
 //! *Crowded*: the ranks of a host share processors. There a round that waits costs a change of processes, so the flat
-//! algorithms win: everybody waits once, for rank 0 (or the root). With a processor for each, what counts is the number
-//! of messages one after the other. Two ranks have one message one after the other anyway.
+//! algorithms win: everybody waits once, for rank 0 (or the root). For long data the caches are shared too, and boards, which
+//! show it once, win. With a processor for each, what counts is the number of messages one after the other. Two
+//! ranks have one message one after the other anyway.
+//!
+//! A collective that is only started has no board: its algorithms are those of ranks that do not share processors, but flat
+//! where data is short.
 //!
 //! In an alltoall there is one message between two members whatever the algorithm is, except for Bruck's; so that one may
 //! be chosen by lengths that only some of them know.
 
-use super::build::{between, bruck, flat, long, neighbours, short};
+use super::build::{between, board, bruck, flat, long, neighbours, short};
 use super::form::{Block, Operation, Root, Shape, Uneven, check_root};
 use super::schedule::{Draft, Schedule, Span};
 use crate::{Error, Rank};
@@ -29,6 +33,9 @@ use crate::{Error, Rank};
 const FLAT_BYTES: usize = 16 << 10;
 /// Up to this many bytes per message the time is that of a message, not of its bytes.
 const SHORT_BYTES: usize = 32 << 10;
+
+/// More bytes of a block than these are shown, once, on a board.
+const BOARD_BYTES: usize = 16 << 10;
 
 /// From so many ranks on, with blocks of at most so many bytes, a message for each rank costs more time than to have most
 /// bytes carried by others first.
@@ -43,6 +50,8 @@ pub(crate) struct Seat {
     /// As many of them are this rank's own group, all unless there are two.
     pub local: usize,
     pub crowded: bool,
+    /// Long data is shown on boards.
+    pub boards: bool,
 }
 
 impl Seat {
@@ -63,6 +72,11 @@ impl Seat {
     /// Members of the other group.
     pub fn remote(self) -> usize {
         self.ranks - self.local
+    }
+
+    /// Whether blocks of so many bytes are shown on boards.
+    fn shows(self, bytes: usize) -> bool {
+        self.boards && self.ranks > 2 && bytes > BOARD_BYTES
     }
 
     /// Whether one rank in the middle, which handles so many bytes, does best.
@@ -95,6 +109,8 @@ fn even(s: &mut Draft<'_>, seat: Seat, shape: Shape) {
             let data = Span::output(0, bytes);
             if seat.is_flat(bytes.saturating_mul(ranks)) {
                 flat::broadcast(s, seat, number(root), data);
+            } else if seat.shows(bytes) {
+                board::broadcast(s, seat, number(root), data);
             } else {
                 short::broadcast(s, seat, number(root), data);
             }
@@ -130,7 +146,14 @@ fn reduce(s: &mut Draft<'_>, seat: Seat, shape: Shape) {
     let result = Span::output(0, bytes);
     let input = if in_place { result } else { Span::input(0, bytes) };
     let is_flat = seat.is_flat(bytes.saturating_mul(seat.ranks));
+    let shows = !is_flat && seat.shows(bytes) && board::hold(seat, element);
     match operation {
+        Operation::Reduce(root) if shows => {
+            board::reduce(s, seat, Some(number(root)), input, (result, element));
+        }
+        Operation::Allreduce if shows => board::reduce(s, seat, None, input, (result, element)),
+        Operation::Scan if shows => board::scan(s, seat, input, (result, element), false),
+        Operation::Exscan if shows => board::scan(s, seat, input, (result, element), true),
         Operation::Reduce(root) if is_flat => flat::reduce(s, seat, number(root), input, result),
         Operation::Reduce(root) if commutative => short::reduce(s, seat, number(root), input, result),
         Operation::Reduce(root) => short::reduce_in_order(s, seat, number(root), input, result),
@@ -150,6 +173,8 @@ fn reduce_scatter(s: &mut Draft<'_>, seat: Seat, lens: &[usize], shape: Shape) {
     let input = if shape.in_place { Span::output(0, total) } else { Span::input(0, total) };
     if seat.is_flat(total.saturating_mul(seat.ranks)) {
         flat::reduce_scatter(s, seat, input, lens, mine);
+    } else if seat.shows(total / seat.ranks) && board::hold(seat, shape.element) {
+        board::reduce_scatter(s, seat, input, lens, (mine, shape.element));
     } else if total <= SHORT_BYTES || !shape.commutative {
         short::reduce_scatter(s, seat, input, lens, mine);
     } else {
@@ -163,6 +188,8 @@ fn allgather(s: &mut Draft<'_>, seat: Seat, mine: Span, all: &[Span]) {
     // The middle sends everything to everybody.
     if seat.is_flat(usize::saturating_mul(total, seat.ranks)) {
         flat::allgather(s, seat, mine, all);
+    } else if seat.shows(most) {
+        board::allgather(s, seat, mine, all);
     } else if most <= SHORT_BYTES {
         short::allgather(s, seat, mine, all);
     } else {
@@ -181,6 +208,10 @@ fn even_alltoall(s: &mut Draft<'_>, seat: Seat, bytes: usize, in_place: bool) {
         );
     }
     let from = split(Span::input, seat.ranks, bytes);
+    if seat.shows(bytes) {
+        let into = split(Span::output, seat.ranks, bytes);
+        return board::alltoall(s, seat, if in_place { &into } else { &from }, &into);
+    }
     alltoall(s, seat, (!in_place).then_some(&from), &split(Span::output, seat.ranks, bytes));
 }
 

@@ -72,7 +72,7 @@ impl Engine {
                 if result.is_err() {
                     return (core, result);
                 }
-                run.finish_round(memory);
+                run.all_transferred();
                 patience.renew();
             }
         }

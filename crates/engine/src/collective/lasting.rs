@@ -85,7 +85,7 @@ impl Buffers {
         match area {
             Area::Input => &mut self.input,
             Area::Output => &mut self.output,
-            Area::Scratch => unreachable!("the user has no scratch"),
+            Area::Scratch | Area::Board => unreachable!("that is the library's"),
         }
     }
 }

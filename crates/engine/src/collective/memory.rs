@@ -5,9 +5,10 @@
 
 use canele_proto::request::Buffer;
 use canele_sys::buffer::{self, Divided, InBuffer, OutBuffer};
+use canele_sys::window::Window;
 
 use super::reduce::Reduction;
-use super::schedule::{Area, Blocks, Local, Span, Transfer};
+use super::schedule::{Area, Blocks, Local, Reduced, Span, Transfer};
 
 /// What takes buffers back that were lent of an area.
 pub(crate) type Back<'b> = &'b mut dyn FnMut(Area, Buffer);
@@ -30,10 +31,11 @@ pub(crate) trait User {
     ) -> T;
 }
 
-/// The user's two buffers and the library's scratch.
+/// The user's two buffers, the library's scratch, and the board of a schedule that needs one.
 pub(crate) struct Memory<'m, U> {
     pub user: U,
     pub scratch: &'m mut Divided,
+    pub board: Option<Window<'m>>,
 }
 
 impl<U: User> Memory<'_, U> {
@@ -44,6 +46,7 @@ impl<U: User> Memory<'_, U> {
             Area::Input => self.user.input(span),
             Area::Output => self.user.output(span),
             Area::Scratch => within(self.scratch.bytes(), span),
+            Area::Board => unreachable!("schedules only copy to the board"),
         }
     }
 
@@ -51,16 +54,17 @@ impl<U: User> Memory<'_, U> {
     #[inline(always)]
     pub fn write(&mut self, span: Span) -> &mut [u8] {
         match span.area {
-            Area::Input => unreachable!("schedules never write to the input"),
+            Area::Input | Area::Board => unreachable!("schedules do not write there"),
             Area::Output => self.user.output_mut(span),
             Area::Scratch => within_mut(self.scratch.bytes_mut(), span),
         }
     }
 
-    /// Does work on memory.
+    /// Does work on memory of this rank.
     #[inline(always)]
     pub fn work(&mut self, local: Local, reduction: Option<&Reduction>) {
         match local {
+            Local::Copy { from, into: Span { area: Area::Board, at, .. } } => self.show(from, at),
             Local::Copy { from, into } => {
                 let (from, into) = self.pair(from, into);
                 into.copy_from_slice(from);
@@ -70,6 +74,27 @@ impl<U: User> Memory<'_, U> {
                 let (from, into) = self.pair(from, into);
                 reduction.expect("a reduction has an operation").combine(into, from, from_first);
             }
+            Local::Fetch { .. } | Local::HasRead { .. } => unreachable!("that is memory of another rank"),
+        }
+    }
+
+    #[inline(never)]
+    fn show(&mut self, from: Span, at: usize) {
+        let board = self.board.expect("a schedule says that it needs a board");
+        board.write(at, self.read(from));
+    }
+
+    /// Takes what another rank shows.
+    pub fn take(&mut self, shown: Window<'_>, into: Span, reduced: Option<(Reduced, &Reduction)>) {
+        let Some((Reduced { through, from_first }, reduction)) = reduced else {
+            return shown.backwards().read(0, self.write(into));
+        };
+        for at in (0..into.len).step_by(through.len) {
+            let len = through.len.min(into.len - at);
+            let through = through.part(0, len);
+            shown.backwards().read(at, self.write(through));
+            let (from, into) = self.pair(through, into.part(at, len));
+            reduction.combine(into, from, from_first);
         }
     }
 
@@ -86,7 +111,7 @@ impl<U: User> Memory<'_, U> {
 
     #[inline(always)]
     fn pair(&mut self, from: Span, into: Span) -> (&[u8], &mut [u8]) {
-        let Self { user, scratch } = self;
+        let Self { user, scratch, .. } = self;
         match (from.area, into.area) {
             (Area::Input, Area::Output) => user.both(from, into),
             (Area::Input, Area::Scratch) => (user.input(from), within_mut(scratch.bytes_mut(), into)),
@@ -94,7 +119,9 @@ impl<U: User> Memory<'_, U> {
             (Area::Output, Area::Scratch) => (user.output(from), within_mut(scratch.bytes_mut(), into)),
             (Area::Scratch, Area::Scratch) => apart(scratch.bytes_mut(), from, into),
             (Area::Output, Area::Output) => user.within_output(from, into),
-            (_, Area::Input) => unreachable!("schedules never write to the input"),
+            (_, Area::Input) | (Area::Board, _) | (_, Area::Board) => {
+                unreachable!("schedules never write to the input, and only copy to the board")
+            }
         }
     }
 
@@ -105,7 +132,7 @@ impl<U: User> Memory<'_, U> {
         receives: &[Transfer],
         f: impl FnOnce(Vec<OutBuffer>, Vec<InBuffer>, Back<'_>) -> T,
     ) -> T {
-        let Self { user, scratch } = self;
+        let Self { user, scratch, .. } = self;
         let of_user = |list: &[Transfer]| -> Vec<Span> {
             list.iter().map(|transfer| transfer.span).filter(|span| span.area != Area::Scratch).collect()
         };

@@ -9,6 +9,9 @@
 //! number, equal on all members because all make the same calls in the same order, which is its messages' tag: messages
 //! of two calls never mix, and any number of them may be under way.
 //!
+//! Where ranks share processors, long data is not sent but shown: on boards (`boards`), in memory that all members can read.
+//! Messages say that it is there.
+//!
 //! Members are all ranks of the job or a team of them (`team`). A rank that died fails the collective on every other
 //! member, and every later one on the flow: each waiter looks for deaths, because the launcher tells everybody. Nothing is
 //! retried and no rank is left out.
@@ -16,6 +19,7 @@
 //! What this module never does: decide by what arrives first. See `choose`.
 
 mod agreement;
+mod boards;
 mod build;
 mod call;
 mod choose;
@@ -47,6 +51,7 @@ use canele_sys::buffer::Divided;
 use canele_sys::ids::{FlowId, Tag};
 
 use crate::Error;
+use boards::Held;
 use choose::Seat;
 use schedule::Schedule;
 use team::Watch;
@@ -63,6 +68,8 @@ pub(crate) struct Collectives {
     waiting: usize,
     /// Ranks share processors; equal on all ranks.
     crowded: bool,
+    /// Boards that no call uses.
+    boards: Vec<Held>,
     /// Those that nobody waits inside of.
     pub under_way: UnderWay,
 }
@@ -81,13 +88,17 @@ struct State {
     calls: Calls,
     /// Of those that are started, not waited inside of: programs count the two apart.
     started: Calls,
-    /// The schedule used last comes first.
-    kept: Vec<(Shape, Arc<Schedule>)>,
+    /// Those of calls that wait inside, and of those that do not.
+    kept: Kept,
+    kept_started: Kept,
     scratch: Divided,
     /// Receives of the current round whose message has not come: `Run::missing`, kept for its memory.
     missing: Vec<u32>,
     watch: Watch,
 }
+
+/// Schedules to be used again; the one used last comes first.
+type Kept = Vec<(Shape, Arc<Schedule>)>;
 
 /// The number of the last call. The two highest bits never change: they say whose tags these are.
 #[derive(Clone, Copy, Default)]
@@ -117,7 +128,8 @@ impl State {
         Self {
             calls: Calls::from(first),
             started: Calls(Calls::STARTED),
-            kept: Vec::new(),
+            kept: Kept::new(),
+            kept_started: Kept::new(),
             scratch: Divided::default(),
             missing: Vec::new(),
             watch: Watch::new(team),

@@ -28,7 +28,7 @@ pub struct Part {
     name: (FlowId, Tag),
     reduction: Option<Reduction>,
     schedule: Arc<Schedule>,
-    place: run::Place,
+    place: run::Progress,
     missing: Vec<u32>,
     buffers: Buffers,
     scratch: Divided,
@@ -63,9 +63,14 @@ impl Part {
         reduction: Option<Reduction>,
         buffers: Buffers,
     ) -> Result<Self, Error> {
-        let all =
-            Seat { me: proto.me().0 as usize, ranks: proto.ranks(), local: proto.ranks(), crowded: false };
-        let seat = team.map_or(all, |team| team.seat(false));
+        let all = Seat {
+            me: proto.me().0 as usize,
+            ranks: proto.ranks(),
+            local: proto.ranks(),
+            crowded: false,
+            boards: false,
+        };
+        let seat = team.map_or(all, |team| team.seat(false, false));
         let schedule = Arc::new(made(seat, team, &form.into())?);
         Ok(Self::of(schedule, (flow, Tag(call)), reduction, buffers))
     }
@@ -103,14 +108,14 @@ impl Part {
     pub fn advance<R: Rail>(&mut self, proto: &mut Proto, rail: &mut R) -> Result<Step, Error> {
         let Self { name, reduction, schedule, place, missing, buffers, scratch, transfers, partings } = self;
         let mut run = Run::resume(*name, reduction.as_ref(), schedule, *place, missing);
-        let mut memory = Memory { user: buffers, scratch };
+        let mut memory = Memory { user: buffers, scratch, board: None };
         let step = loop {
             if transfers.are_under_way() {
                 if !transfers.take(proto, &mut |area, buffer| memory.take_back(area, buffer)) {
                     break Step::Waiting;
                 }
                 transfers.result()?;
-                run.finish_round(&mut memory);
+                run.all_transferred();
             }
             match run.advance(proto, rail, &mut memory)? {
                 Stop::Done => break Step::Done,

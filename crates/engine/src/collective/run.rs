@@ -2,13 +2,15 @@
 
 use canele_proto::matching::Want;
 use canele_proto::{Proto, Received, Sent};
-use canele_rail::Rail;
-use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
+use canele_rail::{Rail, Reach};
+use canele_sys::buffer::Place;
+use canele_sys::ids::{FlowId, LinkId, Rank, RegionId, Tag};
 
+use super::boards::{self, HEADER};
 use super::memory::{Memory, User};
 use super::reduce::Reduction;
-use super::schedule::{Round, Schedule, Transfer};
-use crate::Error;
+use super::schedule::{Local, Round, Schedule, Transfer};
+use crate::{Error, Failure};
 
 /// Where a schedule is being carried out, and how far it is.
 pub(crate) struct Run<'s> {
@@ -16,17 +18,19 @@ pub(crate) struct Run<'s> {
     pub tag: Tag,
     reduction: Option<&'s Reduction>,
     schedule: &'s Schedule,
-    place: Place,
+    place: Progress,
     /// Receives of the round whose message has not come.
     missing: &'s mut Vec<u32>,
 }
 
 /// How far a run is.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Progress {
     round: usize,
     /// Sends of the round that are done.
     sent: usize,
+    /// What of the work that follows them is done.
+    worked: usize,
 }
 
 /// Why a run stopped.
@@ -58,7 +62,7 @@ impl<'s> Run<'s> {
         schedule: &'s Schedule,
         missing: &'s mut Vec<u32>,
     ) -> Self {
-        let mut run = Self::resume((flow, tag), reduction, schedule, Place::default(), missing);
+        let mut run = Self::resume((flow, tag), reduction, schedule, Progress::default(), missing);
         run.begin_round();
         run
     }
@@ -69,19 +73,19 @@ impl<'s> Run<'s> {
         (flow, tag): (FlowId, Tag),
         reduction: Option<&'s Reduction>,
         schedule: &'s Schedule,
-        place: Place,
+        place: Progress,
         missing: &'s mut Vec<u32>,
     ) -> Self {
         Self { flow, tag, reduction, schedule, place, missing }
     }
 
     /// How far it is.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> Progress {
         self.place
     }
 
     fn begin_round(&mut self) {
-        self.place.sent = 0;
+        (self.place.sent, self.place.worked) = (0, 0);
         self.missing.clear();
         if let Some(round) = self.schedule.rounds.get(self.place.round) {
             self.missing.extend(0..round.receives.len() as u32);
@@ -133,18 +137,54 @@ impl<'s> Run<'s> {
             if !self.missing.is_empty() {
                 return Ok(stop.unwrap_or(Stop::Missing { moved }));
             }
-            self.finish_round(memory);
+            while let Some(local) = round.then.get(self.place.worked) {
+                match local {
+                    Local::Fetch { .. } | Local::HasRead { .. } => {
+                        if !self.work_afar(rail, memory, local)? {
+                            return Ok(Stop::Missing { moved });
+                        }
+                    }
+                    local => memory.work(*local, self.reduction),
+                }
+                self.place.worked += 1;
+            }
+            self.place.round += 1;
+            self.begin_round();
         }
         Ok(Stop::Done)
     }
 
-    /// All transfers of the round have ended: does what follows them.
-    pub fn finish_round<U: User>(&mut self, memory: &mut Memory<'_, U>) {
-        if let Some(round) = self.current() {
-            round.then.iter().for_each(|local| memory.work(*local, self.reduction));
+    /// All transfers of the round have ended.
+    pub fn all_transferred(&mut self) {
+        self.missing.clear();
+        self.place.sent = self.current().map_or(0, |round| round.sends.len());
+    }
+
+    /// Does work on another rank's board; says no as long as it is not mapped here.
+    #[inline(never)]
+    fn work_afar<R: Rail, U: User>(
+        &self,
+        rail: &mut R,
+        memory: &mut Memory<'_, U>,
+        local: &Local,
+    ) -> Result<bool, Error> {
+        let (of, name, at, len) = match *local {
+            Local::Fetch { from, shown, .. } => (from, shown.name, HEADER + shown.at, shown.len),
+            Local::HasRead { of, name } => (of, name, 0, HEADER),
+            _ => return Ok(true),
+        };
+        let name = memory.read(name).try_into().expect("a name is as long as that");
+        let place = Place { region: RegionId::from_bytes(name), offset: at as u64 };
+        match (rail.reach(LinkId::in_memory(of), place, len), *local) {
+            (Reach::Here(window), Local::Fetch { into, reduced, .. }) => {
+                let reduced = reduced.map(|how| (how, self.reduction.expect("a reduction has an operation")));
+                memory.take(window, into, reduced);
+                Ok(true)
+            }
+            (Reach::Here(window), _) if boards::count(window) => Ok(true),
+            (Reach::Wanted, _) => Ok(false),
+            _ => Err(Failure::RegionLost(of).into()),
         }
-        self.place.round += 1;
-        self.begin_round();
     }
 
     /// The sends and the receives of the round that have not ended.

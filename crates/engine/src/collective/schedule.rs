@@ -18,6 +18,8 @@ pub(crate) enum Area {
     Output,
     /// The library's own, for blocks on their way.
     Scratch,
+    /// This rank's board, from which the other members fetch; here it is only copied to.
+    Board,
 }
 
 /// A range of bytes of an area.
@@ -93,6 +95,34 @@ pub(crate) enum Local {
         into: Span,
         from_first: bool,
     },
+    /// What a member shows is copied, or reduced as above, in pieces as long as `through`.
+    Fetch {
+        from: Rank,
+        shown: Shown,
+        into: Span,
+        reduced: Option<Reduced>,
+    },
+    /// A member's board has been read by this rank, for this call.
+    HasRead {
+        of: Rank,
+        name: Span,
+    },
+}
+
+/// Memory on another member's board, whose name has come from there before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Shown {
+    pub name: Span,
+    pub at: usize,
+    pub len: usize,
+}
+
+/// How what is fetched is reduced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Reduced {
+    /// Where it is meanwhile: room for whole elements.
+    pub through: Span,
+    pub from_first: bool,
 }
 
 /// Blocks at regular distances.
@@ -127,6 +157,18 @@ pub(crate) struct Schedule {
     pub rounds: Vec<Round>,
     /// Bytes of scratch it needs.
     pub scratch_bytes: usize,
+    /// The board it needs.
+    pub board: Option<Board>,
+}
+
+/// A board that a schedule needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Board {
+    pub bytes: usize,
+    /// Where in scratch its name has to be when the schedule begins.
+    pub name: Span,
+    /// So many members say that they have read it.
+    pub readers: usize,
 }
 
 /// A schedule being made. Peers are named by their numbers among some members; here they become ranks of the job.
@@ -222,6 +264,44 @@ impl<'t> Draft<'t> {
             self.last().then.push(Local::Reduce { from, into, from_first });
         }
         self
+    }
+
+    /// Copies what a member shows.
+    pub fn fetch(&mut self, from: usize, shown: Shown, into: Span) -> &mut Self {
+        self.fetch_how(from, shown, into, None)
+    }
+
+    /// Reduces what a member shows.
+    pub fn fetch_and_reduce(
+        &mut self,
+        from: usize,
+        shown: Shown,
+        through: Span,
+        into: Span,
+        from_first: bool,
+    ) -> &mut Self {
+        self.fetch_how(from, shown, into, Some(Reduced { through, from_first }))
+    }
+
+    fn fetch_how(&mut self, from: usize, shown: Shown, into: Span, reduced: Option<Reduced>) -> &mut Self {
+        if into.len > 0 {
+            let from = self.rank(from);
+            self.last().then.push(Local::Fetch { from, shown, into, reduced });
+        }
+        self
+    }
+
+    /// This rank reads no more of a member's board in this call.
+    pub fn has_read(&mut self, of: usize, name: Span) -> &mut Self {
+        let of = self.rank(of);
+        self.last().then.push(Local::HasRead { of, name });
+        self
+    }
+
+    /// A board, whose name is put into scratch. Messages about it have no bytes, and are sent.
+    pub fn board(&mut self, board: Board) {
+        self.is_sparse = false;
+        self.made.board = Some(board);
     }
 
     /// Room for `len` bytes of scratch, aligned for any element.

@@ -53,8 +53,8 @@ impl Team {
         self.local
     }
 
-    pub(crate) fn seat(&self, crowded: bool) -> Seat {
-        Seat { me: self.me, ranks: self.members.len(), local: self.local, crowded }
+    pub(crate) fn seat(&self, crowded: bool, boards: bool) -> Seat {
+        Seat { me: self.me, ranks: self.members.len(), local: self.local, crowded, boards }
     }
 
     fn contains(&self, rank: Rank) -> bool {

@@ -8,6 +8,7 @@ use canele_sys::buffer::Divided;
 use canele_sys::ids::{FlowId, Tag};
 
 use super::agreement::{Agreement, Next};
+use super::call::Manner;
 use super::form::{Form, Plan};
 use super::lasting::{Buffers, Place};
 use super::part::{Part, Step};
@@ -54,7 +55,7 @@ impl Engine {
         buffers: Buffers,
     ) -> Result<Pending, Error> {
         let (mut core, mut state) = self.begin(flow)?;
-        let schedule = self.schedule(&core, &mut state, &form.into());
+        let schedule = self.schedule(&core, &mut state, &form.into(), Manner::Started);
         let (tag, watch) = match schedule {
             Ok(_) => (state.started.next(), state.watch.clone()),
             Err(_) => (Tag(0), Watch::default()),

@@ -173,7 +173,7 @@ impl Shm {
             let opened = Outgoing::open(inbox, self.me, self.fencing, self.rewinds);
             link.outgoing = Some(opened.map_err(|source| ConnectError::Memory { peer, source })?);
         }
-        Ok(LinkId::new(0, peer))
+        Ok(LinkId::in_memory(peer))
     }
 
     /// Notices who has arrived since the last call. Two loads when nobody has.
@@ -196,7 +196,7 @@ impl Shm {
             // Without its inbox, the launcher's word about this peer is still to be read, or the link is closed.
             let Some(peer_inbox) = &link.peer_inbox else { continue };
             link.incoming = Incoming::open(&self.inbox, peer, peer_inbox, self.rewinds).ok();
-            self.incoming.push(LinkId::new(0, peer));
+            self.incoming.push(LinkId::in_memory(peer));
         }
     }
 
@@ -289,7 +289,7 @@ impl Rail for Shm {
 
     #[inline(always)]
     fn link(&self, peer: Rank) -> Option<LinkId> {
-        self.links.get(peer.0 as usize)?.outgoing.as_ref().map(|_| LinkId::new(0, peer))
+        self.links.get(peer.0 as usize)?.outgoing.as_ref().map(|_| LinkId::in_memory(peer))
     }
 
     #[inline(always)]

@@ -3,6 +3,7 @@
 //! Where the input of a reduction lies in the output already, both spans are the same.
 
 pub(crate) mod between;
+pub(crate) mod board;
 pub(crate) mod bruck;
 pub(crate) mod flat;
 pub(crate) mod long;

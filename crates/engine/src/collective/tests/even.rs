@@ -56,7 +56,7 @@ fn run_built(
 /// Every number of ranks, every size around the choices, crowded or not.
 fn each(mut check: impl FnMut(usize, bool, usize)) {
     for ranks in [1, 2, 3, 4, 5, 6, 7, 8, 13, 16] {
-        for words in [0, 1, 3, 100, 700, 5_000] {
+        for words in [0, 1, 3, 100, 700, 5_000, 70_000] {
             check(ranks, false, words);
             check(ranks, true, words);
         }

@@ -8,12 +8,13 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use canele_proto::request::Buffer;
 use canele_sys::buffer::Divided;
+use canele_sys::window::Window;
 
 use super::choose::{Seat, schedule};
 use super::form::Shape;
-use super::memory::{Memory, Slices};
+use super::memory::{Memory, Slices, within_mut};
 use super::reduce::Reduction;
-use super::schedule::{Schedule, Transfer};
+use super::schedule::{Local, Schedule, Transfer};
 
 /// One rank of the model.
 struct Model {
@@ -25,6 +26,14 @@ struct Model {
     scratch: Divided,
 }
 
+/// What all ranks show, when somebody looks, and how many have read it.
+type Boards = Vec<(Vec<u8>, usize)>;
+
+/// What a rank's board is called.
+fn name(rank: usize) -> [u8; 8] {
+    (rank as u64 + 1000).to_ne_bytes()
+}
+
 type Wires = HashMap<(usize, usize), VecDeque<Vec<u8>>>;
 
 impl Model {
@@ -34,12 +43,24 @@ impl Model {
     }
 
     /// Goes on as far as it can; says whether it moved.
-    fn advance(&mut self, me: usize, wires: &mut Wires, reduction: &Reduction, started: &mut bool) -> bool {
+    fn advance(
+        &mut self,
+        (me, boards): (usize, &mut Boards),
+        wires: &mut Wires,
+        reduction: &Reduction,
+        started: &mut bool,
+    ) -> bool {
+        if self.round == 0
+            && let Some(board) = self.schedule.board
+        {
+            within_mut(self.scratch.bytes_mut(), board.name).copy_from_slice(&name(me));
+        }
         let user = Slices {
             input: bytemuck::cast_slice(&self.input),
             output: bytemuck::cast_slice_mut(&mut self.output),
         };
-        let mut memory = Memory { user, scratch: &mut self.scratch };
+        let mut mine = Vec::new();
+        let mut memory = Memory { user, scratch: &mut self.scratch, board: None };
         let Some(round) = self.schedule.rounds.get(self.round) else { return false };
         let mut moved = false;
         if !std::mem::replace(started, true) {
@@ -68,7 +89,24 @@ impl Model {
             self.received += 1;
             moved = true;
         }
-        round.then.iter().for_each(|local| memory.work(*local, Some(reduction)));
+        std::mem::swap(&mut mine, &mut boards[me].0);
+        memory.board = Some(Window::on(&mut mine));
+        for local in &round.then {
+            match *local {
+                Local::Fetch { from, shown, into, reduced } => {
+                    assert_eq!(memory.read(shown.name), name(from.0 as usize), "a name has come before");
+                    let board = Window::on(&mut boards[from.0 as usize].0);
+                    let shown = board.part(shown.at, shown.len).expect("a place on the board");
+                    memory.take(shown, into, reduced.map(|how| (how, reduction)));
+                }
+                Local::HasRead { of, name: place } => {
+                    assert_eq!(memory.read(place), name(of.0 as usize), "a name has come before");
+                    boards[of.0 as usize].1 += 1;
+                }
+                local => memory.work(local, Some(reduction)),
+            }
+        }
+        boards[me].0 = mine;
         (self.round, self.received, *started) = (self.round + 1, 0, false);
         true
     }
@@ -77,10 +115,12 @@ impl Model {
 /// Lets all go on as far as they can; gives all outputs.
 fn run_all(what: &str, mut models: Vec<Model>, reduction: &Reduction) -> Vec<Vec<u64>> {
     let (mut wires, mut started) = (Wires::new(), vec![false; models.len()]);
+    let board = |model: &Model| (vec![0; model.schedule.board.map_or(0, |board| board.bytes)], 0);
+    let mut boards: Boards = models.iter().map(board).collect();
     loop {
         let mut moved = false;
         for (me, model) in models.iter_mut().enumerate() {
-            moved |= model.advance(me, &mut wires, reduction, &mut started[me]);
+            moved |= model.advance((me, &mut boards), &mut wires, reduction, &mut started[me]);
         }
         if !moved {
             break;
@@ -89,12 +129,17 @@ fn run_all(what: &str, mut models: Vec<Model>, reduction: &Reduction) -> Vec<Vec
     for (me, model) in models.iter().enumerate() {
         assert_eq!(model.round, model.schedule.rounds.len(), "rank {me} of {} hangs in {what}", models.len());
     }
+    for (me, (model, (_, readers))) in models.iter().zip(&boards).enumerate() {
+        let expected = model.schedule.board.map_or(0, |board| board.readers);
+        assert_eq!(*readers, expected, "so many have read what rank {me} shows in {what}");
+    }
     assert!(wires.values().all(VecDeque::is_empty), "{what} leaves messages behind");
     models.into_iter().map(|model| model.output).collect()
 }
 
+/// In a call that waits inside: boards are for ranks that share processors.
 fn seat(me: usize, ranks: usize, crowded: bool) -> Seat {
-    Seat { me, ranks, local: ranks, crowded }
+    Seat { me, ranks, local: ranks, crowded, boards: crowded }
 }
 
 /// This rank's schedule.

@@ -1,0 +1,316 @@
+//! By boards: each rank shows its data on a board in shared memory, once, and whoever needs it fetches it from there. For long
+//! data on one host: what many need is written once and not once for each, few rounds wait, and few lines of memory
+//! are in use.
+//!
+//! A long block is shown in parts, in the two halves of a board by turns: while one is being fetched, the other one is
+//! written. Nobody waits for those who fetch the last part: the board counts them (`boards`).
+
+use crate::collective::choose::Seat;
+use crate::collective::schedule::{Area, Board, Draft, Shown, Span};
+
+use super::{flat, others, rotation, short};
+
+/// Bytes of one half of a board: few, for the caches hold those of all ranks.
+const HALF: usize = 256 << 10;
+
+/// The name of a board.
+const NAME: usize = 8;
+/// As much is fetched at a time to be reduced: the nearest cache holds it.
+const THROUGH: usize = 16 << 10;
+/// Bytes that a rank of a scan hands on at a time.
+const LINK: usize = 64 << 10;
+
+/// Whether boards hold a whole element for each rank.
+pub(crate) fn hold(seat: Seat, element: usize) -> bool {
+    element * seat.ranks <= HALF
+}
+
+/// A board for this rank alone to show on; gives where its name is.
+fn open(s: &mut Draft<'_>, readers: usize) -> Span {
+    let name = s.scratch(NAME);
+    s.board(Board { bytes: 2 * HALF, name, readers });
+    s.round();
+    name
+}
+
+/// Tells a reader that this turn's part is on the board, and hears that it has the one before: what is shown next is written
+/// over that.
+fn announce(s: &mut Draft<'_>, reader: usize, turn: usize, name: Span) {
+    s.send(reader, name);
+    if turn > 0 {
+        s.receive(reader, Span::NOTHING);
+    }
+}
+
+/// The same as a reader.
+fn hear(s: &mut Draft<'_>, shower: usize, turn: usize, name: Span) {
+    s.receive(shower, name);
+    if turn > 0 {
+        s.send(shower, Span::NOTHING);
+    }
+}
+
+/// The boards of all members.
+struct Boards {
+    names: Vec<Span>,
+    seat: Seat,
+    /// How often all have met.
+    met: usize,
+    /// Where what is fetched is reduced from, and where this rank's own data is kept that is written over meanwhile.
+    through: Option<Span>,
+    aside: Option<Span>,
+}
+
+impl Boards {
+    fn open(s: &mut Draft<'_>, seat: Seat) -> Self {
+        let names = s.scratch(NAME * seat.ranks).split(vec![NAME; seat.ranks]);
+        s.board(Board { bytes: 2 * HALF, name: names[seat.me], readers: seat.ranks - 1 });
+        s.round();
+        Self { names, seat, met: 0, through: None, aside: None }
+    }
+
+    /// Waits until all have come here; at the first time they learn the names of the boards.
+    fn meet(&mut self, s: &mut Draft<'_>) {
+        let is_flat = self.seat.crowded && self.seat.ranks > 2;
+        match (self.met, is_flat) {
+            (0, true) => flat::allgather(s, self.seat, self.names[self.seat.me], &self.names),
+            (0, false) => short::allgather(s, self.seat, self.names[self.seat.me], &self.names),
+            (_, true) => flat::barrier(s, self.seat),
+            (_, false) => short::barrier(s, self.seat),
+        }
+        self.met += 1;
+    }
+
+    /// This rank reads nothing more.
+    fn close(self, s: &mut Draft<'_>) {
+        for rank in others(self.seat) {
+            s.has_read(rank, self.names[rank]);
+        }
+    }
+
+    /// What a member shows.
+    fn of(&self, member: usize, at: usize, len: usize) -> Shown {
+        Shown { name: self.names[member], at, len }
+    }
+
+    /// Reduces what all show at `at` in the order of members; this rank's is `own`. The first turn is the longest.
+    fn fold(&mut self, s: &mut Draft<'_>, mut own: Span, at: usize, (into, element): (Span, usize)) {
+        if self.seat.me > 0 && own.overlaps(into) {
+            let aside = self.aside.get_or_insert_with(|| s.scratch(own.len)).part(0, own.len);
+            s.copy(own, aside);
+            own = aside;
+        }
+        let through = *self.through.get_or_insert_with(|| s.scratch(through(element)));
+        for member in 0..self.seat.ranks {
+            let shown = self.of(member, at, into.len);
+            match (member, member == self.seat.me) {
+                (0, true) => s.copy(own, into),
+                (0, false) => s.fetch(member, shown, into),
+                (_, true) => s.reduce(own, into, false),
+                (_, false) => s.fetch_and_reduce(member, shown, through, into, false),
+            };
+        }
+    }
+}
+
+/// As many bytes as are fetched at a time, in whole elements.
+fn through(element: usize) -> usize {
+    (THROUGH / element).max(1) * element
+}
+
+/// A place on this rank's board.
+fn own(at: usize, len: usize) -> Span {
+    Span { area: Area::Board, at, len }
+}
+
+/// Where the halves begin, by turns.
+fn half(turn: usize) -> usize {
+    turn % 2 * HALF
+}
+
+/// The bytes of a span that come in a turn in which `most` of each span do.
+fn part(span: Span, turn: usize, most: usize) -> Span {
+    let at = span.len.min(turn * most);
+    span.part(at, most.min(span.len - at))
+}
+
+/// So many turns does it take.
+fn turns(len: usize, most: usize) -> std::ops::Range<usize> {
+    0..len.div_ceil(most)
+}
+
+/// The root shows its data; all fetch it.
+pub(crate) fn broadcast(s: &mut Draft<'_>, seat: Seat, root: usize, data: Span) {
+    let parts = turns(data.len, HALF).map(|turn| (turn, part(data, turn, HALF)));
+    if seat.me == root {
+        let name = open(s, seat.ranks - 1);
+        for (turn, part) in parts {
+            s.copy(part, own(half(turn), part.len)).round();
+            others(seat).for_each(|rank| announce(s, rank, turn, name));
+        }
+    } else {
+        let name = s.scratch(NAME);
+        for (turn, part) in parts {
+            hear(s.round(), root, turn, name);
+            s.fetch(root, Shown { name, at: half(turn), len: part.len }, part);
+        }
+        s.has_read(root, name);
+    }
+}
+
+/// All show their blocks and fetch those of others.
+pub(crate) fn allgather(s: &mut Draft<'_>, seat: Seat, mine: Span, all: &[Span]) {
+    let mut boards = Boards::open(s, seat);
+    s.copy(mine, all[seat.me]);
+    for turn in turns(all.iter().map(|block| block.len).max().unwrap_or(0), HALF) {
+        let part = |block| part(block, turn, HALF);
+        s.copy(part(mine), own(half(turn), part(mine).len));
+        boards.meet(s);
+        for (_, from) in rotation(seat) {
+            let into = part(all[from]);
+            s.fetch(from, boards.of(from, half(turn), into.len), into);
+        }
+    }
+    boards.close(s);
+}
+
+/// All show their blocks for others, of one length, and fetch those for them. The same blocks may be both.
+pub(crate) fn alltoall(s: &mut Draft<'_>, seat: Seat, from: &[Span], into: &[Span]) {
+    let mut boards = Boards::open(s, seat);
+    s.copy(from[seat.me], into[seat.me]);
+    let most = HALF / seat.ranks;
+    for turn in turns(into[seat.me].len, most) {
+        let place = |member: usize| half(turn) + member * most;
+        for (to, _) in rotation(seat) {
+            let part = part(from[to], turn, most);
+            s.copy(part, own(place(to), part.len));
+        }
+        boards.meet(s);
+        for (_, source) in rotation(seat) {
+            let into = part(into[source], turn, most);
+            s.fetch(source, boards.of(source, place(seat.me), into.len), into);
+        }
+    }
+    boards.close(s);
+}
+
+/// All show their blocks for others, and each reduces those for it.
+pub(crate) fn reduce_scatter(
+    s: &mut Draft<'_>,
+    seat: Seat,
+    input: Span,
+    lens: &[usize],
+    (mine, element): (Span, usize),
+) {
+    let mut boards = Boards::open(s, seat);
+    let blocks = input.split(lens.iter().copied());
+    let most = HALF / seat.ranks / element * element;
+    for turn in turns(lens.iter().copied().max().unwrap_or(0), most) {
+        let place = |member: usize| half(turn) + member * most;
+        for (to, _) in rotation(seat) {
+            let part = part(blocks[to], turn, most);
+            s.copy(part, own(place(to), part.len));
+        }
+        boards.meet(s);
+        let into = part(mine, turn, most);
+        boards.fold(s, part(blocks[seat.me], turn, most), place(seat.me), (into, element));
+    }
+    boards.close(s);
+}
+
+/// The elements of a vector that each rank reduces for all.
+fn shares(seat: Seat, len: usize, element: usize) -> Vec<Span> {
+    let start = |n: usize| len / element * n / seat.ranks * element;
+    Span::scratch(0, len).split((0..seat.ranks).map(|n| start(n + 1) - start(n)))
+}
+
+/// All show their inputs, each reduces a share of them and shows that instead, and all fetch the shares of others; or the
+/// root alone.
+pub(crate) fn reduce(
+    s: &mut Draft<'_>,
+    seat: Seat,
+    root: Option<usize>,
+    input: Span,
+    (result, element): (Span, usize),
+) {
+    let mut boards = Boards::open(s, seat);
+    let most = HALF / element * element;
+    let gets = root.is_none_or(|root| root == seat.me);
+    let room = if gets { Span::NOTHING } else { s.scratch(most.div_ceil(seat.ranks) + element) };
+    for turn in turns(input.len, most) {
+        let input = part(input, turn, most);
+        let shares = shares(seat, input.len, element);
+        let within = |span: Span, share: Span| span.part(share.at, share.len);
+        let mine = shares[seat.me];
+        s.copy(input, own(half(turn), input.len));
+        boards.meet(s);
+        let into = if gets { within(part(result, turn, most), mine) } else { room.part(0, mine.len) };
+        boards.fold(s, within(input, mine), half(turn) + mine.at, (into, element));
+        if root != Some(seat.me) {
+            s.copy(into, own(half(turn) + mine.at, mine.len));
+        }
+        boards.meet(s);
+        for (_, from) in rotation(seat).filter(|_| gets) {
+            let share = shares[from];
+            let into = within(part(result, turn, most), share);
+            s.fetch(from, boards.of(from, half(turn) + share.at, share.len), into);
+        }
+    }
+    boards.close(s);
+}
+
+/// A chain: each rank fetches what the one before it shows, link by link, reduces its input with it, and shows that.
+pub(crate) fn scan(
+    s: &mut Draft<'_>,
+    seat: Seat,
+    input: Span,
+    (result, element): (Span, usize),
+    exclusive: bool,
+) {
+    let Seat { me, ranks, .. } = seat;
+    let (previous, next) = (me.checked_sub(1), Some(me + 1).filter(|next| *next < ranks));
+    let name = if next.is_some() { open(s, 1) } else { Span::NOTHING };
+    let theirs = s.scratch(NAME);
+    let most = (LINK / element).max(1) * element;
+    // So many links does a board hold.
+    let held = 2 * HALF / most;
+    let through = s.scratch(through(element));
+    let (sum, links) = (if exclusive { s.scratch(most) } else { Span::NOTHING }, turns(input.len, most));
+    s.round();
+    for turn in links.clone() {
+        let (input, result) = (part(input, turn, most), part(result, turn, most));
+        let place = turn % held * most;
+        if let Some(previous) = previous {
+            s.receive(previous, theirs);
+        }
+        if let Some(next) = next.filter(|_| turn >= held) {
+            s.receive(next, Span::NOTHING);
+        }
+        let sum = if exclusive { sum.part(0, input.len) } else { result };
+        s.copy(input, sum);
+        if let Some(previous) = previous {
+            let shown = Shown { name: theirs, at: place, len: input.len };
+            if exclusive {
+                s.fetch(previous, shown, result);
+                if next.is_some() {
+                    s.reduce(result, sum, true);
+                }
+            } else {
+                s.fetch_and_reduce(previous, shown, through, sum, true);
+            }
+        }
+        if next.is_some() {
+            s.copy(sum, own(place, sum.len));
+        }
+        s.round();
+        if let Some(next) = next {
+            s.send(next, name);
+        }
+        if let Some(previous) = previous.filter(|_| turn + held < links.len()) {
+            s.send(previous, Span::NOTHING);
+        }
+    }
+    if let Some(previous) = previous {
+        s.has_read(previous, theirs);
+    }
+}
