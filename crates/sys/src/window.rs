@@ -111,8 +111,11 @@ impl<'a> Window<'a> {
     /// The aligned 64-bit word at `offset`, for atomic operations; nothing if it lies outside or is not aligned.
     pub fn word(&self, offset: usize) -> Option<&'a AtomicU64> {
         let word = self.part(offset, size_of::<u64>())?.start.cast::<AtomicU64>();
+        if !word.is_aligned() {
+            return None;
+        }
         // SAFETY: inside the window, whose memory stays mapped for `'a` and has no other references than to atomics; aligned.
-        word.is_aligned().then(|| unsafe { word.as_ref() })
+        Some(unsafe { word.as_ref() })
     }
 
     /// Copies `len` bytes in at `offset`.

@@ -37,6 +37,9 @@ const SHORT_BYTES: usize = 32 << 10;
 /// More bytes of a block than these are shown, once, on a board.
 const BOARD_BYTES: usize = 16 << 10;
 
+/// Up to so many bytes of all the root reduces faster alone than all ranks meet.
+const ROOT_BYTES: usize = 1 << 20;
+
 /// From so many ranks on, with blocks of at most so many bytes, a message for each rank costs more time than to have most
 /// bytes carried by others first.
 const BRUCK_RANKS: usize = 64;
@@ -148,6 +151,9 @@ fn reduce(s: &mut Draft<'_>, seat: Seat, shape: Shape) {
     let is_flat = seat.is_flat(bytes.saturating_mul(seat.ranks));
     let shows = !is_flat && seat.shows(bytes) && board::hold(seat, element);
     match operation {
+        Operation::Reduce(root) if shows && bytes.saturating_mul(seat.ranks) <= ROOT_BYTES => {
+            board::reduce_at_root(s, seat, number(root), input, (result, element));
+        }
         Operation::Reduce(root) if shows => {
             board::reduce(s, seat, Some(number(root)), input, (result, element));
         }

@@ -62,11 +62,18 @@ struct Boards {
 }
 
 impl Boards {
-    fn open(s: &mut Draft<'_>, seat: Seat) -> Self {
+    /// To read from.
+    fn of_others(s: &mut Draft<'_>, seat: Seat) -> Self {
         let names = s.scratch(NAME * seat.ranks).split(vec![NAME; seat.ranks]);
-        s.board(Board { bytes: 2 * HALF, name: names[seat.me], readers: seat.ranks - 1 });
-        s.round();
         Self { names, seat, met: 0, through: None, aside: None }
+    }
+
+    /// To show on, too.
+    fn open(s: &mut Draft<'_>, seat: Seat) -> Self {
+        let boards = Self::of_others(s, seat);
+        s.board(Board { bytes: 2 * HALF, name: boards.names[seat.me], readers: seat.ranks - 1 });
+        s.round();
+        boards
     }
 
     /// Waits until all have come here; at the first time they learn the names of the boards.
@@ -134,6 +141,13 @@ fn part(span: Span, turn: usize, most: usize) -> Span {
     span.part(at, most.min(span.len - at))
 }
 
+/// Bytes of blocks that are shown in a turn: where a whole board holds as many blocks, they come in one.
+fn most(block: usize, blocks: usize, element: usize) -> usize {
+    let (half, whole) = (HALF / blocks, 2 * HALF / blocks);
+    let room = if block <= whole / element * element { whole } else { half };
+    room / element * element
+}
+
 /// So many turns does it take.
 fn turns(len: usize, most: usize) -> std::ops::Range<usize> {
     0..len.div_ceil(most)
@@ -141,7 +155,8 @@ fn turns(len: usize, most: usize) -> std::ops::Range<usize> {
 
 /// The root shows its data; all fetch it.
 pub(crate) fn broadcast(s: &mut Draft<'_>, seat: Seat, root: usize, data: Span) {
-    let parts = turns(data.len, HALF).map(|turn| (turn, part(data, turn, HALF)));
+    let most = most(data.len, 1, 1);
+    let parts = turns(data.len, most).map(|turn| (turn, part(data, turn, most)));
     if seat.me == root {
         let name = open(s, seat.ranks - 1);
         for (turn, part) in parts {
@@ -162,8 +177,10 @@ pub(crate) fn broadcast(s: &mut Draft<'_>, seat: Seat, root: usize, data: Span) 
 pub(crate) fn allgather(s: &mut Draft<'_>, seat: Seat, mine: Span, all: &[Span]) {
     let mut boards = Boards::open(s, seat);
     s.copy(mine, all[seat.me]);
-    for turn in turns(all.iter().map(|block| block.len).max().unwrap_or(0), HALF) {
-        let part = |block| part(block, turn, HALF);
+    let longest = all.iter().map(|block| block.len).max().unwrap_or(0);
+    let most = most(longest, 1, 1);
+    for turn in turns(longest, most) {
+        let part = |block| part(block, turn, most);
         s.copy(part(mine), own(half(turn), part(mine).len));
         boards.meet(s);
         for (_, from) in rotation(seat) {
@@ -178,7 +195,7 @@ pub(crate) fn allgather(s: &mut Draft<'_>, seat: Seat, mine: Span, all: &[Span])
 pub(crate) fn alltoall(s: &mut Draft<'_>, seat: Seat, from: &[Span], into: &[Span]) {
     let mut boards = Boards::open(s, seat);
     s.copy(from[seat.me], into[seat.me]);
-    let most = HALF / seat.ranks;
+    let most = most(into[seat.me].len, seat.ranks, 1);
     for turn in turns(into[seat.me].len, most) {
         let place = |member: usize| half(turn) + member * most;
         for (to, _) in rotation(seat) {
@@ -204,8 +221,9 @@ pub(crate) fn reduce_scatter(
 ) {
     let mut boards = Boards::open(s, seat);
     let blocks = input.split(lens.iter().copied());
-    let most = HALF / seat.ranks / element * element;
-    for turn in turns(lens.iter().copied().max().unwrap_or(0), most) {
+    let longest = lens.iter().copied().max().unwrap_or(0);
+    let most = most(longest, seat.ranks, element);
+    for turn in turns(longest, most) {
         let place = |member: usize| half(turn) + member * most;
         for (to, _) in rotation(seat) {
             let part = part(blocks[to], turn, most);
@@ -224,6 +242,33 @@ fn shares(seat: Seat, len: usize, element: usize) -> Vec<Span> {
     Span::scratch(0, len).split((0..seat.ranks).map(|n| start(n + 1) - start(n)))
 }
 
+/// All show their inputs, and the root reduces them.
+pub(crate) fn reduce_at_root(
+    s: &mut Draft<'_>,
+    seat: Seat,
+    root: usize,
+    input: Span,
+    (result, element): (Span, usize),
+) {
+    let most = most(input.len, 1, element);
+    let parts = turns(input.len, most).map(|turn| (turn, part(input, turn, most)));
+    if seat.me != root {
+        let name = open(s, 1);
+        for (turn, part) in parts {
+            s.copy(part, own(half(turn), part.len)).round();
+            announce(s, root, turn, name);
+        }
+        return;
+    }
+    let mut boards = Boards::of_others(s, seat);
+    for (turn, input) in parts {
+        s.round();
+        others(seat).for_each(|rank| hear(s, rank, turn, boards.names[rank]));
+        boards.fold(s, input, half(turn), (part(result, turn, most), element));
+    }
+    boards.close(s);
+}
+
 /// All show their inputs, each reduces a share of them and shows that instead, and all fetch the shares of others; or the
 /// root alone.
 pub(crate) fn reduce(
@@ -234,7 +279,7 @@ pub(crate) fn reduce(
     (result, element): (Span, usize),
 ) {
     let mut boards = Boards::open(s, seat);
-    let most = HALF / element * element;
+    let most = most(input.len, 1, element);
     let gets = root.is_none_or(|root| root == seat.me);
     let room = if gets { Span::NOTHING } else { s.scratch(most.div_ceil(seat.ranks) + element) };
     for turn in turns(input.len, most) {
