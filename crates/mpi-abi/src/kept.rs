@@ -13,8 +13,8 @@ use canele_sys::atomic::{AtomicUsize, Ordering};
 use crate::error::Failed;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Op};
 
-/// Calls that are kept of each function.
-const CALLS: usize = 4;
+/// Calls that are kept of each function, a power of 2: roots that take turns make as many as there are ranks.
+const CALLS: usize = 32;
 
 /// Moves whenever a handle is freed.
 static FREED: AtomicUsize = AtomicUsize::new(0);
@@ -92,7 +92,7 @@ fn renew<const N: usize>(before: Option<Box<Made<N>>>, made: Made<N>) -> Box<Mad
 #[inline(always)]
 fn place(words: &[usize]) -> usize {
     let mixed = words.iter().fold(0usize, |mixed, word| mixed.rotate_left(7) ^ word);
-    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) % CALLS
+    mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - CALLS.trailing_zeros())
 }
 
 /// An argument that is one word.

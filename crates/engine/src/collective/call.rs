@@ -8,14 +8,14 @@ use canele_sys::ids::{FlowId, Tag};
 
 use super::choose::Seat;
 use super::drive::Came;
-use super::form::{Form, Plan, Shape};
+use super::form::{Form, Plan};
 use super::lasting::Buffers;
 use super::memory::{Memory, Slices, User, within_mut};
 use super::reduce::Reduction;
 use super::run::Run;
 use super::schedule::Schedule;
 use super::team::Team;
-use super::{KEPT, Kept, State, made};
+use super::{State, made};
 use crate::Error;
 use crate::core::Core;
 use crate::engine::{Engine, Inside};
@@ -159,16 +159,12 @@ impl Engine {
         manner: Manner,
     ) -> Result<Arc<Schedule>, Error> {
         let seat = self.seat(core, state, manner);
+        let State { kept, kept_started, watch, .. } = state;
+        let make = || made(seat, watch.team.as_ref(), form);
         match form {
-            Form::Even(shape) => {
-                let kept = match manner {
-                    Manner::Waiting => &mut state.kept,
-                    Manner::Started => &mut state.kept_started,
-                };
-                bring_to_front(kept, seat, state.watch.team.as_ref(), shape)?;
-                Ok(kept[0].1.clone())
-            }
-            form => Ok(Arc::new(made(seat, state.watch.team.as_ref(), form)?)),
+            Form::Even(shape) if manner == Manner::Waiting => kept.find(shape, make).cloned(),
+            Form::Even(shape) => kept_started.find(shape, make).cloned(),
+            _ => make().map(Arc::new),
         }
     }
 
@@ -196,19 +192,24 @@ impl Engine {
         reduction: Option<&Reduction>,
         user: U,
     ) -> Came<'a> {
+        let seat = self.seat(&core, state, Manner::Waiting);
+        let State { calls, kept, scratch, missing, watch, .. } = state;
+        let make = || made(seat, watch.team.as_ref(), form);
         let own;
-        let own = match form {
-            Form::Even(shape) if state.kept.first().is_some_and(|(first, _)| first == shape) => None,
-            form => match self.schedule(&core, state, form, Manner::Waiting) {
-                Ok(schedule) => {
-                    own = schedule;
-                    Some(&own)
+        let found = match form {
+            Form::Even(shape) => kept.find(shape, make).map(AsRef::as_ref),
+            _ => match make() {
+                Ok(made) => {
+                    own = made;
+                    Ok(&own)
                 }
-                Err(error) => return (core, Err(error)),
+                Err(error) => Err(error),
             },
         };
-        let State { calls, kept, scratch, missing, watch, .. } = state;
-        let schedule = own.unwrap_or_else(|| &kept[0].1);
+        let schedule = match found {
+            Ok(schedule) => schedule,
+            Err(error) => return (core, Err(error)),
+        };
         scratch.reserve(schedule.scratch_bytes);
         let name = (flow, calls.next());
         if let Err(error) = core.check_alive(watch) {
@@ -258,18 +259,4 @@ impl Engine {
             core.followers.drain(..).for_each(|thread| thread.unpark());
         }
     }
-}
-
-/// Lets the schedule of a shape be the first of those kept; it is made if it is not among them.
-#[inline(never)]
-fn bring_to_front(kept: &mut Kept, seat: Seat, team: Option<&Team>, shape: &Shape) -> Result<(), Error> {
-    match kept.iter().position(|(known, _)| known == shape) {
-        Some(n) => kept[..=n].rotate_right(1),
-        None => {
-            let schedule = made(seat, team, &Form::Even(*shape))?;
-            kept.truncate(KEPT - 1);
-            kept.insert(0, (*shape, Arc::new(schedule)));
-        }
-    }
-    Ok(())
 }

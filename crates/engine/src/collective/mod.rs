@@ -26,6 +26,7 @@ mod choose;
 mod drive;
 mod flows;
 mod form;
+mod kept;
 mod lasting;
 mod memory;
 mod part;
@@ -45,20 +46,16 @@ pub use part::{Part, Step};
 pub use reduce::{Kernel, Number, Op, Reduction, SharedKernel};
 pub use team::Team;
 
-use std::sync::Arc;
-
 use canele_sys::buffer::Divided;
 use canele_sys::ids::{FlowId, Tag};
 
 use crate::Error;
 use boards::Held;
 use choose::Seat;
+use kept::Kept;
 use schedule::Schedule;
 use team::Watch;
 use under_way::UnderWay;
-
-/// As many schedules are kept per flow; programs repeat few shapes.
-const KEPT: usize = 8;
 
 /// What is kept of each flow's collectives.
 #[derive(Default)]
@@ -97,9 +94,6 @@ struct State {
     watch: Watch,
 }
 
-/// Schedules to be used again; the one used last comes first.
-type Kept = Vec<(Shape, Arc<Schedule>)>;
-
 /// The number of the last call. The two highest bits never change: they say whose tags these are.
 #[derive(Clone, Copy, Default)]
 struct Calls(u32);
@@ -128,8 +122,8 @@ impl State {
         Self {
             calls: Calls::from(first),
             started: Calls(Calls::STARTED),
-            kept: Kept::new(),
-            kept_started: Kept::new(),
+            kept: Kept::default(),
+            kept_started: Kept::default(),
             scratch: Divided::default(),
             missing: Vec::new(),
             watch: Watch::new(team),
