@@ -4,6 +4,7 @@ use core::ffi::{CStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
+use canele_engine::control::{Host, Place};
 use canele_mpi::info::{Environment, Info};
 use canele_mpi::{Result, fail};
 use canele_mpi_macros::mpi;
@@ -11,7 +12,6 @@ use canele_mpi_macros::mpi;
 use crate::constants::*;
 use crate::error::Outcome;
 use crate::handle::{INFOS, MPI_Comm, MPI_Info};
-use crate::library;
 use crate::pointer::{In, Out, Room, Text};
 
 /// What a program says by an info argument; nothing by `MPI_INFO_NULL`.
@@ -129,26 +129,16 @@ pub(crate) fn publish_environment() {
     INFOS.fix(MPI_INFO_ENV.value(), Arc::new(environment(&arguments)));
 }
 
-/// How the program was started, as far as it is known by now.
+/// How the program was started: the same before the beginning and after the end.
 fn environment(arguments: &[&[u8]]) -> Info {
-    let world = library::world().ok();
-    let host = world.as_ref().map(|world| world.host());
-    let directory = std::env::current_dir().ok();
-    let level = match library::threads() {
-        _ if world.is_none() => None,
-        MPI_THREAD_SINGLE => Some("MPI_THREAD_SINGLE"),
-        MPI_THREAD_FUNNELED => Some("MPI_THREAD_FUNNELED"),
-        MPI_THREAD_SERIALIZED => Some("MPI_THREAD_SERIALIZED"),
-        _ => Some("MPI_THREAD_MULTIPLE"),
-    };
+    let (host, directory) = (Host::this(1), std::env::current_dir().ok());
     let known = Environment {
         command: arguments.first().copied(),
         arguments: arguments.get(1..).unwrap_or_default(),
-        max_procs: world.as_ref().map(|world| world.engine().size() as usize),
-        host: host.as_deref().map(str::as_bytes),
+        max_procs: Some(Place::from_env().size as usize),
+        host: Some(host.name.as_bytes()),
         arch: Some(std::env::consts::ARCH.as_bytes()),
         wdir: directory.as_ref().map(|path| path.as_os_str().as_bytes()),
-        thread_level: level,
     };
     known.info()
 }

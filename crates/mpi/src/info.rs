@@ -110,7 +110,8 @@ fn checked(key: &[u8]) -> Result<&[u8]> {
     }
 }
 
-/// What is known about how the program was started, for MPI_INFO_ENV; what is not known is left out.
+/// What is known about how the program was started, for MPI_INFO_ENV; what is not known is left out. Nobody asks for a level of
+/// thread support before that.
 #[derive(Clone, Default, Debug)]
 pub struct Environment<'a> {
     /// The program's name.
@@ -125,8 +126,6 @@ pub struct Environment<'a> {
     pub arch: Option<&'a [u8]>,
     /// The working directory.
     pub wdir: Option<&'a [u8]>,
-    /// The level of thread support that was asked for, by its name in the standard.
-    pub thread_level: Option<&'a str>,
 }
 
 impl Environment<'_> {
@@ -144,7 +143,6 @@ impl Environment<'_> {
             ("host", self.host),
             ("arch", self.arch),
             ("wdir", self.wdir),
-            ("thread_level", self.thread_level.map(str::as_bytes)),
         ];
         for (key, value) in pairs {
             // The keys are short, so what fails is a value.
@@ -200,12 +198,11 @@ mod tests {
             wdir: Some(wdir),
             ..Default::default()
         };
-        let info = Environment { max_procs: Some(4), thread_level: Some("MPI_THREAD_SINGLE"), ..env }.info();
+        let info = Environment { max_procs: Some(4), ..env }.info();
         let text = |key| info.get(key).unwrap().map(|value| String::from_utf8(value.into_vec()).unwrap());
         assert_eq!(text("command").as_deref(), Some("laplace"));
         assert_eq!(text("argv").as_deref(), Some("-n 3"));
         assert_eq!(text("maxprocs").as_deref(), Some("4"));
-        assert_eq!(text("thread_level").as_deref(), Some("MPI_THREAD_SINGLE"));
         assert_eq!((text("wdir"), text("host")), (None, None));
     }
 }

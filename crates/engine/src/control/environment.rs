@@ -48,6 +48,12 @@ impl Place {
     /// A program started alone: a job of one rank.
     pub const ALONE: Place = Place { rank: 0, size: 1, local_rank: 0, local_size: 1, bind: Bind::None };
 
+    /// What a launcher said in this process's environment; alone, if there is nothing that makes sense.
+    pub fn from_env() -> Place {
+        let get = |name: &str| std::env::var(name).ok();
+        Self::read(get).ok().flatten().map_or(Self::ALONE, |(place, _)| place)
+    }
+
     /// Reads the place and the control descriptor's number through `get`, a look-up of environment variables.
     ///
     /// `Ok(None)`: started alone.

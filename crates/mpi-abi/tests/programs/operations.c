@@ -49,13 +49,16 @@ static void built_in(void)
     CHECK(complex_numbers[2] == -5 && complex_numbers[3] == 10);
     OK(MPI_Reduce_local(bits, bits + 1, 1, MPI_BYTE, MPI_BAND));
     CHECK(bits[1] == 0x30);
+    char letters[4] = {'a', -3, 1, -4};
+    OK(MPI_Reduce_local(letters, letters + 2, 2, MPI_CHAR, MPI_SUM));
+    CHECK(letters[2] == 'b' && letters[3] == (char)-7);
     OK(MPI_Reduce_local(a, b, 2, MPI_DOUBLE_INT, MPI_MAXLOC));
     CHECK(b[0].value == 1 && b[0].at == 3 && b[1].value == 2 && b[1].at == 9);
     OK(MPI_Reduce_local(NULL, NULL, 0, MPI_INT, MPI_SUM));
 
     FAILS(MPI_ERR_OP, MPI_Reduce_local(complex_numbers, complex_numbers + 2, 1, MPI_DOUBLE, MPI_BAND));
     FAILS(MPI_ERR_OP, MPI_Reduce_local(complex_numbers, complex_numbers + 2, 1, MPI_C_DOUBLE_COMPLEX, MPI_MAX));
-    FAILS(MPI_ERR_OP, MPI_Reduce_local(bits, bits + 1, 1, MPI_CHAR, MPI_SUM));
+    FAILS(MPI_ERR_OP, MPI_Reduce_local(bits, bits + 1, 1, MPI_WCHAR, MPI_SUM));
     FAILS(MPI_ERR_OP, MPI_Reduce_local(one, other, 1, MPI_INT, MPI_MINLOC));
     FAILS(MPI_ERR_OP, MPI_Reduce_local(one, other, 1, MPI_INT, MPI_REPLACE));
     FAILS(MPI_ERR_OP, MPI_Reduce_local(one, other, 1, MPI_INT, MPI_OP_NULL));
