@@ -269,8 +269,11 @@ pub(crate) fn reduce_at_root(
     boards.close(s);
 }
 
-/// All show their inputs, each reduces a share of them and shows that instead, and all fetch the shares of others; or the
-/// root alone.
+/// All show their inputs, each reduces a share of them and shows that, and all fetch the shares of others; or the root alone.
+///
+/// Nobody needs this rank's own share of its input: in its place the result is shown. So a turn needs no half of its own. What it
+/// shows first was read before all met for the second time in the turn before, and the result is written after all have
+/// met once more.
 pub(crate) fn reduce(
     s: &mut Draft<'_>,
     seat: Seat,
@@ -279,26 +282,26 @@ pub(crate) fn reduce(
     (result, element): (Span, usize),
 ) {
     let mut boards = Boards::open(s, seat);
-    let most = most(input.len, 1, element);
+    let room = 2 * HALF / seat.ranks / element * element;
+    let most = seat.ranks * room;
     let gets = root.is_none_or(|root| root == seat.me);
-    let room = if gets { Span::NOTHING } else { s.scratch(most.div_ceil(seat.ranks) + element) };
+    let aside = if gets { Span::NOTHING } else { s.scratch(room) };
     for turn in turns(input.len, most) {
-        let input = part(input, turn, most);
-        let shares = shares(seat, input.len, element);
-        let within = |span: Span, share: Span| span.part(share.at, share.len);
-        let mine = shares[seat.me];
-        s.copy(input, own(half(turn), input.len));
+        let shares = shares(seat, input.len.min((turn + 1) * most) - turn * most, element);
+        let within =
+            |span: Span, member: usize| part(span, turn, most).part(shares[member].at, shares[member].len);
+        for (to, _) in rotation(seat) {
+            s.copy(within(input, to), own(to * room, shares[to].len));
+        }
         boards.meet(s);
-        let into = if gets { within(part(result, turn, most), mine) } else { room.part(0, mine.len) };
-        boards.fold(s, within(input, mine), half(turn) + mine.at, (into, element));
+        let into = if gets { within(result, seat.me) } else { aside.part(0, shares[seat.me].len) };
+        boards.fold(s, within(input, seat.me), seat.me * room, (into, element));
         if root != Some(seat.me) {
-            s.copy(into, own(half(turn) + mine.at, mine.len));
+            s.copy(into, own(seat.me * room, into.len));
         }
         boards.meet(s);
         for (_, from) in rotation(seat).filter(|_| gets) {
-            let share = shares[from];
-            let into = within(part(result, turn, most), share);
-            s.fetch(from, boards.of(from, half(turn) + share.at, share.len), into);
+            s.fetch(from, boards.of(from, from * room, shares[from].len), within(result, from));
         }
     }
     boards.close(s);
