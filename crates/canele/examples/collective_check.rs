@@ -1,7 +1,8 @@
 //! Compares every collective with what it means, for many sizes and roots.
 //!
 //! `canele run -n 5 collective_check` checks; `canele run -n 5 --on-failure continue collective_check die 2 1000` lets
-//! rank 2 die amid collectives of 1000 numbers and checks that all others are told so.
+//! rank 2 die amid collectives of 1000 numbers and checks that all others are told so; `canele run -n 5 collective_check leave
+//! 100000` lets rank 0 end as soon as it has given so many numbers, and checks that the others, who come late, get them.
 
 use canele::{Error, Failure, Flow, Job, Op, Rank};
 
@@ -20,7 +21,8 @@ fn main() -> Outcome {
             wrong_lengths(&other)?;
         }
         ["die", victim, numbers] => die(&job.world(), Rank(victim.parse()?), numbers.parse()?)?,
-        _ => return Err("usage: collective_check [die RANK NUMBERS]".into()),
+        ["leave", numbers] => leave(&job.world(), numbers.parse()?)?,
+        _ => return Err("usage: collective_check [die RANK NUMBERS | leave NUMBERS]".into()),
     }
     Ok(job.finish()?)
 }
@@ -175,4 +177,12 @@ fn die(flow: &Flow, victim: Rank, numbers: usize) -> Outcome {
         }
     }
     Err("the death was never told".into())
+}
+
+fn leave(flow: &Flow, numbers: usize) -> Outcome {
+    let me = flow.rank().0;
+    std::thread::sleep(std::time::Duration::from_millis(150 * u64::from(me)));
+    let mut data = if me == 0 { given(0, 1, numbers) } else { vec![-1.0; numbers] };
+    flow.broadcast(Rank(0), &mut data)?;
+    same("broadcast", 0, &data, &given(0, 1, numbers))
 }

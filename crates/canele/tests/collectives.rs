@@ -18,6 +18,13 @@ fn collectives_work_while_ranks_sleep_and_while_they_never_do() {
 }
 
 #[test]
+fn what_a_rank_gave_reaches_those_who_come_when_it_has_ended() {
+    for numbers in ["10", "3000", "40000"] {
+        launch::succeed(&["-n", "5"], "collective_check", &["leave", numbers]);
+    }
+}
+
+#[test]
 fn a_death_fails_the_collective_on_every_rank() {
     for numbers in ["1", "3000", "300000"] {
         for (ranks, victim) in [(2, 0), (5, 0), (5, 3)] {
