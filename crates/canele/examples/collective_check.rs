@@ -2,7 +2,8 @@
 //!
 //! `canele run -n 5 collective_check` checks; `canele run -n 5 --on-failure continue collective_check die 2 1000` lets
 //! rank 2 die amid collectives of 1000 numbers and checks that all others are told so; `canele run -n 5 collective_check leave
-//! 100000` lets rank 0 end as soon as it has given so many numbers, and checks that the others, who come late, get them.
+//! 100000` lets rank 0 end as soon as it has given so many numbers, and checks that the others, who come late, get them;
+//! `canele run -n 5 collective_check disagree` checks that who expects more than rank 0 gives is told so.
 
 use canele::{Error, Failure, Flow, Job, Op, Rank};
 
@@ -22,7 +23,8 @@ fn main() -> Outcome {
         }
         ["die", victim, numbers] => die(&job.world(), Rank(victim.parse()?), numbers.parse()?)?,
         ["leave", numbers] => leave(&job.world(), numbers.parse()?)?,
-        _ => return Err("usage: collective_check [die RANK NUMBERS | leave NUMBERS]".into()),
+        ["disagree"] => disagree(&job.world())?,
+        _ => return Err("usage: collective_check [die RANK NUMBERS | leave NUMBERS | disagree]".into()),
     }
     Ok(job.finish()?)
 }
@@ -185,4 +187,17 @@ fn leave(flow: &Flow, numbers: usize) -> Outcome {
     let mut data = if me == 0 { given(0, 1, numbers) } else { vec![-1.0; numbers] };
     flow.broadcast(Rank(0), &mut data)?;
     same("broadcast", 0, &data, &given(0, 1, numbers))
+}
+
+fn disagree(flow: &Flow) -> Outcome {
+    let is_giver = flow.rank() == Rank(0);
+    let mut data = vec![0u8; if is_giver { 100_000 } else { 200_000 }];
+    for round in 0..3 {
+        match flow.broadcast(Rank(0), &mut data) {
+            Ok(()) if is_giver => {}
+            Err(Error::Lengths { given: 100_000, needed: 200_000, .. }) if !is_giver => {}
+            other => return Err(format!("broadcast {round} gave {other:?}").into()),
+        }
+    }
+    Ok(())
 }

@@ -25,6 +25,13 @@ fn what_a_rank_gave_reaches_those_who_come_when_it_has_ended() {
 }
 
 #[test]
+fn who_expects_more_than_is_given_is_told() {
+    for ranks in ["2", "5"] {
+        launch::succeed(&["-n", ranks], "collective_check", &["disagree"]);
+    }
+}
+
+#[test]
 fn a_death_fails_the_collective_on_every_rank() {
     for numbers in ["1", "3000", "300000"] {
         for (ranks, victim) in [(2, 0), (5, 0), (5, 3)] {

@@ -18,7 +18,6 @@ use canele_sys::atomic::Ordering;
 
 use super::drive::Came;
 use super::schedule::Board;
-use crate::Error;
 use crate::core::Core;
 use crate::engine::{Engine, Inside};
 use crate::wait::Unmet;
@@ -27,6 +26,8 @@ use crate::wait::Unmet;
 pub(super) const HEADER: usize = 64;
 /// So many boards may wait for their readers; a call that needs another one waits too.
 const MOST: usize = 2;
+/// After so long there is another one all the same: some who failed will never read theirs.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Nobody is woken when a board has been read: so often is looked.
 const LOOK: Duration = Duration::from_micros(200);
 
@@ -63,11 +64,12 @@ impl Engine {
     /// A board that nobody else uses or will read.
     #[cold]
     pub(super) fn take_board<'a>(&'a self, mut core: Inside<'a>, needed: Board) -> Came<'a, Held> {
+        let since = Instant::now();
         loop {
             if let Some(held) = core.free_board(needed.bytes) {
                 return (core, Ok(held));
             }
-            if core.collectives.boards.len() < MOST {
+            if core.collectives.boards.len() < MOST || since.elapsed() > PATIENCE {
                 let (core, made) = self.make_region(core, HEADER + needed.bytes);
                 return (core, made.map(|region| Held { region, readers: 0 }));
             }
@@ -77,9 +79,6 @@ impl Engine {
                 Err((core, Unmet::Deadline)) => core,
                 Err((core, Unmet::Error(error))) => return (core, Err(error)),
             };
-            if let Err(error) = core.forget_unread_boards() {
-                return (core, Err(error));
-            }
         }
     }
 }
@@ -102,16 +101,6 @@ impl Core {
             // If the launcher is gone nobody is left to be told.
             None => drop(self.drop_region(held.region.id())),
         }
-    }
-
-    /// Where ranks died, some boards are read by all who will ever read them: others take their place. Who has begun to
-    /// read keeps the memory.
-    fn forget_unread_boards(&mut self) -> Result<(), Error> {
-        if self.proto.deaths().is_empty() {
-            return Ok(());
-        }
-        let unread = self.collectives.boards.extract_if(.., |held| !held.is_read()).collect::<Vec<_>>();
-        unread.into_iter().try_for_each(|held| self.drop_region(held.region.id()))
     }
 }
 
@@ -150,6 +139,19 @@ mod tests {
             }
             assert_eq!(waits.join().unwrap(), names[1]);
         });
+    }
+
+    #[test]
+    fn boards_that_nobody_will_read_keep_no_call_waiting_for_ever() {
+        let engine = Engine::join(&Tunables::default(), None).unwrap();
+        let all: Vec<Held> = (0..MOST).map(|_| take(&engine)).collect();
+        let names: Vec<[u8; 8]> = all.iter().map(Held::name).collect();
+        all.into_iter().for_each(|held| engine.enter().unwrap().give_board_back(held, Some(1)));
+        let another = take(&engine);
+        assert!(!names.contains(&another.name()));
+        let name = another.name();
+        engine.enter().unwrap().give_board_back(another, Some(0));
+        assert_eq!(take(&engine).name(), name, "from now on that one is used");
     }
 
     #[test]

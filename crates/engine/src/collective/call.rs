@@ -224,7 +224,8 @@ impl Engine {
             (core, Ok(board)) => (core, board),
             (core, Err(error)) => return (core, Err(error)),
         };
-        within_mut(scratch.bytes_mut(), needed.name).copy_from_slice(&board.name());
+        let told = [board.name(), (schedule.shown as u64).to_ne_bytes()].concat();
+        within_mut(scratch.bytes_mut(), needed.name).copy_from_slice(&told);
         let mut run = Run::new(name, reduction, schedule, missing);
         let mut memory = Memory { user, scratch, board: board.window() };
         let (mut core, result) = self.drive(core, &mut run, &mut memory, watch);

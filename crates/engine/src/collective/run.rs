@@ -173,8 +173,9 @@ impl<'s> Run<'s> {
             Local::HasRead { of, name } => (of, name, 0, HEADER),
             _ => return Ok(true),
         };
-        let name = memory.read(name).try_into().expect("a name is as long as that");
-        let place = Place { region: RegionId::from_bytes(name), offset: at as u64 };
+        let told = memory.read(name).as_chunks::<8>().0;
+        check_length(u64::from_ne_bytes(told[1]) as usize, self.schedule.shown)?;
+        let place = Place { region: RegionId::from_bytes(told[0]), offset: at as u64 };
         match (rail.reach(LinkId::in_memory(of), place, len), *local) {
             (Reach::Here(window), Local::Fetch { into, reduced, .. }) => {
                 let reduced = reduced.map(|how| (how, self.reduction.expect("a reduction has an operation")));

@@ -159,6 +159,8 @@ pub(crate) struct Schedule {
     pub scratch_bytes: usize,
     /// The board it needs.
     pub board: Option<Board>,
+    /// Of how many bytes this rank takes the data on boards to be; told beside a board's name, for all must agree.
+    pub shown: usize,
 }
 
 /// A board that a schedule needs.
@@ -289,6 +291,11 @@ impl<'t> Draft<'t> {
             self.last().then.push(Local::Fetch { from, shown, into, reduced });
         }
         self
+    }
+
+    /// Data of so many bytes will be shown.
+    pub fn shows(&mut self, bytes: usize) {
+        self.made.shown = bytes;
     }
 
     /// This rank reads no more of a member's board in this call.

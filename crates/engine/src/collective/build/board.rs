@@ -13,8 +13,8 @@ use super::{flat, others, rotation, short};
 /// Bytes of one half of a board: few, for the caches hold those of all ranks.
 const HALF: usize = 256 << 10;
 
-/// The name of a board.
-const NAME: usize = 8;
+/// The name of a board, and how much its owner shows in all.
+const NAME: usize = 16;
 /// As much is fetched at a time to be reduced: the nearest cache holds it.
 const THROUGH: usize = 16 << 10;
 /// Bytes that a rank of a scan hands on at a time.
@@ -155,6 +155,7 @@ fn turns(len: usize, most: usize) -> std::ops::Range<usize> {
 
 /// The root shows its data; all fetch it.
 pub(crate) fn broadcast(s: &mut Draft<'_>, seat: Seat, root: usize, data: Span) {
+    s.shows(data.len);
     let most = most(data.len, 1, 1);
     let parts = turns(data.len, most).map(|turn| (turn, part(data, turn, most)));
     if seat.me == root {
@@ -178,6 +179,7 @@ pub(crate) fn allgather(s: &mut Draft<'_>, seat: Seat, mine: Span, all: &[Span])
     let mut boards = Boards::open(s, seat);
     s.copy(mine, all[seat.me]);
     let longest = all.iter().map(|block| block.len).max().unwrap_or(0);
+    s.shows(longest);
     let most = most(longest, 1, 1);
     for turn in turns(longest, most) {
         let part = |block| part(block, turn, most);
@@ -195,6 +197,7 @@ pub(crate) fn allgather(s: &mut Draft<'_>, seat: Seat, mine: Span, all: &[Span])
 pub(crate) fn alltoall(s: &mut Draft<'_>, seat: Seat, from: &[Span], into: &[Span]) {
     let mut boards = Boards::open(s, seat);
     s.copy(from[seat.me], into[seat.me]);
+    s.shows(into[seat.me].len);
     let most = most(into[seat.me].len, seat.ranks, 1);
     for turn in turns(into[seat.me].len, most) {
         let place = |member: usize| half(turn) + member * most;
@@ -222,6 +225,7 @@ pub(crate) fn reduce_scatter(
     let mut boards = Boards::open(s, seat);
     let blocks = input.split(lens.iter().copied());
     let longest = lens.iter().copied().max().unwrap_or(0);
+    s.shows(input.len);
     let most = most(longest, seat.ranks, element);
     for turn in turns(longest, most) {
         let place = |member: usize| half(turn) + member * most;
@@ -250,6 +254,7 @@ pub(crate) fn reduce_at_root(
     input: Span,
     (result, element): (Span, usize),
 ) {
+    s.shows(input.len);
     let most = most(input.len, 1, element);
     let parts = turns(input.len, most).map(|turn| (turn, part(input, turn, most)));
     if seat.me != root {
@@ -282,6 +287,7 @@ pub(crate) fn reduce(
     (result, element): (Span, usize),
 ) {
     let mut boards = Boards::open(s, seat);
+    s.shows(input.len);
     let room = 2 * HALF / seat.ranks / element * element;
     let most = seat.ranks * room;
     let gets = root.is_none_or(|root| root == seat.me);
@@ -317,6 +323,7 @@ pub(crate) fn scan(
 ) {
     let Seat { me, ranks, .. } = seat;
     let (previous, next) = (me.checked_sub(1), Some(me + 1).filter(|next| *next < ranks));
+    s.shows(input.len);
     let name = if next.is_some() { open(s, 1) } else { Span::NOTHING };
     let theirs = s.scratch(NAME);
     let most = (LINK / element).max(1) * element;

@@ -30,8 +30,8 @@ struct Model {
 type Boards = Vec<(Vec<u8>, usize)>;
 
 /// What a rank's board is called.
-fn name(rank: usize) -> [u8; 8] {
-    (rank as u64 + 1000).to_ne_bytes()
+fn name(rank: usize) -> [u8; 16] {
+    (rank as u128 + 1000).to_ne_bytes()
 }
 
 type Wires = HashMap<(usize, usize), VecDeque<Vec<u8>>>;
