@@ -8,15 +8,6 @@ use canele_sys::ids::{Rank, RegionId};
 use crate::control::{FromLauncher, Gone, Handed, ToLauncher};
 use crate::core::Core;
 
-/// A region's id as it travels on the control socket.
-pub(crate) fn region_number(id: RegionId) -> u64 {
-    u64::from(id.index) | u64::from(id.generation) << 32
-}
-
-fn region_id(number: u64) -> RegionId {
-    RegionId { index: number as u32, generation: (number >> 32) as u32 }
-}
-
 impl Core {
     /// The launcher has rung: reads everything it has said, and shows it the links, if it wants to see them, and the counters, which may be all it wants.
     #[cold]
@@ -50,7 +41,7 @@ impl Core {
             }
             (FromLauncher::Region { owner, id, .. }, handed) => {
                 let memory = handed.map(|handed| handed.memory);
-                self.rails.shm.regions.adopt(Rank(owner), region_id(id), memory)
+                self.rails.shm.regions.adopt(Rank(owner), RegionId::from_word(id), memory)
             }
             (FromLauncher::Found { ticket, value }, _) => drop(self.found.insert(ticket, value)),
             (FromLauncher::PublishRefused { name }, _) => self.refused.push(name),
@@ -137,7 +128,7 @@ impl Core {
         }
         while let Some((owner, id)) = self.rails.shm.regions.take_wanted() {
             any = true;
-            self.ask(&ToLauncher::FindRegion { owner: owner.0, id: region_number(id) });
+            self.ask(&ToLauncher::FindRegion { owner: owner.0, id: id.to_word() });
         }
         while let Some((peer, corrupt)) = self.proto.take_fault() {
             any = true;

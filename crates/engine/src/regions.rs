@@ -17,7 +17,6 @@ use crate::anybody::or_nobody;
 use crate::control::ToLauncher;
 use crate::core::{Callback, Core};
 use crate::engine::{Engine, Inside};
-use crate::news::region_number;
 use crate::tagged::{LOOKS, LOOKS_PER_PASS};
 use crate::wait::Unmet;
 
@@ -85,7 +84,7 @@ impl Engine {
         if core.control.is_none() {
             return (core, Ok(region));
         }
-        let id = region_number(region.id());
+        let id = region.id().to_word();
         let ready = |core: &mut Core| match core.check() {
             Ok(()) => core.known_regions.iter().position(|known| *known == id).map(|at| {
                 core.known_regions.swap_remove(at);
@@ -341,7 +340,7 @@ impl Core {
         let region = self.rails.shm.regions.create(bytes)?;
         self.counts.system_calls += 5;
         let Some(control) = &self.control else { return Ok(region) };
-        let (owner, id) = (self.proto.me().0, region_number(region.id()));
+        let (owner, id) = (self.proto.me().0, region.id().to_word());
         control.send(&ToLauncher::Region { id }, &[region.fd()])?;
         // A message that names the region is faster than the launcher: a peer must not ask before the launcher knows.
         control.send(&ToLauncher::FindRegion { owner, id }, &[])?;
@@ -351,7 +350,7 @@ impl Core {
     /// As [`Engine::drop_region`].
     pub(crate) fn drop_region(&mut self, id: RegionId) -> Result<(), Error> {
         self.rails.shm.regions.drop_own(id);
-        self.tell(&ToLauncher::DropRegion { id: region_number(id) })
+        self.tell(&ToLauncher::DropRegion { id: id.to_word() })
     }
 
     /// Gives notices to the callbacks registered for them.

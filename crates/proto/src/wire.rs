@@ -147,11 +147,11 @@ fn request(word: u64) -> RequestId {
 }
 
 fn place_words(place: Option<Place>) -> [u64; 2] {
-    place.map_or([u64::MAX, 0], |p| [pack(p.region.index, p.region.generation), p.offset])
+    place.map_or([u64::MAX, 0], |p| [p.region.to_word(), p.offset])
 }
 
 fn place(words: [u64; 2]) -> Option<Place> {
-    let region = RegionId { index: words[0] as u32, generation: (words[0] >> 32) as u32 };
+    let region = RegionId::from_word(words[0]);
     (words[0] != u64::MAX).then_some(Place { region, offset: words[1] })
 }
 

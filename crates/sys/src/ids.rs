@@ -76,14 +76,13 @@ pub struct RegionId {
 }
 
 impl RegionId {
-    /// As bytes, to be sent.
-    pub fn to_bytes(self) -> [u8; 8] {
-        (u64::from(self.generation) << 32 | u64::from(self.index)).to_ne_bytes()
+    /// As one word, to be sent.
+    pub fn to_word(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.index)
     }
 
-    /// From such bytes.
-    pub fn from_bytes(bytes: [u8; 8]) -> Self {
-        let word = u64::from_ne_bytes(bytes);
+    /// From such a word.
+    pub fn from_word(word: u64) -> Self {
         Self { index: word as u32, generation: (word >> 32) as u32 }
     }
 }

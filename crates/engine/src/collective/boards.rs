@@ -40,7 +40,7 @@ pub(super) struct Held {
 impl Held {
     /// Its name for others.
     pub fn name(&self) -> [u8; 8] {
-        self.region.id().to_bytes()
+        self.region.id().to_word().to_ne_bytes()
     }
 
     /// Where data is shown.
@@ -119,7 +119,8 @@ mod tests {
 
     fn read_by_one(engine: &Engine, name: [u8; 8]) {
         let core = engine.enter().unwrap();
-        let region = core.rails.shm.regions.own(RegionId::from_bytes(name)).unwrap().clone();
+        let region =
+            core.rails.shm.regions.own(RegionId::from_word(u64::from_ne_bytes(name))).unwrap().clone();
         assert!(count(region.window(0, HEADER).unwrap()));
     }
 
@@ -162,7 +163,10 @@ mod tests {
         engine.enter().unwrap().give_board_back(held, None);
         assert_ne!(take(&engine).name(), name);
         let core = engine.enter().unwrap();
-        assert!(core.rails.shm.regions.own(RegionId::from_bytes(name)).is_none(), "its memory is given back");
+        assert!(
+            core.rails.shm.regions.own(RegionId::from_word(u64::from_ne_bytes(name))).is_none(),
+            "its memory is given back"
+        );
     }
 
     #[test]

@@ -169,13 +169,14 @@ impl<'s> Run<'s> {
         local: &Local,
     ) -> Result<bool, Error> {
         let (of, name, at, len) = match *local {
-            Local::Fetch { from, shown, .. } => (from, shown.name, HEADER + shown.at, shown.len),
+            Local::Fetch { from, shown, into, .. } => (from, shown.name, HEADER + shown.at, into.len),
             Local::HasRead { of, name } => (of, name, 0, HEADER),
             _ => return Ok(true),
         };
-        let told = memory.read(name).as_chunks::<8>().0;
-        check_length(u64::from_ne_bytes(told[1]) as usize, self.schedule.shown)?;
-        let place = Place { region: RegionId::from_bytes(told[0]), offset: at as u64 };
+        let told = memory.read(name).as_chunks().0;
+        let (name, shown) = (u64::from_ne_bytes(told[0]), u64::from_ne_bytes(told[1]));
+        check_length(shown as usize, self.schedule.shown)?;
+        let place = Place { region: RegionId::from_word(name), offset: at as u64 };
         match (rail.reach(LinkId::in_memory(of), place, len), *local) {
             (Reach::Here(window), Local::Fetch { into, reduced, .. }) => {
                 let reduced = reduced.map(|how| (how, self.reduction.expect("a reduction has an operation")));

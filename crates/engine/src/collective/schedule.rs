@@ -114,7 +114,6 @@ pub(crate) enum Local {
 pub(crate) struct Shown {
     pub name: Span,
     pub at: usize,
-    pub len: usize,
 }
 
 /// How what is fetched is reduced.

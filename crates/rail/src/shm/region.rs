@@ -88,15 +88,13 @@ impl Far {
 
     /// The aligned 64-bit word at `offset`, for atomic operations.
     pub fn word(&self, offset: usize) -> Option<&AtomicU64> {
-        let inside = offset.is_multiple_of(8) && offset.checked_add(8)? <= self.len;
-        // SAFETY: inside the mapping, which the borrow keeps, and aligned, for mappings begin with a page.
-        inside.then(|| unsafe { self.base.add(offset).cast().as_ref() })
+        self.window(offset, size_of::<u64>())?.word(0)
     }
 
     /// The aligned 32-bit word at `offset`.
     pub fn word32(&self, offset: usize) -> Option<&AtomicU32> {
         let inside = offset.is_multiple_of(4) && offset.checked_add(4)? <= self.len;
-        // SAFETY: as in `word`.
+        // SAFETY: inside the mapping, which the borrow keeps, and aligned, for mappings begin with a page.
         inside.then(|| unsafe { self.base.add(offset).cast().as_ref() })
     }
 }

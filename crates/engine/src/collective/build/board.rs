@@ -8,7 +8,7 @@
 use crate::collective::choose::Seat;
 use crate::collective::schedule::{Area, Board, Draft, Shown, Span};
 
-use super::{flat, others, rotation, short};
+use super::{flat, others, rotation};
 
 /// Bytes of one half of a board: few, for the caches hold those of all ranks.
 const HALF: usize = 256 << 10;
@@ -54,8 +54,8 @@ fn hear(s: &mut Draft<'_>, shower: usize, turn: usize, name: Span) {
 struct Boards {
     names: Vec<Span>,
     seat: Seat,
-    /// How often all have met.
-    met: usize,
+    /// All have told each other the names.
+    are_known: bool,
     /// Where what is fetched is reduced from, and where this rank's own data is kept that is written over meanwhile.
     through: Option<Span>,
     aside: Option<Span>,
@@ -65,7 +65,7 @@ impl Boards {
     /// To read from.
     fn of_others(s: &mut Draft<'_>, seat: Seat) -> Self {
         let names = s.scratch(NAME * seat.ranks).split(vec![NAME; seat.ranks]);
-        Self { names, seat, met: 0, through: None, aside: None }
+        Self { names, seat, are_known: false, through: None, aside: None }
     }
 
     /// To show on, too.
@@ -78,14 +78,11 @@ impl Boards {
 
     /// Waits until all have come here; at the first time they learn the names of the boards.
     fn meet(&mut self, s: &mut Draft<'_>) {
-        let is_flat = self.seat.crowded && self.seat.ranks > 2;
-        match (self.met, is_flat) {
-            (0, true) => flat::allgather(s, self.seat, self.names[self.seat.me], &self.names),
-            (0, false) => short::allgather(s, self.seat, self.names[self.seat.me], &self.names),
-            (_, true) => flat::barrier(s, self.seat),
-            (_, false) => short::barrier(s, self.seat),
+        if std::mem::replace(&mut self.are_known, true) {
+            flat::barrier(s, self.seat);
+        } else {
+            flat::allgather(s, self.seat, self.names[self.seat.me], &self.names);
         }
-        self.met += 1;
     }
 
     /// This rank reads nothing more.
@@ -96,8 +93,8 @@ impl Boards {
     }
 
     /// What a member shows.
-    fn of(&self, member: usize, at: usize, len: usize) -> Shown {
-        Shown { name: self.names[member], at, len }
+    fn of(&self, member: usize, at: usize) -> Shown {
+        Shown { name: self.names[member], at }
     }
 
     /// Reduces what all show at `at` in the order of members; this rank's is `own`. The first turn is the longest.
@@ -109,7 +106,7 @@ impl Boards {
         }
         let through = *self.through.get_or_insert_with(|| s.scratch(through(element)));
         for member in 0..self.seat.ranks {
-            let shown = self.of(member, at, into.len);
+            let shown = self.of(member, at);
             match (member, member == self.seat.me) {
                 (0, true) => s.copy(own, into),
                 (0, false) => s.fetch(member, shown, into),
@@ -168,7 +165,7 @@ pub(crate) fn broadcast(s: &mut Draft<'_>, seat: Seat, root: usize, data: Span) 
         let name = s.scratch(NAME);
         for (turn, part) in parts {
             hear(s.round(), root, turn, name);
-            s.fetch(root, Shown { name, at: half(turn), len: part.len }, part);
+            s.fetch(root, Shown { name, at: half(turn) }, part);
         }
         s.has_read(root, name);
     }
@@ -187,7 +184,7 @@ pub(crate) fn allgather(s: &mut Draft<'_>, seat: Seat, mine: Span, all: &[Span])
         boards.meet(s);
         for (_, from) in rotation(seat) {
             let into = part(all[from]);
-            s.fetch(from, boards.of(from, half(turn), into.len), into);
+            s.fetch(from, boards.of(from, half(turn)), into);
         }
     }
     boards.close(s);
@@ -208,7 +205,7 @@ pub(crate) fn alltoall(s: &mut Draft<'_>, seat: Seat, from: &[Span], into: &[Spa
         boards.meet(s);
         for (_, source) in rotation(seat) {
             let into = part(into[source], turn, most);
-            s.fetch(source, boards.of(source, place(seat.me), into.len), into);
+            s.fetch(source, boards.of(source, place(seat.me)), into);
         }
     }
     boards.close(s);
@@ -307,7 +304,7 @@ pub(crate) fn reduce(
         }
         boards.meet(s);
         for (_, from) in rotation(seat).filter(|_| gets) {
-            s.fetch(from, boards.of(from, from * room, shares[from].len), within(result, from));
+            s.fetch(from, boards.of(from, from * room), within(result, from));
         }
     }
     boards.close(s);
@@ -344,7 +341,7 @@ pub(crate) fn scan(
         let sum = if exclusive { sum.part(0, input.len) } else { result };
         s.copy(input, sum);
         if let Some(previous) = previous {
-            let shown = Shown { name: theirs, at: place, len: input.len };
+            let shown = Shown { name: theirs, at: place };
             if exclusive {
                 s.fetch(previous, shown, result);
                 if next.is_some() {

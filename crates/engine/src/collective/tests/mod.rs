@@ -96,7 +96,7 @@ impl Model {
                 Local::Fetch { from, shown, into, reduced } => {
                     assert_eq!(memory.read(shown.name), name(from.0 as usize), "a name has come before");
                     let board = Window::on(&mut boards[from.0 as usize].0);
-                    let shown = board.part(shown.at, shown.len).expect("a place on the board");
+                    let shown = board.part(shown.at, into.len).expect("a place on the board");
                     memory.take(shown, into, reduced.map(|how| (how, reduction)));
                 }
                 Local::HasRead { of, name: place } => {
