@@ -138,7 +138,7 @@ impl<T: Plain> Request<T> {
     }
 
     /// Withdraws it, if it is not too late: a receive without a message, a send that has not left and was not copied. Says whether it
-    /// was.
+    /// was. A long send that is announced already is asked back: waiting for it tells, once its receiver communicates.
     ///
     /// # Errors
     /// In a forked child.

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use canele_proto::matching::Want;
-use canele_proto::request::{Buffer, Mode, Outcome};
+use canele_proto::request::{Buffer, Cancel, Mode, Outcome};
 use canele_proto::slab::Key;
 use canele_proto::{Matched, Sent, Ticket};
 use canele_rail::MAX_INLINE;
@@ -276,13 +276,14 @@ impl Engine {
         }
     }
 
-    /// Withdraws an operation if it is not too late. Its end must still be waited for.
+    /// Withdraws an operation if it is not too late; says whether it has. A long send whose receiver knows of it is asked back:
+    /// its end tells whether it was withdrawn. Every end must still be waited for.
     ///
     /// # Errors
     /// `Forked`.
     pub fn cancel(&self, pending: Pending) -> Result<bool, Error> {
         let mut core = self.enter_to_submit()?;
-        Ok(matches!(pending.0, Under::Request(id) if core.proto.cancel(id)))
+        Ok(matches!(pending.0, Under::Request(id) if core.proto.cancel(id) == Cancel::Done))
     }
 
     /// What a receive would get now, after one pass.

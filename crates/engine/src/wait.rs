@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use canele_proto::request::Cancel;
 use canele_rail::{Armed, Rail};
 use canele_sys::ids::RequestId;
 use canele_sys::relax;
@@ -169,8 +170,8 @@ impl Engine {
         match self.wait_for(core, deadline, take) {
             Ok((core, outcome)) => (core, outcome, false),
             Err((mut core, _)) => {
-                // Too late to withdraw: data is moving, so the end is near.
-                let withdrawn = core.proto.cancel(id);
+                // Where it is too late to withdraw, data is moving and the end is near; who is asked answers with a pass.
+                let withdrawn = core.proto.cancel(id) != Cancel::TooLate;
                 match self.wait_for(core, None, take) {
                     Ok((core, outcome)) => {
                         let passed = withdrawn && matches!(outcome.result, Err(Failure::Cancelled));

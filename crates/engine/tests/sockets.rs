@@ -154,6 +154,22 @@ fn a_deadline_ends_a_sleep_on_sockets_and_the_message_still_comes() {
     other.join().unwrap();
 }
 
+/// Its receiver knows of the message, and is asked to forget it.
+#[test]
+fn a_deadline_withdraws_a_long_send_that_nobody_receives() {
+    let [a, b] = two(Wait::Sleep);
+    let other = thread::spawn(move || {
+        assert_eq!(recv(&b, 0, 1, 8), 7);
+        assert!(b.iprobe(FLOW, want(0, 0)).unwrap().is_none());
+        b
+    });
+    let soon = Some(Instant::now() + Duration::from_millis(20));
+    let sent = a.send(Rank(1), FLOW, Tag(0), Mode::Standard, &[1; 1 << 20], soon);
+    assert!(matches!(sent, Err(Error::Deadline(_))), "{sent:?}");
+    send(&a, 1, 1, &[7; 8]);
+    other.join().unwrap();
+}
+
 #[test]
 fn a_rank_that_waits_for_long_sleeps_and_nothing_else() {
     let [a, b] = two(Wait::Adaptive);

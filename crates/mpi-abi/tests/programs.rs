@@ -25,6 +25,7 @@ programs! {
     abi [1];
     attributes [1 2];
     between [2 3 5];
+    cancels [2];
     datatypes [1 2];
     duplicates [1 2 5];
     errors [1];

@@ -89,7 +89,7 @@ impl Proto {
     /// Ends an operation on ordinary memory whatever state it is in: for when its other end is known to give up too,
     /// because what still comes of it is dropped and nothing answers for the rest.
     pub fn abandon(&mut self, id: RequestId) {
-        if self.cancel(id) {
+        if self.cancel_here(id) {
             return;
         }
         let Some(state) = self.leave(id) else { return };

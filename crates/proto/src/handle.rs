@@ -1,17 +1,16 @@
 //! What comes in: one function per kind of packet.
 
 use canele_rail::{Corrupt, Packet, Rail, Window};
-use canele_sys::buffer::InBuffer;
-use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
+use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
 use crate::Proto;
 use crate::choice::Protocol;
 use crate::order::{Early, PUTS, Turn};
 use crate::peer::{Gone, Reply};
-use crate::request::{Failure, Receive, State, received, sent};
+use crate::request::{Receive, State, received};
 use crate::train;
 use crate::unexpected::{Body, Unexpected};
-use crate::wire::{Buried, Cts, Ending, How, Kind, Put, Rts, read_fin, read_piece, words};
+use crate::wire::{Buried, Cts, Kind, Put, Rts, read_fin, read_piece, read_withdraw, words};
 
 /// Packets taken from one link before the next one has its turn.
 const BUDGET: usize = 32;
@@ -103,7 +102,7 @@ impl Proto {
                 .try_for_each(|part| self.handle(from, &part.ok_or_else(broken)?));
         }
         let flow = match kind {
-            Kind::Short | Kind::Eager | Kind::Rts | Kind::Ahead => {
+            Kind::Short | Kind::Eager | Kind::Rts | Kind::Ahead | Kind::Withdraw => {
                 let flow = FlowId(packet.header.flow);
                 // The flow of puts is none either.
                 if self.flow(flow).is_none() {
@@ -153,6 +152,9 @@ impl Proto {
                 let (request, ending) = read_fin(packet).ok_or_else(broken)?;
                 self.on_fin(from, request, ending);
             }
+            Kind::Withdraw => {
+                self.on_withdraw(from, flow, tag, read_withdraw(packet).ok_or_else(broken)?);
+            }
             Kind::Credit => {
                 let [bytes] = words(packet).ok_or_else(broken)?;
                 let peer = &mut self.peers[from.0 as usize];
@@ -197,6 +199,7 @@ impl Proto {
         let early = match (body, kind) {
             (Some(body), _) => Early::Message(tag, self.unexpected.insert(Unexpected { from, tag, body })),
             (None, Kind::Put) => Early::Put(Put::decode(packet.header, packet.inline).ok_or_else(broken)?),
+            (None, Kind::Withdraw) => Early::Withdraw(tag, read_withdraw(packet).ok_or_else(broken)?),
             (None, _) => Early::Fence(words::<1>(packet).ok_or_else(broken)?[0]),
         };
         self.traffic.reordered += 1;
@@ -237,146 +240,6 @@ impl Proto {
         let result = if fits { Ok(()) } else { Err(receive.truncated()) };
         self.end(id, received(receive, result));
         Ok(())
-    }
-
-    fn on_rts(&mut self, from: Rank, flow: FlowId, tag: Tag, rts: Rts) -> Result<(), Corrupt> {
-        match self.flow(flow).and_then(|f| f.matcher.arrive(from, tag)) {
-            Some(id) => {
-                if let Some(State::ExpectMessage { buffer, .. }) = self.leave(id) {
-                    self.accept(id, from, tag, rts, buffer);
-                }
-                Ok(())
-            }
-            None => self.store(flow, from, tag, Body::Announced(rts)).map(drop),
-        }
-    }
-
-    /// An announced message meets its receive: says how it is to travel.
-    pub(crate) fn accept(&mut self, id: RequestId, from: Rank, tag: Tag, rts: Rts, buffer: InBuffer) {
-        let len = usize::try_from(rts.len).unwrap_or(usize::MAX);
-        let receive = Receive { from, tag, buffer, len };
-        if let Some(failure) = self.why_gone(from) {
-            return self.end(id, received(receive, Err(failure))); // It announced the message and died.
-        }
-        if len > receive.buffer.len() {
-            self.answer(from, Reply::Fin(rts.request, Ending::Done));
-            let failure = receive.truncated();
-            return self.end(id, received(receive, Err(failure)));
-        }
-        if len == 0 {
-            self.traffic.received(Protocol::Streamed, 0);
-            self.answer(from, Reply::Fin(rts.request, Ending::Done));
-            return self.end(id, received(receive, Ok(())));
-        }
-        let place = receive.buffer.place();
-        let one_sided = self.peers[from.0 as usize].one_sided;
-        match (rts.place.filter(|_| one_sided), place) {
-            (Some(far), None) => self.copy_later(id, State::Reading(receive, far, rts.request, 0)),
-            (Some(far), Some(_)) => self.copy_later(id, State::ToShare(receive, far, rts.request)),
-            (None, Some(place)) if one_sided => {
-                self.invite(id, from, rts.request, How::Write(place), receive);
-            }
-            (None, _) => self.invite(id, from, rts.request, How::Stream, receive),
-        }
-    }
-
-    /// Answers an announcement and expects the data.
-    pub(crate) fn invite(
-        &mut self,
-        id: RequestId,
-        from: Rank,
-        request: RequestId,
-        how: How,
-        receive: Receive,
-    ) {
-        self.answer(from, Reply::Cts(Cts { request, receiver: id, how }));
-        self.enter(id, State::ExpectPieces(receive, 0));
-    }
-
-    fn on_cts(&mut self, from: Rank, cts: Cts) {
-        // A stale or foreign request means that the peer is behind: it gave up, or we did (invariant I22).
-        let ours =
-            matches!(self.requests.get(cts.request.into()), Some(State::ExpectCts(send)) if send.to == from);
-        if !ours {
-            return;
-        }
-        let Some(State::ExpectCts(send)) = self.leave(cts.request) else { return };
-        if send.buffer.is_empty() {
-            return self.end(cts.request, sent(send, Ok(()))); // There is nothing to be invited.
-        }
-        match cts.how {
-            How::Stream => {
-                self.peers[from.0 as usize].backlog().stream(cts.request, send.level, send.buffer.len());
-                self.enter(cts.request, State::Streaming(send, Some(cts.receiver), 0));
-                self.list(from);
-            }
-            How::Write(place) => self.copy_later(cts.request, State::Writing(send, place, cts.receiver, 0)),
-            How::Share(place, tally, generation) => {
-                self.share_as_sender(cts.request, send, cts.receiver, (place, tally, generation));
-            }
-        }
-    }
-
-    fn on_piece(
-        &mut self,
-        from: Rank,
-        id: RequestId,
-        offset: u64,
-        packet: &Packet<'_>,
-    ) -> Result<(), Corrupt> {
-        let n = packet.bulk.len() + packet.landed;
-        let Some(State::ExpectPieces(receive, got)) = self.requests.get_mut(id.into()) else {
-            return Ok(()); // The receive failed meanwhile.
-        };
-        let end =
-            offset.checked_add(n as u64).filter(|end| *end <= receive.len as u64 && *got + n <= receive.len);
-        if receive.from != from || end.is_none() {
-            return Err(Corrupt(format!(
-                "{from} sent a piece of {n} bytes at {offset} of a message of {} bytes from {}, {got} of which have come",
-                receive.len, receive.from
-            )));
-        }
-        receive.buffer.copy_from(offset as usize, packet.bulk);
-        self.traffic.copies += u64::from(packet.landed == 0);
-        *got += n;
-        if *got == receive.len {
-            self.finish_receive(id, Protocol::Streamed);
-        }
-        Ok(())
-    }
-
-    /// A receive has all its bytes.
-    pub(crate) fn finish_receive(&mut self, id: RequestId, protocol: Protocol) {
-        let receive = match self.leave(id) {
-            Some(State::ExpectPieces(r, _) | State::Reading(r, ..) | State::SharingIn(r, ..)) => r,
-            Some(other) => return self.enter(id, other),
-            None => return,
-        };
-        self.traffic.received(protocol, receive.len);
-        self.end(id, received(receive, Ok(())));
-    }
-
-    fn on_fin(&mut self, from: Rank, id: RequestId, ending: Ending) {
-        if self.requests.get(id.into()).and_then(State::peer) != Some(from) {
-            return;
-        }
-        let Some(state) = self.leave(id) else { return };
-        let result = match ending {
-            Ending::Done => Ok(()),
-            Ending::Lost => Err(Failure::RegionLost(from)),
-        };
-        match state {
-            State::ExpectCts(send) | State::ExpectFin(send) | State::SharingOut(send, ..) => {
-                self.traffic.sent(Protocol::Direct, send.buffer.len());
-                self.end(id, sent(send, result));
-            }
-            State::ExpectPieces(receive, _) => {
-                self.traffic.received(Protocol::Direct, receive.len);
-                self.end(id, received(receive, result));
-            }
-            // Of a receive copied by both ends it says that the sender has copied its part: see `copied`.
-            other => self.enter(id, other),
-        }
     }
 
     /// A peer broke the protocol: nothing more is taken from it.

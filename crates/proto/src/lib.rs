@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod ahead;
+mod announced;
 pub mod backlog;
 pub mod choice;
 mod direct;

@@ -245,6 +245,7 @@ impl Proto {
                 Early::Message(tag, key) => self.deliver_early(flow, from, tag, key),
                 Early::Put(put) => self.landing.push_back((from, put)),
                 Early::Fence(ticket) => self.answer(from, Reply::Fenced(ticket)),
+                Early::Withdraw(tag, request) => self.on_withdraw(from, flow, tag, request),
             }
         }
     }

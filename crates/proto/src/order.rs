@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use canele_sys::ids::{FlowId, Tag};
+use canele_sys::ids::{FlowId, RequestId, Tag};
 
 use crate::slab::Key;
 use crate::wire::Put;
@@ -21,6 +21,8 @@ pub enum Early {
     Put(Put),
     /// A fence.
     Fence(u64),
+    /// The sender's request of a message that is wanted back.
+    Withdraw(Tag, RequestId),
 }
 
 /// What a number says.
@@ -62,15 +64,10 @@ impl Order {
         &mut self.flows[at]
     }
 
-    /// The number of the next message to be sent on a flow.
+    /// The number of the next message to be sent on a flow, or of the next put or fence.
     #[inline]
     pub fn next(&mut self, flow: FlowId) -> u32 {
         self.numbers(flow).next
-    }
-
-    /// The number of the next put or fence to be sent.
-    pub fn next_put(&self) -> u32 {
-        self.puts.next
     }
 
     /// It was sent.

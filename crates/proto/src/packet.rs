@@ -8,8 +8,7 @@ use canele_sys::ids::{LinkId, Rank, RequestId};
 
 use crate::Proto;
 use crate::choice::{Protocol, piece_bytes};
-use crate::order::PUTS;
-use crate::peer::{Peer, cost};
+use crate::peer::{Peer, Reply, cost};
 use crate::request::{State, sent};
 use crate::strategy::{Draft, Pick};
 use crate::train;
@@ -35,9 +34,9 @@ impl Proto {
     /// The answer that has waited longest was sent.
     fn replied(&mut self, to: Rank) {
         let peer = &mut self.peers[to.0 as usize];
-        let numbered = peer.replies.pop_front().is_some_and(|reply| reply.is_numbered());
-        if let Some(lines) = peer.lines.as_mut().filter(|_| numbered) {
-            lines.order.sent(PUTS);
+        let sequence = peer.replies.pop_front().and_then(|reply| reply.sequence());
+        if let (Some(lines), Some(flow)) = (&mut peer.lines, sequence) {
+            lines.order.sent(flow);
         }
         self.traffic.control += 1;
     }
@@ -90,11 +89,11 @@ impl Proto {
     /// Puts the answers that have waited longest into a train.
     pub(crate) fn load_answers(&mut self, to: Rank, count: usize, train: &mut train::Writer<'_>) {
         for _ in 0..count {
-            let peer = &self.peers[to.0 as usize];
+            let peer = &mut self.peers[to.0 as usize];
+            let sequence = reply_number(peer);
             let Some(reply) = peer.replies.front() else { break };
             let mut bytes = [0; MAX_INLINE];
-            let header = reply.write(Window::on(&mut bytes));
-            let header = Header { sequence: reply_number(peer), ..header };
+            let header = Header { sequence, ..reply.write(Window::on(&mut bytes)) };
             train.add(header, 0).0.write(0, &bytes[..reply.bytes()]);
             self.replied(to);
         }
@@ -241,9 +240,10 @@ fn fill_piece<R: Rail>(
 }
 
 /// The number of the answer that has waited longest, if it needs one.
-fn reply_number(peer: &Peer) -> u32 {
-    match (&peer.lines, peer.replies.front()) {
-        (Some(lines), Some(reply)) if reply.is_numbered() => lines.order.next_put(),
+fn reply_number(peer: &mut Peer) -> u32 {
+    let sequence = peer.replies.front().and_then(Reply::sequence);
+    match (&mut peer.lines, sequence) {
+        (Some(lines), Some(flow)) => lines.order.next(flow),
         _ => 0,
     }
 }

@@ -6,11 +6,12 @@
 use std::collections::VecDeque;
 
 use canele_rail::{Header, MAX_INLINE, Window};
-use canele_sys::ids::{LinkId, RequestId};
+use canele_sys::ids::{FlowId, LinkId, RequestId, Tag};
 
 use crate::backlog::Backlog;
 use crate::lines::Lines;
-use crate::wire::{Buried, Cts, Ending, Kind, Put, fin_words, put_words};
+use crate::order::PUTS;
+use crate::wire::{Buried, Cts, Ending, Kind, Put, fin_words, put_words, withdraw_word};
 
 /// What an unexpected message costs its receiver beside its payload, in bytes of credit: its places in the two tables
 /// it waits in, a little more than they take. With less, a flood of short messages takes more memory than its cap.
@@ -52,6 +53,8 @@ pub enum Reply {
     Put(Put),
     /// A link was closed here.
     Buried(Buried),
+    /// A message that was announced with this envelope is wanted back.
+    Withdraw(RequestId, FlowId, Tag),
 }
 
 impl Reply {
@@ -64,6 +67,10 @@ impl Reply {
             Self::Credit(number) | Self::Fence(number) | Self::Fenced(number) => words(&[*number]),
             Self::Put(put) => return Put::fill(inline, put.place, put.notice, &put.data[..put.len]),
             Self::Buried(buried) => words(&buried.to_words()),
+            Self::Withdraw(request, flow, tag) => {
+                words(&[withdraw_word(*request)]);
+                return Header { flow: flow.0, tag: tag.0, ..Kind::Withdraw.header(1) };
+            }
         }
         Header { inline_len: self.bytes() as u8, ..self.kind().header(0) }
     }
@@ -73,7 +80,7 @@ impl Reply {
         match self {
             Self::Cts(_) => 40,
             Self::Fin(..) | Self::Buried(_) => 16,
-            Self::Credit(_) | Self::Fence(_) | Self::Fenced(_) => 8,
+            Self::Credit(_) | Self::Fence(_) | Self::Fenced(_) | Self::Withdraw(..) => 8,
             Self::Put(_) => MAX_INLINE,
         }
     }
@@ -88,12 +95,17 @@ impl Reply {
             Self::Fenced(_) => Kind::Fenced,
             Self::Put(_) => Kind::Put,
             Self::Buried(_) => Kind::Buried,
+            Self::Withdraw(..) => Kind::Withdraw,
         }
     }
 
-    /// Whether it must be handled in the order in which it was sent.
-    pub fn is_numbered(&self) -> bool {
-        matches!(self, Self::Put(_) | Self::Fence(_))
+    /// The sequence within which it must be handled in the order in which it was sent.
+    pub fn sequence(&self) -> Option<FlowId> {
+        match self {
+            Self::Put(_) | Self::Fence(_) => Some(PUTS),
+            Self::Withdraw(_, flow, _) => Some(*flow),
+            _ => None,
+        }
     }
 }
 

@@ -19,6 +19,17 @@ pub enum Mode {
     Ready,
 }
 
+/// What became of the wish to withdraw an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cancel {
+    /// It has ended with [`Failure::Cancelled`].
+    Done,
+    /// Its receiver is asked: it ends with [`Failure::Cancelled`], or as if nobody had asked.
+    Asked,
+    /// Its message has been matched, or it has ended.
+    TooLate,
+}
+
 /// What a receive got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Status {

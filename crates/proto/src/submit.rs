@@ -8,7 +8,7 @@ use crate::Proto;
 use crate::backlog::{Lane, ORDINARY, Waiting};
 use crate::matching::Want;
 use crate::peer::{Gone, Reply, cost};
-use crate::request::{Buffer, Failure, Mode, Outcome, Receive, Send, State, received, sent};
+use crate::request::{Buffer, Cancel, Failure, Mode, Outcome, Receive, Send, State, received, sent};
 use crate::unexpected::Body;
 
 impl Proto {
@@ -160,9 +160,21 @@ impl Proto {
         self.enter(id, State::ExpectMessage { want, flow, posted, buffer });
     }
 
-    /// Withdraws an operation, if it is not too late: a receive without a message, a send still in the backlog,
-    /// a send to this rank itself that found no receive.
-    pub fn cancel(&mut self, id: RequestId) -> bool {
+    /// Withdraws an operation, if it is not too late. A send that was announced is asked back, for only its receiver knows
+    /// whether it has met a receive.
+    pub fn cancel(&mut self, id: RequestId) -> Cancel {
+        if self.cancel_here(id) {
+            return Cancel::Done;
+        }
+        let Some(State::ExpectCts(send)) = self.requests.get(id.into()) else { return Cancel::TooLate };
+        let (to, flow, tag) = (send.to, send.flow, send.tag);
+        self.answer(to, Reply::Withdraw(id, flow, tag));
+        Cancel::Asked
+    }
+
+    /// Withdraws what no other rank knows of: a receive without a message, a send still in the backlog, a send to this
+    /// rank itself that found no receive.
+    pub(crate) fn cancel_here(&mut self, id: RequestId) -> bool {
         let Some(state) = self.leave(id) else { return false };
         match state {
             State::ExpectMessage { flow, posted, buffer, .. } => {

@@ -8,6 +8,7 @@
 //!   fence   ticket                           fenced ticket
 //!   ahead   as rts                           more   sender's request, offset     (bulk: the piece)
 //!   buried  rail and generation, expected    train  (bulk: several packets)
+//!   withdraw  sender's request
 //! ```
 //! Everything read here comes from another process: a packet that is too short, or of no known kind, gives nothing.
 
@@ -47,6 +48,8 @@ pub enum Kind {
     Ahead,
     /// Part of it.
     More,
+    /// The sender of an announced message wants it back.
+    Withdraw,
 }
 
 impl Kind {
@@ -54,8 +57,10 @@ impl Kind {
     #[inline(always)]
     pub fn of(header: &Header) -> Option<Self> {
         use Kind::*;
-        const ALL: [Kind; 14] =
-            [Short, Eager, Rts, Cts, Piece, Fin, Credit, Put, Fence, Fenced, Buried, Train, Ahead, More];
+        const ALL: [Kind; 15] = [
+            Short, Eager, Rts, Cts, Piece, Fin, Credit, Put, Fence, Fenced, Buried, Train, Ahead, More,
+            Withdraw,
+        ];
         ALL.get(usize::from(header.kind).wrapping_sub(1)).copied()
     }
 
@@ -105,6 +110,8 @@ pub enum Ending {
     Done = 0,
     /// A region it was to be copied from or to is not there.
     Lost = 1,
+    /// Its sender has it back: no receive had it.
+    Withdrawn = 2,
 }
 
 /// Data put into a region, with a notice.
@@ -230,9 +237,20 @@ pub fn read_fin(packet: &Packet<'_>) -> Option<(RequestId, Ending)> {
     let ending = match ending {
         0 => Ending::Done,
         1 => Ending::Lost,
+        2 => Ending::Withdrawn,
         _ => return None,
     };
     Some((request(id), ending))
+}
+
+/// The word of a withdrawal.
+pub fn withdraw_word(id: RequestId) -> u64 {
+    request_word(id)
+}
+
+/// Read from a withdrawal: the sender's request.
+pub fn read_withdraw(packet: &Packet<'_>) -> Option<RequestId> {
+    words(packet).map(|[id]| request(id))
 }
 
 /// The words of a piece.

@@ -119,6 +119,11 @@ impl Matcher {
         self.unexpected.peek(want.into())
     }
 
+    /// Takes out the message from `source` with `tag` whose number `is_it`. Looks at all with both, so not for the short path.
+    pub fn withdraw(&mut self, source: Rank, tag: Tag, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+        self.unexpected.withdraw(envelope(source, tag), is_it)
+    }
+
     /// The waiting receives that name `source`, in no particular order: they wait in vain once it is gone.
     /// Looks at every place ever used, so not for the short path.
     pub fn posted_from(&self, source: Rank) -> impl Iterator<Item = (PostedId, RequestId)> {

@@ -106,6 +106,25 @@ impl Unexpected {
         Some(self.entries.at(entry).found())
     }
 
+    /// Takes out the one with this envelope whose number `is_it`.
+    #[cold]
+    pub fn withdraw(&mut self, envelope: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+        let hit = |entry: &Entry| entry.envelope == envelope && is_it(entry.message);
+        if self.eldest != NIL && hit(self.entries.at(self.eldest)) {
+            let eldest = core::mem::replace(&mut self.eldest, NIL);
+            return Some(self.entries.remove_at(eldest).message);
+        }
+        let mut next = self.indexes[Kind::Exact as usize].head(envelope).unwrap_or(NIL);
+        while next != NIL {
+            let entry = self.entries.at(next);
+            if hit(entry) {
+                return Some(self.leave(next).message);
+            }
+            next = entry.links[Kind::Exact as usize].next;
+        }
+        None
+    }
+
     /// The message that arrived first among those in the indexes that are wanted.
     #[inline(never)]
     fn first_by_index(&mut self, Pattern { kind, key }: Pattern) -> Option<u32> {

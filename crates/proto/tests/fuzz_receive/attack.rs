@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use canele_proto::matching::Want;
 use canele_proto::peer::Gone;
-use canele_proto::request::{Buffer, Failure, Mode, Outcome};
+use canele_proto::request::{Buffer, Cancel, Failure, Mode, Outcome};
 use canele_proto::{Proto, Settings};
 use canele_rail::shm::Region;
 use canele_rail::sim::{Model, SimRail, World};
@@ -289,7 +289,7 @@ impl Attack {
                 120..180 => drop(self.ask(&mut input)),
                 180..190 if !self.pending.is_empty() => {
                     let (id, _) = self.pending[byte % self.pending.len()];
-                    self.proto.cancel(id);
+                    let _ = self.proto.cancel(id);
                 }
                 _ => self.round(),
             }
@@ -352,7 +352,7 @@ impl Attack {
             // Only a receive from anybody may still hope, once it was told.
             if !self.proto.is_done(id) {
                 assert_eq!(self.proto.explain(id), Some(("a receive waits for its message", None)));
-                assert!(self.proto.cancel(id));
+                assert_eq!(self.proto.cancel(id), Cancel::Done);
             }
             let Outcome { result, buffer } = self.proto.take(id).expect("it is done");
             if let Err(Failure::PeerFailed(who) | Failure::RegionLost(who)) = result {

@@ -60,10 +60,11 @@ impl Watched {
     }
 }
 
-/// The headers of the messages in a packet.
+/// The headers of the messages in a packet, and of what wants one back.
 fn messages(packet: &Packet<'_>) -> Vec<Header> {
     let is_message = |header: &Header| {
-        matches!(Kind::of(header), Some(Kind::Short | Kind::Eager | Kind::Rts | Kind::Ahead))
+        use Kind::*;
+        matches!(Kind::of(header), Some(Short | Eager | Rts | Ahead | Withdraw))
     };
     let parts = match Kind::of(&packet.header) {
         Some(Kind::Train) => train::Reader::new(packet.bulk).flatten().map(|part| part.header).collect(),

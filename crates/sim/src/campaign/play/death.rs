@@ -83,7 +83,7 @@ impl Play<'_, '_, '_> {
             self.receive_matched(number, d, matched, message, self.letters[&message].len, Memory::Plain);
         }
         for pending in std::mem::take(&mut self.pending[d]) {
-            self.net.protos[d].cancel(pending.id);
+            let _ = self.net.protos[d].cancel(pending.id);
             let outcome = self.net.protos[d].take(pending.id).ok_or("an operation of the dead rank hangs")?;
             match outcome.buffer {
                 Buffer::Out(token) => pending.home.back_out(self.scope, token),

@@ -8,7 +8,7 @@ mod posting;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use canele_proto::matching::Want;
-use canele_proto::request::{Mode, Status};
+use canele_proto::request::{Cancel, Mode, Status};
 use canele_proto::wire::Kind;
 use canele_proto::{Matched, Received, Sent, Ticket};
 use canele_rail::sim::Random;
@@ -34,6 +34,8 @@ struct Letter {
     matched: bool,
     /// It came as an announcement.
     announced: bool,
+    /// Its sender asked for it and has it back.
+    withdrawn: bool,
 }
 
 /// A receive and what it must get.
@@ -86,6 +88,8 @@ pub struct Play<'p, 'scope, 'env> {
     flows: Vec<Flows>,
     /// Messages on their way, by source, receiver and flow.
     flying: BTreeMap<(Rank, Rank, FlowId), VecDeque<Message>>,
+    /// Messages that are asked back, the same way.
+    asked_back: BTreeMap<(Rank, Rank, FlowId), VecDeque<Message>>,
     region_used: Vec<usize>,
     lists: Lists,
     dead: Option<Rank>,
@@ -135,6 +139,7 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
             matched: (0..ranks).map(|_| Vec::new()).collect(),
             flows: (0..ranks).map(|_| Flows::default()).collect(),
             flying: BTreeMap::new(),
+            asked_back: BTreeMap::new(),
             region_used: vec![0; ranks],
             lists: Lists::new(),
             dead: None,
@@ -197,6 +202,10 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
     /// Tells the reference what has come.
     fn arrivals(&mut self, rank: usize) -> Checked {
         while let Some((from, header)) = self.net.rails[rank].arrivals.pop_front() {
+            if Kind::of(&header) == Some(Kind::Withdraw) {
+                self.give_back(rank, from, header)?;
+                continue;
+            }
             let envelope = self.arrived(rank, from, header)?;
             if let Some(receive) = self.flows[rank].of(FlowId(header.flow)).arrive(envelope) {
                 self.give(receive, envelope.message);
@@ -218,6 +227,17 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
         Ok(Envelope { message, source: from, tag: letter.tag })
     }
 
+    /// A sender asks for a message: it gets it, unless a receive or a matched probe was faster.
+    fn give_back(&mut self, rank: usize, from: Rank, header: canele_rail::Header) -> Checked {
+        let flow = FlowId(header.flow);
+        let asked = self.asked_back.get_mut(&(from, Rank(rank as u32), flow)).and_then(VecDeque::pop_front);
+        let message = asked.ok_or_else(|| format!("{from} asks for a message of no one: {header:?}"))?;
+        if self.flows[rank].of(flow).withdraw(message) {
+            self.letters.get_mut(&message).expect("a message that was sent").withdrawn = true;
+        }
+        Ok(())
+    }
+
     fn give(&mut self, receive: usize, message: Message) {
         if let Some(desk) = self.desks.get_mut(&receive) {
             desk.got = Some(message);
@@ -235,7 +255,8 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
         match action {
             Action::Send { to, flow, tag, mode, len, memory, short } => {
                 let from = Rank(rank as u32);
-                let letter = Letter { from, to, flow, tag, len, mode, matched: false, announced: false };
+                let (matched, announced, withdrawn) = (false, false, false);
+                let letter = Letter { from, to, flow, tag, len, mode, matched, announced, withdrawn };
                 self.send(number, letter, memory, short)
             }
             Action::Receive { flow, want, room, memory, short } => {
@@ -276,7 +297,8 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
             return Ok(());
         }
         let Pending { id, what, .. } = self.pending[rank][which % n];
-        let cancelled = self.net.protos[rank].cancel(id);
+        let cancel = self.net.protos[rank].cancel(id);
+        let cancelled = cancel == Cancel::Done;
         self.pending[rank][which % n].cancelled |= cancelled;
         match what {
             What::Receive(receive) => {
@@ -294,6 +316,9 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
                         withdrawn,
                         cancelled,
                     );
+                }
+                if cancel == Cancel::Asked {
+                    self.asked_back.entry(key).or_default().push_back(message);
                 }
                 if cancelled {
                     let flying = self.flying.entry(key).or_default();

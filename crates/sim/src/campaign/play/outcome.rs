@@ -65,12 +65,12 @@ impl Play<'_, '_, '_> {
     }
 
     fn check_sent(&self, message: Message, cancelled: bool, result: &Result<Status, Failure>) -> Checked {
-        let Letter { to, tag, len, mode, matched, .. } = self.letters[&message];
+        let Letter { to, tag, len, mode, matched, withdrawn, .. } = self.letters[&message];
         if self.is_of_the_dead(to, result) {
             return Ok(());
         }
         let good = Ok(Status { source: to, tag, bytes: len });
-        let expected = if cancelled { Err(Failure::Cancelled) } else { good };
+        let expected = if cancelled || withdrawn { Err(Failure::Cancelled) } else { good };
         same(&format!("send {message}"), result, &expected)?;
         if mode == Mode::Synchronous && result.is_ok() && !matched && self.dead != Some(to) {
             return Err(format!("send {message} is synchronous and has ended unmatched"));

@@ -1,0 +1,179 @@
+//! Messages that are announced: what their two ends tell each other, from the announcement to the end.
+//!
+//! ```text
+//!   rts ──▶ matched ──▶ cts, pieces   or the receiver copies   or both do; ──▶ fin
+//!    └──▶ waits ──(withdraw)──▶ taken out of matching ──▶ fin
+//! ```
+//! A withdrawal has a number in the sequence of its flow, so it never overtakes its announcement. One that comes too late is
+//! dropped: the message has its receive, and ends as if nobody had wanted it back (invariant I60).
+
+use canele_rail::{Corrupt, Packet};
+use canele_sys::buffer::InBuffer;
+use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
+
+use crate::Proto;
+use crate::choice::Protocol;
+use crate::peer::Reply;
+use crate::request::{Failure, Receive, State, received, sent};
+use crate::unexpected::Body;
+use crate::wire::{Cts, Ending, How, Rts};
+
+impl Proto {
+    /// A message is announced.
+    pub(crate) fn on_rts(&mut self, from: Rank, flow: FlowId, tag: Tag, rts: Rts) -> Result<(), Corrupt> {
+        match self.flow(flow).and_then(|f| f.matcher.arrive(from, tag)) {
+            Some(id) => {
+                if let Some(State::ExpectMessage { buffer, .. }) = self.leave(id) {
+                    self.accept(id, from, tag, rts, buffer);
+                }
+                Ok(())
+            }
+            None => self.store(flow, from, tag, Body::Announced(rts)).map(drop),
+        }
+    }
+
+    /// An announced message meets its receive: says how it is to travel.
+    pub(crate) fn accept(&mut self, id: RequestId, from: Rank, tag: Tag, rts: Rts, buffer: InBuffer) {
+        let len = usize::try_from(rts.len).unwrap_or(usize::MAX);
+        let receive = Receive { from, tag, buffer, len };
+        if let Some(failure) = self.why_gone(from) {
+            return self.end(id, received(receive, Err(failure))); // It announced the message and died.
+        }
+        if len > receive.buffer.len() {
+            self.answer(from, Reply::Fin(rts.request, Ending::Done));
+            let failure = receive.truncated();
+            return self.end(id, received(receive, Err(failure)));
+        }
+        if len == 0 {
+            self.traffic.received(Protocol::Streamed, 0);
+            self.answer(from, Reply::Fin(rts.request, Ending::Done));
+            return self.end(id, received(receive, Ok(())));
+        }
+        let place = receive.buffer.place();
+        let one_sided = self.peers[from.0 as usize].one_sided;
+        match (rts.place.filter(|_| one_sided), place) {
+            (Some(far), None) => self.copy_later(id, State::Reading(receive, far, rts.request, 0)),
+            (Some(far), Some(_)) => self.copy_later(id, State::ToShare(receive, far, rts.request)),
+            (None, Some(place)) if one_sided => {
+                self.invite(id, from, rts.request, How::Write(place), receive);
+            }
+            (None, _) => self.invite(id, from, rts.request, How::Stream, receive),
+        }
+    }
+
+    /// Answers an announcement and expects the data.
+    pub(crate) fn invite(
+        &mut self,
+        id: RequestId,
+        from: Rank,
+        request: RequestId,
+        how: How,
+        receive: Receive,
+    ) {
+        self.answer(from, Reply::Cts(Cts { request, receiver: id, how }));
+        self.enter(id, State::ExpectPieces(receive, 0));
+    }
+
+    /// An announced message may come, and how.
+    pub(crate) fn on_cts(&mut self, from: Rank, cts: Cts) {
+        // A stale or foreign request means that the peer is behind: it gave up, or we did (invariant I22).
+        let ours =
+            matches!(self.requests.get(cts.request.into()), Some(State::ExpectCts(send)) if send.to == from);
+        if !ours {
+            return;
+        }
+        let Some(State::ExpectCts(send)) = self.leave(cts.request) else { return };
+        if send.buffer.is_empty() {
+            return self.end(cts.request, sent(send, Ok(()))); // There is nothing to be invited.
+        }
+        match cts.how {
+            How::Stream => {
+                self.peers[from.0 as usize].backlog().stream(cts.request, send.level, send.buffer.len());
+                self.enter(cts.request, State::Streaming(send, Some(cts.receiver), 0));
+                self.list(from);
+            }
+            How::Write(place) => self.copy_later(cts.request, State::Writing(send, place, cts.receiver, 0)),
+            How::Share(place, tally, generation) => {
+                self.share_as_sender(cts.request, send, cts.receiver, (place, tally, generation));
+            }
+        }
+    }
+
+    /// Part of an announced message.
+    pub(crate) fn on_piece(
+        &mut self,
+        from: Rank,
+        id: RequestId,
+        offset: u64,
+        packet: &Packet<'_>,
+    ) -> Result<(), Corrupt> {
+        let n = packet.bulk.len() + packet.landed;
+        let Some(State::ExpectPieces(receive, got)) = self.requests.get_mut(id.into()) else {
+            return Ok(()); // The receive failed meanwhile.
+        };
+        let end =
+            offset.checked_add(n as u64).filter(|end| *end <= receive.len as u64 && *got + n <= receive.len);
+        if receive.from != from || end.is_none() {
+            return Err(Corrupt(format!(
+                "{from} sent a piece of {n} bytes at {offset} of a message of {} bytes from {}, {got} of which have come",
+                receive.len, receive.from
+            )));
+        }
+        receive.buffer.copy_from(offset as usize, packet.bulk);
+        self.traffic.copies += u64::from(packet.landed == 0);
+        *got += n;
+        if *got == receive.len {
+            self.finish_receive(id, Protocol::Streamed);
+        }
+        Ok(())
+    }
+
+    /// A receive has all its bytes.
+    pub(crate) fn finish_receive(&mut self, id: RequestId, protocol: Protocol) {
+        let receive = match self.leave(id) {
+            Some(State::ExpectPieces(r, _) | State::Reading(r, ..) | State::SharingIn(r, ..)) => r,
+            Some(other) => return self.enter(id, other),
+            None => return,
+        };
+        self.traffic.received(protocol, receive.len);
+        self.end(id, received(receive, Ok(())));
+    }
+
+    /// An announced message has ended at the other side.
+    pub(crate) fn on_fin(&mut self, from: Rank, id: RequestId, ending: Ending) {
+        if self.requests.get(id.into()).and_then(State::peer) != Some(from) {
+            return;
+        }
+        let Some(state) = self.leave(id) else { return };
+        let result = match ending {
+            Ending::Done => Ok(()),
+            Ending::Lost => Err(Failure::RegionLost(from)),
+            Ending::Withdrawn => Err(Failure::Cancelled),
+        };
+        match state {
+            State::ExpectCts(send) | State::ExpectFin(send) | State::SharingOut(send, ..) => {
+                if result.is_ok() {
+                    self.traffic.sent(Protocol::Direct, send.buffer.len());
+                }
+                self.end(id, sent(send, result));
+            }
+            State::ExpectPieces(receive, _) => {
+                self.traffic.received(Protocol::Direct, receive.len);
+                self.end(id, received(receive, result));
+            }
+            // Of a receive copied by both ends it says that the sender has copied its part: see `copied`.
+            other => self.enter(id, other),
+        }
+    }
+
+    /// The sender of an announced message wants it back: it gets it, unless a receive was faster.
+    pub(crate) fn on_withdraw(&mut self, from: Rank, flow: FlowId, tag: Tag, request: RequestId) {
+        let unexpected = &self.unexpected;
+        let is_it = |message: u32| matches!(unexpected.at(message).body, Body::Announced(rts) if rts.request == request);
+        let flow = self.flows.get_mut(flow.0 as usize);
+        if let Some(message) = flow.and_then(|flow| flow.matcher.withdraw(from, tag, is_it)) {
+            self.unexpected.remove_at(message);
+            self.answer(from, Reply::Fin(request, Ending::Withdrawn));
+        }
+    }
+}
