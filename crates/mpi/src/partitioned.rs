@@ -2,19 +2,63 @@
 //!
 //! The parts travel as one message, which leaves when the last part is ready; so the receiver sees all parts arrive at once,
 //! as the standard permits. Such messages match only each other: they go over the communicator's second flow.
+//!
+//! They match in the order in which they were initialised (§4.2.1), whatever the order in which they are started. Both ends count
+//! the initialisations with a tag, and the count is part of the tag that travels:
+//!
+//! ```text
+//!   the first of its tag    10 tag (30 bits)
+//!   later ones, tag < 2^20  1101 count (8 bits) tag (20 bits)
+//! ```
+//! So 256 with one tag may exist at a time between two processes. Later ones of a tag that is larger travel as the first does,
+//! and match in the order in which they are started.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use canele_engine::{Ended, FlowId, Mode, Pending, Tag};
+use canele_engine::{Ended, FlowId, Mode, Pending, Rank, Tag, Want};
 
 use crate::comm::Comm;
-use crate::point::{From, Kept, Target};
+use crate::point::{Kept, Target};
 use crate::request::{Again, Foreign, Request, Step, Steps};
 use crate::status::Status;
 use crate::{Class, Error, Result, fail};
 
-/// Tags of these messages, apart from those of collectives.
-const APART: u32 = 1 << 31;
+/// Tags of these messages, apart from those of collectives and of what makes communicators.
+const FIRST: u32 = 1 << 31;
+const LATER: u32 = 0xd000_0000;
+/// Bits that tags have for which later messages are told apart, and bits of the count.
+const TAG_BITS: u32 = 20;
+const COUNT_BITS: u32 = 8;
+
+/// How many messages with each tag were initialised towards a rank and from it.
+#[derive(Default)]
+pub(crate) struct Counts(Mutex<HashMap<(Way, Rank, Tag), u32>>);
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Way {
+    Out,
+    In,
+}
+
+impl Counts {
+    /// The tag that the next one travels with: the same at both ends.
+    fn next(&self, way: Way, peer: Rank, tag: Tag) -> Tag {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry((way, peer, tag)).or_default();
+        let travels = travelling(tag, *count);
+        *count = count.wrapping_add(1);
+        travels
+    }
+}
+
+/// The tag of message number `count` among those with a tag.
+fn travelling(tag: Tag, count: u32) -> Tag {
+    if count == 0 || tag.0 >= 1 << TAG_BITS {
+        return Tag(FIRST | tag.0);
+    }
+    Tag(LATER | count % (1 << COUNT_BITS) << TAG_BITS | tag.0)
+}
 
 impl Comm {
     fn parts_flow(&self) -> FlowId {
@@ -24,12 +68,15 @@ impl Comm {
     /// A send of so many parts, to be started; `kept` holds all of them.
     pub fn psend_init(self: &Arc<Self>, to: Option<Target>, parts: usize, kept: Kept) -> Request {
         let state = State { ready: vec![false; parts], left: parts, under_way: UnderWay::No };
+        let next = |to: Target| self.partitioned.next(Way::Out, to.rank, to.tag);
+        let to = to.map(|to| Target { tag: next(to), ..to });
         let parts = Arc::new(Parts { comm: self.clone(), to, kept, state: Mutex::new(state) });
         Request::persistent(Some(self.clone()), Box::new(Sending(parts)))
     }
 
     /// A receive of parts, to be started.
-    pub fn precv_init(self: &Arc<Self>, from: Option<From>, kept: Kept) -> Request {
+    pub fn precv_init(self: &Arc<Self>, from: Option<(Rank, Tag)>, kept: Kept) -> Request {
+        let from = from.map(|(rank, tag)| (rank, tag, self.partitioned.next(Way::In, rank, tag)));
         Request::persistent(Some(self.clone()), Box::new(Receiving { comm: self.clone(), from, kept }))
     }
 }
@@ -92,9 +139,8 @@ impl Parts {
     fn leave(&self) -> Result<UnderWay> {
         let Some(to) = self.to else { return Ok(UnderWay::Ended(Ok(Status::EMPTY))) };
         let (engine, data) = (self.comm.engine(), self.kept.data());
-        let tag = Tag(to.tag.0 | APART);
         let started =
-            engine.isend(to.rank, self.comm.parts_flow(), tag, Mode::Standard, self.comm.lend(data));
+            engine.isend(to.rank, self.comm.parts_flow(), to.tag, Mode::Standard, self.comm.lend(data));
         Ok(UnderWay::Leaves(started.map_err(|refused| refused.0)?))
     }
 }
@@ -156,21 +202,21 @@ impl Again for Sending {
 
 struct Receiving {
     comm: Arc<Comm>,
-    from: Option<From>,
+    /// From whom, with which tag of the program, and with which one it travels.
+    from: Option<(Rank, Tag, Tag)>,
     kept: Kept,
 }
 
 impl Again for Receiving {
     fn start(&mut self) -> Result<Request> {
-        let Some(from) = self.from else {
+        let Some((source, tag, travels)) = self.from else {
             return Ok(Request::ended_with(Some(self.comm.clone()), Ok(Status::NO_PROCESS)));
         };
-        let tag = from.tag.map(|tag| Tag(tag.0 | APART));
-        let want = From { source: from.source, tag }.want();
+        let want = Want { source: Some(source), tag: Some(travels) };
         let into = self.comm.lend_mut(self.kept.data());
         let started = self.comm.engine().irecv(self.comm.parts_flow(), want, into);
         let pending = started.map_err(|refused| refused.0)?;
-        Ok(Request::steps(self.comm.clone(), pending, Box::new(Arriving(self.comm.clone()))))
+        Ok(Request::steps(self.comm.clone(), pending, Box::new(Arriving(self.comm.clone(), tag))))
     }
 
     fn name(&self) -> &'static str {
@@ -179,12 +225,33 @@ impl Again for Receiving {
 }
 
 /// A receive that was started: its status has the program's tag.
-struct Arriving(Arc<Comm>);
+struct Arriving(Arc<Comm>, Tag);
 
 impl Steps for Arriving {
     fn step(&mut self, ended: Ended) -> Step {
-        let tag = |status: canele_engine::Status| Tag(status.tag.0 & !APART);
-        let given = |status| self.0.status(canele_engine::Status { tag: tag(status), ..status });
+        let given = |status| self.0.status(canele_engine::Status { tag: self.1, ..status });
         Step::Done(ended.result.map(given).map_err(Into::into))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_with_one_tag_are_told_apart_at_both_ends() {
+        let (here, there) = (Counts::default(), Counts::default());
+        let mut seen = Vec::new();
+        for (tag, times) in [(Tag(0), 257), (Tag((1 << TAG_BITS) - 1), 257), (Tag((1 << 30) - 1), 1)] {
+            for _ in 0..times {
+                let travels = here.next(Way::Out, Rank(1), tag);
+                assert_eq!(there.next(Way::In, Rank(0), tag), travels);
+                assert!(!seen.contains(&travels), "{travels} stands for two");
+                seen.push(travels);
+            }
+        }
+        let others = [0, (1 << 31) - 1, 0xc000_0000, 0xe000_0000];
+        assert!(others.iter().all(|other| !seen.contains(&Tag(*other))));
+        assert!(seen.iter().all(|tag| (0x8000_0000..0xe000_0000).contains(&tag.0)));
     }
 }

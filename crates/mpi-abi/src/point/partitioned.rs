@@ -69,7 +69,7 @@ fn MPI_Precv_init(
     if tag == MPI_ANY_TAG {
         fail!(Tag, "tag is MPI_ANY_TAG: a partitioned receive names its tag");
     }
-    let from = from(&comm, source, tag)?;
+    let from = from(&comm, source, tag)?.and_then(|from| from.source.zip(from.tag));
     start::give(request, Some(comm.precv_init(from, kept)))
 }
 

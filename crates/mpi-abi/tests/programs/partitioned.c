@@ -1,8 +1,40 @@
-/* Partitioned messages: what a receive says of them. */
+/* Partitioned messages: what a receive says of them, and which goes to which. */
 #include "check.h"
 
 #define PARTS 4
 #define EACH 3
+
+/* Messages with one tag match in the order in which they were initialised, here started in another one. */
+static void told_apart(int left, int right, int tag)
+{
+    enum { COUNT = 3 };
+    int sent[COUNT], got[COUNT];
+    MPI_Request sends[COUNT], receives[COUNT];
+    for (int n = 0; n < COUNT; n++) {
+        OK(MPI_Psend_init(&sent[n], 1, 1, MPI_INT, right, tag, MPI_COMM_WORLD, MPI_INFO_NULL, &sends[n]));
+        OK(MPI_Precv_init(&got[n], 1, 1, MPI_INT, left, tag, MPI_COMM_WORLD, MPI_INFO_NULL, &receives[n]));
+    }
+    for (int round = 0; round < 4; round++) {
+        for (int n = 0; n < COUNT; n++) {
+            sent[n] = 10 * round + n;
+            got[n] = -1;
+            OK(MPI_Start(&receives[n]));
+        }
+        for (int i = 0; i < COUNT; i++) {
+            int n = round % 2 ? COUNT - 1 - i : (i + round) % COUNT;
+            OK(MPI_Start(&sends[n]));
+            OK(MPI_Pready(0, sends[n]));
+        }
+        OK(MPI_Waitall(COUNT, sends, MPI_STATUSES_IGNORE));
+        OK(MPI_Waitall(COUNT, receives, MPI_STATUSES_IGNORE));
+        for (int n = 0; n < COUNT; n++)
+            CHECK(got[n] == 10 * round + n);
+    }
+    for (int n = 0; n < COUNT; n++) {
+        OK(MPI_Request_free(&sends[n]));
+        OK(MPI_Request_free(&receives[n]));
+    }
+}
 
 int main(int argc, char **argv)
 {
@@ -39,6 +71,8 @@ int main(int argc, char **argv)
     }
     OK(MPI_Request_free(&requests[0]));
     OK(MPI_Request_free(&requests[1]));
+    told_apart(left, right, 17);
+    told_apart(left, right, (1 << 20) - 1);
     MPI_Finalize();
     return result();
 }

@@ -21,6 +21,7 @@ use crate::errhandler::Errhandler;
 use crate::group::Group;
 use crate::info::Info;
 use crate::memory::Allocated;
+use crate::partitioned::Counts;
 use crate::point::Attachment;
 use crate::topology::Topology;
 use crate::{Class, Error, Result};
@@ -41,6 +42,7 @@ pub struct Comm {
     attributes: Attributes,
     attachment: Attachment,
     topology: Option<Topology>,
+    pub(crate) partitioned: Counts,
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -108,6 +110,7 @@ impl Comm {
             attributes: Attributes::new(),
             attachment: Attachment::default(),
             topology,
+            partitioned: Counts::default(),
             shared,
         }
     }
