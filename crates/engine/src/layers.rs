@@ -1,6 +1,7 @@
 //! What layers above build their own waits from: a look for a message from anybody, a wait for whatever they ask
 //! of the protocols, a link opened in advance.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use canele_proto::backlog::{LEVELS, Lane};
@@ -118,6 +119,15 @@ impl Engine {
     /// `Forked`.
     pub fn set_strategy(&self, strategy: Box<dyn Strategy>) -> Result<(), Error> {
         self.enter()?.proto.set_strategy(strategy);
+        Ok(())
+    }
+
+    /// Says who sends on a flow: the death of anybody else is no matter for those who receive from anybody there.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn set_senders(&self, flow: FlowId, senders: Arc<[Rank]>) -> Result<(), Error> {
+        self.enter()?.proto.set_senders(flow, senders);
         Ok(())
     }
 

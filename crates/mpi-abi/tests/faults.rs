@@ -53,6 +53,13 @@ fn where_the_job_goes_on_the_survivors_say_what_they_wanted_of_the_dead() {
 }
 
 #[test]
+fn who_waits_for_anybody_else_than_the_dead_goes_on_waiting() {
+    let output = job(&["-n", "3", "--on-failure", "continue"], "apart");
+    ended(&output, 137, &["rank 1 was killed by signal 9"]);
+    assert_eq!(errors(&output).len(), 1, "{output:?}");
+}
+
+#[test]
 fn an_abort_ends_the_job_with_its_code_and_names_the_rank() {
     let output = job(&["-n", "3"], "abort");
     ended(&output, 7, &[]);

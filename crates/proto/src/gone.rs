@@ -1,5 +1,7 @@
 //! Peers that are no more: every operation that cannot do without them fails, naming them; nothing else changes.
 
+use std::sync::Arc;
+
 use canele_sys::ids::{FlowId, Rank, RequestId};
 
 use crate::Proto;
@@ -111,11 +113,27 @@ impl Proto {
         &self.deaths
     }
 
+    /// Says who sends on a flow: the death of anybody else is no matter for those who receive from anybody there.
+    pub fn set_senders(&mut self, flow: FlowId, senders: Arc<[Rank]>) {
+        if let Some(flow) = self.flow(flow) {
+            flow.senders = Some(senders);
+        }
+    }
+
+    fn sends_on(&self, flow: FlowId, peer: Rank) -> bool {
+        let senders = self.flows.get(flow.0 as usize).and_then(|flow| flow.senders.as_ref());
+        senders.is_none_or(|senders| senders.contains(&peer))
+    }
+
     /// The requests that cannot end without the peer. A receive from anybody is among them when the peer died, because
     /// it may have been the one.
     fn concerned(&self, peer: Rank, how: Gone) -> Vec<RequestId> {
+        let may_be_the_one = |state: &State| match state {
+            State::ExpectMessage { want, flow, .. } => want.source.is_none() && self.sends_on(*flow, peer),
+            _ => false,
+        };
         let hit =
-            |state: &State| state.peer() == Some(peer) || how != Gone::Finished && state.is_any_source();
+            |state: &State| state.peer() == Some(peer) || how != Gone::Finished && may_be_the_one(state);
         self.requests.iter().filter(|(_, state)| hit(state)).map(|(key, _)| key.into()).collect()
     }
 
@@ -149,9 +167,9 @@ impl Proto {
     /// The death that the next receive from anybody on this flow is told of: each flow learns of each death once.
     pub(crate) fn untold_death(&mut self, flow: FlowId) -> Option<Failure> {
         let deaths = self.deaths.len();
-        let last = self.deaths.last().copied()?;
-        let flow = self.flow(flow)?;
-        let untold = std::mem::replace(&mut flow.deaths_told, deaths) < deaths;
-        untold.then(|| self.why_gone(last)).flatten()
+        let told = std::mem::replace(&mut self.flow(flow)?.deaths_told, deaths);
+        let untold =
+            self.deaths.get(told..)?.iter().rev().copied().find(|dead| self.sends_on(flow, *dead))?;
+        self.why_gone(untold)
     }
 }

@@ -42,6 +42,7 @@ mod unexpected;
 pub mod wire;
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use canele_rail::{Corrupt, Rail, Speed};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId};
@@ -96,13 +97,16 @@ struct Flow {
     /// How urgent its messages are, and which rails take them.
     level: u8,
     lane: Lane,
+    /// Who sends on it; all, if nobody said.
+    senders: Option<Arc<[Rank]>>,
     /// How many of the deaths so far its any-source receives have been told of.
     deaths_told: usize,
 }
 
 impl Default for Flow {
     fn default() -> Self {
-        Self { matcher: Matcher::default(), level: ORDINARY, lane: Lane::Any, deaths_told: 0 }
+        let (matcher, level, lane) = (Matcher::default(), ORDINARY, Lane::Any);
+        Self { matcher, level, lane, senders: None, deaths_told: 0 }
     }
 }
 

@@ -79,8 +79,9 @@ impl Comm {
         Ok(comm)
     }
 
-    /// Says who takes part in its collectives.
+    /// Says who sends its messages and who takes part in its collectives.
     pub(crate) fn found(&self) -> Result<()> {
+        self.engine.set_senders(self.flow, Arc::from(self.peers().members()))?;
         Ok(self.engine.set_team(self.collectives(), self.team())?)
     }
 

@@ -8,10 +8,18 @@ use canele_proto::{Proto, Settings, strategy};
 use canele_rail::Rail;
 use canele_rail::shm::Region;
 use canele_rail::sim::{Cut, Model, World};
-use canele_sys::ids::{LinkId, Rank};
+use canele_sys::ids::{FlowId, LinkId, Rank};
 
 use super::under::{Packets, Under};
 use super::watch::Watched;
+
+/// Of the others all ranks send.
+const FEW_SEND: FlowId = FlowId(1);
+
+/// Every other rank.
+fn few(ranks: usize) -> impl Iterator<Item = Rank> {
+    (0..ranks as u32).step_by(2).map(Rank)
+}
 
 /// Ranks in one world.
 pub struct Net {
@@ -51,6 +59,7 @@ impl Net {
         let proto = |r| {
             let mut proto = Proto::new(Rank(r), ranks, settings);
             proto.set_strategy(strategy::named(strategy).expect("a built-in strategy"));
+            proto.set_senders(FEW_SEND, few(ranks).collect());
             proto
         };
         let protos: Vec<_> = (0..ranks as u32).map(proto).collect();
@@ -60,6 +69,11 @@ impl Net {
         let cap = settings.unexpected_bytes.max(1024 * ranks as u64);
         let networks = networks.len() as u8;
         Self { world, protos, rails, regions, networks, opening: Vec::new(), step: 0, cap }
+    }
+
+    /// Whether the protocols were told that a rank sends on a flow. Here it may all the same.
+    pub fn sends_on(&self, flow: FlowId, rank: Rank) -> bool {
+        flow != FEW_SEND || few(self.ranks()).any(|one| one == rank)
     }
 
     /// How many ranks.

@@ -120,6 +120,32 @@ static void fatal_handle(void)
     MPI_Barrier((MPI_Comm)0x54321);
 }
 
+/* Who waits for anybody of a communicator that the dead rank is not in goes on waiting. */
+static void apart(void)
+{
+    int got = -1, lost;
+    MPI_Comm part;
+    MPI_Request request;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    OK(MPI_Comm_split(MPI_COMM_WORLD, rank == 1, 0, &part));
+    if (rank == 2)
+        OK(MPI_Irecv(&got, 1, MPI_INT, MPI_ANY_SOURCE, 0, part, &request));
+    die_amid();
+    FAILS(MPI_ERR_PROC_ABORTED, MPI_Recv(&lost, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    if (rank == 2) {
+        OK(MPI_Send(&rank, 1, MPI_INT, 0, 1, part));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        OK(MPI_Recv(&got, 1, MPI_INT, MPI_ANY_SOURCE, 0, part, MPI_STATUS_IGNORE));
+        CHECK(got == 7);
+    } else {
+        OK(MPI_Recv(&lost, 1, MPI_INT, 1, 1, part, MPI_STATUS_IGNORE));
+        for (got = 6; got < 8; got++)
+            OK(MPI_Send(&got, 1, MPI_INT, 1, 0, part));
+    }
+    OK(MPI_Finalize());
+    exit(result());
+}
+
 static void fine(void)
 {
     OK(MPI_Finalize());
@@ -135,7 +161,7 @@ int main(int argc, char **argv)
         {"receive", receive}, {"any", any},         {"collective", collective}, {"waitall", all},
         {"probe", probe},     {"abort", aborts},    {"abort-part", aborts_part}, {"exit", exits},
         {"pending", pending}, {"leaks", leaks},     {"fatal-rank", fatal_rank}, {"fatal-truncate", fatal_truncate},
-        {"fatal-handle", fatal_handle}, {"fine", fine},
+        {"fatal-handle", fatal_handle}, {"fine", fine}, {"apart", apart},
     };
     MPI_Init(&argc, &argv);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

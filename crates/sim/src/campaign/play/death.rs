@@ -3,7 +3,7 @@
 use canele_proto::matching::Want;
 use canele_proto::peer::Gone;
 use canele_proto::request::Buffer;
-use canele_sys::ids::Rank;
+use canele_sys::ids::{FlowId, Rank};
 
 use super::{Checked, Play, What};
 use crate::campaign::program::Memory;
@@ -39,7 +39,8 @@ impl Play<'_, '_, '_> {
         self.arrivals(r)?;
         let mut failed = Vec::new();
         for (flow, matching) in self.flows[r].all() {
-            let hit = |want: Want| want.source.is_none() || want.source == Some(dead);
+            let anybody = self.net.sends_on(flow, dead);
+            let hit = |want: Want| want.source.is_none() && anybody || want.source == Some(dead);
             let receives: Vec<_> = matching.posted().filter(|(_, want)| hit(*want)).collect();
             for (receive, want) in receives {
                 matching.cancel(receive);
@@ -69,6 +70,11 @@ impl Play<'_, '_, '_> {
             return Err(format!("{rank} gathers for {dead}, which it knows to be dead"));
         }
         Ok(())
+    }
+
+    /// Whether the death is news for who receives from anybody on a flow.
+    pub(super) fn concerns(&self, flow: FlowId) -> bool {
+        self.dead.is_some_and(|dead| self.net.sends_on(flow, dead))
     }
 
     /// Gets the memory of the dead rank back, which nobody would in earnest.

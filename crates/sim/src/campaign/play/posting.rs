@@ -89,7 +89,8 @@ impl Play<'_, '_, '_> {
         if let Some(envelope) = self.flows[rank].of(flow).take(want) {
             self.give(number, envelope.message);
         } else if self.told.contains(&at)
-            && (want.source == self.dead || want.source.is_none() && self.told_flows.insert((at, flow)))
+            && (want.source == self.dead
+                || want.source.is_none() && self.concerns(flow) && self.told_flows.insert((at, flow)))
         {
             self.desks.get_mut(&number).expect("just made").fails = true;
         } else {
