@@ -57,7 +57,8 @@ fn travelling(tag: Tag, count: u32) -> Tag {
     if count == 0 || tag.0 >= 1 << TAG_BITS {
         return Tag(FIRST | tag.0);
     }
-    Tag(LATER | count % (1 << COUNT_BITS) << TAG_BITS | tag.0)
+    let count = count % (1 << COUNT_BITS);
+    Tag(LATER | count << TAG_BITS | tag.0)
 }
 
 impl Comm {
