@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread::Thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use canele_proto::errand::Desk;
 use canele_proto::{Proto, Settings};
@@ -156,7 +156,7 @@ impl Core {
             proto,
             habits: Habits {
                 wait: tunables.wait,
-                spin_ns: tunables.spin_ns,
+                spin: Duration::from_nanos(tunables.spin_ns),
                 yields: tunables.yields,
                 crowded: place.local_size > job.processors,
                 wary: 0,

@@ -23,7 +23,8 @@ const WARY: u32 = 256;
 /// How this rank waits: its settings, and what it has learnt about its processor.
 pub(crate) struct Habits {
     pub wait: Wait,
-    pub spin_ns: u64,
+    /// How long it looks before it gives its processor away.
+    pub spin: Duration,
     pub yields: u32,
     /// Ranks share processors.
     pub crowded: bool,
@@ -33,10 +34,12 @@ pub(crate) struct Habits {
 
 impl Habits {
     /// The patience of the next wait.
+    #[inline]
     pub fn patience(&mut self) -> Patience {
         let yields = if self.wary == 0 { self.yields } else { 0 };
         self.wary = self.wary.saturating_sub(1);
-        Patience::new(self.wait, self.spin_ns, yields, self.crowded)
+        let spin = if self.crowded { Duration::ZERO } else { self.spin };
+        Patience::new(self.wait, spin, yields)
     }
 
     /// A yield took so long.
@@ -67,8 +70,7 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    pub fn new(wait: Wait, spin_ns: u64, yields: u32, crowded: bool) -> Self {
-        let spin = if crowded { Duration::ZERO } else { Duration::from_nanos(spin_ns) };
+    pub fn new(wait: Wait, spin: Duration, yields: u32) -> Self {
         Self { wait, spin, yields, since: None, passes: 0, yielded: 0 }
     }
 
@@ -108,8 +110,8 @@ mod tests {
 
     #[test]
     fn forced_modes_never_do_anything_else() {
-        let mut poll = Patience::new(Wait::Poll, 0, 0, true);
-        let mut sleep = Patience::new(Wait::Sleep, u64::MAX, u32::MAX, false);
+        let mut poll = Patience::new(Wait::Poll, Duration::ZERO, 0);
+        let mut sleep = Patience::new(Wait::Sleep, Duration::MAX, u32::MAX);
         for _ in 0..10_000 {
             assert_eq!(poll.next(), Next::Look);
             assert_eq!(sleep.next(), Next::Sleep);
@@ -118,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_yield_that_takes_a_time_slice_is_the_last_for_many_waits() {
-        let mut habits = Habits { wait: Wait::Adaptive, spin_ns: 0, yields: 3, crowded: true, wary: 0 };
+        let mut habits = Habits { wait: Wait::Adaptive, spin: Duration::ZERO, yields: 3, crowded: true, wary: 0 };
         let mut patience = habits.patience();
         assert_eq!(patience.next(), Next::Yield);
         habits.learn(&mut patience, SLICE / 2);
@@ -135,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_crowded_wait_yields_so_often_and_then_sleeps() {
-        let mut patience = Patience::new(Wait::Adaptive, u64::MAX, 3, true);
+        let mut patience = Patience::new(Wait::Adaptive, Duration::ZERO, 3);
         let steps: Vec<Next> = (0..5).map(|_| patience.next()).collect();
         assert_eq!(steps, [Next::Yield, Next::Yield, Next::Yield, Next::Sleep, Next::Sleep]);
         patience.renew();

@@ -76,6 +76,12 @@ pub fn may() -> bool {
     INSIDE.load(Relaxed) == 0
 }
 
+/// Whether one thread at a time calls the library.
+#[inline(always)]
+pub fn is_one_thread() -> bool {
+    INSIDE.load(Relaxed) & NEVER == 0
+}
+
 /// There are some now, or none any more.
 #[inline(always)]
 pub fn note(any: bool) {

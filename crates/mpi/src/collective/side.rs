@@ -91,20 +91,12 @@ impl Side {
     }
 
     /// What the engine gets, with the elements packed if they are to be read.
+    #[inline(always)]
     pub fn place(&self, load: bool) -> Place {
         match self {
             Self::Nothing => Place::Nowhere,
             Self::Here(raw) => Place::At(*raw),
-            Self::Packed { pieces, len } => {
-                let mut own = Divided::new(*len);
-                if load {
-                    for Piece { elements, at, len } in pieces {
-                        let bytes = &mut own.bytes_mut()[*at..*at + *len];
-                        elements.of.pack(elements.raw, elements.count, 0, bytes);
-                    }
-                }
-                Place::Own(Box::new(own))
-            }
+            Self::Packed { pieces, len } => packed(pieces, *len, load),
         }
     }
 
@@ -121,6 +113,17 @@ impl Side {
     pub fn is_packed(&self) -> bool {
         matches!(self, Self::Packed { .. })
     }
+}
+
+/// Memory for packed elements, with their bytes if they are to be read.
+#[inline(never)]
+fn packed(pieces: &[Piece], len: usize, load: bool) -> Place {
+    let mut own = Divided::new(len);
+    for Piece { elements, at, len } in pieces.iter().filter(|_| load) {
+        let bytes = &mut own.bytes_mut()[*at..*at + *len];
+        elements.of.pack(elements.raw, elements.count, 0, bytes);
+    }
+    Place::Own(Box::new(own))
 }
 
 /// Fails unless what this rank gives itself is as long as what it takes.
