@@ -120,7 +120,8 @@ mod tests {
 
     #[test]
     fn a_yield_that_takes_a_time_slice_is_the_last_for_many_waits() {
-        let mut habits = Habits { wait: Wait::Adaptive, spin: Duration::ZERO, yields: 3, crowded: true, wary: 0 };
+        let mut habits =
+            Habits { wait: Wait::Adaptive, spin: Duration::ZERO, yields: 3, crowded: true, wary: 0 };
         let mut patience = habits.patience();
         assert_eq!(patience.next(), Next::Yield);
         habits.learn(&mut patience, SLICE / 2);

@@ -43,6 +43,16 @@ pub struct Row {
     pub probe: fn(&Caps, eager_bytes: usize, bytes: usize, Ends) -> Option<f64>,
 }
 
+/// How many times longer an eager message may be on links whose messages carry numbers: those lead to other hosts, where waiting for
+/// an answer takes longer than two more copies do.
+const TIMES_FAR: usize = 4;
+
+/// The largest eager message on links that are `numbered` or not.
+#[inline]
+pub fn eager_most(eager_bytes: usize, numbered: bool) -> usize {
+    if numbered { eager_bytes.saturating_mul(TIMES_FAR) } else { eager_bytes }
+}
+
 /// Nanoseconds to move `bytes` once.
 fn copy_ns(caps: &Caps, bytes: usize) -> f64 {
     bytes as f64 * 1000.0 / f64::from(caps.bytes_per_us)
@@ -61,7 +71,7 @@ pub const TABLE: [Row; 4] = [
         name: "eager",
         doc: "copied into the payload ring and out of it, no handshake",
         probe: |caps, eager_bytes, bytes, _| {
-            let fits = bytes <= eager_bytes.min(caps.max_bulk);
+            let fits = bytes <= eager_most(eager_bytes, caps.numbered).min(caps.max_bulk);
             fits.then(|| f64::from(caps.latency_ns) + 2.0 * copy_ns(caps, bytes))
         },
     },
@@ -150,6 +160,14 @@ mod tests {
         assert_eq!(choice((16 << 10) + 1, false, false), Protocol::Streamed);
         assert_eq!(choice(1 << 20, true, false), Protocol::Direct);
         assert_eq!(choice(1 << 20, false, true), Protocol::Direct);
+    }
+
+    #[test]
+    fn longer_messages_go_unasked_where_an_answer_takes_longer() {
+        let far = Caps { numbered: true, one_sided: false, max_bulk: 1 << 20, ..CAPS };
+        let choice = |bytes| choose(&far, 16 << 10, bytes, Ends::default()).protocol;
+        assert_eq!(choice(64 << 10), Protocol::Eager);
+        assert_eq!(choice((64 << 10) + 1), Protocol::Streamed);
     }
 
     #[test]

@@ -40,9 +40,20 @@ pub struct Lines {
     had: HashSet<(u8, u32)>,
     /// Packets that were on lost links and are to be sent again.
     pub again: VecDeque<Kept>,
+    /// How often a receive has looked.
+    looks: usize,
 }
 
 impl Lines {
+    /// The link on which a receive looks now: every other time the first, where most comes, in between one of the others after the other.
+    pub fn next_look(&mut self, first: LinkId) -> LinkId {
+        self.looks = self.looks.wrapping_add(1);
+        match self.links.len() {
+            links @ 2.. if self.looks % 2 == 1 => self.links[self.looks / 2 % links],
+            _ => first,
+        }
+    }
+
     /// Whether packets or messages wait that go before all others.
     pub fn wait(&self) -> bool {
         !self.again.is_empty() || !self.gathered.is_empty()
@@ -77,7 +88,8 @@ impl Proto {
             let lines = state.lines.get_or_insert_default();
             lines.links.retain(|other| *other != link);
             lines.links.push(link);
-            lines.links.sort_by_key(|link| rail.speed(*link).round_trip_ns);
+            // Of links as fast as each other both ends take the same one: a way back over another costs acknowledgements.
+            lines.links.sort_by_key(|link| (rail.speed(*link).round_trip_ns, link.rail()));
             state.link = lines.links.first().copied();
         } else {
             state.link = Some(link);

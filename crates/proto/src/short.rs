@@ -230,7 +230,8 @@ impl Proto {
         into: &mut M,
     ) -> Received {
         let from = rail.peer(link);
-        let due = self.order(from).map_or(0, |order| order.due(flow));
+        let Some(lines) = &mut self.peers[from.0 as usize].lines else { return Received::NotHere };
+        let (due, link) = (lines.order.due(flow), lines.next_look(link));
         // Whoever looks lets the rail go on, as a pass does: an answer to what comes need not wait for one.
         rail.begin_pass();
         let mut numbered = Numbered { due, wanted: Wanted { flow, tag, into, came: Came::Short(0) } };

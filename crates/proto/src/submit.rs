@@ -6,6 +6,7 @@ use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::Proto;
 use crate::backlog::{Lane, ORDINARY, Waiting};
+use crate::choice::eager_most;
 use crate::matching::Want;
 use crate::peer::{Gone, Reply, cost};
 use crate::request::{Buffer, Cancel, Failure, Mode, Outcome, Receive, Send, State, received, sent};
@@ -45,7 +46,9 @@ impl Proto {
     fn wait_for_room(&mut self, send: Send, lane: Lane) -> RequestId {
         let Send { to, flow, level, mode, .. } = send;
         let bytes = send.buffer.len();
-        let eager = mode != Mode::Synchronous && bytes <= self.eager_bytes();
+        let numbered = self.peers[to.0 as usize].lines.is_some();
+        let most = eager_most(self.settings.eager_bytes, numbered).min(self.max_bulk);
+        let eager = mode != Mode::Synchronous && bytes <= most;
         let ahead = !eager && self.may_run_ahead(&send);
         let id = self.requests.insert(State::Moving).into();
         let peer = &mut self.peers[to.0 as usize];

@@ -3,7 +3,7 @@
 use canele_proto::backlog::{Lane, ORDINARY};
 use canele_proto::request::Mode;
 use canele_proto::wire::{Cts, How, Kind, Rts, put_words};
-use canele_proto::{Proto, Sent, Settings, train};
+use canele_proto::{Proto, Received, Sent, Settings, train};
 use canele_rail::sim::{Model, SimRail, World};
 use canele_rail::{Class, Header, Rail};
 use canele_sys::buffer::Owned;
@@ -185,4 +185,43 @@ fn who_is_invited_to_send_nothing_has_sent_it() {
         canele_proto::request::Buffer::Out(buffer) => nothing.take_back_out(buffer),
         _ => unreachable!("a send gives its buffer back"),
     }
+}
+
+/// Two networks of the same speed, whose links open in the opposite order at the two ends.
+fn two_alike() -> (World, [Proto; 2], [SimRail; 2]) {
+    let model = Model { numbered: true, one_sided: false, ..Model::default() };
+    let world = World::new(2, &[model, model], 1);
+    let mut rails = [world.rail(Rank(0)), world.rail(OTHER)];
+    let settings = Settings { eager_bytes: 4096, piece_bytes: 4096, unexpected_bytes: 1 << 30 };
+    let mut protos = [0, 1].map(|rank| Proto::new(Rank(rank), 2, settings));
+    for (me, order) in [[FAST, SLOW], [SLOW, FAST]].into_iter().enumerate() {
+        for network in order {
+            let peer = Rank(1 - me as u32);
+            let link = rails[me].open_link(network, peer);
+            protos[me].link_opened(&rails[me], peer, link);
+        }
+    }
+    rails.iter_mut().for_each(|rail| rail.accept());
+    (world, protos, rails)
+}
+
+#[test]
+fn both_ends_take_the_same_one_of_links_as_fast_as_each_other() {
+    let (_world, protos, _rails) = two_alike();
+    let first = [0, 1].map(|me| protos[me].link_from(Rank(1 - me as u32)).map(|link| link.rail()));
+    assert!(first[0].is_some() && first[0] == first[1], "{first:?}");
+}
+
+#[test]
+fn a_receive_that_looks_finds_what_comes_over_another_link() {
+    let (world, [_, mut proto], [mut by_hand, mut rail]) = two_alike();
+    let first = proto.link_from(Rank(0)).expect("a link");
+    let other = LinkId::new(if first.rail() == FAST { SLOW } else { FAST }, OTHER);
+    let slot = by_hand.claim(other, 0, Class::Message).expect("room");
+    slot.inline.write(0, &[7; 8]);
+    by_hand.commit(other, Header { inline_len: 8, ..Kind::Short.header(0) });
+    while world.advance().is_some() {}
+    let mut into = [0; 8];
+    let mut look = || proto.try_recv(&mut rail, first, FlowId(0), Tag(0), &mut into[..]);
+    assert!((0..4).any(|_| look() == Received::Done(8)), "four looks at two links");
 }
