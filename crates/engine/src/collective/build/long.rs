@@ -7,6 +7,10 @@ use super::rotation;
 
 /// As much of a long vector as each rank reduces at a time.
 const PART_BYTES: usize = 128 << 10;
+/// The same of one that is not very long: as much as one packet carries, for which no requests are made.
+const PACKET_BYTES: usize = 16 << 10;
+/// Blocks of the ranks up to which a vector is not very long.
+const PACKED_BYTES: usize = 32 << 10;
 
 /// Ring: each block travels round once while it is reduced, starting behind its owner, and once more as the result. Each
 /// rank sends and receives about twice the data, however many there are. Operands change places. Nothing is copied beside
@@ -14,7 +18,8 @@ const PART_BYTES: usize = 128 << 10;
 ///
 /// Where each rank has a processor, a part that its cache holds is reduced and handed on before the next one is begun.
 pub(crate) fn allreduce(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span, element: usize) {
-    let most = if seat.crowded { result.len } else { PART_BYTES * seat.ranks };
+    let part = if result.len <= PACKED_BYTES * seat.ranks { PACKET_BYTES } else { PART_BYTES };
+    let most = if seat.crowded { result.len } else { part * seat.ranks };
     let most = most.next_multiple_of(element);
     for at in (0..result.len).step_by(most) {
         let len = most.min(result.len - at);
