@@ -12,7 +12,7 @@ use crate::{Error, Flow, Plain, Rank, Source, Status, Tag, TagMatch};
 
 /// A send or receive under way, which owns its items until it has ended.
 ///
-/// Dropping it while it is under way withdraws it if possible and else waits for its end.
+/// Dropping it while it is under way withdraws it if no other rank knows of it and else waits for its end.
 #[must_use = "an operation must be waited for"]
 pub struct Request<T: Plain> {
     engine: Arc<Engine>,
@@ -174,7 +174,7 @@ impl<T: Plain> Drop for Request<T> {
             && !pending.is_free()
         {
             // Where even that fails (a forked child) the items are leaked, never freed under a transfer.
-            let _ = self.engine.cancel(pending);
+            let _ = self.engine.cancel_here(pending);
             let _ = self.block(None);
         }
     }

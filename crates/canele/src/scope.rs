@@ -228,7 +228,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 Progress::UnderWay(pending) if pending.is_free() => *progress = Progress::Taken,
                 // What cannot be withdrawn is waited for.
                 Progress::UnderWay(pending) | Progress::Copied(pending, _) => {
-                    let _ = self.flow.engine.cancel(*pending);
+                    let _ = self.flow.engine.cancel_here(*pending);
                 }
                 Progress::Ended(_) | Progress::Taken => {}
             }

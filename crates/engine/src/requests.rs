@@ -286,6 +286,15 @@ impl Engine {
         Ok(matches!(pending.0, Under::Request(id) if core.proto.cancel(id) == Cancel::Done))
     }
 
+    /// Withdraws an operation unless another rank knows of it; says whether it has. Its end must still be waited for.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn cancel_here(&self, pending: Pending) -> Result<bool, Error> {
+        let mut core = self.enter_to_submit()?;
+        Ok(matches!(pending.0, Under::Request(id) if core.proto.cancel_here(id)))
+    }
+
     /// What a receive would get now, after one pass.
     ///
     /// # Errors

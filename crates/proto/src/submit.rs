@@ -177,7 +177,7 @@ impl Proto {
 
     /// Withdraws what no other rank knows of: a receive without a message, a send still in the backlog, a send to this
     /// rank itself that found no receive.
-    pub(crate) fn cancel_here(&mut self, id: RequestId) -> bool {
+    pub fn cancel_here(&mut self, id: RequestId) -> bool {
         let Some(state) = self.leave(id) else { return false };
         match state {
             State::ExpectMessage { flow, posted, buffer, .. } => {

@@ -44,6 +44,8 @@ fn MPI_Psend_init(
     let (parts, total) = total(partitions, count)?;
     let kept = kept(buf, total, datatype)?;
     let to = target(&comm, dest, tag)?;
+    // Initialisations are counted: one that fails is none.
+    request.slice(1, "request")?;
     start::give(request, Some(comm.psend_init(to, parts, kept)))
 }
 
@@ -70,6 +72,7 @@ fn MPI_Precv_init(
         fail!(Tag, "tag is MPI_ANY_TAG: a partitioned receive names its tag");
     }
     let from = from(&comm, source, tag)?.and_then(|from| from.source.zip(from.tag));
+    request.slice(1, "request")?;
     start::give(request, Some(comm.precv_init(from, kept)))
 }
 

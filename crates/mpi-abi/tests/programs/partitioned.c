@@ -8,8 +8,10 @@
 static void told_apart(int left, int right, int tag)
 {
     enum { COUNT = 3 };
-    int sent[COUNT], got[COUNT];
+    int sent[COUNT] = {0}, got[COUNT];
     MPI_Request sends[COUNT], receives[COUNT];
+    /* One that fails does not count. */
+    FAILS(MPI_ERR_ARG, MPI_Psend_init(sent, 1, 1, MPI_INT, right, tag, MPI_COMM_WORLD, MPI_INFO_NULL, NULL));
     for (int n = 0; n < COUNT; n++) {
         OK(MPI_Psend_init(&sent[n], 1, 1, MPI_INT, right, tag, MPI_COMM_WORLD, MPI_INFO_NULL, &sends[n]));
         OK(MPI_Precv_init(&got[n], 1, 1, MPI_INT, left, tag, MPI_COMM_WORLD, MPI_INFO_NULL, &receives[n]));
