@@ -32,7 +32,7 @@ use crate::{Error, Rank};
 /// Up to this many bytes at the one rank that does the work of all, the flat algorithms win on crowded processors.
 const FLAT_BYTES: usize = 16 << 10;
 /// Up to this many bytes per message the time is that of a message, not of its bytes.
-const SHORT_BYTES: usize = 32 << 10;
+pub(super) const SHORT_BYTES: usize = 32 << 10;
 
 /// More bytes of a block than these are shown, once, on a board.
 const BOARD_BYTES: usize = 16 << 10;
