@@ -88,7 +88,7 @@ impl Proto {
             let lines = state.lines.get_or_insert_default();
             lines.links.retain(|other| *other != link);
             lines.links.push(link);
-            // Of links as fast as each other both ends take the same one: a way back over another costs acknowledgements.
+            // Of links as fast as each other both ends take the same one, for a receive looks there most often.
             lines.links.sort_by_key(|link| (rail.speed(*link).round_trip_ns, link.rail()));
             state.link = lines.links.first().copied();
         } else {

@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::job::JobInfo;
 use super::links::Links;
 
-/// Version of this message set. Two sides that differ refuse each other, each naming both.
-pub const VERSION: u32 = 5;
+/// Version of this message set and of the packets that ranks send each other. Two sides that differ refuse each other, each naming both;
+/// ranks are all of the version of their launcher.
+pub const VERSION: u32 = 6;
 
 /// The largest encoded message in bytes. A socket packet larger than this is malformed.
 pub const MAX_MESSAGE: usize = 64 * 1024;
