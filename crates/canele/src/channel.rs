@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use canele_engine::{FlowId, Want};
-use canele_sys::buffer;
+use canele_mem::buffer;
 
 use crate::flow::want;
 use crate::job::deadline;

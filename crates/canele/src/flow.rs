@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use canele_proto::backlog::Lane;
+use canele_proto::backlog::RailPolicy;
 
 use canele_engine::{Engine, FlowId, Mode, Want};
 
@@ -69,7 +69,7 @@ pub(crate) fn want(source: Source, tag: TagMatch) -> Want {
 }
 
 /// Where a message's bytes are written that is sent without a buffer ([`Flow::send_with`]).
-pub struct SlotWriter<'a>(canele_rail::Window<'a>);
+pub struct SlotWriter<'a>(canele_mem::window::Window<'a>);
 
 impl SlotWriter<'_> {
     /// Room in bytes.
@@ -117,7 +117,7 @@ impl Flow {
     /// # Errors
     /// There is no such rail; in a forked child.
     pub fn prefer_rail(&self, rail: u8) -> Result<(), Error> {
-        self.engine.set_flow(self.id, |_, lane| *lane = Lane::Prefer(rail))
+        self.engine.set_flow(self.id, |_, policy| *policy = RailPolicy::Prefer(rail))
     }
 
     /// Which rail alone takes this rank's messages to other hosts on this flow. They wait while it is cut, and for ever where the
@@ -126,7 +126,7 @@ impl Flow {
     /// # Errors
     /// There is no such rail; in a forked child.
     pub fn require_rail(&self, rail: u8) -> Result<(), Error> {
-        self.engine.set_flow(self.id, |_, lane| *lane = Lane::Require(rail))
+        self.engine.set_flow(self.id, |_, policy| *policy = RailPolicy::Require(rail))
     }
 
     /// Sends `items`. On return they may be changed; the message may still be on its way.

@@ -7,7 +7,7 @@ use canele_engine::choice::Choice;
 use canele_engine::{Engine, FlowId};
 use canele_sys::counters::Snapshot;
 
-use crate::mailbox::Office;
+use crate::mailbox::MailboxContext;
 use crate::strategy::Strategy;
 use crate::{Error, Flow, Rank};
 
@@ -27,8 +27,8 @@ impl Job {
         if engine.tunables().progress_thread {
             engine.start_serving();
         }
-        let office = Arc::new(Office::new(engine.clone())?);
-        Ok(Self { endpoint: Endpoint { engine, office } })
+        let context = Arc::new(MailboxContext::new(engine.clone())?);
+        Ok(Self { endpoint: Endpoint { engine, context } })
     }
 
     /// This process's number, from 0 to `size() - 1`.
@@ -94,7 +94,7 @@ impl Job {
     /// # Errors
     /// The launcher is gone.
     pub fn finish(self) -> Result<(), Error> {
-        self.endpoint.office.flush()?;
+        self.endpoint.context.flush()?;
         self.endpoint.engine.finish()
     }
 }
@@ -103,7 +103,7 @@ impl Job {
 #[derive(Clone)]
 pub struct Endpoint {
     pub(crate) engine: Arc<Engine>,
-    pub(crate) office: Arc<Office>,
+    pub(crate) context: Arc<MailboxContext>,
 }
 
 impl Endpoint {

@@ -34,6 +34,7 @@ mod job;
 mod mailbox;
 mod message;
 mod pack;
+mod plain;
 mod region;
 mod region_messages;
 mod request;
@@ -52,9 +53,11 @@ pub use request::{Request, wait_all, wait_any, wait_some};
 pub use scope::{Scope, Scoped};
 pub use semaphore::Semaphore;
 
-/// Plain data: types without padding, pointers or invalid values, which can travel as bytes.
-pub use bytemuck::Pod as Plain;
-pub use canele_engine::choice::{Choice, Protocol};
+pub use plain::Plain;
+
+/// The crate whose derives make types [`Plain`].
+pub use bytemuck;
+pub use canele_engine::choice::{Choice, Protocol, Variant};
 pub use canele_engine::collective::{Number, Op};
 pub use canele_engine::{Error, Failure, Mode, Rank, Status, Tag};
 pub use canele_sys::counters::{Counter, Snapshot};

@@ -13,6 +13,10 @@ use crate::{Endpoint, Error, Plain, Rank};
 
 /// Memory allocated by Canelé that peers may read and write at any time, so it is reached by copy.
 ///
+/// Threads of this process, too, may write and read a region at the same time: its bytes are racy. A copy accesses each byte once,
+/// and a reader gets for each byte a value that somebody wrote there, but with several bytes, even those of one number, it may get
+/// a mixture of writes. Use atomic operations ([`RemoteRegion::fetch_add`]), notices or messages where that matters.
+///
 /// Zeroed at first. Given up when dropped; transfers under way end in good order.
 ///
 /// Ranks of this host map it. For ranks of other hosts the owner's library reads and writes there, whenever any thread of the owner
@@ -184,7 +188,7 @@ impl RemoteRegion {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(items);
         match self.far.window(offset, bytes.len()) {
             Some(window) => window.read(0, bytes),
-            None => return self.engine.get_elsewhere(&self.far, offset, bytes),
+            None => return self.engine.get_remote(&self.far, offset, bytes),
         }
         Ok(())
     }
@@ -218,7 +222,7 @@ impl RemoteRegion {
         match self.far.word(offset) {
             // SeqCst: one order of all atomic operations of all ranks, which is what users expect of them.
             Some(word) => Ok(word.fetch_add(n, Ordering::SeqCst)),
-            None => self.engine.add_elsewhere(&self.far, offset, n),
+            None => self.engine.add_remote(&self.far, offset, n),
         }
     }
 
@@ -228,7 +232,7 @@ impl RemoteRegion {
     /// As [`RemoteRegion::fetch_add`].
     pub fn compare_and_swap(&self, offset: usize, expected: u64, new: u64) -> Result<u64, Error> {
         let Some(word) = self.far.word(offset) else {
-            return self.engine.swap_elsewhere(&self.far, offset, expected, new);
+            return self.engine.swap_remote(&self.far, offset, expected, new);
         };
         let swapped = word.compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst);
         Ok(swapped.unwrap_or_else(|seen| seen))

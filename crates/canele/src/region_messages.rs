@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use canele_engine::{Buffer, Ended, Engine, Failure, FlowId, Mode, Pending, Want};
-use canele_sys::buffer::{InBuffer, OutBuffer};
+use canele_engine::{Buffer, Completion, Engine, Failure, FlowId, Mode, Pending, Want};
+use canele_mem::buffer::{InBuffer, OutBuffer};
 
 use crate::flow::want;
 use crate::job::deadline;
@@ -21,7 +21,7 @@ pub(crate) fn send_lent(
 ) -> (Result<(), Error>, OutBuffer) {
     match engine.isend(to, flow, tag, Mode::Standard, buffer) {
         Ok(pending) => match end(engine, pending, deadline) {
-            Ended { result, buffer: Buffer::Out(buffer), .. } => (result.map(drop), buffer),
+            Completion { result, buffer: Buffer::Out(buffer), .. } => (result.map(drop), buffer),
             _ => unreachable!("a send gives its buffer back"),
         },
         Err(refused) => (Err(refused.0), refused.1),
@@ -37,7 +37,7 @@ pub(crate) fn recv_lent(
 ) -> (Result<Status, Error>, InBuffer) {
     match engine.irecv(flow, want, buffer) {
         Ok(pending) => match end(engine, pending, deadline) {
-            Ended { result, buffer: Buffer::In(buffer), .. } => (result, buffer),
+            Completion { result, buffer: Buffer::In(buffer), .. } => (result, buffer),
             _ => unreachable!("a receive gives its buffer back"),
         },
         Err(refused) => (Err(refused.0), refused.1),
@@ -45,7 +45,7 @@ pub(crate) fn recv_lent(
 }
 
 /// Waits for the end of an operation; withdraws it at the deadline, unless its data is moving: then the end is near.
-fn end(engine: &Arc<Engine>, pending: Pending, deadline: Option<Instant>) -> Ended {
+fn end(engine: &Arc<Engine>, pending: Pending, deadline: Option<Instant>) -> Completion {
     let forked = "a thread of this process has been inside before";
     match engine.wait(pending, deadline) {
         Ok(ended) => ended,
@@ -53,7 +53,7 @@ fn end(engine: &Arc<Engine>, pending: Pending, deadline: Option<Instant>) -> End
             let _ = engine.cancel(pending);
             let ended = engine.wait(pending, None).expect(forked);
             match ended.result {
-                Err(Error::Failed(Failure::Cancelled)) => Ended { result: Err(late), ..ended },
+                Err(Error::Failed(Failure::Cancelled)) => Completion { result: Err(late), ..ended },
                 _ => ended,
             }
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use canele_engine::{Buffer, Ended, Engine, Mode, Pending, Started};
-use canele_sys::buffer::Owned;
+use canele_engine::{Buffer, Completion, Engine, Envelope, Mode, Pending, Started};
+use canele_mem::buffer::Owned;
 
 use crate::flow::want;
 use crate::job::deadline;
@@ -43,6 +43,11 @@ impl Flow {
         self.isend_mode(to, tag, Mode::Synchronous, items)
     }
 
+    /// Where a message of this flow goes, which may leave with others.
+    pub(crate) fn coalesced(&self, to: Rank, tag: Tag) -> Envelope {
+        Envelope { coalesce: true, ..Envelope::new(to, self.id, tag) }
+    }
+
     fn isend_mode<T: Plain>(
         &self,
         to: Rank,
@@ -53,13 +58,15 @@ impl Flow {
         let mut items = Owned::new(items);
         let bytes = items.bytes().len();
         let started = match mode {
-            Mode::Standard => self.engine.try_send_now(to, self.id, tag, items.bytes())?,
-            _ => Started::NotHere,
+            Mode::Standard => {
+                self.engine.post(self.coalesced(to, tag), items.bytes()).map_err(|error| *error)?
+            }
+            _ => Started::Busy,
         };
         let state = match started {
-            Started::Left => Progress::Ended(Ok(Status { source: to, tag, bytes })),
-            Started::Waits(pending) => Progress::UnderWay(pending),
-            Started::NotHere => match self.engine.isend(to, self.id, tag, mode, items.lend_out()) {
+            Started::Done => Progress::Ended(Ok(Status { source: to, tag, bytes })),
+            Started::Posted(pending) => Progress::UnderWay(pending),
+            Started::Busy => match self.engine.isend(to, self.id, tag, mode, items.lend_out()) {
                 Ok(pending) => Progress::UnderWay(pending),
                 Err(refused) => {
                     let (error, buffer) = *refused;
@@ -96,7 +103,7 @@ impl Flow {
 }
 
 impl<T: Plain> Request<T> {
-    fn end(&mut self, ended: Ended) {
+    fn end(&mut self, ended: Completion) {
         match ended.buffer {
             Buffer::Out(buffer) => self.items.take_back_out(buffer),
             Buffer::In(buffer) => self.items.take_back_in(buffer),

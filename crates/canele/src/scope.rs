@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
-use canele_engine::{Buffer, Ended, Mode, Pending, Started};
-use canele_sys::buffer::{self, Owned};
+use canele_engine::{Buffer, Completion, Mode, Pending, Started};
+use canele_mem::buffer::{self, Owned};
 
 use crate::flow::want;
 use crate::{Error, Flow, Plain, Rank, Source, Status, Tag, TagMatch};
@@ -30,7 +30,8 @@ pub struct Scoped(usize);
 impl Flow {
     /// Runs `f`, which may start operations on borrowed memory; all of them have ended when this returns.
     ///
-    /// If `f` fails, receives without a message are withdrawn.
+    /// If `f` fails, receives without a message are withdrawn. If `f` panics while an operation is under way, the process aborts:
+    /// others may still read or write the memory that the operation borrows, and a panic must not wait for them.
     ///
     /// # Errors
     /// The error of `f`, or else the first operation that failed and was not waited for.
@@ -40,13 +41,35 @@ impl Flow {
     ) -> Result<R, Error> {
         buffer::scope(|lender| {
             let scope = Scope { flow: self.clone(), lender, started: RefCell::new(Vec::new()) };
+            let on_panic = AbortOnPanic(&scope);
             let result = f(&scope);
+            std::mem::forget(on_panic);
             if result.is_err() {
                 scope.withdraw();
             }
             let ended = scope.wait_all();
             result.and_then(|value| ended.map(|()| value))
         })
+    }
+}
+
+/// Ends the process if a panic leaves a scope in which operations are under way.
+struct AbortOnPanic<'a, 'scope, 'env>(&'a Scope<'scope, 'env>);
+
+impl Drop for AbortOnPanic<'_, '_, '_> {
+    fn drop(&mut self) {
+        let is_lent =
+            |progress: &&Progress| matches!(progress, Progress::UnderWay(pending) if !pending.is_free());
+        let left = self.0.started.try_borrow().map_or(0, |started| started.iter().filter(is_lent).count());
+        if left > 0 {
+            eprintln!(
+                "canele: {}: a panic left Flow::scope with operations under way: {left}. The library may still read or write the \
+                 memory that they borrow, so the process aborts. Wait for the operations before anything that may panic, or \
+                 return an error from the scope instead: then they are withdrawn or waited for.",
+                self.0.flow.engine.rank()
+            );
+            std::process::abort();
+        }
     }
 }
 
@@ -84,11 +107,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         if mode != Mode::Standard {
             return Ok(None);
         }
-        let progress = match self.flow.engine.try_send_now(to, self.flow.id, tag, bytes)? {
-            Started::Left => Progress::Ended(Ok(Status { source: to, tag, bytes: bytes.len() })),
-            Started::Waits(pending) => Progress::UnderWay(pending),
-            Started::NotHere => return Ok(None),
-        };
+        let progress =
+            match self.flow.engine.post(self.flow.coalesced(to, tag), bytes).map_err(|error| *error)? {
+                Started::Done => Progress::Ended(Ok(Status { source: to, tag, bytes: bytes.len() })),
+                Started::Posted(pending) => Progress::UnderWay(pending),
+                Started::Busy => return Ok(None),
+            };
         Ok(Some(self.keep(progress)))
     }
 
@@ -213,7 +237,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         Ok(true)
     }
 
-    fn take_back(&self, ended: Ended) -> Result<Status, Error> {
+    fn take_back(&self, ended: Completion) -> Result<Status, Error> {
         match ended.buffer {
             Buffer::Out(buffer) => self.lender.take_back(buffer),
             Buffer::In(buffer) => self.lender.take_back_mut(buffer),
@@ -248,9 +272,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 note(self.finish(progress));
             }
             // Those behind it have often ended with it.
-            self.flow.engine.taking(|taking| {
+            self.flow.engine.completions(|completions| {
                 while let Some(Progress::UnderWay(pending)) = started.as_slice().first()
-                    && let Some(ended) = taking.take(*pending)
+                    && let Some(ended) = completions.take(*pending)
                 {
                     started.next();
                     note(self.take_back(ended));

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use canele_sys::topology;
 use clap::Parser;
 
 use crate::{run, say, usage, wrong_usage};
@@ -24,7 +25,7 @@ pub struct Arguments {
 /// The one option that is not the program's, wherever it stands.
 #[derive(Debug, clap::Args)]
 struct Size {
-    /// Number of ranks, before or after the program's name [default: 4]
+    /// Number of ranks, before or after the program's name [default: one for each processor, at most 4]
     #[arg(short = 'n', long = "ranks", value_name = "N")]
     ranks: Option<u32>,
 }
@@ -37,7 +38,8 @@ struct Collected {
     size: Size,
 }
 
-const RANKS: u32 = 4;
+/// Ranks where there are processors enough.
+const MOST_RANKS: u32 = 4;
 
 const USAGE: &str = "canele demo laplace|mandelbrot [-n N] [ARGS…]";
 
@@ -46,7 +48,7 @@ const EXAMPLES: &str = "Programs:
   mandelbrot   the Mandelbrot set, slices handed out over mailboxes
 
 Examples:
-  canele demo laplace                     temperatures of a plate, on 4 ranks
+  canele demo laplace                     temperatures of a plate, on up to 4 ranks
   canele demo mandelbrot -n 2             the Mandelbrot set, one master and one worker
   canele demo laplace --help              what the program itself can do";
 
@@ -65,7 +67,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
     match beside_this_executable(name) {
         Ok(path) => {
             command[0] = path.into_os_string();
-            run::start(run::Arguments::new(ranks, command), None)
+            run::main(&run::Arguments::new(ranks, command), None)
         }
         Err(looked_at) => {
             say(&format!(
@@ -97,7 +99,12 @@ fn split(arguments: Arguments) -> Result<(u32, Vec<OsString>), clap::Error> {
         ours.push(OsString::from(format!("-n{before}")));
     }
     let ranks = Collected::try_parse_from(ours)?.size.ranks;
-    Ok((ranks.unwrap_or(RANKS), its))
+    Ok((ranks.unwrap_or_else(default_ranks), its))
+}
+
+/// No more than processors: otherwise the times that a program prints would be those of its neighbours.
+fn default_ranks() -> u32 {
+    topology::usable().min(MOST_RANKS)
 }
 
 fn beside_this_executable(name: &str) -> Result<PathBuf, PathBuf> {
@@ -122,15 +129,15 @@ mod tests {
     #[test]
     fn the_number_of_ranks_may_stand_anywhere_and_the_rest_is_the_programs() {
         for (words, ranks, its) in [
-            ("laplace", 4, "laplace"),
+            ("laplace", default_ranks(), "laplace"),
             ("-n 2 laplace --quiet", 2, "laplace --quiet"),
             ("laplace -n 2 --quiet", 2, "laplace --quiet"),
             ("laplace --quiet -n2", 2, "laplace --quiet"),
             ("--ranks 3 laplace", 3, "laplace"),
             ("laplace --ranks=3 --plate x", 3, "laplace --plate x"),
             ("laplace -n 4 --help", 4, "laplace --help"),
-            ("laplace --help", 4, "laplace --help"),
-            ("laplace -- -n 2", 4, "laplace -- -n 2"),
+            ("laplace --help", default_ranks(), "laplace --help"),
+            ("laplace -- -n 2", default_ranks(), "laplace -- -n 2"),
         ] {
             let expected = its.split(' ').map(OsString::from).collect();
             assert_eq!(split(words).unwrap(), (ranks, expected), "{words}");

@@ -2,14 +2,14 @@
 //! measures, demonstrates, and simulates.
 //!
 //! Owns the command line and the exit statuses: 0, the first failing rank's, 128 + n for signal n,
-//! 2 for wrong usage; under the names of MPI's commands it is those. Every message of the command itself goes to standard error and starts `canele: `.
+//! 2 for wrong usage; under the names of MPI's commands it is those. Every message of the command itself goes to standard error and starts
+//! `canele: `.
 #![forbid(unsafe_code)]
 
 mod bench;
 mod compile;
 mod demo;
 mod info;
-mod mpi_files;
 mod run;
 mod sim;
 
@@ -17,9 +17,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
+use canele_launch::mpiexec::{self, Asked};
+use canele_launch::{serve_host, supervise};
 use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
 use compile::Language;
-use run::mpiexec::{self, Asked};
 
 /// Message passing between processes, in user space.
 #[derive(Debug, Parser)]
@@ -63,7 +64,7 @@ enum Command {
     Agent,
     /// Started by `run`: holds the ranks, and ends them should the launcher die
     #[command(hide = true)]
-    Keep {
+    Supervise {
         /// Process id of the launcher, for whoever lists processes.
         launcher: u32,
     },
@@ -86,7 +87,7 @@ fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return usage(&error),
     };
     match command {
-        Command::Run(arguments) => run::main(arguments),
+        Command::Run(arguments) => run::main(&arguments, None),
         Command::Cc(arguments) => compile::main(Language::C, arguments.words()),
         Command::Cxx(arguments) => compile::main(Language::Cxx, arguments.words()),
         Command::Info(arguments) => info::main(&arguments),
@@ -94,8 +95,16 @@ fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::BenchRank(arguments) => bench::rank_main(&arguments),
         Command::Demo(arguments) => demo::main(arguments),
         Command::Sim(arguments) => sim::main(&arguments),
-        Command::Agent => run::deputise(),
-        Command::Keep { .. } => run::keep(),
+        Command::Agent => helper("agent: only `canele run --hosts` starts this", serve_host()),
+        Command::Supervise { .. } => helper("supervise: only `canele run` starts this", supervise()),
+    }
+}
+
+/// The exit status of a process that `canele run` starts for itself.
+fn helper(otherwise: &str, result: std::io::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => wrong_usage(&format!("{otherwise} ({error})")),
     }
 }
 

@@ -7,7 +7,7 @@ mod support;
 
 use std::time::Instant;
 
-use canele_engine::control::{Control, FromLauncher, Gone, ToLauncher, VERSION};
+use canele_control::{Control, FromLauncher, RankEnd, ToLauncher, VERSION};
 use canele_rail::shm::Shm;
 use canele_sys::ids::Rank as Number;
 use support::{Ended, LIMIT, Run, canele, kill, start_with, wait_until};
@@ -88,7 +88,7 @@ fn act(role: &str, mut rank: Rank) -> i32 {
         }
         ("rules", 1) => {
             rank.hello();
-            rank.say(&ToLauncher::Connect { peer: 77 });
+            rank.say(&ToLauncher::Connect { peers: vec![77] });
             rank.sleep()
         }
         ("version", 1) => {
@@ -102,7 +102,7 @@ fn act(role: &str, mut rank: Rank) -> i32 {
         }
         ("gone", 0) => {
             rank.hello();
-            assert_eq!(rank.hear(), FromLauncher::Gone { rank: 1, how: Gone::Killed(6) });
+            assert_eq!(rank.hear(), FromLauncher::Gone { rank: 1, how: RankEnd::Killed(6) });
             println!("rank 0 knows");
             rank.say(&ToLauncher::Finished);
             0
@@ -138,28 +138,35 @@ fn act(role: &str, mut rank: Rank) -> i32 {
 fn links(mut rank: Rank, me: u32) -> i32 {
     rank.hello();
     let size = rank.control.place().size;
-    let rail = Shm::open(Number(me), size as usize, 64, 0, 0).unwrap();
+    let rail = Shm::open(Number(me), 0..size, 64, 0, 0).unwrap();
     let own = rustix::fs::fstat(rail.inbox_fd()).unwrap();
     for peer in (0..size).filter(|&peer| peer != me) {
-        rank.say(&ToLauncher::Connect { peer });
+        rank.say(&ToLauncher::Connect { peers: vec![peer] });
     }
     rank.control.send(&ToLauncher::Inbox { settings: Vec::new() }, &[rail.inbox_fd()]).unwrap();
     let mut seen = std::collections::HashSet::new();
-    for _ in 1..size {
-        let (message, fd) = loop {
+    while seen.len() + 1 < size as usize {
+        let (message, descriptors) = loop {
             let received = rank.control.receive(Some(Instant::now() + LIMIT)).unwrap().unwrap();
             // Others may be done already.
-            if !matches!(received.0, FromLauncher::Gone { how: Gone::Finished, .. }) {
+            if !matches!(received.0, FromLauncher::Finished { .. }) {
                 break received;
             }
         };
-        let FromLauncher::Peer { rank: peer, bytes } = message else { panic!("{message:?}") };
-        let inbox = rustix::fs::fstat(fd.unwrap()).unwrap();
-        assert_eq!(inbox.st_size as u64, bytes);
-        assert_ne!(inbox.st_ino, own.st_ino);
-        assert!(seen.insert(inbox.st_ino), "rank {peer} has an inbox of its own");
+        let FromLauncher::Peers { peers } = message else { panic!("{message:?}") };
+        assert_eq!(peers.len(), descriptors.len());
+        for (peer, descriptor) in peers.iter().zip(descriptors) {
+            let inbox = rustix::fs::fstat(descriptor).unwrap();
+            assert_ne!(inbox.st_ino, own.st_ino);
+            assert!(seen.insert(inbox.st_ino), "rank {} has an inbox of its own", peer.rank);
+        }
     }
-    assert!(rank.control.try_receive().unwrap().is_none_or(|(m, _)| matches!(m, FromLauncher::Gone { .. })));
+    assert!(
+        rank.control
+            .try_receive()
+            .unwrap()
+            .is_none_or(|(m, _)| matches!(m, FromLauncher::Gone { .. } | FromLauncher::Finished { .. }))
+    );
     rank.say(&ToLauncher::Finished);
     0
 }

@@ -4,8 +4,8 @@ mod support;
 
 use std::process::Command;
 
-use support::canele;
 use support::ranks::{program, start_job, succeeds};
+use support::{Ended, canele};
 
 /// The test program without a launcher, with one variable set.
 fn alone(words: &[&str], variable: (&str, &str)) -> (Option<i32>, String) {
@@ -89,4 +89,55 @@ fn a_place_that_makes_no_sense_is_refused() {
         assert_eq!(code, Some(1), "{name}={value}: {error}");
         assert!(error.contains("CANELE_") && error.contains("canele run"), "{error}");
     }
+}
+
+/// Runs a job each of whose ranks can open `free` descriptors beside those that it inherits, whatever those are.
+fn all_to_all_with_free_descriptors(free: u32, ranks: &str) -> Ended {
+    let script = format!(
+        "free=0; n=0; while [ $free -lt {free} ]; do [ -h /proc/$$/fd/$n ] || free=$((free + 1)); n=$((n + 1)); done; \
+         ulimit -n $n; exec {} all-to-all 1",
+        program()
+    );
+    canele(&["run", "-n", ranks, "sh", "-c", &script])
+}
+
+#[test]
+fn too_few_descriptors_are_said_to_be_that() {
+    // What a rank opens for itself takes all of them.
+    let ended = all_to_all_with_free_descriptors(2, "3");
+    assert_eq!(ended.code(), Some(1), "{}", ended.error);
+    assert!(
+        ended.error.contains("no descriptor left") && ended.error.contains("ulimit -n"),
+        "{}",
+        ended.error
+    );
+}
+
+#[test]
+fn links_in_memory_keep_no_descriptor() {
+    // Enough for what a rank opens for itself and for a message of inboxes, fewer than it has links.
+    let ended = all_to_all_with_free_descriptors(36, "40");
+    assert_eq!((ended.code(), ended.error.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn ranks_may_open_as_many_files_as_the_hard_limit_allows() {
+    let script = format!(
+        "ulimit -Sn 64; exec {} run -n 2 sh -c 'test $(ulimit -Sn) = $(ulimit -Hn) && echo raised'",
+        env!("CARGO_BIN_EXE_canele")
+    );
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "raised\nraised\n", "{output:?}");
+}
+
+#[test]
+fn a_missing_proc_is_named_with_what_it_is_needed_for() {
+    let script = format!("mount -t tmpfs none /proc && exec {} run -n 1 true", env!("CARGO_BIN_EXE_canele"));
+    let output = Command::new("unshare").args(["-m", "sh", "-c", &script]).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    if !error.contains("canele") {
+        return eprintln!("skipped: mounts need root: {error}");
+    }
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("/proc/self/exe") && error.contains("mount /proc"), "{error}");
 }

@@ -5,8 +5,8 @@ mod support;
 use std::process::Command;
 use std::time::Duration;
 
-use support::ranks::{FaultJob, setting, start_job, succeeds};
-use support::{kill, killed_by, state, wait_until};
+use support::ranks::{FaultJob, program, setting, start_job, succeeds};
+use support::{kill, killed_by, start_shell, state, wait_until};
 
 /// Numbers without pattern.
 struct Random(u64);
@@ -137,6 +137,32 @@ fn ranks_and_launcher_killed_together_leave_nothing() {
         let pids = [victim, job.run.pid()].map(|pid| pid.to_string());
         assert!(Command::new("kill").arg("-KILL").args(&pids).status().unwrap().success());
         assert_eq!(killed_by(&job.end()), Some(9));
+    }
+}
+
+/// Below a shell no signal of the kernel's reaches a rank whose supervisor dies: it finds out itself, asleep or not.
+#[test]
+fn ranks_below_a_shell_end_when_launcher_and_supervisor_are_killed_together() {
+    for wait in ["adaptive", "sleep", "poll"] {
+        let script = format!("{} exchange 1000; :", program());
+        let run = start_shell(&["-n", "3", "--wait", wait], &script);
+        let ranks = run.wait_for(3, "fault");
+        // The others wait for this one.
+        kill("STOP", ranks[0]);
+        wait_until("the rank to stop", || state(ranks[0]) == 'T');
+        // Or the launcher would do the supervisor's work between the two.
+        kill("STOP", run.pid());
+        wait_until("the launcher to stop", || state(run.pid()) == 'T');
+        kill("KILL", run.wait_for(1, "rank-supervisor")[0]);
+        kill("KILL", run.pid());
+        wait_until("the end of the ranks that wait", || {
+            !run.processes().iter().any(|pid| ranks[1..].contains(pid))
+        });
+        // The stopped rank, and children that ranks have left to nobody.
+        for pid in run.processes() {
+            let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).output();
+        }
+        assert_eq!(killed_by(&run.end()), Some(9));
     }
 }
 

@@ -227,6 +227,21 @@ fn two_jobs_share_hosts_without_knowing_each_other() {
     }
 }
 
+/// Every rank reserves as much of its inbox as in a job of its host alone.
+#[test]
+fn inboxes_are_as_large_as_the_ranks_of_their_host_make_them() {
+    let program = support::ranks::example("connect_all");
+    let inbox = |ended: support::Ended| {
+        assert_eq!(ended.code(), Some(0), "{}", ended.error);
+        let rest = ended.out.split_once("inbox ").unwrap_or_else(|| panic!("{}", ended.out)).1;
+        rest.split(',').next().unwrap().to_owned()
+    };
+    let alone = inbox(canele(&["run", "-n", "4", &program]));
+    let together = inbox(start_on("plain", "a:4,b:4,c:4,d:4", &[], &[&program]).end());
+    assert_eq!(together, alone);
+    assert_ne!(inbox(canele(&["run", "-n", "16", &program])), alone);
+}
+
 #[test]
 fn many_ranks_on_two_hosts_start_and_end() {
     let ended = shell_on("h0:16,h1:16", &[], "echo $CANELE_RANK");

@@ -68,27 +68,27 @@ fn when_a_shell_is_killed_its_host_is_lost_and_everything_ends() {
 }
 
 #[test]
-fn when_a_keeper_is_killed_everything_ends_and_somebody_says_so() {
+fn when_a_supervisor_is_killed_everything_ends_and_somebody_says_so() {
     let run = start_on("plain", TWO, &[], &["sleep", "1000"]);
     run.wait_for(4, "sleep");
-    kill("KILL", wait_on_host(&run, "h1", 1, "rank-keeper")[0]);
+    kill("KILL", wait_on_host(&run, "h1", 1, "rank-supervisor")[0]);
     let ended = run.end();
     assert_eq!(ended.code(), Some(1));
-    assert!(ended.error.contains("keeper (process") && ended.error.contains(" on h1"), "{}", ended.error);
+    assert!(ended.error.contains("supervisor (process") && ended.error.contains(" on h1"), "{}", ended.error);
 }
 
 #[test]
-fn when_the_keeper_of_the_shells_is_killed_everything_ends() {
+fn when_the_supervisor_of_the_shells_is_killed_everything_ends() {
     let run = start_on("apart", TWO, &[], &["sleep", "1000"]);
     run.wait_for(4, "sleep");
-    let keepers = run.wait_for(3, "rank-keeper");
-    let of_shells = keepers
+    let supervisors = run.wait_for(3, "rank-supervisor");
+    let of_shells = supervisors
         .iter()
-        .find(|pid| !["h0", "h1"].iter().any(|host| on_host(&run, host, "rank-keeper").contains(pid)));
+        .find(|pid| !["h0", "h1"].iter().any(|host| on_host(&run, host, "rank-supervisor").contains(pid)));
     kill("KILL", *of_shells.unwrap());
     let ended = run.end();
     assert_eq!(ended.code(), Some(1));
-    assert!(ended.error.contains("keeper of the remote shells"), "{}", ended.error);
+    assert!(ended.error.contains("supervisor of the remote shells"), "{}", ended.error);
 }
 
 #[test]
@@ -113,6 +113,9 @@ fn random_kills_of_anyone_leave_nothing() {
 // ---- silence ------------------------------------------------------------------------------------------
 
 const SOON: [(&str, &str); 1] = [("CANELE_HOST_LOST_MS", "1600")];
+
+/// Less than the tests below stop somebody for.
+const STOPPED_FOR_LONGER: [(&str, &str); 1] = [("CANELE_HOST_LOST_MS", "3200")];
 
 #[test]
 fn a_host_that_falls_silent_is_lost() {
@@ -175,9 +178,11 @@ fn operations_that_name_a_rank_of_a_lost_host_fail_naming_it() {
 fn agents_end_their_ranks_when_the_launcher_falls_silent() {
     let run = start_on_with("apart", TWO, &[], &["sleep", "1000"], &SOON, b"");
     run.wait_for(4, "sleep");
-    kill("STOP", run.pid());
+    let connections = ["h0", "h1"].map(|host| wait_on_host(&run, host, 2, "cat")).concat();
+    for &cat in &connections {
+        kill("STOP", cat);
+    }
     run.wait_for(0, "sleep");
-    kill("CONT", run.pid());
     let ended = run.end();
     assert_eq!(ended.code(), Some(1));
     assert!(ended.error.contains("was lost with ranks"), "{}", ended.error);
@@ -185,14 +190,15 @@ fn agents_end_their_ranks_when_the_launcher_falls_silent() {
 
 #[test]
 fn stopped_ranks_and_agents_are_not_dead_ones() {
-    let run = start_on("between", TWO, &[], &["sh", "-c", "read line; sleep 2; echo $CANELE_RANK"]);
+    let script = ["sh", "-c", "read line; sleep 2; echo $CANELE_RANK"];
+    let run = start_on_with("between", TWO, &[], &script, &STOPPED_FOR_LONGER, b"");
     run.wait_for(4, "sleep");
     let agent = wait_on_host(&run, "h1", 1, "canele")[0];
     let rank = wait_on_host(&run, "h0", 2, "sleep")[0];
     kill("STOP", agent);
     kill("STOP", rank);
     wait_until("both to stop", || state(agent) == 'T' && state(rank) == 'T');
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    std::thread::sleep(std::time::Duration::from_secs(6));
     kill("CONT", agent);
     kill("CONT", rank);
     let ended = run.end();
@@ -200,9 +206,24 @@ fn stopped_ranks_and_agents_are_not_dead_ones() {
 }
 
 #[test]
+fn a_launcher_that_is_stopped_is_waited_for() {
+    let run = start_on_with("apart", TWO, &[], &["sleep", "1000"], &STOPPED_FOR_LONGER, b"");
+    run.wait_for(4, "sleep");
+    kill("STOP", run.pid());
+    std::thread::sleep(std::time::Duration::from_secs(6));
+    run.wait_for(4, "sleep");
+    kill("CONT", run.pid());
+    kill("TERM", run.pid());
+    let ended = run.end();
+    assert_eq!(
+        (ended.code(), ended.error.as_str()),
+        (Some(143), "canele: ended by signal 15 (Terminated)\n")
+    );
+}
+
+#[test]
 fn a_launcher_that_is_stopped_as_shells_do_it_is_waited_for() {
-    let patience = [("CANELE_HOST_LOST_MS", "3200")];
-    let run = start_on_with("between", TWO, &[], &["sleep", "1000"], &patience, b"");
+    let run = start_on_with("between", TWO, &[], &["sleep", "1000"], &STOPPED_FOR_LONGER, b"");
     let ranks = run.wait_for(4, "sleep");
     kill("TSTP", run.pid());
     wait_until("everyone to stop", || ranks.iter().chain([&run.pid()]).all(|&pid| state(pid) == 'T'));

@@ -22,7 +22,7 @@ fn a_killed_rank_takes_the_whole_family_with_it() {
     assert!(ended.error.contains("was killed by signal 9 (Killed); ending the job"), "{}", ended.error);
 }
 
-/// The one whose parent is the keeper and which leads its process group.
+/// The one whose parent is the supervisor and which leads its process group.
 fn rank_of(sleepers: &[u32]) -> Option<u32> {
     sleepers.iter().copied().find(|&pid| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -45,13 +45,13 @@ fn when_the_launcher_is_killed_everything_ends() {
 }
 
 #[test]
-fn when_the_keeper_is_killed_everything_ends_and_somebody_says_so() {
+fn when_the_supervisor_is_killed_everything_ends_and_somebody_says_so() {
     let run = start_shell(&["-n", "3"], FAMILY);
     run.wait_for(3 * SLEEPERS, "sleep");
-    kill("KILL", run.wait_for(1, "rank-keeper")[0]);
+    kill("KILL", run.wait_for(1, "rank-supervisor")[0]);
     let ended = run.end();
     assert_eq!(ended.code(), Some(1));
-    assert!(ended.error.contains("keeper"), "{}", ended.error);
+    assert!(ended.error.contains("supervisor"), "{}", ended.error);
 }
 
 #[test]
@@ -130,6 +130,19 @@ fn stopping_and_continuing_the_launcher_does_the_same_to_the_ranks() {
     wait_until("everyone to continue", || everyone().all(|pid| state(pid) != 'T'));
     kill("TERM", run.pid());
     assert_eq!(run.end().code(), Some(143));
+}
+
+#[test]
+fn a_stopped_supervisor_needs_one_signal() {
+    let run = start_shell(&["-n", "2"], "exec sleep 1000");
+    run.wait_for(2, "sleep");
+    let supervisor = run.wait_for(1, "rank-supervisor")[0];
+    kill("STOP", supervisor);
+    wait_until("the supervisor to stop", || state(supervisor) == 'T');
+    kill("TERM", run.pid());
+    let ended = run.end();
+    assert_eq!(ended.code(), Some(143));
+    assert_eq!(ended.error, "canele: ended by signal 15 (Terminated)\n");
 }
 
 #[test]

@@ -74,6 +74,14 @@ fn a_barrier_of_64_ranks_takes_six_messages_one_after_the_other() {
 }
 
 #[test]
+fn a_broadcast_reaches_every_rank_and_waits_for_none_but_its_tree() {
+    // A status of 0 says that every rank has what rank 0 gave.
+    let (status, out, err) = canele("sim scale --ranks 100 --operation broadcast --bytes 64");
+    assert_eq!(status, Some(0), "{err}");
+    assert_eq!(cells(&out)[0][6], "99", "one message for each rank but the first: {out}");
+}
+
+#[test]
 fn a_picture_is_drawn_and_wrong_numbers_are_refused() {
     let path = std::env::temp_dir().join(format!("canele-scale-{}.svg", std::process::id()));
     let line = format!("sim scale --ranks 2,16 --operation barrier,allreduce --plot {}", path.display());

@@ -81,11 +81,11 @@ fn wrong_usage_is_2_and_says_what_is_wrong() {
         (&["run", "true"], "--ranks"),
         (&["run", "-n", "1", "true", ":"], "after `:`"),
         (&["run", "-n", "1", "true", ":", "-n", "0", "true"], "-n 0"),
-        (&["run", "-n", "4000000000", "true"], "a job has at most 4096"),
+        (&["run", "-n", "4000000000", "true"], "a job has at most 16777216"),
         (&["run", "-n", "4294967295", "true", ":", "-n", "5", "true"], "4294967300 ranks"),
-        (&["run", "-n", "4097", "--hosts", "a:2048,b:2049", "true"], "4097 ranks: a job has at most 4096"),
-        (&["run", "-n", "4097", "--hosts", "a,b,c,d", "true"], "on all its hosts together"),
-        (&["run", "-n", "4096", "true", ":", "-n", "1", "true"], "4097 ranks"),
+        (&["run", "-n", "4098", "--hosts", "a:1,b:4097", "true"], "4097 ranks on b: a host has at most 4096"),
+        (&["run", "-n", "20000", "--hosts", "a,b,c,d", "true"], "5000 ranks on a: a host has at most 4096"),
+        (&["run", "-n", "4096", "true", ":", "-n", "1", "true"], "4097 ranks on "),
         (&["run", "-n", "1", "--timeout", "-3", "true"], "--timeout"),
         (&["run", "-n", "1", "--timeout", "0", "true"], "--timeout"),
         (&["run", "-n", "1", "--env", "nothing", "true"], "NAME=VALUE"),
@@ -152,6 +152,44 @@ fn binding_gives_each_rank_one_processor_and_says_which() {
         assert_eq!(allowed, said);
     }
     assert!(shell(&["-n", "1"], script).out.ends_with(" none\n"));
+    assert!(shell(&["-n", "2", "--bind", "none"], script).out.ends_with(" none\n"));
+}
+
+#[test]
+fn ranks_say_to_which_processors_they_are_bound() {
+    let ended = shell(&["-n", "1", "--report-bindings"], "true");
+    assert_eq!(ended.error, "canele: rank 0 is not bound to processors\n");
+    let ended = shell(&["-n", "2", "--bind", "core", "--report-bindings"], "echo $CANELE_RANK $CANELE_BIND");
+    for line in ended.lines() {
+        let (rank, processors) = line.split_once(' ').unwrap();
+        let said = format!("canele: rank {rank} is bound to processors {processors}");
+        assert!(ended.error.contains(&said), "{said}: {}", ended.error);
+    }
+}
+
+/// Ranks of two jobs, neither of which ends before the other has started, have no processor in common.
+#[test]
+fn jobs_side_by_side_are_not_bound_to_the_same_processors() {
+    let folder = std::env::temp_dir().join(format!("canele-bound-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let started = |job: usize| folder.join(format!("{job}"));
+    let script = |job| {
+        let (here, other) = (started(job), started(1 - job));
+        let (here, other) = (here.display(), other.display());
+        format!("echo $CANELE_BIND; touch {here}; until test -e {other}; do sleep 0.05; done")
+    };
+    let jobs = [0, 1].map(|job| support::start_shell(&["-n", "2"], &script(job)));
+    let mut bound: Vec<String> = Vec::new();
+    for job in jobs {
+        let ended = job.end();
+        assert_eq!(ended.code(), Some(0), "{}", ended.error);
+        bound.extend(ended.lines().into_iter().filter(|line| *line != "none").map(String::from));
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    let count = bound.len();
+    bound.sort_unstable();
+    bound.dedup();
+    assert_eq!(bound.len(), count, "{bound:?}");
 }
 
 #[test]
@@ -167,7 +205,7 @@ fn help_is_there_with_examples() {
         let ended = canele(command);
         assert_eq!(ended.code(), Some(0));
         assert!(ended.out.contains("Examples:\n  canele "), "{command:?}: {}", ended.out);
-        assert!(!ended.out.contains("keep"), "the keeper is nobody's business");
+        assert!(!ended.out.contains("supervise"), "the supervisor is nobody's business");
     }
 }
 
@@ -192,14 +230,22 @@ fn info_says_which_protocol_a_message_takes() {
             ended.out
         );
     }
+    let far = canele(&["info", "--peer", "1", "--bytes", "65536", "--remote"]);
+    assert!(far.out.contains("rail      tcp") && far.out.contains("region buffers: eager ("), "{}", far.out);
+    let regions = canele(&["info", "--peer", "1", "--bytes", "65536"]).out;
+    for words in
+        ["private buffers: eager-multi (", "region buffers: direct-both (", "private buffer: direct-read ("]
+    {
+        assert!(regions.contains(words), "{words}: {regions}");
+    }
     assert!(canele(&["info", "--peer", "0", "--bytes", "8"]).out.contains("itself"));
     assert_eq!(canele(&["info", "--peer", "99999", "--bytes", "8"]).code(), Some(2));
     assert_eq!(canele(&["info", "--peer", "1"]).code(), Some(2));
 }
 
 #[test]
-fn only_a_launcher_starts_the_keeper() {
-    let ended = canele(&["keep", "1"]);
+fn only_a_launcher_starts_the_supervisor() {
+    let ended = canele(&["supervise", "1"]);
     assert_eq!(ended.code(), Some(2));
     assert!(ended.error.contains("only `canele run`"), "{}", ended.error);
 }

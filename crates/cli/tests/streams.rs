@@ -3,9 +3,11 @@
 mod support;
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Command, Stdio};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
 
-use support::{LIMIT, shell, start_with};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use support::{shell, start_with};
 
 #[test]
 fn standard_input_goes_to_rank_0_only() {
@@ -100,5 +102,110 @@ fn a_reader_that_does_not_read_delays_neither_failures_nor_their_consequences() 
     // Only now somebody reads.
     std::io::copy(&mut child.stdout.take().unwrap(), &mut std::io::sink()).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(5));
-    let _ = LIMIT;
+}
+
+#[test]
+fn output_that_cannot_be_written_is_named_and_a_failure() {
+    for script in ["echo hello", "head -c 3000000 /dev/zero"] {
+        let ended = Command::new(env!("CARGO_BIN_EXE_canele"))
+            .args(["run", "-n", "1", "sh", "-c", script])
+            .stdout(std::fs::File::create("/dev/full").unwrap())
+            .output()
+            .unwrap();
+        let error = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{script}: {error}");
+        assert!(error.contains("standard output: No space left on device"), "{script}: {error}");
+    }
+}
+
+/// A launcher whose ranks have printed more than a pipe takes, and ended or are about to; its output is not read.
+fn with_a_stuck_reader(options: &[&str]) -> Child {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_canele"))
+        .args(["run", "-n", "2"])
+        .args(options)
+        .args(["sh", "-c", "head -c 150000 /dev/zero; echo done >&2"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut error = BufReader::new(child.stderr.as_mut().unwrap());
+    for _ in 0..2 {
+        let mut line = String::new();
+        error.read_line(&mut line).unwrap();
+        assert_eq!(line, "done\n");
+    }
+    child
+}
+
+fn code_at_the_end(mut child: Child) -> Option<i32> {
+    let mut status = None;
+    support::wait_until("the launcher's end", || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    status.unwrap().code()
+}
+
+/// True once the launcher has no process below it.
+fn is_alone(launcher: u32) -> bool {
+    let children = std::fs::read_to_string(format!("/proc/{launcher}/task/{launcher}/children"));
+    children.unwrap_or_default().is_empty()
+}
+
+#[test]
+fn a_signal_ends_a_launcher_whose_output_is_not_read() {
+    for (signal, number) in [("TERM", 15), ("INT", 2)] {
+        let child = with_a_stuck_reader(&[]);
+        support::wait_until("the end of the ranks", || is_alone(child.id()));
+        support::kill(signal, child.id());
+        assert_eq!(code_at_the_end(child), Some(128 + number), "{signal}");
+    }
+}
+
+#[test]
+fn the_time_limit_ends_a_launcher_whose_output_is_not_read() {
+    assert_eq!(code_at_the_end(with_a_stuck_reader(&["--timeout", "20"])), Some(124));
+}
+
+/// A terminal, of which nobody reads what is written there.
+fn terminal() -> (OwnedFd, std::fs::File) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let path = ptsname(&master, Vec::new()).unwrap();
+    let slave = std::fs::OpenOptions::new().read(true).write(true).open(path.to_str().unwrap()).unwrap();
+    (master, slave)
+}
+
+/// A launcher that labels the endless lines of its ranks and so writes them itself.
+fn on_a_terminal_nobody_reads(options: &[&str]) -> (OwnedFd, Child) {
+    let (master, slave) = terminal();
+    let child = Command::new(env!("CARGO_BIN_EXE_canele"))
+        .args(["run", "-n", "2", "--label"])
+        .args(options)
+        .arg("yes")
+        .stdin(Stdio::null())
+        .stdout(slave)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    (master, child)
+}
+
+#[test]
+fn a_terminal_that_takes_nothing_delays_neither_signals_nor_the_time_limit() {
+    let (_master, child) = on_a_terminal_nobody_reads(&["--timeout", "2"]);
+    assert_eq!(code_at_the_end(child), Some(124));
+    let (_master, child) = on_a_terminal_nobody_reads(&[]);
+    let stat = || std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+    support::wait_until("the ranks to start", || !is_alone(child.id()));
+    // It has written what the terminal takes once it uses no processor.
+    let mut before = String::new();
+    support::wait_until("the terminal to be full", || {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let ticks: Vec<String> = stat().split(' ').skip(13).take(2).map(str::to_owned).collect();
+        std::mem::replace(&mut before, ticks.join(" ")) == before
+    });
+    support::kill("TERM", child.id());
+    assert_eq!(code_at_the_end(child), Some(128 + 15));
 }

@@ -29,7 +29,7 @@ fn main() -> Result<(), Error> {
     let batches = arguments.next().flatten().unwrap_or(100);
     let most = arguments.next().flatten().unwrap_or(2);
     for ranks in 1..=most {
-        let engines = canele_engine::local::ranks(ranks, &Tunables::default())?;
+        let engines = canele_testing::start(ranks, &Tunables::default())?;
         let work = |engine: &Engine| -> Result<u128, Error> {
             let mut best = u128::MAX;
             for _ in 0..batches {

@@ -1,30 +1,91 @@
-//! Short messages between two ranks in one process: what one send and one receive cost in instructions.
+//! Messages and puts between two ranks in one process: what one of each costs in instructions at both ends.
 //!
-//! `valgrind --tool=callgrind --toggle-collect='*exchange*' target/release/examples/short_cost 1000`
+//! `valgrind --tool=callgrind --toggle-collect='*exchange*' target/release/examples/short_cost short_8 1000`
 
-use canele_engine::{Engine, Error, FlowId, Mode, Rank, Tag, Want};
+use std::hint::black_box;
+
+use canele_engine::{Engine, Error, Far, FlowId, Mode, Notice, Rank, Region, Tag, Want};
 use canele_sys::tunables::Tunables;
 
-/// One short message there.
+/// The name of a workload, the bytes of its messages, and what it does with each.
+type Workload = (&'static str, usize, Work);
+
+#[derive(Clone, Copy)]
+enum Work {
+    /// Sends it; the receive wants this.
+    Message(Want),
+    /// Puts it, with a notice.
+    Put,
+}
+
+const SOURCE: Option<Rank> = Some(Rank(0));
+const TAG: Option<Tag> = Some(Tag(1));
+
+const WORKLOADS: [Workload; 5] = [
+    ("short_8", 8, Work::Message(Want { source: SOURCE, tag: TAG })),
+    ("any_8", 8, Work::Message(Want { source: None, tag: TAG })),
+    ("anything_8", 8, Work::Message(Want { source: None, tag: None })),
+    ("eager_1024", 1024, Work::Message(Want { source: SOURCE, tag: TAG })),
+    ("put_8", 8, Work::Put),
+];
+
+/// One message there.
 #[inline(never)]
-fn exchange(from: &Engine, to: &Engine, bytes: &[u8], into: &mut [u8]) -> Result<(), Error> {
-    let want = Want { source: Some(Rank(0)), tag: Some(Tag(1)) };
+fn exchange_message(
+    from: &Engine,
+    to: &Engine,
+    bytes: &[u8],
+    want: Want,
+    into: &mut [u8],
+) -> Result<(), Error> {
     from.send(Rank(1), FlowId(0), Tag(1), Mode::Standard, bytes, None)?;
     to.recv(FlowId(0), want, into, None)?;
     Ok(())
 }
 
+/// One put there, and its notice.
+#[inline(never)]
+fn exchange_put(
+    from: &Engine,
+    to: &Engine,
+    bytes: &[u8],
+    region: &Region,
+    far: &Far,
+) -> Result<Notice, Error> {
+    from.put_notify(Rank(1), far, region.id(), 0, bytes, 1)?;
+    to.wait_notice(None)
+}
+
 fn main() -> Result<(), Error> {
-    let messages: u32 = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(1000);
-    let engines = canele_engine::local::ranks(2, &Tunables::default())?;
-    let (bytes, mut into) = ([7u8; 8], [0u8; 8]);
+    let mut arguments = std::env::args().skip(1);
+    let name = arguments.next().unwrap_or_default();
+    let messages: u32 = arguments.next().and_then(|n| n.parse().ok()).unwrap_or(1000);
+    let Some((_, len, work)) = WORKLOADS.into_iter().find(|workload| workload.0 == name) else {
+        let names = WORKLOADS.map(|workload| workload.0).join(" | ");
+        eprintln!("short_cost {names} [MESSAGES]");
+        std::process::exit(2);
+    };
+    let engines = canele_testing::start(2, &Tunables::default())?;
+    let [from, to] = &engines[..] else { unreachable!("two were started") };
+    let region = to.create_region(len)?;
+    let far = region.far();
+    let (bytes, mut into) = (vec![7u8; len], vec![0u8; len]);
+    // The first message makes the link, whose cost is not asked for here.
     for engine in &engines {
         engine.iprobe(FlowId(0), Want { source: None, tag: None })?;
     }
+    from.send(Rank(1), FlowId(0), Tag(1), Mode::Standard, &bytes, None)?;
+    to.recv(FlowId(0), Want { source: SOURCE, tag: TAG }, &mut into, None)?;
     for _ in 0..messages {
-        exchange(&engines[0], &engines[1], std::hint::black_box(&bytes), &mut into)?;
+        match work {
+            Work::Message(want) => exchange_message(from, to, black_box(&bytes), want, &mut into)?,
+            Work::Put => drop(exchange_put(from, to, black_box(&bytes), &region, &far)?),
+        }
+    }
+    if let (Work::Put, Some(window)) = (work, region.window(0, len)) {
+        window.read(0, &mut into);
     }
     assert_eq!(bytes, into);
-    println!("{messages} messages of {} bytes", bytes.len());
+    println!("{messages} messages of {len} bytes");
     Ok(())
 }

@@ -1,34 +1,33 @@
 //! The handle to a rank's engine.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use canele_rail::shm::{Alarm, Doorbell};
+use canele_rail::shm::Waker;
 use canele_sys::atomic::{AtomicUsize, Ordering::Relaxed};
+use canele_sys::biased_lock::{BiasedLock, Guard};
 use canele_sys::counters::Snapshot;
-use canele_sys::gate::{Gate, Guard};
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::tunables::Tunables;
 
 use crate::Error;
-use crate::control::{Control, FromLauncher, JobInfo, Place, Socket};
 use crate::core::Core;
-use crate::regions::Puts;
+use crate::rma::PutCounts;
+use canele_control::{Control, JobInfo, RankPlace};
 
 /// One rank's engine; shared by its threads.
 pub struct Engine {
-    gate: Gate<Core>,
-    pub(crate) alarm: Alarm,
-    pub(crate) puts: Arc<Puts>,
-    place: Place,
+    core: BiasedLock<Core>,
+    pub(crate) waker: Waker,
+    pub(crate) put_counts: Arc<PutCounts>,
+    place: RankPlace,
     job: JobInfo,
-    kept: OnceLock<(Socket, Doorbell)>,
     /// Threads of the library.
     own_threads: AtomicUsize,
     pub(crate) tunables: Tunables,
 }
 
-/// The right to use the core.
-pub(crate) type Inside<'a> = Guard<'a, Core>;
+/// The locked core.
+pub(crate) type Locked<'a> = Guard<'a, Core>;
 
 impl Engine {
     /// Joins the job that the environment describes; alone, a job of one rank.
@@ -45,37 +44,22 @@ impl Engine {
     /// # Errors
     /// As [`Engine::start`].
     pub fn join(tunables: &Tunables, control: Option<Control>) -> Result<Self, Error> {
-        let place = control.as_ref().map_or(Place::ALONE, Control::place);
+        let place = control.as_ref().map_or(RankPlace::ALONE, Control::place);
         let core = Core::open(tunables, control)?;
-        let (alarm, job, puts) = (core.rails.alarm(), core.job.clone(), core.puts.clone());
         Ok(Self {
-            alarm,
-            puts,
-            job,
-            gate: Gate::new(core),
+            waker: core.progress.rails.waker(),
+            put_counts: core.rma.put_counts.clone(),
+            job: core.membership.job.clone(),
+            core: BiasedLock::new(core),
             place,
-            kept: OnceLock::new(),
             own_threads: AtomicUsize::new(0),
             tunables: tunables.clone(),
         })
     }
 
-    /// Keeps what a launcher would have as long as the engine lives: the other end of its socket, and its bell.
-    pub(crate) fn keep(&self, socket: Socket, bell: Doorbell) {
-        self.kept.get_or_init(|| (socket, bell));
-    }
-
-    /// Says something to the engine as its launcher would.
-    pub(crate) fn hear(&self, message: &FromLauncher) {
-        if let Some((socket, bell)) = self.kept.get() {
-            let _ = socket.try_send(message, &[]);
-            bell.ring();
-        }
-    }
-
     /// Starts a thread that makes progress while the program computes.
     pub fn start_serving(self: &Arc<Self>) {
-        // Counted before anybody can count threads.
+        // Counted before another thread can count threads.
         self.own_threads.fetch_add(1, Relaxed);
         let engine = self.clone();
         std::thread::spawn(move || engine.serve());
@@ -96,7 +80,7 @@ impl Engine {
     }
 
     /// This rank's place in the job.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> RankPlace {
         self.place
     }
 
@@ -105,20 +89,19 @@ impl Engine {
         &self.job
     }
 
+    /// Takes the lock of the core.
     #[inline(always)]
-    pub(crate) fn enter(&self) -> Result<Inside<'_>, Error> {
-        Ok(self.gate.enter()?)
+    pub(crate) fn lock(&self) -> Result<Locked<'_>, Error> {
+        Ok(self.core.lock()?)
     }
 
-    /// The same, and awake: another thread that sleeps in the rail is woken, because what is done now may concern it
-    /// (invariant I15).
+    /// Takes the lock and wakes the thread that sleeps in the rail, because what is done now may concern it
+    /// (invariant I7).
     #[inline(always)]
-    pub(crate) fn enter_to_submit(&self) -> Result<Inside<'_>, Error> {
-        let core = self.gate.enter()?;
+    pub(crate) fn lock_to_submit(&self) -> Result<Locked<'_>, Error> {
+        let core = self.core.lock()?;
         core.check()?;
-        if core.asleep {
-            self.alarm.ring();
-        }
+        self.wake_progress_owner(&core);
         Ok(core)
     }
 
@@ -127,7 +110,7 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn counters(&self) -> Result<Snapshot, Error> {
-        Ok(self.enter()?.counters())
+        Ok(self.lock()?.counters())
     }
 
     /// What a message of `bytes` to any peer would take, and why.
@@ -139,10 +122,10 @@ impl Engine {
         bytes: usize,
         ends: canele_proto::choice::Ends,
     ) -> Result<canele_proto::choice::Choice, Error> {
-        let core = self.enter()?;
+        let core = self.lock()?;
         Ok(canele_proto::choice::choose(
-            canele_rail::Rail::caps(&core.rails, LinkId::new(0, Rank(0))),
-            core.proto.eager_bytes(),
+            canele_rail::Rail::caps(&core.progress.rails, LinkId::new(0, Rank(0))),
+            core.progress.proto.eager_bytes(),
             bytes,
             ends,
         ))

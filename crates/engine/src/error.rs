@@ -1,7 +1,9 @@
 //! Why a call failed: who is at fault, and what to do.
 
-use canele_proto::errand::Refusal;
+use std::fmt;
+
 use canele_proto::request::Failure;
+use canele_proto::rma::Refusal;
 use canele_rail::ConnectError;
 use canele_rail::tcp::OpenError;
 use canele_sys::ids::{Rank, RegionId};
@@ -9,10 +11,10 @@ use canele_sys::segment::SegmentError;
 use canele_sys::sleep::EventError;
 use canele_sys::tunables::TunableError;
 
-use crate::control::ControlError;
+use canele_control::ControlError;
 
-/// The error of every call of the engine.
-#[derive(Debug, thiserror::Error)]
+/// The error of every call of the engine. Its `Debug` form is its text, because that is what a `main` that returns it prints.
+#[derive(thiserror::Error)]
 pub enum Error {
     /// The caller named a rank that the job does not have.
     #[error("there is no {rank} in a job of {size} ranks (0 to {last})", last = size.saturating_sub(1))]
@@ -80,7 +82,7 @@ pub enum Error {
     Unpack {
         /// What was asked for.
         asked: String,
-        /// What there is.
+        /// What the message holds.
         there: String,
     },
     /// The owner of a region, on another host, could not do what it was asked for there. Nothing of that was done.
@@ -101,8 +103,37 @@ pub enum Error {
     Finished,
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl From<canele_collective::Error> for Error {
+    fn from(error: canele_collective::Error) -> Self {
+        match error {
+            canele_collective::Error::NoSuchRank { rank, size } => Self::NoSuchRank { rank, size },
+            canele_collective::Error::Failed(failure) => Self::Failed(failure),
+            canele_collective::Error::Lengths { what, given, needed } => {
+                Self::Lengths { what, given, needed }
+            }
+        }
+    }
+}
+
 impl From<canele_sys::fork::Forked> for Error {
     fn from(_: canele_sys::fork::Forked) -> Self {
         Self::Forked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_main_that_returns_an_error_prints_its_text() {
+        let error = Error::NoSuchRank { rank: Rank(9), size: 2 };
+        assert_eq!(format!("{error:?}"), "there is no rank 9 in a job of 2 ranks (0 to 1)");
     }
 }

@@ -1,45 +1,36 @@
 //! What turns protocols and rails into something that can be called: progress, waiting, threads, connecting, failure.
 //!
 //! ```text
-//!   caller ──▶ Engine ──gate──▶ Core { rails, protocols, control socket }
+//!   caller ──▶ Engine ──lock──▶ Core { Progress { rails, protocols }, network, membership, rma, collectives, stats }
 //!                 │
 //!                 └─ waits: looks (Core::pass) ──▶ yields ──▶ sleeps until a packet, news or another thread
 //! ```
-//! An [`Engine`] may be shared by threads; one of them at a time is inside (`canele_sys::gate`), and among those that
+//! An [`Engine`] may be shared by threads; one of them at a time holds its lock (`canele_sys::biased_lock`), and among those that
 //! wait one makes progress for all.
 #![forbid(unsafe_code)]
 
-mod anybody;
 pub mod collective;
-pub mod control;
+mod connect;
 mod core;
-mod elsewhere;
 mod engine;
 mod error;
-mod finish;
-mod layers;
-mod links;
-pub mod local;
-mod names;
-mod network;
-mod news;
-mod patience;
-mod rails;
-mod regions;
-mod requests;
-mod tagged;
-mod taking;
-mod wait;
+#[cfg(test)]
+mod fixture;
+mod membership;
+mod p2p;
+mod progress;
+mod rma;
+mod stats;
 
-pub use canele_proto::errand::Tell;
-pub use elsewhere::{Clerk, Deposit};
+pub use canele_proto::rma::Tell;
 pub use engine::Engine;
 pub use error::Error;
-pub use requests::{Ended, Pending, Refused, Started};
-pub use taking::Taking;
+pub use p2p::completions::Completions;
+pub use p2p::requests::{Completion, NotStarted, Pending, Started};
+pub use rma::{AmHandler, Deposit};
 
 pub use canele_proto::request::Buffer;
 pub use canele_proto::request::{Failure, Mode, Status};
-pub use canele_proto::{Matched, Moved, Notice, Traffic, choice, matching::Want};
+pub use canele_proto::{Envelope, Matched, Moved, Notice, Traffic, choice, matching::Want};
 pub use canele_rail::shm::{Far, Region};
 pub use canele_sys::ids::{FlowId, Rank, RegionId, Tag};

@@ -3,9 +3,10 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use canele_engine::{Engine, Error, FlowId, Mode, Rank, Tag, Want, local};
+use canele_engine::{Engine, Error, FlowId, Mode, Rank, Tag, Want};
 use canele_sys::counters::Counter;
 use canele_sys::tunables::{Tunables, Wait};
+use canele_testing::LocalRank;
 
 const FLOW: FlowId = FlowId(0);
 
@@ -31,7 +32,7 @@ fn recv(at: &Engine, from: impl Into<Option<u32>>, tag: u32, bytes: usize) -> u8
 }
 
 /// Sends a message there and back so often.
-fn ping_pong(engines: [Engine; 2], turns: u32, bytes: usize) -> [Engine; 2] {
+fn ping_pong(engines: [LocalRank; 2], turns: u32, bytes: usize) -> [LocalRank; 2] {
     let [a, b] = engines;
     let back = thread::spawn(move || {
         for n in 0..turns {
@@ -51,8 +52,8 @@ fn ping_pong(engines: [Engine; 2], turns: u32, bytes: usize) -> [Engine; 2] {
     [a, back.join().unwrap()]
 }
 
-fn two(wait: Wait) -> [Engine; 2] {
-    let engines = local::on_hosts(&[1, 1], &tunables(wait)).unwrap();
+fn two(wait: Wait) -> [LocalRank; 2] {
+    let engines = canele_testing::start_on_hosts(&[1, 1], &tunables(wait)).unwrap();
     engines.try_into().unwrap_or_else(|_| panic!("two"))
 }
 
@@ -72,7 +73,7 @@ fn messages_of_all_sizes_come_back_however_ranks_wait() {
 #[test]
 fn whoever_speaks_wakes_a_rank_with_both_kinds_of_peers() {
     const TURNS: u32 = 2000;
-    let engines = local::on_hosts(&[2, 1], &tunables(Wait::Sleep)).unwrap();
+    let engines = canele_testing::start_on_hosts(&[2, 1], &tunables(Wait::Sleep)).unwrap();
     let mut engines = engines.into_iter();
     let me = engines.next().unwrap();
     let others: Vec<_> = engines
@@ -206,9 +207,26 @@ fn ranks_that_finish_have_lost_nothing() {
 }
 
 #[test]
+fn a_peer_that_has_finished_is_known_without_a_launcher_and_not_connected_to_again() {
+    let [a, b] = two(Wait::Sleep);
+    let leaving = thread::spawn(move || {
+        assert_eq!(recv(&b, 0, 1, 8), 1);
+        b.finish().unwrap();
+    });
+    send(&a, 1, 1, &[1; 8]);
+    let connections = || a.counters().unwrap()[Counter::Connections];
+    let before = connections();
+    let error = a.recv(FLOW, want(1, 2), &mut [0; 8], None).unwrap_err().to_string();
+    assert!(error.contains("finished"), "{error}");
+    leaving.join().unwrap();
+    a.finish().unwrap();
+    assert_eq!(connections(), before);
+}
+
+#[test]
 fn a_peer_that_is_lost_fails_what_needs_it_and_nothing_else() {
-    let engines = local::on_hosts(&[2, 1], &tunables(Wait::Sleep)).unwrap();
-    let [a, b, c] = <[Engine; 3]>::try_from(engines).unwrap_or_else(|_| panic!("three"));
+    let engines = canele_testing::start_on_hosts(&[2, 1], &tunables(Wait::Sleep)).unwrap();
+    let [a, b, c] = <[LocalRank; 3]>::try_from(engines).unwrap_or_else(|_| panic!("three"));
     let leaving = thread::spawn(move || {
         send(&c, 0, 1, &[1; 8]);
         assert_eq!(recv(&c, 0, 2, 8), 2);

@@ -1,59 +1,90 @@
 //! From a C buffer with count and datatype to memory that the library may touch.
 
+use canele_mem::buffer::{Raw, RawMut};
 use canele_mpi::datatype::Datatype;
-use canele_mpi::point::Kept;
-use canele_mpi::{Class, Data, Error, Result};
-use canele_sys::buffer::Raw;
+use canele_mpi::{Class, Data, Elements, Error, Result};
 
 use crate::handle::MPI_Datatype;
 use crate::pointer::{Memory, MemoryMut};
 use crate::width::Count;
+
+/// A buffer of the program's, that is read or written.
+pub trait Buffer: Copy {
+    /// What the library makes of it.
+    type Raw;
+    /// The address.
+    fn address(self) -> Memory;
+    /// The bytes around it.
+    ///
+    /// # Safety
+    /// As of [`Raw::new`], or of [`RawMut::new`].
+    unsafe fn raw(self, low: isize, high: isize) -> Self::Raw;
+}
+
+impl Buffer for Memory {
+    type Raw = Raw;
+
+    #[inline(always)]
+    fn address(self) -> Memory {
+        self
+    }
+
+    #[inline(always)]
+    unsafe fn raw(self, low: isize, high: isize) -> Raw {
+        // SAFETY: as the caller says.
+        unsafe { Raw::new(self.cast(), low, high) }
+    }
+}
+
+impl Buffer for MemoryMut {
+    type Raw = RawMut;
+
+    #[inline(always)]
+    fn address(self) -> Memory {
+        self
+    }
+
+    #[inline(always)]
+    unsafe fn raw(self, low: isize, high: isize) -> RawMut {
+        // SAFETY: as the caller says.
+        unsafe { RawMut::new(self.cast(), low, high) }
+    }
+}
 
 /// The elements that a buffer, a count and a datatype name.
 ///
 /// # Errors
 /// A negative count, a datatype that is none or not committed, no buffer though there are data.
 #[inline(always)]
-pub fn data<'a>(buffer: Memory, count: Count, datatype: MPI_Datatype) -> Result<Data<'a>> {
+pub fn data<'a, B: Buffer>(buffer: B, count: Count, datatype: MPI_Datatype) -> Result<Data<'a, B::Raw>> {
     let (count, of) = (count.get()?, datatype.get()?);
-    elements(buffer, count, of)
+    Ok(Data { raw: memory(buffer, count, of)?, count, of })
 }
 
-/// The same with memory that is written.
+/// The memory of elements whose count and datatype have been looked up.
 ///
 /// # Errors
 /// As [`data`].
 #[inline(always)]
-pub fn data_mut<'a>(buffer: MemoryMut, count: Count, datatype: MPI_Datatype) -> Result<Data<'a>> {
-    data(buffer.cast_const(), count, datatype)
-}
-
-/// The same of a count and datatype that have been looked up.
-///
-/// # Errors
-/// As [`data`].
-#[inline(always)]
-pub fn elements(buffer: Memory, count: usize, of: &Datatype) -> Result<Data<'_>> {
+pub fn memory<B: Buffer>(buffer: B, count: usize, of: &Datatype) -> Result<B::Raw> {
     of.check_committed()?;
     let range = if of.is_contiguous() { 0..of.total_bytes(count)?.cast_signed() } else { of.span(count) };
     // With absolute addresses the buffer is MPI_BOTTOM, which is null, and the elements lie far above it.
-    if buffer.is_null() && range.start == 0 && range.end > 0 {
+    if buffer.address().is_null() && range.start == 0 && range.end > 0 {
         return Err(no_buffer(count));
     }
-    // SAFETY: the program gives the buffer to the operation until it has ended, as the standard says; the elements span
-    // this range.
-    let raw = unsafe { Raw::new(buffer.cast_mut().cast(), range.start, range.end) };
-    Ok(Data { raw, count, of })
+    // SAFETY: the program gives the buffer to each operation until it has ended, and neither writes what is read nor touches what is
+    // written meanwhile, as the standard says; the elements span this range.
+    Ok(unsafe { buffer.raw(range.start, range.end) })
 }
 
-/// Elements to be kept beyond the call.
+/// Elements beyond the call.
 ///
 /// # Errors
 /// As [`data`].
-pub fn kept(buffer: Memory, count: usize, datatype: MPI_Datatype) -> Result<Kept> {
+pub fn elements<B: Buffer>(buffer: B, count: usize, datatype: MPI_Datatype) -> Result<Elements<B::Raw>> {
     let of = datatype.share()?;
-    let raw = elements(buffer, count, &of)?.raw;
-    Ok(Kept { raw, count, of })
+    Ok(Elements { raw: memory(buffer, count, &of)?, count, of })
 }
 
 #[cold]

@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use canele_engine::control::{Host, Place};
+use canele_control::{Host, RankPlace};
 use canele_mpi::info::{Environment, Info};
 use canele_mpi::{Result, fail};
 use canele_mpi_macros::mpi;
@@ -135,7 +135,7 @@ fn environment(arguments: &[&[u8]]) -> Info {
     let known = Environment {
         command: arguments.first().copied(),
         arguments: arguments.get(1..).unwrap_or_default(),
-        max_procs: Some(Place::from_env().size as usize),
+        max_procs: Some(RankPlace::from_env().size as usize),
         host: Some(host.name.as_bytes()),
         arch: Some(std::env::consts::ARCH.as_bytes()),
         wdir: directory.as_ref().map(|path| path.as_os_str().as_bytes()),

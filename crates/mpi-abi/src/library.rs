@@ -5,15 +5,15 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
+use canele_control::OnFailure;
 use canele_engine::Engine;
-use canele_engine::control::OnFailure;
 use canele_mpi::{Comm, Errhandler, Result, World, fail};
 use canele_sys::atomic::{AtomicU32, Ordering::Relaxed};
 use canele_sys::tunables::Tunables;
 
 use crate::constants::{MPI_COMM_SELF, MPI_COMM_WORLD, MPI_THREAD_MULTIPLE};
+use crate::deferred_recv;
 use crate::handle::{COMMS, ERRHANDLERS, MPI_Comm};
-use crate::late;
 
 /// The world model: `MPI_Init` has been called, `MPI_Finalize` has.
 static INITIALIZED: AtomicU32 = AtomicU32::new(0);
@@ -146,7 +146,7 @@ pub fn initialize(threads: c_int) -> Result<()> {
     MAIN.get_or_init(|| std::thread::current().id());
     INITIALIZED.store(1, Relaxed);
     if threads < MPI_THREAD_MULTIPLE && !world.engine().tunables().progress_thread {
-        late::allow();
+        deferred_recv::allow();
     }
     Ok(())
 }

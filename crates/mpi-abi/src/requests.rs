@@ -3,17 +3,17 @@
 //! A request leaves its row while a call waits for it, so that no lock is held meanwhile; the row stays its own. That no
 //! two threads wait for the same request is the program's duty (MPI 5.0, §3.7.3). Sends that have left at once share one handle.
 //! An ordinary message under way stands in its row as what it is, a few words, and becomes a [`Request`] only for a call that
-//! treats it as one; a late receive (`late.rs`) as what it will be.
+//! treats it as one; a deferred receive (`deferred_recv.rs`) as what it will be.
 
 use std::sync::Arc;
 
-use canele_engine::{Pending, Taking};
+use canele_engine::{Completions, Pending};
 use canele_mpi::request::{Foreign, Request};
 use canele_mpi::{Class, Error, Result, fail};
-use canele_sys::gate::{Gate, Guard};
+use canele_sys::biased_lock::{BiasedLock, Guard};
 
+use crate::deferred_recv::{self, DeferredRecv};
 use crate::handle::{MPI_Comm, MPI_Request};
-use crate::late::{self, Late};
 use crate::status::Got;
 use std::sync::OnceLock;
 
@@ -30,16 +30,16 @@ pub const LEFT: MPI_Request = MPI_Request::of(FIRST);
 pub struct Requests {
     rows: Vec<Row>,
     free: Vec<u32>,
-    /// Rows of late receives, in the order in which they were started; those before `first_late` are done.
-    late: Vec<u32>,
-    first_late: usize,
+    /// Rows of deferred receives, in the order in which they were started; those before `first_deferred` are done.
+    deferred: Vec<u32>,
+    first_deferred: usize,
     /// Freed while under way; they end by themselves.
     orphans: Vec<Request>,
 }
 
 struct Row {
     generation: u32,
-    held: Held,
+    held: RequestState,
 }
 
 /// A message under way.
@@ -60,9 +60,9 @@ impl Message {
     }
 }
 
-enum Held {
+enum RequestState {
     Nothing,
-    Late(Late),
+    Deferred(DeferredRecv),
     Message(Message),
     Here(Request),
     /// A call waits for it. Operations that end elsewhere can still be reached.
@@ -71,7 +71,7 @@ enum Held {
     GivenUp(Arc<dyn Foreign>),
 }
 
-static TABLE: OnceLock<Gate<Requests>> = OnceLock::new();
+static TABLE: OnceLock<BiasedLock<Requests>> = OnceLock::new();
 
 /// The table.
 ///
@@ -79,8 +79,8 @@ static TABLE: OnceLock<Gate<Requests>> = OnceLock::new();
 /// In a forked child.
 #[inline]
 pub fn requests() -> Result<Guard<'static, Requests>> {
-    let new = || Gate::new(Requests::default());
-    TABLE.get_or_init(new).enter().map_err(|forked| canele_engine::Error::from(forked).into())
+    let new = || BiasedLock::new(Requests::default());
+    TABLE.get_or_init(new).lock().map_err(|forked| canele_engine::Error::from(forked).into())
 }
 
 /// A new handle.
@@ -88,7 +88,7 @@ pub fn requests() -> Result<Guard<'static, Requests>> {
 /// # Errors
 /// All handles are used.
 pub fn publish(request: Request) -> Result<MPI_Request> {
-    requests()?.insert(Held::Here(request))
+    requests()?.insert(RequestState::Here(request))
 }
 
 /// A new handle of a message.
@@ -97,26 +97,26 @@ pub fn publish(request: Request) -> Result<MPI_Request> {
 /// All handles are used.
 #[inline(always)]
 pub fn publish_message(message: Message) -> Result<MPI_Request> {
-    requests()?.insert(Held::Message(message))
+    requests()?.insert(RequestState::Message(message))
 }
 
-/// A new handle of a late receive.
+/// A new handle of a deferred receive.
 ///
 /// # Errors
 /// All handles are used.
 #[inline(always)]
-pub fn publish_late(late: Late) -> Result<MPI_Request> {
+pub fn publish_deferred(deferred: DeferredRecv) -> Result<MPI_Request> {
     let mut table = requests()?;
-    let handle = table.insert(Held::Late(late))?;
-    table.late.push(index(handle) as u32);
-    late::note(true);
+    let handle = table.insert(RequestState::Deferred(deferred))?;
+    table.deferred.push(index(handle) as u32);
+    deferred_recv::note(true);
     Ok(handle)
 }
 
 impl Requests {
     /// Gives what stands for an operation a handle.
     #[inline(always)]
-    fn insert(&mut self, held: Held) -> Result<MPI_Request> {
+    fn insert(&mut self, held: RequestState) -> Result<MPI_Request> {
         let at = match self.free.pop() {
             Some(at) => at as usize,
             None => self.add_row()?,
@@ -133,36 +133,38 @@ impl Requests {
         if (at + FIRST + 1) >> INDEX_BITS != 0 {
             fail!(NoMemory, "{at} requests are under way: wait for some before others are started");
         }
-        self.rows.push(Row { generation: 0, held: Held::Nothing });
+        self.rows.push(Row { generation: 0, held: RequestState::Nothing });
         Ok(at)
     }
 
-    /// What an ordinary message got, which nobody has treated as a request so far, if it has ended well; a late receive that
+    /// What an ordinary message got, which nobody has treated as a request so far, if it has ended well; a deferred receive that
     /// comes first may end here. Its row is freed.
     #[inline(always)]
-    pub fn end_message(&mut self, handle: MPI_Request, taking: &mut Taking<'_>) -> Option<Got> {
+    pub fn end_message(&mut self, handle: MPI_Request, completions: &mut Completions<'_>) -> Option<Got> {
         let at = index(handle);
         let row = self.rows.get_mut(at)?;
         if row.generation as usize != handle.value() >> INDEX_BITS {
             return None;
         }
-        let got = match &row.held {
-            Held::Late(late) if self.late.get(self.first_late) == Some(&(at as u32)) => {
-                let got = Got::Received(late.comm, late.take(taking)?);
-                self.first_late += 1;
-                if self.first_late == self.late.len() {
-                    (self.first_late, _) = (0, self.late.clear());
-                    late::note(false);
+        let got = match &mut row.held {
+            RequestState::Deferred(deferred)
+                if self.deferred.get(self.first_deferred) == Some(&(at as u32)) =>
+            {
+                let got = Got::Received(deferred.comm, deferred.take(completions)?);
+                self.first_deferred += 1;
+                if self.first_deferred == self.deferred.len() {
+                    (self.first_deferred, _) = (0, self.deferred.clear());
+                    deferred_recv::note(false);
                 }
                 got
             }
-            Held::Message(message) => {
-                let status = taking.take_status(message.pending)?;
+            RequestState::Message(message) => {
+                let status = completions.take_status(message.pending)?;
                 if message.receives { Got::Received(message.comm, status) } else { Got::Sent }
             }
             _ => return None,
         };
-        row.held = Held::Nothing;
+        row.held = RequestState::Nothing;
         row.generation = (row.generation + 1) % GENERATIONS;
         self.free.push(at as u32);
         Some(got)
@@ -171,24 +173,28 @@ impl Requests {
     /// What the engine calls an ordinary message, which nobody has treated as a request so far.
     pub fn message(&mut self, handle: MPI_Request) -> Option<Pending> {
         match self.row(handle).map(|row| &row.held) {
-            Ok(Held::Message(message)) => Some(message.pending),
+            Ok(RequestState::Message(message)) => Some(message.pending),
             _ => None,
         }
     }
 
-    /// Submits all late receives, in their order.
-    pub fn submit_late(&mut self) {
-        let first = std::mem::take(&mut self.first_late);
-        for at in self.late.drain(..).skip(first) {
+    /// Submits all deferred receives, in their order.
+    pub fn submit_deferred(&mut self) {
+        let first = std::mem::take(&mut self.first_deferred);
+        for at in self.deferred.drain(..).skip(first) {
             let row = &mut self.rows[at as usize];
-            if let Held::Late(late) = row.held {
-                row.held = match late.submit() {
-                    Ok(pending) => Held::Message(Message { comm: late.comm, pending, receives: true }),
-                    Err(error) => Held::Here(late.failed(error)),
-                };
+            match std::mem::replace(&mut row.held, RequestState::Nothing) {
+                RequestState::Deferred(deferred) => {
+                    let comm = deferred.comm;
+                    row.held = match deferred.submit() {
+                        Ok(pending) => RequestState::Message(Message { comm, pending, receives: true }),
+                        Err(error) => RequestState::Here(DeferredRecv::failed(comm, error)),
+                    };
+                }
+                other => row.held = other,
             }
         }
-        late::note(false);
+        deferred_recv::note(false);
     }
 
     /// The communicator is about to lose its handle: what is under way on it keeps it from now on.
@@ -197,10 +203,10 @@ impl Requests {
     /// It is none.
     pub fn keep(&mut self, comm: MPI_Comm) -> Result<()> {
         for row in &mut self.rows {
-            if let Held::Message(message) = row.held
+            if let RequestState::Message(message) = row.held
                 && message.comm == comm
             {
-                row.held = Held::Here(message.request()?);
+                row.held = RequestState::Here(message.request()?);
             }
         }
         Ok(())
@@ -209,8 +215,8 @@ impl Requests {
     /// The row of a handle, with a message in it turned into a request.
     fn row_of_request(&mut self, handle: MPI_Request) -> Result<&mut Row> {
         let row = self.row(handle)?;
-        if let Held::Message(message) = row.held {
-            row.held = Held::Here(message.request()?);
+        if let RequestState::Message(message) = row.held {
+            row.held = RequestState::Here(message.request()?);
         }
         Ok(row)
     }
@@ -229,9 +235,12 @@ impl Requests {
     /// There is none, or another thread waits for it.
     pub fn get(&mut self, handle: MPI_Request) -> Result<&mut Request> {
         match &mut self.row_of_request(handle)?.held {
-            Held::Here(request) => Ok(request),
-            Held::Away(_) => Err(busy(handle)),
-            Held::Nothing | Held::Late(_) | Held::Message(_) | Held::GivenUp(_) => Err(handle.invalid()),
+            RequestState::Here(request) => Ok(request),
+            RequestState::Away(_) => Err(busy(handle)),
+            RequestState::Nothing
+            | RequestState::Deferred(_)
+            | RequestState::Message(_)
+            | RequestState::GivenUp(_) => Err(handle.invalid()),
         }
     }
 
@@ -241,12 +250,12 @@ impl Requests {
     /// As [`Requests::get`].
     pub fn take(&mut self, handle: MPI_Request) -> Result<Request> {
         let row = self.row_of_request(handle)?;
-        match std::mem::replace(&mut row.held, Held::Nothing) {
-            Held::Here(request) => {
-                row.held = Held::Away(request.operation());
+        match std::mem::replace(&mut row.held, RequestState::Nothing) {
+            RequestState::Here(request) => {
+                row.held = RequestState::Away(request.operation());
                 Ok(request)
             }
-            away @ Held::Away(_) => {
+            away @ RequestState::Away(_) => {
                 row.held = away;
                 Err(busy(handle))
             }
@@ -260,7 +269,7 @@ impl Requests {
     /// Brings a request back.
     pub fn put(&mut self, handle: MPI_Request, request: Request) {
         if let Ok(row) = self.row(handle) {
-            row.held = Held::Here(request);
+            row.held = RequestState::Here(request);
         }
     }
 
@@ -268,11 +277,11 @@ impl Requests {
     #[inline]
     pub fn free(&mut self, handle: MPI_Request) -> Option<Request> {
         let row = self.row(handle).ok()?;
-        let held = std::mem::replace(&mut row.held, Held::Nothing);
+        let held = std::mem::replace(&mut row.held, RequestState::Nothing);
         row.generation = (row.generation + 1) % GENERATIONS;
         self.free.push(index(handle) as u32);
         match held {
-            Held::Here(request) => Some(request),
+            RequestState::Here(request) => Some(request),
             _ => None,
         }
     }
@@ -284,7 +293,7 @@ impl Requests {
     pub fn give_up(&mut self, handle: MPI_Request) -> Result<Option<Request>> {
         match self.get(handle)?.operation() {
             Some(operation) if operation.is_ended_by_program() && !operation.is_complete() => {
-                self.row(handle)?.held = Held::GivenUp(operation);
+                self.row(handle)?.held = RequestState::GivenUp(operation);
                 Ok(None)
             }
             _ => Ok(self.free(handle)),
@@ -297,10 +306,10 @@ impl Requests {
     /// It is none.
     pub fn foreign(&mut self, handle: MPI_Request) -> Result<Arc<dyn Foreign>> {
         let operation = match &self.row(handle)?.held {
-            Held::Here(request) => request.operation(),
-            Held::Away(operation) => operation.clone(),
-            Held::GivenUp(operation) => Some(operation.clone()),
-            Held::Nothing | Held::Late(_) | Held::Message(_) => None,
+            RequestState::Here(request) => request.operation(),
+            RequestState::Away(operation) => operation.clone(),
+            RequestState::GivenUp(operation) => Some(operation.clone()),
+            RequestState::Nothing | RequestState::Deferred(_) | RequestState::Message(_) => None,
         };
         operation.ok_or_else(|| Error::new(Class::Request, "the request is of another kind of operation"))
     }
@@ -318,8 +327,8 @@ impl Requests {
     /// How many operations have begun and not ended, which need the program's memory.
     pub fn under_way(&self) -> usize {
         let is_under_way = |row: &&Row| match &row.held {
-            Held::Late(_) | Held::Message(_) => true,
-            Held::Here(request) => request.pending().is_some(),
+            RequestState::Deferred(_) | RequestState::Message(_) => true,
+            RequestState::Here(request) => request.pending().is_some(),
             _ => false,
         };
         self.rows.iter().filter(is_under_way).count() + self.orphans.len()
@@ -339,7 +348,7 @@ pub fn complete(handle: MPI_Request) -> Result<()> {
     let mut table = requests()?;
     let operation = table.foreign(handle)?;
     operation.complete()?;
-    if matches!(table.row(handle)?.held, Held::GivenUp(_)) {
+    if matches!(table.row(handle)?.held, RequestState::GivenUp(_)) {
         table.free(handle);
         // The program's function may use requests.
         drop(table);

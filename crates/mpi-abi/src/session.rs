@@ -22,7 +22,7 @@ const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 fn MPI_Session_init(_info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI_Session>) -> Outcome {
     library::predefine();
     let handler = errhandler.share()?;
-    crate::late::forbid();
+    crate::deferred_recv::forbid();
     let made = Arc::new(Session::new(library::enter()?, handler));
     library::leave_at_exit();
     let handle = MPI_Session::new(made.clone())?;

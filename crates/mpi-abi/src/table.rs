@@ -10,7 +10,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::kept;
+use crate::call_cache;
 use canele_sys::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 const INDEX_BITS: u32 = 22;
@@ -130,7 +130,7 @@ impl<T: 'static> Table<T> {
         if object.is_null() {
             return None;
         }
-        kept::forget();
+        call_cache::forget();
         if let Some(row) = self.row(value) {
             let next = (row.generation.load(Ordering::Relaxed) + 1) % GENERATIONS;
             row.generation.store(next, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-use support::{all_passed, compiled, folder, library, passes, run, text};
+use support::{all_passed, compiled, compiled_cpp, folder, library, passes, run, text};
 
 fn program(name: &str) -> std::path::PathBuf {
     compiled(name, &[folder("programs/faults").join(format!("{name}.c"))])
@@ -69,6 +69,13 @@ fn an_abort_ends_the_job_with_its_code_and_names_the_rank() {
     // The rank in the communicator is another one than that in the job.
     let said = "canele: rank 1: MPI_Abort was called by rank 0 of ";
     ended(&job(&["-n", "2"], "abort-part"), 7, &[said]);
+}
+
+#[test]
+fn an_exception_from_an_error_handler_ends_the_job_and_says_what_to_do() {
+    let program = compiled_cpp("throws", &[folder("programs/faults").join("throws.cpp")]);
+    let said = "canele: rank 0: an error handler of the program threw an exception";
+    ended(&run(Some(&["-n", "1"]), &program, &[]), 16, &[said, "catch it in the handler"]);
 }
 
 #[test]

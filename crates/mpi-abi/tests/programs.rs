@@ -25,10 +25,12 @@ programs! {
     abi [1];
     attributes [1 2];
     between [2 3 5];
+    buffers [1 3];
     cancels [2];
     datatypes [1 2];
     duplicates [1 2 5];
     errors [1];
+    exits [1 3];
     generalized [1];
     groups [1 2 5];
     infos [1 3];

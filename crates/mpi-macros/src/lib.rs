@@ -160,7 +160,7 @@ fn body_name(name: &Ident) -> Ident {
 
 /// What comes first in a call that is not hot.
 fn begin() -> Tokens {
-    quote!(let _call = crate::late::Call::begin();)
+    quote!(let _call = crate::deferred_recv::Call::begin();)
 }
 
 /// One exported function; with what comes first, and whose handler is told of errors.
@@ -248,8 +248,8 @@ fn of_collective(
         Form::Blocking if parameters.iter().all(Parameter::is_word) => {
             let n = parameters.len();
             quote! {{
-                static KEPT: crate::kept::Kept<#n> = crate::kept::Kept::new();
-                crate::collective::run_kept(#comm, &KEPT, [#(crate::kept::Word::word(#words)),*], || #call)
+                static CACHE: crate::call_cache::CallCache<#n> = crate::call_cache::CallCache::new();
+                crate::collective::run_cached(#comm, &CACHE, [#(crate::call_cache::Word::word(#words)),*], || #call)
             }}
         }
         Form::Blocking => quote!(crate::collective::run(#comm, #call)),

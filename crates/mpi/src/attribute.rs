@@ -18,7 +18,7 @@ pub type Delete = Arc<dyn Fn(usize, i32, usize) -> Result<()> + Send + Sync>;
 
 /// What attributes are cached on.
 #[derive(Clone, std::marker::Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ObjectKind {
     /// Communicators.
     Communicator,
     /// Datatypes.
@@ -30,7 +30,7 @@ pub enum Kind {
 /// A key: its number, for what it is, and what is called.
 pub struct Keyval {
     id: i32,
-    kind: Kind,
+    kind: ObjectKind,
     copy: Copy,
     delete: Delete,
 }
@@ -70,7 +70,7 @@ impl Keyvals {
     ///
     /// # Errors
     /// All numbers have been used.
-    pub fn create(&self, kind: Kind, copy: Copy, delete: Delete) -> Result<i32> {
+    pub fn create(&self, kind: ObjectKind, copy: Copy, delete: Delete) -> Result<i32> {
         let mut table = self.table();
         let id = table.next;
         let Some(next) = id.checked_add(1) else { fail!(Keyval, "all {id} keyvals have been used") };
@@ -83,7 +83,7 @@ impl Keyvals {
     ///
     /// # Errors
     /// There is none, or it is for objects of another kind.
-    pub fn find(&self, kind: Kind, id: i32) -> Result<Arc<Keyval>> {
+    pub fn find(&self, kind: ObjectKind, id: i32) -> Result<Arc<Keyval>> {
         let found = self.table().keyvals.get(&id).and_then(|entry| match entry {
             Entry::InUse(keyval) => Some(keyval.clone()),
             Entry::Freed(keyval) => keyval.upgrade(),
@@ -99,7 +99,7 @@ impl Keyvals {
     ///
     /// # Errors
     /// There is none, it is for objects of another kind, or it was freed before.
-    pub fn free(&self, kind: Kind, id: i32) -> Result<()> {
+    pub fn free(&self, kind: ObjectKind, id: i32) -> Result<()> {
         let keyval = self.find(kind, id)?;
         let mut table = self.table();
         match table.keyvals.get_mut(&id) {

@@ -1,11 +1,14 @@
 //! The memory that the program attaches for buffered sends (MPI 5.0, §3.6).
 //!
-//! A pool owns the account of which parts are in use. It never copies or sends: a message is packed into its piece by whoever
-//! reserved it, and the piece comes back when the send has ended.
+//! A pool owns that memory and the account of which parts are in use. It never copies or sends: a message is packed into its piece by
+//! whoever reserved it, and the piece comes back when the send has ended.
 
 mod ring;
 
-use canele_sys::buffer::{OutBuffer, Owned, Raw};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use canele_mem::buffer::{OutBuffer, Owned, RawMut, Readable, ReusableMemory};
 
 use ring::Ring;
 
@@ -22,28 +25,74 @@ pub struct Pool {
 
 #[derive(Debug)]
 enum Room {
-    Attached(Raw, Ring),
+    Attached(Free, Ring),
     /// The library finds the memory for each message.
     Automatic,
+}
+
+/// The parts of the attached memory that no message has.
+#[derive(Debug)]
+struct Free {
+    /// None of it, where it begins.
+    start: RawMut,
+    /// By where they begin.
+    parts: BTreeMap<isize, RawMut>,
+}
+
+impl Free {
+    fn new(mut memory: RawMut) -> Self {
+        let all = memory.split_off(0);
+        Self { start: memory, parts: BTreeMap::from([(0, all)]) }
+    }
+
+    /// Takes a range, all of which is free.
+    fn take(&mut self, range: Range<isize>) -> RawMut {
+        let before = self.parts.range(..=range.start).next_back().map(|(start, _)| *start);
+        let mut part =
+            before.and_then(|start| self.parts.remove(&start)).expect("the ring gives what is free");
+        let mut taken = part.split_off(range.start);
+        let rest = taken.split_off(range.end);
+        for part in [part, rest].into_iter().filter(|part| !part.range().is_empty()) {
+            self.parts.insert(part.range().start, part);
+        }
+        taken
+    }
+
+    /// Takes a part back, which becomes one with its neighbours.
+    fn put(&mut self, mut part: RawMut) {
+        if part.range().is_empty() {
+            return;
+        }
+        if let Some(next) = self.parts.remove(&part.range().end) {
+            part.join(next).expect("parts of one memory that touch");
+        }
+        match self.parts.range_mut(..part.range().start).next_back() {
+            Some((_, before)) if before.range().end == part.range().start => {
+                before.join(part).expect("parts of one memory that touch");
+            }
+            _ => drop(self.parts.insert(part.range().start, part)),
+        }
+    }
 }
 
 /// Memory for one message.
 pub struct Piece(Memory);
 
 enum Memory {
-    /// An entry of the attached memory, and where in it the data is.
+    /// An entry of the attached memory, and the part of it that holds the data.
     Within {
         entry: usize,
-        data: Raw,
-        len: usize,
+        data: ReusableMemory,
+        range: Range<isize>,
     },
     Found(Owned<u8>),
 }
 
 impl Pool {
     /// The first `bytes` bytes of memory that the program attached.
-    pub fn attached(memory: Raw, bytes: usize) -> Self {
-        Self { room: Room::Attached(memory, Ring::new(memory.address().addr(), bytes)), used: 0 }
+    pub fn attached(memory: RawMut, bytes: usize) -> Self {
+        let ring = Ring::new(memory.address().addr(), bytes);
+        Self { room: Room::Attached(Free::new(memory), ring), used: 0 }
     }
 
     /// As much as is needed, from the library (MPI_BUFFER_AUTOMATIC).
@@ -54,7 +103,7 @@ impl Pool {
     /// The address and size of what the program attached.
     pub fn memory(&self) -> Option<(*mut u8, usize)> {
         match &self.room {
-            Room::Attached(memory, ring) => Some((memory.address(), ring.bytes())),
+            Room::Attached(free, ring) => Some((free.start.address(), ring.bytes())),
             Room::Automatic => None,
         }
     }
@@ -68,10 +117,12 @@ impl Pool {
                 bytes.resize(len, 0);
                 Memory::Found(Owned::new(bytes))
             }
-            Room::Attached(memory, ring) => {
+            Room::Attached(free, ring) => {
                 let (entry, start) = ring.reserve(len)?;
-                // An address in the program's memory, so far from the end of what can be addressed.
-                Memory::Within { entry, data: memory.moved(start as isize), len }
+                // Offsets in the program's memory, so far from the end of what can be addressed.
+                let range = start.cast_signed()..(start + len).cast_signed();
+                let part = if len == 0 { free.start.split_off(0) } else { free.take(range.clone()) };
+                Memory::Within { entry, data: ReusableMemory::new(part), range }
             }
         };
         self.used += 1;
@@ -84,7 +135,10 @@ impl Pool {
     /// It is not of this pool.
     pub fn release(&mut self, piece: Piece) {
         match (&mut self.room, piece.0) {
-            (Room::Attached(_, ring), Memory::Within { entry, .. }) => ring.release(entry),
+            (Room::Attached(free, ring), Memory::Within { entry, data, .. }) => {
+                ring.release(entry);
+                free.put(data.into_raw());
+            }
             (Room::Automatic, Memory::Found(_)) => {}
             _ => panic!("a piece comes back to its pool"),
         }
@@ -101,7 +155,7 @@ impl Piece {
     /// Its bytes, to be filled.
     pub fn bytes(&mut self) -> &mut [u8] {
         match &mut self.0 {
-            Memory::Within { data, len, .. } => data.bytes_mut(0, *len),
+            Memory::Within { data, range, .. } => data.raw().bytes_mut(range.start, range.len()),
             Memory::Found(owned) => owned.bytes(),
         }
     }
@@ -109,7 +163,7 @@ impl Piece {
     /// Lends its bytes to be sent.
     pub fn lend(&mut self) -> OutBuffer {
         match &mut self.0 {
-            Memory::Within { data, len, .. } => data.lend(0, *len),
+            Memory::Within { data, range, .. } => data.lend(range.start, range.len()),
             Memory::Found(owned) => owned.lend_out(),
         }
     }
@@ -117,7 +171,7 @@ impl Piece {
     /// Takes the token back: the send has ended.
     pub fn take_back(&mut self, buffer: OutBuffer) {
         match &mut self.0 {
-            Memory::Within { .. } => drop(buffer),
+            Memory::Within { data, .. } => data.take_back(buffer),
             Memory::Found(owned) => owned.take_back_out(buffer),
         }
     }
@@ -126,6 +180,33 @@ impl Piece {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pieces_of_attached_memory_are_filled_while_others_are_lent() {
+        const BYTES: usize = 4 * (OVERHEAD + 100);
+        let mut pool = Pool::attached(RawMut::of(vec![0; BYTES].leak(), 0), BYTES);
+        let mut lent = Vec::new();
+        for turn in 0..20u8 {
+            let mut piece =
+                pool.reserve(if turn % 5 == 4 { 0 } else { 100 }).expect("room for the standard's four");
+            piece.bytes().fill(turn);
+            let buffer = piece.lend();
+            lent.push((turn, piece, buffer));
+            if lent.len() == 4 {
+                let (turn, mut piece, buffer) = lent.remove(usize::from(turn % 3));
+                let mut sent = vec![0; buffer.len()];
+                buffer.copy_to_slice(0, &mut sent);
+                assert!(sent.iter().all(|&byte| byte == turn), "the piece of turn {turn} stays as it is");
+                piece.take_back(buffer);
+                pool.release(piece);
+            }
+        }
+        for (_, mut piece, buffer) in lent {
+            piece.take_back(buffer);
+            pool.release(piece);
+        }
+        assert!(pool.is_unused() && pool.reserve(BYTES).is_some(), "all is one part again");
+    }
 
     #[test]
     fn automatic_room_is_for_any_message() {

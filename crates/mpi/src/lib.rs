@@ -3,8 +3,9 @@
 //! ```text
 //!   C program ──▶ mpi-abi: handles, pointers, constants ──▶ here: objects and calls ──▶ engine: messages, collectives
 //! ```
-//! Memory of the program comes as [`Raw`](canele_sys::buffer::Raw), which only the edge can make. Errors name the class of
-//! the standard, and in words the argument, its value and what to do; which handler is called with them is the edge's business.
+//! Memory of the program comes as [`Raw`](canele_mem::buffer::Raw) or [`RawMut`](canele_mem::buffer::RawMut), which only the edge can make.
+//! Errors name the class of the standard, and in words the argument, its value and what to do; which handler is called with them is the
+//! edge's business.
 #![forbid(unsafe_code)]
 
 pub mod attribute;
@@ -31,7 +32,7 @@ mod world;
 
 pub use canele_engine::{Mode, Rank, Tag};
 pub use comm::Comm;
-pub use data::Data;
+pub use data::{Data, DataMut, Elements, ElementsMut};
 pub use errhandler::Errhandler;
 pub use error::{Class, Error, Result};
 pub use status::{Origin, Status};

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use canele_engine::{Engine, Region};
+use canele_mem::buffer::{InBuffer, OutBuffer, Readable, ReusableMemory};
 use canele_sys::atomic::{AtomicUsize, Ordering::Relaxed};
-use canele_sys::buffer::{InBuffer, OutBuffer};
 
-use crate::data::Data;
+use crate::data::{Data, DataMut};
+use crate::datatype::Datatype;
 use crate::{Result, fail};
 
 /// All such memory of the process, by where it begins.
@@ -65,26 +66,37 @@ impl Allocated {
     /// Lends elements to be sent.
     #[inline]
     pub(crate) fn lend(&self, data: Data<'_>) -> OutBuffer {
-        let found = if self.any() { self.lend_of_region(data, Region::out_buffer) } else { None };
-        found.unwrap_or_else(|| data.of.lend(data.raw, data.count))
+        let Data { raw, count, of } = data;
+        let found = if self.any() { self.lend_of_region(&raw, count, of, Region::out_buffer) } else { None };
+        found.unwrap_or_else(|| of.lend(raw, count))
     }
 
     /// Lends elements to be filled.
     #[inline(always)]
-    pub(crate) fn lend_mut(&self, data: Data<'_>) -> InBuffer {
-        let found = if self.any() { self.lend_of_region(data, Region::in_buffer) } else { None };
-        found.unwrap_or_else(|| data.of.lend_mut(data.raw, data.count))
+    pub(crate) fn lend_mut(&self, data: DataMut<'_>) -> InBuffer {
+        let DataMut { raw, count, of } = data;
+        let found = if self.any() { self.lend_of_region(&raw, count, of, Region::in_buffer) } else { None };
+        found.unwrap_or_else(|| of.lend_mut(raw, count))
+    }
+
+    /// Lends elements to be filled, which come back to be lent again.
+    pub(crate) fn lend_again(&self, memory: &mut ReusableMemory, count: usize, of: &Datatype) -> InBuffer {
+        let raw = memory.raw();
+        let found = if self.any() { self.lend_of_region(raw, count, of, Region::in_buffer) } else { None };
+        found.unwrap_or_else(|| of.lend_again(memory, count))
     }
 
     /// The same, if the elements lie in one stretch of a region.
     #[inline(never)]
     fn lend_of_region<B>(
         &self,
-        data: Data<'_>,
+        raw: &impl Readable,
+        count: usize,
+        of: &Datatype,
         lend: impl FnOnce(&Arc<Region>, usize, usize) -> Option<B>,
     ) -> Option<B> {
-        let (address, len) = (data.raw.address().addr(), data.of.size().saturating_mul(data.count));
-        let (region, offset) = self.find(address, len).filter(|_| data.of.is_contiguous())?;
+        let len = of.size().saturating_mul(count);
+        let (region, offset) = self.find(raw.address().addr(), len).filter(|_| of.is_contiguous())?;
         lend(&region, offset, len)
     }
 }

@@ -16,10 +16,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use canele_engine::{Ended, FlowId, Mode, Pending, Rank, Tag, Want};
+use canele_engine::{Buffer, Completion, FlowId, Mode, Pending, Rank, Tag, Want};
+use canele_mem::buffer::ReusableMemory;
 
 use crate::comm::Comm;
-use crate::point::{Kept, Target};
+use crate::data::{Elements, ElementsMut};
+use crate::datatype::Datatype;
+use crate::point::Target;
 use crate::request::{Again, Foreign, Request, Step, Steps};
 use crate::status::Status;
 use crate::{Class, Error, Result, fail};
@@ -66,19 +69,23 @@ impl Comm {
         FlowId(self.flow.0 + 1)
     }
 
-    /// A send of so many parts, to be started; `kept` holds all of them.
-    pub fn psend_init(self: &Arc<Self>, to: Option<Target>, parts: usize, kept: Kept) -> Request {
+    /// A send of so many parts, to be started; `elements` are those of all.
+    pub fn psend_init(self: &Arc<Self>, to: Option<Target>, parts: usize, elements: Elements) -> Request {
         let state = State { ready: vec![false; parts], left: parts, under_way: UnderWay::No };
         let next = |to: Target| self.partitioned.next(Way::Out, to.rank, to.tag);
         let to = to.map(|to| Target { tag: next(to), ..to });
-        let parts = Arc::new(Parts { comm: self.clone(), to, kept, state: Mutex::new(state) });
+        let parts = Arc::new(Parts { comm: self.clone(), to, elements, state: Mutex::new(state) });
         Request::persistent(Some(self.clone()), Box::new(Sending(parts)))
     }
 
     /// A receive of parts, to be started.
-    pub fn precv_init(self: &Arc<Self>, from: Option<(Rank, Tag)>, kept: Kept) -> Request {
+    pub fn precv_init(self: &Arc<Self>, from: Option<(Rank, Tag)>, elements: ElementsMut) -> Request {
+        let ElementsMut { raw, count, of } = elements;
         let from = from.map(|(rank, tag)| (rank, tag, self.partitioned.next(Way::In, rank, tag)));
-        Request::persistent(Some(self.clone()), Box::new(Receiving { comm: self.clone(), from, kept }))
+        Request::persistent(
+            Some(self.clone()),
+            Box::new(Receiving { comm: self.clone(), from, memory: ReusableMemory::new(raw), count, of }),
+        )
     }
 }
 
@@ -86,7 +93,7 @@ impl Comm {
 pub struct Parts {
     comm: Arc<Comm>,
     to: Option<Target>,
-    kept: Kept,
+    elements: Elements,
     state: Mutex<State>,
 }
 
@@ -139,7 +146,7 @@ impl Parts {
 
     fn leave(&self) -> Result<UnderWay> {
         let Some(to) = self.to else { return Ok(UnderWay::Ended(Ok(Status::EMPTY))) };
-        let (engine, data) = (self.comm.engine(), self.kept.data());
+        let (engine, data) = (self.comm.engine(), self.elements.data());
         let started =
             engine.isend(to.rank, self.comm.parts_flow(), to.tag, Mode::Standard, self.comm.lend(data));
         Ok(UnderWay::Leaves(started.map_err(|refused| refused.0)?))
@@ -174,7 +181,7 @@ impl Foreign for Parts {
         }
     }
 
-    fn step(&self, ended: Ended) {
+    fn step(&self, ended: Completion) {
         let result = ended.result.map(|_| Status::EMPTY).map_err(Into::into);
         self.state().under_way = UnderWay::Ended(result);
     }
@@ -205,7 +212,9 @@ struct Receiving {
     comm: Arc<Comm>,
     /// From whom, with which tag of the program, and with which one it travels.
     from: Option<(Rank, Tag, Tag)>,
-    kept: Kept,
+    memory: ReusableMemory,
+    count: usize,
+    of: Arc<Datatype>,
 }
 
 impl Again for Receiving {
@@ -214,10 +223,24 @@ impl Again for Receiving {
             return Ok(Request::ended_with(Some(self.comm.clone()), Ok(Status::NO_PROCESS)));
         };
         let want = Want { source: Some(source), tag: Some(travels) };
-        let into = self.comm.lend_mut(self.kept.data());
-        let started = self.comm.engine().irecv(self.comm.parts_flow(), want, into);
-        let pending = started.map_err(|refused| refused.0)?;
-        Ok(Request::steps(self.comm.clone(), pending, Box::new(Arriving(self.comm.clone(), tag))))
+        self.of.total_bytes(self.count)?;
+        let into = self.comm.allocated().lend_again(&mut self.memory, self.count, &self.of);
+        match self.comm.engine().irecv(self.comm.parts_flow(), want, into) {
+            Ok(pending) => {
+                Ok(Request::steps(self.comm.clone(), pending, Box::new(Arriving(self.comm.clone(), tag))))
+            }
+            Err(refused) => {
+                let (error, buffer) = *refused;
+                self.memory.take_back_mut(buffer);
+                Err(error.into())
+            }
+        }
+    }
+
+    fn take_back(&mut self, buffer: Buffer) {
+        if let Buffer::In(buffer) = buffer {
+            self.memory.take_back_mut(buffer);
+        }
     }
 
     fn name(&self) -> &'static str {
@@ -229,9 +252,9 @@ impl Again for Receiving {
 struct Arriving(Arc<Comm>, Tag);
 
 impl Steps for Arriving {
-    fn step(&mut self, ended: Ended) -> Step {
+    fn step(&mut self, ended: Completion) -> Step {
         let given = |status| self.0.status(canele_engine::Status { tag: self.1, ..status });
-        Step::Done(ended.result.map(given).map_err(Into::into))
+        Step::Returned(ended.result.map(given).map_err(Into::into), ended.buffer)
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use canele_engine::{Ended, Failure, Pending};
+use canele_engine::{Buffer, Completion, Failure, Pending};
 
 use crate::comm::Comm;
 use crate::partitioned::Parts;
@@ -25,6 +25,8 @@ enum State {
     Inactive,
     Send(Pending),
     Receive(Pending),
+    /// A receive into memory that is lent again.
+    ReceiveAgain(Pending),
     /// Several steps, each of which the engine ends.
     Steps(Pending, Box<dyn Steps>),
     /// Ended by somebody else than the engine.
@@ -39,6 +41,8 @@ pub trait Again: Send {
     /// # Errors
     /// As the operation itself.
     fn start(&mut self) -> Result<Request>;
+    /// The operation has ended with this buffer.
+    fn take_back(&mut self, _buffer: Buffer) {}
     /// A short name of the operation for texts.
     fn name(&self) -> &'static str;
     /// The parts of a partitioned send.
@@ -50,7 +54,7 @@ pub trait Again: Send {
 /// An operation with something to be done whenever the engine has ended a part of it.
 pub trait Steps: Send {
     /// A part has ended; what follows.
-    fn step(&mut self, ended: Ended) -> Step;
+    fn step(&mut self, ended: Completion) -> Step;
 }
 
 /// What follows a part.
@@ -59,6 +63,8 @@ pub enum Step {
     Next(Pending),
     /// All has ended.
     Done(Result<Status>),
+    /// The same; the persistent operation gets its buffer back.
+    Returned(Result<Status>, Buffer),
 }
 
 /// An operation that the program ends, or that waits for the program before the engine can.
@@ -96,7 +102,7 @@ pub trait Foreign: Send + Sync {
         None
     }
     /// The engine has ended that.
-    fn step(&self, _ended: Ended) {}
+    fn step(&self, _ended: Completion) {}
 }
 
 impl Request {
@@ -106,6 +112,11 @@ impl Request {
 
     pub(crate) fn receive(comm: Arc<Comm>, pending: Pending) -> Self {
         Self { comm: Some(comm), state: State::Receive(pending), again: None }
+    }
+
+    /// A receive into memory that comes back to the persistent operation.
+    pub(crate) fn receive_again(comm: Arc<Comm>, pending: Pending) -> Self {
+        Self { comm: Some(comm), state: State::ReceiveAgain(pending), again: None }
     }
 
     /// An operation of several steps; `pending` is the first.
@@ -165,7 +176,10 @@ impl Request {
     #[inline]
     pub fn pending(&self) -> Option<Pending> {
         match &self.state {
-            State::Send(pending) | State::Receive(pending) | State::Steps(pending, _) => Some(*pending),
+            State::Send(pending)
+            | State::Receive(pending)
+            | State::ReceiveAgain(pending)
+            | State::Steps(pending, _) => Some(*pending),
             State::Foreign(operation) => operation.pending(),
             State::Inactive | State::Ended(_) => None,
         }
@@ -173,9 +187,13 @@ impl Request {
 
     /// The engine has ended what [`Request::pending`] gave.
     #[inline]
-    pub fn step(&mut self, ended: Ended) {
+    pub fn step(&mut self, ended: Completion) {
         let result = match std::mem::replace(&mut self.state, State::Inactive) {
             State::Receive(_) => self.received(ended.result),
+            State::ReceiveAgain(_) => {
+                self.take_back(ended.buffer);
+                self.received(ended.result)
+            }
             State::Send(_) => sent(ended.result),
             State::Steps(_, steps) => return self.go_on(steps, ended),
             State::Foreign(operation) => {
@@ -191,10 +209,20 @@ impl Request {
         self.state = State::Ended(Box::new(result));
     }
 
-    fn go_on(&mut self, mut steps: Box<dyn Steps>, ended: Ended) {
+    fn take_back(&mut self, buffer: Buffer) {
+        if let Some(again) = &mut self.again {
+            again.take_back(buffer);
+        }
+    }
+
+    fn go_on(&mut self, mut steps: Box<dyn Steps>, ended: Completion) {
         self.state = match steps.step(ended) {
             Step::Next(pending) => State::Steps(pending, steps),
             Step::Done(result) => State::Ended(Box::new(result)),
+            Step::Returned(result, buffer) => {
+                self.take_back(buffer);
+                State::Ended(Box::new(result))
+            }
         };
     }
 
@@ -208,7 +236,7 @@ impl Request {
 
     /// The same as [`Request::step`] and [`Request::take`], without a stop between where nothing more is to be done.
     #[inline]
-    pub fn finish(&mut self, ended: Ended) -> Option<Result<Status>> {
+    pub fn finish(&mut self, ended: Completion) -> Option<Result<Status>> {
         match self.state {
             State::Receive(_) => {
                 self.state = State::Inactive;
@@ -283,7 +311,7 @@ impl Request {
     /// It is not active; the program's own function failed.
     pub fn cancel(&self) -> Result<()> {
         match (&self.state, &self.comm) {
-            (State::Send(pending) | State::Receive(pending), Some(comm)) => {
+            (State::Send(pending) | State::Receive(pending) | State::ReceiveAgain(pending), Some(comm)) => {
                 comm.engine.cancel(*pending)?;
             }
             (State::Foreign(operation), _) => operation.cancel()?,

@@ -5,14 +5,14 @@
 //!    └──▶ waits ──(withdraw)──▶ taken out of matching ──▶ fin
 //! ```
 //! A withdrawal has a number in the sequence of its flow, so it never overtakes its announcement. One that comes too late is
-//! dropped: the message has its receive, and ends as if nobody had wanted it back (invariant I60).
+//! dropped: the message has its receive, and ends as if nobody had wanted it back (invariant I10).
 
+use canele_mem::buffer::InBuffer;
 use canele_rail::{Corrupt, Packet};
-use canele_sys::buffer::InBuffer;
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::Proto;
-use crate::choice::Protocol;
+use crate::choice::{self, Answer, Ends, Protocol};
 use crate::peer::Reply;
 use crate::request::{Failure, Receive, State, received, sent};
 use crate::unexpected::Body;
@@ -21,6 +21,7 @@ use crate::wire::{Cts, Ending, How, Rts};
 impl Proto {
     /// A message is announced.
     pub(crate) fn on_rts(&mut self, from: Rank, flow: FlowId, tag: Tag, rts: Rts) -> Result<(), Corrupt> {
+        self.note_lack(from, &rts);
         match self.flow(flow).and_then(|f| f.matcher.arrive(from, tag)) {
             Some(id) => {
                 if let Some(State::ExpectMessage { buffer, .. }) = self.leave(id) {
@@ -28,7 +29,12 @@ impl Proto {
                 }
                 Ok(())
             }
-            None => self.store(flow, from, tag, Body::Announced(rts)).map(drop),
+            None => {
+                self.charge_announced(from)?;
+                let key = self.store(flow, from, tag, Body::Announced(rts))?;
+                self.note_announced(from, key, rts);
+                Ok(())
+            }
         }
     }
 
@@ -51,13 +57,16 @@ impl Proto {
         }
         let place = receive.buffer.place();
         let one_sided = self.peers[from.0 as usize].one_sided;
-        match (rts.place.filter(|_| one_sided), place) {
-            (Some(far), None) => self.copy_later(id, State::Reading(receive, far, rts.request, 0)),
-            (Some(far), Some(_)) => self.copy_later(id, State::ToShare(receive, far, rts.request)),
-            (None, Some(place)) if one_sided => {
+        let ends = Ends { source: rts.place.is_some(), target: place.is_some() };
+        match (choice::answer(one_sided, ends), rts.place, place) {
+            (Answer::Read, Some(far), _) => {
+                self.copy_later(id, State::Reading(receive, far, rts.request, 0));
+            }
+            (Answer::Both, Some(far), _) => self.copy_later(id, State::ToShare(receive, far, rts.request)),
+            (Answer::Write, _, Some(place)) => {
                 self.invite(id, from, rts.request, How::Write(place), receive);
             }
-            (None, _) => self.invite(id, from, rts.request, How::Stream, receive),
+            _ => self.invite(id, from, rts.request, How::Stream, receive),
         }
     }
 
@@ -76,7 +85,7 @@ impl Proto {
 
     /// An announced message may come, and how.
     pub(crate) fn on_cts(&mut self, from: Rank, cts: Cts) {
-        // A stale or foreign request means that the peer is behind: it gave up, or we did (invariant I22).
+        // A stale or foreign request means that the peer is behind: it gave up, or we did (invariant I11).
         let ours =
             matches!(self.requests.get(cts.request.into()), Some(State::ExpectCts(send)) if send.to == from);
         if !ours {
@@ -93,8 +102,8 @@ impl Proto {
                 self.list(from);
             }
             How::Write(place) => self.copy_later(cts.request, State::Writing(send, place, cts.receiver, 0)),
-            How::Share(place, tally, generation) => {
-                self.share_as_sender(cts.request, send, cts.receiver, (place, tally, generation));
+            How::Share(place, chunk_counter, generation) => {
+                self.share_as_sender(cts.request, send, cts.receiver, (place, chunk_counter, generation));
             }
         }
     }
@@ -107,7 +116,7 @@ impl Proto {
         offset: u64,
         packet: &Packet<'_>,
     ) -> Result<(), Corrupt> {
-        let n = packet.bulk.len() + packet.landed;
+        let n = packet.bulk.len() + packet.direct_bytes;
         let Some(State::ExpectPieces(receive, got)) = self.requests.get_mut(id.into()) else {
             return Ok(()); // The receive failed meanwhile.
         };
@@ -120,7 +129,7 @@ impl Proto {
             )));
         }
         receive.buffer.copy_from(offset as usize, packet.bulk);
-        self.traffic.copies += u64::from(packet.landed == 0);
+        self.traffic.copies += u64::from(packet.direct_bytes == 0);
         *got += n;
         if *got == receive.len {
             self.finish_receive(id, Protocol::Streamed);
@@ -169,10 +178,13 @@ impl Proto {
     /// The sender of an announced message wants it back: it gets it, unless a receive was faster.
     pub(crate) fn on_withdraw(&mut self, from: Rank, flow: FlowId, tag: Tag, request: RequestId) {
         let unexpected = &self.unexpected;
-        let is_it = |message: u32| matches!(unexpected.at(message).body, Body::Announced(rts) if rts.request == request);
+        let is_it = |message: u32| matches!(unexpected.at(message).body, Body::Announced(rts) | Body::Pulled(rts) if rts.request == request);
         let flow = self.flows.get_mut(flow.0 as usize);
         if let Some(message) = flow.and_then(|flow| flow.matcher.withdraw(from, tag, is_it)) {
-            self.unexpected.remove_at(message);
+            if !self.withdraw_pulled(message) {
+                self.unexpected.remove_at(message);
+                self.discharge_announced(from);
+            }
             self.answer(from, Reply::Fin(request, Ending::Withdrawn));
         }
     }

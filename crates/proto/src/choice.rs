@@ -1,15 +1,24 @@
-//! Which protocol a message takes, and why: one table, one pure function.
+//! How a message travels: the sender's and the receiver's half of the decision, and a table that describes every variant.
+//!
+//! ```text
+//!   sender:   begin(path, bytes, mode, region?) ─▶ whole │ multi-fragment eager │ announced     if there is credit
+//!   receiver: answer(path, ends)                ─▶ read │ write │ both │ stream                 of what was announced
+//!   both:     choose(path, message)             ─▶ a variant, for `canele info` and tests
+//! ```
+//! Pure functions: everything that decides is an argument. Nobody else compares a size with a limit.
 
 use canele_rail::{Caps, MAX_INLINE, Speed};
 
-/// The ways a message can travel.
+use crate::request::Mode;
+
+/// The protocols, as they are counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Protocol {
     /// In one cell.
     Short,
     /// Through the payload ring, without a handshake.
     Eager,
-    /// After a handshake, in pieces through the payload ring.
+    /// In pieces through the payload ring.
     Streamed,
     /// After a handshake, copied once, to or from a region.
     Direct,
@@ -18,7 +27,95 @@ pub enum Protocol {
 impl Protocol {
     /// Its name in commands and counters.
     pub fn name(self) -> &'static str {
-        TABLE.iter().find(|row| row.protocol == self).map_or("", |row| row.name)
+        match self {
+            Self::Short => "short",
+            Self::Eager => "eager",
+            Self::Streamed => "streamed",
+            Self::Direct => "direct",
+        }
+    }
+}
+
+/// Every way in which a message can travel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Variant {
+    /// Within the rank, without a rail.
+    ToSelf,
+    /// In one cell.
+    Short,
+    /// In one packet with a bulk.
+    Eager,
+    /// In one packet with others, from a copy.
+    Coalesced,
+    /// In several packets, without a handshake.
+    EagerMulti,
+    /// After a handshake, in pieces.
+    Streamed,
+    /// After a handshake, the receiver reads the sender's region.
+    DirectRead,
+    /// After a handshake, the sender writes into the receiver's region.
+    DirectWrite,
+    /// After a handshake, both ends copy between their regions.
+    DirectBoth,
+}
+
+/// What decides about the messages to one peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Path {
+    /// The setting.
+    pub eager_bytes: usize,
+    /// The longest bulk of one packet.
+    pub max_bulk: usize,
+    /// Messages carry numbers, because several links lead to the peer, or links can be lost.
+    pub numbered: bool,
+    /// The peer's regions can be reached, and ours by it.
+    pub one_sided: bool,
+}
+
+/// How many times longer an eager message may be on links whose messages carry numbers: those lead to other hosts, where waiting for
+/// an answer takes longer than two more copies do.
+const TIMES_FAR: usize = 4;
+
+/// How many times longer than an eager message one may be that goes in several packets without a handshake.
+const TIMES_MULTI: usize = 16;
+
+impl Path {
+    /// The path over links with these capabilities.
+    pub fn over(caps: &Caps, eager_bytes: usize) -> Self {
+        let Caps { max_bulk, numbered, one_sided, .. } = *caps;
+        Self { eager_bytes, max_bulk, numbered, one_sided }
+    }
+
+    /// The largest message that goes in one packet without being announced.
+    #[inline]
+    pub fn whole_bytes(&self) -> usize {
+        let times = if self.numbered { TIMES_FAR } else { 1 };
+        self.eager_bytes.saturating_mul(times).min(self.max_bulk).max(MAX_INLINE)
+    }
+}
+
+/// How a send begins that has credit. Without credit it announces its message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Begin {
+    /// In one packet.
+    Whole,
+    /// In several packets that follow one another at once.
+    EagerMulti,
+    /// With an announcement, which the receiver answers.
+    Announced,
+}
+
+/// How a send begins; `region` if its memory lies in one. Pieces can follow an announcement unasked only where one link keeps
+/// packets in order.
+#[inline]
+pub fn begin(path: &Path, bytes: usize, mode: Mode, region: bool) -> Begin {
+    let reached = region && path.one_sided;
+    match mode {
+        Mode::Synchronous => Begin::Announced,
+        _ if bytes <= path.whole_bytes() => Begin::Whole,
+        _ if path.numbered || reached => Begin::Announced,
+        _ if bytes <= path.eager_bytes.saturating_mul(TIMES_MULTI) => Begin::EagerMulti,
+        _ => Begin::Announced,
     }
 }
 
@@ -31,84 +128,130 @@ pub struct Ends {
     pub target: bool,
 }
 
-/// One row of the table of protocols.
+/// How the bytes of an announced message get to the receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// The receiver copies from the sender's region.
+    Read,
+    /// The sender copies into the receiver's region.
+    Write,
+    /// Both copy, piece by piece.
+    Both,
+    /// The sender sends pieces.
+    Stream,
+}
+
+/// How the receiver has an announced message travel.
+#[inline]
+pub fn answer(one_sided: bool, ends: Ends) -> Answer {
+    match (one_sided, ends) {
+        (true, Ends { source: true, target: true }) => Answer::Both,
+        (true, Ends { source: true, target: false }) => Answer::Read,
+        (true, Ends { source: false, target: true }) => Answer::Write,
+        _ => Answer::Stream,
+    }
+}
+
+/// The variant a message takes that finds its link idle and has credit.
+pub fn variant(path: &Path, bytes: usize, mode: Mode, ends: Ends) -> Variant {
+    match begin(path, bytes, mode, ends.source) {
+        Begin::Whole if bytes <= MAX_INLINE => Variant::Short,
+        Begin::Whole => Variant::Eager,
+        Begin::EagerMulti => Variant::EagerMulti,
+        Begin::Announced => match answer(path.one_sided, ends) {
+            Answer::Read => Variant::DirectRead,
+            Answer::Write => Variant::DirectWrite,
+            Answer::Both => Variant::DirectBoth,
+            Answer::Stream => Variant::Streamed,
+        },
+    }
+}
+
+/// One row of the table of variants.
 pub struct Row {
-    /// The protocol.
-    pub protocol: Protocol,
-    /// Its name in commands and counters.
+    /// The variant.
+    pub variant: Variant,
+    /// The protocol it is counted as; none within the rank.
+    pub protocol: Option<Protocol>,
+    /// Its name in commands.
     pub name: &'static str,
     /// What it does.
     pub doc: &'static str,
-    /// Whether it can carry a message of `bytes`, and its estimated time in nanoseconds.
-    pub probe: fn(&Caps, eager_bytes: usize, bytes: usize, Ends) -> Option<f64>,
+    /// One-way times of a packet, and copies one after the other, that it takes.
+    cost: (f64, f64),
 }
 
-/// How many times longer an eager message may be on links whose messages carry numbers: those lead to other hosts, where waiting for
-/// an answer takes longer than two more copies do.
-const TIMES_FAR: usize = 4;
+/// The variants.
+#[rustfmt::skip]
+pub const TABLE: [Row; 9] = {
+    use Variant::*;
+    const SHORT: Option<Protocol> = Some(Protocol::Short);
+    const EAGER: Option<Protocol> = Some(Protocol::Eager);
+    const STREAMED: Option<Protocol> = Some(Protocol::Streamed);
+    const DIRECT: Option<Protocol> = Some(Protocol::Direct);
+    const fn row(variant: Variant, protocol: Option<Protocol>, name: &'static str, cost: (f64, f64), doc: &'static str) -> Row {
+        Row { variant, protocol, name, doc, cost }
+    }
+    [
+        row(ToSelf, None, "self", (0.0, 1.0), "matched inside the library, no rail"),
+        row(Short, SHORT, "short", (1.0, 0.0), "header and payload in one 64-byte cell, whose last store publishes it"),
+        row(Eager, EAGER, "eager", (1.0, 2.0), "one packet: copied in and out, no handshake"),
+        row(Coalesced, EAGER, "coalesced", (1.0, 3.0), "copied into the next packet with others, because the link is busy"),
+        row(EagerMulti, STREAMED, "eager-multi", (1.0, 1.2), "several packets follow one another, no handshake"),
+        row(Streamed, STREAMED, "streamed", (3.0, 1.2), "announced, then sent in pieces, both processors copying at once"),
+        row(DirectRead, DIRECT, "direct-read", (2.0, 1.0), "announced, then copied once, by the receiver"),
+        row(DirectWrite, DIRECT, "direct-write", (3.0, 1.0), "announced, then copied once, by the sender"),
+        row(DirectBoth, DIRECT, "direct-both", (2.0, 0.6), "announced, then copied once, by both ends piece by piece"),
+    ]
+};
 
-/// The largest eager message on links that are `numbered` or not.
-#[inline]
-pub fn eager_most(eager_bytes: usize, numbered: bool) -> usize {
-    if numbered { eager_bytes.saturating_mul(TIMES_FAR) } else { eager_bytes }
+impl Variant {
+    /// Its row in [`TABLE`].
+    pub fn row(self) -> &'static Row {
+        const { &TABLE }.iter().find(|row| row.variant == self).expect("every variant has a row")
+    }
+
+    /// Its estimated time in nanoseconds on links with these capabilities.
+    pub fn estimate_ns(self, caps: &Caps, bytes: usize) -> f64 {
+        let (latencies, copies) = self.row().cost;
+        latencies * f64::from(caps.latency_ns) + copies * bytes as f64 * 1000.0 / f64::from(caps.bytes_per_us)
+    }
+
+    /// True if it can carry such a message at all: in standard or synchronous mode, with or without credit, on an idle link or a
+    /// busy one.
+    pub fn can_carry(self, path: &Path, bytes: usize, ends: Ends) -> bool {
+        let begun = begin(path, bytes, Mode::Standard, ends.source);
+        match self {
+            Self::ToSelf => false,
+            Self::Short => bytes <= MAX_INLINE,
+            Self::Eager => begun == Begin::Whole && bytes > MAX_INLINE,
+            Self::Coalesced => path.numbered && bytes <= crate::coalesced::LONGEST.min(path.whole_bytes()),
+            Self::EagerMulti => begun == Begin::EagerMulti,
+            Self::Streamed => answer(path.one_sided, ends) == Answer::Stream,
+            Self::DirectRead => answer(path.one_sided, ends) == Answer::Read,
+            Self::DirectWrite => answer(path.one_sided, ends) == Answer::Write,
+            Self::DirectBoth => answer(path.one_sided, ends) == Answer::Both,
+        }
+    }
 }
 
-/// Nanoseconds to move `bytes` once.
-fn copy_ns(caps: &Caps, bytes: usize) -> f64 {
-    bytes as f64 * 1000.0 / f64::from(caps.bytes_per_us)
-}
-
-/// The protocols, in order of preference: the first that can carry a message does.
-pub const TABLE: [Row; 4] = [
-    Row {
-        protocol: Protocol::Short,
-        name: "short",
-        doc: "header and payload in one 64-byte cell, whose last store publishes it",
-        probe: |caps, _, bytes, _| (bytes <= MAX_INLINE).then(|| f64::from(caps.latency_ns)),
-    },
-    Row {
-        protocol: Protocol::Eager,
-        name: "eager",
-        doc: "copied into the payload ring and out of it, no handshake",
-        probe: |caps, eager_bytes, bytes, _| {
-            let fits = bytes <= eager_most(eager_bytes, caps.numbered).min(caps.max_bulk);
-            fits.then(|| f64::from(caps.latency_ns) + 2.0 * copy_ns(caps, bytes))
-        },
-    },
-    Row {
-        protocol: Protocol::Direct,
-        name: "direct",
-        doc: "announced, then copied once between a region and the other buffer",
-        probe: |caps, eager_bytes, bytes, ends| {
-            let possible =
-                caps.one_sided && (ends.source || ends.target) && bytes > eager_bytes.min(caps.max_bulk);
-            possible.then(|| 2.0 * f64::from(caps.latency_ns) + copy_ns(caps, bytes))
-        },
-    },
-    Row {
-        protocol: Protocol::Streamed,
-        name: "streamed",
-        doc: "announced, then sent in pieces through the payload ring, both processors copying at once",
-        probe: |caps, _, bytes, _| Some(3.0 * f64::from(caps.latency_ns) + 1.2 * copy_ns(caps, bytes)),
-    },
-];
-
-/// A protocol and the reason for it.
+/// A variant, and what each of them would cost.
 pub struct Choice {
     /// What is taken.
-    pub protocol: Protocol,
-    /// Every protocol's estimate in nanoseconds, or why it cannot be taken.
+    pub variant: Variant,
+    /// Every variant's estimate in nanoseconds, if it can carry the message.
     pub estimates: Vec<(&'static str, Option<f64>)>,
 }
 
-/// The first row of [`TABLE`] that can carry a message of `bytes`.
+/// What a message of `bytes` takes, and what each variant would cost.
 pub fn choose(caps: &Caps, eager_bytes: usize, bytes: usize, ends: Ends) -> Choice {
-    let estimates = TABLE.map(|row| (row.protocol, row.name, (row.probe)(caps, eager_bytes, bytes, ends)));
-    let first = estimates.iter().find(|(_, _, estimate)| estimate.is_some());
-    Choice {
-        protocol: first.map_or(Protocol::Streamed, |(protocol, ..)| *protocol),
-        estimates: estimates.iter().map(|(_, name, estimate)| (*name, *estimate)).collect(),
-    }
+    let path = Path::over(caps, eager_bytes);
+    let estimate = |row: &Row| {
+        let can = row.variant.can_carry(&path, bytes, ends);
+        (row.name, can.then(|| row.variant.estimate_ns(caps, bytes)))
+    };
+    let variant = variant(&path, bytes, Mode::Standard, ends);
+    Choice { variant, estimates: TABLE.iter().map(estimate).collect() }
 }
 
 /// The length of the pieces of a streamed message (BIP): a pipeline of two copies is filled fastest by
@@ -150,24 +293,56 @@ mod tests {
         one_sided: true,
     };
 
+    const EAGER: usize = 16 << 10;
+
+    fn taken(caps: &Caps, bytes: usize, source: bool, target: bool) -> Variant {
+        choose(caps, EAGER, bytes, Ends { source, target }).variant
+    }
+
     #[test]
     fn size_and_buffers_decide() {
-        let choice = |bytes, source, target| choose(&CAPS, 16 << 10, bytes, Ends { source, target }).protocol;
-        assert_eq!(choice(0, false, false), Protocol::Short);
-        assert_eq!(choice(48, true, true), Protocol::Short);
-        assert_eq!(choice(49, true, true), Protocol::Eager);
-        assert_eq!(choice(16 << 10, false, false), Protocol::Eager);
-        assert_eq!(choice((16 << 10) + 1, false, false), Protocol::Streamed);
-        assert_eq!(choice(1 << 20, true, false), Protocol::Direct);
-        assert_eq!(choice(1 << 20, false, true), Protocol::Direct);
+        let choice = |bytes, source, target| taken(&CAPS, bytes, source, target);
+        assert_eq!(choice(0, false, false), Variant::Short);
+        assert_eq!(choice(48, true, true), Variant::Short);
+        assert_eq!(choice(49, true, true), Variant::Eager);
+        assert_eq!(choice(EAGER, false, false), Variant::Eager);
+        assert_eq!(choice(EAGER + 1, false, false), Variant::EagerMulti);
+        assert_eq!(choice(16 * EAGER + 1, false, false), Variant::Streamed);
+        assert_eq!(choice(1 << 20, true, false), Variant::DirectRead);
+        assert_eq!(choice(1 << 20, false, true), Variant::DirectWrite);
+        assert_eq!(choice(1 << 20, true, true), Variant::DirectBoth);
+        // The sender does not know where the receiver's memory lies.
+        assert_eq!(choice(EAGER + 1, false, true), Variant::EagerMulti);
+        assert_eq!(choice(EAGER + 1, true, false), Variant::DirectRead);
     }
 
     #[test]
     fn longer_messages_go_unasked_where_an_answer_takes_longer() {
         let far = Caps { numbered: true, one_sided: false, max_bulk: 1 << 20, ..CAPS };
-        let choice = |bytes| choose(&far, 16 << 10, bytes, Ends::default()).protocol;
-        assert_eq!(choice(64 << 10), Protocol::Eager);
-        assert_eq!(choice((64 << 10) + 1), Protocol::Streamed);
+        assert_eq!(taken(&far, 64 << 10, true, true), Variant::Eager);
+        assert_eq!(taken(&far, (64 << 10) + 1, true, true), Variant::Streamed);
+    }
+
+    #[test]
+    fn what_is_taken_can_carry_the_message_and_a_synchronous_send_announces() {
+        let far = Caps { numbered: true, one_sided: false, ..CAPS };
+        for (caps, bytes) in
+            [CAPS, far].iter().flat_map(|caps| [0, 48, 49, 1 << 14, 1 << 16, 1 << 22].map(|n| (caps, n)))
+        {
+            for ends in [(false, false), (true, false), (false, true), (true, true)] {
+                let (path, ends) = (Path::over(caps, EAGER), Ends { source: ends.0, target: ends.1 });
+                let taken = variant(&path, bytes, Mode::Standard, ends);
+                assert!(taken.can_carry(&path, bytes, ends), "{taken:?} of {bytes} bytes, {ends:?}");
+                assert_eq!(taken.row().variant, taken);
+                assert_eq!(begin(&path, bytes, Mode::Synchronous, ends.source), Begin::Announced);
+            }
+        }
+    }
+
+    #[test]
+    fn a_rail_of_short_bulks_still_takes_short_messages_whole() {
+        let path = Path { eager_bytes: 16, max_bulk: 16, numbered: false, one_sided: false };
+        assert_eq!(begin(&path, MAX_INLINE, Mode::Standard, false), Begin::Whole);
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Transfers to or from regions: copied once, by whoever can reach both buffers, piece by piece.
 //!
-//! When both buffers lie in regions, both ends take pieces from a tally in shared memory, so that both processors copy,
-//! and either can finish alone. Only the receiver ends such a transfer, when every piece is done (invariant I23).
+//! When both buffers lie in regions, both ends take pieces from a chunk counter in shared memory, so that both processors copy,
+//! and either can finish alone. Only the receiver ends such a transfer, when every piece is done (invariant I13).
 
-use canele_rail::{Generation, Rail, Reach};
-use canele_sys::buffer::Place;
+use canele_mem::buffer::RegionAddress;
+use canele_mem::chunk_counter::Generation;
+use canele_rail::{OneSided, Reach};
 use canele_sys::ids::{LinkId, Rank, RequestId};
 
 use crate::Proto;
@@ -45,17 +46,18 @@ impl Proto {
         id: RequestId,
         send: Send,
         receiver: RequestId,
-        (far, tally, generation): (Place, u8, Generation),
+        (far, chunk_counter, generation): (RegionAddress, u8, Generation),
     ) {
-        if tally as usize >= canele_rail::TALLIES {
+        if chunk_counter as usize >= canele_rail::CHUNK_COUNTERS {
             return self.enter(id, State::ExpectFin(send)); // The receiver can do it alone.
         }
-        let share = Box::new(Share { far, tally, generation, piece: piece(send.buffer.len()), lost: false });
+        let share =
+            Box::new(Share { far, chunk_counter, generation, piece: piece(send.buffer.len()), lost: false });
         self.copy_later(id, State::SharingOut(send, share, receiver));
     }
 
     /// Lets every transfer that is copied here advance by one step.
-    pub(crate) fn copy<R: Rail>(&mut self, rail: &mut R) -> bool {
+    pub(crate) fn copy<R: OneSided>(&mut self, rail: &mut R) -> bool {
         let mut any = false;
         for _ in 0..self.work.len() {
             let Some(id) = self.work.pop_front() else { break };
@@ -74,8 +76,8 @@ impl Proto {
         any
     }
 
-    /// The receiver sets up a tally and invites the sender; without a free tally it copies alone.
-    fn start_share<R: Rail>(&mut self, rail: &mut R, id: RequestId) -> Step {
+    /// The receiver sets up a chunk counter and invites the sender; without a free chunk counter it copies alone.
+    fn start_share<R: OneSided>(&mut self, rail: &mut R, id: RequestId) -> Step {
         let Some(State::ToShare(receive, far, request)) = self.leave(id) else { return Step::Over };
         let from = receive.from;
         let Some(link) = self.peers[from.0 as usize].link else {
@@ -85,29 +87,31 @@ impl Proto {
         self.share_generation = self.share_generation.wrapping_add(1);
         let generation = Generation(self.share_generation);
         let near = receive.buffer.place();
-        let Some((near, tally)) = near.zip(self.start_tally(rail, link, from, generation)) else {
+        let Some((near, chunk_counter)) = near.zip(self.start_chunk_counter(rail, link, from, generation))
+        else {
             self.enter(id, State::Reading(receive, far, request, 0));
             return Step::Copied;
         };
-        let share = Box::new(Share { far, tally, generation, piece: piece(receive.len), lost: false });
+        let share =
+            Box::new(Share { far, chunk_counter, generation, piece: piece(receive.len), lost: false });
         self.answer(
             from,
-            Reply::Cts(Cts { request, receiver: id, how: How::Share(near, tally, generation) }),
+            Reply::Cts(Cts { request, receiver: id, how: How::Share(near, chunk_counter, generation) }),
         );
         self.enter(id, State::SharingIn(receive, share, request));
         Step::Copied
     }
 
-    fn start_tally<R: Rail>(
+    fn start_chunk_counter<R: OneSided>(
         &mut self,
         rail: &mut R,
         link: LinkId,
         from: Rank,
         generation: Generation,
     ) -> Option<u8> {
-        let free = self.peers[from.0 as usize].free_tally()?;
-        rail.tally(link, true, free as usize)?.start(generation);
-        self.peers[from.0 as usize].tallies |= 1 << free;
+        let free = self.peers[from.0 as usize].free_chunk_counter()?;
+        rail.chunk_counter(link, true, free as usize)?.start(generation);
+        self.peers[from.0 as usize].chunk_counters |= 1 << free;
         Some(free)
     }
 
@@ -131,7 +135,7 @@ impl Proto {
             }
             Some(State::SharingIn(receive, share, request)) => {
                 let from = receive.from;
-                self.free_tally(from, share.tally);
+                self.free_chunk_counter(from, share.chunk_counter);
                 let ending = if share.lost { Ending::Lost } else { Ending::Done };
                 self.answer(from, Reply::Fin(request, ending));
                 if share.lost {
@@ -165,13 +169,13 @@ impl Proto {
         }
     }
 
-    fn free_tally(&mut self, peer: Rank, tally: u8) {
-        self.peers[peer.0 as usize].tallies &= !(1 << tally);
+    fn free_chunk_counter(&mut self, peer: Rank, chunk_counter: u8) {
+        self.peers[peer.0 as usize].chunk_counters &= !(1 << chunk_counter);
     }
 }
 
 /// Copies the next piece of a transfer.
-fn step<R: Rail>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step {
+fn step<R: OneSided>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step {
     match state {
         State::Reading(Receive { from, buffer, len, .. }, far, _, done) => {
             let (at, n) = (*done, ALONE.min(*len - *done));
@@ -194,9 +198,12 @@ fn step<R: Rail>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step {
                 Step::Lost => give_up(rail, from, share, len),
                 Step::Over | Step::Waits => {}
             }
-            let tally = rail.link(from).and_then(|link| rail.tally(link, true, share.tally as usize));
-            match tally {
-                Some(tally) if tally.finished(share.generation, share.pieces(len)) => Step::Over,
+            let chunk_counter =
+                rail.link(from).and_then(|link| rail.chunk_counter(link, true, share.chunk_counter as usize));
+            match chunk_counter {
+                Some(chunk_counter) if chunk_counter.finished(share.generation, share.pieces(len)) => {
+                    Step::Over
+                }
                 _ => Step::Waits,
             }
         }
@@ -214,17 +221,17 @@ fn piece(len: usize) -> usize {
 }
 
 /// Calls `copy` with the peer's memory, if it can be reached.
-fn reach<R: Rail>(
+fn reach<R: OneSided>(
     rail: &mut R,
     peer: Rank,
-    far: Place,
+    far: RegionAddress,
     at: usize,
     n: usize,
-    copy: impl FnOnce(canele_rail::Window<'_>),
+    copy: impl FnOnce(canele_mem::window::Window<'_>),
 ) -> Step {
     let Some(link) = rail.link(peer) else { return Step::Waits };
     let Some(offset) = far.offset.checked_add(at as u64) else { return Step::Lost };
-    match rail.reach(link, Place { offset, ..far }, n) {
+    match rail.reach(link, RegionAddress { offset, ..far }, n) {
         Reach::Here(window) => copy(window),
         Reach::Wanted => return Step::Waits,
         Reach::Refused => return Step::Lost,
@@ -245,28 +252,29 @@ fn alone(result: Step, done: &mut usize, n: usize, len: usize, copies: &mut u64)
 }
 
 /// The sender's memory is out of reach: takes what pieces are left, so that nobody copies them. The transfer fails once
-/// the sender has finished what it took, for until then it writes into the receiver's memory and counts in the tally.
-fn give_up<R: Rail>(rail: &mut R, peer: Rank, share: &mut Share, len: usize) {
+/// the sender has finished what it took, for until then it writes into the receiver's memory and counts in the chunk counter.
+fn give_up<R: OneSided>(rail: &mut R, peer: Rank, share: &mut Share, len: usize) {
     share.lost = true;
-    let tally = rail.link(peer).and_then(|link| rail.tally(link, true, share.tally as usize));
-    let Some(tally) = tally else { return };
+    let chunk_counter =
+        rail.link(peer).and_then(|link| rail.chunk_counter(link, true, share.chunk_counter as usize));
+    let Some(chunk_counter) = chunk_counter else { return };
     for _ in 0..share.pieces(len) {
-        if tally.take(share.generation, share.pieces(len)).is_none() {
+        if chunk_counter.take(share.generation, share.pieces(len)).is_none() {
             return;
         }
-        tally.finish_piece();
+        chunk_counter.finish_piece();
     }
 }
 
-/// Takes a piece from the tally and copies it.
-fn together<R: Rail>(
+/// Takes a piece from the chunk counter and copies it.
+fn together<R: OneSided>(
     rail: &mut R,
     peer: Rank,
     mine: bool,
     share: &Share,
     len: usize,
     copies: &mut u64,
-    copy: impl FnOnce(usize, canele_rail::Window<'_>),
+    copy: impl FnOnce(usize, canele_mem::window::Window<'_>),
 ) -> Step {
     let Some(link) = rail.link(peer) else { return Step::Waits };
     // The far memory first: a piece that was taken must be copied.
@@ -276,13 +284,15 @@ fn together<R: Rail>(
         Reach::Refused => return Step::Lost,
     }
     let pieces = share.pieces(len);
-    let tally = rail.tally(link, mine, share.tally as usize);
-    let Some(taken) = tally.and_then(|t| t.take(share.generation, pieces)) else { return Step::Over };
+    let chunk_counter = rail.chunk_counter(link, mine, share.chunk_counter as usize);
+    let Some(taken) = chunk_counter.and_then(|t| t.take(share.generation, pieces)) else { return Step::Over };
     let at = taken as usize * share.piece;
     let n = share.piece.min(len - at);
     let step = reach(rail, peer, share.far, at, n, |window| copy(at, window));
-    if let (Step::Copied, Some(tally)) = (&step, rail.tally(link, mine, share.tally as usize)) {
-        tally.finish_piece();
+    if let (Step::Copied, Some(chunk_counter)) =
+        (&step, rail.chunk_counter(link, mine, share.chunk_counter as usize))
+    {
+        chunk_counter.finish_piece();
         *copies += 1;
     }
     step

@@ -13,7 +13,7 @@ pub type Death = Rank;
 
 impl Proto {
     /// A peer has finished or failed. Call it after the last packet of the peer has been received: what it sent before
-    /// is still delivered (invariant I26).
+    /// is still delivered (invariant I15).
     pub fn handle_gone(&mut self, peer: Rank, how: Gone) {
         let state = &mut self.peers[peer.0 as usize];
         // What cannot be reached may still reach this rank.
@@ -27,13 +27,15 @@ impl Proto {
         state.open = false;
         state.replies.clear();
         state.backlog = None;
-        state.owed = 0;
+        state.to_return = 0;
         state.link = None;
-        let lines = state.lines.take();
+        let multipath = state.multipath.take();
         state.wanted = false;
-        state.tallies = 0;
-        self.drop_lines(peer, lines);
-        self.aheads.retain(|ahead| ahead.is_not_from(peer));
+        state.chunk_counters = 0;
+        self.drop_multipath(peer, multipath);
+        self.drop_pulls(peer);
+        self.reclaim_credit(peer);
+        self.eager_multis.remove_of(peer);
         if how != Gone::Finished {
             self.deaths.push(peer);
         }
@@ -162,6 +164,13 @@ impl Proto {
             other => other,
         };
         self.end(id, done);
+    }
+
+    /// True if the next receive from any source on a flow may have to be told of a death.
+    #[inline]
+    pub fn has_untold_death(&self, flow: FlowId) -> bool {
+        !self.deaths.is_empty()
+            && self.deaths.len() > self.flows.get(flow.0 as usize).map_or(0, |flow| flow.deaths_told)
     }
 
     /// The death that the next receive from anybody on this flow is told of: each flow learns of each death once.

@@ -1,29 +1,33 @@
 //! What comes in: one function per kind of packet.
 
-use canele_rail::{Corrupt, Packet, Rail, Window};
+use canele_mem::window::Window;
+use canele_rail::{Corrupt, FastPath, FullRail, Packet, Rail};
 use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
 use crate::Proto;
+use crate::batch;
 use crate::choice::Protocol;
-use crate::order::{Early, PUTS, Turn};
 use crate::peer::{Gone, Reply};
 use crate::request::{Receive, State, received};
-use crate::train;
+use crate::sequencer::{OutOfOrder, PUTS, SequenceCheck};
 use crate::unexpected::{Body, Unexpected};
-use crate::wire::{Buried, Cts, Kind, Put, Rts, read_fin, read_piece, read_withdraw, words};
+use crate::wire::{
+    Cts, Kind, LinkClosed, Pull, PulledPart, Put, Rts, read_fin, read_piece, read_withdraw, words,
+};
 
 /// Packets taken from one link before the next one has its turn.
 const BUDGET: usize = 32;
 /// Messages of a peer that may wait for one that stands before them.
-const MOST_EARLY: usize = 1 << 20;
+const MOST_OUT_OF_ORDER: usize = 1 << 20;
 
 impl Proto {
     /// Takes packets from every link on which something may come.
-    pub fn receive<R: Rail>(&mut self, rail: &mut R) -> bool {
+    pub fn receive<R: FullRail>(&mut self, rail: &mut R) -> bool {
         let mut any = false;
         let mut i = 0;
+        rail.find_ready();
         // A link may vanish on the way, when its peer turns out to be corrupted.
-        while let Some(link) = rail.incoming().get(i).copied() {
+        while let Some(link) = rail.ready().get(i).copied() {
             any |= self.receive_from(rail, link);
             i += 1;
         }
@@ -31,23 +35,23 @@ impl Proto {
     }
 
     /// Takes packets from one link.
-    pub fn receive_from<R: Rail>(&mut self, rail: &mut R, link: LinkId) -> bool {
-        let from = rail.peer(link);
+    pub fn receive_from<R: FullRail>(&mut self, rail: &mut R, link: LinkId) -> bool {
+        let from = link.peer();
         let (caps, peer) = (rail.caps(link), &mut self.peers[from.0 as usize]);
         peer.one_sided = caps.one_sided;
         if caps.numbered && peer.gone.is_none() {
-            peer.lines.get_or_insert_default();
+            peer.multipath.get_or_insert_default();
         }
         let ended = self.ended;
         for n in 0..BUDGET {
             let mut of_long = false;
             let handled = match rail.poll(link) {
                 Ok(None) => {
-                    self.make_way(rail, link);
+                    self.receive_directly(rail, link);
                     return n > 0;
                 }
                 Ok(Some(packet)) => {
-                    of_long = [Kind::Piece as u8, Kind::More as u8].contains(&packet.header.kind);
+                    of_long = [Kind::Piece as u8, Kind::EagerMore as u8].contains(&packet.header.kind);
                     self.handle(from, &packet)
                 }
                 Err(corrupt) => Err(corrupt),
@@ -57,7 +61,7 @@ impl Proto {
                 return true;
             }
             rail.release(link);
-            self.land_due(rail);
+            self.handle_deferred(rail);
             // Whoever has waited for all of a long message says first where the next one goes; until then that lies well
             // where it is.
             if of_long && self.ended != ended {
@@ -67,28 +71,32 @@ impl Proto {
         true
     }
 
-    /// Has a piece that is still to come written where it belongs.
-    fn make_way<R: Rail>(&mut self, rail: &mut R, link: LinkId) {
-        let Some((packet, len)) = rail.foresee(link) else { return };
+    /// Lets the rail receive the next piece directly into the posted buffer.
+    fn receive_directly<R: FastPath>(&mut self, rail: &mut R, link: LinkId) {
+        let Some((packet, len)) = rail.peek_bulk(link) else { return };
         let place =
             Kind::of(&packet.header).filter(|kind| *kind == Kind::Piece).and_then(|_| read_piece(&packet));
         let Some((id, offset)) = place else { return };
         let Some(State::ExpectPieces(receive, _)) = self.requests.get_mut(id.into()) else { return };
         let fits = offset.checked_add(len as u64).is_some_and(|end| end <= receive.len as u64);
-        if receive.from == rail.peer(link) && fits && !receive.buffer.is_fine() {
-            rail.land(link, receive.buffer.share(offset as usize, len));
+        if receive.from == link.peer() && fits && !receive.buffer.is_fine() {
+            rail.direct_receive(link, receive.buffer.share(offset as usize, len));
         }
     }
 
     /// Does what waited for a packet to be released: puts whose turn it is, links that peers have closed.
-    fn land_due<R: Rail>(&mut self, rail: &mut R) {
-        while let Some((from, put)) = self.landing.pop_front() {
-            if let Some(notice) = self.land(rail, from, &put) {
-                self.notices.push_back(notice);
+    fn handle_deferred<R: FullRail>(&mut self, rail: &mut R) {
+        while let Some((from, put)) = self.ready_puts.pop_front() {
+            // Nothing more is taken of a peer that was cut off.
+            if self.peers[from.0 as usize].gone != Some(Gone::Failed)
+                && let Some(notice) = self.apply_put(rail, from, &put)
+                && let Err(corrupt) = self.keep_notice(notice)
+            {
+                self.on_corrupt(rail, from, corrupt);
             }
         }
-        while let Some((from, buried)) = self.buried.pop_front() {
-            if let Err(corrupt) = self.on_buried(rail, from, buried) {
+        while let Some((from, link_closed)) = self.links_closed.pop_front() {
+            if let Err(corrupt) = self.on_link_closed(rail, from, link_closed) {
                 self.on_corrupt(rail, from, corrupt);
             }
         }
@@ -97,12 +105,12 @@ impl Proto {
     fn handle(&mut self, from: Rank, packet: &Packet<'_>) -> Result<(), Corrupt> {
         let broken = || Corrupt(format!("{from} sent a packet that cannot be: {:?}", packet.header));
         let kind = Kind::of(&packet.header).ok_or_else(broken)?;
-        if kind == Kind::Train {
-            return train::Reader::new(packet.bulk)
+        if kind == Kind::Batch {
+            return batch::Reader::new(packet.bulk)
                 .try_for_each(|part| self.handle(from, &part.ok_or_else(broken)?));
         }
         let flow = match kind {
-            Kind::Short | Kind::Eager | Kind::Rts | Kind::Ahead | Kind::Withdraw => {
+            Kind::Short | Kind::Eager | Kind::Rts | Kind::EagerFirst | Kind::Withdraw => {
                 let flow = FlowId(packet.header.flow);
                 // The flow of puts is none either.
                 if self.flow(flow).is_none() {
@@ -114,16 +122,18 @@ impl Proto {
             _ => return self.handle_now(from, kind, packet, broken),
         };
         let number = packet.header.sequence;
-        match self.order(from).map_or(Turn::Due, |order| order.turn(flow, number)) {
-            Turn::Due => {
+        match self.sequencer(from).map_or(SequenceCheck::Next, |sequencer| sequencer.check(flow, number)) {
+            SequenceCheck::Next => {
                 self.handle_now(from, kind, packet, broken)?;
-                if self.peers[from.0 as usize].lines.is_some() {
-                    self.number_came(from, flow);
+                if self.peers[from.0 as usize].multipath.is_some() {
+                    self.number_came(from, flow)?;
                 }
                 Ok(())
             }
-            Turn::Early => self.keep_early(from, flow, kind, packet, broken),
-            Turn::Twice => Err(Corrupt(format!("{from} sent message {number} of flow {} twice", flow.0))),
+            SequenceCheck::OutOfOrder => self.keep_out_of_order(from, flow, kind, packet, broken),
+            SequenceCheck::Duplicate => {
+                Err(Corrupt(format!("{from} sent message {number} of flow {} twice", flow.0)))
+            }
         }
     }
 
@@ -141,8 +151,10 @@ impl Proto {
             }
             Kind::Eager => self.on_message(from, flow, tag, packet.bulk, Protocol::Eager)?,
             Kind::Rts => self.on_rts(from, flow, tag, Rts::read(packet).ok_or_else(broken)?)?,
-            Kind::Ahead => self.on_ahead(from, flow, tag, Rts::read(packet).ok_or_else(broken)?)?,
-            Kind::More => self.on_more(from, read_piece(packet).ok_or_else(broken)?, packet)?,
+            Kind::EagerFirst => {
+                self.on_eager_first(from, flow, tag, Rts::read(packet).ok_or_else(broken)?)?
+            }
+            Kind::EagerMore => self.on_eager_more(from, read_piece(packet).ok_or_else(broken)?, packet)?,
             Kind::Cts => self.on_cts(from, Cts::read(packet).ok_or_else(broken)?),
             Kind::Piece => {
                 let (request, offset) = read_piece(packet).ok_or_else(broken)?;
@@ -158,29 +170,32 @@ impl Proto {
             Kind::Credit => {
                 let [bytes] = words(packet).ok_or_else(broken)?;
                 let peer = &mut self.peers[from.0 as usize];
-                peer.credit = peer.credit.saturating_add(bytes).min(self.grant);
+                peer.credit = peer.credit.saturating_add(bytes).min(self.settings.widest_window());
             }
+            Kind::Pull => self.on_pull(from, Pull::read(packet).ok_or_else(broken)?)?,
+            Kind::Pulled => self.on_pulled(from, PulledPart::read(packet).ok_or_else(broken)?, packet)?,
             Kind::Put => {
                 let put = Put::decode(packet.header, packet.inline).ok_or_else(broken)?;
-                self.landing.push_back((from, put));
+                self.ready_puts.push_back((from, put));
             }
             Kind::Fence => {
                 let [ticket] = words(packet).ok_or_else(broken)?;
-                self.answer(from, Reply::Fenced(ticket));
+                self.on_fence(from, ticket)?;
             }
             Kind::Fenced => {
                 let [ticket] = words(packet).ok_or_else(broken)?;
-                self.fenced.push_back((from, ticket));
-                self.ended += 1;
+                self.on_fenced(from, ticket)?;
             }
-            Kind::Buried => self.buried.push_back((from, Buried::read(packet).ok_or_else(broken)?)),
-            Kind::Train => return Err(broken()),
+            Kind::LinkClosed => {
+                self.links_closed.push_back((from, LinkClosed::read(packet).ok_or_else(broken)?))
+            }
+            Kind::Batch => return Err(broken()),
         }
         Ok(())
     }
 
     /// Keeps what has come before its turn.
-    fn keep_early(
+    fn keep_out_of_order(
         &mut self,
         from: Rank,
         flow: FlowId,
@@ -188,28 +203,38 @@ impl Proto {
         packet: &Packet<'_>,
         broken: impl Fn() -> Corrupt,
     ) -> Result<(), Corrupt> {
+        // Before anything is kept of it.
+        if self.sequencer(from).is_some_and(|sequencer| sequencer.out_of_order() >= MOST_OUT_OF_ORDER) {
+            return Err(Corrupt(format!(
+                "{from} sent {MOST_OUT_OF_ORDER} messages ahead of one that is missing"
+            )));
+        }
         let tag = Tag(packet.header.tag);
         let body = match kind {
             Kind::Short => Some(self.keep(from, beside(packet).ok_or_else(&broken)?)?),
             Kind::Eager => Some(self.keep(from, packet.bulk)?),
-            Kind::Rts => Some(Body::Announced(Rts::read(packet).ok_or_else(&broken)?)),
-            Kind::Ahead => return Err(broken()),
+            Kind::Rts => {
+                let rts = Rts::read(packet).ok_or_else(&broken)?;
+                self.charge_announced(from)?;
+                self.note_lack(from, &rts);
+                Some(Body::Announced(rts))
+            }
+            Kind::EagerFirst => return Err(broken()),
             _ => None,
         };
-        let early = match (body, kind) {
-            (Some(body), _) => Early::Message(tag, self.unexpected.insert(Unexpected { from, tag, body })),
-            (None, Kind::Put) => Early::Put(Put::decode(packet.header, packet.inline).ok_or_else(broken)?),
-            (None, Kind::Withdraw) => Early::Withdraw(tag, read_withdraw(packet).ok_or_else(broken)?),
-            (None, _) => Early::Fence(words::<1>(packet).ok_or_else(broken)?[0]),
+        let out_of_order = match (body, kind) {
+            (Some(body), _) => {
+                OutOfOrder::Message(tag, self.unexpected.insert(Unexpected { from, tag, body }))
+            }
+            (None, Kind::Put) => {
+                OutOfOrder::Put(Put::decode(packet.header, packet.inline).ok_or_else(broken)?)
+            }
+            (None, Kind::Withdraw) => OutOfOrder::Withdraw(tag, read_withdraw(packet).ok_or_else(broken)?),
+            (None, _) => OutOfOrder::Fence(words::<1>(packet).ok_or_else(broken)?[0]),
         };
         self.traffic.reordered += 1;
-        if let Some(order) = self.order(from) {
-            if order.early() >= MOST_EARLY {
-                return Err(Corrupt(format!(
-                    "{from} sent {MOST_EARLY} messages ahead of one that is missing"
-                )));
-            }
-            order.keep(flow, packet.header.sequence, early);
+        if let Some(sequencer) = self.sequencer(from) {
+            sequencer.keep(flow, packet.header.sequence, out_of_order);
         }
         Ok(())
     }
@@ -235,7 +260,7 @@ impl Proto {
             self.traffic.copies += u64::from(protocol == Protocol::Eager);
         }
         self.traffic.received(protocol, len);
-        self.owe(from, len);
+        self.return_credit(from, len);
         let receive = Receive { from, tag, buffer, len };
         let result = if fits { Ok(()) } else { Err(receive.truncated()) };
         self.end(id, received(receive, result));
@@ -244,8 +269,7 @@ impl Proto {
 
     /// A peer broke the protocol: nothing more is taken from it.
     pub(crate) fn on_corrupt<R: Rail>(&mut self, rail: &mut R, from: Rank, corrupt: Corrupt) {
-        let here: Vec<LinkId> =
-            rail.incoming().iter().copied().filter(|link| rail.peer(*link) == from).collect();
+        let here: Vec<LinkId> = rail.incoming().iter().copied().filter(|link| link.peer() == from).collect();
         here.into_iter()
             .chain(self.links_to(from).collect::<Vec<_>>())
             .for_each(|link| rail.disconnect(link));
@@ -256,7 +280,7 @@ impl Proto {
         self.handle_gone(from, Gone::Failed);
     }
 
-    /// Keeps an answer until there is room for it (invariant I18).
+    /// Keeps an answer until there is room for it (invariant I5).
     pub(crate) fn answer(&mut self, to: Rank, reply: Reply) {
         self.peers[to.0 as usize].replies.push_back(reply);
         self.list(to);

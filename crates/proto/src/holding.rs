@@ -3,7 +3,7 @@
 use canele_sys::ids::Rank;
 
 use crate::Proto;
-use crate::peer::cost;
+use crate::credit::{base_window, credit_cost};
 use crate::unexpected::Body;
 
 /// What is held. All zero when every operation has been taken and every message received.
@@ -18,7 +18,7 @@ pub struct Holding {
     /// Memory allocated for their payload, in bytes.
     pub unexpected_memory: u64,
     /// Tallies in use.
-    pub tallies: u32,
+    pub chunk_counters: u32,
     /// Answers that wait for room.
     pub replies: usize,
 }
@@ -29,16 +29,19 @@ impl Proto {
         let mut holding = Holding {
             requests: self.requests.len(),
             unexpected: self.unexpected.len(),
-            tallies: self.peers.iter().map(|peer| peer.tallies.count_ones()).sum(),
+            chunk_counters: self.peers.iter().map(|peer| peer.chunk_counters.count_ones()).sum(),
             replies: self.peers.iter().map(|peer| peer.replies.len()).sum(),
             ..Holding::default()
         };
         for (_, message) in self.unexpected.iter() {
             match &message.body {
-                Body::Short(len, _) => holding.unexpected_bytes += cost(*len as usize),
+                Body::Short(len, _) => holding.unexpected_bytes += credit_cost(*len as usize),
                 Body::Data(data) | Body::Coming { data, .. } => {
-                    holding.unexpected_bytes += cost(data.len());
+                    holding.unexpected_bytes += credit_cost(data.len());
                     holding.unexpected_memory += data.capacity() as u64;
+                }
+                Body::Pulled(_) | Body::Claimed(..) => {
+                    holding.unexpected_bytes += credit_cost(message.body.len());
                 }
                 Body::Announced(_) | Body::Own(..) => {}
             }
@@ -49,11 +52,18 @@ impl Proto {
     /// Bytes that may be sent to a peer unannounced, and bytes of its credit that are still to be given back.
     pub fn credit(&self, peer: Rank) -> (u64, u64) {
         let peer = &self.peers[peer.0 as usize];
-        (peer.credit, peer.owed)
+        (peer.credit, peer.to_return)
     }
 
-    /// The credit that each peer starts with, in bytes.
-    pub fn grant(&self) -> u64 {
-        self.grant
+    /// The credit that a peer has been given, in bytes: what it has, what is under way, charged here or still to be given back.
+    pub fn credit_window(&self, peer: Rank) -> u64 {
+        self.peers[peer.0 as usize].credit_window
+    }
+
+    /// The credit that all ranks have been given, in bytes.
+    pub fn credit_given(&self) -> u64 {
+        let untouched = (self.peers.len() - self.peers.iter().count()) as u64;
+        let base = base_window(self.settings.unexpected_bytes, self.peers.len());
+        untouched * base + self.peers.iter().map(|peer| peer.credit_window).sum::<u64>()
     }
 }

@@ -11,32 +11,38 @@
 //! Handling a packet never waits for room: answers are kept with the peer and sent when there is some.
 #![forbid(unsafe_code)]
 
-mod ahead;
 mod announced;
 pub mod backlog;
+pub mod batch;
+mod bounds;
 pub mod choice;
+mod coalesced;
+#[cfg(test)]
+mod compared;
+pub mod credit;
 mod direct;
-pub mod errand;
-mod gathered;
+mod eager_multi;
 mod gone;
 mod handle;
 mod holding;
-mod lines;
 pub mod matching;
-mod order;
+mod multipath;
 mod outcome;
 mod packet;
 pub mod peer;
 mod peers;
+mod post;
+mod pull;
 mod put;
+mod receive;
 pub mod request;
-mod short;
+pub mod rma;
+mod sequencer;
 pub mod slab;
 mod spare;
 pub mod strategy;
 mod submit;
 mod traffic;
-pub mod train;
 mod transmit;
 mod unexpected;
 pub mod wire;
@@ -44,26 +50,29 @@ pub mod wire;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use canele_rail::{Corrupt, Rail, Speed};
+use canele_rail::{Corrupt, FullRail, Speed};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId};
 
-use ahead::Ahead;
-use backlog::{LEVELS, Lane, ORDINARY};
-pub use gathered::Ticket;
+use backlog::{Backlog, LEVELS, ORDINARY, RailPolicy};
+use choice::Path;
+pub use coalesced::CoalescedSend;
+use credit::{CreditPool, LEAST_WINDOW, base_window};
+use eager_multi::EagerMultis;
 pub use gone::Death;
 pub use holding::Holding;
 use matching::Matcher;
 use peer::Peer;
 use peers::Peers;
+pub use post::{Envelope, Filled, Payload, Sent};
+pub use receive::{Received, Room};
 use request::State;
-pub use short::{Received, Room, Sent};
 use slab::Slab;
 use spare::Spare;
 use strategy::{Draft, Strategy};
 pub use traffic::{Moved, Traffic};
 pub use unexpected::Matched;
 use unexpected::Unexpected;
-use wire::{Buried, Put};
+use wire::{LinkClosed, Put};
 
 /// Flows are numbered below this, so that a corrupted number cannot make a table of any size.
 pub const MAX_FLOWS: u32 = 1 << 16;
@@ -78,8 +87,15 @@ pub struct Settings {
     pub eager_bytes: usize,
     /// Largest piece of a streamed message in bytes.
     pub piece_bytes: usize,
-    /// Unexpected payload a rank holds at most, in bytes, shared out among its peers.
+    /// Unexpected payload a rank holds at most, in bytes, shared out among its peers as they use it.
     pub unexpected_bytes: u64,
+}
+
+impl Settings {
+    /// No window of credit is wider.
+    fn widest_window(&self) -> u64 {
+        self.unexpected_bytes.max(LEAST_WINDOW)
+    }
 }
 
 /// A remote notification: the identifier a peer put beside its data.
@@ -96,7 +112,7 @@ struct Flow {
     matcher: Matcher,
     /// How urgent its messages are, and which rails take them.
     level: u8,
-    lane: Lane,
+    policy: RailPolicy,
     /// Who sends on it; all, if nobody said.
     senders: Option<Arc<[Rank]>>,
     /// How many of the deaths so far its any-source receives have been told of.
@@ -105,8 +121,8 @@ struct Flow {
 
 impl Default for Flow {
     fn default() -> Self {
-        let (matcher, level, lane) = (Matcher::default(), ORDINARY, Lane::Any);
-        Self { matcher, level, lane, senders: None, deaths_told: 0 }
+        let (matcher, level, policy) = (Matcher::default(), ORDINARY, RailPolicy::Any);
+        Self { matcher, level, policy, senders: None, deaths_told: 0 }
     }
 }
 
@@ -118,21 +134,23 @@ pub struct Proto {
     max_bulk: usize,
     strategy: Box<dyn Strategy>,
     /// Whether it lets messages be put together before it is asked.
-    gathers: bool,
+    coalesces: bool,
     /// The packet that is being put together.
     draft: Draft,
     /// How fast the links to its peer are.
     speeds: Vec<Speed>,
-    /// Credit that each peer starts with.
-    grant: u64,
+    credit_pool: CreditPool,
     peers: Peers,
     flows: Vec<Flow>,
     requests: Slab<State>,
     unexpected: Slab<Unexpected>,
     /// Messages that come without having been asked for.
-    aheads: Vec<Ahead>,
+    eager_multis: EagerMultis,
     /// Payload memory to be used again.
     spare: Spare,
+    /// Backlogs that no peer needs: few peers of many have something waiting at a time.
+    #[allow(clippy::vec_box)] // The boxes move to peers and back.
+    spare_backlogs: Vec<Box<Backlog>>,
     /// Peers with something to be sent.
     active: VecDeque<Rank>,
     /// Requests with something to be copied here.
@@ -142,8 +160,8 @@ pub struct Proto {
     /// Links that were lost and nobody has asked for yet.
     lost: VecDeque<LinkId>,
     /// Puts whose turn it is, and what peers said about links they closed.
-    landing: VecDeque<(Rank, Put)>,
-    buried: VecDeque<(Rank, Buried)>,
+    ready_puts: VecDeque<(Rank, Put)>,
+    links_closed: VecDeque<(Rank, LinkClosed)>,
     /// Peers whose link is to be opened.
     wanted: Vec<Rank>,
     notices: VecDeque<Notice>,
@@ -154,10 +172,12 @@ pub struct Proto {
     /// Why peers cannot be reached, or accept nothing from here.
     reasons: HashMap<Rank, Box<str>>,
     faults: Vec<(Rank, Corrupt)>,
-    /// Peers that went while messages were gathered for them, and how many had left before.
-    forsaken: HashMap<Rank, u64>,
+    /// Peers that went while messages were coalesced for them, and how many had left before.
+    discarded: HashMap<Rank, u64>,
     /// Requests that have ended since the start; moves whenever a waiter should look again.
     ended: u64,
+    /// The incoming link at which a receive from any source looks first.
+    turn: usize,
     share_generation: u32,
     /// What has moved so far.
     pub traffic: Traffic,
@@ -166,28 +186,28 @@ pub struct Proto {
 impl Proto {
     /// The state of rank `me` among `ranks`.
     pub fn new(me: Rank, ranks: usize, settings: Settings) -> Self {
-        let grant = (settings.unexpected_bytes / ranks as u64).max(1024);
         Self {
             me,
             settings,
             max_bulk: usize::MAX,
             strategy: strategy::default(),
-            gathers: strategy::default().gathers(),
+            coalesces: strategy::default().gathers(),
             draft: Draft::default(),
             speeds: Vec::new(),
-            grant,
-            peers: Peers::new(ranks, grant),
+            credit_pool: CreditPool::new(settings.unexpected_bytes, ranks),
+            peers: Peers::new(ranks, base_window(settings.unexpected_bytes, ranks)),
             flows: Vec::new(),
             requests: Slab::new(),
             unexpected: Slab::new(),
-            aheads: Vec::new(),
+            eager_multis: EagerMultis::default(),
             spare: Spare::default(),
+            spare_backlogs: Vec::new(),
             active: VecDeque::with_capacity(ranks.min(LISTED)),
             work: VecDeque::new(),
             closing: Vec::new(),
             lost: VecDeque::new(),
-            landing: VecDeque::new(),
-            buried: VecDeque::new(),
+            ready_puts: VecDeque::new(),
+            links_closed: VecDeque::new(),
             wanted: Vec::new(),
             notices: VecDeque::new(),
             fenced: VecDeque::new(),
@@ -195,8 +215,9 @@ impl Proto {
             speaking: ranks - 1,
             reasons: HashMap::new(),
             faults: Vec::new(),
-            forsaken: HashMap::new(),
+            discarded: HashMap::new(),
             ended: 0,
+            turn: 0,
             share_generation: 0,
             traffic: Traffic::default(),
         }
@@ -217,13 +238,21 @@ impl Proto {
         self.settings.eager_bytes.min(self.max_bulk)
     }
 
+    /// What decides how messages to a peer travel.
+    pub(crate) fn path(&self, to: Rank) -> Path {
+        // Nothing is known of a peer that was never touched, or does not exist.
+        let known = self.peers.known(to).map(|peer| (peer.multipath.is_some(), peer.one_sided));
+        let (numbered, one_sided) = known.unwrap_or_default();
+        Path { eager_bytes: self.settings.eager_bytes, max_bulk: self.max_bulk, numbered, one_sided }
+    }
+
     /// One progress pass: take what has come, send what waits, copy what is to be copied. Says whether it did anything.
     ///
     /// Sending comes before copying, so that the other end can copy at the same time.
-    pub fn pass<R: Rail>(&mut self, rail: &mut R) -> bool {
+    pub fn pass<R: FullRail>(&mut self, rail: &mut R) -> bool {
         rail.begin_pass();
         let received = self.receive(rail);
-        self.bury_lost(rail);
+        self.close_lost_links(rail);
         let sent = self.transmit(rail);
         let copied = self.copy(rail);
         // The peer is told now what a copy has completed: the caller may leave, and come back late or never.
@@ -238,7 +267,7 @@ impl Proto {
     ///
     /// Messages that wait already keep the order that the policy before gave them.
     pub fn set_strategy(&mut self, strategy: Box<dyn Strategy>) {
-        self.gathers = strategy.gathers();
+        self.coalesces = strategy.gathers();
         self.strategy = strategy;
     }
 
@@ -248,18 +277,18 @@ impl Proto {
     }
 
     /// What [`Proto::set_flow`] was told of a flow last.
-    pub fn flow_settings(&mut self, flow: FlowId) -> (u8, Lane) {
-        self.flow(flow).map_or((backlog::ORDINARY, Lane::Any), |flow| (flow.level, flow.lane))
+    pub fn flow_settings(&mut self, flow: FlowId) -> (u8, RailPolicy) {
+        self.flow(flow).map_or((backlog::ORDINARY, RailPolicy::Any), |flow| (flow.level, flow.policy))
     }
 
     /// How urgent the messages of a flow are from now on, and which rails take them.
     ///
     /// # Panics
     /// There is no such level.
-    pub fn set_flow(&mut self, flow: FlowId, level: u8, lane: Lane) {
+    pub fn set_flow(&mut self, flow: FlowId, level: u8, policy: RailPolicy) {
         assert!(usize::from(level) < LEVELS, "levels go from 0 to {}", LEVELS - 1);
         if let Some(flow) = self.flow(flow) {
-            (flow.level, flow.lane) = (level, lane);
+            (flow.level, flow.policy) = (level, policy);
         }
     }
 
@@ -268,20 +297,10 @@ impl Proto {
         self.wanted.pop()
     }
 
-    /// A remote notification that nobody has seen yet.
-    pub fn take_notice(&mut self) -> Option<Notice> {
-        self.notices.pop_front()
-    }
-
     /// A notice of this rank to itself.
     pub fn notice_self(&mut self, id: u64) {
         self.notices.push_back(Notice { from: self.me, id });
         self.ended += 1;
-    }
-
-    /// Lets `keep` decide which of the notices that nobody has seen yet stay.
-    pub fn retain_notices(&mut self, mut keep: impl FnMut(Notice) -> bool) {
-        self.notices.retain(|notice| keep(*notice));
     }
 
     /// A fence that was answered: the peer and the ticket it was asked with.
@@ -301,8 +320,9 @@ impl Proto {
 
     /// Whether nothing of this rank waits to be sent or copied, not even to a peer whose link is still to be opened.
     pub fn is_flushed(&self) -> bool {
-        let waits = |peer: &Peer| peer.wanted && peer.link.is_none() && peer.has_work(u64::MAX);
-        let unsettled = |peer: &Peer| peer.lines.as_ref().is_some_and(|lines| lines.is_unsettled());
+        let waits = |peer: &Peer| peer.wanted && peer.link.is_none() && peer.has_outgoing();
+        let unsettled =
+            |peer: &Peer| peer.multipath.as_ref().is_some_and(|multipath| multipath.has_unacked());
         self.is_idle() && !self.peers.iter().any(|peer| waits(peer) || unsettled(peer))
     }
 

@@ -2,18 +2,20 @@
 //!
 //! Never chooses: what goes into a packet has been decided (`transmit.rs`). What finds no room is as it was before.
 
-use canele_rail::{Busy, Class, Header, MAX_INLINE, Rail, Window};
-use canele_sys::buffer::OutBuffer;
+use canele_mem::buffer::OutBuffer;
+use canele_mem::window::Window;
+use canele_rail::{Busy, Class, FastPath, Header, MAX_INLINE, Rail};
 use canele_sys::ids::{LinkId, Rank, RequestId};
 
 use crate::Proto;
+use crate::batch;
 use crate::choice::{Protocol, piece_bytes};
-use crate::peer::{Peer, Reply, cost};
+use crate::credit::credit_cost;
+use crate::peer::{Peer, Reply};
 use crate::request::{State, sent};
 use crate::strategy::{Draft, Pick};
-use crate::train;
 use crate::transmit::longest_piece;
-use crate::wire::{Kind, Rts, piece_words, put_words};
+use crate::wire::{Kind, Rts, piece_words};
 
 /// Pieces of one message that may follow one another before anything else is looked at.
 const RUN: usize = 16;
@@ -35,8 +37,8 @@ impl Proto {
     fn replied(&mut self, to: Rank) {
         let peer = &mut self.peers[to.0 as usize];
         let sequence = peer.replies.pop_front().and_then(|reply| reply.sequence());
-        if let (Some(lines), Some(flow)) = (&mut peer.lines, sequence) {
-            lines.order.sent(flow);
+        if let (Some(multipath), Some(flow)) = (&mut peer.multipath, sequence) {
+            multipath.sequencer.sent(flow);
         }
         self.traffic.control += 1;
     }
@@ -70,41 +72,41 @@ impl Proto {
         draft: &Draft,
     ) -> Result<(), Busy> {
         let replies = self.peers[to.0 as usize].replies.iter().take(draft.control);
-        let control: usize = replies.map(|reply| train::room(reply.bytes())).sum();
+        let control: usize = replies.map(|reply| batch::room(reply.bytes())).sum();
         let total = control + draft.messages.iter().map(|pick| pick.room).sum::<usize>();
         let slot = rail.claim(link, total, Class::Message)?;
-        let mut train = train::Writer::new(slot.bulk);
-        self.load_answers(to, draft.control, &mut train);
+        let mut batch = batch::Writer::new(slot.bulk);
+        self.load_answers(to, draft.control, &mut batch);
         for pick in &draft.messages {
             let (header, bulk) = self.message_header(to, *pick).expect("what waits is a send");
-            let (inline, bulk) = train.add(header, bulk);
+            let (inline, bulk) = batch.add(header, bulk);
             self.fill(to, *pick, inline, bulk);
             self.left(to, *pick);
         }
-        rail.commit(link, Kind::Train.header(0));
+        rail.commit(link, Kind::Batch.header(0));
         self.traffic.aggregated += total as u64;
         Ok(())
     }
 
-    /// Puts the answers that have waited longest into a train.
-    pub(crate) fn load_answers(&mut self, to: Rank, count: usize, train: &mut train::Writer<'_>) {
+    /// Puts the answers that have waited longest into a batch.
+    pub(crate) fn load_answers(&mut self, to: Rank, count: usize, batch: &mut batch::Writer<'_>) {
         for _ in 0..count {
             let peer = &mut self.peers[to.0 as usize];
             let sequence = reply_number(peer);
             let Some(reply) = peer.replies.front() else { break };
             let mut bytes = [0; MAX_INLINE];
             let header = Header { sequence, ..reply.write(Window::on(&mut bytes)) };
-            train.add(header, 0).0.write(0, &bytes[..reply.bytes()]);
+            batch.add(header, 0).0.write(0, &bytes[..reply.bytes()]);
             self.replied(to);
         }
     }
 
-    /// How many of the answers that wait fit into a train beside `len` bytes, and its length with them.
+    /// How many of the answers that wait fit into a batch beside `len` bytes, and its length with them.
     pub(crate) fn answers_beside(&self, to: Rank, len: usize, max_bulk: usize) -> (usize, usize) {
-        let most = max_bulk.min(train::MOST);
+        let most = max_bulk.min(batch::MOST);
         let (mut count, mut total) = (0, len);
         for reply in &self.peers[to.0 as usize].replies {
-            let with = total + train::room(reply.bytes());
+            let with = total + batch::room(reply.bytes());
             if with > most {
                 break;
             }
@@ -117,11 +119,14 @@ impl Proto {
     fn message_header(&mut self, to: Rank, pick: Pick) -> Option<(Header, usize)> {
         let Some(State::ExpectRoom(send, _)) = self.requests.get(pick.request.into()) else { return None };
         let (flow, tag, len) = (send.flow, send.tag, send.buffer.len());
-        let sequence = self.peers[to.0 as usize].lines.as_mut().map_or(0, |lines| lines.order.next(flow));
+        let sequence = self.peers[to.0 as usize]
+            .multipath
+            .as_mut()
+            .map_or(0, |multipath| multipath.sequencer.next(flow));
         let (kind, inline, bulk) = match pick.whole {
             true if len <= MAX_INLINE => (Kind::Short, len, 0),
             true => (Kind::Eager, 0, len),
-            false if pick.ahead => (Kind::Ahead, Rts::BYTES, 0),
+            false if pick.eager_multi => (Kind::EagerFirst, Rts::BYTES, 0),
             false => (Kind::Rts, Rts::BYTES, 0),
         };
         let header = kind.header(0);
@@ -136,8 +141,9 @@ impl Proto {
             return send.buffer.copy_to(0, short.unwrap_or(bulk));
         }
         let place = send.buffer.place().filter(|_| self.peers[to.0 as usize].one_sided);
-        let rts = Rts { len: send.buffer.len() as u64, request: pick.request, place };
-        put_words(inline, &rts.to_words());
+        let lacks_credit = pick.lacks_credit;
+        let rts = Rts { len: send.buffer.len() as u64, request: pick.request, place, lacks_credit };
+        inline.write_words(0, &rts.to_words());
     }
 
     /// A message has left the backlog, whole or announced.
@@ -146,15 +152,15 @@ impl Proto {
         let Some(State::ExpectRoom(send, key)) = self.leave(id) else { return };
         let (peer, len) = (&mut self.peers[to.0 as usize], send.buffer.len());
         peer.backlog().discard(key);
-        if let Some(lines) = &mut peer.lines {
-            lines.order.sent(send.flow);
+        if let Some(multipath) = &mut peer.multipath {
+            multipath.sequencer.sent(send.flow);
         }
-        if !pick.whole && !pick.ahead {
+        if !pick.whole && !pick.eager_multi {
             self.traffic.control += 1;
             return self.enter(id, State::ExpectCts(send));
         }
-        peer.credit -= cost(len);
-        if pick.ahead {
+        peer.credit -= credit_cost(len);
+        if pick.eager_multi {
             peer.backlog().stream(id, send.level, len);
             return self.enter(id, State::Streaming(send, None, 0));
         }
@@ -164,7 +170,7 @@ impl Proto {
     }
 
     /// A piece of a large message; and the next ones, if it has its only link for itself: a strategy would choose nothing else.
-    pub(crate) fn send_piece<R: Rail>(
+    pub(crate) fn send_piece<R: FastPath>(
         &mut self,
         rail: &mut R,
         to: Rank,
@@ -172,7 +178,7 @@ impl Proto {
         (id, level, most): (RequestId, u8, usize),
     ) -> Result<(), Busy> {
         let peer = &mut self.peers[to.0 as usize];
-        let alone = peer.lines.is_none() && peer.replies.is_empty() && !peer.has_messages();
+        let alone = peer.multipath.is_none() && peer.replies.is_empty() && !peer.has_messages();
         let backlog = peer.backlog();
         let run = if alone && !backlog.has_streams() { RUN } else { 1 };
         let Some(State::Streaming(send, receiver, done)) = self.requests.get_mut(id.into()) else {
@@ -186,12 +192,12 @@ impl Proto {
             true => longest,
             false => piece_bytes(&caps, len, longest.min(self.settings.piece_bytes)),
         };
-        let (kind, named) = receiver.map_or((Kind::More, id), |receiver| (Kind::Piece, receiver));
+        let (kind, named) = receiver.map_or((Kind::EagerMore, id), |receiver| (Kind::Piece, receiver));
         let (header, before) = (kind.header(2), *done);
         for _ in 0..run {
             let (at, piece, buffer) = (*done, piece.min(len - *done).min(most), &mut send.buffer);
             let mut beside = [0; 16];
-            put_words(Window::on(&mut beside), &piece_words(named, at as u64));
+            Window::on(&mut beside).write_words(0, &piece_words(named, at as u64));
             let gone = match lent {
                 true => rail.lend(link, header, &beside, || buffer.share(at, piece), piece),
                 false => fill_piece(rail, link, header, &beside, (buffer, at, piece)),
@@ -242,8 +248,8 @@ fn fill_piece<R: Rail>(
 /// The number of the answer that has waited longest, if it needs one.
 fn reply_number(peer: &mut Peer) -> u32 {
     let sequence = peer.replies.front().and_then(Reply::sequence);
-    match (&mut peer.lines, sequence) {
-        (Some(lines), Some(flow)) => lines.order.next(flow),
+    match (&mut peer.multipath, sequence) {
+        (Some(multipath), Some(flow)) => multipath.sequencer.next(flow),
         _ => 0,
     }
 }

@@ -1,27 +1,21 @@
 //! What is known of one peer: the links to it, what waits to be sent to it, and the credit between the two.
 //!
 //! Answers (cts, fin, credit) are kept here until there is room for them: at most a few per request under way. What only
-//! peers with several links, or links that can be lost, need lies apart (`lines.rs`): there may be many thousand peers.
+//! peers with several links, or links that can be lost, need lies apart (`multipath.rs`): there may be many thousand peers.
 
+use canele_mem::window::Window;
 use std::collections::VecDeque;
 
-use canele_rail::{Header, MAX_INLINE, Window};
+use canele_rail::{Header, MAX_INLINE};
 use canele_sys::ids::{FlowId, LinkId, RequestId, Tag};
 
 use crate::backlog::Backlog;
-use crate::lines::Lines;
-use crate::order::PUTS;
-use crate::wire::{Buried, Cts, Ending, Kind, Put, fin_words, put_words, withdraw_word};
-
-/// What an unexpected message costs its receiver beside its payload, in bytes of credit: its places in the two tables
-/// it waits in, a little more than they take. With less, a flood of short messages takes more memory than its cap.
-pub const ENTRY_BYTES: u64 = 160;
-
-/// The credit a message of `len` bytes takes.
-#[inline(always)]
-pub fn cost(len: usize) -> u64 {
-    ENTRY_BYTES + len as u64
-}
+use crate::bounds::BoundedCounts;
+use crate::credit::credit_cost;
+use crate::multipath::Multipath;
+use crate::pull::Pulls;
+use crate::sequencer::PUTS;
+use crate::wire::{Cts, Ending, Kind, LinkClosed, Pull, Put, fin_words, withdraw_word};
 
 /// How a peer ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,21 +46,26 @@ pub enum Reply {
     /// A small put.
     Put(Put),
     /// A link was closed here.
-    Buried(Buried),
+    LinkClosed(LinkClosed),
     /// A message that was announced with this envelope is wanted back.
     Withdraw(RequestId, FlowId, Tag),
+    /// There is room for announced messages.
+    Pull(Pull),
 }
 
 impl Reply {
     /// Writes it beside a header, which it gives.
     pub fn write(&self, inline: Window<'_>) -> Header {
-        let words = |words: &[u64]| put_words(inline, words);
+        let words = |words: &[u64]| inline.write_words(0, words);
         match self {
             Self::Cts(cts) => words(&cts.to_words()),
             Self::Fin(request, ending) => words(&fin_words(*request, *ending)),
             Self::Credit(number) | Self::Fence(number) | Self::Fenced(number) => words(&[*number]),
-            Self::Put(put) => return Put::fill(inline, put.place, put.notice, &put.data[..put.len]),
-            Self::Buried(buried) => words(&buried.to_words()),
+            Self::Put(put) => {
+                return Put::fill(inline, put.place, put.notice, &put.data().as_flattened()[..put.len]);
+            }
+            Self::LinkClosed(link_closed) => words(&link_closed.to_words()),
+            Self::Pull(pull) => pull.write(inline),
             Self::Withdraw(request, flow, tag) => {
                 words(&[withdraw_word(*request)]);
                 return Header { flow: flow.0, tag: tag.0, ..Kind::Withdraw.header(1) };
@@ -79,9 +78,10 @@ impl Reply {
     pub fn bytes(&self) -> usize {
         match self {
             Self::Cts(_) => 40,
-            Self::Fin(..) | Self::Buried(_) => 16,
+            Self::Fin(..) | Self::LinkClosed(_) => 16,
             Self::Credit(_) | Self::Fence(_) | Self::Fenced(_) | Self::Withdraw(..) => 8,
             Self::Put(_) => MAX_INLINE,
+            Self::Pull(pull) => pull.bytes(),
         }
     }
 
@@ -94,8 +94,9 @@ impl Reply {
             Self::Fence(_) => Kind::Fence,
             Self::Fenced(_) => Kind::Fenced,
             Self::Put(_) => Kind::Put,
-            Self::Buried(_) => Kind::Buried,
+            Self::LinkClosed(_) => Kind::LinkClosed,
             Self::Withdraw(..) => Kind::Withdraw,
+            Self::Pull(_) => Kind::Pull,
         }
     }
 
@@ -115,7 +116,7 @@ pub struct Peer {
     /// The link that small messages take, once there is one.
     pub link: Option<LinkId>,
     /// Whether a message may go straight to the rail: the link is open, nothing waits, the peer lives
-    /// (invariant I21).
+    /// (invariant I10).
     pub open: bool,
     /// Whether the engine was asked to open a link.
     pub wanted: bool,
@@ -127,43 +128,65 @@ pub struct Peer {
     pub listed: bool,
     /// Whether its regions can be reached, and ours by it.
     pub one_sided: bool,
-    /// Which tallies of the link from this peer are in use, one bit each.
-    pub tallies: u8,
+    /// Which chunk counters of the link from this peer are in use, one bit each.
+    pub chunk_counters: u8,
     /// Bytes that may be sent unannounced.
     pub credit: u64,
+    /// Bytes of credit that it has been given.
+    pub credit_window: u64,
     /// Bytes of credit to give back.
-    pub owed: u64,
-    /// What its unexpected messages kept here cost, in bytes of credit.
-    pub held: u64,
+    pub to_return: u64,
+    /// Bytes of credit that its unexpected messages kept here are charged.
+    pub charged: u64,
+    /// What else is held of it.
+    pub held: BoundedCounts,
     /// Where messages carry numbers: those, and all links.
-    pub lines: Option<Box<Lines>>,
+    pub multipath: Option<Box<Multipath>>,
     /// Answers to be sent.
     pub replies: VecDeque<Reply>,
     /// Messages to be sent, once any had to wait.
     pub backlog: Option<Box<Backlog>>,
+    /// Announced messages that are asked for ahead, in either direction, once there were any.
+    pub pulls: Option<Box<Pulls>>,
 }
 
 impl Peer {
+    /// One that was never touched, with the credit that each begins with in either direction.
+    pub fn untouched(credit: u64) -> Self {
+        Self { credit, credit_window: credit, ..Self::default() }
+    }
+
     /// The link, if a message of `len` bytes may go straight to it.
     #[inline(always)]
     pub fn open_for(&mut self, len: usize) -> Option<(&mut Self, LinkId)> {
         match self.link {
-            Some(link) if self.open && self.credit >= cost(len) => Some((self, link)),
+            Some(link) if self.open && self.credit >= credit_cost(len) => Some((self, link)),
             _ => None,
         }
     }
 
-    /// A message of `len` bytes was consumed. Credit goes back in steps of half the grant: says whether it is time.
+    /// A message of `len` bytes was consumed. Says whether it is time to return credit.
     #[inline(always)]
-    pub fn owe(&mut self, len: usize, grant: u64) -> bool {
-        self.owed += cost(len);
-        self.owed >= grant / 2
+    pub fn add_to_return(&mut self, len: usize) -> bool {
+        self.to_return += credit_cost(len);
+        self.is_return_due()
+    }
+
+    /// Bytes of credit that it has, or will have when it learns of them, or that pay for what is under way.
+    pub fn credit_out(&self) -> u64 {
+        self.credit_window.saturating_sub(self.charged + self.to_return)
+    }
+
+    /// Credit goes back in steps of half the credit window.
+    #[inline(always)]
+    pub fn is_return_due(&self) -> bool {
+        self.to_return >= self.credit_window / 2
     }
 
     /// Link number `n` of those to the peer.
     pub fn link_at(&self, n: usize) -> Option<LinkId> {
-        match &self.lines {
-            Some(lines) => lines.links.get(n).copied(),
+        match &self.multipath {
+            Some(multipath) => multipath.links.get(n).copied(),
             None => self.link.filter(|_| n == 0),
         }
     }
@@ -183,26 +206,36 @@ impl Peer {
         self.backlog.as_ref().is_some_and(|backlog| !backlog.is_empty() || backlog.has_streams())
     }
 
+    /// Whether it is time to return credit, or to see whether there is more.
+    pub fn is_credit_due(&self) -> bool {
+        self.is_return_due() || self.pulls.as_ref().is_some_and(|pulls| pulls.lacked > 0)
+    }
+
+    /// Whether anything waits to be sent, or credit is to be given.
+    pub fn has_work(&self) -> bool {
+        self.is_credit_due() || self.has_outgoing()
+    }
+
     /// Whether anything waits to be sent.
-    pub fn has_work(&self, credit_step: u64) -> bool {
+    pub fn has_outgoing(&self) -> bool {
         !self.replies.is_empty()
-            || self.owed >= credit_step
             || self.has_backlog()
-            || self.lines.as_ref().is_some_and(|lines| lines.wait())
+            || self.pulls.as_ref().is_some_and(|pulls| pulls.has_asked())
+            || self.multipath.as_ref().is_some_and(|multipath| multipath.wait())
     }
 
     /// Re-computes `open` after a change.
     pub fn refresh(&mut self) {
         let waits = self.has_messages();
-        let before = self.lines.as_ref().is_some_and(|lines| lines.wait());
+        let before = self.multipath.as_ref().is_some_and(|multipath| multipath.wait());
         // Beside pieces a strategy is asked: another link may be emptier, or the pieces too long.
-        let beside = self.lines.is_some() && self.backlog.as_ref().is_some_and(|b| b.has_streams());
+        let beside = self.multipath.is_some() && self.backlog.as_ref().is_some_and(|b| b.has_streams());
         self.open = self.link.is_some() && self.gone.is_none() && !waits && !before && !beside;
     }
 
-    /// A free tally, if there is one.
-    pub fn free_tally(&self) -> Option<u8> {
-        let free = self.tallies.trailing_ones();
-        ((free as usize) < canele_rail::TALLIES).then_some(free as u8)
+    /// A free chunk counter, if there is one.
+    pub fn free_chunk_counter(&self) -> Option<u8> {
+        let free = self.chunk_counters.trailing_ones();
+        ((free as usize) < canele_rail::CHUNK_COUNTERS).then_some(free as u8)
     }
 }

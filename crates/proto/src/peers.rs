@@ -1,11 +1,13 @@
-//! The table of peers: pages of a few, made when one of them is first touched.
+//! The table of peers: those that were touched, one after the other, and pages that say at which place each of them lies.
 //!
 //! ```text
-//!   pages ─┬─▶ [ peer 0 … 7 ]
-//!          ├─  none yet: whoever looks there sees `untouched`
-//!          └─▶ [ peer 16 … 23 ]
+//!   pages ─┬─▶ [ places ] ─┬─▶ peer 0
+//!          │               └─  none yet: a reader there sees `untouched`
+//!          ├─  none yet
+//!          └─▶ [ places ] ───▶ peer 130
 //! ```
-//! A rank of a large job talks to few others: it pays one byte for each of the rest. Never forgets a peer.
+//! A rank of a large job talks to few others: the rest of them cost it one byte for eight. The table never forgets a peer. Who is
+//! looked for again and again is found without the pages.
 
 use std::ops::{Index, IndexMut};
 
@@ -13,24 +15,35 @@ use canele_sys::ids::Rank;
 
 use crate::peer::{Gone, Peer};
 
-/// Peers in a page: the neighbours of one that is talked to cost memory, and so does a longer list of pages.
-const PAGE: usize = 8;
+/// Places in a page: a page costs memory for one peer that is touched, a longer list of pages for all that are not.
+const PAGE: usize = 64;
+/// The place of a peer that was never touched.
+const NOWHERE: u32 = u32::MAX;
 
-type Page = Box<[Peer; PAGE]>;
+type Page = Box<[u32; PAGE]>;
 
 /// All ranks of the job, as one of them knows them.
 pub(crate) struct Peers {
     ranks: usize,
+    /// The peer that was changed last, and its place.
+    last: (Rank, u32),
+    touched: Vec<Peer>,
     pages: Box<[Option<Page>]>,
-    /// What is known of those whose page was never made.
+    /// What is known of those that were never touched.
     untouched: Peer,
 }
 
 impl Peers {
-    /// `ranks` of them, each of which has been given `credit`.
+    /// `ranks` of them, each of which begins with `credit`.
     pub fn new(ranks: usize, credit: u64) -> Self {
         let pages = (0..ranks.div_ceil(PAGE)).map(|_| None).collect();
-        Self { ranks, pages, untouched: Peer { credit, ..Peer::default() } }
+        Self {
+            ranks,
+            last: (Rank(0), NOWHERE),
+            touched: Vec::new(),
+            pages,
+            untouched: Peer::untouched(credit),
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -40,38 +53,53 @@ impl Peers {
     /// A peer that was touched before.
     #[inline(always)]
     pub fn known(&self, rank: Rank) -> Option<&Peer> {
-        let at = rank.0 as usize;
-        Some(&self.pages.get(at / PAGE)?.as_ref()?[at % PAGE])
+        let place = if rank == self.last.0 { self.last.1 } else { self.place(rank) };
+        self.touched.get(place as usize)
     }
 
     /// The same, to be changed.
     #[inline(always)]
     pub fn known_mut(&mut self, rank: Rank) -> Option<&mut Peer> {
-        let at = rank.0 as usize;
-        Some(&mut self.pages.get_mut(at / PAGE)?.as_mut()?[at % PAGE])
+        if rank != self.last.0 {
+            self.last = (rank, self.place(rank));
+        }
+        self.touched.get_mut(self.last.1 as usize)
     }
 
-    /// Those that were touched, and some of their neighbours.
+    /// Those that were touched.
     pub fn iter(&self) -> impl Iterator<Item = &Peer> {
-        self.pages.iter().flatten().flat_map(|page| page.iter())
+        self.touched.iter()
     }
 
     /// From now on all of them are gone, unless they were before.
     pub fn close(&mut self) {
-        let known = self.pages.iter_mut().flatten().flat_map(|page| page.iter_mut());
-        for peer in known.chain([&mut self.untouched]) {
+        for peer in self.touched.iter_mut().chain([&mut self.untouched]) {
             peer.gone.get_or_insert(Gone::Finished);
             peer.refresh();
         }
     }
-}
 
-#[cold]
-#[inline(never)]
-fn page(at: usize, ranks: usize, untouched: &Peer) -> Page {
-    assert!(at < ranks, "{} in a job of {ranks} ranks", Rank(at as u32));
-    let peer = || Peer { credit: untouched.credit, gone: untouched.gone, ..Peer::default() };
-    Box::new(std::array::from_fn(|_| peer()))
+    /// Where a peer lies among those that were touched.
+    #[inline]
+    fn place(&self, rank: Rank) -> u32 {
+        let at = rank.0 as usize;
+        match self.pages.get(at / PAGE) {
+            Some(Some(page)) => page[at % PAGE],
+            _ => NOWHERE,
+        }
+    }
+
+    /// Makes a place for a peer that is touched for the first time.
+    #[cold]
+    #[inline(never)]
+    fn touch(&mut self, at: usize) -> &mut Peer {
+        assert!(at < self.ranks, "{} in a job of {} ranks", Rank(at as u32), self.ranks);
+        let place = self.touched.len() as u32;
+        self.pages[at / PAGE].get_or_insert_with(|| Box::new([NOWHERE; PAGE]))[at % PAGE] = place;
+        self.last = (Rank(at as u32), place);
+        let Peer { credit, gone, .. } = self.untouched;
+        self.touched.push_mut(Peer { gone, ..Peer::untouched(credit) })
+    }
 }
 
 impl Index<usize> for Peers {
@@ -79,18 +107,22 @@ impl Index<usize> for Peers {
 
     #[inline(always)]
     fn index(&self, at: usize) -> &Peer {
-        match &self.pages[at / PAGE] {
-            Some(page) => &page[at % PAGE],
-            None => &self.untouched,
-        }
+        debug_assert!(at < self.ranks, "{} in a job of {} ranks", Rank(at as u32), self.ranks);
+        self.known(Rank(at as u32)).unwrap_or(&self.untouched)
     }
 }
 
 impl IndexMut<usize> for Peers {
     #[inline(always)]
     fn index_mut(&mut self, at: usize) -> &mut Peer {
-        let Self { ranks, pages, untouched } = self;
-        &mut pages[at / PAGE].get_or_insert_with(|| page(at, *ranks, untouched))[at % PAGE]
+        let rank = Rank(at as u32);
+        if rank != self.last.0 {
+            self.last = (rank, self.place(rank));
+        }
+        match self.last.1 {
+            NOWHERE => self.touch(at),
+            place => &mut self.touched[place as usize],
+        }
     }
 }
 
@@ -99,14 +131,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looking_makes_nothing_and_touching_makes_a_page() {
+    fn looking_makes_nothing_and_touching_makes_one_peer() {
         let mut peers = Peers::new(20, 500);
         assert_eq!((peers[19].credit, peers.iter().count()), (500, 0));
         assert!(peers.known(Rank(9)).is_none() && peers.known_mut(Rank(99)).is_none());
-        peers[9].owed = 3;
-        assert_eq!(peers.iter().count(), PAGE);
-        assert_eq!(peers.known(Rank(9)).map(|peer| (peer.owed, peer.credit)), Some((3, 500)));
-        assert_eq!((peers[10].owed, peers[10].credit), (0, 500));
+        peers[9].to_return = 3;
+        assert_eq!(peers.iter().count(), 1);
+        assert_eq!(peers.known(Rank(9)).map(|peer| (peer.to_return, peer.credit)), Some((3, 500)));
+        assert_eq!((peers[10].to_return, peers[10].credit), (0, 500));
+    }
+
+    #[test]
+    fn peers_of_any_page_are_apart() {
+        let ranks = 3 * PAGE + 1;
+        let mut peers = Peers::new(ranks, 500);
+        let some = [0, PAGE - 1, PAGE, 2 * PAGE - 1, ranks - 1];
+        some.iter().for_each(|at| peers[*at].to_return = 1 + *at as u64);
+        for at in 0..ranks {
+            let to_return = if some.contains(&at) { 1 + at as u64 } else { 0 };
+            assert_eq!(peers[at].to_return, to_return, "peer {at}");
+            let known = peers.known_mut(Rank(at as u32)).map(|peer| peer.to_return);
+            assert_eq!(known.unwrap_or(0), to_return, "peer {at}");
+        }
+        assert_eq!(peers.iter().count(), some.len());
     }
 
     #[test]
@@ -116,13 +163,13 @@ mod tests {
         peers.close();
         let gone = [peers[0].gone, peers[1].gone, peers[17].gone];
         assert_eq!(gone, [Some(Gone::Failed), Some(Gone::Finished), Some(Gone::Finished)]);
-        peers[17].owed = 1;
+        peers[17].to_return = 1;
         assert_eq!(peers[17].gone, Some(Gone::Finished));
     }
 
     #[test]
     #[should_panic(expected = "rank 23 in a job of 20 ranks")]
     fn a_rank_that_is_none_is_named() {
-        Peers::new(20, 500)[23].owed = 1;
+        Peers::new(20, 500)[23].to_return = 1;
     }
 }

@@ -1,7 +1,7 @@
 //! Operations under way, and how they ended.
 
-use canele_rail::Generation;
-use canele_sys::buffer::{InBuffer, OutBuffer, Place};
+use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
+use canele_mem::chunk_counter::Generation;
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::matching::{PostedId, Want};
@@ -126,6 +126,8 @@ pub(crate) struct Send {
     pub(crate) mode: Mode,
     /// How urgent it is.
     pub(crate) level: u8,
+    /// Its receiver was asked to give it back: it is not to be pulled any more.
+    pub(crate) asked_back: bool,
     pub(crate) buffer: OutBuffer,
 }
 
@@ -142,8 +144,8 @@ pub(crate) struct Receive {
 #[derive(Clone, Copy)]
 pub(crate) struct Share {
     /// Where the other end's buffer lies in its region.
-    pub(crate) far: Place,
-    pub(crate) tally: u8,
+    pub(crate) far: RegionAddress,
+    pub(crate) chunk_counter: u8,
     pub(crate) generation: Generation,
     pub(crate) piece: usize,
     /// The sender's memory turned out to be gone: the transfer fails as soon as nobody copies any more.
@@ -162,10 +164,10 @@ pub(crate) enum State {
     ExpectRoom(Send, Key),
     /// A send that was announced.
     ExpectCts(Send),
-    /// A send in pieces: the receiver's request, unless it runs ahead; bytes sent.
+    /// A send in pieces: the receiver's request, unless it is a multi-fragment eager message; bytes sent.
     Streaming(Send, Option<RequestId>, usize),
     /// A send that this side writes into the receiver's region: place, receiver's request, bytes written.
-    Writing(Send, Place, RequestId, usize),
+    Writing(Send, RegionAddress, RequestId, usize),
     /// A send copied by both ends: the receiver's request.
     SharingOut(Send, Box<Share>, RequestId),
     /// A send whose receiver will say when it has all.
@@ -177,9 +179,9 @@ pub(crate) enum State {
     /// A receive whose pieces come or are written by the sender: bytes so far.
     ExpectPieces(Receive, usize),
     /// A receive that this side copies from the sender's region: place, sender's request, bytes read.
-    Reading(Receive, Place, RequestId, usize),
-    /// A receive that is to be copied by both ends, as soon as the rail's tally is set: place, sender's request.
-    ToShare(Receive, Place, RequestId),
+    Reading(Receive, RegionAddress, RequestId, usize),
+    /// A receive that is to be copied by both ends, as soon as the rail's chunk counter is set: place, sender's request.
+    ToShare(Receive, RegionAddress, RequestId),
     /// A receive copied by both ends: the sender's request.
     SharingIn(Receive, Box<Share>, RequestId),
     /// It has ended, but a rail still holds part of its buffer.

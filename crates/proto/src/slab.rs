@@ -279,10 +279,13 @@ mod tests {
         slab.at(0);
     }
 
+    /// The steps of a random test, at most.
+    const MOST: usize = if cfg!(miri) { 40 } else { 200 };
+
     proptest! {
         /// A step inserts its number, or removes the entry of that one of all keys ever given.
         #[test]
-        fn behaves_as_a_list_of_keys_and_values(program in prop::collection::vec((any::<bool>(), any::<u8>()), 0..200)) {
+        fn behaves_as_a_list_of_keys_and_values(program in prop::collection::vec((any::<bool>(), any::<u8>()), 0..MOST)) {
             let mut slab = Slab::new();
             let mut given: Vec<(Key, Option<u8>)> = Vec::new();
             let mut peak = 0;

@@ -1,30 +1,27 @@
 //! What users ask for: sends, receives, cancels, small puts and fences.
 
-use canele_rail::Rail;
-use canele_sys::buffer::{InBuffer, OutBuffer};
-use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
+use canele_mem::buffer::{InBuffer, OutBuffer};
+use canele_rail::FastPath;
+use canele_sys::ids::{FlowId, Rank, RequestId};
 
-use crate::Proto;
-use crate::backlog::{Lane, ORDINARY, Waiting};
-use crate::choice::eager_most;
+use crate::backlog::{ORDINARY, RailPolicy, Waiting};
 use crate::matching::Want;
-use crate::peer::{Gone, Reply, cost};
+use crate::peer::{Gone, Reply};
 use crate::request::{Buffer, Cancel, Failure, Mode, Outcome, Receive, Send, State, received, sent};
 use crate::unexpected::Body;
+use crate::{Envelope, Proto};
 
 impl Proto {
     /// Sends a message; it goes out as far as there is room, now, and further in later passes.
-    pub fn submit_send<R: Rail>(
+    pub fn submit_send<R: FastPath>(
         &mut self,
         rail: &mut R,
-        to: Rank,
-        flow: FlowId,
-        tag: Tag,
-        mode: Mode,
+        envelope: Envelope,
         buffer: OutBuffer,
     ) -> RequestId {
-        let (level, lane) = self.standing(flow);
-        let send = Send { to, flow, tag, mode, level, buffer };
+        let Envelope { to, flow, tag, mode, .. } = envelope;
+        let (level, policy) = self.standing(flow);
+        let send = Send { to, flow, tag, mode, level, asked_back: false, buffer };
         if to == self.me {
             return self.send_to_self(send);
         }
@@ -34,7 +31,7 @@ impl Proto {
         let peer = &self.peers[to.0 as usize];
         // Others wait already, because there is no room: a pass will see when there is.
         let waits = peer.listed && peer.has_messages();
-        let id = self.wait_for_room(send, lane);
+        let id = self.wait_for_room(send, policy);
         self.list(to);
         if !waits {
             self.transmit_to(rail, to);
@@ -43,16 +40,13 @@ impl Proto {
     }
 
     /// A send joins the backlog.
-    fn wait_for_room(&mut self, send: Send, lane: Lane) -> RequestId {
+    fn wait_for_room(&mut self, send: Send, policy: RailPolicy) -> RequestId {
         let Send { to, flow, level, mode, .. } = send;
-        let bytes = send.buffer.len();
-        let numbered = self.peers[to.0 as usize].lines.is_some();
-        let most = eager_most(self.settings.eager_bytes, numbered).min(self.max_bulk);
-        let eager = mode != Mode::Synchronous && bytes <= most;
-        let ahead = !eager && self.may_run_ahead(&send);
+        let (bytes, region) = (send.buffer.len(), send.buffer.place().is_some());
         let id = self.requests.insert(State::Moving).into();
+        self.take_spare_backlog(to);
         let peer = &mut self.peers[to.0 as usize];
-        let key = peer.backlog().join(Waiting { request: id, flow, bytes, eager, ahead, level, lane });
+        let key = peer.backlog().join(Waiting { request: id, flow, bytes, mode, region, level, policy });
         peer.open = false;
         self.count_waiting(to);
         self.enter(id, State::ExpectRoom(send, key));
@@ -60,9 +54,10 @@ impl Proto {
     }
 
     /// How urgent the messages of a flow are, and which rails take them.
-    pub(crate) fn standing(&mut self, flow: FlowId) -> (u8, Lane) {
-        let (level, lane) = self.flow(flow).map_or((ORDINARY, Lane::Any), |flow| (flow.level, flow.lane));
-        (if self.strategy.by_priority() { level } else { ORDINARY }, lane)
+    pub(crate) fn standing(&mut self, flow: FlowId) -> (u8, RailPolicy) {
+        let (level, policy) =
+            self.flow(flow).map_or((ORDINARY, RailPolicy::Any), |flow| (flow.level, flow.policy));
+        (if self.strategy.by_priority() { level } else { ORDINARY }, policy)
     }
 
     /// One more waits for room.
@@ -88,7 +83,6 @@ impl Proto {
     fn send_to_self(&mut self, send: Send) -> RequestId {
         let (flow, tag, me, len) = (send.flow, send.tag, self.me, send.buffer.len());
         let small = send.mode == Mode::Standard && len <= self.eager_bytes();
-        let small = small && self.peers[me.0 as usize].held + cost(len) <= self.grant;
         let id: RequestId = self.requests.insert(State::ExpectSelf(send)).into();
         match self.flow(flow).and_then(|f| f.matcher.arrive(me, tag)) {
             Some(receive) => {
@@ -96,7 +90,7 @@ impl Proto {
                     self.deliver_own(receive, id, buffer);
                 }
             }
-            None if small => self.keep_own(id),
+            None if small && self.charge_own(len) => self.keep_own(id),
             None => drop(self.store(flow, me, tag, Body::Own(id, len))),
         }
         id
@@ -108,7 +102,6 @@ impl Proto {
         let mut data = self.spare.take(send.buffer.len());
         send.buffer.copy_to_slice(0, &mut data);
         let (flow, tag) = (send.flow, send.tag);
-        self.peers[self.me.0 as usize].held += cost(data.len());
         self.end(id, sent(send, Ok(())));
         // The flow exists: `send_to_self` has looked into it.
         drop(self.store(flow, self.me, tag, Body::Data(data)));
@@ -141,7 +134,7 @@ impl Proto {
         let id: RequestId = self.requests.insert(State::Moving).into();
         self.discard_stale(flow, want);
         let Some(found) = self.flow(flow).and_then(|f| f.matcher.take(want)) else {
-            self.post(id, flow, want, buffer);
+            self.post_receive(id, flow, want, buffer);
             return id;
         };
         let key = self.unexpected.key_at(found.message).into();
@@ -149,7 +142,7 @@ impl Proto {
         id
     }
 
-    fn post(&mut self, id: RequestId, flow: FlowId, want: Want, buffer: InBuffer) {
+    fn post_receive(&mut self, id: RequestId, flow: FlowId, want: Want, buffer: InBuffer) {
         let failure = match want.source {
             Some(source) => self.why_gone(source),
             None => self.untold_death(flow),
@@ -169,7 +162,8 @@ impl Proto {
         if self.cancel_here(id) {
             return Cancel::Done;
         }
-        let Some(State::ExpectCts(send)) = self.requests.get(id.into()) else { return Cancel::TooLate };
+        let Some(State::ExpectCts(send)) = self.requests.get_mut(id.into()) else { return Cancel::TooLate };
+        send.asked_back = true;
         let (to, flow, tag) = (send.to, send.flow, send.tag);
         self.answer(to, Reply::Withdraw(id, flow, tag));
         Cancel::Asked
@@ -208,8 +202,10 @@ impl Proto {
     }
 
     /// Asks a peer to answer once the small puts sent to it so far have been done there.
-    pub fn submit_fence<R: Rail>(&mut self, rail: &mut R, to: Rank, ticket: u64) -> Result<(), Failure> {
-        self.reply(rail, to, Reply::Fence(ticket))
+    pub fn submit_fence<R: FastPath>(&mut self, rail: &mut R, to: Rank, ticket: u64) -> Result<(), Failure> {
+        self.reply(rail, to, Reply::Fence(ticket))?;
+        self.charge_fence(to);
+        Ok(())
     }
 
     /// Has the link to a peer opened, if it is not open yet.
@@ -220,7 +216,7 @@ impl Proto {
         }
     }
 
-    pub(crate) fn reply<R: Rail>(&mut self, rail: &mut R, to: Rank, reply: Reply) -> Result<(), Failure> {
+    pub(crate) fn reply<R: FastPath>(&mut self, rail: &mut R, to: Rank, reply: Reply) -> Result<(), Failure> {
         if let Some(failure) = self.why_gone(to) {
             return Err(failure);
         }

@@ -1,14 +1,17 @@
 //! What goes out, peer by peer and link by link: whose turn it is, and what a strategy chooses for the next packet of a link.
 //! `packet.rs` fills it.
 
-use canele_rail::{Busy, Caps, Class, Rail, Speed};
+use canele_rail::{Busy, Caps, Class, FastPath, Rail, Speed};
 use canele_sys::ids::{LinkId, Rank};
 
 use crate::Proto;
 use crate::backlog::Takes;
-use crate::choice::timely_bytes;
-use crate::peer::{Peer, Reply};
+use crate::choice::{Path, timely_bytes};
+use crate::peer::Peer;
 use crate::strategy::{Draft, RailView};
+
+/// As many backlogs that no peer needs are kept at most.
+const SPARE_BACKLOGS: usize = 4;
 
 /// Packets sent over one link before others have their turn.
 const PACKETS: usize = 64;
@@ -32,7 +35,7 @@ impl From<Busy> for Left {
 impl Proto {
     /// Sends what waits, as far as there is room. Every peer has its turn. Says whether anything moved: that nothing waits any more
     /// is also worth another look, even if what waited is gone with its peer.
-    pub(crate) fn transmit<R: Rail>(&mut self, rail: &mut R) -> bool {
+    pub(crate) fn transmit<R: FastPath>(&mut self, rail: &mut R) -> bool {
         let waited = !self.active.is_empty();
         let mut any = false;
         for _ in 0..self.active.len() {
@@ -44,7 +47,7 @@ impl Proto {
     }
 
     /// Sends what waits for one peer, and lists it again if something is left.
-    pub(crate) fn transmit_to<R: Rail>(&mut self, rail: &mut R, to: Rank) -> bool {
+    pub(crate) fn transmit_to<R: FastPath>(&mut self, rail: &mut R, to: Rank) -> bool {
         let peer = &mut self.peers[to.0 as usize];
         if peer.link.is_none() {
             if peer.gone.is_none() && !std::mem::replace(&mut peer.wanted, true) {
@@ -52,6 +55,7 @@ impl Proto {
             }
             return false;
         }
+        self.take_spare_backlog(to);
         let (mut any, mut busy) = (false, false);
         for guests in [false, true] {
             let (first, links) = first_link(rail, &self.peers[to.0 as usize]);
@@ -67,14 +71,27 @@ impl Proto {
         }
         let peer = &mut self.peers[to.0 as usize];
         peer.refresh();
-        if busy || peer.has_work(self.grant / 2) {
+        if let Some(unused) = peer.backlog.take_if(|backlog| backlog.is_unused())
+            && self.spare_backlogs.len() < SPARE_BACKLOGS
+        {
+            self.spare_backlogs.push(unused);
+        }
+        if busy || self.peers[to.0 as usize].has_work() {
             self.list(to);
         }
         any
     }
 
+    /// Gives a peer that has no backlog one that no other peer needs, if there is one.
+    pub(crate) fn take_spare_backlog(&mut self, to: Rank) {
+        let backlog = &mut self.peers[to.0 as usize].backlog;
+        if backlog.is_none() {
+            *backlog = self.spare_backlogs.pop();
+        }
+    }
+
     /// Sends packets over one link until it has no room or nothing is left for it.
-    fn use_link<R: Rail>(
+    fn use_link<R: FastPath>(
         &mut self,
         rail: &mut R,
         to: Rank,
@@ -84,11 +101,11 @@ impl Proto {
     ) -> Left {
         for _ in 0..PACKETS {
             let peer = &mut self.peers[to.0 as usize];
-            if !peer.has_work(self.grant / 2) {
+            if !peer.has_work() {
                 return Left::Idle;
             }
-            if peer.owed >= self.grant / 2 {
-                peer.replies.push_back(Reply::Credit(std::mem::take(&mut peer.owed)));
+            if peer.is_credit_due() {
+                self.pull_or_return(to);
             }
             match self.send_packet(rail, to, link, guests) {
                 Ok(()) => *any = true,
@@ -99,7 +116,7 @@ impl Proto {
     }
 
     /// One packet.
-    fn send_packet<R: Rail>(
+    fn send_packet<R: FastPath>(
         &mut self,
         rail: &mut R,
         to: Rank,
@@ -110,10 +127,13 @@ impl Proto {
             // The cells reserved for control, perhaps.
             return Ok(self.send_reply(rail, to, link)?);
         }
-        if self.send_again(rail, link, to)? {
+        if self.retransmit(rail, link, to)? {
             return Ok(());
         }
-        if is_timely(rail, &self.peers[to.0 as usize], link) && self.send_gathered(rail, to, link)? {
+        if is_timely(rail, &self.peers[to.0 as usize], link) && self.send_coalesced(rail, to, link)? {
+            return Ok(());
+        }
+        if self.send_pulled(rail, to, link)? {
             return Ok(());
         }
         let mut draft = std::mem::take(&mut self.draft);
@@ -129,20 +149,26 @@ impl Proto {
         let caps = rail.caps(link);
         let speed = rail.speed(link);
         self.speeds.clear();
-        match &peer.lines {
-            Some(lines) => self.speeds.extend(lines.links.iter().map(|link| rail.speed(*link))),
+        match &peer.multipath {
+            Some(multipath) => self.speeds.extend(multipath.links.iter().map(|link| rail.speed(*link))),
             None => self.speeds.push(speed),
         }
         let soonest_ns = self.speeds.iter().copied().map(delivery_ns).min().unwrap_or(0);
         let backlog = peer.backlog.get_or_insert_default();
         let late_ns = if backlog.is_pressing() { soonest_ns } else { 2 * soonest_ns } + SLACK_NS;
         let takes = match guests {
-            _ if peer.lines.is_none() => Takes::All,
+            _ if peer.multipath.is_none() => Takes::All,
             _ if delivery_ns(speed) > late_ns => Takes::Own,
             true => Takes::Guests,
             false => Takes::Open,
         };
-        draft.begin(peer.replies.len(), peer.credit, caps.max_bulk, peer.lines.is_none());
+        let path = Path {
+            eager_bytes: self.settings.eager_bytes,
+            max_bulk: caps.max_bulk,
+            numbered: peer.multipath.is_some(),
+            one_sided: peer.one_sided,
+        };
+        draft.begin(peer.replies.len(), peer.credit, path);
         let urgent = self.strategy.by_priority() && backlog.expects_urgent();
         let piece = longest_piece(caps, speed, self.settings.piece_bytes, urgent);
         let view = RailView { number: link.rail(), caps, speed, links: &self.speeds, piece, takes };
@@ -150,7 +176,7 @@ impl Proto {
     }
 
     /// Sends what was chosen; what finds no room goes back to where it was.
-    fn send_draft<R: Rail>(
+    fn send_draft<R: FastPath>(
         &mut self,
         rail: &mut R,
         to: Rank,
@@ -188,21 +214,23 @@ pub(crate) fn longest_piece(caps: &Caps, speed: Speed, copied: usize, urgent: bo
 /// Which of the links to a peer is asked first, and how many there are: something small that waits takes the one that delivers it
 /// first.
 fn first_link<R: Rail>(rail: &R, peer: &Peer) -> (usize, usize) {
-    let Some(lines) = &peer.lines else { return (0, usize::from(peer.link.is_some())) };
-    let links = lines.links.len();
-    let first = match links > 1 && (peer.has_messages() || lines.wait()) {
-        true => (0..links).min_by_key(|n| delivery_ns(rail.speed(lines.links[*n]))),
+    let Some(multipath) = &peer.multipath else { return (0, usize::from(peer.link.is_some())) };
+    let links = multipath.links.len();
+    let first = match links > 1 && (peer.has_messages() || multipath.wait()) {
+        true => (0..links).min_by_key(|n| delivery_ns(rail.speed(multipath.links[*n]))),
         false => None,
     };
     (first.unwrap_or(0), links)
 }
 
-/// Whether something small that was gathered would arrive over a link about as soon as over the best one.
+/// Whether something small that was coalesced would arrive over a link about as soon as over the best one.
 fn is_timely<R: Rail>(rail: &R, peer: &Peer, link: LinkId) -> bool {
-    let Some(lines) = peer.lines.as_ref().filter(|lines| lines.links.len() > 1 && lines.wait()) else {
+    let Some(multipath) =
+        peer.multipath.as_ref().filter(|multipath| multipath.links.len() > 1 && multipath.wait())
+    else {
         return true;
     };
-    let soonest_ns = lines.links.iter().map(|link| delivery_ns(rail.speed(*link))).min();
+    let soonest_ns = multipath.links.iter().map(|link| delivery_ns(rail.speed(*link))).min();
     delivery_ns(rail.speed(link)) <= 2 * soonest_ns.unwrap_or(0) + SLACK_NS
 }
 

@@ -1,12 +1,13 @@
 //! Messages that came before their receive: payload copied out at once, or the announcement of a large one.
 
-use canele_rail::{Corrupt, MAX_INLINE, Window};
-use canele_sys::buffer::{self, InBuffer};
+use canele_mem::buffer::{self, InBuffer};
+use canele_mem::window::Window;
+use canele_rail::{Corrupt, MAX_INLINE};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::choice::Protocol;
+use crate::credit::credit_cost;
 use crate::matching::Want;
-use crate::peer::cost;
 use crate::request::{Buffer, Failure, Outcome, Receive, State, Status, received};
 use crate::slab::Key;
 use crate::wire::Rts;
@@ -24,6 +25,10 @@ pub(crate) enum Body {
     Short(u8, [u8; MAX_INLINE]),
     Data(Vec<u8>),
     Announced(Rts),
+    /// One that was announced and is asked for.
+    Pulled(Rts),
+    /// One that is asked for and has met its receive; none if that had no room, or if the message was withdrawn.
+    Claimed(Rts, Option<RequestId>),
     /// What has come of a message whose rest is still to come, in memory for all of it; and the sender's request.
     Coming {
         data: Vec<u8>,
@@ -35,11 +40,11 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Short(len, _) => *len as usize,
             Self::Data(bytes) | Self::Coming { data: bytes, .. } => bytes.len(),
-            Self::Announced(rts) => rts.len as usize,
+            Self::Announced(rts) | Self::Pulled(rts) | Self::Claimed(rts, _) => rts.len as usize,
             Self::Own(_, len) => *len,
         }
     }
@@ -67,7 +72,7 @@ impl Proto {
     }
 
     /// A message that came too early has its turn.
-    pub(crate) fn deliver_early(&mut self, flow: FlowId, from: Rank, tag: Tag, key: Key) {
+    pub(crate) fn deliver_out_of_order(&mut self, flow: FlowId, from: Rank, tag: Tag, key: Key) {
         let Some(matcher) = self.flow(flow).map(|flow| &mut flow.matcher) else { return };
         match matcher.arrive(from, tag) {
             Some(id) => {
@@ -79,29 +84,34 @@ impl Proto {
                 matcher.store(from, tag, key.index);
                 self.traffic.unexpected += 1;
                 self.ended += 1; // A probe may be waiting for it.
+                if let Some(Unexpected { body: Body::Announced(rts), .. }) = self.unexpected.get(key) {
+                    self.note_announced(from, key, *rts);
+                }
             }
         }
     }
 
-    /// A copy of payload, in memory used before where possible (invariant I19). A peer may have as much kept as its
-    /// credit allows (invariant I20).
+    /// A copy of payload, in memory used before where possible (invariant I5). A peer may have as much kept as its
+    /// credit allows (invariant I9).
     pub(crate) fn keep(&mut self, from: Rank, payload: Window<'_>) -> Result<Body, Corrupt> {
-        self.hold(from, payload.len())?;
+        self.charge(from, payload.len())?;
         Ok(self.copy_of(payload))
     }
 
     /// Counts what is kept of a peer.
-    pub(crate) fn hold(&mut self, from: Rank, len: usize) -> Result<(), Corrupt> {
+    pub(crate) fn charge(&mut self, from: Rank, len: usize) -> Result<(), Corrupt> {
         let peer = &mut self.peers[from.0 as usize];
-        peer.held += cost(len);
-        if peer.held > self.grant {
-            let (held, grant) = (peer.held, self.grant);
-            return Err(Corrupt(format!("{from} sent {held} unexpected bytes, with credit for {grant}")));
+        peer.charged += credit_cost(len);
+        if peer.charged > peer.credit_window {
+            let (charged, credit_window) = (peer.charged, peer.credit_window);
+            return Err(Corrupt(format!(
+                "{from} sent {charged} unexpected bytes, with credit for {credit_window}"
+            )));
         }
         Ok(())
     }
 
-    fn copy_of(&mut self, payload: Window<'_>) -> Body {
+    pub(crate) fn copy_of(&mut self, payload: Window<'_>) -> Body {
         if payload.len() <= MAX_INLINE {
             let mut bytes = [0; MAX_INLINE];
             payload.read(0, &mut bytes[..payload.len()]);
@@ -184,6 +194,9 @@ impl Proto {
 
     /// Gives a waiting message to the receive `id`.
     pub(crate) fn deliver_unexpected(&mut self, id: RequestId, key: RequestId, mut buffer: InBuffer) {
+        if matches!(self.unexpected.get(key.into()), Some(Unexpected { body: Body::Pulled(_), .. })) {
+            return self.claim_pulled(id, key.into(), buffer);
+        }
         let Some(Unexpected { from, tag, body }) = self.unexpected.remove(key.into()) else {
             return self.end(
                 id,
@@ -192,9 +205,15 @@ impl Proto {
         };
         let len = body.len();
         let fits = len <= buffer.len();
+        if let Body::Announced(_) = body {
+            self.discharge_announced(from);
+        }
         match body {
             Body::Announced(_) | Body::Coming { .. } if self.gone(from).is_some() => {
                 // Its data will never come.
+                if let Body::Coming { .. } = body {
+                    self.discharge(from, len);
+                }
                 let failure = self.why_gone(from).unwrap_or(Failure::PeerFailed(from));
                 let receive = Receive { from, tag, buffer, len };
                 return self.end(id, received(receive, Err(failure)));
@@ -204,6 +223,7 @@ impl Proto {
                 return self.take_over(id, (from, tag), (data, got, request), buffer);
             }
             Body::Own(send, _) => return self.deliver_own(id, send, buffer),
+            Body::Pulled(_) | Body::Claimed(..) => unreachable!("what is asked for is claimed, once"),
             Body::Short(n, bytes) => {
                 if fits {
                     buffer.copy_from_slice(0, &bytes[..n as usize]);
@@ -226,12 +246,12 @@ impl Proto {
 
     /// A message that was kept has found its receive.
     fn consumed(&mut self, from: Rank, protocol: Protocol, len: usize) {
-        self.peers[from.0 as usize].held -= cost(len);
+        self.discharge(from, len);
         if from == self.me {
             return self.traffic.own(len);
         }
         self.traffic.received(protocol, len);
-        self.owe(from, len);
+        self.return_credit(from, len);
     }
 }
 

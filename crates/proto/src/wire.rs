@@ -6,15 +6,23 @@
 //!   fin     request, status                  piece  receiver's request, offset   (bulk: the piece)
 //!   credit  bytes                            put    region, offset, notice, up to 24 bytes of data
 //!   fence   ticket                           fenced ticket
-//!   ahead   as rts                           more   sender's request, offset     (bulk: the piece)
-//!   buried  rail and generation, expected    train  (bulk: several packets)
-//!   withdraw  sender's request
+//!   first   as rts                           more   sender's request, offset     (bulk: the piece)
+//!   closed  rail and generation, expected    batch  (bulk: several packets)
+//!   withdraw  sender's request               pull   up to three times sender's request and the receiver's key
+//!   pulled  the receiver's key               (bulk: the message)
 //! ```
 //! Everything read here comes from another process: a packet that is too short, or of no known kind, gives nothing.
 
-use canele_rail::{Generation, Header, MAX_INLINE, Packet, Window};
-use canele_sys::buffer::Place;
+use canele_mem::buffer::RegionAddress;
+use canele_mem::chunk_counter::Generation;
+use canele_rail::{Header, Packet};
 use canele_sys::ids::{RegionId, RequestId};
+
+mod pull;
+mod put;
+
+pub use pull::{PULLED_INLINE, Pull, PulledPart};
+pub use put::{MAX_PUT, Put};
 
 /// What a packet is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,15 +49,19 @@ pub enum Kind {
     /// The answer.
     Fenced,
     /// A link was closed at this end, and how far it had come.
-    Buried,
+    LinkClosed,
     /// Several packets.
-    Train,
-    /// A message that is longer than one packet follows, without having been asked for.
-    Ahead,
-    /// Part of it.
-    More,
+    Batch,
+    /// The first packet of a multi-fragment eager message: its length, without payload.
+    EagerFirst,
+    /// A fragment of a multi-fragment eager message.
+    EagerMore,
     /// The sender of an announced message wants it back.
     Withdraw,
+    /// The receiver of announced messages has room for them.
+    Pull,
+    /// One of them, or that it is not to be had any more.
+    Pulled,
 }
 
 impl Kind {
@@ -57,9 +69,9 @@ impl Kind {
     #[inline(always)]
     pub fn of(header: &Header) -> Option<Self> {
         use Kind::*;
-        const ALL: [Kind; 15] = [
-            Short, Eager, Rts, Cts, Piece, Fin, Credit, Put, Fence, Fenced, Buried, Train, Ahead, More,
-            Withdraw,
+        const ALL: [Kind; 17] = [
+            Short, Eager, Rts, Cts, Piece, Fin, Credit, Put, Fence, Fenced, LinkClosed, Batch, EagerFirst,
+            EagerMore, Withdraw, Pull, Pulled,
         ];
         ALL.get(usize::from(header.kind).wrapping_sub(1)).copied()
     }
@@ -78,7 +90,9 @@ pub struct Rts {
     /// The sender's request.
     pub request: RequestId,
     /// Where it lies, if it lies in a region of the sender.
-    pub place: Option<Place>,
+    pub place: Option<RegionAddress>,
+    /// It is announced for want of credit: its receiver may give more, and pull it before it is received. Not where a place is named.
+    pub lacks_credit: bool,
 }
 
 /// How an announced message travels.
@@ -87,9 +101,9 @@ pub enum How {
     /// In pieces through the payload ring.
     Stream,
     /// The sender writes it into the receiver's region.
-    Write(Place),
-    /// Both copy pieces into the receiver's region, taken from this tally.
-    Share(Place, u8, Generation),
+    Write(RegionAddress),
+    /// Both copy pieces into the receiver's region, taken from this chunk counter.
+    Share(RegionAddress, u8, Generation),
 }
 
 /// The receiver's answer to an [`Rts`].
@@ -114,22 +128,9 @@ pub enum Ending {
     Withdrawn = 2,
 }
 
-/// Data put into a region, with a notice.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Put {
-    /// Where it goes in the receiver's region.
-    pub place: Place,
-    /// The identifier the receiver sees.
-    pub notice: u64,
-    /// The data.
-    pub data: [u8; MAX_PUT],
-    /// Bytes of it in use.
-    pub len: usize,
-}
-
 /// A link that was closed at one end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Buried {
+pub struct LinkClosed {
     /// The number of its rail, the same at both ends.
     pub rail: u8,
     /// Which of the successive links over that rail.
@@ -137,9 +138,6 @@ pub struct Buried {
     /// The number of the packet that was expected next there; none if this end never had that link.
     pub expected: Option<u32>,
 }
-
-/// As many bytes of data travel beside a put's header.
-pub const MAX_PUT: usize = 24;
 
 fn pack(a: u32, b: u32) -> u64 {
     u64::from(a) | u64::from(b) << 32
@@ -153,20 +151,13 @@ fn request(word: u64) -> RequestId {
     RequestId { index: word as u32, generation: (word >> 32) as u32 }
 }
 
-fn place_words(place: Option<Place>) -> [u64; 2] {
+fn place_words(place: Option<RegionAddress>) -> [u64; 2] {
     place.map_or([u64::MAX, 0], |p| [p.region.to_word(), p.offset])
 }
 
-fn place(words: [u64; 2]) -> Option<Place> {
+fn place(words: [u64; 2]) -> Option<RegionAddress> {
     let region = RegionId::from_word(words[0]);
-    (words[0] != u64::MAX).then_some(Place { region, offset: words[1] })
-}
-
-/// Writes words beside a header.
-pub fn put_words(inline: Window<'_>, words: &[u64]) {
-    for (i, word) in words.iter().enumerate() {
-        inline.write(8 * i, &word.to_le_bytes());
-    }
+    (words[0] != u64::MAX).then_some(RegionAddress { region, offset: words[1] })
 }
 
 /// The first `N` words beside a header, if there are as many.
@@ -174,11 +165,7 @@ pub fn words<const N: usize>(packet: &Packet<'_>) -> Option<[u64; N]> {
     if (packet.header.inline_len as usize) < 8 * N {
         return None;
     }
-    Some(std::array::from_fn(|i| {
-        let mut bytes = [0; 8];
-        packet.inline.read(8 * i, &mut bytes);
-        u64::from_le_bytes(bytes)
-    }))
+    Some(packet.inline.read_words(0))
 }
 
 impl Rts {
@@ -188,13 +175,15 @@ impl Rts {
     /// Its words.
     pub fn to_words(self) -> [u64; 4] {
         let [region, offset] = place_words(self.place);
+        let offset = if self.place.is_none() { u64::from(self.lacks_credit) } else { offset };
         [self.len, request_word(self.request), region, offset]
     }
 
     /// Read from a packet.
     pub fn read(packet: &Packet<'_>) -> Option<Self> {
         let [len, id, region, offset] = words(packet)?;
-        Some(Self { len, request: request(id), place: place([region, offset]) })
+        let place = place([region, offset]);
+        Some(Self { len, request: request(id), place, lacks_credit: place.is_none() && offset == 1 })
     }
 }
 
@@ -204,8 +193,8 @@ impl Cts {
         let (how, at) = match self.how {
             How::Stream => (0, None),
             How::Write(place) => (1, Some(place)),
-            How::Share(place, tally, generation) => {
-                (2 | u64::from(tally) << 8 | u64::from(generation.0) << 32, Some(place))
+            How::Share(place, chunk_counter, generation) => {
+                (2 | u64::from(chunk_counter) << 8 | u64::from(generation.0) << 32, Some(place))
             }
         };
         let [region, offset] = place_words(at);
@@ -264,7 +253,7 @@ pub fn read_piece(packet: &Packet<'_>) -> Option<(RequestId, u64)> {
     Some((request(id), offset))
 }
 
-impl Buried {
+impl LinkClosed {
     /// Its words.
     pub fn to_words(self) -> [u64; 2] {
         [pack(u32::from(self.rail), self.generation), self.expected.map_or(u64::MAX, u64::from)]
@@ -279,30 +268,5 @@ impl Buried {
             number => Some(u32::try_from(number).ok()?),
         };
         Some(Self { rail, generation: (link >> 32) as u32, expected })
-    }
-}
-
-impl Put {
-    /// Fills a slot with a put of `data`, at most [`MAX_PUT`] bytes; the header to commit it with.
-    #[inline]
-    pub fn fill(inline: Window<'_>, place: Place, notice: u64, data: &[u8]) -> Header {
-        let [region, offset] = place_words(Some(place));
-        put_words(inline, &[region, offset, notice]);
-        inline.write(24, data);
-        Header { tag: data.len() as u32, ..Kind::Put.header(6) }
-    }
-
-    /// Made of a header and the bytes beside it, if they are a put's.
-    #[inline]
-    pub fn decode(header: Header, inline: Window<'_>) -> Option<Self> {
-        let len = header.tag as usize;
-        if header.kind != Kind::Put as u8 || header.inline_len as usize != MAX_INLINE || len > MAX_PUT {
-            return None;
-        }
-        let (mut words, mut data) = ([[0; 8]; 3], [0; MAX_PUT]);
-        inline.read(0, words.as_flattened_mut());
-        inline.read(24, &mut data);
-        let [region, offset, notice] = words.map(u64::from_le_bytes);
-        Some(Self { place: place([region, offset])?, notice, data, len })
     }
 }

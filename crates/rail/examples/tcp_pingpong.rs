@@ -8,9 +8,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::Instant;
 
-use canele_rail::tcp::{Limits, Member, Tcp};
-use canele_rail::{Class, Header, MAX_INLINE, Rail};
-use canele_sys::buffer::{InBuffer, OutBuffer, Owned};
+use canele_mem::buffer::{InBuffer, OutBuffer, Owned};
+use canele_rail::tcp::{Member, Tcp, TcpLimits};
+use canele_rail::{Class, FastPath, Header, MAX_INLINE, Rail};
 use canele_sys::ids::{LinkId, Rank};
 
 /// What a rail copies into its own memory; more is sent from where it lies.
@@ -101,7 +101,7 @@ impl End for OnRail {
         while have < len {
             rail.begin_pass();
             while let Some(packet) = rail.poll(*link).expect("an honest peer") {
-                have += match (packet.landed, packet.bulk.len()) {
+                have += match (packet.direct_bytes, packet.bulk.len()) {
                     (0, 0) => {
                         packet.inline.read(0, &mut bytes[..8]);
                         8
@@ -114,13 +114,13 @@ impl End for OnRail {
                         }
                         bulk
                     }
-                    (landed, _) => landed,
+                    (direct_bytes, _) => direct_bytes,
                 };
                 std::hint::black_box(bytes);
                 rail.release(*link);
             }
-            if let Some((_, bulk)) = rail.foresee(*link) {
-                rail.land(*link, into.share(have, bulk));
+            if let Some((_, bulk)) = rail.peek_bulk(*link) {
+                rail.direct_receive(*link, into.share(have, bulk));
             }
             rail.flush();
         }
@@ -140,7 +140,7 @@ fn bare() -> std::io::Result<[Bare; 2]> {
 fn rails() -> Result<[OnRail; 2], Box<dyn Error>> {
     let open = |me| {
         let member = Member { me: Rank(me), ranks: 2, job: 1, key: [1; 32] };
-        Tcp::open(0, member, &[Ipv4Addr::LOCALHOST.into()], Limits::default())
+        Tcp::open(0, member, &[Ipv4Addr::LOCALHOST.into()], TcpLimits::default())
     };
     let (mut a, mut b) = (open(0)?, open(1)?);
     a.introduce(Rank(1), b.addresses().to_vec());

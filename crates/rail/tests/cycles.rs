@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 
-use canele_rail::tcp::{Limits, Member, Tcp};
-use canele_rail::{Header, Rail};
+use canele_rail::tcp::{Member, Tcp, TcpLimits};
+use canele_rail::{FastPath, Header, Rail, Recoverable};
 use canele_sys::ids::{LinkId, Rank};
 
 const CYCLES: usize = 1000;
@@ -15,7 +15,7 @@ const MANY: usize = 100_000;
 
 fn open(me: u32) -> Tcp {
     let member = Member { me: Rank(me), ranks: 2, job: 77, key: [3; 32] };
-    let limits = Limits { cells: 16, payload: 1024, unproven: 4, patience_ns: u64::MAX };
+    let limits = TcpLimits { cells: 16, payload: 1024, unproven: 4, patience_ns: u64::MAX };
     Tcp::open(1, member, &[Ipv4Addr::LOCALHOST.into()], limits).unwrap()
 }
 
@@ -75,7 +75,7 @@ fn a_thousand_connections_of_any_kind_leave_nothing() {
         if n % 4 < 2 {
             one.disconnect(there);
         } else {
-            assert!(one.bury(there).is_some_and(|remains| remains.kept.len() <= 1));
+            assert!(one.close_link(there).is_some_and(|unacked| unacked.kept.len() <= 1));
         }
         // What came before is still there; then it is told of the end.
         until(|| {
@@ -84,7 +84,7 @@ fn a_thousand_connections_of_any_kind_leave_nothing() {
             }
             other.take_lost().is_some()
         });
-        drop(other.bury(back));
+        drop(other.close_link(back));
     });
     leaves_nothing("strangers that say nothing, garbage, or half a greeting", |n| {
         let before = b.unproven().1;

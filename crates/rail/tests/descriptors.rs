@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
 
-use canele_rail::tcp::{Limits, Member, Tcp};
+use canele_rail::tcp::{Member, Tcp, TcpLimits};
 use canele_rail::{Armed, Rail};
 use canele_sys::ids::Rank;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -13,7 +13,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 #[test]
 fn without_descriptors_nobody_comes_in_and_nobody_spins() {
     let member = Member { me: Rank(1), ranks: 2, job: 1, key: [1; 32] };
-    let mut rail = Tcp::open(0, member, &[Ipv4Addr::LOCALHOST.into()], Limits::default()).unwrap();
+    let mut rail = Tcp::open(0, member, &[Ipv4Addr::LOCALHOST.into()], TcpLimits::default()).unwrap();
     let address = rail.addresses()[0];
     let _strangers: Vec<_> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
     let limit = getrlimit(Resource::Nofile);

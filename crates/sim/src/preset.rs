@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use canele_rail::sim::Model;
+use crate::world::Model;
 
 /// Those that come with Canelé: name and text.
 const PRESETS: [(&str, &str); 4] = [

@@ -1,8 +1,8 @@
 //! The presets give the figures of the papers their numbers are from.
 
-use canele_rail::sim::{Model, SimRail, World};
 use canele_rail::{Class, Header, Rail};
 use canele_sim::preset::find;
+use canele_sim::world::{Model, SimRail, World};
 use canele_sys::ids::{LinkId, Rank};
 
 /// Two ranks, or more, with links to all.

@@ -17,6 +17,8 @@ pub use std::sync::atomic::Ordering;
 mod native {
     use std::sync::atomic;
 
+    /// 8-bit atomic integer.
+    pub type AtomicU8 = atomic::AtomicU8;
     /// 16-bit atomic integer.
     pub type AtomicU16 = atomic::AtomicU16;
     /// 32-bit atomic integer.
@@ -108,7 +110,7 @@ mod native {
 #[cfg(loom)]
 mod modelled {
     pub use loom::cell::{ConstPtr, MutPtr, UnsafeCell};
-    pub use loom::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence};
+    pub use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence};
     pub use loom::{hint, thread, thread_local};
 
     /// loom does not model the compiler alone, nor `membarrier`: a compiler fence that the other side

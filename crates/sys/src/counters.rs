@@ -1,8 +1,8 @@
 //! The counters of a rank: one table gives each its name, unit and meaning.
 //!
 //! They lie in shared memory, so that the launcher can read those of a rank that no longer answers. Each
-//! counter has one writer at a time (a rank's threads take turns at its gate), so counting is a plain load,
-//! addition and store (invariant I17).
+//! counter has one writer at a time (a rank's threads take turns at its lock), so counting is a plain load,
+//! addition and store (invariant I1).
 //!
 //! What this module never does: count anything by itself, or read a clock.
 
@@ -20,8 +20,8 @@ macro_rules! counters {
 
         impl Counter {
             /// The table, in the order of the slots.
-            pub const TABLE: &'static [Row] = &[
-                $(Row { counter: Counter::$variant, name: $name, unit: $unit, doc: $doc },)*
+            pub const TABLE: &'static [CounterRow] = &[
+                $(CounterRow { counter: Counter::$variant, name: $name, unit: $unit, doc: $doc },)*
             ];
 
             /// How many slots the counters of a rank take.
@@ -92,7 +92,7 @@ counters! {
 
 /// What the table says of one counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct CounterRow {
     /// The counter.
     pub counter: Counter,
     /// Its name in listings.
@@ -142,7 +142,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Each counter's row with its value, in the order of the table.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static Row, u64)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&'static CounterRow, u64)> {
         Counter::TABLE.iter().zip(self.values)
     }
 

@@ -23,8 +23,10 @@ pub struct FlowId(pub u32);
 pub struct LinkId(u32);
 
 impl LinkId {
-    /// Bits of the peer's rank; a job has fewer ranks than they can name.
+    /// Bits of the peer's rank.
     const PEER_BITS: u32 = 24;
+    /// As many ranks of a job can be named.
+    pub const MOST_RANKS: u32 = 1 << Self::PEER_BITS;
 
     /// The link to `peer` over the rail number `rail`.
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! Asymmetric barriers: the rare side pays for both.
 //!
-//! A frequent side (a sender, the owner of a gate) orders its store before its load with a compiler fence
-//! alone; the rare side (a rank about to sleep, a thread taking a gate from its owner) issues a heavy
+//! A frequent side (a sender, the owner of a biased lock) orders its store before its load with a compiler fence
+//! alone; the rare side (a rank about to sleep, a thread revoking a biased lock) issues a heavy
 //! barrier, a system call which makes every processor running a registered process execute a full fence.
 //!
 //! ```text

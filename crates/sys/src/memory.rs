@@ -3,19 +3,50 @@
 //! The smallest of what the kernel calls available and what is left of each memory control group (version 2
 //! or 1) the process is in. Swap is not counted: messages that swap are lost already.
 //!
-//! What this module never does: reserve anything. Two processes that ask at once get the same answer.
+//! What this module never does: reserve anything. Two processes that ask at once get the same answer; those that are about to
+//! reserve ask their host's [`Account`].
 
 use std::fs;
 use std::path::{Path, PathBuf};
+
+#[cfg(not(loom))]
+mod account;
+
+#[cfg(not(loom))]
+pub use account::{Account, Grant};
+
+/// Of the machine's memory, and of each control group's, this part is left to what processes allocate for themselves ...
+const HEADROOM_PART: u64 = 16;
+/// ... but no more than so many bytes.
+const MOST_HEADROOM: u64 = 256 << 20;
+
+/// Memory that a machine or a control group has, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Room {
+    all: u64,
+    left: u64,
+}
 
 /// Bytes that can be used before the machine or a control group runs out; `u64::MAX` if nothing says.
 ///
 /// Reads a few small files, so it belongs to set-up and never to the path of a message.
 pub fn available() -> u64 {
-    let machine = read(Path::new("/proc/meminfo")).and_then(|text| mem_available(&text));
+    rooms().into_iter().map(|room| room.left).min().unwrap_or(u64::MAX)
+}
+
+/// Bytes of [`available`] memory that may be reserved for messages: the rest is left to what processes allocate for themselves,
+/// because above a limit the kernel kills one of them.
+pub fn spare() -> u64 {
+    let spare = |room: Room| room.left.saturating_sub((room.all / HEADROOM_PART).min(MOST_HEADROOM));
+    rooms().into_iter().map(spare).min().unwrap_or(u64::MAX)
+}
+
+/// The machine's memory, and that of each control group of the process that has a limit.
+fn rooms() -> Vec<Room> {
+    let machine = read(Path::new("/proc/meminfo")).and_then(|text| machine(&text));
     let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
-    let left = VERSIONS.iter().filter_map(|version| left_in_groups(version, &groups));
-    machine.into_iter().chain(left).min().unwrap_or(u64::MAX)
+    let groups = VERSIONS.iter().flat_map(|version| rooms_in_groups(version, &groups));
+    machine.into_iter().chain(groups).collect()
 }
 
 /// Where a version of control groups is mounted and what its files are called.
@@ -48,24 +79,26 @@ fn read(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// What is left in the tightest of the process's groups, from its own up to the mount's root.
-fn left_in_groups(version: &Version, groups: &str) -> Option<u64> {
-    let group = group_path(groups, version.controller)?;
+/// Memory of the process's groups that have a limit, from its own up to the mount's root.
+fn rooms_in_groups(version: &Version, groups: &str) -> Vec<Room> {
+    let Some(group) = group_path(groups, version.controller) else { return Vec::new() };
     let mounts = version.mounts.iter().map(Path::new);
     let folders = mounts.flat_map(|mount| ancestry(mount, &group));
-    folders.filter_map(|folder| left_in_group(version, &folder)).min()
+    folders.filter_map(|folder| room_in_group(version, &folder)).collect()
 }
 
-fn left_in_group(version: &Version, folder: &Path) -> Option<u64> {
+fn room_in_group(version: &Version, folder: &Path) -> Option<Room> {
     let limit = limit(&read(&folder.join(version.limit))?)?;
     let usage = limit_text(&read(&folder.join(version.usage))?)?;
     let statistics = read(&folder.join("memory.stat")).unwrap_or_default();
-    Some(left(limit, usage, field(&statistics, version.reclaimable).unwrap_or(0)))
+    let left = left(limit, usage, field(&statistics, version.reclaimable).unwrap_or(0));
+    Some(Room { all: limit, left })
 }
 
-/// `MemAvailable` of `/proc/meminfo`, in bytes.
-fn mem_available(text: &str) -> Option<u64> {
-    field(text, "MemAvailable:")?.checked_mul(1024)
+/// `MemTotal` and `MemAvailable` of `/proc/meminfo`, in bytes.
+fn machine(text: &str) -> Option<Room> {
+    let bytes = |name| field(text, name)?.checked_mul(1024);
+    Some(Room { all: bytes("MemTotal:")?, left: bytes("MemAvailable:")? })
 }
 
 /// The number that follows `name` at the start of a line.
@@ -77,7 +110,7 @@ fn field(text: &str, name: &str) -> Option<u64> {
 /// The process's group under `controller` (the empty one: version 2), without the leading slash.
 ///
 /// A path that leaves the namespace's root (`/../…`) cannot be seen from here; the root stands in for it.
-fn group_path(text: &str, controller: &str) -> Option<PathBuf> {
+pub(crate) fn group_path(text: &str, controller: &str) -> Option<PathBuf> {
     text.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
         let (controllers, path) = (parts.next()?, parts.next()?);
@@ -90,7 +123,7 @@ fn group_path(text: &str, controller: &str) -> Option<PathBuf> {
 }
 
 /// The folders to look at: the group below `mount`, then each one above it up to `mount` itself.
-fn ancestry(mount: &Path, group: &Path) -> Vec<PathBuf> {
+pub(crate) fn ancestry(mount: &Path, group: &Path) -> Vec<PathBuf> {
     group.ancestors().map(|part| mount.join(part)).collect()
 }
 
@@ -119,9 +152,9 @@ mod tests {
 
     #[test]
     fn meminfo_counts_in_kibibytes() {
-        assert_eq!(mem_available(MEMINFO), Some(24_295_640 * 1024));
-        assert_eq!(mem_available("MemTotal: 1 kB\n"), None, "kernels before 3.14");
-        assert_eq!(mem_available("MemAvailable: lots\n"), None);
+        assert_eq!(machine(MEMINFO), Some(Room { all: 24_684_096 * 1024, left: 24_295_640 * 1024 }));
+        assert_eq!(machine("MemTotal: 1 kB\n"), None, "kernels before 3.14");
+        assert_eq!(machine("MemTotal: 1 kB\nMemAvailable: lots\n"), None);
     }
 
     #[test]
@@ -166,13 +199,13 @@ mod tests {
             fs::write(folder.join("memory.stat"), "inactive_file 100\n").unwrap();
         }
         let seen = ancestry(&root, Path::new("inner"));
-        let left: Vec<_> = seen.iter().map(|folder| left_in_group(&VERSIONS[0], folder)).collect();
+        let left: Vec<_> = seen.iter().map(|folder| room_in_group(&VERSIONS[0], folder)).collect();
         fs::remove_dir_all(&root).unwrap();
-        assert_eq!(left, [None, Some(700)]);
+        assert_eq!(left, [None, Some(Room { all: 1000, left: 700 })]);
     }
 
     #[test]
     fn this_machine_has_some_memory() {
-        assert!(available() > 1 << 20);
+        assert!(available() > 1 << 20 && spare() < available());
     }
 }

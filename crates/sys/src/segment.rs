@@ -11,14 +11,20 @@
 //! What this module never does: lay out the bytes, trust a peer's descriptor, or hand out a reference to
 //! plain memory, which a peer may change at any time.
 
-use crate::atomic::{AtomicU32, AtomicU64};
 use crate::memory;
-use rustix::fs::{self, FallocateFlags, MemfdFlags, SealFlags};
+use rustix::fs::SealFlags;
 use rustix::io::Errno;
-use rustix::mm::{self, Advice, MapFlags, ProtFlags};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::ptr::NonNull;
+use std::ops::Deref;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use thiserror::Error;
+
+mod mapping;
+mod memfd;
+
+pub use mapping::Mapping;
+pub use memfd::Memfd;
+pub(crate) use memfd::create_memfd;
 
 /// Why a segment could not be had or used.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -33,7 +39,7 @@ pub enum SegmentError {
         offset: usize,
         /// How many bytes were asked for.
         needed: usize,
-        /// How many bytes [`memory::available`] found.
+        /// How many bytes the host's account ([`memory::Account`]) had left.
         available: u64,
     },
     /// A descriptor from a peer that could be resized under us. The peer's fault.
@@ -96,23 +102,12 @@ impl std::fmt::Display for Expected {
     }
 }
 
-const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
-
-/// A signal may interrupt the reservation of many pages; a storm of them must not hold us for ever.
-const RESERVE_ATTEMPTS: u32 = 1000;
-
-/// A mapped memfd. The mapping lasts as long as the value, the memory as long as anybody maps it.
+/// A memfd that is mapped whole. The mapping lasts as long as the value, the memory as long as anybody maps it.
 #[derive(Debug)]
 pub struct Segment {
-    base: NonNull<u8>,
-    len: usize,
-    descriptor: OwnedFd,
+    mapping: Mapping,
+    file: Arc<Memfd>,
 }
-
-// SAFETY: the mapping belongs to the process, not to a thread, and is only unmapped by drop.
-unsafe impl Send for Segment {}
-// SAFETY: shared access hands out atomics and raw pointers only, whose users answer for races.
-unsafe impl Sync for Segment {}
 
 impl Segment {
     /// A new segment of `bytes`, rounded up to whole pages, all zero. `name` shows in `/proc/…/maps`.
@@ -120,12 +115,7 @@ impl Segment {
     /// # Errors
     /// `Size` if `bytes` is 0 or beyond the address space; `Kernel` if the kernel refuses.
     pub fn create(name: &str, bytes: usize) -> Result<Segment, SegmentError> {
-        let len = bytes.checked_next_multiple_of(rustix::param::page_size()).and_then(valid_len);
-        let len = len.ok_or(SegmentError::Size { found: bytes as u64, expected: Expected::WholePages })?;
-        let descriptor = memfd(name).map_err(kernel("create a shared segment"))?;
-        fs::ftruncate(&descriptor, len as u64).map_err(kernel("size a shared segment"))?;
-        fs::fcntl_add_seals(&descriptor, SEALS).map_err(kernel("seal a shared segment"))?;
-        Segment::mapped(descriptor, len)
+        Segment::whole(Memfd::create(name, bytes)?)
     }
 
     /// A new segment all of which is real memory. Asks what is available before anything else, so that a size beyond
@@ -134,116 +124,45 @@ impl Segment {
     /// # Errors
     /// `Memory`, naming what was needed and what is available; `Size` if `bytes` is 0; `Kernel`.
     pub fn create_reserved(name: &str, bytes: usize) -> Result<Segment, SegmentError> {
-        let available = available_for(0, bytes)?;
+        let _grant = granted(0, bytes)?;
         let segment = Segment::create(name, bytes)?;
-        segment.allocate(0, segment.len, available)?;
+        segment.file.allocate(0, segment.len())?;
         Ok(segment)
     }
 
     /// Maps a peer's segment, whatever its size. The descriptor is not trusted.
     ///
     /// # Errors
-    /// `Unsealed` if it could be resized, `Size` if it is empty or no whole pages, `Kernel` if it cannot be
-    /// mapped for reading and writing.
+    /// As [`Memfd::check`]; `Kernel` if it cannot be mapped for reading and writing.
     pub fn map(descriptor: OwnedFd) -> Result<Segment, SegmentError> {
-        // The seals first: an unsealed file may have another size by the time it is mapped (invariant I2).
-        let sealed = match fs::fcntl_get_seals(&descriptor) {
-            Ok(seals) => seals,
-            Err(Errno::INVAL) => SealFlags::empty(), // not a memfd at all
-            Err(error) => return Err(kernel("read the seals of a shared segment")(error)),
-        };
-        if !sealed.contains(SEALS) {
-            return Err(SegmentError::Unsealed { missing: SEALS.difference(sealed) });
-        }
-        let status = fs::fstat(&descriptor).map_err(kernel("read the size of a shared segment"))?;
-        let found = status.st_size as u64;
-        let len = usize::try_from(found).ok().and_then(valid_len);
-        let len = len.ok_or(SegmentError::Size { found, expected: Expected::WholePages })?;
-        Segment::mapped(descriptor, len)
+        Segment::whole(Memfd::check(descriptor)?)
     }
 
-    /// Maps a peer's segment that was announced to have `bytes` (a [`Segment::len`]).
+    /// Maps a peer's segment that was announced to have `bytes` (a [`Mapping::len`]).
     ///
     /// # Errors
     /// As [`Segment::map`], and `Size` if the announcement is not true.
     pub fn map_sized(descriptor: OwnedFd, bytes: usize) -> Result<Segment, SegmentError> {
         let segment = Segment::map(descriptor)?;
-        if segment.len == bytes {
+        if segment.len() == bytes {
             return Ok(segment);
         }
-        Err(SegmentError::Size { found: segment.len as u64, expected: Expected::Bytes(bytes) })
+        Err(SegmentError::Size { found: segment.len() as u64, expected: Expected::Bytes(bytes) })
     }
 
-    fn mapped(descriptor: OwnedFd, len: usize) -> Result<Segment, SegmentError> {
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping at an address of the kernel's choice replaces nothing.
-        let base = unsafe { mm::mmap(std::ptr::null_mut(), len, access, MapFlags::SHARED, &descriptor, 0) };
-        let base = base.map_err(kernel("map a shared segment"))?;
-        let base = NonNull::new(base.cast()).expect("the kernel maps nothing at address 0 unasked");
-        Ok(Segment { base, len, descriptor })
-    }
-
-    /// Size in bytes: whole pages.
-    #[allow(clippy::len_without_is_empty)] // A segment is never empty.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// The first byte, aligned to a page.
-    pub fn base(&self) -> NonNull<u8> {
-        self.base
+    fn whole(file: Memfd) -> Result<Segment, SegmentError> {
+        let file = Arc::new(file);
+        Ok(Segment { mapping: file.map(0, file.len())?, file })
     }
 
     /// What a peer needs to map the same memory.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.descriptor.as_fd()
+        self.file.fd()
     }
 
-    /// Where `len` bytes at `offset` lie, once bounds and alignment (a power of two) are checked.
-    ///
-    /// # Errors
-    /// `Outside` or `Misaligned`.
-    pub fn at(&self, offset: usize, len: usize, align: usize) -> Result<NonNull<u8>, SegmentError> {
-        self.check(offset, len)?;
-        // The base is aligned to a page, and no type asks for more.
-        if !align.is_power_of_two() || align > rustix::param::page_size() || !offset.is_multiple_of(align) {
-            return Err(SegmentError::Misaligned { offset, align });
-        }
-        // SAFETY: offset <= self.len, which is the size of one mapping.
-        Ok(unsafe { self.base.add(offset) })
-    }
-
-    /// The 32-bit word at `offset`.
-    ///
-    /// # Panics
-    /// If it lies outside or is not aligned: offsets come from a checked layout, never straight from a peer.
-    pub fn atomic_u32(&self, offset: usize) -> &AtomicU32 {
-        let place = self.at(offset, size_of::<AtomicU32>(), align_of::<AtomicU32>());
-        // SAFETY: inside the mapping, aligned, and any bits are an integer; `self` keeps it mapped. Layouts
-        // give each word one size, and everybody who shares it uses atomics.
-        unsafe { place.unwrap_or_else(|error| panic!("{error}")).cast().as_ref() }
-    }
-
-    /// The 64-bit word at `offset`.
-    ///
-    /// # Panics
-    /// As [`Segment::atomic_u32`].
-    pub fn atomic_u64(&self, offset: usize) -> &AtomicU64 {
-        let place = self.at(offset, size_of::<AtomicU64>(), align_of::<AtomicU64>());
-        // SAFETY: as in `atomic_u32`.
-        unsafe { place.unwrap_or_else(|error| panic!("{error}")).cast().as_ref() }
-    }
-
-    /// `count` 64-bit words from `offset` on.
-    ///
-    /// # Panics
-    /// As [`Segment::atomic_u32`].
-    pub fn atomic_u64s(&self, offset: usize, count: usize) -> &[AtomicU64] {
-        let bytes = count.saturating_mul(size_of::<AtomicU64>());
-        let place = self.at(offset, bytes, align_of::<AtomicU64>());
-        let first = place.unwrap_or_else(|error| panic!("{error}")).cast();
-        // SAFETY: all words lie inside the mapping; otherwise as in `atomic_u32`.
-        unsafe { std::slice::from_raw_parts(first.as_ptr(), count) }
+    /// The mapping and the file, each of which lasts without the other.
+    pub fn into_parts(self) -> (Mapping, Arc<Memfd>) {
+        (self.mapping, self.file)
     }
 
     /// Makes `bytes` at `offset` real memory, so that touching them later cannot fail.
@@ -251,83 +170,33 @@ impl Segment {
     /// # Errors
     /// `Memory`, naming what was needed and what is available; `Outside`; `Kernel`.
     pub fn reserve(&self, offset: usize, bytes: usize) -> Result<(), SegmentError> {
-        self.check(offset, bytes)?;
+        self.mapping.check(offset, bytes)?;
         if bytes == 0 {
             return Ok(());
         }
-        self.allocate(offset, bytes, available_for(offset, bytes)?)
-    }
-
-    fn allocate(&self, offset: usize, bytes: usize, available: u64) -> Result<(), SegmentError> {
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            let done = fs::fallocate(&self.descriptor, FallocateFlags::empty(), offset as u64, bytes as u64);
-            match done {
-                Ok(()) => return Ok(()),
-                Err(Errno::INTR) if attempts < RESERVE_ATTEMPTS => continue,
-                Err(Errno::NOMEM | Errno::NOSPC) => {
-                    return Err(SegmentError::Memory { offset, needed: bytes, available });
-                }
-                Err(error) => return Err(kernel("reserve shared memory")(error)),
-            }
-        }
-    }
-
-    /// Leaves the mapping out of forked children: they must not speak in this rank's name.
-    ///
-    /// # Errors
-    /// `Kernel`.
-    pub fn dont_fork(&self) -> Result<(), SegmentError> {
-        // SAFETY: the range is exactly our mapping, and this process keeps all of it.
-        let done = unsafe { mm::madvise(self.base.as_ptr().cast(), self.len, Advice::LinuxDontFork) };
-        done.map_err(kernel("keep a shared segment from forked children"))
-    }
-
-    fn check(&self, offset: usize, len: usize) -> Result<(), SegmentError> {
-        match offset.checked_add(len) {
-            Some(end) if end <= self.len => Ok(()),
-            _ => Err(SegmentError::Outside { offset, len, segment: self.len }),
-        }
+        let _grant = granted(offset, bytes)?;
+        self.file.allocate(offset, bytes)
     }
 }
 
-impl Drop for Segment {
-    fn drop(&mut self) {
-        // SAFETY: the range is exactly our mapping, and references into it do not outlive the value.
-        let done = unsafe { mm::munmap(self.base.as_ptr().cast(), self.len) };
-        debug_assert_eq!(done, Ok(()), "our own mapping can be unmapped");
+impl Deref for Segment {
+    type Target = Mapping;
+
+    fn deref(&self) -> &Mapping {
+        &self.mapping
     }
 }
 
-/// What memory is available, if `bytes` can be had of it.
+/// Permission of the host's account to allocate `bytes`, to be dropped afterwards.
 ///
 /// Asking the kernel alone is not enough: above a control group's limit it kills instead of refusing.
-fn available_for(offset: usize, bytes: usize) -> Result<u64, SegmentError> {
-    let available = memory::available();
-    if bytes as u64 > available {
-        return Err(SegmentError::Memory { offset, needed: bytes, available });
-    }
-    Ok(available)
-}
-
-/// Neither empty, nor a broken page, nor more than a pointer can span.
-fn valid_len(len: usize) -> Option<usize> {
-    let whole = len > 0 && len.is_multiple_of(rustix::param::page_size());
-    (whole && len <= isize::MAX as usize).then_some(len)
+fn granted(offset: usize, bytes: usize) -> Result<memory::Grant<'static>, SegmentError> {
+    let granted = memory::Account::ours()?.grant(bytes as u64);
+    granted.map_err(|available| SegmentError::Memory { offset, needed: bytes, available })
 }
 
 fn kernel(doing: &'static str) -> impl Fn(Errno) -> SegmentError {
     move |error| SegmentError::Kernel { doing, error }
-}
-
-/// Not executable where the kernel knows the flag (6.3), and plain where it does not.
-fn memfd(name: &str) -> Result<OwnedFd, Errno> {
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    match fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL) {
-        Err(Errno::INVAL) => fs::memfd_create(name, flags),
-        answer => answer,
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 //! Either the sleeper's second look sees what was published, or the other sees the word. Two words of shared memory
 //! belong to it: the sleeper's own, and one for each ring in which a producer says that it waits for room.
 //!
-//! The word says how to wake its owner: [`By::Futex`], who waits on the word itself ([`sleep`]), or [`By::Event`], who
+//! The word says how to wake its owner: [`WakeBy::Futex`], who waits on the word itself ([`sleep`]), or [`WakeBy::Event`], who
 //! waits for descriptors, its own event among them ([`Watch::sleep`]). A wake-up by event that comes late, after its
 //! sleep has ended, only makes the next sleep a short one.
 //!
@@ -25,7 +25,7 @@ mod event;
 
 pub use event::Event;
 #[cfg(not(loom))]
-pub use event::{EventError, Ready, Watch};
+pub use event::{EventError, Watch};
 
 /// The owner of the word is awake.
 pub const AWAKE: u32 = 0;
@@ -33,7 +33,7 @@ pub const AWAKE: u32 = 0;
 /// How a sleeper is to be woken. Its word holds the number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
-pub enum By {
+pub enum WakeBy {
     /// The word itself: it sleeps in [`sleep`].
     Futex = 1,
     /// Its [`Event`]: it sleeps in [`Watch::sleep`].
@@ -41,7 +41,7 @@ pub enum By {
 }
 
 /// Announces sleep. A heavy barrier and a look at everything follow before the sleep itself.
-pub fn announce(word: &AtomicU32, by: By) {
+pub fn announce(word: &AtomicU32, by: WakeBy) {
     // Relaxed: the heavy barrier orders it before the looks. An exchange only because the models do not know that nothing
     // comes between the two halves of that in `wake`.
     word.swap(by as u32, Ordering::Relaxed);
@@ -53,9 +53,9 @@ pub fn cancel(word: &AtomicU32) {
 }
 
 /// Sleeps until woken or the time is over; not at all if somebody woke the word meanwhile. After an announcement of
-/// [`By::Futex`].
+/// [`WakeBy::Futex`].
 pub fn sleep(word: &AtomicU32, at_most: Option<Duration>) {
-    futex::wait(word, By::Futex as u32, at_most);
+    futex::wait(word, WakeBy::Futex as u32, at_most);
     cancel(word);
 }
 
@@ -76,7 +76,7 @@ fn wake(word: &AtomicU32, event: Option<&Event>) -> bool {
         return false;
     }
     match event {
-        Some(event) if was == By::Event as u32 => event.ring(),
+        Some(event) if was == WakeBy::Event as u32 => event.ring(),
         // Another word than those two is its owner's mistake, and costs its owner alone.
         _ => drop(futex::wake(word, 1)),
     }

@@ -9,13 +9,15 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Mutex;
 
+use crate::affinity::ProcessorSet;
+
 /// What a process is given before its program starts.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Preparation {
     /// A descriptor the program inherits under its present number.
     pub keep: Option<RawFd>,
-    /// The only processor the program may run on; `None`: all that its parent may use.
-    pub processor: Option<u32>,
+    /// The processors the program may run on; `None`: all that its parent may use.
+    pub processors: Option<ProcessorSet>,
 }
 
 /// Makes `command` start its program in a process group of its own, with the interrupting signals at their
@@ -29,13 +31,12 @@ pub fn prepare(command: &mut Command, preparation: Preparation) {
     // SAFETY: the closure runs between fork and exec and makes only async-signal-safe calls (prctl, getppid,
     // signal, fcntl, sched_setaffinity); it allocates nothing and touches no lock.
     unsafe {
-        command.pre_exec(move || in_child(parent, preparation));
+        command.pre_exec(move || in_child(parent, &preparation));
     }
 }
 
-fn in_child(parent: u32, preparation: Preparation) -> io::Result<()> {
-    // SAFETY: plain system calls on this process's own attributes with valid constants; `set` is
-    // initialised by zeroing, which is the empty set, and CPU_SET checks its index.
+fn in_child(parent: u32, preparation: &Preparation) -> io::Result<()> {
+    // SAFETY: plain system calls on this process's own attributes with valid constants.
     unsafe {
         if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
             return Err(io::Error::last_os_error());
@@ -52,15 +53,8 @@ fn in_child(parent: u32, preparation: Preparation) -> io::Result<()> {
         {
             return Err(io::Error::last_os_error());
         }
-        if let Some(processor) = preparation.processor {
-            let mut set: libc::cpu_set_t = std::mem::zeroed();
-            libc::CPU_SET(processor as usize, &mut set);
-            if libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-        }
     }
-    Ok(())
+    preparation.processors.as_ref().map_or(Ok(()), ProcessorSet::bind_thread)
 }
 
 /// Takes over the inherited descriptor `number`, which must be a connected `SOCK_SEQPACKET` Unix socket,

@@ -6,12 +6,15 @@
 //! What this module never does: decide whether to bind, or look again when the machine changes.
 
 mod list;
+mod quota;
 
-use rustix::io;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::Path;
+
+use crate::affinity::ProcessorSet;
+pub use quota::quota;
 
 /// A processor as the kernel numbers them, and where it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +40,7 @@ impl Topology {
     /// The processors of this machine that the calling thread may run on.
     ///
     /// # Errors
-    /// If the kernel does not tell which (it numbers more processors than it can be asked about).
+    /// If the kernel does not tell which.
     pub fn discover() -> io::Result<Topology> {
         Ok(Topology::read(Path::new("/sys/devices/system"), &allowed()?))
     }
@@ -85,27 +88,14 @@ impl Topology {
 /// # Errors
 /// As [`Topology::discover`].
 pub fn allowed() -> io::Result<Vec<u32>> {
-    let set = sched_getaffinity(None)?;
-    Ok((0..CpuSet::MAX_CPU).filter(|&id| set.is_set(id)).map(|id| id as u32).collect())
+    Ok(ProcessorSet::of_thread()?.processors())
 }
 
-/// How many processors this host has, whichever of them the calling thread may run on; nothing if the system does not tell.
-pub fn online() -> Option<usize> {
-    let text = fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
-    list::parse(&text).map(|processors| processors.len())
-}
-
-/// Lets the calling thread, and those it starts from now on, run on the processor numbered `id` alone.
-///
-/// # Errors
-/// `EINVAL` if there is no such processor or this process may not use it.
-pub fn bind(id: u32) -> io::Result<()> {
-    if id as usize >= CpuSet::MAX_CPU {
-        return Err(io::Errno::INVAL);
-    }
-    let mut set = CpuSet::new();
-    set.set(id as usize);
-    sched_setaffinity(None, &set)
+/// How many processors this process and its children can use at the same time: those that it may run on, and no more than its
+/// control groups grant it time for. At least 1.
+pub fn usable() -> u32 {
+    let allowed = allowed().map_or(1, |allowed| allowed.len() as u32);
+    allowed.min(quota().unwrap_or(u32::MAX)).max(1)
 }
 
 /// The memory node of each processor, as far as the folder tells.

@@ -33,8 +33,8 @@ macro_rules! tunables {
 
         impl Tunables {
             /// The table, one row per tunable, in its order.
-            pub fn table() -> impl Iterator<Item = Row> {
-                [$(Row {
+            pub fn table() -> impl Iterator<Item = TunableRow> {
+                [$(TunableRow {
                     name: stringify!($field),
                     default: <$type as Value>::write(&$default),
                     unit: $unit,
@@ -71,7 +71,7 @@ pub const MPI_ERRHANDLERS: &[&str] = &["fatal", "abort", "return"];
 
 tunables! {
     // name: type = default, unit, allowed, meaning
-    wait: Wait = Wait::Adaptive, "", OneOf(Wait::NAMES), "How a rank waits: spin, yield and sleep in turn (adaptive), always look (poll), or sleep at once (sleep)";
+    wait: Wait = Wait::Adaptive, "", OneOf(Wait::NAMES), "How a rank waits: spin, yield and sleep in turn (adaptive), always look (poll), or sleep at once (sleep); each sleeps at once while another rank needs its processor";
     spin_ns: u64 = 100_000, "ns", Between(0, 1_000_000_000), "How long an adaptive wait looks before it yields, while there are at least as many processors as ranks";
     yields: u32 = 16, "times", Between(0, 1_000_000), "How often an adaptive wait gives its processor away before it sleeps";
     eager_bytes: usize = 16 << 10, "bytes", Between(0, MIB), "Largest message sent without asking first, to other hosts four times as long; never more than a quarter of the payload ring";
@@ -112,7 +112,7 @@ const PREFIX: &str = "CANELE_";
 
 /// What the table says of one tunable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct TunableRow {
     /// Its name, as in [`Tunables`].
     pub name: &'static str,
     /// Its default, as the environment would write it.
@@ -125,7 +125,7 @@ pub struct Row {
     pub doc: &'static str,
 }
 
-impl Row {
+impl TunableRow {
     /// The environment variable that sets it.
     pub fn variable(&self) -> String {
         format!("{PREFIX}{}", self.name.to_ascii_uppercase())

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use canele_engine::{Failure, Tag};
 
-use super::late::Late;
-use super::register::{FIND, FOUND};
 use super::slots::Slots;
+use super::table::{FIND, FOUND};
+use super::waiting_posts::WaitingPosts;
 use super::{Mailbox, Postbox};
 use crate::job::deadline;
 use crate::{Endpoint, Error, RemoteRegion};
@@ -43,28 +43,28 @@ impl Endpoint {
         if depth == 0 {
             return Err(Error::Lengths { what: "messages in a mailbox", given: 0, needed: 1 });
         }
-        let (name, number) = (format!("mailbox {name}"), self.office.number());
+        let (name, number) = (format!("mailbox {name}"), self.context.number());
         let region = self.region(Slots::bytes(self.size()))?;
         let far = region.region.far();
         let slots = Slots::create(far.clone(), self.rank(), depth as u64, number);
         let got: Arc<[AtomicU64]> = (0..self.size()).map(|_| AtomicU64::new(0)).collect();
         if let Some((for_others, number)) = Slots::open(far, self.rank(), self.size()) {
-            self.office.register.add(number, region.region.id(), for_others, got.clone());
+            self.context.table.add(number, region.region.id(), for_others, got.clone());
         }
         let deaths = self.engine.ask(|proto| proto.deaths().len())?;
         if let Err(error) = region.publish_as(&name) {
-            self.office.register.remove(number);
+            self.context.table.remove(number);
             return Err(error);
         }
         Ok(Mailbox {
             engine: self.engine.clone(),
-            office: self.office.clone(),
+            context: self.context.clone(),
             name,
             number,
             slots,
             _region: region,
             got,
-            late: Late::default(),
+            waiting_posts: WaitingPosts::default(),
             held: AtomicUsize::new(0),
             settled: AtomicUsize::new(0),
             told: AtomicUsize::new(deaths),
@@ -78,14 +78,14 @@ impl Endpoint {
     pub fn find_mailbox(&self, name: &str, wait: Duration) -> Result<Postbox, Error> {
         let at = deadline(wait);
         let books = self.find_published(&format!("mailbox {name}"), at)?;
-        let (owner, elsewhere) = (books.owner(), self.engine.is_elsewhere(books.owner()));
+        let (owner, elsewhere) = (books.owner(), self.engine.is_remote(books.owner()));
         let (slots, number) = match elsewhere {
-            true => (self.office.absent_books(owner)?, self.ask_number(&books, at)?),
+            true => (self.context.absent_books(owner)?, self.ask_number(&books, at)?),
             false => Slots::open(books.far, owner, self.size()).ok_or(Failure::RegionLost(owner))?,
         };
         self.engine.connect(owner, at)?;
-        let (engine, office) = (self.engine.clone(), self.office.clone());
-        Ok(Postbox { engine, office, owner, number, slots, elsewhere })
+        let (engine, context) = (self.engine.clone(), self.context.clone());
+        Ok(Postbox { engine, context, owner, number, slots, elsewhere })
     }
 
     /// The number of a mailbox on another host.

@@ -4,7 +4,7 @@
 //! kept in a small region that posters reach one-sidedly (`slots`); a poster that sleeps because the box is full is woken
 //! by an empty message on another flow. Messages of a rank to itself take the same way.
 //!
-//! Posters of other hosts ask the owner's library for a place (`register`), and what would lie in a region goes to the owner with
+//! Posters of other hosts ask the owner's library for a place (`table`), and what would lie in a region goes to the owner with
 //! the post.
 //!
 //! ```text
@@ -12,12 +12,12 @@
 //!                                                        └─ full: noted, woken as any that sleeps
 //! ```
 
+mod context;
 mod finding;
-mod late;
-mod office;
 mod postbox;
-mod register;
 mod slots;
+mod table;
+mod waiting_posts;
 
 use canele_sys::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
@@ -29,11 +29,11 @@ use canele_proto::{Matched, Proto};
 use crate::job::deadline;
 use crate::message::{Arrived, CELL, DESCRIPTION, Store};
 use crate::{Error, Message, Rank, Region};
-use late::{Known, Late, Post, Waiting};
-pub(crate) use office::Office;
+pub(crate) use context::MailboxContext;
 pub use postbox::{PostError, Postbox};
-use register::Deposited;
 use slots::Slots;
+use table::Deposited;
+use waiting_posts::{Known, Post, Waiting, WaitingPosts};
 
 /// Posts; the tag is the mailbox's number at its owner.
 const POSTS: FlowId = FlowId(2);
@@ -44,7 +44,7 @@ const WAKES: FlowId = FlowId(3);
 /// get [`Error::Closed`].
 pub struct Mailbox {
     engine: Arc<Engine>,
-    office: Arc<Office>,
+    context: Arc<MailboxContext>,
     name: String,
     number: Tag,
     slots: Slots,
@@ -53,7 +53,7 @@ pub struct Mailbox {
     /// Messages that came, by sender.
     got: Arc<[AtomicU64]>,
     /// Messages that wait for what was deposited with them.
-    late: Late,
+    waiting_posts: WaitingPosts,
     /// How many messages came that may wait for what was deposited with them.
     held: AtomicUsize,
     /// [`Proto::partings`] when slots of those that are gone were last given back.
@@ -114,11 +114,11 @@ impl Mailbox {
     #[inline(always)]
     fn retrieve_until(&self, deadline: Option<Instant>) -> Result<Message, Error> {
         let (mut bytes, mut held) = (Store::new(), false);
-        if !self.late.is_empty() {
+        if !self.waiting_posts.is_empty() {
             return self.retrieve_any(None, deadline);
         }
         let taken = |status: &Status| held = self.count(status);
-        let from = match self.engine.look_any(POSTS, self.number, &mut bytes, taken)? {
+        let from = match self.engine.try_recv_any(POSTS, self.number, &mut bytes, taken)? {
             Some(status) if !held => status.source,
             Some(Status { source: from, .. }) => {
                 return self.retrieve_any(Some(Post { from, bytes, held }), deadline);
@@ -143,7 +143,7 @@ impl Mailbox {
             let next = came.take().map_or_else(|| self.wait(told, deadline), |post| Ok(Next::Came(post)));
             let (from, arrived, known) = match next? {
                 Next::Came(post) if post.held => {
-                    self.late.keep(post);
+                    self.waiting_posts.keep(post);
                     continue;
                 }
                 Next::Places => {
@@ -180,7 +180,7 @@ impl Mailbox {
 
     /// What a poster on another host deposited with its message: it may still be on its way.
     fn deposited(&self, from: Rank, number: u32) -> Known {
-        match self.office.register.take(self.number, from, number) {
+        match self.context.table.take(self.number, from, number) {
             Deposited::Here(data) => Some(Ok(data)),
             Deposited::Expected => None,
             Deposited::Lost => Some(Err(Failure::RegionLost(from).into())),
@@ -192,8 +192,8 @@ impl Mailbox {
         let want = Want { source: None, tag: Some(self.number) };
         let what = || format!("a message in the {}", self.name);
         let mut held = false;
-        let matched = self.engine.wait_until_anybody(deadline, what, |proto| {
-            if let Some(ready) = self.late.take(|from, number| self.deposited(from, number)) {
+        let matched = self.engine.wait_until_any_sender(deadline, what, |proto| {
+            if let Some(ready) = self.waiting_posts.take(|from, number| self.deposited(from, number)) {
                 return Some(Ok(Found::Ready(Box::new(ready))));
             }
             if let Some(matched) = proto.probe_matched(POSTS, want) {
@@ -208,7 +208,7 @@ impl Mailbox {
                 self.deposited(from, number)
                     .or_else(|| proto.why_gone(from).map(|failure| Err(failure.into())))
             };
-            if let Some(ready) = self.late.take(lost) {
+            if let Some(ready) = self.waiting_posts.take(lost) {
                 return Some(Ok(Found::Ready(Box::new(ready))));
             }
             let dead = *proto.deaths().get(told)?;
@@ -242,8 +242,8 @@ impl Mailbox {
         // Only one thread at a time is in the engine, so neither count needs an atomic addition.
         let got = &self.got[status.source.0 as usize];
         got.store(got.load(Relaxed) + 1, Relaxed);
-        let held =
-            (status.bytes == DESCRIPTION || !self.late.is_empty()) && self.engine.is_elsewhere(status.source);
+        let held = (status.bytes == DESCRIPTION || !self.waiting_posts.is_empty())
+            && self.engine.is_remote(status.source);
         if held {
             self.held.store(self.held.load(Relaxed) + 1, Relaxed);
         } else {
@@ -268,7 +268,7 @@ impl Mailbox {
             return false;
         }
         let gone = |rank: &Rank| proto.gone(*rank).is_some();
-        let let_go = self.late.let_go(|rank| gone(&rank));
+        let let_go = self.waiting_posts.let_go(|rank| gone(&rank));
         self.slots.free(let_go);
         let mut any = let_go > 0;
         for rank in (0..self.got.len() as u32).map(Rank).filter(gone) {
@@ -281,7 +281,7 @@ impl Mailbox {
             }
             // Only while no message is on its way from the engine to its deposit.
             if self.held.load(Relaxed) == 0 {
-                self.office.register.forget(self.number, rank);
+                self.context.table.forget(self.number, rank);
             }
         }
         if self.held.load(Relaxed) == 0 {
@@ -299,7 +299,7 @@ impl Mailbox {
     fn wake(&self) -> Result<(), Error> {
         self.slots.wake(self.got.len() as u32, |rank| {
             // At once or later, but never waiting for a poster; one that is gone need not be woken.
-            match self.office.send((WAKES, rank, self.number), &[], Some(Instant::now())) {
+            match self.context.send((WAKES, rank, self.number), &[], Some(Instant::now())) {
                 Err(Error::Failed(_)) => Ok(()),
                 sent => sent,
             }
@@ -309,7 +309,7 @@ impl Mailbox {
 
 impl Drop for Mailbox {
     fn drop(&mut self) {
-        self.office.register.remove(self.number);
+        self.context.table.remove(self.number);
         self.slots.close();
         // After the end of the job all of this is forgotten already.
         let _ = self.engine.withdraw(&self.name);

@@ -7,9 +7,9 @@ use canele_engine::{Engine, Tag, Want};
 use canele_proto::Proto;
 use canele_sys::atomic::Ordering::Relaxed;
 
-use super::office::Office;
-use super::register::{FULL, GIVE_BACK, TAKE, TAKEN};
+use super::context::MailboxContext;
 use super::slots::Slots;
+use super::table::{FULL, GIVE_BACK, TAKE, TAKEN};
 use super::{POSTS, WAKES};
 use crate::job::deadline;
 use crate::message::Sealed;
@@ -18,7 +18,7 @@ use crate::{Error, Message, Rank};
 /// The way to a mailbox of any rank; shared by threads. Made by [`crate::Endpoint::find_mailbox`].
 pub struct Postbox {
     pub(super) engine: Arc<Engine>,
-    pub(super) office: Arc<Office>,
+    pub(super) context: Arc<MailboxContext>,
     pub(super) owner: Rank,
     pub(super) number: Tag,
     pub(super) slots: Slots,
@@ -55,7 +55,7 @@ impl Postbox {
             self.take_slot(None)?;
             return self.send_bytes(bytes, None);
         }
-        let sealed = message.seal(&self.office.pool)?;
+        let sealed = message.seal(&self.context.pool)?;
         self.take_slot(None)?;
         self.send(sealed, None)
     }
@@ -74,7 +74,7 @@ impl Postbox {
     /// [`PostError::Full`] with the message; else as [`Postbox::post`].
     #[allow(clippy::result_large_err)] // The message comes back as it is.
     pub fn try_post(&self, message: Message) -> Result<(), PostError> {
-        let sealed = message.seal(&self.office.pool)?;
+        let sealed = message.seal(&self.context.pool)?;
         match self.slots.try_take(self.engine.rank())? {
             true => Ok(self.send(sealed, Some(Instant::now()))?),
             false if self.elsewhere && self.ask_for_slot(false, None)? => {
@@ -90,7 +90,7 @@ impl Postbox {
     /// [`PostError::Full`] with the message; else as [`Postbox::post`].
     #[allow(clippy::result_large_err)] // As above.
     pub fn post_deadline(&self, message: Message, wait: Duration) -> Result<(), PostError> {
-        let sealed = message.seal(&self.office.pool)?;
+        let sealed = message.seal(&self.context.pool)?;
         let at = deadline(wait);
         match self.take_slot(at) {
             Err(Error::Deadline(_)) => Err(PostError::Full(sealed.open())),
@@ -114,15 +114,15 @@ impl Postbox {
             self.send_bytes(sealed.description().unwrap_or_default(), deadline)?;
             return sealed.posted(&self.engine, self.owner);
         }
-        let number = self.office.deposit_number();
+        let number = self.context.deposit_number();
         let (data, description) = sealed.deposit(number);
-        self.office.deposit(self.owner, self.number, number, data)?;
+        self.context.deposit(self.owner, self.number, number, data)?;
         self.send_bytes(description.as_ref().map_or(&[][..], |bytes| &bytes[..]), deadline)
     }
 
     #[inline(always)]
     fn send_bytes(&self, bytes: &[u8], deadline: Option<Instant>) -> Result<(), Error> {
-        let result = self.office.send((POSTS, self.owner, self.number), bytes, deadline);
+        let result = self.context.send((POSTS, self.owner, self.number), bytes, deadline);
         if let Err(Error::Failed(_)) = result
             && !self.elsewhere
         {
@@ -167,7 +167,7 @@ impl Postbox {
 
     /// The same where the books are on another host: asks the owner, and again when it says that there may be a slot.
     fn wait_for_answer(&self, deadline: Option<Instant>) -> Result<(), Error> {
-        let (owner, woken) = (self.owner, &self.office.woken);
+        let (owner, woken) = (self.owner, &self.context.woken);
         loop {
             let before = woken.load(Relaxed);
             if self.ask_for_slot(true, deadline)? {

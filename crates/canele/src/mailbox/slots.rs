@@ -69,6 +69,11 @@ impl Slots {
         self.far.word(offset).expect("the region has a line for every rank")
     }
 
+    /// How many messages the box holds.
+    pub fn depth(&self) -> u64 {
+        self.depth
+    }
+
     fn taken_by(&self, rank: Rank) -> &AtomicU64 {
         self.word(RANKS + 64 * rank.0 as usize)
     }
@@ -87,7 +92,7 @@ impl Slots {
             Err(_) => return Ok(false),
             Ok(_) => {}
         }
-        // Should we die before this line, the slot is lost; after it, the owner gives it back (invariant I29).
+        // Should we die before this line, the slot is lost; after it, the owner gives it back (invariant I16).
         self.taken_by(me).fetch_add(1, Release); // pairs with the acquire load in `left_by`
         Ok(true)
     }

@@ -59,6 +59,7 @@ fn run(words: &[String]) -> Outcome {
         Some("region") => lone::region(number(1)?),
         Some("late-put") => lone::late_put(),
         Some("blocked") => lone::blocked(number(1)?),
+        Some("approached") => lone::approached(words.get(1).ok_or("no sign is named")?),
         Some("idle") => lone::idle(),
         other => Err(format!("what is {other:?}?").into()),
     }

@@ -7,7 +7,7 @@ use super::case::{COPY_LIMIT_BYTES, Task};
 use super::report::Report;
 use super::{Failure, launch};
 use crate::run::Place;
-use canele_sys::limits::Shape;
+use canele_mem::limits::MeasuredSizes;
 use canele_sys::segment::Segment;
 use indicatif::{ProgressBar, ProgressStyle};
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -37,8 +37,8 @@ pub enum Note {
 
 impl Order {
     /// The block that the ranks share to measure the limits.
-    pub fn shape(&self) -> Shape {
-        Shape { ranks: self.task.ranks, largest_bytes: self.largest_bytes }
+    pub fn shape(&self) -> MeasuredSizes {
+        MeasuredSizes { ranks: self.task.ranks, largest_bytes: self.largest_bytes }
     }
 }
 
@@ -64,7 +64,7 @@ fn run(task: &Task, place: &Place, bar: &ProgressBar) -> Result<Report, Failure>
     // Without sizes of its own a task measures up to the largest that any workload has.
     let largest_bytes = task.bytes.iter().copied().max().unwrap_or(COPY_LIMIT_BYTES);
     let (reader, writer) = std::io::pipe()?;
-    let shape = Shape { ranks: task.ranks, largest_bytes };
+    let shape = MeasuredSizes { ranks: task.ranks, largest_bytes };
     let segment = (!task.between_hosts).then(|| inherited_segment(shape)).transpose()?;
     let limits_fd = segment.as_ref().map(|segment| segment.fd().as_raw_fd());
     let order = Order { task: task.clone(), largest_bytes, limits_fd };
@@ -78,7 +78,7 @@ fn run(task: &Task, place: &Place, bar: &ProgressBar) -> Result<Report, Failure>
     report.ok_or_else(|| "the job ended without a report".into())
 }
 
-fn inherited_segment(shape: Shape) -> Result<Segment, Failure> {
+fn inherited_segment(shape: MeasuredSizes) -> Result<Segment, Failure> {
     let segment = Segment::create("canele-limits", shape.block_bytes())?;
     segment.reserve(0, segment.len())?;
     fcntl_setfd(segment.fd(), FdFlags::empty())?;

@@ -21,5 +21,5 @@ pub fn launch(task: &Task, place: &Place, arguments: &[OsString], out: OwnedFd) 
     // Hosts that are one machine underneath, as network namespaces are, would bind their ranks to the same processor.
     job.bind = if task.between_hosts { run::Bind::None } else { run::Bind::Core };
     job.wait = Some(task.wait);
-    if run::start(job, Some(out)) == ExitCode::SUCCESS { Ok(()) } else { Err("the job failed".into()) }
+    if run::main(&job, Some(out)) == ExitCode::SUCCESS { Ok(()) } else { Err("the job failed".into()) }
 }

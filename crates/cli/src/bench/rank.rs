@@ -6,7 +6,7 @@ use super::job::{Note, Order};
 use super::report::Report;
 use super::sample::sample;
 use super::workloads;
-use canele_sys::limits::Limits;
+use canele_mem::limits::MachineLimits;
 use canele_sys::segment::Segment;
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -36,7 +36,7 @@ fn run(order: &str) -> Result<(), Failure> {
     let segment = order.limits_fd.map(inherited_segment).transpose()?;
     workloads::with(&order.task, |job, work| {
         let mut bare: Box<dyn Bare> = match &segment {
-            Some(segment) => Box::new(Memory(Limits::on(segment, job.rank().0, order.shape())?)),
+            Some(segment) => Box::new(Memory(MachineLimits::on(segment, job.rank().0, order.shape())?)),
             None => Box::new(Sockets::open(job)?),
         };
         let note = |note: &Note| -> Result<(), Failure> {

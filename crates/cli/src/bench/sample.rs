@@ -88,7 +88,8 @@ pub struct Sample {
     pub limits: BTreeMap<Limit, Vec<f64>>,
 }
 
-/// Measures all cases of a workload. `choose` sets the strategy of a case that has one, while nothing is under way; `progress` hears after each round how many are done.
+/// Measures all cases of a workload. `choose` sets the strategy of a case that has one, while nothing is under way; `progress` hears after
+/// each round how many are done.
 pub fn sample(
     work: &mut dyn Workload,
     bare: &mut dyn Bare,
@@ -165,7 +166,7 @@ mod tests {
     use super::super::case::Figure;
     use super::super::report::tests::task;
     use super::*;
-    use canele_sys::limits::{Limits, Shape};
+    use canele_mem::limits::{MachineLimits, MeasuredSizes};
     use canele_sys::segment::Segment;
 
     /// Counts; the second case fails from the given batch on.
@@ -194,9 +195,9 @@ mod tests {
     }
 
     fn run(fails_at: usize) -> (Counting, Result<Sample, Failure>, Vec<u32>) {
-        let shape = Shape { ranks: 1, largest_bytes: 0 };
+        let shape = MeasuredSizes { ranks: 1, largest_bytes: 0 };
         let segment = Segment::create("limits-test", shape.block_bytes()).unwrap();
-        let mut bare = Memory(Limits::on(&segment, 0, shape).unwrap());
+        let mut bare = Memory(MachineLimits::on(&segment, 0, shape).unwrap());
         let mut work = Counting { calls: vec![], fails_at };
         let mut heard = vec![];
         let answer =

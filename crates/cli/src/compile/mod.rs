@@ -10,8 +10,8 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
-use crate::mpi_files::{include_folder, library_folder};
 use crate::{print, say, wrong_usage};
+use canele_launch::installation::{include_folder, library_folder};
 use line::{Needs, compile_flags, link_flags};
 use query::{Query, typed};
 

@@ -1,21 +1,10 @@
 //! `canele info --job PID`: asks a launcher about its job and prints the answer.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::process::ExitCode;
-use std::time::Duration;
-
-use rustix::net::{
-    AddressFamily, SocketFlags, SocketType, connect, socket_with,
-    sockopt::{Timeout, set_socket_timeout},
-};
 
 use super::links;
-use crate::run::{JobReport, address};
 use crate::say;
-
-/// How long the launcher may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+use canele_launch::{JobReport, query_job};
 
 /// Behind the row of a rank that did not answer: it computes, was stopped, or died.
 const OLD: &str = "   (counters as it last gave them: it did not come by to write new ones)";
@@ -37,19 +26,9 @@ pub struct Show {
 
 /// Prints the job of the launcher `pid`.
 pub fn main(pid: u32, show: &Show) -> ExitCode {
-    let answer = match ask(pid) {
-        Ok(answer) if !answer.is_empty() => answer,
-        Ok(_) => {
-            return fail(&format!("the job of process {pid} belongs to another user, or has just ended"));
-        }
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            return fail(&format!("process {pid} is no launcher of a running job on this host"));
-        }
-        Err(error) => return fail(&format!("the launcher {pid} does not answer: {error}")),
-    };
-    let mut report: JobReport = match serde_json::from_slice(&answer) {
+    let mut report = match query_job(pid) {
         Ok(report) => report,
-        Err(error) => return fail(&format!("the launcher {pid} answers in another version's way: {error}")),
+        Err(error) => return fail(&error.to_string()),
     };
     if let Some(rank) = show.rank {
         if rank >= report.size {
@@ -65,16 +44,6 @@ pub fn main(pid: u32, show: &Show) -> ExitCode {
 fn fail(text: &str) -> ExitCode {
     say(text);
     ExitCode::FAILURE
-}
-
-fn ask(pid: u32) -> io::Result<Vec<u8>> {
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
-    set_socket_timeout(&socket, Timeout::Send, Some(PATIENCE))?;
-    connect(&socket, &address(pid)?)?;
-    let mut answer = Vec::new();
-    File::from(socket).read_to_end(&mut answer)?;
-    Ok(answer)
 }
 
 fn as_json(report: &mut JobReport, show: &Show) -> String {
@@ -123,6 +92,7 @@ fn as_table(report: &JobReport, show: &Show) -> String {
         }
         if show.rails && number < MOST_RANKS {
             lines.extend(links::of_rank(report, rank, show.rank.is_some()));
+            lines.extend(links::protocols(rank));
         }
     }
     if show.rails && report.ranks.len() > MOST_RANKS {

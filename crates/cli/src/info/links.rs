@@ -2,9 +2,9 @@
 //!
 //! Owns how they are printed, and how much of it: a job may have more links than anybody reads. Never asks anybody.
 
-use canele_engine::control::SocketLink;
+use canele_control::SocketLink;
 
-use crate::run::{JobReport, RailReport, RankReport};
+use canele_launch::{JobReport, RailReport, RankReport};
 
 /// Peers over sockets whose links are printed of each rank, where it is not the only one; those that moved most.
 const MOST_PEERS: usize = 8;
@@ -25,7 +25,7 @@ pub fn count(rank: &RankReport) -> String {
 /// One line for each rail between hosts: the interfaces it is made of.
 pub fn rails(rails: &[RailReport]) -> Vec<String> {
     let line = |rail: &RailReport| {
-        let part = |part: &crate::run::PartReport| {
+        let part = |part: &canele_launch::PartReport| {
             let addresses: Vec<_> = part.addresses.iter().map(ToString::to_string).collect();
             format!("{} on {} ({})", part.interface, part.host, addresses.join(", "))
         };
@@ -35,6 +35,18 @@ pub fn rails(rails: &[RailReport]) -> Vec<String> {
         format!("tcp {}: {}{more}", rail.rail, parts.join(", "))
     };
     rails.iter().map(line).collect()
+}
+
+/// Which protocols carried what a rank sent: a line, once it has sent anything.
+pub fn protocols(rank: &RankReport) -> Option<String> {
+    let of = |name: String| rank.counters.get(&name).and_then(serde_json::Value::as_u64).unwrap_or(0);
+    let used = ["short", "eager", "streamed", "direct", "put", "local"].into_iter().filter_map(|protocol| {
+        let messages = of(format!("{protocol}_sent"));
+        let size = bytes(of(format!("{protocol}_sent_bytes")).checked_div(messages)?);
+        Some(format!("{messages} {protocol} of {size}"))
+    });
+    let used: Vec<_> = used.collect();
+    (!used.is_empty()).then(|| format!("{:>8} messages sent, with their mean sizes: {}", "", used.join(", ")))
 }
 
 /// The lines of one rank: its peers in shared memory, and each link to each peer over sockets; of `all` such peers or of some.
@@ -148,7 +160,7 @@ fn bytes(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use canele_engine::control::Links;
+    use canele_control::Links;
 
     use super::*;
 
@@ -200,6 +212,19 @@ mod tests {
         );
         assert_eq!(count(&job.ranks[0]), "4 shm, 1 tcp");
         assert_eq!(rails(&job.rails), ["tcp 1: eth7 on h0 (10.0.1.1)"]);
+    }
+
+    #[test]
+    fn the_protocols_in_use_are_named_with_what_they_carried() {
+        let mut rank = job(Vec::new(), 0).ranks.remove(0);
+        assert_eq!(protocols(&rank), None);
+        for (name, value) in
+            [("short_sent", 10), ("short_sent_bytes", 80), ("eager_sent", 2), ("eager_sent_bytes", 40_000)]
+        {
+            rank.counters.insert(name.into(), value.into());
+        }
+        let line = protocols(&rank).unwrap();
+        assert_eq!(line.trim(), "messages sent, with their mean sizes: 10 short of 8 B, 2 eager of 20 KB");
     }
 
     #[test]

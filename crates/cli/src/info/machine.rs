@@ -15,7 +15,10 @@ pub fn print() {
             let all = topology.processors();
             let nodes = all.iter().map(|processor| processor.node).collect::<BTreeSet<_>>().len();
             let (count, cores) = (all.len(), topology.cores());
-            println!("processors  {count} on {cores} cores, {nodes} memory nodes: {model}");
+            let some =
+                |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+            let (cores, nodes) = (some(cores, "core"), some(nodes, "memory node"));
+            println!("processors  {count} on {cores}, {nodes}: {model}");
         }
         Err(error) => println!("processors  unknown ({error}): {model}"),
     }

@@ -20,6 +20,9 @@ pub struct Arguments {
     /// The size of that message in bytes
     #[arg(long, value_name = "N", requires = "peer")]
     bytes: Option<usize>,
+    /// With --peer: that rank runs on another host
+    #[arg(long, requires = "peer")]
+    remote: bool,
     /// Show every setting: its name, value, default, unit, range and meaning
     #[arg(long)]
     tunables: bool,
@@ -43,6 +46,7 @@ pub struct Arguments {
 const EXAMPLES: &str = "Examples:
   canele info                             machine and rails
   canele info --peer 1 --bytes 100000     which rail and protocol such a message takes, and why
+  canele info --peer 9 --bytes 8 --remote the same, of a message to a rank of another host
   canele info --tunables                  every setting
   canele info --job 4711 --counters       what the ranks of a running job have moved
   canele info --job 4711 --rails          which rail leads to which peer, what it carries, and how fast it is
@@ -55,7 +59,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         return job::main(pid, &job::Show { counters, rails, rank, json });
     }
     if let (Some(peer), Some(bytes)) = (arguments.peer, arguments.bytes) {
-        return protocol::main(peer, bytes);
+        return protocol::main(peer, bytes, arguments.remote);
     }
     if arguments.tunables {
         return tunables::main();

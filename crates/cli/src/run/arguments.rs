@@ -1,13 +1,14 @@
-//! The command line of `canele run`. Owns its syntax, the splitting at `:` and the checks; starts nothing.
+//! The command line of `canele run`. Owns its syntax and the splitting at `:`; starts nothing.
 
 use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use canele_launch::{
+    BindPolicy, JobSpec, NamedHost, Placement, Program, capacity, read_host_file, read_host_list,
+};
 use clap::Parser;
-
-use super::hosts::{self, Named};
-use super::plan::Program;
 
 /// Arguments of `canele run`.
 #[derive(Debug, clap::Args)]
@@ -18,9 +19,12 @@ pub struct Arguments {
     ranks: Option<u32>,
     #[command(flatten)]
     pub place: Place,
-    /// Bind each rank to a processor of its own, in turn, or leave placing to the operating system
-    #[arg(long, value_enum, default_value_t = Bind::None)]
+    /// Which processors each rank may run on
+    #[arg(long, value_enum, default_value_t = Bind::Auto)]
     pub bind: Bind,
+    /// Say to which processors each rank is bound
+    #[arg(long)]
+    pub report_bindings: bool,
     /// How ranks wait for messages (environment CANELE_WAIT) [default: adaptive]
     #[arg(long, value_enum)]
     pub wait: Option<Wait>,
@@ -51,10 +55,12 @@ With --hosts or --hostfile the ranks are numbered host by host. Hosts are reache
 remote shell and nothing else. Program and directory must be there, too; of this environment the
 ranks get the variables CANELE_… and what --env says.
 
-Each rank finds CANELE_RANK, CANELE_SIZE, CANELE_LOCAL_RANK and CANELE_LOCAL_SIZE in its environment.
-Standard input goes to rank 0. Signals to this command go to all ranks; a second interrupt kills them.
-Exit status: 0, or that of the first rank that failed (128 + n if signal n killed it); 124 after --timeout;
-126 or 127 if a program cannot be started; 2 for wrong usage.
+Each rank finds CANELE_RANK, CANELE_SIZE, CANELE_LOCAL_RANK and CANELE_LOCAL_SIZE in its
+environment. Standard input goes to rank 0. Signals to this command go to all ranks; a second
+interrupt kills them.
+
+Exit status: 0, or that of the first rank that failed (128 + n if signal n killed it); 124 after
+--timeout; 126 or 127 if a program cannot be started; 2 for wrong usage.
 
 Examples:
   canele run -n 4 ./solver input.dat
@@ -91,14 +97,21 @@ impl Place {
     ///
     /// # Errors
     /// A text that says what is wrong with them.
-    pub fn named_hosts(&self) -> Result<Option<Vec<Named>>, String> {
+    pub fn named_hosts(&self) -> Result<Option<Vec<NamedHost>>, String> {
         if let Some(list) = &self.hosts {
-            return hosts::read_list(list).map(Some).map_err(|text| format!("--hosts {list}: {text}"));
+            return read_host_list(list).map(Some).map_err(|text| format!("--hosts {list}: {text}"));
         }
         let Some(path) = &self.hostfile else { return Ok(None) };
         let wrong = |text: &dyn std::fmt::Display| format!("--hostfile {}: {text}", path.display());
         let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
-        hosts::read_file(&text).map(Some).map_err(|text| wrong(&text))
+        read_host_file(&text).map(Some).map_err(|text| wrong(&text))
+    }
+
+    /// The hosts and how they are reached, if any were named.
+    fn placement(&self) -> Result<Option<Placement>, String> {
+        let placement =
+            |hosts| Placement { hosts, remote_shell: self.rsh.clone(), executable: self.canele.clone() };
+        Ok(self.named_hosts()?.map(placement))
     }
 
     /// How many ranks the hosts take, where they were named with numbers.
@@ -106,13 +119,15 @@ impl Place {
     /// # Errors
     /// A text that says what is wrong with them.
     pub fn capacity(&self) -> Result<Option<u32>, String> {
-        Ok(self.named_hosts()?.as_deref().map(hosts::capacity).transpose()?.flatten())
+        Ok(self.named_hosts()?.as_deref().map(capacity).transpose()?.flatten())
     }
 }
 
 /// Where ranks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Bind {
+    /// Equal shares of the cores that no other job has, where there is one for each rank; otherwise as none
+    Auto,
     /// One processor each, distinct cores first; with more ranks than processors they share in turn
     Core,
     /// Wherever the operating system puts them
@@ -161,13 +176,53 @@ struct Further {
     command: Vec<OsString>,
 }
 
+impl From<Bind> for BindPolicy {
+    fn from(choice: Bind) -> Self {
+        match choice {
+            Bind::Auto => Self::Auto,
+            Bind::Core => Self::Core,
+            Bind::None => Self::None,
+        }
+    }
+}
+
+impl From<OnFailure> for canele_control::OnFailure {
+    fn from(choice: OnFailure) -> Self {
+        match choice {
+            OnFailure::Stop => Self::Stop,
+            OnFailure::Continue => Self::Continue,
+        }
+    }
+}
+
 impl Arguments {
+    /// The job that is asked for. Its ranks print to `output`, or to this process's standard output.
+    ///
+    /// # Errors
+    /// A text that says what is wrong with the command line.
+    pub fn job(&self, output: Option<OwnedFd>) -> Result<JobSpec, String> {
+        let wait = self.wait.map(|wait| ("CANELE_WAIT".into(), wait.value().into()));
+        Ok(JobSpec {
+            programs: self.programs()?,
+            placement: self.place.placement()?,
+            bind: self.bind.into(),
+            report_bindings: self.report_bindings,
+            on_failure: self.on_failure.into(),
+            timeout: self.timeout,
+            label: self.label,
+            environment: wait.into_iter().chain(self.environment.iter().cloned()).collect(),
+            directory: self.directory.clone(),
+            output,
+        })
+    }
+
     /// `canele run -n RANKS COMMAND…` with everything else at its default.
     pub fn new(ranks: u32, command: Vec<OsString>) -> Arguments {
         Arguments {
             ranks: Some(ranks),
             place: Place::default(),
-            bind: Bind::None,
+            bind: Bind::Auto,
+            report_bindings: false,
             wait: None,
             on_failure: OnFailure::Stop,
             timeout: None,

@@ -1,46 +1,26 @@
-//! `canele run`: starts the ranks of a job and looks after them until none of their processes is left.
+//! `canele run`: reads the command line and has `canele_launch` run the job.
 //!
-//! ```text
-//!   canele run (the launcher: job, output, decisions)
-//!      │ orders ▼ ▲ reports
-//!     site  ── control sockets, output pipes, inboxes ────────────┐        one for each host: here, or in an agent
-//!      │  messages, end-of-file when its process dies             │        behind a remote shell (`remote`)
-//!   rank-keeper (sub-reaper)                                      │
-//!      ├── rank 0 ── grandchildren …   (own process group) ◀──────┤
-//!      └── rank 1 ── …                                     ◀──────┘
-//! ```
-//!
-//! The ranks are children of a *keeper*, a second small process. When the launcher is killed, the keeper sees
-//! its socket close and kills everything below itself: as the sub-reaper it inherits every daemonised
-//! grandchild. When the keeper is killed, the ranks die of their parent-death signal and the rest falls to the
-//! launcher, the next sub-reaper, which does the same. Only killing both in one instant leaves daemonised
-//! grandchildren (never ranks; invariant I32). Remote shells are kept in the same way.
+//! Owns the syntax and the exit statuses of wrong usage; the mechanism is the library's.
 
 mod arguments;
-mod descendants;
-mod ending;
-mod events;
-mod failure;
-mod hosts;
-mod input;
-mod job;
-mod keeper;
-mod kept;
-mod launcher;
-pub mod mpiexec;
-mod output;
-mod plan;
-mod query;
-mod remote;
-mod settings;
-mod signals;
-mod sink;
-mod site;
-mod sites;
-mod start;
+
+use std::os::fd::OwnedFd;
+use std::process::ExitCode;
 
 pub use arguments::{Arguments, Bind, Place, Wait};
-pub use keeper::keep;
-pub use query::{JobReport, PartReport, RailReport, RankReport, address};
-pub use remote::deputise;
-pub use start::{main, start};
+use canele_launch::StartError;
+
+use crate::{say, wrong_usage};
+
+/// Runs the job that `arguments` describe, to its end. With `output`, what its ranks print to standard output goes there.
+pub fn main(arguments: &Arguments, output: Option<OwnedFd>) -> ExitCode {
+    let result = arguments.job(output).map_err(StartError::Description).and_then(canele_launch::run);
+    match result {
+        Ok(status) => ExitCode::from(status),
+        Err(StartError::Description(text)) => wrong_usage(&text),
+        Err(error) => {
+            say(&error.to_string());
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -4,9 +4,9 @@ use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use canele_rail::sim::Model;
 use canele_sim::campaign::{Faults, Setup};
 use canele_sim::preset;
+use canele_sim::world::Model;
 use canele_sys::tunables::STRATEGIES;
 use clap::builder::PossibleValuesParser;
 
@@ -55,7 +55,8 @@ pub struct Campaign {
     /// How what waits for a peer is put into packets; as the seed says if not given
     #[arg(long, value_name = "S", value_parser = PossibleValuesParser::new(STRATEGIES))]
     pub strategy: Option<String>,
-    /// What goes wrong, several separated by commas: deaths (a rank dies), losses (links are lost), packets (they are lost, doubled, held back, corrupted, and the rail mends it; not with deaths)
+    /// What goes wrong, several separated by commas: deaths (a rank dies), losses (links are lost), packets (they are lost, doubled, held
+    /// back, corrupted, and the rail mends it; not with deaths)
     #[arg(long, value_name = "F", value_delimiter = ',', value_parser = PossibleValuesParser::new(["deaths", "losses", "packets"]))]
     pub faults: Vec<String>,
 }
@@ -121,7 +122,7 @@ pub struct Scale {
     /// What they do, several separated by commas
     #[arg(long, value_name = "O", value_delimiter = ',', value_enum, default_values_t = [Task::Connect, Task::Barrier, Task::Allreduce, Task::Alltoall])]
     pub operation: Vec<Task>,
-    /// What each rank has for each in an alltoall, or for all in an allreduce, in bytes: a multiple of 8
+    /// What each rank has for each in an alltoall, or for all in an allreduce, or one for all in a broadcast, in bytes: a multiple of 8
     #[arg(long, value_name = "B", default_value = "8", value_parser = block)]
     pub bytes: usize,
     /// Draw virtual time over ranks into this file, as SVG
@@ -136,6 +137,8 @@ pub enum Task {
     Connect,
     /// A barrier
     Barrier,
+    /// A broadcast from rank 0
+    Broadcast,
     /// An allreduce
     Allreduce,
     /// An alltoall
@@ -147,6 +150,7 @@ impl fmt::Display for Task {
         f.write_str(match self {
             Self::Connect => "connect",
             Self::Barrier => "barrier",
+            Self::Broadcast => "broadcast",
             Self::Allreduce => "allreduce",
             Self::Alltoall => "alltoall",
         })

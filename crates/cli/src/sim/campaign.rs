@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Instant;
 
-use canele_sim::campaign::{Failure, run};
+use canele_sim::campaign::{FailedSeed, run};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::arguments::Campaign;
@@ -50,11 +50,11 @@ pub fn main(asked: &Campaign) -> ExitCode {
 /// The first failure: of the seeds that ran until one failed, the lowest.
 fn run_all(
     seeds: Range<u64>,
-    run: impl Fn(u64) -> Result<(), Failure> + Sync,
+    run: impl Fn(u64) -> Result<(), FailedSeed> + Sync,
     bar: &ProgressBar,
-) -> Option<Failure> {
+) -> Option<FailedSeed> {
     let left = Mutex::new(seeds);
-    let mut failures: Vec<Failure> = thread::scope(|scope| {
+    let mut failures: Vec<FailedSeed> = thread::scope(|scope| {
         let worker = || {
             while let Some(seed) = next(&left) {
                 if let Err(failure) = run(seed) {
@@ -91,7 +91,7 @@ mod tests {
         let ran = Mutex::new(Vec::new());
         let fails = |seed| {
             ran.lock().unwrap().push(seed);
-            let failure = || Failure {
+            let failure = || FailedSeed {
                 seed,
                 what: "it hangs".into(),
                 its_failure: String::new(),

@@ -4,34 +4,28 @@
 
 use std::sync::Arc;
 
+use canele_collective::{
+    Buffers, CollectiveSpec, Memory, Plan, Reduction, Schedule, ScheduleRun, Seat, Slices, Team, User,
+};
 use canele_sys::ids::{FlowId, Tag};
 
-use super::choose::Seat;
-use super::drive::Came;
-use super::form::{Form, Plan};
-use super::lasting::Buffers;
-use super::memory::{Memory, Slices, User, within_mut};
-use super::reduce::Reduction;
-use super::run::Run;
-use super::schedule::Schedule;
-use super::team::Team;
-use super::{State, made};
+use super::State;
+use super::drive::CallResult;
 use crate::Error;
 use crate::core::Core;
-use crate::engine::{Engine, Inside};
-use crate::wait::Unmet;
+use crate::engine::{Engine, Locked};
 
 /// How a collective is called.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum CallMode {
     /// By a thread that waits inside until its end.
-    Waiting,
+    Blocking,
     /// By one that goes on.
-    Started,
+    NonBlocking,
 }
 
 impl Engine {
-    /// Does what `form` says with all other members of the flow. Lengths have been checked; no other messages of `flow`
+    /// Does what `spec` says with all other members of the flow. Lengths have been checked; no other messages of `flow`
     /// have tags below 2³¹.
     ///
     /// # Errors
@@ -40,24 +34,24 @@ impl Engine {
     pub fn collective<'f>(
         &self,
         flow: FlowId,
-        form: impl Into<Form<'f>>,
+        spec: impl Into<CollectiveSpec<'f>>,
         reduction: Option<&Reduction>,
         input: &[u8],
         output: &mut [u8],
     ) -> Result<(), Error> {
-        self.collective_in_slices(flow, &form.into(), reduction, input, output)
+        self.collective_in_slices(flow, &spec.into(), reduction, input, output)
     }
 
     #[inline(never)]
     fn collective_in_slices(
         &self,
         flow: FlowId,
-        form: &Form<'_>,
+        spec: &CollectiveSpec<'_>,
         reduction: Option<&Reduction>,
         input: &[u8],
         output: &mut [u8],
     ) -> Result<(), Error> {
-        self.collective_of(flow, form, reduction, Slices { input, output })
+        self.collective_of(flow, spec, reduction, Slices { input, output })
     }
 
     /// The same, in memory known by its address.
@@ -68,22 +62,22 @@ impl Engine {
     pub fn collective_at<'f>(
         &self,
         flow: FlowId,
-        form: impl Into<Form<'f>>,
+        spec: impl Into<CollectiveSpec<'f>>,
         reduction: Option<&Reduction>,
         buffers: &mut Buffers,
     ) -> Result<(), Error> {
-        self.collective_in_buffers(flow, &form.into(), reduction, buffers)
+        self.collective_in_buffers(flow, &spec.into(), reduction, buffers)
     }
 
     #[inline(never)]
     fn collective_in_buffers(
         &self,
         flow: FlowId,
-        form: &Form<'_>,
+        spec: &CollectiveSpec<'_>,
         reduction: Option<&Reduction>,
         buffers: &mut Buffers,
     ) -> Result<(), Error> {
-        self.collective_of(flow, form, reduction, buffers)
+        self.collective_of(flow, spec, reduction, buffers)
     }
 
     /// The same among any team, with messages on any flow that have the tags from `tag` on: one for each call.
@@ -94,16 +88,16 @@ impl Engine {
         &self,
         team: &Team,
         (flow, tag): (FlowId, Tag),
-        form: impl Into<Form<'f>>,
+        spec: impl Into<CollectiveSpec<'f>>,
         reduction: Option<&Reduction>,
         input: &[u8],
         output: &mut [u8],
     ) -> Result<(), Error> {
-        let core = self.enter()?;
+        let core = self.lock()?;
         core.check()?;
         let mut state = State::new(Some(team.clone()), tag);
         let user = Slices { input, output };
-        self.call(core, flow, &mut state, &form.into(), reduction, user).1
+        self.call(core, flow, &mut state, &spec.into(), reduction, user).1
     }
 
     /// Makes a collective ready to be started many times on `flow`; all members make their plans in the same order, among
@@ -111,10 +105,10 @@ impl Engine {
     ///
     /// # Errors
     /// A root or neighbour that there is not; lists of the wrong length.
-    pub fn plan<'f>(&self, flow: FlowId, form: impl Into<Form<'f>>) -> Result<Plan, Error> {
+    pub fn plan<'f>(&self, flow: FlowId, spec: impl Into<CollectiveSpec<'f>>) -> Result<Plan, Error> {
         let (mut core, mut state) = self.begin(flow)?;
-        let schedule = self.schedule(&core, &mut state, &form.into(), Manner::Started);
-        let tag = if schedule.is_ok() { state.started.next() } else { Tag(0) };
+        let schedule = self.schedule(&core, &mut state, &spec.into(), CallMode::NonBlocking);
+        let tag = if schedule.is_ok() { state.started.draw() } else { Tag(0) };
         self.give_back(&mut core, flow, state);
         Ok(Plan { schedule: schedule?, tag })
     }
@@ -123,30 +117,30 @@ impl Engine {
     fn collective_of<U: User>(
         &self,
         flow: FlowId,
-        form: &Form<'_>,
+        spec: &CollectiveSpec<'_>,
         reduction: Option<&Reduction>,
         user: U,
     ) -> Result<(), Error> {
         // As `begin`, spelled out: every move of the guard costs.
-        let mut core = self.enter()?;
+        let mut core = self.lock()?;
         core.check()?;
         let mut state;
         (core, state) = match core.collectives.take(flow) {
             Some(state) => (core, state),
-            None => self.wait_for_turn(core, flow)?,
+            None => self.wait_for_turn(core, flow),
         };
-        let (mut core, result) = self.call(core, flow, &mut state, form, reduction, user);
+        let (mut core, result) = self.call(core, flow, &mut state, spec, reduction, user);
         self.give_back(&mut core, flow, state);
         result
     }
 
     /// Comes in and takes the state of a flow's collectives.
-    pub(super) fn begin(&self, flow: FlowId) -> Result<(Inside<'_>, Box<State>), Error> {
-        let mut core = self.enter()?;
+    pub(super) fn begin(&self, flow: FlowId) -> Result<(Locked<'_>, Box<State>), Error> {
+        let mut core = self.lock()?;
         core.check()?;
         match core.collectives.take(flow) {
             Some(state) => Ok((core, state)),
-            None => self.wait_for_turn(core, flow),
+            None => Ok(self.wait_for_turn(core, flow)),
         }
     }
 
@@ -155,28 +149,28 @@ impl Engine {
         &self,
         core: &Core,
         state: &mut State,
-        form: &Form<'_>,
-        manner: Manner,
+        spec: &CollectiveSpec<'_>,
+        mode: CallMode,
     ) -> Result<Arc<Schedule>, Error> {
-        let seat = self.seat(core, state, manner);
-        let State { kept, kept_started, watch, .. } = state;
-        let make = || made(seat, watch.team.as_ref(), form);
-        match form {
-            Form::Even(shape) if manner == Manner::Waiting => kept.find(shape, make).cloned(),
-            Form::Even(shape) => kept_started.find(shape, make).cloned(),
-            _ => make().map(Arc::new),
+        let seat = self.seat(core, state, mode);
+        let State { cache, started_cache, liveness, .. } = state;
+        let make = || Schedule::make(seat, liveness.team.as_ref(), spec);
+        match spec {
+            CollectiveSpec::Even(shape) if mode == CallMode::Blocking => Ok(cache.find(shape, make)?.clone()),
+            CollectiveSpec::Even(shape) => Ok(started_cache.find(shape, make)?.clone()),
+            _ => Ok(Arc::new(make()?)),
         }
     }
 
     /// Where this rank sits in the collectives of a flow.
-    fn seat(&self, core: &Core, state: &State, manner: Manner) -> Seat {
-        let crowded = core.collectives.crowded;
-        let boards = crowded && manner == Manner::Waiting;
-        match &state.watch.team {
-            Some(team) => team.seat(crowded, boards),
+    fn seat(&self, core: &Core, state: &State, mode: CallMode) -> Seat {
+        let oversubscribed = core.collectives.oversubscribed;
+        let shared_buffers = oversubscribed && mode == CallMode::Blocking;
+        match &state.liveness.team {
+            Some(team) => team.seat(oversubscribed, shared_buffers),
             None => {
                 let ranks = self.size() as usize;
-                Seat { me: self.rank().0 as usize, ranks, local: ranks, crowded, boards }
+                Seat { me: self.rank().0 as usize, ranks, local: ranks, oversubscribed, shared_buffers }
             }
         }
     }
@@ -185,19 +179,19 @@ impl Engine {
     #[inline(always)]
     fn call<'a, U: User>(
         &'a self,
-        mut core: Inside<'a>,
+        mut core: Locked<'a>,
         flow: FlowId,
         state: &mut State,
-        form: &Form<'_>,
+        spec: &CollectiveSpec<'_>,
         reduction: Option<&Reduction>,
         user: U,
-    ) -> Came<'a> {
-        let seat = self.seat(&core, state, Manner::Waiting);
-        let State { calls, kept, scratch, missing, watch, .. } = state;
-        let make = || made(seat, watch.team.as_ref(), form);
+    ) -> CallResult<'a> {
+        let seat = self.seat(&core, state, CallMode::Blocking);
+        let State { calls, cache, scratch, missing, liveness, .. } = state;
+        let make = || Schedule::make(seat, liveness.team.as_ref(), spec);
         let own;
-        let found = match form {
-            Form::Even(shape) => kept.find(shape, make).map(AsRef::as_ref),
+        let found = match spec {
+            CollectiveSpec::Even(shape) => cache.find(shape, make).map(AsRef::as_ref),
             _ => match make() {
                 Ok(made) => {
                     own = made;
@@ -208,56 +202,46 @@ impl Engine {
         };
         let schedule = match found {
             Ok(schedule) => schedule,
-            Err(error) => return (core, Err(error)),
+            Err(error) => return (core, Err(error.into())),
         };
         scratch.reserve(schedule.scratch_bytes);
-        let name = (flow, calls.next());
-        if let Err(error) = core.check_alive(watch) {
-            return (core, Err(error));
+        let name = (flow, calls.draw());
+        if let Err(error) = core.check_alive(liveness) {
+            return (core, Err(error.into()));
         }
-        let Some(needed) = schedule.board else {
-            let mut run = Run::new(name, reduction, schedule, missing);
-            return self.drive(core, &mut run, &mut Memory { user, scratch, board: None }, watch);
+        let Some(needed) = schedule.shared_buffer else {
+            let mut run = ScheduleRun::new(name, reduction, schedule, missing);
+            return self.drive(core, &mut run, &mut Memory { user, scratch, shared_buffer: None }, liveness);
         };
-        let board;
-        (core, board) = match self.take_board(core, needed) {
-            (core, Ok(board)) => (core, board),
+        let shared_buffer;
+        (core, shared_buffer) = match self.take_shared_buffer(core, needed.bytes) {
+            (core, Ok(shared_buffer)) => (core, shared_buffer),
             (core, Err(error)) => return (core, Err(error)),
         };
-        let told = [board.name(), (schedule.shown as u64).to_ne_bytes()].concat();
-        within_mut(scratch.bytes_mut(), needed.name).copy_from_slice(&told);
-        let mut run = Run::new(name, reduction, schedule, missing);
-        let mut memory = Memory { user, scratch, board: board.window() };
-        let (mut core, result) = self.drive(core, &mut run, &mut memory, watch);
-        core.give_board_back(board, result.is_ok().then_some(needed.readers));
+        shared_buffer.write_name(needed, schedule, scratch);
+        let mut run = ScheduleRun::new(name, reduction, schedule, missing);
+        let mut memory = Memory { user, scratch, shared_buffer: shared_buffer.window() };
+        let (mut core, result) = self.drive(core, &mut run, &mut memory, liveness);
+        core.give_back_shared_buffer(shared_buffer, result.is_ok().then_some(needed.readers));
         (core, result)
     }
 
     /// Another thread is inside a collective of this flow: waits for its end.
     #[cold]
-    fn wait_for_turn<'a>(
-        &'a self,
-        mut core: Inside<'a>,
-        flow: FlowId,
-    ) -> Result<(Inside<'a>, Box<State>), Error> {
+    fn wait_for_turn<'a>(&'a self, mut core: Locked<'a>, flow: FlowId) -> (Locked<'a>, Box<State>) {
         core.collectives.waiting += 1;
-        self.rouse(&core);
-        match self.wait_for(core, None, |core: &mut Core| core.collectives.take(flow)) {
-            Ok((mut core, state)) => {
-                core.collectives.waiting -= 1;
-                Ok((core, state))
-            }
-            Err((_, Unmet::Error(error))) => Err(error),
-            Err((_, Unmet::Deadline)) => unreachable!("a wait without a deadline"),
-        }
+        self.wake_progress_owner(&core);
+        let (mut core, state) = self.wait_for(core, |core: &mut Core| core.collectives.take(flow));
+        core.collectives.waiting -= 1;
+        (core, state)
     }
 
     #[inline(always)]
-    pub(super) fn give_back(&self, core: &mut Inside<'_>, flow: FlowId, state: Box<State>) {
+    pub(super) fn give_back(&self, core: &mut Locked<'_>, flow: FlowId, state: Box<State>) {
         core.collectives.put(flow, state);
         if core.collectives.waiting > 0 {
-            self.rouse(core);
-            core.followers.drain(..).for_each(|thread| thread.unpark());
+            self.wake_progress_owner(core);
+            core.progress.waiters.wake_all();
         }
     }
 }

@@ -1,52 +1,50 @@
 //! A blocking collective: drives a run to its end and waits where the run cannot go on.
 
+use canele_collective::{MemberLiveness, Memory, ScheduleRun, Stop, Transfers, User};
 use canele_sys::relax;
 
-use super::memory::{Memory, User};
-use super::run::{Run, Stop};
-use super::team::Watch;
-use super::transfers::Transfers;
-use crate::Error;
 use crate::core::Core;
-use crate::engine::{Engine, Inside};
-use crate::patience::Next;
+use crate::engine::{Engine, Locked};
+use crate::progress::spin::{LOOKS_BEFORE_ASKING, LOOKS_PER_PASS};
+use crate::progress::wait_policy::Next;
+use crate::{Error, Failure};
 
-/// Looks for missing messages between two passes over everything.
-const LOOKS_PER_PASS: u32 = 64;
-/// The same where ranks share processors and give theirs away between two looks.
+/// Looks between two passes over everything where ranks share processors and give theirs away between two looks.
 const YIELDS_PER_PASS: u32 = 8;
 
 /// What a call came to, still inside.
-pub(super) type Came<'a, T = ()> = (Inside<'a>, Result<T, Error>);
+pub(super) type CallResult<'a, T = ()> = (Locked<'a>, Result<T, Error>);
 
 impl Engine {
     /// Until the run is done or fails.
     #[inline(always)]
     pub(super) fn drive<'a, U: User>(
         &'a self,
-        mut core: Inside<'a>,
-        run: &mut Run<'_>,
+        mut core: Locked<'a>,
+        run: &mut ScheduleRun<'_>,
         memory: &mut Memory<'_, U>,
-        watch: &mut Watch,
-    ) -> Came<'a> {
-        let mut patience = core.habits.patience();
-        let looks = if core.habits.crowded { YIELDS_PER_PASS } else { LOOKS_PER_PASS };
+        liveness: &mut MemberLiveness,
+    ) -> CallResult<'a> {
+        let mut backoff = core.progress.wait_policy.backoff();
+        let looks = if core.progress.wait_policy.oversubscribed { YIELDS_PER_PASS } else { LOOKS_PER_PASS };
         let mut idle = 0;
         loop {
-            let inner = &mut *core;
-            let stop = match run.advance(&mut inner.proto, &mut inner.rails, memory) {
+            let progress = &mut core.progress;
+            let stop = match run.advance(&mut progress.proto, &mut progress.rails, memory) {
                 Ok(stop) => stop,
-                Err(error) => return (core, Err(error)),
+                Err(error) => return (core, Err(error.into())),
             };
             let mut long = stop == Stop::Long;
             match stop {
                 Stop::Done => return (core, Ok(())),
-                Stop::Missing { moved: true } => patience.renew(),
+                Stop::Missing { moved: true } => backoff.renew(),
                 Stop::Missing { moved: false } => {
                     idle += 1;
-                    let next = patience.next();
+                    let wanted = idle % LOOKS_PER_PASS == LOOKS_BEFORE_ASKING
+                        && core.progress.is_processor_wanted(None);
+                    let next = if wanted { Next::Sleep } else { backoff.next() };
                     match next {
-                        Next::Yield => core = self.give_way(core, &mut patience),
+                        Next::Yield => core = self.give_way(core, &mut backoff),
                         Next::Look => relax::between_looks(),
                         Next::Sleep => {}
                     }
@@ -58,22 +56,23 @@ impl Engine {
             if idle >= looks {
                 idle = 0;
                 core.pass();
-                if let Err(error) = core.check_alive(watch) {
-                    return (core, Err(error));
+                core.watch_launcher();
+                if let Err(error) = core.check_alive(liveness) {
+                    return (core, Err(error.into()));
                 }
                 if core.contended() {
-                    core = core.pause().expect("a thread of this process has been inside before");
+                    core = core.pause().expect("a thread of this process has held the lock before");
                 }
-                long |= run.waits_for_gone(&core.proto);
+                long |= run.waits_for_gone(&core.progress.proto);
             }
             if long {
                 let result;
-                (core, result) = self.finish_transfers(core, run, memory, watch);
+                (core, result) = self.finish_transfers(core, run, memory, liveness);
                 if result.is_err() {
                     return (core, result);
                 }
                 run.all_transferred();
-                patience.renew();
+                backoff.renew();
             }
         }
     }
@@ -83,30 +82,36 @@ impl Engine {
     #[inline(never)]
     fn finish_transfers<'a, U: User>(
         &'a self,
-        mut core: Inside<'a>,
-        run: &Run<'_>,
+        mut core: Locked<'a>,
+        run: &ScheduleRun<'_>,
         memory: &mut Memory<'_, U>,
-        watch: &mut Watch,
-    ) -> Came<'a> {
-        self.rouse(&core);
+        liveness: &mut MemberLiveness,
+    ) -> CallResult<'a> {
+        self.wake_progress_owner(&core);
         let (sends, receives) = run.left();
         memory.lending(sends, &receives, |out, into, back| {
             let mut transfers = Transfers::default();
-            let inner = &mut *core;
-            let on = (&mut inner.proto, &mut inner.rails);
+            let progress = &mut core.progress;
+            let on = (&mut progress.proto, &mut progress.rails);
             transfers.submit(run, on, (sends, &receives), (out, into));
             let mut is_over = false;
             let ended = |core: &mut Core| {
-                if !is_over && let Err(error) = core.check_alive(watch) {
+                if !is_over && let Err(error) = core.check_alive(liveness) {
                     is_over = true;
-                    transfers.abandon(&mut core.proto, error);
+                    transfers.abandon(&mut core.progress.proto, error.into());
                 }
-                transfers.take(&mut core.proto, back).then_some(())
+                transfers.take(&mut core.progress.proto, back).then_some(())
             };
-            match self.wait_for(core, None, ended) {
-                Ok((core, ())) => (core, transfers.result()),
-                Err(_) => unreachable!("a wait without a deadline ends with its requests"),
-            }
+            let (core, ()) = self.wait_for(core, ended);
+            (core, transfers.result().map_err(Error::from))
         })
+    }
+}
+
+impl Core {
+    /// Whether all members live or have finished in good order, and none has cut off another.
+    #[inline]
+    pub(super) fn check_alive(&self, liveness: &mut MemberLiveness) -> Result<(), Failure> {
+        liveness.check(&self.progress.proto, &self.membership.splits)
     }
 }

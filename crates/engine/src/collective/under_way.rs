@@ -1,40 +1,39 @@
-//! Non-blocking collectives: each pass takes them further, whoever makes it.
+//! Non-blocking collectives: each pass of any thread takes them further.
 //!
-//! Owns the parts of those that nobody waits inside of, and how they ended until that is taken; waits for none.
+//! Owns the requests of the collectives under way, and how they ended until that is taken; waits for none.
 
+use canele_collective::{
+    Agreement, Buffers, CollectiveBuffer, CollectiveProgress, CollectiveRequest, CollectiveSpec,
+    MemberLiveness, Next, Pairs, Plan, Reduction,
+};
+use canele_mem::buffer::Divided;
 use canele_proto::request::Buffer;
 use canele_proto::slab::{Key, Slab};
-use canele_sys::buffer::Divided;
 use canele_sys::ids::{FlowId, Tag};
 
-use super::agreement::{Agreement, Next};
-use super::call::Manner;
-use super::form::{Form, Plan};
-use super::lasting::{Buffers, Place};
-use super::part::{Part, Step};
-use super::reduce::Reduction;
-use super::team::Watch;
+use super::Collectives;
+use super::call::CallMode;
 use crate::core::Core;
-use crate::engine::{Engine, Inside};
-use crate::requests::{Ended, Pending};
-use crate::{Error, Status};
+use crate::engine::{Engine, Locked};
+use crate::p2p::requests::{Completion, Pending};
+use crate::progress::Progress;
+use crate::{Error, Failure, Status};
 
 /// All of them.
 #[derive(Default)]
 pub(crate) struct UnderWay {
     /// In the order in which they were started.
-    running: Vec<Running>,
+    running: Vec<(Key, Running)>,
     /// How each has ended, once it has.
-    all: Slab<Option<Ended>>,
+    all: Slab<Option<Completion>>,
 }
 
 /// One that has not ended.
 struct Running {
-    key: Key,
-    part: Part,
-    watch: Watch,
+    request: CollectiveRequest,
+    liveness: MemberLiveness,
     tag: Tag,
-    /// What follows each part, if there is more than one.
+    /// What follows each request, if there is more than one.
     agreement: Option<Agreement>,
     /// It was given up and waits for its memory.
     is_over: bool,
@@ -50,19 +49,19 @@ impl Engine {
     pub fn start_collective<'f>(
         &self,
         flow: FlowId,
-        form: impl Into<Form<'f>>,
+        spec: impl Into<CollectiveSpec<'f>>,
         reduction: Option<Reduction>,
         buffers: Buffers,
     ) -> Result<Pending, Error> {
         let (mut core, mut state) = self.begin(flow)?;
-        let schedule = self.schedule(&core, &mut state, &form.into(), Manner::Started);
-        let (tag, watch) = match schedule {
-            Ok(_) => (state.started.next(), state.watch.clone()),
-            Err(_) => (Tag(0), Watch::default()),
+        let schedule = self.schedule(&core, &mut state, &spec.into(), CallMode::NonBlocking);
+        let (tag, liveness) = match schedule {
+            Ok(_) => (state.started.draw(), state.liveness.clone()),
+            Err(_) => (Tag(0), MemberLiveness::default()),
         };
         self.give_back(&mut core, flow, state);
-        let part = Part::of(schedule?, (flow, tag), reduction, buffers);
-        Ok(self.run_on(core, part, tag, watch, None))
+        let request = CollectiveRequest::of(schedule?, (flow, tag), reduction, buffers);
+        Ok(self.run_on(core, request, tag, liveness, None))
     }
 
     /// Starts a collective that was made ready on the same flow, and whose last start has ended.
@@ -74,104 +73,227 @@ impl Engine {
         flow: FlowId,
         plan: &Plan,
         reduction: Option<Reduction>,
-        buffers: Buffers,
+        buffers: impl FnOnce() -> Buffers,
     ) -> Result<Pending, Error> {
         let (mut core, state) = self.begin(flow)?;
-        let watch = state.watch.clone();
+        let liveness = state.liveness.clone();
         self.give_back(&mut core, flow, state);
-        let part = Part::of(plan.schedule.clone(), (flow, plan.tag), reduction, buffers);
-        Ok(self.run_on(core, part, plan.tag, watch, None))
+        let request = CollectiveRequest::of(plan.schedule.clone(), (flow, plan.tag), reduction, buffers());
+        Ok(self.run_on(core, request, plan.tag, liveness, None))
     }
 
-    /// Lets a part go on with every pass until its end.
-    pub(super) fn run_on(
+    /// Starts to agree on a flow that is new on all members of the flow of collectives `parent`, as [`Engine::create_flow`];
+    /// the end's [`flow`](crate::Completion::flow) is its number. It counts as one non-blocking collective.
+    ///
+    /// # Errors
+    /// As [`Engine::start_collective`]; all flows are in use.
+    pub fn start_agreement(&self, parent: FlowId) -> Result<Pending, Error> {
+        let (mut core, mut state) = self.begin(parent)?;
+        let schedule = self.schedule(
+            &core,
+            &mut state,
+            &CollectiveSpec::Even(Agreement::shape()),
+            CallMode::NonBlocking,
+        );
+        let is_between = state.liveness.is_between();
+        let begun = schedule.and_then(|schedule| {
+            let name = (parent, state.started.draw());
+            Ok(Agreement::begin(name, schedule, is_between, &core.collectives.pairs)?)
+        });
+        let liveness = state.liveness.clone();
+        self.give_back(&mut core, parent, state);
+        let (agreement, request) = begun?;
+        let tag = agreement.tag();
+        Ok(self.run_on(core, request, tag, liveness, Some(agreement)))
+    }
+
+    /// Lets a request go on with every pass until its end.
+    fn run_on(
         &self,
-        mut core: Inside<'_>,
-        part: Part,
+        mut core: Locked<'_>,
+        request: CollectiveRequest,
         tag: Tag,
-        watch: Watch,
+        liveness: MemberLiveness,
         agreement: Option<Agreement>,
     ) -> Pending {
-        self.rouse(&core);
-        let key = core.collectives.under_way.all.insert(None);
-        let mut running = Running { key, part, watch, tag, agreement, is_over: false };
-        if !running.advance(&mut core) {
-            core.collectives.under_way.running.push(running);
-        }
-        Pending::collective(key)
+        self.wake_progress_owner(&core);
+        let Core { progress, membership, collectives, .. } = &mut *core;
+        let running = Running { request, liveness, tag, agreement, is_over: false };
+        Pending::collective(collectives.start(progress, &membership.splits, running))
     }
 }
 
 impl Running {
-    /// Goes on as far as it can; says whether it has ended.
-    fn advance(&mut self, core: &mut Core) -> bool {
+    /// Goes on as far as it can; says how it has ended, once it has.
+    fn advance(
+        &mut self,
+        progress: &mut Progress,
+        pairs: &mut Pairs,
+        splits: &[Failure],
+    ) -> Option<Completion> {
         let result = loop {
-            match self.advance_part(core) {
-                Ok(Step::Waiting) => return false,
-                Ok(Step::Done) => {}
-                Err(error) => break Err(error),
+            match self.advance_request(progress, splits) {
+                Ok(CollectiveProgress::Waiting) => return None,
+                Ok(CollectiveProgress::Done) => {}
+                Err(error) => break Err(error.into()),
             }
             let Some(agreement) = &mut self.agreement else { break Ok(None) };
-            match agreement.next(core, self.part.output()) {
-                Ok(Next::Part(part)) => self.part = *part,
+            match agreement.next(pairs, self.request.output()) {
+                Ok(Next::Request(request)) => self.request = *request,
                 Ok(Next::Agreed(flow)) => break Ok(Some(flow)),
-                Err(error) => break Err(error),
+                Err(error) => break Err(Error::from(error)),
             }
         };
         if let (Err(_), Some(agreement)) = (&result, &mut self.agreement) {
-            agreement.give_up(core);
+            agreement.give_up(pairs);
         }
-        let output = match (&result, self.part.take_buffers().output) {
+        let output = match (&result, self.request.take_buffers().output) {
             (Ok(Some(flow)), _) => Some(Box::new(Divided::from(&flow.0.to_ne_bytes()[..]))),
-            (_, Place::Own(own)) => Some(own),
+            (_, CollectiveBuffer::Own(own)) => Some(own),
             _ => None,
         };
-        let result = result.map(|_| Status { source: core.proto.me(), tag: self.tag, bytes: 0 });
-        if let Some(place) = core.collectives.under_way.all.get_mut(self.key) {
-            *place = Some(Ended { result, buffer: Buffer::None, output });
-        }
-        true
+        let result = result.map(|_| Status { source: progress.proto.me(), tag: self.tag, bytes: 0 });
+        Some(Completion { result, buffer: Buffer::None, output })
     }
 
-    fn advance_part(&mut self, core: &mut Core) -> Result<Step, Error> {
-        if let Err(error) = core.check_alive(&mut self.watch)
+    fn advance_request(
+        &mut self,
+        progress: &mut Progress,
+        splits: &[Failure],
+    ) -> Result<CollectiveProgress, canele_collective::Error> {
+        if let Err(error) = self.liveness.check(&progress.proto, splits)
             && !std::mem::replace(&mut self.is_over, true)
         {
-            self.part.give_up(&mut core.proto, error)?;
+            self.request.give_up(&mut progress.proto, error.into())?;
         }
-        self.part.advance(&mut core.proto, &mut core.rails)
+        self.request.advance(&mut progress.proto, &mut progress.rails)
     }
 }
 
-impl Core {
+impl Collectives {
+    /// True if there is a collective for [`Collectives::advance`].
+    #[inline(always)]
+    pub fn has_any_under_way(&self) -> bool {
+        !self.under_way.running.is_empty()
+    }
+
+    /// Starts a collective: it goes on with every pass until its end.
+    fn start(&mut self, progress: &mut Progress, splits: &[Failure], mut running: Running) -> Key {
+        let completion = running.advance(progress, &mut self.pairs, splits);
+        let goes_on = completion.is_none();
+        let key = self.under_way.all.insert(completion);
+        if goes_on {
+            self.under_way.running.push((key, running));
+        }
+        key
+    }
+
     /// Takes all that are under way further; says whether any has ended.
     #[cold]
     #[inline(never)]
-    pub fn advance_collectives(&mut self) -> bool {
-        let mut running = std::mem::take(&mut self.collectives.under_way.running);
+    pub fn advance(&mut self, progress: &mut Progress, splits: &[Failure]) -> bool {
+        let Self { under_way: UnderWay { running, all }, pairs, .. } = self;
         let before = running.len();
-        running.retain_mut(|one| !one.advance(self));
-        let ended = running.len() < before;
-        self.collectives.under_way.running = running;
-        if ended {
-            // Whoever follows may wait for it.
-            self.told = u64::MAX;
+        running.retain_mut(|(key, one)| {
+            let Some(completion) = one.advance(progress, pairs, splits) else { return true };
+            if let Some(place) = all.get_mut(*key) {
+                *place = Some(completion);
+            }
+            false
+        });
+        let any_ended = running.len() < before;
+        if any_ended {
+            // A waiter may wait for it.
+            progress.waiters.wake_all_after_pass();
         }
-        ended
+        any_ended
     }
 
     /// How a collective has ended; nothing while it is under way.
-    pub fn take_collective(&mut self, key: Key) -> Option<Ended> {
-        let all = &mut self.collectives.under_way.all;
+    pub fn take_ended(&mut self, key: Key) -> Option<Completion> {
+        let all = &mut self.under_way.all;
         all.get(key)?.as_ref()?;
         all.remove(key)?
     }
 }
 
-impl UnderWay {
-    /// Whether there is nothing to take further.
-    #[inline(always)]
-    pub fn is_empty(&self) -> bool {
-        self.running.is_empty()
+#[cfg(test)]
+mod tests {
+    use canele_collective::{Operation, Shape};
+    use canele_proto::peer::Gone;
+    use canele_sys::ids::Rank;
+
+    use super::*;
+    use crate::fixture::two_on_one_host;
+
+    const FLOW: FlowId = FlowId(1);
+
+    /// One rank's collectives.
+    struct Member {
+        progress: Progress,
+        collectives: Collectives,
+    }
+
+    impl Member {
+        fn two() -> [Self; 2] {
+            two_on_one_host().map(|progress| Self { progress, collectives: Collectives::new(false) })
+        }
+
+        fn start_barrier(&mut self, call: u32) -> Key {
+            let shape = Shape::new(Operation::Barrier, 0);
+            let buffers = Buffers::default();
+            let request =
+                CollectiveRequest::new(&self.progress.proto, (FLOW, call), None, shape, None, buffers);
+            let request = request.expect("a barrier of all ranks");
+            let liveness = MemberLiveness::default();
+            let running = Running { request, liveness, tag: Tag(call), agreement: None, is_over: false };
+            self.collectives.start(&mut self.progress, &[], running)
+        }
+
+        fn pass(&mut self) {
+            self.progress.proto.pass(&mut self.progress.rails);
+            self.collectives.advance(&mut self.progress, &[]);
+        }
+    }
+
+    #[test]
+    fn collectives_under_way_end_when_all_members_have_started_them() {
+        let [mut a, mut b] = Member::two();
+        let [first, second] = [0, 1].map(|call| a.start_barrier(call));
+        a.pass();
+        assert!(a.collectives.has_any_under_way());
+        assert!(a.collectives.take_ended(first).is_none());
+        let theirs = [0, 1].map(|call| b.start_barrier(call));
+        while a.collectives.has_any_under_way() || b.collectives.has_any_under_way() {
+            a.pass();
+            b.pass();
+        }
+        for key in [first, second] {
+            assert!(a.collectives.take_ended(key).expect("it has ended").result.is_ok());
+            assert!(a.collectives.take_ended(key).is_none(), "an end is taken once");
+        }
+        assert!(theirs.into_iter().all(|key| b.collectives.take_ended(key).is_some()));
+    }
+
+    #[test]
+    fn a_death_ends_a_collective_under_way() {
+        let [mut a, _b] = Member::two();
+        let key = a.start_barrier(0);
+        a.progress.proto.handle_gone(Rank(1), Gone::Failed);
+        while a.collectives.has_any_under_way() {
+            a.pass();
+        }
+        let result = a.collectives.take_ended(key).expect("it has ended").result;
+        assert!(matches!(result, Err(Error::Failed(Failure::PeerFailed(Rank(1))))), "{result:?}");
+    }
+
+    #[test]
+    fn the_state_of_a_flow_is_taken_by_one_thread_at_a_time() {
+        let mut collectives = Collectives::new(false);
+        let state = collectives.take(FLOW).expect("no thread has it");
+        assert!(collectives.take(FLOW).is_none());
+        assert!(collectives.take(FlowId(3)).is_some(), "another flow has its own");
+        collectives.put(FLOW, state);
+        assert!(collectives.take(FLOW).is_some());
     }
 }

@@ -57,7 +57,7 @@ fn what_nobody_received_is_gone_with_its_flow() {
             let flow = engine.create_flow(FlowId(1)).unwrap();
             let pending: Vec<_> = [flow, FlowId(flow.0 + 1)]
                 .map(|flow| {
-                    let buffer = canele_sys::buffer::Owned::new(vec![1u8; bytes]);
+                    let buffer = canele_mem::buffer::Owned::new(vec![1u8; bytes]);
                     let mut buffer = Box::new(buffer);
                     let out = buffer.lend_out();
                     let sent = engine.isend(other, flow, Tag(1 << 31), Mode::Standard, out);

@@ -1,10 +1,6 @@
-//! Collectives through the public interface: random ones on a simulated network, and those of real engines.
+//! Collectives of real engines, through the public interface.
 
 mod flows;
-mod form;
-mod model;
-mod random;
-mod reference;
 mod team;
 mod under_way;
 
@@ -12,10 +8,11 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use canele_engine::collective::{Buffers, Op, Operation, Place, Reduction, Shape};
-use canele_engine::{Engine, Error, Pending, local};
-use canele_sys::buffer::Divided;
+use canele_engine::collective::{Buffers, CollectiveBuffer, Op, Operation, Reduction, Shape};
+use canele_engine::{Engine, Error, Pending};
+use canele_mem::buffer::Divided;
 use canele_sys::tunables::{Tunables, Wait};
+use canele_testing::LocalRank;
 
 /// Whatever takes longer will never end.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -24,11 +21,11 @@ const DEADLINE: Duration = Duration::from_secs(120);
 fn job<T: Send + 'static>(
     ranks: u32,
     wait: Wait,
-    work: impl Fn(&Engine) -> T + Send + Sync + Clone + 'static,
+    work: impl Fn(&LocalRank) -> T + Send + Sync + Clone + 'static,
 ) -> Vec<T> {
     let (told, ends) = mpsc::channel();
     thread::spawn(move || {
-        let engines = local::ranks(ranks, &Tunables { wait, ..Tunables::default() }).unwrap();
+        let engines = canele_testing::start(ranks, &Tunables { wait, ..Tunables::default() }).unwrap();
         let results = thread::scope(|scope| {
             let threads: Vec<_> = engines
                 .iter()
@@ -44,8 +41,8 @@ fn job<T: Send + 'static>(
     ends.recv_timeout(DEADLINE).expect("a rank hangs, or has panicked")
 }
 
-fn own(words: &[u64]) -> Place {
-    Place::Own(Box::new(Divided::from(bytemuck::cast_slice::<u64, u8>(words))))
+fn own(words: &[u64]) -> CollectiveBuffer {
+    CollectiveBuffer::Own(Box::new(Divided::from(bytemuck::cast_slice::<u64, u8>(words))))
 }
 
 fn sum() -> Reduction {
@@ -69,7 +66,7 @@ fn start(engine: &Engine, flow: u32, operation: Operation, input: &[u64], output
 }
 
 /// What one that has ended got.
-fn output(ended: canele_engine::Ended) -> Result<Vec<u64>, Error> {
+fn output(ended: canele_engine::Completion) -> Result<Vec<u64>, Error> {
     ended.result?;
     let memory = ended.output.expect("memory of the library's own");
     Ok(bytemuck::cast_slice(memory.bytes()).to_vec())

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Barrier};
 
 use canele_engine::collective::{Operation, Root, Team};
-use canele_engine::{Engine, Error, Failure, FlowId, Rank, local};
+use canele_engine::{Engine, Error, Failure, FlowId, Rank};
 use canele_sys::tunables::Wait;
 
 use crate::{add, job, output, shape, start};
@@ -33,9 +33,9 @@ fn members_count_in_their_own_order() {
             let expected: Vec<u64> = members.iter().flat_map(|rank| vec![u64::from(*rank); words]).collect();
             assert_eq!(all, expected);
             let mut item = [u64::from(engine.rank().0)];
-            let form = shape(Operation::Broadcast(Root::At(0)), 1);
+            let spec = shape(Operation::Broadcast(Root::At(0)), 1);
             let item = bytemuck::cast_slice_mut::<u64, u8>(&mut item);
-            engine.collective(FlowId(11), form, None, &[], item).unwrap();
+            engine.collective(FlowId(11), spec, None, &[], item).unwrap();
             assert_eq!(item, 3u64.to_ne_bytes(), "member 0 is rank 3");
         }
         let wrong =
@@ -60,7 +60,7 @@ fn a_death_concerns_the_teams_it_was_in() {
         let own = (me < 3).then(|| start(engine, 11, Operation::Allreduce, &[1; 5000], 5000));
         together.wait();
         let (Some(waiting), Some(own)) = (waiting, own) else { return };
-        local::bury(engine, Rank(3));
+        engine.report_death(Rank(3));
         for pending in waiting {
             let ended = engine.wait(pending, None).unwrap();
             assert!(is_dead(output(ended).map(|_| 0), 3), "rank {me}");
@@ -95,7 +95,7 @@ fn a_death_ends_a_blocking_collective_that_waits() {
                         scope.spawn(|| {
                             together.wait();
                             std::thread::sleep(std::time::Duration::from_millis(20));
-                            local::bury(engine, Rank(2));
+                            engine.report_death(Rank(2));
                         });
                         let (input, mut output) = (vec![0u8; words * 8], vec![0u8; words * 8]);
                         let shape = shape(Operation::Allreduce, words);

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use canele_engine::collective::{Buffers, Operation, Place, Root};
+use canele_engine::collective::{Buffers, CollectiveBuffer, Operation, Root};
 use canele_engine::{Engine, FlowId, Mode, Pending, Rank, Tag, Want};
 use canele_sys::tunables::Wait;
 
@@ -89,7 +89,7 @@ fn whoever_waits_for_anything_takes_them_further() {
         let me = engine.rank().0;
         let words = if me == 0 { vec![7; 20_000] } else { vec![0; 20_000] };
         let shape = shape(Operation::Broadcast(Root::At(0)), words.len());
-        let buffers = Buffers { input: Place::Nowhere, output: own(&words) };
+        let buffers = Buffers { input: CollectiveBuffer::Nowhere, output: own(&words) };
         let pending = engine.start_collective(FlowId(FLOW), shape, None, buffers).unwrap();
         // Rank 1 has its data before it asks for anything of it: the message behind it says so.
         let want = |tag| Want { source: Some(Rank(1 - me)), tag: Some(Tag(tag)) };
@@ -97,7 +97,7 @@ fn whoever_waits_for_anything_takes_them_further() {
         if me == 0 {
             engine.recv(FlowId(0), want(1), &mut byte, None).unwrap();
             let mut ended = None;
-            engine.taking(|taking| ended = taking.take(pending)).unwrap();
+            engine.completions(|completions| ended = completions.take(pending)).unwrap();
             assert!(ended.is_some_and(|ended| ended.result.is_ok()));
         } else {
             let ended = engine.wait(pending, None).unwrap();
@@ -136,7 +136,7 @@ fn one_made_ready_is_started_again_and_again() {
         let plan = engine.plan(FlowId(FLOW), shape(Operation::Scan, 4)).unwrap();
         for turn in 0..100 {
             let buffers = Buffers { input: own(&given(me, turn, 4)), output: own(&[0; 4]) };
-            let pending: Pending = engine.start_plan(FlowId(FLOW), &plan, Some(sum()), buffers).unwrap();
+            let pending: Pending = engine.start_plan(FlowId(FLOW), &plan, Some(sum()), || buffers).unwrap();
             let result = output(engine.wait(pending, None).unwrap()).unwrap();
             assert_eq!(result, expected_sum(me + 1, turn, 4), "of {ranks}");
         }
@@ -152,7 +152,7 @@ fn two_made_ready_are_started_in_any_order() {
             let start = |n: usize| {
                 let given = given(me, 2 * turn + n, 4);
                 let buffers = Buffers { input: own(&given), output: own(&[0; 4]) };
-                engine.start_plan(FlowId(FLOW), &plans[n], Some(sum()), buffers).unwrap()
+                engine.start_plan(FlowId(FLOW), &plans[n], Some(sum()), || buffers).unwrap()
             };
             // Odd ranks start the second first.
             let first = me % 2;
@@ -173,12 +173,12 @@ fn what_is_started_and_what_blocks_are_counted_apart() {
         for turn in 0..100 {
             let start = || {
                 let buffers = Buffers { input: own(&given(me, turn, 4)), output: own(&[0; 4]) };
-                let form = shape(Operation::Allreduce, 4);
-                engine.start_collective(FlowId(FLOW), form, Some(sum()), buffers).unwrap()
+                let spec = shape(Operation::Allreduce, 4);
+                engine.start_collective(FlowId(FLOW), spec, Some(sum()), buffers).unwrap()
             };
             let barrier = || {
-                let form = shape(Operation::Barrier, 0);
-                engine.collective(FlowId(FLOW), form, None, &[], &mut []).unwrap();
+                let spec = shape(Operation::Barrier, 0);
+                engine.collective(FlowId(FLOW), spec, None, &[], &mut []).unwrap();
             };
             let pending = if me == turn % 2 {
                 let pending = start();

@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use canele_mpi::attribute::Kind::Communicator;
+use canele_mpi::attribute::ObjectKind::Communicator;
 use canele_mpi_macros::mpi;
 
 use super::functions::{CopyFunction, DeleteFunction};

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use canele_mpi::Result;
-use canele_mpi::attribute::{Attributes, Kind::Datatype};
+use canele_mpi::attribute::{Attributes, ObjectKind::Datatype};
 use canele_mpi_macros::mpi;
 
 use super::Value;

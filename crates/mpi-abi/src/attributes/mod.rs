@@ -11,7 +11,7 @@ mod windows;
 use core::ffi::{c_int, c_void};
 use std::sync::LazyLock;
 
-use canele_mpi::attribute::{Attributes, Keyvals, Kind};
+use canele_mpi::attribute::{Attributes, Keyvals, ObjectKind};
 use canele_mpi::{Result, fail};
 
 pub use datatypes::{copy_of_datatype, datatype_goes};
@@ -31,7 +31,7 @@ const FIRST: i32 = 1 << 12;
 static KEYVALS: LazyLock<Keyvals> = LazyLock::new(|| Keyvals::new(FIRST));
 
 fn create(
-    kind: Kind,
+    kind: ObjectKind,
     copy: CopyFunction,
     delete: DeleteFunction,
     keyval: Out<c_int>,
@@ -41,14 +41,14 @@ fn create(
     Ok(keyval.set(made, "keyval")?)
 }
 
-fn free(kind: Kind, keyval: Out<c_int>) -> Outcome {
+fn free(kind: ObjectKind, keyval: Out<c_int>) -> Outcome {
     let number = keyval.get("keyval")?;
     check_own(number)?;
     KEYVALS.free(kind, number)?;
     Ok(keyval.set(MPI_KEYVAL_INVALID, "keyval")?)
 }
 
-fn set(kind: Kind, attributes: &Attributes, object: usize, keyval: c_int, value: Value) -> Outcome {
+fn set(kind: ObjectKind, attributes: &Attributes, object: usize, keyval: c_int, value: Value) -> Outcome {
     check_own(keyval)?;
     Ok(attributes.set(object, &KEYVALS.find(kind, keyval)?, value.expose_provenance())?)
 }
@@ -62,12 +62,12 @@ fn give(found: Option<Value>, attribute_val: Out<Value>, flag: Out<c_int>) -> Ou
     }
 }
 
-fn get(kind: Kind, attributes: &Attributes, keyval: c_int) -> Result<Option<Value>> {
+fn get(kind: ObjectKind, attributes: &Attributes, keyval: c_int) -> Result<Option<Value>> {
     KEYVALS.find(kind, keyval)?;
     Ok(attributes.get(keyval).map(core::ptr::with_exposed_provenance_mut))
 }
 
-fn delete(kind: Kind, attributes: &Attributes, object: usize, keyval: c_int) -> Outcome {
+fn delete(kind: ObjectKind, attributes: &Attributes, object: usize, keyval: c_int) -> Outcome {
     check_own(keyval)?;
     KEYVALS.find(kind, keyval)?;
     Ok(attributes.delete(object, keyval)?)

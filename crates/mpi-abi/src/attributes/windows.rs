@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use canele_mpi::attribute::Kind::Window;
+use canele_mpi::attribute::ObjectKind::Window;
 use canele_mpi_macros::mpi;
 
 use super::Value;

@@ -3,50 +3,53 @@
 use core::ffi::c_int;
 use std::sync::Arc;
 
-use canele_mpi::collective::{Elements, Root, Scattered};
+use canele_mpi::collective::{Part, Root, Scattered, span};
 use canele_mpi::datatype::Datatype;
-use canele_mpi::{Comm, Result, fail};
-use canele_sys::buffer::Raw;
+use canele_mpi::{Comm, Elements, Result, fail};
 
-use crate::buffer::elements;
+use crate::buffer::{Buffer, memory};
 use crate::constants::{MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
 use crate::handle::MPI_Datatype;
-use crate::pointer::Memory;
 use crate::width::{Count, Counts, Displacements};
 
 /// Elements one behind the other.
-pub(super) fn one(buffer: Memory, count: Count, datatype: MPI_Datatype) -> Result<Elements> {
+pub(super) fn one<B: Buffer>(buffer: B, count: Count, datatype: MPI_Datatype) -> Result<Elements<B::Raw>> {
     many(buffer, count, datatype, 1)
 }
 
 /// The elements of one of many ranks, in memory that has those of all.
-pub(super) fn many(buffer: Memory, count: Count, datatype: MPI_Datatype, ranks: usize) -> Result<Elements> {
-    if buffer == MPI_IN_PLACE {
+pub(super) fn many<B: Buffer>(
+    buffer: B,
+    count: Count,
+    datatype: MPI_Datatype,
+    ranks: usize,
+) -> Result<Elements<B::Raw>> {
+    if buffer.address() == MPI_IN_PLACE {
         fail!(Buffer, "a buffer is MPI_IN_PLACE where the standard does not permit it");
     }
     let (count, of) = (count.get()?, datatype.share()?);
-    let raw = elements(buffer, count.saturating_mul(ranks), &of)?.raw;
+    let raw = memory(buffer, count.saturating_mul(ranks), &of)?;
     Ok(Elements { raw, count, of })
 }
 
 /// Elements that may lie in the other buffer already: none in place.
-pub(super) fn or_in_place(
-    buffer: Memory,
+pub(super) fn or_in_place<B: Buffer>(
+    buffer: B,
     count: Count,
     datatype: MPI_Datatype,
     ranks: usize,
-) -> Result<Option<Elements>> {
-    if buffer == MPI_IN_PLACE { Ok(None) } else { many(buffer, count, datatype, ranks).map(Some) }
+) -> Result<Option<Elements<B::Raw>>> {
+    if buffer.address() == MPI_IN_PLACE { Ok(None) } else { many(buffer, count, datatype, ranks).map(Some) }
 }
 
 /// Parts of one datatype, at displacements counted in its extent.
-pub(super) fn parts(
-    buffer: Memory,
+pub(super) fn parts<B: Buffer>(
+    buffer: B,
     counts: Counts,
     displacements: Displacements,
     datatype: MPI_Datatype,
     ranks: usize,
-) -> Result<Scattered> {
+) -> Result<Scattered<B::Raw>> {
     let of = datatype.share()?;
     of.check_committed()?;
     let counts = counts.0.read(ranks, "the array of counts")?;
@@ -59,12 +62,12 @@ pub(super) fn parts(
 }
 
 /// Parts of any datatypes, at displacements in bytes.
-pub(super) fn parts_of_types(
-    buffer: Memory,
+pub(super) fn parts_of_types<B: Buffer>(
+    buffer: B,
     counts: Counts,
     places: &[i64],
     types: &[MPI_Datatype],
-) -> Result<Scattered> {
+) -> Result<Scattered<B::Raw>> {
     let counts = counts.0.read(types.len(), "the array of counts")?;
     let list = counts.into_iter().zip(places).zip(types).enumerate();
     let parts = list.map(|(n, ((count, place), datatype))| {
@@ -88,19 +91,19 @@ fn number(n: usize, count: i64) -> Result<usize> {
     }
 }
 
-fn scattered(buffer: Memory, parts: Vec<(usize, isize, Arc<Datatype>)>) -> Result<Scattered> {
-    if buffer == MPI_IN_PLACE {
+fn scattered<B: Buffer>(buffer: B, parts: Vec<Part>) -> Result<Scattered<B::Raw>> {
+    if buffer.address() == MPI_IN_PLACE {
         fail!(Buffer, "a buffer is MPI_IN_PLACE where the standard does not permit it");
     }
     for (count, _, of) in &parts {
         of.total_bytes(*count)?;
     }
-    let range = Scattered::span(&parts);
-    if buffer.is_null() && range.start == 0 && range.end > 0 {
+    let range = span(&parts);
+    if buffer.address().is_null() && range.start == 0 && range.end > 0 {
         fail!(Buffer, "the buffer is a null pointer, though there are data");
     }
-    // SAFETY: the program gives the buffer to the operation until it has ended; its parts span this range.
-    let raw = unsafe { Raw::new(buffer.cast_mut().cast(), range.start, range.end) };
+    // SAFETY: as of other buffers; its parts span this range.
+    let raw = unsafe { buffer.raw(range.start, range.end) };
     Ok(Scattered { raw, parts })
 }
 

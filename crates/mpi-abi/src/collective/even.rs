@@ -30,7 +30,7 @@ fn MPI_Bcast(
         // Its buffer and count have no meaning.
         return comm.nothing_call();
     }
-    comm.bcast(one(buffer.cast_const(), count, datatype)?, root)
+    comm.bcast(one(buffer, count, datatype)?, root)
 }
 
 #[mpi(large, collective)]
@@ -49,7 +49,7 @@ fn MPI_Gather(
     let gives = root != Root::Elsewhere && root != Root::Here;
     let mine = if gives { or_in_place(sendbuf, sendcount, sendtype, 1)? } else { None };
     let takes = is_root(comm, root);
-    let all = takes.then(|| many(recvbuf.cast_const(), recvcount, recvtype, comm.peers().size()));
+    let all = takes.then(|| many(recvbuf, recvcount, recvtype, comm.peers().size()));
     comm.gather(mine, all.transpose()?, root)
 }
 
@@ -67,7 +67,7 @@ fn MPI_Scatter(
     let comm = comm.get()?;
     let root = root_of(comm, root)?;
     let takes = root != Root::Elsewhere && root != Root::Here;
-    let mine = if takes { or_in_place(recvbuf.cast_const(), recvcount, recvtype, 1)? } else { None };
+    let mine = if takes { or_in_place(recvbuf, recvcount, recvtype, 1)? } else { None };
     let gives = is_root(comm, root);
     let all = gives.then(|| many(sendbuf, sendcount, sendtype, comm.peers().size()));
     comm.scatter(all.transpose()?, mine, root)
@@ -84,7 +84,7 @@ fn MPI_Allgather(
     comm: MPI_Comm,
 ) -> Result<Call> {
     let comm = comm.get()?;
-    let all = many(recvbuf.cast_const(), recvcount, recvtype, comm.peers().size())?;
+    let all = many(recvbuf, recvcount, recvtype, comm.peers().size())?;
     comm.allgather(or_in_place(sendbuf, sendcount, sendtype, 1)?, all)
 }
 
@@ -100,6 +100,6 @@ fn MPI_Alltoall(
 ) -> Result<Call> {
     let comm = comm.get()?;
     let ranks = comm.peers().size();
-    let into = many(recvbuf.cast_const(), recvcount, recvtype, ranks)?;
+    let into = many(recvbuf, recvcount, recvtype, ranks)?;
     comm.alltoall(or_in_place(sendbuf, sendcount, sendtype, ranks)?, into)
 }

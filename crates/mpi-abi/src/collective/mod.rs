@@ -9,9 +9,9 @@ mod uneven;
 use canele_mpi::Result;
 use canele_mpi::collective::Call;
 
+use crate::call_cache::CallCache;
 use crate::error::Outcome;
 use crate::handle::{MPI_Comm, MPI_Request};
-use crate::kept::Kept;
 use crate::point::start::give;
 use crate::pointer::Out;
 use crate::requests::publish;
@@ -19,18 +19,19 @@ use crate::requests::publish;
 /// Does a collective.
 #[inline]
 pub(crate) fn run(comm: MPI_Comm, call: Result<Call>) -> Outcome {
-    Ok(call?.run(comm.get()?)?)
+    let mut call = call?;
+    Ok(call.run(comm.get()?)?)
 }
 
 /// Does one that was perhaps made before with the same arguments.
 #[inline]
-pub(crate) fn run_kept<const N: usize>(
+pub(crate) fn run_cached<const N: usize>(
     comm: MPI_Comm,
-    kept: &Kept<N>,
+    cache: &CallCache<N>,
     words: [usize; N],
     make: impl FnOnce() -> Result<Call>,
 ) -> Outcome {
-    kept.with(words, make, |call| Ok(call.run(comm.get()?)?))
+    cache.with(words, make, |call| Ok(call.run(comm.get()?)?))
 }
 
 /// Starts it.

@@ -1,10 +1,11 @@
 //! Neighbourhood collectives (MPI 5.0, §8.6).
 
 use canele_mpi::Result;
-use canele_mpi::collective::Call;
+use canele_mpi::collective::{Call, Scattered};
 use canele_mpi_macros::mpi;
 
 use super::arguments::{many, one, parts, parts_of_types};
+use crate::buffer::Buffer;
 use crate::handle::{MPI_Comm, MPI_Datatype};
 use crate::pointer::{In, Memory, MemoryMut};
 use crate::width::{Count, Counts, Displacements};
@@ -21,7 +22,7 @@ fn MPI_Neighbor_allgather(
 ) -> Result<Call> {
     let comm = comm.get()?;
     let (sources, _) = comm.neighbours()?;
-    let all = many(recvbuf.cast_const(), recvcount, recvtype, sources.len())?;
+    let all = many(recvbuf, recvcount, recvtype, sources.len())?;
     comm.neighbor_allgather(one(sendbuf, sendcount, sendtype)?, all)
 }
 
@@ -38,8 +39,8 @@ fn MPI_Neighbor_allgatherv(
 ) -> Result<Call> {
     let comm = comm.get()?;
     let (sources, _) = comm.neighbours()?;
-    let all = parts(recvbuf.cast_const(), recvcounts, displs, recvtype, sources.len())?;
-    comm.neighbor_allgatherv(one(sendbuf, sendcount, sendtype)?, &all)
+    let all = parts(recvbuf, recvcounts, displs, recvtype, sources.len())?;
+    comm.neighbor_allgatherv(one(sendbuf, sendcount, sendtype)?, all)
 }
 
 #[mpi(large, collective)]
@@ -55,7 +56,7 @@ fn MPI_Neighbor_alltoall(
     let comm = comm.get()?;
     let (sources, destinations) = comm.neighbours()?;
     let from = many(sendbuf, sendcount, sendtype, destinations.len())?;
-    comm.neighbor_alltoall(from, many(recvbuf.cast_const(), recvcount, recvtype, sources.len())?)
+    comm.neighbor_alltoall(from, many(recvbuf, recvcount, recvtype, sources.len())?)
 }
 
 #[mpi(large, collective)]
@@ -73,8 +74,8 @@ fn MPI_Neighbor_alltoallv(
     let comm = comm.get()?;
     let (sources, destinations) = comm.neighbours()?;
     let from = parts(sendbuf, sendcounts, sdispls, sendtype, destinations.len())?;
-    let into = parts(recvbuf.cast_const(), recvcounts, rdispls, recvtype, sources.len())?;
-    comm.neighbor_alltoallv(&from, &into)
+    let into = parts(recvbuf, recvcounts, rdispls, recvtype, sources.len())?;
+    comm.neighbor_alltoallv(from, into)
 }
 
 #[mpi(large, collective)]
@@ -91,11 +92,18 @@ fn MPI_Neighbor_alltoallw(
 ) -> Result<Call> {
     let comm = comm.get()?;
     let (sources, destinations) = comm.neighbours()?;
-    let of = |buffer, counts, places: In<i64>, types: In<MPI_Datatype>, n| {
-        let places = places.slice(n, "the array of displacements")?;
-        parts_of_types(buffer, counts, places, types.slice(n, "the array of datatypes")?)
-    };
-    let from = of(sendbuf, sendcounts, sdispls, sendtypes, destinations.len())?;
-    let into = of(recvbuf.cast_const(), recvcounts, rdispls, recvtypes, sources.len())?;
-    comm.neighbor_alltoallv(&from, &into)
+    let from = of_types(sendbuf, sendcounts, sdispls, sendtypes, destinations.len())?;
+    let into = of_types(recvbuf, recvcounts, rdispls, recvtypes, sources.len())?;
+    comm.neighbor_alltoallv(from, into)
+}
+
+fn of_types<B: Buffer>(
+    buffer: B,
+    counts: Counts,
+    places: In<i64>,
+    types: In<MPI_Datatype>,
+    neighbours: usize,
+) -> Result<Scattered<B::Raw>> {
+    let places = places.slice(neighbours, "the array of displacements")?;
+    parts_of_types(buffer, counts, places, types.slice(neighbours, "the array of datatypes")?)
 }

@@ -2,13 +2,13 @@
 
 use core::ffi::c_int;
 
-use canele_mpi::collective::{Call, Elements, Reducing, Root};
-use canele_mpi::{Comm, Result};
+use canele_mem::buffer::Raw;
+use canele_mpi::collective::{Call, Reducing, Root};
+use canele_mpi::{Comm, ElementsMut, Result};
 use canele_mpi_macros::mpi;
-use canele_sys::buffer::Raw;
 
 use super::arguments::{is_root, one, root as root_of};
-use crate::buffer::elements;
+use crate::buffer::memory;
 use crate::constants::MPI_IN_PLACE;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Op};
 use crate::operations::reduction;
@@ -21,10 +21,10 @@ fn buffers(
     recvbuf: MemoryMut,
     count: Count,
     datatype: MPI_Datatype,
-) -> Result<(Option<Raw>, Elements)> {
-    let result = one(recvbuf.cast_const(), count, datatype)?;
-    let input = (sendbuf != MPI_IN_PLACE).then(|| elements(sendbuf, result.count, &result.of));
-    Ok((input.transpose()?.map(|data| data.raw), result))
+) -> Result<(Option<Raw>, ElementsMut)> {
+    let result = one(recvbuf, count, datatype)?;
+    let input = (sendbuf != MPI_IN_PLACE).then(|| memory(sendbuf, result.count, &result.of));
+    Ok((input.transpose()?, result))
 }
 
 #[mpi(large, collective)]
@@ -44,15 +44,14 @@ fn MPI_Reduce(
     }
     let by = reduction(op, datatype)?;
     if root == Root::Here {
-        return comm.reduce(None, one(recvbuf.cast_const(), count, datatype)?, by, root);
+        return comm.reduce_here(None, one(recvbuf, count, datatype)?, by, root);
     }
     if is_root(comm, root) {
         let (input, result) = buffers(sendbuf, recvbuf, count, datatype)?;
-        return comm.reduce(input, result, by, root);
+        return comm.reduce_here(input, result, by, root);
     }
     // Elsewhere the result's buffer has no meaning.
-    let input = one(sendbuf, count, datatype)?;
-    comm.reduce(Some(input.raw), input, by, root)
+    comm.reduce_to(root, one(sendbuf, count, datatype)?, by)
 }
 
 #[mpi(large, collective)]
@@ -105,7 +104,7 @@ fn all(
     count: Count,
     (datatype, op): (MPI_Datatype, MPI_Op),
     comm: MPI_Comm,
-    call: impl FnOnce(&Comm, Option<Raw>, Elements, Reducing) -> Result<Call>,
+    call: impl FnOnce(&Comm, Option<Raw>, ElementsMut, Reducing) -> Result<Call>,
 ) -> Result<Call> {
     let comm = comm.get()?;
     let by = reduction(op, datatype)?;
@@ -155,7 +154,7 @@ fn scatter(
     let total = counts.iter().fold(0usize, |sum, n| sum.saturating_add(*n));
     let in_place = sendbuf == MPI_IN_PLACE;
     let count = if in_place { total } else { counts[comm.rank()] };
-    let raw = elements(recvbuf.cast_const(), count, &of)?.raw;
-    let input = if in_place { None } else { Some(elements(sendbuf, total, &of)?.raw) };
-    comm.reduce_scatter(input, Elements { raw, count, of }, counts, by)
+    let raw = memory(recvbuf, count, &of)?;
+    let input = if in_place { None } else { Some(memory(sendbuf, total, &of)?) };
+    comm.reduce_scatter(input, ElementsMut { raw, count, of }, counts, by)
 }

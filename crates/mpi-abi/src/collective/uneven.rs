@@ -7,6 +7,7 @@ use canele_mpi::collective::{Call, Root, Scattered};
 use canele_mpi_macros::mpi;
 
 use super::arguments::{is_root, or_in_place, parts, parts_of_types, root as root_of};
+use crate::buffer::Buffer;
 use crate::constants::MPI_IN_PLACE;
 use crate::handle::{MPI_Comm, MPI_Datatype};
 use crate::pointer::{In, Memory, MemoryMut};
@@ -29,8 +30,8 @@ fn MPI_Gatherv(
     let gives = root != Root::Elsewhere && root != Root::Here;
     let mine = if gives { or_in_place(sendbuf, sendcount, sendtype, 1)? } else { None };
     let takes = is_root(comm, root);
-    let all = takes.then(|| parts(recvbuf.cast_const(), recvcounts, displs, recvtype, comm.peers().size()));
-    comm.gatherv(mine, all.transpose()?.as_ref(), root)
+    let all = takes.then(|| parts(recvbuf, recvcounts, displs, recvtype, comm.peers().size()));
+    comm.gatherv(mine, all.transpose()?, root)
 }
 
 #[mpi(large, collective)]
@@ -48,10 +49,10 @@ fn MPI_Scatterv(
     let comm = comm.get()?;
     let root = root_of(comm, root)?;
     let takes = root != Root::Elsewhere && root != Root::Here;
-    let mine = if takes { or_in_place(recvbuf.cast_const(), recvcount, recvtype, 1)? } else { None };
+    let mine = if takes { or_in_place(recvbuf, recvcount, recvtype, 1)? } else { None };
     let gives = is_root(comm, root);
     let all = gives.then(|| parts(sendbuf, sendcounts, displs, sendtype, comm.peers().size()));
-    comm.scatterv(all.transpose()?.as_ref(), mine, root)
+    comm.scatterv(all.transpose()?, mine, root)
 }
 
 #[mpi(large, collective)]
@@ -66,8 +67,8 @@ fn MPI_Allgatherv(
     comm: MPI_Comm,
 ) -> Result<Call> {
     let comm = comm.get()?;
-    let all = parts(recvbuf.cast_const(), recvcounts, displs, recvtype, comm.peers().size())?;
-    comm.allgatherv(or_in_place(sendbuf, sendcount, sendtype, 1)?, &all)
+    let all = parts(recvbuf, recvcounts, displs, recvtype, comm.peers().size())?;
+    comm.allgatherv(or_in_place(sendbuf, sendcount, sendtype, 1)?, all)
 }
 
 #[mpi(large, collective)]
@@ -85,8 +86,8 @@ fn MPI_Alltoallv(
     let comm = comm.get()?;
     let ranks = comm.peers().size();
     let from = unless_in_place(sendbuf, || parts(sendbuf, sendcounts, sdispls, sendtype, ranks))?;
-    let into = parts(recvbuf.cast_const(), recvcounts, rdispls, recvtype, ranks)?;
-    comm.alltoallv(from.as_ref(), &into)
+    let into = parts(recvbuf, recvcounts, rdispls, recvtype, ranks)?;
+    comm.alltoallv(from, into)
 }
 
 #[mpi(large, collective)]
@@ -103,13 +104,20 @@ fn MPI_Alltoallw(
 ) -> Result<Call> {
     let comm = comm.get()?;
     let ranks = comm.peers().size();
-    let of = |buffer: Memory, counts: Counts, places: Displacements, types: In<MPI_Datatype>| {
-        let places = places.0.read(ranks, "the array of displacements")?;
-        parts_of_types(buffer, counts, &places, types.slice(ranks, "the array of datatypes")?)
-    };
-    let from = unless_in_place(sendbuf, || of(sendbuf, sendcounts, sdispls, sendtypes))?;
-    let into = of(recvbuf.cast_const(), recvcounts, rdispls, recvtypes)?;
-    comm.alltoallv(from.as_ref(), &into)
+    let from = unless_in_place(sendbuf, || of_types(sendbuf, sendcounts, sdispls, sendtypes, ranks))?;
+    let into = of_types(recvbuf, recvcounts, rdispls, recvtypes, ranks)?;
+    comm.alltoallv(from, into)
+}
+
+fn of_types<B: Buffer>(
+    buffer: B,
+    counts: Counts,
+    places: Displacements,
+    types: In<MPI_Datatype>,
+    ranks: usize,
+) -> Result<Scattered<B::Raw>> {
+    let places = places.0.read(ranks, "the array of displacements")?;
+    parts_of_types(buffer, counts, &places, types.slice(ranks, "the array of datatypes")?)
 }
 
 fn unless_in_place(buffer: Memory, read: impl FnOnce() -> Result<Scattered>) -> Result<Option<Scattered>> {

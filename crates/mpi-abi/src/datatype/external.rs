@@ -4,7 +4,7 @@ use canele_mpi::datatype::length;
 use canele_mpi::{Result, fail};
 use canele_mpi_macros::mpi;
 
-use crate::buffer::{data, data_mut};
+use crate::buffer::data;
 use crate::error::Outcome;
 use crate::handle::MPI_Datatype;
 use crate::pointer::{In, Memory, MemoryMut, Out, Text};
@@ -31,7 +31,7 @@ fn MPI_Pack_external(
     check(datarep)?;
     let data = data(inbuf, incount, datatype)?;
     let into = outbuf.slice(length("outsize", outsize)?, "outbuf")?;
-    let end = data.of.pack_external(data.raw, data.count, into, position.get("position")?)?;
+    let end = data.of.pack_external(&data.raw, data.count, into, position.get("position")?)?;
     Ok(position.set(end, "position")?)
 }
 
@@ -46,9 +46,9 @@ fn MPI_Unpack_external(
     datatype: MPI_Datatype,
 ) -> Outcome {
     check(datarep)?;
-    let data = data_mut(outbuf, outcount, datatype)?;
+    let mut data = data(outbuf, outcount, datatype)?;
     let from = inbuf.slice(length("insize", insize)?, "inbuf")?;
-    let end = data.of.unpack_external(from, position.get("position")?, data.raw, data.count)?;
+    let end = data.of.unpack_external(from, position.get("position")?, &mut data.raw, data.count)?;
     Ok(position.set(end, "position")?)
 }
 

@@ -3,7 +3,7 @@
 use canele_mpi::datatype::length;
 use canele_mpi_macros::mpi;
 
-use crate::buffer::{data, data_mut};
+use crate::buffer::data;
 use crate::error::Outcome;
 use crate::handle::{MPI_Comm, MPI_Datatype};
 use crate::pointer::{In, Memory, MemoryMut, Out};
@@ -22,7 +22,7 @@ fn MPI_Pack(
     comm.get()?;
     let data = data(inbuf, incount, datatype)?;
     let into = outbuf.slice(length("outsize", outsize.value)?, "outbuf")?;
-    let end = data.of.pack_into(data.raw, data.count, into, position.get("position")?)?;
+    let end = data.of.pack_into(&data.raw, data.count, into, position.get("position")?)?;
     Ok(position.set(Some(end), "position")?)
 }
 
@@ -37,9 +37,9 @@ fn MPI_Unpack(
     comm: MPI_Comm,
 ) -> Outcome {
     comm.get()?;
-    let data = data_mut(outbuf, outcount, datatype)?;
+    let mut data = data(outbuf, outcount, datatype)?;
     let from = inbuf.slice(length("insize", insize.value)?, "inbuf")?;
-    let end = data.of.unpack_from(from, position.get("position")?, data.raw, data.count)?;
+    let end = data.of.unpack_from(from, position.get("position")?, &mut data.raw, data.count)?;
     Ok(position.set(Some(end), "position")?)
 }
 

@@ -1,6 +1,6 @@
 //! Which of the elements that the standard's operations know a datatype has.
 
-use canele_mpi::datatype::{Basic, Datatype, Format, Kind};
+use canele_mpi::datatype::{Basic, BasicKind, Datatype, Format};
 use canele_mpi::op::Element;
 
 /// The element of a predefined datatype; nothing if the operations are not defined for it.
@@ -19,29 +19,29 @@ pub fn element_of(datatype: &Datatype) -> Option<Element> {
 
 fn number(basic: Basic) -> Option<Element> {
     Some(match (basic.kind(), basic.size()) {
-        (Kind::Signed, 1) => Element::I8,
-        (Kind::Signed, 2) => Element::I16,
-        (Kind::Signed, 4) => Element::I32,
-        (Kind::Signed, 8) => Element::I64,
-        (Kind::Signed, 16) => Element::I128,
-        (Kind::Unsigned, 1) => Element::U8,
-        (Kind::Unsigned, 2) => Element::U16,
-        (Kind::Unsigned, 4) => Element::U32,
-        (Kind::Unsigned, 8) => Element::U64,
-        (Kind::Float(Format::Half), _) => Element::F16,
-        (Kind::Float(Format::Single), _) => Element::F32,
-        (Kind::Float(Format::Double), _) => Element::F64,
-        (Kind::Float(Format::Extended), _) => Element::Extended,
-        (Kind::Complex(Format::Half), _) => Element::ComplexF16,
-        (Kind::Complex(Format::Single), _) => Element::ComplexF32,
-        (Kind::Complex(Format::Double), _) => Element::ComplexF64,
-        (Kind::Complex(Format::Extended), _) => Element::ComplexExtended,
-        (Kind::Logical, 1) => Element::Logical1,
-        (Kind::Logical, 2) => Element::Logical2,
-        (Kind::Logical, 4) => Element::Logical4,
-        (Kind::Logical, 8) => Element::Logical8,
-        (Kind::Logical, 16) => Element::Logical16,
-        (Kind::Byte, _) => Element::Byte,
+        (BasicKind::Signed, 1) => Element::I8,
+        (BasicKind::Signed, 2) => Element::I16,
+        (BasicKind::Signed, 4) => Element::I32,
+        (BasicKind::Signed, 8) => Element::I64,
+        (BasicKind::Signed, 16) => Element::I128,
+        (BasicKind::Unsigned, 1) => Element::U8,
+        (BasicKind::Unsigned, 2) => Element::U16,
+        (BasicKind::Unsigned, 4) => Element::U32,
+        (BasicKind::Unsigned, 8) => Element::U64,
+        (BasicKind::Float(Format::Half), _) => Element::F16,
+        (BasicKind::Float(Format::Single), _) => Element::F32,
+        (BasicKind::Float(Format::Double), _) => Element::F64,
+        (BasicKind::Float(Format::Extended), _) => Element::Extended,
+        (BasicKind::Complex(Format::Half), _) => Element::ComplexF16,
+        (BasicKind::Complex(Format::Single), _) => Element::ComplexF32,
+        (BasicKind::Complex(Format::Double), _) => Element::ComplexF64,
+        (BasicKind::Complex(Format::Extended), _) => Element::ComplexExtended,
+        (BasicKind::Logical, 1) => Element::Logical1,
+        (BasicKind::Logical, 2) => Element::Logical2,
+        (BasicKind::Logical, 4) => Element::Logical4,
+        (BasicKind::Logical, 8) => Element::Logical8,
+        (BasicKind::Logical, 16) => Element::Logical16,
+        (BasicKind::Byte, _) => Element::Byte,
         _ => return None,
     })
 }

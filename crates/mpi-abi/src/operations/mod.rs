@@ -7,6 +7,7 @@ mod reduction;
 use core::ffi::c_int;
 use std::sync::Arc;
 
+use canele_mem::buffer::Readable;
 use canele_mpi::fail;
 use canele_mpi::op::{BuiltIn, Op};
 use canele_mpi_macros::mpi;
@@ -14,7 +15,7 @@ use canele_mpi_macros::mpi;
 pub use program::{Function, Large, Small};
 pub use reduction::reduction;
 
-use crate::buffer::{data, data_mut};
+use crate::buffer::data;
 use crate::constants::*;
 use crate::error::Outcome;
 use crate::handle::{MPI_Datatype, MPI_Op, OPS};
@@ -104,7 +105,7 @@ fn MPI_Reduce_local(
     op: MPI_Op,
 ) -> Outcome {
     let kernel = reduction(op, datatype)?.reduction;
-    let (first, into) = (data(inbuf, count, datatype)?, data_mut(inoutbuf, count, datatype)?);
+    let (first, mut into) = (data(inbuf, count, datatype)?, data(inoutbuf, count, datatype)?);
     let len = first.of.total_bytes(first.count)?;
     if len == 0 {
         return Ok(());
@@ -116,10 +117,10 @@ fn MPI_Reduce_local(
         kernel.combine(into.raw.bytes_mut(0, len), first.raw.bytes(0, len), true);
     } else {
         let (mut one, mut other) = (vec![0; len], vec![0; len]);
-        first.of.pack(first.raw, first.count, 0, &mut one);
-        into.of.pack(into.raw, into.count, 0, &mut other);
+        first.of.pack(&first.raw, first.count, 0, &mut one);
+        into.of.pack(&into.raw, into.count, 0, &mut other);
         kernel.combine(&mut other, &one, true);
-        into.of.unpack(into.raw, into.count, 0, &other);
+        into.of.unpack(&mut into.raw, into.count, 0, &other);
     }
     Ok(())
 }

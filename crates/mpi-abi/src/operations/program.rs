@@ -3,8 +3,8 @@
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
 
+use canele_mem::buffer::{RawMut, Readable};
 use canele_mpi::datatype::Datatype;
-use canele_sys::buffer::Raw;
 
 use crate::handle::MPI_Datatype;
 
@@ -47,10 +47,10 @@ impl Typed {
             return self.call_at(first.cast(), second.cast(), count);
         }
         let (mut one, mut other) = (Elements::new(&self.of, count), Elements::new(&self.of, count));
-        self.of.unpack(one.raw(), count, 0, first);
-        self.of.unpack(other.raw(), count, 0, second);
+        self.of.unpack(&mut one.raw(), count, 0, first);
+        self.of.unpack(&mut other.raw(), count, 0, second);
         self.call_at(one.raw().address().cast(), other.raw().address().cast(), count);
-        self.of.pack(other.raw(), count, 0, second);
+        self.of.pack(&other.raw(), count, 0, second);
     }
 
     /// Calls the function with elements as they lie in memory, with as many at once as it can count.
@@ -102,11 +102,11 @@ impl Elements {
         Self { blocks: vec![0; len.div_ceil(BLOCK as usize)], low }
     }
 
-    fn raw(&mut self) -> Raw {
+    fn raw(&mut self) -> RawMut {
         let start = self.blocks.as_mut_ptr().cast::<u8>().wrapping_offset(-self.low);
         let high = self.low + (self.blocks.len() * BLOCK as usize).cast_signed();
         // SAFETY: the blocks are this value's own and lie from `low` to `high`; nobody else touches them.
-        unsafe { Raw::new(start, self.low, high) }
+        unsafe { RawMut::new(start, self.low, high) }
     }
 }
 

@@ -6,11 +6,11 @@ use canele_mpi::{Mode, Status};
 use canele_mpi_macros::mpi;
 
 use super::{from, target};
-use crate::buffer::{data, data_mut};
+use crate::buffer::data;
 use crate::constants::MPI_ANY_SOURCE;
+use crate::deferred_recv;
 use crate::error::Outcome;
 use crate::handle::{MPI_Comm, MPI_Datatype};
-use crate::late;
 use crate::pointer::{Memory, MemoryMut};
 use crate::status::StatusOut;
 use crate::width::Count;
@@ -64,11 +64,11 @@ fn send(
     let comm = comm.get()?;
     let data = data(buf, count, datatype)?;
     let Some(to) = target(comm, dest, tag)? else { return Ok(()) };
-    if late::any() {
+    if deferred_recv::any() {
         if mode == Mode::Standard && comm.send_at_once(to, data)? {
-            return Ok(()); // Beside what goes at once receives may stay late.
+            return Ok(()); // Beside what goes at once receives may stay deferred.
         }
-        late::settle(); // It may have to wait.
+        deferred_recv::settle(); // It may have to wait.
     }
     Ok(comm.send(to.rank, to.tag, mode, data)?)
 }
@@ -83,9 +83,9 @@ fn MPI_Recv(
     comm: MPI_Comm,
     status: StatusOut,
 ) -> Outcome {
-    late::settle();
+    deferred_recv::settle();
     let comm = comm.get()?;
-    let data = data_mut(buf, count, datatype)?;
+    let data = data(buf, count, datatype)?;
     let Some(from) = from(comm, source, tag)? else {
         status.set(Status::NO_PROCESS);
         return Ok(());
@@ -119,7 +119,7 @@ fn MPI_Sendrecv(
     status: StatusOut,
 ) -> Outcome {
     let comm = comm.share()?;
-    let (out, into) = (data(sendbuf, sendcount, sendtype)?, data_mut(recvbuf, recvcount, recvtype)?);
+    let (out, into) = (data(sendbuf, sendcount, sendtype)?, data(recvbuf, recvcount, recvtype)?);
     let (to, from) = (target(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
     Ok(status.set(comm.exchange(to, out, from, into)?))
 }
@@ -137,7 +137,7 @@ fn MPI_Sendrecv_replace(
     status: StatusOut,
 ) -> Outcome {
     let comm = comm.share()?;
-    let data = data_mut(buf, count, datatype)?;
+    let data = data(buf, count, datatype)?;
     let (to, from) = (target(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
     Ok(status.set(comm.exchange_in_place(to, from, data)?))
 }

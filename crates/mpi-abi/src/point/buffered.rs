@@ -3,13 +3,13 @@
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
 
+use canele_mem::buffer::RawMut;
 use canele_mpi::buffered::Pool;
 use canele_mpi::point::Attachment;
 use canele_mpi::request::{Foreign, Request};
 use canele_mpi::session::Session;
 use canele_mpi::{Comm, Result, Status, fail};
 use canele_mpi_macros::mpi;
-use canele_sys::buffer::Raw;
 
 use super::{start, target};
 use crate::buffer::data;
@@ -79,7 +79,7 @@ impl Owner {
             fail!(Buffer, "buffer is a null pointer, with a size of {size}");
         } else {
             // SAFETY: the program leaves this memory to the library until it detaches it.
-            Pool::attached(unsafe { Raw::new(buffer.cast(), 0, size.cast_signed()) }, size)
+            Pool::attached(unsafe { RawMut::new(buffer.cast(), 0, size.cast_signed()) }, size)
         };
         Ok(self.attachment().attach(pool)?)
     }

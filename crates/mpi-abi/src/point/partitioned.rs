@@ -8,7 +8,7 @@ use canele_mpi::{Class, Error, Result, fail};
 use canele_mpi_macros::mpi;
 
 use super::{from, start, target};
-use crate::buffer::kept;
+use crate::buffer::elements;
 use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_REQUEST_NULL};
 use crate::error::Outcome;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request};
@@ -42,11 +42,11 @@ fn MPI_Psend_init(
 ) -> Outcome {
     let comm = comm.share()?;
     let (parts, total) = total(partitions, count)?;
-    let kept = kept(buf, total, datatype)?;
+    let elements = elements(buf, total, datatype)?;
     let to = target(&comm, dest, tag)?;
     // Initialisations are counted: one that fails is none.
     request.slice(1, "request")?;
-    start::give(request, Some(comm.psend_init(to, parts, kept)))
+    start::give(request, Some(comm.psend_init(to, parts, elements)))
 }
 
 #[mpi]
@@ -63,7 +63,7 @@ fn MPI_Precv_init(
 ) -> Outcome {
     let comm = comm.share()?;
     let (_, total) = total(partitions, count)?;
-    let kept = kept(buf.cast_const(), total, datatype)?;
+    let elements = elements(buf, total, datatype)?;
     // Parts have no wildcards (MPI 5.0, §4.2.1), which would take what is not theirs on the flow of collectives.
     if source == MPI_ANY_SOURCE {
         fail!(Rank, "source is MPI_ANY_SOURCE: a partitioned receive names its sender");
@@ -73,7 +73,7 @@ fn MPI_Precv_init(
     }
     let from = from(&comm, source, tag)?.and_then(|from| from.source.zip(from.tag));
     request.slice(1, "request")?;
-    start::give(request, Some(comm.precv_init(from, kept)))
+    start::give(request, Some(comm.precv_init(from, elements)))
 }
 
 /// The parts of a partitioned send.

@@ -7,7 +7,7 @@ use canele_mpi::point::Handing;
 use canele_mpi_macros::mpi;
 
 use super::{from, start, target};
-use crate::buffer::kept;
+use crate::buffer::elements;
 use crate::error::Outcome;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request};
 use crate::pointer::{Memory, MemoryMut, Out};
@@ -78,9 +78,9 @@ fn send_init(
     handing: Handing,
 ) -> Outcome {
     let comm = comm.share()?;
-    let kept = kept(buf, count.get()?, datatype)?;
+    let elements = elements(buf, count.get()?, datatype)?;
     let to = target(&comm, dest, tag)?;
-    start::give(request, Some(comm.send_init(to, handing, kept)))
+    start::give(request, Some(comm.send_init(to, handing, elements)))
 }
 
 #[mpi(large)]
@@ -94,9 +94,9 @@ fn MPI_Recv_init(
     request: Out<MPI_Request>,
 ) -> Outcome {
     let comm = comm.share()?;
-    let kept = kept(buf.cast_const(), count.get()?, datatype)?;
+    let elements = elements(buf, count.get()?, datatype)?;
     let from = from(&comm, source, tag)?;
-    start::give(request, Some(comm.recv_init(from, kept)))
+    start::give(request, Some(comm.recv_init(from, elements)))
 }
 
 #[mpi]

@@ -8,7 +8,7 @@ use canele_mpi::point::Message;
 use canele_mpi_macros::mpi;
 
 use super::{from, wait};
-use crate::buffer::data_mut;
+use crate::buffer::data;
 use crate::constants::{MPI_MESSAGE_NO_PROC, MPI_MESSAGE_NULL};
 use crate::error::Outcome;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Message};
@@ -102,7 +102,7 @@ fn MPI_Mrecv(
     message: Out<MPI_Message>,
     status: StatusOut,
 ) -> Outcome {
-    let data = data_mut(buf, count, datatype)?;
+    let data = data(buf, count, datatype)?;
     let Some(taken) = take(message)? else {
         return Ok(status.set(Status::NO_PROCESS));
     };

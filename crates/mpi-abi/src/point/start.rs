@@ -5,14 +5,14 @@ use core::ffi::c_int;
 use canele_engine::Started;
 use canele_mpi::point::From;
 use canele_mpi::request::Request;
-use canele_mpi::{Comm, Data, Mode, Status};
+use canele_mpi::{Comm, DataMut, Mode, Status};
 use canele_mpi_macros::mpi;
 
 use super::{from, target};
-use crate::buffer::{data, data_mut};
+use crate::buffer::data;
+use crate::deferred_recv::{self, DeferredRecv};
 use crate::error::Outcome;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request};
-use crate::late::{self, Late};
 use crate::pointer::{Memory, MemoryMut, Out};
 use crate::requests::{self, LEFT, Message};
 use crate::width::Count;
@@ -71,11 +71,10 @@ fn isend(
     let on = comm.get()?;
     let data = data(buf, count, datatype)?;
     let pending = match target(on, dest, tag)? {
-        Some(to) if on.send_now(to, mode, data) => None,
-        Some(to) => match on.try_send_now(to, mode, data)? {
-            Started::Left => None,
-            Started::Waits(pending) => Some(pending),
-            Started::NotHere => Some(on.isend_lent(to, mode, data)?),
+        Some(to) => match on.post(to, mode, data, true)? {
+            Started::Done => None,
+            Started::Posted(pending) => Some(pending),
+            Started::Busy => Some(on.isend_lent(to, mode, data)?),
         },
         None => None,
     };
@@ -97,14 +96,14 @@ fn MPI_Irecv(
     request: Out<MPI_Request>,
 ) -> Outcome {
     let on = comm.get()?;
-    let data = data_mut(buf, count, datatype)?;
+    let data = data(buf, count, datatype)?;
     let Some(from) = from(on, source, tag)? else {
         return give(request, Some(Request::ended_with(Some(comm.share()?), Ok(Status::NO_PROCESS))));
     };
-    let handle = match late_receive(comm, on, from, data) {
-        Some(late) => requests::publish_late(late)?,
-        None => {
-            late::settle();
+    let handle = match deferred_receive(comm, on, from, data) {
+        Ok(deferred) => requests::publish_deferred(deferred)?,
+        Err(data) => {
+            deferred_recv::settle();
             let pending = on.start_receive(from, data)?;
             requests::publish_message(Message { comm, pending, receives: true })?
         }
@@ -112,13 +111,21 @@ fn MPI_Irecv(
     Ok(request.set(handle, "request")?)
 }
 
-/// A receive that may be submitted later.
+/// A receive that may be submitted later; its memory, if it may not.
 #[inline(always)]
-fn late_receive(comm: MPI_Comm, on: &Comm, from: From, data: Data<'_>) -> Option<Late> {
-    let (source, tag) = (from.source?, from.tag?);
+fn deferred_receive<'a>(
+    comm: MPI_Comm,
+    on: &Comm,
+    from: From,
+    data: DataMut<'a>,
+) -> Result<DeferredRecv, DataMut<'a>> {
+    let (Some(source), Some(tag)) = (from.source, from.tag) else { return Err(data) };
     let bytes = data.of.size().saturating_mul(data.count);
-    let may = late::may() && bytes <= late::MOST_BYTES && data.of.is_contiguous();
-    may.then(|| Late { comm, flow: on.flow(), source, tag, into: data.raw, bytes: bytes as u32 })
+    let may = deferred_recv::may() && bytes <= deferred_recv::MOST_BYTES && data.of.is_contiguous();
+    if !may {
+        return Err(data);
+    }
+    Ok(DeferredRecv { comm, flow: on.flow(), source, tag, into: data.raw, bytes: bytes as u32 })
 }
 
 #[mpi(large)]
@@ -137,7 +144,7 @@ fn MPI_Isendrecv(
     request: Out<MPI_Request>,
 ) -> Outcome {
     let comm = comm.share()?;
-    let (out, into) = (data(sendbuf, sendcount, sendtype)?, data_mut(recvbuf, recvcount, recvtype)?);
+    let (out, into) = (data(sendbuf, sendcount, sendtype)?, data(recvbuf, recvcount, recvtype)?);
     let (to, from) = (target(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
     give(request, Some(comm.iexchange(to, out, from, into)?))
 }
@@ -155,7 +162,7 @@ fn MPI_Isendrecv_replace(
     request: Out<MPI_Request>,
 ) -> Outcome {
     let comm = comm.share()?;
-    let data = data_mut(buf, count, datatype)?;
+    let data = data(buf, count, datatype)?;
     let (to, from) = (target(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
     give(request, Some(comm.iexchange_in_place(to, from, data)?))
 }
@@ -168,7 +175,7 @@ fn MPI_Imrecv(
     message: Out<MPI_Message>,
     request: Out<MPI_Request>,
 ) -> Outcome {
-    let data = data_mut(buf, count, datatype)?;
+    let data = data(buf, count, datatype)?;
     let started = match super::probe::take(message)? {
         Some(taken) => taken.irecv(data)?,
         None => Request::ended_with(None, Ok(Status::NO_PROCESS)),

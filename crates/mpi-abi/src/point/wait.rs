@@ -8,9 +8,9 @@ use canele_mpi::request::Request;
 use canele_mpi::{Class, Comm, Errhandler, Error, Result, Status};
 
 use crate::constants::MPI_REQUEST_NULL;
+use crate::deferred_recv;
 use crate::error::{Failed, raise_on};
 use crate::handle::MPI_Request;
-use crate::late;
 use crate::library;
 use crate::requests::{LEFT, requests};
 use crate::status::Got;
@@ -118,19 +118,19 @@ pub fn wait(handle: &mut MPI_Request) -> Result<End> {
 }
 
 /// Takes the ends of the messages at the front of an array, up to the first that has not ended: says how many. `each` is told
-/// the place, and what the message got. Where it stops, late receives are submitted.
+/// the place, and what the message got. Where it stops, deferred receives are submitted.
 ///
 /// # Errors
 /// In a forked child.
 #[inline(always)]
 pub fn take_messages(handles: &mut [MPI_Request], mut each: impl FnMut(usize, Got)) -> Result<usize> {
     let mut table = requests()?;
-    let taken = library::engine()?.taking(|taking| {
+    let taken = library::engine()?.completions(|completions| {
         for (at, handle) in handles.iter_mut().enumerate() {
             let got = match *handle {
                 LEFT => Got::Sent,
                 MPI_REQUEST_NULL => Got::Nothing,
-                _ => match table.end_message(*handle, taking) {
+                _ => match table.end_message(*handle, completions) {
                     Some(got) => got,
                     None => return at,
                 },
@@ -140,8 +140,8 @@ pub fn take_messages(handles: &mut [MPI_Request], mut each: impl FnMut(usize, Go
         }
         handles.len()
     })?;
-    if taken < handles.len() && late::any() {
-        table.submit_late();
+    if taken < handles.len() && deferred_recv::any() {
+        table.submit_deferred();
     }
     Ok(taken)
 }
@@ -230,8 +230,9 @@ impl<'a> List<'a> {
 
     fn step(&mut self, engine: &Engine) -> Result<()> {
         let asked: Vec<Option<Pending>> = self.taken.iter().map(|(_, request)| request.pending()).collect();
-        let ended = engine
-            .taking(|taking| asked.iter().map(|pending| taking.take((*pending)?)).collect::<Vec<_>>())?;
+        let ended = engine.completions(|completions| {
+            asked.iter().map(|pending| completions.take((*pending)?)).collect::<Vec<_>>()
+        })?;
         for ((_, request), ended) in self.taken.iter_mut().zip(ended) {
             if let Some(ended) = ended {
                 request.step(ended);
@@ -302,7 +303,7 @@ pub fn sweep() -> Result<()> {
     let engine = library::engine()?;
     for mut request in orphans {
         while let Some(pending) = request.pending() {
-            match engine.taking(|taking| taking.take(pending))? {
+            match engine.completions(|completions| completions.take(pending))? {
                 Some(ended) => request.step(ended),
                 None => break,
             }

@@ -63,13 +63,22 @@ pub fn library() -> &'static Path {
 
 /// A program of these sources.
 pub fn compiled(name: &str, sources: &[PathBuf]) -> PathBuf {
+    compiled_by(["cc", "-std=gnu11"], name, sources)
+}
+
+/// A program in C++ of these sources.
+pub fn compiled_cpp(name: &str, sources: &[PathBuf]) -> PathBuf {
+    compiled_by(["c++", "-std=c++17"], name, sources)
+}
+
+fn compiled_by([compiler, standard]: [&str; 2], name: &str, sources: &[PathBuf]) -> PathBuf {
     let program = library().join(name);
-    let mut compiler = Command::new("cc");
-    compiler.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]);
+    let mut compiler = Command::new(compiler);
+    compiler.args([standard, "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]);
     compiler.arg("-I").arg(Path::new(PACKAGE).join("include"));
     compiler.args(sources).arg("-o").arg(&program);
     compiler.arg("-L").arg(library()).args(["-lmpi_abi", "-lpthread"]);
-    let output = compiler.output().expect("cc starts");
+    let output = compiler.output().expect("the compiler starts");
     assert!(output.status.success(), "{name}: {}", text(&output));
     program
 }

@@ -19,8 +19,8 @@ fn keyval(keyvals: &Keyvals, calls: &Calls) -> Arc<Keyval> {
         deletes.lock().unwrap().push(("delete", object, keyval, value));
         fails(value)
     };
-    let id = keyvals.create(Kind::Communicator, Arc::new(copy), Arc::new(delete)).unwrap();
-    keyvals.find(Kind::Communicator, id).unwrap()
+    let id = keyvals.create(ObjectKind::Communicator, Arc::new(copy), Arc::new(delete)).unwrap();
+    keyvals.find(ObjectKind::Communicator, id).unwrap()
 }
 
 fn taken(calls: &Calls) -> Vec<(&'static str, usize, i32, usize)> {
@@ -84,15 +84,15 @@ fn a_freed_key_lives_until_its_last_value_is_gone() {
     let attributes = Attributes::new();
     attributes.set(5, &key, 2).unwrap();
     drop(key);
-    keyvals.free(Kind::Communicator, 1).unwrap();
-    assert_eq!(keyvals.free(Kind::Communicator, 1).unwrap_err().class, Class::Keyval);
-    assert!(keyvals.find(Kind::Communicator, 1).is_ok());
+    keyvals.free(ObjectKind::Communicator, 1).unwrap();
+    assert_eq!(keyvals.free(ObjectKind::Communicator, 1).unwrap_err().class, Class::Keyval);
+    assert!(keyvals.find(ObjectKind::Communicator, 1).is_ok());
     let duplicate = Attributes::new();
     attributes.copy_into(5, &duplicate).unwrap();
     attributes.delete(5, 1).unwrap();
-    assert!(keyvals.find(Kind::Communicator, 1).is_ok());
+    assert!(keyvals.find(ObjectKind::Communicator, 1).is_ok());
     duplicate.clear(6).unwrap();
-    assert_eq!(keyvals.find(Kind::Communicator, 1).unwrap_err().class, Class::Keyval);
+    assert_eq!(keyvals.find(ObjectKind::Communicator, 1).unwrap_err().class, Class::Keyval);
     assert_eq!(taken(&calls).len(), 3);
     assert_eq!(keyval(&keyvals, &calls).id, 2, "numbers are not used twice");
 }
@@ -101,12 +101,12 @@ fn a_freed_key_lives_until_its_last_value_is_gone() {
 fn keys_are_for_objects_of_their_kind() {
     let (keyvals, calls) = (Keyvals::new(1), Calls::default());
     keyval(&keyvals, &calls);
-    for kind in [Kind::Datatype, Kind::Window] {
+    for kind in [ObjectKind::Datatype, ObjectKind::Window] {
         assert_eq!(keyvals.find(kind, 1).unwrap_err().class, Class::Keyval);
         assert_eq!(keyvals.free(kind, 1).unwrap_err().class, Class::Keyval);
     }
     let full = Keyvals::new(i32::MAX);
-    let create = || full.create(Kind::Window, Arc::new(|_, _, _| Ok(None)), Arc::new(|_, _, _| Ok(())));
+    let create = || full.create(ObjectKind::Window, Arc::new(|_, _, _| Ok(None)), Arc::new(|_, _, _| Ok(())));
     assert_eq!(create().unwrap_err().class, Class::Keyval);
 }
 
@@ -119,8 +119,8 @@ fn functions_of_the_program_may_use_the_attributes() {
         assert_eq!(seen.get(keyval), Some(value), "a value is there until the program has agreed");
         Ok(())
     };
-    let id = keyvals.create(Kind::Window, Arc::new(|_, _, _| Ok(None)), Arc::new(delete)).unwrap();
-    attributes.set(5, &keyvals.find(Kind::Window, id).unwrap(), 9).unwrap();
+    let id = keyvals.create(ObjectKind::Window, Arc::new(|_, _, _| Ok(None)), Arc::new(delete)).unwrap();
+    attributes.set(5, &keyvals.find(ObjectKind::Window, id).unwrap(), 9).unwrap();
     attributes.clear(5).unwrap();
     assert_eq!(attributes.get(id), None);
 }

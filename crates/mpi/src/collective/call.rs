@@ -1,32 +1,61 @@
 //! A collective with its buffers, ready to be done.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use canele_engine::Ended;
+use canele_engine::Completion;
 use canele_engine::collective::{
-    Block, Buffers, Form, Operation, Place, Plan, Reduction, Root, Shape, Uneven,
+    Block, Buffers, CollectiveBuffer, CollectiveSpec, Operation, Plan, Reduction, Root, Shape, Uneven,
 };
+use canele_mem::buffer::{Raw, RawMut};
 
 use super::side::Side;
-use crate::Result;
 use crate::comm::Comm;
 use crate::request::{Again, Request, Step, Steps};
 use crate::status::Status;
+use crate::{Result, fail};
 
 /// A collective with its buffers.
-#[derive(Clone)]
 pub struct Call {
-    pub(super) form: Owned,
+    pub(super) spec: OwnedSpec,
     pub(super) reduction: Option<Reduction>,
-    pub(super) input: Side,
-    pub(super) output: Side,
+    pub(super) sides: Sides,
+}
+
+/// Both buffers of a collective.
+pub(super) struct Sides {
+    pub input: Side<Raw>,
+    pub output: Side<RawMut>,
     /// The output has data from the start.
-    pub(super) load: bool,
+    pub load: bool,
+    /// The output is written.
+    pub store: bool,
+}
+
+impl Sides {
+    /// What the engine gets, with the elements packed that are to be read.
+    #[inline(always)]
+    fn take(&mut self) -> Buffers {
+        self.input.load();
+        self.output.prepare(self.load);
+        let input = match &self.input.buffer {
+            CollectiveBuffer::At(raw) => CollectiveBuffer::At(*raw),
+            _ => std::mem::take(&mut self.input.buffer),
+        };
+        Buffers { input, output: std::mem::take(&mut self.output.buffer) }
+    }
+
+    /// Puts packed bytes of an output that is written where its elements lie.
+    #[inline(always)]
+    fn store(&mut self) {
+        if self.output.is_packed() && self.store {
+            self.output.store();
+        }
+    }
 }
 
 /// What is to be done, with its lists.
 #[derive(Clone)]
-pub(super) enum Owned {
+pub(super) enum OwnedSpec {
     Even(Shape),
     Gather { root: Root, mine: Option<Block>, all: Vec<Block> },
     Scatter { root: Root, all: Vec<Block>, mine: Option<Block> },
@@ -36,10 +65,10 @@ pub(super) enum Owned {
     Exchange { sends: Vec<(u32, Block)>, receives: Vec<(u32, Block)> },
 }
 
-impl Owned {
-    fn form(&self) -> Form<'_> {
-        Form::Uneven(match self {
-            Self::Even(shape) => return Form::Even(*shape),
+impl OwnedSpec {
+    fn as_spec(&self) -> CollectiveSpec<'_> {
+        CollectiveSpec::Uneven(match self {
+            Self::Even(shape) => return CollectiveSpec::Even(*shape),
             Self::Gather { root, mine, all } => Uneven::Gather { root: *root, mine: *mine, all },
             Self::Scatter { root, all, mine } => Uneven::Scatter { root: *root, all, mine: *mine },
             Self::Allgather { mine, all } => Uneven::Allgather { mine: *mine, all },
@@ -56,23 +85,26 @@ impl Owned {
 }
 
 impl Call {
-    pub(super) fn new(form: Owned, input: Side, output: Side) -> Self {
-        Self { form, reduction: None, input, output, load: false }
+    pub(super) fn new(spec: OwnedSpec, input: Side<Raw>, output: Side<RawMut>) -> Self {
+        Self { spec, reduction: None, sides: Sides { input, output, load: false, store: true } }
     }
 
     /// One in which this rank has no part: it only counts the call, as all members do.
     pub(super) fn nothing() -> Self {
         let shape = Shape::new(Operation::Broadcast(Root::Elsewhere), 0);
-        Self::new(Owned::Even(shape), Side::Nothing, Side::Nothing)
+        Self::new(OwnedSpec::Even(shape), Side::NOTHING, Side::NOTHING)
     }
 
     /// The output has data from the start.
-    pub(super) fn loaded(self, load: bool) -> Self {
-        Self { load, ..self }
+    pub(super) fn loaded(mut self, load: bool) -> Self {
+        self.sides.load = load;
+        self
     }
 
-    fn buffers(&self) -> Buffers {
-        Buffers { input: self.input.place(true), output: self.output.place(self.load) }
+    /// The output has data from the start and is only read, as that of the root of a broadcast.
+    pub(super) fn only_read(mut self) -> Self {
+        (self.sides.load, self.sides.store) = (true, false);
+        self
     }
 
     /// Does it.
@@ -80,17 +112,17 @@ impl Call {
     /// # Errors
     /// A member died; the members do not make the same call.
     #[inline]
-    pub fn run(&self, comm: &Comm) -> Result<()> {
-        let mut buffers = self.buffers();
-        comm.engine.collective_at(
+    pub fn run(&mut self, comm: &Comm) -> Result<()> {
+        let mut buffers = self.sides.take();
+        let result = comm.engine.collective_at(
             comm.collectives(),
-            self.form.form(),
+            self.spec.as_spec(),
             self.reduction.as_ref(),
             &mut buffers,
-        )?;
-        if let Place::Own(own) = &buffers.output {
-            self.output.store(own.bytes());
-        }
+        );
+        self.sides.output.buffer = buffers.output;
+        result?;
+        self.sides.store();
         Ok(())
     }
 
@@ -100,9 +132,9 @@ impl Call {
     /// A root or neighbour that there is not; the job is over.
     pub fn start(self, comm: &Arc<Comm>) -> Result<Request> {
         let (engine, flow) = (&comm.engine, comm.collectives());
-        let pending =
-            engine.start_collective(flow, self.form.form(), self.reduction.clone(), self.buffers())?;
-        Ok(Request::steps(comm.clone(), pending, Box::new(Running(self))))
+        let Self { spec, reduction, mut sides } = self;
+        let pending = engine.start_collective(flow, spec.as_spec(), reduction, sides.take())?;
+        Ok(Request::steps(comm.clone(), pending, Box::new(Running { sides: Some(sides), home: None })))
     }
 
     /// Makes it a request that can be started.
@@ -110,29 +142,40 @@ impl Call {
     /// # Errors
     /// A root or neighbour that there is not; the job is over.
     pub fn persist(self, comm: &Arc<Comm>) -> Result<Request> {
-        let plan = comm.engine.plan(comm.collectives(), self.form.form())?;
-        let again = Box::new(Persistent { call: self, plan, comm: comm.clone() });
+        let Self { spec, reduction, sides } = self;
+        let plan = comm.engine.plan(comm.collectives(), spec.as_spec())?;
+        let home = Arc::new(Mutex::new(Some(sides)));
+        let again = Box::new(Persistent { reduction, home, plan, comm: comm.clone() });
         Ok(Request::persistent(Some(comm.clone()), again))
     }
 }
 
+/// Where the buffers of a persistent collective are while none is under way.
+type Home = Arc<Mutex<Option<Sides>>>;
+
 /// One under way.
-struct Running(Call);
+struct Running {
+    sides: Option<Sides>,
+    home: Option<Home>,
+}
 
 impl Steps for Running {
-    fn step(&mut self, ended: Ended) -> Step {
-        if let Err(error) = ended.result {
-            return Step::Done(Err(error.into()));
-        }
+    fn step(&mut self, ended: Completion) -> Step {
+        let Some(mut sides) = self.sides.take() else { return Step::Done(Ok(Status::EMPTY)) };
         if let Some(own) = ended.output {
-            self.0.output.store(own.bytes());
+            sides.output.buffer = CollectiveBuffer::Own(own);
         }
-        Step::Done(Ok(Status::EMPTY))
+        let result = ended.result.map(|_| sides.store());
+        if let Some(home) = &self.home {
+            *home.lock().unwrap_or_else(PoisonError::into_inner) = Some(sides);
+        }
+        Step::Done(result.map(|()| Status::EMPTY).map_err(Into::into))
     }
 }
 
 struct Persistent {
-    call: Call,
+    reduction: Option<Reduction>,
+    home: Home,
     plan: Plan,
     comm: Arc<Comm>,
 }
@@ -140,9 +183,16 @@ struct Persistent {
 impl Again for Persistent {
     fn start(&mut self) -> Result<Request> {
         let comm = self.comm.clone();
-        let (call, flow) = (self.call.clone(), comm.collectives());
-        let pending = comm.engine.start_plan(flow, &self.plan, call.reduction.clone(), call.buffers())?;
-        Ok(Request::steps(comm, pending, Box::new(Running(call))))
+        let mut home = self.home.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(sides) = home.as_mut() else {
+            fail!(Request, "the persistent collective is under way: its buffers are in use");
+        };
+        let (flow, reduction) = (comm.collectives(), self.reduction.clone());
+        // Its buffers stay here unless it is started.
+        let pending = comm.engine.start_plan(flow, &self.plan, reduction, || sides.take())?;
+        let running = Running { sides: home.take(), home: Some(self.home.clone()) };
+        drop(home);
+        Ok(Request::steps(comm, pending, Box::new(running)))
     }
 
     fn name(&self) -> &'static str {

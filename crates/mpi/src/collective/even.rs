@@ -2,9 +2,10 @@
 
 use canele_engine::collective::{Block, Operation, Shape};
 
-use super::call::{Call, Owned};
-use super::side::{Elements, Side, check_own};
+use super::call::{Call, OwnedSpec};
+use super::side::{Place, Side, check_own};
 use crate::comm::Comm;
+use crate::data::{Elements, ElementsMut};
 use crate::{Result, fail};
 
 /// Whose the data or the result is; between two groups also the root's side (`MPI_ROOT`, `MPI_PROC_NULL`).
@@ -45,35 +46,36 @@ impl Comm {
     /// # Errors
     /// None.
     pub fn barrier_call(&self) -> Result<Call> {
-        let form = Owned::Even(Shape::new(Operation::Barrier, 0));
-        Ok(Call::new(form, Side::Nothing, Side::Nothing))
+        let spec = OwnedSpec::Even(Shape::new(Operation::Barrier, 0));
+        Ok(Call::new(spec, Side::NOTHING, Side::NOTHING))
     }
 
     /// `MPI_Bcast`.
     ///
     /// # Errors
     /// There is no such root; too many elements.
-    pub fn bcast(&self, elements: Elements, root: Root) -> Result<Call> {
+    pub fn bcast(&self, elements: ElementsMut, root: Root) -> Result<Call> {
         let role = self.role(root)?;
         if role == Role::Nobody {
             return Ok(Call::nothing());
         }
         let (side, bytes) = Side::of(elements)?;
-        let form = Owned::Even(Shape::new(Operation::Broadcast(root), bytes));
-        Ok(Call::new(form, Side::Nothing, side).loaded(role == Role::Root))
+        let spec = OwnedSpec::Even(Shape::new(Operation::Broadcast(root), bytes));
+        let call = Call::new(spec, Side::NOTHING, side);
+        Ok(if role == Role::Root { call.only_read() } else { call })
     }
 
     /// `MPI_Gather`; `mine` is none in place, `all` counts the elements of one rank and matters at the root.
     ///
     /// # Errors
     /// There is no such root; a missing buffer; what the root gives itself has another length.
-    pub fn gather(&self, mine: Option<Elements>, all: Option<Elements>, root: Root) -> Result<Call> {
+    pub fn gather(&self, mine: Option<Elements>, all: Option<ElementsMut>, root: Root) -> Result<Call> {
         let role = self.role(root)?;
         match (role, mine, all) {
             (Role::Nobody, _, _) => Ok(Call::nothing()),
             (Role::Other, Some(mine), _) => {
                 let (input, bytes) = Side::of(mine)?;
-                Ok(Call::new(even(Operation::Gather(root), bytes), input, Side::Nothing))
+                Ok(Call::new(even(Operation::Gather(root), bytes), input, Side::NOTHING))
             }
             (Role::Other, None, _) => fail!(Buffer, "sendbuf is MPI_IN_PLACE, which only the root may give"),
             (Role::Root, mine, Some(all)) => {
@@ -83,7 +85,7 @@ impl Comm {
                 let Some(mine) = mine else {
                     let shape =
                         Shape { in_place: !self.is_inter(), ..Shape::new(Operation::Gather(root), bytes) };
-                    return Ok(Call::new(Owned::Even(shape), Side::Nothing, output).loaded(true));
+                    return Ok(Call::new(OwnedSpec::Even(shape), Side::NOTHING, output).loaded(true));
                 };
                 let (input, given) = Side::of(mine)?;
                 check_own(given, bytes)?;
@@ -97,13 +99,13 @@ impl Comm {
     ///
     /// # Errors
     /// As [`Comm::gather`].
-    pub fn scatter(&self, all: Option<Elements>, mine: Option<Elements>, root: Root) -> Result<Call> {
+    pub fn scatter(&self, all: Option<Elements>, mine: Option<ElementsMut>, root: Root) -> Result<Call> {
         let role = self.role(root)?;
         match (role, all, mine) {
             (Role::Nobody, _, _) => Ok(Call::nothing()),
             (Role::Other, _, Some(mine)) => {
                 let (output, bytes) = Side::of(mine)?;
-                Ok(Call::new(even(Operation::Scatter(root), bytes), Side::Nothing, output))
+                Ok(Call::new(even(Operation::Scatter(root), bytes), Side::NOTHING, output))
             }
             (Role::Other, _, None) => fail!(Buffer, "recvbuf is MPI_IN_PLACE, which only the root may give"),
             (Role::Root, Some(all), mine) => {
@@ -113,7 +115,7 @@ impl Comm {
                 let Some(mine) = mine else {
                     let shape =
                         Shape { in_place: !self.is_inter(), ..Shape::new(Operation::Scatter(root), bytes) };
-                    return Ok(Call::new(Owned::Even(shape), input, Side::Nothing));
+                    return Ok(Call::new(OwnedSpec::Even(shape), input, Side::NOTHING));
                 };
                 let (output, taken) = Side::of(mine)?;
                 check_own(bytes, taken)?;
@@ -127,17 +129,18 @@ impl Comm {
     ///
     /// # Errors
     /// What this rank gives itself has another length.
-    pub fn allgather(&self, mine: Option<Elements>, all: Elements) -> Result<Call> {
+    pub fn allgather(&self, mine: Option<Elements>, all: ElementsMut) -> Result<Call> {
         let bytes = all.of.total_bytes(all.count)?;
         let output = self.many(all)?;
         let Some(mine) = mine else {
             let shape = Shape { in_place: true, ..Shape::new(Operation::Allgather, bytes) };
-            return Ok(Call::new(Owned::Even(shape), Side::Nothing, output).loaded(true));
+            return Ok(Call::new(OwnedSpec::Even(shape), Side::NOTHING, output).loaded(true));
         };
         let (input, given) = Side::of(mine)?;
         if self.is_inter() {
-            let form = Owned::Allgather { mine: Some(Block { at: 0, len: given }), all: self.blocks(bytes) };
-            return Ok(Call::new(form, input, output));
+            let spec =
+                OwnedSpec::Allgather { mine: Some(Block { at: 0, len: given }), all: self.blocks(bytes) };
+            return Ok(Call::new(spec, input, output));
         }
         check_own(given, bytes)?;
         Ok(Call::new(even(Operation::Allgather, bytes), input, output))
@@ -147,25 +150,25 @@ impl Comm {
     ///
     /// # Errors
     /// What this rank gives itself has another length.
-    pub fn alltoall(&self, from: Option<Elements>, into: Elements) -> Result<Call> {
+    pub fn alltoall(&self, from: Option<Elements>, into: ElementsMut) -> Result<Call> {
         let bytes = into.of.total_bytes(into.count)?;
         let output = self.many(into)?;
         let Some(from) = from else {
             let shape = Shape { in_place: true, ..Shape::new(Operation::Alltoall, bytes) };
-            return Ok(Call::new(Owned::Even(shape), Side::Nothing, output).loaded(true));
+            return Ok(Call::new(OwnedSpec::Even(shape), Side::NOTHING, output).loaded(true));
         };
         let given = from.of.total_bytes(from.count)?;
         let input = self.many(from)?;
         if self.is_inter() {
-            let form = Owned::Alltoall { from: Some(self.blocks(given)), into: self.blocks(bytes) };
-            return Ok(Call::new(form, input, output));
+            let spec = OwnedSpec::Alltoall { from: Some(self.blocks(given)), into: self.blocks(bytes) };
+            return Ok(Call::new(spec, input, output));
         }
         check_own(given, bytes)?;
         Ok(Call::new(even(Operation::Alltoall, bytes), input, output))
     }
 
     /// The elements of all ranks, one behind the other, where those of one were given.
-    fn many(&self, one: Elements) -> Result<Side> {
+    fn many<M: Place>(&self, one: Elements<M>) -> Result<Side<M>> {
         let count = one.count.saturating_mul(self.peers().size());
         Ok(Side::of(Elements { count, ..one })?.0)
     }
@@ -176,6 +179,6 @@ impl Comm {
     }
 }
 
-fn even(operation: Operation, bytes: usize) -> Owned {
-    Owned::Even(Shape::new(operation, bytes))
+fn even(operation: Operation, bytes: usize) -> OwnedSpec {
+    OwnedSpec::Even(Shape::new(operation, bytes))
 }

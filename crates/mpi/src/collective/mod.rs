@@ -18,4 +18,4 @@ mod uneven;
 pub use call::Call;
 pub use even::Root;
 pub use reduce::Reducing;
-pub use side::{Elements, Scattered};
+pub use side::{Part, Scattered, ScatteredMut, span};

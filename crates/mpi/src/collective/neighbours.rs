@@ -1,10 +1,12 @@
 //! Neighbourhood collectives (MPI 5.0, §8.6): with those next to a rank in its topology.
 
 use canele_engine::collective::Block;
+use canele_mem::buffer::{Raw, RawMut};
 
-use super::call::{Call, Owned};
-use super::side::{Elements, Scattered, Side};
+use super::call::{Call, OwnedSpec};
+use super::side::{Place, Scattered, ScatteredMut, Side};
 use crate::comm::Comm;
+use crate::data::{Elements, ElementsMut};
 use crate::topology::Topology;
 use crate::{Result, fail};
 
@@ -28,8 +30,8 @@ impl Comm {
 
     fn exchange_call(
         &self,
-        (input, sends): (Side, Vec<Block>),
-        (output, receives): (Side, Vec<Block>),
+        (input, sends): (Side<Raw>, Vec<Block>),
+        (output, receives): (Side<RawMut>, Vec<Block>),
     ) -> Result<Call> {
         let (sources, destinations) = self.neighbours()?;
         let named = |list: &List, blocks: Vec<Block>| -> Vec<(u32, Block)> {
@@ -46,14 +48,14 @@ impl Comm {
         let sends = order.iter().map(|n| sends[*n]).collect();
         let sends = named(&destinations, sends);
         let receives = named(&sources, receives);
-        Ok(Call::new(Owned::Exchange { sends, receives }, input, output).loaded(true))
+        Ok(Call::new(OwnedSpec::Exchange { sends, receives }, input, output).loaded(true))
     }
 
     /// `MPI_Neighbor_allgather`; `all` counts the elements of one neighbour.
     ///
     /// # Errors
     /// There is no topology; too many elements.
-    pub fn neighbor_allgather(&self, mine: Elements, all: Elements) -> Result<Call> {
+    pub fn neighbor_allgather(&self, mine: Elements, all: ElementsMut) -> Result<Call> {
         let (sources, destinations) = self.neighbours()?;
         let (input, len) = Side::of(mine)?;
         let sends = vec![Block { at: 0, len }; destinations.len()];
@@ -64,18 +66,18 @@ impl Comm {
     ///
     /// # Errors
     /// As [`Comm::neighbor_allgather`].
-    pub fn neighbor_allgatherv(&self, mine: Elements, all: &Scattered) -> Result<Call> {
-        let (_, destinations) = self.neighbours()?;
+    pub fn neighbor_allgatherv(&self, mine: Elements, all: ScatteredMut) -> Result<Call> {
+        let (sources, destinations) = self.neighbours()?;
         let (input, len) = Side::of(mine)?;
         let sends = vec![Block { at: 0, len }; destinations.len()];
-        self.exchange_call((input, sends), Side::of_parts(all)?)
+        self.exchange_call((input, sends), Side::of_parts(present(all, &sources))?)
     }
 
     /// `MPI_Neighbor_alltoall`; both count the elements of one neighbour.
     ///
     /// # Errors
     /// As [`Comm::neighbor_allgather`].
-    pub fn neighbor_alltoall(&self, from: Elements, into: Elements) -> Result<Call> {
+    pub fn neighbor_alltoall(&self, from: Elements, into: ElementsMut) -> Result<Call> {
         let (sources, destinations) = self.neighbours()?;
         self.exchange_call(row(from, destinations.len())?, row(into, sources.len())?)
     }
@@ -84,13 +86,21 @@ impl Comm {
     ///
     /// # Errors
     /// As [`Comm::neighbor_allgather`].
-    pub fn neighbor_alltoallv(&self, from: &Scattered, into: &Scattered) -> Result<Call> {
-        self.exchange_call(Side::of_parts(from)?, Side::of_parts(into)?)
+    pub fn neighbor_alltoallv(&self, from: Scattered, into: ScatteredMut) -> Result<Call> {
+        let (sources, _) = self.neighbours()?;
+        self.exchange_call(Side::of_parts(from)?, Side::of_parts(present(into, &sources))?)
     }
 }
 
+/// The parts without the elements of neighbours that there are not.
+fn present<M>(mut all: Scattered<M>, neighbours: &List) -> Scattered<M> {
+    let parts = all.parts.iter_mut().zip(neighbours);
+    parts.filter(|(_, neighbour)| neighbour.is_none()).for_each(|((count, _, _), _)| *count = 0);
+    all
+}
+
 /// The elements of many neighbours one behind the other, where those of one were given.
-fn row(one: Elements, many: usize) -> Result<(Side, Vec<Block>)> {
+fn row<M: Place>(one: Elements<M>, many: usize) -> Result<(Side<M>, Vec<Block>)> {
     let len = one.of.total_bytes(one.count)?;
     let count = one.count.saturating_mul(many);
     let (side, _) = Side::of(Elements { count, ..one })?;

@@ -1,13 +1,16 @@
 //! Reductions: reduce, allreduce, reduce_scatter, scan, exscan.
 
-use canele_engine::collective::{Operation, Reduction, Root, Shape};
-use canele_sys::buffer::Raw;
+use std::sync::Arc;
 
-use super::call::{Call, Owned};
-use super::even::Role;
-use super::side::{Elements, Side};
+use canele_engine::collective::{Operation, Reduction, Root, Shape};
+use canele_mem::buffer::Raw;
+
+use super::call::{Call, OwnedSpec};
+use super::side::Side;
+use crate::Result;
 use crate::comm::Comm;
-use crate::{Result, fail};
+use crate::data::{Elements, ElementsMut};
+use crate::datatype::Datatype;
 
 /// An operation on elements of a datatype.
 #[derive(Clone)]
@@ -38,45 +41,51 @@ impl Comm {
         &self,
         operation: Operation,
         input: Option<Raw>,
-        elements: Elements,
+        elements: ElementsMut,
         by: Reducing,
     ) -> Result<Call> {
-        let from = input.map(|raw| Side::of(Elements { raw, ..elements.clone() })).transpose()?;
+        let from = input.map(|raw| given(raw, elements.count, &elements.of)).transpose()?;
         let (output, bytes) = Side::of(elements)?;
         let shape = Shape { in_place: from.is_none(), ..by.shape(operation, bytes) };
         // The output of the first rank of an exclusive scan is not touched.
         let load = shape.in_place || operation == Operation::Exscan && output.is_packed();
-        let input = from.map_or(Side::Nothing, |(side, _)| side);
-        let call = Call::new(Owned::Even(shape), input, output).loaded(load);
+        let call = Call::new(OwnedSpec::Even(shape), from.unwrap_or(Side::NOTHING), output).loaded(load);
         Ok(Call { reduction: Some(by.reduction), ..call })
     }
 
-    /// `MPI_Reduce`; `input` is none in place, the memory of `elements` is the result's at the root.
+    /// `MPI_Reduce` at the root; `input` is none in place, and between two groups, and `elements` are the result's.
     ///
     /// # Errors
-    /// There is no such root; `MPI_IN_PLACE` elsewhere.
-    pub fn reduce(&self, input: Option<Raw>, elements: Elements, by: Reducing, root: Root) -> Result<Call> {
-        match (self.role(root)?, input) {
-            (Role::Nobody, _) => Ok(Call::nothing()),
-            (Role::Root, input) => {
-                let call = self.reduction(Operation::Reduce(root), input, elements, by)?;
-                Ok(if self.is_inter() { receiving(call) } else { call })
-            }
-            (Role::Other, Some(raw)) => {
-                let (input, bytes) = Side::of(Elements { raw, ..elements })?;
-                let form = Owned::Even(by.shape(Operation::Reduce(root), bytes));
-                let call = Call::new(form, input, Side::Nothing);
-                Ok(Call { reduction: Some(by.reduction), ..call })
-            }
-            (Role::Other, None) => fail!(Buffer, "sendbuf is MPI_IN_PLACE, which only the root may give"),
-        }
+    /// There is no such root.
+    pub fn reduce_here(
+        &self,
+        input: Option<Raw>,
+        elements: ElementsMut,
+        by: Reducing,
+        root: Root,
+    ) -> Result<Call> {
+        self.role(root)?;
+        let call = self.reduction(Operation::Reduce(root), input, elements, by)?;
+        Ok(if self.is_inter() { receiving(call) } else { call })
+    }
+
+    /// `MPI_Reduce` elsewhere.
+    ///
+    /// # Errors
+    /// There is no such root.
+    pub fn reduce_to(&self, root: Root, elements: Elements, by: Reducing) -> Result<Call> {
+        self.role(root)?;
+        let (input, bytes) = Side::of(elements)?;
+        let spec = OwnedSpec::Even(by.shape(Operation::Reduce(root), bytes));
+        let call = Call::new(spec, input, Side::NOTHING);
+        Ok(Call { reduction: Some(by.reduction), ..call })
     }
 
     /// `MPI_Allreduce`.
     ///
     /// # Errors
     /// Too many elements.
-    pub fn allreduce(&self, input: Option<Raw>, elements: Elements, by: Reducing) -> Result<Call> {
+    pub fn allreduce(&self, input: Option<Raw>, elements: ElementsMut, by: Reducing) -> Result<Call> {
         self.reduction(Operation::Allreduce, input, elements, by)
     }
 
@@ -84,7 +93,7 @@ impl Comm {
     ///
     /// # Errors
     /// Too many elements.
-    pub fn scan(&self, input: Option<Raw>, elements: Elements, by: Reducing) -> Result<Call> {
+    pub fn scan(&self, input: Option<Raw>, elements: ElementsMut, by: Reducing) -> Result<Call> {
         self.reduction(Operation::Scan, input, elements, by)
     }
 
@@ -92,7 +101,7 @@ impl Comm {
     ///
     /// # Errors
     /// Too many elements.
-    pub fn exscan(&self, input: Option<Raw>, elements: Elements, by: Reducing) -> Result<Call> {
+    pub fn exscan(&self, input: Option<Raw>, elements: ElementsMut, by: Reducing) -> Result<Call> {
         self.reduction(Operation::Exscan, input, elements, by)
     }
 
@@ -101,7 +110,12 @@ impl Comm {
     ///
     /// # Errors
     /// Too many elements.
-    pub fn reduce_scatter_block(&self, input: Option<Raw>, elements: Elements, by: Reducing) -> Result<Call> {
+    pub fn reduce_scatter_block(
+        &self,
+        input: Option<Raw>,
+        elements: ElementsMut,
+        by: Reducing,
+    ) -> Result<Call> {
         let counts = vec![elements.count; self.size()];
         self.reduce_scatter(input, elements, &counts, by)
     }
@@ -113,7 +127,7 @@ impl Comm {
     pub fn reduce_scatter(
         &self,
         input: Option<Raw>,
-        elements: Elements,
+        elements: ElementsMut,
         counts: &[usize],
         by: Reducing,
     ) -> Result<Call> {
@@ -121,18 +135,25 @@ impl Comm {
         let total = counts.iter().fold(0usize, |sum, n| sum.saturating_add(*n));
         let in_place = input.is_none();
         let shape = Shape { in_place, ..by.shape(Operation::ReduceScatter, 0) };
-        let from = input.map(|raw| Side::of(Elements { raw, count: total, of: elements.of.clone() }));
-        let input = from.transpose()?.map_or(Side::Nothing, |(side, _)| side);
+        let from = input.map(|raw| given(raw, total, &elements.of)).transpose()?;
+        let input = from.unwrap_or(Side::NOTHING);
         let count = if in_place { total } else { counts[self.rank()] };
-        let (output, _) = Side::of(Elements { count, ..elements })?;
-        let call = Call::new(Owned::ReduceScatter { lens, shape }, input, output).loaded(in_place);
+        let (output, _) = Side::of(ElementsMut { count, ..elements })?;
+        let call = Call::new(OwnedSpec::ReduceScatter { lens, shape }, input, output).loaded(in_place);
         Ok(Call { reduction: Some(by.reduction), ..call })
     }
 }
 
+/// Elements that are given.
+fn given(raw: Raw, count: usize, of: &Arc<Datatype>) -> Result<Side<Raw>> {
+    Ok(Side::of(Elements { raw, count, of: of.clone() })?.0)
+}
+
 /// Between two groups the root gives nothing.
-fn receiving(call: Call) -> Call {
-    let Owned::Even(shape) = call.form else { return call };
-    let form = Owned::Even(Shape { in_place: false, ..shape });
-    Call { form, input: Side::Nothing, load: false, ..call }
+fn receiving(mut call: Call) -> Call {
+    if let OwnedSpec::Even(shape) = &mut call.spec {
+        shape.in_place = false;
+        (call.sides.input, call.sides.load) = (Side::NOTHING, false);
+    }
+    call
 }

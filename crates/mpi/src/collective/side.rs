@@ -3,127 +3,207 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use canele_engine::collective::{Block, Place};
-use canele_sys::buffer::{Divided, Raw};
+use canele_engine::collective::{Block, CollectiveBuffer};
+use canele_mem::buffer::{Divided, Raw, RawMut, Readable};
 
+use crate::data::Elements;
 use crate::datatype::Datatype;
 use crate::{Result, fail};
 
-/// Elements of one datatype, one behind the other.
-pub use crate::point::Kept as Elements;
-
 /// Elements for or from each of many ranks.
-#[derive(Clone)]
-pub struct Scattered {
+pub struct Scattered<M = Raw> {
     /// The memory, counted from the address the program gave; it spans all elements.
-    pub raw: Raw,
+    pub raw: M,
     /// For each rank: how many, where in bytes, and of which type.
-    pub parts: Vec<(usize, isize, Arc<Datatype>)>,
+    pub parts: Vec<Part>,
 }
 
-impl Scattered {
-    /// The bytes that such parts touch, relative to the buffer's address.
-    pub fn span(parts: &[(usize, isize, Arc<Datatype>)]) -> Range<isize> {
-        let spans = parts.iter().filter(|(count, _, _)| *count > 0).map(|(count, at, of)| {
-            let span = of.span(*count);
-            span.start.saturating_add(*at)..span.end.saturating_add(*at)
-        });
-        spans.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..0)
-    }
+/// Elements to be written.
+pub type ScatteredMut = Scattered<RawMut>;
 
-    /// Bytes of data of each part.
-    pub(super) fn bytes(&self) -> Result<Vec<usize>> {
-        self.parts.iter().map(|(count, _, of)| of.total_bytes(*count)).collect()
-    }
+/// How many elements, where in bytes, and of which type.
+pub type Part = (usize, isize, Arc<Datatype>);
+
+/// The bytes that such parts touch, relative to the buffer's address.
+pub fn span(parts: &[Part]) -> Range<isize> {
+    let spans = parts.iter().filter(|(count, _, _)| *count > 0).map(|(count, at, of)| {
+        let span = of.span(*count);
+        span.start.saturating_add(*at)..span.end.saturating_add(*at)
+    });
+    spans.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..0)
 }
 
-/// One buffer of a collective.
-#[derive(Clone, Default)]
-pub(super) enum Side {
-    /// There is none.
-    #[default]
-    Nothing,
-    /// The elements lie without gaps: the program's memory is used.
-    Here(Raw),
-    /// They are packed one behind the other.
-    Packed { pieces: Vec<Piece>, len: usize },
+/// One buffer of a collective, which is `raw` itself or packed memory in its stead.
+pub(super) struct Side<M> {
+    /// What the engine gets.
+    pub buffer: CollectiveBuffer,
+    packed: Option<Packed<M>>,
 }
 
-/// Some elements, and where their packed bytes are.
-#[derive(Clone)]
-pub(super) struct Piece {
-    elements: Elements,
+/// Elements that are packed one behind the other.
+struct Packed<M> {
+    raw: M,
+    pieces: Vec<Piece>,
+    len: usize,
+}
+
+/// Some elements, where they lie, and where their packed bytes are.
+struct Piece {
+    count: usize,
+    of: Arc<Datatype>,
+    place: isize,
     at: usize,
     len: usize,
 }
 
-impl Side {
+/// Memory that a collective reads or writes where it lies.
+pub(super) trait Place: Readable {
+    /// What the engine gets.
+    fn place(self) -> CollectiveBuffer;
+
+    /// Fails if parts cannot be moved together: those that are written must not overlap.
+    fn check_parts(parts: &[Block]) -> Result<()>;
+}
+
+impl Place for Raw {
+    fn place(self) -> CollectiveBuffer {
+        CollectiveBuffer::At(self)
+    }
+
+    fn check_parts(_: &[Block]) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Place for RawMut {
+    fn place(self) -> CollectiveBuffer {
+        CollectiveBuffer::Own(Box::new(Divided::of(self)))
+    }
+
+    fn check_parts(parts: &[Block]) -> Result<()> {
+        let Some((one, other)) = overlapping(parts) else { return Ok(()) };
+        let [here, there] = [one, other].map(|n| parts[n].at..parts[n].at.saturating_add(parts[n].len));
+        fail!(
+            Buffer,
+            "parts {one} and {other} of recvbuf overlap, bytes {here:?} and {there:?}: no byte may be received twice"
+        )
+    }
+}
+
+impl<M> Side<M> {
+    /// There is none.
+    pub const NOTHING: Self = Self { buffer: CollectiveBuffer::Nowhere, packed: None };
+}
+
+impl<M: Place> Side<M> {
+    fn here(raw: M) -> Self {
+        Self { buffer: raw.place(), packed: None }
+    }
+
+    fn packed(raw: M, pieces: Vec<Piece>, len: usize) -> Self {
+        Self { buffer: CollectiveBuffer::Nowhere, packed: Some(Packed { raw, pieces, len }) }
+    }
+
     /// Of elements one behind the other, and the bytes of data.
-    pub fn of(elements: Elements) -> Result<(Self, usize)> {
-        let len = elements.of.total_bytes(elements.count)?;
-        if elements.of.is_contiguous() {
-            return Ok((Self::Here(elements.raw), len));
+    pub fn of(elements: Elements<M>) -> Result<(Self, usize)> {
+        let Elements { raw, count, of } = elements;
+        let len = of.total_bytes(count)?;
+        if of.is_contiguous() {
+            return Ok((Self::here(raw), len));
         }
-        Ok((Self::Packed { pieces: vec![Piece { elements, at: 0, len }], len }, len))
+        Ok((Self::packed(raw, vec![Piece { count, of, place: 0, at: 0, len }], len), len))
     }
 
     /// Of parts anywhere, and where the bytes of each are.
-    pub fn of_parts(scattered: &Scattered) -> Result<(Self, Vec<Block>)> {
-        let lens = scattered.bytes()?;
-        let direct =
-            |(count, at, of): &(usize, isize, Arc<Datatype>)| *count == 0 || *at >= 0 && of.is_contiguous();
-        if scattered.parts.iter().all(direct) {
-            let block = |((count, at, _), len): (&(usize, isize, Arc<Datatype>), &usize)| Block {
+    ///
+    /// # Errors
+    /// Parts that are written where they lie overlap; too many elements.
+    pub fn of_parts(scattered: Scattered<M>) -> Result<(Self, Vec<Block>)> {
+        let Scattered { raw, parts } = scattered;
+        let lens = parts.iter().map(|(count, _, of)| of.total_bytes(*count)).collect::<Result<Vec<_>>>()?;
+        let direct = |(count, at, of): &Part| *count == 0 || *at >= 0 && of.is_contiguous();
+        if parts.iter().all(direct) {
+            let block = |((count, at, _), len): (&Part, &usize)| Block {
                 at: if *count == 0 { 0 } else { at.cast_unsigned() },
                 len: *len,
             };
-            let blocks = scattered.parts.iter().zip(&lens).map(block).collect();
-            return Ok((Self::Here(scattered.raw), blocks));
+            let blocks: Vec<_> = parts.iter().zip(&lens).map(block).collect();
+            M::check_parts(&blocks)?;
+            return Ok((Self::here(raw), blocks));
         }
         let (mut pieces, mut blocks, mut next) = (Vec::new(), Vec::new(), 0);
-        for ((count, at, of), len) in scattered.parts.iter().zip(&lens) {
-            let elements = Elements { raw: scattered.raw.moved(*at), count: *count, of: of.clone() };
-            pieces.push(Piece { elements, at: next, len: *len });
-            blocks.push(Block { at: next, len: *len });
+        for ((count, place, of), len) in parts.into_iter().zip(lens) {
+            pieces.push(Piece { count, of, place, at: next, len });
+            blocks.push(Block { at: next, len });
             next += len;
         }
-        Ok((Self::Packed { pieces, len: next }, blocks))
+        Ok((Self::packed(raw, pieces, next), blocks))
     }
+}
 
-    /// What the engine gets, with the elements packed if they are to be read.
+impl<M> Side<M> {
+    /// Whether it is packed.
+    pub fn is_packed(&self) -> bool {
+        self.packed.is_some()
+    }
+}
+
+impl Side<Raw> {
+    /// Packs the elements, unless they are read where they lie.
     #[inline(always)]
-    pub fn place(&self, load: bool) -> Place {
-        match self {
-            Self::Nothing => Place::Nowhere,
-            Self::Here(raw) => Place::At(*raw),
-            Self::Packed { pieces, len } => packed(pieces, *len, load),
+    pub fn load(&mut self) {
+        if let Some(packed) = &self.packed {
+            let pack = |piece: &Piece, into: &mut [u8]| {
+                piece.of.pack(&packed.raw.moved(piece.place), piece.count, 0, into);
+            };
+            self.buffer = fill(&packed.pieces, packed.len, pack);
+        }
+    }
+}
+
+impl Side<RawMut> {
+    /// Makes room for packed elements, with their bytes if they are to be read, unless they are written where they lie.
+    #[inline(always)]
+    pub fn prepare(&mut self, load: bool) {
+        if let Some(Packed { raw, pieces, len }) = &mut self.packed {
+            let mut pack = |piece: &Piece, into: &mut [u8]| {
+                if load {
+                    raw.moved(piece.place, |raw| piece.of.pack(raw, piece.count, 0, into));
+                }
+            };
+            self.buffer = fill(pieces, *len, &mut pack);
         }
     }
 
     /// Puts packed bytes where the elements lie.
-    pub fn store(&self, bytes: &[u8]) {
-        if let Self::Packed { pieces, .. } = self {
-            for Piece { elements, at, len } in pieces {
-                elements.of.unpack(elements.raw, elements.count, 0, &bytes[*at..*at + *len]);
+    #[inline(always)]
+    pub fn store(&mut self) {
+        if let (Some(Packed { raw, pieces, .. }), CollectiveBuffer::Own(own)) =
+            (&mut self.packed, &self.buffer)
+        {
+            for Piece { count, of, place, at, len } in pieces {
+                raw.moved(*place, |raw| of.unpack(raw, *count, 0, own.part(*at..*at + *len)));
             }
         }
     }
-
-    /// Whether it is packed.
-    pub fn is_packed(&self) -> bool {
-        matches!(self, Self::Packed { .. })
-    }
 }
 
-/// Memory for packed elements, with their bytes if they are to be read.
+/// Memory for packed elements, filled piece by piece.
 #[inline(never)]
-fn packed(pieces: &[Piece], len: usize, load: bool) -> Place {
+fn fill(pieces: &[Piece], len: usize, mut pack: impl FnMut(&Piece, &mut [u8])) -> CollectiveBuffer {
     let mut own = Divided::new(len);
-    for Piece { elements, at, len } in pieces.iter().filter(|_| load) {
-        let bytes = &mut own.bytes_mut()[*at..*at + *len];
-        elements.of.pack(elements.raw, elements.count, 0, bytes);
+    for piece in pieces {
+        pack(piece, own.part_mut(piece.at..piece.at + piece.len));
     }
-    Place::Own(Box::new(own))
+    CollectiveBuffer::Own(Box::new(own))
+}
+
+/// The first two parts, in the order of their places, that have a byte in common.
+fn overlapping(parts: &[Block]) -> Option<(usize, usize)> {
+    let mut order: Vec<usize> = (0..parts.len()).filter(|n| parts[*n].len > 0).collect();
+    order.sort_by_key(|n| parts[*n].at);
+    let overlap = |pair: &&[usize]| parts[pair[0]].at.saturating_add(parts[pair[0]].len) > parts[pair[1]].at;
+    order.windows(2).find(overlap).map(|pair| (pair[0], pair[1]))
 }
 
 /// Fails unless what this rank gives itself is as long as what it takes.
@@ -135,4 +215,22 @@ pub(super) fn check_own(given: usize, taken: usize) -> Result<()> {
         Truncate,
         "this rank sends itself {given} bytes and receives {taken}: counts and types of both buffers must agree"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_overlap_if_they_have_a_byte_in_common() {
+        let found = |parts: &[(usize, usize)]| {
+            let parts: Vec<_> = parts.iter().map(|&(at, len)| Block { at, len }).collect();
+            overlapping(&parts)
+        };
+        assert_eq!(found(&[]), None);
+        assert_eq!(found(&[(8, 4), (0, 4), (4, 4), (2, 0), (0, 0)]), None);
+        assert_eq!(found(&[(8, 4), (0, 4), (8, 4)]), Some((0, 2)));
+        assert_eq!(found(&[(8, 4), (0, 9), (2, 0)]), Some((1, 0)));
+        assert_eq!(found(&[(0, 100), (usize::MAX, 1), (50, 1)]), Some((0, 2)));
+    }
 }

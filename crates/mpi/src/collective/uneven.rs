@@ -2,10 +2,11 @@
 
 use canele_engine::collective::{Block, Root};
 
-use super::call::{Call, Owned};
+use super::call::{Call, OwnedSpec};
 use super::even::Role;
-use super::side::{Elements, Scattered, Side, check_own};
+use super::side::{Place, Scattered, ScatteredMut, Side, check_own};
 use crate::comm::Comm;
+use crate::data::{Elements, ElementsMut};
 use crate::{Result, fail};
 
 impl Comm {
@@ -13,7 +14,7 @@ impl Comm {
     ///
     /// # Errors
     /// There is no such root; a missing buffer; what the root gives itself has another length.
-    pub fn gatherv(&self, mine: Option<Elements>, all: Option<&Scattered>, root: Root) -> Result<Call> {
+    pub fn gatherv(&self, mine: Option<Elements>, all: Option<ScatteredMut>, root: Root) -> Result<Call> {
         match (self.role(root)?, all) {
             (Role::Nobody, _) => Ok(Call::nothing()),
             (Role::Other, _) => {
@@ -21,29 +22,33 @@ impl Comm {
                     fail!(Buffer, "sendbuf is MPI_IN_PLACE, which only the root may give");
                 };
                 let (input, len) = Side::of(mine)?;
-                let form = Owned::Gather { root, mine: Some(Block { at: 0, len }), all: Vec::new() };
-                Ok(Call::new(form, input, Side::Nothing))
+                let spec = OwnedSpec::Gather { root, mine: Some(Block { at: 0, len }), all: Vec::new() };
+                Ok(Call::new(spec, input, Side::NOTHING))
             }
             (Role::Root, Some(all)) => {
                 let (output, blocks) = Side::of_parts(all)?;
                 let (input, mine) = self.own_part(mine, &blocks)?;
                 let load = mine.is_none();
-                let form = Owned::Gather { root, mine, all: blocks };
-                Ok(Call::new(form, input, output).loaded(load))
+                let spec = OwnedSpec::Gather { root, mine, all: blocks };
+                Ok(Call::new(spec, input, output).loaded(load))
             }
             (Role::Root, None) => fail!(Buffer, "recvbuf is missing at the root"),
         }
     }
 
     /// What this rank gives itself; nothing in place, and between two groups.
-    fn own_part(&self, mine: Option<Elements>, blocks: &[Block]) -> Result<(Side, Option<Block>)> {
+    fn own_part<M: Place>(
+        &self,
+        mine: Option<Elements<M>>,
+        blocks: &[Block],
+    ) -> Result<(Side<M>, Option<Block>)> {
         match mine {
             Some(mine) if !self.is_inter() => {
                 let (side, len) = Side::of(mine)?;
                 check_own(len, blocks[self.rank()].len)?;
                 Ok((side, Some(Block { at: 0, len })))
             }
-            _ => Ok((Side::Nothing, None)),
+            _ => Ok((Side::NOTHING, None)),
         }
     }
 
@@ -51,7 +56,7 @@ impl Comm {
     ///
     /// # Errors
     /// As [`Comm::gatherv`].
-    pub fn scatterv(&self, all: Option<&Scattered>, mine: Option<Elements>, root: Root) -> Result<Call> {
+    pub fn scatterv(&self, all: Option<Scattered>, mine: Option<ElementsMut>, root: Root) -> Result<Call> {
         match (self.role(root)?, all) {
             (Role::Nobody, _) => Ok(Call::nothing()),
             (Role::Other, _) => {
@@ -59,13 +64,13 @@ impl Comm {
                     fail!(Buffer, "recvbuf is MPI_IN_PLACE, which only the root may give");
                 };
                 let (output, len) = Side::of(mine)?;
-                let form = Owned::Scatter { root, all: Vec::new(), mine: Some(Block { at: 0, len }) };
-                Ok(Call::new(form, Side::Nothing, output))
+                let spec = OwnedSpec::Scatter { root, all: Vec::new(), mine: Some(Block { at: 0, len }) };
+                Ok(Call::new(spec, Side::NOTHING, output))
             }
             (Role::Root, Some(all)) => {
                 let (input, blocks) = Side::of_parts(all)?;
                 let (output, mine) = self.own_part(mine, &blocks)?;
-                Ok(Call::new(Owned::Scatter { root, all: blocks, mine }, input, output))
+                Ok(Call::new(OwnedSpec::Scatter { root, all: blocks, mine }, input, output))
             }
             (Role::Root, None) => fail!(Buffer, "sendbuf is missing at the root"),
         }
@@ -75,34 +80,34 @@ impl Comm {
     ///
     /// # Errors
     /// What this rank gives itself has another length.
-    pub fn allgatherv(&self, mine: Option<Elements>, all: &Scattered) -> Result<Call> {
+    pub fn allgatherv(&self, mine: Option<Elements>, all: ScatteredMut) -> Result<Call> {
         let (output, blocks) = Side::of_parts(all)?;
         let Some(mine) = mine else {
-            let form = Owned::Allgather { mine: None, all: blocks };
-            return Ok(Call::new(form, Side::Nothing, output).loaded(true));
+            let spec = OwnedSpec::Allgather { mine: None, all: blocks };
+            return Ok(Call::new(spec, Side::NOTHING, output).loaded(true));
         };
         let (input, len) = Side::of(mine)?;
         if !self.is_inter() {
             check_own(len, blocks[self.rank()].len)?;
         }
-        let form = Owned::Allgather { mine: Some(Block { at: 0, len }), all: blocks };
-        Ok(Call::new(form, input, output))
+        let spec = OwnedSpec::Allgather { mine: Some(Block { at: 0, len }), all: blocks };
+        Ok(Call::new(spec, input, output))
     }
 
     /// `MPI_Alltoallv` and `MPI_Alltoallw`; `from` is none in place.
     ///
     /// # Errors
     /// What this rank gives itself has another length.
-    pub fn alltoallv(&self, from: Option<&Scattered>, into: &Scattered) -> Result<Call> {
+    pub fn alltoallv(&self, from: Option<Scattered>, into: ScatteredMut) -> Result<Call> {
         let (output, into) = Side::of_parts(into)?;
         let Some(from) = from else {
-            let form = Owned::Alltoall { from: None, into };
-            return Ok(Call::new(form, Side::Nothing, output).loaded(true));
+            let spec = OwnedSpec::Alltoall { from: None, into };
+            return Ok(Call::new(spec, Side::NOTHING, output).loaded(true));
         };
         let (input, from) = Side::of_parts(from)?;
         if !self.is_inter() {
             check_own(from[self.rank()].len, into[self.rank()].len)?;
         }
-        Ok(Call::new(Owned::Alltoall { from: Some(from), into }, input, output))
+        Ok(Call::new(OwnedSpec::Alltoall { from: Some(from), into }, input, output))
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use canele_engine::collective::{Operation, Shape, Team};
 use canele_engine::{FlowId, Mode, Rank, Tag, Want};
-use canele_sys::buffer::Owned;
+use canele_mem::buffer::Owned;
 
 use super::Comm;
 use crate::Result;

@@ -13,7 +13,7 @@ use crate::topology::Topology;
 use crate::{Result, fail};
 
 /// Where communicators are agreed on that are made without another one: below those that are given out, and none of those
-/// that ranks of other hosts send errands on.
+/// that ranks of other hosts send RMA requests on.
 pub(super) const NOWHERE: FlowId = FlowId(4);
 
 impl Comm {

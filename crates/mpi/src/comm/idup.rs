@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use canele_engine::Ended;
+use canele_engine::Completion;
 
 use super::Comm;
 use crate::info::Info;
@@ -33,7 +33,7 @@ impl Comm {
 }
 
 impl Duplicate {
-    fn finish(&mut self, ended: Ended) -> Result<Status> {
+    fn finish(&mut self, ended: Completion) -> Result<Status> {
         let flow = ended.flow();
         ended.result?;
         let flow = flow.ok_or_else(|| Error::new(Class::Internal, "an agreement has no result"))?;
@@ -44,7 +44,7 @@ impl Duplicate {
 }
 
 impl Steps for Duplicate {
-    fn step(&mut self, ended: Ended) -> Step {
+    fn step(&mut self, ended: Completion) -> Step {
         Step::Done(self.finish(ended))
     }
 }

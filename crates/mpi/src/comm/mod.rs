@@ -12,11 +12,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use canele_engine::collective::{Operation, Shape, Team};
 use canele_engine::{Engine, FlowId, Rank};
+use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_sys::atomic::{AtomicUsize, Ordering};
-use canele_sys::buffer::{InBuffer, OutBuffer};
 
 use crate::attribute::Attributes;
-use crate::data::Data;
+use crate::data::{Data, DataMut};
 use crate::errhandler::Errhandler;
 use crate::group::Group;
 use crate::info::Info;
@@ -150,7 +150,7 @@ impl Comm {
 
     /// Lends elements to be filled.
     #[inline(always)]
-    pub(crate) fn lend_mut(&self, data: Data<'_>) -> InBuffer {
+    pub(crate) fn lend_mut(&self, data: DataMut<'_>) -> InBuffer {
         self.shared.allocated.lend_mut(data)
     }
 

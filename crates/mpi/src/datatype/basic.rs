@@ -2,8 +2,8 @@
 //!
 //! Owns their sizes, alignments, names and kinds. Never says what handle stands for one: that is the edge's business.
 
+use BasicKind::{Byte, Character, Complex, Float, Logical, Packed, Pair, Signed, Unsigned};
 use Format::{Double, Extended, Half, Quad, Single};
-use Kind::{Byte, Character, Complex, Float, Logical, Packed, Pair, Signed, Unsigned};
 
 /// How a floating-point number is written in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -34,7 +34,7 @@ impl Format {
 
 /// What a predefined datatype holds: which operations make sense on it, and how it is converted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Kind {
+pub enum BasicKind {
     /// A signed integer, in two's complement.
     Signed,
     /// An unsigned integer.
@@ -83,7 +83,7 @@ macro_rules! basics {
             }
 
             /// What it holds.
-            pub const fn kind(self) -> Kind {
+            pub const fn kind(self) -> BasicKind {
                 match self {
                     $(Basic::$variant => $kind,)*
                 }

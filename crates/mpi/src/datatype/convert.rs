@@ -3,7 +3,7 @@
 //! Owns the sizes there and the conversion of one number. Where a number is longer here than there, one that does not fit is
 //! an error, never cut.
 
-use super::basic::{Basic, Format, Kind};
+use super::basic::{Basic, BasicKind, Format};
 use crate::{Result, fail};
 
 /// How a number is converted.
@@ -92,10 +92,10 @@ impl Basic {
     /// How its numbers are converted, one after the other.
     pub(super) const fn codes(self) -> (Code, Option<Code>) {
         match self.kind() {
-            Kind::Pair(value, index) => (value.codes().0, Some(index.codes().0)),
-            Kind::Complex(Format::Extended) => (Code::Extended, Some(Code::Extended)),
-            Kind::Complex(format) => (Code::Reverse(format.size()), Some(Code::Reverse(format.size()))),
-            Kind::Float(Format::Extended) => (Code::Extended, None),
+            BasicKind::Pair(value, index) => (value.codes().0, Some(index.codes().0)),
+            BasicKind::Complex(Format::Extended) => (Code::Extended, Some(Code::Extended)),
+            BasicKind::Complex(format) => (Code::Reverse(format.size()), Some(Code::Reverse(format.size()))),
+            BasicKind::Float(Format::Extended) => (Code::Extended, None),
             _ => match self {
                 Basic::Long => (Code::ShorterSigned, None),
                 Basic::UnsignedLong => (Code::ShorterUnsigned, None),

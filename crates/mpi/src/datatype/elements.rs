@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::basic::{Basic, Kind};
+use super::basic::{Basic, BasicKind};
 use crate::Result;
 
 /// Numbers in type-map order.
@@ -142,7 +142,7 @@ impl Elements {
             Elements::Run(basic, _) => {
                 let cut = bytes % basic.size();
                 let first = match basic.kind() {
-                    Kind::Pair(value, _) => usize::from(cut >= value.size()),
+                    BasicKind::Pair(value, _) => usize::from(cut >= value.size()),
                     _ => 0,
                 };
                 bytes / basic.size() * basic.elements() + first
@@ -164,7 +164,7 @@ impl Elements {
         match self {
             Elements::Run(basic, _) => {
                 let first = match basic.kind() {
-                    Kind::Pair(value, _) => value.size() * (elements % 2),
+                    BasicKind::Pair(value, _) => value.size() * (elements % 2),
                     _ => 0,
                 };
                 elements / basic.elements() * basic.size() + first

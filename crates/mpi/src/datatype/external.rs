@@ -3,7 +3,7 @@
 //! The packed bytes of this machine go through a small window and are converted number by number: nothing of the size of a
 //! message is allocated, however the datatype lies.
 
-use canele_sys::buffer::Raw;
+use canele_mem::buffer::{RawMut, Readable};
 
 use super::basic::Basic;
 use super::convert::Code;
@@ -14,9 +14,9 @@ use crate::{Result, fail};
 const WINDOW: usize = 16 << 10;
 
 /// The packed bytes of elements, read or written from the first on through a window.
-struct Stream<'a> {
+struct Stream<'a, M> {
     datatype: &'a Datatype,
-    raw: Raw,
+    raw: M,
     count: usize,
     total: usize,
     /// Where in the packed bytes the window lies.
@@ -26,12 +26,14 @@ struct Stream<'a> {
     done: usize,
 }
 
-impl<'a> Stream<'a> {
-    fn new(datatype: &'a Datatype, raw: Raw, count: usize) -> Result<Self> {
+impl<'a, M> Stream<'a, M> {
+    fn new(datatype: &'a Datatype, raw: M, count: usize) -> Result<Self> {
         let total = datatype.total_bytes(count)?;
         Ok(Self { datatype, raw, count, total, start: 0, window: Vec::new(), done: 0 })
     }
+}
 
+impl<M: Readable> Stream<'_, &M> {
     /// The next bytes to be read.
     fn read(&mut self, len: usize) -> &[u8] {
         if self.window.len() - self.done < len {
@@ -43,7 +45,9 @@ impl<'a> Stream<'a> {
         self.done += len;
         &self.window[self.done - len..self.done]
     }
+}
 
+impl Stream<'_, &mut RawMut> {
     /// Room for the next bytes that are written.
     fn write(&mut self, len: usize) -> &mut [u8] {
         if self.done + len > WINDOW {
@@ -84,7 +88,13 @@ impl Datatype {
     }
 
     /// Packs `count` elements as "external32" into a buffer from `position` on; the position behind them.
-    pub fn pack_external(&self, raw: Raw, count: usize, into: &mut [u8], position: i64) -> Result<i64> {
+    pub fn pack_external(
+        &self,
+        raw: &impl Readable,
+        count: usize,
+        into: &mut [u8],
+        position: i64,
+    ) -> Result<i64> {
         let part = pack::part(position, self.external_size(count)?, into.len())?;
         let (mut at, end) = (part.start, part.end);
         let mut stream = Stream::new(self, raw, count)?;
@@ -97,7 +107,7 @@ impl Datatype {
     }
 
     /// Unpacks `count` elements of "external32" from a buffer from `position` on; the position behind them.
-    pub fn unpack_external(&self, from: &[u8], position: i64, raw: Raw, count: usize) -> Result<i64> {
+    pub fn unpack_external(&self, from: &[u8], position: i64, raw: &mut RawMut, count: usize) -> Result<i64> {
         let part = pack::part(position, self.external_size(count)?, from.len())?;
         let (mut at, end) = (part.start, part.end);
         let mut stream = Stream::new(self, raw, count)?;

@@ -3,9 +3,9 @@
 //! Owns the rules of bounds and extents. A map is made of others by copying them at equal distances, moving them and putting
 //! them one after the other; all constructors are made of these three.
 
-use canele_sys::layout::Layout;
+use canele_mem::layout::Layout;
 
-use super::basic::{Basic, Kind};
+use super::basic::{Basic, BasicKind};
 use super::elements::Elements;
 
 /// A type map.
@@ -28,7 +28,7 @@ impl Map {
 
     pub fn basic(basic: Basic) -> Self {
         let layout = match basic.kind() {
-            Kind::Pair(value, index) => {
+            BasicKind::Pair(value, index) => {
                 let at = Basic::index_at(value, index) as isize;
                 let index = Layout::block(index.size()).shifted(at);
                 let parts = [Some(Layout::block(value.size())), index];

@@ -23,13 +23,13 @@ mod pair;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use canele_mem::buffer::{InBuffer, OutBuffer, Raw, RawMut, Readable, ReusableMemory};
+use canele_mem::layout::Layout;
 use canele_sys::atomic::{AtomicBool, Ordering::Relaxed};
-use canele_sys::buffer::{InBuffer, OutBuffer, Raw};
-use canele_sys::layout::Layout;
 
 use crate::{Class, Error, Result};
 pub use array::Dimension;
-pub use basic::{Basic, Format, Kind};
+pub use basic::{Basic, BasicKind, Format};
 pub use construct::length;
 use elements::Elements;
 pub use envelope::{Combiner, Distribution, Envelope, Integer, Order, Width};
@@ -199,20 +199,25 @@ impl Datatype {
 
     /// Lends `count` elements to be filled, whose bytes [`Datatype::total_bytes`] could count.
     #[inline(always)]
-    pub fn lend_mut(&self, raw: Raw, count: usize) -> InBuffer {
+    pub fn lend_mut(&self, raw: RawMut, count: usize) -> InBuffer {
         match self.contiguous {
             true => raw.lend_mut(0, self.size.saturating_mul(count)),
             false => self.layout.lend_mut(raw, count),
         }
     }
 
+    /// Lends `count` elements to be filled, which come back to be lent again.
+    pub fn lend_again(&self, memory: &mut ReusableMemory, count: usize) -> InBuffer {
+        memory.lend_mut(&self.layout, count)
+    }
+
     /// Fills `into` with the packed bytes of `count` elements from `at` on.
-    pub fn pack(&self, raw: Raw, count: usize, at: usize, into: &mut [u8]) {
+    pub fn pack(&self, raw: &impl Readable, count: usize, at: usize, into: &mut [u8]) {
         self.layout.pack(raw, count, at, into);
     }
 
     /// Writes `from` as the packed bytes of `count` elements from `at` on.
-    pub fn unpack(&self, raw: Raw, count: usize, at: usize, from: &[u8]) {
+    pub fn unpack(&self, raw: &mut RawMut, count: usize, at: usize, from: &[u8]) {
         self.layout.unpack(raw, count, at, from);
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use canele_sys::buffer::Raw;
+use canele_mem::buffer::{RawMut, Readable};
 
 use super::Datatype;
 use crate::{Result, fail};
@@ -22,7 +22,13 @@ pub(super) fn part(position: i64, bytes: usize, len: usize) -> Result<Range<usiz
 
 impl Datatype {
     /// Packs `count` elements into a buffer from `position` on; the position behind them.
-    pub fn pack_into(&self, raw: Raw, count: usize, into: &mut [u8], position: i64) -> Result<i64> {
+    pub fn pack_into(
+        &self,
+        raw: &impl Readable,
+        count: usize,
+        into: &mut [u8],
+        position: i64,
+    ) -> Result<i64> {
         let part = part(position, self.total_bytes(count)?, into.len())?;
         let end = part.end;
         self.pack(raw, count, 0, &mut into[part]);
@@ -30,7 +36,7 @@ impl Datatype {
     }
 
     /// Unpacks `count` elements from a buffer from `position` on; the position behind them.
-    pub fn unpack_from(&self, from: &[u8], position: i64, raw: Raw, count: usize) -> Result<i64> {
+    pub fn unpack_from(&self, from: &[u8], position: i64, raw: &mut RawMut, count: usize) -> Result<i64> {
         let part = part(position, self.total_bytes(count)?, from.len())?;
         let end = part.end;
         self.unpack(raw, count, 0, &from[part]);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use super::Datatype;
-use super::basic::{Basic, Kind};
+use super::basic::{Basic, BasicKind};
 use super::envelope::{Combiner, Envelope};
 use super::map::Map;
 
@@ -17,12 +17,12 @@ impl Datatype {
     /// The predefined datatype of such a pair, with a name or without, if there is one (`MPI_Type_get_value_index`).
     pub fn value_index(value: &Arc<Self>, index: &Arc<Self>) -> Option<Arc<Self>> {
         let (of, at) = (value.as_basic()?, index.as_basic()?);
-        let named = |basic: &&Basic| basic.kind() == Kind::Pair(of, at);
+        let named = |basic: &&Basic| basic.kind() == BasicKind::Pair(of, at);
         if let Some(basic) = Basic::ALL.iter().find(named) {
             return Some(Self::basic(*basic).clone());
         }
-        let is_value = matches!(of.kind(), Kind::Signed | Kind::Unsigned | Kind::Float(_));
-        if !is_value || !matches!(at.kind(), Kind::Signed | Kind::Unsigned) {
+        let is_value = matches!(of.kind(), BasicKind::Signed | BasicKind::Unsigned | BasicKind::Float(_));
+        if !is_value || !matches!(at.kind(), BasicKind::Signed | BasicKind::Unsigned) {
             return None;
         }
         let mut unnamed = UNNAMED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,7 +43,7 @@ impl Datatype {
         match (self.combiner(), &self.envelope.datatypes[..]) {
             (Combiner::ValueIndex, [value, index]) => Some((value.as_basic()?, index.as_basic()?)),
             _ => match self.as_basic()?.kind() {
-                Kind::Pair(value, index) => Some((value, index)),
+                BasicKind::Pair(value, index) => Some((value, index)),
                 _ => None,
             },
         }

@@ -101,7 +101,7 @@ impl Attachment {
                 "the attached buffer has no room for a message of {len} bytes: attach a larger one"
             );
         };
-        data.of.pack(data.raw, data.count, 0, piece.bytes());
+        data.of.pack(&data.raw, data.count, 0, piece.bytes());
         match engine.isend(to.rank, flow, to.tag, Mode::Standard, piece.lend()) {
             Ok(pending) => attached.under_way.push((pending, piece)),
             Err(refused) => {
@@ -128,10 +128,10 @@ impl Attached {
     /// Takes back what has left.
     fn sweep(&mut self, engine: &Engine) -> Result<()> {
         let under_way = &self.under_way;
-        let ended = engine.taking(|taking| {
+        let ended = engine.completions(|completions| {
             under_way
                 .iter()
-                .filter_map(|(pending, _)| Some((*pending, taking.take(*pending)?)))
+                .filter_map(|(pending, _)| Some((*pending, completions.take(*pending)?)))
                 .collect::<Vec<_>>()
         })?;
         for (pending, ended) in ended {
@@ -148,7 +148,7 @@ impl Comm {
     /// There is no memory, or no room in it.
     pub fn bsend(self: &Arc<Self>, to: Target, data: Data<'_>) -> Result<()> {
         // What can go at once needs no copy.
-        if let Started::Left | Started::Waits(_) = self.try_send_now(to, Mode::Standard, data)? {
+        if let Started::Done | Started::Posted(_) = self.post(to, Mode::Standard, data, true)? {
             return Ok(());
         }
         let own = self.attachment();

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use canele_engine::{Buffer, Ended, Engine, Mode, Pending};
-use canele_sys::buffer::Owned;
+use canele_engine::{Buffer, Completion, Engine, Mode, Pending};
+use canele_mem::buffer::Owned;
 
 use super::{From, Target};
 use crate::Result;
 use crate::comm::Comm;
-use crate::data::Data;
+use crate::data::{Data, DataMut};
 use crate::request::{Request, Step, Steps};
 use crate::status::Status;
 
@@ -22,7 +22,7 @@ impl Comm {
         to: Option<Target>,
         out: Data<'_>,
         from: Option<From>,
-        into: Data<'_>,
+        into: DataMut<'_>,
     ) -> Result<Status> {
         wait(self.engine(), self.iexchange(to, out, from, into)?)
     }
@@ -35,7 +35,7 @@ impl Comm {
         self: &Arc<Self>,
         to: Option<Target>,
         from: Option<From>,
-        data: Data<'_>,
+        data: DataMut<'_>,
     ) -> Result<Status> {
         wait(self.engine(), self.iexchange_in_place(to, from, data)?)
     }
@@ -49,7 +49,7 @@ impl Comm {
         to: Option<Target>,
         out: Data<'_>,
         from: Option<From>,
-        into: Data<'_>,
+        into: DataMut<'_>,
     ) -> Result<Request> {
         let receive = self.receive_from(from, into)?;
         let send = to.map(|to| self.isend(to, Mode::Standard, out)).transpose()?.flatten();
@@ -64,10 +64,10 @@ impl Comm {
         self: &Arc<Self>,
         to: Option<Target>,
         from: Option<From>,
-        data: Data<'_>,
+        data: DataMut<'_>,
     ) -> Result<Request> {
         let mut copy = vec![0; data.bytes()?];
-        data.of.pack(data.raw, data.count, 0, &mut copy);
+        data.of.pack(&data.raw, data.count, 0, &mut copy);
         let mut copy = Owned::new(copy);
         let send = match to {
             Some(to) => {
@@ -83,7 +83,7 @@ impl Comm {
         Ok(self.both(receive, send, Some(copy)))
     }
 
-    fn receive_from(self: &Arc<Self>, from: Option<From>, into: Data<'_>) -> Result<Option<Pending>> {
+    fn receive_from(self: &Arc<Self>, from: Option<From>, into: DataMut<'_>) -> Result<Option<Pending>> {
         from.map(|from| Ok(self.irecv(from, into)?.pending())).transpose().map(Option::flatten)
     }
 
@@ -125,7 +125,7 @@ enum Part {
 }
 
 impl Steps for Both {
-    fn step(&mut self, ended: Ended) -> Step {
+    fn step(&mut self, ended: Completion) -> Step {
         if let (Buffer::Out(buffer), Some(copy)) = (ended.buffer, &mut self.copy) {
             copy.take_back_out(buffer);
         }

@@ -7,14 +7,15 @@ mod probe;
 mod start;
 
 pub use buffered::Attachment;
-pub use persistent::{Handing, Kept};
+pub use persistent::Handing;
 pub use probe::Message;
 pub use start::Target;
 
 use canele_engine::{Mode, Rank, Tag, Want};
+use canele_mem::buffer::Readable;
 
 use crate::comm::Comm;
-use crate::data::Data;
+use crate::data::{Data, DataMut};
 use crate::status::{Origin, Status};
 use crate::{Error, Result};
 
@@ -44,7 +45,7 @@ impl Comm {
     /// The receiver has finished or died.
     #[inline(always)]
     pub fn send(&self, to: Rank, tag: Tag, mode: Mode, data: Data<'_>) -> Result<()> {
-        if data.of.is_contiguous() && !self.is_direct(data) {
+        if data.of.is_contiguous() && !self.is_direct(&data) {
             let bytes = data.raw.bytes(0, data.bytes()?);
             return self.engine.send(to, self.flow, tag, mode, bytes, None).map_err(Box::<Error>::from);
         }
@@ -53,7 +54,7 @@ impl Comm {
 
     /// Whether it is long and in memory that peers can reach.
     #[inline(always)]
-    pub(super) fn is_direct(&self, data: Data<'_>) -> bool {
+    pub(super) fn is_direct<M>(&self, data: &Data<'_, M>) -> bool {
         self.allocated().any() && data.count.saturating_mul(data.of.size()) > DIRECT_BYTES
     }
 
@@ -62,7 +63,7 @@ impl Comm {
     fn send_otherwise(&self, to: Rank, tag: Tag, mode: Mode, data: Data<'_>) -> Result<()> {
         let len = data.bytes()?;
         if mode != Mode::Synchronous && len <= self.engine.eager_bytes()? {
-            let fill = |window: canele_sys::window::Window<'_>| self.lend(data).copy_to(0, window);
+            let fill = |window: canele_mem::window::Window<'_>| self.lend(data).copy_to(0, window);
             return Ok(self.engine.send_with(to, self.flow, tag, len, fill)?);
         }
         let pending =
@@ -76,9 +77,10 @@ impl Comm {
     /// # Errors
     /// It is longer than the memory; the sender has finished or died.
     #[inline(always)]
-    pub fn recv(&self, from: From, data: Data<'_>) -> Result<canele_engine::Status> {
-        if data.of.is_contiguous() && !self.is_direct(data) {
-            let bytes = data.raw.bytes_mut(0, data.bytes()?);
+    pub fn recv(&self, from: From, mut data: DataMut<'_>) -> Result<canele_engine::Status> {
+        if data.of.is_contiguous() && !self.is_direct(&data) {
+            let len = data.bytes()?;
+            let bytes = data.raw.bytes_mut(0, len);
             return self.engine.recv(self.flow, from.want(), bytes, None).map_err(Box::<Error>::from);
         }
         let pending =

@@ -2,34 +2,16 @@
 
 use std::sync::Arc;
 
-use canele_engine::Mode;
-use canele_sys::buffer::Raw;
+use canele_engine::{Buffer, Mode};
+use canele_mem::buffer::ReusableMemory;
 
 use super::{From, Target};
 use crate::Result;
 use crate::comm::Comm;
-use crate::data::Data;
+use crate::data::{Elements, ElementsMut};
 use crate::datatype::Datatype;
 use crate::request::{Again, Request};
 use crate::status::Status;
-
-/// Elements in the program's memory, with their type kept.
-#[derive(Clone)]
-pub struct Kept {
-    /// As in [`Data`].
-    pub raw: Raw,
-    /// How many.
-    pub count: usize,
-    /// Of which type.
-    pub of: Arc<Datatype>,
-}
-
-impl Kept {
-    /// The elements.
-    pub fn data(&self) -> Data<'_> {
-        Data { raw: self.raw, count: self.count, of: &self.of }
-    }
-}
 
 /// How a persistent send hands its message over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,25 +26,28 @@ struct Send {
     comm: Arc<Comm>,
     to: Option<Target>,
     handing: Handing,
-    kept: Kept,
+    elements: Elements,
 }
 
 struct Receive {
     comm: Arc<Comm>,
     from: Option<From>,
-    kept: Kept,
+    memory: ReusableMemory,
+    count: usize,
+    of: Arc<Datatype>,
 }
 
 impl Comm {
     /// A send that can be started; to nobody if `to` is none.
-    pub fn send_init(self: &Arc<Self>, to: Option<Target>, handing: Handing, kept: Kept) -> Request {
-        let send = Send { comm: self.clone(), to, handing, kept };
+    pub fn send_init(self: &Arc<Self>, to: Option<Target>, handing: Handing, elements: Elements) -> Request {
+        let send = Send { comm: self.clone(), to, handing, elements };
         Request::persistent(Some(self.clone()), Box::new(send))
     }
 
     /// A receive that can be started; from nobody if `from` is none.
-    pub fn recv_init(self: &Arc<Self>, from: Option<From>, kept: Kept) -> Request {
-        let receive = Receive { comm: self.clone(), from, kept };
+    pub fn recv_init(self: &Arc<Self>, from: Option<From>, elements: ElementsMut) -> Request {
+        let ElementsMut { raw, count, of } = elements;
+        let receive = Receive { comm: self.clone(), from, memory: ReusableMemory::new(raw), count, of };
         Request::persistent(Some(self.clone()), Box::new(receive))
     }
 }
@@ -72,9 +57,9 @@ impl Again for Send {
         let left = || Request::ended_with(Some(self.comm.clone()), Ok(Status::EMPTY));
         let Some(to) = self.to else { return Ok(left()) };
         match self.handing {
-            Handing::Lent(mode) => Ok(self.comm.isend(to, mode, self.kept.data())?.unwrap_or_else(left)),
+            Handing::Lent(mode) => Ok(self.comm.isend(to, mode, self.elements.data())?.unwrap_or_else(left)),
             Handing::Buffered => {
-                self.comm.bsend(to, self.kept.data())?;
+                self.comm.bsend(to, self.elements.data())?;
                 Ok(left())
             }
         }
@@ -87,9 +72,24 @@ impl Again for Send {
 
 impl Again for Receive {
     fn start(&mut self) -> Result<Request> {
-        match self.from {
-            Some(from) => self.comm.irecv(from, self.kept.data()),
-            None => Ok(Request::ended_with(Some(self.comm.clone()), Ok(Status::NO_PROCESS))),
+        let Some(from) = self.from else {
+            return Ok(Request::ended_with(Some(self.comm.clone()), Ok(Status::NO_PROCESS)));
+        };
+        self.of.total_bytes(self.count)?;
+        let buffer = self.comm.allocated().lend_again(&mut self.memory, self.count, &self.of);
+        match self.comm.engine().irecv(self.comm.flow(), from.want(), buffer) {
+            Ok(pending) => Ok(self.comm.receiving_again(pending)),
+            Err(refused) => {
+                let (error, buffer) = *refused;
+                self.memory.take_back_mut(buffer);
+                Err(error.into())
+            }
+        }
+    }
+
+    fn take_back(&mut self, buffer: Buffer) {
+        if let Buffer::In(buffer) = buffer {
+            self.memory.take_back_mut(buffer);
         }
     }
 

@@ -6,7 +6,7 @@ use canele_engine::Matched;
 
 use super::From;
 use crate::comm::Comm;
-use crate::data::Data;
+use crate::data::DataMut;
 use crate::request::Request;
 use crate::status::Status;
 use crate::{Class, Error, Result};
@@ -66,7 +66,7 @@ impl Message {
     ///
     /// # Errors
     /// It was received before; the job is over.
-    pub fn irecv(&self, data: Data<'_>) -> Result<Request> {
+    pub fn irecv(&self, data: DataMut<'_>) -> Result<Request> {
         data.bytes()?;
         let matched = self.matched.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(matched) = matched else {

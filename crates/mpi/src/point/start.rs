@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use canele_engine::{Mode, Pending, Rank, Started, Tag, Want};
-use canele_sys::buffer::Raw;
+use canele_engine::{Envelope, Mode, Pending, Rank, Started, Tag, Want};
+use canele_mem::buffer::{RawMut, Readable};
 
 use super::From;
 use crate::Result;
 use crate::comm::Comm;
-use crate::data::Data;
+use crate::data::{Data, DataMut};
 use crate::request::Request;
 
 /// Where a message goes.
@@ -21,42 +21,31 @@ pub struct Target {
 }
 
 impl Comm {
-    /// Sends what is short and can go at once; says whether it did: its memory may be used again then.
-    #[inline(always)]
-    pub fn send_now(&self, to: Target, mode: Mode, data: Data<'_>) -> bool {
-        let fits = mode != Mode::Synchronous && data.of.is_contiguous();
-        let bytes = data.of.size().saturating_mul(data.count);
-        fits && self.engine.send_now(to.rank, self.flow, to.tag, data.raw.bytes(0, bytes))
-    }
-
     /// Sends what can go at once, and says whether it did: its memory may be used again then.
     ///
     /// # Errors
     /// The job is over.
     pub fn send_at_once(&self, to: Target, data: Data<'_>) -> Result<bool> {
-        if !data.of.is_contiguous() || self.is_copied_by_receiver(data)? {
-            return Ok(false);
-        }
-        let bytes = data.raw.bytes(0, data.bytes()?);
-        Ok(self.engine.send_at_once(to.rank, self.flow, to.tag, bytes)?)
+        Ok(matches!(self.post(to, Mode::Standard, data, false)?, Started::Done))
     }
 
     /// Whether its receiver takes it from where it lies.
     fn is_copied_by_receiver(&self, data: Data<'_>) -> Result<bool> {
-        Ok(self.is_direct(data) && data.bytes()? > self.engine.eager_bytes()?)
+        Ok(self.is_direct(&data) && data.bytes()? > self.engine.eager_bytes()?)
     }
 
-    /// Sends what can go at once, or with the next packet: its memory may be used again then.
+    /// Sends what can go at once or, if it may be `coalesced`, with the next packet: its memory may be used again then.
     ///
     /// # Errors
     /// The job is over.
     #[inline(always)]
-    pub fn try_send_now(&self, to: Target, mode: Mode, data: Data<'_>) -> Result<Started> {
-        if mode == Mode::Synchronous || !data.of.is_contiguous() || self.is_copied_by_receiver(data)? {
-            return Ok(Started::NotHere);
+    pub fn post(&self, to: Target, mode: Mode, data: Data<'_>, coalesce: bool) -> Result<Started> {
+        if !data.of.is_contiguous() || self.is_copied_by_receiver(data)? {
+            return Ok(Started::Busy);
         }
         let bytes = data.raw.bytes(0, data.bytes()?);
-        Ok(self.engine.try_send_now(to.rank, self.flow, to.tag, bytes)?)
+        let (to, flow, tag) = (to.rank, self.flow, to.tag);
+        self.engine.post(Envelope { to, flow, tag, mode, coalesce }, bytes).map_err(|error| (*error).into())
     }
 
     /// Starts to send. `None`: it has left.
@@ -64,16 +53,21 @@ impl Comm {
     /// # Errors
     /// The job is over.
     pub fn isend(self: &Arc<Self>, to: Target, mode: Mode, data: Data<'_>) -> Result<Option<Request>> {
-        match self.try_send_now(to, mode, data)? {
-            Started::Left => Ok(None),
-            Started::Waits(pending) => Ok(Some(self.sending(pending))),
-            Started::NotHere => Ok(Some(self.sending(self.isend_lent(to, mode, data)?))),
+        match self.post(to, mode, data, true)? {
+            Started::Done => Ok(None),
+            Started::Posted(pending) => Ok(Some(self.sending(pending))),
+            Started::Busy => Ok(Some(self.sending(self.isend_lent(to, mode, data)?))),
         }
     }
 
     /// The request of a receive that was started.
     pub fn receiving(self: &Arc<Self>, pending: Pending) -> Request {
         Request::receive(self.clone(), pending)
+    }
+
+    /// The request of a receive into memory that comes back to a persistent operation.
+    pub(crate) fn receiving_again(self: &Arc<Self>, pending: Pending) -> Request {
+        Request::receive_again(self.clone(), pending)
     }
 
     /// The request of a send that was started.
@@ -95,7 +89,7 @@ impl Comm {
     ///
     /// # Errors
     /// The job is over.
-    pub fn irecv(self: &Arc<Self>, from: From, data: Data<'_>) -> Result<Request> {
+    pub fn irecv(self: &Arc<Self>, from: From, data: DataMut<'_>) -> Result<Request> {
         Ok(self.receiving(self.start_receive(from, data)?))
     }
 
@@ -104,7 +98,7 @@ impl Comm {
     /// # Errors
     /// The job is over.
     #[inline(always)]
-    pub fn start_receive(&self, from: From, data: Data<'_>) -> Result<Pending> {
+    pub fn start_receive(&self, from: From, data: DataMut<'_>) -> Result<Pending> {
         data.bytes()?;
         let started = self.engine.irecv(self.flow, from.want(), self.lend_mut(data));
         started.map_err(|refused| refused.0.into())
@@ -114,7 +108,7 @@ impl Comm {
     ///
     /// # Errors
     /// The job is over.
-    pub fn start_receive_bytes(&self, source: Rank, tag: Tag, into: Raw, len: usize) -> Result<Pending> {
+    pub fn start_receive_bytes(&self, source: Rank, tag: Tag, into: RawMut, len: usize) -> Result<Pending> {
         let want = Want { source: Some(source), tag: Some(tag) };
         let started = self.engine.irecv(self.flow, want, into.lend_mut(0, len));
         started.map_err(|refused| refused.0.into())

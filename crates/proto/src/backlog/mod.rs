@@ -2,10 +2,10 @@
 //! window).
 //!
 //! Owns the order in which messages may leave. Never looks into a message, and knows no rail but by its number. Every step
-//! costs the same however much waits: messages stand in linked lists, one for each lane and level.
+//! costs the same however much waits: messages stand in linked lists, one for each rail policy and level.
 //!
 //! ```text
-//!   lane     which rails may take it: any, one that is preferred, one that is required
+//!   policy   which rails may take it: any, one that is preferred, one that is required
 //!   level    how urgent it is, 0 to 7; in a level, in the order of submission
 //!   flow     the messages of one flow never overtake each other: an urgent one raises those before it to its level
 //! ```
@@ -18,6 +18,7 @@ use std::collections::VecDeque;
 use canele_sys::ids::{FlowId, RequestId};
 use rustc_hash::FxHashMap;
 
+use crate::request::Mode;
 use crate::slab::{Key, Slab};
 use list::{Chain, Links, List};
 
@@ -33,7 +34,7 @@ pub const SHORT_PIECES: u32 = 512;
 
 /// Which rails may take the messages of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Lane {
+pub enum RailPolicy {
     /// Any.
     #[default]
     Any,
@@ -65,14 +66,14 @@ pub struct Waiting {
     pub flow: FlowId,
     /// Its length in bytes.
     pub bytes: usize,
-    /// Whether it may go without being announced, if there is credit for it.
-    pub eager: bool,
-    /// Whether it may be streamed without being asked for, if there is credit for it.
-    pub ahead: bool,
+    /// When its send is complete.
+    pub mode: Mode,
+    /// True if its memory lies in a region.
+    pub region: bool,
     /// How urgent it is, below [`LEVELS`].
     pub level: u8,
     /// Which rails may take it.
-    pub lane: Lane,
+    pub policy: RailPolicy,
 }
 
 #[derive(Clone, Copy)]
@@ -80,15 +81,15 @@ struct Entry {
     waiting: Waiting,
     /// How many had joined before it.
     stamp: u64,
-    /// Among those of its lane and level.
+    /// Among those of its policy and level.
     queue: Links,
     /// Among those of its flow.
     flow: Links,
 }
 
-/// The lists of one lane.
+/// The lists of one rail policy.
 struct Queue {
-    lane: Lane,
+    policy: RailPolicy,
     levels: [List; LEVELS],
     /// The levels that hold something, one bit each.
     filled: u8,
@@ -138,20 +139,25 @@ impl Backlog {
         self.len() == 0
     }
 
+    /// Whether nothing of it is needed any more: the next message may as well find a new one.
+    pub fn is_unused(&self) -> bool {
+        self.is_empty() && self.drawn == 0 && !self.has_streams() && self.short_pieces == 0
+    }
+
     /// A message joins. Those of its flow that wait here rise to its level, if they are lower, or it rises to theirs, and they keep
-    /// it in their lane: a flow waits in one list.
+    /// it in their policy: a flow waits in one list.
     pub fn join(&mut self, mut waiting: Waiting) -> Key {
         let last = self.flows.get(&waiting.flow).copied();
         if let Some(last) = last {
             let before = self.entry(last).waiting;
-            waiting.lane = before.lane;
+            waiting.policy = before.policy;
             self.raise(last, waiting.level);
             waiting.level = waiting.level.max(before.level);
         }
         self.joined += 1;
         let entry = Entry { waiting, stamp: self.joined, queue: Links::default(), flow: Links::default() };
         let key = self.entries.insert(entry);
-        let queue = self.queue(waiting.lane);
+        let queue = self.queue(waiting.policy);
         self.queues[queue].push_back(&mut self.entries, waiting.level, key);
         List { first: last, last }.push_back::<InFlow>(&mut self.entries, key);
         self.flows.insert(waiting.flow, key);
@@ -168,8 +174,8 @@ impl Backlog {
         }
         // The oldest first, so that they stay in order.
         for key in lower.into_iter().rev() {
-            let Waiting { lane, level: was, .. } = self.entry(key).waiting;
-            let queue = self.queue(lane);
+            let Waiting { policy, level: was, .. } = self.entry(key).waiting;
+            let queue = self.queue(policy);
             self.queues[queue].remove(&mut self.entries, was, key);
             self.queues[queue].push_back(&mut self.entries, level, key);
             self.entry_mut(key).waiting.level = level;
@@ -178,26 +184,26 @@ impl Backlog {
 
     /// The message that goes next over rail `rail`.
     pub fn next(&self, rail: u8, takes: Takes, by: By) -> Option<(Key, Waiting)> {
-        let open = self.queues.iter().filter(|queue| match queue.lane {
-            Lane::Any => takes != Takes::Own,
-            Lane::Prefer(preferred) => preferred == rail || matches!(takes, Takes::Guests | Takes::All),
-            Lane::Require(required) => required == rail || takes == Takes::All,
+        let open = self.queues.iter().filter(|queue| match queue.policy {
+            RailPolicy::Any => takes != Takes::Own,
+            RailPolicy::Prefer(preferred) => preferred == rail || matches!(takes, Takes::Guests | Takes::All),
+            RailPolicy::Require(required) => required == rail || takes == Takes::All,
         });
         let heads = open.filter_map(|queue| queue.next(&self.entries, by));
-        // Mostly there is one. Among lanes by arrival, where they are equally urgent.
+        // Mostly there is one. Among policies by arrival, where they are equally urgent.
         let key = heads.min_by_key(|(level, key)| (by.rank(*level), self.entry(*key).stamp))?.1;
         Some((key, self.entry(key).waiting))
     }
 
     /// Whether a message waits that prefers a rail.
     pub fn has_choosy(&self) -> bool {
-        self.queues.iter().any(|queue| matches!(queue.lane, Lane::Prefer(_)) && queue.filled != 0)
+        self.queues.iter().any(|queue| matches!(queue.policy, RailPolicy::Prefer(_)) && queue.filled != 0)
     }
 
     /// A message leaves the lists, to be sent. Then it is either gone for good ([`Backlog::discard`]) or comes back.
     pub fn draw(&mut self, key: Key) -> Waiting {
         let waiting = self.entry(key).waiting;
-        let queue = self.queue(waiting.lane);
+        let queue = self.queue(waiting.policy);
         self.queues[queue].remove(&mut self.entries, waiting.level, key);
         self.queues[queue].count(waiting.level);
         if self.stream_level().is_some_and(|level| level < waiting.level) {
@@ -219,7 +225,7 @@ impl Backlog {
     /// Messages that were drawn come back where they were: the last one drawn first.
     pub fn put_back(&mut self, key: Key) {
         let Entry { waiting, flow: Links { after, .. }, .. } = *self.entry(key);
-        let queue = self.queue(waiting.lane);
+        let queue = self.queue(waiting.policy);
         self.queues[queue].push_front(&mut self.entries, waiting.level, key);
         self.queues[queue].count_back(waiting.level);
         match after {
@@ -241,9 +247,9 @@ impl Backlog {
         self.discard(key);
     }
 
-    fn queue(&mut self, lane: Lane) -> usize {
-        self.queues.iter().position(|queue| queue.lane == lane).unwrap_or_else(|| {
-            self.queues.push(Queue { lane, levels: Default::default(), filled: 0, passed: [0; LEVELS] });
+    fn queue(&mut self, policy: RailPolicy) -> usize {
+        self.queues.iter().position(|queue| queue.policy == policy).unwrap_or_else(|| {
+            self.queues.push(Queue { policy, levels: Default::default(), filled: 0, passed: [0; LEVELS] });
             self.queues.len() - 1
         })
     }
@@ -284,7 +290,7 @@ impl Queue {
         self.filled &= !(u8::from(list.first.is_none()) << level);
     }
 
-    /// The level, as far as it counts among lanes, and the message.
+    /// The level, as far as it counts among policies, and the message.
     fn next(&self, entries: &Slab<Entry>, by: By) -> Option<(usize, Key)> {
         let most_urgent = self.filled.checked_ilog2()? as usize;
         let head = |level: usize| self.levels[level].first;
@@ -299,7 +305,7 @@ impl Queue {
                 heads.min_by_key(|key| entries.get(*key).map(|entry| entry.stamp)).map(|key| (0, key))
             }
             By::Priority => match levels.rev().skip(1).find(|level| self.passed[*level] >= GUARD) {
-                // Counted as if it were the most urgent level, or another lane could keep it waiting.
+                // Counted as if it were the most urgent level, or another policy could keep it waiting.
                 Some(aged) => Some((LEVELS - 1, head(aged)?)),
                 None => Some((most_urgent, head(most_urgent)?)),
             },

@@ -2,7 +2,7 @@
 
 use canele_sys::ids::RequestId;
 
-use super::{Backlog, GUARD, LEVELS, Lane};
+use super::{Backlog, GUARD, LEVELS, RailPolicy};
 
 impl Backlog {
     /// A message begins to go in pieces, behind those of its level that do.
@@ -61,7 +61,7 @@ impl Backlog {
     /// Whether a message waits that any rail may take and that is more urgent than those that go on in pieces, and none of these has
     /// waited too long.
     pub fn is_pressing(&self) -> bool {
-        let free = self.queues.iter().filter(|queue| !matches!(queue.lane, Lane::Require(_)));
+        let free = self.queues.iter().filter(|queue| !matches!(queue.policy, RailPolicy::Require(_)));
         let waiting = free.filter_map(|queue| queue.filled.checked_ilog2()).max();
         let most_urgent = waiting.is_some_and(|level| self.stream_level() < Some(level as u8));
         most_urgent && self.pieces_passed < GUARD

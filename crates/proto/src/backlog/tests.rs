@@ -1,8 +1,17 @@
 use super::*;
+use crate::request::Mode;
 
 fn message(request: u32, flow: u32, level: u8) -> Waiting {
     let request = RequestId { index: request, generation: 0 };
-    Waiting { request, flow: FlowId(flow), bytes: 8, eager: true, ahead: false, level, lane: Lane::Any }
+    Waiting {
+        request,
+        flow: FlowId(flow),
+        bytes: 8,
+        mode: Mode::Standard,
+        region: false,
+        level,
+        policy: RailPolicy::Any,
+    }
 }
 
 fn join(backlog: &mut Backlog, waiting: Waiting) {
@@ -75,8 +84,8 @@ fn what_is_not_urgent_has_its_turn_all_the_same() {
 #[test]
 fn lanes_keep_to_their_rails() {
     let mut backlog = Backlog::default();
-    for (n, lane) in [(0, Lane::Require(1)), (1, Lane::Prefer(1)), (2, Lane::Any)] {
-        backlog.join(Waiting { lane, ..message(n, n, ORDINARY) });
+    for (n, policy) in [(0, RailPolicy::Require(1)), (1, RailPolicy::Prefer(1)), (2, RailPolicy::Any)] {
+        backlog.join(Waiting { policy, ..message(n, n, ORDINARY) });
     }
     let next = |backlog: &Backlog, rail, takes| {
         backlog.next(rail, takes, By::Priority).map(|(_, waiting)| waiting.request.index)
@@ -92,7 +101,7 @@ fn lanes_keep_to_their_rails() {
 #[test]
 fn a_flow_stays_in_its_lane_while_it_waits() {
     let mut backlog = Backlog::default();
-    backlog.join(Waiting { lane: Lane::Require(1), ..message(0, 7, ORDINARY) });
+    backlog.join(Waiting { policy: RailPolicy::Require(1), ..message(0, 7, ORDINARY) });
     backlog.join(message(1, 7, ORDINARY));
     assert!(backlog.next(0, Takes::Guests, By::Priority).is_none());
 }

@@ -150,7 +150,7 @@ fn drain(mut matcher: Matcher, mut model: Model) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 2000 }))]
     #[test]
     fn matches_as_the_model_does(program in prop::collection::vec(step(), 0..120)) {
         run(&program)?;

@@ -1,13 +1,13 @@
 //! The next packet, while it is being put together.
 
-use canele_rail::MAX_INLINE;
 use canele_sys::ids::RequestId;
 
 use super::RailView;
 use crate::backlog::{Backlog, By, Waiting};
-use crate::peer::cost;
+use crate::batch;
+use crate::choice::{self, Begin, Path};
+use crate::credit::credit_cost;
 use crate::slab::Key;
-use crate::train;
 use crate::wire::Rts;
 
 /// A message chosen for a packet.
@@ -17,8 +17,10 @@ pub struct Pick {
     pub(crate) request: RequestId,
     /// It goes as a whole; otherwise it is announced.
     pub(crate) whole: bool,
+    /// It is announced for want of credit only.
+    pub(crate) lacks_credit: bool,
     /// It is streamed without waiting for an answer.
-    pub(crate) ahead: bool,
+    pub(crate) eager_multi: bool,
     /// Bytes of it in the packet, what stands before it included.
     pub(crate) room: usize,
 }
@@ -33,19 +35,17 @@ pub struct Draft {
     pub(crate) piece: Option<(RequestId, u8, usize)>,
     /// Bytes so far.
     bytes: usize,
-    /// As given: answers that wait, credit for messages that are not announced, the rail's longest bulk, whether the peer
-    /// gets all packets in order.
+    /// As given: answers that wait, credit for messages that are not announced, how messages travel over the link.
     waiting: usize,
     credit: u64,
-    max_bulk: usize,
-    ordered: bool,
+    path: Path,
 }
 
 impl Draft {
-    pub(crate) fn begin(&mut self, waiting: usize, credit: u64, max_bulk: usize, ordered: bool) {
+    pub(crate) fn begin(&mut self, waiting: usize, credit: u64, path: Path) {
         self.messages.clear();
         (self.control, self.piece, self.bytes) = (0, None, 0);
-        (self.waiting, self.credit, self.max_bulk, self.ordered) = (waiting, credit, max_bulk, ordered);
+        (self.waiting, self.credit, self.path) = (waiting, credit, path);
     }
 
     /// Whether nothing has been chosen.
@@ -70,10 +70,10 @@ impl Draft {
 
     /// Takes the next answer that waits, if there is one and it fits. Answers go in their order.
     pub fn add_control(&mut self) -> bool {
-        let fits = self.control < self.waiting && self.fits(train::CONTROL_ROOM, usize::MAX);
+        let fits = self.control < self.waiting && self.fits(batch::CONTROL_ROOM, usize::MAX);
         if fits {
             self.control += 1;
-            self.bytes += train::CONTROL_ROOM;
+            self.bytes += batch::CONTROL_ROOM;
         }
         fits
     }
@@ -87,8 +87,8 @@ impl Draft {
             return false;
         }
         backlog.draw(key);
-        if pick.whole || pick.ahead {
-            self.credit -= cost(waiting.bytes);
+        if pick.whole || pick.eager_multi {
+            self.credit -= credit_cost(waiting.bytes);
         }
         self.bytes += pick.room;
         self.messages.push(pick);
@@ -96,15 +96,22 @@ impl Draft {
     }
 
     fn pick(&self, key: Key, waiting: Waiting) -> Pick {
-        let carried = waiting.bytes <= self.max_bulk.max(MAX_INLINE);
-        let whole = waiting.eager && carried && self.credit >= cost(waiting.bytes);
-        let ahead = !whole && self.ordered && waiting.ahead && self.credit >= cost(waiting.bytes);
-        let room = train::room(if whole { waiting.bytes } else { Rts::BYTES });
-        Pick { key, request: waiting.request, whole, ahead, room }
+        let begin = choice::begin(&self.path, waiting.bytes, waiting.mode, waiting.region);
+        let paid = self.credit >= credit_cost(waiting.bytes);
+        let (whole, eager_multi) = (paid && begin == Begin::Whole, paid && begin == Begin::EagerMulti);
+        let room = batch::room(if whole { waiting.bytes } else { Rts::BYTES });
+        Pick {
+            key,
+            request: waiting.request,
+            whole,
+            lacks_credit: !paid && begin != Begin::Announced,
+            eager_multi,
+            room,
+        }
     }
 
     fn fits(&self, room: usize, most: usize) -> bool {
-        self.is_empty() || self.bytes + room <= most.min(self.max_bulk).min(train::MOST)
+        self.is_empty() || self.bytes + room <= most.min(self.path.max_bulk).min(batch::MOST)
     }
 
     /// Takes up to `most` bytes of the next large message, if there is one. A piece is a packet of its own.

@@ -5,14 +5,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use canele_mem::buffer::Owned;
 use canele_proto::matching::Want;
 use canele_proto::peer::Gone;
 use canele_proto::request::{Buffer, Cancel, Failure, Mode, Outcome};
-use canele_proto::{Proto, Settings};
+use canele_proto::{Envelope, Proto, Settings};
 use canele_rail::shm::Region;
-use canele_rail::sim::{Model, SimRail, World};
-use canele_rail::{Class, Header, MAX_INLINE, Rail};
-use canele_sys::buffer::Owned;
+use canele_rail::{Class, Header, MAX_INLINE, Rail, Recoverable};
+use canele_sim::world::{Model, SimRail, World};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 const ATTACKED: Rank = Rank(0);
@@ -57,7 +57,10 @@ pub enum Net {
 }
 
 /// A kind of packet that carries others.
-const TRAIN: usize = 12;
+const BATCH: usize = 12;
+
+/// What the ranks may have to keep.
+const UNEXPECTED_BYTES: u64 = 64 << 10;
 
 /// One run.
 pub struct Attack {
@@ -91,7 +94,7 @@ impl Attack {
         let sockets = net == Net::Sockets;
         let model = Model { cells: 16, payload: 16 << 10, region_misses: 1, ..Model::default() };
         let model = Model { numbered: sockets, busy: sockets, one_sided: !sockets, ..model };
-        let settings = Settings { eager_bytes: 2048, piece_bytes: 4096, unexpected_bytes: 64 << 10 };
+        let settings = Settings { eager_bytes: 2048, piece_bytes: 4096, unexpected_bytes: UNEXPECTED_BYTES };
         let world = World::new(3, &[model], 1);
         let [mut rail, mut honest, mut bad] = [ATTACKED, HONEST, BAD].map(|rank| world.rail(rank));
         let protos = [ATTACKED, HONEST].map(|rank| Proto::new(rank, 3, settings));
@@ -133,8 +136,8 @@ impl Attack {
         }
         assert!(self.honest.0.take_fault().is_none(), "the honest rank has nothing to do with it");
         let holding = self.proto.holding();
-        // A grant for the bad rank, and what the honest one sends.
-        assert!(holding.unexpected_bytes <= self.proto.grant() + 1200, "{holding:?}");
+        assert!(holding.unexpected_bytes <= self.proto.credit_given(), "{holding:?}");
+        assert!(self.proto.credit_given() <= UNEXPECTED_BYTES, "{}", self.proto.credit_given());
         self.world.advance();
         self.bad_receives();
     }
@@ -142,7 +145,7 @@ impl Attack {
     fn bad_receives(&mut self) {
         self.bad.begin_pass();
         while let Some(lost) = self.bad.take_lost() {
-            drop(self.bad.bury(lost.link));
+            drop(self.bad.close_link(lost.link));
         }
         self.bad.accept();
         for link in self.bad.incoming().to_vec() {
@@ -202,8 +205,8 @@ impl Attack {
         Header { kind: kind as u8 % 16, inline_len: 0, flow, tag, sequence }
     }
 
-    /// Packets one after another, as a train carries them; cut short if `cut` says so.
-    fn train(&mut self, input: &mut Bytes<'_>, cut: bool) -> Vec<u8> {
+    /// Packets one after another, as a batch carries them; cut short if `cut` says so.
+    fn batch(&mut self, input: &mut Bytes<'_>, cut: bool) -> Vec<u8> {
         let mut bytes = Vec::new();
         while bytes.len() < 2000
             && let Some(more) = input.next()
@@ -229,8 +232,8 @@ impl Attack {
     /// One packet of the bad rank.
     fn send(&mut self, input: &mut Bytes<'_>) -> Option<()> {
         let [kind, flow, tag, len, bulk] = [(); 5].map(|()| input.next().unwrap_or_default());
-        let train = if kind % 16 == TRAIN { self.train(input, bulk % 7 == 2) } else { Vec::new() };
-        let bulk = if train.is_empty() { [0, 0, 1, 64, 700, 2048, 4096][bulk % 7] } else { train.len() };
+        let batch = if kind % 16 == BATCH { self.batch(input, bulk % 7 == 2) } else { Vec::new() };
+        let bulk = if batch.is_empty() { [0, 0, 1, 64, 700, 2048, 4096][bulk % 7] } else { batch.len() };
         let most = if bulk == 0 { 48 } else { 40 };
         let words = self.words(input);
         let header = self.header([kind, flow, tag]);
@@ -240,7 +243,7 @@ impl Attack {
         for (i, word) in words.iter().enumerate().take(most / 8) {
             slot.inline.write(8 * i, &word.to_le_bytes());
         }
-        slot.bulk.write(0, if train.is_empty() { &[0xbb; 4096][..bulk] } else { &train });
+        slot.bulk.write(0, if batch.is_empty() { &[0xbb; 4096][..bulk] } else { &batch });
         let inline_len = if len < 128 { most } else { (len - 128) % (most + 1) } as u8;
         self.bad.commit(link, Header { inline_len, ..header });
         Some(())
@@ -272,7 +275,11 @@ impl Attack {
                 (Home::Owned(owned), token)
             };
             let mode = [Mode::Standard, Mode::Synchronous][what / 2 % 2];
-            let id = self.proto.submit_send(&mut self.rail, BAD, flow, Tag(tag as u32), mode, buffer);
+            let id = self.proto.submit_send(
+                &mut self.rail,
+                Envelope { mode, ..Envelope::new(BAD, flow, Tag(tag as u32)) },
+                buffer,
+            );
             self.pending.push((id, home));
         }
         Some(())
@@ -302,7 +309,7 @@ impl Attack {
             self.arrives(exchange);
         }
         self.rail.accept();
-        if let Some(link) = self.rail.incoming().iter().copied().find(|l| self.rail.peer(*l) == BAD) {
+        if let Some(link) = self.rail.incoming().iter().copied().find(|l| l.peer() == BAD) {
             self.rail.disconnect(link);
         }
         self.proto.handle_gone(BAD, Gone::Failed);
@@ -321,13 +328,21 @@ impl Attack {
         let (flow, tag, mode) = (FlowId(9), Tag(1), Mode::Standard);
         let receive = self.proto.submit_recv(flow, want(HONEST), into.lend_in());
         let (proto, rail) = &mut self.honest;
-        let honest_send = proto.submit_send(rail, ATTACKED, flow, tag, mode, honest_out.lend_out());
+        let honest_send = proto.submit_send(
+            rail,
+            Envelope { mode, ..Envelope::new(ATTACKED, flow, tag) },
+            honest_out.lend_out(),
+        );
         let honest_receive = proto.submit_recv(flow, want(ATTACKED), honest_into.lend_in());
         if stuck {
             (0..5).for_each(|_| self.round());
             self.honest_sleeps = true;
         }
-        let send = self.proto.submit_send(&mut self.rail, HONEST, flow, tag, mode, out.lend_out());
+        let send = self.proto.submit_send(
+            &mut self.rail,
+            Envelope { mode, ..Envelope::new(HONEST, flow, tag) },
+            out.lend_out(),
+        );
         Exchange { good, ids: [send, receive, honest_send, honest_receive], buffers }
     }
 

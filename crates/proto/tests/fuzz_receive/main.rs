@@ -11,7 +11,7 @@ mod attack;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use attack::{Attack, Net};
-use canele_rail::sim::Random;
+use canele_sim::world::Random;
 
 const NETS: [Net; 2] = [Net::Memory, Net::Sockets];
 
@@ -101,26 +101,27 @@ fn what_cannot_be_is_found_out_and_what_can_be_is_taken() {
         ("messages", [false, false]),
         ("unknown-kind", [true, true]),
         ("unknown-flow", [true, true]),
-        ("train-messages", [false, false]),
-        ("train-answers", [false, false]),
-        ("train-cut", [true, true]),
-        ("train-in-train", [true, true]),
-        ("train-too-long-inline", [true, true]),
-        ("train-longer-than-it-is", [true, true]),
+        ("batch-messages", [false, false]),
+        ("batch-answers", [false, false]),
+        ("fenced-unasked", [true, true]),
+        ("batch-cut", [true, true]),
+        ("batch-in-batch", [true, true]),
+        ("batch-too-long-inline", [true, true]),
+        ("batch-longer-than-it-is", [true, true]),
         // Without numbers nothing is early, and there is no flow of puts.
         ("numbers-early", [false, false]),
         ("numbers-twice", [false, true]),
         ("numbers-twice-early", [false, true]),
         ("puts-early", [false, false]),
         ("flow-of-puts", [true, true]),
-        // Where messages carry numbers none runs ahead.
-        ("ahead", [false, true]),
-        ("ahead-unexpected", [false, true]),
-        ("ahead-gap", [true, true]),
-        ("buried-current", [false, false]),
-        ("buried-never", [false, false]),
-        ("buried-wild-expected", [false, true]),
-        ("buried-again", [false, false]),
+        // Where messages carry numbers none is a multi-fragment eager message.
+        ("eager-multi", [false, true]),
+        ("eager-multi-unexpected", [false, true]),
+        ("eager-multi-gap", [true, true]),
+        ("link-closed-current", [false, false]),
+        ("link-closed-never", [false, false]),
+        ("link-closed-wild-expected", [false, true]),
+        ("link-closed-again", [false, false]),
     ] {
         let (path, input) = corpus
             .iter()

@@ -1,16 +1,17 @@
 //! Transfers to and from regions where the other end is played by hand: what a rank that only ever polls would not show.
 
+use canele_mem::chunk_counter::Generation;
 use std::sync::Arc;
 
+use canele_mem::buffer::RegionAddress;
 use canele_proto::matching::Want;
 use canele_proto::peer::Gone;
-use canele_proto::request::{Buffer, Failure, Mode};
-use canele_proto::wire::{Cts, Ending, How, Kind, Rts, put_words, read_fin};
-use canele_proto::{Holding, Proto, Settings};
+use canele_proto::request::{Buffer, Failure};
+use canele_proto::wire::{Cts, Ending, How, Kind, Rts, read_fin};
+use canele_proto::{Envelope, Holding, Proto, Settings};
 use canele_rail::shm::Region;
-use canele_rail::sim::{Model, SimRail, World};
-use canele_rail::{Class, Generation, Header, Rail};
-use canele_sys::buffer::Place;
+use canele_rail::{Class, Header, OneSided, Rail};
+use canele_sim::world::{Model, SimRail, World};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
 
 const LEN: usize = 100_000;
@@ -58,7 +59,7 @@ impl Ends {
 
     fn send(&mut self, header: Header, words: &[u64]) {
         let slot = self.by_hand.claim(self.link, 0, Class::Control).expect("room");
-        put_words(slot.inline, words);
+        slot.inline.write_words(0, words);
         self.by_hand.commit(self.link, header);
     }
 
@@ -75,8 +76,8 @@ impl Ends {
         None
     }
 
-    fn far_place(&self) -> Place {
-        Place { region: self.far.id(), offset: 0 }
+    fn far_place(&self) -> RegionAddress {
+        RegionAddress { region: self.far.id(), offset: 0 }
     }
 
     /// Rank 0 has a receive in its region, and the end played by hand announces a message in its own.
@@ -84,7 +85,8 @@ impl Ends {
         let want = Want { source: Some(Rank(1)), tag: Some(TAG) };
         let buffer = self.region.in_buffer(0, LEN).expect("all of it");
         let id = self.proto.submit_recv(FLOW, want, buffer);
-        let rts = Rts { len: LEN as u64, request: THEIRS, place: Some(self.far_place()) };
+        let rts =
+            Rts { len: LEN as u64, request: THEIRS, place: Some(self.far_place()), lacks_credit: false };
         self.send(Header { flow: FLOW.0, tag: TAG.0, ..Kind::Rts.header(4) }, &rts.to_words());
         self.world.advance();
         let link = self.rail.open_link(0, Rank(1));
@@ -99,12 +101,12 @@ impl Ends {
 fn the_sender_of_a_shared_message_says_when_it_has_copied_its_part() {
     let mut ends = Ends::new();
     let buffer = ends.region.out_buffer(0, LEN).expect("all of it");
-    let id = ends.proto.submit_send(&mut ends.rail, Rank(1), FLOW, TAG, Mode::Standard, buffer);
+    let id = ends.proto.submit_send(&mut ends.rail, Envelope::new(Rank(1), FLOW, TAG), buffer);
     ends.pass();
     let rts = ends.next(Kind::Rts, Rts::read).expect("it is announced");
     assert_eq!(rts.request, id);
     let generation = Generation(9);
-    ends.by_hand.tally(ends.link, true, 2).expect("a tally").start(generation);
+    ends.by_hand.chunk_counter(ends.link, true, 2).expect("a chunk counter").start(generation);
     let how = How::Share(ends.far_place(), 2, generation);
     let cts = Cts { request: id, receiver: THEIRS, how };
     ends.send(Kind::Cts.header(5), &cts.to_words());
@@ -119,13 +121,16 @@ fn a_shared_message_whose_memory_is_gone_fails_when_the_sender_has_stopped() {
     let mut ends = Ends::new();
     let id = ends.announce();
     ends.proto.pass(&mut ends.rail);
-    assert_eq!(ends.proto.holding().tallies, 1, "it shares");
+    assert_eq!(ends.proto.holding().chunk_counters, 1, "it shares");
     // The sender takes a piece and is slow; meanwhile its memory goes.
-    assert_eq!(ends.by_hand.tally(ends.link, false, 0).and_then(|t| t.take(Generation(1), 2)), Some(0));
+    assert_eq!(
+        ends.by_hand.chunk_counter(ends.link, false, 0).and_then(|t| t.take(Generation(1), 2)),
+        Some(0)
+    );
     ends.by_hand.drop_region(ends.far.id());
     ends.pass();
     assert!(!ends.proto.is_done(id), "the sender still copies");
-    ends.by_hand.tally(ends.link, false, 0).expect("a tally").finish_piece();
+    ends.by_hand.chunk_counter(ends.link, false, 0).expect("a chunk counter").finish_piece();
     ends.pass();
     let outcome = ends.proto.take(id).expect("it ends");
     assert_eq!(outcome.result, Err(Failure::RegionLost(Rank(1))));

@@ -1,12 +1,12 @@
 //! Floods: more messages than anybody wants, on links that hold only a few. Memory stays below the cap (which
 //! [`Net::pass`] checks every time), and whoever waits goes on as soon as somebody receives.
 
+use canele_mem::buffer::Owned;
 use canele_proto::matching::Want;
 use canele_proto::peer::Gone;
-use canele_proto::request::{Buffer, Mode, Outcome};
-use canele_proto::{Holding, Sent, Settings};
-use canele_rail::sim::Model;
-use canele_sys::buffer::Owned;
+use canele_proto::request::{Buffer, Outcome};
+use canele_proto::{Envelope, Filled, Holding, Sent, Settings};
+use canele_sim::world::Model;
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use canele_sim::campaign::{Net, Packets};
@@ -42,10 +42,11 @@ impl Sender {
         while self.sent < count {
             let number = self.sent;
             self.sent += 1;
-            let fill = |slot: canele_rail::Window<'_>| slot.write(0, &number.to_le_bytes());
-            if proto.try_send(rail, self.to, FLOW, TAG, 8, fill) == Sent::NotHere {
+            let fill = |slot: canele_mem::window::Window<'_>| slot.write(0, &number.to_le_bytes());
+            let envelope = Envelope::new(self.to, FLOW, TAG);
+            if proto.post(rail, envelope, Filled { len: 8, fill }) == Sent::Busy {
                 let mut owned = Owned::new(vec![number]);
-                let id = proto.submit_send(rail, self.to, FLOW, TAG, Mode::Standard, owned.lend_out());
+                let id = proto.submit_send(rail, Envelope::new(self.to, FLOW, TAG), owned.lend_out());
                 self.waits = Some((id, owned));
                 return false;
             }
@@ -121,7 +122,10 @@ fn a_million_messages_that_nobody_wants_stay_below_the_cap() {
         settle(&mut net);
     }
     let held = net.protos[1].holding();
-    assert!(held.unexpected_bytes > net.protos[1].grant() - 200, "the credit is used: {held:?}");
+    assert!(
+        held.unexpected_bytes > net.protos[1].credit_window(Rank(0)) - 200,
+        "the credit is used: {held:?}"
+    );
     assert_eq!(held.unexpected as u64, sender.sent, "all that was sent is held or announced");
     let mut done = false;
     for n in 0..10_000_000 {
@@ -143,7 +147,7 @@ fn a_million_messages_that_nobody_wants_stay_below_the_cap() {
 fn two_ranks_that_flood_each_other_through_full_rings_finish() {
     // Both send everything before they receive anything; it fits in the credit, but not nearly in the rings.
     const COUNT: u64 = 800;
-    let mut net = net(2 * COUNT * canele_proto::peer::cost(8), 2);
+    let mut net = net(2 * COUNT * canele_proto::credit::credit_cost(8), 2);
     let mut senders = [Sender::new(0, 1), Sender::new(1, 0)];
     let mut receivers = [Receiver::new(0, 1), Receiver::new(1, 0)];
     for _ in 0..1_000_000 {
@@ -168,7 +172,7 @@ fn sends_that_do_not_block_flood_both_ways_beyond_the_credit() {
         for me in 0..2u32 {
             let mut owned = Owned::new(vec![number]);
             let (proto, rail) = net.both(Rank(me));
-            let id = proto.submit_send(rail, Rank(1 - me), FLOW, TAG, Mode::Standard, owned.lend_out());
+            let id = proto.submit_send(rail, Envelope::new(Rank(1 - me), FLOW, TAG), owned.lend_out());
             sent.push((me, id, owned));
         }
     }
@@ -187,6 +191,51 @@ fn sends_that_do_not_block_flood_both_ways_beyond_the_credit() {
     }
 }
 
+/// Packets that two ranks send each other for a flood of `count` messages, most of which come before anybody receives and beyond the
+/// credit; each is received by a receive of its own.
+fn packets_of_a_flood(count: u64, model: Model) -> u64 {
+    let settings = Settings { eager_bytes: 4096, piece_bytes: 4096, unexpected_bytes: 128 << 10 };
+    let mut net = Net::new(settings, &[model], "aggregate", Packets::Well, 1, &[64, 64]);
+    let mut sent = Vec::new();
+    for number in 0..count {
+        let mut owned = Owned::new(vec![number]);
+        let (proto, rail) = net.both(Rank(0));
+        let id = proto.submit_send(rail, Envelope::new(Rank(1), FLOW, TAG), owned.lend_out());
+        sent.push((id, owned));
+    }
+    settle(&mut net);
+    let want = Want { source: Some(Rank(0)), tag: Some(TAG) };
+    for number in 0..count {
+        let mut owned = Owned::new(vec![u64::MAX]);
+        let id = net.protos[1].submit_recv(FLOW, want, owned.lend_in());
+        let outcome = loop {
+            if let Some(outcome) = net.protos[1].take(id) {
+                break outcome;
+            }
+            assert!(round(&mut net), "message {number} never comes");
+        };
+        let Buffer::In(token) = outcome.buffer else { panic!("a receive gives its buffer back") };
+        owned.take_back_in(token);
+        assert_eq!((outcome.result.map(|s| s.bytes), owned.into_items()[0]), (Ok(8), number));
+    }
+    settle(&mut net);
+    for (id, mut owned) in sent {
+        let outcome = net.protos[0].take(id).expect("a send whose message was received has ended");
+        let Buffer::Out(token) = outcome.buffer else { panic!("a send gives its buffer back") };
+        owned.take_back_out(token);
+    }
+    assert_eq!(net.protos.iter().map(|p| p.holding()).collect::<Vec<_>>(), [Holding::default(); 2]);
+    net.world.events()
+}
+
+#[test]
+fn a_flood_beyond_the_credit_takes_a_few_packets_for_many_messages() {
+    let tcp = Model { cells: 256, payload: 1 << 20, overhead_ns: 1500, ..Model::default() };
+    let [some, more] = [10_000, 20_000].map(|count| packets_of_a_flood(count, tcp));
+    assert!(more < 20_000 / 2, "{more} events for 20,000 messages");
+    assert!(more < some * 5 / 2, "{some} events for 10,000 messages, {more} for 20,000");
+}
+
 #[test]
 fn whoever_waits_until_all_has_left_looks_again_when_the_rest_is_gone_with_its_peer() {
     let mut net = net(128 << 10, 2);
@@ -194,7 +243,7 @@ fn whoever_waits_until_all_has_left_looks_again_when_the_rest_is_gone_with_its_p
     for number in 0..100u64 {
         let mut owned = Owned::new(vec![number]);
         let (proto, rail) = net.both(Rank(0));
-        let id = proto.submit_send(rail, Rank(1), FLOW, TAG, Mode::Standard, owned.lend_out());
+        let id = proto.submit_send(rail, Envelope::new(Rank(1), FLOW, TAG), owned.lend_out());
         sent.push((id, owned));
         if number == 0 {
             settle(&mut net); // The link is open.
@@ -223,7 +272,7 @@ fn memory_kept_for_reuse_does_not_outgrow_the_messages_in_it() {
         for _ in 0..60 {
             let mut owned = Owned::new(vec![0u8; len]);
             let (proto, rail) = net.both(Rank(0));
-            let id = proto.submit_send(rail, Rank(1), FLOW, TAG, Mode::Standard, owned.lend_out());
+            let id = proto.submit_send(rail, Envelope::new(Rank(1), FLOW, TAG), owned.lend_out());
             ids.push((id, owned));
         }
         settle(&mut net);

@@ -3,10 +3,12 @@
 //! `PROTO_SEED=n` runs one seed; `PROTO_SEEDS=n` runs as many, instead of the few hundred of an ordinary run. Longer ones, and
 //! other networks: `canele sim campaign`.
 
+mod any_source;
+mod credit;
 mod direct;
-mod errands;
 mod flood;
 mod rails;
+mod rma;
 mod unequal;
 
 use canele_sim::campaign::{Faults, Setup, run};

@@ -1,12 +1,14 @@
 //! Which of two rails messages take: one is fast, one slow. The receiver is played by hand and sees what comes over each.
 
-use canele_proto::backlog::{Lane, ORDINARY};
-use canele_proto::request::Mode;
-use canele_proto::wire::{Cts, How, Kind, Rts, put_words};
-use canele_proto::{Proto, Received, Sent, Settings, train};
-use canele_rail::sim::{Model, SimRail, World};
+use canele_mem::buffer::Owned;
+use canele_mem::window::Window;
+use canele_proto::backlog::{ORDINARY, RailPolicy};
+use canele_proto::matching::Want;
+use canele_proto::request::{Mode, Status};
+use canele_proto::wire::{Cts, How, Kind, Rts};
+use canele_proto::{Envelope, Filled, Proto, Received, Sent, Settings, batch};
 use canele_rail::{Class, Header, Rail};
-use canele_sys::buffer::Owned;
+use canele_sim::world::{Model, SimRail, World};
 use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
 const FAST: u8 = 0;
@@ -51,7 +53,7 @@ impl Rails {
             .iter_mut()
             .map(|item| {
                 let buffer = item.lend_out();
-                self.proto.submit_send(&mut self.rail, OTHER, flow, Tag(0), Mode::Standard, buffer)
+                self.proto.submit_send(&mut self.rail, Envelope::new(OTHER, flow, Tag(0)), buffer)
             })
             .collect();
         let mut came = [0; 2];
@@ -82,9 +84,9 @@ impl Rails {
         self.by_hand.begin_pass();
         while let Ok(Some(packet)) = self.by_hand.poll(link) {
             count += match Kind::of(&packet.header) {
-                Some(Kind::Train) => train::Reader::new(packet.bulk).count() as u32,
+                Some(Kind::Batch) => batch::Reader::new(packet.bulk).count() as u32,
                 Some(Kind::Short) => 1,
-                Some(Kind::Buried) => 0,
+                Some(Kind::LinkClosed) => 0,
                 other => unreachable!("{other:?} was not sent"),
             };
             self.by_hand.release(link);
@@ -103,45 +105,59 @@ fn small_messages_take_the_link_that_delivers_first() {
 #[test]
 fn a_flow_keeps_to_the_rail_it_requires_and_takes_the_one_it_prefers() {
     let mut rails = Rails::new("aggregate");
-    rails.proto.set_flow(FlowId(1), ORDINARY, Lane::Require(SLOW));
+    rails.proto.set_flow(FlowId(1), ORDINARY, RailPolicy::Require(SLOW));
     assert_eq!(rails.send(FlowId(1)), [0, MESSAGES]);
-    rails.proto.set_flow(FlowId(2), ORDINARY, Lane::Prefer(SLOW));
+    rails.proto.set_flow(FlowId(2), ORDINARY, RailPolicy::Prefer(SLOW));
     assert!(rails.send(FlowId(2))[SLOW as usize] > 0);
 }
 
 #[test]
 fn no_message_slips_past_the_rail_its_flow_requires() {
     let mut rails = Rails::new("aggregate");
-    rails.proto.set_flow(FlowId(1), ORDINARY, Lane::Require(SLOW));
+    rails.proto.set_flow(FlowId(1), ORDINARY, RailPolicy::Require(SLOW));
     let Rails { proto, rail, .. } = &mut rails;
-    assert_eq!(proto.try_send_short(rail, OTHER, FlowId(1), Tag(0), &[1]), Sent::NotHere);
-    assert_eq!(proto.try_send_short(rail, OTHER, FlowId(2), Tag(0), &[1]), Sent::Done);
+    let mut post = |flow| proto.post(rail, Envelope::new(OTHER, flow, Tag(0)), &[1][..]);
+    assert_eq!([FlowId(1), FlowId(2)].map(&mut post), [Sent::Busy, Sent::Done]);
 }
 
 #[test]
 fn a_flow_whose_rail_is_lost_takes_the_one_that_is_left() {
     let mut rails = Rails::new("aggregate");
-    rails.proto.set_flow(FlowId(1), ORDINARY, Lane::Prefer(SLOW));
-    rails.proto.bury(&mut rails.rail, LinkId::new(SLOW, OTHER));
+    rails.proto.set_flow(FlowId(1), ORDINARY, RailPolicy::Prefer(SLOW));
+    rails.proto.close_link(&mut rails.rail, LinkId::new(SLOW, OTHER));
     assert_eq!(rails.send_over(&[FAST], FlowId(1)), [MESSAGES, 0]);
 }
 
 #[test]
-fn what_is_gathered_leaves_with_the_next_packet_and_nothing_is_gathered_at_the_end() {
+fn what_is_coalesced_leaves_with_the_next_packet_and_nothing_is_coalesced_at_the_end() {
     let mut rails = Rails::new("aggregate");
-    assert!(rails.proto.try_gather(OTHER, FlowId(1), Tag(0), &[1; 2000]).is_none(), "too long");
-    let tickets: Vec<_> =
-        (0..MESSAGES).map(|_| rails.proto.try_gather(OTHER, FlowId(1), Tag(0), &[1; 8])).collect();
-    assert!(rails.proto.take_gathered(tickets[0].unwrap()).is_none(), "nothing has left yet");
+    let Rails { proto, rail, .. } = &mut rails;
+    let envelope = Envelope { coalesce: true, ..Envelope::new(OTHER, FlowId(1), Tag(0)) };
+    assert_eq!(proto.post(rail, envelope, &[1; 8][..]), Sent::Done, "the link is not busy yet");
+    assert_eq!(proto.post(rail, Envelope { coalesce: false, ..envelope }, &[1; 8][..]), Sent::Busy);
+    assert_eq!(proto.post(rail, envelope, &[1; 2000][..]), Sent::Busy, "too long");
+    let sends: Vec<_> = (0..MESSAGES)
+        .map(|n| match n % 2 {
+            0 => proto.post(rail, envelope, &[1; 8][..]),
+            _ => {
+                proto.post(rail, envelope, Filled { len: 8, fill: |slot: Window<'_>| slot.write(0, &[1; 8]) })
+            }
+        })
+        .map(|sent| match sent {
+            Sent::Posted(send) => send,
+            other => panic!("the link is busy: {other:?}"),
+        })
+        .collect();
+    assert!(proto.take_coalesced(sends[0]).is_none(), "nothing has left yet");
     for _ in 0..100 {
         rails.proto.pass(&mut rails.rail);
     }
-    for ticket in tickets {
-        let outcome = rails.proto.take_gathered(ticket.unwrap()).expect("it has left");
+    for send in sends {
+        let outcome = rails.proto.take_coalesced(send).expect("it has left");
         assert_eq!(outcome.result.unwrap().bytes, 8);
     }
     rails.proto.close();
-    assert!(rails.proto.try_gather(OTHER, FlowId(1), Tag(0), &[1; 8]).is_none());
+    assert_eq!(rails.proto.post(&mut rails.rail, envelope, &[1; 8][..]), Sent::Busy);
 }
 
 #[test]
@@ -150,7 +166,11 @@ fn who_is_invited_to_send_nothing_has_sent_it() {
     let mut nothing = Owned::new(Vec::<u64>::new());
     let Rails { proto, rail, by_hand, world } = &mut rails;
     let buffer = nothing.lend_out();
-    let send = proto.submit_send(rail, OTHER, FlowId(1), Tag(0), Mode::Synchronous, buffer);
+    let send = proto.submit_send(
+        rail,
+        Envelope { mode: Mode::Synchronous, ..Envelope::new(OTHER, FlowId(1), Tag(0)) },
+        buffer,
+    );
     let link = LinkId::new(FAST, Rank(0));
     let mut invited = false;
     for _ in 0..1000 {
@@ -161,7 +181,7 @@ fn who_is_invited_to_send_nothing_has_sent_it() {
             by_hand.release(link);
             let cts = Cts { request, receiver: request, how: How::Stream };
             let slot = by_hand.claim(link, 0, Class::Control).unwrap();
-            put_words(slot.inline, &cts.to_words());
+            slot.inline.write_words(0, &cts.to_words());
             by_hand.commit(link, Header { inline_len: 40, ..Kind::Cts.header(0) });
             invited = true;
         }
@@ -214,14 +234,38 @@ fn both_ends_take_the_same_one_of_links_as_fast_as_each_other() {
 
 #[test]
 fn a_receive_that_looks_finds_what_comes_over_another_link() {
+    for source in [Some(Rank(0)), None] {
+        let (world, [_, mut proto], [mut by_hand, mut rail]) = two_alike();
+        let first = proto.link_from(Rank(0)).expect("a link");
+        let other = LinkId::new(if first.rail() == FAST { SLOW } else { FAST }, OTHER);
+        post_by_hand(&mut by_hand, other, 0);
+        while world.advance().is_some() {}
+        let mut into = [0; 8];
+        let want = Want { source, tag: Some(Tag(0)) };
+        let mut look = || proto.try_recv(&mut rail, FlowId(0), want, &mut into[..]);
+        let status = Status { source: Rank(0), tag: Tag(0), bytes: 8 };
+        assert!((0..4).any(|_| look() == Received::Done(status)), "four looks at two links, from {source:?}");
+    }
+}
+
+#[test]
+fn a_look_from_any_source_takes_no_message_before_its_turn() {
     let (world, [_, mut proto], [mut by_hand, mut rail]) = two_alike();
-    let first = proto.link_from(Rank(0)).expect("a link");
-    let other = LinkId::new(if first.rail() == FAST { SLOW } else { FAST }, OTHER);
-    let slot = by_hand.claim(other, 0, Class::Message).expect("room");
-    slot.inline.write(0, &[7; 8]);
-    by_hand.commit(other, Header { inline_len: 8, ..Kind::Short.header(0) });
-    while world.advance().is_some() {}
     let mut into = [0; 8];
-    let mut look = || proto.try_recv(&mut rail, first, FlowId(0), Tag(0), &mut into[..]);
-    assert!((0..4).any(|_| look() == Received::Done(8)), "four looks at two links");
+    let want = Want { source: None, tag: None };
+    let mut look = |proto: &mut Proto| proto.try_recv(&mut rail, FlowId(0), want, &mut into[..]);
+    post_by_hand(&mut by_hand, LinkId::new(FAST, OTHER), 1);
+    while world.advance().is_some() {}
+    assert!((0..4).all(|_| !matches!(look(&mut proto), Received::Done(_))), "message 0 comes first");
+    post_by_hand(&mut by_hand, LinkId::new(SLOW, OTHER), 0);
+    while world.advance().is_some() {}
+    let mut taken = (0..8).filter(|_| matches!(look(&mut proto), Received::Done(_)));
+    assert_eq!(taken.by_ref().count(), 2, "both, once they can be in order");
+}
+
+/// Sends 8 bytes as message `sequence` of flow 0.
+fn post_by_hand(by_hand: &mut SimRail, link: LinkId, sequence: u32) {
+    let slot = by_hand.claim(link, 0, Class::Message).expect("room");
+    slot.inline.write(0, &[7; 8]);
+    by_hand.commit(link, Header { inline_len: 8, sequence, ..Kind::Short.header(0) });
 }

@@ -1,13 +1,13 @@
 //! Rails of different speeds, both ends real protocols: how evenly a large message spreads over them, and how long an urgent
 //! one takes beside large ones. On virtual time, so the figures are the same every time.
 
-use canele_proto::backlog::Lane;
+use canele_mem::buffer::Owned;
+use canele_proto::backlog::RailPolicy;
 use canele_proto::matching::Want;
-use canele_proto::request::{Buffer, Mode};
-use canele_proto::{Proto, Settings};
+use canele_proto::request::Buffer;
+use canele_proto::{Envelope, Proto, Settings};
 use canele_rail::Rail;
-use canele_rail::sim::{Model, SimRail, World};
-use canele_sys::buffer::Owned;
+use canele_sim::world::{Model, SimRail, World};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
 
 const SENDER: usize = 0;
@@ -66,7 +66,7 @@ impl Pair {
         let want = Want { source: Some(Rank(0)), tag: Some(TAG) };
         let receive = self.protos[RECEIVER].submit_recv(flow, want, memory[RECEIVER].lend_in());
         let (proto, rail) = (&mut self.protos[SENDER], &mut self.rails[SENDER]);
-        let send = proto.submit_send(rail, Rank(1), flow, TAG, Mode::Standard, memory[SENDER].lend_out());
+        let send = proto.submit_send(rail, Envelope::new(Rank(1), flow, TAG), memory[SENDER].lend_out());
         Message { send, receive, memory }
     }
 
@@ -146,7 +146,7 @@ fn a_rail_that_would_end_last_gets_nothing_of_a_message() {
 fn urgent_ns(strategy: &str, speeds: &[u64]) -> u64 {
     let mut pair = Pair::new(strategy, speeds);
     let urgent = FlowId(9);
-    pair.protos.iter_mut().for_each(|proto| proto.set_flow(urgent, 7, Lane::Any));
+    pair.protos.iter_mut().for_each(|proto| proto.set_flow(urgent, 7, RailPolicy::Any));
     let mut longest_ns = 0;
     for _ in 0..8 {
         let mut others: Vec<_> = (1..5).map(|flow| pair.start(FlowId(flow), MEGABYTE)).collect();

@@ -1,15 +1,15 @@
 //! Memory of the user is sent from and received into as if it were the rail's, and comes back.
 
-use canele_sys::buffer::Owned;
+use canele_mem::buffer::Owned;
 
 use super::{Harness, Sent, TO_1, bytes, link_from, link_to, pair, receive, send};
-use crate::{Class, MAX_INLINE_WITH_BULK, Rail};
+use crate::{Class, FastPath, MAX_INLINE_WITH_BULK, Rail};
 
 /// Attempts after which something will never happen.
 const MANY: usize = 100_000;
 
 /// Lends `sent.bulk`, from place `offset` of a larger buffer, and gives both.
-fn lend<H: Harness>(h: &mut H, sent: &Sent, offset: usize) -> (Owned<u8>, canele_sys::buffer::OutBuffer) {
+fn lend<H: Harness>(h: &mut H, sent: &Sent, offset: usize) -> (Owned<u8>, canele_mem::buffer::OutBuffer) {
     let link = link_to(h, 0, 1);
     let mut owned = Owned::new([&vec![0xee; offset][..], &sent.bulk, &[0xee; 9]].concat());
     let mut token = owned.lend_out();
@@ -44,7 +44,7 @@ pub fn what_is_lent_arrives_and_comes_back<H: Harness>() {
 }
 
 /// Whether it landed, once it is there; `answers` says whether a place is given when one is asked for.
-fn land<H: Harness>(h: &mut H, sent: &Sent, answers: bool) -> bool {
+fn receive_directly<H: Harness>(h: &mut H, sent: &Sent, answers: bool) -> bool {
     let (link, len) = (link_from(h, 1, 0), sent.bulk.len());
     let mut owned = Owned::new(vec![0xeeu8; len + 10]);
     let mut token = owned.lend_in();
@@ -55,28 +55,28 @@ fn land<H: Harness>(h: &mut H, sent: &Sent, answers: bool) -> bool {
             let mut inline = vec![0; packet.header.inline_len as usize];
             packet.inline.read(0, &mut inline);
             assert_eq!((packet.header, &inline), (sent.header, &sent.inline));
-            let landed = packet.landed;
+            let direct_bytes = packet.direct_bytes;
             let mut bulk = vec![0; packet.bulk.len()];
             packet.bulk.read(0, &mut bulk);
             h.rail(1).release(link);
             assert!(!token.is_shared());
             owned.take_back_in(token);
-            if landed > 0 {
+            if direct_bytes > 0 {
                 assert!(answers && bulk.is_empty());
                 let bytes = owned.bytes();
                 assert!(bytes[..5].iter().chain(&bytes[5 + len..]).all(|byte| *byte == 0xee), "it spilled");
-                bulk = bytes[5..5 + landed].to_vec();
+                bulk = bytes[5..5 + direct_bytes].to_vec();
             }
-            assert!(bulk == sent.bulk, "a bulk of {len} bytes, {landed} landed");
-            return landed > 0;
+            assert!(bulk == sent.bulk, "a bulk of {len} bytes, {direct_bytes} received directly");
+            return direct_bytes > 0;
         }
-        if let Some((packet, bulk)) = h.rail(1).foresee(link) {
+        if let Some((packet, bulk)) = h.rail(1).peek_bulk(link) {
             let mut inline = vec![0; packet.header.inline_len as usize];
             packet.inline.read(0, &mut inline);
             assert_eq!((packet.header, inline, bulk), (sent.header, sent.inline.clone(), len));
-            assert!(packet.bulk.is_empty() && packet.landed == 0);
+            assert!(packet.bulk.is_empty() && packet.direct_bytes == 0);
             if answers {
-                h.rail(1).land(link, token.share(5, len));
+                h.rail(1).direct_receive(link, token.share(5, len));
             }
         }
     }
@@ -87,7 +87,7 @@ fn land<H: Harness>(h: &mut H, sent: &Sent, answers: bool) -> bool {
 pub fn a_bulk_lands_where_it_is_told<H: Harness>() {
     let mut h = pair::<H>();
     let most = h.rail(0).caps(TO_1).max_bulk;
-    let (mut owned, mut landed) = (vec![], [0; 2]);
+    let (mut owned, mut direct_bytes) = (vec![], [0; 2]);
     for (n, len) in (1..=most).step_by(1 + most / 200).chain([most; 20]).enumerate() {
         let packet = Sent::new(n as u64, n % 41, len);
         if n % 2 == 0 {
@@ -96,10 +96,10 @@ pub fn a_bulk_lands_where_it_is_told<H: Harness>() {
             send(&mut h, 0, 1, &packet, Class::Message).expect("an empty link has room");
         }
         let answers = n % 3 > 0;
-        landed[usize::from(answers)] += usize::from(land(&mut h, &packet, answers));
+        direct_bytes[usize::from(answers)] += usize::from(receive_directly(&mut h, &packet, answers));
         h.deliver();
     }
-    assert_eq!(landed[0], 0, "nothing lands without a place");
+    assert_eq!(direct_bytes[0], 0, "nothing lands without a place");
     h.rail(1).arm();
     h.deliver();
     for (mut owned, token) in owned {
@@ -118,7 +118,7 @@ pub fn landing_keeps_order<H: Harness>() {
             send(&mut h, 0, 1, packet, Class::Message).unwrap();
         }
         for packet in packets.iter().chain([&short]) {
-            land(&mut h, packet, n % 4 > 0);
+            receive_directly(&mut h, packet, n % 4 > 0);
         }
         h.deliver();
     }

@@ -23,7 +23,7 @@ pub use regions::*;
 pub use room::*;
 
 use crate::shm::Region;
-use crate::{Busy, Class, Header, MAX_INLINE_WITH_BULK, Rail};
+use crate::{Busy, Class, FullRail, Header, MAX_INLINE_WITH_BULK, Rail};
 
 /// The link from the rank with the first rail to the next one.
 const TO_1: LinkId = LinkId::new(0, Rank(1));
@@ -31,7 +31,7 @@ const TO_1: LinkId = LinkId::new(0, Rank(1));
 /// A few rails of one driver that know of each other, with rings as small as the driver allows.
 pub trait Harness: Sized {
     /// The driver.
-    type Rail: Rail;
+    type Rail: FullRail;
 
     /// Packets after which every counter of a link has wrapped. In the smallest ring of shared memory, 64 cells and
     /// 16 KiB, these are 65536 laps and more than 2^32 bytes.
@@ -58,7 +58,7 @@ pub trait Harness: Sized {
     fn kill(&mut self, rank: usize);
 }
 
-/// A harness of a driver with regions and tallies.
+/// A harness of a driver with regions and chunk counters.
 pub trait RegionHarness: Harness {
     /// Allocates a region.
     fn create_region(&mut self, rank: usize, bytes: usize) -> Arc<Region>;
@@ -91,7 +91,7 @@ macro_rules! conformance {
             nothing_comes_of_nothing a_packet_stays_until_released a_dead_peer_can_be_forgotten
             busy_when_full_and_well_afterwards bulk_room_comes_back control_passes_messages
             streams_leave_half_to_messages a_stream_alone_goes_on what_has_room_can_be_sent a_claim_alone_costs_nothing a_claim_replaces_a_claim
-            what_is_lent_arrives_and_comes_back a_bulk_lands_where_it_is_told landing_keeps_order
+            claims_of_links_are_apart what_is_lent_arrives_and_comes_back a_bulk_lands_where_it_is_told landing_keeps_order
             arm_sees_a_packet arm_sees_room_once room_is_seen_though_control_passed
         );
     };
@@ -137,7 +137,7 @@ fn link_to<H: Harness>(harness: &mut H, from: usize, to: usize) -> LinkId {
 /// The link on which packets of `from` arrive at `at`.
 fn link_from<H: Harness>(harness: &mut H, at: usize, from: usize) -> LinkId {
     let rail = harness.rail(at);
-    let mut links = rail.incoming().iter().filter(|l| rail.peer(**l) == Rank(from as u32));
+    let mut links = rail.incoming().iter().filter(|l| l.peer() == Rank(from as u32));
     *links.next().expect("packets may arrive from a connected rank")
 }
 

@@ -1,7 +1,8 @@
 //! What is sent arrives, whole, once, in order.
 
 use super::{Harness, Sent, TO_1, exchange, link_from, link_to, look, pair, receive, send};
-use crate::{Accept, Class, Glance, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Rail, Window};
+use crate::{Class, FastPath, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Rail, TakeIf, TryTake};
+use canele_mem::window::Window;
 
 /// Packets of a link arrive in the order of their commits.
 pub fn order_is_kept<H: Harness>() {
@@ -110,18 +111,18 @@ pub fn one_step_forms_are_their_steps<H: Harness>() {
     let (to, from) = (link_to(&mut h, 0, 1), link_from(&mut h, 1, 0));
     let (short, bulky) = (Sent::new(1, 48, 0), Sent::new(2, 40, 100));
     let mut choosy = Choosy { accepts: false, seen: None };
-    assert_eq!(h.rail(1).glance(from, &mut choosy), Glance::Nothing);
+    assert_eq!(h.rail(1).try_take(from, &mut choosy), TryTake::Nothing);
     h.rail(0).post(to, short.header, &short.inline).expect("nothing is held");
     send(&mut h, 0, 1, &bulky, Class::Message).expect("nothing is held");
     h.deliver();
 
-    assert_eq!(h.rail(1).glance(from, &mut choosy), Glance::Left);
+    assert_eq!(h.rail(1).try_take(from, &mut choosy), TryTake::Left);
     assert_eq!(choosy.seen.take(), Some((short.header, short.inline.clone(), Vec::new())));
     choosy.accepts = true;
-    assert_eq!(h.rail(1).glance(from, &mut choosy), Glance::Taken);
+    assert_eq!(h.rail(1).try_take(from, &mut choosy), TryTake::Taken);
     assert_eq!(choosy.seen.take(), Some((short.header, short.inline, Vec::new())));
     h.deliver();
-    assert_eq!(h.rail(1).glance(from, &mut choosy), Glance::Taken);
+    assert_eq!(h.rail(1).try_take(from, &mut choosy), TryTake::Taken);
     assert_eq!(choosy.seen.take(), Some((bulky.header, bulky.inline, bulky.bulk)));
 
     let bulky = Sent::new(3, 0, 100);
@@ -129,9 +130,9 @@ pub fn one_step_forms_are_their_steps<H: Harness>() {
     h.rail(0).post_bulk(to, bulky.header, &bulky.bulk).expect("nothing is held");
     h.deliver();
     choosy.accepts = false;
-    assert_eq!(h.rail(1).glance(from, &mut choosy), Glance::Left);
+    assert_eq!(h.rail(1).try_take(from, &mut choosy), TryTake::Left);
     assert_eq!(receive(&mut h, 1, 0), Some(bulky));
-    assert_eq!(h.rail(1).glance(from, &mut choosy), Glance::Nothing);
+    assert_eq!(h.rail(1).try_take(from, &mut choosy), TryTake::Nothing);
 }
 
 /// Notes what it is shown.
@@ -140,7 +141,7 @@ struct Choosy {
     seen: Option<(Header, Vec<u8>, Vec<u8>)>,
 }
 
-impl Accept for Choosy {
+impl TakeIf for Choosy {
     fn accept(&mut self, header: Header, inline: Window<'_>, bulk: Window<'_>) -> bool {
         let [inline, bulk] = [inline, bulk].map(|window| {
             let mut bytes = vec![0; window.len()];

@@ -1,10 +1,11 @@
-//! Regions are reached only where they are, and tallies are seen from both ends.
+//! Regions are reached only where they are, and chunk counters are seen from both ends.
 
-use canele_sys::buffer::Place;
+use canele_mem::buffer::RegionAddress;
+use canele_mem::chunk_counter::Generation;
 use canele_sys::ids::RegionId;
 
 use super::{Harness, RegionHarness, TO_1, bytes, link_to, pair};
-use crate::{Generation, Rail, Reach, TALLIES};
+use crate::{CHUNK_COUNTERS, OneSided, Rail, Reach};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Reached {
@@ -14,7 +15,7 @@ enum Reached {
 }
 
 /// Looks once from 0 at a region of 1.
-fn look<H: RegionHarness>(h: &mut H, place: Place, len: usize) -> Reached {
+fn look<H: RegionHarness>(h: &mut H, place: RegionAddress, len: usize) -> Reached {
     let link = link_to(h, 0, 1);
     match h.rail(0).reach(link, place, len) {
         Reach::Here(window) => {
@@ -28,7 +29,7 @@ fn look<H: RegionHarness>(h: &mut H, place: Place, len: usize) -> Reached {
 }
 
 /// Looks until the wish for it has been answered.
-fn reach<H: RegionHarness>(h: &mut H, place: Place, len: usize) -> Reached {
+fn reach<H: RegionHarness>(h: &mut H, place: RegionAddress, len: usize) -> Reached {
     for _ in 0..100 {
         let reached = look(h, place, len);
         if reached != Reached::Wanted {
@@ -44,7 +45,7 @@ fn reach<H: RegionHarness>(h: &mut H, place: Place, len: usize) -> Reached {
 pub fn a_region_is_reached_and_written<H: RegionHarness>() {
     let mut h = pair::<H>();
     let region = h.create_region(1, 10_000);
-    let at = |offset| Place { region: region.id(), offset };
+    let at = |offset| RegionAddress { region: region.id(), offset };
     h.rail(1).own(at(100), 5000).expect("inside").write(0, &bytes(1, 5000));
     assert_eq!(reach(&mut h, at(100), 5000), Reached::Here(bytes(1, 5000)));
     assert_eq!(reach(&mut h, at(0), 10_000), reach(&mut h, at(0), 10_000));
@@ -61,13 +62,13 @@ pub fn outside_of_a_region_is_refused<H: RegionHarness>() {
     let mut h = pair::<H>();
     // Whole pages, which is all a driver may see of a region's size.
     let region = h.create_region(1, 8192);
-    let at = |offset| Place { region: region.id(), offset };
+    let at = |offset| RegionAddress { region: region.id(), offset };
     assert_eq!(reach(&mut h, at(8192), 0), Reached::Here(vec![]));
     assert_eq!(reach(&mut h, at(8191), 1), Reached::Here(vec![0]));
     for (offset, len) in [(8192, 1), (0, 8193), (8191, 2), (u64::MAX, 1), (u64::MAX, 0), (1, usize::MAX)] {
         assert_eq!(reach(&mut h, at(offset), len), Reached::Refused, "{len} bytes at {offset}");
     }
-    let nowhere = Place { region: RegionId { index: 77, generation: 1 }, offset: 0 };
+    let nowhere = RegionAddress { region: RegionId { index: 77, generation: 1 }, offset: 0 };
     assert_eq!(reach(&mut h, nowhere, 1), Reached::Refused);
 }
 
@@ -75,51 +76,52 @@ pub fn outside_of_a_region_is_refused<H: RegionHarness>() {
 pub fn stale_regions_are_refused<H: RegionHarness>() {
     let mut h = pair::<H>();
     let old = h.create_region(1, 4096).id();
-    assert_eq!(reach(&mut h, Place { region: old, offset: 0 }, 1), Reached::Here(vec![0]));
+    assert_eq!(reach(&mut h, RegionAddress { region: old, offset: 0 }, 1), Reached::Here(vec![0]));
     h.drop_region(1, old);
     let new = h.create_region(1, 4096);
     assert_eq!(new.id().index, old.index, "the place is used again");
     new.window(0, 1).unwrap().write(0, &[9]);
-    assert_eq!(reach(&mut h, Place { region: old, offset: 0 }, 1), Reached::Refused);
-    assert!(h.rail(1).own(Place { region: old, offset: 0 }, 1).is_none());
-    assert_eq!(reach(&mut h, Place { region: new.id(), offset: 0 }, 1), Reached::Here(vec![9]));
+    assert_eq!(reach(&mut h, RegionAddress { region: old, offset: 0 }, 1), Reached::Refused);
+    assert!(h.rail(1).own(RegionAddress { region: old, offset: 0 }, 1).is_none());
+    assert_eq!(reach(&mut h, RegionAddress { region: new.id(), offset: 0 }, 1), Reached::Here(vec![9]));
 }
 
 /// What a peer asks to be written is checked to the byte.
 pub fn own_regions_are_checked<H: RegionHarness>() {
     let mut h = pair::<H>();
     let region = h.create_region(1, 100);
-    let mut own =
-        |offset, len| h.rail(1).own(Place { region: region.id(), offset }, len).map(|window| window.len());
+    let mut own = |offset, len| {
+        h.rail(1).own(RegionAddress { region: region.id(), offset }, len).map(|window| window.len())
+    };
     assert_eq!(own(0, 100), Some(100));
     assert_eq!(own(100, 0), Some(0));
     for (offset, len) in [(0, 101), (100, 1), (101, 0), (u64::MAX, 2), (2, usize::MAX)] {
         assert_eq!(own(offset, len), None, "{len} bytes at {offset}");
     }
-    let other = Place { region: RegionId { index: 5, generation: 0 }, offset: 0 };
+    let other = RegionAddress { region: RegionId { index: 5, generation: 0 }, offset: 0 };
     assert!(h.rail(1).own(other, 1).is_none());
 }
 
-/// Both ends of a link count on one tally; the two directions have their own.
+/// Both ends of a link count on one chunk counter; the two directions have their own.
 pub fn tallies_are_shared<H: RegionHarness>() {
     let mut h = pair::<H>();
     let link = [link_to(&mut h, 0, 1), link_to(&mut h, 1, 0)];
-    for index in 0..TALLIES {
+    for index in 0..CHUNK_COUNTERS {
         let generation = Generation(index as u32 + 1);
         let other = Generation(1000);
-        h.rail(1).tally(link[1], true, index).unwrap().start(generation);
-        h.rail(0).tally(link[0], true, index).unwrap().start(other);
+        h.rail(1).chunk_counter(link[1], true, index).unwrap().start(generation);
+        h.rail(0).chunk_counter(link[0], true, index).unwrap().start(other);
         let mut pieces = vec![];
         for n in 0..4 {
-            let tally = h.rail(n % 2).tally(link[n % 2], n % 2 == 1, index).unwrap();
-            assert!(!tally.finished(generation, 4));
-            pieces.push(tally.take(generation, 4).unwrap());
-            tally.finish_piece();
+            let chunk_counter = h.rail(n % 2).chunk_counter(link[n % 2], n % 2 == 1, index).unwrap();
+            assert!(!chunk_counter.finished(generation, 4));
+            pieces.push(chunk_counter.take(generation, 4).unwrap());
+            chunk_counter.finish_piece();
         }
         assert_eq!(pieces, [0, 1, 2, 3]);
-        let tally = h.rail(0).tally(link[0], false, index).unwrap();
-        assert!(tally.take(generation, 4).is_none() && tally.finished(generation, 4));
-        assert_eq!(h.rail(1).tally(link[1], false, index).unwrap().take(other, 1), Some(0));
+        let chunk_counter = h.rail(0).chunk_counter(link[0], false, index).unwrap();
+        assert!(chunk_counter.take(generation, 4).is_none() && chunk_counter.finished(generation, 4));
+        assert_eq!(h.rail(1).chunk_counter(link[1], false, index).unwrap().take(other, 1), Some(0));
     }
 }
 
@@ -127,10 +129,10 @@ pub fn tallies_are_shared<H: RegionHarness>() {
 pub fn regions_are_refused_without_any<H: Harness>() {
     let mut h = pair::<H>();
     let link = link_to(&mut h, 0, 1);
-    let place = Place { region: RegionId { index: 0, generation: 0 }, offset: 0 };
+    let place = RegionAddress { region: RegionId { index: 0, generation: 0 }, offset: 0 };
     let rail = h.rail(0);
     assert!(!rail.caps(TO_1).one_sided);
     assert!(matches!(rail.reach(link, place, 0), Reach::Refused));
     assert!(rail.own(place, 0).is_none());
-    assert!([true, false].iter().all(|mine| rail.tally(link, *mine, 0).is_none()));
+    assert!([true, false].iter().all(|mine| rail.chunk_counter(link, *mine, 0).is_none()));
 }

@@ -1,7 +1,7 @@
 //! Room is finite, shared fairly between classes, comes back, and a sleeper hears of it.
 
 use super::{Harness, Sent, TO_1, drain, exchange, fill, link_from, link_to, pair, receive, send};
-use crate::{Armed, Class, Rail};
+use crate::{Armed, Class, FastPath, Rail};
 
 /// A full link is Busy, loses nothing, and takes packets again once emptied, time after time.
 pub fn busy_when_full_and_well_afterwards<H: Harness>() {
@@ -95,6 +95,34 @@ pub fn a_claim_alone_costs_nothing<H: Harness>() {
     h.deliver();
     assert_eq!(receive(&mut h, 1, 0), None);
     exchange(&mut h, &Sent::new(3, 33, most), Class::Message);
+}
+
+/// A claim on one link leaves what is claimed on another as it is, in whichever order they are committed.
+pub fn claims_of_links_are_apart<H: Harness>() {
+    let mut h = H::new(3);
+    h.connect(0, 1);
+    h.connect(0, 2);
+    let most = h.rail(0).caps(TO_1).max_bulk;
+    for n in 0..100 {
+        let packets = [Sent::new(n, 40, n as usize * 61 % (most + 1)), Sent::new(!n, 33, n as usize % 7)];
+        h.rail(0).begin_pass();
+        for (packet, to) in packets.iter().zip([1, 2]) {
+            let link = link_to(&mut h, 0, to);
+            let slot =
+                h.rail(0).claim(link, packet.bulk.len(), Class::Message).expect("an empty link has room");
+            slot.inline.write(0, &packet.inline);
+            slot.bulk.write(0, &packet.bulk);
+        }
+        for to in if n % 2 == 0 { [1, 2] } else { [2, 1] } {
+            let link = link_to(&mut h, 0, to);
+            h.rail(0).commit(link, packets[to - 1].header);
+        }
+        h.deliver();
+        for (packet, to) in packets.iter().zip([1, 2]) {
+            assert_eq!(receive(&mut h, to, 0).as_ref(), Some(packet));
+        }
+        h.deliver();
+    }
 }
 
 /// Only the last claim counts, whatever the earlier ones asked for.

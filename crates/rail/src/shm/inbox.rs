@@ -1,38 +1,46 @@
 //! Inboxes: one's own, and those of peers as seen by a sender.
 //!
-//! Owns the mapping, its words for sleeping, news and arrivals, and the event its owner sleeps on, if it has one. What lies in the slices is the links' business.
+//! Owns the mapping of an inbox's first pages with its words for sleeping, notifications and arrivals, and the event its owner sleeps
+//! on, if it has one. The owner maps all of it; of a peer's inbox a sender maps its own slice beside these pages, and needs the
+//! descriptor until then only.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use canele_sys::atomic::{AtomicU32, Ordering};
+use canele_sys::atomic::{AtomicU32, AtomicU64, Ordering};
 use canele_sys::ids::Rank;
 use canele_sys::membarrier::Fencing;
-use canele_sys::segment::{Segment, SegmentError};
+use canele_sys::segment::{Mapping, Memfd, SegmentError};
 use canele_sys::sleep::{self, Event};
 
-use super::layout::{self, Layout};
+use super::layout::{self, InboxLayout};
 
 /// A mapped inbox. Cheap to clone; unmapped with the last clone.
 #[derive(Clone, Debug)]
 pub struct Inbox {
-    segment: Arc<Segment>,
+    pages: Arc<Mapping>,
     /// A peer's, which sleeps on descriptors.
     event: Option<Arc<Event>>,
     /// The sizes both sides agree on.
-    pub layout: Layout,
+    pub layout: InboxLayout,
 }
 
 impl Inbox {
-    /// One's own: created, described, its header made real memory.
-    pub fn create(rank: Rank, layout: Layout, fencing: Fencing) -> Result<Self, SegmentError> {
-        let segment = Segment::create(&format!("canele-inbox-{}", rank.0), layout.bytes())?;
-        segment.reserve(0, layout.header_bytes())?;
-        segment.dont_fork()?;
-        layout.describe(&segment);
-        let inbox = Self { segment: Arc::new(segment), event: None, layout };
+    /// One's own and its file: created, described, its header made real memory.
+    pub fn create(
+        rank: Rank,
+        layout: InboxLayout,
+        fencing: Fencing,
+    ) -> Result<(Self, Arc<Memfd>), SegmentError> {
+        let name = format!("canele-inbox-{}", rank.0);
+        let file = Arc::new(Memfd::create(&name, layout.bytes())?);
+        let pages = file.map(0, layout.bytes())?;
+        pages.populate(0, layout::HEADER_BYTES)?;
+        pages.dont_fork()?;
+        layout.describe(&pages);
+        let inbox = Self { pages: Arc::new(pages), event: None, layout };
         inbox.say_fencing(fencing);
-        Ok(inbox)
+        Ok((inbox, file))
     }
 
     /// Says how the owner's sleeps are fenced. For the owner, before anybody else has the inbox.
@@ -41,11 +49,14 @@ impl Inbox {
         self.word(layout::FENCING).store(asymmetric, Ordering::Relaxed);
     }
 
-    /// A peer's, checked; of the `expected` layout if one is expected.
-    pub fn open(segment: Segment, expected: Option<&Layout>) -> Result<Self, String> {
-        let layout = Layout::read(&segment, expected)?;
-        segment.dont_fork().map_err(|e| e.to_string())?;
-        Ok(Self { segment: Arc::new(segment), event: None, layout })
+    /// A peer's and its file, checked; of the `expected` layout if one is expected.
+    pub fn open(descriptor: OwnedFd, expected: Option<&InboxLayout>) -> Result<(Self, Arc<Memfd>), String> {
+        let file = Arc::new(Memfd::check(descriptor).map_err(|e| e.to_string())?);
+        let first = file.len().min(layout::HEADER_BYTES);
+        let pages = file.map(0, first).map_err(|e| e.to_string())?;
+        let layout = InboxLayout::read(&pages, file.len(), expected)?;
+        pages.dont_fork().map_err(|e| e.to_string())?;
+        Ok((Self { pages: Arc::new(pages), event: None, layout }, file))
     }
 
     /// The same with the event that came with it, checked.
@@ -60,13 +71,13 @@ impl Inbox {
         self.event.as_deref()
     }
 
-    /// The memory.
-    pub fn segment(&self) -> &Segment {
-        &self.segment
+    /// The pages that are mapped.
+    pub fn pages(&self) -> &Arc<Mapping> {
+        &self.pages
     }
 
     fn word(&self, offset: usize) -> &AtomicU32 {
-        self.segment.atomic_u32(offset)
+        self.pages.atomic_u32(offset)
     }
 
     /// The word the owner sleeps on.
@@ -82,16 +93,30 @@ impl Inbox {
         }
     }
 
-    /// How often the launcher had news.
-    pub fn news(&self) -> u32 {
-        // Acquire pairs with the release in `announce_news`; the news itself comes through the launcher's socket.
-        self.word(layout::NEWS).load(Ordering::Acquire)
+    /// Says on which processor the owner waits. For the owner.
+    pub fn publish_processor(&self, processor: u32) {
+        self.word(layout::PROCESSOR).store(processor.wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Tells the owner to read its launcher's socket; gives the number of this news. For the launcher.
-    pub fn announce_news(&self) -> u32 {
-        // Release pairs with the acquire in `news`.
-        let before = self.word(layout::NEWS).fetch_add(1, Ordering::Release);
+    /// True if the owner does not sleep and last waited on `processor`: then it runs elsewhere by now, or waits for that
+    /// processor.
+    #[inline]
+    pub fn wants_processor(&self, processor: u32) -> bool {
+        // Relaxed: a guess that decides only how the caller waits.
+        self.word(layout::PROCESSOR).load(Ordering::Relaxed) == processor.wrapping_add(1)
+            && self.sleep_word().load(Ordering::Relaxed) == sleep::AWAKE
+    }
+
+    /// How often the launcher has notified the owner.
+    pub fn notifications(&self) -> u32 {
+        // Acquire pairs with the release in `notify`; the message itself comes through the launcher's socket.
+        self.word(layout::NOTIFICATIONS).load(Ordering::Acquire)
+    }
+
+    /// Tells the owner to read its launcher's socket; returns the number of this notification. For the launcher.
+    pub fn notify(&self) -> u32 {
+        // Release pairs with the acquire in `notifications`.
+        let before = self.word(layout::NOTIFICATIONS).fetch_add(1, Ordering::Release);
         sleep::wake_if_asleep(self.sleep_word(), Fencing::Fences, self.event());
         before.wrapping_add(1)
     }
@@ -99,20 +124,20 @@ impl Inbox {
     /// Says that the owner's counters are of now. For the owner, after it wrote them.
     pub fn counted(&self) {
         // Release pairs with the acquire in `has_counted`: whoever sees the number sees the counters.
-        self.word(layout::COUNTED).store(self.news(), Ordering::Release);
+        self.word(layout::COUNTED).store(self.notifications(), Ordering::Release);
     }
 
-    /// Whether the owner has written its counters after the news of this number.
-    pub fn has_counted(&self, news: u32) -> bool {
+    /// Whether the owner has written its counters after the notification of this number.
+    pub fn has_counted(&self, notification: u32) -> bool {
         // Acquire pairs with the release in `counted`. The numbers may start again at 0.
-        self.word(layout::COUNTED).load(Ordering::Acquire).wrapping_sub(news) as i32 >= 0
+        self.word(layout::COUNTED).load(Ordering::Acquire).wrapping_sub(notification) as i32 >= 0
     }
 
     /// Says that `sender` has reserved its slice and will send.
-    pub fn arrive(&self, sender: Rank) {
-        let (word, bit) = (sender.0 as usize / 64, sender.0 % 64);
+    pub fn arrive(&self, sender: usize) {
+        let (word, bit) = (sender / 64, sender % 64);
         // Release pairs with the acquire in `arrived`: whoever sees the bit may read the slice.
-        self.segment.atomic_u64(layout::ARRIVED + 8 * word).fetch_or(1 << bit, Ordering::Release);
+        self.pages.atomic_u64(layout::ARRIVED + 8 * word).fetch_or(1 << bit, Ordering::Release);
         self.word(layout::ARRIVALS).fetch_add(1, Ordering::Release);
     }
 
@@ -122,10 +147,23 @@ impl Inbox {
         self.word(layout::ARRIVALS).load(Ordering::Acquire)
     }
 
-    /// Whether `sender` has.
-    pub fn arrived(&self, sender: Rank) -> bool {
-        let (word, bit) = (sender.0 as usize / 64, sender.0 % 64);
+    /// Which of the senders from `64 * word` on have, a bit for each.
+    pub fn arrived(&self, word: usize) -> u64 {
         // Acquire pairs with the release in `arrive`.
-        self.segment.atomic_u64(layout::ARRIVED + 8 * word).load(Ordering::Acquire) >> bit & 1 == 1
+        self.pages.atomic_u64(layout::ARRIVED + 8 * word).load(Ordering::Acquire)
+    }
+}
+
+/// The memory of a rank's counters.
+#[derive(Debug)]
+pub struct CounterPage(pub(super) Inbox);
+
+impl CounterPage {
+    /// The words, as many as fit in the page.
+    pub fn words(&self) -> &[AtomicU64] {
+        let bytes = layout::COUNTER_WORDS * 8;
+        let start = self.0.pages.at(layout::COUNTERS, bytes, 8).expect("the layout has a page of counters");
+        // SAFETY: bounds and alignment checked; the inbox in `self` keeps it mapped; made of atomics only.
+        unsafe { std::slice::from_raw_parts(start.cast().as_ptr(), layout::COUNTER_WORDS) }
     }
 }

@@ -1,17 +1,19 @@
 //! From a peer to here: reads the peer's slice of this rank's inbox.
 
+use canele_mem::chunk_counter::ChunkCounter;
+use canele_mem::window::Window;
 use std::ptr::NonNull;
 
+use canele_mem::ring::{cells, payload};
 use canele_sys::atomic::AtomicU32;
 use canele_sys::ids::Rank;
-use canele_sys::ring::{cells, payload};
 use canele_sys::segment::SegmentError;
 use canele_sys::sleep;
 
 use super::inbox::Inbox;
-use super::link::{HAS_BULK, Shared, TIMED};
+use super::link::{HAS_BULK, Shared, TELL, TIMED};
 use super::pace::Reading;
-use crate::{Accept, Corrupt, Glance, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Packet, Tally, Window};
+use crate::{Corrupt, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Packet, TakeIf, TryTake};
 
 /// From the peer to here.
 pub struct Incoming {
@@ -19,8 +21,8 @@ pub struct Incoming {
     payload: payload::Consumer,
     shared: Shared,
     sender: Rank,
-    /// Bulk of the packet polled last.
-    bulk: usize,
+    /// Length of the bulk of the packet polled last, as it was announced.
+    bulk: u32,
     reading: Reading,
     /// The sender's sleep word, to be woken when it waits for room.
     sleep: NonNull<AtomicU32>,
@@ -31,14 +33,15 @@ pub struct Incoming {
 unsafe impl Send for Incoming {}
 
 impl Incoming {
-    /// What `sender`, who has arrived, writes into our inbox.
+    /// What `sender`, the rank of the slice `number`, who has arrived, writes into our inbox.
     pub fn open(
         inbox: &Inbox,
-        sender: Rank,
+        (sender, number): (Rank, usize),
         sender_inbox: &Inbox,
         rewinds: bool,
     ) -> Result<Self, SegmentError> {
-        let (shared, cells, span) = Shared::new(inbox, sender, rewinds)?;
+        let slice = (inbox.pages().clone(), inbox.layout.slice_start(number));
+        let (shared, cells, span) = Shared::new(slice, inbox.layout, rewinds)?;
         Ok(Self {
             cells: cells::Consumer::new(cells),
             payload: payload::Consumer::new(span),
@@ -53,53 +56,53 @@ impl Incoming {
 
     /// Takes a packet in one step, if `accept` wants it.
     #[inline(always)]
-    pub fn glance(&mut self, accept: &mut impl Accept) -> Glance {
+    pub fn try_take(&mut self, accept: &mut impl TakeIf) -> TryTake {
         let inline = self.cells.inline(); // Before the look: its acquire would have everything read again.
         let (first, second) = match self.cells.peek() {
             cells::Peek::Cell(first, second) => (first, second),
-            cells::Peek::Empty => return Glance::Nothing,
-            cells::Peek::Corrupt(..) => return Glance::Left,
+            cells::Peek::Empty => return TryTake::Nothing,
+            cells::Peek::Corrupt(..) => return TryTake::Left,
         };
         let header = header(first, second);
         match inline.part(0, (first >> 24) as u8 as usize) {
             Some(inline) if accept.accept(header, inline, Window::empty()) => {}
-            Some(_) => return Glance::Left,
-            None => return self.glance_bulk(header, (first >> 24) as u8, accept),
+            Some(_) => return TryTake::Left,
+            None => return self.try_take_bulk(header, (first >> 24) as u8, accept),
         }
         if self.cells.advance(self.shared.cursors()) {
             self.wake_starved();
         }
-        Glance::Taken
+        TryTake::Taken
     }
 
     /// The same with a bulk.
     #[inline(always)]
-    fn glance_bulk(&mut self, header: Header, len: u8, accept: &mut impl Accept) -> Glance {
-        let Some((said, bulk)) = self.announced(header, len) else { return Glance::Left };
-        let Ok(window) = self.payload.window(said, bulk) else { return Glance::Left };
+    fn try_take_bulk(&mut self, header: Header, len: u8, accept: &mut impl TakeIf) -> TryTake {
+        let Some((said, bulk)) = self.announced(header, len) else { return TryTake::Left };
+        let Ok(window) = self.payload.window(said, length(bulk)) else { return TryTake::Left };
         if len & TIMED != 0 {
             self.reading.begin();
         }
         let inline = self.cells.inline().part(0, header.inline_len as usize);
         if !inline.is_some_and(|inline| accept.accept(header, inline, window)) {
-            return Glance::Left;
+            return TryTake::Left;
         }
         self.bulk = bulk;
         self.release();
-        Glance::Taken
+        TryTake::Taken
     }
 
-    /// Place and length of the bulk that a cell tells of, if there can be such a one.
+    /// Place and announced length of the bulk that a cell tells of, if there can be such a one.
     #[inline(always)]
-    fn announced(&self, header: Header, len: u8) -> Option<(u32, usize)> {
+    fn announced(&self, header: Header, len: u8) -> Option<(u32, u32)> {
         let mut note = [0; 8];
         self.cells.inline().read(MAX_INLINE_WITH_BULK, &mut note);
         let note = u64::from_ne_bytes(note);
-        let (said, bulk) = (note as u32, (note >> 32) as usize);
+        let (said, bulk) = (note as u32, (note >> 32) as u32);
         let possible = len & HAS_BULK != 0
             && header.inline_len as usize <= MAX_INLINE_WITH_BULK
-            && bulk != 0
-            && bulk <= self.shared.inbox.layout.payload / 4;
+            && length(bulk) != 0
+            && length(bulk) <= self.shared.layout.max_bulk();
         possible.then_some((said, bulk))
     }
 
@@ -116,7 +119,7 @@ impl Incoming {
                 header,
                 inline: self.cells.inline(),
                 bulk: Window::empty(),
-                landed: 0,
+                direct_bytes: 0,
             }));
         }
         self.poll_bulk(header, len)
@@ -133,8 +136,10 @@ impl Incoming {
         if len & TIMED != 0 {
             self.reading.begin();
         }
-        match self.payload.window(said, bulk) {
-            Ok(window) => Ok(Some(Packet { header, inline: self.cells.inline(), bulk: window, landed: 0 })),
+        match self.payload.window(said, length(bulk)) {
+            Ok(window) => {
+                Ok(Some(Packet { header, inline: self.cells.inline(), bulk: window, direct_bytes: 0 }))
+            }
             Err(due) => Err(self.bad(format_args!("a bulk at {said:#x} instead of {due:#x}"))),
         }
     }
@@ -143,7 +148,8 @@ impl Incoming {
     pub fn release(&mut self) {
         let mut told = self.cells.advance(self.shared.cursors());
         if self.bulk != 0 {
-            told |= self.payload.free(std::mem::take(&mut self.bulk), self.shared.cursors());
+            let bulk = std::mem::take(&mut self.bulk);
+            told |= self.payload.free(length(bulk), bulk & TELL != 0, self.shared.cursors());
             self.reading.end(self.shared.answer());
         }
         if told {
@@ -159,8 +165,8 @@ impl Incoming {
         sleep::wake_if_asked(self.shared.wants(), word, self.sender_inbox.event());
     }
 
-    pub fn tally(&self, index: usize) -> &Tally {
-        self.shared.tally(index)
+    pub fn chunk_counter(&self, index: usize) -> &ChunkCounter {
+        self.shared.chunk_counter(index)
     }
 
     #[cold]
@@ -172,6 +178,12 @@ impl Incoming {
     fn bad(&self, what: std::fmt::Arguments<'_>) -> Corrupt {
         Corrupt(format!("{} wrote {what}: its memory or its program is corrupted", self.sender))
     }
+}
+
+/// The length of a bulk that was announced like this.
+#[inline(always)]
+fn length(bulk: u32) -> usize {
+    (bulk & !TELL) as usize
 }
 
 /// The header in the two words of a cell.

@@ -1,42 +1,54 @@
 //! Where things lie in an inbox: the one description both processes compute their addresses from.
 //!
 //! ```text
-//!   page 0   magic, version, sizes │ sleep word │ news, arrivals, counted │ who has arrived (one bit a rank)
+//!   page 0   magic, version, sizes, processor │ sleep word │ notifications, arrivals, counted │ who has arrived (one bit a sender)
 //!   page 1   counters of the owner
-//!   then, for each rank that may send to the owner, a slice:
-//!            cursors │ wants room, reading time │ tallies │ cells … │ payload …          reserved by that rank before its first packet
+//!   then, for each rank of the owner's host, its sender's slice:
+//!            cursors │ wants room, reading time │ chunk counters │ cells … │ payload …
+//!            ╰── reserved by the sender before its first packet ───────┴── as the sender needs it ──╯
 //! ```
+//! A sender's number is its number among the ranks of the host, so an inbox is as large as the host's ranks make it, however many
+//! the job has elsewhere. Each process maps of a peer's inbox the first two pages and its own slice.
+//!
 //! An inbox comes from another process and is checked field by field before anything in it is believed
-//! (invariants I1, I4).
+//! (invariants I1, I3).
 
+use canele_mem::chunk_counter::ChunkCounter;
 use std::ops::RangeInclusive;
 
-use canele_sys::ring::Cursors;
-use canele_sys::segment::Segment;
+use canele_mem::ring::Cursors;
+use canele_sys::segment::Mapping;
 
-use crate::{TALLIES, Tally};
+use crate::CHUNK_COUNTERS;
 
 /// "CANELÉ" and a zero: what every inbox starts with.
 const MAGIC: u64 = u64::from_le_bytes(*b"CANEL\xc3\x89\0");
 /// Changes with every change of what is described here.
-pub const VERSION: u32 = 4;
-/// As many ranks of one machine can have a bit.
-pub const MOST_RANKS: usize = 4096;
+pub const VERSION: u32 = 7;
+/// As many ranks of one host can have a slice in each other's inboxes.
+pub const MOST_LOCAL_RANKS: usize = 4096;
 /// Cells a ring may have.
-pub const CELLS: RangeInclusive<usize> = 64..=1 << 16;
+pub const CELLS: RangeInclusive<usize> = 32..=1 << 16;
 /// Bytes a payload ring may have.
 pub const PAYLOAD: RangeInclusive<usize> = 16 << 10..=64 << 20;
 const PAGE: usize = 4096;
 
+/// Size of what comes before the slices.
+pub const HEADER_BYTES: usize = 2 * PAGE;
+/// Bytes of a slice before its cells.
+const WORDS_BYTES: usize = 128 + CHUNK_COUNTERS * size_of::<ChunkCounter>();
+
+/// Offset of the word that says on which processor the owner last waited: its number and one, 0 while nobody knows.
+pub const PROCESSOR: usize = 24;
 /// Offset of the sleep word, which says how to wake its owner; beside it, whether its owner relies on asymmetric fences.
 pub const SLEEP: usize = 64;
 /// Offset of the word that says whether the owner answers `membarrier`.
 pub const FENCING: usize = 68;
-/// Offset of the counter of news from the launcher.
-pub const NEWS: usize = 128;
+/// Offset of the counter of notifications from the launcher.
+pub const NOTIFICATIONS: usize = 128;
 /// Offset of the counter of ranks that have arrived.
 pub const ARRIVALS: usize = 132;
-/// Offset of the number of news after which the owner last wrote its counters.
+/// Offset of the number of the notification after which the owner last wrote its counters.
 pub const COUNTED: usize = 136;
 /// Offset of the bits that say who.
 pub const ARRIVED: usize = 192;
@@ -47,16 +59,16 @@ pub const COUNTER_WORDS: usize = PAGE / 8;
 
 /// The sizes of an inbox.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Layout {
-    /// Ranks that may send to the owner, itself included.
-    pub ranks: usize,
+pub struct InboxLayout {
+    /// Ranks that may send to the owner: those of its host, itself included.
+    pub senders: usize,
     /// Cells of each ring, a power of two.
     pub cells: usize,
     /// Bytes of each payload ring, a power of two.
     pub payload: usize,
 }
 
-/// Where the parts of one slice lie.
+/// Where the parts of a slice lie, from its first byte.
 pub struct Slice {
     /// The [`Cursors`], written by the owner of the inbox.
     pub cursors: usize,
@@ -64,110 +76,165 @@ pub struct Slice {
     pub wants: usize,
     /// The word in which the owner says how long it took to read the bulk that the sender has marked last.
     pub answer: usize,
-    /// The tallies of transfers to the owner.
-    pub tallies: usize,
+    /// The chunk counters of transfers to the owner.
+    pub chunk_counters: usize,
     /// The cells.
     pub cells: usize,
     /// The payload ring.
     pub payload: usize,
 }
 
-impl Layout {
-    /// The layout for `ranks` ranks with rings as wished, rounded up to powers of two within [`CELLS`] and [`PAYLOAD`],
-    /// then made smaller so that an inbox stays within `budget` bytes.
-    pub fn new(ranks: usize, cells: usize, payload: usize, budget: usize) -> Self {
+impl InboxLayout {
+    /// The layout for `senders` senders with rings as wished, rounded up to powers of two within [`CELLS`] and [`PAYLOAD`],
+    /// then made smaller so that an inbox stays within `budget` bytes, and what all senders reserve at first within a quarter of it:
+    /// payload down to 512 bytes for each cell, then both.
+    pub fn new(senders: usize, cells: usize, payload: usize, budget: usize) -> Self {
         let within = |wish: usize, range: RangeInclusive<usize>| {
             wish.clamp(*range.start(), *range.end()).next_power_of_two()
         };
-        let mut layout = Self { ranks, cells: within(cells, CELLS), payload: within(payload, PAYLOAD) };
-        while layout.bytes() > budget && layout.payload > *PAYLOAD.start() {
-            layout.payload /= 2;
-        }
-        while layout.bytes() > budget && layout.cells > *CELLS.start() {
-            layout.cells /= 2;
+        let mut layout = Self { senders, cells: within(cells, CELLS), payload: within(payload, PAYLOAD) };
+        let (least_cells, least_payload) = (*CELLS.start(), *PAYLOAD.start());
+        let is_large =
+            |layout: &Self| layout.bytes() > budget || layout.senders * layout.first_bytes() >= budget / 4;
+        while is_large(&layout) && (layout.cells > least_cells || layout.payload > least_payload) {
+            let much_payload = layout.payload / layout.cells > 512 || layout.cells == least_cells;
+            if layout.payload > least_payload && much_payload {
+                layout.payload /= 2;
+            } else {
+                layout.cells /= 2;
+            }
         }
         layout
     }
 
     /// Size of one slice, whole pages.
     pub fn slice_bytes(&self) -> usize {
-        (128 + TALLIES * size_of::<Tally>() + self.cells * 64 + self.payload).next_multiple_of(PAGE)
+        (self.payload_start() + self.payload).next_multiple_of(PAGE)
+    }
+
+    /// Size of the first part of a slice, whole pages: all but the payload, and of that a quarter.
+    pub fn first_bytes(&self) -> usize {
+        (self.payload_start() + self.payload / 4).next_multiple_of(PAGE)
+    }
+
+    /// The largest bulk of a packet: a quarter of the ring, which lies in the first part of a slice, so that it can be sent without
+    /// more memory.
+    pub fn max_bulk(&self) -> usize {
+        self.payload / 4
+    }
+
+    /// Bytes of a slice before its payload ring.
+    pub fn payload_start(&self) -> usize {
+        WORDS_BYTES + self.cells * 64
     }
 
     /// Size of the whole inbox.
     pub fn bytes(&self) -> usize {
-        self.header_bytes() + self.ranks * self.slice_bytes()
-    }
-
-    /// Size of what comes before the slices.
-    pub fn header_bytes(&self) -> usize {
-        2 * PAGE
+        HEADER_BYTES + self.senders * self.slice_bytes()
     }
 
     /// Where the slice of `sender` starts.
     pub fn slice_start(&self, sender: usize) -> usize {
-        assert!(sender < self.ranks, "rank {sender} has no slice in an inbox for {} ranks", self.ranks);
-        self.header_bytes() + sender * self.slice_bytes()
+        assert!(sender < self.senders, "sender {sender} has no slice in an inbox for {}", self.senders);
+        HEADER_BYTES + sender * self.slice_bytes()
     }
 
-    /// Where the parts of the slice of `sender` lie.
-    pub fn slice(&self, sender: usize) -> Slice {
-        let cursors = self.slice_start(sender);
+    /// Where the parts of a slice lie.
+    pub fn slice(&self) -> Slice {
         debug_assert_eq!(size_of::<Cursors>(), 64);
-        let tallies = cursors + 128;
-        let cells = tallies + TALLIES * size_of::<Tally>();
         Slice {
-            cursors,
-            wants: cursors + 64,
-            answer: cursors + 72,
-            tallies,
-            cells,
-            payload: cells + self.cells * 64,
+            cursors: 0,
+            wants: 64,
+            answer: 72,
+            chunk_counters: 128,
+            cells: WORDS_BYTES,
+            payload: self.payload_start(),
         }
     }
 
     /// Writes the header of a fresh inbox.
-    pub fn describe(&self, inbox: &Segment) {
+    pub fn describe(&self, inbox: &Mapping) {
         use canele_sys::atomic::Ordering::Relaxed;
-        let fields = [VERSION, self.ranks as u32, self.cells as u32, self.payload as u32];
+        let fields = [VERSION, self.senders as u32, self.cells as u32, self.payload as u32];
         for (i, field) in fields.iter().enumerate() {
             inbox.atomic_u32(8 + 4 * i).store(*field, Relaxed);
         }
         inbox.atomic_u64(0).store(MAGIC, Relaxed);
     }
 
-    /// Reads and checks the header of a peer's inbox.
+    /// Reads and checks the header of a peer's inbox, whose file has `file_bytes`.
     ///
     /// # Errors
     /// A text naming what was found and what was expected.
-    pub fn read(inbox: &Segment, expected: Option<&Layout>) -> Result<Self, String> {
+    pub fn read(inbox: &Mapping, file_bytes: usize, expected: Option<&InboxLayout>) -> Result<Self, String> {
         use canele_sys::atomic::Ordering::Relaxed;
-        if inbox.len() < 2 * PAGE {
+        if inbox.len() < HEADER_BYTES {
             return Err(format!("{} bytes are too few for an inbox", inbox.len()));
         }
         let magic = inbox.atomic_u64(0).load(Relaxed);
         if magic != MAGIC {
             return Err(format!("it starts with {magic:#018x}, an inbox with {MAGIC:#018x}"));
         }
-        let [version, ranks, cells, payload] = [8, 12, 16, 20].map(|at| inbox.atomic_u32(at).load(Relaxed));
+        let [version, senders, cells, payload] = [8, 12, 16, 20].map(|at| inbox.atomic_u32(at).load(Relaxed));
         if version != VERSION {
             return Err(format!("its layout has version {version}, this program's has {VERSION}"));
         }
-        let layout = Self { ranks: ranks as usize, cells: cells as usize, payload: payload as usize };
+        let layout = Self { senders: senders as usize, cells: cells as usize, payload: payload as usize };
         if let Some(expected) = expected.filter(|&expected| *expected != layout) {
             return Err(format!("its sizes are {layout:?}, this rank's are {expected:?}"));
         }
-        let sane = layout.ranks <= MOST_RANKS
+        let sane = layout.senders <= MOST_LOCAL_RANKS
             && layout.cells.is_power_of_two()
             && CELLS.contains(&layout.cells)
             && layout.payload.is_power_of_two()
             && PAYLOAD.contains(&layout.payload);
-        if !sane || layout.bytes() != inbox.len() {
+        if !sane || layout.bytes() != file_bytes {
             return Err(format!(
-                "{ranks} ranks with {cells} cells and {payload} bytes each do not make its {} bytes",
-                inbox.len()
+                "{senders} slices with {cells} cells and {payload} bytes each do not make its {file_bytes} bytes"
             ));
         }
         Ok(layout)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: usize = 1 << 20;
+
+    fn usual(senders: usize) -> InboxLayout {
+        InboxLayout::new(senders, 256, 2 * MIB, 16 * MIB)
+    }
+
+    #[test]
+    fn an_inbox_stays_within_its_budget_and_begins_with_a_quarter_of_it() {
+        for senders in [1, 2, 3, 7, 16, 48, 64, 100, 128, 256] {
+            let layout = usual(senders);
+            assert!(layout.bytes() <= 16 * MIB, "{layout:?} has {} bytes", layout.bytes());
+            let first = senders * layout.first_bytes();
+            assert!(first < 4 * MIB, "{layout:?} begins with {first} bytes");
+        }
+        assert!(HEADER_BYTES + 256 * usual(256).first_bytes() <= 3_200_000);
+    }
+
+    #[test]
+    fn few_ranks_get_what_they_wish_and_many_the_least() {
+        assert_eq!(usual(2), InboxLayout { senders: 2, cells: 256, payload: 2 * MIB });
+        assert_eq!(usual(256), InboxLayout { senders: 256, cells: 32, payload: 32 << 10 });
+        assert_eq!(usual(4096), InboxLayout { senders: 4096, cells: 32, payload: 16 << 10 });
+    }
+
+    #[test]
+    fn the_first_part_holds_the_largest_bulk() {
+        for cells in [32, 256, 1 << 16] {
+            for payload in [16 << 10, 2 * MIB, 64 * MIB] {
+                let layout = InboxLayout { senders: 2, cells, payload };
+                assert_eq!(layout.max_bulk(), payload / 4);
+                assert!(layout.payload_start() + layout.max_bulk() <= layout.first_bytes(), "{layout:?}");
+                assert!(layout.first_bytes().is_multiple_of(PAGE));
+                assert!(layout.first_bytes() <= layout.slice_bytes());
+            }
+        }
     }
 }

@@ -2,53 +2,61 @@
 //!
 //! `outgoing.rs` writes this rank's slice of the peer's inbox, `incoming.rs` reads the peer's slice of this rank's.
 
+use canele_mem::chunk_counter::ChunkCounter;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
+use canele_mem::ring::{Cursors, cells, payload};
 use canele_sys::atomic::{AtomicU32, AtomicU64};
-use canele_sys::ids::Rank;
-use canele_sys::ring::{Cursors, cells, payload};
-use canele_sys::segment::SegmentError;
+use canele_sys::segment::{Mapping, SegmentError};
 
-use super::inbox::Inbox;
-use crate::{TALLIES, Tally};
+use super::layout::InboxLayout;
+use crate::CHUNK_COUNTERS;
 
 /// In the length byte of a cell: a bulk lies in the payload ring.
 pub(super) const HAS_BULK: u8 = 0x80;
 /// And: the sender wants to know how long it takes to be read.
 pub(super) const TIMED: u8 = 0x40;
+/// In the length of a bulk: the sender wants to know at once that it was read.
+pub(super) const TELL: u32 = 1 << 31;
 
 /// The words of a slice that both sides use.
 pub(super) struct Shared {
     cursors: NonNull<Cursors>,
     wants: NonNull<AtomicU32>,
     answer: NonNull<AtomicU64>,
-    tallies: NonNull<Tally>,
-    pub(super) inbox: Inbox,
+    chunk_counters: NonNull<ChunkCounter>,
+    /// Keeps the slice mapped, which begins at `start` of it.
+    pub(super) mapping: Arc<Mapping>,
+    pub(super) start: usize,
+    pub(super) layout: InboxLayout,
 }
 
 impl Shared {
-    /// The slice of `sender` in `inbox`, and its rings.
+    /// The slice that begins at `start` of a mapping, and its rings.
     pub(super) fn new(
-        inbox: &Inbox,
-        sender: Rank,
+        (mapping, start): (Arc<Mapping>, usize),
+        layout: InboxLayout,
         rewinds: bool,
-    ) -> Result<(Self, cells::Cells, payload::Span), SegmentError> {
-        let (layout, segment) = (inbox.layout, inbox.segment());
-        let slice = layout.slice(sender.0 as usize);
-        let base = segment.at(slice.cells, layout.cells * 64, 64)?;
-        // SAFETY: bounds and alignment were checked by `at`; `inbox`, kept in `Shared`, keeps the slice mapped; each
+    ) -> Result<(Self, cells::Cells, payload::PayloadMemory), SegmentError> {
+        let slice = layout.slice();
+        let at = |offset, len, align| mapping.at(start + offset, len, align);
+        let base = at(slice.cells, layout.cells * 64, 64)?;
+        // SAFETY: bounds and alignment were checked by `at`; `mapping`, kept in `Shared`, keeps the slice mapped; each
         // side makes one role, and no other rank uses this slice.
         let cells = unsafe { cells::Cells::new(base.cast(), layout.cells) };
-        let base = segment.at(slice.payload, layout.payload, 64)?;
+        let base = at(slice.payload, layout.payload, 64)?;
         // SAFETY: as above.
-        let span = unsafe { payload::Span::new(base, layout.payload) };
+        let span = unsafe { payload::PayloadMemory::new(base, layout.payload) };
         let span = if rewinds { span.rewinding() } else { span };
         let shared = Self {
-            cursors: segment.at(slice.cursors, 64, 64)?.cast(),
-            wants: segment.at(slice.wants, 4, 4)?.cast(),
-            answer: segment.at(slice.answer, 8, 8)?.cast(),
-            tallies: segment.at(slice.tallies, TALLIES * size_of::<Tally>(), 64)?.cast(),
-            inbox: inbox.clone(),
+            cursors: at(slice.cursors, 64, 64)?.cast(),
+            wants: at(slice.wants, 4, 4)?.cast(),
+            answer: at(slice.answer, 8, 8)?.cast(),
+            chunk_counters: at(slice.chunk_counters, CHUNK_COUNTERS * size_of::<ChunkCounter>(), 64)?.cast(),
+            mapping,
+            start,
+            layout,
         };
         Ok((shared, cells, span))
     }
@@ -71,9 +79,9 @@ impl Shared {
         unsafe { self.answer.as_ref() }
     }
 
-    pub(super) fn tally(&self, index: usize) -> &Tally {
-        assert!(index < TALLIES, "tally {index} of {TALLIES}");
-        // SAFETY: index < TALLIES, all of which were checked and are mapped (`new`); made of atomics only.
-        unsafe { self.tallies.add(index).as_ref() }
+    pub(super) fn chunk_counter(&self, index: usize) -> &ChunkCounter {
+        assert!(index < CHUNK_COUNTERS, "chunk counter {index} of {CHUNK_COUNTERS}");
+        // SAFETY: index < CHUNK_COUNTERS, all of which were checked and are mapped (`new`); made of atomics only.
+        unsafe { self.chunk_counters.add(index).as_ref() }
     }
 }

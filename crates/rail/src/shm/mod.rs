@@ -1,7 +1,8 @@
 //! Ranks of one machine: rings in shared memory.
 //!
-//! Each rank owns an inbox (`layout`); a pair's slice of it is reserved when the first packet is sent, so idle pairs cost no
-//! memory. Descriptors of inboxes and regions come and go through the owner of this driver: it opens no socket itself.
+//! Each rank owns an inbox (`layout`) with a slice for each rank of its host. The beginning of a slice is reserved, and mapped, when
+//! the link is opened, the rest as it is needed, so idle pairs cost no memory. Descriptors of inboxes and regions come and go through the
+//! owner of this driver: it opens no socket itself.
 //!
 //! ```text
 //!   rank 0                                         rank 1
@@ -13,51 +14,66 @@
 //! descriptors beside this one sleeps on those and on an event ([`Shm::sleep_on_descriptors`]), which goes to its peers
 //! and its launcher with its inbox.
 
-mod doorbell;
 mod inbox;
 mod incoming;
 pub mod layout;
 mod link;
+mod notifier;
 mod outgoing;
 mod pace;
+mod rail;
 mod region;
+mod waker;
 
+use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Duration;
 
-use canele_sys::buffer::Place;
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::membarrier::{self, Fencing};
-use canele_sys::segment::{Segment, SegmentError};
-use canele_sys::sleep::{self, By, EventError, Ready, Watch};
+use canele_sys::processor;
+use canele_sys::segment::{Memfd, SegmentError};
+use canele_sys::sleep::{EventError, Watch};
 
-pub use doorbell::Doorbell;
+pub use inbox::CounterPage;
 use inbox::Inbox;
 use incoming::Incoming;
-use layout::Layout;
+use layout::InboxLayout;
+pub use notifier::InboxNotifier;
 use outgoing::Outgoing;
 pub use region::{Elsewhere, Far, Region, Regions};
+pub use waker::Waker;
 
-use crate::{
-    Accept, Armed, Busy, Caps, Class, ConnectError, Corrupt, Glance, Header, Packet, Rail, Reach, Slot,
-    Tally, Window,
-};
+use crate::{Caps, ConnectError};
 
 /// The shared-memory rail of one rank.
 pub struct Shm {
-    me: Rank,
+    /// The first rank of this host; the ranks of a host are numbered one after the other.
+    first: u32,
+    /// This rank's number on its host.
+    me: usize,
     caps: Caps,
     inbox: Inbox,
+    /// Its file, to be handed to peers.
+    inbox_file: Arc<Memfd>,
     /// What this rank sleeps on if not on its word.
     watch: Option<Arc<Watch>>,
     fencing: Fencing,
+    /// What there is of each rank of this host.
     links: Vec<Link>,
+    /// The links on which packets can come, and those on which they can leave.
     incoming: Vec<LinkId>,
+    outgoing: Vec<LinkId>,
+    /// The senders that have arrived and are accepted, a bit for each.
+    accepted: Vec<u64>,
     /// Payload rings begin again at their start when they are empty.
     rewinds: bool,
     arrivals_seen: u32,
-    news_seen: u32,
+    notifications_seen: u32,
+    /// Where this rank last said that it waits.
+    processor: Option<u32>,
+    /// The link whose peer is asked next whether it wants the processor.
+    asked: usize,
     /// Regions, ours and our peers'.
     pub regions: Regions,
 }
@@ -65,28 +81,43 @@ pub struct Shm {
 #[derive(Default)]
 struct Link {
     peer_inbox: Option<Inbox>,
+    /// The file of the peer's inbox, until this rank's slice of it is mapped.
+    peer_file: Option<Arc<Memfd>>,
     outgoing: Option<Outgoing>,
     incoming: Option<Incoming>,
+    /// Why the peer's slice cannot be read, until that is reported.
+    unreadable: Option<SegmentError>,
+}
+
+/// Reports once why the slice of `peer` cannot be read.
+#[cold]
+fn report_unreadable<'a>(
+    peer: Rank,
+    unreadable: &mut Option<SegmentError>,
+) -> Result<Option<crate::Packet<'a>>, crate::Corrupt> {
+    let why = unreadable.take();
+    why.map_or(Ok(None), |why| Err(crate::Corrupt(format!("messages of {peer} cannot be read: {why}"))))
 }
 
 impl Shm {
-    /// Opens the rail of rank `me` in a job of `ranks` ranks on this machine.
+    /// Opens the rail of rank `me`, one of those of its host, which are `here`.
     ///
     /// `cells` and `payload` are the wished ring sizes; an inbox stays below `budget` bytes where it can.
     pub fn open(
         me: Rank,
-        ranks: usize,
+        here: Range<u32>,
         cells: usize,
         payload: usize,
         budget: usize,
     ) -> Result<Self, SegmentError> {
         let fencing = membarrier::register();
-        let layout = Layout::new(ranks, cells, payload, budget);
+        assert!(here.contains(&me.0), "{me} is one of the ranks {here:?} of its host");
+        let layout = InboxLayout::new(here.len(), cells, payload, budget);
         let caps = Caps {
             name: "shm",
             latency_ns: 100,
             bytes_per_us: 20_000,
-            max_bulk: layout.payload / 4,
+            max_bulk: layout.max_bulk(),
             overhead_ns: 30,
             best_packet: 4 << 10,
             ordered: true,
@@ -95,24 +126,31 @@ impl Shm {
             reliable: true,
             one_sided: true,
         };
+        let (inbox, inbox_file) = Inbox::create(me, layout, fencing)?;
         Ok(Self {
-            me,
+            first: here.start,
+            me: (me.0 - here.start) as usize,
             caps,
-            inbox: Inbox::create(me, layout, fencing)?,
+            inbox,
+            inbox_file,
             watch: None,
             fencing,
-            links: (0..ranks).map(|_| Link::default()).collect(),
+            links: here.clone().map(|_| Link::default()).collect(),
             incoming: Vec::new(),
+            outgoing: Vec::new(),
+            accepted: vec![0; here.len().div_ceil(64)],
             rewinds: false,
             arrivals_seen: 0,
-            news_seen: 0,
+            notifications_seen: 0,
+            processor: None,
+            asked: 0,
             regions: Regions::default(),
         })
     }
 
     /// This rank's inbox, for the launcher to hand to peers.
     pub fn inbox_fd(&self) -> BorrowedFd<'_> {
-        self.inbox.segment().fd()
+        self.inbox_file.fd()
     }
 
     /// For ranks that share processors, before anybody gets the inbox. Links use as few lines of their payload rings as they
@@ -124,7 +162,7 @@ impl Shm {
         self.inbox.say_fencing(self.fencing);
     }
 
-    /// From now on sleeps on descriptors ([`Alarm::watch_once`]). Before anybody gets the inbox: who has it must have the event too.
+    /// From now on sleeps on descriptors ([`Waker::watch_once`]). Before anybody gets the inbox: who has it must have the event too.
     ///
     /// # Errors
     /// No descriptor is left.
@@ -151,10 +189,14 @@ impl Shm {
         event: Option<OwnedFd>,
     ) -> Result<(), ConnectError> {
         let incompatible = |what: String| ConnectError::Incompatible { peer, what };
-        let segment = Segment::map(inbox).map_err(|e| incompatible(e.to_string()))?;
-        let inbox = Inbox::open(segment, Some(&self.inbox.layout)).map_err(incompatible)?;
+        let (inbox, file) = Inbox::open(inbox, Some(&self.inbox.layout)).map_err(incompatible)?;
         let inbox = inbox.with_event(event).map_err(incompatible)?;
-        self.links[peer.0 as usize].peer_inbox.get_or_insert(inbox);
+        let Some(link) = self.link_mut(peer) else {
+            return Err(incompatible("it is of another host".into()));
+        };
+        if link.peer_inbox.is_none() {
+            (link.peer_inbox, link.peer_file) = (Some(inbox), Some(file));
+        }
         // It may have arrived before this: `accept` looks once more.
         self.arrivals_seen = self.inbox.arrivals().wrapping_sub(1);
         Ok(())
@@ -162,18 +204,64 @@ impl Shm {
 
     /// Whether the peer's inbox is mapped.
     pub fn is_introduced(&self, peer: Rank) -> bool {
-        self.links[peer.0 as usize].peer_inbox.is_some()
+        self.links.get(self.number(peer)).is_some_and(|link| link.peer_inbox.is_some())
     }
 
     /// Opens the way to a peer that was introduced: reserves this rank's slice of its inbox.
     pub fn open_link(&mut self, peer: Rank) -> Result<LinkId, ConnectError> {
-        let link = &mut self.links[peer.0 as usize];
+        let (me, fencing, rewinds) = (self.me, self.fencing, self.rewinds);
+        let link = self.link_mut(peer).expect("open_link comes after introduce");
         if link.outgoing.is_none() {
-            let inbox = link.peer_inbox.as_ref().expect("open_link comes after introduce");
-            let opened = Outgoing::open(inbox, self.me, self.fencing, self.rewinds);
+            let inbox = link.peer_inbox.as_ref().zip(link.peer_file.as_ref());
+            let inbox = inbox.expect("open_link comes after introduce");
+            let opened = Outgoing::open(inbox, me, fencing, rewinds);
             link.outgoing = Some(opened.map_err(|source| ConnectError::Memory { peer, source })?);
+            // Mapped memory needs no descriptor, and a rank may have thousands of peers.
+            link.peer_file = None;
+            self.outgoing.push(LinkId::in_memory(peer));
         }
         Ok(LinkId::in_memory(peer))
+    }
+
+    /// The number of a rank among those of its host; of a rank of another host, one that no link has.
+    #[inline(always)]
+    fn number(&self, peer: Rank) -> usize {
+        peer.0.wrapping_sub(self.first) as usize
+    }
+
+    #[inline(always)]
+    fn link_mut(&mut self, peer: Rank) -> Option<&mut Link> {
+        let number = self.number(peer);
+        self.links.get_mut(number)
+    }
+
+    /// The links on which packets can leave, in the order in which they were opened.
+    pub fn outgoing(&self) -> &[LinkId] {
+        &self.outgoing
+    }
+
+    /// Tells peers on which processor this rank waits. A store only when the kernel has moved it.
+    #[inline]
+    pub fn publish_processor(&mut self) {
+        let now = processor::current();
+        if self.processor != now {
+            self.processor = now;
+            self.inbox.publish_processor(now.unwrap_or(u32::MAX));
+        }
+    }
+
+    /// True if a peer that is awake last waited on the processor of this rank, which therefore keeps it from running by waiting
+    /// awake. Asks `peer`, or without one the peer of a link, another each time.
+    #[inline]
+    pub fn is_processor_wanted(&mut self, peer: Option<Rank>) -> bool {
+        self.publish_processor();
+        let Some(processor) = self.processor else { return false };
+        let peer = peer.or_else(|| {
+            self.asked = if self.asked + 1 < self.incoming.len() { self.asked + 1 } else { 0 };
+            Some(self.incoming.get(self.asked)?.peer())
+        });
+        let inbox = peer.and_then(|peer| self.links.get(self.number(peer))?.peer_inbox.as_ref());
+        inbox.is_some_and(|inbox| inbox.wants_processor(processor))
     }
 
     /// Notices who has arrived since the last call. Two loads when nobody has.
@@ -188,23 +276,37 @@ impl Shm {
     #[cold]
     fn accept_arrived(&mut self, arrivals: u32) {
         self.arrivals_seen = arrivals;
-        for (rank, link) in self.links.iter_mut().enumerate() {
-            let peer = Rank(rank as u32);
-            if link.incoming.is_some() || !self.inbox.arrived(peer) {
-                continue;
+        for word in 0..self.accepted.len() {
+            let mut new = self.inbox.arrived(word) & !self.accepted[word];
+            while new != 0 {
+                let number = 64 * word + new.trailing_zeros() as usize;
+                new &= new - 1;
+                self.accept_one(number);
             }
-            // Without its inbox, the launcher's word about this peer is still to be read, or the link is closed.
-            let Some(peer_inbox) = &link.peer_inbox else { continue };
-            link.incoming = Incoming::open(&self.inbox, peer, peer_inbox, self.rewinds).ok();
+        }
+    }
+
+    fn accept_one(&mut self, number: usize) {
+        // The bits are written by peers, and there may be more of them than senders.
+        let Some(link) = self.links.get_mut(number) else { return };
+        // Without its inbox, the launcher's word about this peer is still to be read, or the link is closed.
+        let Some(peer_inbox) = &link.peer_inbox else { return };
+        self.accepted[number / 64] |= 1 << (number % 64);
+        if link.incoming.is_none() {
+            let peer = Rank(self.first + number as u32);
+            match Incoming::open(&self.inbox, (peer, number), peer_inbox, self.rewinds) {
+                Ok(incoming) => link.incoming = Some(incoming),
+                Err(error) => link.unreadable = Some(error),
+            }
             self.incoming.push(LinkId::in_memory(peer));
         }
     }
 
-    /// Whether the launcher has had news since the last call.
+    /// True if the launcher has notified this rank since the last call.
     #[inline(always)]
-    pub fn has_news(&mut self) -> bool {
-        let news = self.inbox.news();
-        std::mem::replace(&mut self.news_seen, news) != news
+    pub fn take_notification(&mut self) -> bool {
+        let notifications = self.inbox.notifications();
+        std::mem::replace(&mut self.notifications_seen, notifications) != notifications
     }
 
     /// Says that this rank's counters are of now, after they were written.
@@ -214,190 +316,36 @@ impl Shm {
 
     /// Sleepers woken by packets so far.
     pub fn wakeups(&self) -> u64 {
-        self.links.iter().filter_map(|l| l.outgoing.as_ref()).map(|o| o.wakeups).sum()
+        self.open_outgoing().map(|outgoing| outgoing.wakeups).sum()
     }
 
     /// This rank's sleep.
-    pub fn alarm(&self) -> Alarm {
-        Alarm { inbox: self.inbox.clone(), watch: self.watch.clone() }
+    pub fn waker(&self) -> Waker {
+        Waker { inbox: self.inbox.clone(), watch: self.watch.clone() }
+    }
+
+    fn open_outgoing(&self) -> impl Iterator<Item = &Outgoing> {
+        self.outgoing.iter().filter_map(|link| self.links[self.number(link.peer())].outgoing.as_ref())
     }
 
     fn something_came(&mut self) -> bool {
-        if self.inbox.arrivals() != self.arrivals_seen || self.inbox.news() != self.news_seen {
+        if self.inbox.arrivals() != self.arrivals_seen
+            || self.inbox.notifications() != self.notifications_seen
+        {
             return true;
         }
-        let packets =
-            self.links.iter_mut().any(|l| l.incoming.as_mut().is_some_and(|i| !matches!(i.poll(), Ok(None))));
-        packets || self.links.iter_mut().any(|l| l.outgoing.as_mut().is_some_and(Outgoing::room_came))
-    }
-}
-
-/// The memory of a rank's counters.
-#[derive(Debug)]
-pub struct CounterPage(Inbox);
-
-impl CounterPage {
-    /// The words, as many as fit in the page.
-    pub fn words(&self) -> &[canele_sys::atomic::AtomicU64] {
-        let bytes = layout::COUNTER_WORDS * 8;
-        let start =
-            self.0.segment().at(layout::COUNTERS, bytes, 8).expect("the layout has a page of counters");
-        // SAFETY: bounds and alignment checked; the inbox in `self` keeps it mapped; made of atomics only.
-        unsafe { std::slice::from_raw_parts(start.cast().as_ptr(), layout::COUNTER_WORDS) }
-    }
-}
-
-/// The sleep of a rank, apart from the rail: a thread sleeps here while others use the rail, and they can wake it.
-///
-/// The rail does not know what it is rung for: the owner looks for that between [`Rail::arm`] and the sleep.
-/// Either it sees there what was stored before [`Alarm::ring`], or its sleep ends at once.
-#[derive(Clone)]
-pub struct Alarm {
-    inbox: Inbox,
-    watch: Option<Arc<Watch>>,
-}
-
-impl Alarm {
-    /// Sleeps until woken, a descriptor is ready or the time is over. Only after [`Rail::arm`] said that it may.
-    pub fn sleep(&self, at_most: Option<Duration>) {
-        match &self.watch {
-            Some(watch) => watch.sleep(self.inbox.sleep_word(), at_most),
-            None => sleep::sleep(self.inbox.sleep_word(), at_most),
+        let (first, links) = (self.first, &mut self.links);
+        let number = |link: &LinkId| (link.peer().0 - first) as usize;
+        let has_packet = |link: &LinkId| {
+            let at = &mut links[number(link)];
+            at.unreadable.is_some()
+                || at.incoming.as_mut().is_some_and(|incoming| !matches!(incoming.poll(), Ok(None)))
+        };
+        if self.incoming.iter().any(has_packet) {
+            return true;
         }
-    }
-
-    /// Wakes the sleeper, if there is one, after something was stored for it.
-    pub fn ring(&self) {
-        let event = self.watch.as_ref().map(|watch| watch.event());
-        sleep::wake_if_asleep(self.inbox.sleep_word(), Fencing::Fences, event);
-    }
-
-    /// Lets `descriptor` end the next sleep in which it becomes `ready`; to be said again for another. Without effect for
-    /// a rank that does not sleep on descriptors.
-    ///
-    /// # Errors
-    /// The system cannot wait for it.
-    pub fn watch_once(&self, descriptor: BorrowedFd<'_>, ready: Ready) -> Result<(), EventError> {
-        self.watch.as_ref().map_or(Ok(()), |watch| watch.once(descriptor, ready))
-    }
-}
-
-impl Rail for Shm {
-    fn caps(&self, _link: LinkId) -> &Caps {
-        &self.caps
-    }
-
-    #[inline(always)]
-    fn link(&self, peer: Rank) -> Option<LinkId> {
-        self.links.get(peer.0 as usize)?.outgoing.as_ref().map(|_| LinkId::in_memory(peer))
-    }
-
-    #[inline(always)]
-    fn peer(&self, link: LinkId) -> Rank {
-        link.peer()
-    }
-
-    #[inline(always)]
-    fn incoming(&self) -> &[LinkId] {
-        &self.incoming
-    }
-
-    fn disconnect(&mut self, link: LinkId) {
-        self.incoming.retain(|l| *l != link);
-        self.links[link.peer().0 as usize] = Link::default();
-        self.regions.forget(link.peer(), None);
-    }
-
-    #[inline(always)]
-    fn claim(&mut self, link: LinkId, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
-        match &mut self.links[link.peer().0 as usize].outgoing {
-            Some(outgoing) => outgoing.claim(bulk, class),
-            None => Err(Busy),
-        }
-    }
-
-    #[inline(always)]
-    fn commit(&mut self, link: LinkId, header: Header) {
-        let outgoing = &mut self.links[link.peer().0 as usize].outgoing;
-        outgoing.as_mut().expect("commit on an open link").commit(header);
-    }
-
-    #[inline(always)]
-    fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {
-        match self.links.get_mut(link.peer().0 as usize).and_then(|l| l.incoming.as_mut()) {
-            Some(incoming) => incoming.poll(),
-            None => Ok(None),
-        }
-    }
-
-    #[inline(always)]
-    fn post(&mut self, link: LinkId, header: Header, bytes: &[u8]) -> Result<(), Busy> {
-        match self.links.get_mut(link.peer().0 as usize).and_then(|l| l.outgoing.as_mut()) {
-            Some(outgoing) => outgoing.post(header, bytes),
-            None => Err(Busy),
-        }
-    }
-
-    fn has_room(&mut self, link: LinkId, packets: usize, bulk: usize) -> bool {
-        let outgoing = self.links.get_mut(link.peer().0 as usize).and_then(|l| l.outgoing.as_mut());
-        outgoing.is_some_and(|outgoing| outgoing.has_room(packets, bulk))
-    }
-
-    #[inline(always)]
-    fn post_bulk(&mut self, link: LinkId, header: Header, bulk: &[u8]) -> Result<(), Busy> {
-        match self.links.get_mut(link.peer().0 as usize).and_then(|l| l.outgoing.as_mut()) {
-            Some(outgoing) => outgoing.post_bulk(header, bulk),
-            None => Err(Busy),
-        }
-    }
-
-    #[inline(always)]
-    fn glance(&mut self, link: LinkId, accept: &mut impl Accept) -> Glance {
-        match self.links.get_mut(link.peer().0 as usize).and_then(|l| l.incoming.as_mut()) {
-            Some(incoming) => incoming.glance(accept),
-            None => Glance::Nothing,
-        }
-    }
-
-    #[inline(always)]
-    fn release(&mut self, link: LinkId) {
-        let incoming = &mut self.links[link.peer().0 as usize].incoming;
-        incoming.as_mut().expect("release on a link with packets").release();
-    }
-
-    fn reach(&mut self, link: LinkId, place: Place, len: usize) -> Reach<'_> {
-        self.regions.reach(link.peer(), place, len)
-    }
-
-    fn own(&mut self, place: Place, len: usize) -> Option<Window<'_>> {
-        self.regions.own(place.region)?.window(usize::try_from(place.offset).ok()?, len)
-    }
-
-    fn tally(&mut self, link: LinkId, mine: bool, index: usize) -> Option<&Tally> {
-        let link = &self.links[link.peer().0 as usize];
-        if mine {
-            link.incoming.as_ref().map(|i| i.tally(index))
-        } else {
-            link.outgoing.as_ref().map(|o| o.tally(index))
-        }
-    }
-
-    fn arm(&mut self) -> Armed {
-        let by = if self.watch.is_some() { By::Event } else { By::Futex };
-        sleep::announce(self.inbox.sleep_word(), by);
-        for outgoing in self.links.iter().filter_map(|l| l.outgoing.as_ref()) {
-            outgoing.ask_for_room();
-        }
-        // Pairs with the light side in `sleep::wake_if_asleep` (invariant I10).
-        self.fencing.heavy();
-        if self.something_came() {
-            sleep::cancel(self.inbox.sleep_word());
-            return Armed::Work;
-        }
-        Armed::Ready
-    }
-
-    fn sleep(&mut self, at_most: Option<Duration>) {
-        self.alarm().sleep(at_most);
+        let room_came =
+            |link: &LinkId| links[number(link)].outgoing.as_mut().is_some_and(Outgoing::room_came);
+        self.outgoing.iter().any(room_came)
     }
 }

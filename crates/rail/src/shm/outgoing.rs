@@ -1,29 +1,58 @@
 //! From here to a peer: writes this rank's slice of the peer's inbox.
 
+use canele_mem::chunk_counter::ChunkCounter;
+use canele_mem::window::Window;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
+use canele_mem::ring::{cells, payload};
 use canele_sys::atomic::AtomicU32;
-use canele_sys::ids::Rank;
 use canele_sys::membarrier::Fencing;
-use canele_sys::ring::{cells, payload};
-use canele_sys::segment::SegmentError;
+use canele_sys::segment::{Memfd, SegmentError};
 use canele_sys::sleep;
 
 use super::inbox::Inbox;
-use super::link::{HAS_BULK, Shared, TIMED};
+use super::layout::InboxLayout;
+use super::link::{HAS_BULK, Shared, TELL, TIMED};
 use super::pace::{Pace, Way};
-use crate::{Busy, Class, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Slot, Tally, Window};
+use crate::{Busy, Class, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Slot};
 
 /// Nothing is claimed.
 const NOTHING: usize = usize::MAX;
 
 /// Claims that found no room, since that was last reported: what the peer was known to have given back when they failed.
 ///
-/// A later claim that succeeds does not end it: another class may still wait (invariant I12).
+/// A later claim that succeeds does not end it: another class may still wait (invariant I6).
 #[derive(Default)]
 struct Starved {
     of_cells: Option<u64>,
     of_payload: Option<u64>,
+}
+
+/// How much of the payload ring is real memory.
+///
+/// More is reserved when it is needed. Where it cannot be had, the ring begins again at its start whenever it is empty, which the
+/// consumer tells of at once for those bulks after which that may be necessary: a link that is open stays usable.
+struct Ready {
+    /// Bytes of the slice.
+    slice: usize,
+    /// Bytes of the ring; more than it has once all of it is real.
+    end: usize,
+    /// The consumer is to tell at once of bulks that end behind this.
+    tell_from: usize,
+    /// No more can be had.
+    refused: bool,
+}
+
+impl Ready {
+    fn new(layout: &InboxLayout, slice: usize) -> Self {
+        let end = slice - layout.payload_start();
+        let (end, tell_from) = match end < layout.payload {
+            true => (end, end - layout.max_bulk()),
+            false => (usize::MAX, usize::MAX),
+        };
+        Self { slice, end, tell_from, refused: false }
+    }
 }
 
 /// From here to the peer.
@@ -36,6 +65,9 @@ pub struct Outgoing {
     claimed: usize,
     pace: Pace,
     starved: Starved,
+    ready: Ready,
+    /// The peer's, whose sleep word and event these are.
+    inbox: Inbox,
     reserve: u64,
     stream_limit: usize,
     message_limit: usize,
@@ -43,16 +75,24 @@ pub struct Outgoing {
     pub wakeups: u64,
 }
 
-// SAFETY: the pointers lead into the mapped inbox, which `shared` keeps; atomics only.
+// SAFETY: the pointers lead into the mapped inbox and slice, which `inbox` and `shared` keep; atomics only.
 unsafe impl Send for Outgoing {}
 
 impl Outgoing {
-    /// Reserves this rank's slice of a peer's inbox and announces the arrival.
-    pub fn open(inbox: &Inbox, me: Rank, fencing: Fencing, rewinds: bool) -> Result<Self, SegmentError> {
+    /// Maps this rank's slice, of number `me`, of a peer's inbox, whose file this is, reserves its first part and announces the
+    /// arrival.
+    pub fn open(
+        (inbox, file): (&Inbox, &Arc<Memfd>),
+        me: usize,
+        fencing: Fencing,
+        rewinds: bool,
+    ) -> Result<Self, SegmentError> {
         let layout = inbox.layout;
-        inbox.segment().reserve(layout.slice_start(me.0 as usize), layout.slice_bytes())?;
-        let (shared, cells, span) = Shared::new(inbox, me, rewinds)?;
-        // A compiler fence suffices only where both are registered (invariant I11).
+        let slice = file.map(layout.slice_start(me), layout.slice_bytes())?;
+        slice.dont_fork()?;
+        slice.populate(0, layout.first_bytes())?;
+        let (shared, cells, span) = Shared::new((Arc::new(slice), 0), layout, rewinds)?;
+        // A compiler fence suffices only where both are registered (invariant I6).
         let both = fencing == Fencing::Asymmetric && inbox.fencing() == Fencing::Asymmetric;
         let outgoing = Self {
             cells: cells::Producer::new(cells),
@@ -62,6 +102,8 @@ impl Outgoing {
             claimed: NOTHING,
             pace: Pace::new(),
             starved: Starved::default(),
+            ready: Ready::new(&layout, layout.first_bytes()),
+            inbox: inbox.clone(),
             reserve: layout.cells as u64 / 8,
             stream_limit: layout.payload / 2,
             message_limit: layout.payload,
@@ -74,7 +116,7 @@ impl Outgoing {
 
     #[inline(always)]
     pub fn claim(&mut self, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
-        // No kind of traffic takes all the room (invariant I8).
+        // No kind of traffic takes all the room (invariant I5).
         let reserve = if class == Class::Control { 0 } else { self.reserve };
         self.ask_for_cells(reserve)?;
         if bulk == 0 {
@@ -82,6 +124,7 @@ impl Outgoing {
             return Ok(Slot { inline: self.cells.inline(), bulk: Window::empty() });
         }
         let limit = if class == Class::Stream { self.stream_limit } else { self.message_limit };
+        self.make_real(bulk)?;
         let window = place(&mut self.payload, &mut self.pace, &self.shared, &mut self.starved, bulk, limit)?;
         self.claimed = bulk;
         Ok(Slot { inline: self.cells.inline(), bulk: window })
@@ -97,8 +140,54 @@ impl Outgoing {
         Err(Busy)
     }
 
+    /// Makes what the next `bulk` bytes lie in real memory.
+    #[inline(always)]
+    fn make_real(&mut self, bulk: usize) -> Result<(), Busy> {
+        if self.payload.offset() + bulk <= self.ready.end || self.find_memory(bulk) {
+            return Ok(());
+        }
+        self.starved.of_payload.get_or_insert(self.payload.known());
+        Err(Busy)
+    }
+
+    /// Finds real memory for the next `bytes` of the ring: what a ring has that rewinds, or more, or what one has that is empty.
+    #[cold]
+    fn find_memory(&mut self, bytes: usize) -> bool {
+        if self.payload.rewinds() {
+            self.payload.rewind(self.shared.cursors());
+        }
+        while self.payload.offset().saturating_add(bytes) > self.ready.end && self.grow() {}
+        if self.payload.offset().saturating_add(bytes) > self.ready.end {
+            self.payload.rewind(self.shared.cursors());
+        }
+        self.payload.offset().saturating_add(bytes) <= self.ready.end
+    }
+
+    /// Reserves as much of the slice again as is real.
+    fn grow(&mut self) -> bool {
+        let (layout, from) = (&self.shared.layout, self.ready.slice);
+        let to = (2 * from).min(layout.slice_bytes());
+        // What was refused is not asked for again: it would be at every packet.
+        if self.ready.refused
+            || to == from
+            || self.shared.mapping.populate(self.shared.start + from, to - from).is_err()
+        {
+            self.ready.refused = true;
+            return false;
+        }
+        self.ready = Ready::new(layout, to);
+        true
+    }
+
     /// Whether so many packets with so many bytes each can be claimed one after the other.
     pub fn has_room(&mut self, packets: usize, bulk: usize) -> bool {
+        if self.ready.end != usize::MAX {
+            // One of them may have to skip to the start.
+            let most = bulk.next_multiple_of(64).saturating_mul(packets + 1);
+            if most <= self.message_limit && !self.find_memory(most) {
+                return false;
+            }
+        }
         let cursors = self.shared.cursors();
         self.cells.has_room(self.reserve + packets as u64, cursors)
             && self.payload.has_room(packets, bulk, self.message_limit, cursors)
@@ -109,6 +198,7 @@ impl Outgoing {
     pub fn post_bulk(&mut self, header: Header, bulk: &[u8]) -> Result<(), Busy> {
         self.ask_for_cells(self.reserve)?;
         let (len, limit) = (bulk.len(), self.message_limit);
+        self.make_real(len)?;
         let window = place(&mut self.payload, &mut self.pace, &self.shared, &mut self.starved, len, limit)?;
         window.write(0, bulk);
         self.publish_bulk(header, len);
@@ -139,7 +229,9 @@ impl Outgoing {
     #[inline(always)]
     fn publish_bulk(&mut self, header: Header, bulk: usize) {
         let timed = if self.pace.written() { TIMED } else { 0 };
-        let note = u64::from(self.payload.commit()) | (bulk as u64) << 32;
+        let said = self.payload.commit();
+        let tell = if self.payload.offset() > self.ready.tell_from { TELL } else { 0 };
+        let note = u64::from(said) | u64::from(bulk as u32 | tell) << 32;
         self.cells.inline().write(MAX_INLINE_WITH_BULK, &note.to_ne_bytes());
         self.publish(header, header.inline_len | HAS_BULK | timed, &[]);
     }
@@ -151,7 +243,7 @@ impl Outgoing {
         self.cells.post(first, u64::from(header.tag) | u64::from(header.sequence) << 32, inline);
         // SAFETY: the sleep word lies in the mapped inbox (`open`).
         let word = unsafe { self.sleep.as_ref() };
-        if sleep::wake_if_asleep(word, self.fencing, self.shared.inbox.event()) {
+        if sleep::wake_if_asleep(word, self.fencing, self.inbox.event()) {
             self.wakeups += 1;
         }
     }
@@ -175,8 +267,8 @@ impl Outgoing {
         came
     }
 
-    pub fn tally(&self, index: usize) -> &Tally {
-        self.shared.tally(index)
+    pub fn chunk_counter(&self, index: usize) -> &ChunkCounter {
+        self.shared.chunk_counter(index)
     }
 }
 
@@ -191,7 +283,7 @@ fn place<'a>(
     bulk: usize,
     limit: usize,
 ) -> Result<Window<'a>, Busy> {
-    assert!(bulk <= shared.inbox.layout.payload / 4, "a bulk of {bulk} bytes is above the rail's max_bulk");
+    assert!(bulk <= shared.layout.max_bulk(), "a bulk of {bulk} bytes is above the rail's max_bulk");
     let known = payload.known();
     let Some(window) = payload.claim(bulk, limit, shared.cursors()) else {
         starved.of_payload.get_or_insert(known);
@@ -202,3 +294,6 @@ fn place<'a>(
         Way::Past => window.past_cache(),
     })
 }
+
+#[cfg(test)]
+mod tests;

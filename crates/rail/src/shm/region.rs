@@ -1,20 +1,21 @@
 //! Regions: memory that this process allocated for peers to read and write, and peers' regions mapped here.
 //!
 //! An id has a generation, so that a stale id reaches nothing. A region stays mapped while anybody holds it, be it the
-//! user or a transfer under way (invariant I25). Peers' regions are mapped on first use and remembered as long as the
+//! user or a transfer under way (invariant I11). Peers' regions are mapped on first use and remembered as long as the
 //! link to the peer, unless whoever drives the rail says that they were dropped there.
 
+use canele_mem::window::Window;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
 use canele_sys::atomic::{AtomicU32, AtomicU64};
-use canele_sys::buffer::{InBuffer, OutBuffer, Place};
 use canele_sys::ids::{Rank, RegionId};
 use canele_sys::segment::{Segment, SegmentError};
 
-use crate::{Reach, Window};
+use crate::Reach;
 
 /// A region of this process.
 pub struct Region {
@@ -140,9 +141,10 @@ impl Region {
         self.memory.window(offset, len)
     }
 
-    fn part(self: &Arc<Self>, offset: usize, len: usize) -> Option<(NonNull<u8>, Place)> {
+    fn part(self: &Arc<Self>, offset: usize, len: usize) -> Option<(NonNull<u8>, RegionAddress)> {
         let start = self.segment().at(offset, len, 1).ok()?;
-        (offset + len <= self.len).then_some((start, Place { region: self.id, offset: offset as u64 }))
+        (offset + len <= self.len)
+            .then_some((start, RegionAddress { region: self.id, offset: offset as u64 }))
     }
 
     /// The `len` bytes from `offset` as a message to be sent.
@@ -219,7 +221,7 @@ impl Regions {
     }
 
     /// `len` bytes of a peer's region; asks for it at the first call.
-    pub fn reach(&mut self, peer: Rank, place: Place, len: usize) -> Reach<'_> {
+    pub fn reach(&mut self, peer: Rank, place: RegionAddress, len: usize) -> Reach<'_> {
         match self.known(peer, place.region) {
             Known::Asked => Reach::Wanted,
             Known::Missing => Reach::Refused,

@@ -1,6 +1,6 @@
 //! How links come about and end: who is dialled, who is let in, and which of several connections of a pair is the one.
 //!
-//! Owns the rules; the sockets are those of [`super::dial`], [`super::door`] and [`super::link`].
+//! Owns the rules; the sockets are those of [`super::connector`], [`super::acceptor`] and [`super::link`].
 //!
 //! *Generations.* A pair of ranks has one connection over a rail at a time; each has a greater number than those before, and
 //! both ends know it. Each rank counts for each peer: a new dial takes the next number; who accepts takes the next one too, at least
@@ -11,20 +11,21 @@
 //! accepted and so knows. Others are attempts that the peer itself has given up.
 //!
 //! *What comes too early.* An attempt that is new, for a pair whose connection this rank still holds, says that the peer has lost
-//! that one. It is lost here too, and the attempt stays unanswered until this rank has buried or disconnected it.
+//! that one. It is lost here too, and the attempt stays unanswered until this rank has closed or disconnected it.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use canele_sys::ids::{LinkId, Rank};
+use canele_sys::poller::ReadyDescriptor;
 
-use super::dial::{ALONE_NS, Around, Dial, Way};
-use super::door::{CLOSED_NS, Decision};
+use super::acceptor::{CLOSED_NS, Decision};
+use super::connector::{ALONE_NS, Connector, Context, Route};
+use super::handshaking::Handshaking;
 use super::link::Link;
 use super::lost::{Unreachable, Why};
-use super::meeting::Meeting;
+use super::token::Token;
 use super::{Tcp, kernel};
-use crate::Lost;
 
 /// What a rank counts for a peer.
 #[derive(Clone, Copy, Default)]
@@ -46,22 +47,22 @@ impl Tcp {
             let near = own.iter().filter(|own| own.is_ipv4() == to.is_ipv4());
             let nearest = near.min_by_key(|own| differing_bits(**own, to.ip()));
             let from = nearest.copied().filter(|own| !own.is_unspecified());
-            Way { from, to }
+            Route { from, to }
         };
-        let mut ways: Vec<_> = addresses.into_iter().map(way).collect();
-        ways.sort_by_key(|way| way.from.map_or(u32::MAX, |from| differing_bits(from, way.to.ip())));
-        self.ways[peer.0 as usize] = ways;
+        let mut routes: Vec<_> = addresses.into_iter().map(way).collect();
+        routes.sort_by_key(|way| way.from.map_or(u32::MAX, |from| differing_bits(from, way.to.ip())));
+        self.routes[peer.0 as usize] = routes;
     }
 
     /// Begins to connect to a peer that was introduced. [`Tcp::meet`] goes on with it until [`crate::Rail::link`] knows the
     /// link or [`Tcp::take_unreachable`] says why there is none.
     pub fn open_link(&mut self, peer: Rank) {
         let place = peer.0 as usize;
-        if self.links[place].is_none() && self.dials.iter().all(|dial| dial.peer != peer) {
+        if self.links[place].is_none() && !self.connectors.contains_key(&peer) {
             self.pairs[place].last += 1;
-            self.dials.push(Dial::new(peer, self.pairs[place].last, self.ways[place].clone()));
-            self.ready.clear();
-            self.go_on_dialling(None);
+            let connector = Connector::new(peer, self.pairs[place].last, self.routes[place].clone());
+            self.connectors.insert(peer, connector);
+            self.step_connector(peer, None);
         }
     }
 
@@ -69,91 +70,134 @@ impl Tcp {
     /// link. One system call if nothing came: for passes that found nothing, and now and then for others. `now_ns` is any
     /// clock that goes on.
     pub fn meet(&mut self, now_ns: u64) -> bool {
-        self.go_on_meeting(Some(now_ns))
+        self.now_ns = Some(now_ns);
+        self.go_on_meeting()
     }
 
-    pub(super) fn go_on_meeting(&mut self, now_ns: Option<u64>) -> bool {
+    /// Tells the time for [`crate::Rail::arm`], by the clock of [`Tcp::meet`].
+    pub fn set_time(&mut self, now_ns: u64) {
+        self.now_ns = Some(now_ns);
+    }
+
+    /// True if [`Tcp::meet`] probably has something to do.
+    pub fn has_handshakes(&self) -> bool {
+        self.acceptor.has_more() || self.handshakes_ready
+    }
+
+    /// True if [`Tcp::take_opened`] has a link.
+    pub fn has_opened(&self) -> bool {
+        !self.opened.is_empty()
+    }
+
+    /// A link that was made since the last call.
+    pub fn take_opened(&mut self) -> Option<LinkId> {
+        self.opened.pop_front()
+    }
+
+    pub(super) fn go_on_meeting(&mut self) -> bool {
         let links = self.incoming.len();
-        self.door_watch.ready(&mut self.ready);
-        self.let_in(now_ns);
-        self.go_on_dialling(now_ns);
+        let mut ready = std::mem::take(&mut self.ready);
+        ready.clear();
+        self.polls += 1;
+        self.handshakes_ready = self.handshake_poller.wait(Some(Duration::ZERO), |found| ready.push(found));
+        self.let_in(&ready);
+        for event in &ready {
+            if let Token::Connecting(peer) = Token::from_word(event.token)
+                && let Some(connector) = self.connectors.get_mut(&peer)
+            {
+                connector.mark_ready();
+            }
+        }
+        self.ready = ready;
+        let peers: Vec<_> = self.connectors.keys().copied().collect();
+        peers.iter().for_each(|peer| self.step_connector(*peer, self.now_ns));
         self.incoming.len() != links
     }
 
-    fn let_in(&mut self, now_ns: Option<u64>) {
-        let Self { credentials, links, dials, lost, pairs, number, door, .. } = self;
+    fn let_in(&mut self, ready: &[ReadyDescriptor]) {
+        let Self { credentials, links, connectors, lost, pairs, number, acceptor, .. } = self;
         let (me, number) = (credentials.me, *number);
-        let decide = |peer: Rank, dial: u32| {
+        let decide = |peer: Rank, attempt: u32| {
             let (pair, link) = (&mut pairs[peer.0 as usize], &mut links[peer.0 as usize]);
-            if dial <= pair.past {
+            if attempt <= pair.past {
                 return Decision::Drop;
             }
-            if me < peer && dials.iter().any(|dial| dial.peer == peer) {
+            if me < peer && connectors.contains_key(&peer) {
                 return Decision::Wait;
             }
             if let Some(link) = link {
                 if let Some(why) = link.give_up(Why::Replaced) {
-                    lost.push_back(Lost { link: LinkId::new(number, peer), why: why.to_string() });
+                    lost.push_back(why.of(LinkId::new(number, peer)));
                 }
                 return Decision::Wait;
             }
-            pair.last = (pair.last + 1).max(dial);
-            pair.past = dial;
+            pair.last = (pair.last + 1).max(attempt);
+            pair.past = attempt;
             Decision::Accept(pair.last)
         };
-        let mut around = Around {
+        let context = Context {
             credentials,
-            watch: &self.door_watch,
-            keys: &mut self.keys,
-            ready: &self.ready,
+            poller: &self.handshake_poller,
+            ready,
+            now_ns: self.now_ns,
+            patience_ns: self.patience_ns,
+        };
+        for (peer, handshaking) in acceptor.step(&context, decide) {
+            self.connectors.remove(&peer);
+            self.add_link(peer, handshaking);
+        }
+    }
+
+    /// Goes on with the attempt to connect to a peer.
+    fn step_connector(&mut self, peer: Rank, now_ns: Option<u64>) {
+        let Some(mut connector) = self.connectors.remove(&peer) else { return };
+        let context = Context {
+            credentials: &self.credentials,
+            poller: &self.handshake_poller,
+            ready: &[],
             now_ns,
             patience_ns: self.patience_ns,
         };
-        for (peer, meeting) in door.step(&mut around, decide) {
-            self.dials.retain(|dial| dial.peer != peer);
-            self.add_link(peer, meeting);
-        }
-    }
-
-    fn go_on_dialling(&mut self, now_ns: Option<u64>) {
-        for mut dial in std::mem::take(&mut self.dials) {
-            let mut around = Around {
-                credentials: &self.credentials,
-                watch: &self.door_watch,
-                keys: &mut self.keys,
-                ready: &self.ready,
-                now_ns,
-                patience_ns: self.patience_ns,
-            };
-            match dial.step(&mut around) {
-                None => self.dials.push(dial),
-                Some(Ok(meeting)) => {
-                    let generation = meeting.handshake.generation();
-                    let pair = &mut self.pairs[dial.peer.0 as usize];
-                    (pair.last, pair.past) = (pair.last.max(generation), generation);
-                    self.add_link(dial.peer, meeting);
-                }
-                Some(Err(tried)) => self.unreachable.push_back(Unreachable { peer: dial.peer, tried }),
+        match connector.step(&context) {
+            None => drop(self.connectors.insert(peer, connector)),
+            Some(Ok(handshaking)) => {
+                let generation = handshaking.handshake.generation();
+                let pair = &mut self.pairs[peer.0 as usize];
+                (pair.last, pair.past) = (pair.last.max(generation), generation);
+                self.add_link(peer, handshaking);
             }
+            Some(Err(tried)) => self.unreachable.push_back(Unreachable { peer, tried }),
         }
     }
 
-    fn add_link(&mut self, peer: Rank, meeting: Meeting) {
-        let generation = meeting.handshake.generation();
-        let socket = meeting.into_socket();
+    fn add_link(&mut self, peer: Rank, handshaking: Handshaking) {
+        let generation = handshaking.handshake.generation();
+        let socket = handshaking.into_socket();
         // A kernel that does not know this holds more than it should, or notices later that a host is gone, and works.
         let _ = kernel::bound_unsent(&socket, self.sizes.max_bulk());
         let _ = kernel::keep_asking(&socket);
-        self.links[peer.0 as usize] = Some(Box::new(Link::new(socket, peer, generation, self.sizes)));
-        self.incoming.push(LinkId::new(self.number, peer));
+        let id = LinkId::new(self.number, peer);
+        let mut link = Box::new(Link::new(socket, peer, generation, self.sizes));
+        if let Err(error) = link.watch(&self.poller, Token::Link(peer))
+            && let Some(why) = link.give_up(Why::Broken(error))
+        {
+            self.lost.push_back(why.of(id));
+        }
+        self.lists.note(id, &mut link);
+        self.links[peer.0 as usize] = Some(link);
+        self.incoming.push(id);
+        self.opened.push_back(id);
     }
 
-    pub(super) fn remove_link(&mut self, link: LinkId) -> Option<Box<Link>> {
-        self.incoming.retain(|other| *other != link);
-        self.lost.retain(|lost| lost.link != link);
-        let link = self.links[link.peer().0 as usize].take();
-        self.sent_before += link.as_ref().map_or(0, |link| link.sent());
-        link
+    pub(super) fn remove_link(&mut self, id: LinkId) -> Option<Box<Link>> {
+        let link = self.links.get_mut(id.peer().0 as usize)?.take()?;
+        self.incoming.retain(|other| *other != id);
+        self.opened.retain(|other| *other != id);
+        self.lost.retain(|lost| lost.link != id);
+        self.lists.remove(id, &link);
+        self.sent_before += link.sent();
+        self.calls_before += link.calls();
+        Some(link)
     }
 
     /// A peer to whom no connection could be made.
@@ -163,14 +207,14 @@ impl Tcp {
 
     /// Connections in hand whose other end has not proven itself, and how many such were dropped so far.
     pub fn unproven(&self) -> (usize, u64) {
-        (self.door.unproven(), self.door.dropped)
+        (self.acceptor.unproven(), self.acceptor.dropped)
     }
 
     /// How long whoever sleeps may do so until [`Tcp::meet`] has something to do, whatever comes.
     pub fn patience(&self) -> Option<Duration> {
-        let dialling = (!self.dials.is_empty()).then_some(ALONE_NS);
-        let closed = self.door.is_closed().then_some(CLOSED_NS);
-        let timed = self.door.is_timed().then_some(PATIENT_NS.min(self.patience_ns));
+        let dialling = (!self.connectors.is_empty()).then_some(ALONE_NS);
+        let closed = self.acceptor.is_closed().then_some(CLOSED_NS);
+        let timed = self.acceptor.is_timed().then_some(PATIENT_NS.min(self.patience_ns));
         [dialling, closed, timed].into_iter().flatten().min().map(Duration::from_nanos)
     }
 }

@@ -3,7 +3,7 @@
 //! Owns the corpus: streams of honest ends, made anew in each run, and such as were once of interest. Runs are bounded and
 //! their seeds fixed, so a failure repeats.
 
-use canele_sys::buffer::Owned;
+use canele_mem::buffer::Owned;
 use canele_sys::ids::Rank;
 
 use super::handshake::{Credentials, Handshake};
@@ -95,30 +95,30 @@ fn frames() -> Vec<Vec<u8>> {
 /// Feeds a link with bytes in pieces of any length; its owner polls, lands and releases at random. What it takes.
 fn feed(mut bytes: &[u8], random: &mut Random) -> u32 {
     let (mut incoming, mut back) = (Incoming::new(SIZES, Rank(7)), Outgoing::new(SIZES));
-    let (mut taken, mut landing) = (0, vec![]);
+    let (mut taken, mut direct) = (0, vec![]);
     while !bytes.is_empty() && incoming.is_open() {
         // What is to be landed is written there by the system, out of reach for this test: it is counted only.
-        let Free { landing: lands, memory } = incoming.free();
+        let Free { direct: lands, memory } = incoming.free();
         assert!(!memory.is_empty() && memory.len() <= SIZES.max_frame() + SIZES.step());
-        let most = lands.map_or(0, |landing| landing.rest()) + memory.len();
+        let most = lands.map_or(0, |direct| direct.rest()) + memory.len();
         let len = (1 + random.below(most)).min(bytes.len());
-        let first = lands.map_or(0, |landing| landing.rest()).min(len);
+        let first = lands.map_or(0, |direct| direct.rest()).min(len);
         memory[..len - first].copy_from_slice(&bytes[first..len]);
         bytes = &bytes[len..];
         incoming.handle_read(len, &mut back);
         match random.below(4) {
             0 => {
-                if let Some((_, len)) = incoming.foresee() {
+                if let Some((_, len)) = incoming.peek_bulk() {
                     assert!((SIZES.large()..=SIZES.max_bulk()).contains(&len));
                     let mut owned = Owned::new(vec![0; len]);
-                    incoming.land(owned.lend_in().share(0, len));
-                    landing.push(owned);
+                    incoming.direct_receive(owned.lend_in().share(0, len));
+                    direct.push(owned);
                 }
             }
-            1 => drop(incoming.foresee()),
+            1 => drop(incoming.peek_bulk()),
             _ => {
                 while let Ok(Some(packet)) = incoming.poll() {
-                    assert!(packet.bulk.len() <= SIZES.max_bulk() && packet.landed <= SIZES.max_bulk());
+                    assert!(packet.bulk.len() <= SIZES.max_bulk() && packet.direct_bytes <= SIZES.max_bulk());
                     assert!(packet.header.inline_len as usize <= packet.inline.len());
                     incoming.release();
                     taken += 1;

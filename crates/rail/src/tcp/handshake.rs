@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   initiator                                                responder
-//!      ── hello (72): magic, version │ ranks, job, sizes, dial, rail, nonce ──▶
+//!      ── hello (72): magic, version │ ranks, job, sizes, dial, rail, nonce ── proof (32) ──▶
 //!      ◀── hello (72) ── proof (32) ──
 //!      ── proof (32) ──▶
 //!      ◀── generation (4) ── proof (32) ──
@@ -15,20 +15,26 @@
 //! first 8 bytes are looked at; those keep their place and meaning in every version. The last flight lets the responder
 //! choose, before any frame travels, which of several connections of two ranks is used, and says which of their
 //! successive connections it is; its proof is of that too. Frames follow it.
+//!
+//! The proof of the first flight is of its hello alone. It can be repeated by anyone who has seen it, and so proves nothing of
+//! the other end; but who has seen none cannot make one. Strangers are told apart by it before they are answered.
 
 mod refused;
 
 use canele_sys::ids::Rank;
 
-pub use refused::Refused;
+pub use refused::HandshakeError;
 
 /// The version of handshake and frames.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 const MAGIC: [u8; 6] = *b"CANELE";
 const PREFIX: usize = 8;
 const HELLO: usize = 72;
 const PROOF: usize = 32;
 const GENERATION: usize = 4;
+
+/// Bytes of the longest flight.
+pub const LONGEST_FLIGHT: usize = HELLO + PROOF;
 
 /// Bytes of a nonce.
 pub const NONCE: usize = 32;
@@ -90,7 +96,9 @@ impl Handshake {
         handshake.peer = Some(peer);
         handshake.mine[32..36].copy_from_slice(&dial.to_le_bytes());
         handshake.mine[12..16].copy_from_slice(&peer.0.to_le_bytes());
+        let proof = handshake.proof(b"beginning", 0, &handshake.mine, &[0; HELLO]);
         handshake.send(&[handshake.mine]);
+        handshake.send(&[*proof.as_bytes()]);
         handshake
     }
 
@@ -152,8 +160,7 @@ impl Handshake {
 
     fn flight(&self) -> usize {
         match self.expect {
-            Expect::Hello => HELLO,
-            Expect::HelloAndProof => HELLO + PROOF,
+            Expect::Hello | Expect::HelloAndProof => HELLO + PROOF,
             Expect::Proof => PROOF,
             Expect::Acceptance => GENERATION + PROOF,
             Expect::Decision | Expect::Nothing => 0,
@@ -164,7 +171,7 @@ impl Handshake {
     ///
     /// # Errors
     /// The connection is to be closed, after what is still to send was tried once.
-    pub fn handle(&mut self, bytes: &[u8]) -> Result<(), Refused> {
+    pub fn handle(&mut self, bytes: &[u8]) -> Result<(), HandshakeError> {
         self.got[self.got_len..self.got_len + bytes.len()].copy_from_slice(bytes);
         self.got_len += bytes.len();
         if matches!(self.expect, Expect::Hello | Expect::HelloAndProof) {
@@ -184,10 +191,10 @@ impl Handshake {
     }
 
     /// The only thing that is read before the proof.
-    fn check_prefix(&mut self) -> Result<(), Refused> {
+    fn check_prefix(&mut self) -> Result<(), HandshakeError> {
         let seen = self.got_len.min(MAGIC.len());
         if self.got[..seen] != MAGIC[..seen] {
-            return Err(Refused::Magic);
+            return Err(HandshakeError::Magic);
         }
         if self.got_len < PREFIX {
             return Ok(());
@@ -201,11 +208,12 @@ impl Handshake {
             self.out[..PREFIX].copy_from_slice(&self.mine[..PREFIX]);
             self.out_len = PREFIX;
         }
-        Err(Refused::Version { ours: VERSION, theirs })
+        Err(HandshakeError::Version { ours: VERSION, theirs })
     }
 
-    fn handle_hello(&mut self) -> Result<(), Refused> {
+    fn handle_hello(&mut self) -> Result<(), HandshakeError> {
         self.theirs.copy_from_slice(&self.got[..HELLO]);
+        self.compare(self.proof(b"beginning", 0, &self.theirs, &[0; HELLO]), HELLO)?;
         // To whom it may concern: not interpreted, only given back.
         self.mine[12..16].copy_from_slice(&self.theirs[8..12]);
         let proof = self.proof(b"responder", 0, &self.theirs, &self.mine);
@@ -215,16 +223,16 @@ impl Handshake {
         Ok(())
     }
 
-    fn handle_answer(&mut self) -> Result<(), Refused> {
+    fn handle_answer(&mut self) -> Result<(), HandshakeError> {
         self.theirs.copy_from_slice(&self.got[..HELLO]);
         if self.theirs == self.mine {
-            return Err(Refused::Oneself);
+            return Err(HandshakeError::Oneself);
         }
         self.compare(self.proof(b"responder", 0, &self.mine, &self.theirs), HELLO)?;
         let expected = self.peer.expect("an initiator looks for somebody");
         let from = self.check_hello()?;
         if from != expected {
-            return Err(Refused::Rank { expected, theirs: from });
+            return Err(HandshakeError::Rank { expected, theirs: from });
         }
         let proof = self.proof(b"initiator", 0, &self.mine, &self.theirs);
         self.send(&[*proof.as_bytes()]);
@@ -232,14 +240,14 @@ impl Handshake {
         Ok(())
     }
 
-    fn handle_proof(&mut self) -> Result<(), Refused> {
+    fn handle_proof(&mut self) -> Result<(), HandshakeError> {
         self.compare(self.proof(b"initiator", 0, &self.theirs, &self.mine), 0)?;
         self.peer = Some(self.check_hello()?);
         self.expect = Expect::Decision;
         Ok(())
     }
 
-    fn handle_acceptance(&mut self) -> Result<(), Refused> {
+    fn handle_acceptance(&mut self) -> Result<(), HandshakeError> {
         let generation = u32::from_le_bytes(self.got[..GENERATION].try_into().expect("4 bytes"));
         self.compare(self.proof(b"accepting", generation, &self.mine, &self.theirs), GENERATION)?;
         self.generation = generation;
@@ -260,37 +268,42 @@ impl Handshake {
     }
 
     /// Compares the proof that came at `place` in constant time, as [`blake3::Hash`] does.
-    fn compare(&self, due: blake3::Hash, place: usize) -> Result<(), Refused> {
+    fn compare(&self, due: blake3::Hash, place: usize) -> Result<(), HandshakeError> {
         let said: [u8; PROOF] = self.got[place..place + PROOF].try_into().expect("a proof's length");
-        if due == blake3::Hash::from_bytes(said) { Ok(()) } else { Err(Refused::Proof) }
+        if due == blake3::Hash::from_bytes(said) { Ok(()) } else { Err(HandshakeError::Proof) }
     }
 
     /// What a hello says, once it is proven; from whom it is.
-    fn check_hello(&self) -> Result<Rank, Refused> {
+    fn check_hello(&self) -> Result<Rank, HandshakeError> {
         let u32_at = |at: usize| u32::from_le_bytes(self.theirs[at..at + 4].try_into().expect("4 bytes"));
         let ours = &self.credentials;
         let (from, to) = (Rank(u32_at(8)), Rank(u32_at(12)));
         let job = u64::from_le_bytes(self.theirs[16..24].try_into().expect("8 bytes"));
         let sizes = (u32_at(24), u32_at(28));
         if job != ours.job {
-            return Err(Refused::Job { ours: ours.job, theirs: job });
+            return Err(HandshakeError::Job { ours: ours.job, theirs: job });
         }
         if from == ours.me {
-            return Err(Refused::Oneself);
+            return Err(HandshakeError::Oneself);
         }
         if to != ours.me {
-            return Err(Refused::Rank { expected: to, theirs: ours.me });
+            return Err(HandshakeError::Rank { expected: to, theirs: ours.me });
         }
         if self.theirs[36] != ours.rail {
-            return Err(Refused::Rail { ours: ours.rail, theirs: self.theirs[36] });
+            return Err(HandshakeError::Rail { ours: ours.rail, theirs: self.theirs[36] });
         }
         if from.0 >= ours.ranks {
-            return Err(Refused::NoSuchRank { theirs: from, ranks: ours.ranks });
+            return Err(HandshakeError::NoSuchRank { theirs: from, ranks: ours.ranks });
         }
         if sizes != (ours.cells, ours.payload) {
-            return Err(Refused::Sizes { ours: (ours.cells, ours.payload), theirs: sizes });
+            return Err(HandshakeError::Sizes { ours: (ours.cells, ours.payload), theirs: sizes });
         }
         Ok(from)
+    }
+
+    /// Responder: true if the first flight was made, once, by a process that has the key.
+    pub fn shows_key(&self) -> bool {
+        self.expect != Expect::Hello
     }
 
     /// Responder: who has proven itself and waits for [`Handshake::accept`].

@@ -11,17 +11,18 @@
 //! the other. An honest peer never has more under way than [`Sizes::frames`] says; the memory holds twice that, so no more
 //! is moved to its start now and then than was received meanwhile.
 //!
-//! *Landing.* While it is not known whether the bulk of a large packet will be landed, little of it is read at once; if its
+//! *Direct receive.* While it is not known whether the bulk of a large packet is received directly, little of it is read at once; if its
 //! owner was shown it and said nothing, it is read here.
 
-use canele_sys::buffer::InShare;
+use canele_mem::buffer::InShare;
+use canele_mem::window::Window;
 use canele_sys::ids::Rank;
 
-use super::landing::Landing;
+use super::direct_receive::DirectReceive;
 use super::outgoing::Outgoing;
 use super::sizes::Sizes;
 use super::wire::{self, HEAD, View};
-use crate::{Corrupt, MAX_INLINE_WITH_BULK, Packet, Window};
+use crate::{Corrupt, MAX_INLINE_WITH_BULK, Packet};
 
 /// What stands before the bulk of a packet that has one.
 const BEFORE_BULK: usize = HEAD + MAX_INLINE_WITH_BULK;
@@ -41,9 +42,9 @@ pub struct Incoming {
     noted: bool,
     /// Its bulk may be landed, and the owner was told.
     shown: bool,
-    landing: Option<Landing>,
+    direct: Option<DirectReceive>,
     /// Bytes of the oldest packet that were landed: they are not in the memory.
-    landed: usize,
+    direct_bytes: usize,
     /// The number of the next packet to come, of the oldest not released, and what the peer was told about that.
     expected: u32,
     released: u32,
@@ -53,6 +54,8 @@ pub struct Incoming {
     urgent_untold: bool,
     /// Nothing more comes.
     ended: bool,
+    /// The peer has finished.
+    finished: bool,
     /// Why what lies from `scanned` on cannot be believed.
     corrupt: Option<Corrupt>,
 }
@@ -60,7 +63,7 @@ pub struct Incoming {
 /// Where the next bytes go.
 pub struct Free<'a> {
     /// First to what is left of a bulk that is landed.
-    pub landing: Option<&'a Landing>,
+    pub direct: Option<&'a DirectReceive>,
     /// Then here.
     pub memory: &'a mut [u8],
 }
@@ -76,14 +79,15 @@ impl Incoming {
             filled: 0,
             noted: false,
             shown: false,
-            landing: None,
-            landed: 0,
+            direct: None,
+            direct_bytes: 0,
             expected: wire::FIRST,
             released: wire::FIRST,
             told: wire::FIRST,
             bulk_untold: 0,
             urgent_untold: false,
             ended: false,
+            finished: false,
             corrupt: None,
         }
     }
@@ -91,6 +95,12 @@ impl Incoming {
     /// Whether more may be read.
     pub fn is_open(&self) -> bool {
         self.corrupt.is_none() && !self.ended
+    }
+
+    /// Whether the peer has said that it has finished.
+    #[inline]
+    pub fn is_finished(&self) -> bool {
+        self.finished
     }
 
     /// Whether what came last cannot be believed.
@@ -120,8 +130,8 @@ impl Incoming {
     }
 
     /// The same, if it is the oldest and its bulk may be landed.
-    fn foreseen(&self) -> Option<View<'_>> {
-        let may = self.noted && self.landing.is_none() && !self.has_packet() && self.is_open();
+    fn peeked(&self) -> Option<View<'_>> {
+        let may = self.noted && self.direct.is_none() && !self.has_packet() && self.is_open();
         let view = may.then(|| self.partial()).flatten()?;
         (view.bulk_len() >= self.sizes.large() && self.filled - self.start >= BEFORE_BULK).then_some(view)
     }
@@ -140,7 +150,7 @@ impl Incoming {
     /// Where to read to, never nothing while [`Incoming::is_open`].
     #[inline]
     pub fn free(&mut self) -> Free<'_> {
-        let wanted = match (self.noted, &self.landing) {
+        let wanted = match (self.noted, &self.direct) {
             (_, Some(_)) => BEHIND_LANDING,
             (true, None) => self.wanted(),
             (false, None) => self.sizes.step(),
@@ -153,15 +163,15 @@ impl Incoming {
         }
         let memory = &mut self.memory[self.filled..];
         let len = wanted.min(memory.len());
-        Free { landing: self.landing.as_ref(), memory: &mut memory[..len] }
+        Free { direct: self.direct.as_ref(), memory: &mut memory[..len] }
     }
 
     /// So many bytes were read into it.
     #[inline]
     pub fn handle_read(&mut self, mut bytes: usize, outgoing: &mut Outgoing) {
-        if let Some(landing) = &mut self.landing {
-            bytes -= landing.handle_read(bytes);
-            if !landing.is_over() {
+        if let Some(direct) = &mut self.direct {
+            bytes -= direct.handle_read(bytes);
+            if !direct.is_over() {
                 return;
             }
             self.handle_landed();
@@ -174,7 +184,7 @@ impl Incoming {
     }
 
     fn handle_landed(&mut self) {
-        self.landed = self.landing.take().map_or(0, |landing| landing.len());
+        self.direct_bytes = self.direct.take().map_or(0, |direct| direct.len());
         self.pass_frame(BEFORE_BULK);
     }
 
@@ -195,6 +205,9 @@ impl Incoming {
                     .handle_ack(ack)
                     .map_err(|_| wrong_number("an acknowledgement", ack, outgoing.next()))?;
                 if view.is_ack() {
+                    if view.is_last() {
+                        return self.handle_last();
+                    }
                     self.memory.copy_within(self.scanned + HEAD..self.filled, self.scanned);
                     self.filled -= HEAD;
                     continue;
@@ -216,6 +229,17 @@ impl Incoming {
         Ok(())
     }
 
+    /// The peer has finished.
+    #[cold]
+    fn handle_last(&mut self) -> Result<(), Corrupt> {
+        if self.filled - self.scanned > HEAD {
+            return Err(Corrupt("something behind its last frame".into()));
+        }
+        self.filled = self.scanned;
+        self.finished = true;
+        Ok(())
+    }
+
     /// Whether a packet is there.
     #[inline]
     pub fn has_packet(&self) -> bool {
@@ -224,7 +248,7 @@ impl Incoming {
 
     /// Whether the owner is to say where a bulk goes before more of it is read.
     pub fn asks(&self) -> bool {
-        !self.shown && self.foreseen().is_some()
+        !self.shown && self.peeked().is_some()
     }
 
     /// The oldest packet. What came before something corrupt can still be read.
@@ -235,28 +259,33 @@ impl Incoming {
             return self.corrupt.clone().map_or(Ok(None), Err);
         };
         let (header, bulk, inline) = (view.header(), view.bulk_len(), view.before_bulk() - HEAD);
-        let in_memory = if self.landed == 0 { bulk } else { 0 };
+        let in_memory = if self.direct_bytes == 0 { bulk } else { 0 };
         let frame = &mut self.memory[self.start + HEAD..self.start + HEAD + inline + in_memory];
         let (inline, bulk) = frame.split_at_mut(inline);
-        Ok(Some(Packet { header, inline: Window::on(inline), bulk: Window::on(bulk), landed: self.landed }))
+        Ok(Some(Packet {
+            header,
+            inline: Window::on(inline),
+            bulk: Window::on(bulk),
+            direct_bytes: self.direct_bytes,
+        }))
     }
 
     /// The packet whose bulk is still to come, without it, and its length.
-    pub fn foresee(&mut self) -> Option<(Packet<'_>, usize)> {
-        let view = self.foreseen()?;
+    pub fn peek_bulk(&mut self) -> Option<(Packet<'_>, usize)> {
+        let view = self.peeked()?;
         let (header, bulk) = (view.header(), view.bulk_len());
         self.shown = true;
         let inline = Window::on(&mut self.memory[self.start + HEAD..self.start + BEFORE_BULK]);
-        Some((Packet { header, inline, bulk: Window::empty(), landed: 0 }, bulk))
+        Some((Packet { header, inline, bulk: Window::empty(), direct_bytes: 0 }, bulk))
     }
 
     /// Where that bulk goes. What has come of it goes there now.
-    pub fn land(&mut self, place: InShare) {
-        let bulk = self.foreseen().expect("land comes after foresee").bulk_len();
+    pub fn direct_receive(&mut self, place: InShare) {
+        let bulk = self.peeked().expect("direct_receive comes after peek_bulk").bulk_len();
         assert_eq!(place.len(), bulk, "a place for all of the bulk");
         let come = self.start + BEFORE_BULK..self.filled;
         self.filled = come.start;
-        self.landing = Some(Landing::new(place, &self.memory[come]));
+        self.direct = Some(DirectReceive::new(place, &self.memory[come]));
     }
 
     /// Frees the oldest packet.
@@ -265,7 +294,7 @@ impl Incoming {
         let bytes = &self.memory[self.start..self.scanned];
         let view = View::new(bytes, self.sizes.max_bulk()).ok().flatten().expect("release comes after poll");
         let (bulk, len, lent) = (view.bulk_len(), view.frame_len(), view.is_lent());
-        self.start += len - std::mem::take(&mut self.landed);
+        self.start += len - std::mem::take(&mut self.direct_bytes);
         self.bulk_untold += bulk;
         self.urgent_untold |= lent || bulk >= self.sizes.large();
         self.released = self.released.wrapping_add(1);
@@ -277,11 +306,11 @@ impl Incoming {
     /// Nothing more comes: a share that was not filled goes back.
     pub fn end(&mut self) {
         self.ended = true;
-        self.landing = None;
+        self.direct = None;
     }
 
     /// Whether the peer is to be told of released packets though there is nothing else to tell: a quarter of the
-    /// packets or an eighth of the bulk, as in shared memory (invariant I6), a large packet, whose pace the peer measures, or a
+    /// packets or an eighth of the bulk, as in shared memory (invariant I4), a large packet, whose pace the peer measures, or a
     /// lent one, whose memory its user waits for; with `all`, any.
     #[inline]
     pub fn owes(&self, all: bool) -> bool {

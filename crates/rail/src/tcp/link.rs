@@ -3,11 +3,12 @@
 //! Owns the socket. Never waits for it: what it does not take now is sent later.
 
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use canele_sys::buffer::OutShare;
+use canele_mem::buffer::OutShare;
 use canele_sys::ids::Rank;
+use canele_sys::poller::{Poller, Ready};
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags};
 
@@ -16,27 +17,32 @@ use super::kernel;
 use super::lost::Why;
 use super::outgoing::Outgoing;
 use super::sizes::Sizes;
+use super::token::Token;
 use super::vectors;
-use super::watch::{Flags, Interest, Watch};
 use super::wire::{self, HEAD};
-use crate::{Busy, Class, Header, Remains, Slot};
-
-/// The key of every link: whichever is ready, all are looked at.
-const LINKS: u64 = 0;
+use super::worklists::Listed;
+use crate::{Busy, Class, Header, Slot, Unacked};
 
 /// Reads of unwanted bytes before a socket is closed.
 const LAST_READS: usize = 64;
 
 /// A socket that is closed in order. One that is closed with bytes unread in it would be reset, and what it had sent might
 /// never be read.
-struct Socket(OwnedFd);
+struct Socket {
+    descriptor: OwnedFd,
+    /// Both ends know that it carries nothing more.
+    over: bool,
+}
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        let _ = net::shutdown(&self.0, net::Shutdown::Write);
+        if self.over {
+            return;
+        }
+        let _ = net::shutdown(&self.descriptor, net::Shutdown::Write);
         let mut bytes = [0; 16 << 10];
         for _ in 0..LAST_READS {
-            if !matches!(net::recv(&self.0, &mut bytes, RecvFlags::DONTWAIT), Ok((1.., _))) {
+            if !matches!(net::recv(&self.descriptor, &mut bytes, RecvFlags::DONTWAIT), Ok((1.., _))) {
                 break;
             }
         }
@@ -46,7 +52,8 @@ impl Drop for Socket {
 /// The connection to one peer.
 pub struct Link {
     socket: Socket,
-    interest: Interest,
+    /// The worklists it is in.
+    pub listed: Listed,
     /// Which of the successive connections to the peer it is.
     pub generation: u32,
     pub outgoing: Outgoing,
@@ -60,6 +67,10 @@ pub struct Link {
     refused: bool,
     /// The last read emptied the socket: the next look at it finds nothing.
     drained: bool,
+    /// The socket may hold something, as far as the poller and the last read say.
+    readable: bool,
+    /// The other end sends nothing more: the end is still to be read.
+    hung_up: bool,
     /// Bytes went or came since the last flush.
     moved: bool,
     /// Why no packet can leave any more. What the peer has still sent is read first.
@@ -69,13 +80,15 @@ pub struct Link {
     /// Bytes that the socket has taken, and given.
     sent: u64,
     received: u64,
+    /// System calls.
+    calls: u64,
 }
 
 impl Link {
     pub fn new(socket: OwnedFd, peer: Rank, generation: u32, sizes: Sizes) -> Self {
         Self {
-            socket: Socket(socket),
-            interest: Interest::default(),
+            socket: Socket { descriptor: socket, over: false },
+            listed: Listed::default(),
             generation,
             outgoing: Outgoing::new(sizes),
             incoming: Incoming::new(sizes, peer),
@@ -84,20 +97,58 @@ impl Link {
             busy_in: None,
             refused: false,
             drained: false,
+            readable: true,
+            hung_up: false,
             moved: false,
             broken: None,
             told: false,
             sent: 0,
             received: 0,
+            calls: 0,
         }
     }
 
-    /// Is watched for what is to come, and for room if there is something to send; not at all once all has come.
-    pub fn watch(&mut self, watch: &Watch) -> Result<(), Errno> {
-        let mut flags = Flags::IN;
-        flags.set(Flags::OUT, self.has_unsent());
-        let wanted = self.may_read().then_some(flags);
-        watch.set(self.socket.0.as_fd(), LINKS, &mut self.interest, wanted)
+    /// Has the poller report each change once: when something came, when there is room again, when the other end hung up.
+    pub fn watch(&mut self, poller: &Poller, token: Token) -> Result<(), Errno> {
+        let edges = Ready::IN | Ready::OUT | Ready::RDHUP | Ready::ET;
+        poller.add(&self.socket.descriptor, token.to_word(), edges)
+    }
+
+    /// The poller has reported it.
+    pub fn handle_ready(&mut self, ready: Ready) {
+        self.hung_up |= ready.intersects(Ready::RDHUP | Ready::HUP | Ready::ERR);
+        if ready.intersects(Ready::IN | Ready::RDHUP | Ready::HUP | Ready::ERR) {
+            (self.readable, self.drained) = (true, false);
+        }
+    }
+
+    /// True if packets, or what the owner is to be told, are here or may be in the socket.
+    #[inline]
+    pub fn may_deliver(&self) -> bool {
+        self.incoming.has_packet() || self.is_readable() || self.incoming.asks() || self.incoming.is_corrupt()
+    }
+
+    /// True if the socket may hold something that is to be read.
+    #[inline]
+    pub fn is_readable(&self) -> bool {
+        self.readable && self.may_read()
+    }
+
+    /// True if the end of a pass has something to do with it.
+    #[inline]
+    pub fn is_to_be_flushed(&self) -> bool {
+        self.moved || self.has_unsent() || self.incoming.owes(false)
+    }
+
+    /// True if it is to be looked at before a sleep: an acknowledgement is owed, or the owner waits for room.
+    #[inline]
+    pub fn is_unrested(&self) -> bool {
+        self.refused || self.incoming.owes(true) || self.outgoing.waits_for_room()
+    }
+
+    /// System calls that were made for it.
+    pub fn calls(&self) -> u64 {
+        self.calls
     }
 
     /// Whether packets can still leave.
@@ -120,7 +171,8 @@ impl Link {
     /// Whether all that was sent is confirmed by the other end's kernel, or never will be.
     pub fn is_drained(&self) -> bool {
         !self.is_open()
-            || !self.has_unsent() && kernel::unconfirmed(&self.socket.0).is_ok_and(|bytes| bytes == 0)
+            || !self.has_unsent()
+                && kernel::unconfirmed(&self.socket.descriptor).is_ok_and(|bytes| bytes == 0)
     }
 
     /// Bytes that the socket has taken.
@@ -135,14 +187,15 @@ impl Link {
 
     /// Its addresses, here and there, while it is connected.
     pub fn ends(&self) -> [Option<SocketAddr>; 2] {
-        let (here, there) = (net::getsockname(&self.socket.0), net::getpeername(&self.socket.0));
+        let (here, there) =
+            (net::getsockname(&self.socket.descriptor), net::getpeername(&self.socket.descriptor));
         [here.ok(), there.ok().flatten()].map(|address| address?.try_into().ok())
     }
 
     /// For how long nothing was heard of the other end's kernel though something was sent; nothing if it answers.
     pub fn silence(&self) -> Option<Duration> {
         let waits = self.is_open() && (self.has_unsent() || self.outgoing.kept() > 0);
-        waits.then(|| kernel::silence(&self.socket.0).ok().flatten()).flatten()
+        waits.then(|| kernel::silence(&self.socket.descriptor).ok().flatten()).flatten()
     }
 
     /// Whether a packet may leave in this pass.
@@ -153,6 +206,12 @@ impl Link {
         }
         self.refused = true;
         Err(Busy)
+    }
+
+    /// Whether a packet may leave in this pass and there is room for it.
+    #[inline]
+    pub fn admits(&mut self, pass: u32, bulk: usize, class: Class) -> bool {
+        self.admit(pass).is_ok() && self.outgoing.admit(bulk, class).is_ok()
     }
 
     #[inline]
@@ -211,17 +270,19 @@ impl Link {
     /// Writes what the socket takes.
     fn write(&mut self) {
         while self.is_open() && self.lone_ack_sent < HEAD {
-            match send(&self.socket.0, &self.lone_ack[self.lone_ack_sent..]) {
+            self.calls += 1;
+            match send(&self.socket.descriptor, &self.lone_ack[self.lone_ack_sent..]) {
                 Ok(sent) => self.lone_ack_sent += sent,
                 Err(error) => return self.handle_write_error(error),
             }
         }
         while self.is_open() && self.outgoing.has_unsent() {
+            self.calls += 1;
             let staged = self.outgoing.unsent();
             let sent = match self.outgoing.unsent_lent() {
-                None => send(&self.socket.0, staged),
+                None => send(&self.socket.descriptor, staged),
                 // SAFETY: the link holds the share of what is unsent, and so its memory stays readable.
-                Some(lent) => unsafe { vectors::send(&self.socket.0, staged, lent) },
+                Some(lent) => unsafe { vectors::send(&self.socket.descriptor, staged, lent) },
             };
             match sent {
                 Ok(sent) => {
@@ -252,15 +313,17 @@ impl Link {
         if !self.may_read() {
             return None;
         }
-        let Free { landing, memory } = self.incoming.free();
-        let (received, room) = match landing {
-            None => {
-                (net::recv(&self.socket.0, &mut *memory, RecvFlags::DONTWAIT).map(|(n, _)| n), memory.len())
-            }
-            Some(landing) => {
-                let room = landing.rest() + memory.len();
-                // SAFETY: `landing` holds the share, and so its memory stays mapped and is nobody else's in this process.
-                (unsafe { vectors::receive(&self.socket.0, landing.place(), memory) }, room)
+        self.calls += 1;
+        let Free { direct, memory } = self.incoming.free();
+        let (received, room) = match direct {
+            None => (
+                net::recv(&self.socket.descriptor, &mut *memory, RecvFlags::DONTWAIT).map(|(n, _)| n),
+                memory.len(),
+            ),
+            Some(direct) => {
+                let room = direct.rest() + memory.len();
+                // SAFETY: `direct` holds the share, and so its memory stays mapped and is nobody else's in this process.
+                (unsafe { vectors::receive(&self.socket.descriptor, direct.place(), memory) }, room)
             }
         };
         match received {
@@ -268,17 +331,50 @@ impl Link {
             Ok(bytes) => {
                 self.moved = true;
                 self.drained = bytes < room;
+                self.readable = bytes == room || self.hung_up;
                 self.received += bytes as u64;
                 self.incoming.handle_read(bytes, &mut self.outgoing);
+                if self.incoming.is_finished() { self.handle_finished() } else { None }
+            }
+            Err(Errno::AGAIN) => {
+                self.readable = false;
                 None
             }
-            Err(Errno::AGAIN | Errno::INTR) => None,
+            Err(Errno::INTR) => None,
             Err(error) => self.end(Why::Broken(error)),
         }
     }
 
     #[cold]
+    fn handle_finished(&mut self) -> Option<Why> {
+        self.outgoing.give_up_kept();
+        self.lone_ack_sent = HEAD;
+        self.socket.over = true;
+        // Whatever failed before, that was the end of the stream.
+        self.broken = Some(Why::Finished);
+        self.end(Why::Finished)
+    }
+
+    /// Says that this rank has finished, and nothing more; only where all that was sent is acknowledged.
+    pub fn finish(&mut self) {
+        if !self.is_open() || self.has_unsent() || self.outgoing.kept() > 0 {
+            return;
+        }
+        let frame = wire::last_frame(self.incoming.tell());
+        // It leaves in one segment with the end of the stream. What the socket does not take of it is a link that was lost.
+        self.calls += 2;
+        let _ = net::send(
+            &self.socket.descriptor,
+            &frame,
+            SendFlags::NOSIGNAL | SendFlags::DONTWAIT | SendFlags::MORE,
+        );
+        let _ = net::shutdown(&self.socket.descriptor, net::Shutdown::Write);
+        (self.broken, self.told) = (Some(Why::Finished), true);
+    }
+
+    #[cold]
     fn end(&mut self, why: Why) -> Option<Why> {
+        self.readable = false;
         self.incoming.end();
         let why = self.broken.get_or_insert(why).clone();
         (!std::mem::replace(&mut self.told, true)).then_some(why)
@@ -291,10 +387,10 @@ impl Link {
     }
 
     /// Closes the connection; what is left of it.
-    pub fn into_remains(self) -> Remains {
+    pub fn into_unacked(self) -> Unacked {
         let Self { socket, generation, outgoing, incoming, .. } = self;
         drop(socket);
-        Remains { generation, expected: incoming.released(), kept: outgoing.into_kept() }
+        Unacked { generation, expected: incoming.released(), kept: outgoing.into_kept() }
     }
 }
 

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use canele_sys::ids::Rank;
+use canele_sys::ids::{LinkId, Rank};
 use rustix::io::Errno;
 
-use super::handshake::Refused;
+use super::handshake::HandshakeError;
+use crate::Lost;
 
 /// A peer to whom no connection could be made.
 #[derive(Debug, thiserror::Error)]
@@ -15,7 +16,7 @@ pub struct Unreachable {
     /// The peer.
     pub peer: Rank,
     /// The addresses, and why each of them did not lead there.
-    pub tried: Vec<(SocketAddr, Failure)>,
+    pub tried: Vec<(SocketAddr, AddressFailure)>,
 }
 
 /// What became of a connection.
@@ -24,6 +25,9 @@ pub enum Why {
     /// The other end closed it, or its process ended.
     #[error("the other end closed the connection")]
     Closed,
+    /// The other end has finished its part of the job.
+    #[error("the other end has finished")]
+    Finished,
     /// The system says that it is no more.
     #[error("the connection broke: {0}")]
     Broken(Errno),
@@ -32,15 +36,22 @@ pub enum Why {
     Replaced,
 }
 
+impl Why {
+    /// What the owner of a link is told.
+    pub fn of(self, link: LinkId) -> Lost {
+        Lost { link, why: self.to_string(), finished: matches!(self, Self::Finished) }
+    }
+}
+
 /// Why one address did not lead to the peer.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
+pub enum AddressFailure {
     /// The system says so.
     #[error("{0}")]
     System(#[from] Errno),
     /// Who answered there is not the peer.
     #[error("{0}")]
-    Refused(#[from] Refused),
+    Refused(#[from] HandshakeError),
     /// Who answered there closed the connection instead of answering: it does not believe us.
     #[error("it hung up before the handshake was over (another job or key?)")]
     HungUp,
@@ -49,7 +60,7 @@ pub enum Failure {
     Silent,
 }
 
-struct List<'a>(&'a [(SocketAddr, Failure)]);
+struct List<'a>(&'a [(SocketAddr, AddressFailure)]);
 
 impl fmt::Display for List<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,7 +1,7 @@
 //! Ranks of several machines: connections of TCP.
 //!
-//! A rank listens on the addresses it was given (`door`); a pair of ranks has one connection, made when one of them first
-//! wants it (`dial`), after both have proven that they belong to the job ([`handshake`]). Frames (`wire`) go both ways
+//! A rank listens on the addresses it was given (`acceptor`); a pair of ranks has one connection, made when one of them first
+//! wants it (`connector`), after both have proven that they belong to the job ([`handshake`]). Frames (`wire`) go both routes
 //! over it (`link`). This driver starts no thread and never waits except in [`crate::Rail::sleep`]; how ranks learn of each
 //! other's addresses is the owner's business.
 //!
@@ -18,44 +18,49 @@
 //!
 //! *Acknowledgements* count what the peer's library has released. They give room back, and say what need not be kept.
 
+mod acceptor;
 mod connect;
-mod dial;
-mod door;
+mod connector;
+mod direct_receive;
 #[cfg(test)]
 mod fuzz;
 pub mod handshake;
+mod handshaking;
 mod incoming;
 pub mod interfaces;
 mod kernel;
-mod landing;
 mod link;
 mod lost;
-mod meeting;
 mod outgoing;
 mod pace;
 mod rail;
 mod seen;
 mod sizes;
+mod token;
+mod unauthenticated;
 mod vectors;
-mod watch;
 mod wire;
+mod worklists;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
+use acceptor::Acceptor;
+pub use acceptor::OpenError;
 use canele_sys::ids::{LinkId, Rank};
+use canele_sys::poller::{Interest, Poller, Ready, ReadyDescriptor};
 use connect::Pair;
-use dial::{Dial, Way};
-use door::Door;
-pub use door::OpenError;
+use connector::{Connector, Route};
 use handshake::Credentials;
 use link::Link;
-pub use lost::{Failure, Unreachable};
+use lost::Why;
+pub use lost::{AddressFailure, Unreachable};
 pub use seen::Seen;
 use sizes::Sizes;
-use watch::{Flags, Interest, Watch};
+use token::Token;
+use worklists::Worklists;
 
 use crate::{Caps, Lost};
 
@@ -74,18 +79,18 @@ pub struct Member {
 
 /// How much the rail holds, and for how long. The first two are the same in all ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct TcpLimits {
     /// Packets a link holds in each direction; rounded up to a power of two, at least 16.
     pub cells: u32,
     /// Bytes of bulk a link holds in each direction, at least 256.
     pub payload: usize,
-    /// Connections in hand whose other end has not proven itself.
+    /// Accepted connections whose other end has not proven itself.
     pub unproven: usize,
     /// How long the attempts to reach a peer may take, and a handshake.
     pub patience_ns: u64,
 }
 
-impl Default for Limits {
+impl Default for TcpLimits {
     fn default() -> Self {
         Self { cells: 1024, payload: 4 << 20, unproven: 64, patience_ns: 15_000_000_000 }
     }
@@ -122,38 +127,49 @@ pub struct Tcp {
     sizes: Sizes,
     patience_ns: u64,
     caps: Caps,
-    ways: Vec<Vec<Way>>,
+    routes: Vec<Vec<Route>>,
     pairs: Vec<Pair>,
     links: Vec<Option<Box<Link>>>,
     incoming: Vec<LinkId>,
-    dials: Vec<Dial>,
-    door: Door,
-    /// Watches the door and dials.
-    door_watch: Watch,
-    /// The last key in it, and the keys that were ready.
-    keys: u64,
-    ready: Vec<u64>,
+    connectors: BTreeMap<Rank, Connector>,
+    acceptor: Acceptor,
+    /// Watches the acceptor and connectors.
+    handshake_poller: Poller,
+    /// What of it was ready.
+    ready: Vec<ReadyDescriptor>,
+    /// Something of it may be ready.
+    handshakes_ready: bool,
+    /// The time when it was told last.
+    now_ns: Option<u64>,
     /// Watches that and the links.
-    watch: Watch,
+    poller: Poller,
+    /// The links that need attention.
+    lists: Worklists,
+    /// Links of which the owner was not told.
+    opened: VecDeque<LinkId>,
     lost: VecDeque<Lost>,
     unreachable: VecDeque<Unreachable>,
     /// Bytes sent over links that are no more.
     sent_before: u64,
+    /// System calls for links that are no more, and how often pollers were asked.
+    calls_before: u64,
+    polls: u64,
     /// Counts passes.
     pass: u32,
 }
 
+impl TcpLimits {
+    fn sizes(&self) -> Sizes {
+        let cells = self.cells.clamp(16, 1 << 24).next_power_of_two();
+        Sizes { cells, payload: self.payload.clamp(256, 1 << 30) }
+    }
+}
+
 impl Tcp {
-    /// Opens a rail of a rank, which listens on `addresses`. Rails of one number are connected.
-    ///
-    /// # Errors
-    /// An address cannot be listened on, or the system has no descriptor left.
-    pub fn open(number: u8, member: Member, addresses: &[IpAddr], limits: Limits) -> Result<Self, OpenError> {
-        let Member { me, ranks, job, key } = member;
-        let cells = limits.cells.clamp(16, 1 << 24).next_power_of_two();
-        let payload = limits.payload.clamp(256, 1 << 30);
-        let sizes = Sizes { cells, payload };
-        let caps = Caps {
+    /// What a rail with these limits can do.
+    pub fn capabilities(limits: TcpLimits) -> Caps {
+        let sizes = limits.sizes();
+        Caps {
             name: "tcp",
             latency_ns: 5000,
             bytes_per_us: 2000,
@@ -165,29 +181,54 @@ impl Tcp {
             lends: true,
             reliable: true,
             one_sided: false,
-        };
-        let (watch, door_watch) = (Watch::new()?, Watch::new()?);
-        let door = Door::open(addresses, limits.unproven, &door_watch)?;
-        watch.set(door_watch.as_fd(), 0, &mut Interest::default(), Some(Flags::IN))?;
+        }
+    }
+
+    /// Opens a rail of a rank, which listens on `addresses`. Rails of one number are connected.
+    ///
+    /// # Errors
+    /// An address cannot be listened on, or the system has no descriptor left.
+    pub fn open(
+        number: u8,
+        member: Member,
+        addresses: &[IpAddr],
+        limits: TcpLimits,
+    ) -> Result<Self, OpenError> {
+        let Member { me, ranks, job, key } = member;
+        let (sizes, caps) = (limits.sizes(), Self::capabilities(limits));
+        let Sizes { cells, payload } = sizes;
+        let (poller, handshake_poller) = (Poller::new()?, Poller::new()?);
+        let acceptor = Acceptor::open(addresses, limits.unproven, &handshake_poller)?;
+        poller.set(
+            &handshake_poller,
+            Token::Handshakes.to_word(),
+            &mut Interest::default(),
+            Some(Ready::IN),
+        )?;
         Ok(Self {
             number,
             credentials: Credentials { me, rail: number, ranks, job, key, cells, payload: payload as u32 },
             sizes,
             patience_ns: limits.patience_ns,
             caps,
-            ways: vec![Vec::new(); ranks as usize],
+            routes: vec![Vec::new(); ranks as usize],
             pairs: vec![Pair::default(); ranks as usize],
             links: (0..ranks).map(|_| None).collect(),
             incoming: Vec::new(),
-            dials: Vec::new(),
-            door,
-            door_watch,
-            keys: addresses.len() as u64,
+            connectors: BTreeMap::new(),
+            acceptor,
+            handshake_poller,
             ready: Vec::new(),
-            watch,
+            handshakes_ready: false,
+            now_ns: None,
+            poller,
+            lists: Worklists::default(),
+            opened: VecDeque::new(),
             lost: VecDeque::new(),
             unreachable: VecDeque::new(),
             sent_before: 0,
+            calls_before: 0,
+            polls: 0,
             pass: 0,
         })
     }
@@ -199,26 +240,74 @@ impl Tcp {
 
     /// Where peers reach this rank, one for each address it listens on.
     pub fn addresses(&self) -> &[SocketAddr] {
-        self.door.addresses()
+        self.acceptor.addresses()
     }
 
     /// Reads what has come on every link, without handing it out.
     pub fn fetch(&mut self) {
-        self.read_where(|_| true);
+        for at in 0..self.incoming.len() {
+            self.read_link(self.incoming[at], Link::read_now);
+        }
     }
 
-    /// The same, except where the owner is to say first where a bulk goes.
-    fn look(&mut self) {
-        self.read_where(|link| !link.incoming.asks());
+    /// Reads from a link, and notes what became of it.
+    #[inline]
+    fn read_link(&mut self, id: LinkId, read: impl FnOnce(&mut Link) -> Option<Why>) {
+        let Some(link) = self.links[id.peer().0 as usize].as_deref_mut() else { return };
+        if let Some(why) = read(link) {
+            self.lost.push_back(why.of(id));
+        }
+        self.lists.note(id, link);
     }
 
-    fn read_where(&mut self, may: impl Fn(&Link) -> bool) {
-        for id in &self.incoming {
-            let link = self.links[id.peer().0 as usize].as_mut().filter(|link| may(link));
-            if let Some(why) = link.and_then(|link| link.read_now()) {
-                self.lost.push_back(Lost { link: *id, why: why.to_string() });
+    /// Asks the system which links are ready, after a sleep of at most so long if none is; says whether there may be more.
+    fn poll_links(&mut self, at_most: Option<Duration>) -> bool {
+        self.polls += 1;
+        let Self { poller, links, lists, number, handshakes_ready, .. } = self;
+        poller.wait(at_most, |found| match Token::from_word(found.token) {
+            Token::Link(peer) => {
+                if let Some(link) = links[peer.0 as usize].as_deref_mut() {
+                    link.handle_ready(found.ready);
+                    lists.note(LinkId::new(*number, peer), link);
+                }
+            }
+            _ => *handshakes_ready = true,
+        })
+    }
+
+    /// Reads all that has come, except where the owner is to say first where a bulk goes.
+    fn read_ready(&mut self) {
+        for at in 0..self.lists.ready.len() {
+            let id = self.lists.ready[at];
+            self.read_link(id, |link| {
+                let mut why = None;
+                while link.is_readable()
+                    && !link.incoming.has_packet()
+                    && !link.incoming.asks()
+                    && why.is_none()
+                {
+                    why = link.read_now();
+                }
+                why
+            });
+        }
+    }
+
+    /// Tells every peer that this rank has finished: nothing leaves any more. To be called when all that was sent is acknowledged.
+    pub fn finish(&mut self) {
+        for at in 0..self.incoming.len() {
+            let id = self.incoming[at];
+            if let Some(link) = self.links[id.peer().0 as usize].as_deref_mut() {
+                link.finish();
+                self.lists.note(id, link);
             }
         }
+    }
+
+    /// System calls on sockets and pollers since the rail was opened, but for those that make connections.
+    pub fn system_calls(&self) -> u64 {
+        let links = self.links.iter().flatten().map(|link| link.calls());
+        self.calls_before + self.polls + links.sum::<u64>()
     }
 
     /// How far a link has come.
@@ -259,7 +348,7 @@ impl Tcp {
 
     /// Whether packets wait for their acknowledgement.
     pub fn is_waiting(&self) -> bool {
-        self.links.iter().flatten().any(|link| link.outgoing.kept() > 0)
+        self.lists.unacknowledged > 0
     }
 
     /// Whether all that was sent has reached the peers' hosts, as far as they can still be reached: then this rail can be
@@ -271,6 +360,6 @@ impl Tcp {
     /// Becomes readable when there is something to do: one descriptor for all sockets, to be waited for beside other things.
     /// Only after [`crate::Rail::arm`], and for no longer than [`Tcp::patience`] says.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
-        self.watch.as_fd()
+        self.poller.as_fd()
     }
 }

@@ -7,19 +7,20 @@
 //!   memory  │ free │ kept frames … head▸  free  │ skipped │
 //! ```
 //! Frames are contiguous; one that would not fit before the end begins at the start. Room is counted in packets and in
-//! bytes of bulk, lent ones too (invariant I8). The memory holds as many bytes as both together allow, plus what one
+//! bytes of bulk, lent ones too (invariant I5). The memory holds as many bytes as both together allow, plus what one
 //! frame can skip at the end, so a claim that the counts admit always finds its bytes free. Only the newest packet can be
 //! unsent in part: the next one is claimed after it has left.
 
+use canele_mem::window::Window;
 use std::collections::VecDeque;
 
-use canele_sys::buffer::OutShare;
+use canele_mem::buffer::OutShare;
 
 use super::pace::Pace;
 use super::sizes::Sizes;
 use super::vectors::Lent;
 use super::wire::{self, HEAD, View};
-use crate::{Bulk, Busy, Class, Header, Kept, MAX_INLINE, MAX_INLINE_WITH_BULK, Slot, Window};
+use crate::{Bulk, Busy, Class, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Slot, UnackedPacket};
 
 /// Bytes counted since the link began.
 #[derive(Clone, Copy, Default)]
@@ -72,7 +73,7 @@ pub struct Outgoing {
     /// Lent memory was given back, and whoever waits for it has not been told.
     given_back: bool,
     pub pace: Pace,
-    /// What was acknowledged when a claim failed. A later claim that succeeds does not end it (invariant I12).
+    /// What was acknowledged when a claim failed. A later claim that succeeds does not end it (invariant I6).
     starved: Option<u32>,
 }
 
@@ -113,8 +114,9 @@ impl Outgoing {
         self.committed.bulk - self.acknowledged_count.bulk
     }
 
+    /// Whether there is room for a packet. If not, the owner is told when some comes.
     #[inline]
-    fn admit(&mut self, bulk: usize, class: Class) -> Result<(), Busy> {
+    pub fn admit(&mut self, bulk: usize, class: Class) -> Result<(), Busy> {
         assert!(bulk <= self.sizes.max_bulk(), "a bulk of {bulk} bytes is above the rail's max_bulk");
         let reserve = if class == Class::Control { 0 } else { self.sizes.cells / 8 };
         let has_cell = self.kept() + reserve < self.sizes.cells;
@@ -273,6 +275,21 @@ impl Outgoing {
         Ok(())
     }
 
+    /// The peer has finished and acknowledges nothing more: nothing is kept for it.
+    pub fn give_up_kept(&mut self) {
+        self.acknowledged = self.next;
+        self.acknowledged_count = self.committed;
+        self.unsent = Unsent::default();
+        self.given_back |= !self.lent.is_empty();
+        self.lent.clear();
+    }
+
+    /// True if a claim failed, or lent memory was given back, and the owner has not been told that there is room.
+    #[inline]
+    pub fn waits_for_room(&self) -> bool {
+        self.given_back || self.starved.is_some()
+    }
+
     /// Whether room came since a claim failed, or lent memory was given back. Reported once.
     pub fn room_came(&mut self) -> bool {
         let acknowledged = self.acknowledged;
@@ -281,7 +298,7 @@ impl Outgoing {
     }
 
     /// What the peer has not acknowledged, oldest first.
-    pub fn into_kept(mut self) -> VecDeque<Kept> {
+    pub fn into_kept(mut self) -> VecDeque<UnackedPacket> {
         let mut lent = std::mem::take(&mut self.lent).into_iter().peekable();
         let numbers = (0..self.kept()).map(|n| self.acknowledged.wrapping_add(n));
         let keep = |number| {
@@ -292,7 +309,7 @@ impl Outgoing {
                 Some((_, share)) => Bulk::Lent(share),
                 None => Bulk::Copied(frame[view.before_bulk()..view.frame_len()].into()),
             };
-            Kept { number, header, beside: beside.into(), bulk }
+            UnackedPacket { number, header, beside: beside.into(), bulk }
         };
         numbers.map(keep).collect()
     }

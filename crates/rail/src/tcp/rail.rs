@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use canele_sys::buffer::{InShare, OutShare, Place};
+use canele_mem::buffer::{InShare, OutShare};
 use canele_sys::ids::{LinkId, Rank};
-use rustix::event::Timespec;
 
-use super::lost::Why;
 use super::{Link, Tcp};
 use crate::{
-    Armed, Busy, Caps, Class, Corrupt, Header, Lost, Packet, Rail, Reach, Remains, Slot, Speed, Tally, Window,
+    Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, OneSided, Packet, Rail, Recoverable, Slot,
+    Speed, Unacked,
 };
 
 impl Tcp {
@@ -22,17 +21,17 @@ impl Tcp {
         self.links.get_mut(link.peer().0 as usize)?.as_deref_mut()
     }
 
+    /// Whether anything is here that the owner is to deal with before it sleeps.
     fn something_came(&mut self) -> bool {
-        let Self { incoming, links, lost, unreachable, pass, .. } = self;
-        let came = |link: &mut Link| {
-            let room = link.room_came(*pass);
-            room || link.incoming.has_packet() || link.incoming.asks() || link.incoming.is_corrupt()
-        };
-        !lost.is_empty()
-            || !unreachable.is_empty()
-            || incoming.iter().any(|id| links[id.peer().0 as usize].as_deref_mut().is_some_and(came))
+        let Self { lists, links, lost, unreachable, pass, .. } = self;
+        lists.prune_ready(links);
+        let room = lists.room_came(links, *pass);
+        room || !lists.ready.is_empty() || !lost.is_empty() || !unreachable.is_empty()
     }
 }
+
+/// So many links are read in each pass without asking first which are ready: that would cost as much.
+const FEW: usize = 2;
 
 impl Rail for Tcp {
     fn caps(&self, _link: LinkId) -> &Caps {
@@ -51,18 +50,9 @@ impl Rail for Tcp {
         }
     }
 
-    fn generation(&self, link: LinkId) -> u32 {
-        self.link_at(link).map_or(0, |link| link.generation)
-    }
-
     #[inline]
     fn link(&self, peer: Rank) -> Option<LinkId> {
         self.links.get(peer.0 as usize)?.as_ref().map(|_| LinkId::new(self.number, peer))
-    }
-
-    #[inline]
-    fn peer(&self, link: LinkId) -> Rank {
-        link.peer()
     }
 
     #[inline]
@@ -70,29 +60,91 @@ impl Rail for Tcp {
         &self.incoming
     }
 
-    fn take_lost(&mut self) -> Option<Lost> {
-        self.lost.pop_front()
-    }
-
-    fn bury(&mut self, link: LinkId) -> Option<Remains> {
-        Some(self.remove_link(link)?.into_remains())
-    }
-
     fn disconnect(&mut self, link: LinkId) {
         self.remove_link(link);
-        self.dials.retain(|dial| dial.peer != link.peer());
+        self.connectors.remove(&link.peer());
     }
 
     #[inline]
     fn claim(&mut self, link: LinkId, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
-        let pass = self.pass;
-        self.link_mut(link).ok_or(Busy)?.claim(pass, bulk, class)
+        let Self { links, lists, pass, .. } = self;
+        let at = links.get_mut(link.peer().0 as usize).and_then(|at| at.as_deref_mut()).ok_or(Busy)?;
+        if !at.admits(*pass, bulk, class) {
+            lists.note(link, at);
+            return Err(Busy);
+        }
+        at.claim(*pass, bulk, class)
     }
 
     #[inline]
     fn commit(&mut self, link: LinkId, header: Header) {
-        let pass = self.pass;
-        self.link_mut(link).expect("commit on a link that was claimed on").commit(pass, header);
+        let Self { links, lists, pass, .. } = self;
+        let at = links[link.peer().0 as usize].as_deref_mut().expect("commit on a link that was claimed on");
+        at.commit(*pass, header);
+        lists.note(link, at);
+    }
+
+    #[inline]
+    fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {
+        let place = link.peer().0 as usize;
+        match self.links.get(place) {
+            Some(Some(at)) if !at.incoming.has_packet() => self.read_link(link, Link::read),
+            Some(Some(_)) => {}
+            _ => return Ok(None),
+        }
+        match &mut self.links[place] {
+            Some(at) => at.incoming.poll(),
+            None => Ok(None),
+        }
+    }
+
+    #[inline]
+    fn release(&mut self, link: LinkId) {
+        let Self { links, lists, .. } = self;
+        let at = links[link.peer().0 as usize].as_deref_mut().expect("release on a link with packets");
+        at.incoming.release();
+        lists.note(link, at);
+    }
+
+    #[inline]
+    fn begin_pass(&mut self) {
+        self.pass = self.pass.wrapping_add(1);
+    }
+
+    #[inline]
+    fn flush(&mut self) -> bool {
+        !self.lists.flush.is_empty() && self.lists.flush(&mut self.links, false)
+    }
+
+    /// Begins a pass, reads every socket that is ready, and sends the rest of what was sent and what is owed to peers. What
+    /// comes later makes its descriptor ready, so no wake-up is lost.
+    fn arm(&mut self) -> Armed {
+        let met = self.go_on_meeting();
+        self.begin_pass();
+        while self.poll_links(Some(Duration::ZERO)) {}
+        self.read_ready();
+        self.lists.flush(&mut self.links, true);
+        if met || self.something_came() { Armed::Work } else { Armed::Ready }
+    }
+
+    fn sleep(&mut self, at_most: Option<Duration>) {
+        let limit = at_most.into_iter().chain(self.patience()).min();
+        self.poll_links(limit);
+    }
+}
+
+impl FastPath for Tcp {
+    #[inline]
+    fn find_ready(&mut self) {
+        if self.incoming.len() > FEW {
+            self.lists.prune_ready(&mut self.links);
+            self.poll_links(Some(Duration::ZERO));
+        }
+    }
+
+    #[inline]
+    fn ready(&self) -> &[LinkId] {
+        if self.incoming.len() > FEW { &self.lists.ready } else { &self.incoming }
     }
 
     fn lend(
@@ -103,88 +155,34 @@ impl Rail for Tcp {
         bulk: impl FnOnce() -> OutShare,
         len: usize,
     ) -> Result<(), Busy> {
-        let pass = self.pass;
-        self.link_mut(link).ok_or(Busy)?.lend(pass, header, beside, bulk, len)
+        let Self { links, lists, pass, .. } = self;
+        let at = links.get_mut(link.peer().0 as usize).and_then(|at| at.as_deref_mut()).ok_or(Busy)?;
+        let lent = at.lend(*pass, header, beside, bulk, len);
+        lists.note(link, at);
+        lent
     }
 
-    #[inline]
-    fn begin_pass(&mut self) {
-        self.pass = self.pass.wrapping_add(1);
+    fn peek_bulk(&mut self, link: LinkId) -> Option<(Packet<'_>, usize)> {
+        self.link_mut(link)?.incoming.peek_bulk()
     }
 
-    #[inline]
-    fn flush(&mut self) -> bool {
-        let mut moved = false;
-        for id in &self.incoming {
-            if let Some(link) = &mut self.links[id.peer().0 as usize] {
-                moved |= link.flush(false);
-            }
-        }
-        moved
-    }
-
-    #[inline]
-    fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {
-        let Some(Some(at)) = self.links.get_mut(link.peer().0 as usize) else { return Ok(None) };
-        if !at.incoming.has_packet()
-            && let Some(why) = at.read()
-        {
-            self.lost.push_back(Lost { link, why: why.to_string() });
-        }
-        at.incoming.poll()
-    }
-
-    fn foresee(&mut self, link: LinkId) -> Option<(Packet<'_>, usize)> {
-        self.link_mut(link)?.incoming.foresee()
-    }
-
-    fn land(&mut self, link: LinkId, place: InShare) {
-        self.link_mut(link).expect("land on a link with a packet").incoming.land(place);
-    }
-
-    #[inline]
-    fn release(&mut self, link: LinkId) {
-        self.link_mut(link).expect("release on a link with packets").incoming.release();
-    }
-
-    /// Never: memory is not shared.
-    fn reach(&mut self, _link: LinkId, _place: Place, _len: usize) -> Reach<'_> {
-        Reach::Refused
-    }
-
-    /// Never.
-    fn own(&mut self, _place: Place, _len: usize) -> Option<Window<'_>> {
-        None
-    }
-
-    /// Never.
-    fn tally(&mut self, _link: LinkId, _mine: bool, _index: usize) -> Option<&Tally> {
-        None
-    }
-
-    /// Begins a pass, looks at every socket, and sends the rest of what was sent and what is owed to peers. What comes
-    /// later makes its descriptor ready, so no wake-up is lost.
-    fn arm(&mut self) -> Armed {
-        let met = self.go_on_meeting(None);
-        self.begin_pass();
-        self.look();
-        for id in &self.incoming {
-            let Some(link) = &mut self.links[id.peer().0 as usize] else { continue };
-            link.flush(true);
-            if let Err(error) = link.watch(&self.watch)
-                && let Some(why) = link.give_up(Why::Broken(error))
-            {
-                self.lost.push_back(Lost { link: *id, why: why.to_string() });
-            }
-        }
-        if met || self.something_came() { Armed::Work } else { Armed::Ready }
-    }
-
-    fn sleep(&mut self, at_most: Option<Duration>) {
-        let limit = at_most.into_iter().chain(self.patience()).min();
-        let limit = limit.map(|limit| Timespec::try_from(limit).unwrap_or(LONGEST));
-        self.watch.sleep(limit.as_ref());
+    fn direct_receive(&mut self, link: LinkId, place: InShare) {
+        self.link_mut(link).expect("direct_receive on a link with a packet").incoming.direct_receive(place);
     }
 }
 
-const LONGEST: Timespec = Timespec { tv_sec: i32::MAX as i64, tv_nsec: 0 };
+impl OneSided for Tcp {}
+
+impl Recoverable for Tcp {
+    fn generation(&self, link: LinkId) -> u32 {
+        self.link_at(link).map_or(0, |link| link.generation)
+    }
+
+    fn take_lost(&mut self) -> Option<Lost> {
+        self.lost.pop_front()
+    }
+
+    fn close_link(&mut self, link: LinkId) -> Option<Unacked> {
+        Some(self.remove_link(link)?.into_unacked())
+    }
+}

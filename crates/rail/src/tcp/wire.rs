@@ -5,7 +5,7 @@
 //! ```text
 //!   0     4      5            6          7         8      12    16         20       24    28
 //!   │ bulk │ kind │ inline_len │ sort     │ version │ flow │ tag │ sequence │ number │ ack │ inline … │ bulk … │
-//!   │ u32  │ u8   │ u8         │ 1, 2, 3  │ 2       │ u32  │ u32 │ u32      │ u32    │ u32 │
+//!   │ u32  │ u8   │ u8         │ 1 to 4   │ 3       │ u32  │ u32 │ u32      │ u32    │ u32 │
 //! ```
 //! The bulk comes last, so that its receiver can say where it goes before it has come. How many bytes lie beside the header is
 //! known only at the commit, where the bulk lies already at the claim: before a bulk there are always
@@ -14,14 +14,15 @@
 //! *Numbers.* A link numbers its packets from [`FIRST`]; numbers wrap. `ack` says which number the sender of the frame
 //! wants next: all packets before were released by it, and need not be kept for it any longer. A frame of sort
 //! [`SORT_ACK`] says only that, takes no number and is not acknowledged. A packet of sort [`SORT_LENT`] is acknowledged soon: the
-//! user's memory is lent until then.
+//! user's memory is lent until then. A frame of sort [`SORT_LAST`] acknowledges and is the last: its sender has finished its part
+//! of the job, and all that it ever sent was acknowledged.
 
 use std::ops::Range;
 
 use crate::{Corrupt, Header, MAX_INLINE, MAX_INLINE_WITH_BULK};
 
 /// The layout's version, in each frame. The handshake compares it too.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 /// Bytes before the inline ones.
 pub const HEAD: usize = 28;
 /// The number of a link's first packet: close to the wrap, so that numbers wrap early in every life.
@@ -30,6 +31,7 @@ pub const FIRST: u32 = 0xffff_ff00;
 const SORT_PACKET: u8 = 1;
 const SORT_ACK: u8 = 2;
 const SORT_LENT: u8 = 3;
+const SORT_LAST: u8 = 4;
 
 const BULK: Range<usize> = 0..4;
 const KIND: usize = 4;
@@ -67,7 +69,7 @@ impl<'a> View<'a> {
             (SORT_PACKET | SORT_LENT, _) => MAX_INLINE_WITH_BULK,
             _ => 0,
         };
-        let known = self.0[LAYOUT] == VERSION && matches!(self.0[SORT], SORT_PACKET..=SORT_LENT);
+        let known = self.0[LAYOUT] == VERSION && matches!(self.0[SORT], SORT_PACKET..=SORT_LAST);
         let fits = inline <= most && bulk <= if self.is_ack() { 0 } else { max_bulk };
         if known && fits { Ok(()) } else { Err(self.impossible(max_bulk)) }
     }
@@ -78,7 +80,7 @@ impl<'a> View<'a> {
             (self.0[LAYOUT], self.0[SORT], self.inline_len(), self.bulk_len());
         Corrupt(format!(
             "a frame of version {version}, sort {sort}, with {inline} bytes beside the header and {bulk} of bulk \
-             (this is version {VERSION}, sorts are {SORT_PACKET} to {SORT_LENT}, a bulk has at most {max_bulk} bytes)"
+             (this is version {VERSION}, sorts are {SORT_PACKET} to {SORT_LAST}, a bulk has at most {max_bulk} bytes)"
         ))
     }
 
@@ -90,7 +92,13 @@ impl<'a> View<'a> {
     /// Whether it only acknowledges.
     #[inline]
     pub fn is_ack(&self) -> bool {
-        self.0[SORT] == SORT_ACK
+        matches!(self.0[SORT], SORT_ACK | SORT_LAST)
+    }
+
+    /// Whether its sender has finished: nothing follows.
+    #[inline]
+    pub fn is_last(&self) -> bool {
+        self.0[SORT] == SORT_LAST
     }
 
     /// Whether its sender has lent the bulk.
@@ -179,6 +187,13 @@ pub fn ack_frame(ack: u32) -> [u8; HEAD] {
     head[SORT] = SORT_ACK;
     head[LAYOUT] = VERSION;
     head[ACK].copy_from_slice(&ack.to_le_bytes());
+    head
+}
+
+/// A frame that acknowledges and says that its sender has finished.
+pub fn last_frame(ack: u32) -> [u8; HEAD] {
+    let mut head = ack_frame(ack);
+    head[SORT] = SORT_LAST;
     head
 }
 

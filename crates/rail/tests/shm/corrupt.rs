@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use canele_rail::shm::Shm;
-use canele_rail::shm::layout::{self, Layout};
-use canele_rail::{Armed, Class, Header, Packet, Rail};
+use canele_rail::shm::layout::{self, InboxLayout};
+use canele_rail::{Armed, Class, Header, OneSided, Packet, Rail};
 use canele_sys::atomic::Ordering;
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::segment::Segment;
@@ -45,13 +45,13 @@ impl Random {
 /// An inbox as a second process maps it.
 struct Scribbler {
     segment: Segment,
-    layout: Layout,
+    layout: InboxLayout,
 }
 
 impl Scribbler {
     fn new(owner: &Shm) -> Self {
         let segment = Segment::map(owner.inbox_fd().try_clone_to_owned().unwrap()).unwrap();
-        let layout = Layout::read(&segment, None).unwrap();
+        let layout = InboxLayout::read(&segment, segment.len(), None).unwrap();
         Self { segment, layout }
     }
 
@@ -63,17 +63,17 @@ impl Scribbler {
 
     /// One word: of the header beyond the description, of the slice's own words, of a cell, or of the payload.
     fn scribble(&self, sender: usize, random: &mut Random) {
-        let slice = self.layout.slice(sender);
+        let (start, slice) = (self.layout.slice_start(sender), self.layout.slice());
         let offset = match random.below(10) {
             0 => layout::SLEEP + random.below(4096 - layout::SLEEP),
             1 => random.below(layout::SLEEP),
-            2 => slice.cursors + random.below(slice.cells - slice.cursors),
-            3 => slice.payload + random.below(self.layout.payload),
-            4 => slice.cells + 64 * random.below(self.layout.cells) + random.below(64),
+            2 => start + slice.cursors + random.below(slice.cells - slice.cursors),
+            3 => start + slice.payload + random.below(self.layout.payload),
+            4 => start + slice.cells + 64 * random.below(self.layout.cells) + random.below(64),
             // Often the few cells that are read next, and there the words that matter.
-            5 | 6 => slice.cells + 64 * random.below(4),
-            7 => slice.cells + 64 * random.below(4) + 56,
-            _ => slice.cursors + 8 * random.below(2),
+            5 | 6 => start + slice.cells + 64 * random.below(4),
+            7 => start + slice.cells + 64 * random.below(4) + 56,
+            _ => start + slice.cursors + 8 * random.below(2),
         };
         self.write(offset, random);
     }
@@ -115,18 +115,18 @@ fn work(rail: &mut Shm, link: LinkId, random: &mut Random) -> bool {
         },
         6 => {
             rail.accept();
-            rail.has_news();
+            rail.take_notification();
             if let Armed::Ready = rail.arm() {
                 rail.sleep(Some(Duration::ZERO));
             }
         }
         _ => {
             for mine in [true, false] {
-                if let Some(tally) = rail.tally(link, mine, random.below(8)) {
-                    let generation = canele_rail::Generation(random.below(3) as u32);
-                    assert!(tally.take(generation, 5).is_none_or(|piece| piece < 5));
-                    tally.finish_piece();
-                    tally.finished(generation, 5);
+                if let Some(chunk_counter) = rail.chunk_counter(link, mine, random.below(8)) {
+                    let generation = canele_mem::chunk_counter::Generation(random.below(3) as u32);
+                    assert!(chunk_counter.take(generation, 5).is_none_or(|piece| piece < 5));
+                    chunk_counter.finish_piece();
+                    chunk_counter.finished(generation, 5);
                 }
             }
         }
@@ -162,11 +162,11 @@ fn a_lying_receiver_does_not_lead_writes_astray() {
     let mut local = Local::open(3);
     local.connect(1, 0);
     let inbox = Scribbler::new(local.rail(0));
-    let slice = inbox.layout.slice(1);
+    let (start, slice) = (inbox.layout.slice_start(1), inbox.layout.slice());
     let mut random = Random(99);
     for _ in 0..20_000 {
-        inbox.write(slice.cursors + 8 * random.below(2), &mut random);
-        let bulk = random.below(4097);
+        inbox.write(start + slice.cursors + 8 * random.below(2), &mut random);
+        let bulk = random.below(inbox.layout.max_bulk() + 1);
         if let Ok(slot) = local.rail(1).claim(LinkId::new(0, Rank(0)), bulk, Class::Message) {
             slot.inline.write(0, &[0xff; 40]);
             slot.bulk.write(0, &vec![0xff; bulk]);
@@ -176,8 +176,8 @@ fn a_lying_receiver_does_not_lead_writes_astray() {
     let untouched = |from: usize, to: usize| {
         (from..to).step_by(8).all(|at| inbox.segment.atomic_u64(at).load(Ordering::Relaxed) == 0)
     };
-    assert!(untouched(layout::COUNTERS, inbox.layout.slice_start(1)));
-    assert!(untouched(slice.wants + 8, slice.cells));
+    assert!(untouched(layout::COUNTERS, start));
+    assert!(untouched(start + slice.wants + 8, start + slice.cells));
     assert!(untouched(inbox.layout.slice_start(2), inbox.layout.bytes()));
 }
 

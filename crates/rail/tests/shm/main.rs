@@ -19,7 +19,7 @@ impl<const REWINDING: bool> Of<REWINDING> {
     /// Sizes below the smallest: the driver rounds them up.
     fn open(ranks: usize) -> Self {
         let rails = (0..ranks as u32).map(|r| {
-            let mut rail = Shm::open(Rank(r), ranks, 1, 1, usize::MAX).unwrap();
+            let mut rail = Shm::open(Rank(r), 0..ranks as u32, 1, 1, usize::MAX).unwrap();
             if REWINDING {
                 rail.share_processors();
             }
@@ -125,8 +125,8 @@ fn a_peer_that_arrived_before_its_introduction_is_accepted_after_it() {
 
 #[test]
 fn an_inbox_of_other_sizes_is_refused_naming_both() {
-    let mut small = Shm::open(Rank(0), 2, 64, 16 << 10, usize::MAX).unwrap();
-    let large = Shm::open(Rank(1), 2, 128, 16 << 10, usize::MAX).unwrap();
+    let mut small = Shm::open(Rank(0), 0..2, 64, 16 << 10, usize::MAX).unwrap();
+    let large = Shm::open(Rank(1), 0..2, 128, 16 << 10, usize::MAX).unwrap();
     let error = small.introduce(Rank(1), large.inbox_fd().try_clone_to_owned().unwrap(), None).unwrap_err();
     let error = error.to_string();
     assert!(error.contains("rank 1") && error.contains("128") && error.contains("64"), "{error}");
@@ -134,11 +134,44 @@ fn an_inbox_of_other_sizes_is_refused_naming_both() {
 
 #[test]
 fn what_is_no_event_is_refused_with_the_inbox_it_came_with() {
-    let mut a = Shm::open(Rank(0), 2, 64, 16 << 10, usize::MAX).unwrap();
-    let b = Shm::open(Rank(1), 2, 64, 16 << 10, usize::MAX).unwrap();
+    let mut a = Shm::open(Rank(0), 0..2, 64, 16 << 10, usize::MAX).unwrap();
+    let b = Shm::open(Rank(1), 0..2, 64, 16 << 10, usize::MAX).unwrap();
     let fd = || b.inbox_fd().try_clone_to_owned().unwrap();
     let error = a.introduce(Rank(1), fd(), Some(fd())).unwrap_err().to_string();
     assert!(error.contains("rank 1") && error.contains("no eventfd"), "{error}");
     assert!(!a.is_introduced(Rank(1)));
     a.introduce(Rank(1), fd(), None).unwrap();
+}
+
+/// As many ranks of the job as there may be on other hosts: what a rank has here is a matter of its host's ranks.
+#[test]
+fn an_inbox_is_as_large_as_its_host_makes_it() {
+    let bytes = |here: std::ops::Range<u32>| {
+        let rail = Shm::open(Rank(here.start), here, 256, 2 << 20, 16 << 20).unwrap();
+        rustix::fs::fstat(rail.inbox_fd()).unwrap().st_size
+    };
+    let alone = bytes(0..64);
+    assert!((0..16).all(|host| bytes(64 * host..64 * (host + 1)) == alone));
+    assert!(alone > bytes(0..2), "sizes depend on the ranks of the host");
+    let far = LinkId::MOST_RANKS;
+    assert_eq!(bytes(far - 64..far), alone);
+}
+
+#[test]
+fn ranks_of_a_later_host_are_linked_and_those_of_other_hosts_refused() {
+    let open = |rank| Shm::open(Rank(rank), 1_000_000..1_000_003, 64, 16 << 10, usize::MAX).unwrap();
+    let (mut a, mut b) = (open(1_000_000), open(1_000_002));
+    let inbox = |rail: &Shm| rail.inbox_fd().try_clone_to_owned().unwrap();
+    a.introduce(Rank(1_000_002), inbox(&b), None).unwrap();
+    b.introduce(Rank(1_000_000), inbox(&a), None).unwrap();
+    let link = a.open_link(Rank(1_000_002)).unwrap();
+    b.accept();
+    assert_eq!(canele_rail::Rail::incoming(&b), [LinkId::new(0, Rank(1_000_000))]);
+    assert_eq!(a.outgoing(), [link]);
+    for far in [0, 2, 999_999, 1_000_003, LinkId::MOST_RANKS - 1] {
+        assert!(a.introduce(Rank(far), inbox(&b), None).is_err(), "rank {far}");
+        assert!(!a.is_introduced(Rank(far)) && canele_rail::Rail::link(&a, Rank(far)).is_none());
+    }
+    canele_rail::Rail::disconnect(&mut a, link);
+    assert!(a.outgoing().is_empty() && canele_rail::Rail::link(&a, link.peer()).is_none());
 }

@@ -5,11 +5,11 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use canele_rail::shm::{Doorbell, Shm};
+use canele_rail::shm::{InboxNotifier, Shm};
 use canele_rail::{Armed, Class, Header, Rail};
 use canele_sys::atomic::{AtomicU32, Ordering};
 use canele_sys::ids::LinkId;
-use canele_sys::sleep::Ready;
+use canele_sys::poller::Ready;
 
 use super::connected_by;
 
@@ -76,7 +76,7 @@ fn freed_room_wakes() {
     const PACKETS: u32 = 20_000;
     let kinds = [Class::Message, Class::Stream]
         .into_iter()
-        .flat_map(|class| [0, 1000, 4096].map(|bulk| (class, bulk)));
+        .flat_map(|class| [0, 1000, 3000].map(|bulk| (class, bulk)));
     for (class, bulk) in kinds {
         for way in WAYS {
             let [(mut a, to_b), (mut b, to_a)] = connected_by(way);
@@ -122,18 +122,18 @@ fn freed_room_wakes_though_control_passed() {
 }
 
 #[test]
-fn the_launchers_doorbell_wakes() {
-    const NEWS: u32 = 5_000;
+fn the_launchers_notifier_wakes() {
+    const NOTIFICATIONS: u32 = 5_000;
     for way in [[false; 2], [true; 2]] {
         let [(mut a, _), _b] = connected_by(way);
         let event = a.event_fd().map(|event| event.try_clone_to_owned().unwrap());
-        let doorbell = Doorbell::map(a.inbox_fd().try_clone_to_owned().unwrap(), event).unwrap();
+        let notifier = InboxNotifier::map(a.inbox_fd().try_clone_to_owned().unwrap(), event).unwrap();
         let read = std::sync::Arc::new(AtomicU32::new(0));
         let launcher = thread::spawn({
             let read = read.clone();
             move || {
-                for n in 0..NEWS {
-                    doorbell.ring();
+                for n in 0..NOTIFICATIONS {
+                    notifier.notify();
                     // The next one when this one was read: each finds the rank about to sleep.
                     while read.load(Ordering::Acquire) <= n {
                         thread::yield_now();
@@ -141,8 +141,8 @@ fn the_launchers_doorbell_wakes() {
                 }
             }
         });
-        for n in 0..NEWS {
-            sleep_until(&mut a, Shm::has_news);
+        for n in 0..NOTIFICATIONS {
+            sleep_until(&mut a, Shm::take_notification);
             read.store(n + 1, Ordering::Release);
         }
         launcher.join().unwrap();
@@ -150,11 +150,11 @@ fn the_launchers_doorbell_wakes() {
 }
 
 #[test]
-fn an_alarm_of_another_thread_wakes() {
+fn a_waker_of_another_thread_wakes() {
     const RINGS: u32 = 20_000;
     for way in [[false; 2], [true; 2]] {
         let [(mut a, _), _b] = connected_by(way);
-        let (alarm, word) = (a.alarm(), std::sync::Arc::new(AtomicU32::new(0)));
+        let (waker, word) = (a.waker(), std::sync::Arc::new(AtomicU32::new(0)));
         let other = thread::spawn({
             let word = word.clone();
             move || {
@@ -163,7 +163,7 @@ fn an_alarm_of_another_thread_wakes() {
                         thread::yield_now();
                     }
                     word.store(2 * n + 1, Ordering::Release);
-                    alarm.ring();
+                    waker.wake();
                 }
             }
         });
@@ -175,14 +175,14 @@ fn an_alarm_of_another_thread_wakes() {
     }
 }
 
-/// A packet in shared memory, a descriptor and an alarm, each of which may be what ends the sleep.
+/// A packet in shared memory, a descriptor and a waker, each of which may be what ends the sleep.
 #[test]
 fn whatever_comes_first_ends_the_sleep() {
     const TURNS: u32 = 5_000;
     let [(mut a, to_b), (mut b, _)] = connected_by([true, false]);
     let to_a = LinkId::new(0, canele_sys::ids::Rank(0));
     let (mut socket, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
-    let (alarm, word) = (a.alarm(), std::sync::Arc::new(AtomicU32::new(0)));
+    let (waker, word) = (a.waker(), std::sync::Arc::new(AtomicU32::new(0)));
     let told = word.clone();
     let (done, turn) = std::sync::mpsc::channel();
     let other = thread::spawn(move || {
@@ -192,7 +192,7 @@ fn whatever_comes_first_ends_the_sleep() {
                 1 => theirs.write_all(&[1]).unwrap(),
                 _ => {
                     told.store(n, Ordering::Release);
-                    alarm.ring();
+                    waker.wake();
                 }
             }
             turn.recv().unwrap();
@@ -206,7 +206,7 @@ fn whatever_comes_first_ends_the_sleep() {
             _ => word.load(Ordering::Acquire) == n,
         };
         sleep_until(&mut a, |a| {
-            a.alarm().watch_once(socket.as_fd(), Ready::IN).unwrap();
+            a.waker().watch_once(socket.as_fd(), Ready::IN).unwrap();
             look(a, &mut socket)
         });
         done.send(()).unwrap();

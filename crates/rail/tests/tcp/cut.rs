@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
+use canele_mem::buffer::{InBuffer, Owned};
 use canele_rail::tcp::Tcp;
-use canele_rail::{Bulk, Class, Header, Kept, Rail, Remains};
-use canele_sys::buffer::{InBuffer, Owned};
+use canele_rail::{Bulk, Class, FastPath, Header, Rail, Recoverable, Unacked, UnackedPacket};
 use canele_sys::ids::{LinkId, Rank};
 use rustix::net::sockopt::set_socket_linger;
 
@@ -104,12 +104,12 @@ struct End {
     rail: Tcp,
     link: LinkId,
     /// What is still to be sent, oldest first.
-    unsent: VecDeque<Kept>,
+    unsent: VecDeque<UnackedPacket>,
     /// The lent memory of packets, which comes back when they are acknowledged.
-    lent: Vec<(Owned<u8>, canele_sys::buffer::OutBuffer)>,
-    landing: Option<(Owned<u8>, InBuffer)>,
+    lent: Vec<(Owned<u8>, canele_mem::buffer::OutBuffer)>,
+    direct: Option<(Owned<u8>, InBuffer)>,
     received: u32,
-    remains: BTreeMap<u32, Remains>,
+    unacked: BTreeMap<u32, Unacked>,
     /// Packets that were to be sent again.
     again: usize,
 }
@@ -132,11 +132,11 @@ impl End {
                 Bulk::Copied(content(tag).into())
             };
             let header = Header { tag, inline_len: 4, ..Header::default() };
-            Kept { number: 0, header, beside: tag.to_le_bytes().into(), bulk }
+            UnackedPacket { number: 0, header, beside: tag.to_le_bytes().into(), bulk }
         };
         let unsent = (0..PACKETS).map(packet).collect();
         let (rail, link) = (open(me, 2), LinkId::new(RAIL, Rank(1 - me)));
-        Self { rail, link, unsent, lent, landing: None, received: 0, remains: BTreeMap::new(), again: 0 }
+        Self { rail, link, unsent, lent, direct: None, received: 0, unacked: BTreeMap::new(), again: 0 }
     }
 
     fn step(&mut self, may_send: bool) {
@@ -150,24 +150,25 @@ impl End {
         if let Some(lost) = self.rail.take_lost() {
             assert_eq!(lost.link, self.link);
             while self.receive() {}
-            let remains = self.rail.bury(self.link).expect("a link that was lost is there to be buried");
-            assert!(self.landing.take().is_none_or(|(mut owned, token)| {
+            let unacked =
+                self.rail.close_link(self.link).expect("a link that was lost is there to be closed");
+            assert!(self.direct.take().is_none_or(|(mut owned, token)| {
                 owned.take_back_in(token);
                 true
             }));
-            assert!(self.remains.insert(remains.generation, remains).is_none(), "generations differ");
+            assert!(self.unacked.insert(unacked.generation, unacked).is_none(), "generations differ");
         }
     }
 
-    fn send(&mut self, kept: Kept) {
-        let Kept { header, beside, bulk, .. } = kept;
+    fn send(&mut self, kept: UnackedPacket) {
+        let UnackedPacket { header, beside, bulk, .. } = kept;
         match bulk {
             Bulk::Lent(share) => {
                 let (len, mut share) = (share.len(), Some(share));
                 let lend = || share.take().unwrap();
                 if self.rail.lend(self.link, header, &beside[..4], lend, len).is_err() {
                     let bulk = Bulk::Lent(share.unwrap());
-                    self.unsent.push_front(Kept { number: 0, header, beside, bulk });
+                    self.unsent.push_front(UnackedPacket { number: 0, header, beside, bulk });
                 }
             }
             Bulk::Copied(bytes) => match self.rail.claim(self.link, bytes.len(), Class::Message) {
@@ -176,22 +177,25 @@ impl End {
                     slot.bulk.write(0, &bytes);
                     self.rail.commit(self.link, header);
                 }
-                Err(_) => {
-                    self.unsent.push_front(Kept { number: 0, header, beside, bulk: Bulk::Copied(bytes) })
-                }
+                Err(_) => self.unsent.push_front(UnackedPacket {
+                    number: 0,
+                    header,
+                    beside,
+                    bulk: Bulk::Copied(bytes),
+                }),
             },
         }
     }
 
     fn receive(&mut self) -> bool {
         let Some(packet) = self.rail.poll(self.link).unwrap() else {
-            if let Some((packet, len)) = self.rail.foresee(self.link)
+            if let Some((packet, len)) = self.rail.peek_bulk(self.link)
                 && packet.header.tag % 4 == 0
             {
                 let mut owned = Owned::new(vec![0; len]);
                 let mut token = owned.lend_in();
-                self.rail.land(self.link, token.share(0, len));
-                self.landing = Some((owned, token));
+                self.rail.direct_receive(self.link, token.share(0, len));
+                self.direct = Some((owned, token));
             }
             return false;
         };
@@ -200,8 +204,8 @@ impl End {
         packet.inline.read(0, &mut tag);
         packet.bulk.read(0, &mut bulk);
         assert_eq!(u32::from_le_bytes(tag), self.received);
-        if packet.landed > 0 {
-            let (mut owned, token) = self.landing.take().unwrap();
+        if packet.direct_bytes > 0 {
+            let (mut owned, token) = self.direct.take().unwrap();
             owned.take_back_in(token);
             bulk = owned.into_items();
         }
@@ -217,13 +221,13 @@ impl End {
 
     /// What must be sent again, now that both ends have a newer connection. A generation that the other end never knew
     /// carried nothing to it.
-    fn settle(&mut self, other: &BTreeMap<u32, u32>) {
-        for (generation, mut remains) in std::mem::take(&mut self.remains).into_iter().rev() {
+    fn reconcile(&mut self, other: &BTreeMap<u32, u32>) {
+        for (generation, mut unacked) in std::mem::take(&mut self.unacked).into_iter().rev() {
             if let Some(expected) = other.get(&generation) {
-                remains.settle(*expected).unwrap();
+                unacked.reconcile(*expected).unwrap();
             }
-            self.again += remains.kept.len();
-            remains.kept.into_iter().rev().for_each(|kept| self.unsent.push_front(kept));
+            self.again += unacked.kept.len();
+            unacked.kept.into_iter().rev().for_each(|kept| self.unsent.push_front(kept));
         }
     }
 }
@@ -239,16 +243,16 @@ fn transfer(cut: Option<Cut>) -> ([usize; 2], usize) {
         }
         proxy.step();
         let linked = ends.iter().all(End::is_linked);
-        if linked && ends.iter().any(|end| !end.remains.is_empty()) {
+        if linked && ends.iter().any(|end| !end.unacked.is_empty()) {
             let expected =
-                |end: &End| end.remains.iter().map(|(of, remains)| (*of, remains.expected)).collect();
+                |end: &End| end.unacked.iter().map(|(of, unacked)| (*of, unacked.expected)).collect();
             let [of_0, of_1] = [0, 1].map(|end| expected(&ends[end]));
-            ends[0].settle(&of_1);
-            ends[1].settle(&of_0);
+            ends[0].reconcile(&of_1);
+            ends[1].reconcile(&of_0);
         }
-        ends.iter_mut().for_each(|end| end.step(linked && end.remains.is_empty()));
+        ends.iter_mut().for_each(|end| end.step(linked && end.unacked.is_empty()));
         ends[0].rail.take_unreachable();
-        let sent = |end: &End| end.unsent.is_empty() && end.remains.is_empty() && end.received == PACKETS;
+        let sent = |end: &End| end.unsent.is_empty() && end.unacked.is_empty() && end.received == PACKETS;
         if ends.iter().all(sent)
             && ends.iter().all(|end| end.lent.iter().all(|(_, token)| !token.is_shared()))
         {

@@ -1,12 +1,13 @@
 //! Peers that lie, and strangers that knock.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 
 use canele_rail::tcp::handshake::{Credentials, Handshake};
-use canele_rail::tcp::{Limits, Tcp};
-use canele_rail::{Armed, Rail};
+use canele_rail::tcp::{Tcp, TcpLimits};
+use canele_rail::{Armed, Rail, Recoverable};
 use canele_sys::ids::{LinkId, Rank};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
 
 use super::{LOCALHOST, RAIL, are_linked, introduce, member, open, small, until};
@@ -63,7 +64,7 @@ fn a_frame_in_pieces_is_one_packet() {
     let mut stream = by_hand(&mut b);
     let mut frame = [0; 28 + 40 + 3];
     frame[0] = 3;
-    frame[4..8].copy_from_slice(&[9, 2, 1, 2]);
+    frame[4..8].copy_from_slice(&[9, 2, 1, 3]);
     frame[20..24].copy_from_slice(&0xffff_ff00u32.to_le_bytes());
     frame[24..28].copy_from_slice(&0xffff_ff00u32.to_le_bytes());
     frame[28..30].copy_from_slice(b"in");
@@ -81,12 +82,9 @@ fn a_frame_in_pieces_is_one_packet() {
 }
 
 #[test]
-fn garbage_is_dropped_and_silence_holds_a_bounded_number_of_places_for_a_bounded_time() {
-    let limits = Limits { patience_ns: 1000, ..small() };
+fn garbage_is_dropped_and_silence_ends_with_patience() {
+    let limits = TcpLimits { patience_ns: 1000, ..small() };
     let mut b = Tcp::open(RAIL, member(1, 2), &[LOCALHOST], limits).unwrap();
-    let mut a =
-        Tcp::open(RAIL, member(0, 2), &[LOCALHOST], Limits { patience_ns: u64::MAX, ..limits }).unwrap();
-    introduce(&mut a, &mut b);
     let address = b.addresses()[0];
     let connect = || TcpStream::connect(address).unwrap();
     for n in 0..3u64 {
@@ -96,62 +94,127 @@ fn garbage_is_dropped_and_silence_holds_a_bounded_number_of_places_for_a_bounded
             b.unproven() == (0, n + 1)
         });
     }
-    let silent: Vec<_> = (0..10).map(|_| connect()).collect();
-    a.open_link(Rank(1));
+    let _silent: Vec<_> = (0..3).map(|_| connect()).collect();
     until(|| {
         b.meet(1);
-        b.unproven().0 == 4
+        b.unproven().0 == 3
     });
-    for _ in 0..50 {
-        b.meet(2);
-        assert_eq!(b.unproven(), (4, 3), "patience lasts, and there is no further place");
-    }
-    let mut now_ns = 1;
-    until(|| {
-        now_ns += 500;
-        a.meet(0);
-        b.meet(now_ns);
-        assert!(b.unproven().0 <= 4);
-        are_linked(&a, &b)
-    });
-    drop(silent);
+    b.set_time(1000);
+    let _ = b.arm();
+    assert_eq!(b.unproven(), (3, 3));
+    b.set_time(1001);
+    let _ = b.arm();
+    assert_eq!(b.unproven(), (0, 6), "a rank that sleeps ends them too");
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
 
+/// What an attacker does with its connections.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Hostile {
+    Silent,
+    /// It says the first bytes of a hello.
+    Half,
+    /// It repeats the first flight of a peer, which it has heard.
+    Repeating,
+}
+
+impl Hostile {
+    fn connect(self, to: std::net::SocketAddr, flight: &[u8]) -> TcpStream {
+        let mut stream = TcpStream::connect(to).unwrap();
+        let bytes = match self {
+            Self::Silent => 0,
+            Self::Half => 50,
+            Self::Repeating => flight.len(),
+        };
+        // It may have been evicted by then.
+        let _ = stream.write_all(&flight[..bytes]);
+        stream
+    }
+}
+
+/// The clock stands: no connection ever times out. New ones come in each step, from the address of the peer.
 #[test]
-fn one_address_does_not_keep_all_places() {
+fn a_peer_connects_among_any_number_of_strangers() {
+    let me = member(0, 2);
+    let credentials =
+        Credentials { me: me.me, rail: RAIL, ranks: 2, job: me.job, key: me.key, cells: 16, payload: 1024 };
+    let flight = Handshake::initiate(&credentials, Rank(1), 1, [1; 32]).to_send().to_vec();
+    for hostile in [Hostile::Silent, Hostile::Half, Hostile::Repeating] {
+        let [mut a, mut b] = [open(0, 2), open(1, 2)];
+        introduce(&mut a, &mut b);
+        let address = b.addresses()[0];
+        let mut strangers: Vec<_> = (0..100).map(|_| hostile.connect(address, &flight)).collect();
+        let mut opened = 0;
+        until(|| {
+            if a.link(Rank(1)).is_none() && b.link(Rank(0)).is_none() {
+                // One that was evicted tries again.
+                opened += u32::from(a.take_unreachable().is_some());
+                a.open_link(Rank(1));
+            }
+            // As many as there are places.
+            strangers.extend((0..4).map(|_| hostile.connect(address, &flight)));
+            strangers.drain(..4);
+            let _ = a.arm();
+            let _ = b.arm();
+            // Those that repeat a flight which they have overheard show the key, as the peer does.
+            let most = if hostile == Hostile::Repeating { 16 * 4 + 4 } else { 1 + 4 };
+            assert!(b.unproven().0 <= most, "{hostile:?}: {:?}", b.unproven());
+            are_linked(&a, &b)
+        });
+        let yielded = if hostile == Hostile::Repeating { 20 } else { 90 };
+        assert!(b.unproven().1 >= yielded, "{hostile:?}: those that yielded");
+        assert!(hostile == Hostile::Repeating || opened == 0, "{hostile:?}: a peer is never evicted");
+    }
+}
+
+#[test]
+fn the_network_with_most_connections_yields() {
     let mut b = open(1, 2);
-    let elsewhere = Ipv4Addr::new(127, 0, 0, 2).into();
-    let mut a = Tcp::open(RAIL, member(0, 2), &[elsewhere], small()).unwrap();
-    introduce(&mut a, &mut b);
-    let silent: Vec<_> = (0..10).map(|_| TcpStream::connect(b.addresses()[0]).unwrap()).collect();
+    let elsewhere = |n: u8| -> std::net::IpAddr { Ipv4Addr::new(127, 0, 0, n).into() };
+    let address = b.addresses()[0];
+    let connect_from = |from: std::net::IpAddr| {
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&socket, &std::net::SocketAddr::new(from, 0)).unwrap();
+        rustix::net::connect(&socket, &address).unwrap();
+        TcpStream::from(socket)
+    };
+    let mut alone = connect_from(elsewhere(2));
+    let many: Vec<_> = (0..200).map(|_| connect_from(elsewhere(3))).collect();
     until(|| {
         b.meet(0);
-        b.unproven() == (4, 0)
+        b.unproven() == (4, 197)
     });
-    a.open_link(Rank(1));
-    for _ in 0..50 {
-        a.meet(0);
-        b.meet(SECOND_NS / 2);
-        assert!(b.unproven() == (4, 0) && b.link(Rank(0)).is_none(), "a place is its holder's for a while");
-    }
-    // Those in the queue before the rank are silent too, and make room in turn.
-    let mut now_ns = SECOND_NS;
+    alone.set_nonblocking(true).unwrap();
+    let answer = alone.read(&mut [0]).unwrap_err();
+    assert_eq!(answer.kind(), std::io::ErrorKind::WouldBlock, "it is still connected");
+    drop(many);
+}
+
+#[test]
+fn a_stranger_that_trickles_is_dropped() {
+    let mut b = open(1, 2);
+    let mut stream = TcpStream::connect(b.addresses()[0]).unwrap();
+    stream.set_nodelay(true).unwrap();
+    let mut bytes = b"CANELE\x03\x00".to_vec();
+    bytes.resize(60, 0);
+    let mut bytes = bytes.chunks(1);
     until(|| {
-        now_ns += SECOND_NS / 4;
-        a.meet(0);
-        b.meet(now_ns);
-        assert!(b.unproven().0 <= 4);
-        are_linked(&a, &b)
+        b.meet(0);
+        let dropped = b.unproven().1 == 1;
+        if !dropped && b.unproven().0 == 1 {
+            // Each byte has come before the next leaves, so that each is a look of its own.
+            let _ = stream.write_all(bytes.next().expect("it is dropped before it has said so much"));
+            let mut came = [PollFd::from_borrowed_fd(b.descriptor(), PollFlags::IN)];
+            poll(&mut came, Some(&Timespec { tv_sec: 60, tv_nsec: 0 })).unwrap();
+        }
+        dropped
     });
-    assert!(now_ns < 100 * SECOND_NS && b.unproven().1 >= 6);
-    drop(silent);
 }
 
 #[test]
 fn who_has_proven_itself_takes_no_place() {
-    let limits = Limits { unproven: 1, ..small() };
+    let limits = TcpLimits { unproven: 1, ..small() };
     let [mut a, mut b, mut c] =
         [0, 1, 2].map(|me| Tcp::open(RAIL, member(me, 3), &[LOCALHOST], limits).unwrap());
     introduce(&mut a, &mut b);
@@ -162,8 +225,8 @@ fn who_has_proven_itself_takes_no_place() {
         b.meet(0);
         are_linked(&a, &b)
     });
-    // A newer connection of rank 0 waits until the older one is buried; rank 2 comes in meanwhile.
-    a.bury(LinkId::new(RAIL, Rank(1))).unwrap();
+    // A newer connection of rank 0 waits until the older one is closed; rank 2 comes in meanwhile.
+    a.close_link(LinkId::new(RAIL, Rank(1))).unwrap();
     a.open_link(Rank(1));
     until(|| {
         a.meet(0);
@@ -212,8 +275,8 @@ fn an_address_that_swallows_everything_holds_up_nobody() {
 #[test]
 fn when_patience_ends_each_address_is_told() {
     let (_full, abyss, _listener) = abyss();
-    let deserted = TcpListener::bind((LOCALHOST, 0)).unwrap().local_addr().unwrap();
-    let limits = Limits { patience_ns: 15 * SECOND_NS, ..small() };
+    let deserted = super::meeting::deserted();
+    let limits = TcpLimits { patience_ns: 15 * SECOND_NS, ..small() };
     let mut a = Tcp::open(RAIL, member(0, 2), &[LOCALHOST], limits).unwrap();
     a.introduce(Rank(1), vec![abyss, deserted]);
     a.open_link(Rank(1));

@@ -2,7 +2,9 @@
 
 mod chance;
 mod cut;
+mod finish;
 mod hostile;
+mod idle;
 mod meeting;
 mod memory;
 mod traffic;
@@ -11,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use canele_rail::Rail;
 use canele_rail::conformance::Harness;
-use canele_rail::tcp::{Limits, Member, Tcp};
+use canele_rail::tcp::{Member, Tcp, TcpLimits};
 use canele_sys::ids::{LinkId, Rank};
 
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -24,8 +26,8 @@ fn member(me: u32, ranks: u32) -> Member {
     Member { me: Rank(me), ranks, job: 77, key: [3; 32] }
 }
 
-fn small() -> Limits {
-    Limits { cells: 16, payload: 1024, unproven: 4, patience_ns: u64::MAX }
+fn small() -> TcpLimits {
+    TcpLimits { cells: 16, payload: 1024, unproven: 4, patience_ns: u64::MAX }
 }
 
 fn open(me: u32, ranks: u32) -> Tcp {
@@ -69,7 +71,7 @@ fn pair() -> [Tcp; 2] {
 }
 
 /// The same, of other limits.
-fn pair_of(limits: Limits) -> [Tcp; 2] {
+fn pair_of(limits: TcpLimits) -> [Tcp; 2] {
     let [mut a, mut b] = [0, 1].map(|me| Tcp::open(RAIL, member(me, 2), &[LOCALHOST], limits).unwrap());
     introduce(&mut a, &mut b);
     a.open_link(Rank(1));

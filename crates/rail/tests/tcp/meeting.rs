@@ -1,17 +1,22 @@
 //! Who meets whom, and who does not.
 
 use std::io::{Read, Write};
-use std::net::{Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv6Addr, SocketAddr, TcpStream};
 
-use canele_rail::tcp::{Failure, Member, Tcp, Unreachable};
-use canele_rail::{Class, Header, Rail};
+use canele_rail::tcp::{AddressFailure, Member, Tcp, Unreachable};
+use canele_rail::{Class, Header, Rail, Recoverable};
 use canele_sys::ids::{LinkId, Rank};
+use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 
 use super::{LOCALHOST, RAIL, are_linked, introduce, member, open, rank, small, until};
 
-/// An address where nobody listens.
-fn deserted() -> SocketAddr {
-    TcpListener::bind((LOCALHOST, 0)).unwrap().local_addr().unwrap()
+/// An address where nobody listens: its port belongs to a socket that stays as long as this process.
+pub fn deserted() -> SocketAddr {
+    let taken = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&taken, &SocketAddr::new(LOCALHOST, 0)).unwrap();
+    let address = getsockname(&taken).unwrap().try_into().unwrap();
+    std::mem::forget(taken);
+    address
 }
 
 fn lost_after(a: &mut Tcp, b: &mut Tcp) -> Unreachable {
@@ -117,7 +122,10 @@ fn who_does_not_belong_is_refused_at_both_ends() {
         a.introduce(Rank(1), b.addresses().to_vec());
         a.open_link(Rank(1));
         let failures = lost_after(&mut a, &mut b).tried;
-        assert!(matches!(failures[..], [(_, Failure::Refused(_) | Failure::HungUp)]), "{failures:?}");
+        assert!(
+            matches!(failures[..], [(_, AddressFailure::Refused(_) | AddressFailure::HungUp)]),
+            "{failures:?}"
+        );
         until(|| {
             b.meet(0);
             b.unproven() == (0, 1)
@@ -147,7 +155,7 @@ fn another_version_is_told_ours() {
     });
     let mut answer = vec![];
     stream.read_to_end(&mut answer).unwrap();
-    assert_eq!(answer, b"CANELE\x02\x00");
+    assert_eq!(answer, b"CANELE\x03\x00");
 }
 
 #[test]
@@ -159,7 +167,7 @@ fn a_newer_connection_waits_until_the_older_one_is_buried() {
         // Either dials, and the other has not looked at the old connection.
         let (dialler, other) = if n % 3 == 0 { (&mut b, &mut a) } else { (&mut a, &mut b) };
         let [to, back] = [&*other, &*dialler].map(|rail| LinkId::new(RAIL, rank(rail)));
-        let ours = dialler.bury(to).unwrap();
+        let ours = dialler.close_link(to).unwrap();
         dialler.open_link(to.peer());
         let mut lost = None;
         until(|| {
@@ -174,7 +182,7 @@ fn a_newer_connection_waits_until_the_older_one_is_buried() {
             other.meet(0);
             assert!(dialler.link(to.peer()).is_none() && other.claim(back, 0, Class::Control).is_err());
         }
-        let theirs = other.bury(back).unwrap();
+        let theirs = other.close_link(back).unwrap();
         assert!(ours.generation == theirs.generation && ours.generation > last);
         last = ours.generation;
         until(|| {

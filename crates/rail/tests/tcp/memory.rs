@@ -1,9 +1,9 @@
 //! Large packets go from the user's memory into the user's memory.
 
+use canele_mem::buffer::{InBuffer, OutBuffer, scope};
 use canele_rail::shm::Regions;
-use canele_rail::tcp::{Limits, Tcp};
-use canele_rail::{Header, Rail};
-use canele_sys::buffer::{InBuffer, OutBuffer, scope};
+use canele_rail::tcp::{Tcp, TcpLimits};
+use canele_rail::{FastPath, Header, Rail};
 use canele_sys::ids::{LinkId, Rank};
 
 use super::{RAIL, pair_of, until};
@@ -14,7 +14,7 @@ const TO_1: LinkId = LinkId::new(RAIL, Rank(1));
 /// Moves all of a buffer in pieces of the largest size and gives how many bytes landed.
 fn transfer([a, b]: &mut [Tcp; 2], from: &mut OutBuffer, into: &mut InBuffer) -> usize {
     let (len, most) = (from.len(), a.caps(TO_1).max_bulk);
-    let (mut sent, mut come, mut landed) = (0, 0, 0);
+    let (mut sent, mut come, mut direct_bytes) = (0, 0, 0);
     until(|| {
         a.begin_pass();
         let piece = most.min(len - sent);
@@ -25,21 +25,21 @@ fn transfer([a, b]: &mut [Tcp; 2], from: &mut OutBuffer, into: &mut InBuffer) ->
         a.flush();
         b.begin_pass();
         if let Some(packet) = b.poll(TO_0).unwrap() {
-            match packet.landed {
+            match packet.direct_bytes {
                 0 => into.copy_from(come, packet.bulk),
-                bytes => landed += bytes,
+                bytes => direct_bytes += bytes,
             }
-            come += packet.landed.max(packet.bulk.len());
+            come += packet.direct_bytes.max(packet.bulk.len());
             b.release(TO_0);
         }
-        if let Some((_, bulk)) = b.foresee(TO_0) {
-            b.land(TO_0, into.share(come, bulk));
+        if let Some((_, bulk)) = b.peek_bulk(TO_0) {
+            b.direct_receive(TO_0, into.share(come, bulk));
         }
         b.flush();
         come == len && !from.is_shared()
     });
     assert!(!into.is_shared());
-    landed
+    direct_bytes
 }
 
 fn bytes(len: usize) -> Vec<u8> {
@@ -48,12 +48,12 @@ fn bytes(len: usize) -> Vec<u8> {
 
 #[test]
 fn large_pieces_land() {
-    let (mut rails, sent) = (pair_of(Limits::default()), bytes(4 << 20));
+    let (mut rails, sent) = (pair_of(TcpLimits::default()), bytes(4 << 20));
     let mut received = vec![0; sent.len()];
     scope(|s| {
         let (mut out, mut into) = (s.lend(&sent), s.lend_mut(&mut received));
-        let landed = transfer(&mut rails, &mut out, &mut into);
-        assert!(landed >= sent.len() / 2, "{landed} bytes landed");
+        let direct_bytes = transfer(&mut rails, &mut out, &mut into);
+        assert!(direct_bytes >= sent.len() / 2, "{direct_bytes} bytes received directly");
         s.take_back(out);
         s.take_back_mut(into);
     });
@@ -68,14 +68,14 @@ fn large_pieces_land() {
 
 #[test]
 fn memory_in_many_parts_serves_too() {
-    let (mut rails, sent) = (pair_of(Limits::default()), bytes(1 << 20));
+    let (mut rails, sent) = (pair_of(TcpLimits::default()), bytes(1 << 20));
     let mut received = vec![0; sent.len()];
     scope(|s| {
         let parts: Vec<_> = sent.chunks(1021).collect();
         let mut out = s.lend_list(&parts);
         let mut into = s.lend_list_mut(received.chunks_mut(511).collect());
-        let landed = transfer(&mut rails, &mut out, &mut into);
-        assert!(landed > 0);
+        let direct_bytes = transfer(&mut rails, &mut out, &mut into);
+        assert!(direct_bytes > 0);
         s.take_back(out);
         s.take_back_mut(into);
     });
@@ -85,7 +85,7 @@ fn memory_in_many_parts_serves_too() {
 #[test]
 fn memory_of_regions_serves_too() {
     const LEN: usize = 1 << 20;
-    let (mut rails, mut regions, sent) = (pair_of(Limits::default()), Regions::default(), bytes(LEN));
+    let (mut rails, mut regions, sent) = (pair_of(TcpLimits::default()), Regions::default(), bytes(LEN));
     let [from, to] = [(); 2].map(|()| regions.create(LEN).unwrap());
     from.window(0, LEN).unwrap().write(0, &sent);
     let mut out = from.out_buffer(0, LEN).unwrap();

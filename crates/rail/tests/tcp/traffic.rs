@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use canele_rail::tcp::{Limits, Tcp};
-use canele_rail::{Armed, Class, Header, Rail};
+use canele_rail::tcp::{Tcp, TcpLimits};
+use canele_rail::{Armed, Class, FastPath, Header, Rail, Recoverable};
 use canele_sys::ids::{LinkId, Rank};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{RAIL, open, pair, until};
 
-const TO_0: LinkId = LinkId::new(RAIL, Rank(0));
-const TO_1: LinkId = LinkId::new(RAIL, Rank(1));
+pub const TO_0: LinkId = LinkId::new(RAIL, Rank(0));
+pub const TO_1: LinkId = LinkId::new(RAIL, Rank(1));
 
 /// Sends a packet in a pass of its own.
-fn send(rail: &mut Tcp, link: LinkId, tag: u32) -> bool {
+pub fn send(rail: &mut Tcp, link: LinkId, tag: u32) -> bool {
     rail.begin_pass();
     post(rail, link, tag)
 }
@@ -22,7 +22,7 @@ fn post(rail: &mut Tcp, link: LinkId, tag: u32) -> bool {
     rail.post(link, Header { tag, inline_len: 8, ..Header::default() }, &[tag as u8; 8]).is_ok()
 }
 
-fn receive(rail: &mut Tcp, link: LinkId) -> Option<u32> {
+pub fn receive(rail: &mut Tcp, link: LinkId) -> Option<u32> {
     let tag = rail.poll(link).unwrap()?.header.tag;
     rail.release(link);
     Some(tag)
@@ -75,7 +75,7 @@ fn who_found_the_link_busy_is_told_once_that_it_is_not() {
 
 #[test]
 fn a_link_is_busy_until_the_system_has_taken_all() {
-    let limits = Limits { payload: 64 << 20, ..Limits::default() };
+    let limits = TcpLimits { payload: 64 << 20, ..TcpLimits::default() };
     let [mut a, mut b] = super::pair_of(limits);
     let most = a.caps(TO_1).max_bulk;
     a.begin_pass();
@@ -240,7 +240,7 @@ fn who_ends_drained_has_lost_nothing_though_it_never_read() {
 
 #[test]
 fn what_the_system_holds_is_not_drained() {
-    let limits = Limits { payload: 64 << 20, ..Limits::default() };
+    let limits = TcpLimits { payload: 64 << 20, ..TcpLimits::default() };
     let [mut a, mut b] = super::pair_of(limits);
     let most = a.caps(TO_1).max_bulk;
     a.begin_pass();
@@ -324,7 +324,7 @@ fn flood(mut rail: Tcp, link: LinkId, packets: u32) -> Tcp {
 
 #[test]
 fn two_that_flood_each_other_finish() {
-    let [a, b] = super::pair_of(Limits::default());
+    let [a, b] = super::pair_of(TcpLimits::default());
     let other = std::thread::spawn(move || flood(b, TO_0, 1000));
     let _open_until_the_other_is_done = flood(a, TO_1, 1000);
     other.join().unwrap();

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
-use canele_sys::buffer::scope;
+use canele_mem::buffer::scope;
 
 use super::memory::{UNTOUCHED, pieces_mut};
 use super::play::{Borrowed, Play, check_bytes, number};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use canele_mem::buffer::{InBuffer, OutBuffer, Owned, Scope};
 use canele_rail::shm::Region;
-use canele_sys::buffer::{InBuffer, OutBuffer, Owned, Scope};
 
 /// What receive memory holds before anything was received.
 pub const UNTOUCHED: u8 = 0xee;

@@ -19,7 +19,7 @@ mod reference;
 mod under;
 mod watch;
 
-use canele_rail::sim::Model;
+use crate::world::Model;
 
 pub use net::Net;
 use program::Program;
@@ -53,7 +53,7 @@ pub struct Faults {
 /// A seed that fails.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("seed {seed}: {what}\nsmallest program found that fails: {its_failure}\n{smallest}")]
-pub struct Failure {
+pub struct FailedSeed {
     /// The seed.
     pub seed: u64,
     /// What went wrong.
@@ -68,16 +68,16 @@ pub struct Failure {
 ///
 /// # Errors
 /// What went wrong.
-pub fn run(seed: u64, setup: &Setup) -> Result<(), Failure> {
+pub fn run(seed: u64, setup: &Setup) -> Result<(), FailedSeed> {
     let program = Program::new(seed, setup);
     let Err(what) = attempt::attempt(&program) else { return Ok(()) };
     let (smallest, its_failure) = attempt::shrink(program, what.clone());
-    Err(Failure { seed, what, its_failure, smallest: attempt::listing(&smallest) })
+    Err(FailedSeed { seed, what, its_failure, smallest: attempt::listing(&smallest) })
 }
 
 #[cfg(test)]
 mod tests {
-    use canele_rail::fault::Rates;
+    use crate::fault::Rates;
 
     use super::*;
 

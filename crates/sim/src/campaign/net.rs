@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
+use crate::world::{Cut, Model, World};
 use canele_proto::peer::Gone;
 use canele_proto::{Proto, Settings, strategy};
 use canele_rail::Rail;
 use canele_rail::shm::Region;
-use canele_rail::sim::{Cut, Model, World};
 use canele_sys::ids::{FlowId, LinkId, Rank};
 
 use super::under::{Packets, Under};
@@ -144,12 +144,17 @@ impl Net {
         if let Some((from, header)) = self.rails[rank.0 as usize].twice.first() {
             return Err(format!("{rank} got a message of {from} twice: {header:?}"));
         }
-        for (peer, other) in (0..).map(Rank).zip(&self.protos) {
-            let (credit, owed) = (proto.credit(peer).0, other.credit(rank).1);
-            if credit + owed > proto.grant() {
+        let given = proto.credit_given();
+        if given > self.cap {
+            return Err(format!("{rank} has given credit for {given} bytes, above the cap of {}", self.cap));
+        }
+        for (peer, other) in (0..).map(Rank).zip(&self.protos).filter(|(peer, _)| !self.world.is_dead(*peer))
+        {
+            let (credit, owed, window) =
+                (proto.credit(peer).0, other.credit(rank).1, other.credit_window(rank));
+            if credit + owed > window {
                 return Err(format!(
-                    "{rank} has credit of {credit} bytes at {peer}, which owes {owed}, of {}",
-                    proto.grant()
+                    "{rank} has credit of {credit} bytes at {peer}, which owes {owed}, of {window}"
                 ));
             }
         }
@@ -171,7 +176,7 @@ impl Net {
     pub fn tell(&mut self, rank: Rank, dead: Rank) {
         let (proto, rail) = self.both(rank);
         accept(proto, rail);
-        let links: Vec<_> = rail.incoming().iter().copied().filter(|link| rail.peer(*link) == dead).collect();
+        let links: Vec<_> = rail.incoming().iter().copied().filter(|link| link.peer() == dead).collect();
         for link in links {
             while proto.receive_from(rail, link) {}
             rail.disconnect(link);

@@ -1,10 +1,10 @@
 //! Random programs: what each rank asks for, in its order; drawn from a seed, and made smaller to find what matters.
 
+use crate::fault::Rates;
+use crate::world::{Cut, Model, Random, Topology, When, Wormhole};
 use canele_proto::Settings;
 use canele_proto::matching::Want;
 use canele_proto::request::Mode;
-use canele_rail::fault::Rates;
-use canele_rail::sim::{Cut, Model, Random, Topology, When, Wormhole};
 use canele_sys::ids::{FlowId, Rank, Tag};
 use canele_sys::tunables::STRATEGIES;
 

@@ -1,14 +1,17 @@
 //! The rail that a rank of a campaign has: simulated, and where packets go wrong with faults, mended or not.
 
+use canele_mem::chunk_counter::ChunkCounter;
+use canele_mem::window::Window;
 use std::time::Duration;
 
-use canele_rail::fault::{Fault, Rates};
-use canele_rail::reliable::{Reliable, Settings};
-use canele_rail::sim::SimRail;
+use crate::fault::{Fault, Rates};
+use crate::reliable::{Reliable, ReliableSettings};
+use crate::world::SimRail;
+use canele_mem::buffer::RegionAddress;
 use canele_rail::{
-    Armed, Busy, Caps, Class, Corrupt, Header, Lost, Packet, Rail, Reach, Remains, Slot, Speed, Tally, Window,
+    Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, OneSided, Packet, Rail, Reach, Recoverable,
+    Slot, Speed, Unacked,
 };
-use canele_sys::buffer::Place;
 use canele_sys::ids::{LinkId, Rank};
 
 /// What becomes of packets.
@@ -51,7 +54,7 @@ impl Under {
         match packets {
             Packets::Well => Self::Well(Box::new(sim)),
             Packets::Mended(rates) => {
-                let settings = Settings { cells: 16, again_ns: AGAIN_NS, give_up_ns: u64::MAX };
+                let settings = ReliableSettings { cells: 16, again_ns: AGAIN_NS, give_up_ns: u64::MAX };
                 Self::Mended(Box::new(Reliable::new(Fault::new(sim, rates, seed), settings)))
             }
             #[cfg(test)]
@@ -109,61 +112,82 @@ impl Rail for Under {
     fn caps(&self, link: LinkId) -> &Caps {
         each!(self, rail => rail.caps(link))
     }
+
     fn speed(&self, link: LinkId) -> Speed {
         each!(self, rail => rail.speed(link))
     }
-    fn generation(&self, link: LinkId) -> u32 {
-        each!(self, rail => rail.generation(link))
-    }
+
     fn link(&self, peer: Rank) -> Option<LinkId> {
         each!(self, rail => rail.link(peer))
     }
-    fn peer(&self, link: LinkId) -> Rank {
-        link.peer()
-    }
+
     fn incoming(&self) -> &[LinkId] {
         each!(self, rail => rail.incoming())
     }
-    fn take_lost(&mut self) -> Option<Lost> {
-        each!(self, rail => rail.take_lost())
-    }
-    fn bury(&mut self, link: LinkId) -> Option<Remains> {
-        each!(self, rail => rail.bury(link))
-    }
+
     fn disconnect(&mut self, link: LinkId) {
         each!(self, rail => rail.disconnect(link));
     }
+
     fn claim(&mut self, link: LinkId, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
         each!(self, rail => rail.claim(link, bulk, class))
     }
+
     fn commit(&mut self, link: LinkId, header: Header) {
         each!(self, rail => rail.commit(link, header));
     }
-    fn begin_pass(&mut self) {
-        each!(self, rail => rail.begin_pass());
-    }
-    fn flush(&mut self) -> bool {
-        each!(self, rail => rail.flush())
-    }
+
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {
         each!(self, rail => rail.poll(link))
     }
+
     fn release(&mut self, link: LinkId) {
         each!(self, rail => rail.release(link));
     }
-    fn reach(&mut self, link: LinkId, place: Place, len: usize) -> Reach<'_> {
-        each!(self, rail => rail.reach(link, place, len))
+
+    fn begin_pass(&mut self) {
+        each!(self, rail => rail.begin_pass());
     }
-    fn own(&mut self, place: Place, len: usize) -> Option<Window<'_>> {
-        each!(self, rail => rail.own(place, len))
+
+    fn flush(&mut self) -> bool {
+        each!(self, rail => rail.flush())
     }
-    fn tally(&mut self, link: LinkId, mine: bool, index: usize) -> Option<&Tally> {
-        each!(self, rail => rail.tally(link, mine, index))
-    }
+
     fn arm(&mut self) -> Armed {
         each!(self, rail => rail.arm())
     }
+
     fn sleep(&mut self, at_most: Option<Duration>) {
         each!(self, rail => rail.sleep(at_most));
+    }
+}
+
+impl FastPath for Under {}
+
+impl OneSided for Under {
+    fn reach(&mut self, link: LinkId, place: RegionAddress, len: usize) -> Reach<'_> {
+        each!(self, rail => rail.reach(link, place, len))
+    }
+
+    fn own(&mut self, place: RegionAddress, len: usize) -> Option<Window<'_>> {
+        each!(self, rail => rail.own(place, len))
+    }
+
+    fn chunk_counter(&mut self, link: LinkId, mine: bool, index: usize) -> Option<&ChunkCounter> {
+        each!(self, rail => rail.chunk_counter(link, mine, index))
+    }
+}
+
+impl Recoverable for Under {
+    fn generation(&self, link: LinkId) -> u32 {
+        each!(self, rail => rail.generation(link))
+    }
+
+    fn take_lost(&mut self) -> Option<Lost> {
+        each!(self, rail => rail.take_lost())
+    }
+
+    fn close_link(&mut self, link: LinkId) -> Option<Unacked> {
+        each!(self, rail => rail.close_link(link))
     }
 }

@@ -1,17 +1,14 @@
 //! A rail that notes in which order messages reach its rank: the only thing about matching that is not determined.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Duration;
 
-use canele_proto::train;
+use canele_proto::batch;
 use canele_proto::wire::Kind;
-use canele_rail::{
-    Armed, Busy, Caps, Class, Corrupt, Header, Lost, Packet, Rail, Reach, Remains, Slot, Speed, Tally, Window,
-};
-use canele_sys::buffer::Place;
+use canele_rail::{Corrupt, FastPath, Header, OneSided, Packet, Rail, Recoverable};
 use canele_sys::ids::{LinkId, Rank};
 
 use super::under::Under;
+use crate::delegate::delegate;
 
 /// A message has come: from whom, and its header.
 pub type Arrival = (Rank, Header);
@@ -64,55 +61,18 @@ impl Watched {
 fn messages(packet: &Packet<'_>) -> Vec<Header> {
     let is_message = |header: &Header| {
         use Kind::*;
-        matches!(Kind::of(header), Some(Short | Eager | Rts | Ahead | Withdraw))
+        matches!(Kind::of(header), Some(Short | Eager | Rts | EagerFirst | Withdraw))
     };
     let parts = match Kind::of(&packet.header) {
-        Some(Kind::Train) => train::Reader::new(packet.bulk).flatten().map(|part| part.header).collect(),
+        Some(Kind::Batch) => batch::Reader::new(packet.bulk).flatten().map(|part| part.header).collect(),
         _ => vec![packet.header],
     };
     parts.into_iter().filter(is_message).collect()
 }
 
 impl Rail for Watched {
-    fn caps(&self, link: LinkId) -> &Caps {
-        self.rail.caps(link)
-    }
-    fn speed(&self, link: LinkId) -> Speed {
-        self.rail.speed(link)
-    }
-    fn generation(&self, link: LinkId) -> u32 {
-        self.rail.generation(link)
-    }
-    fn link(&self, peer: Rank) -> Option<LinkId> {
-        self.rail.link(peer)
-    }
-    fn peer(&self, link: LinkId) -> Rank {
-        self.rail.peer(link)
-    }
-    fn incoming(&self) -> &[LinkId] {
-        self.rail.incoming()
-    }
-    fn take_lost(&mut self) -> Option<Lost> {
-        self.rail.take_lost()
-    }
-    fn bury(&mut self, link: LinkId) -> Option<Remains> {
-        self.rail.bury(link)
-    }
-    fn disconnect(&mut self, link: LinkId) {
-        self.rail.disconnect(link);
-    }
-    fn claim(&mut self, link: LinkId, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
-        self.rail.claim(link, bulk, class)
-    }
-    fn commit(&mut self, link: LinkId, header: Header) {
-        self.rail.commit(link, header);
-    }
-    fn begin_pass(&mut self) {
-        self.rail.begin_pass();
-    }
-    fn flush(&mut self) -> bool {
-        self.rail.flush()
-    }
+    delegate!(rail: caps speed link incoming disconnect claim commit begin_pass flush arm sleep);
+
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {
         let packet = self.rail.poll(link)?;
         if let Some(packet) = &packet {
@@ -120,6 +80,7 @@ impl Rail for Watched {
         }
         Ok(packet)
     }
+
     fn release(&mut self, link: LinkId) {
         let numbered = self.rail.caps(link).numbered;
         for header in self.polled.remove(&link).expect("release comes after poll") {
@@ -127,19 +88,14 @@ impl Rail for Watched {
         }
         self.rail.release(link);
     }
-    fn reach(&mut self, link: LinkId, place: Place, len: usize) -> Reach<'_> {
-        self.rail.reach(link, place, len)
-    }
-    fn own(&mut self, place: Place, len: usize) -> Option<Window<'_>> {
-        self.rail.own(place, len)
-    }
-    fn tally(&mut self, link: LinkId, mine: bool, index: usize) -> Option<&Tally> {
-        self.rail.tally(link, mine, index)
-    }
-    fn arm(&mut self) -> Armed {
-        self.rail.arm()
-    }
-    fn sleep(&mut self, at_most: Option<Duration>) {
-        self.rail.sleep(at_most);
-    }
+}
+
+impl FastPath for Watched {}
+
+impl OneSided for Watched {
+    delegate!(rail: reach own chunk_counter);
+}
+
+impl Recoverable for Watched {
+    delegate!(rail: generation take_lost close_link);
 }

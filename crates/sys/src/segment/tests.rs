@@ -1,7 +1,9 @@
 //! Two mappings of one segment are one memory; whatever could change its size is refused.
 
+use super::memfd::SEALS;
 use super::*;
 use crate::atomic::Ordering;
+use rustix::fs::{self, MemfdFlags};
 
 fn page() -> usize {
     rustix::param::page_size()

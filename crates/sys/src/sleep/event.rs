@@ -4,7 +4,7 @@
 //! which descriptor ended a sleep: whoever slept looks at everything.
 
 #[cfg(not(loom))]
-pub use kernel::{Event, EventError, Ready, Watch};
+pub use kernel::{Event, EventError, Watch};
 #[cfg(loom)]
 pub use modelled::Event;
 
@@ -13,13 +13,12 @@ mod kernel {
     use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
     use std::time::Duration;
 
-    use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+    use rustix::event::{EventfdFlags, eventfd};
     use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
     use rustix::io::{Errno, read, write};
 
-    pub use rustix::event::epoll::EventFlags as Ready;
-
     use crate::atomic::AtomicU32;
+    use crate::poller::{Poller, Ready};
 
     /// A descriptor that cannot serve to wake anybody, or cannot be waited for.
     #[derive(Debug, thiserror::Error)]
@@ -83,10 +82,15 @@ mod kernel {
         }
     }
 
+    /// The token of a rank's own event.
+    const EVENT: u64 = 0;
+    /// The token of every other descriptor.
+    const OTHER: u64 = 1;
+
     /// The descriptors a rank sleeps on, its event among them.
     #[derive(Debug)]
     pub struct Watch {
-        set: OwnedFd,
+        set: Poller,
         event: Event,
     }
 
@@ -97,9 +101,8 @@ mod kernel {
         /// No descriptor is left.
         pub fn open() -> Result<Self, EventError> {
             let event = Event::create()?;
-            let set = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(refused("waited for"))?;
-            let data = epoll::EventData::new_u64(0);
-            epoll::add(&set, &event.0, data, Ready::IN).map_err(refused("waited for"))?;
+            let set = Poller::new().map_err(refused("waited for"))?;
+            set.add(&event.0, EVENT, Ready::IN).map_err(refused("waited for"))?;
             Ok(Self { set, event })
         }
 
@@ -114,24 +117,22 @@ mod kernel {
         /// # Errors
         /// The system cannot wait for it.
         pub fn once(&self, descriptor: BorrowedFd<'_>, ready: Ready) -> Result<(), EventError> {
-            let (ready, data) = (ready | Ready::ONESHOT, epoll::EventData::new_u64(1));
-            match epoll::modify(&self.set, descriptor, data, ready) {
-                Err(Errno::NOENT) => epoll::add(&self.set, descriptor, data, ready),
+            let ready = ready | Ready::ONESHOT;
+            match self.set.change(descriptor, OTHER, ready) {
+                Err(Errno::NOENT) => self.set.add(descriptor, OTHER, ready),
                 other => other,
             }
             .map_err(refused("waited for"))
         }
 
         /// Sleeps until the event is rung, a descriptor is ready or the time is over. After an announcement of
-        /// [`By::Event`](super::super::By::Event).
+        /// [`WakeBy::Event`](super::super::WakeBy::Event).
         pub fn sleep(&self, word: &AtomicU32, at_most: Option<Duration>) {
-            // A duration the kernel cannot express lasts longer than the machine will: no limit.
-            let limit = at_most.and_then(|time| Timespec::try_from(time).ok());
-            let mut ended = [epoll::Event { flags: Ready::empty(), data: epoll::EventData::new_u64(0) }; 8];
-            // A signal ends the sleep too; whoever sleeps looks again anyway.
-            let count = epoll::wait(&self.set, &mut ended, limit.as_ref()).unwrap_or(0);
+            let mut rung = false;
+            // A signal ends the sleep too; the sleeper looks again anyway.
+            self.set.wait(at_most, |found| rung |= found.token == EVENT);
             super::super::cancel(word);
-            if ended[..count].iter().any(|event| event.data.u64() == 0) {
+            if rung {
                 let _ = read(&self.event.0, &mut [0; 8]);
             }
         }
@@ -171,8 +172,11 @@ mod kernel {
             let (watch, word) = (Watch::open().unwrap(), AtomicU32::new(0));
             let (reader, writer) = rustix::pipe::pipe().unwrap();
             write(&writer, &[1]).unwrap();
-            let mut data = [epoll::Event { flags: Ready::empty(), data: epoll::EventData::new_u64(0) }; 2];
-            let mut waiting = || epoll::wait(&watch.set, &mut data, Some(&Timespec::default())).unwrap();
+            let waiting = || {
+                let mut count = 0;
+                watch.set.wait(Some(Duration::ZERO), |_| count += 1);
+                count
+            };
             for _ in 0..3 {
                 watch.once(reader.as_fd(), Ready::IN).unwrap();
                 assert_eq!([waiting(), waiting()], [1, 0]);

@@ -27,12 +27,12 @@ fn loom_a_packet_is_seen_or_wakes() {
                     wake_if_asleep(&memory.word, fencing, None)
                 }
             });
-            announce(&memory.word, By::Futex);
+            announce(&memory.word, WakeBy::Futex);
             membarrier::heavy();
             let seen = memory.published.load(Ordering::Acquire) == 1;
             let woken = sender.join().unwrap();
             assert!(seen || woken, "overlooked");
-            assert_eq!(memory.word.load(Ordering::Relaxed), if woken { AWAKE } else { By::Futex as u32 });
+            assert_eq!(memory.word.load(Ordering::Relaxed), if woken { AWAKE } else { WakeBy::Futex as u32 });
         });
     }
 }
@@ -41,7 +41,7 @@ fn loom_a_packet_is_seen_or_wakes() {
 fn loom_two_wakers_wake_once() {
     loom::model(|| {
         let memory = Arc::new(Memory::default());
-        announce(&memory.word, By::Futex);
+        announce(&memory.word, WakeBy::Futex);
         let other = thread::spawn({
             let memory = memory.clone();
             move || wake_if_asleep(&memory.word, Fencing::Fences, None)
@@ -62,7 +62,7 @@ fn loom_room_is_seen_or_wakes() {
                 wake_if_asked(&memory.wants, &memory.word, None)
             }
         });
-        announce(&memory.word, By::Futex);
+        announce(&memory.word, WakeBy::Futex);
         ask_for_room(&memory.wants);
         membarrier::heavy();
         let seen = memory.given_back.load(Ordering::Relaxed) == 1;
@@ -75,7 +75,7 @@ fn loom_room_is_seen_or_wakes() {
 fn loom_a_wish_made_again_is_not_erased() {
     loom::model(|| {
         let memory = Arc::new(Memory::default());
-        announce(&memory.word, By::Futex);
+        announce(&memory.word, WakeBy::Futex);
         ask_for_room(&memory.wants);
         let consumer = thread::spawn({
             let memory = memory.clone();
@@ -87,12 +87,12 @@ fn loom_a_wish_made_again_is_not_erased() {
         // The time was over; what came meanwhile was used up and was not enough.
         cancel(&memory.word);
         let known = memory.given_back.load(Ordering::Acquire);
-        announce(&memory.word, By::Futex);
+        announce(&memory.word, WakeBy::Futex);
         ask_for_room(&memory.wants);
         membarrier::heavy();
         let seen = memory.given_back.load(Ordering::Relaxed) > known;
         consumer.join().unwrap();
-        let asleep = memory.word.load(Ordering::Relaxed) == By::Futex as u32;
+        let asleep = memory.word.load(Ordering::Relaxed) == WakeBy::Futex as u32;
         let asked = memory.wants.load(Ordering::Relaxed) == 1;
         assert!(seen || !asleep || asked, "asleep, and the next room will wake nobody");
     });
@@ -113,7 +113,7 @@ impl Listening {
     }
 
     /// Sleeps, now as `by` says and at the next time the other way, until so much is published.
-    fn wait(&self, much: u64, mut by: By) {
+    fn wait(&self, much: u64, mut by: WakeBy) {
         let seen = || self.published.load(Ordering::Acquire) >= much;
         while !seen() {
             announce(&self.word, by);
@@ -122,10 +122,10 @@ impl Listening {
                 return cancel(&self.word);
             }
             match by {
-                By::Futex => sleep(&self.word, None),
-                By::Event => self.event.sleep(&self.word),
+                WakeBy::Futex => sleep(&self.word, None),
+                WakeBy::Event => self.event.sleep(&self.word),
             }
-            by = if by == By::Futex { By::Event } else { By::Futex };
+            by = if by == WakeBy::Futex { WakeBy::Event } else { WakeBy::Futex };
         }
     }
 }
@@ -140,7 +140,7 @@ fn bounded() -> loom::model::Builder {
 /// A sender and another thread of the sleeper's own process; the ring of the one that comes late must not hurt.
 #[test]
 fn loom_who_sleeps_by_event_is_woken() {
-    for by in [By::Futex, By::Event] {
+    for by in [WakeBy::Futex, WakeBy::Event] {
         bounded().check(move || {
             let rank = Arc::new(Listening::default());
             let others = [Fencing::Asymmetric, Fencing::Fences].map(|fencing| {
@@ -168,11 +168,11 @@ fn loom_a_late_ring_swallows_nothing() {
             }
         });
         // The time of an earlier sleep is over when the other comes.
-        announce(&rank.word, By::Event);
+        announce(&rank.word, WakeBy::Event);
         membarrier::heavy();
         cancel(&rank.word);
-        rank.wait(1, By::Event);
-        rank.wait(2, By::Event);
+        rank.wait(1, WakeBy::Event);
+        rank.wait(2, WakeBy::Event);
         other.join().unwrap();
     });
 }

@@ -44,7 +44,7 @@ impl Stage {
             cancel(&self.word);
             self.open.store(round, Ordering::Release);
             (0..round / 32 % 32).for_each(|_| std::hint::spin_loop());
-            announce(&self.word, By::Futex);
+            announce(&self.word, WakeBy::Futex);
             membarrier::heavy();
             let saw = self.published.load(Ordering::Relaxed) >= round;
             until(|| self.done.load(Ordering::Acquire) >> 1 == round);

@@ -98,19 +98,8 @@ fn this_machine_has_processors_to_bind_to() {
     assert_eq!(found, allowed_before);
     // In a thread of its own, which takes its binding with it.
     let last = topology.choose(found.len() as u32 - 1).unwrap().id;
-    let bound = std::thread::spawn(move || bind(last).and_then(|()| allowed())).join().unwrap();
-    assert_eq!(bound, Ok(vec![last]));
+    let bound = ProcessorSet::new(&[last]);
+    let bound = std::thread::spawn(move || bound.bind_thread().and_then(|()| allowed())).join().unwrap();
+    assert_eq!(bound.unwrap(), [last]);
     assert_eq!(allowed().unwrap(), allowed_before);
-}
-
-#[test]
-fn there_is_no_such_processor() {
-    for id in [CpuSet::MAX_CPU as u32 - 1, CpuSet::MAX_CPU as u32, u32::MAX] {
-        assert_eq!(bind(id), Err(io::Errno::INVAL), "{id}");
-    }
-}
-
-#[test]
-fn all_processors_are_at_least_those_that_may_be_used() {
-    assert!(online().is_none_or(|all| all >= allowed().unwrap().len()));
 }

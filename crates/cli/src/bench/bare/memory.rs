@@ -1,16 +1,16 @@
-//! The limits of shared memory: the loops of [`canele_sys::limits`].
+//! The limits of shared memory: the loops of [`canele_mem::limits`].
 
 use super::super::Failure;
 use super::super::case::{Case, Limit, Task};
 use super::Bare;
-use canele_sys::limits::Limits;
+use canele_mem::limits::MachineLimits;
 
 /// Bytes that one round of a copying limit moves in one direction, and the most iterations.
 const COPIED_BYTES: usize = 1 << 25;
 const COPIES: usize = 20_000;
 
 /// One rank's part in them.
-pub struct Memory<'a>(pub Limits<'a>);
+pub struct Memory<'a>(pub MachineLimits<'a>);
 
 impl Bare for Memory<'_> {
     fn agree(&mut self, mine: u64) -> Result<u64, Failure> {

@@ -64,7 +64,7 @@ fn largest(cases: &[Case]) -> usize {
 
 /// What carries messages of the case's size; none where that cannot be told.
 fn protocol(endpoint: &Endpoint, case: &Case) -> Option<String> {
-    let name = endpoint.protocol(case.bytes?).ok()?.protocol.name().to_owned();
+    let name = endpoint.protocol(case.bytes?).ok()?.variant.row().protocol?.name().to_owned();
     // The answer is for private memory: of large messages from regions it says nothing.
     (case.buffers != Some(Buffers::Region) || matches!(name.as_str(), "short" | "eager")).then_some(name)
 }

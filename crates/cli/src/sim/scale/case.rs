@@ -2,10 +2,12 @@
 
 use std::time::Instant;
 
+use canele_collective::{
+    Buffers, CollectiveBuffer, CollectiveRequest, Op, Operation, Reduction, Root, Shape,
+};
 use canele_engine::FlowId;
-use canele_engine::collective::{Buffers, Op, Operation, Part, Place, Reduction, Shape};
+use canele_mem::buffer::Divided;
 use canele_proto::{Proto, Settings};
-use canele_sys::buffer::Divided;
 use canele_sys::ids::Rank;
 use canele_sys::tunables::Tunables;
 use indicatif::ProgressBar;
@@ -78,9 +80,9 @@ impl Case<'_> {
 
     /// Runs and checks it; gives its virtual time and ours.
     fn once(&self, crowd: &mut Crowd, call: u32, bar: &ProgressBar) -> Result<(u64, f64), Trouble> {
-        let mut parts: Vec<_> = crowd.protos.iter().map(|proto| self.part(proto, call)).collect();
+        let mut requests: Vec<_> = crowd.protos.iter().map(|proto| self.request(proto, call)).collect();
         let (begin_ns, start) = (crowd.net.world.now_ns(), Instant::now());
-        let end_ns = crowd.run(&mut parts, |world| {
+        let end_ns = crowd.run(&mut requests, |world| {
             let (events, us) = (world.events() as f64 / 1e6, world.now_ns() / 1000);
             bar.set_message(format!(
                 "{} of {} ranks: {events:.1} M events, {us} µs",
@@ -89,19 +91,26 @@ impl Case<'_> {
             bar.tick();
         })?;
         let wall_s = start.elapsed().as_secs_f64();
-        let wrong = (0..).map(Rank).zip(&parts).find(|(rank, part)| !self.is_right(*rank, part.output()));
+        let sums = self.sums();
+        let is_right =
+            |(rank, request): &(Rank, &CollectiveRequest)| self.is_right(*rank, request.output(), &sums);
+        let wrong = (0..).map(Rank).zip(&requests).find(|of_rank| !is_right(of_rank));
         match wrong {
             Some((rank, _)) => Err(Trouble::Wrong(rank)),
             None => Ok((end_ns - begin_ns, wall_s)),
         }
     }
 
-    fn part(&self, proto: &Proto, call: u32) -> Part {
+    fn request(&self, proto: &Proto, call: u32) -> CollectiveRequest {
         let (me, ranks) = (proto.me().0 as usize, self.ranks);
         let words = self.bytes / 8;
         let fill = |to: usize| (0..words).flat_map(move |n| word(me, to, n).to_le_bytes());
         let (operation, input, output) = match self.operation {
             Task::Connect | Task::Barrier => (Operation::Barrier, Vec::new(), Vec::new()),
+            Task::Broadcast => {
+                let output = if me == 0 { fill(0).collect() } else { vec![0; words * 8] };
+                (Operation::Broadcast(Root::At(0)), Vec::new(), output)
+            }
             Task::Allreduce => (Operation::Allreduce, fill(0).collect(), vec![0; words * 8]),
             Task::Alltoall => {
                 let input = (0..ranks).flat_map(fill).collect();
@@ -109,28 +118,31 @@ impl Case<'_> {
             }
         };
         let shape = Shape { element: 8, ..Shape::new(operation, words * 8) };
-        let own = |bytes: Vec<u8>| Place::Own(Box::new(Divided::from(&bytes[..])));
+        let own = |bytes: Vec<u8>| CollectiveBuffer::Own(Box::new(Divided::from(&bytes[..])));
         let buffers = Buffers { input: own(input), output: own(output) };
-        Part::new(proto, (FLOW, call), None, shape, Some(Reduction::of::<u64>(Op::Sum)), buffers)
+        CollectiveRequest::new(proto, (FLOW, call), None, shape, Some(Reduction::of::<u64>(Op::Sum)), buffers)
             .expect("an operation without lists or roots")
     }
 
-    fn is_right(&self, me: Rank, output: &[u8]) -> bool {
+    fn is_right(&self, me: Rank, output: &[u8], sums: &[u64]) -> bool {
         let (me, words) = (me.0 as usize, self.bytes / 8);
         let mut got =
             output.chunks_exact(8).map(|word| word.iter().rev().fold(0, |w, b| w << 8 | u64::from(*b)));
         match self.operation {
             Task::Connect | Task::Barrier => true,
-            Task::Allreduce => (0..words).all(|n| got.next() == Some(self.sum(n))),
+            Task::Broadcast => (0..words).all(|n| got.next() == Some(word(0, 0, n))),
+            Task::Allreduce => got.eq(sums.iter().copied()),
             Task::Alltoall => {
                 (0..self.ranks).all(|from| (0..words).all(|n| got.next() == Some(word(from, me, n))))
             }
         }
     }
 
-    /// Of all ranks' words: they differ by their rank times a constant.
-    fn sum(&self, n: usize) -> u64 {
-        (0..self.ranks).fold(0, |sum, rank| sum.wrapping_add(word(rank, 0, n)))
+    /// What an allreduce gives: the sums of all ranks' words.
+    fn sums(&self) -> Vec<u64> {
+        let sum = |n| (0..self.ranks).fold(0, |sum: u64, rank| sum.wrapping_add(word(rank, 0, n)));
+        let words = if self.operation == Task::Allreduce { self.bytes / 8 } else { 0 };
+        (0..words).map(sum).collect()
     }
 
     fn rounds_ns(&self) -> u64 {
@@ -140,7 +152,7 @@ impl Case<'_> {
             * match self.operation {
                 Task::Connect => setup_ns(model) + model.idle_ns(0),
                 Task::Barrier => model.idle_ns(0),
-                Task::Allreduce => model.idle_ns(self.bytes as u64),
+                Task::Broadcast | Task::Allreduce => model.idle_ns(self.bytes as u64),
                 Task::Alltoall => model.idle_ns((self.bytes * ranks / 2) as u64),
             }
     }

@@ -5,11 +5,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use canele_engine::Error;
-use canele_engine::collective::{Part, Step};
+use canele_collective::{CollectiveProgress, CollectiveRequest, Error};
 use canele_proto::{Proto, Settings};
 use canele_rail::Rail;
-use canele_rail::sim::{Model, News, SimRail, World};
+use canele_sim::world::{Model, News, SimRail, World};
 use canele_sys::ids::{LinkId, Rank};
 
 /// Round trips from wanting a connection to having it: one of the network's own, two of the handshake.
@@ -73,8 +72,12 @@ impl Net {
 
 impl Crowd {
     /// Every rank does its part; gives the time at which the last one is done. Then waits until nothing is under way.
-    pub fn run(&mut self, parts: &mut [Part], mut sign: impl FnMut(&World)) -> Result<u64, Trouble> {
-        let mut running = Running { left: parts.len(), is_done: vec![false; parts.len()], parts };
+    pub fn run(
+        &mut self,
+        requests: &mut [CollectiveRequest],
+        mut sign: impl FnMut(&World),
+    ) -> Result<u64, Trouble> {
+        let mut running = Running { left: requests.len(), is_done: vec![false; requests.len()], requests };
         let mut end_ns = self.net.world.now_ns();
         let mut next_sign = self.net.world.events() + EVENTS_PER_SIGN;
         let mut all = (0..running.left as u32).map(|rank| News { rank: Rank(rank), packet: None });
@@ -149,7 +152,7 @@ fn open(proto: &mut Proto, rail: &mut SimRail, peer: Rank) {
 
 /// A collective under way.
 struct Running<'a> {
-    parts: &'a mut [Part],
+    requests: &'a mut [CollectiveRequest],
     is_done: Vec<bool>,
     left: usize,
 }
@@ -160,8 +163,8 @@ impl Running<'_> {
         if self.is_done[at] {
             return Ok(());
         }
-        let step = self.parts[at].advance(proto, rail).map_err(|error| Trouble::At(rank, error))?;
-        if step == Step::Done {
+        let step = self.requests[at].advance(proto, rail).map_err(|error| Trouble::At(rank, error))?;
+        if step == CollectiveProgress::Done {
             self.is_done[at] = true;
             self.left -= 1;
         }

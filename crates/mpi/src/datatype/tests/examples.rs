@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::datatype::{Basic, Combiner, Datatype, Family, Kind, Width, match_size};
+use canele_mem::buffer::Readable;
+
+use super::naive::memory;
+use crate::datatype::{Basic, BasicKind, Combiner, Datatype, Family, Width, match_size};
 
 /// {(double, 0), (char, 8)}, with extent 16.
 fn double_char() -> Arc<Datatype> {
@@ -14,8 +17,7 @@ fn double_char() -> Arc<Datatype> {
 fn places(datatype: &Datatype) -> Vec<isize> {
     let mut sizes = Vec::new();
     datatype.each_run(|basic, n| sizes.extend(std::iter::repeat_n(basic.size(), n)));
-    let span = datatype.span(1);
-    let raw = canele_sys::buffer::Raw::leaked(vec![0; span.len()], (-span.start) as usize);
+    let raw = memory(datatype.span(1), 0).into_raw();
     let mut at = 0;
     let place = |size: usize| {
         let mut lent = datatype.lend(raw, 1);
@@ -129,7 +131,7 @@ fn pairs_are_found_or_made_once() {
     assert!(of(Basic::CFloatComplex, Basic::Int).is_none() && of(Basic::Int, Basic::Float).is_none());
     let derived = Datatype::contiguous(Width::Int, 1, Datatype::basic(Basic::Int)).unwrap();
     assert!(Datatype::value_index(&derived, Datatype::basic(Basic::Int)).is_none());
-    assert!(matches!(Basic::TwoReal.kind(), Kind::Pair(Basic::Real, Basic::Real)));
+    assert!(matches!(Basic::TwoReal.kind(), BasicKind::Pair(Basic::Real, Basic::Real)));
 }
 
 #[test]

@@ -2,14 +2,14 @@
 
 use super::naive::memory;
 use crate::Class;
-use crate::datatype::{Basic, Datatype, Format, Kind, Width};
+use crate::datatype::{Basic, BasicKind, Datatype, Format, Width};
 
 /// The bytes of 1 (a pair: 1 and 1; a complex number: 1 + i) in memory.
 pub fn one(basic: Basic) -> Vec<u8> {
     match basic.kind() {
-        Kind::Pair(value, index) => [one(value), one(index)].concat(),
-        Kind::Complex(format) => [float(format), float(format)].concat(),
-        Kind::Float(format) => float(format),
+        BasicKind::Pair(value, index) => [one(value), one(index)].concat(),
+        BasicKind::Complex(format) => [float(format), float(format)].concat(),
+        BasicKind::Float(format) => float(format),
         _ => (0..basic.size()).map(|i| u8::from(i == 0)).collect(),
     }
 }
@@ -26,10 +26,10 @@ fn float(format: Format) -> Vec<u8> {
 
 fn external(basic: Basic, native: &[u8]) -> crate::Result<Vec<u8>> {
     let datatype = Datatype::basic(basic);
-    let raw = memory(datatype.span(1), 0);
-    datatype.unpack(raw, 1, 0, native);
+    let mut raw = memory(datatype.span(1), 0);
+    datatype.unpack(&mut raw, 1, 0, native);
     let mut bytes = vec![0; datatype.external_size(1)?];
-    datatype.pack_external(raw, 1, &mut bytes, 0)?;
+    datatype.pack_external(&raw, 1, &mut bytes, 0)?;
     Ok(bytes)
 }
 
@@ -131,16 +131,16 @@ fn a_stream_longer_than_the_window_is_converted_whole() {
     let count = 5000;
     let stream: Vec<u8> =
         (0..count).flat_map(|i| std::iter::once(i as u8).chain(f64::from(i).to_ne_bytes())).collect();
-    let from = memory(record.span(count as usize), 0);
-    record.unpack(from, count as usize, 0, &stream);
+    let mut from = memory(record.span(count as usize), 0);
+    record.unpack(&mut from, count as usize, 0, &stream);
     let mut external = vec![0; 9 * count as usize];
-    record.pack_external(from, count as usize, &mut external, 0).unwrap();
+    record.pack_external(&from, count as usize, &mut external, 0).unwrap();
     for (i, bytes) in external.chunks(9).enumerate() {
         assert_eq!((bytes[0], &bytes[1..]), (i as u8, &(i as f64).to_be_bytes()[..]));
     }
-    let to = memory(record.span(count as usize), 9);
-    record.unpack_external(&external, 0, to, count as usize).unwrap();
+    let mut to = memory(record.span(count as usize), 9);
+    record.unpack_external(&external, 0, &mut to, count as usize).unwrap();
     let mut back = vec![0; stream.len()];
-    record.pack(to, count as usize, 0, &mut back);
+    record.pack(&to, count as usize, 0, &mut back);
     assert!(back == stream);
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use canele_mem::buffer::Readable;
+
 use super::naive::memory;
 use crate::Class;
 use crate::datatype::{Basic, Combiner, Datatype, Dimension, Distribution, Envelope, Integer, Order, Width};
@@ -120,16 +122,16 @@ fn packing_goes_on_from_its_position() {
     let column = Datatype::vector(Width::Int, 3, 1, 2, int()).unwrap();
     let from = memory(column.span(1), 1);
     let mut packed = [0; 20];
-    let position = column.pack_into(from, 1, &mut packed, 0).unwrap();
+    let position = column.pack_into(&from, 1, &mut packed, 0).unwrap();
     assert_eq!(position, 12);
-    assert_eq!(int().pack_into(from, 2, &mut packed, position).unwrap(), 20);
+    assert_eq!(int().pack_into(&from, 2, &mut packed, position).unwrap(), 20);
     assert_eq!((&packed[..4], &packed[12..]), (from.bytes(0, 4), from.bytes(0, 8)));
-    let error = int().pack_into(from, 1, &mut packed, 18).unwrap_err();
+    let error = int().pack_into(&from, 1, &mut packed, 18).unwrap_err();
     assert!(error.class == Class::Truncate && error.text.contains("position is 18"), "{error}");
-    assert_eq!(int().pack_into(from, 1, &mut packed, -1).unwrap_err().class, Class::Argument);
-    let to = memory(column.span(1), 77);
-    assert_eq!(column.unpack_from(&packed, 0, to, 1).unwrap(), 12);
+    assert_eq!(int().pack_into(&from, 1, &mut packed, -1).unwrap_err().class, Class::Argument);
+    let mut to = memory(column.span(1), 77);
+    assert_eq!(column.unpack_from(&packed, 0, &mut to, 1).unwrap(), 12);
     assert_eq!(to.bytes(16, 4), from.bytes(16, 4));
     assert_ne!(to.bytes(4, 4), from.bytes(4, 4));
-    assert!(column.unpack_from(&packed, 12, to, 1).is_err());
+    assert!(column.unpack_from(&packed, 12, &mut to, 1).is_err());
 }

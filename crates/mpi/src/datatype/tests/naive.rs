@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use canele_sys::buffer::Raw;
+use canele_mem::buffer::{RawMut, Readable};
 
-use crate::datatype::{Basic, Distribution, Kind, Order};
+use crate::datatype::{Basic, BasicKind, Distribution, Order};
 
 /// A type map, and the marks that resizing left in it.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +69,7 @@ impl Naive {
     pub fn bytes(&self) -> Vec<isize> {
         let block = |at: isize, len: usize| at..at + len as isize;
         let one = |(basic, at): &(Basic, isize)| match basic.kind() {
-            Kind::Pair(value, index) => {
+            BasicKind::Pair(value, index) => {
                 let index_at = at + value.size().next_multiple_of(index.size()) as isize;
                 block(*at, value.size()).chain(block(index_at, index.size()))
             }
@@ -81,7 +81,7 @@ impl Naive {
     /// The sizes of the numbers, pairs as two.
     pub fn sizes(&self) -> Vec<usize> {
         let one = |(basic, _): &(Basic, isize)| match basic.kind() {
-            Kind::Pair(value, index) => vec![value.size(), index.size()],
+            BasicKind::Pair(value, index) => vec![value.size(), index.size()],
             _ => vec![basic.size()],
         };
         self.numbers.iter().flat_map(one).collect()
@@ -138,13 +138,14 @@ pub fn owns(
     }
 }
 
-/// Memory for a range of places, filled with bytes that differ.
-pub fn memory(span: Range<isize>, seed: usize) -> Raw {
-    let bytes = (0..span.len()).map(|i| (seed + i * 7 + i / 251) as u8).collect();
-    Raw::leaked(bytes, (-span.start) as usize)
+/// Memory for a range of places and the place 0, filled with bytes that differ.
+pub fn memory(span: Range<isize>, seed: usize) -> RawMut {
+    let (before, behind) = (span.start.min(0).unsigned_abs(), span.end.max(0).unsigned_abs());
+    let bytes: Vec<u8> = (0..before + behind).map(|i| (seed + i * 7 + i / 251) as u8).collect();
+    RawMut::of(bytes.leak(), before)
 }
 
 /// What lies at places.
-pub fn read(raw: Raw, places: &[isize]) -> Vec<u8> {
+pub fn read(raw: &impl Readable, places: &[isize]) -> Vec<u8> {
     places.iter().map(|at| raw.bytes(*at, 1)[0]).collect()
 }

@@ -160,23 +160,23 @@ proptest! {
         let all = naive.of(count);
         let at = |part: f64| ((part * all.len() as f64) as usize).min(all.len());
         let part = at(a).min(at(b))..at(a).max(at(b));
-        let raw = memory(datatype.span(count), 3);
-        let expected = read(raw, &all[part.clone()]);
+        let raw = memory(datatype.span(count), 3).into_raw();
+        let expected = read(&raw, &all[part.clone()]);
         let (mut packed, mut lent) = (vec![0; part.len()], vec![0; part.len()]);
-        datatype.pack(raw, count, part.start, &mut packed);
+        datatype.pack(&raw, count, part.start, &mut packed);
         datatype.lend(raw, count).copy_to_slice(part.start, &mut lent);
         prop_assert_eq!((&packed, &lent), (&expected, &expected));
 
         let distinct = all.iter().collect::<std::collections::HashSet<_>>().len() == all.len();
         prop_assume!(distinct);
-        let other = memory(datatype.span(count), 100);
+        let mut other = memory(datatype.span(count), 100);
         let places: Vec<_> = datatype.span(count).collect();
-        let mut model = read(other, &places);
+        let mut model = read(&other, &places);
         for (place, byte) in all[part.clone()].iter().zip(&expected) {
             model[(place - datatype.span(count).start) as usize] = *byte;
         }
-        datatype.unpack(other, count, part.start, &packed);
-        prop_assert_eq!(read(other, &places), model);
+        datatype.unpack(&mut other, count, part.start, &packed);
+        prop_assert_eq!(read(&other, &places), model);
     }
 
     #[test]
@@ -214,16 +214,16 @@ proptest! {
         for _ in 0..count {
             datatype.each_run(|basic, n| (0..n).for_each(|_| stream.extend(super::external::one(basic))));
         }
-        let from = memory(datatype.span(count), 0);
-        datatype.unpack(from, count, 0, &stream);
+        let mut from = memory(datatype.span(count), 0);
+        datatype.unpack(&mut from, count, 0, &stream);
         let size = datatype.external_size(count).unwrap();
         let mut external = vec![0xee; size + 3];
-        prop_assert_eq!(datatype.pack_external(from, count, &mut external, 2).unwrap(), size as i64 + 2);
+        prop_assert_eq!(datatype.pack_external(&from, count, &mut external, 2).unwrap(), size as i64 + 2);
         prop_assert_eq!((external[0], external[1], external[size + 2]), (0xee, 0xee, 0xee));
-        let to = memory(datatype.span(count), 50);
-        datatype.unpack_external(&external, 2, to, count).unwrap();
+        let mut to = memory(datatype.span(count), 50);
+        datatype.unpack_external(&external, 2, &mut to, count).unwrap();
         let mut back = vec![0; stream.len()];
-        datatype.pack(to, count, 0, &mut back);
+        datatype.pack(&to, count, 0, &mut back);
         prop_assert_eq!(back, stream);
     }
 }

@@ -4,7 +4,7 @@ use canele_sys::ids::Rank;
 
 /// Why a connection was not made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Refused {
+pub enum HandshakeError {
     /// The other end speaks something else.
     #[error("what answers there is none of Canelé's")]
     Magic,

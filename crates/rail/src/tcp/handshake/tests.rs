@@ -18,7 +18,7 @@ fn pass(
     step: usize,
     at: &mut usize,
     change: Change<'_>,
-) -> Result<bool, Refused> {
+) -> Result<bool, HandshakeError> {
     let len = from.to_send().len().min(to.wanted()).min(step);
     let mut bytes = from.to_send()[..len].to_vec();
     from.handle_sent(len);
@@ -31,7 +31,12 @@ fn pass(
 }
 
 /// Runs to the end, or to the first refusal.
-fn meet(a: &mut Handshake, b: &mut Handshake, step: usize, change: [Change<'_>; 2]) -> Result<(), Refused> {
+fn meet(
+    a: &mut Handshake,
+    b: &mut Handshake,
+    step: usize,
+    change: [Change<'_>; 2],
+) -> Result<(), HandshakeError> {
     let mut at = [0; 2];
     for _ in 0..1000 {
         let moved = pass(a, b, step, &mut at[0], change[0])? | pass(b, a, step, &mut at[1], change[1])?;
@@ -46,7 +51,7 @@ fn meet(a: &mut Handshake, b: &mut Handshake, step: usize, change: [Change<'_>; 
 
 fn honest(_: usize, _: &mut u8) {}
 
-fn meet_honestly(a: &Credentials, b: &Credentials, peer: u32) -> Result<(), Refused> {
+fn meet_honestly(a: &Credentials, b: &Credentials, peer: u32) -> Result<(), HandshakeError> {
     let mut a = Handshake::initiate(a, Rank(peer), 9, [1; 32]);
     let mut b = Handshake::respond(b, [2; 32]);
     meet(&mut a, &mut b, 1000, [&honest, &honest])
@@ -68,23 +73,24 @@ fn both_find_each_other_however_the_bytes_are_cut() {
 #[test]
 fn the_first_eight_bytes_never_change() {
     let a = Handshake::initiate(&credentials(0), Rank(1), 9, [0; 32]);
-    assert_eq!(a.to_send()[..8], *b"CANELE\x02\x00");
-    assert_eq!(a.to_send().len(), 72);
+    assert_eq!(a.to_send()[..8], *b"CANELE\x03\x00");
+    assert_eq!(a.to_send().len(), 72 + 32);
 }
 
 #[test]
 fn golden_bytes() {
     let mut a = Handshake::initiate(&credentials(3), Rank(1), 9, [0xee; 32]);
     let mut hello =
-        b"CANELE\x02\x00\x03\0\0\0\x01\0\0\0\x34\x12\0\0\0\0\0\0\x40\0\0\0\0\x10\0\0\x09\0\0\0\x02\0\0\0"
+        b"CANELE\x03\x00\x03\0\0\0\x01\0\0\0\x34\x12\0\0\0\0\0\0\x40\0\0\0\0\x10\0\0\x09\0\0\0\x02\0\0\0"
             .to_vec();
     hello.extend([0xee; 32]);
-    assert_eq!(a.to_send(), hello);
-    a.handle_sent(72);
+    let beginning = blake3::keyed_hash(&[7; 32], &[&b"beginning\0\0\0\0"[..], &hello, &[0; 72]].concat());
+    assert_eq!(a.to_send(), [&hello[..], beginning.as_bytes()].concat());
     let mut b = Handshake::respond(&credentials(1), [0xdd; 32]);
-    b.handle(&hello).unwrap();
+    b.handle(a.to_send()).unwrap();
+    a.handle_sent(72 + 32);
     let mut answer =
-        b"CANELE\x02\x00\x01\0\0\0\x03\0\0\0\x34\x12\0\0\0\0\0\0\x40\0\0\0\0\x10\0\0\0\0\0\0\x02\0\0\0"
+        b"CANELE\x03\x00\x01\0\0\0\x03\0\0\0\x34\x12\0\0\0\0\0\0\x40\0\0\0\0\x10\0\0\0\0\0\0\x02\0\0\0"
             .to_vec();
     answer.extend([0xdd; 32]);
     let proof = |role: &[u8]| blake3::keyed_hash(&[7; 32], &[role, &hello, &answer].concat());
@@ -100,65 +106,79 @@ fn golden_bytes() {
 #[test]
 fn strangers_are_refused_at_the_first_wrong_byte() {
     let mut b = Handshake::respond(&credentials(1), [2; 32]);
-    assert_eq!(b.handle(b"G"), Err(Refused::Magic));
+    assert_eq!(b.handle(b"G"), Err(HandshakeError::Magic));
     assert!(b.to_send().is_empty());
     let mut b = Handshake::respond(&credentials(1), [2; 32]);
-    assert_eq!(b.handle(b"CANELx"), Err(Refused::Magic));
+    assert_eq!(b.handle(b"CANELx"), Err(HandshakeError::Magic));
+}
+
+#[test]
+fn a_stranger_is_refused_before_it_is_answered() {
+    let a = Handshake::initiate(&Credentials { key: [8; 32], ..credentials(0) }, Rank(1), 9, [1; 32]);
+    let mut b = Handshake::respond(&credentials(1), [2; 32]);
+    let (most, last) = a.to_send().split_at(103);
+    b.handle(most).unwrap();
+    assert!(!b.shows_key());
+    assert_eq!(b.handle(last), Err(HandshakeError::Proof));
+    assert!(b.to_send().is_empty() && !b.shows_key());
 }
 
 #[test]
 fn another_version_is_named_at_both_ends() {
     let mut b = Handshake::respond(&credentials(1), [2; 32]);
     let error = b.handle(b"CANELE\x09\x00").unwrap_err();
-    assert_eq!(error, Refused::Version { ours: 2, theirs: 9 });
-    assert_eq!(b.to_send(), b"CANELE\x02\x00");
-    assert_eq!(error.to_string(), "it speaks version 9 of the protocol, this program version 2");
+    assert_eq!(error, HandshakeError::Version { ours: 3, theirs: 9 });
+    assert_eq!(b.to_send(), b"CANELE\x03\x00");
+    assert_eq!(error.to_string(), "it speaks version 9 of the protocol, this program version 3");
     let mut a = Handshake::initiate(&credentials(0), Rank(1), 9, [2; 32]);
-    assert_eq!(a.handle(b"CANELE\x09\x00"), Err(Refused::Version { ours: 2, theirs: 9 }));
+    assert_eq!(a.handle(b"CANELE\x09\x00"), Err(HandshakeError::Version { ours: 3, theirs: 9 }));
 }
 
 #[test]
 fn another_key_is_refused() {
     let other = Credentials { key: [8; 32], ..credentials(1) };
-    assert_eq!(meet_honestly(&credentials(0), &other, 1), Err(Refused::Proof));
+    assert_eq!(meet_honestly(&credentials(0), &other, 1), Err(HandshakeError::Proof));
 }
 
 #[test]
 fn another_job_with_the_same_key_is_named() {
     let other = Credentials { job: 5, ..credentials(1) };
-    assert_eq!(meet_honestly(&credentials(0), &other, 1), Err(Refused::Job { ours: 0x1234, theirs: 5 }));
+    assert_eq!(
+        meet_honestly(&credentials(0), &other, 1),
+        Err(HandshakeError::Job { ours: 0x1234, theirs: 5 })
+    );
 }
 
 #[test]
 fn another_rank_than_looked_for_is_named() {
-    let refused = Refused::Rank { expected: Rank(2), theirs: Rank(1) };
+    let refused = HandshakeError::Rank { expected: Rank(2), theirs: Rank(1) };
     assert_eq!(meet_honestly(&credentials(0), &credentials(1), 2), Err(refused));
     assert_eq!(refused.to_string(), "rank 1 is there instead of rank 2");
     let outside = credentials(9);
-    let refused = Refused::NoSuchRank { theirs: Rank(9), ranks: 4 };
+    let refused = HandshakeError::NoSuchRank { theirs: Rank(9), ranks: 4 };
     assert_eq!(meet_honestly(&outside, &credentials(1), 1), Err(refused));
 }
 
 #[test]
 fn other_sizes_are_named() {
     let other = Credentials { cells: 128, ..credentials(1) };
-    let refused = Refused::Sizes { ours: (64, 4096), theirs: (128, 4096) };
+    let refused = HandshakeError::Sizes { ours: (64, 4096), theirs: (128, 4096) };
     assert_eq!(meet_honestly(&credentials(0), &other, 1), Err(refused));
 }
 
 #[test]
 fn another_rail_is_named() {
     let other = Credentials { rail: 1, ..credentials(1) };
-    assert_eq!(meet_honestly(&credentials(0), &other, 1), Err(Refused::Rail { ours: 2, theirs: 1 }));
+    assert_eq!(meet_honestly(&credentials(0), &other, 1), Err(HandshakeError::Rail { ours: 2, theirs: 1 }));
 }
 
 #[test]
 fn oneself_is_refused() {
-    assert_eq!(meet_honestly(&credentials(1), &credentials(1), 1), Err(Refused::Oneself));
+    assert_eq!(meet_honestly(&credentials(1), &credentials(1), 1), Err(HandshakeError::Oneself));
     // What a reflecting peer, or a socket connected to itself, gives back.
     let mut a = Handshake::initiate(&credentials(0), Rank(1), 9, [1; 32]);
     let own = a.to_send().to_vec();
-    assert_eq!(a.handle(&[&own[..], &[0; 32]].concat()), Err(Refused::Oneself));
+    assert_eq!(a.handle(&own), Err(HandshakeError::Oneself));
 }
 
 #[test]
@@ -166,7 +186,7 @@ fn what_was_said_once_cannot_be_said_again() {
     let mut a = Handshake::initiate(&credentials(0), Rank(1), 9, [1; 32]);
     let mut b = Handshake::respond(&credentials(1), [2; 32]);
     let hello = a.to_send().to_vec();
-    a.handle_sent(72);
+    a.handle_sent(72 + 32);
     b.handle(&hello).unwrap();
     let answer = b.to_send().to_vec();
     a.handle(&answer).unwrap();
@@ -175,17 +195,17 @@ fn what_was_said_once_cannot_be_said_again() {
     assert_eq!(b.undecided(), Some(Rank(0)));
     let mut again = Handshake::respond(&credentials(1), [3; 32]);
     again.handle(&hello).unwrap();
-    assert_eq!(again.handle(&proof), Err(Refused::Proof), "an initiator repeated");
+    assert_eq!(again.handle(&proof), Err(HandshakeError::Proof), "an initiator repeated");
     let mut again = Handshake::initiate(&credentials(0), Rank(1), 9, [4; 32]);
-    assert_eq!(again.handle(&answer), Err(Refused::Proof), "a responder repeated");
+    assert_eq!(again.handle(&answer), Err(HandshakeError::Proof), "a responder repeated");
     let mut again = Handshake::respond(&credentials(1), [2; 32]);
     again.handle(&hello).unwrap();
-    assert_eq!(again.handle(&answer[72..]), Err(Refused::Proof), "its own proof given back");
+    assert_eq!(again.handle(&answer[72..]), Err(HandshakeError::Proof), "its own proof given back");
 }
 
 #[test]
 fn any_flipped_bit_refuses() {
-    for (way, bytes) in [(0, 72 + 32), (1, 72 + 32 + 4 + 32)] {
+    for (way, bytes) in [(0, 72 + 32 + 32), (1, 72 + 32 + 4 + 32)] {
         for bit in 0..bytes * 8 {
             let flip = |at: usize, byte: &mut u8| {
                 if at == bit / 8 {
@@ -204,7 +224,7 @@ fn any_flipped_bit_refuses() {
 
 proptest! {
     #[test]
-    fn a_stranger_never_gets_through(flights in prop::collection::vec(any::<u8>(), 0..300), good in 0usize..72) {
+    fn a_stranger_never_gets_through(flights in prop::collection::vec(any::<u8>(), 0..300), good in 0usize..104) {
         let hello = Handshake::initiate(&credentials(0), Rank(1), 9, [1; 32]).to_send()[..good].to_vec();
         for mut end in [
             Handshake::respond(&credentials(1), [2; 32]),

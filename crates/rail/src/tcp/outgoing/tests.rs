@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use canele_sys::buffer::{OutBuffer, Owned};
+use canele_mem::buffer::{OutBuffer, Owned};
 use proptest::prelude::*;
 
 use super::super::wire::View;

@@ -18,7 +18,7 @@ fn golden_bytes() {
         Header { kind: 7, inline_len: 2, flow: 0x0102_0304, tag: 0x1112_1314, sequence: 0x2122_2324 };
     let bytes = frame(header, 3, 0x3132_3334, 0x4142_4344);
     let mut golden = vec![
-        3, 0, 0, 0, 7, 2, 1, 2, 4, 3, 2, 1, 0x14, 0x13, 0x12, 0x11, 0x24, 0x23, 0x22, 0x21, 0x34, 0x33, 0x32,
+        3, 0, 0, 0, 7, 2, 1, 3, 4, 3, 2, 1, 0x14, 0x13, 0x12, 0x11, 0x24, 0x23, 0x22, 0x21, 0x34, 0x33, 0x32,
         0x31, 0x44, 0x43, 0x42, 0x41,
     ];
     golden.extend([0xaa; 40 + 3]);
@@ -33,12 +33,17 @@ fn golden_bytes() {
 fn golden_bytes_of_an_acknowledgement() {
     let bytes = ack_frame(0x4142_4344);
     let mut golden = [0; HEAD];
-    golden[6..8].copy_from_slice(&[2, 2]);
+    golden[6..8].copy_from_slice(&[2, 3]);
     golden[24..].copy_from_slice(&[0x44, 0x43, 0x42, 0x41]);
     assert_eq!(bytes, golden);
     let view = View::new(&bytes, MAX_BULK).unwrap().unwrap();
-    assert!(view.is_ack());
+    assert!(view.is_ack() && !view.is_last());
     assert_eq!((view.ack(), view.frame_len()), (0x4142_4344, HEAD));
+    golden[6] = 4;
+    let bytes = last_frame(0x4142_4344);
+    assert_eq!(bytes, golden);
+    let view = View::new(&bytes, MAX_BULK).unwrap().unwrap();
+    assert!(view.is_ack() && view.is_last());
 }
 
 #[test]
@@ -54,7 +59,8 @@ fn impossible_frames_are_corrupt() {
     assert!(with(3, 1).unwrap().contains("16777226 of bulk"), "too long, and refused before it has come");
     assert!(with(SORT, 0).unwrap().contains("sort 0"));
     assert!(with(SORT, 2).is_some(), "an acknowledgement carries nothing");
-    assert!(with(SORT, 3).is_none() && with(SORT, 4).is_some());
+    assert!(with(SORT, 3).is_none() && with(SORT, 5).is_some());
+    assert!(with(SORT, 4).is_some(), "nor does a last frame");
     assert!(with(LAYOUT, 1).unwrap().contains("version 1"));
     let alone = |inline_len| frame(Header { inline_len, ..Header::default() }, 0, 0, 0);
     assert!(View::new(&alone(48), MAX_BULK).is_ok() && View::new(&alone(49), MAX_BULK).is_err());

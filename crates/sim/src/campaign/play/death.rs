@@ -51,23 +51,23 @@ impl Play<'_, '_, '_> {
             }
         }
         for receive in failed {
-            self.desks.get_mut(&receive).expect("a receive that was posted").fails = true;
+            self.posted_receives.get_mut(&receive).expect("a receive that was posted").fails = true;
         }
         self.collect(r)?;
         for pending in &self.pending[r] {
             let of_the_dead = match pending.what {
                 What::Send(message) => self.letters[&message].to == dead,
                 What::Receive(receive) => {
-                    let got = self.desks[&receive].got;
-                    self.desks[&receive].fails || got.is_some_and(|m| self.letters[&m].from == dead)
+                    let got = self.posted_receives[&receive].got;
+                    self.posted_receives[&receive].fails || got.is_some_and(|m| self.letters[&m].from == dead)
                 }
             };
             if of_the_dead {
                 return Err(format!("{rank} waits for {dead}, which it knows to be dead"));
             }
         }
-        if self.gathered[r].iter().any(|(message, _)| self.letters[message].to == dead) {
-            return Err(format!("{rank} gathers for {dead}, which it knows to be dead"));
+        if self.coalesced[r].iter().any(|(message, _)| self.letters[message].to == dead) {
+            return Err(format!("{rank} coalesces for {dead}, which it knows to be dead"));
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use canele_proto::Holding;
 use canele_proto::matching::Want;
 use canele_sys::ids::{FlowId, Rank};
 
-use super::{Checked, Desk, Play, What, same};
+use super::{Checked, Play, PostedReceive, What, same};
 use crate::campaign::Packets;
 use crate::campaign::program::Memory;
 
@@ -63,9 +63,10 @@ impl Play<'_, '_, '_> {
             for (flow, envelope) in left {
                 let want = Want { source: Some(envelope.source), tag: Some(envelope.tag) };
                 let room = self.letters[&envelope.message].len;
-                let desk = Desk { at: Rank(rank as u32), flow, room, got: None, fails: false };
+                let posted_receive =
+                    PostedReceive { at: Rank(rank as u32), flow, room, got: None, fails: false };
                 let number = self.extra_number();
-                self.receive(number, desk, want, Memory::Plain, false)?;
+                self.receive(number, posted_receive, want, Memory::Plain, false)?;
                 any = true;
             }
             let posted: Vec<_> =
@@ -100,8 +101,8 @@ impl Play<'_, '_, '_> {
                 };
                 return Err(format!("{what} of rank {rank} never ends: {why:?}"));
             }
-            if let Some((message, _)) = self.gathered[rank].first() {
-                return Err(format!("send {message} of rank {rank} is gathered for ever"));
+            if let Some((message, _)) = self.coalesced[rank].first() {
+                return Err(format!("send {message} of rank {rank} is coalesced for ever"));
             }
             let all = Want { source: None, tag: None };
             for flow in 0..4 {
@@ -123,8 +124,9 @@ impl Play<'_, '_, '_> {
     fn check_credit(&self, from: Rank) -> Checked {
         let proto = &self.net.protos[from.0 as usize];
         for to in (0..self.net.ranks() as u32).map(Rank).filter(|to| Some(*to) != self.dead) {
-            let owed = self.net.protos[to.0 as usize].credit(from).1;
-            same(&format!("credit of {from} at {to}"), proto.credit(to).0 + owed, proto.grant())?;
+            let other = &self.net.protos[to.0 as usize];
+            let credit = proto.credit(to).0 + other.credit(from).1;
+            same(&format!("credit of {from} at {to}"), credit, other.credit_window(from))?;
         }
         Ok(())
     }

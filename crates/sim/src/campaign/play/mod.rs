@@ -7,12 +7,12 @@ mod posting;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use crate::world::Random;
+use canele_mem::buffer::Scope;
 use canele_proto::matching::Want;
 use canele_proto::request::{Cancel, Mode, Status};
 use canele_proto::wire::Kind;
-use canele_proto::{Matched, Received, Sent, Ticket};
-use canele_rail::sim::Random;
-use canele_sys::buffer::Scope;
+use canele_proto::{CoalescedSend, Filled, Matched, Received, Sent};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use super::memory::{Home, UNTOUCHED, pieces, stretch};
@@ -39,7 +39,7 @@ struct Letter {
 }
 
 /// A receive and what it must get.
-struct Desk {
+struct PostedReceive {
     at: Rank,
     flow: FlowId,
     room: usize,
@@ -80,10 +80,10 @@ pub struct Play<'p, 'scope, 'env> {
     /// The next action of each rank.
     next: Vec<usize>,
     letters: BTreeMap<Message, Letter>,
-    desks: BTreeMap<usize, Desk>,
+    posted_receives: BTreeMap<usize, PostedReceive>,
     pending: Vec<Vec<Pending>>,
-    /// Sends that were gathered.
-    gathered: Vec<Vec<(Message, Ticket)>>,
+    /// Sends that were coalesced.
+    coalesced: Vec<Vec<(Message, CoalescedSend)>>,
     matched: Vec<Vec<(Matched, Message)>>,
     flows: Vec<Flows>,
     /// Messages on their way, by source, receiver and flow.
@@ -133,9 +133,9 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
             random: Random(program.seed ^ 0x5eed),
             next: vec![0; ranks],
             letters: BTreeMap::new(),
-            desks: BTreeMap::new(),
+            posted_receives: BTreeMap::new(),
             pending: (0..ranks).map(|_| Vec::new()).collect(),
-            gathered: vec![Vec::new(); ranks],
+            coalesced: vec![Vec::new(); ranks],
             matched: (0..ranks).map(|_| Vec::new()).collect(),
             flows: (0..ranks).map(|_| Flows::default()).collect(),
             flying: BTreeMap::new(),
@@ -223,7 +223,7 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
         if letter.tag != Tag(header.tag) {
             return Err(format!("message {message} was overtaken: {key:?}, found {header:?}"));
         }
-        letter.announced = [Kind::Rts, Kind::Ahead].map(|kind| kind as u8).contains(&header.kind);
+        letter.announced = [Kind::Rts, Kind::EagerFirst].map(|kind| kind as u8).contains(&header.kind);
         Ok(Envelope { message, source: from, tag: letter.tag })
     }
 
@@ -239,8 +239,8 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
     }
 
     fn give(&mut self, receive: usize, message: Message) {
-        if let Some(desk) = self.desks.get_mut(&receive) {
-            desk.got = Some(message);
+        if let Some(posted_receive) = self.posted_receives.get_mut(&receive) {
+            posted_receive.got = Some(message);
         }
         if let Some(letter) = self.letters.get_mut(&message) {
             letter.matched = true;
@@ -260,8 +260,9 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
                 self.send(number, letter, memory, short)
             }
             Action::Receive { flow, want, room, memory, short } => {
-                let desk = Desk { at: Rank(rank as u32), flow, room, got: None, fails: false };
-                self.receive(number, desk, want, memory, short)
+                let posted_receive =
+                    PostedReceive { at: Rank(rank as u32), flow, room, got: None, fails: false };
+                self.receive(number, posted_receive, want, memory, short)
             }
             Action::Probe { flow, want } => {
                 let expected = self.flows[rank].of(flow).peek(want).map(|e| self.status(e.message));
@@ -302,7 +303,7 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
         self.pending[rank][which % n].cancelled |= cancelled;
         match what {
             What::Receive(receive) => {
-                let flow = self.desks[&receive].flow;
+                let flow = self.posted_receives[&receive].flow;
                 same("whether a receive was cancelled", cancelled, self.flows[rank].of(flow).cancel(receive))
             }
             What::Send(message) => {

@@ -3,7 +3,7 @@
 use canele_proto::request::{Buffer, Failure, Mode, Outcome, Status};
 use canele_sys::ids::Rank;
 
-use super::{Checked, Desk, Letter, Pending, Play, What, check_bytes, same};
+use super::{Checked, Letter, Pending, Play, PostedReceive, What, check_bytes, same};
 use crate::campaign::reference::Message;
 
 impl Play<'_, '_, '_> {
@@ -20,9 +20,9 @@ impl Play<'_, '_, '_> {
                 }
             }
         }
-        for (message, ticket) in std::mem::take(&mut self.gathered[rank]) {
-            match self.net.protos[rank].take_gathered(ticket) {
-                None => self.gathered[rank].push((message, ticket)),
+        for (message, send) in std::mem::take(&mut self.coalesced[rank]) {
+            match self.net.protos[rank].take_coalesced(send) {
+                None => self.coalesced[rank].push((message, send)),
                 Some(outcome) => self.check_sent(message, false, &outcome.result)?,
             }
         }
@@ -40,7 +40,7 @@ impl Play<'_, '_, '_> {
                 let bytes = pending.home.back_in(self.scope, token);
                 self.check_received(receive, pending.cancelled, &result)?;
                 let expected = match &result {
-                    Ok(status) => Some(self.desks[&receive].got.map(|m| (m, status.bytes))),
+                    Ok(status) => Some(self.posted_receives[&receive].got.map(|m| (m, status.bytes))),
                     Err(Failure::Truncated { .. } | Failure::Cancelled) => Some(None),
                     Err(_) => None,
                 };
@@ -79,7 +79,7 @@ impl Play<'_, '_, '_> {
     }
 
     fn check_received(&self, receive: usize, cancelled: bool, result: &Result<Status, Failure>) -> Checked {
-        let Desk { room, got, fails, .. } = self.desks[&receive];
+        let PostedReceive { room, got, fails, .. } = self.posted_receives[&receive];
         let name = format!("receive {receive}");
         if fails {
             return same(&name, result, &Err(Failure::PeerFailed(self.dead.expect("a death"))));

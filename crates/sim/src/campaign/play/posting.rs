@@ -18,16 +18,21 @@ impl Play<'_, '_, '_> {
         }
         let (proto, rail) = self.net.both(from);
         if short && mode != Mode::Synchronous {
+            let envelope = canele_proto::Envelope { to, flow, tag, mode, coalesce: true };
             let sent = match number % 2 {
-                0 => proto.try_send(rail, to, flow, tag, len, |slot| slot.write(0, &bytes)),
-                _ => proto.try_send_bytes(rail, to, flow, tag, &bytes),
+                0 => {
+                    let fill = |slot: canele_mem::window::Window<'_>| slot.write(0, &bytes);
+                    proto.post(rail, envelope, Filled { len, fill })
+                }
+                _ => proto.post(rail, envelope, &bytes[..]),
             };
-            if sent == Sent::Done {
-                return Ok(());
-            }
-            if let Some(ticket) = proto.try_gather(to, flow, tag, &bytes) {
-                self.gathered[from.0 as usize].push((number, ticket));
-                return Ok(());
+            match sent {
+                Sent::Done => return Ok(()),
+                Sent::Posted(send) => {
+                    self.coalesced[from.0 as usize].push((number, send));
+                    return Ok(());
+                }
+                Sent::Busy => {}
             }
         }
         let (home, buffer) = match memory {
@@ -39,7 +44,11 @@ impl Play<'_, '_, '_> {
             }
         };
         let (proto, rail) = self.net.both(from);
-        let id = proto.submit_send(rail, to, flow, tag, mode, buffer);
+        let id = proto.submit_send(
+            rail,
+            canele_proto::Envelope { mode, ..canele_proto::Envelope::new(to, flow, tag) },
+            buffer,
+        );
         let pending = Pending { id, what: What::Send(number), home, cancelled: false };
         self.pending[from.0 as usize].push(pending);
         Ok(())
@@ -57,7 +66,7 @@ impl Play<'_, '_, '_> {
         rank: Rank,
         room: usize,
         memory: Memory,
-    ) -> (Home, canele_sys::buffer::InBuffer) {
+    ) -> (Home, canele_mem::buffer::InBuffer) {
         match memory {
             Memory::Plain => Home::owned_in(room),
             Memory::List(_) => {
@@ -74,25 +83,25 @@ impl Play<'_, '_, '_> {
     pub(super) fn receive(
         &mut self,
         number: usize,
-        desk: Desk,
+        posted_receive: PostedReceive,
         want: Want,
         memory: Memory,
         short: bool,
     ) -> Checked {
-        if short && self.receive_short(&desk, want)? {
+        if short && self.receive_short(&posted_receive, want)? {
             return Ok(());
         }
-        let (at, flow) = (desk.at, desk.flow);
+        let (at, flow) = (posted_receive.at, posted_receive.flow);
         let rank = at.0 as usize;
-        let (home, buffer) = self.room(number, at, desk.room, memory);
-        self.desks.insert(number, desk);
+        let (home, buffer) = self.room(number, at, posted_receive.room, memory);
+        self.posted_receives.insert(number, posted_receive);
         if let Some(envelope) = self.flows[rank].of(flow).take(want) {
             self.give(number, envelope.message);
         } else if self.told.contains(&at)
             && (want.source == self.dead
                 || want.source.is_none() && self.concerns(flow) && self.told_flows.insert((at, flow)))
         {
-            self.desks.get_mut(&number).expect("just made").fails = true;
+            self.posted_receives.get_mut(&number).expect("just made").fails = true;
         } else {
             self.flows[rank].of(flow).post(number, want);
         }
@@ -102,21 +111,24 @@ impl Play<'_, '_, '_> {
     }
 
     /// The short path of a blocking receive; says whether it got its message.
-    fn receive_short(&mut self, desk: &Desk, want: Want) -> Checked<bool> {
-        let (Some(source), Some(tag)) = (want.source, want.tag) else { return Ok(false) };
-        let (proto, rail) = self.net.both(desk.at);
-        let link = proto.link_from(source).filter(|_| proto.is_quiet(desk.flow));
-        let Some(link) = link else { return Ok(false) };
-        let mut bytes = vec![UNTOUCHED; desk.room];
-        let Received::Done(len) = proto.try_recv(rail, link, desk.flow, tag, bytes.as_mut_slice()) else {
+    fn receive_short(&mut self, posted_receive: &PostedReceive, want: Want) -> Checked<bool> {
+        let (proto, rail) = self.net.both(posted_receive.at);
+        if !proto.is_quiet(posted_receive.flow) {
+            return Ok(false);
+        }
+        let mut bytes = vec![UNTOUCHED; posted_receive.room];
+        let Received::Done(status) = proto.try_recv(rail, posted_receive.flow, want, bytes.as_mut_slice())
+        else {
             return Ok(false);
         };
         let (from, header) = rail.arrivals.pop_front().ok_or("a short receive took no packet")?;
-        let envelope = self.arrived(desk.at.0 as usize, from, header)?;
+        let envelope = self.arrived(posted_receive.at.0 as usize, from, header)?;
         let letter = self.letters.get_mut(&envelope.message).expect("a message that was sent");
         letter.matched = true;
-        same("a short receive", (from, header.tag, len), (source, tag.0, letter.len))?;
-        check_bytes("a short receive", Some((envelope.message, len)), &bytes)?;
+        let (source, tag) = (want.source.unwrap_or(from), want.tag.unwrap_or(Tag(header.tag)));
+        let expected = Status { source, tag, bytes: letter.len };
+        same("a short receive", (from, header.tag, status), (source, tag.0, expected))?;
+        check_bytes("a short receive", Some((envelope.message, status.bytes)), &bytes)?;
         Ok(true)
     }
 
@@ -131,7 +143,7 @@ impl Play<'_, '_, '_> {
     ) {
         let at = Rank(rank as u32);
         let flow = self.letters[&message].flow;
-        self.desks.insert(number, Desk { at, flow, room, got: None, fails: false });
+        self.posted_receives.insert(number, PostedReceive { at, flow, room, got: None, fails: false });
         self.give(number, message);
         let (home, buffer) = self.room(number, at, room, memory);
         let id = self.net.protos[rank].submit_recv_matched(matched, buffer);

@@ -1,0 +1,148 @@
+//! The state that the mailboxes of one rank share: their numbers, the regions of messages, and messages still on their way out.
+
+use canele_sys::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use canele_engine::{Deposit, Engine, Envelope, Far, FlowId, Pending, Started, Tag};
+
+use super::slots::Slots;
+use super::table::MailboxTable;
+use crate::message::pool::Pool;
+use crate::{Error, Flow, Rank, Request};
+
+/// Where a message goes: on which flow to whom, with which tag.
+pub type Way = (FlowId, Rank, Tag);
+
+/// The state that the mailboxes of one endpoint share.
+pub struct MailboxContext {
+    engine: Arc<Engine>,
+    pub pool: Arc<Pool>,
+    pub table: Arc<MailboxTable>,
+    numbers: AtomicU32,
+    /// Messages that found no room in the rail at once, or no credit; they have their slots.
+    leaving: Mutex<Vec<Request<u8>>>,
+    /// How many these are, so that a post need not look for none.
+    count: AtomicUsize,
+    /// Numbers of what is deposited with owners on other hosts.
+    deposits: AtomicU32,
+    /// How often an owner on another host has woken a poster of this rank.
+    pub woken: AtomicU64,
+    /// What stands for the books of their mailboxes.
+    absent: OnceLock<Arc<Far>>,
+}
+
+impl MailboxContext {
+    pub fn new(engine: Arc<Engine>) -> Result<Self, Error> {
+        let pool = Pool::start(engine.clone())?;
+        let table = Arc::new(MailboxTable::default());
+        engine.set_am_handler(table.clone())?;
+        Ok(Self {
+            engine,
+            pool,
+            table,
+            numbers: AtomicU32::new(0),
+            leaving: Mutex::default(),
+            count: AtomicUsize::new(0),
+            deposits: AtomicU32::new(0),
+            woken: AtomicU64::new(0),
+            absent: OnceLock::new(),
+        })
+    }
+
+    /// Books of a mailbox on another host.
+    pub fn absent_books(&self, owner: Rank) -> Result<Slots, Error> {
+        let far = match self.absent.get() {
+            Some(far) => far.clone(),
+            None => {
+                let far = Arc::new(Far::private(Slots::bytes(self.engine.size()))?);
+                self.absent.get_or_init(|| far).clone()
+            }
+        };
+        Ok(Slots::absent(far, owner))
+    }
+
+    /// A number for something that is deposited.
+    pub fn deposit_number(&self) -> u32 {
+        self.deposits.fetch_add(1, Relaxed)
+    }
+
+    /// Deposits data for a mailbox on another host, under a number; it leaves while this rank is in the library, and before it
+    /// finishes.
+    pub fn deposit(&self, to: Rank, mailbox: Tag, number: u32, data: Vec<u8>) -> Result<(), Error> {
+        let of = [mailbox.0.into(), number.into()];
+        let Deposit { head: (flow, tag, head), data: way } = self.engine.deposit(of, data.len())?;
+        self.send((flow, to, tag), &head, Some(Instant::now()))?;
+        self.leaves(Flow::new(self.engine.clone(), way.0).isend(to, way.1, data)?);
+        Ok(())
+    }
+
+    fn leaves(&self, request: Request<u8>) {
+        self.leaving().push(request);
+        self.count.fetch_add(1, Relaxed);
+    }
+
+    /// A number for a mailbox of this rank.
+    pub fn number(&self) -> Tag {
+        Tag(self.numbers.fetch_add(1, Relaxed))
+    }
+
+    fn leaving(&self) -> MutexGuard<'_, Vec<Request<u8>>> {
+        self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a message; at the deadline what has not left is kept, to leave as soon as it can.
+    #[inline(always)]
+    pub fn send(&self, way: Way, bytes: &[u8], deadline: Option<Instant>) -> Result<(), Error> {
+        if self.count.load(Relaxed) > 0 {
+            self.reap();
+        }
+        let (flow, to, tag) = way;
+        match self
+            .engine
+            .post(Envelope { coalesce: true, ..Envelope::new(to, flow, tag) }, bytes)
+            .map_err(|error| *error)?
+        {
+            Started::Done => Ok(()),
+            Started::Posted(copy) => self.wait_for_copy(copy, deadline),
+            Started::Busy => self.send_later(way, bytes, deadline),
+        }
+    }
+
+    /// A copy leaves as soon as it can, deadline or not.
+    #[cold]
+    fn wait_for_copy(&self, copy: Pending, deadline: Option<Instant>) -> Result<(), Error> {
+        match self.engine.wait(copy, deadline) {
+            Err(Error::Deadline(_)) => Ok(()),
+            ended => ended?.result.map(drop),
+        }
+    }
+
+    #[cold]
+    fn send_later(&self, (flow, to, tag): Way, bytes: &[u8], deadline: Option<Instant>) -> Result<(), Error> {
+        let mut request = Flow::new(self.engine.clone(), flow).isend(to, tag, bytes.to_vec())?;
+        match request.block(deadline) {
+            Err(Error::Deadline(_)) => {
+                self.leaves(request);
+                Ok(())
+            }
+            ended => ended.and_then(|()| request.take()).map(drop),
+        }
+    }
+
+    /// Forgets what has left meanwhile. What could not leave has an owner that is gone, as the next post will say.
+    fn reap(&self) {
+        let mut leaving = self.leaving();
+        leaving.retain_mut(|request| !request.test().unwrap_or(false));
+        self.count.store(leaving.len(), Relaxed);
+    }
+
+    /// Waits until everything has left. What is for a rank that is gone is lost, as what it did not retrieve.
+    pub fn flush(&self) -> Result<(), Error> {
+        let leaving = std::mem::take(&mut *self.leaving());
+        leaving.into_iter().try_for_each(|mut request| match request.block(None) {
+            Err(Error::Failed(_)) => Ok(()),
+            left => left,
+        })
+    }
+}

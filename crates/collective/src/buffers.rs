@@ -1,0 +1,149 @@
+//! Buffers that outlive the call that started a collective: known by their address, or memory of the library.
+//!
+//! Owns the two buffers of such a call. Nothing of them is lent once the collective has ended.
+
+use canele_mem::buffer::{Divided, InBuffer, OutBuffer, Raw, Readable};
+use canele_proto::request::Buffer;
+
+use crate::memory::{Back, Memory, User, within, within_mut};
+use crate::schedule::{Area, Span, Transfer};
+
+/// The input or the output of a collective; places in it are counted from its beginning.
+#[derive(Default)]
+pub enum CollectiveBuffer {
+    /// There is none.
+    #[default]
+    Nowhere,
+    /// An input: the program's memory from this address on.
+    At(Raw),
+    /// An output where the program gave it, or memory of the library's own.
+    Own(Box<Divided>),
+}
+
+/// Both.
+#[derive(Default)]
+pub struct Buffers {
+    /// What is given.
+    pub input: CollectiveBuffer,
+    /// What is got.
+    pub output: CollectiveBuffer,
+}
+
+impl CollectiveBuffer {
+    #[inline(always)]
+    fn bytes(&self, span: Span) -> &[u8] {
+        match self {
+            Self::At(raw) => raw.bytes(span.at as isize, span.len),
+            Self::Own(own) => own.part(span.range()),
+            Self::Nowhere => within(&[], nothing(span)),
+        }
+    }
+
+    #[inline(always)]
+    fn bytes_mut(&mut self, span: Span) -> &mut [u8] {
+        match self {
+            Self::Own(own) => own.part_mut(span.range()),
+            Self::At(_) => unreachable!("schedules never write to the input"),
+            Self::Nowhere => within_mut(&mut [], nothing(span)),
+        }
+    }
+
+    fn lend(&mut self, span: Span) -> OutBuffer {
+        match self {
+            Self::At(raw) => raw.lend(span.at as isize, span.len),
+            Self::Own(own) => own.lend(span.range()),
+            Self::Nowhere => Divided::default().lend(0..nothing(span).len),
+        }
+    }
+
+    fn lend_mut(&mut self, span: Span) -> InBuffer {
+        match self {
+            Self::Own(own) => own.lend_mut(span.range()),
+            Self::At(_) => unreachable!("schedules never write to the input"),
+            Self::Nowhere => Divided::default().lend_mut(0..nothing(span).len),
+        }
+    }
+
+    fn take_back(&mut self, buffer: Buffer) {
+        match (self, buffer) {
+            (Self::Own(own), Buffer::Out(buffer)) => own.take_back(buffer),
+            (Self::Own(own), Buffer::In(buffer)) => own.take_back_mut(buffer),
+            // Nobody waits for memory that is read where it lies: that the call has ended says that it is back.
+            _ => {}
+        }
+    }
+}
+
+/// A range without bytes may be anywhere.
+fn nothing(span: Span) -> Span {
+    assert_eq!(span.len, 0, "a collective has bytes in a buffer that was not given");
+    Span { at: 0, ..span }
+}
+
+impl Buffers {
+    fn place(&mut self, area: Area) -> &mut CollectiveBuffer {
+        match area {
+            Area::Input => &mut self.input,
+            Area::Output => &mut self.output,
+            Area::Scratch | Area::Shared => unreachable!("that is the library's"),
+        }
+    }
+}
+
+impl User for &mut Buffers {
+    #[inline(always)]
+    fn input(&self, span: Span) -> &[u8] {
+        self.input.bytes(span)
+    }
+
+    #[inline(always)]
+    fn output(&self, span: Span) -> &[u8] {
+        self.output.bytes(span)
+    }
+
+    #[inline(always)]
+    fn output_mut(&mut self, span: Span) -> &mut [u8] {
+        self.output.bytes_mut(span)
+    }
+
+    #[inline(always)]
+    fn both(&mut self, from: Span, into: Span) -> (&[u8], &mut [u8]) {
+        (self.input.bytes(from), self.output.bytes_mut(into))
+    }
+
+    #[inline(always)]
+    fn within_output(&mut self, from: Span, into: Span) -> (&[u8], &mut [u8]) {
+        match &mut self.output {
+            CollectiveBuffer::Own(own) => own.apart(from.range(), into.range()),
+            CollectiveBuffer::At(_) => unreachable!("schedules never write to the input"),
+            CollectiveBuffer::Nowhere => (within(&[], nothing(from)), within_mut(&mut [], nothing(into))),
+        }
+    }
+
+    fn lending<T>(
+        &mut self,
+        sends: &[Span],
+        receives: &[Span],
+        f: impl FnOnce(Vec<OutBuffer>, Vec<InBuffer>, Back<'_>) -> T,
+    ) -> T {
+        let into = receives.iter().map(|span| self.place(span.area).lend_mut(*span)).collect();
+        let out = sends.iter().map(|span| self.place(span.area).lend(*span)).collect();
+        f(out, into, &mut |area, buffer| self.place(area).take_back(buffer))
+    }
+}
+
+impl Memory<'_, &mut Buffers> {
+    /// Lends what the sends of a round read and what its receives fill; each is to be given back.
+    pub fn lend(&mut self, sends: &[Transfer], receives: &[Transfer]) -> (Vec<OutBuffer>, Vec<InBuffer>) {
+        self.lending(sends, receives, |out, into, _| (out, into))
+    }
+
+    /// Takes back what was lent of an area.
+    pub fn take_back(&mut self, area: Area, buffer: Buffer) {
+        match (area, buffer) {
+            (Area::Scratch, Buffer::Out(buffer)) => self.scratch.take_back(buffer),
+            (Area::Scratch, Buffer::In(buffer)) => self.scratch.take_back_mut(buffer),
+            (area, buffer) => self.user.place(area).take_back(buffer),
+        }
+    }
+}

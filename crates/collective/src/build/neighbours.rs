@@ -1,0 +1,35 @@
+//! Messages among neighbours, of which each knows its own alone.
+
+use std::collections::HashMap;
+
+use crate::schedule::Draft;
+use crate::spec::Block;
+
+/// All at once, but for those to or from one rank, which take a round each: the `n`th of a pair is in round `n` at both
+/// ends, so that each meets its own, and nobody waits for what another one sends later.
+pub(crate) fn exchange(s: &mut Draft<'_>, sends: &[(u32, Block)], receives: &[(u32, Block)]) {
+    let (sends, receives) = (turns(sends), turns(receives));
+    for turn in 0..sends.len().max(receives.len()) {
+        s.round();
+        for (to, block) in sends.get(turn).into_iter().flatten() {
+            s.send(*to as usize, block.of_input());
+        }
+        for (from, block) in receives.get(turn).into_iter().flatten() {
+            s.receive(*from as usize, block.of_output());
+        }
+    }
+}
+
+/// Each message in the turn that has as many of its peer before it. One without bytes has none.
+fn turns(list: &[(u32, Block)]) -> Vec<Vec<(u32, Block)>> {
+    let (mut turns, mut before) = (Vec::<Vec<_>>::new(), HashMap::<u32, usize>::new());
+    for (peer, block) in list.iter().filter(|(_, block)| block.len > 0) {
+        let turn = before.entry(*peer).or_default();
+        if *turn == turns.len() {
+            turns.push(Vec::new());
+        }
+        turns[*turn].push((*peer, *block));
+        *turn += 1;
+    }
+    turns
+}

@@ -1,0 +1,372 @@
+//! Algorithms over shared buffers: each rank publishes its data in a shared buffer in shared memory, once, and whoever needs it fetches it
+//! from there. For long data on one host: what many need is written once and not once for each, few rounds wait, and few lines of memory
+//! are in use.
+//!
+//! A long block is published in parts, in the two halves of a shared buffer by turns: while one is being fetched, the other one is
+//! written. Nobody waits for those who fetch the last part: the shared buffer counts them (`shared_buffers`).
+
+use crate::choose::Seat;
+use crate::schedule::{Area, Draft, Published, SharedBufferNeed, Span};
+
+use super::{flat, others, rotation};
+
+/// Bytes of one half of a shared buffer: few, for the caches hold those of all ranks.
+const HALF: usize = 256 << 10;
+
+/// The name of a shared buffer, and how much its owner publishes in all.
+const NAME: usize = 16;
+/// As much is fetched at a time to be reduced: the nearest cache holds it.
+const THROUGH: usize = 16 << 10;
+/// Bytes that a rank of a scan hands on at a time.
+const LINK: usize = 64 << 10;
+
+/// Whether shared buffers hold a whole element for each rank.
+pub(crate) fn hold(seat: Seat, element: usize) -> bool {
+    element * seat.ranks <= HALF
+}
+
+/// A shared buffer for this rank alone to publish on; gives where its name is.
+fn open(s: &mut Draft<'_>, readers: usize) -> Span {
+    let name = s.scratch(NAME);
+    s.shared_buffer(SharedBufferNeed { bytes: 2 * HALF, name, readers });
+    s.round();
+    name
+}
+
+/// Tells a reader that this turn's part is in the shared buffer, and hears that it has the one before: what is published next is written
+/// over that.
+fn announce(s: &mut Draft<'_>, reader: usize, turn: usize, name: Span) {
+    s.send(reader, name);
+    if turn > 0 {
+        s.receive(reader, Span::NOTHING);
+    }
+}
+
+/// The same as a reader.
+fn hear(s: &mut Draft<'_>, shower: usize, turn: usize, name: Span) {
+    s.receive(shower, name);
+    if turn > 0 {
+        s.send(shower, Span::NOTHING);
+    }
+}
+
+/// The shared buffers of all members.
+struct MemberBuffers {
+    names: Vec<Span>,
+    seat: Seat,
+    /// All have told each other the names.
+    are_known: bool,
+    /// Where what is fetched is reduced from, and where this rank's own data is kept that is written over meanwhile.
+    through: Option<Span>,
+    aside: Option<Span>,
+}
+
+impl MemberBuffers {
+    /// To read from.
+    fn of_others(s: &mut Draft<'_>, seat: Seat) -> Self {
+        let names = s.scratch(NAME * seat.ranks).split(vec![NAME; seat.ranks]);
+        Self { names, seat, are_known: false, through: None, aside: None }
+    }
+
+    /// To publish on, too.
+    fn open(s: &mut Draft<'_>, seat: Seat) -> Self {
+        let shared_buffers = Self::of_others(s, seat);
+        s.shared_buffer(SharedBufferNeed {
+            bytes: 2 * HALF,
+            name: shared_buffers.names[seat.me],
+            readers: seat.ranks - 1,
+        });
+        s.round();
+        shared_buffers
+    }
+
+    /// Waits until all have come here; at the first time they learn the names of the shared buffers.
+    fn meet(&mut self, s: &mut Draft<'_>) {
+        if std::mem::replace(&mut self.are_known, true) {
+            flat::barrier(s, self.seat);
+        } else {
+            flat::allgather(s, self.seat, self.names[self.seat.me], &self.names);
+        }
+    }
+
+    /// This rank reads nothing more.
+    fn close(self, s: &mut Draft<'_>) {
+        for rank in others(self.seat) {
+            s.has_read(rank, self.names[rank]);
+        }
+    }
+
+    /// What a member publishes.
+    fn of(&self, member: usize, at: usize) -> Published {
+        Published { name: self.names[member], at }
+    }
+
+    /// Reduces what all publish at `at` in the order of members; this rank's is `own`. The first turn is the longest.
+    fn fold(&mut self, s: &mut Draft<'_>, mut own: Span, at: usize, (into, element): (Span, usize)) {
+        if self.seat.me > 0 && own.overlaps(into) {
+            let aside = self.aside.get_or_insert_with(|| s.scratch(own.len)).part(0, own.len);
+            s.copy(own, aside);
+            own = aside;
+        }
+        let through = *self.through.get_or_insert_with(|| s.scratch(through(element)));
+        for member in 0..self.seat.ranks {
+            let published = self.of(member, at);
+            match (member, member == self.seat.me) {
+                (0, true) => s.copy(own, into),
+                (0, false) => s.fetch(member, published, into),
+                (_, true) => s.reduce(own, into, false),
+                (_, false) => s.fetch_and_reduce(member, published, through, into, false),
+            };
+        }
+    }
+}
+
+/// As many bytes as are fetched at a time, in whole elements.
+fn through(element: usize) -> usize {
+    (THROUGH / element).max(1) * element
+}
+
+/// A place in this rank's shared buffer.
+fn own(at: usize, len: usize) -> Span {
+    Span { area: Area::Shared, at, len }
+}
+
+/// Where the halves begin, by turns.
+fn half(turn: usize) -> usize {
+    turn % 2 * HALF
+}
+
+/// The bytes of a span that come in a turn in which `most` of each span do.
+fn part(span: Span, turn: usize, most: usize) -> Span {
+    let at = span.len.min(turn * most);
+    span.part(at, most.min(span.len - at))
+}
+
+/// Bytes of blocks that are published in a turn: where a whole shared buffer holds as many blocks, they come in one.
+fn most(block: usize, blocks: usize, element: usize) -> usize {
+    let (half, whole) = (HALF / blocks, 2 * HALF / blocks);
+    let room = if block <= whole / element * element { whole } else { half };
+    room / element * element
+}
+
+/// So many turns does it take.
+fn turns(len: usize, most: usize) -> std::ops::Range<usize> {
+    0..len.div_ceil(most)
+}
+
+/// The root publishes its data; all fetch it.
+pub(crate) fn broadcast(s: &mut Draft<'_>, seat: Seat, root: usize, data: Span) {
+    s.publishes(data.len);
+    let most = most(data.len, 1, 1);
+    let parts = turns(data.len, most).map(|turn| (turn, part(data, turn, most)));
+    if seat.me == root {
+        let name = open(s, seat.ranks - 1);
+        for (turn, part) in parts {
+            s.copy(part, own(half(turn), part.len)).round();
+            others(seat).for_each(|rank| announce(s, rank, turn, name));
+        }
+    } else {
+        let name = s.scratch(NAME);
+        for (turn, part) in parts {
+            hear(s.round(), root, turn, name);
+            s.fetch(root, Published { name, at: half(turn) }, part);
+        }
+        s.has_read(root, name);
+    }
+}
+
+/// All publish their blocks and fetch those of others.
+pub(crate) fn allgather(s: &mut Draft<'_>, seat: Seat, mine: Span, all: &[Span]) {
+    let mut shared_buffers = MemberBuffers::open(s, seat);
+    s.copy(mine, all[seat.me]);
+    let longest = all.iter().map(|block| block.len).max().unwrap_or(0);
+    s.publishes(longest);
+    let most = most(longest, 1, 1);
+    for turn in turns(longest, most) {
+        let part = |block| part(block, turn, most);
+        s.copy(part(mine), own(half(turn), part(mine).len));
+        shared_buffers.meet(s);
+        for (_, from) in rotation(seat) {
+            let into = part(all[from]);
+            s.fetch(from, shared_buffers.of(from, half(turn)), into);
+        }
+    }
+    shared_buffers.close(s);
+}
+
+/// All publish their blocks for others, of one length, and fetch those for them. The same blocks may be both.
+pub(crate) fn alltoall(s: &mut Draft<'_>, seat: Seat, from: &[Span], into: &[Span]) {
+    let mut shared_buffers = MemberBuffers::open(s, seat);
+    s.copy(from[seat.me], into[seat.me]);
+    s.publishes(into[seat.me].len);
+    let most = most(into[seat.me].len, seat.ranks, 1);
+    for turn in turns(into[seat.me].len, most) {
+        let place = |member: usize| half(turn) + member * most;
+        for (to, _) in rotation(seat) {
+            let part = part(from[to], turn, most);
+            s.copy(part, own(place(to), part.len));
+        }
+        shared_buffers.meet(s);
+        for (_, source) in rotation(seat) {
+            let into = part(into[source], turn, most);
+            s.fetch(source, shared_buffers.of(source, place(seat.me)), into);
+        }
+    }
+    shared_buffers.close(s);
+}
+
+/// All publish their blocks for others, and each reduces those for it.
+pub(crate) fn reduce_scatter(
+    s: &mut Draft<'_>,
+    seat: Seat,
+    input: Span,
+    lens: &[usize],
+    (mine, element): (Span, usize),
+) {
+    let mut shared_buffers = MemberBuffers::open(s, seat);
+    let blocks = input.split(lens.iter().copied());
+    let longest = lens.iter().copied().max().unwrap_or(0);
+    s.publishes(input.len);
+    let most = most(longest, seat.ranks, element);
+    for turn in turns(longest, most) {
+        let place = |member: usize| half(turn) + member * most;
+        for (to, _) in rotation(seat) {
+            let part = part(blocks[to], turn, most);
+            s.copy(part, own(place(to), part.len));
+        }
+        shared_buffers.meet(s);
+        let into = part(mine, turn, most);
+        shared_buffers.fold(s, part(blocks[seat.me], turn, most), place(seat.me), (into, element));
+    }
+    shared_buffers.close(s);
+}
+
+/// The elements of a vector that each rank reduces for all.
+fn shares(seat: Seat, len: usize, element: usize) -> Vec<Span> {
+    let start = |n: usize| len / element * n / seat.ranks * element;
+    Span::scratch(0, len).split((0..seat.ranks).map(|n| start(n + 1) - start(n)))
+}
+
+/// All publish their inputs, and the root reduces them.
+pub(crate) fn reduce_at_root(
+    s: &mut Draft<'_>,
+    seat: Seat,
+    root: usize,
+    input: Span,
+    (result, element): (Span, usize),
+) {
+    s.publishes(input.len);
+    let most = most(input.len, 1, element);
+    let parts = turns(input.len, most).map(|turn| (turn, part(input, turn, most)));
+    if seat.me != root {
+        let name = open(s, 1);
+        for (turn, part) in parts {
+            s.copy(part, own(half(turn), part.len)).round();
+            announce(s, root, turn, name);
+        }
+        return;
+    }
+    let mut shared_buffers = MemberBuffers::of_others(s, seat);
+    for (turn, input) in parts {
+        s.round();
+        others(seat).for_each(|rank| hear(s, rank, turn, shared_buffers.names[rank]));
+        shared_buffers.fold(s, input, half(turn), (part(result, turn, most), element));
+    }
+    shared_buffers.close(s);
+}
+
+/// All publish their inputs, each reduces a share of them and publishes that, and all fetch the shares of others; or the root alone.
+///
+/// Nobody needs this rank's own share of its input: in its place the result is published. So a turn needs no half of its own. What it
+/// publishes first was read before all met for the second time in the turn before, and the result is written after all have
+/// met once more.
+pub(crate) fn reduce(
+    s: &mut Draft<'_>,
+    seat: Seat,
+    root: Option<usize>,
+    input: Span,
+    (result, element): (Span, usize),
+) {
+    let mut shared_buffers = MemberBuffers::open(s, seat);
+    s.publishes(input.len);
+    let room = 2 * HALF / seat.ranks / element * element;
+    let most = seat.ranks * room;
+    let gets = root.is_none_or(|root| root == seat.me);
+    let aside = if gets { Span::NOTHING } else { s.scratch(room) };
+    for turn in turns(input.len, most) {
+        let shares = shares(seat, input.len.min((turn + 1) * most) - turn * most, element);
+        let within =
+            |span: Span, member: usize| part(span, turn, most).part(shares[member].at, shares[member].len);
+        for (to, _) in rotation(seat) {
+            s.copy(within(input, to), own(to * room, shares[to].len));
+        }
+        shared_buffers.meet(s);
+        let into = if gets { within(result, seat.me) } else { aside.part(0, shares[seat.me].len) };
+        shared_buffers.fold(s, within(input, seat.me), seat.me * room, (into, element));
+        if root != Some(seat.me) {
+            s.copy(into, own(seat.me * room, into.len));
+        }
+        shared_buffers.meet(s);
+        for (_, from) in rotation(seat).filter(|_| gets) {
+            s.fetch(from, shared_buffers.of(from, from * room), within(result, from));
+        }
+    }
+    shared_buffers.close(s);
+}
+
+/// A chain: each rank fetches what the one before it publishes, link by link, reduces its input with it, and publishes that.
+pub(crate) fn scan(
+    s: &mut Draft<'_>,
+    seat: Seat,
+    input: Span,
+    (result, element): (Span, usize),
+    exclusive: bool,
+) {
+    let Seat { me, ranks, .. } = seat;
+    let (previous, next) = (me.checked_sub(1), Some(me + 1).filter(|next| *next < ranks));
+    s.publishes(input.len);
+    let name = if next.is_some() { open(s, 1) } else { Span::NOTHING };
+    let theirs = s.scratch(NAME);
+    let most = (LINK / element).max(1) * element;
+    // So many links does a shared buffer hold.
+    let held = 2 * HALF / most;
+    let through = s.scratch(through(element));
+    let (sum, links) = (if exclusive { s.scratch(most) } else { Span::NOTHING }, turns(input.len, most));
+    s.round();
+    for turn in links.clone() {
+        let (input, result) = (part(input, turn, most), part(result, turn, most));
+        let place = turn % held * most;
+        if let Some(previous) = previous {
+            s.receive(previous, theirs);
+        }
+        if let Some(next) = next.filter(|_| turn >= held) {
+            s.receive(next, Span::NOTHING);
+        }
+        let sum = if exclusive { sum.part(0, input.len) } else { result };
+        s.copy(input, sum);
+        if let Some(previous) = previous {
+            let published = Published { name: theirs, at: place };
+            if exclusive {
+                s.fetch(previous, published, result);
+                if next.is_some() {
+                    s.reduce(result, sum, true);
+                }
+            } else {
+                s.fetch_and_reduce(previous, published, through, sum, true);
+            }
+        }
+        if next.is_some() {
+            s.copy(sum, own(place, sum.len));
+        }
+        s.round();
+        if let Some(next) = next {
+            s.send(next, name);
+        }
+        if let Some(previous) = previous.filter(|_| turn + held < links.len()) {
+            s.send(previous, Span::NOTHING);
+        }
+    }
+    if let Some(previous) = previous {
+        s.has_read(previous, theirs);
+    }
+}

@@ -1,0 +1,219 @@
+//! As few messages one after the other as there can be: for data so short that a message costs the same without it.
+
+use crate::choose::Seat;
+use crate::schedule::{Draft, Span};
+
+use super::{doubling, others, rotation};
+
+/// Dissemination: in round `k` each rank hears, from the rank 2ᵏ before it, of 2ᵏ more.
+pub(crate) fn barrier(s: &mut Draft<'_>, seat: Seat) {
+    let Seat { me, ranks, .. } = seat;
+    for distance in doubling(ranks) {
+        let (next, previous) = ((me + distance) % ranks, (me + ranks - distance) % ranks);
+        s.round().send(next, Span::NOTHING).receive(previous, Span::NOTHING);
+    }
+}
+
+/// Binomial tree: whoever has the data sends it on, the largest subtree first.
+pub(crate) fn broadcast(s: &mut Draft<'_>, seat: Seat, root: usize, data: Span) {
+    let tree = Tree::new(seat, root);
+    if let Some(parent) = tree.parent() {
+        s.round().receive(parent, data);
+    }
+    s.round();
+    let children: Vec<usize> = tree.children().collect();
+    children.iter().rev().for_each(|child| {
+        s.send(*child, data);
+    });
+}
+
+/// The tree of `broadcast`, upwards: the smallest subtree, which is ready first, comes first. A subtree holds
+/// consecutive ranks, counted from the root.
+pub(crate) fn reduce(s: &mut Draft<'_>, seat: Seat, root: usize, input: Span, result: Span) {
+    let tree = Tree::new(seat, root);
+    let (parent, mut sum) = (tree.parent(), input);
+    for (n, child) in tree.children().enumerate() {
+        if n == 0 {
+            sum = if parent.is_some() { s.scratch(input.len) } else { result };
+            s.round().copy(input, sum);
+        }
+        // A block of scratch for each child costs memory, and lets the message of the next arrive in place meanwhile.
+        let part = s.scratch(input.len);
+        s.round().receive(child, part).reduce(part, sum, false);
+    }
+    match parent {
+        Some(parent) => s.round().send(parent, sum),
+        None => s.copy(sum, result),
+    };
+}
+
+/// The same where operands may not change places: the tree of rank 0, which hands the result on.
+pub(crate) fn reduce_in_order(s: &mut Draft<'_>, seat: Seat, root: usize, input: Span, result: Span) {
+    if root == 0 || seat.ranks == 1 {
+        return reduce(s, seat, 0, input, result);
+    }
+    let sum = if seat.me == 0 { s.scratch(input.len) } else { Span::NOTHING };
+    reduce(s, seat, 0, input, sum);
+    if seat.me == 0 {
+        s.round().send(root, sum);
+    } else if seat.me == root {
+        s.round().receive(0, result);
+    }
+}
+
+/// Recursive doubling: partners exchange what they have, at distances 1, 2, 4 … Ranks beyond the largest power of two
+/// are represented by a neighbour, so that what is reduced is always of consecutive ranks. The first message is received
+/// where the result belongs, so that the input need not be copied there.
+pub(crate) fn allreduce(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span) {
+    let Seat { me, ranks, .. } = seat;
+    if ranks == 1 {
+        s.copy(input, result);
+        return;
+    }
+    let power = 1 << ranks.ilog2();
+    let doubled = ranks - power;
+    let is_double = me < 2 * doubled;
+    if is_double && me.is_multiple_of(2) {
+        s.round().send(me + 1, input);
+        s.round().receive(me + 1, result);
+        return;
+    }
+    let mut have = input;
+    if is_double {
+        s.round();
+        join(s, me - 1, me, input, &mut have, result);
+    }
+    let number = if is_double { me / 2 } else { me - doubled };
+    for distance in doubling(power) {
+        let partner = number ^ distance;
+        let partner = if partner < doubled { 2 * partner + 1 } else { partner + doubled };
+        s.round().send(partner, have);
+        join(s, partner, me, input, &mut have, result);
+    }
+    if is_double {
+        s.round().send(me - 1, result);
+    }
+}
+
+/// Receives from a partner and reduces it with what this rank has, which from then on is in `result`.
+fn join(s: &mut Draft<'_>, partner: usize, me: usize, input: Span, have: &mut Span, result: Span) {
+    if *have == result {
+        let part = s.scratch(result.len);
+        s.receive(partner, part).reduce(part, result, partner < me);
+    } else {
+        s.receive(partner, result).reduce(input, result, me < partner);
+        *have = result;
+    }
+}
+
+/// Hillis and Steele: in round `k` each rank hears what the 2ᵏ ranks up to the one 2ᵏ before it have together.
+pub(crate) fn scan(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span) {
+    s.round().copy(input, result);
+    for distance in doubling(seat.ranks) {
+        s.round();
+        if seat.me + distance < seat.ranks {
+            s.send(seat.me + distance, result);
+        }
+        if seat.me >= distance {
+            let part = s.scratch(input.len);
+            s.receive(seat.me - distance, part).reduce(part, result, true);
+        }
+    }
+}
+
+/// The same without the own input: what comes is reduced with the input to be handed on, and without it as the result.
+pub(crate) fn exscan(s: &mut Draft<'_>, seat: Seat, input: Span, result: Span) {
+    let have = s.scratch(input.len);
+    s.round().copy(input, have);
+    for distance in doubling(seat.ranks) {
+        s.round();
+        if seat.me + distance < seat.ranks {
+            s.send(seat.me + distance, have);
+        }
+        if seat.me >= distance {
+            let part = s.scratch(input.len);
+            s.receive(seat.me - distance, part);
+            if distance == 1 {
+                s.copy(part, result);
+            } else {
+                s.reduce(part, result, true);
+            }
+            s.reduce(part, have, true);
+        }
+    }
+}
+
+/// Burst: everybody sends each its block at once, and reduces what it got in the order of ranks.
+pub(crate) fn reduce_scatter(s: &mut Draft<'_>, seat: Seat, input: Span, lens: &[usize], mine: Span) {
+    let blocks = input.split(lens.iter().copied());
+    let mut parts = vec![blocks[seat.me]; seat.ranks];
+    s.round();
+    for (to, from) in rotation(seat) {
+        parts[from] = s.scratch(mine.len);
+        s.send(to, blocks[to]).receive(from, parts[from]);
+    }
+    parts[seat.me] = s.apart(blocks[seat.me], mine);
+    s.copy(parts[0], mine);
+    parts[1..].iter().for_each(|part| {
+        s.reduce(*part, mine, false);
+    });
+}
+
+/// Burst: everybody sends its block to everybody at once.
+pub(crate) fn allgather(s: &mut Draft<'_>, seat: Seat, mine: Span, all: &[Span]) {
+    s.round();
+    for (to, from) in rotation(seat) {
+        s.send(to, mine).receive(from, all[from]);
+    }
+    s.copy(mine, all[seat.me]);
+}
+
+/// Burst: everybody sends to everybody at once.
+pub(crate) fn alltoall(s: &mut Draft<'_>, seat: Seat, from: &[Span], into: &[Span]) {
+    s.round();
+    for (to, source) in rotation(seat) {
+        s.send(to, from[to]).receive(source, into[source]);
+    }
+    s.copy(from[seat.me], into[seat.me]);
+}
+
+/// The same where blocks are exchanged in place: what comes waits in scratch until all have left.
+pub(crate) fn alltoall_in_place(s: &mut Draft<'_>, seat: Seat, all: &[Span]) {
+    s.round();
+    let others: Vec<usize> = others(seat).collect();
+    let parts: Vec<Span> = others.iter().map(|rank| s.scratch(all[*rank].len)).collect();
+    for (rank, part) in others.iter().zip(&parts) {
+        s.send(*rank, all[*rank]).receive(*rank, *part).copy(*part, all[*rank]);
+    }
+}
+
+/// A binomial tree: rank `v`, counted from the root, has the children `v + 2ᵏ` for all 2ᵏ below its lowest bit.
+struct Tree {
+    /// This rank's number, counted from the root.
+    place: usize,
+    root: usize,
+    ranks: usize,
+}
+
+impl Tree {
+    fn new(seat: Seat, root: usize) -> Self {
+        Self { place: (seat.me + seat.ranks - root) % seat.ranks, root, ranks: seat.ranks }
+    }
+
+    fn rank(&self, place: usize) -> usize {
+        (place + self.root) % self.ranks
+    }
+
+    fn parent(&self) -> Option<usize> {
+        (self.place > 0).then(|| self.rank(self.place & (self.place - 1)))
+    }
+
+    /// Nearest first.
+    fn children(&self) -> impl Iterator<Item = usize> {
+        let lowest = if self.place == 0 { self.ranks } else { 1 << self.place.trailing_zeros() };
+        doubling(lowest)
+            .map(|distance| self.place + distance)
+            .take_while(|p| *p < self.ranks)
+            .map(|p| self.rank(p))
+    }
+}

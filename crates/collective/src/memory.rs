@@ -1,0 +1,307 @@
+//! The memory of one call: the three areas a schedule speaks of.
+//!
+//! Owns nothing: the user's two buffers are borrowed slices ([`Slices`]), or memory that outlives the call
+//! ([`Buffers`](crate::Buffers)); the scratch is the library's. Memory is looked at only while no transfer is under way.
+
+use canele_mem::buffer::{self, Divided, InBuffer, OutBuffer};
+use canele_mem::window::Window;
+use canele_proto::request::Buffer;
+
+use crate::reduce::Reduction;
+use crate::schedule::{Area, Blocks, Local, Reduced, Span, Transfer};
+
+/// What takes buffers back that were lent of an area.
+pub type Back<'b> = &'b mut dyn FnMut(Area, Buffer);
+
+/// The user's input and output.
+pub trait User {
+    /// A range of the input.
+    fn input(&self, span: Span) -> &[u8];
+    /// A range of the output.
+    fn output(&self, span: Span) -> &[u8];
+    /// The same, to be written.
+    fn output_mut(&mut self, span: Span) -> &mut [u8];
+    /// One range of the input and one of the output.
+    fn both(&mut self, from: Span, into: Span) -> (&[u8], &mut [u8]);
+    /// Two ranges of the output that do not overlap.
+    fn within_output(&mut self, from: Span, into: Span) -> (&[u8], &mut [u8]);
+    /// Lends ranges of both for as long as `f` takes, which gives all of them back.
+    fn lending<T>(
+        &mut self,
+        sends: &[Span],
+        receives: &[Span],
+        f: impl FnOnce(Vec<OutBuffer>, Vec<InBuffer>, Back<'_>) -> T,
+    ) -> T;
+}
+
+/// The user's two buffers, the library's scratch, and the shared buffer of a schedule that needs one.
+pub struct Memory<'m, U> {
+    /// The input and the output.
+    pub user: U,
+    /// Of the library's own.
+    pub scratch: &'m mut Divided,
+    /// Where this rank publishes data.
+    pub shared_buffer: Option<Window<'m>>,
+}
+
+impl<U: User> Memory<'_, U> {
+    /// What is to be sent.
+    #[inline(always)]
+    pub(crate) fn read(&self, span: Span) -> &[u8] {
+        match span.area {
+            Area::Input => self.user.input(span),
+            Area::Output => self.user.output(span),
+            Area::Scratch => within(self.scratch.bytes(), span),
+            Area::Shared => unreachable!("schedules only copy to the shared buffer"),
+        }
+    }
+
+    /// Where is to be received.
+    #[inline(always)]
+    pub(crate) fn write(&mut self, span: Span) -> &mut [u8] {
+        match span.area {
+            Area::Input | Area::Shared => unreachable!("schedules do not write there"),
+            Area::Output => self.user.output_mut(span),
+            Area::Scratch => within_mut(self.scratch.bytes_mut(), span),
+        }
+    }
+
+    /// Does work on memory of this rank.
+    #[inline(always)]
+    pub(crate) fn work(&mut self, local: Local, reduction: Option<&Reduction>) {
+        match local {
+            Local::Copy { from, into: Span { area: Area::Shared, at, .. } } => self.publish(from, at),
+            Local::Copy { from, into } => {
+                let (from, into) = self.pair(from, into);
+                into.copy_from_slice(from);
+            }
+            Local::Scatter(blocks) => self.scatter(blocks),
+            Local::Reduce { from, into, from_first } => {
+                let (from, into) = self.pair(from, into);
+                reduction.expect("a reduction has an operation").combine(into, from, from_first);
+            }
+            Local::Fetch { .. } | Local::HasRead { .. } => unreachable!("that is memory of another rank"),
+        }
+    }
+
+    #[inline(never)]
+    fn publish(&mut self, from: Span, at: usize) {
+        let shared_buffer = self.shared_buffer.expect("a schedule says that it needs a shared buffer");
+        shared_buffer.write(at, self.read(from));
+    }
+
+    /// Takes what another rank publishes.
+    pub(crate) fn take(&mut self, published: Window<'_>, into: Span, reduced: Option<(Reduced, &Reduction)>) {
+        let Some((Reduced { through, from_first }, reduction)) = reduced else {
+            return published.backwards().read(0, self.write(into));
+        };
+        for at in (0..into.len).step_by(through.len) {
+            let len = through.len.min(into.len - at);
+            let through = through.part(0, len);
+            published.backwards().read(at, self.write(through));
+            let (from, into) = self.pair(through, into.part(at, len));
+            reduction.combine(into, from, from_first);
+        }
+    }
+
+    fn scatter(&mut self, blocks: Blocks) {
+        let (mut from, mut into) = (blocks.from, blocks.into);
+        for _ in 0..blocks.count {
+            let (block, place) = self.pair(from, into);
+            place.copy_from_slice(block);
+            from.at += blocks.from_step;
+            // One step behind the last place may be before the beginning; it is not looked at.
+            into.at = into.at.wrapping_add_signed(blocks.into_step);
+        }
+    }
+
+    #[inline(always)]
+    fn pair(&mut self, from: Span, into: Span) -> (&[u8], &mut [u8]) {
+        let Self { user, scratch, .. } = self;
+        match (from.area, into.area) {
+            (Area::Input, Area::Output) => user.both(from, into),
+            (Area::Input, Area::Scratch) => (user.input(from), within_mut(scratch.bytes_mut(), into)),
+            (Area::Scratch, Area::Output) => (within(scratch.bytes(), from), user.output_mut(into)),
+            (Area::Output, Area::Scratch) => (user.output(from), within_mut(scratch.bytes_mut(), into)),
+            (Area::Scratch, Area::Scratch) => apart(scratch.bytes_mut(), from, into),
+            (Area::Output, Area::Output) => user.within_output(from, into),
+            (_, Area::Input) | (Area::Shared, _) | (_, Area::Shared) => {
+                unreachable!("schedules never write to the input, and only copy to the shared buffer")
+            }
+        }
+    }
+
+    /// Lends what the sends of a round read and what its receives fill, in their order, for as long as `f` takes.
+    pub fn lending<T>(
+        &mut self,
+        sends: &[Transfer],
+        receives: &[Transfer],
+        f: impl FnOnce(Vec<OutBuffer>, Vec<InBuffer>, Back<'_>) -> T,
+    ) -> T {
+        let Self { user, scratch, .. } = self;
+        let of_user = |list: &[Transfer]| -> Vec<Span> {
+            list.iter().map(|transfer| transfer.span).filter(|span| span.area != Area::Scratch).collect()
+        };
+        user.lending(&of_user(sends), &of_user(receives), |out, into, back| {
+            let (mut out, mut into) = (out.into_iter(), into.into_iter());
+            let receives = receives.iter().map(|t| lend_mut(scratch, t.span, || into.next())).collect();
+            let sends = sends.iter().map(|t| lend(scratch, t.span, || out.next())).collect();
+            f(sends, receives, &mut |area, buffer| match (area, buffer) {
+                (Area::Scratch, Buffer::Out(buffer)) => scratch.take_back(buffer),
+                (Area::Scratch, Buffer::In(buffer)) => scratch.take_back_mut(buffer),
+                (area, buffer) => back(area, buffer),
+            })
+        })
+    }
+}
+
+/// A range of the scratch, or what the user has lent.
+fn lend_mut(scratch: &mut Divided, span: Span, user: impl FnOnce() -> Option<InBuffer>) -> InBuffer {
+    match span.area {
+        Area::Scratch => scratch.lend_mut(span.at..span.at + span.len),
+        _ => user().expect("as many were lent"),
+    }
+}
+
+/// The same, to be sent.
+fn lend(scratch: &mut Divided, span: Span, user: impl FnOnce() -> Option<OutBuffer>) -> OutBuffer {
+    match span.area {
+        Area::Scratch => scratch.lend(span.at..span.at + span.len),
+        _ => user().expect("as many were lent"),
+    }
+}
+
+/// Borrowed memory.
+pub struct Slices<'m> {
+    /// What is given.
+    pub input: &'m [u8],
+    /// What is got.
+    pub output: &'m mut [u8],
+}
+
+impl User for Slices<'_> {
+    #[inline(always)]
+    fn input(&self, span: Span) -> &[u8] {
+        within(self.input, span)
+    }
+
+    #[inline(always)]
+    fn output(&self, span: Span) -> &[u8] {
+        within(self.output, span)
+    }
+
+    #[inline(always)]
+    fn output_mut(&mut self, span: Span) -> &mut [u8] {
+        within_mut(self.output, span)
+    }
+
+    #[inline(always)]
+    fn both(&mut self, from: Span, into: Span) -> (&[u8], &mut [u8]) {
+        (within(self.input, from), within_mut(self.output, into))
+    }
+
+    #[inline(always)]
+    fn within_output(&mut self, from: Span, into: Span) -> (&[u8], &mut [u8]) {
+        apart(self.output, from, into)
+    }
+
+    fn lending<T>(
+        &mut self,
+        sends: &[Span],
+        receives: &[Span],
+        f: impl FnOnce(Vec<OutBuffer>, Vec<InBuffer>, Back<'_>) -> T,
+    ) -> T {
+        let (from, into) = self.cut(sends, receives);
+        buffer::scope(|scope| {
+            let out = from.into_iter().map(|bytes| scope.lend(bytes)).collect();
+            let into = into.into_iter().map(|bytes| scope.lend_mut(bytes)).collect();
+            f(out, into, &mut |_, buffer| match buffer {
+                Buffer::Out(buffer) => scope.take_back(buffer),
+                Buffer::In(buffer) => scope.take_back_mut(buffer),
+                Buffer::None => {}
+            })
+        })
+    }
+}
+
+impl Slices<'_> {
+    /// Cuts both into what is to be sent and what is to be filled, in their order.
+    ///
+    /// # Panics
+    /// If what is to be filled overlaps anything else: a round does not do that.
+    fn cut<'a>(&'a mut self, sends: &[Span], receives: &[Span]) -> (Vec<&'a [u8]>, Vec<&'a mut [u8]>) {
+        let mut readable: Vec<(Span, &'a [u8])> = vec![(Span::input(0, self.input.len()), self.input)];
+        let mut order: Vec<usize> = (0..receives.len()).collect();
+        order.sort_by_key(|n| (receives[*n].at, receives[*n].len));
+        let mut writable: Vec<Option<&'a mut [u8]>> = receives.iter().map(|_| None).collect();
+        let (mut rest, mut start) = (&mut *self.output, 0);
+        for n in order {
+            let span = receives[n];
+            let (gap, tail) = rest.split_at_mut(span.at - start);
+            let (mine, tail) = tail.split_at_mut(span.len);
+            readable.push((Span::output(start, gap.len()), gap));
+            writable[n] = Some(mine);
+            (rest, start) = (tail, span.at + span.len);
+        }
+        readable.push((Span::output(start, rest.len()), rest));
+        let find = |span: Span| -> &'a [u8] {
+            let holds = |all: &Span| {
+                all.area == span.area && all.at <= span.at && span.at + span.len <= all.at + all.len
+            };
+            let (all, bytes) =
+                readable.iter().find(|(all, _)| holds(all)).expect("a send overlaps no receive");
+            &bytes[span.at - all.at..][..span.len]
+        };
+        let sends = sends.iter().map(|span| find(*span)).collect();
+        (sends, writable.into_iter().flatten().collect())
+    }
+}
+
+#[inline(always)]
+pub(crate) fn within(area: &[u8], span: Span) -> &[u8] {
+    &area[span.at..span.at + span.len]
+}
+
+#[inline(always)]
+pub(crate) fn within_mut(area: &mut [u8], span: Span) -> &mut [u8] {
+    &mut area[span.at..span.at + span.len]
+}
+
+/// Two ranges of one area that do not overlap.
+#[inline(always)]
+pub(crate) fn apart(area: &mut [u8], from: Span, into: Span) -> (&[u8], &mut [u8]) {
+    if from.at < into.at {
+        let (low, high) = area.split_at_mut(into.at);
+        (within(low, from), &mut high[..into.len])
+    } else {
+        let (low, high) = area.split_at_mut(from.at);
+        (&high[..from.len], within_mut(low, into))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_is_cut_into_disjoint_buffers() {
+        let (input, mut output) = ([9u8; 4], [0u8, 1, 2, 3, 4, 5, 6, 7]);
+        let mut memory = Slices { input: &input, output: &mut output };
+        let sends = [Span::output(0, 2), Span::input(1, 2), Span::output(6, 2), Span::output(0, 1)];
+        let receives = [Span::output(4, 2), Span::output(2, 2), Span::output(2, 0)];
+        let (read, mut written) = memory.cut(&sends, &receives);
+        assert_eq!(read, [&[0u8, 1][..], &[9, 9], &[6, 7], &[0]]);
+        assert_eq!(written.iter().map(|w| w.len()).collect::<Vec<_>>(), [2, 2, 0]);
+        written[0].fill(40);
+        written[1].fill(20);
+        assert_eq!(output, [0, 1, 20, 20, 40, 40, 6, 7]);
+    }
+
+    #[test]
+    #[should_panic(expected = "overlaps no receive")]
+    fn a_round_that_sends_what_it_receives_is_refused() {
+        let mut output = [0u8; 8];
+        let mut memory = Slices { input: &[], output: &mut output };
+        memory.cut(&[Span::output(0, 5)], &[Span::output(4, 2)]);
+    }
+}

@@ -1,0 +1,187 @@
+//! A collective request is one rank's part in a collective, on any protocols and any rail: it goes on when asked, and never
+//! waits. Non-blocking collectives and those of many simulated ranks are such requests.
+//!
+//! Owns the memory of the library's own and lends the user's; gives both back at its end. The algorithm and its steps are
+//! those of a blocking collective.
+
+use std::sync::Arc;
+
+use canele_mem::buffer::Divided;
+use canele_proto::Proto;
+use canele_rail::FullRail;
+use canele_sys::ids::{FlowId, Tag};
+
+use crate::Error;
+use crate::buffers::{Buffers, CollectiveBuffer};
+use crate::choose::Seat;
+use crate::memory::Memory;
+use crate::reduce::Reduction;
+use crate::schedule::Schedule;
+use crate::schedule_run::{self, ScheduleRun, Stop};
+use crate::shared_buffers::SharedBuffer;
+use crate::spec::CollectiveSpec;
+use crate::team::Team;
+use crate::transfers::Transfers;
+
+/// A request for a collective, as one rank sees it.
+pub struct CollectiveRequest {
+    name: (FlowId, Tag),
+    reduction: Option<Reduction>,
+    schedule: Arc<Schedule>,
+    place: schedule_run::Progress,
+    missing: Vec<u32>,
+    buffers: Buffers,
+    scratch: Divided,
+    shared_buffer: Option<SharedBuffer>,
+    transfers: Transfers,
+    /// How many had gone when it last looked for them.
+    partings: usize,
+}
+
+/// How far a request has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CollectiveProgress {
+    /// It has come to its end.
+    Done,
+    /// It goes on after a pass that did something.
+    Waiting,
+}
+
+impl CollectiveRequest {
+    /// The part of the rank whose protocols `proto` are, one of many on processors of their own; among a team, or else all
+    /// of them. `call` is another one for each collective of a flow, the same on all ranks.
+    ///
+    /// # Errors
+    /// A root or neighbour that there is not; lists of the wrong length.
+    pub fn new<'f>(
+        proto: &Proto,
+        (flow, call): (FlowId, u32),
+        team: Option<&Team>,
+        spec: impl Into<CollectiveSpec<'f>>,
+        reduction: Option<Reduction>,
+        buffers: Buffers,
+    ) -> Result<Self, Error> {
+        let all = Seat {
+            me: proto.me().0 as usize,
+            ranks: proto.ranks(),
+            local: proto.ranks(),
+            oversubscribed: false,
+            shared_buffers: false,
+        };
+        let seat = team.map_or(all, |team| team.seat(false, false));
+        let schedule = Arc::new(Schedule::make(seat, team, &spec.into())?);
+        Ok(Self::of(schedule, (flow, Tag(call)), reduction, buffers))
+    }
+
+    /// Gives it the shared buffer that its schedule needs, before it begins.
+    ///
+    /// # Panics
+    /// Its schedule needs none.
+    pub fn publish_in(mut self, shared_buffer: SharedBuffer) -> Self {
+        let needed = self.schedule.shared_buffer.expect("a schedule that needs a shared buffer");
+        shared_buffer.write_name(needed, &self.schedule, &mut self.scratch);
+        Self { shared_buffer: Some(shared_buffer), ..self }
+    }
+
+    /// At the beginning of a schedule. One that needs a shared buffer is to be given one ([`CollectiveRequest::publish_in`]).
+    pub fn of(
+        schedule: Arc<Schedule>,
+        name: (FlowId, Tag),
+        reduction: Option<Reduction>,
+        buffers: Buffers,
+    ) -> Self {
+        let (mut missing, scratch) = (Vec::new(), Divided::new(schedule.scratch_bytes));
+        let place = ScheduleRun::new(name, reduction.as_ref(), &schedule, &mut missing).place();
+        let (shared_buffer, transfers, partings) = (None, Transfers::default(), 0);
+        Self {
+            name,
+            reduction,
+            schedule,
+            place,
+            missing,
+            buffers,
+            scratch,
+            shared_buffer,
+            transfers,
+            partings,
+        }
+    }
+
+    /// What this rank has got, once all is done, in memory of the library's own.
+    pub fn output(&self) -> &[u8] {
+        match &self.buffers.output {
+            CollectiveBuffer::Own(own) => own.bytes(),
+            _ => &[],
+        }
+    }
+
+    /// The memory, once all is done.
+    pub fn take_buffers(&mut self) -> Buffers {
+        std::mem::take(&mut self.buffers)
+    }
+
+    /// Goes on as far as it can.
+    ///
+    /// # Errors
+    /// A peer died; the ranks do not make the same call; it was given up. Nothing is lent any more.
+    pub fn advance<R: FullRail>(
+        &mut self,
+        proto: &mut Proto,
+        rail: &mut R,
+    ) -> Result<CollectiveProgress, Error> {
+        let Self {
+            name,
+            reduction,
+            schedule,
+            place,
+            missing,
+            buffers,
+            scratch,
+            shared_buffer,
+            transfers,
+            partings,
+        } = self;
+        let mut run = ScheduleRun::resume(*name, reduction.as_ref(), schedule, *place, missing);
+        let mut memory = Memory {
+            user: buffers,
+            scratch,
+            shared_buffer: shared_buffer.as_ref().and_then(SharedBuffer::window),
+        };
+        let step = loop {
+            if transfers.are_under_way() {
+                if !transfers.take(proto, &mut |area, buffer| memory.take_back(area, buffer)) {
+                    break CollectiveProgress::Waiting;
+                }
+                transfers.result()?;
+                run.all_transferred();
+            }
+            match run.advance(proto, rail, &mut memory)? {
+                Stop::Done => break CollectiveProgress::Done,
+                Stop::Missing { .. } | Stop::Behind => {
+                    let gone = std::mem::replace(partings, proto.partings());
+                    if gone == *partings || !run.waits_for_gone(proto) {
+                        break CollectiveProgress::Waiting;
+                    }
+                }
+                Stop::Long => {}
+            }
+            let (sends, receives) = run.left();
+            let buffers = memory.lend(sends, &receives);
+            transfers.submit(&run, (proto, rail), (sends, &receives), buffers);
+        };
+        *place = run.place();
+        Ok(step)
+    }
+
+    /// Gives it up, because of `error`, with which it fails as soon as nothing of it is lent.
+    ///
+    /// # Errors
+    /// That error, if nothing is lent already.
+    pub fn give_up(&mut self, proto: &mut Proto, error: Error) -> Result<(), Error> {
+        if !self.transfers.are_under_way() {
+            return Err(error);
+        }
+        self.transfers.abandon(proto, error);
+        Ok(())
+    }
+}

@@ -1,0 +1,345 @@
+//! What a collective is once its algorithm is chosen: rounds of sends and receives, each followed by work on memory.
+//!
+//! ```text
+//!   round: sends and receives, all at once ──▶ copies and reductions, in order ──▶ next round
+//! ```
+//! Within a round the memory that is received into is touched by nothing else, and a peer is sent to at most once and
+//! received from at most once. A schedule holds no address and no tag, so it can be used again, by a call that blocks or
+//! by one that does not.
+
+use canele_sys::ids::Rank;
+
+/// Which memory of a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Area {
+    /// What the user gives; only read.
+    Input,
+    /// What the user gets.
+    Output,
+    /// The library's own, for blocks on their way.
+    Scratch,
+    /// This rank's shared buffer, from which the other members fetch; here it is only copied to.
+    Shared,
+}
+
+/// A range of bytes of an area.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// Of which.
+    pub area: Area,
+    /// Where it begins.
+    pub at: usize,
+    /// Its length.
+    pub len: usize,
+}
+
+impl Span {
+    /// What a message without content carries.
+    pub(crate) const NOTHING: Span = Span { area: Area::Scratch, at: 0, len: 0 };
+
+    pub(crate) fn input(at: usize, len: usize) -> Self {
+        Self { area: Area::Input, at, len }
+    }
+
+    pub(crate) fn output(at: usize, len: usize) -> Self {
+        Self { area: Area::Output, at, len }
+    }
+
+    pub(crate) fn scratch(at: usize, len: usize) -> Self {
+        Self { area: Area::Scratch, at, len }
+    }
+
+    /// Whether they have bytes in common.
+    pub(crate) fn overlaps(self, other: Span) -> bool {
+        let meet = self.at < other.at + other.len && other.at < self.at + self.len;
+        self.area == other.area && meet && self.len > 0 && other.len > 0
+    }
+
+    /// The places in its area.
+    #[inline(always)]
+    pub(crate) fn range(self) -> std::ops::Range<usize> {
+        self.at..self.at + self.len
+    }
+
+    /// So many bytes of it, from `at` on.
+    pub(crate) fn part(self, at: usize, len: usize) -> Span {
+        debug_assert!(at + len <= self.len, "{len} bytes at {at} of {self:?}");
+        Span { area: self.area, at: self.at + at, len }
+    }
+
+    /// Blocks one behind the other, of these lengths.
+    pub(crate) fn split(self, lens: impl IntoIterator<Item = usize>) -> Vec<Span> {
+        let mut at = 0;
+        let part = |len| {
+            let part = self.part(at, len);
+            at += len;
+            part
+        };
+        lens.into_iter().map(part).collect()
+    }
+}
+
+/// A message to or from a rank of the job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transfer {
+    pub(crate) peer: Rank,
+    pub(crate) span: Span,
+}
+
+/// Work on memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Local {
+    Copy {
+        from: Span,
+        into: Span,
+    },
+    /// Several blocks, each a step behind the one before, into places a step apart; places lie apart from all blocks. A
+    /// step back is one into the places only.
+    Scatter(Blocks),
+    /// `into` becomes `from ∘ into` if `from` comes first in the order of ranks, else `into ∘ from`. Operands have an
+    /// order because floating-point numbers notice (signed zeros, NaN), and a user's operation may: so every rank gets
+    /// the same bits.
+    Reduce {
+        from: Span,
+        into: Span,
+        from_first: bool,
+    },
+    /// What a member publishes is copied, or reduced as above, in pieces as long as `through`.
+    Fetch {
+        from: Rank,
+        published: Published,
+        into: Span,
+        reduced: Option<Reduced>,
+    },
+    /// A member's shared buffer has been read by this rank, for this call.
+    HasRead {
+        of: Rank,
+        name: Span,
+    },
+}
+
+/// Memory in another member's shared buffer, whose name has come from there before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Published {
+    pub name: Span,
+    pub at: usize,
+}
+
+/// How what is fetched is reduced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Reduced {
+    /// Where it is meanwhile: room for whole elements.
+    pub through: Span,
+    pub from_first: bool,
+}
+
+/// Blocks at regular distances.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Blocks {
+    /// The first block.
+    pub from: Span,
+    pub from_step: usize,
+    /// Where the first goes.
+    pub into: Span,
+    pub into_step: isize,
+    pub count: usize,
+}
+
+/// Transfers that need not wait for each other, and what is done once all of them have ended.
+#[derive(Default, PartialEq, Eq, Debug)]
+pub(crate) struct Round {
+    pub sends: Vec<Transfer>,
+    pub receives: Vec<Transfer>,
+    pub then: Vec<Local>,
+}
+
+impl Round {
+    fn is_empty(&self) -> bool {
+        self.sends.is_empty() && self.receives.is_empty() && self.then.is_empty()
+    }
+}
+
+/// One rank's part of a collective.
+#[derive(Default, PartialEq, Eq, Debug)]
+pub struct Schedule {
+    pub(crate) rounds: Vec<Round>,
+    /// Bytes of scratch it needs.
+    pub scratch_bytes: usize,
+    /// The shared buffer it needs.
+    pub shared_buffer: Option<SharedBufferNeed>,
+    /// Of how many bytes this rank takes the data in shared buffers to be; told beside a shared buffer's name, for all must agree.
+    pub(crate) published: usize,
+}
+
+/// A shared buffer that a schedule needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SharedBufferNeed {
+    /// Its length.
+    pub bytes: usize,
+    /// Where in scratch its name has to be when the schedule begins.
+    pub(crate) name: Span,
+    /// So many members say that they have read it.
+    pub readers: usize,
+}
+
+/// A schedule being made. Peers are named by their numbers among some members; here they become ranks of the job.
+#[derive(Default)]
+pub(crate) struct Draft<'t> {
+    made: Schedule,
+    /// The ranks of all members; without, numbers are ranks.
+    team: Option<&'t [Rank]>,
+    /// Which of them the numbers mean now; without, all.
+    group: Option<Vec<usize>>,
+    /// Nothing is sent for what has no bytes.
+    is_sparse: bool,
+}
+
+impl<'t> Draft<'t> {
+    /// With members that are these ranks.
+    pub fn of(team: Option<&'t [Rank]>) -> Self {
+        Self { team, ..Self::default() }
+    }
+
+    /// What was made.
+    pub fn finish(mut self) -> Schedule {
+        if self.made.rounds.last().is_some_and(Round::is_empty) {
+            self.made.rounds.pop();
+        }
+        self.made
+    }
+
+    /// From now on numbers count these members.
+    pub fn among(&mut self, group: Option<Vec<usize>>) {
+        self.group = group;
+    }
+
+    /// From now on nothing is sent for what has no bytes: its receiver knows.
+    pub fn be_sparse(&mut self) {
+        self.is_sparse = true;
+    }
+
+    fn rank(&self, number: usize) -> Rank {
+        let member = self.group.as_ref().map_or(number, |group| group[number]);
+        self.team.map_or(Rank(member as u32), |team| team[member])
+    }
+
+    /// Starts the next round.
+    pub fn round(&mut self) -> &mut Self {
+        if !self.made.rounds.last().is_some_and(Round::is_empty) {
+            self.made.rounds.push(Round::default());
+        }
+        self
+    }
+
+    fn last(&mut self) -> &mut Round {
+        if self.made.rounds.is_empty() {
+            self.made.rounds.push(Round::default());
+        }
+        let last = self.made.rounds.len() - 1;
+        &mut self.made.rounds[last]
+    }
+
+    pub fn send(&mut self, to: usize, span: Span) -> &mut Self {
+        if span.len > 0 || !self.is_sparse {
+            let peer = self.rank(to);
+            self.last().sends.push(Transfer { peer, span });
+        }
+        self
+    }
+
+    pub fn receive(&mut self, from: usize, span: Span) -> &mut Self {
+        if span.len > 0 || !self.is_sparse {
+            let peer = self.rank(from);
+            self.last().receives.push(Transfer { peer, span });
+        }
+        self
+    }
+
+    /// As much as both have room for, unless both are the same.
+    pub fn copy(&mut self, from: Span, into: Span) -> &mut Self {
+        let len = from.len.min(into.len);
+        let (from, into) = (from.part(0, len), into.part(0, len));
+        if from != into && len > 0 {
+            self.last().then.push(Local::Copy { from, into });
+        }
+        self
+    }
+
+    pub fn scatter(&mut self, blocks: Blocks) -> &mut Self {
+        self.last().then.push(Local::Scatter(blocks));
+        self
+    }
+
+    pub fn reduce(&mut self, from: Span, into: Span, from_first: bool) -> &mut Self {
+        if into.len > 0 {
+            self.last().then.push(Local::Reduce { from, into, from_first });
+        }
+        self
+    }
+
+    /// Copies what a member publishes.
+    pub fn fetch(&mut self, from: usize, published: Published, into: Span) -> &mut Self {
+        self.fetch_how(from, published, into, None)
+    }
+
+    /// Reduces what a member publishes.
+    pub fn fetch_and_reduce(
+        &mut self,
+        from: usize,
+        published: Published,
+        through: Span,
+        into: Span,
+        from_first: bool,
+    ) -> &mut Self {
+        self.fetch_how(from, published, into, Some(Reduced { through, from_first }))
+    }
+
+    fn fetch_how(
+        &mut self,
+        from: usize,
+        published: Published,
+        into: Span,
+        reduced: Option<Reduced>,
+    ) -> &mut Self {
+        if into.len > 0 {
+            let from = self.rank(from);
+            self.last().then.push(Local::Fetch { from, published, into, reduced });
+        }
+        self
+    }
+
+    /// Data of so many bytes will be published.
+    pub fn publishes(&mut self, bytes: usize) {
+        self.made.published = bytes;
+    }
+
+    /// This rank reads no more of a member's shared buffer in this call.
+    pub fn has_read(&mut self, of: usize, name: Span) -> &mut Self {
+        let of = self.rank(of);
+        self.last().then.push(Local::HasRead { of, name });
+        self
+    }
+
+    /// A shared buffer, whose name is put into scratch. Messages about it have no bytes, and are sent.
+    pub fn shared_buffer(&mut self, shared_buffer: SharedBufferNeed) {
+        self.is_sparse = false;
+        self.made.shared_buffer = Some(shared_buffer);
+    }
+
+    /// Room for `len` bytes of scratch, aligned for any element.
+    pub fn scratch(&mut self, len: usize) -> Span {
+        let at = self.made.scratch_bytes;
+        self.made.scratch_bytes += len.next_multiple_of(16);
+        Span::scratch(at, len)
+    }
+
+    /// The span itself, or, if something of it will be written over, a copy in scratch made at the end of this round.
+    pub fn apart(&mut self, span: Span, written: Span) -> Span {
+        if !span.overlaps(written) {
+            return span;
+        }
+        let copy = self.scratch(span.len);
+        self.copy(span, copy);
+        copy
+    }
+}

@@ -1,0 +1,248 @@
+//! The specification of a collective, without its memory.
+//!
+//! Owns the ways to say it: the same bytes from everybody ([`Shape`]), parts of any size ([`Uneven`]), a schedule made
+//! before ([`Plan`]).
+
+use std::sync::Arc;
+
+use crate::choose::Seat;
+use canele_sys::ids::Tag;
+
+use crate::Error;
+use crate::schedule::{Schedule, Span};
+use canele_sys::ids::Rank;
+
+/// Whose the result or the data is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Root {
+    /// This member's; between two groups, this member's of the other group.
+    At(u32),
+    /// This rank's, between two groups: the other group takes part with it alone.
+    Here,
+    /// Of another one of this rank's group, between two groups: nothing is to be done.
+    Elsewhere,
+}
+
+impl From<Rank> for Root {
+    fn from(rank: Rank) -> Self {
+        Self::At(rank.0)
+    }
+}
+
+/// What all members do together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operation {
+    /// Nobody leaves before everybody has come.
+    Barrier,
+    /// The root's output becomes everybody's output.
+    Broadcast(Root),
+    /// The root's output becomes the reduction of all inputs.
+    Reduce(Root),
+    /// Everybody's output becomes the reduction of all inputs.
+    Allreduce,
+    /// The root's output becomes all inputs, in the order of members.
+    Gather(Root),
+    /// Each member's output becomes its block of the root's input.
+    Scatter(Root),
+    /// Everybody's output becomes all inputs, in the order of members.
+    Allgather,
+    /// Block `r` of each member's input becomes the block of that member in the output of member `r`.
+    Alltoall,
+    /// Each member's output becomes its block of the reduction of all inputs, which have a block for each.
+    ReduceScatter,
+    /// Each member's output becomes the reduction of the inputs of all up to it.
+    Scan,
+    /// The same of all before it; the output of the first is not touched.
+    Exscan,
+}
+
+/// A collective in which everybody gives or gets the same number of bytes; equal on all members, but for the role of
+/// each and `in_place`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// What is done.
+    pub operation: Operation,
+    /// Bytes of one block: what one member contributes to one member.
+    pub bytes: usize,
+    /// Bytes of one element; reductions never cut one.
+    pub element: usize,
+    /// Whether operands may change places; they are never combined out of order otherwise.
+    pub commutative: bool,
+    /// The input lies in the output already, there where the standard says (MPI 5.0, chapter 6): for gathering in this
+    /// rank's block, else from the beginning. At the root of `Scatter`, its own block stays where it is.
+    pub in_place: bool,
+}
+
+impl Shape {
+    /// Of bytes, or numbers that may change places.
+    pub fn new(operation: Operation, bytes: usize) -> Self {
+        Self { operation, bytes, element: 1, commutative: true, in_place: false }
+    }
+}
+
+/// A range of bytes of the input or the output.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Block {
+    /// Where it begins.
+    pub at: usize,
+    /// How many bytes.
+    pub len: usize,
+}
+
+/// A collective of blocks of any length, anywhere. What one member gives is as long as what the other one expects; nothing
+/// is sent for a block without bytes. Between two groups lists are of the members of the other group.
+#[derive(Clone, Copy, Debug)]
+pub enum Uneven<'a> {
+    /// As [`Operation::Gather`].
+    Gather {
+        /// Who gets all.
+        root: Root,
+        /// What this rank gives; nothing if it is at its place in `all` already.
+        mine: Option<Block>,
+        /// At the root: places in the output, of each member.
+        all: &'a [Block],
+    },
+    /// As [`Operation::Scatter`].
+    Scatter {
+        /// Who has all.
+        root: Root,
+        /// At the root: places in the input, for each member.
+        all: &'a [Block],
+        /// The place in the output; nothing if the root's own part stays where it is.
+        mine: Option<Block>,
+    },
+    /// As [`Operation::Allgather`].
+    Allgather {
+        /// What this rank gives; nothing if it is at its place in `all` already.
+        mine: Option<Block>,
+        /// Places in the output, of each member; in one group all know the same lengths.
+        all: &'a [Block],
+    },
+    /// As [`Operation::Alltoall`].
+    Alltoall {
+        /// In the input, for each member; nothing if these are the places in the output, whose content is exchanged.
+        from: Option<&'a [Block]>,
+        /// In the output, of each member.
+        into: &'a [Block],
+    },
+    /// As [`Operation::ReduceScatter`], with blocks one behind the other.
+    ReduceScatter {
+        /// Bytes for each member of this rank's group; all know the same.
+        lens: &'a [usize],
+        /// As in [`Shape`].
+        element: usize,
+        /// As in [`Shape`].
+        commutative: bool,
+        /// As in [`Shape`].
+        in_place: bool,
+    },
+    /// Messages among neighbours: each has a source and a destination that know of each other. Where a pair has several,
+    /// they are matched in the order of the lists.
+    Exchange {
+        /// To whom, and what of the input.
+        sends: &'a [(u32, Block)],
+        /// From whom, and where in the output.
+        receives: &'a [(u32, Block)],
+    },
+}
+
+/// A collective made ready to be started many times on its flow. Plans are started in any order: each has a tag of its own.
+#[derive(Clone)]
+pub struct Plan {
+    /// This rank's part.
+    pub schedule: Arc<Schedule>,
+    /// Of its messages.
+    pub tag: Tag,
+}
+
+/// The specification of a collective.
+#[derive(Clone, Copy)]
+pub enum CollectiveSpec<'a> {
+    /// Blocks of one length.
+    Even(Shape),
+    /// Blocks of any length.
+    Uneven(Uneven<'a>),
+}
+
+impl From<Shape> for CollectiveSpec<'_> {
+    #[inline(always)]
+    fn from(shape: Shape) -> Self {
+        Self::Even(shape)
+    }
+}
+
+impl<'a> From<Uneven<'a>> for CollectiveSpec<'a> {
+    fn from(uneven: Uneven<'a>) -> Self {
+        Self::Uneven(uneven)
+    }
+}
+
+impl Block {
+    pub(crate) fn of_input(self) -> Span {
+        Span::input(self.at, self.len)
+    }
+
+    pub(crate) fn of_output(self) -> Span {
+        Span::output(self.at, self.len)
+    }
+}
+
+impl Operation {
+    pub(crate) fn root(self) -> Option<Root> {
+        match self {
+            Self::Broadcast(root) | Self::Reduce(root) | Self::Gather(root) | Self::Scatter(root) => {
+                Some(root)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether the root is a member.
+pub(crate) fn check_root(seat: Seat, root: Root) -> Result<(), Error> {
+    let among = if seat.is_between() { seat.remote() } else { seat.ranks };
+    match root {
+        Root::At(n) if n as usize >= among => Err(Error::NoSuchRank { rank: Rank(n), size: among as u32 }),
+        Root::Here | Root::Elsewhere if !seat.is_between() => {
+            panic!("in one group everybody names the root")
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Uneven<'_> {
+    /// Whether lists are as long as they must be, and those named are there.
+    pub(crate) fn check(&self, seat: Seat) -> Result<(), Error> {
+        let (peers, own) =
+            if seat.is_between() { (seat.remote(), seat.local) } else { (seat.ranks, seat.ranks) };
+        let is_root = |root: Root| match root {
+            Root::At(n) => !seat.is_between() && n as usize == seat.me,
+            Root::Here => true,
+            Root::Elsewhere => false,
+        };
+        match *self {
+            Self::Gather { root, all, .. } | Self::Scatter { root, all, .. } => {
+                check_root(seat, root)?;
+                if is_root(root) { check_list(all.len(), peers) } else { Ok(()) }
+            }
+            Self::Allgather { all, .. } => check_list(all.len(), peers),
+            Self::Alltoall { from, into } => {
+                check_list(from.map_or(peers, <[Block]>::len), peers)?;
+                check_list(into.len(), peers)
+            }
+            Self::ReduceScatter { lens, .. } => check_list(lens.len(), own),
+            Self::Exchange { sends, receives } => {
+                let stranger = sends.iter().chain(receives).find(|(peer, _)| *peer as usize >= seat.ranks);
+                match stranger {
+                    Some((peer, _)) => Err(Error::NoSuchRank { rank: Rank(*peer), size: seat.ranks as u32 }),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+fn check_list(given: usize, needed: usize) -> Result<(), Error> {
+    let what = "blocks of a collective, one for each member";
+    if given == needed { Ok(()) } else { Err(Error::Lengths { what, given, needed }) }
+}

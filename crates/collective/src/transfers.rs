@@ -1,0 +1,96 @@
+//! What is left of a round when it takes requests: long data, a peer not yet connected, a message that has come already,
+//! a wait long enough for sleep.
+//!
+//! Owns the requests of one round; whoever submits them waits, and takes the buffers back. Each ends before the memory is
+//! used again, also when the collective has failed.
+
+use canele_mem::buffer::{InBuffer, OutBuffer};
+use canele_proto::matching::Want;
+use canele_proto::request::Outcome;
+use canele_proto::{Envelope, Proto};
+use canele_rail::FastPath;
+use canele_sys::ids::RequestId;
+
+use crate::Error;
+use crate::memory::Back;
+use crate::schedule::{Area, Transfer};
+use crate::schedule_run::{ScheduleRun, check_length};
+
+/// Requests under way.
+#[derive(Default)]
+pub struct Transfers {
+    requests: Vec<Request>,
+    /// The first failure.
+    failed: Option<Error>,
+}
+
+struct Request {
+    id: RequestId,
+    /// Where its buffer belongs.
+    area: Area,
+    /// The length of a message to be received.
+    needed: Option<usize>,
+}
+
+impl Transfers {
+    /// Submits what is left of the round, in lent memory.
+    pub fn submit<R: FastPath>(
+        &mut self,
+        run: &ScheduleRun<'_>,
+        (proto, rail): (&mut Proto, &mut R),
+        (sends, receives): (&[Transfer], &[Transfer]),
+        (out, into): (Vec<OutBuffer>, Vec<InBuffer>),
+    ) {
+        // Receives first: what is here already is taken before more is asked for.
+        for (receive, buffer) in receives.iter().zip(into) {
+            let want = Want { source: Some(receive.peer), tag: Some(run.tag) };
+            let id = proto.submit_recv(run.flow, want, buffer);
+            self.requests.push(Request { id, area: receive.span.area, needed: Some(receive.span.len) });
+        }
+        for (send, buffer) in sends.iter().zip(out) {
+            let id = proto.submit_send(rail, Envelope::new(send.peer, run.flow, run.tag), buffer);
+            self.requests.push(Request { id, area: send.span.area, needed: None });
+        }
+    }
+
+    /// Whether any is.
+    #[inline]
+    pub fn are_under_way(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
+    /// Takes those that have ended; says whether all have.
+    pub fn take(&mut self, proto: &mut Proto, back: Back<'_>) -> bool {
+        let failed = &mut self.failed;
+        self.requests.retain(|request| {
+            let Some(Outcome { result, buffer }) = proto.take(request.id) else { return true };
+            back(request.area, buffer);
+            let result = match (result, request.needed) {
+                (Err(failure), _) => Err(Error::from(failure)),
+                (Ok(status), Some(needed)) => check_length(status.bytes, needed),
+                (Ok(_), None) => Ok(()),
+            };
+            if let Err(error) = result {
+                failed.get_or_insert(error);
+            }
+            false
+        });
+        self.requests.is_empty()
+    }
+
+    /// Gives up, because of `error`: all end as soon as no rail holds a part of them.
+    pub fn abandon(&mut self, proto: &mut Proto, error: Error) {
+        self.failed.get_or_insert(error);
+        for request in self.requests.iter().filter(|request| !proto.is_done(request.id)).collect::<Vec<_>>() {
+            proto.abandon(request.id);
+        }
+    }
+
+    /// Why one failed, once all have ended.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub fn result(&mut self) -> Result<(), Error> {
+        self.failed.take().map_or(Ok(()), Err)
+    }
+}

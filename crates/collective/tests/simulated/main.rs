@@ -1,0 +1,132 @@
+//! Random collectives of random teams, several under way at a time, on a simulated network, with the algorithms of ranks that have
+//! processors of their own and of those that share some, with and without shared buffers.
+
+mod model;
+mod reference;
+mod spec;
+
+use canele_collective::{
+    Buffers, CollectiveBuffer, CollectiveRequest, CollectiveSpec, Reduction, Schedule, Team,
+};
+use canele_mem::buffer::Divided;
+use canele_sim::world::Random;
+use canele_sys::ids::{FlowId, Rank, Tag};
+
+use crate::model::Crowd;
+use crate::reference::{kernel, memory};
+use crate::spec::Case;
+
+/// Some of the ranks, in any order.
+fn members(random: &mut Random, ranks: usize) -> Vec<Rank> {
+    let mut all: Vec<Rank> = (0..ranks as u32).map(Rank).collect();
+    for n in (1..ranks).rev() {
+        all.swap(n, random.below(n + 1));
+    }
+    all.truncate(1 + random.below(ranks));
+    all
+}
+
+/// The team as a member sees it: its own group first.
+pub fn team(case: &Case, members: &[Rank], me: usize) -> Team {
+    if !case.is_between() {
+        return Team::new(me, members.into());
+    }
+    let (own, others) = (case.own(me), case.others(me));
+    let list: Vec<Rank> = members[own.clone()].iter().chain(&members[others]).copied().collect();
+    Team::between(me - own.start, list.into(), own.len())
+}
+
+fn own(bytes: &[u8]) -> CollectiveBuffer {
+    CollectiveBuffer::Own(Box::new(Divided::from(bytes)))
+}
+
+/// Which algorithms are taken: the same on all members.
+#[derive(Clone, Copy)]
+struct Conditions {
+    oversubscribed: bool,
+    shared_buffers: bool,
+}
+
+impl Conditions {
+    fn draw(random: &mut Random) -> Self {
+        let oversubscribed = random.chance(60);
+        Self { oversubscribed, shared_buffers: oversubscribed && random.chance(70) }
+    }
+}
+
+/// What is expected of a part.
+struct Expected {
+    case: Case,
+    me: usize,
+    bytes: Vec<u8>,
+}
+
+/// Adds the parts of all members.
+fn begin(
+    crowd: &mut Crowd,
+    (flow, call): (u32, u32),
+    (case, conditions): (&Case, Conditions),
+    members: &[Rank],
+    parts: &mut [Vec<CollectiveRequest>],
+    expected: &mut [Vec<Expected>],
+) {
+    for (me, rank) in members.iter().enumerate() {
+        let asked = case.call(me);
+        let memory = memory(case, me, &asked);
+        let spec =
+            asked.shape.map_or_else(|| CollectiveSpec::from(case.uneven(me, &asked)), CollectiveSpec::from);
+        let buffers = Buffers { input: own(&memory.input), output: own(&memory.output) };
+        let (team, reduction) = (team(case, members, me), Some(Reduction::from(kernel(case))));
+        let seat = team.seat(conditions.oversubscribed, conditions.shared_buffers);
+        let schedule = Schedule::make(seat, Some(&team), &spec).expect("a call that can be");
+        let shared_buffer =
+            schedule.shared_buffer.map(|shared_buffer| crowd.shared_buffer(*rank, shared_buffer.bytes));
+        let mut part = CollectiveRequest::of(schedule.into(), (FlowId(flow), Tag(call)), reduction, buffers);
+        if let Some(shared_buffer) = shared_buffer {
+            part = part.publish_in(shared_buffer);
+        }
+        parts[rank.0 as usize].push(part);
+        expected[rank.0 as usize].push(Expected { case: case.clone(), me, bytes: memory.expected });
+    }
+}
+
+/// Says how many shared buffers were needed.
+fn play(seed: u64) -> usize {
+    let mut random = Random(seed);
+    let ranks = 1 + random.below(10);
+    let mut crowd = Crowd::new(ranks, seed);
+    for turn in 0..6 {
+        let mut parts: Vec<Vec<CollectiveRequest>> = (0..ranks).map(|_| Vec::new()).collect();
+        let mut expected: Vec<Vec<Expected>> = (0..ranks).map(|_| Vec::new()).collect();
+        for flow in 0..1 + random.below(3) as u32 {
+            let members = members(&mut random, ranks);
+            for call in 0..1 + random.below(3) as u32 {
+                let case = Case::draw(&mut random, members.len());
+                let conditions = Conditions::draw(&mut random);
+                begin(
+                    &mut crowd,
+                    (flow, turn * 10 + call),
+                    (&case, conditions),
+                    &members,
+                    &mut parts,
+                    &mut expected,
+                );
+            }
+        }
+        let errors = crowd.run(&mut parts);
+        assert!(errors.iter().all(Option::is_none), "seed {seed}: {errors:?}");
+        for (parts, expected) in parts.iter().zip(&expected) {
+            for (part, Expected { case, me, bytes }) in parts.iter().zip(expected) {
+                let at = part.output().iter().zip(bytes).position(|(a, b)| a != b);
+                assert!(at.is_none(), "seed {seed}: byte {at:?} of member {me} is wrong in {case:?}");
+            }
+        }
+    }
+    crowd.shared_buffers
+}
+
+#[test]
+fn random_collectives_of_random_teams_do_what_they_mean() {
+    let shared_buffers: usize = (0..800).map(play).sum();
+    assert!(shared_buffers > 500, "shared buffers are tried too, not {shared_buffers}");
+}

@@ -1,0 +1,175 @@
+//! The environment variables by which a launcher tells a rank its place, and those of foreign launchers.
+//!
+//! Owns the names and their parsing, as pure functions over a look-up. Never reads descriptors.
+
+use std::fmt;
+
+use crate::ControlError;
+
+/// Names of the variables a launcher sets for each rank.
+pub mod variable {
+    /// The rank's number in the job.
+    pub const RANK: &str = "CANELE_RANK";
+    /// The number of ranks in the job.
+    pub const SIZE: &str = "CANELE_SIZE";
+    /// The rank's number among those of its host.
+    pub const LOCAL_RANK: &str = "CANELE_LOCAL_RANK";
+    /// The number of ranks on this host.
+    pub const LOCAL_SIZE: &str = "CANELE_LOCAL_SIZE";
+    /// The inherited descriptor of the rank's socket to its launcher.
+    pub const CONTROL_FD: &str = "CANELE_CONTROL_FD";
+    /// The processors to which the launcher has bound the rank, as `0-3,8`, or `none`. For the program: the library does not read it.
+    pub const BIND: &str = "CANELE_BIND";
+}
+
+/// A rank's place in its job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RankPlace {
+    /// The rank's number, below `size`.
+    pub rank: u32,
+    /// Number of ranks, at least 1.
+    pub size: u32,
+    /// The rank's number on its host, below `local_size`.
+    pub local_rank: u32,
+    /// Number of ranks on this host.
+    pub local_size: u32,
+}
+
+impl fmt::Display for RankPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RankPlace { rank, size, local_rank, local_size } = self;
+        write!(f, "rank {rank} of {size}, {local_rank} of {local_size} on its host")
+    }
+}
+
+impl RankPlace {
+    /// A program started alone: a job of one rank.
+    pub const ALONE: RankPlace = RankPlace { rank: 0, size: 1, local_rank: 0, local_size: 1 };
+
+    /// What a launcher said in this process's environment; alone, if there is nothing that makes sense.
+    pub fn from_env() -> RankPlace {
+        let get = |name: &str| std::env::var(name).ok();
+        Self::read(get).ok().flatten().map_or(Self::ALONE, |(place, _)| place)
+    }
+
+    /// Reads the place and the control descriptor's number through `get`, a look-up of environment variables.
+    ///
+    /// `Ok(None)`: started alone.
+    ///
+    /// # Errors
+    /// A variable that is missing or makes no sense, or a foreign launcher that started several ranks.
+    pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Option<(RankPlace, i32)>, ControlError> {
+        if get(variable::RANK).is_none() {
+            return refuse_foreign(&get).map(|()| None);
+        }
+        let number = |name: &'static str| -> Result<u32, ControlError> {
+            let value = get(name).unwrap_or_default();
+            value.parse().map_err(|_| ControlError::Variable { name, value })
+        };
+        let below = |name: &'static str, value: u32, limit: u32| {
+            if value < limit {
+                Ok(value)
+            } else {
+                Err(ControlError::Variable { name, value: value.to_string() })
+            }
+        };
+        let (size, local_size) = (number(variable::SIZE)?, number(variable::LOCAL_SIZE)?);
+        let place = RankPlace {
+            rank: below(variable::RANK, number(variable::RANK)?, size)?,
+            size,
+            local_rank: below(variable::LOCAL_RANK, number(variable::LOCAL_RANK)?, local_size)?,
+            local_size,
+        };
+        let fd = below(variable::CONTROL_FD, number(variable::CONTROL_FD)?, i32::MAX as u32)?;
+        Ok(Some((place, fd as i32)))
+    }
+}
+
+/// Refuses to be N times "rank 0 of 1" under a launcher of another system.
+fn refuse_foreign(get: &impl Fn(&str) -> Option<String>) -> Result<(), ControlError> {
+    // Number from which the variable says "more than one rank": a count of 2, or a rank of 1.
+    const FOREIGN: [(&str, u64); 8] = [
+        ("PMI_SIZE", 2),
+        ("PMI_RANK", 1),
+        ("PMIX_SIZE", 2),
+        ("PMIX_RANK", 1),
+        ("OMPI_COMM_WORLD_SIZE", 2),
+        ("OMPI_COMM_WORLD_RANK", 1),
+        ("SLURM_STEP_NUM_TASKS", 2),
+        ("SLURM_NTASKS", 2),
+    ];
+    for (name, at_least) in FOREIGN {
+        if let Some(value) = get(name)
+            && value.trim().parse::<u64>().is_ok_and(|number| number >= at_least)
+        {
+            return Err(ControlError::Foreign { name, value });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Result<Option<(RankPlace, i32)>, ControlError> {
+        RankPlace::read(|name| variables.iter().find(|(n, _)| *n == name).map(|(_, v)| v.to_string()))
+    }
+
+    const GOOD: [(&str, &str); 5] = [
+        (variable::RANK, "2"),
+        (variable::SIZE, "4"),
+        (variable::LOCAL_RANK, "2"),
+        (variable::LOCAL_SIZE, "4"),
+        (variable::CONTROL_FD, "9"),
+    ];
+
+    fn with(name: &'static str, value: &'static str) -> Vec<(&'static str, &'static str)> {
+        GOOD.iter().map(|&(n, v)| (n, if n == name { value } else { v })).collect()
+    }
+
+    #[test]
+    fn a_complete_environment_gives_the_place() {
+        let (place, fd) = read(&GOOD).unwrap().unwrap();
+        assert_eq!(fd, 9);
+        assert_eq!(place, RankPlace { rank: 2, size: 4, local_rank: 2, local_size: 4 });
+    }
+
+    #[test]
+    fn nonsense_is_refused_naming_the_variable() {
+        for (name, value) in [
+            (variable::RANK, "4"),
+            (variable::RANK, "x"),
+            (variable::SIZE, ""),
+            (variable::LOCAL_RANK, "7"),
+            (variable::CONTROL_FD, "-1"),
+            (variable::CONTROL_FD, "4294967295"),
+        ] {
+            let text = read(&with(name, value)).unwrap_err().to_string();
+            assert!(text.contains(name), "{name}={value}: {text}");
+        }
+    }
+
+    #[test]
+    fn alone_is_no_error_even_where_a_foreign_launcher_says_one() {
+        assert_eq!(read(&[]).unwrap(), None);
+        assert_eq!(read(&[("PMI_SIZE", "1"), ("PMIX_RANK", "0"), ("SLURM_NTASKS", "1")]).unwrap(), None);
+    }
+
+    #[test]
+    fn a_foreign_launcher_of_several_is_named() {
+        for (name, value) in
+            [("PMI_SIZE", "2"), ("PMIX_RANK", "3"), ("OMPI_COMM_WORLD_SIZE", "4"), ("SLURM_NTASKS", "2")]
+        {
+            let text = read(&[(name, value)]).unwrap_err().to_string();
+            assert!(text.contains(name) && text.contains("canele run"), "{text}");
+        }
+    }
+
+    #[test]
+    fn our_own_launcher_inside_a_foreign_allocation_wins() {
+        let mut variables = GOOD.to_vec();
+        variables.push(("SLURM_NTASKS", "8"));
+        assert!(read(&variables).unwrap().is_some());
+    }
+}

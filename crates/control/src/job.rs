@@ -1,0 +1,244 @@
+//! The job as its launcher describes it to every rank. Owns the description; decides nothing.
+
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+
+use canele_sys::sealed;
+use postcard::ser_flavors::Size;
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use crate::RankPlace;
+use crate::messages::OnFailure;
+
+/// The job as its launcher sees it; equal on all ranks but for `processors`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobInfo {
+    /// Process id of the launcher, which also names the job for `canele info --job`.
+    pub launcher: u32,
+    /// Number of ranks.
+    pub size: u32,
+    /// The hosts; ranks are numbered through them in blocks. A job on one machine has one.
+    pub hosts: Vec<Host>,
+    /// Processors that the ranks of this host can use at the same time.
+    pub processors: u32,
+    /// What a failure does to the others.
+    pub on_failure: OnFailure,
+    /// What ranks of several hosts need to trust each other; `None` on one host.
+    pub network: Option<Network>,
+}
+
+/// One host of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// As given on the command line; of a job started without, this machine's name.
+    pub name: String,
+    /// How many ranks it has, at least 1.
+    pub ranks: u32,
+}
+
+impl Host {
+    /// This machine, with `ranks` ranks.
+    pub fn this(ranks: u32) -> Host {
+        Host { name: rustix::system::uname().nodename().to_string_lossy().into_owned(), ranks }
+    }
+}
+
+/// The longest description of a job in bytes, far above that of a host for each of a million ranks.
+const MAX_JOB: u64 = 1 << 30;
+
+impl JobInfo {
+    /// This description in a sealed file without a name, which any number of ranks may read: a job of many hosts fits in no message.
+    ///
+    /// # Errors
+    /// As memfd_create(2) and write(2).
+    pub fn write(&self) -> io::Result<OwnedFd> {
+        let length = postcard::serialize_with_flavor(self, Size::default()).map_err(io::Error::other)?;
+        // Of its full length from the start: a vector that grew would leave copies of the key behind.
+        let mut bytes = Zeroizing::new(vec![0; length]);
+        postcard::to_slice(self, &mut bytes).map_err(io::Error::other)?;
+        sealed::write("canele-job", &bytes)
+    }
+
+    /// Reads what [`write`](Self::write) wrote.
+    ///
+    /// # Errors
+    /// As read(2); `InvalidData` if it is no description, or another process could change it.
+    pub fn read(descriptor: OwnedFd) -> io::Result<JobInfo> {
+        let bytes = Zeroizing::new(sealed::read(descriptor, MAX_JOB)?);
+        postcard::from_bytes(&bytes).map_err(|error| {
+            io::Error::new(io::ErrorKind::InvalidData, format!("an undecodable job: {error}"))
+        })
+    }
+
+    /// Compares this description with the place that the environment gives a rank of the job.
+    ///
+    /// # Errors
+    /// A text that says in what they differ, or why there cannot be such a job.
+    pub fn check(&self, place: RankPlace) -> Result<(), String> {
+        let ranks: u64 = self.hosts.iter().map(|host| u64::from(host.ranks)).sum();
+        if ranks != u64::from(self.size) || self.hosts.iter().any(|host| host.ranks == 0) {
+            return Err(format!(
+                "its {} hosts have {ranks} ranks, and the job has {}",
+                self.hosts.len(),
+                self.size
+            ));
+        }
+        let described = self.network.as_ref().map_or(1, |network| network.rails.len());
+        if described != self.hosts.len() {
+            return Err(format!(
+                "it describes the network of {described} hosts, and the job has {}",
+                self.hosts.len()
+            ));
+        }
+        let here = self.ranks_of(self.host_of(place.rank));
+        let there = RankPlace {
+            rank: place.rank,
+            size: self.size,
+            local_rank: place.rank.wrapping_sub(here.start),
+            local_size: here.len() as u32,
+        };
+        if place != there || place.rank >= self.size {
+            return Err(format!("the environment says {place}, and the description {there}"));
+        }
+        Ok(())
+    }
+
+    /// The index of the host that `rank` runs on; of a rank there is not, that of the last host.
+    pub fn host_of(&self, rank: u32) -> usize {
+        let mut first = 0_u32;
+        let holds = |host: &Host| {
+            first = first.saturating_add(host.ranks);
+            rank < first
+        };
+        self.hosts.iter().position(holds).unwrap_or(self.hosts.len().saturating_sub(1))
+    }
+
+    /// True if the ranks of the host at `place` outnumber the processors that they can use: equal for all of them, however each is
+    /// bound.
+    pub fn is_oversubscribed(&self, place: RankPlace) -> bool {
+        place.local_size > self.processors
+    }
+
+    /// The ranks of a host, by its index; none for a host there is not.
+    pub fn ranks_of(&self, host: usize) -> std::ops::Range<u32> {
+        let before = self.hosts.iter().take(host).map(|host| host.ranks).sum();
+        before..before + self.hosts.get(host).map_or(0, |host| host.ranks)
+    }
+}
+
+/// What the ranks of a job of several hosts know, and nobody else.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Network {
+    /// Tells jobs apart that use the same ports one after the other.
+    pub job: u64,
+    /// With which ranks prove to each other that they belong to the job. Overwritten when dropped.
+    pub key: Zeroizing<[u8; 32]>,
+    /// The addresses of each rail of each host, on which its ranks listen. A rail has the same number on all hosts.
+    pub rails: Vec<Vec<Vec<IpAddr>>>,
+}
+
+impl Network {
+    /// A new job's, without rails.
+    ///
+    /// # Errors
+    /// As getrandom(2).
+    pub fn draw() -> rustix::io::Result<Network> {
+        let (mut job, mut network) =
+            ([0; 8], Network { job: 0, key: Zeroizing::default(), rails: Vec::new() });
+        for bytes in [&mut job[..], &mut network.key[..]] {
+            // Up to 256 bytes come whole.
+            rustix::rand::getrandom(bytes, rustix::rand::GetRandomFlags::empty())?;
+        }
+        network.job = u64::from_ne_bytes(job);
+        Ok(network)
+    }
+}
+
+impl fmt::Debug for Network {
+    /// Without the key: this text may end in a log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Network {{ job: {:#x}, key: … }}", self.job)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(ranks: &[u32]) -> JobInfo {
+        let host = |(index, &ranks)| Host { name: format!("h{index}"), ranks };
+        JobInfo {
+            launcher: 1,
+            size: ranks.iter().sum(),
+            hosts: ranks.iter().enumerate().map(host).collect(),
+            processors: 1,
+            on_failure: OnFailure::Stop,
+            network: None,
+        }
+    }
+
+    #[test]
+    fn a_job_of_any_number_of_hosts_survives_its_file() {
+        let job = job(&[64; 20_000]);
+        let file = job.write().unwrap();
+        for _ in 0..2 {
+            assert_eq!(JobInfo::read(file.try_clone().unwrap()).unwrap(), job);
+        }
+        let short = sealed::write("test", &[7; 3]).unwrap();
+        assert_eq!(JobInfo::read(short).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn a_description_that_could_be_changed_is_none() {
+        let job = job(&[1, 1]);
+        let file = job.write().unwrap();
+        assert_eq!(rustix::io::pwrite(&file, &[0], 0), Err(rustix::io::Errno::PERM));
+        let open = rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        rustix::io::write(&open, &sealed::read(file, MAX_JOB).unwrap()).unwrap();
+        assert_eq!(JobInfo::read(open).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn a_place_that_the_description_does_not_have_is_told() {
+        let network = |hosts| Some(Network { rails: vec![Vec::new(); hosts], ..Network::draw().unwrap() });
+        let job = JobInfo { network: network(2), ..job(&[2, 3]) };
+        let place = RankPlace { rank: 3, size: 5, local_rank: 1, local_size: 3 };
+        assert_eq!(job.check(place), Ok(()));
+        for wrong in [
+            RankPlace { size: 6, ..place },
+            RankPlace { rank: 4, ..place },
+            RankPlace { local_rank: 0, ..place },
+            RankPlace { local_size: 4, ..place },
+            RankPlace { rank: 5, local_rank: 3, ..place },
+        ] {
+            let text = job.check(wrong).unwrap_err();
+            assert!(text.contains(&wrong.to_string()), "{text}");
+        }
+        let alone = JobInfo { network: None, ..job.clone() };
+        let large = JobInfo { size: 6, ..job.clone() };
+        let empty = JobInfo { hosts: vec![Host::this(0), Host::this(5)], ..job.clone() };
+        let endless = JobInfo { hosts: vec![Host::this(u32::MAX); 2], ..job.clone() };
+        for impossible in [alone, large, empty, endless, JobInfo { network: network(1), ..job }] {
+            assert!(impossible.check(place).is_err(), "{impossible:?}");
+        }
+    }
+
+    #[test]
+    fn ranks_are_numbered_through_the_hosts() {
+        let job = job(&[2, 1, 3]);
+        assert_eq!([0, 1, 2, 3, 5, 6, u32::MAX].map(|rank| job.host_of(rank)), [0, 0, 1, 2, 2, 2, 2]);
+        assert_eq!([0, 1, 2, 3].map(|host| job.ranks_of(host)), [0..2, 2..3, 3..6, 6..6]);
+    }
+
+    #[test]
+    fn a_key_is_not_the_next_one_and_never_printed() {
+        let (one, other) = (Network::draw().unwrap(), Network::draw().unwrap());
+        assert!(one != other && one.key != other.key);
+        let text = format!("{one:?}");
+        assert!(text.contains('…') && !text.contains(&format!("{:?}", one.key)), "{text}");
+        assert!(!text.contains(&one.key[0..2].iter().map(|byte| format!("{byte}, ")).collect::<String>()));
+    }
+}

@@ -1,0 +1,42 @@
+//! The socket between a rank and its launcher: what is said on it, and the rank's end of it.
+//!
+//! Owns: the messages, their encoding (postcard, one message per `SOCK_SEQPACKET` packet with its descriptors), the environment a launcher
+//! gives to a rank, and the rank's end. Never: user data (that moves on rails), rings or notifications (the launcher notifies a rank after
+//! each message it puts in).
+//!
+//! ```text
+//!   rank                                   launcher
+//!    Hello              ───────────────▶
+//!    ◀───────────────────────────────────  Welcome
+//!    Inbox(+fds)        ───────────────▶   refused if its settings differ from those of the others
+//!    Connect{peers}     ───────────────▶
+//!    ◀───────────────────────────────────  Peers(+fds), to both sides once both have sent their Inbox
+//!    Addresses          ───────────────▶
+//!    ◀───────────────────────────────────  Reach instead of Peers, where the two run on different hosts
+//!    ◀───────────────────────────────────  Gone{rank}, when that rank can no longer answer
+//!    ◀───────────────────────────────────  Finished{ranks}, those that ended in order
+//!    CutOff{peer}       ───────────────▶   that rank broke the rules; all others are told
+//!    ◀───────────────────────────────────  ShowLinks, when somebody looks at the job
+//!    Links              ───────────────▶
+//!    Finished           ───────────────▶   and then exit 0; anything else is a failure of this rank
+//! ```
+#![forbid(unsafe_code)]
+
+mod environment;
+mod job;
+mod links;
+mod messages;
+mod rank;
+mod socket;
+
+pub use environment::{RankPlace, variable};
+pub use job::{Host, JobInfo, Network};
+pub use links::{Links, SocketLink};
+pub use messages::{
+    FromLauncher, MAX_MESSAGE, MAX_VALUE, MOST_INBOXES, MOST_PEERS, OnFailure, PeerInbox, RankEnd,
+    ToLauncher, VERSION,
+};
+pub use rank::{Control, ControlError, MessageWithDescriptors};
+pub use socket::{
+    Handed, MOST_DESCRIPTORS, MessageAndHanded, ReceiveError, SEND_AGAIN, SendError, Socket, send_until_taken,
+};

@@ -1,0 +1,225 @@
+//! The messages themselves. Owns their shape and version; never a descriptor (those travel beside them).
+//!
+//! Ranks are plain numbers here and region ids an opaque `u64`, because this is what is encoded;
+//! both ends turn them into their newtypes and check the range on arrival.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::links::Links;
+use crate::socket::MOST_DESCRIPTORS;
+
+/// Version of this message set and of the packets that ranks send each other. Two sides that differ refuse each other, each naming both;
+/// ranks are all of the version of their launcher.
+pub const VERSION: u32 = 8;
+
+/// The largest encoded message in bytes. A socket packet larger than this is malformed.
+pub const MAX_MESSAGE: usize = 64 * 1024;
+
+/// Links that a rank asks for in one message, at most.
+pub const MOST_PEERS: usize = 1024;
+
+/// Inboxes in one message, at most; with an event for each, as many descriptors as a message may have.
+pub const MOST_INBOXES: usize = MOST_DESCRIPTORS / 2;
+
+/// The largest value in bytes that can be published under a name, and the largest name.
+pub const MAX_VALUE: usize = 32 * 1024;
+
+/// What a rank tells its launcher.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToLauncher {
+    /// First message, of the same shape in all versions. From here on, exit 0 without [`Finished`](Self::Finished) is a failure.
+    Hello {
+        /// [`VERSION`] of the rank.
+        version: u32,
+    },
+    /// The rank's inbox is ready; its memfd, and its event if the rank sleeps on descriptors. At most once. A rank with other settings than
+    /// the first one to send this is refused.
+    Inbox {
+        /// The settings that all ranks must have alike: variables and values.
+        settings: Vec<(String, String)>,
+    },
+    /// Where this rank listens for those of other hosts. At most once, after [`Inbox`](Self::Inbox).
+    Addresses {
+        /// The addresses of each rail, in the order of the rails.
+        rails: Vec<Vec<SocketAddr>>,
+    },
+    /// This rank wants links. Answered with [`FromLauncher::Peers`] or, of ranks on other hosts,
+    /// [`FromLauncher::Reach`], as soon as both sides can be reached; both are told, each pair once.
+    Connect {
+        /// The other ranks, not this one; at most [`MOST_PEERS`].
+        peers: Vec<u32>,
+    },
+    /// A region peers may ask for; one descriptor, its memfd.
+    Region {
+        /// The region's id (index and generation), unique within the rank.
+        id: u64,
+    },
+    /// Asks for a region of `owner`. Answered at once with [`FromLauncher::Region`]; a rank of another host has none.
+    FindRegion {
+        /// The rank that allocated it.
+        owner: u32,
+        /// Its id there.
+        id: u64,
+    },
+    /// The region can no longer be found (peers that have it keep their mapping).
+    DropRegion {
+        /// The id given with [`Region`](Self::Region).
+        id: u64,
+    },
+    /// Publishes `value` under `name` for the whole job; a taken name is refused.
+    Publish {
+        /// At most [`MAX_VALUE`] bytes together with the value.
+        name: String,
+        /// Opaque to the launcher.
+        value: Vec<u8>,
+    },
+    /// Takes back a name this rank published.
+    Withdraw {
+        /// The name.
+        name: String,
+    },
+    /// Asks for a name; answered with [`FromLauncher::Found`] when it is published, now or later.
+    Find {
+        /// Chosen by the rank; comes back with the answer.
+        ticket: u64,
+        /// The name.
+        name: String,
+    },
+    /// Withdraws a [`Find`](Self::Find). An answer may already be on its way.
+    Forget {
+        /// The ticket of the find.
+        ticket: u64,
+    },
+    /// The rank has left the library; it may exit with 0 at any time.
+    Finished,
+    /// This rank found that `peer` broke the rules of the rail or the protocol, and accepts nothing more from it.
+    CutOff {
+        /// The other rank, not this one.
+        peer: u32,
+        /// What was found, in words.
+        what: String,
+    },
+    /// What the rank is about to wait in, for the message printed should it die there.
+    Doing {
+        /// For example `receiving from rank 2`; empty: nothing special.
+        what: String,
+    },
+    /// Answer to [`FromLauncher::ShowLinks`].
+    Links(Links),
+}
+
+/// What the launcher tells a rank.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FromLauncher {
+    /// Answer to [`ToLauncher::Hello`]; its descriptors are a file that says what the job is ([`JobInfo::read`](crate::JobInfo::read)) and,
+    /// if there is one, the account on which the ranks of the host reserve memory.
+    Welcome {
+        /// [`VERSION`] of the launcher.
+        version: u32,
+    },
+    /// Links with these ranks of the host can be made; the descriptors of their inboxes, as they sent them, in order.
+    Peers {
+        /// At most [`MOST_INBOXES`].
+        peers: Vec<PeerInbox>,
+    },
+    /// A link with `rank`, which runs on another host, can be made.
+    Reach {
+        /// Who listens.
+        rank: u32,
+        /// Where, as it said in its [`ToLauncher::Addresses`].
+        rails: Vec<Vec<SocketAddr>>,
+    },
+    /// Answer to [`ToLauncher::FindRegion`]; one descriptor if `found`.
+    Region {
+        /// As asked.
+        owner: u32,
+        /// As asked.
+        id: u64,
+        /// False: no such region now.
+        found: bool,
+    },
+    /// Answer to [`ToLauncher::Find`].
+    Found {
+        /// As asked.
+        ticket: u64,
+        /// As published.
+        value: Vec<u8>,
+    },
+    /// The name is taken by another publisher.
+    PublishRefused {
+        /// The name.
+        name: String,
+    },
+    /// `rank` will neither send nor answer any more. Said once per rank.
+    Gone {
+        /// Which rank.
+        rank: u32,
+        /// How it ended.
+        how: RankEnd,
+    },
+    /// `by` sends nothing more to `of` and accepts nothing from it; told to `of` and to all others but `by`.
+    CutOff {
+        /// Who found something.
+        by: u32,
+        /// Who broke the rules.
+        of: u32,
+        /// How, in words.
+        what: String,
+    },
+    /// Ranks that have finished, as [`Gone`](Self::Gone) says of one. Those that finish at about the same time are told together.
+    Finished {
+        /// The first and the last of each unbroken series.
+        ranks: Vec<(u32, u32)>,
+    },
+    /// Somebody wants to see this rank's links; answered with [`ToLauncher::Links`] when it comes by.
+    ShowLinks {
+        /// How many over sockets, at most.
+        most: u32,
+    },
+}
+
+/// Whose inbox is handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerInbox {
+    /// The rank.
+    pub rank: u32,
+    /// The event of a rank that sleeps on descriptors follows its inbox.
+    pub has_event: bool,
+}
+
+/// How a rank ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RankEnd {
+    /// It said so, or exited with 0 without ever having initialised.
+    Finished,
+    /// It exited with this status; 0 means without finalising.
+    Exited(u8),
+    /// A signal of this number killed it.
+    Killed(u8),
+    /// Nothing is heard any more of the host it runs on.
+    HostLost,
+}
+
+impl fmt::Display for RankEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RankEnd::Finished => write!(f, "finished"),
+            RankEnd::Exited(0) => write!(f, "exited without finalising"),
+            RankEnd::Exited(status) => write!(f, "exited with status {status}"),
+            RankEnd::Killed(signal) => write!(f, "was killed by signal {signal}"),
+            RankEnd::HostLost => write!(f, "was on a host that was lost"),
+        }
+    }
+}
+
+/// What happens to the other ranks when one fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnFailure {
+    /// The whole job ends.
+    Stop,
+    /// The survivors run on; operations with the dead rank fail.
+    Continue,
+}

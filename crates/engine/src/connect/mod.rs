@@ -1,0 +1,7 @@
+//! Connections: the rails of a rank, and the links to ranks of this host and of others.
+
+pub(crate) mod network;
+pub(crate) mod rails;
+mod shared_memory;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,254 @@
+//! The rails of a rank as one: shared memory to ranks of this host, TCP to the others.
+//!
+//! Owns the rails and the list of all links on which packets may come. A link's number says which rail it is on: 0 is shared
+//! memory, which is asked first everywhere, k the k-th of TCP. Never chooses among the links to a peer: the protocols do.
+//!
+//! *Sleep.* A rank with sockets sleeps on them and on its event, without the lock. A thread that comes in meanwhile and
+//! takes something from a socket takes with it what would have ended the sleep, so it wakes the sleeper (invariant I7).
+
+mod rail;
+
+use std::collections::HashSet;
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use canele_rail::Rail;
+use canele_rail::shm::{Shm, Waker};
+use canele_rail::tcp::{Member, Tcp, TcpLimits};
+use canele_sys::ids::{LinkId, Rank};
+use canele_sys::poller::Ready;
+use canele_sys::tunables::Tunables;
+
+use crate::Error;
+
+/// How long an attempt to connect may take.
+const CONNECT_TIMEOUT_NS: u64 = 10_000_000_000;
+
+/// The rails of a rank.
+pub(crate) struct Rails {
+    pub shm: Shm,
+    pub tcp: Vec<Tcp>,
+    waker: Waker,
+    /// The links of all rails.
+    incoming: Vec<LinkId>,
+    /// Those on which packets may have come; all, where there are no sockets.
+    ready: Vec<LinkId>,
+    /// Links that may be made to other hosts.
+    remote_links: HashSet<LinkId>,
+    /// A thread waits for acknowledgements.
+    unsettled: bool,
+    /// A thread may sleep on the sockets.
+    armed: bool,
+    /// When the clock of the sockets began.
+    since: Instant,
+}
+
+impl Rails {
+    /// Opens the rails of the rank at `place`; `oversubscribed`: ranks of its host share processors.
+    pub fn open(
+        place: canele_control::RankPlace,
+        oversubscribed: bool,
+        tunables: &Tunables,
+    ) -> Result<Self, Error> {
+        let (cells, budget) = (tunables.ring_cells, tunables.inbox_bytes);
+        // The launcher numbers ranks through the hosts in blocks.
+        let first = place.rank.saturating_sub(place.local_rank);
+        let here = first..first.saturating_add(place.local_size);
+        let mut shm = Shm::open(Rank(place.rank), here, cells, tunables.payload_ring_bytes, budget)?;
+        if oversubscribed {
+            shm.share_processors();
+        }
+        if place.local_size < place.size {
+            shm.sleep_on_descriptors()?;
+        }
+        Ok(Self {
+            waker: shm.waker(),
+            shm,
+            tcp: Vec::new(),
+            incoming: Vec::new(),
+            ready: Vec::new(),
+            remote_links: HashSet::new(),
+            unsettled: false,
+            armed: false,
+            since: Instant::now(),
+        })
+    }
+
+    /// Opens the rails to other hosts: one for each list of addresses, on which it listens.
+    pub fn open_sockets(&mut self, member: Member, addresses: &[Vec<IpAddr>]) -> Result<(), Error> {
+        for (addresses, number) in addresses.iter().zip(1..) {
+            self.tcp.push(Tcp::open(
+                number,
+                member,
+                addresses,
+                TcpLimits { patience_ns: CONNECT_TIMEOUT_NS, ..TcpLimits::default() },
+            )?);
+        }
+        Ok(())
+    }
+
+    /// This rank's sleep.
+    pub fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    /// Says where a peer of another host is reached over the TCP rail number `at`, from 0.
+    pub fn introduce(&mut self, peer: Rank, at: usize, addresses: Vec<SocketAddr>) {
+        if !addresses.is_empty() && !self.tcp[at].addresses().is_empty() {
+            self.remote_links.insert(LinkId::new(at as u8 + 1, peer));
+            self.tcp[at].introduce(peer, addresses);
+        }
+    }
+
+    /// The links that may be made to a peer of another host: over the rails that both are on.
+    pub fn routes(&self, peer: Rank) -> Vec<LinkId> {
+        let rails = 1..=self.tcp.len() as u8;
+        rails.map(|rail| LinkId::new(rail, peer)).filter(|link| self.remote_links.contains(link)).collect()
+    }
+
+    /// Begins to make a link to a peer that was introduced, if there is none.
+    pub fn connect(&mut self, link: LinkId) {
+        self.socket(link).open_link(link.peer());
+        self.note_links();
+    }
+
+    /// The links on which something was sent and nothing is heard of the peer's host, with for how long.
+    pub fn silent(&self) -> Vec<(LinkId, Duration)> {
+        self.tcp.iter().flat_map(Tcp::silent).collect()
+    }
+
+    /// Whether something was sent to another host whose acknowledgement has not come.
+    pub fn is_waiting(&self) -> bool {
+        self.tcp.iter().any(Tcp::is_waiting)
+    }
+
+    /// Accepts the senders of this host that have arrived. A few loads when there are none.
+    #[inline(always)]
+    pub fn accept(&mut self) {
+        self.shm.accept();
+        self.note_links();
+    }
+
+    /// Whether there is more than shared memory.
+    #[inline(always)]
+    pub fn has_sockets(&self) -> bool {
+        !self.tcp.is_empty()
+    }
+
+    /// How many links lead over sockets.
+    #[inline]
+    pub fn sockets(&self) -> usize {
+        self.incoming.len() - self.shm.incoming().len()
+    }
+
+    /// Goes on with connections that are being made. A few system calls.
+    pub fn poll_handshakes(&mut self) {
+        self.wake_sleeper();
+        let now_ns = self.now_ns();
+        for tcp in &mut self.tcp {
+            tcp.meet(now_ns);
+        }
+        self.note_links();
+    }
+
+    /// True if [`Rails::poll_handshakes`] probably has something to do.
+    pub fn has_handshakes(&self) -> bool {
+        self.tcp.iter().any(Tcp::has_handshakes)
+    }
+
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// True if there is this link over a socket.
+    pub fn has_link(&self, link: LinkId) -> bool {
+        self.tcp[link.rail() as usize - 1].link(link.peer()).is_some()
+    }
+
+    /// A link over a socket that can be used from now on.
+    pub fn take_opened(&mut self) -> Option<LinkId> {
+        self.tcp.iter_mut().find_map(Tcp::take_opened)
+    }
+
+    /// A peer that cannot be reached (any more) over a rail, and why. What had come can still be polled; then the link is to
+    /// be disconnected.
+    pub fn take_unreachable(&mut self) -> Option<(LinkId, String)> {
+        self.tcp.iter_mut().zip(1..).find_map(|(tcp, rail)| {
+            let lost = tcp.take_unreachable()?;
+            Some((LinkId::new(rail, lost.peer), lost.to_string()))
+        })
+    }
+
+    /// Whether everything that was sent has been taken by its receiver's library, where leaving could lose it. If not,
+    /// [`Rails::has_settled`] tells of it.
+    pub fn is_settled(&mut self) -> bool {
+        let settled = !self.is_waiting();
+        self.unsettled = !settled;
+        settled
+    }
+
+    /// True if a thread waits for acknowledgements and all have come by now.
+    pub fn has_settled(&mut self) -> bool {
+        self.unsettled && self.is_settled()
+    }
+
+    /// Lets everything leave that peers may wait for, acknowledgements too, as before a sleep.
+    pub fn leave(&mut self) {
+        let now_ns = self.now_ns();
+        for tcp in &mut self.tcp {
+            tcp.set_time(now_ns);
+            let _ = tcp.arm();
+        }
+    }
+
+    /// Tells the peers on other hosts that this rank has finished.
+    pub fn finish(&mut self) {
+        self.tcp.iter_mut().for_each(Tcp::finish);
+    }
+
+    /// How long a sleep may last; for ever, unless an attempt to connect may time out.
+    pub fn longest_sleep(&self) -> Option<Duration> {
+        self.tcp.iter().filter_map(Tcp::patience).min()
+    }
+
+    /// Wakes the thread that sleeps on the sockets, if one does: what it waits for may be gone from them.
+    #[inline]
+    fn wake_sleeper(&mut self) {
+        if std::mem::take(&mut self.armed) {
+            self.waker.wake();
+        }
+    }
+
+    /// The rail of a link that is not in shared memory.
+    #[inline]
+    fn socket(&mut self, link: LinkId) -> &mut Tcp {
+        self.wake_sleeper();
+        &mut self.tcp[link.rail() as usize - 1]
+    }
+
+    /// Brings the list of links up to date. Whatever removes one does so at once.
+    #[inline(always)]
+    fn note_links(&mut self) {
+        let links = self.tcp.iter().fold(self.shm.incoming().len(), |sum, tcp| sum + tcp.incoming().len());
+        if links != self.incoming.len() {
+            self.list_links();
+        }
+    }
+
+    #[cold]
+    fn list_links(&mut self) {
+        self.incoming.clear();
+        self.incoming.extend(self.shm.incoming());
+        for tcp in &self.tcp {
+            self.incoming.extend(tcp.incoming());
+        }
+        if !self.has_sockets() {
+            self.ready.clone_from(&self.incoming);
+        }
+    }
+
+    /// Lets every socket end the next sleep; says whether all can.
+    fn watch_sockets(&self) -> bool {
+        self.tcp.iter().all(|tcp| self.waker.watch_once(tcp.descriptor(), Ready::IN).is_ok())
+    }
+}

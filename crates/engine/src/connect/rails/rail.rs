@@ -1,0 +1,212 @@
+//! The rails of a rank as one rail: each call goes to the rail of its link.
+
+use std::time::Duration;
+
+use canele_mem::buffer::{InShare, OutShare, RegionAddress};
+use canele_mem::chunk_counter::ChunkCounter;
+use canele_mem::window::Window;
+use canele_rail::tcp::Tcp;
+use canele_rail::{
+    Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, OneSided, Packet, Rail, Reach, Recoverable,
+    Slot, Speed, TakeIf, TryTake, Unacked,
+};
+use canele_sys::ids::{LinkId, Rank};
+
+use super::Rails;
+
+/// Does the same with whichever rail a link is on.
+macro_rules! on {
+    ($self:ident, $link:ident, $rail:ident => $call:expr) => {
+        match $link.rail() {
+            0 => {
+                let $rail = &mut $self.shm;
+                $call
+            }
+            _ => {
+                let $rail = $self.socket($link);
+                $call
+            }
+        }
+    };
+}
+
+impl Rail for Rails {
+    #[inline(always)]
+    fn caps(&self, link: LinkId) -> &Caps {
+        match link.rail() {
+            0 => self.shm.caps(link),
+            rail => self.tcp[rail as usize - 1].caps(link),
+        }
+    }
+
+    fn speed(&self, link: LinkId) -> Speed {
+        match link.rail() {
+            0 => self.shm.speed(link),
+            rail => Rail::speed(&self.tcp[rail as usize - 1], link),
+        }
+    }
+
+    fn link(&self, peer: Rank) -> Option<LinkId> {
+        let over = |(tcp, rail): (&Tcp, u8)| tcp.link(peer).map(|_| LinkId::new(rail, peer));
+        self.shm.link(peer).or_else(|| self.tcp.iter().zip(1..).find_map(over))
+    }
+
+    #[inline(always)]
+    fn incoming(&self) -> &[LinkId] {
+        &self.incoming
+    }
+
+    fn disconnect(&mut self, link: LinkId) {
+        on!(self, link, rail => rail.disconnect(link));
+        self.list_links();
+    }
+
+    #[inline(always)]
+    fn claim(&mut self, link: LinkId, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
+        on!(self, link, rail => rail.claim(link, bulk, class))
+    }
+
+    #[inline(always)]
+    fn commit(&mut self, link: LinkId, header: Header) {
+        on!(self, link, rail => rail.commit(link, header));
+    }
+
+    #[inline(always)]
+    fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {
+        on!(self, link, rail => rail.poll(link))
+    }
+
+    #[inline(always)]
+    fn release(&mut self, link: LinkId) {
+        on!(self, link, rail => rail.release(link));
+    }
+
+    #[inline(always)]
+    fn begin_pass(&mut self) {
+        self.wake_sleeper();
+        self.tcp.iter_mut().for_each(Tcp::begin_pass);
+    }
+
+    #[inline(always)]
+    fn flush(&mut self) -> bool {
+        self.tcp.iter_mut().fold(false, |moved, tcp| moved | tcp.flush())
+    }
+
+    fn arm(&mut self) -> Armed {
+        let now_ns = self.now_ns();
+        for tcp in &mut self.tcp {
+            tcp.set_time(now_ns);
+            if let Armed::Work = tcp.arm() {
+                return Armed::Work;
+            }
+        }
+        self.note_links();
+        // Arming reads, acknowledgements too. And what cannot be waited for keeps this rank awake.
+        if self.tcp.iter().any(Tcp::has_opened) || self.has_settled() || !self.watch_sockets() {
+            return Armed::Work;
+        }
+        let armed = self.shm.arm();
+        self.armed = self.has_sockets() && matches!(armed, Armed::Ready);
+        armed
+    }
+
+    fn sleep(&mut self, at_most: Option<Duration>) {
+        self.waker.sleep(at_most);
+    }
+}
+
+impl FastPath for Rails {
+    #[inline(always)]
+    fn find_ready(&mut self) {
+        if !self.has_sockets() {
+            return;
+        }
+        // It takes events on which another thread may sleep (invariant I7).
+        self.wake_sleeper();
+        self.ready.clear();
+        self.ready.extend(self.shm.incoming());
+        for tcp in &mut self.tcp {
+            tcp.find_ready();
+            self.ready.extend(tcp.ready());
+        }
+    }
+
+    #[inline(always)]
+    fn ready(&self) -> &[LinkId] {
+        &self.ready
+    }
+
+    fn has_room(&mut self, link: LinkId, packets: usize, bulk: usize) -> bool {
+        on!(self, link, rail => rail.has_room(link, packets, bulk))
+    }
+
+    #[inline(always)]
+    fn post(&mut self, link: LinkId, header: Header, bytes: &[u8]) -> Result<(), Busy> {
+        on!(self, link, rail => rail.post(link, header, bytes))
+    }
+
+    #[inline(always)]
+    fn post_bulk(&mut self, link: LinkId, header: Header, bulk: &[u8]) -> Result<(), Busy> {
+        on!(self, link, rail => rail.post_bulk(link, header, bulk))
+    }
+
+    #[inline]
+    fn lend(
+        &mut self,
+        link: LinkId,
+        header: Header,
+        beside: &[u8],
+        bulk: impl FnOnce() -> OutShare,
+        len: usize,
+    ) -> Result<(), Busy> {
+        on!(self, link, rail => rail.lend(link, header, beside, bulk, len))
+    }
+
+    #[inline(always)]
+    fn try_take(&mut self, link: LinkId, accept: &mut impl TakeIf) -> TryTake {
+        on!(self, link, rail => rail.try_take(link, accept))
+    }
+
+    #[inline]
+    fn peek_bulk(&mut self, link: LinkId) -> Option<(Packet<'_>, usize)> {
+        on!(self, link, rail => rail.peek_bulk(link))
+    }
+
+    fn direct_receive(&mut self, link: LinkId, place: InShare) {
+        on!(self, link, rail => rail.direct_receive(link, place));
+    }
+}
+
+impl OneSided for Rails {
+    fn reach(&mut self, link: LinkId, place: RegionAddress, len: usize) -> Reach<'_> {
+        on!(self, link, rail => rail.reach(link, place, len))
+    }
+
+    /// Regions are memory that ranks of this host share.
+    fn own(&mut self, place: RegionAddress, len: usize) -> Option<Window<'_>> {
+        self.shm.own(place, len)
+    }
+
+    fn chunk_counter(&mut self, link: LinkId, mine: bool, index: usize) -> Option<&ChunkCounter> {
+        on!(self, link, rail => rail.chunk_counter(link, mine, index))
+    }
+}
+
+impl Recoverable for Rails {
+    fn generation(&self, link: LinkId) -> u32 {
+        match link.rail() {
+            0 => self.shm.generation(link),
+            rail => self.tcp[rail as usize - 1].generation(link),
+        }
+    }
+
+    fn take_lost(&mut self) -> Option<Lost> {
+        self.shm.take_lost().or_else(|| self.tcp.iter_mut().find_map(Recoverable::take_lost))
+    }
+
+    fn close_link(&mut self, link: LinkId) -> Option<Unacked> {
+        let unacked = on!(self, link, rail => rail.close_link(link));
+        self.list_links();
+        unacked
+    }
+}

@@ -1,0 +1,68 @@
+//! Links to ranks of this host: opened as soon as the peer's inbox is here.
+
+use std::os::fd::OwnedFd;
+
+use canele_control::{Handed, MOST_INBOXES, PeerInbox};
+use canele_sys::ids::Rank;
+use rustix::process::{Resource, getrlimit};
+
+use crate::progress::Progress;
+
+impl Progress {
+    /// Handles inboxes of peers, for which this process may have had too few descriptors left.
+    pub fn handle_inboxes(&mut self, peers: &[PeerInbox], mut descriptors: impl Iterator<Item = OwnedFd>) {
+        for peer in peers {
+            let memory = descriptors.next();
+            let event = if peer.has_event { descriptors.next() } else { None };
+            match memory {
+                Some(memory) if event.is_some() == peer.has_event => {
+                    self.handle_inbox(Rank(peer.rank), Handed { memory, event });
+                }
+                _ => self.handle_no_descriptor(Rank(peer.rank)),
+            }
+        }
+        self.rails.accept();
+    }
+
+    /// Handles a peer's inbox: one of the two has something for the other, so the link is opened both ways at once.
+    pub fn handle_inbox(&mut self, peer: Rank, inbox: Handed) {
+        if peer.0 as usize >= self.proto.ranks() {
+            return;
+        }
+        self.counts.connections += 1;
+        let Handed { memory, event } = inbox;
+        match self.rails.shm.introduce(peer, memory, event) {
+            Ok(()) => drop(self.open_shared_link(peer)),
+            Err(error) => self.proto.handle_unreachable(peer, error.to_string()),
+        }
+    }
+
+    /// Opens the link to a peer whose inbox is here; says whether it is.
+    pub fn open_shared_link(&mut self, peer: Rank) -> bool {
+        let shm = &mut self.rails.shm;
+        if !shm.is_introduced(peer) {
+            return false;
+        }
+        match shm.open_link(peer) {
+            Ok(link) => self.proto.link_opened(&self.rails, peer, link),
+            Err(error) => self.proto.handle_unreachable(peer, error.to_string()),
+        }
+        true
+    }
+
+    /// This process may open no more files, so it cannot take over memory of a peer.
+    #[cold]
+    pub fn handle_no_descriptor(&mut self, peer: Rank) {
+        if peer.0 as usize >= self.proto.ranks() {
+            return;
+        }
+        let limit = getrlimit(Resource::Nofile).current.map_or("none".into(), |limit| limit.to_string());
+        let why = format!(
+            "this process has no descriptor left to take over its memory: the limit is {limit}; beside those of the program \
+             Canelé needs {} for a moment, and one for each rank of the host that sleeps on descriptors (raise the limit, \
+             `ulimit -n`)",
+            2 * MOST_INBOXES
+        );
+        self.proto.handle_unreachable(peer, why);
+    }
+}

@@ -1,0 +1,47 @@
+//! Ranks for tests of single parts: rails and protocols in one process, without a launcher, a lock or an engine.
+
+use std::net::Ipv4Addr;
+
+use canele_control::{Handed, Host, JobInfo, RankPlace};
+use canele_rail::tcp::Member;
+use canele_sys::ids::Rank;
+use canele_sys::tunables::Tunables;
+
+use crate::connect::rails::Rails;
+use crate::core::{job_alone, open_proto};
+use crate::progress::Progress;
+
+/// A job of two ranks: on one host, or on one each.
+pub(crate) fn job_of_two(hosts: usize) -> JobInfo {
+    JobInfo { size: 2, hosts: vec![Host::this(2 / hosts as u32); hosts], ..job_alone() }
+}
+
+/// Rank 0 or 1 of two, of which this many share its host.
+fn rank_of_two(rank: u32, local_size: u32) -> Progress {
+    let place = RankPlace { rank, size: 2, local_rank: rank % local_size, local_size };
+    let tunables = Tunables::default();
+    let rails = Rails::open(place, false, &tunables).expect("memory for an inbox");
+    Progress::new(rails, open_proto(place, &tunables), &tunables, false)
+}
+
+/// Two ranks of one host, with a link both ways.
+pub(crate) fn two_on_one_host() -> [Progress; 2] {
+    let mut ranks = [0, 1].map(|rank| rank_of_two(rank, 2));
+    for (to, from) in [(0, 1), (1, 0)] {
+        let memory = ranks[from].rails.shm.inbox_fd().try_clone_to_owned().expect("a descriptor");
+        ranks[to].handle_inbox(Rank(from as u32), Handed { memory, event: None });
+    }
+    ranks.iter_mut().for_each(|rank| rank.rails.accept());
+    ranks
+}
+
+/// Two ranks of different hosts, each with one rail of sockets, which do not know each other's addresses.
+pub(crate) fn two_on_two_hosts() -> [Progress; 2] {
+    [0, 1].map(|rank| {
+        let mut progress = rank_of_two(rank, 1);
+        let member = Member { me: Rank(rank), ranks: 2, job: 1, key: [1; 32] };
+        let addresses = [vec![Ipv4Addr::LOCALHOST.into()]];
+        progress.rails.open_sockets(member, &addresses).expect("a port of the loopback interface");
+        progress
+    })
+}

@@ -1,0 +1,44 @@
+//! The orderly end of a rank.
+
+use canele_control::ToLauncher;
+
+use crate::Error;
+use crate::core::Core;
+use crate::engine::Engine;
+
+impl Engine {
+    /// Sends everything that still waits and tells the launcher that this rank is done. Later calls are errors.
+    ///
+    /// # Errors
+    /// The launcher is gone.
+    pub fn finish(&self) -> Result<(), Error> {
+        let mut core = self.lock_to_submit()?;
+        // Peers that finish now wait for it.
+        core.progress.rails.leave();
+        let flushed = |core: &mut Core| {
+            let flushed = core.progress.proto.is_flushed() && core.progress.rails.is_settled();
+            (flushed || core.membership.launcher.is_lost).then_some(())
+        };
+        let (mut core, ()) = self.wait_for(core, flushed);
+        core.progress.rails.leave();
+        if !core.membership.launcher.is_lost {
+            core.progress.rails.finish();
+        }
+        core.publish_counters();
+        let sent = core.membership.launcher.send(&ToLauncher::Finished);
+        core.progress.is_finished = true;
+        core.progress.proto.close();
+        self.wake_progress_owner(&core);
+        core.progress.waiters.wake_all();
+        sent
+    }
+
+    /// Makes progress until the job is finished: what a thread of the library does for a program that computes. It sleeps
+    /// when nothing moves, and follows when a thread of the program waits itself.
+    pub fn serve(&self) {
+        let is_over = |core: &mut Core| core.check().is_err().then_some(());
+        if let Ok(core) = self.lock() {
+            self.wait_for(core, is_over);
+        }
+    }
+}

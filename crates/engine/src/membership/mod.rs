@@ -1,0 +1,27 @@
+//! The members of the job: what the launcher says of them, names, the orderly end of a rank.
+
+mod finish;
+mod launcher;
+mod names;
+mod notifications;
+
+use canele_control::JobInfo;
+use canele_proto::request::Failure;
+
+pub(crate) use launcher::Launcher;
+use names::Names;
+
+/// What a rank knows of its job.
+pub(crate) struct Membership {
+    pub launcher: Launcher,
+    pub job: JobInfo,
+    pub names: Names,
+    /// Pairs of other ranks that communicate no more: collectives of both fail.
+    pub splits: Vec<Failure>,
+}
+
+impl Membership {
+    pub fn new(launcher: Launcher, job: JobInfo) -> Self {
+        Self { launcher, job, names: Names::default(), splits: Vec::new() }
+    }
+}

@@ -1,0 +1,182 @@
+//! What the launcher says, given to the part that it concerns; and what the parts want of the launcher.
+
+use std::os::fd::OwnedFd;
+
+use canele_control::{FromLauncher, MOST_PEERS, RankEnd, ToLauncher};
+use canele_proto::peer;
+use canele_proto::request::Failure;
+use canele_rail::{Corrupt, Rail};
+use canele_sys::ids::{Rank, RegionId};
+
+use super::launcher::{ControlRead, end_without_launcher};
+use crate::core::Core;
+
+impl Core {
+    /// The launcher has notified this rank: reads all messages, and answers with the links, if the launcher wants them, and the
+    /// counters, which may be all it wants.
+    #[cold]
+    pub fn read_notifications(&mut self) {
+        self.read_launcher();
+        self.report_links();
+        self.publish_counters();
+        self.rma.notices.call_handlers(&mut self.progress.proto);
+        self.ask_launcher();
+        // Names, regions and links are waited for as messages are: waiters must look too.
+        self.progress.waiters.wake_all_after_pass();
+    }
+
+    /// Reads all messages of the launcher.
+    pub fn read_launcher(&mut self) {
+        loop {
+            match self.membership.launcher.receive() {
+                ControlRead::Message(message, descriptors) => self.handle_message(message, descriptors),
+                ControlRead::Nothing => return,
+                ControlRead::Closed => end_without_launcher(self.progress.proto.me()),
+                ControlRead::Lost => return self.handle_lost_launcher(),
+            }
+        }
+    }
+
+    fn handle_message(&mut self, message: FromLauncher, descriptors: Vec<OwnedFd>) {
+        let Self { progress, network, membership, rma, stats, .. } = self;
+        let mut descriptors = descriptors.into_iter();
+        match message {
+            FromLauncher::Peers { peers } => progress.handle_inboxes(&peers, descriptors),
+            FromLauncher::Region { owner, id, .. } if Rank(owner) == progress.proto.me() => {
+                rma.handle_confirmed_region(RegionId::from_word(id));
+            }
+            FromLauncher::Region { owner, id, found } => {
+                let memory = descriptors.next();
+                if found && memory.is_none() {
+                    progress.handle_no_descriptor(Rank(owner));
+                }
+                progress.rails.shm.regions.adopt(Rank(owner), RegionId::from_word(id), memory)
+            }
+            FromLauncher::Found { ticket, value } => membership.names.handle_found(ticket, value),
+            FromLauncher::PublishRefused { name } => membership.names.handle_refused(name),
+            FromLauncher::Gone { rank, how } => self.handle_gone(Rank(rank), how),
+            FromLauncher::Finished { ranks } => self.handle_finished(&ranks),
+            FromLauncher::CutOff { by, of, what } => self.handle_cut_off(Rank(by), Rank(of), what),
+            FromLauncher::Reach { rank, rails } => {
+                network.handle_addresses(progress, &membership.job, Rank(rank), rails);
+            }
+            FromLauncher::ShowLinks { most } => stats.handle_links_wanted(most),
+            FromLauncher::Welcome { .. } => {}
+        }
+    }
+
+    /// A peer is gone. What it sent before is delivered first.
+    fn handle_gone(&mut self, peer: Rank, how: RankEnd) {
+        if peer.0 as usize >= self.progress.proto.ranks() {
+            return;
+        }
+        self.receive_last(peer);
+        let how = match how {
+            RankEnd::Finished => peer::Gone::Finished,
+            RankEnd::Exited(_) | RankEnd::Killed(_) | RankEnd::HostLost => peer::Gone::Failed,
+        };
+        self.progress.proto.handle_gone(peer, how);
+    }
+
+    fn handle_finished(&mut self, series: &[(u32, u32)]) {
+        let last_of_all = self.progress.proto.ranks() as u32 - 1;
+        for &(first, last) in series {
+            for rank in first..=last.min(last_of_all) {
+                self.handle_gone(Rank(rank), RankEnd::Finished);
+            }
+        }
+    }
+
+    /// A rank accepts nothing more from another one, which may be this one.
+    fn handle_cut_off(&mut self, by: Rank, of: Rank, what: String) {
+        let proto = &self.progress.proto;
+        if of != proto.me() {
+            self.membership.splits.push(Failure::CutOff { by, of, why: what.into() });
+        } else if (by.0 as usize) < proto.ranks() {
+            self.receive_last(by);
+            self.progress.proto.handle_cut_off(by, what);
+        }
+    }
+
+    /// Takes what a peer has sent that sends no more, and closes its links.
+    fn receive_last(&mut self, peer: Rank) {
+        let Self { progress, network, rma, .. } = self;
+        progress.rails.accept();
+        let links = progress.rails.incoming().iter().copied().filter(|link| link.peer() == peer);
+        for link in links.collect::<Vec<_>>() {
+            // Bounded by what lies in the rings: the peer writes no more.
+            while progress.proto.receive_from(&mut progress.rails, link) {}
+            progress.rails.disconnect(link);
+        }
+        rma.serve_all(progress);
+        network.forget_links(progress, peer);
+    }
+
+    /// Without a launcher no rank learns who lives: all others count as gone.
+    #[cold]
+    fn handle_lost_launcher(&mut self) {
+        let Self { progress, network, membership, .. } = self;
+        membership.launcher.is_lost = true;
+        for rank in (0..progress.proto.ranks() as u32).map(Rank) {
+            if rank != progress.proto.me() {
+                // What a rail still holds of a buffer would keep its operation from ending.
+                network.forget_links(progress, rank);
+                progress.proto.handle_gone(rank, peer::Gone::Failed);
+            }
+        }
+    }
+
+    /// Passes on what protocols and rails want of the launcher; says whether there was anything.
+    #[inline]
+    pub fn ask_launcher(&mut self) -> bool {
+        let mut any = false;
+        let mut unknown = Vec::new();
+        while let Some(peer) = self.progress.proto.take_wanted() {
+            any = true;
+            if !self.connect(peer) {
+                unknown.push(peer.0);
+            }
+        }
+        for peers in unknown.chunks(MOST_PEERS) {
+            self.send_to_launcher(&ToLauncher::Connect { peers: peers.into() });
+        }
+        while let Some((owner, id)) = self.progress.rails.shm.regions.take_wanted() {
+            any = true;
+            self.send_to_launcher(&ToLauncher::FindRegion { owner: owner.0, id: id.to_word() });
+        }
+        while let Some((peer, corrupt)) = self.progress.proto.take_fault() {
+            any = true;
+            self.report_fault(peer, corrupt);
+        }
+        while let Some((peer, fence)) = self.progress.proto.take_fenced() {
+            any = true;
+            self.rma.fences.handle_answer(peer, fence);
+        }
+        any
+    }
+
+    /// Connects with a peer, or says that the launcher has to introduce it.
+    #[cold]
+    fn connect(&mut self, peer: Rank) -> bool {
+        let Self { progress, network, .. } = self;
+        progress.open_shared_link(peer)
+            || network.is_connecting_to(peer)
+            || network.connect_all(&mut progress.rails, peer)
+    }
+
+    /// A peer was cut off: the launcher tells all ranks, the peer too, whose messages to this rank would wait for ever.
+    #[cold]
+    fn report_fault(&mut self, peer: Rank, corrupt: Corrupt) {
+        if !self.membership.launcher.is_present() {
+            let me = self.progress.proto.me();
+            return eprintln!("canele: {me} accepts nothing more from {peer}: {corrupt}");
+        }
+        self.send_to_launcher(&ToLauncher::CutOff { peer: peer.0, what: corrupt.to_string() });
+    }
+
+    fn send_to_launcher(&mut self, message: &ToLauncher) {
+        if self.membership.launcher.send(message).is_err() {
+            self.handle_lost_launcher();
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Waiting for a message of any rank, which ends, too, when no rank or thread is left that could send one.
+//!
+//! Owns that judgement. A message can come from another rank that has not finished (what the others sent has been
+//! received before they count as gone, invariant I15), or from another thread of this process. With neither, a thread that waits
+//! without a deadline would wait for ever. An operation that is only tested, or has a deadline, is left alone: its thread
+//! may still send the message itself.
+
+use std::time::{Duration, Instant};
+
+use canele_proto::Proto;
+
+use crate::core::Core;
+use crate::engine::{Engine, Locked};
+use crate::{Error, Failure};
+
+/// How often the threads are counted again while only they could send something.
+const RECOUNT_INTERVAL: Duration = Duration::from_millis(100);
+
+impl Engine {
+    /// As `wait_for` without a deadline; gives nothing when no sender is left.
+    pub(crate) fn wait_for_any_sender<'a, T>(
+        &'a self,
+        core: Locked<'a>,
+        mut ready: impl FnMut(&mut Core) -> Option<T>,
+    ) -> (Locked<'a>, Option<T>) {
+        let others = |core: &mut Core| match ready(core) {
+            None if core.progress.proto.is_alone() => {
+                // What ranks asked for before they finished may bring what is waited for.
+                let Core { progress, rma, .. } = core;
+                rma.serve_all(progress);
+                Some(ready(core))
+            }
+            None => None,
+            some => Some(some),
+        };
+        let (mut core, found) = self.wait_for(core, others);
+        if found.is_some() {
+            return (core, found);
+        }
+        // From `ready` to the count no other thread can come in.
+        while !self.is_only_thread() {
+            let found;
+            (core, found) = self.wait_before(core, Some(Instant::now() + RECOUNT_INTERVAL), &mut ready);
+            if found.is_some() {
+                return (core, found);
+            }
+        }
+        (core, None)
+    }
+
+    /// As [`Engine::wait_until`]. Without a deadline it fails when no rank or thread is left that could send anything.
+    ///
+    /// # Errors
+    /// As [`Engine::wait_until`], and [`Failure::NobodyLeft`].
+    pub fn wait_until_any_sender<T>(
+        &self,
+        deadline: Option<Instant>,
+        what: impl FnOnce() -> String,
+        mut ready: impl FnMut(&mut Proto) -> Option<Result<T, Error>>,
+    ) -> Result<T, Error> {
+        if deadline.is_some() {
+            return self.wait_until(deadline, what, ready);
+        }
+        let core = self.lock_to_submit()?;
+        let ready = |core: &mut Core| match core.check() {
+            Ok(()) => ready(&mut core.progress.proto),
+            Err(error) => Some(Err(error)),
+        };
+        let (_core, found) = self.wait_for_any_sender(core, ready);
+        found.unwrap_or_else(|| Err(Failure::NobodyLeft.into()))
+    }
+
+    /// Whether no other thread of the program lives. Those of the library submit nothing.
+    fn is_only_thread(&self) -> bool {
+        let threads = std::fs::read_dir("/proc/self/task").map(Iterator::count);
+        threads.is_ok_and(|threads| threads == 1 + self.own_threads())
+    }
+}

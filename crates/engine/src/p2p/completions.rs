@@ -1,0 +1,65 @@
+//! Taking the completions of several operations at once, with one entry into the engine.
+
+use canele_proto::Received;
+use canele_proto::matching::Want;
+use canele_sys::ids::{FlowId, Rank, Tag};
+
+use crate::core::Core;
+use crate::engine::Engine;
+use crate::p2p::requests::PendingKind;
+use crate::progress::spin::spin_once;
+use crate::{Completion, Error, Pending, Status};
+
+impl Engine {
+    /// Lets `f` take how several operations have ended, without making progress. `f` must not call the engine.
+    ///
+    /// # Errors
+    /// `Forked`.
+    #[inline(always)]
+    pub fn completions<R>(&self, f: impl FnOnce(&mut Completions<'_>) -> R) -> Result<R, Error> {
+        let mut core = self.lock()?;
+        Ok(f(&mut Completions { core: &mut core }))
+    }
+}
+
+/// The right to take how operations have ended.
+pub struct Completions<'a> {
+    core: &'a mut Core,
+}
+
+impl Completions<'_> {
+    /// How an operation has ended; nothing while it is under way.
+    pub fn take(&mut self, pending: Pending) -> Option<Completion> {
+        pending.take(self.core)
+    }
+
+    /// Takes the status of a message that has ended well and whose memory the caller does not want back. One that has failed stays.
+    #[inline]
+    pub fn take_status(&mut self, pending: Pending) -> Option<Status> {
+        match pending.0 {
+            PendingKind::Request(id) => self.core.progress.proto.take_status(id),
+            PendingKind::Coalesced(send) => self.core.progress.proto.take_coalesced(send)?.result.ok(),
+            PendingKind::Collective(_) => None,
+        }
+    }
+
+    /// Takes a message from a peer straight from its link, if it is the next there, fits and no receive waits for it; looks a
+    /// while. Gives its length.
+    #[inline(always)]
+    pub fn receive_next(&mut self, flow: FlowId, source: Rank, tag: Tag, into: &mut [u8]) -> Option<usize> {
+        let want = Want { source: Some(source), tag: Some(tag) };
+        match self.core.progress.try_recv(flow, want, into) {
+            Received::Done(status) => Some(status.bytes),
+            Received::Nothing => self.receive_soon(flow, want, into),
+            Received::NotHere => None,
+        }
+    }
+
+    #[inline(never)]
+    fn receive_soon(&mut self, flow: FlowId, want: Want, into: &mut [u8]) -> Option<usize> {
+        match spin_once(self.core, want.source, |core| core.progress.try_recv(flow, want, into)) {
+            Received::Done(status) => Some(status.bytes),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What layers above build their own waits from: a look for a message from any source, a wait for what they ask
+//! of the protocols, a link opened in advance.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use canele_proto::backlog::{LEVELS, RailPolicy};
+use canele_proto::matching::Want;
+use canele_proto::strategy::Strategy;
+use canele_proto::{Proto, Received, Room};
+use canele_sys::ids::{FlowId, Rank, Tag};
+use canele_sys::tunables::Tunables;
+
+use crate::core::Core;
+use crate::engine::Engine;
+use crate::progress::Progress;
+use crate::progress::spin::spin;
+use crate::{Error, Status};
+
+impl Engine {
+    /// The settings of this process.
+    pub fn tunables(&self) -> &Tunables {
+        &self.tunables
+    }
+
+    /// The largest message in bytes that goes without a handshake.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn eager_bytes(&self) -> Result<usize, Error> {
+        Ok(self.lock()?.progress.proto.eager_bytes())
+    }
+
+    /// Asks the protocols something, without waiting and without progress.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn ask<T>(&self, question: impl FnOnce(&Proto) -> T) -> Result<T, Error> {
+        Ok(question(&self.lock()?.progress.proto))
+    }
+
+    /// Makes progress until `ready` gives something. It is called after every pass, before every sleep, and whenever a
+    /// message came; it must not call the library.
+    ///
+    /// # Errors
+    /// What `ready` gives; the deadline passed while waiting for `what`; the job is over.
+    pub fn wait_until<T>(
+        &self,
+        deadline: Option<Instant>,
+        what: impl FnOnce() -> String,
+        mut ready: impl FnMut(&mut Proto) -> Option<Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let core = self.lock_to_submit()?;
+        let ready = |core: &mut Core| match core.check() {
+            Ok(()) => ready(&mut core.progress.proto),
+            Err(error) => Some(Err(error)),
+        };
+        let (_core, result) = self.wait_before(core, deadline, ready);
+        result.unwrap_or_else(|| Err(Error::Deadline(what())))
+    }
+
+    /// Looks a while for an unannounced message from any source with a certain tag where it will come, without posting a receive; calls
+    /// `taken` before any other thread can come in. Gives nothing if none came or it needs the general path.
+    ///
+    /// # Errors
+    /// `Forked`.
+    #[inline(always)]
+    pub fn try_recv_any(
+        &self,
+        flow: FlowId,
+        tag: Tag,
+        into: &mut impl Room,
+        taken: impl FnOnce(&Status),
+    ) -> Result<Option<Status>, Error> {
+        let mut guard = self.lock()?;
+        let want = Want { source: None, tag: Some(tag) };
+        let mut look = |core: &mut Core| core.progress.try_recv(flow, want, into);
+        let seen = match look(&mut guard) {
+            Received::Nothing => spin(&mut guard, None, look),
+            seen => seen,
+        };
+        let Received::Done(status) = seen else { return Ok(None) };
+        taken(&status);
+        Ok(Some(status))
+    }
+
+    /// Puts what waits for peers into packets by this policy from now on. What waits already keeps its order: choose at a
+    /// moment when nothing does.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn set_strategy(&self, strategy: Box<dyn Strategy>) -> Result<(), Error> {
+        self.lock()?.progress.proto.set_strategy(strategy);
+        Ok(())
+    }
+
+    /// Sets the ranks that send on a flow: the death of another rank is not told to receives from any source there.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn set_senders(&self, flow: FlowId, senders: Arc<[Rank]>) -> Result<(), Error> {
+        self.lock()?.progress.proto.set_senders(flow, senders);
+        Ok(())
+    }
+
+    /// Changes how urgent a flow's messages are, below [`LEVELS`], and which rails take them: `change` is given both.
+    ///
+    /// # Errors
+    /// `Lengths` for a level or a rail that does not exist; `Forked`.
+    pub fn set_flow(&self, flow: FlowId, change: impl FnOnce(&mut u8, &mut RailPolicy)) -> Result<(), Error> {
+        let Progress { rails, proto, .. } = &mut self.lock()?.progress;
+        let rails = rails.tcp.len();
+        let (mut level, mut policy) = proto.flow_settings(flow);
+        change(&mut level, &mut policy);
+        if usize::from(level) >= LEVELS {
+            let (given, needed) = (level.into(), LEVELS - 1);
+            return Err(Error::Lengths {
+                what: "the priority of a flow is at most the highest",
+                given,
+                needed,
+            });
+        }
+        // On one host there are none, and the same program runs there.
+        if let (RailPolicy::Prefer(rail) | RailPolicy::Require(rail), 1..) = (policy, rails)
+            && !(1..=rails).contains(&usize::from(rail))
+        {
+            let what = "the number of a rail to other hosts is at most how many there are";
+            return Err(Error::Lengths { what, given: rail.into(), needed: rails });
+        }
+        proto.set_flow(flow, level, policy);
+        Ok(())
+    }
+
+    /// Counts a message that was posted in a region: `telling` bytes told `to` of it.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn count_posted(&self, to: Rank, bytes: usize, telling: usize) -> Result<(), Error> {
+        // One to oneself is counted when it is retrieved, like any.
+        if to != self.rank() {
+            self.lock()?.progress.proto.traffic.posted(bytes, telling);
+        }
+        Ok(())
+    }
+
+    /// Counts a message that was retrieved in a region of `from`.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn count_retrieved(&self, from: Rank, bytes: usize, telling: usize) -> Result<(), Error> {
+        let traffic = &mut self.lock()?.progress.proto.traffic;
+        if from == self.rank() {
+            traffic.retrieved_own(bytes, telling);
+        } else {
+            traffic.retrieved(bytes, telling);
+        }
+        Ok(())
+    }
+
+    /// Opens the link to a peer, so that the first message need not wait for it.
+    ///
+    /// # Errors
+    /// The peer does not exist or is gone; the deadline passed.
+    pub fn connect(&self, peer: Rank, deadline: Option<Instant>) -> Result<(), Error> {
+        self.check_rank(peer)?;
+        if peer == self.rank() {
+            return Ok(());
+        }
+        let what = || format!("the link to {peer}");
+        self.wait_until(deadline, what, |proto| {
+            if let Some(failure) = proto.why_gone(peer) {
+                return Some(Err(failure.into()));
+            }
+            proto.want_link(peer);
+            proto.link_from(peer).map(|_| Ok(()))
+        })
+    }
+}

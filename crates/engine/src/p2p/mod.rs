@@ -1,0 +1,9 @@
+//! Messages between two ranks: blocking, non-blocking, probed, and what the layers above build their own waits from.
+
+pub(crate) mod any_sender;
+pub(crate) mod completions;
+mod layers;
+pub(crate) mod requests;
+pub(crate) mod tagged;
+#[cfg(test)]
+mod tests;

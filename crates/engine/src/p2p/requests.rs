@@ -1,0 +1,367 @@
+//! Non-blocking operations: submitted here, waited for in any number and order.
+
+use std::time::Instant;
+
+use canele_mem::buffer::{Divided, InBuffer, OutBuffer};
+use canele_proto::matching::Want;
+use canele_proto::request::{Buffer, Cancel, Mode, Outcome};
+use canele_proto::slab::Key;
+use canele_proto::{CoalescedSend, Envelope, Matched, Sent};
+use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
+
+use crate::core::Core;
+use crate::engine::{Engine, Locked};
+use crate::{Error, Failure, Status};
+
+/// A non-blocking operation under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pending(pub(crate) PendingKind);
+
+/// What stands for it in the protocols.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PendingKind {
+    Request(RequestId),
+    /// A short send that was coalesced.
+    Coalesced(CoalescedSend),
+    Collective(Key),
+}
+
+impl From<RequestId> for Pending {
+    fn from(request: RequestId) -> Self {
+        Self(PendingKind::Request(request))
+    }
+}
+
+impl Pending {
+    /// The request that it is, whose end alone matters to a wait for it.
+    fn request(self) -> Option<RequestId> {
+        match self.0 {
+            PendingKind::Request(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn collective(key: Key) -> Self {
+        Self(PendingKind::Collective(key))
+    }
+
+    /// True if no memory of the caller is lent to it: then no thread need wait for its end.
+    pub fn is_free(self) -> bool {
+        matches!(self.0, PendingKind::Coalesced(_))
+    }
+
+    /// True for a receive from any source that has no message yet.
+    fn is_from_anybody(self, core: &Core) -> bool {
+        matches!(self.0, PendingKind::Request(id) if core.progress.proto.is_from_anybody(id))
+    }
+
+    /// Ends it, if it is such a receive; says whether it was.
+    fn give_up(self, core: &mut Core) -> bool {
+        matches!(self.0, PendingKind::Request(id) if core.progress.proto.give_up(id))
+    }
+
+    /// Whether it has ended.
+    fn has_ended(self, core: &Core) -> bool {
+        match self.0 {
+            PendingKind::Request(id) => core.progress.proto.is_done(id),
+            PendingKind::Coalesced(send) => core.progress.proto.take_coalesced(send).is_some(),
+            PendingKind::Collective(_) => true,
+        }
+    }
+
+    /// How it has ended; nothing while it is under way.
+    pub(crate) fn take(self, core: &mut Core) -> Option<Completion> {
+        let outcome = match self.0 {
+            PendingKind::Request(id) => core.progress.proto.take(id),
+            PendingKind::Coalesced(send) => core.progress.proto.take_coalesced(send),
+            PendingKind::Collective(key) => return core.collectives.take_ended(key),
+        };
+        outcome.map(Completion::from)
+    }
+}
+
+/// What became of a send that needs no memory of its caller's any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Started {
+    /// It is on its way.
+    Done,
+    /// It leaves as soon as it can.
+    Posted(Pending),
+    /// Nothing: the message must be lent.
+    Busy,
+}
+
+/// Why an operation was not started, with the buffer that was lent to it.
+pub type NotStarted<B> = Box<(Error, B)>;
+
+/// How a non-blocking operation ended, with the buffer that was lent to it.
+pub struct Completion {
+    /// What happened.
+    pub result: Result<Status, Error>,
+    /// The memory.
+    pub buffer: Buffer,
+    /// The output of a collective, if it has one.
+    pub output: Option<Box<Divided>>,
+}
+
+impl Completion {
+    /// The flow that an agreement ended with.
+    pub fn flow(&self) -> Option<FlowId> {
+        let bytes = self.output.as_ref().filter(|_| self.result.is_ok())?.bytes();
+        Some(FlowId(u32::from_ne_bytes(bytes.try_into().ok()?)))
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn forked() -> Box<Error> {
+    Box::new(Error::Forked)
+}
+
+#[cold]
+#[inline(never)]
+fn refuse<B>(error: Error, buffer: B) -> NotStarted<B> {
+    Box::new((error, buffer))
+}
+
+impl From<Outcome> for Completion {
+    fn from(outcome: Outcome) -> Self {
+        Self { result: outcome.result.map_err(Error::from), buffer: outcome.buffer, output: None }
+    }
+}
+
+#[allow(clippy::result_large_err)] // The buffer comes back with the error, which is rare and far from the short path.
+impl Engine {
+    /// Sends a message that can go at once or, if its envelope allows, with the next packet: without a request, and its
+    /// memory may be used again on return. Takes nothing that has come.
+    ///
+    /// # Errors
+    /// This is a forked child. The error comes boxed, so that the result of the short path is copied in registers.
+    #[inline(always)]
+    pub fn post(&self, envelope: Envelope, bytes: &[u8]) -> Result<Started, Box<Error>> {
+        let Ok(mut guard) = self.lock() else { return Err(forked()) };
+        match guard.progress.post(envelope, bytes) {
+            // Nothing is joined with the other ends: what they give would be copied, padding included, through memory.
+            Sent::Done => {
+                drop(guard);
+                Ok(Started::Done)
+            }
+            sent => Ok(self.posted(guard, sent)),
+        }
+    }
+
+    /// What became of a message that has not left.
+    #[inline(never)]
+    fn posted(&self, guard: Locked<'_>, sent: Sent) -> Started {
+        match sent {
+            Sent::Done => Started::Done,
+            Sent::Posted(send) => {
+                self.wake_progress_owner(&guard);
+                Started::Posted(Pending(PendingKind::Coalesced(send)))
+            }
+            Sent::Busy => Started::Busy,
+        }
+    }
+
+    /// Starts a send.
+    ///
+    /// # Errors
+    /// No such rank, or the job is over; the buffer comes back.
+    pub fn isend(
+        &self,
+        to: Rank,
+        flow: FlowId,
+        tag: Tag,
+        mode: Mode,
+        buffer: OutBuffer,
+    ) -> Result<Pending, NotStarted<OutBuffer>> {
+        let mut core = match self.check_rank(to).and_then(|()| self.lock_to_submit()) {
+            Ok(core) => core,
+            Err(error) => return Err(Box::new((error, buffer))),
+        };
+        Ok(core.progress.submit_send(Envelope { mode, ..Envelope::new(to, flow, tag) }, buffer).into())
+    }
+
+    /// Starts a receive.
+    ///
+    /// # Errors
+    /// No such rank, or the job is over; the buffer comes back.
+    #[inline(always)]
+    pub fn irecv(&self, flow: FlowId, want: Want, buffer: InBuffer) -> Result<Pending, NotStarted<InBuffer>> {
+        match self.check_source(want).and_then(|()| self.lock_to_submit()) {
+            Ok(mut core) => Ok(core.progress.proto.submit_recv(flow, want, buffer).into()),
+            Err(error) => Err(refuse(error, buffer)),
+        }
+    }
+
+    /// Starts the receive of a message that a matched probe took.
+    ///
+    /// # Errors
+    /// The job is over; the buffer comes back.
+    pub fn irecv_matched(&self, matched: Matched, buffer: InBuffer) -> Result<Pending, NotStarted<InBuffer>> {
+        match self.lock_to_submit() {
+            Ok(mut core) => Ok(core.progress.proto.submit_recv_matched(matched, buffer).into()),
+            Err(error) => Err(Box::new((error, buffer))),
+        }
+    }
+
+    /// Makes progress once and takes the outcome, if the operation has ended.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn test(&self, pending: Pending) -> Result<Option<Completion>, Error> {
+        let mut core = self.lock()?;
+        let ended = pending.take(&mut core).or_else(|| {
+            core.pass();
+            pending.take(&mut core)
+        });
+        Ok(ended)
+    }
+
+    /// Makes progress once.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn poll(&self) -> Result<bool, Error> {
+        Ok(self.lock()?.pass())
+    }
+
+    /// Waits for the end of an operation. After a deadline it is still under way.
+    ///
+    /// # Errors
+    /// `Deadline`, `Forked`.
+    pub fn wait(&self, pending: Pending, deadline: Option<Instant>) -> Result<Completion, Error> {
+        if let Some(ended) = pending.take(&mut *self.lock()?) {
+            return Ok(ended);
+        }
+        let (_, ended) = self.wait_any(&[pending], deadline)?;
+        Ok(ended)
+    }
+
+    /// Waits until an operation has ended, whose end is still to be taken. Says whether it has: a receive
+    /// from any source is not waited for here.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn await_end(&self, pending: Pending) -> Result<bool, Error> {
+        let core = self.lock()?;
+        self.wake_progress_owner(&core);
+        if pending.is_from_anybody(&core) {
+            return Ok(false);
+        }
+        let ended = |core: &mut Core| pending.has_ended(core).then_some(());
+        self.wait_with(core, None, pending.request(), ended);
+        Ok(true)
+    }
+
+    /// Waits for the end of any of several operations: its number in the list, and how it ended.
+    ///
+    /// # Errors
+    /// `Deadline`, `Forked`.
+    pub fn wait_any(
+        &self,
+        list: &[Pending],
+        deadline: Option<Instant>,
+    ) -> Result<(usize, Completion), Error> {
+        let core = self.lock()?;
+        self.wake_progress_owner(&core);
+        let ready = |core: &mut Core| {
+            list.iter().enumerate().find_map(|(at, pending)| Some((at, pending.take(core)?)))
+        };
+        let request = match list {
+            [one] => one.request(),
+            _ => None,
+        };
+        let any_source = list.iter().any(|pending| pending.is_from_anybody(&core));
+        let core = if deadline.is_none() && any_source {
+            let (mut core, found) = self.wait_for_any_sender(core, ready);
+            if let Some(found) = found {
+                return Ok(found);
+            }
+            let _ = list.iter().any(|pending| pending.give_up(&mut core));
+            core
+        } else {
+            core
+        };
+        let (_core, found) = self.wait_with(core, deadline, request, ready);
+        found.ok_or_else(|| Error::Deadline(format!("{} operations", list.len())))
+    }
+
+    /// Withdraws an operation if it is not too late; says whether it has. A long send whose receiver knows of it is asked back:
+    /// its end tells whether it was withdrawn. Every end must still be waited for.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn cancel(&self, pending: Pending) -> Result<bool, Error> {
+        let mut core = self.lock_to_submit()?;
+        Ok(matches!(pending.0, PendingKind::Request(id) if core.progress.proto.cancel(id) == Cancel::Done))
+    }
+
+    /// Withdraws an operation unless another rank knows of it; says whether it has. Its end must still be waited for.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn cancel_here(&self, pending: Pending) -> Result<bool, Error> {
+        let mut core = self.lock_to_submit()?;
+        Ok(matches!(pending.0, PendingKind::Request(id) if core.progress.proto.cancel_here(id)))
+    }
+
+    /// What a receive would get now, after one pass.
+    ///
+    /// # Errors
+    /// No such rank, or the job is over.
+    pub fn iprobe(&self, flow: FlowId, want: Want) -> Result<Option<Status>, Error> {
+        self.check_source(want)?;
+        let mut core = self.lock_to_submit()?;
+        core.pass();
+        Ok(core.progress.proto.probe(flow, want))
+    }
+
+    /// Waits until a receive would get something.
+    ///
+    /// # Errors
+    /// The named rank, or every other one, is gone; the deadline passed.
+    pub fn probe(&self, flow: FlowId, want: Want, deadline: Option<Instant>) -> Result<Status, Error> {
+        self.probe_with(want, deadline, |core| core.progress.proto.probe(flow, want))
+    }
+
+    /// The same, and takes the message out of matching.
+    ///
+    /// # Errors
+    /// As [`Engine::probe`].
+    pub fn mprobe(&self, flow: FlowId, want: Want, deadline: Option<Instant>) -> Result<Matched, Error> {
+        self.probe_with(want, deadline, |core| core.progress.proto.probe_matched(flow, want))
+    }
+
+    /// Takes a message out of matching, if there is one, after one pass.
+    ///
+    /// # Errors
+    /// No such rank, or the job is over.
+    pub fn improbe(&self, flow: FlowId, want: Want) -> Result<Option<Matched>, Error> {
+        self.check_source(want)?;
+        let mut core = self.lock_to_submit()?;
+        core.pass();
+        Ok(core.progress.proto.probe_matched(flow, want))
+    }
+
+    fn probe_with<T>(
+        &self,
+        want: Want,
+        deadline: Option<Instant>,
+        mut look: impl FnMut(&mut Core) -> Option<T>,
+    ) -> Result<T, Error> {
+        self.check_source(want)?;
+        let core = self.lock_to_submit()?;
+        let ready = |core: &mut Core| match (look(core), want.source) {
+            (Some(found), _) => Some(Ok(found)),
+            (None, Some(source)) => core.progress.proto.why_gone(source).map(|failure| Err(failure.into())),
+            (None, None) => None,
+        };
+        if want.source.is_none() && deadline.is_none() {
+            let (_core, found) = self.wait_for_any_sender(core, ready);
+            return found.unwrap_or_else(|| Err(Failure::NobodyLeft.into()));
+        }
+        let (_core, found) = self.wait_before(core, deadline, ready);
+        found.unwrap_or_else(|| Err(Error::Deadline(crate::p2p::tagged::describe(want))))
+    }
+}

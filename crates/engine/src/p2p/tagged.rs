@@ -1,0 +1,238 @@
+//! Blocking tagged messages: the short path first, the general path behind it.
+
+use canele_mem::window::Window;
+use std::time::Instant;
+
+use canele_mem::buffer::{self, InBuffer, OutBuffer};
+use canele_proto::matching::Want;
+use canele_proto::request::{Buffer, Mode, Outcome};
+use canele_proto::{Envelope, Filled, Received, Room, Sent};
+use canele_sys::ids::{FlowId, Rank, Tag};
+
+use crate::engine::{Engine, Locked};
+use crate::progress::Progress;
+use crate::progress::spin::spin;
+use crate::{Error, Status};
+
+impl Engine {
+    /// Sends a message; its memory may be used again on return.
+    ///
+    /// # Errors
+    /// The receiver does not exist or is gone, the deadline passed, the launcher is gone.
+    #[inline(always)]
+    pub fn send(
+        &self,
+        to: Rank,
+        flow: FlowId,
+        tag: Tag,
+        mode: Mode,
+        bytes: &[u8],
+        deadline: Option<Instant>,
+    ) -> Result<(), Error> {
+        let mut guard = self.lock()?;
+        let envelope = Envelope { mode, ..Envelope::new(to, flow, tag) };
+        if guard.progress.post(envelope, bytes) == Sent::Done {
+            return Ok(());
+        }
+        self.send_lent(guard, envelope, bytes, deadline).map_err(|error| *error)
+    }
+
+    /// A blocking send that cannot go at once. Its error comes boxed, so that the result of the short path stays in registers:
+    /// each store that is spared there shortens the queue in which the next cells wait.
+    #[cold]
+    #[inline(never)]
+    fn send_lent(
+        &self,
+        guard: Locked<'_>,
+        envelope: Envelope,
+        bytes: &[u8],
+        deadline: Option<Instant>,
+    ) -> Result<(), Box<Error>> {
+        buffer::scope(|scope| {
+            let buffer = scope.lend(bytes);
+            let (result, buffer) = self.send_buffer(guard, envelope, buffer, deadline);
+            scope.take_back(buffer);
+            result.map_err(Box::new)
+        })
+    }
+
+    /// Sends a message of `len` bytes that `fill` writes in place.
+    ///
+    /// # Errors
+    /// As [`Engine::send`].
+    pub fn send_with(
+        &self,
+        to: Rank,
+        flow: FlowId,
+        tag: Tag,
+        len: usize,
+        fill: impl FnOnce(Window<'_>),
+    ) -> Result<(), Error> {
+        let mut guard = self.lock()?;
+        let mut fill = Some(fill);
+        let filled = Filled { len, fill: |slot: Window<'_>| fill.take().into_iter().for_each(|f| f(slot)) };
+        if guard.progress.post(Envelope::new(to, flow, tag), filled) == Sent::Done {
+            return Ok(());
+        }
+        drop(guard);
+        let mut bytes = vec![0; len];
+        if let Some(fill) = fill {
+            canele_rail::on_slice(&mut bytes, fill);
+        }
+        self.send(to, flow, tag, Mode::Standard, &bytes, None)
+    }
+
+    /// The general path of a blocking send. The buffer comes back whatever happens.
+    fn send_buffer(
+        &self,
+        mut core: Locked<'_>,
+        envelope: Envelope,
+        buffer: OutBuffer,
+        deadline: Option<Instant>,
+    ) -> (Result<(), Error>, OutBuffer) {
+        if let Err(error) = self.check_rank(envelope.to).and_then(|()| core.check()) {
+            return (Err(error), buffer);
+        }
+        self.wake_progress_owner(&core);
+        let Envelope { to, tag, .. } = envelope;
+        let id = core.progress.submit_send(envelope, buffer);
+        let (_core, outcome, passed) = self.wait_done(core, id, deadline);
+        match outcome {
+            Outcome { buffer: Buffer::Out(buffer), .. } if passed => {
+                (Err(Error::Deadline(format!("{to} to receive a message with {tag}"))), buffer)
+            }
+            Outcome { result, buffer: Buffer::Out(buffer) } => {
+                (result.map(drop).map_err(Error::from), buffer)
+            }
+            _ => unreachable!("a send gives its buffer back"),
+        }
+    }
+
+    /// Receives a message into `bytes`.
+    ///
+    /// # Errors
+    /// The message is longer than `bytes`, the sender does not exist or is gone, the deadline passed.
+    #[inline(always)]
+    pub fn recv(
+        &self,
+        flow: FlowId,
+        want: Want,
+        bytes: &mut [u8],
+        deadline: Option<Instant>,
+    ) -> Result<Status, Error> {
+        let mut guard = self.lock()?;
+        match guard.progress.try_recv_or_post(flow, want, bytes) {
+            Received::Done(status) => Ok(status),
+            seen => self.recv_otherwise(guard, flow, want, bytes, deadline, seen == Received::Nothing),
+        }
+    }
+
+    /// A blocking receive whose message was not there at the first look; `may_come` if nothing is in its way.
+    #[inline(never)]
+    fn recv_otherwise(
+        &self,
+        mut guard: Locked<'_>,
+        flow: FlowId,
+        want: Want,
+        bytes: &mut [u8],
+        deadline: Option<Instant>,
+        may_come: bool,
+    ) -> Result<Status, Error> {
+        if may_come
+            && let Received::Done(status) =
+                spin(&mut guard, want.source, |core| core.progress.try_recv_or_post(flow, want, bytes))
+        {
+            return Ok(status);
+        }
+        self.recv_posted(guard, flow, want, bytes, deadline)
+    }
+
+    /// A blocking receive whose message did not come at once where it was looked for.
+    #[cold]
+    #[inline(never)]
+    fn recv_posted(
+        &self,
+        guard: Locked<'_>,
+        flow: FlowId,
+        want: Want,
+        bytes: &mut [u8],
+        deadline: Option<Instant>,
+    ) -> Result<Status, Error> {
+        buffer::scope(|scope| {
+            let buffer = scope.lend_mut(bytes);
+            let (result, buffer) = self.recv_buffer(guard, flow, want, buffer, deadline);
+            scope.take_back_mut(buffer);
+            result
+        })
+    }
+
+    /// Receives a message that a matched probe took.
+    ///
+    /// # Errors
+    /// It is longer than `bytes`; the sender died.
+    pub fn recv_matched(&self, matched: canele_proto::Matched, bytes: &mut [u8]) -> Result<Status, Error> {
+        let mut core = self.lock()?;
+        self.wake_progress_owner(&core);
+        buffer::scope(|scope| {
+            let id = core.progress.proto.submit_recv_matched(matched, scope.lend_mut(bytes));
+            let (_core, outcome, _) = self.wait_done(core, id, None);
+            if let Buffer::In(buffer) = outcome.buffer {
+                scope.take_back_mut(buffer);
+            }
+            outcome.result.map_err(Error::from)
+        })
+    }
+
+    /// The general path of a blocking receive. The buffer comes back whatever happens.
+    #[cold]
+    #[inline(never)]
+    fn recv_buffer(
+        &self,
+        mut core: Locked<'_>,
+        flow: FlowId,
+        want: Want,
+        buffer: InBuffer,
+        deadline: Option<Instant>,
+    ) -> (Result<Status, Error>, InBuffer) {
+        if let Err(error) = self.check_source(want).and_then(|()| core.check()) {
+            return (Err(error), buffer);
+        }
+        self.wake_progress_owner(&core);
+        let id = core.progress.proto.submit_recv(flow, want, buffer);
+        let (_core, outcome, passed) = self.wait_done(core, id, deadline);
+        match outcome {
+            Outcome { buffer: Buffer::In(buffer), .. } if passed => {
+                (Err(Error::Deadline(describe(want))), buffer)
+            }
+            Outcome { result, buffer: Buffer::In(buffer) } => (result.map_err(Error::from), buffer),
+            _ => unreachable!("a receive gives its buffer back"),
+        }
+    }
+}
+
+impl Progress {
+    /// As `try_recv`, for a receive that can be posted: one from any source is told of deaths first.
+    #[inline(always)]
+    pub(crate) fn try_recv_or_post(&mut self, flow: FlowId, want: Want, into: &mut [u8]) -> Received {
+        if want.source.is_none() && self.proto.has_untold_death(flow) {
+            return Received::NotHere;
+        }
+        self.try_recv(flow, want, into)
+    }
+
+    /// Takes a message that `want` accepts straight from its link, without posting a receive.
+    #[inline(always)]
+    pub(crate) fn try_recv(&mut self, flow: FlowId, want: Want, into: &mut (impl Room + ?Sized)) -> Received {
+        if !self.proto.is_quiet(flow) || self.is_finished {
+            return Received::NotHere;
+        }
+        self.proto.try_recv(&mut self.rails, flow, want, into)
+    }
+}
+
+/// What a receive waits for, in words.
+pub(crate) fn describe(want: Want) -> String {
+    let source = want.source.map_or("any rank".to_owned(), |rank| rank.to_string());
+    let tag = want.tag.map_or("any tag".to_owned(), |tag| tag.to_string());
+    format!("a message from {source} with {tag}")
+}

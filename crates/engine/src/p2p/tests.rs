@@ -1,0 +1,103 @@
+//! Messages between two ranks in one process, without an engine around the parts.
+
+use canele_mem::buffer;
+use canele_proto::request::{Buffer, Mode};
+use canele_proto::{Envelope, Received, Sent};
+use canele_sys::ids::{FlowId, Rank, Tag};
+
+use super::tagged::describe;
+use crate::Want;
+use crate::fixture::two_on_one_host;
+use crate::progress::Progress;
+
+const FLOW: FlowId = FlowId(0);
+const TAG: Tag = Tag(7);
+
+fn post(from: &mut Progress, bytes: &[u8]) {
+    let to = Rank(1 - from.proto.me().0);
+    assert_eq!(from.post(Envelope::new(to, FLOW, TAG), bytes), Sent::Done);
+}
+
+fn want(source: Option<Rank>) -> Want {
+    Want { source, tag: Some(TAG) }
+}
+
+#[test]
+fn a_message_is_taken_straight_from_its_link_from_one_source_or_any() {
+    let [mut a, mut b] = two_on_one_host();
+    for source in [Some(Rank(0)), None] {
+        post(&mut a, &[1, 2, 3]);
+        let mut into = [0; 4];
+        let Received::Done(status) = b.try_recv(FLOW, want(source), &mut into[..]) else {
+            panic!("a message lies in the ring")
+        };
+        assert_eq!((status.source, status.tag, status.bytes), (Rank(0), TAG, 3));
+        assert_eq!(into, [1, 2, 3, 0]);
+        assert_eq!(b.try_recv(FLOW, want(source), &mut into[..]), Received::Nothing);
+    }
+}
+
+#[test]
+fn no_message_is_taken_past_a_posted_receive() {
+    let [mut a, mut b] = two_on_one_host();
+    let mut posted = [0; 1];
+    buffer::scope(|scope| {
+        let id = b.proto.submit_recv(FLOW, want(None), scope.lend_mut(&mut posted));
+        post(&mut a, &[5]);
+        assert_eq!(b.try_recv(FLOW, want(None), &mut [0; 1][..]), Received::NotHere);
+        b.proto.pass(&mut b.rails);
+        let outcome = b.proto.take(id).expect("the message has come");
+        let Buffer::In(buffer) = outcome.buffer else { panic!("a receive gives its buffer back") };
+        scope.take_back_mut(buffer);
+    });
+    assert_eq!(posted, [5]);
+}
+
+#[test]
+fn a_rank_that_has_finished_takes_nothing() {
+    let [mut a, mut b] = two_on_one_host();
+    post(&mut a, &[1]);
+    b.is_finished = true;
+    assert_eq!(b.try_recv(FLOW, want(None), &mut [0; 1][..]), Received::NotHere);
+}
+
+#[test]
+fn a_receive_from_any_source_is_told_of_a_death_before_it_takes_a_message() {
+    let [mut a, mut b] = two_on_one_host();
+    post(&mut a, &[1]);
+    b.proto.pass(&mut b.rails);
+    b.proto.handle_gone(Rank(0), canele_proto::peer::Gone::Failed);
+    assert_eq!(b.try_recv_or_post(FLOW, want(None), &mut [0; 1][..]), Received::NotHere);
+}
+
+#[test]
+fn a_lent_message_ends_when_its_receiver_has_it() {
+    let [mut a, mut b] = two_on_one_host();
+    let (sent, mut received) = (vec![9; 100_000], vec![0; 100_000]);
+    buffer::scope(|scope| {
+        let envelope = Envelope { mode: Mode::Synchronous, ..Envelope::new(Rank(1), FLOW, TAG) };
+        let send = a.submit_send(envelope, scope.lend(&sent));
+        let receive = b.proto.submit_recv(FLOW, want(Some(Rank(0))), scope.lend_mut(&mut received));
+        let mut ended = 0;
+        while ended < 2 {
+            for (rank, id) in [(&mut a, send), (&mut b, receive)] {
+                rank.proto.pass(&mut rank.rails);
+                let Some(outcome) = rank.proto.take(id) else { continue };
+                assert_eq!(outcome.result.map(|status| status.bytes), Ok(100_000));
+                match outcome.buffer {
+                    Buffer::Out(buffer) => scope.take_back(buffer),
+                    Buffer::In(buffer) => scope.take_back_mut(buffer),
+                    Buffer::None => panic!("memory was lent"),
+                }
+                ended += 1;
+            }
+        }
+    });
+    assert_eq!(sent, received);
+}
+
+#[test]
+fn what_a_receive_waits_for_is_said_in_words() {
+    assert_eq!(describe(want(Some(Rank(3)))), "a message from rank 3 with tag 7");
+    assert_eq!(describe(Want { source: None, tag: None }), "a message from any rank with any tag");
+}

@@ -1,0 +1,28 @@
+//! One pass over everything that can move: the steps in their order.
+
+use crate::core::Core;
+
+impl Core {
+    /// Makes one pass; says whether anything moved. The order: links that a look before a sleep has made; collectives under way, which
+    /// take their messages from where they come; packets and copies, which are most of the work; then connections of this host
+    /// and of others; then what the launcher says; then what is to be asked of it.
+    #[inline]
+    pub fn pass(&mut self) -> bool {
+        let Self { progress, network, membership, rma, collectives, .. } = self;
+        let mut moved = progress.rails.has_sockets() && network.open_links(progress);
+        moved |= collectives.has_any_under_way() && collectives.advance(progress, &membership.splits);
+        moved |= progress.proto.pass(&mut progress.rails);
+        progress.rails.accept();
+        if progress.rails.has_sockets() {
+            moved |= rma.serve(progress);
+            moved |= network.tend(progress, &membership.job, moved);
+        }
+        // Behind all from which notices come: puts of other hosts are served, not received.
+        rma.notices.call_handlers(&mut progress.proto);
+        if progress.rails.shm.take_notification() {
+            self.read_notifications();
+            return true;
+        }
+        self.ask_launcher() | moved
+    }
+}

@@ -1,0 +1,110 @@
+//! Looking again and again where something will come, before a wait begins: the loop of all blocking calls but collectives, which drive a
+//! schedule.
+//!
+//! Owns how often a call looks, and what it does between two looks. Never sleeps, never reads the clock.
+
+use canele_proto::Received;
+use canele_rail::Rail;
+use canele_sys::ids::Rank;
+use canele_sys::relax;
+use canele_sys::tunables::Wait;
+
+use super::Progress;
+use crate::core::Core;
+use crate::engine::Locked;
+
+/// Passes over everything while a call looks, where every rank has a processor.
+const PASSES: u32 = 32;
+/// Looks between two passes.
+pub(crate) const LOOKS_PER_PASS: u32 = 64;
+/// After so many looks, and again after each pass, a rank asks whether a peer wants its processor.
+pub(crate) const LOOKS_BEFORE_ASKING: u32 = 32;
+
+/// Looks with `probe` for something that `source`, or any rank, will send, and makes a pass over everything now and then. The
+/// caller has looked once. When it is time to wait otherwise, nothing or something else is there.
+#[inline(always)]
+pub(crate) fn spin<T>(
+    guard: &mut Locked<'_>,
+    source: Option<Rank>,
+    mut probe: impl FnMut(&mut Core) -> Received<T>,
+) -> Received<T> {
+    if guard.progress.wait_policy.oversubscribed || guard.progress.wait_policy.wait == Wait::Sleep {
+        return Received::Nothing;
+    }
+    let (passes, looks) = guard.progress.looks(source);
+    for _ in 0..passes {
+        match spin_briefly(guard, source, looks, &mut probe) {
+            Received::Nothing => {}
+            seen => return seen,
+        }
+        guard.pass();
+        if guard.contended() {
+            return Received::Nothing;
+        }
+    }
+    Received::Nothing
+}
+
+/// Looks as often as between two passes, without a pass.
+#[inline(always)]
+pub(crate) fn spin_once<T>(
+    core: &mut Core,
+    source: Option<Rank>,
+    probe: impl FnMut(&mut Core) -> Received<T>,
+) -> Received<T> {
+    if core.progress.wait_policy.oversubscribed || core.progress.wait_policy.wait == Wait::Sleep {
+        return Received::Nothing;
+    }
+    spin_briefly(core, source, LOOKS_PER_PASS, probe)
+}
+
+#[inline(always)]
+fn spin_briefly<T>(
+    core: &mut Core,
+    source: Option<Rank>,
+    looks: u32,
+    mut probe: impl FnMut(&mut Core) -> Received<T>,
+) -> Received<T> {
+    let ask = LOOKS_BEFORE_ASKING.min(looks);
+    for n in 1..=looks {
+        relax::between_looks();
+        match probe(core) {
+            Received::Nothing => {}
+            seen => return seen,
+        }
+        if n == ask && core.progress.is_processor_wanted(source) {
+            return Received::NotHere; // Only a wait gives the processor away.
+        }
+    }
+    Received::Nothing
+}
+
+impl Progress {
+    /// How many passes a call makes, and how often it looks before each. From any source all links share the looks: one at a
+    /// socket is a system call, eight in memory cost less.
+    #[inline]
+    fn looks(&self, source: Option<Rank>) -> (u32, u32) {
+        let shared = match source {
+            None => self.rails.sockets().max(self.rails.incoming().len() / 8),
+            Some(_) => 0,
+        };
+        (PASSES, LOOKS_PER_PASS.checked_div(shared as u32).unwrap_or(LOOKS_PER_PASS).max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::two_on_one_host;
+
+    #[test]
+    fn looks_are_shared_by_all_links_only_when_the_source_is_unknown() {
+        let [progress, _] = two_on_one_host();
+        assert_eq!(progress.looks(Some(Rank(1))), (PASSES, LOOKS_PER_PASS));
+        assert_eq!(
+            progress.looks(None),
+            (PASSES, LOOKS_PER_PASS),
+            "one link in memory costs next to nothing"
+        );
+    }
+}

@@ -1,0 +1,225 @@
+//! Waiting: one thread makes progress, the others sleep until it has something for them (invariant I7).
+
+use std::time::{Duration, Instant};
+
+use canele_proto::request::Cancel;
+use canele_rail::{Armed, Rail};
+use canele_sys::ids::RequestId;
+use canele_sys::relax;
+
+use super::launcher_watch;
+use crate::Failure;
+use crate::core::Core;
+use crate::engine::{Engine, Locked};
+use crate::progress::wait_policy::{Backoff, Next};
+
+impl Engine {
+    /// Makes progress until `ready` gives something.
+    pub(crate) fn wait_for<'a, T>(
+        &'a self,
+        core: Locked<'a>,
+        ready: impl FnMut(&mut Core) -> Option<T>,
+    ) -> (Locked<'a>, T) {
+        let (core, value) = self.wait_with(core, None, None, ready);
+        (core, value.expect("a wait without a deadline ends with a value"))
+    }
+
+    /// Makes progress until `ready` gives something; gives nothing once the deadline has passed.
+    pub(crate) fn wait_before<'a, T>(
+        &'a self,
+        core: Locked<'a>,
+        deadline: Option<Instant>,
+        ready: impl FnMut(&mut Core) -> Option<T>,
+    ) -> (Locked<'a>, Option<T>) {
+        self.wait_with(core, deadline, None, ready)
+    }
+
+    /// As `wait_before`; with a `request`, `ready` gives something only once that has ended, so that the end of others need not wake
+    /// this thread.
+    pub(crate) fn wait_with<'a, T>(
+        &'a self,
+        mut core: Locked<'a>,
+        deadline: Option<Instant>,
+        request: Option<RequestId>,
+        mut ready: impl FnMut(&mut Core) -> Option<T>,
+    ) -> (Locked<'a>, Option<T>) {
+        let mut backoff = core.progress.wait_policy.backoff();
+        loop {
+            if let Some(value) = ready(&mut core) {
+                core.progress.waiters.hand_over_progress();
+                return (core, Some(value));
+            }
+            core = if core.progress.waiters.has_progress_owner {
+                self.wait_behind_owner(core, deadline, request)
+            } else {
+                self.make_progress(core, deadline, &mut backoff)
+            };
+            if deadline.is_some_and(|at| Instant::now() >= at) {
+                core.progress.waiters.hand_over_progress();
+                let value = ready(&mut core);
+                return (core, value);
+            }
+        }
+    }
+
+    /// Makes one pass for all threads, and backs off after an idle one. No thread owns the progress on return.
+    fn make_progress<'a>(
+        &'a self,
+        mut core: Locked<'a>,
+        deadline: Option<Instant>,
+        backoff: &mut Backoff,
+    ) -> Locked<'a> {
+        let moved = core.pass();
+        core.progress.wake_waiters();
+        if moved {
+            backoff.renew();
+        }
+        if core.contended() {
+            return self.paused(core);
+        }
+        if moved {
+            return core;
+        }
+        core.watch_launcher();
+        // Waiting awake would keep the peer from sending what is waited for.
+        let next = if core.progress.is_processor_wanted(None) { Next::Sleep } else { backoff.next() };
+        match next {
+            Next::Look => {
+                relax::between_looks();
+                core
+            }
+            Next::Yield => {
+                core.progress.waiters.has_progress_owner = true;
+                let mut core = self.give_way(core, backoff);
+                core.progress.waiters.has_progress_owner = false;
+                core
+            }
+            Next::Sleep => self.sleep(core, deadline),
+        }
+    }
+
+    /// Lets another process have the processor.
+    pub(crate) fn give_way<'a>(&'a self, mut core: Locked<'a>, backoff: &mut Backoff) -> Locked<'a> {
+        core.progress.counts.yields += 1;
+        core.progress.counts.system_calls += 1;
+        drop(core);
+        let before = Instant::now();
+        std::thread::yield_now();
+        let took = before.elapsed();
+        let mut core = self.lock().expect("a thread of this process has held the lock before");
+        core.progress.wait_policy.learn(backoff, took);
+        core
+    }
+
+    fn sleep<'a>(&'a self, mut core: Locked<'a>, deadline: Option<Instant>) -> Locked<'a> {
+        core.publish_counters();
+        if let Armed::Work = core.progress.rails.arm() {
+            return core;
+        }
+        core.progress.counts.sleeps += 1;
+        core.progress.counts.system_calls += 2; // the barrier and the sleep
+        let waiters = &mut core.progress.waiters;
+        (waiters.has_progress_owner, waiters.is_owner_asleep) = (true, true);
+        let longest = core.longest_sleep();
+        drop(core);
+        let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        self.waker.sleep(left.into_iter().chain(longest).min());
+        let mut core = self.lock().expect("a thread of this process has held the lock before");
+        let waiters = &mut core.progress.waiters;
+        (waiters.has_progress_owner, waiters.is_owner_asleep) = (false, false);
+        core.check_launcher();
+        core
+    }
+
+    /// Lets another thread take the lock, which waits behind this one if it has to wait, and takes it again.
+    fn paused<'a>(&'a self, mut core: Locked<'a>) -> Locked<'a> {
+        core.progress.waiters.has_progress_owner = true;
+        let mut core = core.pause().expect("a thread of this process has held the lock before");
+        core.progress.waiters.has_progress_owner = false;
+        core
+    }
+
+    /// Sleeps until the progress owner wakes this thread.
+    fn wait_behind_owner<'a>(
+        &'a self,
+        mut core: Locked<'a>,
+        deadline: Option<Instant>,
+        request: Option<RequestId>,
+    ) -> Locked<'a> {
+        core.progress.waiters.add(std::thread::current(), request);
+        drop(core);
+        match deadline {
+            Some(at) => std::thread::park_timeout(at.saturating_duration_since(Instant::now())),
+            None => std::thread::park(),
+        }
+        let mut core = self.lock().expect("a thread of this process has held the lock before");
+        core.progress.waiters.remove(std::thread::current().id());
+        core
+    }
+
+    /// Waits for a request and takes its outcome; withdraws it when the deadline passes.
+    pub(crate) fn wait_done<'a>(
+        &'a self,
+        core: Locked<'a>,
+        id: RequestId,
+        deadline: Option<Instant>,
+    ) -> (Locked<'a>, canele_proto::request::Outcome, bool) {
+        let take = |core: &mut Core| core.progress.proto.take(id);
+        let core = if deadline.is_none() && core.progress.proto.is_from_anybody(id) {
+            let (mut core, outcome) = self.wait_for_any_sender(core, take);
+            if let Some(outcome) = outcome {
+                return (core, outcome, false);
+            }
+            core.progress.proto.give_up(id);
+            core
+        } else {
+            core
+        };
+        let (mut core, outcome) = self.wait_with(core, deadline, Some(id), take);
+        if let Some(outcome) = outcome {
+            return (core, outcome, false);
+        }
+        // Where it is too late to withdraw, data is moving and the end is near; who is asked answers with a pass.
+        let withdrawn = core.progress.proto.cancel(id) != Cancel::TooLate;
+        let (core, outcome) = self.wait_with(core, None, Some(id), take);
+        let outcome = outcome.expect("a wait without a deadline ends with its request");
+        let passed = withdrawn && matches!(outcome.result, Err(Failure::Cancelled));
+        (core, outcome, passed)
+    }
+}
+
+impl Engine {
+    /// Wakes the thread that sleeps in the rail, because something was submitted that may concern it.
+    pub(crate) fn wake_progress_owner(&self, core: &Core) {
+        if core.progress.waiters.is_owner_asleep {
+            self.waker.wake();
+        }
+    }
+}
+
+impl Core {
+    /// How long a sleep may last at most; for ever, if no part has anything to do by then.
+    fn longest_sleep(&self) -> Option<Duration> {
+        let rails = &self.progress.rails;
+        let network = self.network.longest_sleep(Instant::now(), rails.is_waiting());
+        let launcher = self.membership.launcher.is_present().then_some(launcher_watch::INTERVAL);
+        rails.longest_sleep().into_iter().chain(network).chain(launcher).min()
+    }
+
+    /// To be called after an idle pass.
+    #[inline]
+    pub fn watch_launcher(&mut self) {
+        if self.membership.launcher.watch.is_clock_due() {
+            self.check_launcher();
+        }
+    }
+
+    /// Reads the control socket if it is time. To be called after a sleep.
+    #[cold]
+    pub fn check_launcher(&mut self) {
+        let launcher = &mut self.membership.launcher;
+        if launcher.is_present() && launcher.watch.is_due(Instant::now()) {
+            self.read_launcher();
+        }
+    }
+}

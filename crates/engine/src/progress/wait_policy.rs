@@ -1,0 +1,158 @@
+//! The policy of waiting: a wait that finds nothing looks again, then yields its processor, and at last sleeps.
+//!
+//! With a processor for every rank it looks for about twice the time a wake-up takes; with more ranks than processors
+//! looking only keeps the others from running, so it yields at once. The clock is read now and then, and only here: on
+//! passes that found nothing, and around a yield.
+//!
+//! A yield among ranks that wait as we do takes microseconds. Where another program computes on the same processor, it
+//! takes a whole time slice, and the message that comes meanwhile does not shorten it; a sleeper, on the other hand, is
+//! woken and runs at once. So after a yield that took long this rank sleeps instead of yielding, for a number of waits.
+
+use std::time::{Duration, Instant};
+
+use canele_sys::tunables::{Tunables, Wait};
+
+/// Idle passes between two looks at the clock.
+const PASSES: u32 = 64;
+
+/// A yield that takes this long gave the processor to a process that does not wait as ranks do.
+const SLICE: Duration = Duration::from_millis(1);
+/// Number of waits without a yield after such a one.
+const WAITS_WITHOUT_YIELD: u32 = 256;
+
+/// How this rank waits: its settings, and what it has learnt about its processor.
+pub(crate) struct WaitPolicy {
+    pub wait: Wait,
+    /// How long it looks before it gives its processor away.
+    spin: Duration,
+    yields: u32,
+    /// Ranks share processors.
+    pub oversubscribed: bool,
+    /// Waits still to go without a yield.
+    waits_without_yield: u32,
+}
+
+impl WaitPolicy {
+    /// Of a rank whose host has more ranks than processors if `oversubscribed`.
+    pub fn new(tunables: &Tunables, oversubscribed: bool) -> Self {
+        Self {
+            wait: tunables.wait,
+            spin: Duration::from_nanos(tunables.spin_ns),
+            yields: tunables.yields,
+            oversubscribed,
+            waits_without_yield: 0,
+        }
+    }
+
+    /// The back-off of the next wait.
+    #[inline]
+    pub fn backoff(&mut self) -> Backoff {
+        let yields = if self.waits_without_yield == 0 { self.yields } else { 0 };
+        self.waits_without_yield = self.waits_without_yield.saturating_sub(1);
+        let spin = if self.oversubscribed { Duration::ZERO } else { self.spin };
+        Backoff::new(self.wait, spin, yields)
+    }
+
+    /// Learns from a yield that took so long.
+    pub fn learn(&mut self, backoff: &mut Backoff, took: Duration) {
+        if took >= SLICE {
+            self.waits_without_yield = WAITS_WITHOUT_YIELD;
+            backoff.yields = 0;
+        }
+    }
+}
+
+/// What to do after an idle pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Next {
+    Look,
+    Yield,
+    Sleep,
+}
+
+/// The back-off of one wait.
+pub(crate) struct Backoff {
+    wait: Wait,
+    spin: Duration,
+    yields: u32,
+    since: Option<Instant>,
+    passes: u32,
+    yielded: u32,
+}
+
+impl Backoff {
+    pub fn new(wait: Wait, spin: Duration, yields: u32) -> Self {
+        Self { wait, spin, yields, since: None, passes: 0, yielded: 0 }
+    }
+
+    /// Starts the back-off anew, because something came.
+    pub fn renew(&mut self) {
+        (self.since, self.passes, self.yielded) = (None, 0, 0);
+    }
+
+    /// Returns what to do after a pass that found nothing.
+    #[inline]
+    pub fn next(&mut self) -> Next {
+        match self.wait {
+            Wait::Poll => return Next::Look,
+            Wait::Sleep => return Next::Sleep,
+            Wait::Adaptive => {}
+        }
+        if self.yielded > 0 || self.spin.is_zero() || self.spun() {
+            self.yielded += 1;
+            return if self.yielded <= self.yields { Next::Yield } else { Next::Sleep };
+        }
+        Next::Look
+    }
+
+    fn spun(&mut self) -> bool {
+        self.passes += 1;
+        if !self.passes.is_multiple_of(PASSES) {
+            return false;
+        }
+        let now = Instant::now();
+        now.duration_since(*self.since.get_or_insert(now)) >= self.spin
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forced_modes_never_do_anything_else() {
+        let mut poll = Backoff::new(Wait::Poll, Duration::ZERO, 0);
+        let mut sleep = Backoff::new(Wait::Sleep, Duration::MAX, u32::MAX);
+        for _ in 0..10_000 {
+            assert_eq!(poll.next(), Next::Look);
+            assert_eq!(sleep.next(), Next::Sleep);
+        }
+    }
+
+    #[test]
+    fn a_yield_that_takes_a_time_slice_is_the_last_for_many_waits() {
+        let tunables = Tunables { wait: Wait::Adaptive, yields: 3, ..Tunables::default() };
+        let mut wait_policy = WaitPolicy::new(&tunables, true);
+        let mut backoff = wait_policy.backoff();
+        assert_eq!(backoff.next(), Next::Yield);
+        wait_policy.learn(&mut backoff, SLICE / 2);
+        assert_eq!(backoff.next(), Next::Yield);
+        wait_policy.learn(&mut backoff, SLICE);
+        assert_eq!(backoff.next(), Next::Sleep);
+        backoff.renew();
+        assert_eq!(backoff.next(), Next::Sleep, "this wait has learnt");
+        for n in 0..WAITS_WITHOUT_YIELD {
+            assert_eq!(wait_policy.backoff().next(), Next::Sleep, "wait {n} after it");
+        }
+        assert_eq!(wait_policy.backoff().next(), Next::Yield, "it tries again");
+    }
+
+    #[test]
+    fn an_oversubscribed_wait_yields_so_often_and_then_sleeps() {
+        let mut backoff = Backoff::new(Wait::Adaptive, Duration::ZERO, 3);
+        let steps: Vec<Next> = (0..5).map(|_| backoff.next()).collect();
+        assert_eq!(steps, [Next::Yield, Next::Yield, Next::Yield, Next::Sleep, Next::Sleep]);
+        backoff.renew();
+        assert_eq!(backoff.next(), Next::Yield);
+    }
+}

@@ -1,0 +1,143 @@
+//! The threads of a rank that wait: which of them owns the progress, and which wait for what it does (invariant I7).
+
+use std::thread::{Thread, ThreadId};
+
+use canele_sys::ids::RequestId;
+
+/// A thread that waits while another one makes progress.
+struct Waiter {
+    thread: Thread,
+    /// What it waits for, if that is one request.
+    request: Option<RequestId>,
+}
+
+/// All threads that wait.
+pub(crate) struct Waiters {
+    list: Vec<Waiter>,
+    /// The number of operations that had ended when waiters were last woken; nothing if something has come since that is not an end: a
+    /// name, a region, a link.
+    ended_before: Option<u64>,
+    /// True while a thread makes progress for all threads.
+    pub has_progress_owner: bool,
+    /// True while that thread sleeps.
+    pub is_owner_asleep: bool,
+}
+
+impl Default for Waiters {
+    fn default() -> Self {
+        Self { list: Vec::new(), ended_before: Some(0), has_progress_owner: false, is_owner_asleep: false }
+    }
+}
+
+impl Waiters {
+    /// Adds a thread that is about to sleep; with a `request`, only its end need wake the thread.
+    pub fn add(&mut self, thread: Thread, request: Option<RequestId>) {
+        self.list.push(Waiter { thread, request });
+    }
+
+    /// Removes a thread that has woken up.
+    pub fn remove(&mut self, thread: ThreadId) {
+        self.list.retain(|waiter| waiter.thread.id() != thread);
+    }
+
+    /// Wakes one waiter, which makes progress from now on, unless a thread does.
+    pub fn hand_over_progress(&mut self) {
+        if !self.has_progress_owner
+            && let Some(next) = self.list.pop()
+        {
+            next.thread.unpark();
+        }
+    }
+
+    /// Has the next pass wake all waiters, because something has come that is not the end of an operation.
+    pub fn wake_all_after_pass(&mut self) {
+        self.ended_before = None;
+    }
+
+    /// Wakes all waiters.
+    pub fn wake_all(&mut self) {
+        self.list.drain(..).for_each(|waiter| waiter.thread.unpark());
+    }
+
+    /// Wakes the waiters whose request has ended, and those that wait for more than one, if more operations than before have ended.
+    pub fn wake_ended(&mut self, ended: u64, is_done: impl Fn(RequestId) -> bool) {
+        if self.ended_before == Some(ended) {
+            return;
+        }
+        let all = self.ended_before.replace(ended).is_none();
+        self.list.retain(|waiter| {
+            let waits = !all && waiter.request.is_some_and(|request| !is_done(request));
+            if !waits {
+                waiter.thread.unpark();
+            }
+            waits
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// Two that wait for a request each, and one that waits for anything.
+    fn three() -> (Waiters, [RequestId; 2]) {
+        let requests = [0, 1].map(|index| RequestId { index, generation: 0 });
+        let mut waiters = Waiters::default();
+        for request in [Some(requests[0]), Some(requests[1]), None] {
+            waiters.add(thread::current(), request);
+        }
+        (waiters, requests)
+    }
+
+    fn requests_of(waiters: &Waiters) -> Vec<Option<RequestId>> {
+        waiters.list.iter().map(|waiter| waiter.request).collect()
+    }
+
+    #[test]
+    fn an_end_wakes_who_waits_for_it_and_who_waits_for_anything() {
+        let (mut waiters, [first, second]) = three();
+        waiters.wake_ended(1, |request| request == first);
+        assert_eq!(requests_of(&waiters), [Some(second)]);
+    }
+
+    #[test]
+    fn no_waiter_is_woken_twice_for_the_same_ends() {
+        let (mut waiters, [first, second]) = three();
+        waiters.wake_ended(0, |_| true);
+        assert_eq!(waiters.list.len(), 3, "nothing has ended yet");
+        waiters.wake_ended(1, |_| false);
+        waiters.wake_ended(1, |_| true);
+        assert_eq!(requests_of(&waiters), [Some(first), Some(second)]);
+    }
+
+    #[test]
+    fn what_is_no_end_wakes_all_with_the_next_pass_and_only_that() {
+        let (mut waiters, _) = three();
+        waiters.wake_all_after_pass();
+        waiters.wake_ended(0, |_| false);
+        assert!(waiters.list.is_empty());
+        waiters.add(thread::current(), None);
+        waiters.wake_ended(0, |_| false);
+        assert_eq!(waiters.list.len(), 1);
+    }
+
+    #[test]
+    fn progress_is_handed_over_only_when_no_thread_owns_it() {
+        let (mut waiters, _) = three();
+        waiters.has_progress_owner = true;
+        waiters.hand_over_progress();
+        assert_eq!(waiters.list.len(), 3);
+        waiters.has_progress_owner = false;
+        waiters.hand_over_progress();
+        assert_eq!(waiters.list.len(), 2);
+    }
+
+    #[test]
+    fn a_thread_that_woke_up_is_no_waiter() {
+        let (mut waiters, _) = three();
+        waiters.remove(thread::current().id());
+        assert!(waiters.list.is_empty());
+    }
+}

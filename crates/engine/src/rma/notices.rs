@@ -1,0 +1,136 @@
+//! Notices: what a put shows its target, taken by a thread or given to a handler.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use canele_proto::{Notice, Proto, Received};
+use canele_rail::FastPath;
+
+use crate::core::Core;
+use crate::engine::{Engine, Locked};
+use crate::progress::Progress;
+use crate::progress::spin::spin;
+use crate::{Error, Failure};
+
+/// The handlers of notices, each for a range of identifiers.
+#[derive(Default)]
+pub(crate) struct NoticeHandlers(Vec<NoticeHandler>);
+
+struct NoticeHandler {
+    ids: Range<u64>,
+    call: Box<dyn FnMut(Notice) + Send>,
+}
+
+impl NoticeHandlers {
+    /// Gives the notices that have come to their handlers.
+    #[inline]
+    pub fn call_handlers(&mut self, proto: &mut Proto) {
+        if !self.0.is_empty() {
+            proto.retain_notices(|notice| !self.call(notice));
+        }
+    }
+
+    /// Calls the handler of a notice; says whether there is one.
+    fn call(&mut self, notice: Notice) -> bool {
+        let handler = self.0.iter_mut().find(|handler| handler.ids.contains(&notice.id));
+        handler.map(|handler| (handler.call)(notice)).is_some()
+    }
+}
+
+impl Engine {
+    /// The next notice, if one has come; makes progress once if not.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn try_notice(&self) -> Result<Option<Notice>, Error> {
+        let mut core = self.lock_to_submit()?;
+        if let Some(notice) = core.progress.proto.take_notice() {
+            return Ok(Some(notice));
+        }
+        core.pass();
+        Ok(core.progress.proto.take_notice())
+    }
+
+    /// Waits for the next notice.
+    ///
+    /// # Errors
+    /// The deadline passed; there is no notice, and no rank or thread is left that could put anything; the job is over.
+    pub fn wait_notice(&self, deadline: Option<Instant>) -> Result<Notice, Error> {
+        let mut core = self.lock_to_submit()?;
+        if let Some(notice) = look_for_notice(&mut core) {
+            return Ok(notice);
+        }
+        let take = |core: &mut Core| core.progress.proto.take_notice();
+        if deadline.is_none() {
+            let (_core, notice) = self.wait_for_any_sender(core, take);
+            return notice.ok_or_else(|| Failure::NobodyLeft.into());
+        }
+        let (_core, notice) = self.wait_before(core, deadline, take);
+        notice.ok_or_else(|| Error::Deadline("a notice".to_owned()))
+    }
+
+    /// Calls `call` for every notice whose identifier lies in `ids`, from within whatever call makes progress. It must
+    /// not call the library. Such notices are no longer seen by polling.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn on_notice(&self, ids: Range<u64>, call: Box<dyn FnMut(Notice) + Send>) -> Result<(), Error> {
+        self.lock_to_submit()?.rma.notices.0.push(NoticeHandler { ids, call });
+        Ok(())
+    }
+}
+
+/// Looks a while where notices come, before a wait begins.
+fn look_for_notice(guard: &mut Locked<'_>) -> Option<Notice> {
+    if !guard.rma.notices.0.is_empty() {
+        return None;
+    }
+    match spin(guard, None, |core| core.progress.try_notice()) {
+        Received::Done(notice) => Some(notice),
+        _ => None,
+    }
+}
+
+impl Progress {
+    /// Takes a notice, if one has come.
+    fn try_notice(&mut self) -> Received<Notice> {
+        if let Some(notice) = self.proto.take_notice() {
+            return Received::Done(notice);
+        }
+        self.rails.find_ready();
+        for at in 0..self.rails.ready().len() {
+            let Some(link) = self.rails.ready().get(at).copied() else { break };
+            match self.proto.try_notice(&mut self.rails, link) {
+                Received::Nothing => {}
+                Received::NotHere => {
+                    self.proto.receive_from(&mut self.rails, link);
+                }
+                done => return done,
+            }
+        }
+        Received::Nothing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use canele_sys::ids::Rank;
+
+    use super::*;
+
+    #[test]
+    fn a_notice_goes_to_the_handler_of_its_range() {
+        let (sender, seen) = channel();
+        let mut handlers = NoticeHandlers::default();
+        for (name, ids) in [("low", 0..10), ("high", 10..20)] {
+            let sender = sender.clone();
+            let call = Box::new(move |notice: Notice| sender.send((name, notice.id)).expect("it is heard"));
+            handlers.0.push(NoticeHandler { ids, call });
+        }
+        let taken = [9, 10, 20].map(|id| handlers.call(Notice { from: Rank(1), id }));
+        assert_eq!(taken, [true, true, false]);
+        assert_eq!(seen.try_iter().collect::<Vec<_>>(), [("low", 9), ("high", 10)]);
+    }
+}

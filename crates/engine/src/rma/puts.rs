@@ -1,0 +1,123 @@
+//! Puts: writes into regions, with or without a notice.
+
+use canele_mem::buffer::RegionAddress;
+use canele_proto::wire::{MAX_PUT, Put};
+use canele_proto::{Moved, Sent};
+use canele_rail::shm::Far;
+use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
+use canele_sys::ids::{Rank, RegionId};
+
+use crate::Error;
+use crate::core::Core;
+use crate::engine::{Engine, Locked};
+use crate::progress::Progress;
+
+/// Small puts towards one peer that wait for room before a caller has to wait too.
+const MOST_WAITING: usize = 64;
+
+/// Puts without a notice, which do not take the lock: they are stores and nothing else, at any time.
+#[derive(Default)]
+pub(crate) struct PutCounts {
+    messages: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl PutCounts {
+    fn count(&self, bytes: usize) {
+        // Relaxed, here and below: a counter publishes nothing.
+        self.messages.fetch_add(1, Relaxed);
+        self.bytes.fetch_add(bytes as u64, Relaxed);
+    }
+
+    /// All of them so far.
+    pub fn sum(&self) -> Moved {
+        Moved { messages: self.messages.load(Relaxed), bytes: self.bytes.load(Relaxed) }
+    }
+}
+
+impl Engine {
+    /// Writes `bytes` into a region. Complete at both ends on return.
+    ///
+    /// # Errors
+    /// The range lies outside of the region. On another host: the region was dropped; its owner has finished or died.
+    pub fn put(&self, far: &Far, offset: usize, bytes: &[u8]) -> Result<(), Error> {
+        match far.window(offset, bytes.len()) {
+            Some(window) => window.write(0, bytes),
+            None => return self.put_remote(far, offset, bytes, None),
+        }
+        self.put_counts.count(bytes.len());
+        Ok(())
+    }
+
+    /// Writes `bytes` into a region of `to` and then shows it the identifier `notice`. What a notice announces is there
+    /// when the notice is seen.
+    ///
+    /// # Errors
+    /// The range lies outside of the region; the peer is gone.
+    pub fn put_notify(
+        &self,
+        to: Rank,
+        far: &Far,
+        id: RegionId,
+        offset: usize,
+        bytes: &[u8],
+        notice: u64,
+    ) -> Result<(), Error> {
+        let Some(window) = far.window(offset, bytes.len()) else {
+            return self.put_remote(far, offset, bytes, Some(notice));
+        };
+        let mut core = self.lock()?;
+        let place = RegionAddress { region: id, offset: offset as u64 };
+        let data = if bytes.len() <= MAX_PUT { bytes } else { &[] };
+        if bytes.len() <= MAX_PUT {
+            core.rma.fences.count_put(to);
+        } else {
+            if let Some(failure) = core.progress.proto.why_gone(to) {
+                return core.check().and(Err(failure.into()));
+            }
+            window.write(0, bytes);
+        }
+        if to == core.progress.proto.me() {
+            window.write(0, bytes);
+            core.progress.proto.notice_self(notice);
+            core.progress.proto.traffic.put(bytes.len());
+            return Ok(());
+        }
+        let Progress { proto, rails, .. } = &mut core.progress;
+        proto.traffic.put(bytes.len());
+        if proto.try_put(rails, to, place, notice, data) == Sent::Done {
+            return Ok(());
+        }
+        self.put_otherwise(core, to, Put::new(place, notice, data))
+    }
+
+    /// A put that cannot go at once; waits while very many do.
+    #[cold]
+    fn put_otherwise(&self, mut core: Locked<'_>, to: Rank, put: Put) -> Result<(), Error> {
+        if self.is_remote(to) {
+            // Without data, for which there is room even in memory that is not here.
+            return self.notify_remote(core, to, put.place, put.notice);
+        }
+        let Progress { proto, rails, .. } = &mut core.progress;
+        if let Err(failure) = proto.submit_put(rails, to, put) {
+            return core.check().and(Err(failure.into()));
+        }
+        self.wake_progress_owner(&core);
+        let room = |core: &mut Core| (core.progress.proto.replies_waiting(to) <= MOST_WAITING).then_some(());
+        self.wait_for(core, room);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn puts_without_a_notice_are_counted_with_their_bytes() {
+        let counts = PutCounts::default();
+        counts.count(8);
+        counts.count(1000);
+        assert_eq!(counts.sum(), Moved { messages: 2, bytes: 1008 });
+    }
+}

@@ -1,0 +1,167 @@
+//! The operations on memory of ranks of other hosts, each as an RMA request.
+
+use std::time::Instant;
+
+use canele_mem::buffer::RegionAddress;
+use canele_proto::rma::{DATA, Form, REQUESTS, RmaRequest};
+use canele_rail::shm::{Elsewhere, Far};
+use canele_sys::ids::{FlowId, Rank, Tag};
+
+use super::call::RmaCall;
+use crate::Error;
+use crate::engine::{Engine, Locked};
+
+/// The two messages of a deposit.
+pub struct Deposit {
+    /// What announces it: flow, tag, bytes.
+    pub head: (FlowId, Tag, Vec<u8>),
+    /// How the data is sent: flow, tag.
+    pub data: (FlowId, Tag),
+}
+
+impl Engine {
+    /// True if a rank runs on another host, so that no memory can be shared with it.
+    pub fn is_remote(&self, rank: Rank) -> bool {
+        self.job().host_of(rank.0) != self.job().host_of(self.rank().0)
+    }
+
+    /// Asks the layer above of another host's rank something. After a deadline, `undo` is asked should the answer, when it comes,
+    /// be a value other than 0.
+    ///
+    /// # Errors
+    /// The rank is gone; the deadline passed.
+    pub fn ask_owner(
+        &self,
+        owner: Rank,
+        question: [u64; 3],
+        undo: Option<[u64; 3]>,
+        deadline: Option<Instant>,
+    ) -> Result<u64, Error> {
+        let call = RmaCall { undo, ..RmaCall::new(owner, RmaRequest::Ask(question)) };
+        self.call_owner(self.lock_to_submit()?, call, deadline)
+    }
+
+    /// How to deposit `len` bytes at a rank of another host, known there by `of`.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn deposit(&self, of: [u64; 2], len: usize) -> Result<Deposit, Error> {
+        let sequence = self.lock_to_submit()?.rma.target.take_sequence();
+        let rma_request = RmaRequest::Deposit { of, len: len as u64 };
+        let (head, bytes) = rma_request.head(Form::Apart);
+        let head = (REQUESTS, rma_request.tag(Form::Apart, sequence), head[..bytes].to_vec());
+        Ok(Deposit { head, data: (DATA, Tag(sequence)) })
+    }
+
+    /// Reads a region of another host.
+    ///
+    /// # Errors
+    /// The range lies outside of the region; it was dropped; its owner is gone.
+    #[cold]
+    pub fn get_remote(&self, far: &Far, offset: usize, bytes: &mut [u8]) -> Result<(), Error> {
+        let (owner, place) = find(far, offset, bytes.len())?;
+        let rma_request = RmaRequest::Get { place, len: bytes.len() as u64 };
+        let call = RmaCall { into: bytes, ..RmaCall::new(owner, rma_request) };
+        self.call_owner(self.lock_to_submit()?, call, None).map(drop)
+    }
+
+    /// Adds to a word of a region of another host; returns the old value.
+    ///
+    /// # Errors
+    /// As [`Engine::get_remote`]; the word is not aligned.
+    #[cold]
+    pub fn add_remote(&self, far: &Far, offset: usize, n: u64) -> Result<u64, Error> {
+        let (owner, place) = find_word(far, offset)?;
+        self.call_owner(self.lock_to_submit()?, RmaCall::new(owner, RmaRequest::Add { place, n }), None)
+    }
+
+    /// Replaces a word of a region of another host if it is `expected`; returns the old value.
+    ///
+    /// # Errors
+    /// As [`Engine::add_remote`].
+    #[cold]
+    pub fn swap_remote(&self, far: &Far, offset: usize, expected: u64, new: u64) -> Result<u64, Error> {
+        let (owner, place) = find_word(far, offset)?;
+        self.call_owner(
+            self.lock_to_submit()?,
+            RmaCall::new(owner, RmaRequest::Swap { place, expected, new }),
+            None,
+        )
+    }
+
+    /// Writes to a region of another host. With a notice it is not waited for: a fence does that.
+    #[cold]
+    pub(crate) fn put_remote(
+        &self,
+        far: &Far,
+        offset: usize,
+        bytes: &[u8],
+        notice: Option<u64>,
+    ) -> Result<(), Error> {
+        let (owner, place) = find(far, offset, bytes.len())?;
+        let mut core = self.lock_to_submit()?;
+        core.progress.proto.traffic.put(bytes.len());
+        if notice.is_some() {
+            core.rma.fences.count_put(owner);
+        }
+        let rma_request = RmaRequest::Put { place, len: bytes.len() as u64, notice };
+        self.call_owner(core, RmaCall { data: bytes, ..RmaCall::new(owner, rma_request) }, None).map(drop)
+    }
+
+    /// Shows a notice without data.
+    #[cold]
+    pub(crate) fn notify_remote(
+        &self,
+        core: Locked<'_>,
+        to: Rank,
+        place: RegionAddress,
+        notice: u64,
+    ) -> Result<(), Error> {
+        core.check()?;
+        self.wake_progress_owner(&core);
+        let rma_request = RmaRequest::Put { place, len: 0, notice: Some(notice) };
+        self.call_owner(core, RmaCall::new(to, rma_request), None).map(drop)
+    }
+
+    /// Waits until the puts with a notice, so many, have been done, and says which was not.
+    #[cold]
+    pub(crate) fn fence_remote(
+        &self,
+        core: Locked<'_>,
+        owner: Rank,
+        issued: u64,
+        deadline: Option<Instant>,
+    ) -> Result<(), Error> {
+        let result = self.call_owner(core, RmaCall::new(owner, RmaRequest::Fence), deadline).map(drop);
+        let answered = matches!(result, Ok(()) | Err(Error::Refused { .. }));
+        if !answered {
+            return result;
+        }
+        let mut guard = self.lock()?;
+        let core = &mut *guard;
+        core.rma.fences.confirm(owner, issued);
+        // What an earlier fence did not wait for came first.
+        match core.rma.target.take_refusal(&mut core.progress.proto, &mut core.progress.rails, owner) {
+            Some((region, why)) => Err(Error::Refused { owner, region, why }),
+            None => result,
+        }
+    }
+}
+
+/// Where a range of a region lies that is not here.
+fn find(far: &Far, offset: usize, len: usize) -> Result<(Rank, RegionAddress), Error> {
+    let outside = |region: usize| Error::Range { offset, len, region };
+    let Elsewhere { owner, region, bytes } = far.place().ok_or_else(|| outside(far.len()))?;
+    if offset.checked_add(len).is_none_or(|end| end > bytes) {
+        return Err(outside(bytes));
+    }
+    Ok((owner, RegionAddress { region, offset: offset as u64 }))
+}
+
+fn find_word(far: &Far, offset: usize) -> Result<(Rank, RegionAddress), Error> {
+    let region = far.place().map_or(far.len(), |place| place.bytes);
+    if !offset.is_multiple_of(8) {
+        return Err(Error::Range { offset, len: 8, region });
+    }
+    find(far, offset, 8)
+}

@@ -1,0 +1,90 @@
+//! The RMA requests of ranks of other hosts, which this rank runs for them.
+//!
+//! Owns nothing: it shows regions and the handler of the layer above to the [`RmaTarget`](canele_proto::rma::RmaTarget), which runs the
+//! requests in every pass of a rank that has sockets.
+
+use std::sync::Arc;
+
+use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
+use canele_proto::rma::{RmaMemory, Tell};
+use canele_sys::atomic::AtomicU64;
+use canele_sys::ids::{Rank, RegionId};
+
+use super::Rma;
+use crate::Error;
+use crate::connect::rails::Rails;
+use crate::engine::Engine;
+use crate::progress::Progress;
+
+/// Answers the questions of ranks of other hosts, and takes what they deposit, for a layer above. It is called from within
+/// whatever call makes progress, and must not call the library.
+pub trait AmHandler: Send + Sync {
+    /// Answers a question. The ranks that are to be told of what it changed, by an empty message, are added to `tell`.
+    fn ask(&self, from: Rank, question: [u64; 3], tell: &mut Vec<Tell>) -> u64;
+    /// Data that came, known by `of`; nothing if it did not come as announced.
+    fn deposit(&self, from: Rank, of: [u64; 2], data: Option<Vec<u8>>);
+}
+
+impl Engine {
+    /// Sets the handler that answers questions and takes deposits from now on.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn set_am_handler(&self, am_handler: Arc<dyn AmHandler>) -> Result<(), Error> {
+        self.lock()?.rma.am_handler = Some(am_handler);
+        Ok(())
+    }
+}
+
+impl Rma {
+    /// Does what ranks of other hosts ask for; says whether anything was done.
+    pub fn serve(&mut self, progress: &mut Progress) -> bool {
+        let mut memory = OwnMemory { rails: &mut progress.rails, am_handler: self.am_handler.as_deref() };
+        self.target.serve(&mut progress.proto, &mut memory)
+    }
+
+    /// Does all that has come. For when those who asked send no more, so that there is an end.
+    pub fn serve_all(&mut self, progress: &mut Progress) {
+        while progress.rails.has_sockets() && self.serve(progress) {}
+    }
+}
+
+/// The memory of this rank, for the RMA requests of others.
+struct OwnMemory<'a> {
+    rails: &'a mut Rails,
+    am_handler: Option<&'a dyn AmHandler>,
+}
+
+impl RmaMemory for OwnMemory<'_> {
+    type Rails = Rails;
+
+    fn rails(&mut self) -> &mut Rails {
+        self.rails
+    }
+
+    fn len_of(&mut self, region: RegionId) -> Option<usize> {
+        self.rails.shm.regions.own(region).map(|region| region.len())
+    }
+
+    fn room(&mut self, place: RegionAddress, len: usize) -> Option<InBuffer> {
+        self.rails.shm.regions.own(place.region)?.in_buffer(usize::try_from(place.offset).ok()?, len)
+    }
+
+    fn part(&mut self, place: RegionAddress, len: usize) -> Option<OutBuffer> {
+        self.rails.shm.regions.own(place.region)?.out_buffer(usize::try_from(place.offset).ok()?, len)
+    }
+
+    fn word(&mut self, place: RegionAddress) -> Option<&AtomicU64> {
+        self.rails.shm.regions.own(place.region)?.word(usize::try_from(place.offset).ok()?)
+    }
+
+    fn ask(&mut self, from: Rank, question: [u64; 3], tell: &mut Vec<Tell>) -> u64 {
+        self.am_handler.map_or(u64::MAX, |am_handler| am_handler.ask(from, question, tell))
+    }
+
+    fn deposit(&mut self, from: Rank, of: [u64; 2], data: Option<Vec<u8>>) {
+        if let Some(am_handler) = self.am_handler {
+            am_handler.deposit(from, of, data);
+        }
+    }
+}

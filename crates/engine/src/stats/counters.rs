@@ -1,0 +1,109 @@
+//! The counters of a rank, and how they come to where the launcher reads them.
+
+use canele_proto::{Moved, Traffic};
+use canele_rail::tcp::Tcp;
+use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
+use canele_sys::counters::Counter::{self, *};
+
+use crate::progress::Progress;
+
+/// What the engine itself counts.
+#[derive(Default, Clone, Copy)]
+pub(crate) struct Counts {
+    pub system_calls: u64,
+    pub yields: u64,
+    pub sleeps: u64,
+    pub connections: u64,
+}
+
+/// What is counted of each TCP rail, in their order: links, bytes sent, speed, round trip, bytes under way.
+const RAILS: [[Counter; 5]; 4] = [
+    [Rail1Links, Rail1Sent, Rail1Speed, Rail1RoundTrip, Rail1UnderWay],
+    [Rail2Links, Rail2Sent, Rail2Speed, Rail2RoundTrip, Rail2UnderWay],
+    [Rail3Links, Rail3Sent, Rail3Speed, Rail3RoundTrip, Rail3UnderWay],
+    [Rail4Links, Rail4Sent, Rail4Speed, Rail4RoundTrip, Rail4UnderWay],
+];
+
+/// Stores all counters in `words`; `launcher_calls` is the number of system calls on
+/// the control socket, `puts` what was put without a notice.
+pub(super) fn publish(words: &[AtomicU64], progress: &Progress, launcher_calls: u64, puts: Moved) {
+    let set = |counter: Counter, value: u64| words[counter as usize].store(value, Relaxed);
+    let traffic = &progress.proto.traffic;
+    publish_protocols(traffic, set);
+    set(LocalSent, traffic.own.messages);
+    set(LocalSentBytes, traffic.own.bytes);
+    set(PutSent, traffic.put.messages + puts.messages);
+    set(PutSentBytes, traffic.put.bytes + puts.bytes);
+    set(Unexpected, traffic.unexpected);
+    set(Copies, traffic.copies);
+    set(ControlSent, traffic.control);
+    set(SystemCalls, progress.counts.system_calls + launcher_calls);
+    set(Yields, progress.counts.yields);
+    set(Sleeps, progress.counts.sleeps);
+    set(Wakeups, progress.rails.shm.wakeups());
+    set(Connections, progress.counts.connections);
+    set(Packets, traffic.packets);
+    set(Parts, traffic.parts);
+    set(Aggregated, traffic.aggregated);
+    set(Waited, traffic.waited);
+    set(Deepest, traffic.deepest);
+    set(Reordered, traffic.reordered);
+    set(LostLinks, traffic.lost_links);
+    set(SentAgain, traffic.sent_again);
+    publish_rails(&progress.rails.tcp, set);
+}
+
+/// The rows of messages by protocol.
+fn publish_protocols(traffic: &Traffic, set: impl Fn(Counter, u64)) {
+    let rows = [
+        [ShortSent, ShortSentBytes, ShortReceived, ShortReceivedBytes],
+        [EagerSent, EagerSentBytes, EagerReceived, EagerReceivedBytes],
+        [StreamedSent, StreamedSentBytes, StreamedReceived, StreamedReceivedBytes],
+        [DirectSent, DirectSentBytes, DirectReceived, DirectReceivedBytes],
+    ];
+    let [sent, received] = traffic.by_protocol();
+    for (row, (sent, received)) in rows.iter().zip(sent.iter().zip(&received)) {
+        for (counter, value) in row.iter().zip([sent.messages, sent.bytes, received.messages, received.bytes])
+        {
+            set(*counter, value);
+        }
+    }
+}
+
+/// The rows of the TCP rails.
+fn publish_rails(tcp: &[Tcp], set: impl Fn(Counter, u64)) {
+    for (counters, rail) in RAILS.iter().zip(tcp) {
+        let now = rail.now();
+        let values = [
+            u64::from(now.links),
+            now.sent,
+            u64::from(now.speed.bytes_per_us),
+            u64::from(now.speed.round_trip_ns),
+            now.speed.under_way as u64,
+        ];
+        counters.iter().zip(values).for_each(|(counter, value)| set(*counter, value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use canele_proto::Envelope;
+    use canele_sys::counters::Counters;
+    use canele_sys::ids::{FlowId, Rank, Tag};
+
+    use super::*;
+    use crate::fixture::two_on_one_host;
+
+    #[test]
+    fn what_the_parts_count_is_published_together() {
+        let [mut a, _b] = two_on_one_host();
+        a.post(Envelope::new(Rank(1), FlowId(0), Tag(0)), &[1; 8][..]);
+        a.counts.system_calls = 2;
+        let page = a.rails.shm.counters();
+        publish(page.words(), &a, 3, Moved { messages: 4, bytes: 50 });
+        let seen = Counters::new(page.words()).snapshot();
+        assert_eq!((seen[ShortSent], seen[ShortSentBytes]), (1, 8));
+        assert_eq!((seen[PutSent], seen[PutSentBytes]), (4, 50));
+        assert_eq!((seen[SystemCalls], seen[Connections]), (5, 1));
+    }
+}

@@ -1,0 +1,61 @@
+//! What a rank reports of itself: counters, which the launcher reads in its memory, and links.
+
+mod counters;
+mod links;
+
+use std::sync::Arc;
+
+use canele_rail::shm::CounterPage;
+use canele_sys::counters::{Counters, Snapshot};
+
+use crate::core::Core;
+
+pub(crate) use counters::Counts;
+
+/// Where the counters are published, and what the launcher wants to be told.
+pub(crate) struct Stats {
+    page: Arc<CounterPage>,
+    /// The launcher wants the list of links: this many over sockets, at most.
+    links_wanted: Option<u32>,
+}
+
+impl Stats {
+    /// Publishes in `page`, which the launcher maps.
+    pub fn new(page: Arc<CounterPage>) -> Self {
+        Self { page, links_wanted: None }
+    }
+
+    /// Handles the launcher's wish to be told the links.
+    pub fn handle_links_wanted(&mut self, most: u32) {
+        self.links_wanted = Some(most);
+    }
+}
+
+impl Core {
+    /// Publishes the counters where the launcher can read them: before a sleep, at the end, and when the launcher asks.
+    pub fn publish_counters(&self) {
+        let Self { progress, membership, rma, stats, .. } = self;
+        counters::publish(
+            stats.page.words(),
+            progress,
+            membership.launcher.system_calls,
+            rma.put_counts.sum(),
+        );
+        progress.rails.shm.counted();
+    }
+
+    /// Publishes the counters and returns them.
+    pub fn counters(&self) -> Snapshot {
+        self.publish_counters();
+        Counters::new(self.stats.page.words()).snapshot()
+    }
+
+    /// Answers the launcher if it wants the links. An answer that finds no room is given when the launcher asks next.
+    pub fn report_links(&mut self) {
+        let Self { progress, network, membership, stats, .. } = self;
+        let Some(most) = stats.links_wanted else { return };
+        if membership.launcher.try_send(&links::report(&progress.rails, network, most)) {
+            stats.links_wanted = None;
+        }
+    }
+}

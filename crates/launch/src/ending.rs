@@ -1,0 +1,99 @@
+//! What ends a job early: signals to the launcher, the time limit; and the end itself.
+//!
+//! Owns these reactions of the launcher. Never ends a process itself: the supervisors do.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::failure::{SignalName, rank_list};
+use super::host_ranks::Order;
+use super::input::Input;
+use super::launcher::{GRACE, Launcher};
+use super::query::{JobReport, Queries};
+
+/// Exit status after `--timeout`.
+pub(super) const TIMED_OUT: u8 = 124;
+
+impl Launcher {
+    pub(super) fn handle_signals(&mut self) {
+        for signal in self.signals.pending() {
+            match signal {
+                Signal::TSTP => {
+                    self.tell_all(&Order::Signal { signal: signal.as_raw() });
+                    self.deliver();
+                    // The launcher stops like any program; the supervisors do not, and watch.
+                    let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+                }
+                Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT => self.pass_on(signal),
+                _ => self.tell_all(&Order::Signal { signal: signal.as_raw() }),
+            }
+        }
+    }
+
+    /// Passes on a signal that usually ends a program. The second one ends the job by force.
+    pub(super) fn pass_on(&mut self, signal: Signal) {
+        let number = signal.as_raw() as u8;
+        let status = 128 + number;
+        let all_started = self.job.members().iter().all(|member| member.pid.is_some());
+        let again = self.passed_on.replace(number).is_some();
+        if again || self.ending {
+            if !self.ending {
+                self.output.say(&format!("{} again; killing the job", SignalName(number)));
+            }
+            self.end(status, Duration::ZERO);
+        } else if all_started {
+            self.tell_all(&Order::Signal { signal: signal.as_raw() });
+        } else {
+            self.output.say(&format!("ended by {}", SignalName(number)));
+            self.end(status, GRACE);
+        }
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let running = self.timeout_at.filter(|_| !self.ending);
+        let input = self.input.as_ref().and_then(Input::deadline);
+        let queries = self.queries.as_ref().and_then(Queries::deadline);
+        let all =
+            [running, self.hosts.deadline(), input, queries, self.finished_due(), self.output.deadline()];
+        all.into_iter().flatten().min()
+    }
+
+    pub(super) fn check_deadlines(&mut self) {
+        let now = Instant::now();
+        let bytes = self.input.as_mut().and_then(|input| input.look(now, &self.events));
+        self.feed(bytes);
+        self.hosts.check(now, &self.events);
+        self.handle_reports();
+        if let Some(queries) = &mut self.queries {
+            let (plan, info, job, parts) = (&self.plan, &self.info, &self.job, self.hosts.parts());
+            let report = |counts: &[_]| JobReport::new(plan, info, job, self.started, counts, parts);
+            queries.look(now, report, &self.events);
+        }
+        if !self.ending && self.timeout_at.is_some_and(|at| now >= at) {
+            self.time_out();
+        }
+    }
+
+    pub(super) fn time_out(&mut self) {
+        let running = self.job.running();
+        let doing = running.iter().map(|&rank| (rank, &self.job.member(rank).doing));
+        let doing = doing.filter(|(_, what)| !what.is_empty()).take(8);
+        let doing: String = doing.map(|(rank, what)| format!("\n  rank {rank} while {what}")).collect();
+        let seconds = self.started.elapsed().as_secs_f64();
+        let text = format!(
+            "the time limit was reached after {seconds:.1} s with {} still running; ending the job{doing}",
+            rank_list(&running)
+        );
+        self.output.say(&text);
+        self.status = Some(TIMED_OUT);
+        self.end(TIMED_OUT, GRACE);
+    }
+
+    /// Ends whatever still runs. The first status that was set stays.
+    pub(super) fn end(&mut self, status: u8, grace: Duration) {
+        self.status.get_or_insert(status);
+        self.ending = true;
+        self.tell_all(&Order::End { grace_ms: grace.as_millis() as u32 });
+    }
+}

@@ -1,0 +1,175 @@
+//! What the launcher waits for: one set of descriptors, in which each descriptor is known by what it is.
+
+use std::fmt;
+use std::io;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use canele_sys::poller::Poller;
+pub use canele_sys::poller::Ready;
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use super::refused::refused;
+
+/// One of a process's two output streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Error,
+}
+
+impl fmt::Display for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Stream::Out => "standard output",
+            Stream::Error => "standard error",
+        })
+    }
+}
+
+/// What a descriptor is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The socket to the supervisor.
+    Supervisor,
+    /// The pipe into which signal handlers write.
+    Signals,
+    /// The control socket of a rank.
+    Rank(u32),
+    /// What a rank, or the remote shell of a host, prints.
+    Printed(u32, Stream),
+    /// Where the launcher prints.
+    Sink(Stream),
+    /// The launcher's standard input.
+    Input,
+    /// The pipe to rank 0's standard input.
+    Feed,
+    /// The socket on which questions about the job arrive.
+    Listener,
+    /// An answer being written.
+    Answer(u32),
+    /// What the agent on a host, or in an agent the launcher, sends.
+    Incoming(u32),
+    /// Where something is sent to the agent on a host, or in an agent to the launcher.
+    Outgoing(u32),
+}
+
+impl Source {
+    fn encode(self) -> u64 {
+        let (kind, index) = match self {
+            Source::Supervisor => (0, 0),
+            Source::Signals => (1, 0),
+            Source::Rank(rank) => (2, rank),
+            Source::Printed(rank, Stream::Out) => (3, rank),
+            Source::Printed(rank, Stream::Error) => (4, rank),
+            Source::Sink(Stream::Out) => (5, 0),
+            Source::Sink(Stream::Error) => (6, 0),
+            Source::Input => (7, 0),
+            Source::Feed => (8, 0),
+            Source::Listener => (9, 0),
+            Source::Answer(index) => (10, index),
+            Source::Incoming(index) => (11, index),
+            Source::Outgoing(index) => (12, index),
+        };
+        kind << 32 | u64::from(index)
+    }
+
+    fn decode(code: u64) -> Source {
+        let index = code as u32;
+        match code >> 32 {
+            0 => Source::Supervisor,
+            1 => Source::Signals,
+            2 => Source::Rank(index),
+            3 => Source::Printed(index, Stream::Out),
+            4 => Source::Printed(index, Stream::Error),
+            5 => Source::Sink(Stream::Out),
+            6 => Source::Sink(Stream::Error),
+            7 => Source::Input,
+            8 => Source::Feed,
+            9 => Source::Listener,
+            10 => Source::Answer(index),
+            11 => Source::Incoming(index),
+            _ => Source::Outgoing(index),
+        }
+    }
+}
+
+/// The set of descriptors waited for. A descriptor leaves it when it is closed.
+#[derive(Debug)]
+pub struct Events {
+    poller: Poller,
+}
+
+impl Events {
+    /// An empty set.
+    ///
+    /// # Errors
+    /// As epoll_create1(2).
+    pub fn new() -> io::Result<Events> {
+        let refused = refused(
+            "epoll_create1",
+            "to wait for the ranks",
+            "raise `ulimit -n`, or let the sandbox allow it",
+        );
+        Ok(Events { poller: Poller::new().map_err(refused)? })
+    }
+
+    /// Adds `fd`, known as `source`.
+    ///
+    /// # Errors
+    /// As epoll_ctl(2): `PERM` for a regular file, which is always ready.
+    pub fn add(&self, fd: impl AsFd, source: Source, ready: Ready) -> Result<(), Errno> {
+        self.poller.add(fd, source.encode(), ready)
+    }
+
+    /// Changes what is waited for on `fd`.
+    pub fn change(&self, fd: impl AsFd, source: Source, ready: Ready) {
+        // Fails only for a descriptor that is not in the set, about which there is nothing to change.
+        let _ = self.poller.change(fd, source.encode(), ready);
+    }
+
+    /// Takes `fd` out.
+    pub fn remove(&self, fd: impl AsFd) {
+        // As above.
+        let _ = self.poller.remove(fd);
+    }
+
+    /// Waits until something is ready or `deadline` has come; an interrupted wait answers nothing.
+    pub fn wait(&self, deadline: Option<Instant>) -> Vec<(Source, Ready)> {
+        // Rounded up, so as not to wake just before the deadline again and again.
+        let timeout = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        let timeout = timeout.map(|left| left + Duration::from_micros(100));
+        let mut ready = Vec::new();
+        self.poller.wait(timeout, |found| ready.push((Source::decode(found.token), found.ready)));
+        ready
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_survive_their_encoding() {
+        for source in [
+            Source::Supervisor,
+            Source::Signals,
+            Source::Rank(u32::MAX),
+            Source::Printed(7, Stream::Out),
+            Source::Printed(7, Stream::Error),
+            Source::Sink(Stream::Out),
+            Source::Sink(Stream::Error),
+            Source::Input,
+            Source::Feed,
+            Source::Listener,
+            Source::Answer(3),
+            Source::Incoming(4),
+            Source::Outgoing(5),
+        ] {
+            assert_eq!(Source::decode(source.encode()), source);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! How processes end and what of it is a failure. Owns the wording and the exit statuses.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Exit {
+    /// By itself, with this status.
+    Status(u8),
+    /// By this signal.
+    Signal(u8),
+    /// Nobody knows: its host was lost.
+    Lost,
+}
+
+/// Why a rank counts as failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RankFailure {
+    /// A signal killed it.
+    Killed(u8),
+    /// It exited with a status other than 0.
+    Exited(u8),
+    /// It exited with 0, had initialised, but not finalised.
+    Unfinished,
+    /// It broke the rules of the control socket.
+    Broken(String),
+    /// Nothing is heard any more of its host.
+    HostLost,
+}
+
+impl RankFailure {
+    /// The job's exit status if this is its first failure.
+    pub fn status(&self) -> u8 {
+        match self {
+            RankFailure::Killed(signal) => 128_u8.saturating_add(*signal),
+            RankFailure::Exited(status) => *status,
+            RankFailure::Unfinished | RankFailure::Broken(_) | RankFailure::HostLost => 1,
+        }
+    }
+}
+
+impl fmt::Display for RankFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RankFailure::Killed(signal) => write!(f, "was killed by {}", SignalName(*signal)),
+            RankFailure::Exited(status) => write!(f, "exited with status {status}"),
+            RankFailure::Unfinished => {
+                write!(
+                    f,
+                    "exited with status 0 without finalising (it had initialised: call `Job::finish`, in MPI programs `MPI_Finalize`)"
+                )
+            }
+            RankFailure::Broken(text) => write!(f, "{text}"),
+            RankFailure::HostLost => write!(f, "was on a host that was lost"),
+        }
+    }
+}
+
+/// A signal as people know it: `signal 9 (Killed)`.
+#[derive(Debug, Clone, Copy)]
+pub struct SignalName(pub u8);
+
+impl fmt::Display for SignalName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self.0 {
+            1 => "Hangup",
+            2 => "Interrupt",
+            3 => "Quit",
+            4 => "Illegal instruction",
+            5 => "Trace trap",
+            6 => "Aborted",
+            7 => "Bus error",
+            8 => "Arithmetic exception",
+            9 => "Killed",
+            10 => "User signal 1",
+            11 => "Segmentation fault",
+            12 => "User signal 2",
+            13 => "Broken pipe",
+            14 => "Alarm clock",
+            15 => "Terminated",
+            24 => "Processor time limit exceeded",
+            25 => "File size limit exceeded",
+            31 => "Bad system call",
+            _ => return write!(f, "signal {}", self.0),
+        };
+        write!(f, "signal {} ({name})", self.0)
+    }
+}
+
+/// `ranks 0, 2-4, 7` or `rank 3`, for messages.
+pub fn rank_list(ranks: &[u32]) -> String {
+    let mut spans: Vec<(u32, u32)> = Vec::new();
+    for &rank in ranks {
+        match spans.last_mut() {
+            Some((_, last)) if *last + 1 == rank => *last = rank,
+            _ => spans.push((rank, rank)),
+        }
+    }
+    let texts: Vec<String> = spans
+        .iter()
+        .map(|&(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
+        .collect();
+    format!("{} {}", if ranks.len() == 1 { "rank" } else { "ranks" }, texts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_ranks_are_short() {
+        assert_eq!(rank_list(&[3]), "rank 3");
+        assert_eq!(rank_list(&[0, 2, 3, 4, 7]), "ranks 0, 2-4, 7");
+    }
+
+    #[test]
+    fn statuses_follow_the_shell() {
+        assert_eq!(RankFailure::Killed(9).status(), 137);
+        assert_eq!(RankFailure::Exited(3).status(), 3);
+        assert_eq!(RankFailure::Unfinished.status(), 1);
+        assert_eq!(RankFailure::Killed(9).to_string(), "was killed by signal 9 (Killed)");
+        assert_eq!(SignalName(40).to_string(), "signal 40");
+    }
+}

@@ -1,0 +1,195 @@
+//! The host's end of one rank's control socket, with what the rank has not read yet.
+//!
+//! Owns the queue. Never waits for the rank: while too much is queued, its messages are not read either, so
+//! that a rank that asks without reading the answers fills its own socket and nothing of the launcher.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+
+use canele_control::{
+    FromLauncher, MOST_INBOXES, MessageAndHanded, ReceiveError, SendError, Socket, ToLauncher,
+};
+use canele_rail::shm::InboxNotifier;
+
+use crate::events::{Events, Ready, Source};
+
+/// Messages queued for one rank beyond which its own are not read.
+const QUEUE_LIMIT: usize = 1024;
+
+/// Messages and their descriptors.
+type Queue = VecDeque<(FromLauncher, Vec<Rc<OwnedFd>>)>;
+
+/// One rank's channel.
+#[derive(Debug)]
+pub struct ControlChannel {
+    rank: u32,
+    socket: Option<Socket>,
+    queue: Queue,
+    interest: Ready,
+    /// Nothing the rank says is read any more.
+    ignored: bool,
+}
+
+impl ControlChannel {
+    /// Takes the host's end and waits on it.
+    ///
+    /// # Errors
+    /// As epoll_ctl(2).
+    pub fn new(rank: u32, socket: Socket, events: &Events) -> Result<ControlChannel, rustix::io::Errno> {
+        events.add(&socket, Source::Rank(rank), Ready::IN)?;
+        Ok(ControlChannel {
+            rank,
+            socket: Some(socket),
+            queue: VecDeque::new(),
+            interest: Ready::IN,
+            ignored: false,
+        })
+    }
+
+    /// Queues a message; [`flush`](Self::flush) sends it. Inboxes one after the other are handed over in one message.
+    pub fn push(&mut self, message: FromLauncher, descriptors: Vec<Rc<OwnedFd>>) {
+        if self.socket.is_none() {
+            return;
+        }
+        if let FromLauncher::Peers { peers: more } = &message
+            && let Some((FromLauncher::Peers { peers }, before)) = self.queue.back_mut()
+            && peers.len() + more.len() <= MOST_INBOXES
+        {
+            peers.extend(more);
+            before.extend(descriptors);
+            return;
+        }
+        self.queue.push_back((message, descriptors));
+    }
+
+    /// Sends what the socket takes, then notifies the rank (invariant I19). While `reading_paused`, what the rank says
+    /// is not waited for. Says whether more can be sent only once descriptors that are under way have been received, of which no
+    /// event tells.
+    pub fn flush(&mut self, notifier: Option<&InboxNotifier>, reading_paused: bool, events: &Events) -> bool {
+        let Some(socket) = &self.socket else { return false };
+        let Sent { any, held_back } =
+            send_queued(&mut self.queue, |message, fds| socket.try_send(message, fds));
+        if any && let Some(notifier) = notifier {
+            notifier.notify();
+        }
+        let mut interest = Ready::empty();
+        interest.set(Ready::OUT, !self.queue.is_empty() && !held_back);
+        interest.set(Ready::IN, self.queue.len() < QUEUE_LIMIT && !reading_paused);
+        if interest != self.interest {
+            self.interest = interest;
+            events.change(socket, Source::Rank(self.rank), interest);
+        }
+        held_back
+    }
+
+    /// Whether the rank's messages may be read now.
+    pub fn listens(&self) -> bool {
+        self.socket.is_some() && !self.ignored && self.queue.len() < QUEUE_LIMIT
+    }
+
+    /// The rank's next message, if there is one.
+    ///
+    /// # Errors
+    /// As [`Socket::try_receive`]; after `Closed` the channel is closed.
+    pub fn receive(&mut self, events: &Events) -> Result<Option<MessageAndHanded<ToLauncher>>, ReceiveError> {
+        let Some(socket) = &self.socket else { return Ok(None) };
+        let received = socket.try_receive();
+        if matches!(received, Err(ReceiveError::Closed | ReceiveError::System(_))) {
+            self.close(events);
+        }
+        received
+    }
+
+    /// The rank has ended: what is queued for it is dropped, what it has said can still be received.
+    pub fn mute(&mut self) {
+        self.queue.clear();
+    }
+
+    /// Never listens to the rank again, which is to be killed. The socket stays open, or the rank would complain that its
+    /// launcher has ended.
+    pub fn ignore(&mut self, events: &Events) {
+        self.ignored = true;
+        if let Some(socket) = &self.socket {
+            events.remove(socket);
+        }
+    }
+
+    /// Closes the channel; what is queued is dropped.
+    pub fn close(&mut self, events: &Events) {
+        if let Some(socket) = self.socket.take() {
+            events.remove(&socket);
+        }
+        self.queue.clear();
+    }
+}
+
+/// What became of a queue.
+#[derive(Debug, PartialEq, Eq)]
+struct Sent {
+    /// Something was sent.
+    any: bool,
+    /// The rest waits until descriptors that are under way have been received.
+    held_back: bool,
+}
+
+/// Sends the messages of `queue` in order, until one has to wait.
+fn send_queued(
+    queue: &mut Queue,
+    mut try_send: impl FnMut(&FromLauncher, &[BorrowedFd]) -> Result<(), SendError>,
+) -> Sent {
+    let mut any = false;
+    while let Some((message, descriptors)) = queue.front() {
+        let fds: Vec<_> = descriptors.iter().map(|descriptor| descriptor.as_fd()).collect();
+        match try_send(message, &fds) {
+            Ok(()) => any = true,
+            Err(SendError::Full) => return Sent { any, held_back: false },
+            Err(SendError::DescriptorsUnderWay) => return Sent { any, held_back: true },
+            // Whoever does not listen any more is found out when its process ends. (None is too large.)
+            Err(SendError::Closed | SendError::TooLarge(_) | SendError::System(_)) => {}
+        }
+        queue.pop_front();
+    }
+    Sent { any, held_back: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use canele_control::RankEnd;
+
+    use super::*;
+
+    #[test]
+    fn messages_held_back_by_descriptors_under_way_are_sent_later_in_their_order() {
+        let gone = |rank| FromLauncher::Gone { rank, how: RankEnd::Finished };
+        let memory = Rc::new(OwnedFd::from(std::fs::File::open("/dev/null").unwrap()));
+        let message = |rank| (gone(rank), if rank == 1 { vec![Rc::clone(&memory)] } else { Vec::new() });
+        let mut queue: Queue = (0..3).map(message).collect();
+        let (mut refusals, mut taken) = (3, Vec::new());
+        let mut sends = Vec::new();
+        while !queue.is_empty() {
+            sends.push(send_queued(&mut queue, |message, fds| {
+                if !fds.is_empty() && refusals > 0 {
+                    refusals -= 1;
+                    return Err(SendError::DescriptorsUnderWay);
+                }
+                taken.push((message.clone(), fds.len()));
+                Ok(())
+            }));
+        }
+        assert_eq!(taken, [(gone(0), 0), (gone(1), 1), (gone(2), 0)]);
+        let sent = |any, held_back| Sent { any, held_back };
+        assert_eq!(sends, [sent(true, true), sent(false, true), sent(false, true), sent(true, false)]);
+        assert_eq!(Rc::strong_count(&memory), 1);
+    }
+
+    #[test]
+    fn a_full_socket_holds_nothing_back_and_a_closed_one_takes_all() {
+        let message = || (FromLauncher::ShowLinks { most: 1 }, Vec::new());
+        let mut queue: Queue = [message(), message()].into();
+        let full = send_queued(&mut queue, |_, _| Err(SendError::Full));
+        assert_eq!((full, queue.len()), (Sent { any: false, held_back: false }, 2));
+        let closed = send_queued(&mut queue, |_, _| Err(SendError::Closed));
+        assert_eq!((closed, queue.len()), (Sent { any: false, held_back: false }, 0));
+    }
+}

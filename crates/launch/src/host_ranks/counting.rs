@@ -1,0 +1,83 @@
+//! The ranks' counters, brought up to date for an answer about the job, and their links.
+//!
+//! Each rank writes its counters when it is notified, in its next progress pass, and tells its links; one that sleeps is woken
+//! for it. A rank that computes outside of the library does not come by, so the host looks for a bounded time, between the
+//! other things it does, and then answers with what there is.
+
+use std::time::{Duration, Instant};
+
+use canele_control::Links;
+
+use super::local_ranks::{LocalRank, LocalRanks};
+use super::orders::Counts;
+
+/// How long ranks may take.
+pub const PATIENCE: Duration = Duration::from_millis(50);
+/// Between two looks whether they have written.
+const LOOK: Duration = Duration::from_millis(1);
+/// The ranks have been asked for their counters.
+#[derive(Debug)]
+pub struct Counting {
+    /// Who asked, in words of theirs.
+    pub question: u32,
+    until: Instant,
+    /// Of each rank, the number of the notification.
+    notifications: Vec<Option<u32>>,
+    /// Of each rank, if it has told them.
+    links: Vec<Option<Links>>,
+}
+
+impl Counting {
+    /// Asks every rank that can write.
+    pub fn start(question: u32, local_ranks: &LocalRanks, now: Instant) -> Counting {
+        let ask = |local_rank: &LocalRank| match local_rank.notifier() {
+            Some(notifier) if local_rank.is_inside() => Some(notifier.notify()),
+            _ => None,
+        };
+        let notifications: Vec<_> = local_ranks.all().iter().map(ask).collect();
+        Counting { question, until: now + PATIENCE, links: vec![None; notifications.len()], notifications }
+    }
+
+    /// The rank of this place has told its links.
+    pub fn note_links(&mut self, place: usize, links: &Links) {
+        self.links[place] = Some(links.clone());
+    }
+
+    /// When to look again.
+    pub fn next_look(&self, now: Instant) -> Instant {
+        self.until.min(now + LOOK)
+    }
+
+    /// Whether there is nothing to be waited for any more.
+    pub fn is_over(&self, local_ranks: &LocalRanks, now: Instant) -> bool {
+        let all = local_ranks.all().iter().zip(&self.notifications).zip(&self.links);
+        let mut asked = all.filter(|((_, notification), _)| notification.is_some());
+        let has_said = |((local_rank, notification), links): ((&LocalRank, &Option<u32>), &Option<Links>)| {
+            !local_rank.is_inside() || links.is_some() && is_current(local_rank, *notification)
+        };
+        now >= self.until || asked.all(has_said)
+    }
+
+    /// What there is.
+    pub fn counts(&self, local_ranks: &LocalRanks) -> Vec<Counts> {
+        let count =
+            |((local_rank, notification), links): ((&LocalRank, &Option<u32>), &Option<Links>)| Counts {
+                current: is_current(local_rank, *notification),
+                counters: local_rank
+                    .notifier()
+                    .map(|notifier| notifier.counters())
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|(name, value)| (name.to_owned(), value))
+                    .collect(),
+                links: links.clone().filter(|_| local_rank.is_inside()),
+            };
+        local_ranks.all().iter().zip(&self.notifications).zip(&self.links).map(count).collect()
+    }
+}
+
+/// Whether the counters of a rank are of after the question, or its last.
+fn is_current(local_rank: &LocalRank, notification: Option<u32>) -> bool {
+    let wrote = || Some(local_rank.notifier()?.has_counted(notification?));
+    local_rank.finished || wrote().unwrap_or(false)
+}

@@ -1,0 +1,309 @@
+//! What the ranks of one host are to each other: inboxes, links and regions, all of it descriptors that stay on the host.
+//!
+//! Owns what ranks have told of these and what they are owed; answers are put in an out-tray as messages. Whatever else a
+//! rank says is passed on. Never touches a socket or a process, so all of it is tested without either.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::mem;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+
+use canele_control::{FromLauncher, Handed, JobInfo, PeerInbox, ToLauncher, VERSION};
+use canele_rail::shm::InboxNotifier;
+use canele_sys::memory::Account;
+
+use crate::refused::refused_memory;
+use crate::settings::Settings;
+
+/// Links over sockets that are told of a whole job, of each rank, and of each at most: what the ranks of a host tell is one
+/// report.
+const ALL_LINKS: u32 = 16 << 10;
+const FEW_LINKS: u32 = 4;
+const MANY_LINKS: u32 = 256;
+
+/// A message for a rank.
+#[derive(Debug)]
+pub struct ControlMessage {
+    /// The rank.
+    pub to: u32,
+    /// What it is told.
+    pub message: FromLauncher,
+    /// What goes with it, in order.
+    pub descriptors: Vec<Rc<OwnedFd>>,
+}
+
+/// A rank's inbox.
+#[derive(Debug)]
+struct Inbox {
+    memory: Rc<OwnedFd>,
+    event: Option<Rc<OwnedFd>>,
+    notifier: InboxNotifier,
+}
+
+/// A fresh account. Where none can be made there are too few descriptors for ranks as well, and the first of them says so.
+fn account() -> Option<Rc<OwnedFd>> {
+    let account = Account::create().ok()?;
+    Some(Rc::new(account.fd().try_clone_to_owned().ok()?))
+}
+
+/// How many links over sockets each of so many ranks may tell.
+fn most_links(ranks: u32) -> u32 {
+    (ALL_LINKS / ranks.max(1)).clamp(FEW_LINKS, MANY_LINKS)
+}
+
+/// One rank.
+#[derive(Debug, Default)]
+pub struct LocalRank {
+    /// It has said Hello.
+    pub initialised: bool,
+    /// It has said Finished.
+    pub finished: bool,
+    /// Its process has ended.
+    pub ended: bool,
+    inbox: Option<Inbox>,
+    /// It has said where it listens.
+    listens: bool,
+    /// It was asked for its links and has not answered.
+    asked: bool,
+}
+
+impl LocalRank {
+    /// What notifies the rank, if it has an inbox.
+    pub fn notifier(&self) -> Option<&InboxNotifier> {
+        self.inbox.as_ref().map(|inbox| &inbox.notifier)
+    }
+
+    /// Whether it is in the library.
+    pub fn is_inside(&self) -> bool {
+        self.initialised && !self.finished && !self.ended
+    }
+}
+
+/// The ranks of one host.
+#[derive(Debug)]
+pub struct LocalRanks {
+    info: JobInfo,
+    /// The same in the file that ranks get.
+    job: Rc<OwnedFd>,
+    /// The number of the first one in the job.
+    first: u32,
+    all: Vec<LocalRank>,
+    /// Pairs (smaller rank first) one of which has asked for a link.
+    links: HashSet<(u32, u32)>,
+    regions: HashMap<(u32, u64), Rc<OwnedFd>>,
+    /// The page on which the ranks reserve memory; without, each of them has its own.
+    account: Option<Rc<OwnedFd>>,
+    settings: Settings,
+    out: Vec<ControlMessage>,
+}
+
+impl LocalRanks {
+    /// These ranks of the job, none of which has started.
+    ///
+    /// # Errors
+    /// The job's description cannot be written.
+    pub fn new(info: JobInfo, ranks: std::ops::Range<u32>) -> io::Result<LocalRanks> {
+        let job = Rc::new(info.write().map_err(refused_memory)?);
+        Ok(LocalRanks {
+            info,
+            job,
+            first: ranks.start,
+            all: ranks.map(|_| LocalRank::default()).collect(),
+            links: HashSet::new(),
+            regions: HashMap::new(),
+            account: account(),
+            settings: Settings::default(),
+            out: Vec::new(),
+        })
+    }
+
+    /// Whether `rank` is one of them.
+    pub fn has(&self, rank: u32) -> bool {
+        rank.checked_sub(self.first).is_some_and(|index| (index as usize) < self.all.len())
+    }
+
+    /// What is known of `rank`, one of them.
+    pub fn of(&self, rank: u32) -> &LocalRank {
+        &self.all[(rank - self.first) as usize]
+    }
+
+    /// The same, to be changed.
+    pub fn of_mut(&mut self, rank: u32) -> &mut LocalRank {
+        &mut self.all[(rank - self.first) as usize]
+    }
+
+    /// All of them in order.
+    pub fn all(&self) -> &[LocalRank] {
+        &self.all
+    }
+
+    /// Takes the messages that wait to be sent, in order.
+    pub fn take_messages(&mut self) -> Vec<ControlMessage> {
+        mem::take(&mut self.out)
+    }
+
+    /// Asks whoever is in the library for its links. Whoever has not answered yet is not asked again, so that no more than one
+    /// question waits for a rank that computes.
+    pub fn ask_for_links(&mut self) {
+        let most = most_links(self.info.size);
+        for (index, local_rank) in (self.first..).zip(&mut self.all) {
+            if local_rank.is_inside()
+                && local_rank.inbox.is_some()
+                && !mem::replace(&mut local_rank.asked, true)
+            {
+                let message = FromLauncher::ShowLinks { most };
+                self.out.push(ControlMessage { to: index, message, descriptors: Vec::new() });
+            }
+        }
+    }
+
+    fn send(&mut self, to: u32, message: FromLauncher, descriptors: Vec<Rc<OwnedFd>>) {
+        self.out.push(ControlMessage { to, message, descriptors });
+    }
+
+    /// Handles a message of rank `from`; gives it back if the job has to know it too.
+    ///
+    /// # Errors
+    /// A text that says, after `rank N `, which rule the rank broke. Nothing else was harmed.
+    pub fn handle(
+        &mut self,
+        from: u32,
+        message: ToLauncher,
+        descriptor: Option<Handed>,
+    ) -> Result<Option<ToLauncher>, String> {
+        let wants_one = matches!(message, ToLauncher::Inbox { .. } | ToLauncher::Region { .. });
+        let event = descriptor.as_ref().is_some_and(|handed| handed.event.is_some());
+        if event && !matches!(message, ToLauncher::Inbox { .. }) {
+            return Err(format!("sent {message:?} with two descriptors"));
+        }
+        if wants_one != descriptor.is_some() {
+            let what = if wants_one { "without its descriptor" } else { "with a descriptor" };
+            return Err(format!("sent {message:?} {what}"));
+        }
+        let hello = matches!(message, ToLauncher::Hello { .. });
+        if hello == self.of(from).initialised {
+            let when = if hello { "twice" } else { "before its Hello" };
+            return Err(format!("sent {message:?} {when}"));
+        }
+        match (&message, descriptor) {
+            (ToLauncher::Hello { version }, _) => self.handle_hello(from, *version)?,
+            (ToLauncher::Inbox { settings }, Some(inbox)) => {
+                self.handle_inbox(from, inbox, settings)?;
+            }
+            (ToLauncher::Addresses { .. }, _) => self.handle_addresses(from)?,
+            (ToLauncher::Connect { peers }, _) => return self.handle_connect(from, peers),
+            (&ToLauncher::Region { id }, Some(region)) => {
+                if self.regions.insert((from, id), Rc::new(region.memory)).is_some() {
+                    return Err(format!("sent region {id:#x} twice"));
+                }
+                return Ok(None);
+            }
+            (ToLauncher::DropRegion { id }, _) => {
+                if self.regions.remove(&(from, *id)).is_none() {
+                    return Err(format!("dropped region {id:#x}, which it does not have"));
+                }
+                return Ok(None);
+            }
+            (&ToLauncher::FindRegion { owner, id }, _) => {
+                let region = self.regions.get(&(owner, id)).cloned();
+                let found = region.is_some();
+                self.send(from, FromLauncher::Region { owner, id, found }, region.into_iter().collect());
+                return Ok(None);
+            }
+            (ToLauncher::Links(links), _) => {
+                let asked = mem::replace(&mut self.of_mut(from).asked, false);
+                if !asked || !links.is_sound(self.info.size, most_links(self.info.size)) {
+                    return Err("showed its links unasked, or such as there cannot be".into());
+                }
+            }
+            (ToLauncher::Finished, _) => self.of_mut(from).finished = true,
+            _ => {}
+        }
+        Ok(Some(message))
+    }
+
+    fn handle_hello(&mut self, from: u32, version: u32) -> Result<(), String> {
+        // Answered in any case, so that the rank too can name both versions.
+        let descriptors = std::iter::once(&self.job).chain(&self.account).cloned().collect();
+        self.send(from, FromLauncher::Welcome { version: VERSION }, descriptors);
+        if version != VERSION {
+            return Err(format!(
+                "speaks version {version} of the launcher's protocol, and this `canele run` version {VERSION}: \
+                 build both from the same release"
+            ));
+        }
+        self.of_mut(from).initialised = true;
+        Ok(())
+    }
+
+    /// Links a rank with those of this host; what it wants of others is given back.
+    fn handle_connect(&mut self, from: u32, peers: &[u32]) -> Result<Option<ToLauncher>, String> {
+        if let Some(peer) = peers.iter().find(|&&peer| peer >= self.info.size || peer == from) {
+            return Err(format!("asked for a link with rank {peer} of {}", self.info.size));
+        }
+        let (here, elsewhere): (Vec<u32>, Vec<u32>) = peers.iter().partition(|&&peer| self.has(peer));
+        here.into_iter().for_each(|peer| self.connect(from, peer));
+        Ok((!elsewhere.is_empty()).then_some(ToLauncher::Connect { peers: elsewhere }))
+    }
+
+    fn handle_inbox(
+        &mut self,
+        from: u32,
+        inbox: Handed,
+        settings: &[(String, String)],
+    ) -> Result<(), String> {
+        if self.of(from).inbox.is_some() {
+            return Err("sent its inbox twice".into());
+        }
+        self.settings.compare(from, settings)?;
+        let unusable = |error: &dyn std::fmt::Display| format!("sent an unusable inbox ({error})");
+        let copy = inbox.memory.try_clone().map_err(|error| unusable(&error))?;
+        let event = inbox.event.as_ref().map(OwnedFd::try_clone).transpose();
+        let event = event.map_err(|error| unusable(&error))?;
+        let notifier = InboxNotifier::map(copy, event).map_err(|error| unusable(&error))?;
+        // What was sent before the rank could be notified.
+        notifier.notify();
+        let (memory, event) = (Rc::new(inbox.memory), inbox.event.map(Rc::new));
+        self.of_mut(from).inbox = Some(Inbox { memory, event, notifier });
+        let ranks = self.first..self.first + self.all.len() as u32;
+        let wanted = ranks.filter(|&peer| self.links.contains(&(from.min(peer), from.max(peer))));
+        for peer in wanted.collect::<Vec<_>>() {
+            self.introduce(from, peer);
+            self.introduce(peer, from);
+        }
+        Ok(())
+    }
+
+    fn handle_addresses(&mut self, from: u32) -> Result<(), String> {
+        let local_rank = self.of_mut(from);
+        if local_rank.inbox.is_none() {
+            return Err("sent its addresses before its inbox".into());
+        }
+        if mem::replace(&mut local_rank.listens, true) {
+            return Err("sent its addresses twice".into());
+        }
+        Ok(())
+    }
+
+    fn connect(&mut self, from: u32, peer: u32) {
+        // Asked by both at once: both have been, or will be, told by the first.
+        if self.links.insert((from.min(peer), from.max(peer))) {
+            self.introduce(from, peer);
+            self.introduce(peer, from);
+        }
+    }
+
+    /// Gives `to` the inbox of `peer`, once both have sent theirs.
+    fn introduce(&mut self, to: u32, peer: u32) {
+        if let (Some(_), Some(inbox)) = (&self.of(to).inbox, &self.of(peer).inbox) {
+            let descriptors = std::iter::once(&inbox.memory).chain(&inbox.event).cloned().collect();
+            let peers = vec![PeerInbox { rank: peer, has_event: inbox.event.is_some() }];
+            self.send(to, FromLauncher::Peers { peers }, descriptors);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "local_ranks_tests.rs"]
+mod tests;

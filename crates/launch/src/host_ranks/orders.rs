@@ -1,0 +1,166 @@
+//! The orders that a host gets and the reports that it gives: the messages between the job and the ranks of one host.
+//!
+//! Owns their shape, which is the same whether both are in one process or on two machines. Ranks are numbered as in the
+//! job. No descriptor is among them: descriptors stay on their host.
+
+use canele_control::{FromLauncher, Links, ToLauncher};
+use serde::{Deserialize, Serialize};
+
+use crate::events::Stream;
+use crate::failure::Exit;
+
+/// An order to a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Order {
+    /// Pass this on to a rank.
+    Tell {
+        /// Which.
+        rank: u32,
+        /// What.
+        message: FromLauncher,
+    },
+    /// Kill a rank and listen to it no more.
+    Kill {
+        /// Which.
+        rank: u32,
+    },
+    /// Send a signal to all ranks.
+    Signal {
+        /// Its number.
+        signal: i32,
+    },
+    /// End all processes: politely, and after `grace_ms` by force. Ends with [`Report::Empty`].
+    End {
+        /// Time to react to SIGTERM, in ms.
+        grace_ms: u32,
+    },
+    /// So much of what ranks printed has been passed on.
+    Room {
+        /// Where they printed it.
+        stream: Stream,
+        /// How much.
+        bytes: u32,
+    },
+    /// Nobody reads any more what ranks print there.
+    Shut {
+        /// Where.
+        stream: Stream,
+    },
+    /// Standard input of rank 0, at most as much as it has room for; nothing: its end.
+    Feed {
+        /// The next of it.
+        bytes: Vec<u8>,
+    },
+    /// Report the counters and links of all ranks.
+    Count {
+        /// Comes back with the answer.
+        question: u32,
+    },
+}
+
+/// A report of a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Report {
+    /// The rank's program runs.
+    Started {
+        /// Which.
+        rank: u32,
+        /// Its process.
+        pid: u32,
+    },
+    /// The rank's program could not be started.
+    NotStarted {
+        /// Which.
+        rank: u32,
+        /// The job's exit status then.
+        status: u8,
+        /// Which program.
+        name: String,
+        /// Why.
+        why: String,
+    },
+    /// The rank said something that concerns the job.
+    Said {
+        /// Which.
+        rank: u32,
+        /// What.
+        message: ToLauncher,
+    },
+    /// The rank broke the rules and is being killed.
+    Broke {
+        /// Which.
+        rank: u32,
+        /// How, as a text that follows its name.
+        how: String,
+    },
+    /// The rank printed whole lines, or one whose end did not come.
+    Printed {
+        /// Which.
+        rank: u32,
+        /// Where.
+        stream: Stream,
+        /// What.
+        bytes: Vec<u8>,
+    },
+    /// Rank 0 took so much of its standard input.
+    Fed {
+        /// How much.
+        bytes: u32,
+    },
+    /// Rank 0 takes no more of it.
+    Full,
+    /// The rank's process has ended; all that it said and printed was told before.
+    Exited {
+        /// Which.
+        rank: u32,
+        /// How.
+        exit: Exit,
+    },
+    /// Answer to [`Order::Count`].
+    Counted {
+        /// As asked.
+        question: u32,
+        /// The first rank counted.
+        first: u32,
+        /// Of each of the host's ranks, in order.
+        counts: Vec<Counts>,
+    },
+    /// The supervisor of the ranks was killed; so are they.
+    SupervisorDied {
+        /// Its process.
+        pid: u32,
+    },
+    /// The ranks of the host were not started: why, as a whole sentence.
+    Failed {
+        /// The job's exit status then.
+        status: u8,
+        /// Why.
+        text: String,
+    },
+    /// Last word, said for it: nothing is heard any more of its host.
+    Lost {
+        /// Why.
+        why: String,
+    },
+    /// What the remote shell printed to its standard error.
+    Remarked {
+        /// Whole lines, or one whose end did not come.
+        bytes: Vec<u8>,
+    },
+    /// Last word: no process of the host is left but these, which cannot be killed.
+    Empty {
+        /// Their process ids.
+        left: Vec<u32>,
+    },
+}
+
+/// The counters and links of one rank.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Of after the question, or its last.
+    pub current: bool,
+    /// By name; empty before the rank has initialised.
+    pub counters: Vec<(String, u64)>,
+    /// Of after the question; none if the rank did not come by, or has none any more.
+    pub links: Option<Links>,
+}

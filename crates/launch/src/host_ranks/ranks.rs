@@ -1,0 +1,97 @@
+//! What ranks say and how they end. Owns these reactions of a host.
+
+use std::time::{Duration, Instant};
+
+use canele_control::{Links, ReceiveError, ToLauncher};
+
+use super::control_channel::ControlChannel;
+use super::{HostRanks, Report};
+use crate::events::Events;
+use crate::failure::Exit;
+use crate::supervisor::ToSupervisor;
+
+/// How long a rank may live on after its control socket has closed without its having finalised.
+const CLOSED_PATIENCE: Duration = Duration::from_secs(1);
+/// Messages of one rank handled in a row, so that one cannot keep the host from the others.
+pub(super) const AT_A_TIME: u32 = 64;
+/// The same after its end: more than its socket can hold.
+const LAST_WORDS: u32 = 4096;
+
+impl HostRanks {
+    pub(super) fn channel_mut(&mut self, rank: u32) -> Option<&mut ControlChannel> {
+        let index = rank.checked_sub(self.plan.first)?;
+        self.channels.get_mut(index as usize)
+    }
+
+    /// For everybody who wants to see them now.
+    fn note_links(&mut self, rank: u32, links: &Links) {
+        let index = (rank - self.plan.first) as usize;
+        self.countings.iter_mut().for_each(|counting| counting.note_links(index, links));
+    }
+
+    /// Queues what ranks are owed to by others of their host.
+    pub(super) fn post(&mut self) {
+        for message in self.local_ranks.take_messages() {
+            if let Some(channel) = self.channel_mut(message.to) {
+                channel.push(message.message, message.descriptors);
+            }
+        }
+    }
+
+    pub(super) fn read_rank(&mut self, rank: u32, limit: u32, events: &Events) {
+        for _ in 0..limit {
+            let Some(channel) = self.channel_mut(rank).filter(|channel| channel.listens()) else { return };
+            match channel.receive(events) {
+                Ok(None) => return,
+                Ok(Some((message, descriptor))) => {
+                    let handled = self.local_ranks.handle(rank, message, descriptor);
+                    // Before whatever the job answers: the welcome comes first.
+                    self.post();
+                    match handled {
+                        Ok(Some(ToLauncher::Links(links))) => self.note_links(rank, &links),
+                        Ok(Some(message)) => self.reports.push(Report::Said { rank, message }),
+                        Ok(None) => {}
+                        Err(text) => return self.broke_rules(rank, text, events),
+                    }
+                }
+                Err(ReceiveError::Malformed(text)) => {
+                    return self.broke_rules(rank, format!("sent {text}"), events);
+                }
+                Err(ReceiveError::Closed | ReceiveError::System(_)) => {
+                    if self.local_ranks.of(rank).is_inside() {
+                        self.closed.push((rank, Instant::now() + CLOSED_PATIENCE));
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Kills a rank that cannot be trusted; its exit then tells why.
+    pub(super) fn broke_rules(&mut self, rank: u32, how: String, events: &Events) {
+        self.reports.push(Report::Broke { rank, how });
+        self.kill(rank, events);
+    }
+
+    pub(super) fn kill(&mut self, rank: u32, events: &Events) {
+        if let Some(channel) = self.channel_mut(rank) {
+            channel.ignore(events);
+            self.supervisor.send(&ToSupervisor::Kill { number: rank }, &[]);
+        }
+    }
+
+    pub(super) fn handle_exit(&mut self, rank: u32, exit: Exit, events: &Events) {
+        // What it said and printed before comes first (invariant I19).
+        let Some(channel) = self.channel_mut(rank) else { return };
+        channel.mute();
+        self.read_rank(rank, LAST_WORDS, events);
+        self.pipes.drain(rank);
+        self.collect_prints();
+        self.local_ranks.of_mut(rank).ended = true;
+        self.closed.retain(|&(other, _)| other != rank);
+        if let Some(channel) = self.channel_mut(rank) {
+            channel.close(events);
+        }
+        self.reports.push(Report::Exited { rank, exit });
+    }
+}

@@ -1,0 +1,190 @@
+//! Which hosts a job runs on, and how many ranks each has: `--hosts`, `--hostfile` and `-n` together.
+//!
+//! Owns the syntax and the placing. Looks no name up: the remote shell does.
+
+use std::collections::HashSet;
+
+use canele_control::Host;
+
+/// A host as named, with the number of ranks given for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedHost {
+    /// Its name, as the remote shell takes it.
+    pub name: String,
+    /// How many ranks it takes; `None`: the ranks are spread evenly.
+    pub ranks: Option<u32>,
+}
+
+/// Reads `h0:2,h1:2` or `h0,h1`; IPv6 addresses in brackets.
+///
+/// # Errors
+/// A text that says what is wrong.
+pub fn read_list(text: &str) -> Result<Vec<NamedHost>, String> {
+    text.split(',').map(|word| read_one(word.trim())).collect()
+}
+
+/// Reads a host file: on each line `host`, `host:ranks` or `host slots=ranks`; what follows `#` is a comment.
+///
+/// # Errors
+/// A text that says what is wrong, and in which line.
+pub fn read_file(text: &str) -> Result<Vec<NamedHost>, String> {
+    let mut hosts = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        let mut words = line.split_whitespace();
+        let Some(first) = words.next() else { continue };
+        let wrong = |text: String| format!("line {number}: {text}");
+        let mut host = read_one(first).map_err(wrong)?;
+        if let Some(word) = words.next() {
+            let slots = word.strip_prefix("slots=").filter(|_| host.ranks.is_none());
+            let slots = slots
+                .ok_or_else(|| wrong(format!("`{line}`: a host is written `h0`, `h0:2` or `h0 slots=2`")))?;
+            host.ranks = Some(read_ranks(slots, line).map_err(wrong)?);
+        }
+        if let Some(word) = words.next() {
+            return Err(wrong(format!("nothing is expected after `{}`, but there is `{word}`", host.name)));
+        }
+        hosts.push(host);
+    }
+    Ok(hosts)
+}
+
+fn read_one(word: &str) -> Result<NamedHost, String> {
+    let bracket = word.rfind(']').map(|at| at + 1);
+    let (name, rest) = word.split_at(bracket.or(word.find(':')).unwrap_or(word.len()));
+    if rest.matches(':').count() > 1 {
+        return Err(format!("`{word}`: an IPv6 address is written in brackets, as [fd77::1]:2"));
+    }
+    let allowed = |c: char| c.is_alphanumeric() || "._-@[]:%".contains(c);
+    // A name that begins with a dash would be an option of the remote shell.
+    let bracketed = name.contains('[') == bracket.is_some() && !name.contains("[]");
+    if name.is_empty() || !bracketed || name.starts_with('-') || !name.chars().all(allowed) {
+        return Err(format!("`{word}` is no host: one is written `h0` or `h0:2`"));
+    }
+    let ranks = match rest.strip_prefix(':') {
+        Some(number) => Some(read_ranks(number, word)?),
+        None if rest.is_empty() => None,
+        None => return Err(format!("`{word}` is no host: one is written `h0` or `h0:2`")),
+    };
+    Ok(NamedHost { name: name.to_owned(), ranks })
+}
+
+fn read_ranks(number: &str, word: &str) -> Result<u32, String> {
+    match number.parse() {
+        Ok(ranks) if ranks > 0 => Ok(ranks),
+        _ => Err(format!("`{word}`: {number:?} is no number of ranks, which is at least 1")),
+    }
+}
+
+/// How many ranks the hosts have together, where each says its number.
+///
+/// # Errors
+/// A text that says what is wrong: no hosts, one twice, numbers for some only.
+pub fn capacity(hosts: &[NamedHost]) -> Result<Option<u32>, String> {
+    if hosts.is_empty() {
+        return Err("no host is named".into());
+    }
+    let mut seen = HashSet::new();
+    if let Some(twice) = hosts.iter().find(|host| !seen.insert(&host.name)) {
+        return Err(format!("host {} is named twice: name it once, with all its ranks", twice.name));
+    }
+    let numbers: Vec<u32> = hosts.iter().filter_map(|host| host.ranks).collect();
+    if !numbers.is_empty() && numbers.len() < hosts.len() {
+        return Err("either every host has a number of ranks, as in h0:2,h1:2, or none has".into());
+    }
+    let sum = numbers.iter().fold(0_u32, |sum, ranks| sum.saturating_add(*ranks));
+    Ok((!numbers.is_empty()).then_some(sum))
+}
+
+/// Places `size` ranks, at least 1: fills the hosts in order up to their numbers, or spreads evenly where they have none. A
+/// host for which nothing is left is not used.
+///
+/// # Errors
+/// A text that says what is wrong.
+pub fn place(hosts: &[NamedHost], size: u32) -> Result<Vec<Host>, String> {
+    if let Some(capacity) = capacity(hosts)?
+        && size > capacity
+    {
+        return Err(format!(
+            "{size} ranks do not fit: the hosts take {capacity} in all (raise their numbers, or name more hosts)"
+        ));
+    }
+    let count = hosts.len() as u32;
+    let mut left = size;
+    let share = |(index, host): (u32, &NamedHost)| {
+        let ranks = host.ranks.unwrap_or(size / count + u32::from(index < size % count)).min(left);
+        left -= ranks;
+        Host { name: host.name.clone(), ranks }
+    };
+    Ok((0..).zip(hosts).map(share).filter(|host| host.ranks > 0).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn placed(list: &str, size: u32) -> Vec<(String, u32)> {
+        let hosts = place(&read_list(list).unwrap(), size).unwrap();
+        hosts.into_iter().map(|host| (host.name, host.ranks)).collect()
+    }
+
+    fn expect(pairs: &[(&str, u32)]) -> Vec<(String, u32)> {
+        pairs.iter().map(|&(name, ranks)| (name.to_owned(), ranks)).collect()
+    }
+
+    #[test]
+    fn ranks_fill_numbers_in_order_or_are_spread_in_blocks() {
+        assert_eq!(placed("h0:2,h1:2", 4), expect(&[("h0", 2), ("h1", 2)]));
+        assert_eq!(placed("h0:2,h1:2", 3), expect(&[("h0", 2), ("h1", 1)]));
+        assert_eq!(placed("h0:2, h1:2", 2), expect(&[("h0", 2)]));
+        assert_eq!(placed("a,b,c", 8), expect(&[("a", 3), ("b", 3), ("c", 2)]));
+        assert_eq!(placed("a,b", 1), expect(&[("a", 1)]));
+        assert_eq!(placed("[fd77:1::1]:2,me@[::1]:1", 1).len(), 1);
+        assert!(place(&read_list("h0:2,h1:2").unwrap(), 5).unwrap_err().contains("take 4 in all"));
+    }
+
+    #[test]
+    fn addresses_of_both_kinds_and_users_are_hosts() {
+        let named = |name: &str, ranks| NamedHost { name: name.into(), ranks };
+        assert_eq!(
+            read_list("[fd77::1]:2,[fd77::2],10.0.0.1:3,me@h1.example.org:1").unwrap(),
+            [
+                named("[fd77::1]", Some(2)),
+                named("[fd77::2]", None),
+                named("10.0.0.1", Some(3)),
+                named("me@h1.example.org", Some(1))
+            ]
+        );
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_a_text() {
+        for text in [
+            "", ",", "h0,", "h0:", "h0:x", "h0:0", "h0:-1", "fd77::1", "[fd77::1", "[]", "-oProxy", "a b",
+            "a;b", "[::1]2",
+        ] {
+            assert!(read_list(text).is_err(), "{text:?}");
+        }
+        for list in ["a:1,b", "a,a", "a:1,a:2"] {
+            assert!(capacity(&read_list(list).unwrap()).is_err(), "{list}");
+        }
+        assert_eq!(capacity(&read_list("a:4000000000,b:4000000000").unwrap()), Ok(Some(u32::MAX)));
+    }
+
+    #[test]
+    fn a_file_names_a_host_on_each_line() {
+        let hosts = read_file("# cluster\n\nh0:2   # first\nh1 slots=3\n  [fd77::2]:1\n").unwrap();
+        assert_eq!(capacity(&hosts), Ok(Some(6)));
+        assert_eq!(hosts[1], NamedHost { name: "h1".into(), ranks: Some(3) });
+        for (text, words) in [
+            ("h0\nh1 x=2", "line 2"),
+            ("h0:1 slots=2", "line 1"),
+            ("h0 slots=2 y", "`y`"),
+            ("h0 slots=no", "no"),
+        ] {
+            let error = read_file(text).unwrap_err();
+            assert!(error.contains(words), "{error}");
+        }
+        assert!(capacity(&read_file("# none\n").unwrap()).is_err());
+    }
+}

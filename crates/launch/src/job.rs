@@ -1,0 +1,355 @@
+//! The job as its launcher knows it: ranks, names, cuts, and who is to be reached where.
+//!
+//! Owns what ranks have told that concerns those of all hosts, and what they are owed; answers are put in an out-tray.
+//! Never touches a socket or a process, so all of it is tested without either.
+
+use std::collections::{HashMap, HashSet};
+use std::mem;
+use std::net::SocketAddr;
+
+use canele_control::{FromLauncher, JobInfo, OnFailure, RankEnd, ToLauncher};
+
+use super::failure::{Exit, RankFailure};
+use super::settings::Settings;
+
+/// A rank found that another one broke the rules of rail or protocol, and accepts nothing more from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cut {
+    /// Who found it.
+    pub by: u32,
+    /// Who broke the rules.
+    pub of: u32,
+    /// How.
+    pub what: String,
+}
+
+impl Cut {
+    fn message(&self) -> FromLauncher {
+        FromLauncher::CutOff { by: self.by, of: self.of, what: self.what.clone() }
+    }
+}
+
+/// Series of finished ranks in one message, which any message can hold.
+const MOST_SERIES: usize = 4096;
+
+/// What is known of one rank.
+#[derive(Debug, Default)]
+pub struct Member {
+    /// Its process, once started.
+    pub pid: Option<u32>,
+    /// It has said Hello.
+    pub initialised: bool,
+    /// It has said Finished.
+    pub finished: bool,
+    /// How its process ended.
+    pub exit: Option<Exit>,
+    /// What it last said it does.
+    pub doing: String,
+    /// It broke the rules, thus.
+    pub broken: Option<String>,
+    /// Where it listens.
+    addresses: Option<Vec<Vec<SocketAddr>>>,
+    told_gone: bool,
+}
+
+impl Member {
+    /// One word for lists.
+    pub fn state(&self) -> &'static str {
+        match self {
+            Member { exit: Some(_), .. } => "ended",
+            Member { pid: None, .. } => "starting",
+            Member { finished: true, .. } => "finished",
+            Member { initialised: true, .. } => "initialised",
+            _ => "running",
+        }
+    }
+
+    /// Whether it is in the library.
+    fn listens(&self) -> bool {
+        self.initialised && !self.finished && self.exit.is_none()
+    }
+}
+
+/// The job.
+#[derive(Debug)]
+pub struct Job {
+    info: JobInfo,
+    members: Vec<Member>,
+    /// Pairs of different hosts (smaller rank first) one of which has asked for a link.
+    links: HashSet<(u32, u32)>,
+    names: HashMap<String, (u32, Vec<u8>)>,
+    finds: HashMap<String, Vec<(u32, u64)>>,
+    settings: Settings,
+    cuts: Vec<Cut>,
+    /// Of the cuts so far, how many were taken.
+    cuts_taken: usize,
+    out: Vec<(u32, FromLauncher)>,
+    /// Ranks that have finished, which the others are still to be told.
+    finished: Vec<u32>,
+}
+
+impl Job {
+    /// A job none of whose ranks has started.
+    pub fn new(info: JobInfo) -> Job {
+        let members = (0..info.size).map(|_| Member::default()).collect();
+        Job {
+            info,
+            members,
+            links: HashSet::new(),
+            names: HashMap::new(),
+            finds: HashMap::new(),
+            settings: Settings::default(),
+            cuts: Vec::new(),
+            cuts_taken: 0,
+            out: Vec::new(),
+            finished: Vec::new(),
+        }
+    }
+
+    /// What is known of `rank`.
+    pub fn member(&self, rank: u32) -> &Member {
+        &self.members[rank as usize]
+    }
+
+    /// The same, to be changed.
+    pub fn member_mut(&mut self, rank: u32) -> &mut Member {
+        &mut self.members[rank as usize]
+    }
+
+    /// All ranks in order.
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// The ranks whose processes have not ended.
+    pub fn running(&self) -> Vec<u32> {
+        (0..self.info.size).filter(|&rank| self.member(rank).exit.is_none()).collect()
+    }
+
+    /// Takes the messages that wait to be sent, each with the rank it is for, in order.
+    pub fn take_messages(&mut self) -> Vec<(u32, FromLauncher)> {
+        mem::take(&mut self.out)
+    }
+
+    /// True if ranks have finished and the others are still to be told.
+    pub fn has_finished(&self) -> bool {
+        !self.finished.is_empty()
+    }
+
+    /// Tells every rank that is in the library which others have finished, in one message.
+    pub fn tell_finished(&mut self) {
+        let mut finished = mem::take(&mut self.finished);
+        finished.sort_unstable();
+        let series = series(&finished);
+        let listening = (0..self.info.size).filter(|&to| self.member(to).listens());
+        for to in listening.collect::<Vec<_>>() {
+            self.send_finished(to, &series);
+        }
+    }
+
+    /// In parts that a message can hold.
+    fn send_finished(&mut self, to: u32, series: &[(u32, u32)]) {
+        for part in series.chunks(MOST_SERIES) {
+            self.send(to, FromLauncher::Finished { ranks: part.to_vec() });
+        }
+    }
+
+    /// The next cut that was not taken yet.
+    pub fn take_cut(&mut self) -> Option<Cut> {
+        let cut = self.cuts.get(self.cuts_taken).cloned()?;
+        self.cuts_taken += 1;
+        Some(cut)
+    }
+
+    fn send(&mut self, to: u32, message: FromLauncher) {
+        self.out.push((to, message));
+    }
+
+    /// Handles a message of rank `from`, whose host has dealt with what concerns its host.
+    ///
+    /// # Errors
+    /// A text that says, after `rank N `, which rule the rank broke. Nothing else was harmed.
+    pub fn handle(&mut self, from: u32, message: ToLauncher) -> Result<(), String> {
+        match message {
+            ToLauncher::Hello { .. } => self.handle_hello(from),
+            ToLauncher::Inbox { settings } => return self.settings.compare(from, &settings),
+            ToLauncher::Addresses { rails } => self.handle_addresses(from, rails),
+            ToLauncher::Connect { peers } => {
+                return peers.into_iter().try_for_each(|peer| self.handle_connect(from, peer));
+            }
+            ToLauncher::Publish { name, value } => self.publish(from, name, value),
+            ToLauncher::Withdraw { name } => {
+                if self.names.get(&name).is_none_or(|&(owner, _)| owner != from) {
+                    return Err(format!("withdrew the name {name:?}, which it did not publish"));
+                }
+                self.names.remove(&name);
+            }
+            ToLauncher::Find { ticket, name } => match self.names.get(&name) {
+                Some((_, value)) => {
+                    let value = value.clone();
+                    self.send(from, FromLauncher::Found { ticket, value });
+                }
+                None => self.finds.entry(name).or_default().push((from, ticket)),
+            },
+            ToLauncher::Forget { ticket } => self.finds.retain(|_, waiting| {
+                waiting.retain(|&find| find != (from, ticket));
+                !waiting.is_empty()
+            }),
+            ToLauncher::Finished => {
+                self.member_mut(from).finished = true;
+                self.tell_gone(from, RankEnd::Finished);
+            }
+            ToLauncher::CutOff { peer, what } => return self.handle_cut(from, peer, what),
+            ToLauncher::Doing { what } => self.member_mut(from).doing = what,
+            // Of one host alone.
+            ToLauncher::Links(_)
+            | ToLauncher::Region { .. }
+            | ToLauncher::DropRegion { .. }
+            | ToLauncher::FindRegion { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn handle_hello(&mut self, from: u32) {
+        self.member_mut(from).initialised = true;
+        // Those that are still to be told are told with everybody.
+        let told = |rank: &u32| self.member(*rank).told_gone && !self.finished.contains(rank);
+        let gone = (0..self.info.size).filter(told);
+        let gone = gone.map(|rank| (rank, self.how_gone(rank)));
+        let (finished, others): (Vec<_>, Vec<_>) = gone.partition(|&(_, how)| how == RankEnd::Finished);
+        if !finished.is_empty() {
+            let finished: Vec<u32> = finished.into_iter().map(|(rank, _)| rank).collect();
+            self.send_finished(from, &series(&finished));
+        }
+        for (rank, how) in others {
+            self.send(from, FromLauncher::Gone { rank, how });
+        }
+        for cut in 0..self.cuts.len() {
+            self.send(from, self.cuts[cut].message());
+        }
+    }
+
+    fn handle_addresses(&mut self, from: u32, rails: Vec<Vec<SocketAddr>>) {
+        self.member_mut(from).addresses = Some(rails);
+        let wanted = |&peer: &u32| self.links.contains(&(from.min(peer), from.max(peer)));
+        for peer in (0..self.info.size).filter(wanted).collect::<Vec<_>>() {
+            self.introduce(from, peer);
+        }
+    }
+
+    fn handle_connect(&mut self, from: u32, peer: u32) -> Result<(), String> {
+        if peer >= self.info.size || peer == from {
+            return Err(format!("asked for a link with rank {peer} of {}", self.info.size));
+        }
+        // Asked by both at once: both have been, or will be, told by the first.
+        if self.links.insert((from.min(peer), from.max(peer))) {
+            self.introduce(from, peer);
+        }
+        Ok(())
+    }
+
+    /// Tells two ranks of different hosts where the other listens, once both have said it.
+    fn introduce(&mut self, one: u32, other: u32) {
+        let addresses = |rank| self.member(rank).addresses.clone();
+        if let (Some(ones), Some(others)) = (addresses(one), addresses(other)) {
+            self.send(one, FromLauncher::Reach { rank: other, rails: others });
+            self.send(other, FromLauncher::Reach { rank: one, rails: ones });
+        }
+    }
+
+    /// All who are in the library are told, so that nobody waits for what cannot come; not if the job ends anyway.
+    fn handle_cut(&mut self, by: u32, of: u32, what: String) -> Result<(), String> {
+        if of >= self.info.size || of == by {
+            return Err(format!("cut off rank {of} of {}", self.info.size));
+        }
+        if self.cuts.iter().any(|cut| (cut.by, cut.of) == (by, of)) {
+            return Err(format!("cut off rank {of} twice"));
+        }
+        let cut = Cut { by, of, what };
+        if self.info.on_failure == OnFailure::Continue {
+            let all = (0..self.info.size).filter(|&to| to != by && self.member(to).listens());
+            for to in all.collect::<Vec<_>>() {
+                self.send(to, cut.message());
+            }
+        }
+        self.cuts.push(cut);
+        Ok(())
+    }
+
+    fn publish(&mut self, from: u32, name: String, value: Vec<u8>) {
+        if self.names.contains_key(&name) {
+            return self.send(from, FromLauncher::PublishRefused { name });
+        }
+        for (rank, ticket) in self.finds.remove(&name).unwrap_or_default() {
+            self.send(rank, FromLauncher::Found { ticket, value: value.clone() });
+        }
+        self.names.insert(name, (from, value));
+    }
+
+    /// The process of `rank` has ended. Tells the others if it has not said Finished.
+    /// Answers whether, and how, this was a failure.
+    pub fn handle_exit(&mut self, rank: u32, exit: Exit) -> Option<RankFailure> {
+        let member = self.member_mut(rank);
+        member.exit = Some(exit);
+        let failure = match (member.broken.take(), exit) {
+            (Some(text), _) => Some(RankFailure::Broken(text)),
+            (None, Exit::Signal(signal)) => Some(RankFailure::Killed(signal)),
+            (None, Exit::Status(0)) if member.initialised && !member.finished => {
+                Some(RankFailure::Unfinished)
+            }
+            (None, Exit::Status(0)) => None,
+            (None, Exit::Status(status)) => Some(RankFailure::Exited(status)),
+            (None, Exit::Lost) => Some(RankFailure::HostLost),
+        };
+        let how = self.how_gone(rank);
+        self.tell_gone(rank, how);
+        self.finds.retain(|_, waiting| {
+            waiting.retain(|&(from, _)| from != rank);
+            !waiting.is_empty()
+        });
+        failure
+    }
+
+    fn how_gone(&self, rank: u32) -> RankEnd {
+        match *self.member(rank) {
+            Member { finished: true, .. } => RankEnd::Finished,
+            Member { exit: Some(Exit::Signal(signal)), .. } => RankEnd::Killed(signal),
+            Member { exit: Some(Exit::Status(0)), initialised: false, .. } => RankEnd::Finished,
+            Member { exit: Some(Exit::Status(status)), .. } => RankEnd::Exited(status),
+            Member { exit: Some(Exit::Lost), .. } => RankEnd::HostLost,
+            Member { exit: None, .. } => RankEnd::Finished,
+        }
+    }
+
+    /// Tells every rank that is in the library, once. Of ranks that finished they are told later and together: if each end cost a
+    /// message to every rank, the end of a job would cost as many as it has pairs.
+    fn tell_gone(&mut self, rank: u32, how: RankEnd) {
+        if mem::replace(&mut self.member_mut(rank).told_gone, true) {
+            return;
+        }
+        if how == RankEnd::Finished {
+            return self.finished.push(rank);
+        }
+        for to in 0..self.info.size {
+            if to != rank && self.member(to).listens() {
+                self.send(to, FromLauncher::Gone { rank, how });
+            }
+        }
+    }
+}
+
+/// The first and the last of each unbroken series of `ranks`, which ascend.
+fn series(ranks: &[u32]) -> Vec<(u32, u32)> {
+    let mut series: Vec<(u32, u32)> = Vec::new();
+    for &rank in ranks {
+        match series.last_mut() {
+            Some((_, last)) if *last + 1 >= rank => *last = rank,
+            _ => series.push((rank, rank)),
+        }
+    }
+    series
+}
+
+#[cfg(test)]
+#[path = "job_tests.rs"]
+mod tests;

@@ -1,0 +1,181 @@
+//! The job's rules, without sockets or processes.
+
+use canele_control::{Host, OnFailure, VERSION};
+
+use super::*;
+
+fn info(size: u32, on_failure: OnFailure) -> JobInfo {
+    JobInfo { launcher: 1, size, hosts: vec![Host::this(size)], processors: 2, on_failure, network: None }
+}
+
+fn job(size: u32) -> Job {
+    let mut job = Job::new(info(size, OnFailure::Continue));
+    for rank in 0..size {
+        job.handle(rank, ToLauncher::Hello { version: VERSION }).unwrap();
+    }
+    assert!(told(&mut job).is_empty());
+    job
+}
+
+fn told(job: &mut Job) -> Vec<(u32, FromLauncher)> {
+    if job.has_finished() {
+        job.tell_finished();
+    }
+    job.take_messages()
+}
+
+#[test]
+fn ranks_that_finish_together_are_told_in_one_message() {
+    let mut job = job(1000);
+    for rank in (0..999).filter(|rank| *rank != 500) {
+        job.handle(rank, ToLauncher::Finished).unwrap();
+    }
+    let ranks = vec![(0, 499), (501, 998)];
+    let message = FromLauncher::Finished { ranks };
+    assert_eq!(told(&mut job), [(500, message.clone()), (999, message)]);
+    assert!(!job.has_finished() && told(&mut job).is_empty());
+}
+
+#[test]
+fn names_are_found_now_or_later_and_taken_only_once() {
+    let mut job = job(3);
+    let publish = |value| ToLauncher::Publish { name: "box".into(), value: vec![value] };
+    job.handle(1, ToLauncher::Find { ticket: 7, name: "box".into() }).unwrap();
+    job.handle(2, ToLauncher::Find { ticket: 8, name: "box".into() }).unwrap();
+    job.handle(2, ToLauncher::Forget { ticket: 8 }).unwrap();
+    job.handle(0, publish(1)).unwrap();
+    assert_eq!(told(&mut job), [(1, FromLauncher::Found { ticket: 7, value: vec![1] })]);
+    job.handle(1, publish(2)).unwrap();
+    assert_eq!(told(&mut job), [(1, FromLauncher::PublishRefused { name: "box".into() })]);
+    assert!(job.handle(1, ToLauncher::Withdraw { name: "box".into() }).is_err());
+    job.handle(0, ToLauncher::Withdraw { name: "box".into() }).unwrap();
+    job.handle(1, publish(3)).unwrap();
+    job.handle(2, ToLauncher::Find { ticket: 9, name: "box".into() }).unwrap();
+    assert_eq!(told(&mut job), [(2, FromLauncher::Found { ticket: 9, value: vec![3] })]);
+}
+
+#[test]
+fn each_end_is_told_once_to_those_in_the_library() {
+    let mut job = job(4);
+    job.handle(3, ToLauncher::Finished).unwrap();
+    let gone = |to, rank, how| (to, FromLauncher::Gone { rank, how });
+    assert_eq!(told(&mut job), [0, 1, 2].map(|to| (to, FromLauncher::Finished { ranks: vec![(3, 3)] })));
+    assert_eq!(job.handle_exit(3, Exit::Status(0)), None);
+    assert!(told(&mut job).is_empty());
+    assert_eq!(job.handle_exit(1, Exit::Signal(9)), Some(RankFailure::Killed(9)));
+    assert_eq!(told(&mut job), [0, 2].map(|to| gone(to, 1, RankEnd::Killed(9))));
+    assert_eq!(job.handle_exit(2, Exit::Status(0)), Some(RankFailure::Unfinished));
+    assert_eq!(told(&mut job), [gone(0, 2, RankEnd::Exited(0))]);
+    assert_eq!(job.running(), [0]);
+}
+
+#[test]
+fn a_cut_is_told_to_all_but_who_made_it_and_to_who_comes_late() {
+    let mut job = job(4);
+    job.handle(3, ToLauncher::Finished).unwrap();
+    told(&mut job);
+    let cut = |peer| ToLauncher::CutOff { peer, what: "bad".into() };
+    job.handle(0, cut(1)).unwrap();
+    let message = FromLauncher::CutOff { by: 0, of: 1, what: "bad".into() };
+    assert_eq!(told(&mut job), [1, 2].map(|to| (to, message.clone())));
+    assert_eq!(job.take_cut(), Some(Cut { by: 0, of: 1, what: "bad".into() }));
+    assert_eq!(job.take_cut(), None);
+    assert!(job.handle(0, cut(1)).is_err(), "once is enough");
+    *job.member_mut(2) = Member::default();
+    job.handle(2, ToLauncher::Hello { version: VERSION }).unwrap();
+    assert!(told(&mut job).contains(&(2, message)));
+}
+
+#[test]
+fn where_a_failure_ends_the_job_a_cut_is_told_to_nobody() {
+    let mut job = Job::new(info(2, OnFailure::Stop));
+    for rank in 0..2 {
+        job.handle(rank, ToLauncher::Hello { version: VERSION }).unwrap();
+    }
+    job.handle(0, ToLauncher::CutOff { peer: 1, what: "bad".into() }).unwrap();
+    assert!(told(&mut job).is_empty());
+    assert!(job.take_cut().is_some());
+}
+
+#[test]
+fn who_comes_late_hears_of_those_gone_and_never_initialising_is_fine() {
+    let mut job = Job::new(info(3, OnFailure::Continue));
+    assert_eq!(job.handle_exit(0, Exit::Status(0)), None);
+    assert_eq!(job.handle_exit(1, Exit::Status(4)), Some(RankFailure::Exited(4)));
+    assert!(told(&mut job).is_empty());
+    job.handle(2, ToLauncher::Hello { version: VERSION }).unwrap();
+    let messages = told(&mut job);
+    assert_eq!(
+        messages,
+        [
+            (2, FromLauncher::Finished { ranks: vec![(0, 0)] }),
+            (2, FromLauncher::Gone { rank: 1, how: RankEnd::Exited(4) }),
+        ]
+    );
+}
+
+/// Ranks 0 and 1 on one host, 2 and 3 on another.
+fn two_hosts() -> Job {
+    let hosts = ["a", "b"].map(|name| Host { name: name.into(), ranks: 2 });
+    let mut job = Job::new(JobInfo { hosts: hosts.into(), ..info(4, OnFailure::Continue) });
+    for rank in 0..4 {
+        job.handle(rank, ToLauncher::Hello { version: VERSION }).unwrap();
+    }
+    job
+}
+
+fn rails(rank: u32) -> Vec<Vec<SocketAddr>> {
+    let address = |rail: u8| SocketAddr::from(([10, 0, rail, rank as u8], 7));
+    vec![vec![address(0)], vec![address(1), address(2)]]
+}
+
+#[test]
+fn ranks_of_different_hosts_learn_where_the_other_listens_each_pair_once() {
+    let mut job = two_hosts();
+    let say = |job: &mut Job, rank| job.handle(rank, ToLauncher::Addresses { rails: rails(rank) }).unwrap();
+    let reach = |to, rank| (to, FromLauncher::Reach { rank, rails: rails(rank) });
+    say(&mut job, 0);
+    job.handle(0, ToLauncher::Connect { peers: vec![2] }).unwrap();
+    job.handle(3, ToLauncher::Connect { peers: vec![0] }).unwrap();
+    assert!(told(&mut job).is_empty());
+    say(&mut job, 2);
+    assert_eq!(told(&mut job), [reach(2, 0), reach(0, 2)]);
+    job.handle(2, ToLauncher::Connect { peers: vec![0] }).unwrap();
+    assert!(told(&mut job).is_empty(), "the pair knows already");
+    say(&mut job, 3);
+    assert_eq!(told(&mut job), [reach(3, 0), reach(0, 3)]);
+    say(&mut job, 1);
+    job.handle(1, ToLauncher::Connect { peers: vec![3] }).unwrap();
+    assert_eq!(told(&mut job), [reach(1, 3), reach(3, 1)]);
+}
+
+#[test]
+fn ranks_of_a_lost_host_are_gone_unless_they_had_finished() {
+    let mut job = two_hosts();
+    job.handle(2, ToLauncher::Finished).unwrap();
+    told(&mut job);
+    assert_eq!(job.handle_exit(2, Exit::Lost), Some(RankFailure::HostLost));
+    assert_eq!(job.handle_exit(3, Exit::Lost), Some(RankFailure::HostLost));
+    let gone = |to| (to, FromLauncher::Gone { rank: 3, how: RankEnd::HostLost });
+    assert_eq!(told(&mut job), [gone(0), gone(1)]);
+    assert_eq!(job.running(), [0, 1]);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_and_harms_nobody() {
+    let mut job = job(2);
+    for message in [
+        ToLauncher::Connect { peers: vec![0] },
+        ToLauncher::Connect { peers: vec![2] },
+        ToLauncher::Connect { peers: vec![u32::MAX] },
+        ToLauncher::CutOff { peer: 0, what: "x".into() },
+        ToLauncher::CutOff { peer: 2, what: "x".into() },
+        ToLauncher::Withdraw { name: "x".into() },
+    ] {
+        assert!(job.handle(0, message.clone()).is_err(), "{message:?}");
+    }
+    let settings = |value: &str| ToLauncher::Inbox { settings: vec![("A".into(), value.into())] };
+    job.handle(0, settings("1")).unwrap();
+    assert!(job.handle(1, settings("2")).unwrap_err().contains("rank 0 has A=1"));
+    assert!(told(&mut job).is_empty());
+}

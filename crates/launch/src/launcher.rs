@@ -1,0 +1,369 @@
+//! The launcher's loop: waits for whatever happens next in the job and reacts to it.
+//!
+//! Owns the order of things: what hosts report, what a failure does (signals, the time limit and the end are in `ending`).
+//! Never waits for a rank or a host, nor for whoever reads its output. What concerns processes is done by the hosts.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use canele_control::{JobInfo, OnFailure};
+
+use super::events::{Events, Ready, Source};
+use super::failure::{Exit, RankFailure, SignalName, rank_list};
+use super::host_ranks::{Order, Report};
+use super::input::Input;
+use super::job::{Cut, Job};
+use super::job_hosts::JobHosts;
+use super::output::Output;
+use super::plan::Plan;
+use super::query::Queries;
+use super::signals::Signals;
+
+/// How long processes have to react to SIGTERM.
+pub(super) const GRACE: Duration = Duration::from_millis(500);
+
+/// Ranks that finish within this time of each other are told to the others in one message.
+const FINISHED_INTERVAL: Duration = Duration::from_millis(20);
+
+/// What the command line says about the launcher itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// End the job after this time.
+    pub timeout: Option<Duration>,
+    /// Hosts were named, so messages name them too.
+    pub name_hosts: bool,
+}
+
+/// The launcher of one job.
+pub struct Launcher {
+    pub(super) info: JobInfo,
+    pub(super) plan: Plan,
+    name_hosts: bool,
+    pub(super) started: Instant,
+    pub(super) timeout_at: Option<Instant>,
+    pub(super) events: Events,
+    pub(super) signals: Signals,
+    pub(super) queries: Option<Queries>,
+    pub(super) output: Output,
+    pub(super) input: Option<Input>,
+    pub(super) job: Job,
+    pub(super) hosts: JobHosts,
+    /// Hosts whose hosts have not said their last word.
+    open: Vec<bool>,
+    /// The first failure decides.
+    pub(super) status: Option<u8>,
+    /// The last signal passed on that usually ends a program.
+    pub(super) passed_on: Option<u8>,
+    pub(super) ending: bool,
+    /// When ranks were last told which others have finished.
+    pub(super) finished_told: Option<Instant>,
+}
+
+impl Launcher {
+    /// A launcher of what `hosts` have begun to start.
+    ///
+    /// # Errors
+    /// Whatever the system refuses, most likely descriptors.
+    pub fn new(
+        plan: Plan,
+        info: JobInfo,
+        settings: Settings,
+        events: Events,
+        mut output: Output,
+        input: Option<Input>,
+        start: impl FnOnce(&Events) -> io::Result<JobHosts>,
+    ) -> io::Result<Launcher> {
+        let signals = Signals::new(&events)?;
+        let hosts = start(&events)?;
+        let queries = Queries::listen(&events);
+        if let Err(error) = &queries {
+            output.say(&format!("this job cannot be asked about with `canele info --job`: {error}"));
+        }
+        let started = Instant::now();
+        Ok(Launcher {
+            job: Job::new(info.clone()),
+            plan,
+            name_hosts: settings.name_hosts,
+            timeout_at: settings.timeout.and_then(|after| started.checked_add(after)),
+            queries: queries.ok(),
+            started,
+            open: vec![true; info.hosts.len()],
+            info,
+            events,
+            signals,
+            output,
+            input,
+            hosts,
+            status: None,
+            passed_on: None,
+            ending: false,
+            finished_told: None,
+        })
+    }
+
+    /// Runs the job to its end. Answers the exit status.
+    pub fn run(mut self) -> u8 {
+        while !self.hosts.is_over() {
+            for (source, ready) in self.events.wait(self.deadline()) {
+                self.handle(source, ready);
+                self.handle_reports();
+            }
+            self.check_deadlines();
+            self.deliver();
+        }
+        self.write_rest();
+        self.status.unwrap_or(0)
+    }
+
+    fn handle(&mut self, source: Source, ready: Ready) {
+        match source {
+            Source::Signals => self.handle_signals(),
+            // Writing follows in any case.
+            Source::Sink(_) => {}
+            Source::Input => {
+                let bytes = self.input.as_mut().and_then(|input| input.read(&self.events));
+                self.feed(bytes);
+            }
+            Source::Listener => {
+                let hosts = self.open.iter().filter(|open| **open).count();
+                let accept = |queries: &mut Queries| queries.accept(hosts, self.info.size);
+                if let Some(question) = self.queries.as_mut().and_then(accept) {
+                    self.tell_all(&Order::Count { question });
+                }
+            }
+            Source::Answer(index) => {
+                if let Some(queries) = &mut self.queries {
+                    queries.write(index, &self.events);
+                }
+            }
+            _ => self.hosts.handle(source, ready, &self.events),
+        }
+    }
+
+    // ---- hosts ----------------------------------------------------------------------------------------
+
+    pub(super) fn tell_all(&mut self, order: &Order) {
+        for host in 0..self.info.hosts.len() {
+            self.hosts.tell(host, order.clone(), &self.events);
+        }
+    }
+
+    fn tell_host_of(&mut self, rank: u32, order: Order) {
+        self.hosts.tell(self.info.host_of(rank), order, &self.events);
+    }
+
+    /// Passes on standard input; nothing is its end.
+    pub(super) fn feed(&mut self, bytes: Option<Vec<u8>>) {
+        let Some(bytes) = bytes else { return };
+        if bytes.is_empty() {
+            self.close_input();
+        }
+        self.tell_host_of(0, Order::Feed { bytes });
+    }
+
+    fn close_input(&mut self) {
+        if let Some(input) = self.input.take() {
+            input.close(&self.events);
+        }
+    }
+
+    /// Says whether there was any.
+    pub(super) fn handle_reports(&mut self) -> bool {
+        let reports = self.hosts.take_reports();
+        let any = !reports.is_empty();
+        for (host, report) in reports {
+            self.handle_report(host, report);
+        }
+        any
+    }
+
+    fn handle_report(&mut self, host: usize, report: Report) {
+        match report {
+            Report::Started { rank, pid } => {
+                self.job.member_mut(rank).pid = Some(pid);
+                if let (0, Some(input)) = (rank, &mut self.input) {
+                    input.start();
+                }
+            }
+            Report::NotStarted { rank, status, name, why } => {
+                let text = format!("cannot start {name} as {}: {why}", self.name(rank));
+                self.end_saying(&text, status);
+            }
+            Report::Said { rank, message } => self.handle_message(rank, message),
+            Report::Broke { rank, how } => {
+                self.job.member_mut(rank).broken.get_or_insert(how);
+            }
+            Report::Printed { rank, stream, bytes } => self.output.put(host, rank, stream, &bytes),
+            Report::Fed { bytes } => {
+                if let Some(input) = &mut self.input {
+                    input.give_room(bytes);
+                }
+            }
+            Report::Full => self.close_input(),
+            Report::Exited { rank, exit } => self.handle_exit(rank, exit),
+            Report::Counted { question, first, counts } => {
+                if let Some(queries) = &mut self.queries {
+                    queries.handle_counts(question, first, counts);
+                }
+            }
+            Report::SupervisorDied { pid } => self.supervisor_died(host, pid),
+            Report::Failed { status, text } => self.end_saying(&text, status),
+            Report::Lost { why } => self.handle_lost(host, &why),
+            Report::Remarked { bytes } => self.output.put_remark(host, &bytes),
+            Report::Empty { left } => {
+                for pid in left {
+                    let host = self.on_host(host);
+                    self.output.say(&format!("process {pid}{host} could not be ended"));
+                }
+                self.open[host] = false;
+            }
+        }
+    }
+
+    /// One such message is enough: several hosts may find the same.
+    fn end_saying(&mut self, text: &str, status: u8) {
+        if !self.ending {
+            self.output.say(text);
+            self.end(status, GRACE);
+        }
+    }
+
+    /// Nobody knows what has become of the ranks there, and nobody will hear of them again.
+    fn handle_lost(&mut self, host: usize, why: &str) {
+        self.open[host] = false;
+        let stop = self.info.on_failure == OnFailure::Stop;
+        let ranks = self.info.ranks_of(host);
+        let lost: Vec<u32> = ranks.filter(|&rank| self.job.member(rank).exit.is_none()).collect();
+        for &rank in &lost {
+            self.job.handle_exit(rank, Exit::Lost);
+        }
+        if self.ending && self.status == Some(0) {
+            let name = &self.info.hosts[host].name;
+            self.output.say(&format!("host {name} was lost while its last processes were ended: {why}"));
+            self.status = Some(1);
+        }
+        if !self.ending {
+            let then = if stop { "ending the job" } else { "the others go on" };
+            let ranks = if lost.is_empty() { String::new() } else { format!(" with {}", rank_list(&lost)) };
+            let name = &self.info.hosts[host].name;
+            self.output.say(&format!("host {name} was lost{ranks}: {why}; {then}"));
+        }
+        self.status.get_or_insert(1);
+        if !self.ending && (stop || self.job.running().is_empty()) {
+            self.end(1, GRACE);
+        }
+    }
+
+    fn supervisor_died(&mut self, host: usize, pid: u32) {
+        if self.status.is_none() {
+            let host = self.on_host(host);
+            self.output
+                .say(&format!("the job's supervisor (process {pid}{host}) was killed; ending the job"));
+        }
+        self.end(1, GRACE);
+    }
+
+    // ---- ranks ----------------------------------------------------------------------------------------
+
+    /// ` on h1`, where hosts were named.
+    fn on_host(&self, host: usize) -> String {
+        if self.name_hosts { format!(" on {}", self.info.hosts[host].name) } else { String::new() }
+    }
+
+    /// `rank 3`, and on which host where hosts were named.
+    fn name(&self, rank: u32) -> String {
+        format!("rank {rank}{}", self.on_host(self.info.host_of(rank)))
+    }
+
+    fn handle_message(&mut self, rank: u32, message: canele_control::ToLauncher) {
+        if let Err(how) = self.job.handle(rank, message) {
+            self.job.member_mut(rank).broken.get_or_insert(how);
+            self.tell_host_of(rank, Order::Kill { rank });
+        }
+        while let Some(cut) = self.job.take_cut() {
+            if !self.ending {
+                self.handle_cut(&cut);
+            }
+        }
+    }
+
+    fn handle_exit(&mut self, rank: u32, exit: Exit) {
+        let was_doing = std::mem::take(&mut self.job.member_mut(rank).doing);
+        let failure = self.job.handle_exit(rank, exit);
+        if let Some(failure) = failure
+            && !self.ending
+        {
+            self.handle_failure(rank, &failure, &was_doing);
+        }
+        if !self.ending && self.job.running().is_empty() {
+            self.end(0, GRACE);
+        }
+    }
+
+    /// A rank's memory is corrupted, or its program: a failure of the job, though nobody has died.
+    fn handle_cut(&mut self, cut: &Cut) {
+        let stop = self.info.on_failure == OnFailure::Stop;
+        let then = if stop { "ending the job" } else { "the others go on" };
+        let Cut { by, of, what } = cut;
+        let (by, of) = (self.name(*by), self.name(*of));
+        self.output.say(&format!("{by} accepts nothing more from {of}: {what}; {then}"));
+        self.status.get_or_insert(1);
+        if stop {
+            self.end(1, GRACE);
+        }
+    }
+
+    fn handle_failure(&mut self, rank: u32, failure: &RankFailure, was_doing: &str) {
+        let stop = self.info.on_failure == OnFailure::Stop;
+        let expected = match failure {
+            // Every rank got it; one message will do.
+            RankFailure::Killed(signal) if self.passed_on == Some(*signal) => {
+                stop.then(|| format!("ended by {}", SignalName(*signal)))
+            }
+            // As any program in a pipe whose reader has gone.
+            RankFailure::Killed(13) if self.output.is_broken() => None,
+            _ => {
+                let doing = if was_doing.is_empty() { String::new() } else { format!(" while {was_doing}") };
+                let then = if stop { "ending the job" } else { "the others go on" };
+                Some(format!("{} {failure}{doing}; {then}", self.name(rank)))
+            }
+        };
+        if let Some(text) = expected {
+            self.output.say(&text);
+        }
+        self.status.get_or_insert(failure.status());
+        if stop {
+            self.end(failure.status(), GRACE);
+        }
+    }
+
+    /// Sends on what waits for ranks, and writes what was printed.
+    pub(super) fn deliver(&mut self) {
+        self.deliver_once();
+        // A host may turn out to be lost.
+        while self.handle_reports() {
+            self.deliver_once();
+        }
+    }
+
+    /// When ranks are told next which others have finished: the first of them at once, those that follow together.
+    pub(super) fn finished_due(&self) -> Option<Instant> {
+        let after = |told: Instant| told + FINISHED_INTERVAL;
+        self.job.has_finished().then(|| self.finished_told.map_or(self.started, after))
+    }
+
+    fn deliver_once(&mut self) {
+        if self.finished_due().is_some_and(|at| Instant::now() >= at) {
+            self.finished_told = Some(Instant::now());
+            self.job.tell_finished();
+        }
+        for (rank, message) in self.job.take_messages() {
+            self.tell_host_of(rank, Order::Tell { rank, message });
+        }
+        self.write_output();
+        for (host, order) in self.output.take_orders() {
+            self.hosts.tell(host, order, &self.events);
+        }
+        self.hosts.flush(&self.events);
+    }
+}

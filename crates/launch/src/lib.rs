@@ -1,0 +1,64 @@
+//! Starts the ranks of a job and looks after them until none of their processes is left.
+//!
+//! [`run`] runs a [`JobSpec`] to its end in the calling process, the *launcher*. The launcher starts helpers from its own
+//! executable, so the `main` of that executable calls [`supervise`] when its first argument is `supervise`, and [`serve_host`] when it
+//! is `agent`. `canele` is such an executable.
+//!
+//! [`mpiexec`] translates the options of other launchers; [`query_job`] asks a launcher about its job;
+//! [`installation`] says where the MPI library lies.
+//!
+//! ```text
+//!   canele run (the launcher: job, output, decisions)
+//!      │ orders ▼ ▲ reports
+//!     host  ── control sockets, output pipes, inboxes ────────────┐        one for each host: here, or in an agent
+//!      │  messages, end-of-file when its process dies             │        behind a remote shell (`remote`)
+//!   rank-supervisor (sub-reaper)                                  │
+//!      ├── rank 0 ── grandchildren …   (own process group) ◀──────┤
+//!      └── rank 1 ── …                                     ◀──────┘
+//! ```
+//!
+//! The ranks are children of a *supervisor*, a second small process. When the launcher is killed, the supervisor sees
+//! its socket close and kills everything below itself: as the sub-reaper it inherits every daemonised
+//! grandchild. When the supervisor is killed, the ranks die of their parent-death signal and the rest falls to the
+//! launcher, the next sub-reaper, which does the same. Killing both in one instant leaves
+//! daemonised grandchildren, and a rank below a shell until it next waits (invariant I19). Remote shells are supervised in the same way.
+
+#![forbid(unsafe_code)]
+
+mod binding;
+mod closing;
+mod descendants;
+mod ending;
+mod events;
+mod failure;
+mod host_ranks;
+mod hosts;
+mod input;
+pub mod installation;
+mod job;
+mod job_hosts;
+mod launcher;
+pub mod mpiexec;
+mod output;
+mod plan;
+mod query;
+mod query_client;
+mod refused;
+mod remote;
+mod settings;
+mod signals;
+mod sink;
+mod spec;
+mod start;
+mod supervisor;
+mod supervisor_handle;
+
+pub use binding::BindPolicy;
+pub use hosts::{NamedHost, capacity, read_file as read_host_file, read_list as read_host_list};
+pub use plan::Program;
+pub use query::{JobReport, PartReport, RailReport, RankReport};
+pub use query_client::{QueryError, query_job};
+pub use remote::serve_host;
+pub use spec::{JobSpec, Placement, StartError};
+pub use start::run;
+pub use supervisor::supervise;

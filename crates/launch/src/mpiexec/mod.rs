@@ -1,0 +1,110 @@
+//! `mpiexec` and `mpirun`: what people type to other launchers, translated into a command line of `canele run`.
+//!
+//! Owns the translation. Starts nothing, and takes nothing silently that would change what a job does.
+
+mod options;
+mod places;
+
+use std::ffi::OsString;
+
+use options::Wanted;
+
+/// What `mpiexec` is to do.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Print how it is used.
+    Help,
+    /// Print the release.
+    Version,
+    /// Run this, after telling the remarks.
+    Run {
+        /// What was taken, and means nothing or something else here.
+        remarks: Vec<String>,
+        /// A command line, `canele run …`.
+        words: Vec<OsString>,
+    },
+}
+
+/// Translates the words behind `mpiexec`. `variable` looks in the environment.
+///
+/// # Errors
+/// A text that names the option that is wrong.
+pub fn translate(words: Vec<OsString>, variable: impl Fn(&str) -> Option<OsString>) -> Result<Asked, String> {
+    let wanted = match options::read(words, &variable)? {
+        options::Read::Help => return Ok(Asked::Help),
+        options::Read::Version => return Ok(Asked::Version),
+        options::Read::Run(wanted) => *wanted,
+    };
+    if wanted.programs.is_empty() {
+        return Err("no program to run, as in `mpiexec -n 4 ./program`".into());
+    }
+    let place = places::resolve(&wanted)?;
+    let mut remarks = wanted.remarks.clone();
+    remarks.extend(
+        wanted
+            .order
+            .iter()
+            .filter(|_| place.hosts.is_some())
+            .map(|order| format!("{order}: ranks are numbered host by host, and fill each before the next")),
+    );
+    Ok(Asked::Run { remarks, words: line(wanted, place) })
+}
+
+fn line(wanted: Wanted, place: places::Place) -> Vec<OsString> {
+    let mut line: Vec<OsString> = vec!["canele".into(), "run".into()];
+    let mut option = |name: &str, value: OsString| line.extend([name.into(), value]);
+    if let Some(hosts) = place.hosts {
+        option("--hosts", hosts.into());
+    }
+    for (name, value) in wanted.kept {
+        option(name, value);
+    }
+    for assignment in wanted.variables {
+        option("--env", assignment);
+    }
+    if let Some(directory) = wanted.directory {
+        option("--wd", directory);
+    }
+    if wanted.label {
+        line.push("--label".into());
+    }
+    if wanted.report_bindings {
+        line.push("--report-bindings".into());
+    }
+    for (index, program) in wanted.programs.into_iter().enumerate() {
+        if index > 0 {
+            line.push(":".into());
+        }
+        let ranks = program.ranks.or(place.ranks.filter(|_| index == 0));
+        // Hosts with numbers say it themselves, if there is but one program.
+        if let Some(ranks) = ranks.or((index > 0 || !place.says_ranks).then_some(1)) {
+            line.extend(["-n".into(), ranks.to_string().into()]);
+        }
+        line.push("--".into());
+        line.extend(program.command);
+    }
+    line
+}
+
+/// How it is used.
+pub const HELP: &str = "\
+Starts MPI programs. What other launchers call mpiexec or mpirun; `canele run` is the same in words of its own.
+
+Usage: mpiexec [OPTIONS] PROG ARGS… [: -n M PROG2 ARGS…]
+
+  -n, -np, -c N               number of ranks [default: what the hosts take, else 1]
+  -host, -hosts, -H A,B:2     run on these hosts
+  -f, -hostfile, -machinefile FILE
+  -ppn, -npernode, -N N       ranks on each host
+  -bind-to core|none          one processor for each rank, or no binding
+  --report-bindings           say to which processors each rank is bound
+  -genv, -env NAME VALUE      set a variable for the ranks; -x NAME[=VALUE] and -genvlist A,B pass them on
+  -wdir, -wd DIR              start there
+  -l, --tag-output            start each line with its rank
+  --rsh, --canele, --timeout, --wait, --on-failure, --bind   as `canele run`
+
+Options have one dash or two. Taken, and without a meaning here: --oversubscribe (always allowed),
+--allow-run-as-root, --use-hwthread-cpus, -genvall, -envall.";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,294 @@
+//! The options of `mpiexec`: one table of names and meanings, and the reading of a command line by it.
+
+use std::ffi::OsString;
+
+/// A command line, read.
+pub enum Read {
+    Help,
+    Version,
+    Run(Box<Wanted>),
+}
+
+/// What it asks for.
+#[derive(Debug, Default)]
+pub struct Wanted {
+    pub programs: Vec<Program>,
+    /// The list of hosts, as it was typed.
+    pub hosts: Option<String>,
+    /// The file that names them.
+    pub hostfile: Option<OsString>,
+    /// Ranks on each host.
+    pub per_host: Option<u32>,
+    /// `NAME=VALUE` each.
+    pub variables: Vec<OsString>,
+    pub directory: Option<OsString>,
+    pub label: bool,
+    pub report_bindings: bool,
+    /// Options of `canele run` with their values.
+    pub kept: Vec<(&'static str, OsString)>,
+    /// An option that wants the ranks numbered across the hosts.
+    pub order: Option<String>,
+    pub remarks: Vec<String>,
+}
+
+/// One of the job's programs.
+#[derive(Debug)]
+pub struct Program {
+    pub ranks: Option<u32>,
+    pub command: Vec<OsString>,
+}
+
+/// What an option means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    Help,
+    Version,
+    Ranks,
+    Hosts,
+    HostFile,
+    PerHost,
+    BindTo,
+    /// Where ranks go and how they are numbered.
+    Order,
+    /// A variable for all programs: `NAME VALUE` or `NAME=VALUE`.
+    Variable,
+    /// A variable for one program.
+    OwnVariable,
+    /// Variables to pass on: `NAME`, or `NAME=VALUE`.
+    Export,
+    /// The same, several with commas between them.
+    ExportList,
+    Directory,
+    Label,
+    ReportBindings,
+    /// An option of `canele run` with a value.
+    Kept(&'static str),
+    /// What it asks for is the case anyway.
+    Nothing,
+    /// Known, and not to be had: why.
+    Refused(&'static str),
+}
+
+use Meaning::*;
+
+const INHERITED: &str = "the ranks of this host always inherit the environment";
+const SETTING: &str =
+    "settings of Open MPI mean nothing here; `canele info --tunables` lists those of Canelé";
+
+/// Names without their dashes.
+const OPTIONS: &[(&str, Meaning)] = &[
+    ("h", Help),
+    ("help", Help),
+    ("V", Version),
+    ("version", Version),
+    ("n", Ranks),
+    ("np", Ranks),
+    ("c", Ranks),
+    ("host", Hosts),
+    ("hosts", Hosts),
+    ("H", Hosts),
+    ("f", HostFile),
+    ("hostfile", HostFile),
+    ("machinefile", HostFile),
+    ("ppn", PerHost),
+    ("perhost", PerHost),
+    ("npernode", PerHost),
+    ("N", PerHost),
+    ("bind-to", BindTo),
+    ("map-by", Order),
+    ("rank-by", Order),
+    ("genv", Variable),
+    ("env", OwnVariable),
+    ("x", Export),
+    ("genvlist", ExportList),
+    ("envlist", ExportList),
+    ("wdir", Directory),
+    ("wd", Directory),
+    ("l", Label),
+    ("tag-output", Label),
+    ("label", Label),
+    ("report-bindings", ReportBindings),
+    ("prepend-rank", Label),
+    ("rsh", Kept("--rsh")),
+    ("canele", Kept("--canele")),
+    ("timeout", Kept("--timeout")),
+    ("wait", Kept("--wait")),
+    ("on-failure", Kept("--on-failure")),
+    ("bind", Kept("--bind")),
+    ("oversubscribe", Nothing),
+    ("allow-run-as-root", Nothing),
+    ("use-hwthread-cpus", Nothing),
+    ("genvall", Nothing),
+    ("envall", Nothing),
+    ("genvnone", Refused(INHERITED)),
+    ("envnone", Refused(INHERITED)),
+    ("mca", Refused(SETTING)),
+    ("gmca", Refused(SETTING)),
+    ("prtemca", Refused(SETTING)),
+    ("configfile", Refused("several programs are written in one line, with `:` between them")),
+];
+
+/// Reads the words behind `mpiexec`.
+pub fn read(words: Vec<OsString>, variable: &impl Fn(&str) -> Option<OsString>) -> Result<Read, String> {
+    let parts: Vec<&[OsString]> = words.split(|word| word == ":").collect();
+    let mut wanted = Wanted::default();
+    for (index, part) in parts.iter().enumerate() {
+        let mut reader = Reader {
+            words: part.iter(),
+            variable,
+            several: parts.len() > 1,
+            further: index > 0,
+            ranks: None,
+        };
+        match reader.read(&mut wanted)? {
+            Some(Help) => return Ok(Read::Help),
+            Some(Version) => return Ok(Read::Version),
+            _ => {}
+        }
+        let command: Vec<OsString> = reader.words.cloned().collect();
+        if command.is_empty() && parts.len() > 1 {
+            return Err("a program is missing beside `:`".into());
+        }
+        if !command.is_empty() {
+            wanted.programs.push(Program { ranks: reader.ranks, command });
+        }
+    }
+    Ok(Read::Run(Box::new(wanted)))
+}
+
+/// Reads the options of one program, and leaves the program.
+struct Reader<'a, F> {
+    words: std::slice::Iter<'a, OsString>,
+    variable: &'a F,
+    several: bool,
+    /// It is not the first program.
+    further: bool,
+    ranks: Option<u32>,
+}
+
+impl<F: Fn(&str) -> Option<OsString>> Reader<'_, F> {
+    /// Answers a meaning that ends the reading.
+    fn read(&mut self, wanted: &mut Wanted) -> Result<Option<Meaning>, String> {
+        while let Some(word) = self.words.as_slice().first() {
+            let text = word.to_string_lossy();
+            if text == "--" {
+                self.words.next();
+                break;
+            }
+            if !text.starts_with('-') {
+                break;
+            }
+            self.words.next();
+            let (typed, attached) = match text.split_once('=') {
+                Some((typed, value)) => (typed.to_owned(), Some(OsString::from(value))),
+                None => (text.into_owned(), None),
+            };
+            match self.meaning(&typed)? {
+                end @ (Help | Version) => return Ok(Some(end)),
+                meaning => self.take(meaning, &typed, attached, wanted)?,
+            }
+        }
+        Ok(None)
+    }
+
+    fn meaning(&self, typed: &str) -> Result<Meaning, String> {
+        let name = typed.strip_prefix("--").or(typed.strip_prefix('-')).unwrap_or_default();
+        let known = OPTIONS.iter().find(|(known, _)| *known == name);
+        let &(_, meaning) = known.ok_or_else(|| {
+            format!("the option {typed} is unknown; `mpiexec --help` lists those there are")
+        })?;
+        match meaning {
+            Refused(why) => Err(format!("{typed} is not supported: {why}")),
+            Ranks | Nothing | Help | Version => Ok(meaning),
+            _ if self.further => {
+                Err(format!("{typed} behind `:` is not supported: only -n is of one program alone"))
+            }
+            OwnVariable if self.several => {
+                Err(format!("{typed} for one of several programs is not supported; -genv is for all"))
+            }
+            _ => Ok(meaning),
+        }
+    }
+
+    fn take(
+        &mut self,
+        meaning: Meaning,
+        typed: &str,
+        attached: Option<OsString>,
+        wanted: &mut Wanted,
+    ) -> Result<(), String> {
+        let flag = matches!(meaning, Label | ReportBindings | Nothing);
+        if let Some(value) = attached.as_ref().filter(|_| flag) {
+            return Err(format!("{typed}={}: {typed} takes no value", value.to_string_lossy()));
+        }
+        let value = match attached {
+            Some(value) => value,
+            None if flag => OsString::new(),
+            None => self.next(typed)?,
+        };
+        let text = value.to_string_lossy().into_owned();
+        match meaning {
+            Ranks => self.ranks = Some(number(typed, &text)?),
+            Hosts => wanted.hosts = Some(text),
+            HostFile => wanted.hostfile = Some(value),
+            PerHost => wanted.per_host = Some(number(typed, &text)?),
+            BindTo => bind(typed, &text, wanted),
+            Order => {
+                if ["node", "ppr"].iter().any(|order| text.starts_with(order)) {
+                    wanted.order = Some(format!("{typed} {text}"));
+                }
+            }
+            Variable | OwnVariable if text.contains('=') => wanted.variables.push(value),
+            Variable | OwnVariable => {
+                let its = self.next(&format!("{typed} {text}"))?;
+                wanted.variables.push(assignment(&text, its));
+            }
+            Export if text.contains('=') => wanted.variables.push(value),
+            Export => self.export(typed, &text, wanted),
+            ExportList => text.split(',').for_each(|name| self.export(typed, name, wanted)),
+            Directory => wanted.directory = Some(value),
+            Label => wanted.label = true,
+            ReportBindings => wanted.report_bindings = true,
+            Kept(option) => wanted.kept.push((option, value)),
+            Nothing | Help | Version | Refused(_) => {}
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, typed: &str) -> Result<OsString, String> {
+        self.words.next().cloned().ok_or_else(|| format!("{typed} needs a value behind it"))
+    }
+
+    fn export(&self, typed: &str, name: &str, wanted: &mut Wanted) {
+        match (self.variable)(name) {
+            Some(value) => wanted.variables.push(assignment(name, value)),
+            None => wanted.remarks.push(format!("{typed} {name}: there is no such variable to pass on")),
+        }
+    }
+}
+
+fn assignment(name: &str, value: OsString) -> OsString {
+    let mut assignment = OsString::from(name);
+    assignment.push("=");
+    assignment.push(value);
+    assignment
+}
+
+fn number(typed: &str, text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err(format!("{typed} {text}: a number of ranks is needed, at least 1")),
+    }
+}
+
+/// Cores and hardware threads are what a rank can be bound to; wider places would be none of their own.
+fn bind(typed: &str, place: &str, wanted: &mut Wanted) {
+    let kind = place.split(':').next().unwrap_or_default();
+    let bind = if ["core", "hwthread"].contains(&kind) { "core" } else { "none" };
+    if bind != kind && kind != "hwthread" {
+        wanted.remarks.push(format!(
+            "{typed} {place}: ranks are bound to a processor each or not at all; these are not"
+        ));
+    }
+    wanted.kept.push(("--bind", bind.into()));
+}

@@ -1,0 +1,93 @@
+//! Where the ranks go: lists and files of hosts as other launchers read them, in the words of `canele run`.
+
+use std::fs;
+
+use super::options::Wanted;
+use crate::hosts::{self, NamedHost};
+
+/// What comes of them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// For `--hosts`; without, the ranks run here.
+    pub hosts: Option<String>,
+    /// How many ranks, if nobody says.
+    pub ranks: Option<u32>,
+    /// The hosts have numbers.
+    pub says_ranks: bool,
+}
+
+/// Looks at hosts, host file and ranks per host together.
+pub fn resolve(wanted: &Wanted) -> Result<Place, String> {
+    let (named, typed) = match (&wanted.hosts, &wanted.hostfile) {
+        (None, None) => return Ok(Place { ranks: wanted.per_host, ..Place::default() }),
+        (Some(_), Some(file)) => {
+            let file = file.to_string_lossy();
+            return Err(format!("hosts are named in the list as well as in the file {file}: one is enough"));
+        }
+        (Some(list), None) => (hosts::read_list(list), format!("hosts {list}")),
+        (None, Some(file)) => {
+            let typed = format!("host file {}", file.to_string_lossy());
+            let text = fs::read_to_string(file).map_err(|error| format!("{typed}: {error}"))?;
+            (hosts::read_file(&text), typed)
+        }
+    };
+    let named = merged(named.map_err(|text| format!("{typed}: {text}"))?, wanted.per_host);
+    if named.is_empty() {
+        return Err(format!("{typed}: no host is named"));
+    }
+    if named.iter().all(|host| is_here(&host.name)) {
+        return Ok(Place { ranks: sum(&named), ..Place::default() });
+    }
+    // Asked for nothing else, each host gets one rank.
+    let said = wanted.programs.iter().any(|program| program.ranks.is_some());
+    let named = if said { named } else { numbered(named) };
+    let words: Vec<String> = named.iter().map(word).collect();
+    Ok(Place { hosts: Some(words.join(",")), ranks: None, says_ranks: sum(&named).is_some() })
+}
+
+/// A host that is named several times, or beside others with numbers, has room for one rank each time.
+fn merged(named: Vec<NamedHost>, per_host: Option<u32>) -> Vec<NamedHost> {
+    let mut hosts: Vec<NamedHost> = Vec::new();
+    let counts = named.iter().any(|host| host.ranks.is_some());
+    let named = if counts { numbered(named) } else { named };
+    for host in named {
+        match hosts.iter_mut().find(|known| known.name == host.name) {
+            Some(known) => {
+                known.ranks = Some(known.ranks.unwrap_or(1).saturating_add(host.ranks.unwrap_or(1)))
+            }
+            None => hosts.push(host),
+        }
+    }
+    if hosts.iter().any(|host| host.ranks.is_some()) {
+        hosts = numbered(hosts);
+    }
+    if per_host.is_some() {
+        hosts.iter_mut().for_each(|host| host.ranks = per_host);
+    }
+    hosts
+}
+
+fn numbered(mut hosts: Vec<NamedHost>) -> Vec<NamedHost> {
+    hosts.iter_mut().for_each(|host| host.ranks = host.ranks.or(Some(1)));
+    hosts
+}
+
+/// How many ranks the hosts have room for, if they say.
+fn sum(hosts: &[NamedHost]) -> Option<u32> {
+    hosts.iter().try_fold(0_u32, |sum, host| Some(sum.saturating_add(host.ranks?)))
+}
+
+fn word(host: &NamedHost) -> String {
+    match host.ranks {
+        Some(ranks) => format!("{}:{ranks}", host.name),
+        None => host.name.clone(),
+    }
+}
+
+/// Whether a name means this host: nobody should need a remote shell to it.
+fn is_here(name: &str) -> bool {
+    let own = rustix::system::uname();
+    let own = own.nodename().to_string_lossy().into_owned();
+    let first = own.split('.').next().unwrap_or_default();
+    ["localhost", "127.0.0.1", "[::1]", &own, first].contains(&name)
+}

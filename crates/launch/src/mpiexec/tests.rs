@@ -1,0 +1,143 @@
+//! Command lines of other launchers and what becomes of them.
+
+use super::*;
+
+fn asked(line: &str) -> Result<Asked, String> {
+    let variable = |name: &str| (name == "SET").then(|| "here".into());
+    translate(line.split_whitespace().map(OsString::from).collect(), variable)
+}
+
+fn run(line: &str) -> (String, Vec<String>) {
+    match asked(line) {
+        Ok(Asked::Run { remarks, words }) => {
+            let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+            (words.join(" "), remarks)
+        }
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+#[track_caller]
+fn becomes(line: &str, expected: &str) {
+    assert_eq!(run(line), (expected.to_owned(), Vec::new()), "{line}");
+}
+
+#[track_caller]
+fn remarks(line: &str, expected: &str, word: &str) {
+    let (line_of_run, remarks) = run(line);
+    assert_eq!(line_of_run, expected, "{line}");
+    assert!(remarks.len() == 1 && remarks[0].contains(word), "{remarks:?}");
+}
+
+#[track_caller]
+fn refused(line: &str, word: &str) {
+    let text = asked(line).expect_err(line);
+    assert!(text.contains(word), "{line}: {text}");
+}
+
+#[test]
+fn the_number_of_ranks_has_many_names() {
+    for option in ["-n 4", "-np 4", "--np 4", "--n 4", "-c 4", "--np=4", "-n 2 -n 4"] {
+        becomes(&format!("{option} ./a -n x"), "canele run -n 4 -- ./a -n x");
+    }
+    becomes("./a", "canele run -n 1 -- ./a");
+    for line in ["-n", "-n x a", "-n 0 a", "-n -1 a", "--np= a"] {
+        refused(line, "-n");
+    }
+}
+
+#[test]
+fn hosts_are_counted_and_numbered() {
+    for option in ["-host h0,h1", "--host h0,h1", "-hosts h0,h1", "-H h0,h1"] {
+        becomes(&format!("{option} -n 2 a"), "canele run --hosts h0,h1 -n 2 -- a");
+    }
+    becomes("--host h0:2,h1:2 a", "canele run --hosts h0:2,h1:2 -- a");
+    becomes("--host h0:2,h1 -n 3 a", "canele run --hosts h0:2,h1:1 -n 3 -- a");
+    becomes("--host h0,h0,h1 -n 3 a", "canele run --hosts h0:2,h1:1 -n 3 -- a");
+    becomes("--host h0,h1 a", "canele run --hosts h0:1,h1:1 -- a");
+    becomes("-ppn 2 -hosts h0,h1 -n 4 a", "canele run --hosts h0:2,h1:2 -n 4 -- a");
+    becomes("--rsh rsh -H h0 --timeout 5 a", "canele run --hosts h0:1 --rsh rsh --timeout 5 -- a");
+    refused("--host a,,b -n 2 p", "a,,b");
+    refused("--host a -f file p", "file");
+}
+
+#[test]
+fn this_host_needs_no_remote_shell() {
+    becomes("--host localhost -n 2 a", "canele run -n 2 -- a");
+    becomes("--host localhost:3 a", "canele run -n 3 -- a");
+    becomes("-ppn 3 a", "canele run -n 3 -- a");
+    becomes("-H localhost,h1 -n 2 a", "canele run --hosts localhost,h1 -n 2 -- a");
+}
+
+#[test]
+fn a_file_of_hosts_is_read() {
+    let path = std::env::temp_dir().join(format!("canele-hosts-{}", std::process::id()));
+    let (file, name) = (&path, path.display());
+    std::fs::write(file, "h0 slots=2\nh1:2\n").unwrap();
+    for option in ["-f", "-hostfile", "--hostfile", "-machinefile"] {
+        becomes(&format!("{option} {name} -n 4 a"), "canele run --hosts h0:2,h1:2 -n 4 -- a");
+    }
+    becomes(&format!("-f {name} -ppn 1 a"), "canele run --hosts h0:1,h1:1 -- a");
+    std::fs::write(file, "localhost slots=2 # here\n").unwrap();
+    becomes(&format!("-f {name} a"), "canele run -n 2 -- a");
+    std::fs::write(file, "# nobody\n").unwrap();
+    refused(&format!("-f {name} a"), "no host");
+    std::fs::remove_file(file).unwrap();
+    refused(&format!("-f {name} a"), "No such file");
+}
+
+#[test]
+fn binding_is_to_a_processor_or_not_at_all() {
+    becomes("-n 2 -bind-to core a", "canele run --bind core -n 2 -- a");
+    becomes("-n 2 --bind-to hwthread a", "canele run --bind core -n 2 -- a");
+    becomes("-n 2 --bind-to none a", "canele run --bind none -n 2 -- a");
+    becomes("-n 2 --report-bindings a", "canele run --report-bindings -n 2 -- a");
+    remarks("-n 2 --bind-to socket a", "canele run --bind none -n 2 -- a", "socket");
+}
+
+#[test]
+fn an_order_is_remarked_on_only_where_it_would_matter() {
+    becomes("-n 2 -map-by node a", "canele run -n 2 -- a");
+    becomes("-n 2 --map-by core -H h0,h1 a", "canele run --hosts h0,h1 -n 2 -- a");
+    remarks("-n 2 --map-by node -H h0,h1 a", "canele run --hosts h0,h1 -n 2 -- a", "--map-by node");
+}
+
+#[test]
+fn variables_are_set_and_passed_on() {
+    becomes("-n 1 -genv A b -env C d a", "canele run --env A=b --env C=d -n 1 -- a");
+    becomes("-n 1 -genv A=b a", "canele run --env A=b -n 1 -- a");
+    becomes("-n 1 -x A=b -x SET a", "canele run --env A=b --env SET=here -n 1 -- a");
+    becomes("-n 1 -genvlist SET a", "canele run --env SET=here -n 1 -- a");
+    remarks("-n 1 -x UNSET a", "canele run -n 1 -- a", "UNSET");
+    refused("-n 1 -genv A", "-genv A");
+}
+
+#[test]
+fn the_rest_is_translated_or_means_nothing() {
+    becomes("-n 1 -wdir /tmp -l a", "canele run --wd /tmp --label -n 1 -- a");
+    becomes("-n 1 --wd /tmp --tag-output a", "canele run --wd /tmp --label -n 1 -- a");
+    becomes("--oversubscribe --allow-run-as-root -n 8 a", "canele run -n 8 -- a");
+    becomes("-n 1 -- -a", "canele run -n 1 -- -a");
+    assert_eq!(asked("--help a"), Ok(Asked::Help));
+    assert_eq!(asked("-n 3 -V"), Ok(Asked::Version));
+}
+
+#[test]
+fn several_programs_are_one_job() {
+    becomes("-n 1 m : -n 3 w --fast", "canele run -n 1 -- m : -n 3 -- w --fast");
+    becomes("m : w", "canele run -n 1 -- m : -n 1 -- w");
+    becomes("-genv A b -n 1 m : -n 2 w", "canele run --env A=b -n 1 -- m : -n 2 -- w");
+    refused("-n 1 m : -n 1 -wdir /tmp w", "-wdir");
+    refused("-n 1 -env A b m : -n 1 w", "-genv");
+    refused("-n 1 m :", "`:`");
+    refused(": -n 1 m", "`:`");
+}
+
+#[test]
+fn what_is_unknown_is_named() {
+    refused("-n 2 --fancy a", "--fancy");
+    refused("-n 2 -launcher ssh a", "-launcher");
+    refused("-n 2 --mca btl self a", "--mca");
+    refused("-n 2 --oversubscribe=1 a", "takes no value");
+    refused("-n 2", "no program");
+}

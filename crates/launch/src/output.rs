@@ -1,0 +1,133 @@
+//! What the job prints: the lines of its ranks, what remote shells say, and the launcher's own messages.
+//!
+//! Owns the launcher's two streams. Never waits for whoever reads them: while they do not, hosts are given no room for
+//! more, and stop reading what their ranks print.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::Instant;
+
+use super::events::{Events, Stream};
+use super::host_ranks::Order;
+use super::sink::{Broken, Origin, Sink};
+
+/// The launcher's standard output and standard error.
+#[derive(Debug)]
+pub struct Output {
+    label: bool,
+    hosts: Vec<String>,
+    sinks: [Sink; 2],
+    /// Of each host and stream, what was taken from it and for which it was not given room again.
+    owed: Vec<[u32; 2]>,
+    /// Hosts know that nobody reads this stream.
+    shut: [bool; 2],
+}
+
+impl Output {
+    /// Prints for the ranks of `hosts`; `label`: each line with its rank. With `out`, standard output goes there.
+    pub fn new(label: bool, hosts: Vec<String>, out: Option<OwnedFd>) -> Output {
+        Output {
+            label,
+            owed: vec![[0; 2]; hosts.len()],
+            hosts,
+            sinks: [Sink::new(Stream::Out, out), Sink::new(Stream::Error, None)],
+            shut: [false; 2],
+        }
+    }
+
+    /// What ranks of this machine can write to themselves: the launcher's own streams if they are a terminal ranks may
+    /// write to and lines need no label (colours, widths and progress bars work then).
+    ///
+    /// # Errors
+    /// As dup(2).
+    pub fn terminals(&self) -> io::Result<[Option<OwnedFd>; 2]> {
+        let terminal = |sink: &Sink| {
+            (!self.label && sink.is_open_terminal()).then(|| sink.fd().try_clone_to_owned()).transpose()
+        };
+        Ok([terminal(&self.sinks[0])?, terminal(&self.sinks[1])?])
+    }
+
+    /// One message of the launcher, on a line of its own.
+    pub fn say(&mut self, text: &str) {
+        self.sinks[Stream::Error as usize].say(text);
+    }
+
+    /// What `rank` on `host` printed.
+    pub fn put(&mut self, host: usize, rank: u32, stream: Stream, bytes: &[u8]) {
+        let label = self.label.then(|| format!("[{rank}] "));
+        self.sinks[stream as usize].put(Origin::Rank(rank), bytes, label.as_deref());
+        let owed = &mut self.owed[host][stream as usize];
+        *owed = owed.saturating_add(bytes.len() as u32);
+    }
+
+    /// What the remote shell of `host` printed to its standard error.
+    pub fn put_remark(&mut self, host: usize, bytes: &[u8]) {
+        let label = format!("[{}] ", self.hosts[host]);
+        if self.sinks[Stream::Error as usize].is_congested() {
+            // There is no back-pressure through the shell, and nobody reads.
+            return;
+        }
+        self.sinks[Stream::Error as usize].put(Origin::Host(host), bytes, Some(&label));
+    }
+
+    /// Writes what can be written without waiting.
+    pub fn flush(&mut self, events: &Events) {
+        self.sinks.iter_mut().for_each(|sink| sink.flush(events));
+    }
+
+    /// What hosts are to be told: room for more where there is some again, or that nobody reads it.
+    pub fn take_orders(&mut self) -> Vec<(usize, Order)> {
+        let mut orders = Vec::new();
+        for stream in [Stream::Out, Stream::Error] {
+            let sink = &self.sinks[stream as usize];
+            if sink.is_broken() {
+                if !std::mem::replace(&mut self.shut[stream as usize], true) {
+                    orders.extend((0..self.hosts.len()).map(|host| (host, Order::Shut { stream })));
+                }
+            } else if !sink.is_congested() {
+                for (host, owed) in self.owed.iter_mut().enumerate() {
+                    let bytes = std::mem::take(&mut owed[stream as usize]);
+                    if bytes > 0 {
+                        orders.push((host, Order::Room { stream, bytes }));
+                    }
+                }
+            }
+        }
+        orders
+    }
+
+    /// True if one of the streams takes no more.
+    pub fn is_broken(&self) -> bool {
+        self.sinks.iter().any(Sink::is_broken)
+    }
+
+    /// The streams that have lost output since the last call, and why.
+    pub fn take_broken(&mut self) -> Vec<(Stream, Broken)> {
+        let streams = [Stream::Out, Stream::Error].into_iter().zip(&mut self.sinks);
+        streams.filter_map(|(stream, sink)| Some((stream, sink.take_broken()?))).collect()
+    }
+
+    /// Bytes that wait to be written.
+    pub fn waiting(&self) -> usize {
+        self.sinks.iter().map(Sink::waiting).sum()
+    }
+
+    /// The streams that tell when they take some of what waits.
+    pub fn awaited(&self) -> Vec<BorrowedFd<'_>> {
+        let awaited = self.sinks.iter().filter(|sink| sink.waiting() > 0 && sink.again_at().is_none());
+        awaited.map(Sink::target).collect()
+    }
+
+    /// When to [`flush`](Self::flush) though no stream tells that it takes more.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.sinks.iter().filter_map(Sink::again_at).min()
+    }
+}
+
+/// The launcher's standard stream itself.
+pub fn standard(stream: Stream) -> BorrowedFd<'static> {
+    match stream {
+        Stream::Out => rustix::stdio::stdout(),
+        Stream::Error => rustix::stdio::stderr(),
+    }
+}

@@ -1,0 +1,167 @@
+//! What is to be started: the part of a job's description that the launcher hands to the supervisor.
+//!
+//! Owns the description and its encoding into a memory file (a command line can exceed a socket message).
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use canele_sys::sealed;
+use serde::{Deserialize, Serialize};
+
+use super::binding::Binding;
+use super::host_ranks::Report;
+use super::refused::refused_memory;
+
+/// The longest plan in bytes, far above the command lines that the system allows.
+const MAX_PLAN: u64 = 1 << 30;
+
+/// One program of the job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    /// How many ranks run it, at least 1.
+    pub ranks: u32,
+    /// Its name and arguments; not empty.
+    pub command: Vec<OsString>,
+}
+
+/// All that is needed to start any rank.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The programs of the job; ranks are numbered through them in order.
+    pub programs: Vec<Program>,
+    /// The first rank to be started here.
+    pub first: u32,
+    /// How many are to be started here.
+    pub here: u32,
+    /// Variables to set, beyond those that say the rank's place.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Where the ranks start; `None`: where their supervisor was started.
+    pub directory: Option<PathBuf>,
+    /// The processors of each rank.
+    pub binding: Binding,
+    /// Each rank's first line on standard error says its processors.
+    pub report_bindings: bool,
+}
+
+impl Plan {
+    /// Number of ranks. Saturates, so that a nonsensical sum is still too large to start.
+    pub fn size(&self) -> u32 {
+        self.programs.iter().fold(0, |sum, program| sum.saturating_add(program.ranks))
+    }
+
+    /// Whether every rank to be started here has a program.
+    pub fn is_sound(&self) -> bool {
+        let complete = self.programs.iter().all(|program| program.ranks > 0 && !program.command.is_empty());
+        complete && self.here > 0 && self.ranks().end <= self.size()
+    }
+
+    /// The ranks to be started here.
+    pub fn ranks(&self) -> std::ops::Range<u32> {
+        self.first..self.first.saturating_add(self.here)
+    }
+
+    /// The program that `rank` runs.
+    pub fn program(&self, rank: u32) -> &Program {
+        let mut first = 0;
+        self.programs
+            .iter()
+            .find(|program| {
+                first += program.ranks;
+                rank < first
+            })
+            .expect("the rank is below the plan's size")
+    }
+
+    /// The processors that `rank` is bound to.
+    pub fn processors(&self, rank: u32) -> Option<&[u32]> {
+        self.binding.of(rank - self.first)
+    }
+
+    /// What to report of a rank that the system, with this error, did not start.
+    pub fn not_started(&self, rank: u32, errno: i32, reason: &str) -> Report {
+        let name = self.program(rank).command[0].to_string_lossy().into_owned();
+        let (status, why) = self.why_not(&name, io::Error::from_raw_os_error(errno).kind(), errno);
+        Report::NotStarted { rank, status, name, why: format!("{why} ({reason})") }
+    }
+
+    fn why_not(&self, name: &str, kind: io::ErrorKind, errno: i32) -> (u8, String) {
+        let directory = self.directory.clone().unwrap_or_default();
+        let status_and_text = match kind {
+            io::ErrorKind::NotFound if !directory.as_os_str().is_empty() && !directory.is_dir() => {
+                return (
+                    127,
+                    format!("the directory {} is not there, --wd chooses another", directory.display()),
+                );
+            }
+            io::ErrorKind::NotFound if name.contains('/') && directory.join(name).exists() => {
+                (127, "the file is there, but not the interpreter it names")
+            }
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => (127, "not found"),
+            io::ErrorKind::PermissionDenied | io::ErrorKind::IsADirectory => (126, "not executable"),
+            _ if errno == rustix::io::Errno::NOEXEC.raw_os_error() => (126, "not executable"),
+            _ => (1, "the system refused"),
+        };
+        (status_and_text.0, status_and_text.1.to_owned())
+    }
+
+    /// Writes the plan into a sealed file.
+    ///
+    /// # Errors
+    /// As memfd_create(2) and write(2).
+    pub fn write(&self) -> io::Result<OwnedFd> {
+        let bytes = postcard::to_stdvec(self).map_err(io::Error::other)?;
+        sealed::write("canele-plan", &bytes).map_err(refused_memory)
+    }
+
+    /// Reads what [`write`](Self::write) wrote.
+    ///
+    /// # Errors
+    /// As read(2); `InvalidData` if it is no plan.
+    pub fn read(fd: OwnedFd) -> io::Result<Plan> {
+        let bytes = sealed::read(fd, MAX_PLAN)?;
+        postcard::from_bytes(&bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    }
+}
+
+/// As on the command line: `-n 1 ./master : -n 3 ./worker --fast`.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, program) in self.programs.iter().enumerate() {
+            write!(f, "{}-n {}", if index == 0 { "" } else { " : " }, program.ranks)?;
+            for word in &program.command {
+                write!(f, " {}", word.to_string_lossy())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_survives_its_file_and_numbers_ranks_through_the_programs() {
+        let program =
+            |ranks, name: &str| Program { ranks, command: vec![name.into(), "x".repeat(100_000).into()] };
+        let plan = Plan {
+            programs: vec![program(1, "a"), program(3, "b")],
+            first: 1,
+            here: 3,
+            environment: vec![("K".into(), "V".into())],
+            directory: Some("/tmp".into()),
+            binding: Binding::default(),
+            report_bindings: true,
+        };
+        let back = Plan::read(plan.write().unwrap()).unwrap();
+        assert_eq!(back, plan);
+        assert_eq!(back.size(), 4);
+        assert_eq!(back.program(0).command[0], "a");
+        assert_eq!(back.program(1).command[0], "b");
+        assert_eq!(back.program(3).command[0], "b");
+        assert_eq!(back.ranks(), 1..4);
+    }
+}

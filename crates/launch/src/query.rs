@@ -1,0 +1,267 @@
+//! Questions about a running job, asked by `canele info --job` over an abstract Unix socket.
+//!
+//! Owns the listening socket, the questions and the answers being written, and the shape of an answer: a line of JSON for the job
+//! and one for each rank, written as they are read, so that no job is too large. Only
+//! the user who runs the job (and root) gets one. Never waits for whoever asks, nor for a rank.
+
+use std::net::IpAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use canele_control::{JobInfo, Links};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, send,
+    socket_with, sockopt::socket_peercred,
+};
+use serde::{Deserialize, Serialize};
+
+use super::events::{Events, Ready, Source};
+use super::host_ranks::{COUNTING_PATIENCE, Counts};
+use super::job::Job;
+use super::plan::Plan;
+use super::remote::Part;
+
+/// Questions answered at a time; who comes beyond them has to come again.
+const ANSWERS: usize = 16;
+/// Ranks whose lines are written together.
+const LINES: usize = 64;
+/// How much longer than its ranks a host may take to send their counters.
+const TRAVEL: Duration = Duration::from_millis(500);
+
+/// What is told about a job.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct JobReport {
+    /// The launcher's process.
+    pub job: u32,
+    /// Version of the `canele` command that runs it.
+    pub version: String,
+    /// Programs and arguments as given.
+    pub command: String,
+    /// Number of ranks.
+    pub size: u32,
+    /// Since the start.
+    pub seconds: f64,
+    /// The rails between its hosts.
+    pub rails: Vec<RailReport>,
+    /// One entry per rank, in order; in an answer each is a line of its own.
+    #[serde(default)]
+    pub ranks: Vec<RankReport>,
+}
+
+/// What is told about a rail.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RailReport {
+    /// Its number, from 1.
+    pub rail: u8,
+    /// The hosts that are on it.
+    pub hosts: Vec<PartReport>,
+}
+
+/// What is told about a host's part in a rail.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct PartReport {
+    /// Which host.
+    pub host: String,
+    /// The interface there.
+    pub interface: String,
+    /// Its addresses.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// What is told about one rank.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RankReport {
+    /// Its number.
+    pub rank: u32,
+    /// Its host.
+    pub host: String,
+    /// Its process there, if started.
+    pub pid: Option<u32>,
+    /// `starting`, `running`, `initialised`, `finished` or `ended`.
+    pub state: String,
+    /// What it said it does; empty if nothing special.
+    pub doing: String,
+    /// Whether its counters are of now; else they are as it last wrote them: before it slept, when it was last asked.
+    pub current: bool,
+    /// Its counters by name; empty before it has initialised.
+    pub counters: serde_json::Map<String, serde_json::Value>,
+    /// Its links; none if it did not come by to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Links>,
+}
+
+impl JobReport {
+    /// The job as it is now, with these counters of its ranks.
+    pub fn new(
+        plan: &Plan,
+        info: &JobInfo,
+        job: &Job,
+        started: Instant,
+        counts: &[Counts],
+        parts: &[Vec<Part>],
+    ) -> JobReport {
+        let ranks = job.members().iter().zip(counts).zip(0..).map(|((member, counts), rank)| RankReport {
+            rank,
+            host: info.hosts[info.host_of(rank)].name.clone(),
+            pid: member.pid,
+            state: member.state().into(),
+            doing: member.doing.clone(),
+            current: counts.current,
+            counters: counts.counters.iter().map(|(name, value)| (name.clone(), (*value).into())).collect(),
+            links: counts.links.clone(),
+        });
+        JobReport {
+            job: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            command: plan.to_string(),
+            size: plan.size(),
+            seconds: started.elapsed().as_secs_f64(),
+            rails: rails(info, parts),
+            ranks: ranks.collect(),
+        }
+    }
+}
+
+/// By rail what `parts` has by host.
+fn rails(info: &JobInfo, parts: &[Vec<Part>]) -> Vec<RailReport> {
+    let most = parts.iter().map(Vec::len).max().unwrap_or(0);
+    let part = |place: usize| {
+        let hosts = info.hosts.iter().zip(parts).filter_map(move |(host, parts)| {
+            let Part { interface, addresses } = parts.get(place)?.clone();
+            (!addresses.is_empty()).then(|| PartReport { host: host.name.clone(), interface, addresses })
+        });
+        hosts.collect()
+    };
+    (0..most).map(|place| RailReport { rail: place as u8 + 1, hosts: part(place) }).collect()
+}
+
+/// The address on which the launcher `pid` is asked.
+///
+/// # Errors
+/// Never for a process id; the type of the address asks for it.
+pub fn address(pid: u32) -> Result<SocketAddrUnix, Errno> {
+    SocketAddrUnix::new_abstract_name(format!("canele-{pid}").as_bytes())
+}
+
+/// The launcher's side.
+#[derive(Debug)]
+pub struct Queries {
+    listener: OwnedFd,
+    answers: Vec<Option<Answer>>,
+    /// How many questions there have been.
+    questions: u32,
+}
+
+#[derive(Debug)]
+struct Answer {
+    to: OwnedFd,
+    question: u32,
+    step: Step,
+}
+
+#[derive(Debug)]
+enum Step {
+    /// The ranks bring their counters up to date.
+    Counting {
+        /// When to answer with what there is.
+        until: Instant,
+        /// Hosts that have not said theirs.
+        missing: usize,
+        /// Of every rank.
+        counts: Vec<Counts>,
+    },
+    /// A line, of which so much is still to be written, and the ranks whose lines follow.
+    Writing(Vec<u8>, std::vec::IntoIter<RankReport>),
+}
+
+impl Queries {
+    /// Listens for questions about the job of this process.
+    ///
+    /// # Errors
+    /// As bind(2): another launcher of the same process id shares this network namespace.
+    pub fn listen(events: &Events) -> Result<Queries, Errno> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let listener = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        bind(&listener, &address(std::process::id())?)?;
+        listen(&listener, ANSWERS as i32)?;
+        events.add(&listener, Source::Listener, Ready::IN)?;
+        Ok(Queries { listener, answers: (0..ANSWERS).map(|_| None).collect(), questions: 0 })
+    }
+
+    /// Somebody asks: if they may know, gives the question that `hosts` are to be asked for the counters of `ranks`.
+    pub fn accept(&mut self, hosts: usize, ranks: u32) -> Option<u32> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let to = accept_with(&self.listener, flags).ok()?;
+        let asker = socket_peercred(&to).map(|credentials| credentials.uid);
+        if !asker.is_ok_and(|uid| uid == rustix::process::getuid() || uid.is_root()) {
+            return None;
+        }
+        let slot = self.answers.iter_mut().find(|slot| slot.is_none())?;
+        self.questions = self.questions.wrapping_add(1);
+        let until = Instant::now() + COUNTING_PATIENCE + TRAVEL;
+        let step = Step::Counting { until, missing: hosts, counts: vec![Counts::default(); ranks as usize] };
+        *slot = Some(Answer { to, question: self.questions, step });
+        Some(self.questions)
+    }
+
+    /// A host has counted its ranks, from `first` on.
+    pub fn handle_counts(&mut self, question: u32, first: u32, counted: Vec<Counts>) {
+        let mut answers = self.answers.iter_mut().flatten();
+        let Some(answer) = answers.find(|answer| answer.question == question) else { return };
+        if let Step::Counting { missing, counts, .. } = &mut answer.step {
+            *missing = missing.saturating_sub(1);
+            for (place, counted) in counts.iter_mut().skip(first as usize).zip(counted) {
+                *place = counted;
+            }
+        }
+    }
+
+    /// When to call `look` next, if there is a question to be answered.
+    pub fn deadline(&self) -> Option<Instant> {
+        let looks = self.answers.iter().flatten().filter_map(|answer| match &answer.step {
+            Step::Counting { until, .. } => Some(*until),
+            Step::Writing(..) => None,
+        });
+        looks.min()
+    }
+
+    /// Begins to write the answers that wait for no host any more.
+    pub fn look(&mut self, now: Instant, report: impl Fn(&[Counts]) -> JobReport, events: &Events) {
+        for (index, slot) in (0..).zip(&mut self.answers) {
+            let Some(Answer { to, step, .. }) = slot else { continue };
+            let Step::Counting { until, missing, counts } = step else { continue };
+            if *missing > 0 && now < *until {
+                continue;
+            }
+            let mut report = report(counts);
+            let ranks = std::mem::take(&mut report.ranks);
+            *step = Step::Writing(line(&report), ranks.into_iter());
+            if events.add(to.as_fd(), Source::Answer(index), Ready::OUT).is_err() {
+                *slot = None;
+            }
+        }
+    }
+
+    /// Writes some of an answer; closes when it is complete or the asker has gone.
+    pub fn write(&mut self, index: u32, events: &Events) {
+        let Some(slot) = self.answers.get_mut(index as usize) else { return };
+        let Some(Answer { to, step: Step::Writing(rest, ranks), .. }) = slot else { return };
+        match send(&to, rest, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            Ok(count) if count < rest.len() => drop(rest.drain(..count)),
+            Ok(_) if ranks.len() > 0 => *rest = ranks.take(LINES).flat_map(|rank| line(&rank)).collect(),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            _ => {
+                events.remove(&to);
+                *slot = None;
+            }
+        }
+    }
+}
+
+/// A line of an answer.
+fn line(report: &impl Serialize) -> Vec<u8> {
+    let mut line = serde_json::to_vec(report).expect("a report has no unencodable part");
+    line.push(b'\n');
+    line
+}

@@ -1,0 +1,21 @@
+//! What to say when the system refuses a call without which there is no job. Owns the form of the text: the call, its use, a remedy.
+
+use std::io;
+
+/// Says that `call` was refused, what it is needed for and what to do.
+pub fn refused<E: Into<io::Error>>(
+    call: &'static str,
+    purpose: &'static str,
+    remedy: &'static str,
+) -> impl Fn(E) -> io::Error {
+    move |error| {
+        let error = error.into();
+        io::Error::new(error.kind(), format!("{call} failed: {error}. It is needed {purpose}; {remedy}"))
+    }
+}
+
+/// Says that a file of memory was refused.
+pub fn refused_memory(error: io::Error) -> io::Error {
+    let remedy = "let the sandbox allow it (ranks of one host communicate through such memory)";
+    refused("memfd_create", "for memory that processes share", remedy)(error)
+}

@@ -1,0 +1,297 @@
+//! One host's agent as the launcher sees it: its remote shell, its two streams, and how far it has come.
+//!
+//! Owns the streams. Decides nothing about the job; what it hears that cannot be is the end of it.
+
+use std::net::IpAddr;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use canele_control::VERSION;
+use canele_rail::tcp::interfaces::Interface;
+
+use super::frames::{Inflow, MOST_NOISE, Outflow, Preamble, Read};
+use super::heartbeat::{Beat, Heartbeat};
+use super::{FromAgent, Task, ToAgent, shell};
+use crate::events::Events;
+use crate::failure::Exit;
+use crate::host_ranks::{Order, Report};
+
+/// Bytes waiting for an agent from which on it is not listened to.
+const CONGESTED: usize = 4 << 20;
+/// How long the status of a remote shell is waited for after its output has ended.
+const STATUS_PATIENCE: Duration = Duration::from_millis(300);
+
+/// How far an agent has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Its preamble is waited for.
+    Starting,
+    /// It waits for its task.
+    Ready,
+    /// It has it.
+    Running,
+    /// It has said its last word, or it was said for it.
+    Over,
+}
+
+/// One host's agent.
+#[derive(Debug)]
+pub struct Agent {
+    pub(super) state: State,
+    task: Task,
+    ranks: Range<u32>,
+    /// How its shell was started.
+    command: String,
+    pub(super) up: Option<Inflow>,
+    pub(super) down: Option<Outflow>,
+    /// The interfaces of its host, once it has told.
+    found: Option<Vec<Interface>>,
+    /// What its shell printed before the agent answered, to both streams and to standard error alone.
+    printed: Vec<u8>,
+    remarks: Vec<u8>,
+    /// It was given its task.
+    begun: bool,
+    /// How its shell ended.
+    pub(super) exit: Option<Exit>,
+    /// When it must have answered, or, once its output has ended, the status of its shell.
+    pub(super) until: Option<Instant>,
+    heartbeat: Heartbeat,
+}
+
+impl Agent {
+    /// Of which nothing is heard yet.
+    pub fn new(task: Task, command: String, now: Instant) -> Agent {
+        Agent {
+            state: State::Starting,
+            ranks: task.plan.ranks(),
+            heartbeat: Heartbeat::new(Duration::from_millis(task.silence_ms.into()), now),
+            task,
+            command,
+            up: None,
+            down: None,
+            found: None,
+            printed: Vec::new(),
+            remarks: Vec::new(),
+            begun: false,
+            exit: None,
+            until: None,
+        }
+    }
+
+    /// How often either side tells the other that it lives.
+    pub fn beats_every(&self) -> Duration {
+        self.heartbeat.every()
+    }
+
+    /// For how long it may be silent.
+    pub fn silence(&self) -> Duration {
+        Duration::from_millis(self.task.silence_ms.into())
+    }
+
+    /// Reads once. What it tells is added to `reports`.
+    ///
+    /// # Errors
+    /// Why it must be given up.
+    pub fn read(&mut self, reports: &mut Vec<Report>, events: &Events) -> Result<Read, String> {
+        let Some(up) = &mut self.up else { return Ok(Read::End) };
+        let read = up.read();
+        match read {
+            Read::Some => {
+                self.look_for_preamble()?;
+                self.take_frames(reports)?;
+                if self.up.as_mut().is_some_and(Inflow::lives) {
+                    self.heartbeat.hear();
+                }
+            }
+            Read::Nothing => {}
+            Read::End => {
+                if self.state == State::Starting {
+                    self.printed.extend(up.take_rest());
+                }
+                if let Some(up) = self.up.take() {
+                    up.close(events);
+                }
+                self.wait_for_status();
+            }
+        }
+        Ok(read)
+    }
+
+    /// Its streams have ended; how its shell has is known soon.
+    pub fn wait_for_status(&mut self) {
+        self.until = Some(Instant::now() + STATUS_PATIENCE);
+    }
+
+    fn look_for_preamble(&mut self) -> Result<(), String> {
+        let (State::Starting, Some(up)) = (self.state, &mut self.up) else { return Ok(()) };
+        match up.find_preamble(&mut self.printed) {
+            Preamble::NotYet => Ok(()),
+            Preamble::Noise => Err(format!("printed more than {MOST_NOISE} bytes and started no agent")),
+            Preamble::Here(theirs) => {
+                let release = env!("CARGO_PKG_VERSION");
+                if (theirs.version, theirs.release.as_str()) != (VERSION, release) {
+                    return Err(format!(
+                        "started the agent of canele {} with messages of version {}, and this is canele \
+                         {release} with version {VERSION}: install the same on all hosts",
+                        theirs.release, theirs.version
+                    ));
+                }
+                self.state = State::Ready;
+                Ok(())
+            }
+        }
+    }
+
+    fn take_frames(&mut self, reports: &mut Vec<Report>) -> Result<(), String> {
+        while let (State::Ready | State::Running, Some(up)) = (self.state, &mut self.up) {
+            match up.next() {
+                Ok(Some(FromAgent::Interfaces(found))) => (self.found, self.until) = (Some(found), None),
+                Ok(Some(FromAgent::Report(report))) => {
+                    if !self.may_say(&report) {
+                        return Err("sent a report that is not an agent's to send".into());
+                    }
+                    if matches!(report, Report::Empty { .. }) {
+                        self.state = State::Over;
+                    }
+                    reports.push(report);
+                }
+                Ok(None) => break,
+                Err(text) => return Err(format!("sent {text}")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether this is about its own ranks.
+    fn may_say(&self, report: &Report) -> bool {
+        match report {
+            Report::Started { rank, .. }
+            | Report::NotStarted { rank, .. }
+            | Report::Said { rank, .. }
+            | Report::Broke { rank, .. }
+            | Report::Printed { rank, .. }
+            | Report::Exited { rank, .. } => self.ranks.contains(rank),
+            Report::Counted { first, counts, .. } => {
+                *first == self.ranks.start && counts.len() == self.ranks.len()
+            }
+            Report::Lost { .. } | Report::Remarked { .. } => false,
+            Report::Fed { .. }
+            | Report::Full
+            | Report::Failed { .. }
+            | Report::SupervisorDied { .. }
+            | Report::Empty { .. } => true,
+        }
+    }
+
+    /// What its shell printed to its standard error; given back once the agent runs, for everybody to see.
+    pub fn hear_remark(&mut self, bytes: Vec<u8>) -> Option<Report> {
+        if self.begun {
+            return Some(Report::Remarked { bytes });
+        }
+        if self.printed.len() <= MOST_NOISE {
+            self.printed.extend_from_slice(&bytes);
+            self.remarks.extend_from_slice(&bytes);
+        }
+        None
+    }
+
+    /// The interfaces of its host, once it is ready for its task.
+    pub fn interfaces(&self) -> Option<&Vec<Interface>> {
+        self.found.as_ref().filter(|_| self.state == State::Ready)
+    }
+
+    /// Gives it its task, with the addresses of all hosts' rails. What its shell remarked before is no failure, so everybody
+    /// shall see it.
+    pub fn begin(&mut self, rails: &[Vec<Vec<IpAddr>>]) -> Report {
+        if let Some(network) = &mut self.task.info.network {
+            network.rails = rails.to_vec();
+        }
+        (self.state, self.begun) = (State::Running, true);
+        self.send(&ToAgent::Begin(Box::new(self.task.clone())));
+        Report::Remarked { bytes: std::mem::take(&mut self.remarks) }
+    }
+
+    /// Whether it has still to say who it is, or what interfaces its host has.
+    pub fn has_not_answered(&self) -> bool {
+        self.state == State::Starting || self.state == State::Ready && self.found.is_none()
+    }
+
+    /// When [`look`](Self::look) has something to do.
+    pub fn next_beat(&self) -> Option<Instant> {
+        let lives = matches!(self.state, State::Ready | State::Running);
+        lives.then(|| self.heartbeat.deadline())
+    }
+
+    /// Sends a beat if it is time, and says whether it was silent for too long.
+    pub fn look(&mut self, now: Instant) -> Beat {
+        if self.next_beat().is_none() {
+            return Beat::NotYet;
+        }
+        let beat = self.heartbeat.look(now);
+        if self.state == State::Ready {
+            // Nothing is expected of it yet; that its shell lives is seen.
+            self.heartbeat.hear();
+        }
+        if let (Beat::Due, Some(down)) = (beat, &mut self.down) {
+            down.push_beat();
+        }
+        beat
+    }
+
+    /// Passes on an order.
+    pub fn tell(&mut self, order: Order) {
+        self.send(&ToAgent::Order(order));
+    }
+
+    fn send(&mut self, message: &ToAgent) {
+        if let Some(down) = &mut self.down {
+            // A task that is too long was refused before; nothing else can be.
+            let _ = down.push(message);
+        }
+    }
+
+    /// Writes what can be written, and listens unless too much waits.
+    pub fn flush(&mut self, events: &Events) {
+        let Some(down) = &mut self.down else { return };
+        if down.flush(events).is_err() {
+            if let Some(down) = self.down.take() {
+                down.close(events);
+            }
+            // What it still said is read first.
+            self.until.get_or_insert(Instant::now() + STATUS_PATIENCE);
+        } else if let Some(up) = &mut self.up {
+            up.watch(down.waiting() < CONGESTED, events);
+        }
+    }
+
+    /// It has come to nothing, because its shell did `what`.
+    pub fn failed(&self, host: &str, what: &str) -> Report {
+        let printed = shell::last_lines(&self.printed);
+        let text = format!("cannot start on host {host}: `{}` {what}{printed}", self.command);
+        Report::Failed { status: 1, text }
+    }
+
+    /// How its shell ended, as far as is known.
+    pub fn how_it_ended(&self) -> String {
+        match self.exit {
+            Some(exit) => format!("its remote shell {}", shell::ended(exit)),
+            None => "its remote shell closed the connection".into(),
+        }
+    }
+
+    /// Closes its streams; an agent that is left ends its ranks then.
+    pub fn close(&mut self, events: &Events) {
+        self.state = State::Over;
+        self.until = None;
+        if let Some(up) = self.up.take() {
+            up.close(events);
+        }
+        if let Some(down) = self.down.take() {
+            down.close(events);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "agent_tests.rs"]
+mod tests;

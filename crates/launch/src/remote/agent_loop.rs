@@ -1,0 +1,253 @@
+//! `canele agent`: the launcher's representative on a host. Runs the ranks there and passes on what it is told and what it tells.
+//!
+//! Owns the two streams to the launcher. Ends every process of its host when the launcher is gone, or silent for too long,
+//! and whenever the stream holds what cannot be.
+
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use canele_control::VERSION;
+use canele_rail::tcp::interfaces::interfaces;
+use canele_sys::topology;
+
+use super::frames::{Inflow, Outflow, Read, preamble};
+use super::heartbeat::{Beat, Heartbeat};
+use super::{FromAgent, Task, ToAgent};
+use crate::binding::{Binding, CoreClaims};
+use crate::events::{Events, Ready, Source};
+use crate::host_ranks::{HostRanks, Order, Own, Report};
+use crate::start::check_limits;
+
+/// Bytes waiting for the launcher from which on ranks are not listened to.
+const CONGESTED: usize = 256 * 1024;
+/// For how long the launcher may be silent before it has sent the task, which says for how long it may be then.
+const TASK_SILENCE: Duration = Duration::from_secs(60);
+/// How long last words may take to leave.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// The agent's main function. Its standard input and output lead to the launcher.
+///
+/// # Errors
+/// When no launcher started this process.
+pub fn serve_host() -> io::Result<()> {
+    AgentLoop::new()?.run();
+    Ok(())
+}
+
+struct AgentLoop {
+    events: Events,
+    /// From and to the launcher; `None` once it is gone.
+    streams: Option<(Inflow, Outflow)>,
+    heartbeat: Option<Heartbeat>,
+    /// When last words must have left.
+    until: Option<Instant>,
+    host_ranks: Option<HostRanks>,
+    /// The cores of the ranks of this host.
+    claims: CoreClaims,
+    /// The task was refused.
+    refused: bool,
+}
+
+impl AgentLoop {
+    fn new() -> io::Result<AgentLoop> {
+        let (input, output) = (io::stdin(), io::stdout());
+        if input.is_terminal() || output.is_terminal() {
+            return Err(io::Error::other("its standard input and output lead to a launcher"));
+        }
+        let events = Events::new()?;
+        let up = Inflow::new(input.as_fd().try_clone_to_owned()?, Source::Incoming(0), &events)?;
+        let mut down = Outflow::new(output.as_fd().try_clone_to_owned()?, Source::Outgoing(0));
+        down.begin(&preamble(VERSION, env!("CARGO_PKG_VERSION")));
+        // Without any the job may still run, if its ranks never speak across hosts.
+        down.push(&FromAgent::Interfaces(interfaces().unwrap_or_default()));
+        Ok(AgentLoop {
+            events,
+            streams: Some((up, down)),
+            heartbeat: Some(Heartbeat::new(TASK_SILENCE, Instant::now())),
+            until: None,
+            host_ranks: None,
+            claims: CoreClaims::default(),
+            refused: false,
+        })
+    }
+
+    fn run(mut self) {
+        self.flush();
+        while !self.is_over() {
+            for (source, ready) in self.events.wait(self.deadline()) {
+                self.handle(source, ready);
+            }
+            self.check(Instant::now());
+            self.pass_on();
+            self.flush();
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let host_is_over = self.host_ranks.as_ref().is_none_or(HostRanks::is_over);
+        match &self.streams {
+            None => host_is_over,
+            Some((_, out)) => {
+                (self.host_ranks.is_some() && host_is_over || self.refused) && out.waiting() == 0
+            }
+        }
+    }
+
+    fn handle(&mut self, source: Source, ready: Ready) {
+        match source {
+            Source::Incoming(_) => self.hear(),
+            Source::Outgoing(_) => {}
+            _ => {
+                if let Some(host_ranks) = &mut self.host_ranks {
+                    host_ranks.handle(source, ready, &self.events);
+                }
+            }
+        }
+    }
+
+    // ---- the launcher ---------------------------------------------------------------------------------
+
+    fn hear(&mut self) {
+        let Some((input, _)) = &mut self.streams else { return };
+        match input.read() {
+            Read::Nothing => return,
+            Read::End => return self.launcher_gone(),
+            Read::Some => {}
+        }
+        while let Some((input, _)) = &mut self.streams {
+            match input.next() {
+                Ok(Some(message)) => {
+                    self.launcher_lives();
+                    self.obey(message);
+                }
+                Ok(None) => return self.launcher_lives(),
+                // The launcher is of the same release: what cannot be understood is not from it.
+                Err(_) => return self.launcher_gone(),
+            }
+        }
+    }
+
+    /// If it does.
+    fn launcher_lives(&mut self) {
+        if let (Some((input, _)), Some(heartbeat)) = (&mut self.streams, &mut self.heartbeat)
+            && input.lives()
+        {
+            heartbeat.hear();
+        }
+    }
+
+    fn obey(&mut self, message: ToAgent) {
+        match message {
+            ToAgent::Begin(task) if self.host_ranks.is_none() && !self.refused => {
+                let silence = Duration::from_millis(task.silence_ms.into());
+                self.heartbeat = Some(Heartbeat::new(silence, Instant::now()));
+                let name = task.info.hosts.get(task.info.host_of(task.plan.first));
+                let name = name.map_or(String::new(), |host| host.name.clone());
+                if let Err(text) = self.begin(*task) {
+                    let text = format!("cannot start on host {name}: {text}");
+                    self.refused = true;
+                    self.until = Some(Instant::now() + LAST_WORDS);
+                    self.say(Report::Failed { status: 1, text });
+                    self.say(Report::Empty { left: Vec::new() });
+                }
+            }
+            ToAgent::Begin(_) => self.launcher_gone(),
+            ToAgent::Order(order) => {
+                if let Some(host_ranks) = &mut self.host_ranks {
+                    host_ranks.obey(order, &self.events);
+                }
+            }
+        }
+    }
+
+    /// Starts the ranks of this host.
+    fn begin(&mut self, task: Task) -> Result<(), String> {
+        let Task { mut plan, mut info, bind, .. } = task;
+        if !plan.is_sound() || info.size != plan.size() {
+            return Err("the launcher's plan makes no sense".into());
+        }
+        check_limits(plan.here)?;
+        (plan.binding, self.claims) = Binding::choose(bind, plan.here)?;
+        info.processors = topology::usable();
+        let host_ranks =
+            HostRanks::start(plan, info, Own::default(), &self.events).map_err(|error| error.to_string())?;
+        if let (Some((_, out)), Some(heartbeat)) = (&self.streams, &self.heartbeat) {
+            host_ranks.start_beats(out.fd(), heartbeat.every());
+        }
+        self.host_ranks = Some(host_ranks);
+        Ok(())
+    }
+
+    fn say(&mut self, report: Report) {
+        if let Some((_, out)) = &mut self.streams
+            && !out.push(&FromAgent::Report(report))
+        {
+            // Nothing a host reports is that long.
+            self.launcher_gone();
+        }
+    }
+
+    /// Nobody is left to work for.
+    fn launcher_gone(&mut self) {
+        let Some((input, out)) = self.streams.take() else { return };
+        input.close(&self.events);
+        out.close(&self.events);
+        self.heartbeat = None;
+        self.until = None;
+        if let Some(host_ranks) = &mut self.host_ranks {
+            host_ranks.obey(Order::End { grace_ms: 0 }, &self.events);
+        }
+    }
+
+    // ---- time -----------------------------------------------------------------------------------------
+
+    fn deadline(&self) -> Option<Instant> {
+        let host_ranks = self.host_ranks.as_ref().and_then(HostRanks::deadline);
+        [host_ranks, self.until, self.heartbeat.as_ref().map(Heartbeat::deadline)].into_iter().flatten().min()
+    }
+
+    fn check(&mut self, now: Instant) {
+        if let Some(host_ranks) = &mut self.host_ranks {
+            host_ranks.check(now, &self.events);
+        }
+        match self.heartbeat.as_mut().map(|heartbeat| heartbeat.look(now)) {
+            Some(Beat::Due) => {
+                if let Some((_, out)) = &mut self.streams {
+                    out.push_beat();
+                }
+            }
+            Some(Beat::Lost) => self.launcher_gone(),
+            Some(Beat::NotYet) | None => {}
+        }
+        if self.until.is_some_and(|until| now >= until) {
+            self.launcher_gone();
+        }
+    }
+
+    /// Tells the launcher what the host reports.
+    fn pass_on(&mut self) {
+        let Some(host_ranks) = &mut self.host_ranks else { return };
+        let was_over = host_ranks.is_over();
+        for report in host_ranks.take_reports() {
+            self.say(report);
+        }
+        if was_over && self.until.is_none() {
+            self.until = Some(Instant::now() + LAST_WORDS);
+        }
+    }
+
+    fn flush(&mut self) {
+        let mut congested = false;
+        if let Some((_, out)) = &mut self.streams {
+            match out.flush(&self.events) {
+                Ok(()) => congested = out.waiting() > CONGESTED,
+                Err(_) => self.launcher_gone(),
+            }
+        }
+        if let Some(host_ranks) = &mut self.host_ranks {
+            host_ranks.set_reading_paused(congested);
+            host_ranks.flush(&self.events);
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! The agents of a job: their remote shells are started, they are given their tasks when all have answered, listened to, and
+//! given up when they are silent.
+//!
+//! Owns the supervisor of the shells: like ranks on one machine, no shell outlives the launcher. What a lost host means is the
+//! launcher's business.
+
+mod due;
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::agent::{Agent, State};
+use super::frames::{Inflow, Outflow, Read};
+use super::{RemoteShell, Task, rails, shell};
+use crate::events::{Events, Source, Stream};
+use crate::failure::Exit;
+use crate::host_ranks::{Order, Pipes, Report};
+use crate::plan::{Plan, Program};
+use crate::supervisor::{FromSupervisor, ToSupervisor};
+use crate::supervisor_handle::{self, SupervisorHandle};
+
+/// How much longer an agent may take to say that its ranks have ended than its supervisor.
+const TRAVEL: Duration = Duration::from_millis(500);
+/// Reads in a row of what an agent said before its shell ended.
+const LAST_READS: u32 = 1024;
+
+/// All agents of a job.
+#[derive(Debug)]
+pub struct Agents {
+    names: Vec<String>,
+    supervisor: SupervisorHandle,
+    agents: Vec<Agent>,
+    /// How many shells have been started.
+    started: usize,
+    /// Standard error of the shells, by host.
+    pipes: Pipes,
+    start_patience: Duration,
+    /// Which interfaces are to be used.
+    rails: String,
+    /// What each host has of each rail, once that is known.
+    parts: Vec<Vec<rails::Part>>,
+    silence: Duration,
+    /// When the agents must have ended everything; set once they are ending.
+    ending_until: Option<Instant>,
+    /// When the shells must have ended; set once all agents are over.
+    closing_until: Option<Instant>,
+    closed: bool,
+    reports: Vec<(usize, Report)>,
+    over: bool,
+}
+
+impl Agents {
+    /// Starts the shells of `tasks`, one for each host in order.
+    ///
+    /// # Errors
+    /// Whatever the system refuses.
+    pub fn start(
+        shell: &RemoteShell,
+        tasks: Vec<Task>,
+        start_patience: Duration,
+        rails: String,
+        events: &Events,
+    ) -> io::Result<Agents> {
+        let Some(info) = tasks.first().map(|task| task.info.clone()) else {
+            return Err(io::Error::other("no hosts"));
+        };
+        let names: Vec<String> = info.hosts.into_iter().map(|host| host.name).collect();
+        let commands: Vec<_> = names.iter().map(|name| shell.command(&unbracketed(name))).collect();
+        let now = Instant::now();
+        let agent = |(task, command): (Task, &Vec<_>)| Agent::new(task, shell::as_typed(command), now);
+        let agents: Vec<Agent> = tasks.into_iter().zip(&commands).map(agent).collect();
+        let plan = Plan {
+            programs: commands.into_iter().map(|command| Program { ranks: 1, command }).collect(),
+            first: 0,
+            here: names.len() as u32,
+            environment: Vec::new(),
+            directory: None,
+            binding: Default::default(),
+            report_bindings: false,
+        };
+        let silence = agents.first().map_or(Duration::ZERO, Agent::silence);
+        let mut agents = Agents {
+            names,
+            supervisor: SupervisorHandle::start(&plan, events)?,
+            agents,
+            started: 0,
+            pipes: Pipes::new(0),
+            start_patience,
+            rails,
+            parts: Vec::new(),
+            silence,
+            ending_until: None,
+            closing_until: None,
+            closed: false,
+            reports: Vec::new(),
+            over: false,
+        };
+        agents.start_next(events);
+        Ok(agents)
+    }
+
+    fn start_next(&mut self, events: &Events) {
+        let host = self.started;
+        if host == self.agents.len() || self.ending_until.is_some() {
+            return;
+        }
+        self.started += 1;
+        if let Err(error) = self.start_shell(host, events) {
+            self.give_up(host, &format!("could not be started ({error})"), events);
+        }
+    }
+
+    fn start_shell(&mut self, host: usize, events: &Events) -> io::Result<()> {
+        let number = host as u32;
+        let (its_input, down) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (up, its_output) = pipe_with(PipeFlags::CLOEXEC)?;
+        let its_error = self.pipes.open(number, Stream::Error, events)?;
+        let agent = &mut self.agents[host];
+        let every_ms = agent.beats_every().as_millis() as u32;
+        // As long as it is open, the agent is told that a launcher that is stopped lives.
+        self.supervisor.send(&ToSupervisor::StartBeats { number, every_ms }, &[down.as_fd()]);
+        agent.up = Some(Inflow::new(up, Source::Incoming(number), events)?);
+        agent.down = Some(Outflow::new(down, Source::Outgoing(number)));
+        agent.until = Some(Instant::now() + self.start_patience);
+        self.supervisor.send(
+            &ToSupervisor::Start { number },
+            &[its_input.as_fd(), its_output.as_fd(), its_error.as_fd()],
+        );
+        Ok(())
+    }
+
+    // ---- what comes in --------------------------------------------------------------------------------
+
+    /// Something is ready.
+    pub fn handle(&mut self, source: Source, events: &Events) {
+        match source {
+            Source::Supervisor => self.handle_supervisor(events),
+            Source::Incoming(host) => {
+                self.read(host as usize, events);
+            }
+            Source::Printed(host, stream) => self.pipes.read(host, stream),
+            // Writing follows in any case.
+            _ => {}
+        }
+    }
+
+    /// Says whether there may be more to read.
+    fn read(&mut self, host: usize, events: &Events) -> bool {
+        let Some(agent) = self.agents.get_mut(host) else { return false };
+        let mut heard = Vec::new();
+        let read = agent.read(&mut heard, events);
+        self.reports.extend(heard.into_iter().map(|report| (host, report)));
+        match read {
+            Ok(read) => {
+                self.begin_if_all_are_ready(events);
+                if self.agents[host].state == State::Over {
+                    // So that its shell ends, too.
+                    self.close_streams(host, events);
+                    return false;
+                }
+                if read == Read::End && self.agents[host].exit.is_some() {
+                    self.conclude(host, events);
+                }
+                read == Read::Some
+            }
+            Err(what) => {
+                self.give_up(host, &what, events);
+                false
+            }
+        }
+    }
+
+    fn begin_if_all_are_ready(&mut self, events: &Events) {
+        let found: Option<Vec<_>> = self.agents.iter().map(|agent| agent.interfaces().cloned()).collect();
+        let Some(found) = found else { return };
+        match rails::agree(&found, &self.rails) {
+            Ok(parts) => {
+                let addresses =
+                    |host: &Vec<rails::Part>| host.iter().map(|part| part.addresses.clone()).collect();
+                let rails: Vec<_> = parts.iter().map(addresses).collect();
+                let remarks = self.agents.iter_mut().map(|agent| agent.begin(&rails)).enumerate();
+                self.reports.extend(remarks);
+                self.parts = parts;
+            }
+            Err((host, what)) => self.give_up(host, &format!("cannot make the rails: {what}"), events),
+        }
+    }
+
+    fn handle_supervisor(&mut self, events: &Events) {
+        while !self.over {
+            match self.supervisor.try_receive() {
+                Ok(None) => return,
+                Ok(Some(FromSupervisor::Started { .. })) => self.start_next(events),
+                Ok(Some(FromSupervisor::NotStarted { number, reason, .. })) => {
+                    self.give_up(number as usize, &format!("could not be started ({reason})"), events);
+                }
+                Ok(Some(FromSupervisor::Exited { number, exit })) => {
+                    self.handle_exit(number as usize, exit, events);
+                }
+                Ok(Some(FromSupervisor::Empty { .. })) => {
+                    self.supervisor.collect();
+                    self.finish();
+                }
+                Err(supervisor_handle::Died) => self.take_over(events),
+            }
+        }
+    }
+
+    fn handle_exit(&mut self, host: usize, exit: Exit, events: &Events) {
+        self.agents[host].exit = Some(exit);
+        // What it said before comes first.
+        for _ in 0..LAST_READS {
+            if self.agents[host].up.is_none() || !self.read(host, events) {
+                break;
+            }
+        }
+        self.pipes.drain(host as u32);
+        self.hear_remarks();
+        if self.agents[host].up.is_some() {
+            self.agents[host].wait_for_status();
+        } else {
+            self.conclude(host, events);
+        }
+    }
+
+    fn hear_remarks(&mut self) {
+        for print in self.pipes.take() {
+            // Whoever prints them drops what nobody reads.
+            self.pipes.give_room(print.stream, print.bytes.len() as u32);
+            let host = print.from as usize;
+            let remark = self.agents[host].hear_remark(print.bytes);
+            self.reports.extend(remark.map(|report| (host, report)));
+        }
+    }
+
+    // ---- ends -----------------------------------------------------------------------------------------
+
+    /// The streams of a host have ended.
+    fn conclude(&mut self, host: usize, events: &Events) {
+        let agent = &self.agents[host];
+        match (agent.state, agent.exit) {
+            (State::Starting | State::Ready, Some(exit)) => self.give_up(host, &shell::ended(exit), events),
+            (State::Starting | State::Ready, None) => {
+                self.give_up(host, "closed its output and started no agent", events);
+            }
+            (State::Running, _) => {
+                let why = agent.how_it_ended();
+                self.lose(host, why, events);
+            }
+            (State::Over, _) => {}
+        }
+    }
+
+    /// An agent that did `what` is of no use.
+    fn give_up(&mut self, host: usize, what: &str, events: &Events) {
+        match self.agents[host].state {
+            State::Starting | State::Ready => {
+                self.pipes.drain(host as u32);
+                self.hear_remarks();
+                let failed = self.agents[host].failed(&self.names[host], what);
+                self.close(host, [failed, Report::Empty { left: Vec::new() }], events);
+            }
+            State::Running => self.lose(host, format!("its agent {what}"), events),
+            State::Over => {}
+        }
+    }
+
+    fn lose(&mut self, host: usize, why: String, events: &Events) {
+        self.close(host, [Report::Lost { why }], events);
+    }
+
+    fn close<const N: usize>(&mut self, host: usize, last: [Report; N], events: &Events) {
+        self.close_streams(host, events);
+        self.supervisor.send(&ToSupervisor::Kill { number: host as u32 }, &[]);
+        self.reports.extend(last.map(|report| (host, report)));
+    }
+
+    pub(super) fn close_streams(&mut self, host: usize, events: &Events) {
+        self.agents[host].close(events);
+        self.supervisor.send(&ToSupervisor::StopBeats { number: host as u32 }, &[]);
+    }
+
+    /// The supervisor of the shells is gone, and so are they: agents see their streams end.
+    fn take_over(&mut self, events: &Events) {
+        let why =
+            format!("the supervisor of the remote shells (process {}) was killed", self.supervisor.pid());
+        self.supervisor.take_over();
+        for host in 0..self.agents.len() {
+            if self.agents[host].state != State::Over {
+                self.lose(host, why.clone(), events);
+            }
+        }
+        self.finish();
+    }
+
+    fn finish(&mut self) {
+        self.pipes.finish();
+        self.hear_remarks();
+        self.over = true;
+    }
+
+    // ---- what the launcher does -----------------------------------------------------------------------
+
+    /// Tells one host.
+    pub fn tell(&mut self, host: usize, order: Order, events: &Events) {
+        if let Order::End { grace_ms } = order {
+            let grace = Duration::from_millis(grace_ms.into());
+            self.ending_until = Some(Instant::now() + grace + supervisor_handle::PATIENCE + TRAVEL);
+        }
+        match self.agents[host].state {
+            State::Running => self.agents[host].tell(order),
+            State::Starting | State::Ready if matches!(order, Order::End { .. }) => {
+                self.close(host, [Report::Empty { left: Vec::new() }], events);
+            }
+            State::Starting | State::Ready | State::Over => {}
+        }
+    }
+
+    /// What each host has of each rail; empty before all have answered.
+    pub fn parts(&self) -> &[Vec<rails::Part>] {
+        &self.parts
+    }
+
+    /// What happened since the last call, in order for each host.
+    pub fn take_reports(&mut self) -> Vec<(usize, Report)> {
+        self.hear_remarks();
+        std::mem::take(&mut self.reports)
+    }
+
+    /// Whether nothing is left of agents and shells.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    fn is_open(&self) -> bool {
+        self.agents.iter().any(|agent| agent.state != State::Over)
+    }
+
+    /// Writes what can be written. To be called after everything else.
+    pub fn flush(&mut self, events: &Events) {
+        self.agents.iter_mut().for_each(|agent| agent.flush(events));
+        self.pipes.watch(events);
+    }
+}
+
+/// Brackets are for whoever looks for the number of ranks behind an address: `me@[fd77::1]` is `me@fd77::1` to a shell.
+fn unbracketed(name: &str) -> String {
+    name.replace(['[', ']'], "")
+}

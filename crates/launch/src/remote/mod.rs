@@ -1,0 +1,66 @@
+//! Jobs on several hosts: an agent on each, started through a remote shell.
+//!
+//! ```text
+//!   canele run ── orders, beats ──▶ ┌──────────────┐ standard input   ┌──────────────┐
+//!      │       ◀── reports, beats ─ │ remote shell │ ◀──────────────▶ │ canele agent │── host: supervisor, ranks …
+//!   supervisor of the shells ──────────▶└──────────────┘ standard output  └──────────────┘
+//! ```
+//! Nothing else connects the two: whatever lets the remote shell through is enough, and only who may use the shell can
+//! start an agent. The job and its key travel there too, never on a command line or in an environment.
+//!
+//! Either side that hears nothing of the other for a while, or whose stream ends, gives the other up; an agent then ends its
+//! ranks. A process that is only stopped is not given up: its supervisor sends beats in its place.
+
+mod agent;
+mod agent_loop;
+mod agents;
+mod chunks;
+mod frames;
+mod heartbeat;
+mod rails;
+mod shell;
+
+pub use agent_loop::serve_host;
+pub use agents::Agents;
+pub use chunks::BEAT;
+pub use rails::Part;
+pub use shell::RemoteShell;
+
+use canele_control::JobInfo;
+use canele_rail::tcp::interfaces::Interface;
+use serde::{Deserialize, Serialize};
+
+use super::binding::BindPolicy;
+use super::host_ranks::{Order, Report};
+use super::plan::Plan;
+
+/// What an agent is told first.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Task {
+    /// What to start.
+    pub plan: Plan,
+    /// The job; `processors` is the agent's to say.
+    pub info: JobInfo,
+    /// How ranks are bound to processors.
+    pub bind: BindPolicy,
+    /// For how long, in ms, either side may be silent.
+    pub silence_ms: u32,
+}
+
+/// What an agent is told.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum ToAgent {
+    /// First, and once.
+    Begin(Box<Task>),
+    /// For its host.
+    Order(Order),
+}
+
+/// What an agent tells after its preamble.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum FromAgent {
+    /// First: the interfaces of its host.
+    Interfaces(Vec<Interface>),
+    /// Of its host.
+    Report(Report),
+}

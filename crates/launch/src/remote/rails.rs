@@ -1,0 +1,93 @@
+//! Which interfaces of the hosts are rails. Agents tell what there is, the launcher numbers them, so that a rail has the same number
+//! on every host, whatever else a host has.
+
+use std::net::IpAddr;
+
+use canele_rail::tcp::interfaces::{Interface, choose, number};
+
+/// What a host has of one rail: the interface and its addresses; neither where it has no part in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Part {
+    /// The interface's name there.
+    pub interface: String,
+    /// On which its ranks listen.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// What each host has of each rail. With names, comma-separated, rails are what they name, in that order on all hosts; without, interfaces
+/// on one network are one rail.
+///
+/// # Errors
+/// The number of a host that has nothing of a name, and why.
+pub fn agree(hosts: &[Vec<Interface>], names: &str) -> Result<Vec<Vec<Part>>, (usize, String)> {
+    let names: Vec<&str> = names.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let chosen = hosts
+        .iter()
+        .enumerate()
+        .map(|(host, found)| choose(found, &names).map_err(|error| (host, format!("CANELE_RAILS: {error}"))));
+    let chosen = chosen.collect::<Result<Vec<_>, _>>()?;
+    let numbers = if names.is_empty() {
+        number(&chosen)
+    } else {
+        chosen.iter().map(|here| (0..here.len() as u8).map(Some).collect()).collect()
+    };
+    Ok(chosen.iter().zip(&numbers).map(|(interfaces, numbers)| in_order(interfaces, numbers)).collect())
+}
+
+/// By number.
+fn in_order(interfaces: &[Interface], numbers: &[Option<u8>]) -> Vec<Part> {
+    let rails = numbers.iter().flatten().max().map_or(0, |most| usize::from(*most) + 1);
+    let mut parts = vec![Part::default(); rails];
+    for (interface, number) in interfaces.iter().zip(numbers) {
+        if let Some(number) = number {
+            parts[usize::from(*number)] =
+                Part { interface: interface.name.clone(), addresses: interface.addresses() };
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(interfaces: &[(&str, &str)]) -> Vec<Interface> {
+        let nets = |address: &str| vec![format!("{address}/24").parse().unwrap()];
+        let interface =
+            |(name, address): &(&str, &str)| Interface { name: name.to_string(), nets: nets(address) };
+        interfaces.iter().map(interface).collect()
+    }
+
+    fn addresses(rails: &[Vec<Part>]) -> Vec<Vec<String>> {
+        let rail = |part: &Part| part.addresses.first().map_or(String::new(), IpAddr::to_string);
+        rails.iter().map(|host| host.iter().map(rail).collect()).collect()
+    }
+
+    #[test]
+    fn rails_are_networks_whatever_else_a_host_has() {
+        let hosts = [
+            host(&[("br", "172.17.0.1"), ("fast", "10.2.0.1"), ("slow", "10.1.0.1")]),
+            host(&[("eth0", "10.1.0.2"), ("eth1", "10.2.0.2")]),
+        ];
+        let rails = agree(&hosts, "").unwrap();
+        assert_eq!(addresses(&rails), [["10.1.0.1", "10.2.0.1"], ["10.1.0.2", "10.2.0.2"]]);
+        assert_eq!([&rails[0][1], &rails[1][1]].map(|part| part.interface.as_str()), ["fast", "eth1"]);
+    }
+
+    #[test]
+    fn one_machine_under_two_names_reaches_itself() {
+        let here = host(&[("eth0", "10.1.0.1"), ("br", "172.17.0.1")]);
+        let rails = agree(&[here.clone(), here], "").unwrap();
+        assert_eq!(addresses(&rails), [["10.1.0.1"], ["10.1.0.1"]]);
+    }
+
+    #[test]
+    fn names_say_which_and_in_which_order() {
+        let hosts = [("a", "10.1.0.1"), ("b", "10.2.0.1"), ("c", "10.3.0.1")];
+        let hosts = [host(&hosts), host(&[("a", "10.1.0.2"), ("b", "10.2.0.2")])];
+        let rails = agree(&hosts, "b, a").unwrap();
+        assert_eq!(addresses(&rails), [["10.2.0.1", "10.1.0.1"], ["10.2.0.2", "10.1.0.2"]]);
+        let (host, text) = agree(&hosts, "c").unwrap_err();
+        assert!(host == 1 && text.contains('c') && text.contains("10.2.0.2"), "{text}");
+    }
+}

@@ -1,0 +1,106 @@
+//! The remote shell's command line, and the words in which its failures are told. Owns both; starts nothing.
+
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use crate::failure::{Exit, SignalName};
+
+/// Never asks anything, and leaves no shared connection behind that would die with the job.
+const SSH: [&str; 9] =
+    ["ssh", "-T", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ControlMaster=no"];
+/// Lines of what a shell printed that are shown.
+const SHOWN: usize = 6;
+
+/// How agents are started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteShell {
+    /// The command and its own arguments.
+    pub words: Vec<OsString>,
+    /// The `canele` command on the hosts.
+    pub canele: PathBuf,
+}
+
+impl RemoteShell {
+    /// `given`: a command with arguments between blanks; without it, ssh.
+    ///
+    /// # Errors
+    /// A text that says what is wrong with it.
+    pub fn new(given: Option<&str>, canele: PathBuf) -> Result<RemoteShell, String> {
+        let words: Vec<OsString> = match given {
+            Some(text) => text.split_whitespace().map(OsString::from).collect(),
+            None => SSH.map(OsString::from).into(),
+        };
+        if words.is_empty() {
+            return Err("--rsh: a command is needed, as `ssh -p 2222`".into());
+        }
+        Ok(RemoteShell { words, canele })
+    }
+
+    /// The command that starts an agent on `host`.
+    pub fn command(&self, host: &str) -> Vec<OsString> {
+        let mut words = self.words.clone();
+        words.extend([host.into(), quoted(&self.canele.to_string_lossy()).into(), "agent".into()]);
+        words
+    }
+}
+
+/// A word for the shell at the far end; the same where none reads it and there is nothing to quote.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=~".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+/// The command as one would type it.
+pub fn as_typed(command: &[OsString]) -> String {
+    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+    words.join(" ")
+}
+
+/// How a shell ended, in words.
+pub fn ended(exit: Exit) -> String {
+    match exit {
+        Exit::Status(status) => format!("exited with status {status}"),
+        Exit::Signal(signal) => format!("was killed by {}", SignalName(signal)),
+        Exit::Lost => "was lost".into(),
+    }
+}
+
+/// The last lines of what a shell printed, fit for a terminal.
+pub fn last_lines(printed: &[u8]) -> String {
+    let printed = String::from_utf8_lossy(printed);
+    let lines: Vec<&str> = printed.lines().filter(|line| !line.trim().is_empty()).collect();
+    if lines.is_empty() {
+        return "; it printed nothing".into();
+    }
+    let mut text = String::from("; it printed:");
+    for line in &lines[lines.len().saturating_sub(SHOWN)..] {
+        let line: String = line.chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect();
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\n  {line}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_names_host_and_executable() {
+        let shell = RemoteShell::new(Some("rsh -p  2222"), "/opt/my tools/canele".into()).unwrap();
+        assert_eq!(as_typed(&shell.command("h1")), "rsh -p 2222 h1 '/opt/my tools/canele' agent");
+        let shell = RemoteShell::new(None, "/usr/bin/canele".into()).unwrap();
+        let typed = as_typed(&shell.command("u@h1"));
+        assert!(typed.starts_with("ssh ") && typed.ends_with(" u@h1 /usr/bin/canele agent"), "{typed}");
+        assert!(typed.contains("BatchMode=yes"));
+        assert!(RemoteShell::new(Some("  "), "x".into()).is_err());
+    }
+
+    #[test]
+    fn only_the_last_lines_are_shown_and_nothing_that_moves_the_cursor() {
+        let text = last_lines(b"1\n2\n\n3\n4\n5\n6\x1b[2J\n7\n");
+        assert_eq!(text, "; it printed:\n  2\n  3\n  4\n  5\n  6 [2J\n  7");
+        assert_eq!(last_lines(b" \n"), "; it printed nothing");
+    }
+}

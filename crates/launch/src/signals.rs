@@ -1,0 +1,67 @@
+//! The signals the launcher passes on to its ranks, as an event like any other.
+//!
+//! Owns the handlers of the launcher's process (which is not the library: that installs none).
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::process::Signal;
+use signal_hook::iterator::backend::SignalDelivery;
+use signal_hook::iterator::exfiltrator::SignalOnly;
+
+use super::events::{Events, Ready, Source};
+
+const PASSED_ON: [Signal; 9] = [
+    Signal::INT,
+    Signal::TERM,
+    Signal::HUP,
+    Signal::QUIT,
+    Signal::USR1,
+    Signal::USR2,
+    Signal::WINCH,
+    Signal::TSTP,
+    Signal::CONT,
+];
+
+/// The signals that have arrived.
+pub struct Signals {
+    delivery: SignalDelivery<UnixStream, SignalOnly>,
+}
+
+impl Signals {
+    /// Catches the signals from now on. SIGHUP stays ignored where it is (`nohup`).
+    ///
+    /// # Errors
+    /// As socketpair(2) and sigaction(2).
+    pub fn new(events: &Events) -> io::Result<Signals> {
+        let ignored = ignored_signals();
+        let caught = PASSED_ON
+            .iter()
+            .filter(|&&signal| signal != Signal::HUP || ignored & (1 << (signal.as_raw() - 1)) == 0)
+            .map(|signal| signal.as_raw());
+        let (read, write) = UnixStream::pair()?;
+        let delivery = SignalDelivery::with_pipe(read, write, SignalOnly, caught)?;
+        events.add(delivery.get_read().as_fd(), Source::Signals, Ready::IN)?;
+        Ok(Signals { delivery })
+    }
+
+    /// Those that have arrived since the last call, each once.
+    pub fn pending(&mut self) -> Vec<Signal> {
+        self.delivery.pending().filter_map(Signal::from_named_raw).collect()
+    }
+}
+
+impl AsFd for Signals {
+    /// Readable when a signal has arrived.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.delivery.get_read().as_fd()
+    }
+}
+
+/// The mask of ignored signals, bit n - 1 for signal n; 0 if the system does not tell.
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}

@@ -1,0 +1,78 @@
+//! What a job is to be, as the caller of the library describes it. Owns the description; decides nothing.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use canele_control::OnFailure;
+
+use super::binding::BindPolicy;
+use super::hosts::NamedHost;
+use super::plan::Program;
+
+/// A job to be run.
+#[derive(Debug)]
+pub struct JobSpec {
+    /// The programs, at least one; ranks are numbered through them in order.
+    pub programs: Vec<Program>,
+    /// Where the ranks run; `None`: on this host.
+    pub placement: Option<Placement>,
+    /// How ranks are bound to processors.
+    pub bind: BindPolicy,
+    /// Says on standard error to which processors each rank is bound.
+    pub report_bindings: bool,
+    /// What happens to the other ranks when one fails.
+    pub on_failure: OnFailure,
+    /// Ends the job after this time.
+    pub timeout: Option<Duration>,
+    /// Starts each line of output with its rank, as `[3] `.
+    pub label: bool,
+    /// Variables to set for the ranks.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Where the ranks start; `None`: in the current directory.
+    pub directory: Option<PathBuf>,
+    /// Where the ranks' standard output goes; `None`: to this process's.
+    pub output: Option<OwnedFd>,
+}
+
+/// The hosts of a job and how they are reached.
+#[derive(Debug, Clone)]
+pub struct Placement {
+    /// The hosts, filled in order.
+    pub hosts: Vec<NamedHost>,
+    /// The command, with arguments, that runs another one on a host; `None`: ssh.
+    pub remote_shell: Option<String>,
+    /// Where this executable lies on the hosts; `None`: where it lies here.
+    pub executable: Option<PathBuf>,
+}
+
+impl JobSpec {
+    /// A job of these programs on this host, with everything else at its default.
+    pub fn new(programs: Vec<Program>) -> JobSpec {
+        JobSpec {
+            programs,
+            placement: None,
+            bind: BindPolicy::default(),
+            report_bindings: false,
+            on_failure: OnFailure::Stop,
+            timeout: None,
+            label: false,
+            environment: Vec::new(),
+            directory: None,
+            output: None,
+        }
+    }
+}
+
+/// Why a job was not started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The description makes no sense: the caller's fault.
+    #[error("{0}")]
+    Description(String),
+    /// The system refused.
+    #[error("cannot start the job: {0}")]
+    System(#[from] io::Error),
+}

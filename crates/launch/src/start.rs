@@ -1,0 +1,220 @@
+//! From the description of a job to a launcher with its hosts: checks and limits.
+//!
+//! Owns everything that happens before the first rank is started.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use canele_control::{Host, JobInfo, MAX_MESSAGE, Network};
+use canele_rail::shm::layout::MOST_LOCAL_RANKS;
+use canele_sys::ids::LinkId;
+use canele_sys::topology;
+use canele_sys::tunables::{LAUNCHER_VARIABLES, Tunables};
+use rustix::process::{Resource, getrlimit};
+
+use super::binding::{Binding, CoreClaims};
+use super::events::Events;
+use super::host_ranks::{HostRanks, Own};
+use super::hosts;
+use super::input::{self, Input};
+use super::job_hosts::JobHosts;
+use super::launcher::{Launcher, Settings};
+use super::output::Output;
+use super::plan::{Plan, Program};
+use super::remote::{Agents, RemoteShell, Task};
+use super::spec::{JobSpec, StartError};
+
+/// Descriptors of a host per rank: control socket, two outputs, inbox and event twice (to send, and used).
+const PER_RANK: u64 = 7;
+/// Descriptors of the launcher per host: two streams and what its shell prints.
+const PER_HOST: u64 = 3;
+/// Descriptors for everything else.
+const BESIDES: u64 = 64;
+
+/// Runs the job that `spec` describes to its end and returns the exit status for it: 0, that of the first rank that failed
+/// (128 + n if signal n killed it), or 124 after the timeout.
+///
+/// # Errors
+/// [`StartError`]: no rank was started.
+pub fn run(mut spec: JobSpec) -> Result<u8, StartError> {
+    let mut job = described(&spec).map_err(StartError::Description)?;
+    let output = spec.output.take();
+    let _claims = std::mem::take(&mut job.claims);
+    Ok(launcher(job, &spec, output)?.run())
+}
+
+/// A job that makes sense.
+struct Described {
+    plan: Plan,
+    /// The cores of the ranks of this host, held until the job has ended.
+    claims: CoreClaims,
+    info: JobInfo,
+    tunables: Tunables,
+    /// Hosts were named: how agents are started there.
+    shell: Option<RemoteShell>,
+}
+
+fn described(spec: &JobSpec) -> Result<Described, String> {
+    let programs = spec.programs.clone();
+    check_programs(&programs)?;
+    let (environment, tunables) = environment(spec)?;
+    let mut plan = Plan {
+        programs,
+        first: 0,
+        here: 0,
+        environment,
+        directory: None,
+        binding: Binding::default(),
+        report_bindings: spec.report_bindings,
+    };
+    let mut claims = CoreClaims::default();
+    let hosts = match &spec.placement {
+        Some(placement) => hosts::place(&placement.hosts, plan.size())?,
+        None => vec![Host::this(plan.size())],
+    };
+    check_local_ranks(&hosts)?;
+    let shell = match &spec.placement {
+        Some(placement) => {
+            plan.directory = Some(directory_there(spec)?);
+            let own = || std::env::current_exe().map_err(|error| format!("this executable: {error}"));
+            let canele = placement.executable.clone().map_or_else(own, Ok)?;
+            check_hosts(&hosts)?;
+            Some(RemoteShell::new(placement.remote_shell.as_deref(), canele)?)
+        }
+        None => {
+            plan.here = plan.size();
+            plan.directory = directory_here(spec)?;
+            (plan.binding, claims) = Binding::choose(spec.bind, plan.here)?;
+            check_limits(plan.here)?;
+            None
+        }
+    };
+    let info = JobInfo {
+        launcher: std::process::id(),
+        size: plan.size(),
+        network: (hosts.len() > 1).then(Network::draw).transpose().map_err(|error| error.to_string())?,
+        hosts,
+        processors: topology::usable(),
+        on_failure: spec.on_failure,
+    };
+    Ok(Described { plan, claims, info, tunables, shell })
+}
+
+/// What is set for the ranks, and the settings that come of it.
+fn environment(spec: &JobSpec) -> Result<(Vec<(OsString, OsString)>, Tunables), String> {
+    let mut environment = spec.environment.clone();
+    // Said once here rather than by each rank.
+    let set = environment.iter().map(|(name, value)| (name.clone(), value.clone()));
+    let tunables = Tunables::from_pairs(std::env::vars_os().chain(set)).map_err(|error| error.to_string())?;
+    if spec.placement.is_some() {
+        let ours = |name: &OsString| {
+            let name = name.to_string_lossy();
+            name.starts_with("CANELE_") && !LAUNCHER_VARIABLES.contains(&&*name)
+        };
+        environment.splice(0..0, std::env::vars_os().filter(|(name, _)| ours(name)));
+    }
+    Ok((environment, tunables))
+}
+
+fn directory_here(spec: &JobSpec) -> Result<Option<PathBuf>, String> {
+    match &spec.directory {
+        Some(directory) if !directory.is_dir() => {
+            Err(format!("--wd {}: no such directory", directory.display()))
+        }
+        directory => Ok(directory.clone()),
+    }
+}
+
+/// On other hosts the ranks start in the directory of the same name.
+fn directory_there(spec: &JobSpec) -> Result<PathBuf, String> {
+    let here = std::env::current_dir().map_err(|error| format!("this directory: {error}"))?;
+    Ok(spec.directory.as_ref().map_or(here.clone(), |directory| here.join(directory)))
+}
+
+/// Refuses programs that cannot be started, and more ranks than can be named.
+fn check_programs(programs: &[Program]) -> Result<(), String> {
+    if programs.is_empty() || programs.iter().any(|program| program.ranks == 0) {
+        return Err("a job needs at least one rank of each program".into());
+    }
+    if programs.iter().any(|program| program.command.first().is_none_or(|name| name.is_empty())) {
+        return Err("a program has no name".into());
+    }
+    let ranks: u64 = programs.iter().map(|program| u64::from(program.ranks)).sum();
+    if ranks > u64::from(LinkId::MOST_RANKS) {
+        return Err(format!("{ranks} ranks: a job has at most {}", LinkId::MOST_RANKS));
+    }
+    Ok(())
+}
+
+/// Refuses more ranks on a host than there are places for in each other's memory.
+fn check_local_ranks(hosts: &[Host]) -> Result<(), String> {
+    match hosts.iter().find(|host| host.ranks as usize > MOST_LOCAL_RANKS) {
+        Some(Host { name, ranks }) => {
+            Err(format!("{ranks} ranks on {name}: a host has at most {MOST_LOCAL_RANKS}"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses more ranks than the limit of descriptors of a host can take.
+pub fn check_limits(ranks: u32) -> Result<(), String> {
+    check_descriptors(ranks, PER_RANK, "ranks")
+}
+
+/// Refuses more hosts than the launcher's limit of descriptors, or its messages, can take.
+fn check_hosts(hosts: &[Host]) -> Result<(), String> {
+    let bytes: usize = hosts.iter().map(|host| host.name.len() + 8).sum();
+    if bytes > MAX_MESSAGE / 2 {
+        return Err(format!(
+            "{} hosts with names of {bytes} bytes: too many to tell every rank",
+            hosts.len()
+        ));
+    }
+    check_descriptors(hosts.len() as u32, PER_HOST, "hosts")
+}
+
+fn check_descriptors(count: u32, each: u64, what: &str) -> Result<(), String> {
+    let needed = u64::from(count) * each + BESIDES;
+    let most = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
+    if needed > most {
+        return Err(format!(
+            "{count} {what} need about {needed} open files in the launcher, and the hard limit is {most}: start \
+             at most {}, or raise it (`ulimit -Hn`, or LimitNOFILE where services are configured)",
+            most.saturating_sub(BESIDES) / each
+        ));
+    }
+    Ok(())
+}
+
+fn launcher(job: Described, spec: &JobSpec, out: Option<OwnedFd>) -> io::Result<Launcher> {
+    let Described { plan, info, tunables, shell, .. } = job;
+    let names = info.hosts.iter().map(|host| host.name.clone()).collect();
+    let output = Output::new(spec.label, names, out);
+    let settings = Settings { timeout: spec.timeout, name_hosts: shell.is_some() };
+    let events = Events::new()?;
+    let Some(shell) = shell else {
+        let own = Own { input: input::inherited()?, output: output.terminals()? };
+        let input = own.input.is_none().then(Input::new);
+        let (its_plan, its_info) = (plan.clone(), info.clone());
+        let start = |events: &Events| {
+            Ok(JobHosts::Here(Box::new(HostRanks::start(its_plan, its_info, own, events)?)))
+        };
+        return Launcher::new(plan, info, settings, events, output, input, start);
+    };
+    let task = |host: usize| {
+        let ranks = info.ranks_of(host);
+        let plan = Plan { first: ranks.start, here: ranks.end - ranks.start, ..plan.clone() };
+        let bind = spec.bind;
+        Task { plan, info: info.clone(), bind, silence_ms: tunables.host_lost_ms as u32 }
+    };
+    let tasks = (0..info.hosts.len()).map(task).collect();
+    let patience = Duration::from_millis(tunables.remote_start_ms);
+    let start = |events: &Events| {
+        Agents::start(&shell, tasks, patience, tunables.rails.clone(), events)
+            .map(|agents| JobHosts::There(Box::new(agents)))
+    };
+    Launcher::new(plan, info, settings, events, output, Some(Input::new()), start)
+}

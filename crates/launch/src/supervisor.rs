@@ -1,0 +1,351 @@
+//! The supervisor: the process whose children the ranks, or the remote shells, are, and which outlives nothing of them.
+//!
+//! Owns: starting and collecting processes, sending them signals, and ending all of them on request or when
+//! the launcher is gone. Never: messages of ranks, output, decisions about failures.
+
+mod beats;
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use canele_control::{ReceiveError, SendError, Socket, variable};
+use canele_sys::affinity::ProcessorSet;
+use canele_sys::spawn::{Preparation, prepare};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitStatus, kill_process_group, set_child_subreaper};
+use serde::{Deserialize, Serialize};
+
+use super::binding::ProcessorList;
+use super::descendants::{NoChildren, kill_all, reap, signal_all};
+use super::failure::Exit;
+use super::plan::Plan;
+use beats::StarterBeats;
+
+/// What the launcher asks.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum ToSupervisor {
+    /// First message; one descriptor, the plan.
+    Begin,
+    /// Start one of the plan's processes; descriptors: standard input, output and error, and the control socket if it is a
+    /// rank.
+    Start {
+        /// As the plan numbers them, each once.
+        number: u32,
+    },
+    /// Send a signal to the process groups of all that run.
+    Signal {
+        /// Its number.
+        signal: i32,
+    },
+    /// Kill one of them.
+    Kill {
+        /// Which.
+        number: u32,
+    },
+    /// Send beats on a stream of the process that started this one, its descriptor, while that process is stopped.
+    StartBeats {
+        /// Which stream.
+        number: u32,
+        /// How often, in ms.
+        every_ms: u32,
+    },
+    /// That stream is closed.
+    StopBeats {
+        /// Which.
+        number: u32,
+    },
+    /// End all processes: politely, and after `grace_ms` by force. Answered with `Empty`.
+    End {
+        /// Time to react to SIGTERM, in ms.
+        grace_ms: u32,
+    },
+}
+
+/// What the supervisor answers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum FromSupervisor {
+    /// The program runs.
+    Started {
+        /// Which.
+        number: u32,
+        /// Its process.
+        pid: u32,
+    },
+    /// The program could not be started.
+    NotStarted {
+        /// Which.
+        number: u32,
+        /// The system's reason, 0 if it has no number.
+        errno: i32,
+        /// The same in words.
+        reason: String,
+    },
+    /// The process has ended.
+    Exited {
+        /// Which.
+        number: u32,
+        /// How.
+        exit: Exit,
+    },
+    /// Last message: no process is left but these, which cannot be killed.
+    Empty {
+        /// Their process ids.
+        left: Vec<u32>,
+    },
+}
+
+/// How long force is tried before giving up on processes that cannot be killed.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The same when the launcher is gone: nobody waits for the answer.
+const ALONE_PATIENCE: Duration = Duration::from_secs(60);
+
+/// The supervisor's main function. Its standard input is the socket to the launcher.
+///
+/// # Errors
+/// When no launcher started this process.
+pub fn supervise() -> io::Result<()> {
+    Supervisor::new()?.run()
+}
+
+struct Supervisor {
+    socket: Socket,
+    /// Becomes readable when a child has ended.
+    children: UnixStream,
+    plan: Option<Plan>,
+    /// The processes that run.
+    running: HashMap<Pid, u32>,
+    /// What the launcher has not taken yet: at most two messages of each process, and the last one.
+    to_say: VecDeque<FromSupervisor>,
+    beats: StarterBeats,
+    /// When force follows.
+    force_at: Option<Instant>,
+}
+
+/// The launcher is gone; so must be everything else.
+struct LauncherGone;
+
+impl Supervisor {
+    fn new() -> io::Result<Supervisor> {
+        // Without this a name with the launcher's would die together with it under `killall`.
+        rustix::thread::set_name(c"rank-supervisor")?;
+        set_child_subreaper(Some(rustix::process::getpid()))?;
+        let (children, handler) = UnixStream::pair()?;
+        children.set_nonblocking(true)?;
+        signal_hook::low_level::pipe::register(signal_hook::consts::SIGCHLD, handler)?;
+        let socket = Socket::new(io::stdin().as_fd().try_clone_to_owned()?);
+        rustix::net::sockopt::socket_type(&socket)?;
+        let (running, beats) = (HashMap::new(), StarterBeats::default());
+        let to_say = VecDeque::new();
+        Ok(Supervisor { socket, children, plan: None, running, to_say, beats, force_at: None })
+    }
+
+    fn run(mut self) -> io::Result<()> {
+        let left = loop {
+            self.wait(self.force_at);
+            self.handle_children();
+            if self.handle_messages().and_then(|()| self.send_waiting()).is_err() {
+                // Whoever reads them shall see their end.
+                self.beats = StarterBeats::default();
+                kill_all(0, ALONE_PATIENCE);
+                return Ok(());
+            }
+            if self.force_at.is_some() && self.collect_and_check() {
+                break Vec::new();
+            }
+            if self.force_at.is_some_and(|at| Instant::now() >= at) {
+                break kill_all(0, PATIENCE);
+            }
+        };
+        let left = left.iter().map(|pid| pid.as_raw_nonzero().get() as u32).collect();
+        self.to_say.push_back(FromSupervisor::Empty { left });
+        self.say_last_words();
+        Ok(())
+    }
+
+    /// Waits for the launcher, a child, or the time `until`, and sends the beats that are due.
+    fn wait(&mut self, until: Option<Instant>) {
+        let until = [until, self.beats.deadline()].into_iter().flatten().min();
+        let timeout = until.map(|at| at.saturating_duration_since(Instant::now()));
+        let timeout = timeout.and_then(|left| Timespec::try_from(left).ok());
+        let writes = if self.to_say.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
+        let mut sources =
+            [PollFd::new(&self.socket, PollFlags::IN | writes), PollFd::new(&self.children, PollFlags::IN)];
+        // An interrupted wait is as good as an event: everything is looked at anyway.
+        let _ = poll(&mut sources, timeout.as_ref());
+        self.beats.look(Instant::now());
+    }
+
+    fn handle_messages(&mut self) -> Result<(), LauncherGone> {
+        loop {
+            match self.socket.try_receive_many::<ToSupervisor>() {
+                Ok(None) => return Ok(()),
+                Ok(Some((message, descriptors))) => self.handle(message, descriptors),
+                // The launcher is of the same executable: what cannot be understood is not from it.
+                Err(ReceiveError::Closed | ReceiveError::Malformed(_) | ReceiveError::System(_)) => {
+                    return Err(LauncherGone);
+                }
+            }
+        }
+    }
+
+    fn handle(&mut self, message: ToSupervisor, mut descriptors: Vec<OwnedFd>) {
+        match message {
+            ToSupervisor::Begin => {
+                self.plan = descriptors.pop().and_then(|fd| Plan::read(fd).ok());
+            }
+            ToSupervisor::Start { number } => {
+                let answer = match self.start(number, descriptors) {
+                    Ok(pid) => FromSupervisor::Started { number, pid },
+                    Err(error) => FromSupervisor::NotStarted {
+                        number,
+                        errno: error.raw_os_error().unwrap_or(0),
+                        reason: error.to_string(),
+                    },
+                };
+                self.to_say.push_back(answer);
+            }
+            ToSupervisor::Signal { signal } => {
+                if let Some(signal) = Signal::from_named_raw(signal) {
+                    for &pid in self.running.keys() {
+                        // Not yet collected, so the number still is this process's.
+                        let _ = kill_process_group(pid, signal);
+                    }
+                }
+            }
+            ToSupervisor::Kill { number } => {
+                for (&pid, _) in self.running.iter().filter(|&(_, &other)| other == number) {
+                    let _ = kill_process_group(pid, Signal::KILL);
+                }
+            }
+            ToSupervisor::StartBeats { number, every_ms } => {
+                if let Some(stream) = descriptors.pop() {
+                    self.beats.add(number, stream, Duration::from_millis(every_ms.into()));
+                }
+            }
+            ToSupervisor::StopBeats { number } => {
+                self.beats.remove(number);
+            }
+            ToSupervisor::End { grace_ms } => {
+                let now = Instant::now();
+                if grace_ms > 0 && self.force_at.is_none() {
+                    signal_all(Signal::TERM, 0);
+                    // A stopped process reacts to nothing else.
+                    signal_all(Signal::CONT, 0);
+                }
+                self.force_at = Some(now + Duration::from_millis(grace_ms.into()));
+            }
+        }
+    }
+
+    fn start(&mut self, number: u32, descriptors: Vec<OwnedFd>) -> io::Result<u32> {
+        let plan = self.plan.as_ref().ok_or_else(|| io::Error::other("no plan"))?;
+        let mut descriptors = descriptors.into_iter();
+        let mut next = || descriptors.next().ok_or_else(|| io::Error::other("too few descriptors"));
+        let (input, output, error, control) = (next()?, next()?, next()?, next().ok());
+        let processors = plan.processors(number);
+        if plan.report_bindings {
+            report_binding(&error, number, processors);
+        }
+        let words = &plan.program(number).command;
+        let mut command = Command::new(&words[0]);
+        command
+            .args(&words[1..])
+            .envs(plan.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::from(input))
+            .stdout(Stdio::from(output))
+            .stderr(Stdio::from(error));
+        if let Some(control) = &control {
+            command
+                .env(variable::RANK, number.to_string())
+                .env(variable::LOCAL_RANK, (number - plan.first).to_string())
+                .env(variable::SIZE, plan.size().to_string())
+                .env(variable::LOCAL_SIZE, plan.here.to_string())
+                .env(variable::CONTROL_FD, control.as_raw_fd().to_string())
+                .env(variable::BIND, processors.map_or("none".into(), |all| ProcessorList(all).to_string()));
+        }
+        if let Some(directory) = &plan.directory {
+            command.current_dir(directory);
+        }
+        let keep = control.as_ref().map(AsRawFd::as_raw_fd);
+        prepare(&mut command, Preparation { keep, processors: processors.map(ProcessorSet::new) });
+        // The handle is dropped: ended children are collected in one place, whoever started them.
+        let pid = command.spawn()?.id();
+        self.running.extend(Pid::from_raw(pid as i32).map(|pid| (pid, number)));
+        Ok(pid)
+    }
+
+    /// Reads what says that children have ended.
+    fn clear_signals(&self) {
+        let mut bytes = [0; 256];
+        while rustix::io::read(&self.children, &mut bytes).is_ok_and(|count| count == bytes.len()) {}
+    }
+
+    /// Collects whoever has ended, among them adopted grandchildren, and tells of those it started.
+    fn handle_children(&mut self) {
+        self.clear_signals();
+        let mut ended = Vec::new();
+        while let Ok(Some((pid, status))) = reap() {
+            ended.extend(self.running.remove(&pid).zip(exit_of(status)));
+        }
+        // Of ranks found ended together the killed ones go first: the others may have ended because of them.
+        ended.sort_by_key(|&(_, exit)| matches!(exit, Exit::Status(_)));
+        self.to_say.extend(ended.into_iter().map(|(number, exit)| FromSupervisor::Exited { number, exit }));
+    }
+
+    /// Whether no process is left.
+    fn collect_and_check(&mut self) -> bool {
+        loop {
+            match reap() {
+                Err(NoChildren) => return true,
+                Ok(None) => return false,
+                Ok(Some((pid, status))) => {
+                    if let (Some(number), Some(exit)) = (self.running.remove(&pid), exit_of(status)) {
+                        self.to_say.push_back(FromSupervisor::Exited { number, exit });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends the launcher what it takes. The rest waits: the launcher may wait for this process to read.
+    fn send_waiting(&mut self) -> Result<(), LauncherGone> {
+        while let Some(message) = self.to_say.front() {
+            match self.socket.try_send(message, &[]) {
+                Ok(()) => drop(self.to_say.pop_front()),
+                Err(SendError::Full) => break,
+                Err(_) => return Err(LauncherGone),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends all that waits, if the launcher still is there. What the launcher says meanwhile is read, so that it goes on, and
+    /// ignored.
+    fn say_last_words(&mut self) {
+        while self.send_waiting().is_ok() && !self.to_say.is_empty() {
+            self.wait(None);
+            self.clear_signals();
+            while matches!(self.socket.try_receive_many::<ToSupervisor>(), Ok(Some(_))) {}
+        }
+    }
+}
+
+/// Says on a rank's standard error where it will run.
+fn report_binding(error: &OwnedFd, rank: u32, processors: Option<&[u32]>) {
+    let to = processors.map(|all| format!("bound to processors {}", ProcessorList(all)));
+    let text = to.unwrap_or("not bound to processors".into());
+    // In one write, which other ranks' lines do not divide. What cannot be reported keeps no rank from starting.
+    let _ = rustix::io::write(error, format!("canele: rank {rank} is {text}\n").as_bytes());
+}
+
+fn exit_of(status: WaitStatus) -> Option<Exit> {
+    let signal = status.terminating_signal().map(|signal| Exit::Signal(signal as u8));
+    signal.or(status.exit_status().map(|status| Exit::Status(status as u8)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+//! Beats in the place of a process that is stopped: whoever started the supervisor, launcher or agent, is not dead then.
+//!
+//! Owns copies of the streams that the starter writes. Writes nothing there while the starter runs, so a starter that hangs falls
+//! silent.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, getppid, kill_process};
+
+use crate::remote::BEAT;
+
+/// The streams of the process that started this one.
+#[derive(Default)]
+pub struct StarterBeats {
+    starter: Option<(Pid, File)>,
+    streams: HashMap<u32, OwnedFd>,
+    every: Duration,
+    next: Option<Instant>,
+}
+
+impl StarterBeats {
+    /// Keeps a stream alive from now on, a beat at a time.
+    pub fn add(&mut self, number: u32, stream: OwnedFd, every: Duration) {
+        if self.starter.is_none() {
+            let stat = |pid: Pid| File::open(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok();
+            self.starter = getppid().and_then(|pid| Some((pid, stat(pid)?)));
+        }
+        self.streams.insert(number, stream);
+        self.every = every;
+        self.next.get_or_insert(Instant::now() + every);
+    }
+
+    /// Closes a stream, which the starter has closed.
+    pub fn remove(&mut self, number: u32) {
+        self.streams.remove(&number);
+        if self.streams.is_empty() {
+            self.next = None;
+        }
+    }
+
+    /// When [`look`](Self::look) has something to do.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.next
+    }
+
+    /// Sends beats if it is time and the starter is stopped. A starter none of whose streams leads anywhere continues, so that it
+    /// learns of that.
+    pub fn look(&mut self, now: Instant) {
+        let Some((starter, stat)) = self.starter.as_ref().filter(|_| self.next.is_some_and(|at| now >= at))
+        else {
+            return;
+        };
+        self.next = Some(now + self.every);
+        if !is_stopped(stat) {
+            return;
+        }
+        self.streams.retain(|_, stream| send_beat(stream));
+        if self.streams.is_empty() {
+            let _ = kill_process(*starter, Signal::CONT);
+            self.next = None;
+        }
+    }
+}
+
+/// Says whether the stream still leads somewhere. What waits in a full one says as well that the starter lives.
+fn send_beat(stream: &OwnedFd) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut ready = [PollFd::new(stream, PollFlags::OUT)];
+    match poll(&mut ready, Some(&now)) {
+        Ok(count) if count > 0 => {
+            matches!(rustix::io::write(stream, &BEAT), Ok(_) | Err(Errno::AGAIN | Errno::INTR))
+        }
+        _ => true,
+    }
+}
+
+/// True if the process, whose `/proc/PID/stat` this is, is stopped by a signal or a debugger.
+fn is_stopped(stat: &File) -> bool {
+    let mut bytes = [0; 512];
+    let count = stat.read_at(&mut bytes, 0).unwrap_or(0);
+    // The state follows the name, which is in brackets and may hold any byte.
+    let after_name = bytes[..count].iter().rposition(|&byte| byte == b')');
+    let state = after_name.and_then(|at| bytes[..count].get(at + 2));
+    matches!(state, Some(b'T' | b't'))
+}

@@ -1,0 +1,122 @@
+//! A supervisor in the hands of the process that started it.
+//!
+//! Owns the supervisor's process and the socket to it, and does its work should it die: every process that starts a supervisor is
+//! a sub-reaper too. Never starts anything else itself.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use canele_control::{Socket, send_until_taken};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, getrlimit, kill_process, set_child_subreaper, setrlimit,
+};
+
+use super::descendants;
+use super::events::{Events, Ready, Source};
+use super::plan::Plan;
+use super::refused::refused;
+use super::supervisor::{FromSupervisor, ToSupervisor};
+
+/// How much longer than it was given the supervisor may take to end everything before its work is done here.
+pub const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How often a supervisor that does not read is resumed: it may be stopped again.
+const RESUME_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// A supervisor.
+#[derive(Debug)]
+pub struct SupervisorHandle {
+    socket: Socket,
+    process: Child,
+}
+
+/// The supervisor is gone.
+#[derive(Debug)]
+pub struct Died;
+
+impl SupervisorHandle {
+    /// Starts a supervisor, this executable again, for what `plan` describes. This process, the supervisor and the processes that it
+    /// starts may open as many files as the hard limit allows: the soft one exists for programs that call select(2).
+    ///
+    /// # Errors
+    /// Whatever the system refuses, most likely descriptors.
+    pub fn start(plan: &Plan, events: &Events) -> io::Result<SupervisorHandle> {
+        set_child_subreaper(Some(rustix::process::getpid()))?;
+        let limit = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
+        let (socket, its) = Socket::pair()?;
+        let process = Command::new("/proc/self/exe")
+            // Not our own name: whoever kills all of that name shall leave somebody who tidies up.
+            .arg0("rank-supervisor")
+            .arg("supervise")
+            .arg(std::process::id().to_string())
+            .stdin(Stdio::from(OwnedFd::from(its)))
+            .stdout(Stdio::null())
+            // Out of reach of the terminal's signals: the launcher forwards them.
+            .process_group(0)
+            .spawn()
+            .map_err(refused(
+                "executing /proc/self/exe",
+                "to start the process that holds the ranks",
+                "mount /proc, and let the user start another process",
+            ))?;
+        events.add(&socket, Source::Supervisor, Ready::IN)?;
+        socket.try_send(&ToSupervisor::Begin, &[plan.write()?.as_fd()]).map_err(io::Error::other)?;
+        Ok(SupervisorHandle { socket, process })
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Sends it a message, which it handles even if somebody has stopped it.
+    pub fn send(&self, message: &ToSupervisor, descriptors: &[BorrowedFd]) {
+        // The supervisor always reads, so its queue is not full for long; if it is gone, its socket says so next.
+        let attempt = || {
+            let sent = self.socket.try_send(message, descriptors);
+            self.resume();
+            sent
+        };
+        let wait_for_room = || {
+            let _ = poll(&mut [PollFd::new(&self.socket, PollFlags::OUT)], Some(&RESUME_AGAIN));
+            Ok(())
+        };
+        let _ = send_until_taken(attempt, wait_for_room);
+    }
+
+    /// Lets it run on. It is not collected yet, so its number still is its own.
+    fn resume(&self) {
+        let _ = kill_process(Pid::from_child(&self.process), Signal::CONT);
+    }
+
+    /// Its next message, if there is one.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn try_receive(&self) -> Result<Option<FromSupervisor>, Died> {
+        match self.socket.try_receive() {
+            Ok(received) => Ok(received.map(|(message, _)| message)),
+            Err(_) => Err(Died),
+        }
+    }
+
+    /// Ends every process below, because nobody else is left to. Answers those that could not be ended.
+    pub fn take_over(&mut self) -> Vec<u32> {
+        let since = descendants::started(self.pid());
+        // It may be hung rather than dead.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let left = descendants::kill_all(since, PATIENCE);
+        left.iter().map(|pid| pid.as_raw_nonzero().get() as u32).collect()
+    }
+
+    /// Collects it after its last message.
+    pub fn collect(&mut self) {
+        let _ = self.process.wait();
+    }
+}

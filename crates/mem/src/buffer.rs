@@ -1,0 +1,351 @@
+//! User memory lent to the library while an operation is under way.
+//!
+//! A buffer travels as a token ([`OutBuffer`], [`InBuffer`]) that cannot be copied; whoever lent it gets the token back
+//! when the operation ends. Lenders: [`scope`], for borrowed memory, refuses to end (the process aborts) while a token is
+//! out; [`Owned`], for a vector, and [`Divided`], lent in parts, leak rather than free memory that may still be written;
+//! [`ReusableMemory`], memory of the program that is lent again and again, neither shows nor lends it while a token is out. So no
+//! safe code can make the library touch memory that is gone (invariant I12). Two kinds of tokens have no lender and are dropped
+//! in the end: those of a [`Raw`] or [`RawMut`], whose maker has promised that the memory lasts, and those of a region, which
+//! keep it mapped. A token from a region also says where in the region it lies.
+//!
+//! A driver that works while the operation waits holds *shares* of a buffer; it comes back only when all are gone.
+
+mod divided;
+mod owned;
+mod raw;
+mod reusable;
+mod scattered;
+mod scope;
+mod share;
+
+use std::any::Any;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::racing;
+use crate::window::Window;
+use canele_sys::ids::RegionId;
+pub use divided::Divided;
+pub use owned::Owned;
+pub(crate) use raw::{Bounds, HasBounds};
+pub use raw::{Raw, RawMut, Readable};
+pub use reusable::ReusableMemory;
+use scattered::{Scattered, copy_staged};
+pub use scope::{Scope, scope};
+use share::Share;
+pub use share::{InShare, OutShare};
+
+/// Where a buffer lies in a region of this process, so that a peer can reach it directly.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RegionAddress {
+    /// The region.
+    pub region: RegionId,
+    /// Bytes from the region's start.
+    pub offset: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Part {
+    /// Bytes of the message before this part.
+    before: usize,
+    start: NonNull<u8>,
+    len: usize,
+}
+
+/// One stretch of memory, and what few buffers have beside it: buffers move with their operations, so they are kept short.
+pub(crate) struct Lent {
+    /// Where it begins, unless it has many parts.
+    start: NonNull<u8>,
+    len: usize,
+    lender: *const (),
+    more: Option<Box<More>>,
+}
+
+/// What few buffers have.
+#[derive(Default)]
+struct More {
+    form: Form,
+    /// Where a region is, and what keeps it mapped while a transfer from or to it is under way.
+    place: Option<RegionAddress>,
+    keep: Option<Arc<dyn Any + Send + Sync>>,
+    /// Once there was a share: counts them.
+    shares: Option<Arc<()>>,
+}
+
+/// How the bytes of a buffer lie.
+#[derive(Default)]
+enum Form {
+    /// In one stretch.
+    #[default]
+    One,
+    /// As a list of stretches.
+    List(Box<[Part]>),
+    /// As a layout says.
+    Scattered(Scattered),
+}
+
+impl Lent {
+    #[inline]
+    fn one(start: NonNull<u8>, len: usize, lender: *const ()) -> Self {
+        Self { start, len, lender, more: None }
+    }
+
+    fn many(parts: impl Iterator<Item = (NonNull<u8>, usize)>, lender: *const ()) -> Self {
+        let mut len = 0;
+        let parts = parts.map(|(start, n)| {
+            let part = Part { before: len, start, len: n };
+            len += n;
+            part
+        });
+        let more = More { form: Form::List(parts.collect()), ..More::default() };
+        Self { start: NonNull::dangling(), len, lender, more: Some(Box::new(more)) }
+    }
+
+    #[inline]
+    fn is_shared(&self) -> bool {
+        self.more.as_ref().is_some_and(|more| more.is_shared())
+    }
+
+    fn share(&mut self, offset: usize, len: usize) -> Share {
+        let mut stretches = Vec::with_capacity(1);
+        self.stretches(offset, len, |address, _, n| {
+            stretches.push((NonNull::new(address).expect("lent memory has an address"), n));
+        });
+        let more = self.more.get_or_insert_default();
+        let count = more.shares.get_or_insert_default().clone();
+        Share { stretches, len, keep: more.keep.clone(), _count: count }
+    }
+
+    /// A buffer is back, and nobody holds a part of it.
+    #[inline]
+    fn assert_returned_to(&self, lender: *const ()) {
+        assert!(!self.is_shared(), "a share of a buffer is still held");
+        assert!(std::ptr::eq(self.lender, lender), "a buffer came back to another lender");
+    }
+
+    /// Calls `each(address, offset in the range, length)` for the stretches of memory that make up a range.
+    fn stretches(&self, offset: usize, len: usize, mut each: impl FnMut(*mut u8, usize, usize)) {
+        assert!(offset <= self.len && len <= self.len - offset, "range outside of a buffer");
+        match self.more.as_ref().map_or(&Form::One, |more| &more.form) {
+            // SAFETY: the range lies within the lent memory, checked above.
+            Form::One => each(unsafe { self.start.as_ptr().add(offset) }, 0, len),
+            Form::Scattered(scattered) => scattered.stretches(offset, len, each),
+            Form::List(parts) => {
+                let mut done = 0;
+                for part in &parts[parts.partition_point(|p| p.before + p.len <= offset)..] {
+                    if done == len {
+                        break;
+                    }
+                    let within = offset + done - part.before;
+                    let n = (part.len - within).min(len - done);
+                    // SAFETY: within + n <= part.len.
+                    each(unsafe { part.start.as_ptr().add(within) }, done, n);
+                    done += n;
+                }
+            }
+        }
+    }
+}
+
+impl More {
+    fn is_shared(&self) -> bool {
+        self.shares.as_ref().is_some_and(|shares| Arc::strong_count(shares) > 1)
+    }
+}
+
+/// Bytes to be sent, lent until the operation has read them.
+pub struct OutBuffer(pub(crate) Lent);
+/// Memory to be filled, lent until the operation has written it.
+pub struct InBuffer(pub(crate) Lent);
+
+// SAFETY: the memory is lent to whoever holds the token (shared for out, exclusive for in); the lender waits for it.
+unsafe impl Send for OutBuffer {}
+// SAFETY: as above.
+unsafe impl Send for InBuffer {}
+
+/// The length of a buffer, or of a share of one, whose first field knows it.
+macro_rules! has_length {
+    ($name:ident) => {
+        impl $name {
+            /// Its length in bytes.
+            pub fn len(&self) -> usize {
+                self.0.len
+            }
+
+            /// Whether it has no bytes.
+            pub fn is_empty(&self) -> bool {
+                self.0.len == 0
+            }
+        }
+    };
+}
+use has_length;
+has_length!(OutBuffer);
+has_length!(InBuffer);
+
+macro_rules! both {
+    ($name:ident) => {
+        impl $name {
+            /// Where it lies in a region, if it does.
+            pub fn place(&self) -> Option<RegionAddress> {
+                self.0.more.as_ref()?.place
+            }
+            /// The `len` bytes of a region from `start`.
+            ///
+            /// # Safety
+            /// `keep` keeps exactly those bytes mapped; they are shared memory, so no reference to them exists.
+            pub unsafe fn of_region(
+                start: NonNull<u8>,
+                len: usize,
+                place: RegionAddress,
+                keep: Arc<dyn Any + Send + Sync>,
+            ) -> Self {
+                let more = More { place: Some(place), keep: Some(keep), ..More::default() };
+                Self(Lent { more: Some(Box::new(more)), ..Lent::one(start, len, std::ptr::null()) })
+            }
+            /// Whether a share of it is still held.
+            pub fn is_shared(&self) -> bool {
+                self.0.is_shared()
+            }
+            /// Whether it consists of so many short stretches that [`Self::share`] should not list them: copying packs them.
+            pub fn is_fine(&self) -> bool {
+                self.0.as_scattered().is_some_and(Scattered::is_fine)
+            }
+            /// Whether it was made by `of_region`, so that nobody waits for its return.
+            pub fn is_region(&self) -> bool {
+                self.0.more.as_ref().is_some_and(|more| more.keep.is_some())
+            }
+        }
+    };
+}
+both!(OutBuffer);
+both!(InBuffer);
+
+impl OutBuffer {
+    /// A part, for a driver; the buffer comes back only after it.
+    pub fn share(&mut self, offset: usize, len: usize) -> OutShare {
+        OutShare(self.0.share(offset, len))
+    }
+
+    /// Fills `to` with the bytes from `offset` on.
+    pub fn copy_to(&self, offset: usize, to: Window<'_>) {
+        if let Some(scattered) = self.0.as_scattered() {
+            return scattered.fill(offset, to);
+        }
+        let is_region = self.is_region();
+        // SAFETY: `address` has n lent bytes, and at + n <= to.len().
+        self.0.stretches(offset, to.len(), |address, at, n| unsafe {
+            fill_from((address, is_region), to, at, n)
+        });
+    }
+
+    /// Fills `to` with the bytes from `offset` on.
+    pub fn copy_to_slice(&self, offset: usize, to: &mut [u8]) {
+        if let Some(scattered) = self.0.as_scattered() {
+            // SAFETY: `to` has that room and is exclusive, so it is not the lent memory.
+            return unsafe { scattered.gather(offset, to.as_mut_ptr(), to.len()) };
+        }
+        self.0.stretches(offset, to.len(), |address, at, n| {
+            // SAFETY: `address` has n lent bytes; `to` is exclusive, so it is not the lent memory.
+            unsafe { copy_between((to[at..at + n].as_mut_ptr(), false), (address, self.is_region()), n) }
+        });
+    }
+}
+
+impl InBuffer {
+    /// A part, for a driver, which is not written otherwise meanwhile; the buffer comes back only after it.
+    pub fn share(&mut self, offset: usize, len: usize) -> InShare {
+        InShare(self.0.share(offset, len))
+    }
+
+    /// Writes all of `from` at `offset`.
+    #[inline(always)]
+    pub fn copy_from(&mut self, offset: usize, from: Window<'_>) {
+        if self.0.more.is_some() {
+            return self.copy_apart(offset, from);
+        }
+        assert!(offset <= self.0.len && from.len() <= self.0.len - offset, "range outside of a buffer");
+        // SAFETY: the range lies within one stretch lent for writing, which, being in no region, is no window's memory.
+        unsafe { from.drain(0, self.0.start.as_ptr().add(offset), from.len()) }
+    }
+
+    /// The same to a buffer with more to it than one stretch.
+    #[inline(never)]
+    fn copy_apart(&mut self, offset: usize, from: Window<'_>) {
+        if let Some(scattered) = self.0.as_scattered() {
+            // SAFETY: it was lent for writing.
+            return unsafe { scattered.drain(offset, from) };
+        }
+        let is_region = self.is_region();
+        self.0.stretches(offset, from.len(), |address, at, n| {
+            // SAFETY: `address` has n bytes lent for writing; at + n <= from.len(); memory that is in no region is no window's.
+            unsafe {
+                match is_region {
+                    true => from.drain_shared(at, address, n),
+                    false => from.drain(at, address, n),
+                }
+            }
+        });
+    }
+
+    /// Writes all of `from` at `offset`.
+    pub fn copy_from_slice(&mut self, offset: usize, from: &[u8]) {
+        if let Some(scattered) = self.0.as_scattered() {
+            // SAFETY: lent for writing; a slice that is borrowed is not memory lent for writing.
+            return unsafe { scattered.scatter(offset, from.as_ptr(), from.len()) };
+        }
+        let is_region = self.is_region();
+        self.0.stretches(offset, from.len(), |address, at, n| {
+            // SAFETY: as in `copy_from`; a slice that is borrowed is not memory lent for writing.
+            unsafe { copy_between((address, is_region), (from[at..at + n].as_ptr(), false), n) }
+        });
+    }
+
+    /// Copies the first `len` bytes of `from`; both buffers may lie in one region, even overlap.
+    pub fn copy_from_buffer(&mut self, from: &OutBuffer, len: usize) {
+        if from.0.as_scattered().is_some() || self.0.as_scattered().is_some() {
+            return copy_staged(from, self, len);
+        }
+        let is_region = self.is_region();
+        from.0.stretches(0, len, |source, at, n| {
+            self.0.stretches(at, n, |target, within, m| {
+                // SAFETY: both have m lent bytes, which may overlap.
+                unsafe { copy_between((target, is_region), (source.add(within), from.is_region()), m) }
+            });
+        });
+    }
+}
+
+/// Copies lent bytes, of which is said whether others may access them meanwhile, into a window at `at`.
+///
+/// # Safety
+/// `from` has `len` lent bytes, and the window has room for them there.
+unsafe fn fill_from((from, shared): (*const u8, bool), to: Window<'_>, at: usize, len: usize) {
+    // SAFETY: as the caller says; only a region's memory may lie in the window.
+    unsafe {
+        match shared {
+            true => to.fill_shared(at, from, len),
+            false => to.fill(at, from, len),
+        }
+    }
+}
+
+/// Copies between two places, of each of which is said whether others may access it meanwhile. Only such places may overlap, or two
+/// that are not.
+///
+/// # Safety
+/// As [`std::ptr::copy`], but others may access what is said to be shared.
+unsafe fn copy_between((to, to_shared): (*mut u8, bool), (from, from_shared): (*const u8, bool), len: usize) {
+    // SAFETY: as the caller says; a place that is not shared is nobody else's.
+    unsafe {
+        match (to_shared, from_shared) {
+            (true, true) => racing::transfer(to, from, len),
+            (true, false) => racing::store(to, from, len),
+            (false, true) => racing::load(to, from, len),
+            (false, false) => std::ptr::copy(from, to, len),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+//! Parts of a lent buffer, held by a driver that works while the operation waits.
+//!
+//! Owns the count that keeps the buffer from its lender. Never says what a driver does with the memory.
+
+use std::any::Any;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use super::{fill_from, has_length};
+use crate::window::Window;
+
+/// Part of a buffer, for a driver that works while the operation waits.
+pub(super) struct Share {
+    pub stretches: Vec<(NonNull<u8>, usize)>,
+    pub len: usize,
+    /// Keeps a region mapped.
+    pub keep: Option<Arc<dyn Any + Send + Sync>>,
+    /// Keeps the buffer from its lender.
+    pub _count: Arc<()>,
+}
+
+/// Part of an [`super::OutBuffer`].
+pub struct OutShare(pub(super) Share);
+/// Part of an [`super::InBuffer`].
+pub struct InShare(pub(super) Share);
+
+// SAFETY: as of the buffers they are parts of, which their lender does not get back before them.
+unsafe impl Send for OutShare {}
+// SAFETY: as above.
+unsafe impl Send for InShare {}
+
+macro_rules! both {
+    ($name:ident) => {
+        impl $name {
+            /// The stretches of memory it is made of, in order: readable, or of an [`InShare`] writable, as long as the share lives. In
+            /// a region other processes may read and write there.
+            pub fn stretches(&self) -> &[(NonNull<u8>, usize)] {
+                &self.0.stretches
+            }
+        }
+    };
+}
+both!(OutShare);
+both!(InShare);
+has_length!(OutShare);
+has_length!(InShare);
+
+impl OutShare {
+    /// Fills `to`, which has the share's length.
+    pub fn copy_to(&self, to: Window<'_>) {
+        assert_eq!(to.len(), self.0.len, "a share and a window of one length");
+        let mut at = 0;
+        for (start, n) in &self.0.stretches {
+            // SAFETY: the stretch has n lent bytes, and at + n <= to.len().
+            unsafe { fill_from((start.as_ptr(), self.0.keep.is_some()), to, at, *n) }
+            at += n;
+        }
+    }
+}

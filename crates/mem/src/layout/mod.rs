@@ -1,0 +1,285 @@
+//! Where the bytes of an element lie: the compiled description of a type that need not be one stretch of memory.
+//!
+//! Owns the description and what follows from it: sizes, bounds, and the moving of bytes between their places and a packed
+//! stream, from any offset of the stream on. Knows no types: what a number is, is its user's business.
+//!
+//! ```text
+//!   memory   ··AA····AA····AA····AA··        a block of 2, repeated 4 times, 6 apart: one node, however many blocks
+//!   packed   AAAAAAAA
+//! ```
+
+mod moving;
+mod node;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::buffer::{Bounds, HasBounds, InBuffer, Lent, OutBuffer, Raw, RawMut, Readable};
+use moving::{Gather, Scatter};
+use node::{Blocks, Node, Visit, visit_copies};
+
+/// Blocks shorter than this on average are moved through a packed copy rather than one by one by a driver.
+const COARSE: usize = 4096;
+/// Blocks shorter than this on average are packed by loops that know their length.
+const SHORT: usize = 128;
+
+/// Where the bytes of one element lie relative to a place, in the order in which they are packed, and how far the next
+/// element is.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    at: isize,
+    root: Node,
+    extent: isize,
+    /// Bounds of all bytes; 0 and 0 where there are none. What is visited of an element lies between them.
+    low: isize,
+    high: isize,
+}
+
+impl Layout {
+    /// `len` bytes.
+    ///
+    /// # Panics
+    /// They are more than an address space has.
+    pub fn block(len: usize) -> Self {
+        let high = isize::try_from(len).expect("a block fits the address space");
+        Self { at: 0, root: Node::Block(len), extent: high, low: 0, high }
+    }
+
+    /// Copies of it, `stride` bytes apart, as one element; nothing where they exceed an address space. The extent is the same.
+    pub fn repeated(&self, count: usize, stride: isize) -> Option<Self> {
+        let root = self.root.repeated(count, stride)?;
+        if root.size() == 0 {
+            return Some(Self { extent: self.extent, ..Self::block(0) });
+        }
+        let (low, high) = spread(self.low, self.high, count, stride)?;
+        Some(Self { at: self.at, root, extent: self.extent, low, high }).filter(Self::is_sound)
+    }
+
+    /// The same, `by` bytes further; nothing where it leaves an address space.
+    pub fn shifted(&self, by: isize) -> Option<Self> {
+        if self.size() == 0 {
+            return Some(self.clone());
+        }
+        let (low, high) = (self.low.checked_add(by)?, self.high.checked_add(by)?);
+        Some(Self { at: self.at.wrapping_add(by), root: self.root.clone(), low, high, ..*self })
+    }
+
+    /// One after the other as one element, packed in this order; nothing where it exceeds an address space. Its extent is
+    /// that from the lowest to the highest byte.
+    pub fn sequence(parts: impl IntoIterator<Item = Layout>) -> Option<Self> {
+        let mut bounds: Option<(isize, isize)> = None;
+        let nodes = parts.into_iter().filter(|part| part.size() > 0).map(|part| {
+            let (low, high) = bounds.unwrap_or((part.low, part.high));
+            bounds = Some((low.min(part.low), high.max(part.high)));
+            (part.at, part.root)
+        });
+        let (at, root) = Node::sequence(nodes)?;
+        let (low, high) = bounds.unwrap_or((0, 0));
+        Some(Self { at, root, extent: high.checked_sub(low)?, low, high }).filter(Self::is_sound)
+    }
+
+    /// The same with the next element `extent` bytes further.
+    pub fn with_extent(self, extent: isize) -> Self {
+        Self { extent, ..self }
+    }
+
+    /// Packed sizes are numbers of an address space too.
+    fn is_sound(&self) -> bool {
+        isize::try_from(self.size()).is_ok() && self.high.checked_sub(self.low).is_some()
+    }
+
+    /// Bytes of one element, packed.
+    #[inline]
+    pub fn size(&self) -> usize {
+        self.root.size()
+    }
+
+    /// How far the next element is.
+    pub fn extent(&self) -> isize {
+        self.extent
+    }
+
+    /// From the lowest byte of an element to behind its highest.
+    pub fn bounds(&self) -> Range<isize> {
+        self.low..self.high
+    }
+
+    /// Bytes of `count` elements, packed, if that is a number.
+    pub fn total(&self, count: usize) -> Option<usize> {
+        self.size().checked_mul(count).filter(|total| isize::try_from(*total).is_ok())
+    }
+
+    /// From the lowest byte of `count` elements to behind the highest; what exceeds an address space ends at its end.
+    pub fn span(&self, count: usize) -> Range<isize> {
+        if count == 0 || self.size() == 0 {
+            return 0..0;
+        }
+        let last = isize::try_from(count - 1).unwrap_or(isize::MAX).saturating_mul(self.extent);
+        self.low.saturating_add(last.min(0))..self.high.saturating_add(last.max(0))
+    }
+
+    /// Whether any number of elements is one stretch from place 0 on.
+    pub fn is_contiguous(&self) -> bool {
+        match self.root {
+            Node::Block(0) => true,
+            Node::Block(len) => self.at == 0 && usize::try_from(self.extent) == Ok(len),
+            _ => false,
+        }
+    }
+
+    /// Whether its blocks are too short for a driver to take them one by one.
+    pub fn is_fine(&self) -> bool {
+        self.size() / self.root.blocks().max(1) < COARSE
+    }
+
+    /// Whether loops that know the length of its blocks move them faster than one copy each.
+    pub(crate) fn has_short_blocks(&self) -> bool {
+        self.size() / self.root.blocks().max(1) < SHORT
+    }
+
+    /// Fills `to` with the packed bytes of `count` elements from `at` on.
+    ///
+    /// # Panics
+    /// The elements have fewer bytes, or lie outside of `raw`.
+    pub fn pack(&self, raw: &impl Readable, count: usize, at: usize, to: &mut [u8]) {
+        let bounds = raw.bounds();
+        self.check(bounds, count, at, to.len());
+        // SAFETY: checked; `to` is borrowed exclusively, so it is none of the memory that is read.
+        unsafe { self.gather(bounds, count, at, to.as_mut_ptr(), to.len()) }
+    }
+
+    /// Writes `from` as the packed bytes of `count` elements from `at` on.
+    ///
+    /// # Panics
+    /// The elements have fewer bytes, or lie outside of `raw`.
+    pub fn unpack(&self, raw: &mut RawMut, count: usize, at: usize, from: &[u8]) {
+        let bounds = raw.bounds();
+        self.check(bounds, count, at, from.len());
+        // SAFETY: checked; `from` is borrowed, so it is none of the memory that is written.
+        unsafe { self.scatter(bounds, count, at, from.as_ptr(), from.len()) }
+    }
+
+    /// Lends `count` elements to be sent, packed on the fly where they are not one stretch.
+    ///
+    /// # Panics
+    /// The elements lie outside of `raw`, or have more bytes than an address space.
+    pub fn lend(self: &Arc<Self>, raw: Raw, count: usize) -> OutBuffer {
+        OutBuffer(self.lent(raw.bounds(), count))
+    }
+
+    /// Lends `count` elements to be filled.
+    ///
+    /// # Panics
+    /// As [`Layout::lend`].
+    pub fn lend_mut(self: &Arc<Self>, raw: RawMut, count: usize) -> InBuffer {
+        InBuffer(self.lent(raw.bounds(), count))
+    }
+
+    pub(crate) fn lent(self: &Arc<Self>, bounds: Bounds, count: usize) -> Lent {
+        match self.stretch(count) {
+            Some((at, len)) => bounds.lent(at, len),
+            None => Lent::scattered(self, bounds, count),
+        }
+    }
+
+    /// Where and how long `count` elements are, if they are one stretch.
+    fn stretch(&self, count: usize) -> Option<(isize, usize)> {
+        match self.root {
+            Node::Block(len) if count == 1 => Some((self.at, len)),
+            Node::Block(len) if usize::try_from(self.extent) == Ok(len) => {
+                Some((self.at, self.total(count)?))
+            }
+            _ if count == 0 || self.size() == 0 => Some((0, 0)),
+            _ => None,
+        }
+    }
+
+    /// That a range of the packed bytes exists and that the elements lie in the bounds.
+    pub(crate) fn check(&self, bounds: Bounds, count: usize, at: usize, len: usize) {
+        let total = self.total(count).expect("the elements fit the address space");
+        assert!(at <= total && len <= total - at, "{len} packed bytes at {at} of {total}");
+        let span = self.span(count);
+        bounds.at(span.start, span.end.saturating_sub(span.start) as usize);
+    }
+
+    /// # Safety
+    /// [`Layout::check`] was passed; `to` has room for `len` bytes, outside of the elements.
+    pub(crate) unsafe fn gather(&self, bounds: Bounds, count: usize, at: usize, to: *mut u8, len: usize) {
+        // SAFETY: what is visited lies in the span of the elements and is `len` bytes together.
+        self.visit(count, at, len, &mut unsafe { Gather::new(bounds.start(), to) });
+    }
+
+    /// # Safety
+    /// [`Layout::check`] was passed, and the memory was lent to be written; `from` has `len` bytes, outside of the elements.
+    pub(crate) unsafe fn scatter(
+        &self,
+        bounds: Bounds,
+        count: usize,
+        at: usize,
+        from: *const u8,
+        len: usize,
+    ) {
+        // SAFETY: as in `gather`.
+        self.visit(count, at, len, &mut unsafe { Scatter::new(from, bounds.start()) });
+    }
+
+    /// Calls `each(place, offset in the range, length)` for the stretches of a range of the packed bytes.
+    pub(crate) fn stretches(
+        &self,
+        count: usize,
+        at: usize,
+        len: usize,
+        each: impl FnMut(isize, usize, usize),
+    ) {
+        self.visit(count, at, len, &mut Each { each, done: 0 });
+    }
+
+    /// Visits packed bytes of `count` elements, which they have.
+    fn visit(&self, count: usize, skip: usize, len: usize, visit: &mut impl Visit) {
+        debug_assert!(skip + len <= self.size() * count);
+        match &self.root {
+            Node::Block(size) if usize::try_from(self.extent) == Ok(*size) => {
+                visit.one(self.at.wrapping_add_unsigned(skip), len);
+            }
+            Node::Repeat(r) if r.goes_on_after(self.extent) || count == 1 => {
+                visit_copies(&r.inner, r.stride, self.at, skip, len, visit);
+            }
+            root => visit_copies(root, self.extent, self.at, skip, len, visit),
+        }
+    }
+}
+
+/// Bounds of `count` copies of what lies between two bounds.
+fn spread(low: isize, high: isize, count: usize, stride: isize) -> Option<(isize, isize)> {
+    let last = isize::try_from(count).ok()?.checked_sub(1)?.checked_mul(stride)?;
+    Some((low.checked_add(last.min(0))?, high.checked_add(last.max(0))?))
+}
+
+/// Shows stretches one by one.
+struct Each<F> {
+    each: F,
+    done: usize,
+}
+
+impl<F: FnMut(isize, usize, usize)> Visit for Each<F> {
+    fn one(&mut self, at: isize, len: usize) {
+        (self.each)(at, self.done, len);
+        self.done += len;
+    }
+
+    fn many(&mut self, at: isize, len: usize, count: usize, stride: isize) {
+        for i in 0..count as isize {
+            self.one(at.wrapping_add(stride.wrapping_mul(i)), len);
+        }
+    }
+
+    fn elements(&mut self, at: isize, blocks: Blocks<'_>, count: usize, stride: isize) {
+        for i in 0..count as isize {
+            let at = at.wrapping_add(stride.wrapping_mul(i));
+            blocks.iter().for_each(|(place, _, len)| self.one(at.wrapping_add(place), len));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

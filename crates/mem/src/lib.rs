@@ -1,0 +1,16 @@
+//! Memory that messages lie in: windows on shared memory, rings in it, buffers that users lend, and layouts of datatypes.
+//!
+//! Nothing here knows what a message is, or asks the kernel for memory: segments come from `canele_sys`. This is one of the
+//! few crates in which `unsafe` may appear. Under `--cfg loom` the modules whose memory ordering is modelled are compiled
+//! against the model checker.
+
+mod backwards;
+pub mod buffer;
+pub mod chunk_counter;
+pub mod layout;
+#[cfg(not(loom))]
+pub mod limits;
+mod past_cache;
+mod racing;
+pub mod ring;
+pub mod window;

@@ -1,0 +1,215 @@
+//! What the machine allows: the bare costs that every measurement of Canelé is compared with.
+//!
+//! Owns the measuring loops and the layout of the memory block they share. The loops are the least a
+//! program can do (a store, a spin, a `memcpy`), with no protocol around them; nothing here is used to
+//! pass messages, and nothing here pins processors or prints.
+//!
+//! The processes that measure map one block and call the same method with the same arguments in the
+//! same order. A wait ends only when the other process answers: whoever started the processes ends the
+//! rest when one of them dies.
+//!
+//! ```text
+//! | lines, 128 B each                        | 256 cells  | buffer 0 | buffer 1 | ring 0   | ring 1   |
+//! | 0..16 pair flags, 16..16+ranks, word, ok | of 64 B    | largest  | largest  | 64 pieces| 64 pieces|
+//! ```
+
+mod flags;
+mod pair;
+#[cfg(test)]
+mod tests;
+
+use canele_sys::atomic::{AtomicU32, AtomicU64, Ordering};
+use canele_sys::segment::{Segment, SegmentError};
+use std::cell::UnsafeCell;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::thread::yield_now;
+
+/// Bytes of one piece of [`MachineLimits::stream_ns`].
+pub const PIECE_BYTES: usize = 32 * 1024;
+/// Pieces a ring of [`MachineLimits::stream_ns`] holds: more bytes than a processor's own caches, or each line is fetched from the
+/// other one's before it is written.
+const PIECES: u64 = 64;
+const RING_BYTES: usize = PIECE_BYTES * PIECES as usize;
+/// Cells of the ring of [`MachineLimits::cells_per_s`].
+const CELLS: u64 = 256;
+/// The first of the lines that belong to one rank each.
+const OWN_LINES: usize = 16;
+const PAGE_BYTES: usize = 4096;
+
+/// A flag alone in its pair of cache lines, so that the prefetcher of adjacent lines joins no two flags.
+#[repr(C, align(128))]
+struct Line(AtomicU64);
+
+/// A cache line that carries its own announcement.
+#[repr(C, align(64))]
+struct Cell {
+    stamp: AtomicU32,
+    payload: UnsafeCell<[u8; 60]>,
+}
+
+/// What must be equal in all processes that measure together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MeasuredSizes {
+    /// Processes; two of them (0 and 1) measure what concerns a pair.
+    pub ranks: u32,
+    /// The largest message of the copying measurements, in bytes.
+    pub largest_bytes: usize,
+}
+
+impl MeasuredSizes {
+    /// Bytes of the block shared by the processes. It must be zero at the start.
+    pub fn block_bytes(self) -> usize {
+        self.rings_at() + 2 * RING_BYTES
+    }
+
+    fn lines(self) -> usize {
+        OWN_LINES + 2 * self.ranks as usize + 1
+    }
+
+    fn cells_at(self) -> usize {
+        pages(self.lines() * size_of::<Line>())
+    }
+
+    fn buffers_at(self) -> usize {
+        self.cells_at() + pages(CELLS as usize * size_of::<Cell>())
+    }
+
+    fn rings_at(self) -> usize {
+        self.buffers_at() + 2 * pages(self.largest_bytes)
+    }
+}
+
+fn pages(bytes: usize) -> usize {
+    bytes.next_multiple_of(PAGE_BYTES)
+}
+
+/// One process's part in measuring the machine's limits.
+///
+/// Every method measures one round; medians over interleaved rounds are the caller's business.
+pub struct MachineLimits<'a> {
+    shape: MeasuredSizes,
+    me: usize,
+    lines: &'a [Line],
+    cells: &'a [Cell; CELLS as usize],
+    /// One per process of the pair, in the block.
+    buffers: [NonNull<u8>; 2],
+    /// One per direction, in the block.
+    rings: [NonNull<u8>; 2],
+    /// Memory of this process alone; allocated when first needed.
+    private: Vec<u8>,
+    /// How far each measurement has come: the values on the lines only ever grow.
+    lines_passed: u64,
+    copies: u64,
+    pieces_sent: u64,
+    pieces_received: u64,
+    cells_passed: u64,
+    barriers: u64,
+    agreements: u64,
+    block: PhantomData<&'a [u8]>,
+}
+
+impl<'a> MachineLimits<'a> {
+    /// Takes part as process `me`, on a segment that is used for nothing else and was fresh when the first
+    /// process began.
+    ///
+    /// # Errors
+    /// `Outside` when the segment is smaller than [`MeasuredSizes::block_bytes`].
+    ///
+    /// # Panics
+    /// When `me` is not below `shape.ranks`.
+    pub fn on(segment: &'a Segment, me: u32, shape: MeasuredSizes) -> Result<Self, SegmentError> {
+        let base = segment.at(0, shape.block_bytes(), PAGE_BYTES)?;
+        let block = NonNull::slice_from_raw_parts(base, shape.block_bytes());
+        // SAFETY: inside the mapping, which lasts as long as `'a`. That the others keep to the rules of `new`
+        // is the launcher's doing: it gives the segment to the ranks of one measurement only.
+        Ok(unsafe { MachineLimits::new(block, me, shape) })
+    }
+
+    /// Takes part as process `me` of `shape.ranks`.
+    ///
+    /// # Panics
+    /// When `me` is not below `shape.ranks`, or the block is smaller than [`MeasuredSizes::block_bytes`] or not
+    /// aligned to a page: both are faults of the program, not of its user.
+    ///
+    /// # Safety
+    /// `block` is mapped for reading and writing as long as `'a`, was zero before the first process
+    /// began, and is touched by nobody but the `MachineLimits` of `shape.ranks` processes (or threads), one for
+    /// each number, which all call the same methods with the same arguments in the same order.
+    pub unsafe fn new(block: NonNull<[u8]>, me: u32, shape: MeasuredSizes) -> Self {
+        assert!(me < shape.ranks, "rank {me} of {}", shape.ranks);
+        assert!(block.len() >= shape.block_bytes(), "{} < {} bytes", block.len(), shape.block_bytes());
+        let base = block.cast::<u8>();
+        assert!(base.addr().get().is_multiple_of(PAGE_BYTES), "the block is not aligned to a page");
+        // SAFETY: `block_bytes` was checked above and covers every offset computed by `MeasuredSizes`.
+        let at = |offset: usize| unsafe { base.add(offset) };
+        // SAFETY: inside the block, aligned (pages), zero is a valid `Line` and the rest is atomics.
+        let lines = unsafe { std::slice::from_raw_parts(base.cast::<Line>().as_ptr(), shape.lines()) };
+        let cells = at(shape.cells_at()).cast::<[Cell; CELLS as usize]>();
+        // SAFETY: as for the lines; payloads lie in `UnsafeCell` and are reached by pointer only.
+        let cells = unsafe { cells.as_ref() };
+        let (buffers, rings) = (shape.buffers_at(), shape.rings_at());
+        MachineLimits {
+            shape,
+            me: me as usize,
+            lines,
+            cells,
+            buffers: [at(buffers), at(buffers + pages(shape.largest_bytes))],
+            rings: [at(rings), at(rings + RING_BYTES)],
+            private: Vec::new(),
+            lines_passed: 0,
+            copies: 0,
+            pieces_sent: 0,
+            pieces_received: 0,
+            cells_passed: 0,
+            barriers: 0,
+            agreements: 0,
+            block: PhantomData,
+        }
+    }
+
+    /// What the processes agreed on.
+    pub fn shape(&self) -> MeasuredSizes {
+        self.shape
+    }
+
+    /// Everybody leaves with the value that process 0 brought; nobody leaves before all have come.
+    /// Waits by giving the processor away, so it may be called with more processes than processors.
+    pub fn agree(&mut self, mine: u64) -> u64 {
+        let (word, first) =
+            (OWN_LINES + 2 * self.shape.ranks as usize, OWN_LINES + self.shape.ranks as usize);
+        self.agreements += 1;
+        if self.me == 0 {
+            (1..self.shape.ranks as usize).for_each(|rank| self.yield_until(first + rank, self.agreements));
+            // Everybody has come, so everybody has read the value of the time before.
+            self.lines[word].0.store(mine, Ordering::Relaxed);
+            self.set(first, self.agreements);
+            return mine;
+        }
+        self.set(first + self.me, self.agreements);
+        self.yield_until(first, self.agreements);
+        self.lines[word].0.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn set(&self, line: usize, value: u64) {
+        // Pairs with the acquire in `await_line` and `yield_until`.
+        self.lines[line].0.store(value, Ordering::Release);
+    }
+
+    /// Waits without a pause instruction, as the fastest receiver would.
+    #[inline(always)]
+    fn await_line(&self, line: usize, value: u64) {
+        // Looked up once: the loop is a load and a comparison.
+        let line = &self.lines[line].0;
+        // Pairs with the release in `set`.
+        while line.load(Ordering::Acquire) < value {}
+    }
+
+    fn yield_until(&self, line: usize, value: u64) {
+        // Pairs with the release in `set`.
+        while self.lines[line].0.load(Ordering::Acquire) < value {
+            yield_now();
+        }
+    }
+}

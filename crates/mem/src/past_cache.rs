@@ -1,0 +1,83 @@
+//! Copying past the caches: stores that go to memory without bringing the lines they fill into this processor's cache.
+//!
+//! Where two processors share no cache, a line that the other one holds comes at a few bytes a nanosecond; one that lies in
+//! memory comes many times faster. Where they do share one it is the other way round: measure before this is used.
+
+use crate::racing;
+
+/// Copies `len` bytes from memory of this thread to shared memory, with stores that are visible to others before any store that follows.
+///
+/// # Safety
+/// As [`racing::store`].
+pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
+    // SAFETY: as the caller says.
+    #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+    unsafe {
+        transfer(to, from, len)
+    }
+    // SAFETY: as the caller says. There is no such store here.
+    #[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
+    unsafe {
+        racing::store(to, from, len)
+    }
+}
+
+/// As [`copy`], but others may access `from` too.
+///
+/// # Safety
+/// As [`racing::transfer`], but the ranges do not overlap.
+#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+#[inline(never)]
+pub(crate) unsafe fn transfer(to: *mut u8, from: *const u8, len: usize) {
+    use std::arch::x86_64::_mm_sfence;
+    const LINE: usize = 64;
+    #[cfg(test)]
+    COPIES.set(COPIES.get() + 1);
+    let head = to.align_offset(LINE).min(len);
+    let lines = (len - head) / LINE;
+    // SAFETY: head + 64 * lines <= len, so every access lies in the ranges the caller vouches for; stores to `to + head` and
+    // behind it are aligned to 64 bytes; the instructions are part of every x86-64 processor.
+    unsafe {
+        racing::transfer(to, from, head);
+        let (mut source, mut target) = (from.add(head), to.add(head));
+        for _ in 0..lines {
+            racing::stream_line(target, source);
+            (source, target) = (source.add(LINE), target.add(LINE));
+        }
+        racing::transfer(target, source, len - head - lines * LINE);
+        // Such stores are not ordered with others.
+        _mm_sfence();
+    }
+}
+
+/// The same where there is no such store: an ordinary copy.
+///
+/// # Safety
+/// As [`racing::transfer`].
+#[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
+pub(crate) unsafe fn transfer(to: *mut u8, from: *const u8, len: usize) {
+    // SAFETY: as the caller says.
+    unsafe { racing::transfer(to, from, len) }
+}
+
+#[cfg(all(test, target_arch = "x86_64", not(miri)))]
+thread_local! {
+    /// Copies of this thread that went past the caches.
+    pub(crate) static COPIES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_length_at_every_alignment_is_copied_exactly() {
+        let source: Vec<u8> = (0..600u32).map(|n| (n * 7) as u8 ^ 0x5a).collect();
+        for (skew, len) in (0..64).flat_map(|skew| [0, 1, 63, 64, 65, 200, 400].map(|len| (skew, len))) {
+            let mut memory = vec![0xeeu8; 600];
+            // SAFETY: both ranges lie within their vectors, which do not overlap.
+            unsafe { super::copy(memory.as_mut_ptr().add(skew), source.as_ptr().add(skew / 3), len) };
+            assert_eq!(&memory[skew..skew + len], &source[skew / 3..skew / 3 + len], "{skew} {len}");
+            let outside = memory[..skew].iter().chain(&memory[skew + len..]);
+            assert!(outside.into_iter().all(|byte| *byte == 0xee), "{skew} {len} spilled");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Copies between memory of this thread and memory that other threads and processes may read and write at the same time.
+//!
+//! Bytes of the shared side are accessed by instructions that the compiler can neither repeat nor look into; pieces of one copy may
+//! overlap, and which bytes are accessed together is open. So a copy that races with another one may see a mixture of both, but
+//! never a byte that nobody wrote, and the compiler can neither read shared memory a second time after a check nor assume that it
+//! does not change.
+//!
+//! On x86-64 the accesses are assembly, which the compiler does not look into; the C library's `memcpy` and `memmove` do long
+//! copies. Elsewhere, and under miri, they are relaxed atomics. Loom does not model the bytes of messages.
+
+#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+mod assembly;
+#[cfg(all(not(loom), any(miri, not(target_arch = "x86_64"))))]
+mod atomics;
+#[cfg(loom)]
+mod plain;
+
+#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+pub(crate) use assembly::{load, load_wide_block, load16, store, stream_line, transfer, transfer_line};
+#[cfg(all(not(loom), any(miri, not(target_arch = "x86_64"))))]
+pub(crate) use atomics::{load, store, transfer};
+#[cfg(loom)]
+pub(crate) use plain::{load, store, transfer};
+
+#[cfg(test)]
+mod tests;

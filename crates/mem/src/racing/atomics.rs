@@ -1,0 +1,57 @@
+//! Accesses by relaxed atomics: of words where the shared side is aligned; of bytes alone under miri, to which accesses of
+//! different sizes to one byte are an error.
+
+use canele_sys::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+
+/// Calls `one(offset)` for the bytes before and behind the aligned words of shared memory, `word(offset)` for those.
+fn each(shared: *const u8, len: usize, mut one: impl FnMut(usize), mut word: impl FnMut(usize)) {
+    let head = if cfg!(miri) { len } else { shared.align_offset(8).min(len) };
+    let words = (len - head) / 8;
+    (0..head).for_each(&mut one);
+    (0..words).for_each(|n| word(head + 8 * n));
+    (head + 8 * words..len).for_each(one);
+}
+
+/// Copies from shared memory to memory of this thread.
+///
+/// # Safety
+/// As [`std::ptr::copy_nonoverlapping`], but others may access `from` meanwhile.
+pub(crate) unsafe fn load(to: *mut u8, from: *const u8, len: usize) {
+    let from = from.cast_mut();
+    // SAFETY: the offsets are below `len`, words aligned and inside; both ranges by the caller's word.
+    let one = |at| unsafe { to.add(at).write(AtomicU8::from_ptr(from.add(at)).load(Relaxed)) };
+    // SAFETY: as above.
+    let word = |at| unsafe {
+        let value = AtomicU64::from_ptr(from.add(at).cast()).load(Relaxed);
+        to.add(at).cast::<u64>().write_unaligned(value);
+    };
+    each(from, len, one, word);
+}
+
+/// Copies from memory of this thread to shared memory.
+///
+/// # Safety
+/// As [`std::ptr::copy_nonoverlapping`], but others may access `to` meanwhile.
+pub(crate) unsafe fn store(to: *mut u8, from: *const u8, len: usize) {
+    // SAFETY: as in `load`.
+    let one = |at| unsafe { AtomicU8::from_ptr(to.add(at)).store(from.add(at).read(), Relaxed) };
+    // SAFETY: as above.
+    let word = |at| unsafe {
+        let value = from.add(at).cast::<u64>().read_unaligned();
+        AtomicU64::from_ptr(to.add(at).cast()).store(value, Relaxed);
+    };
+    each(to, len, one, word);
+}
+
+/// Copies between two places of shared memory, which may overlap.
+///
+/// # Safety
+/// As [`std::ptr::copy`], but others may access both meanwhile.
+pub(crate) unsafe fn transfer(to: *mut u8, from: *const u8, len: usize) {
+    let mut staged = vec![0; len];
+    // SAFETY: the ranges are the caller's; the vector is nobody else's.
+    unsafe {
+        load(staged.as_mut_ptr(), from, len);
+        store(to, staged.as_ptr(), len);
+    }
+}

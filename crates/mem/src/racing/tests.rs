@@ -1,0 +1,81 @@
+use std::ptr;
+use std::thread;
+
+use super::*;
+
+fn source(len: usize) -> Vec<u8> {
+    (0..len).map(|i| (i * 7) as u8 ^ 0x5a).collect()
+}
+
+/// Copies with each function, at some alignment, and looks at what is around.
+fn check(len: usize, skew: usize) {
+    let from = source(len + skew);
+    for copy in [load, store, transfer] {
+        let mut memory = vec![0xee; len + 24];
+        // SAFETY: both ranges lie within their vectors, which do not overlap.
+        unsafe { copy(memory.as_mut_ptr().add(8), from.as_ptr().add(skew), len) };
+        assert_eq!(memory[8..8 + len], from[skew..]);
+        let outside = memory[..8].iter().chain(&memory[8 + len..]);
+        assert!(outside.into_iter().all(|byte| *byte == 0xee), "{len} bytes spilled");
+    }
+}
+
+#[test]
+fn every_length_is_copied_exactly() {
+    let step = if cfg!(miri) { 13 } else { 1 };
+    (0..200).step_by(step).for_each(|len| check(len, len % 8));
+    check(if cfg!(miri) { 300 } else { 10_000 }, 3);
+}
+
+#[test]
+fn a_transfer_within_memory_may_overlap() {
+    let mut memory = source(100);
+    let expected = memory[..90].to_vec();
+    let start = memory.as_mut_ptr();
+    // SAFETY: both ranges lie within the vector.
+    unsafe { transfer(start.add(10), start, 90) };
+    assert_eq!(memory[10..], expected);
+}
+
+/// An address that threads share.
+#[derive(Clone, Copy)]
+struct Shared(*mut u8);
+// SAFETY: the memory behind it is accessed by racing copies alone.
+unsafe impl Send for Shared {}
+
+impl Shared {
+    /// The address; a method, so that closures take the whole value.
+    fn start(self) -> *mut u8 {
+        self.0
+    }
+}
+
+#[test]
+fn each_byte_that_is_read_was_written_by_somebody() {
+    let (turns, lens): (usize, &[usize]) =
+        if cfg!(miri) { (3, &[8, 61]) } else { (2000, &[1, 7, 8, 24, 48, 100, 5000]) };
+    for &len in lens {
+        let mut memory = vec![0u8; len];
+        let shared = Shared(memory.as_mut_ptr());
+        thread::scope(|scope| {
+            for value in [1u8, 2] {
+                scope.spawn(move || {
+                    let from = vec![value; len];
+                    for _ in 0..turns {
+                        // SAFETY: both have `len` bytes; the shared ones are accessed by racing copies alone.
+                        unsafe { store(shared.start(), from.as_ptr(), len) };
+                    }
+                });
+            }
+            for _ in 0..turns {
+                let mut seen = vec![9u8; len];
+                // SAFETY: as above.
+                unsafe { load(seen.as_mut_ptr(), shared.start(), len) };
+                assert!(seen.iter().all(|byte| *byte <= 2), "{seen:?}");
+            }
+        });
+        // SAFETY: the other threads have ended.
+        let last = unsafe { ptr::read(shared.start()) };
+        assert!(last == 1 || last == 2);
+    }
+}

@@ -1,0 +1,315 @@
+//! Memory that another process may read or write at any time.
+//!
+//! Owns nothing. A [`Window`] is the only way the layers above the drivers touch shared memory: bytes are copied in or
+//! out, no reference to them is ever handed out, so what another process or thread writes there can change values but never
+//! break this process (invariant I3). A copy accesses each byte of the window once (`racing.rs`): what was copied out and
+//! checked stays as it was checked.
+
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
+
+use crate::{backwards, past_cache, racing};
+use canele_sys::atomic::AtomicU64;
+
+/// A bounded stretch of bytes that may be shared with another process; copied in and out, never borrowed.
+#[derive(Clone, Copy)]
+pub struct Window<'a> {
+    start: NonNull<u8>,
+    len: usize,
+    manner: Manner,
+    memory: PhantomData<&'a ()>,
+}
+
+/// How bytes are copied.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    Plain,
+    /// What is written goes past the caches.
+    PastCache,
+    /// What is read is read from its end.
+    Backwards,
+}
+
+impl<'a> Window<'a> {
+    /// The window on `len` bytes from `start`.
+    ///
+    /// # Safety
+    /// The bytes must stay mapped, readable and writable for `'a`, and no Rust reference to them may exist while the
+    /// window is used. Other processes, and other threads through windows, may write them at any time.
+    pub unsafe fn new(start: NonNull<u8>, len: usize) -> Self {
+        Self { start, len, manner: Manner::Plain, memory: PhantomData }
+    }
+
+    /// The same, with what is written going past the caches, to memory.
+    pub fn past_cache(self) -> Self {
+        Self { manner: Manner::PastCache, ..self }
+    }
+
+    /// The same, with what is read being read from its end: for memory behind which another process will write next.
+    #[inline(always)]
+    pub fn backwards(self) -> Self {
+        Self { manner: Manner::Backwards, ..self }
+    }
+
+    /// The window on memory of this process alone, which nobody else uses as long as the window lives.
+    #[inline(always)]
+    pub fn on(bytes: &'a mut [u8]) -> Self {
+        let len = bytes.len();
+        // SAFETY: the exclusive borrow lasts for `'a` and is given up to the window, the only way to the bytes from now on.
+        unsafe { Self::new(NonNull::from_mut(bytes).cast(), len) }
+    }
+
+    /// A window on nothing.
+    pub const fn empty() -> Self {
+        Self { start: NonNull::dangling(), len: 0, manner: Manner::Plain, memory: PhantomData }
+    }
+
+    /// Its length in bytes.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The part of `len` bytes from `offset`, or nothing where that lies outside.
+    #[inline]
+    pub fn part(&self, offset: usize, len: usize) -> Option<Window<'a>> {
+        let end = offset.checked_add(len)?;
+        if end > self.len {
+            return None;
+        }
+        // SAFETY: offset <= end <= self.len, so the part lies in the same stretch of memory.
+        Some(unsafe { Window { start: self.start.add(offset), len, ..*self } })
+    }
+
+    /// Copies `bytes` in at `offset`.
+    ///
+    /// # Panics
+    /// Where they would not fit: lengths are checked before a window is asked for.
+    #[inline(always)]
+    pub fn write(&self, offset: usize, bytes: &[u8]) {
+        assert!(offset <= self.len && bytes.len() <= self.len - offset, "write outside of a window");
+        // SAFETY: the range was checked; a slice of this process and the window's memory do not overlap, because no
+        // reference to the window's memory exists (`new`). What others write meanwhile may be torn.
+        unsafe { self.fill(offset, bytes.as_ptr(), bytes.len()) }
+    }
+
+    /// Copies bytes out from `offset` until `bytes` is full.
+    ///
+    /// # Panics
+    /// Where the window does not hold as many.
+    #[inline(always)]
+    pub fn read(&self, offset: usize, bytes: &mut [u8]) {
+        assert!(offset <= self.len && bytes.len() <= self.len - offset, "read outside of a window");
+        // SAFETY: as in `write`.
+        unsafe { self.drain(offset, bytes.as_mut_ptr(), bytes.len()) }
+    }
+
+    /// Reads `N` words from `offset` on, little-endian.
+    ///
+    /// # Panics
+    /// Where the window does not hold as many.
+    #[inline(always)]
+    pub fn read_words<const N: usize>(&self, offset: usize) -> [u64; N] {
+        let mut words = [0u64; N];
+        assert!(offset <= self.len && 8 * N <= self.len - offset, "read outside of a window");
+        for (n, word) in words.iter_mut().enumerate() {
+            // SAFETY: the range was checked. Word by word, each of which may stay in a register.
+            unsafe { racing::load(ptr::from_mut(word).cast(), self.start.as_ptr().add(offset + 8 * n), 8) }
+        }
+        words.map(u64::from_le)
+    }
+
+    /// Writes words from `offset` on, little-endian.
+    ///
+    /// # Panics
+    /// Where they would not fit.
+    #[inline(always)]
+    pub fn write_words(&self, offset: usize, words: &[u64]) {
+        assert!(offset <= self.len && 8 * words.len() <= self.len - offset, "write outside of a window");
+        for (n, word) in words.iter().enumerate() {
+            let word = word.to_le();
+            // SAFETY: the range was checked.
+            unsafe { racing::store(self.start.as_ptr().add(offset + 8 * n), ptr::from_ref(&word).cast(), 8) }
+        }
+    }
+
+    /// The aligned 64-bit word at `offset`, for atomic operations; nothing if it lies outside or is not aligned.
+    pub fn word(&self, offset: usize) -> Option<&'a AtomicU64> {
+        let word = self.part(offset, size_of::<u64>())?.start.cast::<AtomicU64>();
+        if !word.is_aligned() {
+            return None;
+        }
+        // SAFETY: inside the window, whose memory stays mapped for `'a` and has no other references than to atomics; aligned.
+        Some(unsafe { word.as_ref() })
+    }
+
+    /// Copies `len` bytes in at `offset`.
+    ///
+    /// # Safety
+    /// The window has room for them there; `from` can be read, and is not the window's memory.
+    #[inline(always)]
+    pub(crate) unsafe fn fill(&self, offset: usize, from: *const u8, len: usize) {
+        // SAFETY: as the caller says.
+        unsafe {
+            let to = self.start.as_ptr().add(offset);
+            if self.manner == Manner::PastCache {
+                past_cache::copy(to, from, len)
+            } else {
+                racing::store(to, from, len)
+            }
+        }
+    }
+
+    /// Copies `len` bytes out from `offset`.
+    ///
+    /// # Safety
+    /// The window has them; `to` can be written, and is not the window's memory.
+    #[inline(always)]
+    pub(crate) unsafe fn drain(&self, offset: usize, to: *mut u8, len: usize) {
+        // SAFETY: as the caller says.
+        unsafe {
+            let from = self.start.as_ptr().add(offset);
+            if self.manner == Manner::Backwards {
+                backwards::copy(to, from, len)
+            } else {
+                racing::load(to, from, len)
+            }
+        }
+    }
+
+    /// The first byte's address.
+    #[cfg(test)]
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+
+    /// As [`Window::fill`], from memory that others may access too.
+    ///
+    /// # Safety
+    /// The window has room for them there; `from` can be read, and may overlap the window's memory unless that is written past the caches.
+    pub(crate) unsafe fn fill_shared(&self, offset: usize, from: *const u8, len: usize) {
+        // SAFETY: as the caller says.
+        unsafe {
+            let to = self.start.as_ptr().add(offset);
+            match self.manner {
+                Manner::PastCache => past_cache::transfer(to, from, len),
+                _ => racing::transfer(to, from, len),
+            }
+        }
+    }
+
+    /// As [`Window::drain`], to memory that others may access too.
+    ///
+    /// # Safety
+    /// The window has them; `to` can be written, and may overlap the window's memory unless that is read from its end.
+    pub(crate) unsafe fn drain_shared(&self, offset: usize, to: *mut u8, len: usize) {
+        // SAFETY: as the caller says.
+        unsafe {
+            let from = self.start.as_ptr().add(offset);
+            match self.manner {
+                Manner::Backwards => backwards::transfer(to, from, len),
+                _ => racing::transfer(to, from, len),
+            }
+        }
+    }
+}
+
+/// `memcpy`, but without a call for what fits in one cell: overlapping pieces chosen by length, and one each for the two
+/// lengths that are sent most.
+///
+/// # Safety
+/// As [`ptr::copy_nonoverlapping`].
+#[inline(always)]
+pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
+    /// Copies the first and the last `N` bytes; together they cover `len` bytes up to twice that.
+    #[inline(always)]
+    unsafe fn ends<const N: usize>(to: *mut u8, from: *const u8, len: usize) {
+        // SAFETY: the caller's ranges hold `len >= N` bytes and do not overlap.
+        unsafe {
+            ptr::copy_nonoverlapping(from, to, N);
+            ptr::copy_nonoverlapping(from.add(len - N), to.add(len - N), N);
+        }
+    }
+    // SAFETY: every arm touches only the first `len` bytes of both ranges, which the caller vouches for.
+    unsafe {
+        match len {
+            8 => ptr::copy_nonoverlapping(from, to, 8),
+            48 => ptr::copy_nonoverlapping(from, to, 48),
+            9..=16 => ends::<8>(to, from, len),
+            17..=32 => ends::<16>(to, from, len),
+            33..=47 => {
+                ptr::copy_nonoverlapping(from.add(16), to.add(16), 16);
+                ends::<16>(to, from, len);
+            }
+            4..=7 => ends::<4>(to, from, len),
+            2..=3 => ends::<2>(to, from, len),
+            1 => *to = *from,
+            0 => {}
+            _ => ptr::copy_nonoverlapping(from, to, len),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_length_up_to_a_few_cells_is_copied_exactly() {
+        for len in (0..200usize).step_by(if cfg!(miri) { 13 } else { 1 }) {
+            let source: Vec<u8> = (0..len).map(|i| i as u8 ^ 0x5a).collect();
+            let mut memory = vec![0xeeu8; len + 16];
+            // SAFETY: `memory` outlives the window and is not touched through its name meanwhile.
+            let window = unsafe { Window::new(NonNull::new(memory.as_mut_ptr()).unwrap().add(8), len) };
+            window.write(0, &source);
+            let mut back = vec![0; len];
+            window.read(0, &mut back);
+            assert_eq!(back, source);
+            assert!(memory[..8].iter().chain(&memory[8 + len..]).all(|&b| b == 0xee), "length {len} spilled");
+        }
+    }
+
+    #[test]
+    fn what_goes_past_the_caches_arrives_in_parts_too() {
+        let mut memory = vec![0u8; 300];
+        let window = Window::on(&mut memory).past_cache();
+        window.write(0, &[1; 100]);
+        window.part(100, 150).unwrap().write(3, &[2; 140]);
+        let expected = [vec![1; 100], vec![0; 3], vec![2; 140], vec![0; 57]].concat();
+        assert_eq!(memory, expected);
+    }
+
+    #[test]
+    fn what_is_read_backwards_is_the_same() {
+        let mut memory: Vec<u8> = (0..1000u32).map(|i| (i * 3) as u8).collect();
+        let expected = memory.clone();
+        let window = Window::on(&mut memory).backwards();
+        let mut back = [0; 700];
+        window.part(100, 800).unwrap().read(50, &mut back);
+        assert_eq!(back, expected[150..850]);
+    }
+
+    #[test]
+    #[should_panic(expected = "write outside")]
+    fn a_write_past_the_end_panics() {
+        let mut memory = [0u8; 8];
+        // SAFETY: as above.
+        let window = unsafe { Window::new(NonNull::new(memory.as_mut_ptr()).unwrap(), 8) };
+        window.write(4, &[0; 5]);
+    }
+
+    #[test]
+    fn a_part_outside_is_refused() {
+        let mut memory = [0u8; 8];
+        // SAFETY: as above.
+        let window = unsafe { Window::new(NonNull::new(memory.as_mut_ptr()).unwrap(), 8) };
+        assert!(window.part(4, 4).is_some());
+        assert!(window.part(4, 5).is_none());
+        assert!(window.part(usize::MAX, 2).is_none());
+    }
+}

@@ -1,0 +1,201 @@
+//! What a peer can make this rank hold beside payload, which credit bounds: announcements without a receive, notices that nobody has
+//! polled, fences. Each has a bound for each peer, far beyond what programs leave lying; a peer that passes it is cut off with an error that
+//! names it.
+
+use canele_rail::Corrupt;
+use canele_sys::ids::Rank;
+
+use crate::peer::Reply;
+use crate::{Notice, Proto};
+
+/// Announced messages without a receive. The sender holds as many requests.
+pub(crate) const MOST_ANNOUNCED: u32 = 1 << 22;
+/// Notices that nobody has polled.
+const MOST_NOTICES: u32 = 1 << 24;
+/// Fences whose answers wait for room.
+const MOST_FENCES: usize = 4096;
+
+/// Counts of what one peer makes this rank hold beside payload.
+#[derive(Clone, Copy, Default)]
+pub struct BoundedCounts {
+    announced: u32,
+    notices: u32,
+    /// Fences of this rank that it has not answered.
+    fences: u32,
+}
+
+impl Proto {
+    fn held(&mut self, peer: Rank) -> &mut BoundedCounts {
+        &mut self.peers[peer.0 as usize].held
+    }
+
+    /// Counts an announced message that is to be kept.
+    pub(crate) fn charge_announced(&mut self, from: Rank) -> Result<(), Corrupt> {
+        let held = self.held(from);
+        if held.announced >= MOST_ANNOUNCED {
+            return Err(Corrupt(format!(
+                "{from} announced {MOST_ANNOUNCED} messages that nobody has received"
+            )));
+        }
+        held.announced += 1;
+        Ok(())
+    }
+
+    /// An announced message is kept no more.
+    pub(crate) fn discharge_announced(&mut self, from: Rank) {
+        let held = self.held(from);
+        held.announced = held.announced.saturating_sub(1);
+    }
+
+    /// Keeps a notice until somebody polls it.
+    pub(crate) fn keep_notice(&mut self, notice: Notice) -> Result<(), Corrupt> {
+        let (from, held) = (notice.from, self.held(notice.from));
+        if held.notices >= MOST_NOTICES {
+            return Err(Corrupt(format!("{from} sent {MOST_NOTICES} notices that nobody has polled")));
+        }
+        held.notices += 1;
+        self.notices.push_back(notice);
+        Ok(())
+    }
+
+    /// A remote notification that nobody has seen yet.
+    #[inline]
+    pub fn take_notice(&mut self) -> Option<Notice> {
+        if self.notices.is_empty() { None } else { self.take_kept_notice() }
+    }
+
+    #[inline(never)]
+    fn take_kept_notice(&mut self) -> Option<Notice> {
+        let notice = self.notices.pop_front()?;
+        self.discharge_notice(notice.from);
+        Some(notice)
+    }
+
+    /// Lets `keep` decide which of the notices that nobody has seen yet stay.
+    pub fn retain_notices(&mut self, mut keep: impl FnMut(Notice) -> bool) {
+        let mut notices = std::mem::take(&mut self.notices);
+        notices.retain(|notice| {
+            let stays = keep(*notice);
+            if !stays {
+                self.discharge_notice(notice.from);
+            }
+            stays
+        });
+        self.notices = notices;
+    }
+
+    fn discharge_notice(&mut self, from: Rank) {
+        if from != self.me {
+            let held = self.held(from);
+            held.notices = held.notices.saturating_sub(1);
+        }
+    }
+
+    /// This rank has asked a peer for the answer to a fence.
+    pub(crate) fn charge_fence(&mut self, to: Rank) {
+        self.held(to).fences += 1;
+    }
+
+    /// A peer has answered a fence, which must have been asked for.
+    pub(crate) fn on_fenced(&mut self, from: Rank, ticket: u64) -> Result<(), Corrupt> {
+        let held = self.held(from);
+        let Some(left) = held.fences.checked_sub(1) else {
+            return Err(Corrupt(format!("{from} answered a fence that nobody has asked for")));
+        };
+        held.fences = left;
+        self.fenced.push_back((from, ticket));
+        self.ended += 1;
+        Ok(())
+    }
+
+    /// A peer asks for the answer to a fence.
+    pub(crate) fn on_fence(&mut self, from: Rank, ticket: u64) -> Result<(), Corrupt> {
+        let replies = &self.peers[from.0 as usize].replies;
+        // They are counted only where many answers of any kind wait, so that an ordinary fence costs nothing.
+        let is_fenced = |reply: &&Reply| matches!(reply, Reply::Fenced(_));
+        if replies.len() >= MOST_FENCES && replies.iter().filter(is_fenced).count() >= MOST_FENCES {
+            return Err(Corrupt(format!("{from} has {MOST_FENCES} fences under way and takes no answers")));
+        }
+        self.answer(from, Reply::Fenced(ticket));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use canele_sys::ids::{FlowId, RequestId, Tag};
+
+    use super::*;
+    use crate::Settings;
+    use crate::wire::Rts;
+
+    const PEER: Rank = Rank(1);
+
+    fn proto() -> Proto {
+        Proto::new(Rank(0), 2, Settings { eager_bytes: 2048, piece_bytes: 4096, unexpected_bytes: 64 << 10 })
+    }
+
+    fn announce(proto: &mut Proto) -> Result<(), Corrupt> {
+        let rts = Rts {
+            len: 1 << 20,
+            request: RequestId { index: 0, generation: 0 },
+            place: None,
+            lacks_credit: false,
+        };
+        proto.on_rts(PEER, FlowId(0), Tag(7), rts)
+    }
+
+    #[test]
+    fn announcements_that_nobody_receives_are_bounded() {
+        let mut proto = proto();
+        proto.held(PEER).announced = MOST_ANNOUNCED - 1;
+        announce(&mut proto).unwrap();
+        let refused = announce(&mut proto).unwrap_err();
+        assert!(refused.0.contains(&PEER.to_string()), "{}", refused.0);
+        assert_eq!(proto.holding().unexpected, 1, "what is refused is not kept");
+    }
+
+    #[test]
+    fn announcements_that_are_taken_count_no_more() {
+        let mut proto = proto();
+        for _ in 0..3 {
+            announce(&mut proto).unwrap();
+        }
+        proto.on_withdraw(PEER, FlowId(0), Tag(7), RequestId { index: 0, generation: 0 });
+        assert_eq!(proto.held(PEER).announced, 2);
+        proto.drop_flow(FlowId(0));
+        assert_eq!((proto.held(PEER).announced, proto.holding().unexpected), (0, 0));
+    }
+
+    #[test]
+    fn notices_that_nobody_polls_are_bounded() {
+        let mut proto = proto();
+        proto.held(PEER).notices = MOST_NOTICES - 2;
+        let notice = |id| Notice { from: PEER, id };
+        proto.keep_notice(notice(1)).unwrap();
+        proto.keep_notice(notice(2)).unwrap();
+        assert!(proto.keep_notice(notice(3)).unwrap_err().0.contains("notices"));
+        proto.retain_notices(|notice| notice.id != 1);
+        proto.keep_notice(notice(4)).unwrap();
+        assert_eq!([(); 3].map(|()| proto.take_notice().map(|notice| notice.id)), [Some(2), Some(4), None]);
+        assert_eq!(proto.held(PEER).notices, MOST_NOTICES - 2);
+    }
+
+    #[test]
+    fn answers_to_fences_are_those_that_were_asked_for() {
+        let mut proto = proto();
+        assert!(proto.on_fenced(PEER, 1).is_err());
+        proto.charge_fence(PEER);
+        proto.on_fenced(PEER, 1).unwrap();
+        assert!(proto.on_fenced(PEER, 1).is_err());
+        assert_eq!((proto.take_fenced(), proto.take_fenced()), (Some((PEER, 1)), None));
+    }
+
+    #[test]
+    fn fences_whose_answers_are_not_taken_are_bounded() {
+        let mut proto = proto();
+        let answered = (0..2 * MOST_FENCES as u64).take_while(|ticket| proto.on_fence(PEER, *ticket).is_ok());
+        assert_eq!(answered.count(), MOST_FENCES);
+        assert_eq!(proto.holding().replies, MOST_FENCES);
+    }
+}

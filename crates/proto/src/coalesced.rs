@@ -1,0 +1,156 @@
+//! Coalesces short messages into the next packet while they wait for it: their memory is the sender's again at once, and they
+//! need no request.
+//!
+//! ```text
+//!   link busy, nothing else waits ─▶ coalesced: part │ part │ part …  ─▶ the next packet, as it is
+//! ```
+//! Only where messages carry numbers and the strategy puts together in the order of submission whatever is there, so that nothing
+//! is left to decide. Each has taken its number and its credit when it joins (invariant I10): it cannot be announced any more.
+
+use canele_rail::{Busy, Class, Header, MAX_INLINE, Rail};
+use canele_sys::ids::{LinkId, Rank, Tag};
+
+use crate::backlog::RailPolicy;
+use crate::batch;
+use crate::credit::credit_cost;
+use crate::peer::Peer;
+use crate::post::{header, kind_of};
+use crate::request::{Buffer, Outcome, Status};
+use crate::wire::Kind;
+use crate::{Envelope, Payload, Proto, Sent};
+
+/// Longer messages are not worth a copy.
+pub const LONGEST: usize = 1024;
+
+/// Bytes that are coalesced for one peer at most: what some hundred short messages take.
+const ROOM: usize = 32 << 10;
+
+/// The coalesced messages for one peer.
+#[derive(Default)]
+pub struct Coalesced {
+    parts: Vec<u8>,
+    /// Messages that have joined, and that have left.
+    joined: u64,
+    left: u64,
+}
+
+impl Coalesced {
+    /// Whether nothing waits.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Messages that wait.
+    fn len(&self) -> u64 {
+        self.joined - self.left
+    }
+
+    fn join(&mut self, header: Header, payload: impl Payload) {
+        let len = payload.len();
+        self.parts.extend_from_slice(&batch::head(header, if header.inline_len == 0 { len } else { 0 }));
+        let at = self.parts.len();
+        match payload.bytes() {
+            Some(bytes) => self.parts.extend_from_slice(bytes),
+            None => {
+                self.parts.resize(at + len, 0);
+                canele_rail::on_slice(&mut self.parts[at..], |window| payload.fill(window));
+            }
+        }
+        self.joined += 1;
+    }
+}
+
+/// A message that was coalesced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CoalescedSend {
+    to: Rank,
+    tag: Tag,
+    len: u16,
+    /// So many have joined with it.
+    number: u64,
+}
+
+impl Proto {
+    /// Copies a message into the next packet, if it may join those that wait for one.
+    #[inline]
+    pub(crate) fn coalesce(&mut self, envelope: Envelope, payload: impl Payload) -> Sent {
+        let Envelope { to, flow, tag, .. } = envelope;
+        let len = payload.len();
+        let chosen = self.flow(flow).is_none_or(|flow| flow.policy != RailPolicy::Any);
+        if chosen || !self.coalesces || len > LONGEST.min(self.settings.eager_bytes.max(MAX_INLINE)) {
+            return Sent::Busy;
+        }
+        let most = ROOM.min(self.max_bulk);
+        let Some(peer) = self.peers.known_mut(to) else { return Sent::Busy };
+        let alone = peer.link.is_some() && peer.gone.is_none() && !peer.has_backlog();
+        let multipath = peer.multipath.as_mut().filter(|_| alone && peer.credit >= credit_cost(len));
+        let Some(multipath) =
+            multipath.filter(|multipath| multipath.coalesced.parts.len() + batch::room(len) <= most)
+        else {
+            return Sent::Busy;
+        };
+        let (kind, protocol) = kind_of(len);
+        let sequence = multipath.sequencer.take_next(flow);
+        multipath.coalesced.join(header(kind, flow, tag, len, sequence), payload);
+        let (number, waiting) = (multipath.coalesced.joined, multipath.coalesced.len());
+        peer.credit -= credit_cost(len);
+        peer.open = false;
+        self.traffic.sent(protocol, len);
+        self.traffic.waited += 1;
+        self.traffic.deepest = self.traffic.deepest.max(waiting);
+        self.list(to);
+        Sent::Posted(CoalescedSend { to, tag, len: len as u16, number })
+    }
+
+    /// Sends what was coalesced for a peer, and the answers that wait.
+    pub(crate) fn send_coalesced<R: Rail>(
+        &mut self,
+        rail: &mut R,
+        to: Rank,
+        link: LinkId,
+    ) -> Result<bool, Busy> {
+        let len = coalesced(&mut self.peers[to.0 as usize]).map_or(0, |coalesced| coalesced.parts.len());
+        if len == 0 {
+            return Ok(false);
+        }
+        let (control, total) = self.answers_beside(to, len, rail.caps(link).max_bulk);
+        let slot = rail.claim(link, total, Class::Message)?;
+        let mut batch = batch::Writer::new(slot.bulk);
+        self.load_answers(to, control, &mut batch);
+        let Some(coalesced) = coalesced(&mut self.peers[to.0 as usize]) else { return Ok(false) };
+        batch.add_parts(&coalesced.parts);
+        let parts = coalesced.len();
+        coalesced.parts.clear();
+        coalesced.left = coalesced.joined;
+        rail.commit(link, Kind::Batch.header(0));
+        self.traffic.packets += 1;
+        self.traffic.parts += control as u64 + parts;
+        self.traffic.aggregated += total as u64;
+        self.ended += 1;
+        Ok(true)
+    }
+
+    /// How a message ended that was coalesced; nothing while it may still wait.
+    pub fn take_coalesced(&self, send: CoalescedSend) -> Option<Outcome> {
+        let CoalescedSend { to, tag, len, number } = send;
+        let multipath = self.peers[to.0 as usize].multipath.as_ref();
+        let result = match (multipath, self.discarded.get(&to)) {
+            (Some(multipath), _) if multipath.coalesced.left < number => return None,
+            (None, Some(left)) if *left < number => Err(self.why_gone(to)?),
+            _ => Ok(Status { source: to, tag, bytes: len.into() }),
+        };
+        Some(Outcome { result, buffer: Buffer::None })
+    }
+
+    /// A peer is gone: what was coalesced for it never leaves.
+    pub(crate) fn discard_coalesced(&mut self, peer: Rank, coalesced: &Coalesced) {
+        if !coalesced.is_empty() {
+            self.discarded.insert(peer, coalesced.left);
+        }
+    }
+}
+
+fn coalesced(peer: &mut Peer) -> Option<&mut Coalesced> {
+    peer.multipath.as_mut().map(|multipath| &mut multipath.coalesced)
+}

@@ -1,0 +1,291 @@
+//! Multi-fragment eager messages: several packets without a handshake, where waiting for the answer takes as long as they do.
+//!
+//! ```text
+//!   sender                                 receiver
+//!   first (length, sender's request) ──▶   matched: into the buffer.  Not yet: kept, whole, paid for by credit
+//!   more  (sender's request, offset) ──▶   appended there; a receive that comes meanwhile takes what there is, and the rest
+//! ```
+//! Owns, at the receiver, what is under way and where it goes. Only on links that keep their packets in order: each piece must be
+//! the next of its message, or the sender is corrupt.
+
+use std::collections::BTreeMap;
+
+use canele_mem::buffer::InBuffer;
+use canele_rail::{Class, Corrupt, FastPath, Header, Packet, Rail};
+use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
+
+use crate::choice::{Protocol, piece_bytes};
+use crate::credit::credit_cost;
+use crate::request::{Receive, State, received};
+use crate::slab::Key;
+use crate::unexpected::Body;
+use crate::wire::{Kind, Rts, piece_words};
+use crate::{Envelope, Proto, Sent};
+
+/// What stands for the sender's request in messages that leave at once, all pieces of which follow one another: they need none.
+const WHOLE: RequestId = RequestId { index: u32::MAX, generation: u32::MAX };
+
+/// The multi-fragment eager messages of which packets are still to come, by their senders and those senders' requests.
+pub(crate) struct EagerMultis<P = Rank>(BTreeMap<(P, RequestId), EagerMulti>);
+
+/// A multi-fragment eager message of which packets are still to come.
+struct EagerMulti {
+    len: usize,
+    got: usize,
+    to: Target,
+}
+
+/// Where it goes.
+enum Target {
+    /// To this receive, if it still waits for it.
+    Receive(RequestId),
+    /// To what is kept of it until somebody receives it.
+    Unexpected(Key),
+    /// Nowhere: it was too long.
+    Nothing,
+}
+
+impl<P> Default for EagerMultis<P> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<P: Ord + Copy> EagerMultis<P> {
+    fn insert(&mut self, from: P, request: RequestId, message: EagerMulti) {
+        self.0.insert((from, request), message);
+    }
+
+    fn get_mut(&mut self, from: P, request: RequestId) -> Option<&mut EagerMulti> {
+        self.0.get_mut(&(from, request))
+    }
+
+    fn remove(&mut self, from: P, request: RequestId) -> Option<EagerMulti> {
+        self.0.remove(&(from, request))
+    }
+
+    /// Forgets those of a peer.
+    pub fn remove_of(&mut self, peer: P) {
+        let least = RequestId { index: 0, generation: 0 };
+        let of_peer = (peer, least)..=(peer, WHOLE);
+        while let Some((key, _)) = self.0.range(of_peer.clone()).next() {
+            let key = *key;
+            self.0.remove(&key);
+        }
+    }
+}
+
+impl Proto {
+    /// Sends a message that is too long for one packet straight from `bytes`, if nothing stands in its way and all of it finds
+    /// room now.
+    pub(crate) fn post_eager_multi<R: FastPath>(
+        &mut self,
+        rail: &mut R,
+        envelope: Envelope,
+        bytes: &[u8],
+    ) -> Sent {
+        let Envelope { to, flow, tag, .. } = envelope;
+        let len = bytes.len();
+        let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.open_for(len)) else {
+            return Sent::Busy;
+        };
+        let expects_urgent = peer.backlog.as_ref().is_some_and(|backlog| backlog.expects_urgent());
+        if expects_urgent {
+            return Sent::Busy;
+        }
+        let piece = piece_bytes(rail.caps(link), len, self.settings.piece_bytes);
+        if !rail.has_room(link, len.div_ceil(piece) + 1, piece) {
+            return Sent::Busy;
+        }
+        let named = Header { flow: flow.0, tag: tag.0, ..Kind::EagerFirst.header(Rts::BYTES / 8) };
+        let rts = Rts { len: len as u64, request: WHOLE, place: None, lacks_credit: false };
+        send_packet(rail, link, named, &rts.to_words(), &[]);
+        for (n, part) in bytes.chunks(piece).enumerate() {
+            send_packet(rail, link, Kind::EagerMore.header(2), &piece_words(WHOLE, (n * piece) as u64), part);
+            self.traffic.copies += 1;
+        }
+        peer.credit -= credit_cost(len);
+        self.traffic.sent(Protocol::Streamed, len);
+        Sent::Done
+    }
+
+    /// A message comes that nobody was asked about.
+    pub(crate) fn on_eager_first(
+        &mut self,
+        from: Rank,
+        flow: FlowId,
+        tag: Tag,
+        rts: Rts,
+    ) -> Result<(), Corrupt> {
+        // More than its credit nobody sends without asking.
+        let peer = &self.peers[from.0 as usize];
+        let paid = (1..=peer.credit_window).contains(&rts.len) && peer.multipath.is_none();
+        let Some(len) = usize::try_from(rts.len).ok().filter(|_| paid) else {
+            return Err(Corrupt(format!("{from} sends {} bytes without asking", rts.len)));
+        };
+        if self.eager_multis.get_mut(from, rts.request).is_some() {
+            return Err(Corrupt(format!("{from} sends a message twice at a time")));
+        }
+        let to = match self.flow(flow).and_then(|f| f.matcher.arrive(from, tag)) {
+            Some(id) => {
+                let Some(State::ExpectMessage { buffer, .. }) = self.leave(id) else { return Ok(()) };
+                self.expect_rest(id, from, tag, buffer, (0, len))
+            }
+            None => {
+                self.charge(from, len)?;
+                let data = self.spare.take(len);
+                let body = Body::Coming { data, got: 0, request: rts.request };
+                Target::Unexpected(self.store(flow, from, tag, body)?)
+            }
+        };
+        if self.gone(from).is_none() {
+            self.eager_multis.insert(from, rts.request, EagerMulti { len, got: 0, to });
+        }
+        Ok(())
+    }
+
+    /// A receive that has `got` of `len` bytes waits for the rest, if it has room for them.
+    fn expect_rest(
+        &mut self,
+        id: RequestId,
+        from: Rank,
+        tag: Tag,
+        buffer: InBuffer,
+        (got, len): (usize, usize),
+    ) -> Target {
+        let receive = Receive { from, tag, buffer, len };
+        if let Some(failure) = self.why_gone(from) {
+            self.end(id, received(receive, Err(failure))); // The rest will never come.
+            return Target::Nothing;
+        }
+        if len > receive.buffer.len() {
+            let failure = receive.truncated();
+            self.end(id, received(receive, Err(failure)));
+            return Target::Nothing;
+        }
+        self.enter(id, State::ExpectPieces(receive, got));
+        Target::Receive(id)
+    }
+
+    /// A receive takes what is kept of a message that is still coming.
+    pub(crate) fn take_over(
+        &mut self,
+        id: RequestId,
+        (from, tag): (Rank, Tag),
+        (data, got, request): (Vec<u8>, usize, RequestId),
+        mut buffer: InBuffer,
+    ) {
+        let len = data.len();
+        self.discharge(from, len);
+        if len <= buffer.len() {
+            buffer.copy_from_slice(0, &data[..got]);
+            self.traffic.copies += 1;
+        }
+        self.spare.give(data);
+        let to = self.expect_rest(id, from, tag, buffer, (got, len));
+        if let Some(message) = self.eager_multis.get_mut(from, request) {
+            message.to = to;
+        }
+    }
+
+    /// The next piece of a message that is coming.
+    pub(crate) fn on_eager_more(
+        &mut self,
+        from: Rank,
+        (request, offset): (RequestId, u64),
+        packet: &Packet<'_>,
+    ) -> Result<(), Corrupt> {
+        let n = packet.bulk.len();
+        let next = |message: &&mut EagerMulti| {
+            message.got as u64 == offset && n > 0 && n <= message.len - message.got
+        };
+        let Some(message) = self.eager_multis.get_mut(from, request).filter(next) else {
+            return Err(Corrupt(format!(
+                "{from} sent {n} bytes at {offset} of a message that does not come"
+            )));
+        };
+        message.got += n;
+        let whole = message.got == message.len;
+        let copied = match message.to {
+            Target::Receive(id) => match self.requests.get_mut(id.into()) {
+                Some(State::ExpectPieces(receive, got)) => {
+                    receive.buffer.copy_from(offset as usize, packet.bulk);
+                    *got += n;
+                    true
+                }
+                _ => false, // It failed meanwhile.
+            },
+            Target::Unexpected(key) => match self.unexpected.get_mut(key).map(|kept| &mut kept.body) {
+                Some(Body::Coming { data, got, .. }) => {
+                    packet.bulk.read(0, &mut data[offset as usize..offset as usize + n]);
+                    *got += n;
+                    true
+                }
+                _ => false,
+            },
+            Target::Nothing => false,
+        };
+        self.traffic.copies += u64::from(copied);
+        if whole {
+            self.finish_eager_multi(from, request);
+        }
+        Ok(())
+    }
+
+    /// All of it has come.
+    fn finish_eager_multi(&mut self, from: Rank, request: RequestId) {
+        let Some(EagerMulti { len, to, .. }) = self.eager_multis.remove(from, request) else { return };
+        match to {
+            Target::Receive(id) => {
+                self.finish_receive(id, Protocol::Streamed);
+                self.return_credit(from, len);
+            }
+            Target::Nothing => self.return_credit(from, len),
+            // Its credit goes back when it is received.
+            Target::Unexpected(key) => {
+                let Some(kept) = self.unexpected.get_mut(key) else { return };
+                if let Body::Coming { data, .. } = &mut kept.body {
+                    kept.body = Body::Data(std::mem::take(data));
+                }
+            }
+        }
+    }
+}
+
+/// One packet, for which there is room.
+fn send_packet<R: Rail>(rail: &mut R, link: LinkId, header: Header, words: &[u64], bulk: &[u8]) {
+    let Ok(slot) = rail.claim(link, bulk.len(), Class::Message) else {
+        unreachable!("the rail has said that it has room");
+    };
+    slot.inline.write_words(0, words);
+    slot.bulk.write(0, bulk);
+    rail.commit(link, header);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compared::{Counted, comparisons};
+
+    #[test]
+    fn pieces_of_many_messages_are_found_by_a_few_comparisons_each() {
+        let mut messages = EagerMultis::default();
+        let before = comparisons();
+        for n in 0..10_000 {
+            messages.insert(Counted(n / 10), id(n % 10), EagerMulti { len: 1, got: 0, to: Target::Nothing });
+        }
+        for n in 0..10_000 {
+            assert!(messages.get_mut(Counted(n / 10), id(n % 10)).is_some());
+        }
+        for peer in 0..1000 {
+            messages.remove_of(Counted(peer));
+            assert!(messages.get_mut(Counted(peer), id(3)).is_none());
+        }
+        assert!(messages.0.is_empty());
+        assert!(comparisons() - before < 10_000 * 400);
+    }
+
+    fn id(index: u32) -> RequestId {
+        RequestId { index, generation: u32::MAX }
+    }
+}

@@ -1,0 +1,306 @@
+//! State of peers that are reached over several links, or over links that can be lost; packets on a lost link reach the peer
+//! exactly once.
+//!
+//! ```text
+//!   link lost ─▶ poll the rest, close it, tell the peer how far it had come: LinkClosed ──▶
+//!                                                       ◀── LinkClosed, how far the peer's end had come
+//!   what the peer does not have is sent again, over whatever link there is
+//! ```
+//! Either end may be the first to notice; the other closes its end when it is told. What a link carried twice cannot be, since
+//! each end speaks of it only after it has closed its own.
+
+use std::collections::{HashSet, VecDeque};
+
+use canele_rail::{Bulk, Busy, Class, Corrupt, FullRail, Rail, Recoverable, Unacked, UnackedPacket};
+use canele_sys::ids::{FlowId, LinkId, Rank};
+
+use crate::Proto;
+use crate::coalesced::Coalesced;
+use crate::peer::{Gone, Reply};
+use crate::sequencer::{OutOfOrder, Sequencer};
+use crate::unexpected::Body;
+use crate::wire::LinkClosed;
+
+/// Links that a peer may have closed before this end knows of them.
+const MOST_PEER_CLOSED: usize = 16;
+
+/// State of a peer that is reached over several links, or over links that can be lost.
+#[derive(Default)]
+pub struct Multipath {
+    /// All links to it.
+    pub links: Vec<LinkId>,
+    /// The numbers of its messages.
+    pub sequencer: Sequencer,
+    /// Short messages for its next packet.
+    pub coalesced: Coalesced,
+    /// Links that were closed here, but not at the peer as far as is known, with the numbers of their rails.
+    closing: Vec<(u8, Unacked)>,
+    /// What the peer has said about links that are not closed here yet.
+    peer_closed: Vec<LinkClosed>,
+    /// The links that were closed here: rails and generations.
+    closed: HashSet<(u8, u32)>,
+    /// Packets that were on lost links and are to be sent again.
+    pub retransmit: VecDeque<UnackedPacket>,
+    /// How often a receive has looked.
+    looks: usize,
+}
+
+impl Multipath {
+    /// The link on which a receive looks now: every other time the first, where most comes, in between one of the others after the other.
+    pub fn next_look(&mut self, first: LinkId) -> LinkId {
+        self.looks = self.looks.wrapping_add(1);
+        match self.links.len() {
+            links @ 2.. if self.looks % 2 == 1 => self.links[self.looks / 2 % links],
+            _ => first,
+        }
+    }
+
+    /// Whether packets or messages wait that go before all others.
+    pub fn wait(&self) -> bool {
+        !self.retransmit.is_empty() || !self.coalesced.is_empty()
+    }
+
+    /// Whether packets were on a lost link of which it is not known whether the peer has them.
+    pub fn has_unacked(&self) -> bool {
+        self.closing.iter().any(|(_, unacked)| !unacked.kept.is_empty())
+    }
+
+    /// True if this close notice is a duplicate.
+    fn is_duplicate(&self, link_closed: LinkClosed) -> bool {
+        let link = (link_closed.rail, link_closed.generation);
+        let waits = self.closing.iter().any(|(rail, unacked)| (*rail, unacked.generation) == link);
+        let settled = self.closed.contains(&link) && !waits;
+        settled || self.peer_closed.iter().any(|told| (told.rail, told.generation) == link)
+    }
+}
+
+impl Proto {
+    /// A link to `peer` can be used.
+    pub fn link_opened<R: Recoverable>(&mut self, rail: &R, peer: Rank, link: LinkId) {
+        let caps = rail.caps(link);
+        self.max_bulk = self.max_bulk.min(caps.max_bulk);
+        let state = &mut self.peers[peer.0 as usize];
+        if state.gone.is_some() {
+            return; // It died while the link was made.
+        }
+        state.one_sided = caps.one_sided;
+        state.wanted = false;
+        if caps.numbered {
+            let multipath = state.multipath.get_or_insert_default();
+            multipath.links.retain(|other| *other != link);
+            multipath.links.push(link);
+            // Of links as fast as each other both ends take the same one, for a receive looks there most often.
+            multipath.links.sort_by_key(|link| (rail.speed(*link).round_trip_ns, link.rail()));
+            state.link = multipath.links.first().copied();
+        } else {
+            state.link = Some(link);
+        }
+        state.refresh();
+        if state.has_work() {
+            self.list(peer);
+        }
+        if caps.numbered {
+            self.report_never_opened(peer, link.rail(), rail.generation(link));
+        }
+    }
+
+    /// Closes the links that the rail has lost.
+    pub(crate) fn close_lost_links<R: FullRail>(&mut self, rail: &mut R) {
+        while let Some(lost) = rail.take_lost() {
+            if lost.finished {
+                self.handle_finished(rail, lost.link)
+            } else {
+                self.close_link(rail, lost.link)
+            }
+        }
+    }
+
+    /// The peer of a link has said over it that it has finished. That is news of the peer itself, before the launcher's: no
+    /// link to it is made any more. The rail keeps its end until it is told to disconnect.
+    fn handle_finished<R: FullRail>(&mut self, rail: &mut R, link: LinkId) {
+        // Nothing but what the peer knows to be here: it waited for the acknowledgement of all packets.
+        while self.receive_from(rail, link) {}
+        self.handle_gone(link.peer(), Gone::Finished);
+    }
+
+    /// Closes a link that carries nothing more, or is not trusted to.
+    pub fn close_link<R: FullRail>(&mut self, rail: &mut R, link: LinkId) {
+        let peer = link.peer();
+        // What had come before; bounded by what the rail holds.
+        while self.receive_from(rail, link) {}
+        let unacked = rail.close_link(link);
+        let state = &mut self.peers[peer.0 as usize];
+        let Some(multipath) = &mut state.multipath else { return };
+        let before = multipath.links.len();
+        multipath.links.retain(|other| *other != link);
+        state.link = multipath.links.first().copied();
+        if multipath.links.len() == before {
+            return; // It broke the protocol meanwhile, or is closed.
+        }
+        self.traffic.lost_links += 1;
+        if let Some(unacked) = unacked {
+            multipath.closed.insert((link.rail(), unacked.generation));
+            multipath.closing.push((link.rail(), unacked));
+            // Of the others too: what was said of them may have been on this one, and each end would wait for the other.
+            let said = |(rail, unacked): &(u8, Unacked)| {
+                let (generation, expected) = (unacked.generation, Some(unacked.expected));
+                Reply::LinkClosed(LinkClosed { rail: *rail, generation, expected })
+            };
+            state.replies.extend(multipath.closing.iter().map(said));
+        }
+        self.lost.push_back(link);
+        state.refresh();
+        // Whatever waits, and what is to be told, needs a link.
+        self.list(peer);
+        if let Err(corrupt) = self.reconcile(peer) {
+            self.on_corrupt(rail, peer, corrupt);
+        }
+    }
+
+    /// The peer has closed its end of a link.
+    pub(crate) fn on_link_closed<R: FullRail>(
+        &mut self,
+        rail: &mut R,
+        from: Rank,
+        link_closed: LinkClosed,
+    ) -> Result<(), Corrupt> {
+        let link = LinkId::new(link_closed.rail, from);
+        let Some(multipath) = &mut self.peers[from.0 as usize].multipath else { return Ok(()) };
+        if multipath.is_duplicate(link_closed) {
+            return Ok(()); // It is said again whenever another link is lost.
+        }
+        if multipath.peer_closed.len() >= MOST_PEER_CLOSED {
+            return Err(Corrupt(format!("{from} closed {MOST_PEER_CLOSED} links that are none")));
+        }
+        multipath.peer_closed.push(link_closed);
+        let current = multipath.links.contains(&link).then(|| rail.generation(link));
+        match current {
+            Some(current) if current == link_closed.generation => self.close_link(rail, link),
+            Some(current) if current > link_closed.generation => {
+                self.report_never_opened(from, link_closed.rail, current)
+            }
+            _ => {}
+        }
+        self.reconcile(from)
+    }
+
+    /// No link over rail `rail` older than generation `before` can come about here any more: the peer is told of those it
+    /// had and this end never did, as when the last word of a handshake is lost.
+    pub fn report_never_opened(&mut self, peer: Rank, rail: u8, before: u32) {
+        let state = &mut self.peers[peer.0 as usize];
+        let Some(multipath) = &mut state.multipath else { return };
+        let closed = &multipath.closed;
+        let never = |told: &mut LinkClosed| {
+            told.rail == rail && told.generation < before && !closed.contains(&(rail, told.generation))
+        };
+        for told in multipath.peer_closed.extract_if(.., never) {
+            state.replies.push_back(Reply::LinkClosed(LinkClosed { expected: None, ..told }));
+        }
+        self.list(peer);
+    }
+
+    /// Compares what both ends have said of closed links, and marks the packets that the peer does not have for retransmission.
+    fn reconcile(&mut self, peer: Rank) -> Result<(), Corrupt> {
+        let state = &mut self.peers[peer.0 as usize];
+        let Some(multipath) = &mut state.multipath else { return Ok(()) };
+        for at in (0..multipath.closing.len()).rev() {
+            let (rail, Unacked { generation, .. }) = multipath.closing[at];
+            let same = |told: &LinkClosed| told.rail == rail && told.generation == generation;
+            let Some(told) = multipath.peer_closed.iter().position(same) else { continue };
+            let expected = multipath.peer_closed.swap_remove(told).expected;
+            let mut unacked = multipath.closing.swap_remove(at).1;
+            // Who never had the link has nothing of it.
+            if let Some(expected) = expected {
+                unacked.reconcile(expected).map_err(|(first, end)| {
+                    Corrupt(format!("{peer} expected packet {expected:#x} of {first:#x} to {end:#x}"))
+                })?;
+            }
+            self.traffic.sent_again += unacked.kept.len() as u64;
+            multipath.retransmit.append(&mut unacked.kept);
+        }
+        state.refresh();
+        self.list(peer);
+        Ok(())
+    }
+
+    /// Retransmits the oldest packet that was on a lost link.
+    pub(crate) fn retransmit<R: Rail>(&mut self, rail: &mut R, link: LinkId, to: Rank) -> Result<bool, Busy> {
+        let Some(multipath) = &mut self.peers[to.0 as usize].multipath else { return Ok(false) };
+        let Some(kept) = multipath.retransmit.front() else { return Ok(false) };
+        let len = match &kept.bulk {
+            Bulk::Copied(bytes) => bytes.len(),
+            Bulk::Lent(share) => share.len(),
+        };
+        let slot = rail.claim(link, len, Class::Message)?;
+        slot.inline.write(0, &kept.beside);
+        match &kept.bulk {
+            Bulk::Copied(bytes) => slot.bulk.write(0, bytes),
+            Bulk::Lent(share) => share.copy_to(slot.bulk),
+        }
+        rail.commit(link, kept.header);
+        multipath.retransmit.pop_front();
+        Ok(true)
+    }
+
+    /// A link that was lost, to be made again; whether the peer has others does not matter.
+    pub fn take_lost_link(&mut self) -> Option<LinkId> {
+        self.lost.pop_front()
+    }
+
+    /// Whether something waits for a link to a peer.
+    pub fn is_wanted(&self, peer: Rank) -> bool {
+        let peer = &self.peers[peer.0 as usize];
+        peer.wanted && peer.link.is_none() && peer.gone.is_none()
+    }
+
+    /// Whether a peer that lives has no link left though it had one.
+    pub fn is_cut(&self, peer: Rank) -> bool {
+        let peer = &self.peers[peer.0 as usize];
+        peer.gone.is_none() && peer.multipath.as_ref().is_some_and(|multipath| multipath.links.is_empty())
+    }
+
+    /// The links to a peer, the fastest first.
+    pub fn links_to(&self, peer: Rank) -> impl Iterator<Item = LinkId> + '_ {
+        let peer = &self.peers[peer.0 as usize];
+        (0..).map_while(|n| peer.link_at(n))
+    }
+
+    /// Delivers the out-of-order messages of a flow that are next now.
+    fn catch_up(&mut self, from: Rank, flow: FlowId) -> Result<(), Corrupt> {
+        while let Some(out_of_order) =
+            self.sequencer(from).and_then(|sequencer| sequencer.take_next_expected(flow))
+        {
+            match out_of_order {
+                OutOfOrder::Message(tag, key) => self.deliver_out_of_order(flow, from, tag, key),
+                OutOfOrder::Put(put) => self.ready_puts.push_back((from, put)),
+                OutOfOrder::Fence(ticket) => self.on_fence(from, ticket)?,
+                OutOfOrder::Withdraw(tag, request) => self.on_withdraw(from, flow, tag, request),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next message of a flow has come.
+    pub(crate) fn number_came(&mut self, from: Rank, flow: FlowId) -> Result<(), Corrupt> {
+        let Some(sequencer) = self.sequencer(from) else { return Ok(()) };
+        sequencer.advance(flow);
+        if sequencer.out_of_order() > 0 { self.catch_up(from, flow) } else { Ok(()) }
+    }
+
+    pub(crate) fn sequencer(&mut self, peer: Rank) -> Option<&mut Sequencer> {
+        self.peers[peer.0 as usize].multipath.as_mut().map(|multipath| &mut multipath.sequencer)
+    }
+
+    /// A peer is gone: what came too early never has its turn, and what was coalesced never leaves.
+    pub(crate) fn drop_multipath(&mut self, peer: Rank, multipath: Option<Box<Multipath>>) {
+        let Some(mut multipath) = multipath else { return };
+        self.discard_coalesced(peer, &multipath.coalesced);
+        for out_of_order in multipath.sequencer.drain() {
+            let OutOfOrder::Message(_, key) = out_of_order else { continue };
+            match self.unexpected.remove(key).map(|message| message.body) {
+                Some(Body::Announced(_)) | None => {}
+                Some(body) => self.discharge(peer, body.len()),
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Posting a message: its bytes leave at once, or are copied for the next packet, or it needs a request.
+//!
+//! ```text
+//!   link open, credit left ─▶ short │ eager │ multi-fragment eager ─▶ the rail      Done
+//!   link busy, short       ─▶ coalesced with others                ─▶ next packet   Posted
+//!   anything else          ─▶ untouched: the caller lends it to submit_send         Busy
+//! ```
+//! No request, no list, no allocation. The numbers of messages, their credit and their protocol are decided here, once.
+
+use canele_mem::window::Window;
+use canele_rail::{Class, FastPath, Header, MAX_INLINE, Slot};
+use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
+
+use crate::backlog::RailPolicy;
+use crate::choice::{self, Begin, Path, Protocol};
+use crate::credit::credit_cost;
+use crate::request::Mode;
+use crate::wire::Kind;
+use crate::{CoalescedSend, Proto};
+
+/// Where a message goes, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Envelope {
+    /// The receiver.
+    pub to: Rank,
+    /// The flow.
+    pub flow: FlowId,
+    /// The tag.
+    pub tag: Tag,
+    /// When the send is complete.
+    pub mode: Mode,
+    /// True if a message that is posted may leave with a later packet, from a copy.
+    pub coalesce: bool,
+}
+
+impl Envelope {
+    /// A message in standard mode, which leaves at once or not at all.
+    #[inline(always)]
+    pub fn new(to: Rank, flow: FlowId, tag: Tag) -> Self {
+        Self { to, flow, tag, mode: Mode::Standard, coalesce: false }
+    }
+}
+
+/// The bytes of a message.
+pub trait Payload {
+    /// Their number.
+    fn len(&self) -> usize;
+
+    /// True if there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes, if they lie in memory one after the other.
+    fn bytes(&self) -> Option<&[u8]>;
+
+    /// Writes the bytes into a window of their length.
+    fn fill(self, window: Window<'_>);
+}
+
+impl Payload for &[u8] {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        <[u8]>::len(self)
+    }
+
+    #[inline(always)]
+    fn bytes(&self) -> Option<&[u8]> {
+        Some(self)
+    }
+
+    #[inline(always)]
+    fn fill(self, window: Window<'_>) {
+        window.write(0, self);
+    }
+}
+
+/// A payload that a function writes in place.
+pub struct Filled<F> {
+    /// Its length in bytes.
+    pub len: usize,
+    /// Called at most once.
+    pub fill: F,
+}
+
+impl<F: FnOnce(Window<'_>)> Payload for Filled<F> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline(always)]
+    fn bytes(&self) -> Option<&[u8]> {
+        None
+    }
+
+    #[inline(always)]
+    fn fill(self, window: Window<'_>) {
+        (self.fill)(window);
+    }
+}
+
+/// What became of a message that was posted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sent {
+    /// It is on its way; its memory may be used again.
+    Done,
+    /// It was copied and leaves with the next packet; its memory may be used again.
+    Posted(CoalescedSend),
+    /// Nothing was sent and its payload was not read: it needs a request.
+    Busy,
+}
+
+impl Proto {
+    /// Sends a message that fits into one packet, or finds room for all its packets, if nothing stands in its way. A short
+    /// one is inlined down to the rail's store.
+    #[inline(always)]
+    pub fn post<R: FastPath, P: Payload>(&mut self, rail: &mut R, envelope: Envelope, payload: P) -> Sent {
+        let Envelope { to, flow, tag, mode, .. } = envelope;
+        let len = payload.len();
+        if mode != Mode::Synchronous
+            && let Some(bytes) = payload.bytes()
+            && let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.open_for(len))
+            && peer.multipath.is_none()
+        {
+            if len <= MAX_INLINE {
+                let header = header(Kind::Short, flow, tag, len, 0);
+                let Ok(()) = rail.post(link, header, bytes) else { return Sent::Busy };
+                peer.credit -= credit_cost(len);
+                self.traffic.sent(Protocol::Short, len);
+                return Sent::Done;
+            }
+            let (eager_bytes, one_sided) = (self.settings.eager_bytes, peer.one_sided);
+            let path = Path { eager_bytes, max_bulk: self.max_bulk, numbered: false, one_sided };
+            if choice::begin(&path, len, mode, false) == Begin::Whole {
+                let posted = self.post_eager(rail, link, header(Kind::Eager, flow, tag, len, 0), bytes);
+                return if posted { Sent::Done } else { Sent::Busy };
+            }
+        }
+        self.post_otherwise(rail, envelope, payload)
+    }
+
+    /// Posts a message with a bulk; says whether there was room.
+    #[inline(never)]
+    fn post_eager<R: FastPath>(&mut self, rail: &mut R, link: LinkId, header: Header, bytes: &[u8]) -> bool {
+        let Ok(()) = rail.post_bulk(link, header, bytes) else { return false };
+        self.peers[link.peer().0 as usize].credit -= credit_cost(bytes.len());
+        self.traffic.sent(Protocol::Eager, bytes.len());
+        self.traffic.copies += 1;
+        true
+    }
+
+    /// Posts a message that does not fit into one packet, is written in place, or carries a number.
+    #[inline(never)]
+    fn post_otherwise<R: FastPath, P: Payload>(
+        &mut self,
+        rail: &mut R,
+        envelope: Envelope,
+        payload: P,
+    ) -> Sent {
+        let Envelope { to, flow, tag, mode, coalesce } = envelope;
+        let len = payload.len();
+        match (choice::begin(&self.path(to), len, mode, false), payload.bytes()) {
+            (Begin::Whole, _) => {}
+            (Begin::EagerMulti, Some(bytes)) => return self.post_eager_multi(rail, envelope, bytes),
+            _ => return Sent::Busy,
+        }
+        if let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.open_for(len)) {
+            // A flow that chooses its rail may mean another link.
+            let chosen = self.flows.get(flow.0 as usize).is_some_and(|flow| flow.policy != RailPolicy::Any);
+            let bulk = if len <= MAX_INLINE { 0 } else { len };
+            if (peer.multipath.is_none() || !chosen)
+                && let Ok(slot) = rail.claim(link, bulk, Class::Message)
+            {
+                payload.fill(if bulk == 0 { within(&slot, len) } else { slot.bulk });
+                let (kind, protocol) = kind_of(len);
+                let sequence =
+                    peer.multipath.as_mut().map_or(0, |multipath| multipath.sequencer.take_next(flow));
+                rail.commit(link, header(kind, flow, tag, len, sequence));
+                peer.credit -= credit_cost(len);
+                self.traffic.sent(protocol, len);
+                self.traffic.copies += u64::from(bulk > 0);
+                return Sent::Done;
+            }
+        }
+        if coalesce { self.coalesce(envelope, payload) } else { Sent::Busy }
+    }
+}
+
+/// How a message of `len` bytes goes that fits into one packet.
+#[inline(always)]
+pub(crate) fn kind_of(len: usize) -> (Kind, Protocol) {
+    if len <= MAX_INLINE { (Kind::Short, Protocol::Short) } else { (Kind::Eager, Protocol::Eager) }
+}
+
+/// The header of a message that fits into one packet.
+#[inline(always)]
+pub(crate) fn header(kind: Kind, flow: FlowId, tag: Tag, len: usize, sequence: u32) -> Header {
+    let inline_len = if kind == Kind::Short { len as u8 } else { 0 };
+    Header { kind: kind as u8, inline_len, flow: flow.0, tag: tag.0, sequence }
+}
+
+/// The first `len` inline bytes of a slot.
+#[inline(always)]
+fn within<'a>(slot: &Slot<'a>, len: usize) -> Window<'a> {
+    slot.inline.part(0, len).unwrap_or(Window::empty())
+}

@@ -1,0 +1,300 @@
+//! The short path of a receive: a message that goes straight from its link into the receiver's memory.
+//!
+//! ```text
+//!   flow is quiet ─▶ the oldest packet of the source's link ──▶ is it a wanted message? taken
+//!                    of each link in turn, from any source      something else? left to the general path
+//! ```
+//! No request, no list, no allocation. A flow is *quiet* while no receive and no message waits in its matcher: then the
+//! oldest packet of any link is the oldest message of its sender, and a receive that takes it overtakes nothing. Where
+//! messages carry numbers, the packet must also be the next expected one of its flow.
+
+use canele_mem::window::Window;
+use canele_rail::{FastPath, Header, Rail, TakeIf, TryTake};
+use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
+
+use crate::Proto;
+use crate::choice::Protocol;
+use crate::matching::Want;
+use crate::request::Status;
+use crate::traffic::Traffic;
+use crate::wire::Kind;
+
+/// What a look for a message gave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Received<T = Status> {
+    /// It came.
+    Done(T),
+    /// Nothing has come.
+    Nothing,
+    /// Something is there that needs the general path.
+    NotHere,
+}
+
+/// Memory for a message whose length is not known before it comes.
+pub trait Room {
+    /// Memory of this length, if it can be had.
+    fn room(&mut self, len: usize) -> Option<&mut [u8]>;
+}
+
+impl Room for [u8] {
+    #[inline(always)]
+    fn room(&mut self, len: usize) -> Option<&mut [u8]> {
+        self.get_mut(..len)
+    }
+}
+
+impl Proto {
+    /// Returns true if a receive on `flow` may call [`Proto::try_recv`]: no other receive and no message waits there.
+    #[inline(always)]
+    pub fn is_quiet(&self, flow: FlowId) -> bool {
+        self.flows.get(flow.0 as usize).is_none_or(|flow| flow.matcher.is_quiet())
+    }
+
+    /// Returns the link to `peer` that small messages take, if there is one.
+    #[inline(always)]
+    pub fn link_from(&self, peer: Rank) -> Option<LinkId> {
+        self.peers.known(peer)?.link
+    }
+
+    /// Returns a link on which messages of `peer` may come: a rank that only receives opens none itself.
+    #[inline(always)]
+    pub fn incoming_link<R: Rail>(&self, rail: &R, peer: Rank) -> Option<LinkId> {
+        self.link_from(peer).or_else(|| one_way_link(rail, peer))
+    }
+
+    /// Takes the oldest message of a link if `want` accepts it and it fits into `into`. From any source, the links take
+    /// turns: the link that was served last is looked at last. Only while the flow is quiet.
+    #[inline(always)]
+    pub fn try_recv<R: FastPath, M: Room + ?Sized>(
+        &mut self,
+        rail: &mut R,
+        flow: FlowId,
+        want: Want,
+        into: &mut M,
+    ) -> Received {
+        if let Want { source: Some(source), tag: Some(tag) } = want
+            && let Some(peer) = self.peers.known_mut(source)
+            && let (Some(link), None) = (peer.link, &peer.multipath)
+        {
+            let mut wanted = Wanted::<false, M>::new(flow, tag, into);
+            return match rail.try_take(link, &mut wanted) {
+                TryTake::Taken => {
+                    let bytes = wanted.came.count(&mut self.traffic);
+                    if peer.add_to_return(bytes) {
+                        self.list(source);
+                    }
+                    Received::Done(Status { source, tag, bytes })
+                }
+                TryTake::Nothing => Received::Nothing,
+                TryTake::Left => Received::NotHere,
+            };
+        }
+        match want.source {
+            Some(source) => self.try_recv_from(rail, source, flow, want.tag, into),
+            None => self.try_recv_any(rail, flow, want.tag, into),
+        }
+    }
+
+    /// [`Proto::try_recv`] from one source.
+    #[inline(never)]
+    fn try_recv_from<R: FastPath, M: Room + ?Sized>(
+        &mut self,
+        rail: &mut R,
+        from: Rank,
+        flow: FlowId,
+        tag: Option<Tag>,
+        into: &mut M,
+    ) -> Received {
+        let Some(first) = self.incoming_link(rail, from) else { return Received::NotHere };
+        let multipath = self.peers[from.0 as usize].multipath.as_mut();
+        let link = multipath.map_or(first, |multipath| multipath.next_look(first));
+        self.try_recv_on(rail, (from, link), flow, tag, into)
+    }
+
+    /// [`Proto::try_recv`] from any source.
+    #[inline(never)]
+    fn try_recv_any<R: FastPath, M: Room + ?Sized>(
+        &mut self,
+        rail: &mut R,
+        flow: FlowId,
+        tag: Option<Tag>,
+        into: &mut M,
+    ) -> Received {
+        rail.find_ready();
+        let links = rail.ready().len();
+        let mut at = self.turn;
+        for _ in 0..links {
+            at = if at < links { at } else { 0 };
+            let link = rail.ready()[at];
+            at += 1;
+            let received = self.try_recv_on(rail, (link.peer(), link), flow, tag, &mut *into);
+            if received != Received::Nothing {
+                self.turn = at;
+                return received;
+            }
+        }
+        Received::Nothing
+    }
+
+    /// [`Proto::try_recv`] on one link.
+    #[inline(always)]
+    fn try_recv_on<R: FastPath, M: Room + ?Sized>(
+        &mut self,
+        rail: &mut R,
+        (from, link): (Rank, LinkId),
+        flow: FlowId,
+        tag: Option<Tag>,
+        into: &mut M,
+    ) -> Received {
+        match tag {
+            Some(tag) => self.take_next(rail, (from, link), Wanted::<false, M>::new(flow, tag, into)),
+            None => self.take_next(rail, (from, link), Wanted::<true, M>::new(flow, Tag(0), into)),
+        }
+    }
+
+    /// Takes the oldest packet of a link if it is wanted and, where messages carry numbers, the next expected one.
+    #[inline(always)]
+    fn take_next<const ANY_TAG: bool, R: FastPath, M: Room + ?Sized>(
+        &mut self,
+        rail: &mut R,
+        (from, link): (Rank, LinkId),
+        mut wanted: Wanted<'_, ANY_TAG, M>,
+    ) -> Received {
+        if self.sequencer(from).is_some() {
+            return self.take_numbered(rail, (from, link), wanted);
+        }
+        if rail.caps(link).numbered {
+            return Received::NotHere; // The general path begins to count the peer's messages.
+        }
+        match rail.try_take(link, &mut wanted) {
+            TryTake::Taken => Received::Done(self.count_taken(from, &wanted)),
+            TryTake::Nothing => Received::Nothing,
+            TryTake::Left => Received::NotHere,
+        }
+    }
+
+    /// Takes the oldest packet of a link if it is the next expected one of its flow.
+    #[inline(never)]
+    fn take_numbered<const ANY_TAG: bool, R: FastPath, M: Room + ?Sized>(
+        &mut self,
+        rail: &mut R,
+        (from, link): (Rank, LinkId),
+        wanted: Wanted<'_, ANY_TAG, M>,
+    ) -> Received {
+        let flow = wanted.flow;
+        let Some(sequencer) = self.sequencer(from) else { return Received::NotHere };
+        let next_expected = sequencer.next_expected(flow);
+        // A look lets the rail go on, as a pass does: an answer to what comes need not wait for a pass.
+        rail.begin_pass();
+        let mut numbered = Numbered { next_expected, wanted };
+        match rail.try_take(link, &mut numbered) {
+            TryTake::Taken => {
+                let status = self.count_taken(from, &numbered.wanted);
+                let caught_up = self.number_came(from, flow);
+                debug_assert!(caught_up.is_ok(), "only fences are refused, which are on no flow of messages");
+                Received::Done(status)
+            }
+            TryTake::Nothing => Received::Nothing,
+            TryTake::Left => Received::NotHere,
+        }
+    }
+
+    /// Counts a message that was taken, and returns its credit.
+    #[inline(always)]
+    fn count_taken<const ANY_TAG: bool, M: Room + ?Sized>(
+        &mut self,
+        from: Rank,
+        wanted: &Wanted<'_, ANY_TAG, M>,
+    ) -> Status {
+        let bytes = wanted.came.count(&mut self.traffic);
+        self.return_credit(from, bytes);
+        Status { source: from, tag: wanted.tag, bytes }
+    }
+
+    /// Notes that a message of a peer was consumed: its credit goes back.
+    #[inline(always)]
+    pub(crate) fn return_credit(&mut self, from: Rank, len: usize) {
+        if self.peers[from.0 as usize].add_to_return(len) {
+            self.list(from);
+        }
+    }
+}
+
+/// Returns a link from `peer` towards which this rank has opened none.
+#[cold]
+#[inline(never)]
+fn one_way_link<R: Rail>(rail: &R, peer: Rank) -> Option<LinkId> {
+    rail.incoming().iter().copied().find(|link| link.peer() == peer)
+}
+
+/// A message that is looked for.
+struct Wanted<'a, const ANY_TAG: bool, M: ?Sized> {
+    flow: FlowId,
+    /// With any tag: that of the message, once it has come.
+    tag: Tag,
+    into: &'a mut M,
+    came: Came,
+}
+
+impl<'a, const ANY_TAG: bool, M: Room + ?Sized> Wanted<'a, ANY_TAG, M> {
+    #[inline(always)]
+    fn new(flow: FlowId, tag: Tag, into: &'a mut M) -> Self {
+        Self { flow, tag, into, came: Came::Short(0) }
+    }
+}
+
+impl<const ANY_TAG: bool, M: Room + ?Sized> TakeIf for Wanted<'_, ANY_TAG, M> {
+    #[inline(always)]
+    fn accept(&mut self, header: Header, inline: Window<'_>, bulk: Window<'_>) -> bool {
+        let (kind, bytes, came) = match bulk.len() {
+            0 => (Kind::Short, inline, Came::Short(inline.len())),
+            len => (Kind::Eager, bulk, Came::Eager(len)),
+        };
+        let tag = ANY_TAG || header.tag == self.tag.0;
+        let wanted = header.kind == kind as u8 && header.flow == self.flow.0 && tag;
+        let (true, Some(into)) = (wanted, self.into.room(bytes.len())) else { return false };
+        bytes.read(0, into);
+        self.came = came;
+        if ANY_TAG {
+            self.tag = Tag(header.tag);
+        }
+        true
+    }
+}
+
+/// What came, and its length.
+enum Came {
+    Short(usize),
+    Eager(usize),
+}
+
+impl Came {
+    /// Counts it; returns its length.
+    #[inline(always)]
+    fn count(&self, traffic: &mut Traffic) -> usize {
+        match *self {
+            Self::Short(len) => {
+                traffic.received(Protocol::Short, len);
+                len
+            }
+            Self::Eager(len) => {
+                traffic.received(Protocol::Eager, len);
+                traffic.copies += 1;
+                len
+            }
+        }
+    }
+}
+
+/// A message that is looked for, if it is the next expected one of its flow.
+struct Numbered<'a, const ANY_TAG: bool, M: ?Sized> {
+    next_expected: u32,
+    wanted: Wanted<'a, ANY_TAG, M>,
+}
+
+impl<const ANY_TAG: bool, M: Room + ?Sized> TakeIf for Numbered<'_, ANY_TAG, M> {
+    #[inline(always)]
+    fn accept(&mut self, header: Header, inline: Window<'_>, bulk: Window<'_>) -> bool {
+        header.sequence == self.next_expected && self.wanted.accept(header, inline, bulk)
+    }
+}

@@ -1,0 +1,102 @@
+//! Messages of the library that have not left yet, with the memory that they lie in.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use canele_mem::buffer::{OutBuffer, Owned};
+use canele_rail::FastPath;
+use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
+
+use crate::request::Buffer;
+use crate::{Envelope, Proto, Sent};
+
+/// From so many messages to a rank on, those behind the oldest are looked at too.
+const SEARCHED_FROM: usize = 64;
+
+/// Messages that have not left yet, to each rank in the order in which they were sent.
+#[derive(Default)]
+pub(super) struct PendingSends(BTreeMap<Rank, Queue>);
+
+#[derive(Default)]
+struct Queue {
+    messages: VecDeque<Message>,
+    /// The length at which all of them are looked at.
+    search_at: usize,
+}
+
+struct Message {
+    request: RequestId,
+    /// Its memory, unless that keeps itself.
+    bytes: Option<Owned<u8>>,
+}
+
+impl PendingSends {
+    pub fn len(&self) -> usize {
+        self.0.values().map(|queue| queue.messages.len()).sum()
+    }
+
+    /// Messages to one rank.
+    pub fn len_to(&self, to: Rank) -> usize {
+        self.0.get(&to).map_or(0, |queue| queue.messages.len())
+    }
+
+    fn push(&mut self, to: Rank, request: RequestId, bytes: Option<Owned<u8>>) {
+        self.0.entry(to).or_default().messages.push_back(Message { request, bytes });
+    }
+
+    /// Sends a message that is kept here as long as need be. One to a peer that is gone is nobody's.
+    pub fn send<R: FastPath>(
+        &mut self,
+        proto: &mut Proto,
+        rail: &mut R,
+        (to, flow, tag): (Rank, FlowId, Tag),
+        bytes: &[u8],
+    ) {
+        if proto.post(rail, Envelope::new(to, flow, tag), bytes) == Sent::Done {
+            return;
+        }
+        let mut owned = Owned::new(bytes.to_vec());
+        let request = proto.submit_send(rail, Envelope::new(to, flow, tag), owned.lend_out());
+        self.push(to, request, Some(owned));
+    }
+
+    /// Sends part of a region, which keeps itself.
+    pub fn send_region<R: FastPath>(
+        &mut self,
+        proto: &mut Proto,
+        rail: &mut R,
+        (to, flow, tag): (Rank, FlowId, Tag),
+        part: OutBuffer,
+    ) {
+        let request = proto.submit_send(rail, Envelope::new(to, flow, tag), part);
+        self.push(to, request, None);
+    }
+
+    /// Forgets what has left: the oldest to each rank, and once their number has doubled, all of them. A long message does not
+    /// keep the short ones behind it.
+    pub fn clear(&mut self, proto: &mut Proto) {
+        self.0.retain(|_, queue| {
+            while let Some(message) = queue.messages.pop_front_if(|message| proto.is_done(message.request)) {
+                message.end(proto);
+            }
+            if queue.messages.len() >= queue.search_at.max(SEARCHED_FROM) {
+                let (done, rest) = std::mem::take(&mut queue.messages)
+                    .into_iter()
+                    .partition::<VecDeque<_>, _>(|message| proto.is_done(message.request));
+                done.into_iter().for_each(|message| message.end(proto));
+                queue.search_at = 2 * rest.len();
+                queue.messages = rest;
+            }
+            !queue.messages.is_empty()
+        });
+    }
+}
+
+impl Message {
+    /// Takes the outcome of one that is done.
+    fn end(self, proto: &mut Proto) {
+        let outcome = proto.take(self.request).expect("it is done");
+        if let (Buffer::Out(buffer), Some(mut bytes)) = (outcome.buffer, self.bytes) {
+            bytes.take_back_out(buffer);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The RMA requests of one origin, in their order.
+//!
+//! Owns them from their message to their end. Never looks at a region: the target does.
+
+use std::collections::VecDeque;
+
+use canele_mem::buffer::{Owned, RegionAddress};
+use canele_sys::ids::{RegionId, RequestId, Tag};
+
+use super::range_set::RangeSet;
+use super::{MOST_HEAD, Refusal, RmaRequest};
+use crate::{Matched, Proto};
+
+/// The RMA requests of one origin.
+#[derive(Default)]
+pub struct Queue {
+    /// Messages for which there is no room yet.
+    pub waiting: VecDeque<Matched>,
+    /// Messages that are being received.
+    pub coming: VecDeque<(RequestId, Tag, Owned<u8>)>,
+    /// The next to be begun.
+    pub next: Option<(Tag, Vec<u8>)>,
+    /// Begun, in their order.
+    begun: VecDeque<Begun>,
+    /// Where data of theirs comes into regions.
+    receiving: RangeSet,
+    /// One of them could not be: what is behind it is not done.
+    pub corrupt: bool,
+}
+
+/// An RMA request that ends after all before it.
+pub struct Begun {
+    pub data: Data,
+    pub region: RegionId,
+    pub result: Result<(), Refusal>,
+    pub then: Then,
+}
+
+/// Data of an RMA request, apart from it.
+pub enum Data {
+    /// There is none, or all of it is there.
+    Here,
+    /// It comes into a region: where, so many bytes.
+    Receiving(RequestId, RegionAddress, u64),
+    /// It comes into memory of the library.
+    Filling(RequestId, Owned<u8>),
+    /// It came into memory of the library.
+    Filled(Vec<u8>),
+    /// It is to be thrown away.
+    Unwanted(u32),
+}
+
+/// What follows once an RMA request is done.
+pub enum Then {
+    Answer(u32),
+    Notice(u64),
+    /// An answer that tells what went wrong since the last one.
+    Report(u32),
+    Deposit([u64; 2]),
+}
+
+impl Queue {
+    /// RMA requests that are here.
+    pub fn len(&self) -> usize {
+        self.waiting.len() + self.taken()
+    }
+
+    /// Those that wait for nothing but what they need.
+    pub fn taken(&self) -> usize {
+        self.coming.len() + usize::from(self.next.is_some()) + self.begun.len()
+    }
+
+    /// Begins to receive what waits, until so many are under way.
+    pub fn take_in(&mut self, proto: &mut Proto, most: usize) -> bool {
+        let mut any = false;
+        let longest = proto.settings.eager_bytes + MOST_HEAD;
+        while self.taken() < most
+            && let Some(matched) = self.waiting.pop_front()
+        {
+            any = true;
+            // What is longer is none, and refused as such.
+            let tag = matched.status.tag;
+            let mut bytes = Owned::new(vec![0; matched.status.bytes.min(longest)]);
+            let request = proto.submit_recv_matched(matched, bytes.lend_in());
+            self.coming.push_back((request, tag, bytes));
+        }
+        any
+    }
+
+    /// Adds one that was begun.
+    pub fn begin(&mut self, begun: Begun) {
+        if let Data::Receiving(_, place, len) = begun.data {
+            self.receiving.insert(place, len);
+        }
+        self.begun.push_back(begun);
+    }
+
+    /// The oldest that was begun.
+    pub fn oldest(&mut self) -> Option<&mut Begun> {
+        self.begun.front_mut()
+    }
+
+    /// Removes the oldest that was begun.
+    pub fn take_oldest(&mut self) -> Option<Begun> {
+        let begun = self.begun.pop_front()?;
+        if let Data::Receiving(_, place, len) = begun.data {
+            self.receiving.remove(place, len);
+        }
+        Some(begun)
+    }
+
+    /// Whether data still comes that goes where an RMA request looks.
+    pub fn is_ahead_of(&self, rma_request: &RmaRequest) -> bool {
+        let (at, bytes) = match *rma_request {
+            RmaRequest::Put { place, len, .. } | RmaRequest::Get { place, len } => (place, len),
+            RmaRequest::Add { place, .. } | RmaRequest::Swap { place, .. } => (place, 8),
+            RmaRequest::Fence | RmaRequest::Ask(_) | RmaRequest::Deposit { .. } => return false,
+        };
+        self.receiving.overlap(at, bytes)
+    }
+}

@@ -1,0 +1,119 @@
+//! Origins that break the rules or stand still: only they suffer.
+
+use canele_sys::ids::FlowId;
+
+use super::*;
+
+/// A few ranks with small regions that do nothing of their own.
+fn idle(ranks: usize) -> Play {
+    let settings = Settings { eager_bytes: 1000, piece_bytes: 512, unexpected_bytes: 1 << 20 };
+    let model = Model { numbered: true, one_sided: false, ..Model::default() };
+    let net = Net::new(settings, &[model], "aggregate", Packets::Well, 1, &vec![4096; ranks]);
+    Play {
+        net,
+        random: Random(1),
+        targets: (0..ranks).map(|_| RmaTarget::default()).collect(),
+        asked: vec![Vec::new(); ranks],
+        deposits: vec![Vec::new(); ranks],
+        runs: (0..ranks).map(|_| Vec::new()).collect(),
+        areas: Vec::new(),
+        notices: vec![vec![VecDeque::new(); ranks]; ranks],
+        counts: vec![Vec::new(); ranks],
+        sent_deposits: Vec::new(),
+        left: vec![0; ranks],
+        next_notice: 0,
+        dead: None,
+    }
+}
+
+/// A message that is not the library's own idea.
+fn send(play: &mut Play, me: usize, to: Rank, way: (FlowId, Tag), bytes: &[u8]) {
+    let (proto, rail) = play.net.both(Rank(me as u32));
+    let mut owned = Owned::new(bytes.to_vec());
+    let request = proto.submit_send(rail, Envelope::new(to, way.0, way.1), owned.lend_out());
+    let (rma_request, expected) = (RmaRequest::Fence, Expected::Nothing);
+    let sends = vec![(request, owned)];
+    play.runs[me].push(Run { to, sequence: 0, rma_request, sends, answer: None, data: None, expected });
+}
+
+/// Until nothing moves any more, though no target does anything.
+fn deliver(play: &mut Play) {
+    for _ in 0..100_000 {
+        let mut any = play.net.open_links(true);
+        for rank in (0..play.ranks() as u32).map(Rank) {
+            any |= play.net.pass(rank, 3).expect("no fault");
+        }
+        if !any && play.net.advance().is_none() {
+            return;
+        }
+    }
+    panic!("it never comes to rest");
+}
+
+#[test]
+fn a_rank_that_sends_garbage_twice_is_accused_once_and_nothing_behind_is_done() {
+    let mut play = idle(2);
+    let garbage = Tag(15 << 28);
+    for _ in 0..2 {
+        send(&mut play, 0, Rank(1), (REQUESTS, garbage), &[1; 40]);
+    }
+    let place = RegionAddress { region: play.net.regions[1].id(), offset: 0 };
+    let put = RmaRequest::Put { place, len: 8, notice: Some(1) };
+    play.start(0, Rank(1), put, &[7; 8], Expected::Nothing);
+    deliver(&mut play);
+    let (proto, rail) = (&mut play.net.protos[1], &mut play.net.rails[1]);
+    let (asked, deposits, region) = (&mut play.asked[1], &mut play.deposits[1], &play.net.regions[1]);
+    play.targets[1].serve(proto, &mut Here { rail, region, asked, deposits });
+    assert_eq!(proto.take_fault().map(|(from, _)| from), Some(Rank(0)));
+    assert!(proto.take_fault().is_none(), "one fault, however much was wrong");
+    assert!(proto.take_notice().is_none());
+    let mut there = [0; 8];
+    play.net.regions[1].window(0, 8).unwrap().read(0, &mut there);
+    assert_eq!(there, [0; 8], "what came behind is not done");
+    assert_eq!(play.targets[1].under_way(), 0);
+}
+
+#[test]
+fn a_rank_whose_rma_requests_stand_still_keeps_nobody_elses_waiting() {
+    let mut play = idle(3);
+    let place = RegionAddress { region: play.net.regions[1].id(), offset: 0 };
+    let put = RmaRequest::Put { place, len: 2000, notice: Some(1) };
+    let sequence = play.targets[0].take_sequence();
+    let (head, len) = put.head(Form::Apart);
+    send(&mut play, 0, Rank(1), (REQUESTS, put.tag(Form::Apart, sequence)), &head[..len]);
+    for _ in 0..5000 {
+        play.start(0, Rank(1), RmaRequest::Fence, &[], Expected::Value(0));
+    }
+    play.settle();
+    assert_eq!(play.runs[0].len(), 5000, "its data has not come");
+    play.start(2, Rank(1), RmaRequest::Ask([3, 4, 0]), &[], Expected::Value(7));
+    play.settle();
+    assert!(play.runs[2].is_empty(), "another rank is answered");
+    play.notices[0][1].push_back((1, 0, Vec::new()));
+    send(&mut play, 0, Rank(1), (DATA, Tag(sequence)), &[5; 2000]);
+    play.settle();
+    assert!(play.runs[0].is_empty() && play.notices[0][1].is_empty(), "and so is the one that stood still");
+    assert!(play.net.protos.iter().all(|proto| proto.holding() == Holding::default()));
+}
+
+#[test]
+fn a_refusal_that_no_fence_waited_for_is_kept_and_told_once() {
+    let mut play = idle(2);
+    let place = |offset| RegionAddress { region: play.net.regions[1].id(), offset };
+    let puts =
+        [1000, 4096, 5000].map(|offset| RmaRequest::Put { place: place(offset), len: 8, notice: Some(1) });
+    play.notices[0][1].push_back((1, 0, Vec::new()));
+    for put in puts {
+        play.start(0, Rank(1), put, &[7; 8], Expected::Nothing);
+        let sequence = play.targets[0].take_sequence();
+        let tag = RmaRequest::Fence.tag(Form::Whole, sequence);
+        send(&mut play, 0, Rank(1), (REQUESTS, tag), &[]);
+        play.targets[0].leave(&mut play.net.protos[0], Rank(1), sequence, RmaRequest::Fence.late(None));
+    }
+    play.settle();
+    let refused = Some((play.net.regions[1].id(), Refusal::Outside(4096)));
+    let (proto, rail) = (&mut play.net.protos[0], &mut play.net.rails[0]);
+    assert_eq!(play.targets[0].take_refusal(proto, rail, Rank(1)), refused);
+    assert_eq!(play.targets[0].take_refusal(proto, rail, Rank(1)), None, "once");
+    assert!(play.notices[0][1].is_empty() && play.runs[0].is_empty());
+}

@@ -1,0 +1,107 @@
+//! What a driver may do in fewer steps, or with fewer copies, than its methods of [`Rail`] take.
+
+use canele_mem::buffer::{InShare, OutShare};
+use canele_mem::window::Window;
+use canele_sys::ids::LinkId;
+
+use crate::{Busy, Class, Header, Packet, Rail};
+
+/// Decides whether [`FastPath::try_take`] takes a packet. A trait and no closure, so that it can be inlined wherever
+/// it is used.
+pub trait TakeIf {
+    /// Whether it is taken: then its `inline` bytes and its `bulk`, empty if it has none, were read.
+    fn accept(&mut self, header: Header, inline: Window<'_>, bulk: Window<'_>) -> bool;
+}
+
+/// The result of [`FastPath::try_take`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TryTake {
+    /// There is none.
+    Nothing,
+    /// It was accepted and released.
+    Taken,
+    /// It is still there, for [`Rail::poll`].
+    Left,
+}
+
+/// Short cuts through a rail. Each has a default made of the methods of [`Rail`]; a driver writes those that measure faster.
+pub trait FastPath: Rail {
+    /// Finds out on which links packets may have come, for [`FastPath::ready`].
+    #[inline(always)]
+    fn find_ready(&mut self) {}
+
+    /// The links on which packets may have come when [`FastPath::find_ready`] was called last: all links, for a rail that looks at a
+    /// link without a system call. A pass over all links looks at these alone; who waits for one peer polls its link directly.
+    #[inline(always)]
+    fn ready(&self) -> &[LinkId] {
+        self.incoming()
+    }
+
+    /// Whether `packets` packets with a bulk of at most `bulk` bytes each can be claimed and sent one after the other now. A rail
+    /// that cannot say so says no.
+    fn has_room(&mut self, _link: LinkId, _packets: usize, _bulk: usize) -> bool {
+        false
+    }
+
+    /// Claims, fills and commits a packet without bulk in one step: `bytes` beside the header.
+    fn post(&mut self, link: LinkId, header: Header, bytes: &[u8]) -> Result<(), Busy> {
+        let slot = self.claim(link, 0, Class::Message)?;
+        slot.inline.write(0, bytes);
+        self.commit(link, header);
+        Ok(())
+    }
+
+    /// The same for a packet of a message that has nothing but `bulk`, at least one byte.
+    fn post_bulk(&mut self, link: LinkId, header: Header, bulk: &[u8]) -> Result<(), Busy> {
+        let slot = self.claim(link, bulk.len(), Class::Message)?;
+        slot.bulk.write(0, bulk);
+        self.commit(link, header);
+        Ok(())
+    }
+
+    /// Sends a packet whose bulk stays where it is: the rail keeps `bulk` until the peer's library has the packet, or the
+    /// link is gone. `beside` has at most [`crate::MAX_INLINE_WITH_BULK`] bytes, `header.inline_len` of them. A rail that does
+    /// not lend copies.
+    fn lend(
+        &mut self,
+        link: LinkId,
+        header: Header,
+        beside: &[u8],
+        bulk: impl FnOnce() -> OutShare,
+        len: usize,
+    ) -> Result<(), Busy> {
+        let slot = self.claim(link, len, Class::Stream)?;
+        slot.inline.write(0, beside);
+        bulk().copy_to(slot.bulk);
+        self.commit(link, header);
+        Ok(())
+    }
+
+    /// Polls and releases a packet in one step, if `accept`, which sees its header, the `header.inline_len` bytes beside it
+    /// and its bulk, takes it. One whose bulk was received directly is left for [`Rail::poll`].
+    fn try_take(&mut self, link: LinkId, accept: &mut impl TakeIf) -> TryTake {
+        let accepted = match self.poll(link) {
+            Ok(None) => return TryTake::Nothing,
+            Ok(Some(Packet { header, inline, bulk, direct_bytes: 0 })) => inline
+                .part(0, header.inline_len as usize)
+                .is_some_and(|inline| accept.accept(header, inline, bulk)),
+            _ => false,
+        };
+        if !accepted {
+            return TryTake::Left;
+        }
+        self.release(link);
+        TryTake::Taken
+    }
+
+    /// Shows the oldest packet while [`Rail::poll`] does not give it, because a large part of its bulk is still to come.
+    /// The packet is shown without its bulk, with the bulk's length beside it.
+    fn peek_bulk(&mut self, _link: LinkId) -> Option<(Packet<'_>, usize)> {
+        None
+    }
+
+    /// Receives the bulk of the packet that [`FastPath::peek_bulk`] showed directly into this place, all of it. The packet is polled
+    /// once its bulk lies there: then its `direct_bytes` says so, and its `bulk` is empty. The share is dropped by then, or when
+    /// the link is gone.
+    fn direct_receive(&mut self, _link: LinkId, _place: InShare) {}
+}

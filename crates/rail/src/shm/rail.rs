@@ -1,0 +1,139 @@
+//! The rail contract over the links of shared memory.
+
+use std::time::Duration;
+
+use canele_mem::buffer::RegionAddress;
+use canele_mem::chunk_counter::ChunkCounter;
+use canele_mem::window::Window;
+use canele_sys::ids::{LinkId, Rank};
+use canele_sys::sleep::{self, WakeBy};
+
+use super::report_unreadable;
+use super::{Link, Outgoing, Shm};
+use crate::{
+    Armed, Busy, Caps, Class, Corrupt, FastPath, Header, OneSided, Packet, Rail, Reach, Recoverable, Slot,
+    TakeIf, TryTake,
+};
+
+impl Rail for Shm {
+    fn caps(&self, _link: LinkId) -> &Caps {
+        &self.caps
+    }
+
+    #[inline(always)]
+    fn link(&self, peer: Rank) -> Option<LinkId> {
+        self.links.get(self.number(peer))?.outgoing.as_ref().map(|_| LinkId::in_memory(peer))
+    }
+
+    #[inline(always)]
+    fn incoming(&self) -> &[LinkId] {
+        &self.incoming
+    }
+
+    fn disconnect(&mut self, link: LinkId) {
+        self.incoming.retain(|l| *l != link);
+        self.outgoing.retain(|l| *l != link);
+        if let Some(link) = self.link_mut(link.peer()) {
+            *link = Link::default();
+        }
+        self.regions.forget(link.peer(), None);
+    }
+
+    #[inline(always)]
+    fn claim(&mut self, link: LinkId, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
+        match self.link_mut(link.peer()).and_then(|l| l.outgoing.as_mut()) {
+            Some(outgoing) => outgoing.claim(bulk, class),
+            None => Err(Busy),
+        }
+    }
+
+    #[inline(always)]
+    fn commit(&mut self, link: LinkId, header: Header) {
+        let outgoing = self.link_mut(link.peer()).and_then(|l| l.outgoing.as_mut());
+        outgoing.expect("commit on an open link").commit(header);
+    }
+
+    #[inline(always)]
+    fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {
+        let Some(at) = self.link_mut(link.peer()) else { return Ok(None) };
+        match &mut at.incoming {
+            Some(incoming) => incoming.poll(),
+            None => report_unreadable(link.peer(), &mut at.unreadable),
+        }
+    }
+
+    #[inline(always)]
+    fn release(&mut self, link: LinkId) {
+        let incoming = self.link_mut(link.peer()).and_then(|l| l.incoming.as_mut());
+        incoming.expect("release on a link with packets").release();
+    }
+
+    fn arm(&mut self) -> Armed {
+        let by = if self.watch.is_some() { WakeBy::Event } else { WakeBy::Futex };
+        sleep::announce(self.inbox.sleep_word(), by);
+        self.open_outgoing().for_each(Outgoing::ask_for_room);
+        // Pairs with the light side in `sleep::wake_if_asleep` (invariant I6).
+        self.fencing.heavy();
+        if self.something_came() {
+            sleep::cancel(self.inbox.sleep_word());
+            return Armed::Work;
+        }
+        Armed::Ready
+    }
+
+    fn sleep(&mut self, at_most: Option<Duration>) {
+        self.waker().sleep(at_most);
+    }
+}
+
+impl FastPath for Shm {
+    fn has_room(&mut self, link: LinkId, packets: usize, bulk: usize) -> bool {
+        let outgoing = self.link_mut(link.peer()).and_then(|l| l.outgoing.as_mut());
+        outgoing.is_some_and(|outgoing| outgoing.has_room(packets, bulk))
+    }
+
+    #[inline(always)]
+    fn post(&mut self, link: LinkId, header: Header, bytes: &[u8]) -> Result<(), Busy> {
+        match self.link_mut(link.peer()).and_then(|l| l.outgoing.as_mut()) {
+            Some(outgoing) => outgoing.post(header, bytes),
+            None => Err(Busy),
+        }
+    }
+
+    #[inline(always)]
+    fn post_bulk(&mut self, link: LinkId, header: Header, bulk: &[u8]) -> Result<(), Busy> {
+        match self.link_mut(link.peer()).and_then(|l| l.outgoing.as_mut()) {
+            Some(outgoing) => outgoing.post_bulk(header, bulk),
+            None => Err(Busy),
+        }
+    }
+
+    #[inline(always)]
+    fn try_take(&mut self, link: LinkId, accept: &mut impl TakeIf) -> TryTake {
+        match self.link_mut(link.peer()).and_then(|l| l.incoming.as_mut()) {
+            Some(incoming) => incoming.try_take(accept),
+            None => TryTake::Nothing,
+        }
+    }
+}
+
+impl OneSided for Shm {
+    fn reach(&mut self, link: LinkId, place: RegionAddress, len: usize) -> Reach<'_> {
+        self.regions.reach(link.peer(), place, len)
+    }
+
+    fn own(&mut self, place: RegionAddress, len: usize) -> Option<Window<'_>> {
+        self.regions.own(place.region)?.window(usize::try_from(place.offset).ok()?, len)
+    }
+
+    fn chunk_counter(&mut self, link: LinkId, mine: bool, index: usize) -> Option<&ChunkCounter> {
+        let link = self.links.get(self.number(link.peer()))?;
+        if mine {
+            link.incoming.as_ref().map(|i| i.chunk_counter(index))
+        } else {
+            link.outgoing.as_ref().map(|o| o.chunk_counter(index))
+        }
+    }
+}
+
+impl Recoverable for Shm {}

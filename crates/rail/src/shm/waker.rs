@@ -1,0 +1,46 @@
+//! The sleep of a rank, apart from the rail: a thread sleeps here while others use the rail, and they can wake it.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use canele_sys::membarrier::Fencing;
+use canele_sys::poller::Ready;
+use canele_sys::sleep::{self, EventError, Watch};
+
+use super::inbox::Inbox;
+
+/// The sleep of a rank.
+///
+/// The rail does not know why its owner is woken: the owner looks for that between [`Rail::arm`](crate::Rail::arm) and the sleep.
+/// Either it sees there what was stored before [`Waker::wake`], or its sleep ends at once.
+#[derive(Clone)]
+pub struct Waker {
+    pub(super) inbox: Inbox,
+    pub(super) watch: Option<Arc<Watch>>,
+}
+
+impl Waker {
+    /// Sleeps until woken, a descriptor is ready or the time is over. Only after [`Rail::arm`](crate::Rail::arm) said that it may.
+    pub fn sleep(&self, at_most: Option<Duration>) {
+        match &self.watch {
+            Some(watch) => watch.sleep(self.inbox.sleep_word(), at_most),
+            None => sleep::sleep(self.inbox.sleep_word(), at_most),
+        }
+    }
+
+    /// Wakes the sleeper, if there is one, after something was stored for it.
+    pub fn wake(&self) {
+        let event = self.watch.as_ref().map(|watch| watch.event());
+        sleep::wake_if_asleep(self.inbox.sleep_word(), Fencing::Fences, event);
+    }
+
+    /// Lets `descriptor` end the next sleep in which it becomes `ready`; to be said again for another. Without effect for
+    /// a rank that does not sleep on descriptors.
+    ///
+    /// # Errors
+    /// The system cannot wait for it.
+    pub fn watch_once(&self, descriptor: BorrowedFd<'_>, ready: Ready) -> Result<(), EventError> {
+        self.watch.as_ref().map_or(Ok(()), |watch| watch.once(descriptor, ready))
+    }
+}

@@ -1,0 +1,269 @@
+//! Connections that others make to this rank.
+//!
+//! Owns the listening sockets and the accepted connections whose handshake is not over. Listeners never stop accepting: what
+//! waits in the kernel's queue would keep peers out. At most a given number of accepted connections is unauthenticated; one
+//! more evicts another (`unauthenticated`). A peer that is evicted connects again.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
+
+use canele_sys::ids::Rank;
+use canele_sys::poller::{Interest, Poller, Ready};
+use rustix::io::Errno;
+use rustix::net::{self, sockopt};
+
+use super::connector::Context;
+use super::handshake::Handshake;
+use super::handshaking::{Handshaking, nonce};
+use super::lost::AddressFailure;
+use super::token::Token;
+use super::unauthenticated::Unauthenticated;
+
+/// How long nothing is accepted when the system has no descriptor left.
+pub const CLOSED_NS: u64 = 100_000_000;
+/// Connections that the kernel keeps for a listener, where it allows so many.
+const BACKLOG: i32 = 4096;
+/// Connections that one step takes from each listener. Others that are ready have their turn before the next ones.
+const AT_ONCE: usize = 64;
+
+/// Nobody can connect to this rank.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// An address of this machine cannot be listened on.
+    #[error("no connections can be accepted on {address}: {source}")]
+    Address {
+        /// The address.
+        address: IpAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The system gives no descriptor to wait with.
+    #[error("no descriptor to wait for connections with: {0}")]
+    Descriptor(#[from] Errno),
+}
+
+/// What becomes of a peer that has proven itself.
+pub enum Decision {
+    /// It is connected, and this is the connection's generation.
+    Accept(u32),
+    /// Not now.
+    Wait,
+    /// It was wanted once, and something newer has come about meanwhile.
+    Drop,
+}
+
+struct Listener {
+    socket: TcpListener,
+    interest: Interest,
+}
+
+impl Listener {
+    /// Listens on an address, at a port that the system chooses.
+    fn open(address: IpAddr) -> io::Result<(SocketAddr, Self)> {
+        let socket = TcpListener::bind((address, 0))?;
+        socket.set_nonblocking(true)?;
+        net::listen(&socket, BACKLOG)?;
+        // Accepted sockets inherit it, without a system call for each.
+        sockopt::set_tcp_nodelay(&socket, true)?;
+        Ok((socket.local_addr()?, Self { socket, interest: Interest::default() }))
+    }
+}
+
+/// The listeners and the connections that were accepted from them.
+pub struct Acceptor {
+    listeners: Vec<Listener>,
+    addresses: Vec<SocketAddr>,
+    unauthenticated: Unauthenticated,
+    /// Authenticated, and not accepted by the owner.
+    waiting: Vec<Handshaking>,
+    closed_until_ns: Option<u64>,
+    /// The last step took as many connections as it may from some listener.
+    has_more: bool,
+    /// Connections that were dropped unauthenticated.
+    pub dropped: u64,
+}
+
+impl Acceptor {
+    /// Listens on each address.
+    pub fn open(addresses: &[IpAddr], most: usize, poller: &Poller) -> Result<Self, OpenError> {
+        let open = |address: IpAddr| {
+            Listener::open(address).map_err(|source| OpenError::Address { address, source })
+        };
+        let opened = addresses.iter().map(|address| open(*address)).collect::<Result<Vec<_>, _>>()?;
+        let (addresses, listeners) = opened.into_iter().unzip();
+        let mut acceptor = Self {
+            listeners,
+            addresses,
+            unauthenticated: Unauthenticated::new(most)?,
+            waiting: Vec::new(),
+            closed_until_ns: None,
+            has_more: false,
+            dropped: 0,
+        };
+        acceptor.watch_listeners(poller)?;
+        Ok(acceptor)
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// The number of unauthenticated connections.
+    pub fn unproven(&self) -> usize {
+        self.unauthenticated.len()
+    }
+
+    /// True if a handshake may time out.
+    pub fn is_timed(&self) -> bool {
+        self.unauthenticated.len() > 0 || !self.waiting.is_empty()
+    }
+
+    /// True if nothing is accepted for a moment.
+    pub fn is_closed(&self) -> bool {
+        self.closed_until_ns.is_some()
+    }
+
+    /// True if more connections probably wait to be accepted.
+    pub fn has_more(&self) -> bool {
+        self.has_more
+    }
+
+    /// Moves every handshake on that is ready, accepts connections, and asks about the authenticated ones; those that are
+    /// told to wait do so until they time out. Returns the accepted ones.
+    pub fn step(
+        &mut self,
+        context: &Context<'_>,
+        mut decide: impl FnMut(Rank, u32) -> Decision,
+    ) -> Vec<(Rank, Handshaking)> {
+        self.reopen(context.now_ns);
+        let mut left = Vec::new();
+        for token in context.ready.iter().map(|event| Token::from_word(event.token)) {
+            match token {
+                Token::Accepted(place) => self.move_on(place, context),
+                Token::Waiting(peer) => left.push(peer),
+                _ => {}
+            }
+        }
+        self.dropped += self.unauthenticated.expire(context);
+        self.accept_all(context);
+        // Listeners were watched before, so that nothing can be wanting.
+        let _ = self.watch_listeners(context.poller);
+        self.decide(context, &left, &mut decide)
+    }
+
+    fn move_on(&mut self, place: usize, context: &Context<'_>) {
+        let Some(handshaking) = self.unauthenticated.get_mut(place) else { return };
+        let is_alive = handshaking.step(context.poller).is_ok();
+        match handshaking.handshake.undecided() {
+            Some(peer) if is_alive => {
+                let mut handshaking = self.unauthenticated.remove(place);
+                if handshaking.set_token(Token::Waiting(peer), context.poller).is_ok() {
+                    self.waiting.push(handshaking);
+                }
+            }
+            None if is_alive && !handshaking.is_trickling() => {}
+            _ => {
+                drop(self.unauthenticated.remove(place));
+                self.dropped += 1;
+            }
+        }
+    }
+
+    fn decide(
+        &mut self,
+        context: &Context<'_>,
+        left: &[Rank],
+        decide: &mut impl FnMut(Rank, u32) -> Decision,
+    ) -> Vec<(Rank, Handshaking)> {
+        let mut accepted = Vec::new();
+        for mut handshaking in std::mem::take(&mut self.waiting) {
+            let Some(peer) = handshaking.handshake.undecided() else { continue };
+            let gone = left.contains(&peer) && handshaking.step(context.poller).is_err();
+            if gone || handshaking.is_too_old(context) {
+                continue;
+            }
+            match decide(peer, handshaking.handshake.dial()) {
+                Decision::Wait => self.waiting.push(handshaking),
+                Decision::Drop => {}
+                Decision::Accept(generation) => {
+                    handshaking.handshake.accept(generation);
+                    // A socket that took nothing but a handshake so far takes these few bytes.
+                    if handshaking.step(context.poller).is_ok() && handshaking.handshake.is_over() {
+                        accepted.push((peer, handshaking));
+                    }
+                }
+            }
+        }
+        accepted
+    }
+
+    fn reopen(&mut self, now_ns: Option<u64>) {
+        if let Some(now_ns) = now_ns {
+            // Closed at a time that was not known: until now and a moment longer.
+            let until_ns = self.closed_until_ns.map(|until| until.min(now_ns.saturating_add(CLOSED_NS)));
+            self.closed_until_ns = until_ns.filter(|until| now_ns < *until);
+        }
+    }
+
+    fn accept_all(&mut self, context: &Context<'_>) {
+        self.has_more = false;
+        for event in context.ready {
+            let Token::Listener(at) = Token::from_word(event.token) else { continue };
+            let mut budget = AT_ONCE;
+            while budget > 0 && !self.is_closed() && self.accept(at, context) {
+                budget -= 1;
+            }
+            self.has_more |= budget == 0;
+        }
+    }
+
+    /// Accepts one connection; says whether there may be more.
+    fn accept(&mut self, at: usize, context: &Context<'_>) -> bool {
+        match self.listeners[at].socket.accept() {
+            Ok((stream, address)) => self.begin(stream.into(), address, context),
+            Err(error) if is_about_one(&error) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
+            // Connections of strangers must not be why there is no descriptor left.
+            Err(_) if self.unauthenticated.evict(context) => self.dropped += 1,
+            Err(_) => {
+                self.closed_until_ns =
+                    Some(context.now_ns.map_or(u64::MAX, |now| now.saturating_add(CLOSED_NS)));
+            }
+        }
+        true
+    }
+
+    /// Begins the handshake of an accepted connection, for which another one makes room.
+    fn begin(&mut self, socket: OwnedFd, address: SocketAddr, context: &Context<'_>) {
+        let begin = || {
+            let handshake = Handshake::respond(context.credentials, nonce()?);
+            Ok::<_, AddressFailure>(Handshaking::accepted(socket, address, handshake, context.now_ns))
+        };
+        let Ok(handshaking) = begin() else {
+            self.dropped += 1;
+            return;
+        };
+        let place = self.unauthenticated.insert(handshaking);
+        self.move_on(place, context);
+        while self.unauthenticated.is_too_full() && self.unauthenticated.evict(context) {
+            self.dropped += 1;
+        }
+    }
+
+    /// New connections end a sleep unless none can be accepted.
+    fn watch_listeners(&mut self, poller: &Poller) -> Result<(), Errno> {
+        let flags = if self.is_closed() { Ready::empty() } else { Ready::IN };
+        for (at, Listener { socket, interest }) in self.listeners.iter_mut().enumerate() {
+            poller.set(&*socket, Token::Listener(at).to_word(), interest, Some(flags))?;
+        }
+        Ok(())
+    }
+}
+
+/// An error of the connection that would have been next, not of this rank.
+fn is_about_one(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, PermissionDenied};
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | PermissionDenied)
+}

@@ -1,0 +1,137 @@
+//! The attempt to connect to one peer, by all its addresses.
+//!
+//! Owns the connections until the handshake of one is over. Never tries an address twice. The next one is tried as soon as
+//! one has failed or kept silent for a moment (as RFC 8305), so one that swallows everything does not hold up the others.
+
+use std::net::{IpAddr, SocketAddr};
+
+use canele_sys::ids::Rank;
+use canele_sys::poller::{Poller, ReadyDescriptor};
+
+use super::handshake::{Credentials, Handshake};
+use super::handshaking::{Handshaking, nonce};
+use super::lost::AddressFailure;
+use super::token::Token;
+
+/// How long an address is tried alone.
+pub const ALONE_NS: u64 = 250_000_000;
+
+/// An address of a peer, and the one of this machine to reach it from.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    /// Where from, if that matters.
+    pub from: Option<IpAddr>,
+    /// Where to.
+    pub to: SocketAddr,
+}
+
+/// An attempt under way.
+pub struct Connector {
+    pub peer: Rank,
+    /// Of successive attempts to connect to the peer, which it is.
+    number: u32,
+    routes: std::vec::IntoIter<Route>,
+    attempts: Vec<Handshaking>,
+    failures: Vec<(SocketAddr, AddressFailure)>,
+    since_ns: Option<u64>,
+    next_ns: u64,
+    /// Some socket is ready.
+    ready: bool,
+}
+
+/// What handshakes need of their owner.
+pub struct Context<'a> {
+    pub credentials: &'a Credentials,
+    pub poller: &'a Poller,
+    /// Sockets that are ready.
+    pub ready: &'a [ReadyDescriptor],
+    pub now_ns: Option<u64>,
+    pub patience_ns: u64,
+}
+
+impl Connector {
+    pub fn new(peer: Rank, number: u32, routes: Vec<Route>) -> Self {
+        let (routes, next_ns) = (routes.into_iter(), u64::MAX);
+        Self {
+            peer,
+            number,
+            routes,
+            attempts: vec![],
+            failures: vec![],
+            since_ns: None,
+            next_ns,
+            ready: false,
+        }
+    }
+
+    /// Some socket of it is ready.
+    pub fn mark_ready(&mut self) {
+        self.ready = true;
+    }
+
+    /// Goes on as far as is possible without waiting; gives the connection, or why there is none.
+    pub fn step(
+        &mut self,
+        context: &Context<'_>,
+    ) -> Option<Result<Handshaking, Vec<(SocketAddr, AddressFailure)>>> {
+        if std::mem::take(&mut self.ready) {
+            for handshaking in std::mem::take(&mut self.attempts) {
+                if let Some(over) = self.move_on(handshaking, context) {
+                    return Some(Ok(over));
+                }
+            }
+        }
+        // Each turn uses up an address.
+        while self.is_next_due(context) {
+            let Some(way) = self.routes.next() else { break };
+            match self.connect(way, context) {
+                Ok(handshaking) => {
+                    if let Some(over) = self.move_on(handshaking, context) {
+                        return Some(Ok(over));
+                    }
+                }
+                Err(failure) => self.failures.push((way.to, failure)),
+            }
+        }
+        self.lose_patience(context);
+        let over = self.attempts.is_empty() && self.routes.len() == 0;
+        over.then(|| Err(std::mem::take(&mut self.failures)))
+    }
+
+    fn is_next_due(&mut self, context: &Context<'_>) -> bool {
+        let due = self.attempts.is_empty() || context.now_ns.is_some_and(|now_ns| now_ns >= self.next_ns);
+        if due {
+            self.next_ns = u64::MAX;
+        }
+        if let Some(now_ns) = context.now_ns {
+            self.next_ns = self.next_ns.min(now_ns.saturating_add(ALONE_NS));
+        }
+        due
+    }
+
+    fn connect(&self, way: Route, context: &Context<'_>) -> Result<Handshaking, AddressFailure> {
+        let handshake = Handshake::initiate(context.credentials, self.peer, self.number, nonce()?);
+        Handshaking::connect(way.from, way.to, handshake, Token::Connecting(self.peer))
+    }
+
+    /// Gives the connection if it is made; keeps it unless it failed.
+    fn move_on(&mut self, mut handshaking: Handshaking, context: &Context<'_>) -> Option<Handshaking> {
+        match handshaking.step(context.poller) {
+            Ok(()) if handshaking.handshake.is_over() => return Some(handshaking),
+            Ok(()) => self.attempts.push(handshaking),
+            Err(failure) => self.failures.push((handshaking.address, failure)),
+        }
+        None
+    }
+
+    /// After the patience with all of it, silent addresses have failed.
+    fn lose_patience(&mut self, context: &Context<'_>) {
+        let Some(now_ns) = context.now_ns else { return };
+        let since_ns = *self.since_ns.get_or_insert(now_ns);
+        if now_ns.saturating_sub(since_ns) >= context.patience_ns {
+            let silent = self.attempts.drain(..).map(|handshaking| handshaking.address);
+            let untried = self.routes.by_ref().map(|way| way.to);
+            self.failures.extend(silent.chain(untried).map(|address| (address, AddressFailure::Silent)));
+        }
+    }
+}

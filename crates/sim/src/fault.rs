@@ -1,0 +1,231 @@
+//! A rail that loses, doubles, reorders, holds back and corrupts packets, and kills links, from a seed.
+//!
+//! ```text
+//!   claim, fill, commit ─▶ [ dropped? flipped bits? twice? held back? ] ─▶ claim, fill, commit of the rail below
+//! ```
+//! Owns what is held back: a bounded number of packets a link. What arrives is left alone. It knows no time: a packet is
+//! held back while others pass, or for some passes.
+
+use canele_mem::window::Window;
+use std::collections::{BTreeMap, VecDeque};
+
+use canele_sys::ids::LinkId;
+
+use crate::delegate::delegate;
+use crate::world::Random;
+use canele_rail::{
+    Armed, Busy, Caps, Class, FastPath, Header, Lost, MAX_INLINE, MAX_INLINE_WITH_BULK, OneSided, Rail,
+    Recoverable, Slot, Unacked,
+};
+
+/// How often what goes wrong, in percent of the packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Rates {
+    /// It is lost.
+    pub drop: usize,
+    /// It comes twice.
+    pub double: usize,
+    /// It is held back while up to `window` packets or passes go by.
+    pub hold: usize,
+    /// Packets that may be held back on a link.
+    pub window: usize,
+    /// A bit is wrong: in the header, beside it, or in the bulk.
+    pub corrupt: usize,
+    /// A link is lost with its packet number 1 to `kill`, counted anew on each; 0: none is.
+    pub kill: u64,
+}
+
+/// The rail below, with faults.
+pub struct Fault<R> {
+    below: R,
+    rates: Rates,
+    random: Random,
+    caps: BTreeMap<u8, Caps>,
+    lines: BTreeMap<LinkId, Line>,
+    lost: VecDeque<Lost>,
+}
+
+/// What a link has of its own.
+struct Line {
+    inline: [u8; MAX_INLINE],
+    bulk: Vec<u8>,
+    class: Option<Class>,
+    held: VecDeque<HeldPacket>,
+    /// Packets until it is lost; 0: it is.
+    lives: Option<u64>,
+}
+
+struct HeldPacket {
+    /// Packets or passes to let by.
+    wait: usize,
+    class: Class,
+    header: Header,
+    inline: [u8; MAX_INLINE],
+    bulk: Vec<u8>,
+}
+
+impl<R: Rail> Fault<R> {
+    /// Faults at these rates, from this seed.
+    pub fn new(below: R, rates: Rates, seed: u64) -> Self {
+        let (caps, lines) = (BTreeMap::new(), BTreeMap::new());
+        Self { below, rates, random: Random(seed), caps, lines, lost: VecDeque::new() }
+    }
+
+    /// The rail below.
+    pub fn below(&mut self) -> &mut R {
+        &mut self.below
+    }
+
+    /// Notes what the rail of a link can do; called for links that are opened from now on.
+    pub fn opened(&mut self, link: LinkId) {
+        let caps = *self.below.caps(link);
+        self.caps.insert(link.rail(), Caps { ordered: false, reliable: false, one_sided: false, ..caps });
+        let Self { lines, random, rates, .. } = self;
+        lines.entry(link).or_insert_with(|| Line {
+            inline: [0; MAX_INLINE],
+            bulk: Vec::new(),
+            class: None,
+            held: VecDeque::new(),
+            lives: (rates.kill > 0).then(|| 1 + random.up_to(rates.kill - 1)),
+        });
+    }
+
+    /// One packet or pass goes by a link: what has waited long enough goes out, as far as there is room.
+    fn go_by(&mut self, link: LinkId) {
+        let Some(line) = self.lines.get_mut(&link) else { return };
+        line.held.iter_mut().for_each(|held| held.wait = held.wait.saturating_sub(1));
+        let mut place = 0;
+        while let Some(held) = line.held.get(place) {
+            if held.wait > 0 {
+                place += 1;
+                continue;
+            }
+            let Ok(slot) = self.below.claim(link, held.bulk.len(), held.class) else { return };
+            let inline = if held.bulk.is_empty() { MAX_INLINE } else { MAX_INLINE_WITH_BULK };
+            slot.inline.write(0, &held.inline[..inline]);
+            slot.bulk.write(0, &held.bulk);
+            self.below.commit(link, held.header);
+            line.held.remove(place);
+        }
+    }
+
+    /// Flips one bit somewhere.
+    fn corrupt(random: &mut Random, held: &mut HeldPacket) {
+        let bit = 1 << random.below(8);
+        match random.below(3) {
+            0 => match random.below(4) {
+                0 => held.header.kind ^= bit,
+                1 => held.header.flow ^= u32::from(bit) << (8 * random.below(4)),
+                2 => held.header.tag ^= u32::from(bit) << (8 * random.below(4)),
+                _ => held.header.sequence ^= u32::from(bit) << (8 * random.below(4)),
+            },
+            1 if held.header.inline_len > 0 => {
+                held.inline[random.below(held.header.inline_len as usize)] ^= bit;
+            }
+            _ if !held.bulk.is_empty() => {
+                let at = random.below(held.bulk.len());
+                held.bulk[at] ^= bit;
+            }
+            _ => held.header.inline_len = random.below(1 + held.header.inline_len as usize) as u8,
+        }
+    }
+
+    fn forget(&mut self, link: LinkId) {
+        self.lines.remove(&link);
+        self.lost.retain(|lost| lost.link != link);
+    }
+}
+
+impl<R: Rail> Rail for Fault<R> {
+    delegate!(below: speed link incoming poll release flush sleep);
+
+    fn caps(&self, link: LinkId) -> &Caps {
+        self.caps.get(&link.rail()).unwrap_or_else(|| self.below.caps(link))
+    }
+
+    fn disconnect(&mut self, link: LinkId) {
+        self.forget(link);
+        self.below.disconnect(link);
+    }
+
+    /// Room in memory of its own, if there is room below and not too much is held back.
+    fn claim(&mut self, link: LinkId, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
+        let line = self.lines.get_mut(&link).ok_or(Busy)?;
+        if line.lives == Some(0) || line.held.len() > self.rates.window {
+            return Err(Busy);
+        }
+        self.below.claim(link, bulk, class)?;
+        line.class = Some(class);
+        line.bulk.clear();
+        line.bulk.resize(bulk, 0);
+        let inline = if bulk == 0 { MAX_INLINE } else { MAX_INLINE_WITH_BULK };
+        Ok(Slot { inline: Window::on(&mut line.inline[..inline]), bulk: Window::on(&mut line.bulk) })
+    }
+
+    fn commit(&mut self, link: LinkId, header: Header) {
+        let Self { lines, random, rates, lost, .. } = self;
+        let line = lines.get_mut(&link).expect("commit on an open link");
+        let class = line.class.take().expect("commit without claim");
+        if let Some(lives) = &mut line.lives {
+            *lives -= 1;
+            if *lives == 0 {
+                lost.push_back(Lost { link, why: "it was killed".into(), finished: false });
+                line.held.clear();
+                return;
+            }
+        }
+        let copies = if random.chance(rates.drop) { 0 } else { 1 + usize::from(random.chance(rates.double)) };
+        for _ in 0..copies {
+            let bulk = line.bulk.clone();
+            let mut held = HeldPacket { wait: 1, class, header, inline: line.inline, bulk };
+            if random.chance(rates.corrupt) {
+                Self::corrupt(random, &mut held);
+            }
+            if random.chance(rates.hold) {
+                held.wait += 1 + random.below(rates.window);
+            }
+            line.held.push_back(held);
+        }
+        self.go_by(link);
+    }
+
+    fn begin_pass(&mut self) {
+        self.below.begin_pass();
+        let links: Vec<_> = self.lines.keys().copied().collect();
+        links.into_iter().for_each(|link| self.go_by(link));
+    }
+
+    /// Nothing is held back from those who sleep.
+    fn arm(&mut self) -> Armed {
+        let links: Vec<_> = self.lines.keys().copied().collect();
+        for link in links {
+            self.lines
+                .get_mut(&link)
+                .into_iter()
+                .flat_map(|line| &mut line.held)
+                .for_each(|held| held.wait = 0);
+            self.go_by(link);
+        }
+        let below = self.below.arm();
+        if self.lost.is_empty() { below } else { Armed::Work }
+    }
+}
+
+impl<R: Rail> FastPath for Fault<R> {}
+
+impl<R: OneSided> OneSided for Fault<R> {
+    delegate!(below: own);
+}
+
+impl<R: Recoverable> Recoverable for Fault<R> {
+    delegate!(below: generation);
+
+    fn take_lost(&mut self) -> Option<Lost> {
+        self.lost.pop_front().or_else(|| self.below.take_lost())
+    }
+
+    fn close_link(&mut self, link: LinkId) -> Option<Unacked> {
+        self.forget(link);
+        self.below.close_link(link)
+    }
+}

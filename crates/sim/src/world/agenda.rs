@@ -1,0 +1,84 @@
+//! What will happen, in order of time; what is due at one time happens in the order in which it was planned.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::rc::Rc;
+
+use canele_sys::ids::{LinkId, Rank};
+
+use super::connection::{Connection, Cut};
+use super::fabric::FabricEvent;
+use super::way::Way;
+
+/// Something that happens.
+pub enum Event {
+    /// A packet arrives at a rank, on a link.
+    Look(Rank, LinkId),
+    /// Room on a way arrives at a rank.
+    Room(Rc<Way>, Rank),
+    /// In the fabric of a network.
+    Step(u8, FabricEvent),
+    /// A connection is lost.
+    Cut(Cut),
+    /// A rank hears that it was.
+    Notice(Rc<Connection>, Rank),
+}
+
+struct Planned {
+    at_ns: u64,
+    order: u64,
+    event: Event,
+}
+
+impl Planned {
+    fn key(&self) -> Reverse<(u64, u64)> {
+        Reverse((self.at_ns, self.order))
+    }
+}
+
+impl PartialEq for Planned {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Planned {}
+
+impl PartialOrd for Planned {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Planned {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+/// All that is planned.
+#[derive(Default)]
+pub struct Agenda {
+    planned: BinaryHeap<Planned>,
+    orders: u64,
+}
+
+impl Agenda {
+    pub fn put(&mut self, at_ns: u64, event: Event) {
+        self.planned.push(Planned { at_ns, order: self.orders, event });
+        self.orders += 1;
+    }
+
+    /// How many have been taken.
+    pub fn happened(&self) -> u64 {
+        self.orders - self.planned.len() as u64
+    }
+
+    pub fn next_ns(&self) -> Option<u64> {
+        self.planned.peek().map(|planned| planned.at_ns)
+    }
+
+    pub fn pop(&mut self) -> Option<(u64, Event)> {
+        self.planned.pop().map(|planned| (planned.at_ns, planned.event))
+    }
+}

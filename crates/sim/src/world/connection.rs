@@ -1,0 +1,93 @@
+//! The successive connections of two ranks over one network, and their ends.
+//!
+//! A connection has a way in each direction, opened by the rank that sends. When it is lost what is under way is lost in
+//! both directions; each end notices in its own time, closes its end, and may open the next generation. An end that is
+//! still with the old one notices when it hears of the new one.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use canele_sys::ids::Rank;
+
+use super::Model;
+use super::way::Way;
+
+/// Two ranks, the lower first.
+pub type Pair = (Rank, Rank);
+
+pub fn pair(a: Rank, b: Rank) -> Pair {
+    (a.min(b), a.max(b))
+}
+
+/// One connection.
+pub struct Connection {
+    pub network: u8,
+    pub pair: Pair,
+    pub generation: u32,
+    lost: Cell<bool>,
+    /// From the lower rank, and from the higher.
+    ways: RefCell<[Option<Rc<Way>>; 2]>,
+}
+
+impl Connection {
+    pub fn new(network: u8, pair: Pair, generation: u32) -> Self {
+        Self { network, pair, generation, lost: Cell::new(false), ways: RefCell::default() }
+    }
+
+    /// The way out of a rank, if it is open.
+    pub fn way_from(&self, rank: Rank) -> Option<Rc<Way>> {
+        self.ways.borrow()[self.side(rank)].clone()
+    }
+
+    pub fn open(&self, from: Rank, model: &Model) -> Rc<Way> {
+        let way =
+            self.ways.borrow_mut()[self.side(from)].get_or_insert_with(|| Rc::new(Way::new(model))).clone();
+        if self.is_lost() {
+            way.cut(0); // One who has not noticed opens it in vain.
+        }
+        way
+    }
+
+    pub fn other(&self, rank: Rank) -> Rank {
+        if rank == self.pair.0 { self.pair.1 } else { self.pair.0 }
+    }
+
+    fn side(&self, rank: Rank) -> usize {
+        usize::from(rank != self.pair.0)
+    }
+
+    pub fn is_lost(&self) -> bool {
+        self.lost.get()
+    }
+
+    /// It carries nothing more.
+    pub fn cut(&self, now_ns: u64) {
+        self.lost.set(true);
+        self.ways.borrow().iter().flatten().for_each(|way| way.cut(now_ns));
+    }
+}
+
+/// When a connection is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum When {
+    /// At this time.
+    At(u64),
+    /// With this packet of the two ranks, counted from one in both directions together.
+    Packets(u64),
+    /// With the packet that makes it so many bytes, headers included.
+    Bytes(u64),
+}
+
+/// The loss of the connection that two ranks have over a network by then.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cut {
+    /// The number of the network.
+    pub network: u8,
+    /// The two ranks.
+    pub ends: [Rank; 2],
+    /// When it happens. Packets and bytes are counted from now on.
+    pub when: When,
+    /// How long afterwards each end notices; one that does not notices when the other opens the next connection, or
+    /// closes its end because it was told to.
+    pub notices_ns: [Option<u64>; 2],
+}

@@ -1,0 +1,100 @@
+//! What is between the ranks of a network: when a packet that was committed reaches its receiver.
+//!
+//! A fabric is moved by events: a packet enters, and whatever is to happen later comes back as a [`Due`]. It loses nothing,
+//! and knows nothing of links, room or payload.
+
+mod crossbar;
+mod grid;
+mod wormhole;
+
+use std::rc::Rc;
+
+use canele_sys::ids::Rank;
+
+use super::model::{Model, Topology};
+use super::way::Way;
+use crossbar::Crossbar;
+use wormhole::Routers;
+
+/// A packet under way.
+pub struct Parcel {
+    pub way: Rc<Way>,
+    pub number: u64,
+    /// With its header.
+    pub bytes: u64,
+    pub from: Rank,
+    pub to: Rank,
+}
+
+/// Something that will happen in a fabric.
+pub enum FabricEvent {
+    /// A packet reaches the port of its receiver.
+    AtPort(Parcel),
+    /// A channel may send its next flit.
+    Send(u32),
+    /// The next flit of a channel's buffer has been routed.
+    Routed(u32),
+}
+
+/// What follows.
+pub enum Due {
+    Step(u64, FabricEvent),
+    /// A packet has left the fabric.
+    Out(u64, Parcel),
+}
+
+/// The fabric of one network.
+pub struct Fabric {
+    model: Model,
+    kind: Kind,
+}
+
+enum Kind {
+    Direct,
+    Crossbar(Crossbar),
+    Wormhole(Box<Routers>),
+}
+
+impl Fabric {
+    pub fn new(model: Model, ranks: usize) -> Self {
+        let kind = match model.topology {
+            Topology::Direct => Kind::Direct,
+            Topology::Crossbar => Kind::Crossbar(Crossbar::new(ranks)),
+            Topology::Wormhole(wormhole) => Kind::Wormhole(Box::new(Routers::new(&model, wormhole, ranks))),
+        };
+        Self { model, kind }
+    }
+
+    /// A packet is committed.
+    pub fn enter(&mut self, now_ns: u64, parcel: Parcel, due: &mut Vec<Due>) {
+        let Self { model, kind } = self;
+        match kind {
+            Kind::Direct => {
+                let left_ns = parcel.way.leave(now_ns, model.overhead_ns + model.wire_ns(parcel.bytes));
+                due.push(Due::Out(left_ns + model.fill_ns(parcel.bytes), parcel));
+            }
+            Kind::Crossbar(crossbar) => crossbar.enter(model, now_ns, parcel, due),
+            Kind::Wormhole(routers) => routers.enter(now_ns, parcel, due),
+        }
+    }
+
+    /// What was due happens.
+    pub fn step(&mut self, now_ns: u64, step: FabricEvent, due: &mut Vec<Due>) {
+        match (&mut self.kind, step) {
+            (Kind::Crossbar(crossbar), FabricEvent::AtPort(parcel)) => {
+                crossbar.at_port(&self.model, now_ns, parcel, due)
+            }
+            (Kind::Wormhole(routers), FabricEvent::Send(channel)) => routers.send(now_ns, channel, due),
+            (Kind::Wormhole(routers), FabricEvent::Routed(channel)) => routers.routed(now_ns, channel, due),
+            _ => unreachable!("a step of another fabric"),
+        }
+    }
+
+    /// For checks: what must hold at any time.
+    pub fn check(&self) -> Result<(), String> {
+        match &self.kind {
+            Kind::Wormhole(routers) => routers.check(),
+            Kind::Direct | Kind::Crossbar(_) => Ok(()),
+        }
+    }
+}

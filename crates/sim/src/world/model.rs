@@ -1,0 +1,203 @@
+//! What a simulated network is like, in numbers. Never looks at a packet.
+
+use serde::Deserialize;
+
+use canele_rail::Caps;
+
+/// What every packet has besides its payload, in bytes.
+pub(super) const HEADER_BYTES: u64 = 16;
+
+/// What every link of a network is like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Model {
+    /// From the moment a packet has left until it arrives, what [`Topology`] adds not counted.
+    pub latency_ns: u64,
+    /// How fast a packet leaves and arrives, in bytes per millisecond; at least 1.
+    pub bytes_per_ms: u64,
+    /// What every packet costs its sender besides its bytes; the next packet of the same port waits for it.
+    pub overhead_ns: u64,
+    /// The network carries multiples of so many bytes; at least 1.
+    pub unit_bytes: u64,
+    /// A packet passes so many stages of the same speed one after the other; at least 1.
+    pub stages: u64,
+    /// What a stage hands on to the next at once: a packet is cut in pieces of so many bytes; at least 1.
+    pub stage_bytes: u64,
+    /// At most so much is added to a packet's latency, drawn from the seed. Packets of a link do not overtake.
+    pub jitter_ns: u64,
+    /// Packets under way on a link; an eighth is reserved for control.
+    pub cells: usize,
+    /// Bytes of bulk under way on a link, a power of two from 256 on; a packet takes at most a quarter.
+    pub payload: usize,
+    /// At most so often a peer's region is `Wanted` before it is there, drawn from the seed.
+    pub region_misses: u32,
+    /// Peers' regions can be read and written.
+    pub one_sided: bool,
+    /// As of [`Caps`]: a link may be lost and another one take its place.
+    pub numbered: bool,
+    /// A packet costs so much that a link is busy from a commit until the next pass.
+    pub busy: bool,
+    /// As of [`Caps`]; at most `payload / 4`, which it is when it is 0.
+    pub best_packet: usize,
+    /// How the ranks are joined.
+    pub topology: Topology,
+}
+
+/// How the ranks of a network are joined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Topology {
+    /// Each rank has a line of its own to each other: nobody shares anything.
+    #[default]
+    Direct,
+    /// Each rank has one port out and one port in, on a switch that itself is never in the way.
+    Crossbar,
+    /// Each rank hangs on a router; packets creep through one or several of them.
+    Wormhole(Wormhole),
+}
+
+/// A network of routers. With at most `ports` ranks it is one router, with more a grid of routers, as square as may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wormhole {
+    /// Links of a router, in each direction.
+    pub ports: usize,
+    /// Ranks at each router of a grid; four ports lead to its neighbours.
+    pub hosts: usize,
+    /// Bytes of a flit: what is sent, or held back, as a whole.
+    pub flit_bytes: u64,
+    /// Flits that fit in the buffer at the end of a link; so many credits its sender has.
+    pub buffer_flits: u32,
+    /// From the arrival of a flit's first byte to its departure, in an idle router, the wire included.
+    pub router_ns: u64,
+    /// From the departure of a flit out of a buffer until the sender before it has the credit.
+    pub credit_ns: u64,
+    /// How fast the links between routers are. Those to the ranks are as fast as the model says.
+    pub bytes_per_ms: u64,
+}
+
+impl Default for Model {
+    /// A small fast cluster: 1 µs, 10 GB/s.
+    fn default() -> Self {
+        Self {
+            latency_ns: 1000,
+            bytes_per_ms: 10_000_000,
+            overhead_ns: 50,
+            unit_bytes: 1,
+            stages: 1,
+            stage_bytes: u64::MAX,
+            jitter_ns: 0,
+            cells: 256,
+            payload: 256 * 1024,
+            region_misses: 2,
+            one_sided: true,
+            numbered: false,
+            busy: false,
+            best_packet: 0,
+            topology: Topology::Direct,
+        }
+    }
+}
+
+/// How long `bytes` take at a speed, rounded up.
+pub(super) fn time_ns(bytes: u64, bytes_per_ms: u64) -> u64 {
+    bytes.saturating_mul(1_000_000).div_ceil(bytes_per_ms)
+}
+
+impl Model {
+    /// Whether it can be simulated.
+    ///
+    /// # Errors
+    /// What is wrong, and what would be right.
+    pub fn check(&self) -> Result<(), String> {
+        let least_one = [
+            ("bytes_per_ms", self.bytes_per_ms),
+            ("unit_bytes", self.unit_bytes),
+            ("stages", self.stages),
+            ("stage_bytes", self.stage_bytes),
+            ("cells", self.cells as u64),
+        ];
+        if let Some((name, _)) = least_one.iter().find(|(_, value)| *value == 0) {
+            return Err(format!("{name} is at least 1"));
+        }
+        if !self.payload.is_power_of_two() || self.payload < 256 {
+            return Err(format!("payload is a power of two from 256 on, not {}", self.payload));
+        }
+        if self.best_packet > self.max_bulk() {
+            return Err(format!("best_packet is at most payload / 4 = {}", self.max_bulk()));
+        }
+        match self.topology {
+            Topology::Wormhole(wormhole) => wormhole.check(self),
+            Topology::Direct | Topology::Crossbar => Ok(()),
+        }
+    }
+
+    fn max_bulk(&self) -> usize {
+        self.payload / 4
+    }
+
+    /// How long a packet with so many bytes, header included, occupies a port.
+    pub(super) fn wire_ns(&self, bytes: u64) -> u64 {
+        time_ns(bytes.next_multiple_of(self.unit_bytes), self.bytes_per_ms)
+    }
+
+    /// How long until the last stage has its first part of a packet.
+    pub(super) fn fill_ns(&self, bytes: u64) -> u64 {
+        (self.stages - 1) * self.wire_ns(bytes.min(self.stage_bytes))
+    }
+
+    /// The time of a packet with so many bytes of payload in an idle network, between ranks at one switch or router, from commit to
+    /// arrival.
+    pub fn idle_ns(&self, payload: u64) -> u64 {
+        let bytes = HEADER_BYTES + payload;
+        let through = match self.topology {
+            Topology::Direct | Topology::Crossbar => self.fill_ns(bytes) + self.wire_ns(bytes),
+            Topology::Wormhole(wormhole) => wormhole.idle_ns(self, bytes),
+        };
+        self.overhead_ns + self.latency_ns + through
+    }
+
+    /// What a rail of such a network can do.
+    pub(super) fn caps(&self) -> Caps {
+        let narrow = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        Caps {
+            name: "sim",
+            latency_ns: narrow(self.idle_ns(0)),
+            bytes_per_us: narrow(self.bytes_per_ms / 1000).max(1),
+            max_bulk: self.max_bulk(),
+            overhead_ns: narrow(self.overhead_ns),
+            best_packet: if self.best_packet == 0 { self.max_bulk() } else { self.best_packet },
+            ordered: true,
+            numbered: self.numbered,
+            lends: false,
+            reliable: true,
+            one_sided: self.one_sided,
+        }
+    }
+}
+
+impl Wormhole {
+    fn check(&self, model: &Model) -> Result<(), String> {
+        if self.flit_bytes == 0 || self.buffer_flits == 0 || self.bytes_per_ms == 0 {
+            return Err(
+                "flit_bytes, buffer_flits and bytes_per_ms of a wormhole network are at least 1".into()
+            );
+        }
+        if self.hosts == 0 || self.ports < self.hosts + 4 {
+            return Err(format!("a router with {} hosts needs {} ports", self.hosts, self.hosts + 4));
+        }
+        if model.stages != 1 || model.unit_bytes != 1 {
+            return Err("a wormhole network has flits, no stages and units".into());
+        }
+        Ok(())
+    }
+
+    /// How long a flit occupies a link of a speed.
+    pub(super) fn flit_ns(&self, bytes_per_ms: u64) -> u64 {
+        time_ns(self.flit_bytes, bytes_per_ms)
+    }
+
+    fn idle_ns(&self, model: &Model, bytes: u64) -> u64 {
+        self.router_ns + bytes.div_ceil(self.flit_bytes) * self.flit_ns(model.bytes_per_ms)
+    }
+}

@@ -1,0 +1,341 @@
+//! The rail of one simulated rank: its links over all networks of the world.
+
+use canele_mem::chunk_counter::ChunkCounter;
+use canele_mem::window::Window;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use canele_mem::buffer::RegionAddress;
+use canele_sys::ids::{LinkId, Rank, RegionId};
+use canele_sys::segment::SegmentError;
+
+use super::State;
+use super::agenda::Event;
+use super::connection::Connection;
+use super::way::{Claimed, Front, NOTHING_EXPECTED, Way};
+use canele_rail::shm::{Region, Regions};
+use canele_rail::{
+    Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, OneSided, Packet, Rail, Reach, Recoverable,
+    Slot, Speed, Unacked,
+};
+
+/// The rail of one rank of a [`super::World`]. It keeps the world alive.
+pub struct SimRail {
+    world: Rc<RefCell<State>>,
+    me: Rank,
+    /// Of each network.
+    caps: Vec<Caps>,
+    busies: Vec<bool>,
+    links: BTreeMap<LinkId, Link>,
+    /// The packet that was polled last.
+    front: Front,
+    incoming: Vec<LinkId>,
+    lost: VecDeque<Lost>,
+    /// The latest generation of each link that was closed here.
+    closed: BTreeMap<LinkId, u32>,
+    regions: Regions,
+    /// How often each peer's region will still be `Wanted`.
+    misses: BTreeMap<(Rank, RegionId), u64>,
+}
+
+struct Link {
+    connection: Rc<Connection>,
+    outgoing: Option<Rc<Way>>,
+    incoming: Option<Rc<Way>>,
+    /// The packet that is being filled.
+    claimed: Option<Box<Claimed>>,
+    /// Something was committed since the pass began, on a network whose packets cost much.
+    busy: bool,
+    /// It is known to be lost.
+    lost: bool,
+}
+
+impl SimRail {
+    pub(super) fn new(world: Rc<RefCell<State>>, me: Rank) -> Self {
+        let state = world.borrow();
+        let caps = state.networks.iter().map(|network| network.model.caps()).collect();
+        let busies = state.networks.iter().map(|network| network.model.busy).collect();
+        drop(state);
+        Self {
+            world,
+            me,
+            caps,
+            busies,
+            links: BTreeMap::new(),
+            front: Front::default(),
+            incoming: Vec::new(),
+            lost: VecDeque::new(),
+            closed: BTreeMap::new(),
+            regions: Regions::default(),
+            misses: BTreeMap::new(),
+        }
+    }
+
+    /// Opens the way to a peer over a network, who sees it with its next [`SimRail::accept`]. A link that was lost is to be
+    /// closed before it can be opened again.
+    pub fn open_link(&mut self, network: u8, peer: Rank) -> LinkId {
+        let id = LinkId::new(network, peer);
+        self.accept();
+        let mut world = self.world.borrow_mut();
+        let Some(link) = self.links.get_mut(&id) else {
+            let (connection, way) = world.open(network, self.me, peer);
+            self.links.insert(id, Link { outgoing: Some(way), ..Link::on(connection) });
+            return id;
+        };
+        if link.outgoing.is_none() {
+            link.outgoing = Some(world.open_way(&link.connection, self.me));
+        }
+        id
+    }
+
+    /// Notices who has opened a link to this rank since the last call. Where the link is still one that was lost, the other
+    /// end's having opened the next tells of the loss.
+    pub fn accept(&mut self) {
+        let mut world = self.world.borrow_mut();
+        let mut later = VecDeque::new();
+        for connection in std::mem::take(&mut world.ranks[self.me.0 as usize].arrived) {
+            let peer = connection.other(self.me);
+            let id = LinkId::new(connection.network, peer);
+            if self.closed.get(&id).is_some_and(|closed| connection.generation <= *closed) {
+                continue; // Its other direction comes too late.
+            }
+            let link = self.links.entry(id).or_insert_with(|| Link::on(connection.clone()));
+            if !Rc::ptr_eq(&link.connection, &connection) {
+                link.notice(id, "the other end has opened it again", &mut self.lost);
+                later.push_back(connection);
+                continue;
+            }
+            link.incoming = connection.way_from(peer);
+            if connection.is_lost() {
+                link.notice(id, "it was lost before it was accepted", &mut self.lost);
+            }
+            if !self.incoming.contains(&id) {
+                self.incoming.push(id);
+            }
+        }
+        world.ranks[self.me.0 as usize].arrived = later;
+    }
+
+    /// Which losses this rank has come to know of.
+    fn notice(&mut self) {
+        for connection in std::mem::take(&mut self.world.borrow_mut().ranks[self.me.0 as usize].noticed) {
+            let id = LinkId::new(connection.network, connection.other(self.me));
+            if let Some(link) = self.links.get_mut(&id)
+                && Rc::ptr_eq(&link.connection, &connection)
+            {
+                link.notice(id, "it carries nothing more", &mut self.lost);
+            }
+        }
+    }
+
+    /// Allocates a region that peers can reach.
+    ///
+    /// # Errors
+    /// As [`Regions::create`].
+    pub fn create_region(&mut self, bytes: usize) -> Result<Arc<Region>, SegmentError> {
+        let region = self.regions.create(bytes)?;
+        self.world.borrow_mut().regions.insert((self.me, region.id()), region.clone());
+        Ok(region)
+    }
+
+    /// Forgets a region; transfers under way still hold it.
+    pub fn drop_region(&mut self, id: RegionId) {
+        self.regions.drop_own(id);
+        self.world.borrow_mut().regions.remove(&(self.me, id));
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.world.borrow().now_ns
+    }
+
+    fn outgoing(&self, link: LinkId) -> Option<&Rc<Way>> {
+        self.links.get(&link)?.outgoing.as_ref()
+    }
+
+    fn incoming_way(&self, link: LinkId) -> Option<&Rc<Way>> {
+        self.links.get(&link)?.incoming.as_ref()
+    }
+
+    fn has_regions(&self, link: LinkId) -> bool {
+        self.caps[link.rail() as usize].one_sided
+    }
+}
+
+impl Link {
+    fn on(connection: Rc<Connection>) -> Self {
+        Self { connection, outgoing: None, incoming: None, claimed: None, busy: false, lost: false }
+    }
+
+    fn notice(&mut self, id: LinkId, why: &str, lost: &mut VecDeque<Lost>) {
+        if !std::mem::replace(&mut self.lost, true) {
+            lost.push_back(Lost { link: id, why: why.into(), finished: false });
+        }
+    }
+}
+
+impl Rail for SimRail {
+    fn caps(&self, link: LinkId) -> &Caps {
+        &self.caps[link.rail() as usize]
+    }
+
+    fn speed(&self, link: LinkId) -> Speed {
+        let caps = self.caps(link);
+        let under_way = self.outgoing(link).map_or(0, |way| way.under_way(self.now_ns()));
+        Speed { round_trip_ns: 2 * caps.latency_ns, bytes_per_us: caps.bytes_per_us, under_way }
+    }
+
+    fn link(&self, peer: Rank) -> Option<LinkId> {
+        let links = (0..self.caps.len() as u8).map(|network| LinkId::new(network, peer));
+        links.into_iter().find(|link| self.outgoing(*link).is_some())
+    }
+
+    fn incoming(&self) -> &[LinkId] {
+        &self.incoming
+    }
+
+    fn disconnect(&mut self, link: LinkId) {
+        self.close_link(link);
+    }
+
+    fn claim(&mut self, link: LinkId, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
+        let now_ns = self.now_ns();
+        let at = self.links.get_mut(&link).filter(|at| !at.busy && !at.lost).ok_or(Busy)?;
+        let claimed = at.outgoing.as_ref().ok_or(Busy)?.claim(now_ns, bulk, class)?;
+        Ok(at.claimed.insert(Box::new(claimed)).slot())
+    }
+
+    fn commit(&mut self, link: LinkId, header: Header) {
+        let at = self.links.get_mut(&link).expect("commit on an open link");
+        let way = at.outgoing.as_ref().expect("commit on an open link");
+        at.busy = self.busies[link.rail() as usize];
+        let claimed = at.claimed.take().expect("commit without claim");
+        self.world.borrow_mut().commit(&at.connection, self.me, way, (header, *claimed));
+    }
+
+    fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {
+        let now_ns = self.now_ns();
+        let way = self.links.get(&link).and_then(|at| at.incoming.as_ref());
+        let came = way.is_some_and(|way| way.poll(now_ns, &mut self.front));
+        Ok(came.then(|| self.front.packet()))
+    }
+
+    fn release(&mut self, link: LinkId) {
+        let way = self.incoming_way(link).expect("release on a link with packets");
+        let mut world = self.world.borrow_mut();
+        let then_ns = world.now_ns + world.networks[link.rail() as usize].model.latency_ns;
+        if way.release(world.now_ns, then_ns) {
+            world.agenda.put(then_ns, Event::Room(way.clone(), link.peer()));
+        }
+    }
+
+    fn begin_pass(&mut self) {
+        self.links.values_mut().for_each(|link| link.busy = false);
+        self.notice();
+    }
+
+    fn arm(&mut self) -> Armed {
+        self.notice();
+        let now_ns = self.now_ns();
+        let new = |connection: &Rc<Connection>| {
+            let link = self.links.get(&LinkId::new(connection.network, connection.other(self.me)));
+            link.is_none_or(|link| !link.lost || Rc::ptr_eq(&link.connection, connection))
+        };
+        let came = !self.lost.is_empty()
+            || self.world.borrow().ranks[self.me.0 as usize].arrived.iter().any(new)
+            || self.links.values().filter_map(|l| l.incoming.as_ref()).any(|way| way.has_arrived(now_ns))
+            || self.links.values().filter_map(|l| l.outgoing.as_ref()).any(|way| way.room_came(now_ns));
+        if came { Armed::Work } else { Armed::Ready }
+    }
+
+    /// Moves the world's time to the next event, whoever it is for, or by `at_most`.
+    fn sleep(&mut self, at_most: Option<Duration>) {
+        let mut world = self.world.borrow_mut();
+        let now_ns = world.now_ns;
+        world.advance_to(now_ns);
+        let limit =
+            at_most.map(|time| now_ns.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)));
+        let event = world.agenda.next_ns();
+        if let Some(wake_ns) = event.into_iter().chain(limit).min() {
+            world.advance_to(wake_ns);
+        }
+    }
+}
+
+impl FastPath for SimRail {
+    fn has_room(&mut self, link: LinkId, packets: usize, bulk: usize) -> bool {
+        let now_ns = self.now_ns();
+        let free = !self.busies[link.rail() as usize];
+        let at = self.links.get(&link).filter(|at| free && !at.busy && !at.lost);
+        at.and_then(|at| at.outgoing.as_ref()).is_some_and(|way| way.has_room(now_ns, packets, bulk))
+    }
+}
+
+impl OneSided for SimRail {
+    fn reach(&mut self, link: LinkId, place: RegionAddress, len: usize) -> Reach<'_> {
+        if !self.has_regions(link) {
+            return Reach::Refused;
+        }
+        let (peer, id) = (link.peer(), place.region);
+        let mut world = self.world.borrow_mut();
+        let Some(region) = world.regions.get(&(peer, id)).cloned() else {
+            self.regions.forget(peer, Some(id));
+            return Reach::Refused;
+        };
+        let end = usize::try_from(place.offset).ok().and_then(|offset| offset.checked_add(len));
+        if end.is_none_or(|end| end > region.len()) {
+            return Reach::Refused;
+        }
+        if self.regions.map(peer, id).is_none() {
+            let most = world.networks[link.rail() as usize].model.region_misses.into();
+            let left = self.misses.entry((peer, id)).or_insert_with(|| world.random.up_to(most));
+            if *left > 0 {
+                *left -= 1;
+                return Reach::Wanted;
+            }
+            self.regions.adopt(peer, id, region.fd().try_clone_to_owned().ok());
+        }
+        drop(world);
+        self.regions.reach(peer, place, len)
+    }
+
+    fn own(&mut self, place: RegionAddress, len: usize) -> Option<Window<'_>> {
+        self.regions.own(place.region)?.window(usize::try_from(place.offset).ok()?, len)
+    }
+
+    fn chunk_counter(&mut self, link: LinkId, mine: bool, index: usize) -> Option<&ChunkCounter> {
+        if !self.has_regions(link) {
+            return None;
+        }
+        let way = if mine { self.incoming_way(link) } else { self.outgoing(link) };
+        way.map(|way| way.chunk_counter(index))
+    }
+}
+
+impl Recoverable for SimRail {
+    fn generation(&self, link: LinkId) -> u32 {
+        self.links.get(&link).map_or(0, |link| link.connection.generation)
+    }
+
+    fn take_lost(&mut self) -> Option<Lost> {
+        self.notice();
+        self.lost.pop_front()
+    }
+
+    fn close_link(&mut self, link: LinkId) -> Option<Unacked> {
+        let at = self.links.remove(&link)?;
+        self.closed.insert(link, at.connection.generation);
+        self.incoming.retain(|l| *l != link);
+        self.lost.retain(|lost| lost.link != link);
+        self.regions.forget(link.peer(), None);
+        let mut world = self.world.borrow_mut();
+        world.close(&at.connection, self.me);
+        Some(Unacked {
+            generation: at.connection.generation,
+            expected: at.incoming.map_or(NOTHING_EXPECTED, |way| way.expected()),
+            kept: at.outgoing.map(|way| way.kept(world.now_ns)).unwrap_or_default(),
+        })
+    }
+}

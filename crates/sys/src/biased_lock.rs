@@ -1,0 +1,254 @@
+//! A lock that costs a single-threaded program almost nothing.
+//!
+//! ```text
+//!   owner      = the first thread that enters; for ever
+//!   biased:      the owner goes in and out with plain loads and stores of `inside`
+//!   revoked:     another thread came; from now on everybody, the owner too, takes `lock`
+//!
+//!   owner                                 the first other thread, holding `lock`
+//!   inside = 1                            revoked = true
+//!   compiler fence    <── pairs with ──>  heavy barrier
+//!   revoked? leave and take `lock`        wait until inside == 0
+//! ```
+//!
+//! Either the owner sees `revoked`, or the other thread sees `inside`; the heavy barrier happens once in a
+//! lock's life. Where the kernel has no such barrier the lock is revoked from the start.
+//!
+//! The lock never poisons itself (the caller that panics answers for the value), nor lets a
+//! forked child in.
+
+mod lock;
+
+use crate::atomic::{AtomicBool, AtomicU32, AtomicU64, MutPtr, Ordering, UnsafeCell};
+use crate::fork::{self, Forked};
+use crate::futex;
+use crate::membarrier::{self, Fencing};
+use lock::Lock;
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
+
+/// The owner of a lock that no thread has held: no thread has this number.
+const NOBODY: u64 = u64::MAX;
+/// The owner of a lock whose owner has lost the bias: no thread has this number, and no thread takes its place.
+const RETIRED: u64 = u64::MAX - 1;
+
+/// A value that one thread at a time may use; see the module.
+pub struct BiasedLock<T> {
+    owner: AtomicU64,
+    /// 1 while the owner is inside by its bias. A futex for whoever revokes the bias.
+    inside: AtomicU32,
+    revoked: AtomicBool,
+    lock: Lock,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: as for a mutex: one thread at a time reaches the value, and it may be a different one each time.
+unsafe impl<T: Send> Sync for BiasedLock<T> {}
+// SAFETY: as for a mutex.
+unsafe impl<T: Send> Send for BiasedLock<T> {}
+
+impl<T> BiasedLock<T> {
+    /// Returns a lock around `value`; the first thread that takes the lock becomes its owner.
+    pub fn new(value: T) -> BiasedLock<T> {
+        fork::watch();
+        let asymmetric = membarrier::register_private() == Fencing::Asymmetric;
+        BiasedLock::with(value, asymmetric)
+    }
+
+    fn with(value: T, biased: bool) -> BiasedLock<T> {
+        BiasedLock {
+            owner: AtomicU64::new(NOBODY),
+            inside: AtomicU32::new(0),
+            revoked: AtomicBool::new(!biased),
+            lock: Lock::new(),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// Takes the lock; waits while another thread holds the lock.
+    ///
+    /// # Errors
+    /// `Forked` in a forked child.
+    ///
+    /// # Panics
+    /// If this thread is inside already: a call of the library from within the library (a callback).
+    #[inline(always)]
+    pub fn lock(&self) -> Result<Guard<'_, T>, Forked> {
+        // Relaxed: only this thread ever makes the two equal, and a child's hook makes them differ.
+        let biased = self.owner.load(Ordering::Relaxed) == fork::known_token() && self.lock_biased();
+        let biased = biased || self.lock_otherwise()?;
+        Ok(Guard {
+            biased_lock: self,
+            biased,
+            value: ManuallyDrop::new(self.value.get_mut()),
+            thread: PhantomData,
+        })
+    }
+
+    /// Takes the lock for its owner; returns false if the bias is revoked.
+    #[inline(always)]
+    fn lock_biased(&self) -> bool {
+        // Relaxed: only the owner writes it.
+        if self.inside.load(Ordering::Relaxed) != 0 {
+            inside_already();
+        }
+        self.inside.store(1, Ordering::Relaxed);
+        // Pairs with `heavy_private` in `revoke`: if that comes later, it sees `inside`; if earlier, we see
+        // `revoked`.
+        Fencing::Asymmetric.light();
+        if self.revoked.load(Ordering::Relaxed) {
+            self.unlock_biased();
+            return false;
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn unlock_biased(&self) {
+        // Release pairs with the acquire load in `revoke`.
+        self.inside.store(0, Ordering::Release);
+        // Pairs with `heavy_private` in `revoke`: if that comes later, it sees us outside; if earlier, we wake
+        // it.
+        Fencing::Asymmetric.light();
+        if self.revoked.load(Ordering::Relaxed) {
+            wake_revoker(&self.inside);
+        }
+    }
+
+    /// Takes the lock where the bias does not help: for the first time, or once the bias is revoked. Returns true if the owner has its
+    /// bias.
+    #[cold]
+    #[inline(never)]
+    fn lock_otherwise(&self) -> Result<bool, Forked> {
+        let me = fork::token()?;
+        if !self.revoked.load(Ordering::Relaxed) {
+            // Relaxed: the value was made before the lock was shared, and nobody has been inside.
+            let first = self.owner.compare_exchange(NOBODY, me, Ordering::Relaxed, Ordering::Relaxed);
+            if first.is_ok() && self.lock_biased() {
+                return Ok(true);
+            }
+        }
+        if self.owner.load(Ordering::Relaxed) == me {
+            // Relaxed: only the owner retires itself, to spare itself the detour by the bias from now on.
+            self.owner.store(RETIRED, Ordering::Relaxed);
+        }
+        if self.lock.held_by(me) {
+            inside_already();
+        }
+        self.lock.take(me);
+        // Only the holder of the lock revokes, so this decides who does.
+        if !self.revoked.load(Ordering::Relaxed) {
+            self.revoke();
+        }
+        Ok(false)
+    }
+
+    /// Ends the bias, holding the lock, and waits until the owner is outside.
+    fn revoke(&self) {
+        self.revoked.store(true, Ordering::Relaxed);
+        // Pairs with the light fences of `lock_biased` and `unlock_biased`.
+        membarrier::heavy_private();
+        // Acquire pairs with the owner's release store on leaving.
+        while self.inside.load(Ordering::Acquire) != 0 {
+            futex::wait(&self.inside, 1, None);
+        }
+    }
+}
+
+impl<T> fmt::Debug for BiasedLock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BiasedLock").finish_non_exhaustive()
+    }
+}
+
+/// The right to use the value of a lock until the guard is dropped. It belongs to the thread that took the lock.
+pub struct Guard<'a, T> {
+    biased_lock: &'a BiasedLock<T>,
+    biased: bool,
+    value: ManuallyDrop<MutPtr<T>>,
+    /// Only the thread that took the lock may release it.
+    thread: PhantomData<*mut ()>,
+}
+
+impl<'a, T> Guard<'a, T> {
+    /// True if another thread waits for the lock: a holder that waits for something should [`Guard::pause`].
+    #[inline]
+    pub fn contended(&self) -> bool {
+        // Relaxed: a hint, looked at again and again.
+        if self.biased {
+            self.biased_lock.revoked.load(Ordering::Relaxed)
+        } else {
+            self.biased_lock.lock.wanted()
+        }
+    }
+
+    /// Releases the lock, lets a waiting thread take it first, and takes it again.
+    ///
+    /// Dropping the guard and entering anew would mostly get in before the other thread has woken up.
+    ///
+    /// # Errors
+    /// `Forked` in a forked child.
+    pub fn pause(self) -> Result<Guard<'a, T>, Forked> {
+        let biased_lock = self.biased_lock;
+        if self.biased {
+            // Whoever revokes the bias holds the lock already, so we come in after it.
+            drop(self);
+        } else {
+            let turn = biased_lock.lock.turn_to_give();
+            drop(self);
+            biased_lock.lock.give(turn);
+        }
+        biased_lock.lock()
+    }
+}
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: the lock lets one guard exist at a time, and we borrow it.
+        unsafe { MutPtr::deref(&self.value) }
+    }
+}
+
+impl<T> DerefMut for Guard<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the lock lets one guard exist at a time, and we borrow it mutably.
+        unsafe { MutPtr::deref(&self.value) }
+    }
+}
+
+impl<T> Drop for Guard<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: the access ends here, before anybody else may begin one, and is not used again.
+        unsafe { ManuallyDrop::drop(&mut self.value) };
+        if self.biased {
+            self.biased_lock.unlock_biased();
+        } else {
+            self.biased_lock.lock.free();
+        }
+    }
+}
+
+/// Out of line, so that the owner's way out stays short.
+#[cold]
+#[inline(never)]
+fn wake_revoker(inside: &AtomicU32) {
+    futex::wake(inside, u32::MAX);
+}
+
+#[cold]
+#[inline(never)]
+fn inside_already() -> ! {
+    panic!("Canelé was called by a thread that is inside Canelé already (from a callback?)");
+}
+
+#[cfg(all(test, loom))]
+mod models;
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,107 @@
+//! The lock that a biased lock uses once its bias is revoked: a futex mutex that knows its holder, and
+//! that its holder can hand to whoever waits.
+//!
+//! What this module never does: know the value it guards, or run on the path of a single-threaded program.
+
+use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence, hint};
+use crate::fork::NO_TOKEN;
+use crate::futex;
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+/// Held, and somebody may sleep on it.
+const SLEPT_ON: u32 = 2;
+
+/// How often a thread looks before it sleeps: the sections inside are short. A model gains nothing by more.
+const LOOKS: u32 = if cfg!(loom) { 1 } else { 100 };
+
+pub(super) struct Lock {
+    word: AtomicU32,
+    /// Threads on their way in that did not find the lock free.
+    waiting: AtomicU32,
+    /// Counts the threads that waited and got in.
+    turn: AtomicU32,
+    /// Threads in `give`, which sleep on `turn`.
+    giving: AtomicU32,
+    /// The token of the thread that holds the lock.
+    holder: AtomicU64,
+}
+
+impl Lock {
+    pub(super) fn new() -> Lock {
+        Lock {
+            word: AtomicU32::new(FREE),
+            waiting: AtomicU32::new(0),
+            turn: AtomicU32::new(0),
+            giving: AtomicU32::new(0),
+            holder: AtomicU64::new(NO_TOKEN),
+        }
+    }
+
+    /// Whether the thread of this token, which is the caller's, holds the lock.
+    pub(super) fn held_by(&self, me: u64) -> bool {
+        // Relaxed: only the calling thread writes its own token, so it cannot be mistaken.
+        self.holder.load(Ordering::Relaxed) == me
+    }
+
+    /// Whether somebody waits for the lock.
+    pub(super) fn wanted(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) != 0
+    }
+
+    pub(super) fn take(&self, me: u64) {
+        // Acquire pairs with the release swap in `free`.
+        if self.word.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            self.wait();
+        }
+        self.holder.store(me, Ordering::Relaxed);
+    }
+
+    pub(super) fn free(&self) {
+        self.holder.store(NO_TOKEN, Ordering::Relaxed);
+        // Release pairs with the acquires in `take` and `wait`.
+        if self.word.swap(FREE, Ordering::Release) == SLEPT_ON {
+            futex::wake(&self.word, 1);
+        }
+    }
+
+    #[cold]
+    fn wait(&self) {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        for _ in 0..LOOKS {
+            if self.word.load(Ordering::Relaxed) == FREE {
+                break;
+            }
+            hint::spin_loop();
+        }
+        // Acquire pairs with the release swap in `free`. It may say `SLEPT_ON` when nobody sleeps: then one wake
+        // is in vain.
+        while self.word.swap(SLEPT_ON, Ordering::Acquire) != FREE {
+            futex::wait(&self.word, SLEPT_ON, None);
+        }
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.turn.fetch_add(1, Ordering::Relaxed);
+        // SeqCst pairs with the full barrier after which the kernel compares in `give`: it sees the new turn, or
+        // we see the giver.
+        fence(Ordering::SeqCst);
+        if self.giving.load(Ordering::Relaxed) != 0 {
+            futex::wake(&self.turn, u32::MAX);
+        }
+    }
+
+    /// For the holder: the turn to `give` away once the lock is free, if anybody waits for it.
+    pub(super) fn turn_to_give(&self) -> Option<u32> {
+        // Relaxed: whoever waits changes the turn only once it holds the lock, after us.
+        self.wanted().then(|| self.turn.load(Ordering::Relaxed))
+    }
+
+    /// Waits until one of those who waited while we held the lock has got in.
+    pub(super) fn give(&self, turn: Option<u32>) {
+        let Some(turn) = turn else { return };
+        self.giving.fetch_add(1, Ordering::Relaxed);
+        while self.turn.load(Ordering::Relaxed) == turn {
+            futex::wait(&self.turn, turn, None);
+        }
+        self.giving.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,110 @@
+//! Every interleaving of a few threads at a lock, with full fences where the real one has membarrier.
+//!
+//! Run with `RUSTFLAGS="--cfg loom" cargo test -p canele-sys --release --lib loom_`. The value lies in a cell
+//! that loom watches: two threads inside at once fail the model, and so does a sleeper nobody wakes.
+
+use super::*;
+use loom::sync::Arc;
+use loom::thread;
+
+/// Enters `times` times, adding one each time.
+fn add(lock: &BiasedLock<u32>, times: u32) {
+    for _ in 0..times {
+        *lock.lock().unwrap() += 1;
+    }
+}
+
+fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(model);
+}
+
+#[test]
+fn loom_an_owner_loses_its_bias() {
+    explore(4, || {
+        let lock = Arc::new(BiasedLock::with(0, true));
+        add(&lock, 1);
+        let other = thread::spawn({
+            let lock = Arc::clone(&lock);
+            move || add(&lock, 1)
+        });
+        add(&lock, 2);
+        other.join().unwrap();
+        assert_eq!(*lock.lock().unwrap(), 4);
+    });
+}
+
+#[test]
+fn loom_two_threads_want_to_be_first() {
+    explore(4, || {
+        let lock = Arc::new(BiasedLock::with(0, true));
+        let other = thread::spawn({
+            let lock = Arc::clone(&lock);
+            move || add(&lock, 1)
+        });
+        add(&lock, 1);
+        other.join().unwrap();
+        assert_eq!(*lock.lock().unwrap(), 2);
+    });
+}
+
+#[test]
+fn loom_two_threads_revoke_at_once() {
+    explore(2, || {
+        let lock = Arc::new(BiasedLock::with(0, true));
+        add(&lock, 1);
+        let others = [(); 2].map(|()| {
+            let lock = Arc::clone(&lock);
+            thread::spawn(move || add(&lock, 1))
+        });
+        add(&lock, 1);
+        for other in others {
+            other.join().unwrap();
+        }
+        assert_eq!(*lock.lock().unwrap(), 4);
+    });
+}
+
+#[test]
+fn loom_a_lock_without_bias() {
+    explore(3, || {
+        let lock = Arc::new(BiasedLock::with(0, false));
+        let other = thread::spawn({
+            let lock = Arc::clone(&lock);
+            move || add(&lock, 2)
+        });
+        add(&lock, 2);
+        other.join().unwrap();
+        assert_eq!(*lock.lock().unwrap(), 4);
+    });
+}
+
+/// One waits inside, pausing for whoever wants in; the other brings what it waits for.
+fn waiter_and_bringer(biased: bool) {
+    let lock = Arc::new(BiasedLock::with(0, biased));
+    let mut guard = lock.lock().unwrap();
+    let bringer = thread::spawn({
+        let lock = Arc::clone(&lock);
+        move || add(&lock, 1)
+    });
+    while *guard == 0 {
+        if guard.contended() {
+            guard = guard.pause().unwrap();
+        } else {
+            thread::yield_now();
+        }
+    }
+    drop(guard);
+    bringer.join().unwrap();
+}
+
+#[test]
+fn loom_a_waiter_lets_others_in() {
+    explore(3, || waiter_and_bringer(false));
+}
+
+#[test]
+fn loom_a_waiting_owner_lets_others_in() {
+    explore(3, || waiter_and_bringer(true));
+}

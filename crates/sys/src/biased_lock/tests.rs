@@ -1,0 +1,137 @@
+//! The lock with the real asymmetric barrier: what it lets in, what it refuses, and threads in a hurry.
+
+use super::*;
+use crate::atomic::{hint, thread};
+use crate::fork::tests::in_forked_child;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+#[test]
+fn one_thread_stays_the_owner() {
+    let lock = BiasedLock::new(1);
+    for _ in 0..3 {
+        *lock.lock().unwrap() += 1;
+    }
+    assert_eq!(*lock.lock().unwrap(), 4);
+    assert!(!lock.lock().unwrap().contended());
+    let biased = membarrier::register_private() == Fencing::Asymmetric;
+    assert_eq!(lock.lock().unwrap().biased, biased);
+    assert_eq!(lock.revoked.load(Ordering::Relaxed), !biased);
+}
+
+#[test]
+fn another_thread_ends_the_bias_for_ever() {
+    let lock = BiasedLock::new(1);
+    *lock.lock().unwrap() += 1;
+    thread::scope(|scope| scope.spawn(|| *lock.lock().unwrap() += 1).join().unwrap());
+    assert_eq!(*lock.lock().unwrap(), 3);
+    assert!(!lock.lock().unwrap().biased);
+    assert_ne!(lock.owner.load(Ordering::Relaxed), fork::token().unwrap(), "no more detours");
+}
+
+#[test]
+fn entering_twice_is_a_mistake() {
+    for biased in [true, false] {
+        let lock = BiasedLock::with((), biased);
+        let guard = lock.lock().unwrap();
+        let twice = catch_unwind(AssertUnwindSafe(|| drop(lock.lock())));
+        let text = *twice.unwrap_err().downcast::<&str>().unwrap();
+        assert_eq!(text, "Canelé was called by a thread that is inside Canelé already (from a callback?)");
+        drop(guard);
+        lock.lock().unwrap();
+    }
+}
+
+#[test]
+fn a_panic_inside_leaves_the_lock_open() {
+    for biased in [true, false] {
+        let lock = BiasedLock::with(0, biased);
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let _guard = lock.lock().unwrap();
+            panic!("on purpose");
+        }));
+        assert!(panicked.is_err());
+        *lock.lock().unwrap() += 1;
+    }
+}
+
+#[test]
+fn a_forked_child_stays_outside() {
+    fork::watch();
+    for biased in [true, false] {
+        let lock = BiasedLock::with((), biased);
+        drop(lock.lock().unwrap());
+        let answer = in_forked_child(|| u8::from(lock.lock().map(drop) == Err(Forked)));
+        assert_eq!(answer, 1);
+        drop(lock.lock().unwrap());
+    }
+}
+
+/// Both sides add to a plain number while the bias is being revoked, in many locks.
+#[test]
+fn revoking_meets_an_owner_in_a_hurry() {
+    const GATES: u64 = 2000;
+    const ENTRIES: u64 = 50;
+    membarrier::register_private();
+    for round in 0..GATES {
+        let lock = BiasedLock::new(0u64);
+        drop(lock.lock().unwrap());
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                // Moves the revocation along the owner's entries.
+                for _ in 0..round % 64 * 16 {
+                    hint::spin_loop();
+                }
+                for _ in 0..ENTRIES {
+                    *lock.lock().unwrap() += 1;
+                }
+            });
+            for _ in 0..ENTRIES {
+                *lock.lock().unwrap() += 1;
+            }
+        });
+        assert_eq!(*lock.lock().unwrap(), 2 * ENTRIES, "lock {round}");
+    }
+}
+
+#[test]
+fn many_threads_take_turns() {
+    const THREADS: u64 = 4;
+    const ENTRIES: u64 = 20_000;
+    for biased in [true, false] {
+        let lock = BiasedLock::with(0u64, biased);
+        thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    for _ in 0..ENTRIES {
+                        *lock.lock().unwrap() += 1;
+                    }
+                });
+            }
+        });
+        assert_eq!(*lock.lock().unwrap(), THREADS * ENTRIES);
+    }
+}
+
+/// A thread that waits inside never keeps out the one that brings what it waits for.
+#[test]
+fn a_waiter_pauses_for_others() {
+    const ROUNDS: u64 = 500;
+    for biased in [true, false] {
+        let lock = BiasedLock::with(0, biased);
+        let mut guard = lock.lock().unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..ROUNDS {
+                    *lock.lock().unwrap() += 1;
+                }
+            });
+            while *guard < ROUNDS {
+                // The look is the loop's bound: each pause lets the other in once.
+                if guard.contended() {
+                    guard = guard.pause().unwrap();
+                }
+                hint::spin_loop();
+            }
+        });
+    }
+}

@@ -1,0 +1,180 @@
+//! What the processes of a host reserve together, so that no two of them count on the same free memory.
+//!
+//! ```text
+//!   one page, shared:   granted │ settled │ limit            all in bytes, all of them only compared with each other
+//!
+//!   reserve:  granted + bytes within limit?  ──yes──▶ granted += bytes ─▶ allocate ─▶ settled += bytes
+//!                  │ no                                    ▲
+//!                  └─▶ measure; limit = granted + a quarter of what is spare ──┘      (or refuse, naming what is spare)
+//! ```
+//! Measuring reads several files, so it is done once for a quarter of the memory that is left. What was granted and is
+//! not settled counts as used: the system does not see it yet. The account never shrinks: memory that is given back is found by
+//! the next measurement. A process that is killed between the two steps leaves its grant counted as used for the rest of the job.
+//!
+//! The page is written by all processes of the host. Nonsense in it makes reservations fail, or fail to be refused; nothing else
+//! relies on it.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
+
+use crate::atomic::{AtomicU64, Ordering};
+use crate::segment::{Segment, SegmentError};
+
+/// Offsets of the words in the page.
+const GRANTED: usize = 0;
+const SETTLED: usize = 8;
+const LIMIT: usize = 16;
+
+/// The account of a host.
+#[derive(Debug)]
+pub struct Account(Segment);
+
+/// The account that this process shares with its host's, once it has joined.
+static OF_HOST: OnceLock<Account> = OnceLock::new();
+/// The account of a process alone.
+static OWN: OnceLock<Account> = OnceLock::new();
+
+impl Account {
+    /// An account on which nothing is granted.
+    ///
+    /// # Errors
+    /// As [`Segment::create`].
+    pub fn create() -> Result<Self, SegmentError> {
+        Segment::create("canele-account", 1).map(Self)
+    }
+
+    /// Makes this process reserve on its host's account, which came from the launcher. A process joins once.
+    ///
+    /// # Errors
+    /// As [`Segment::map`].
+    pub fn join(descriptor: OwnedFd) -> Result<(), SegmentError> {
+        let account = Self(Segment::map(descriptor)?);
+        let _ = OF_HOST.set(account);
+        Ok(())
+    }
+
+    /// Returns the account of this process.
+    ///
+    /// # Errors
+    /// As [`Account::create`].
+    pub fn ours() -> Result<&'static Self, SegmentError> {
+        if let Some(account) = OF_HOST.get().or(OWN.get()) {
+            return Ok(account);
+        }
+        let own = Self::create()?;
+        Ok(OWN.get_or_init(|| own))
+    }
+
+    /// What the processes of the host need to join.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.0.fd()
+    }
+
+    /// Permits this process to allocate `bytes`.
+    ///
+    /// # Errors
+    /// How many bytes could be granted instead.
+    pub fn grant(&self, bytes: u64) -> Result<Grant<'_>, u64> {
+        self.grant_of(bytes, super::spare)
+    }
+
+    fn grant_of(&self, bytes: u64, spare: impl Fn() -> u64) -> Result<Grant<'_>, u64> {
+        let (granted, limit) = (self.0.atomic_u64(GRANTED), self.0.atomic_u64(LIMIT));
+        loop {
+            // Settled first: what is granted between the two loads counts as not settled. Acquire pairs with the release
+            // in `Grant::drop`: what counts as settled is seen as used.
+            let settled = self.0.atomic_u64(SETTLED).load(Ordering::Acquire);
+            let before = granted.load(Ordering::Acquire);
+            let after = before.checked_add(bytes);
+            if after.is_none_or(|after| after > limit.load(Ordering::Relaxed)) {
+                let spare = spare().saturating_sub(before.saturating_sub(settled));
+                if bytes > spare {
+                    return Err(spare);
+                }
+                limit.store(before.saturating_add(bytes.max(spare / 4)), Ordering::Relaxed);
+            }
+            let Some(after) = after else { return Err(0) };
+            // Whoever was faster changed what the measurement is worth.
+            if granted.compare_exchange(before, after, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                return Ok(Grant { settled: self.0.atomic_u64(SETTLED), bytes });
+            }
+        }
+    }
+}
+
+/// Bytes that this process may allocate. Dropped once they are allocated, or will not be.
+#[derive(Debug)]
+pub struct Grant<'a> {
+    settled: &'a AtomicU64,
+    bytes: u64,
+}
+
+impl Drop for Grant<'_> {
+    fn drop(&mut self) {
+        // Release pairs with the acquire in `Account::grant`.
+        self.settled.fetch_add(self.bytes, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn limits_are_read_once_for_a_quarter_of_what_is_spare() {
+        let (account, readings) = (Account::create().unwrap(), Cell::new(0));
+        let spare = || {
+            readings.set(readings.get() + 1);
+            4000
+        };
+        for _ in 0..10 {
+            drop(account.grant_of(100, spare).unwrap());
+        }
+        assert_eq!(readings.get(), 1);
+        drop(account.grant_of(100, spare).unwrap());
+        assert_eq!(readings.get(), 2);
+        drop(account.grant_of(4000, spare).unwrap());
+        assert_eq!(account.grant_of(4001, spare).unwrap_err(), 4000);
+    }
+
+    #[test]
+    fn what_is_granted_and_not_allocated_yet_counts_as_used() {
+        let account = Account::create().unwrap();
+        let first = account.grant_of(600, || 1000).unwrap();
+        assert_eq!(account.grant_of(600, || 1000).unwrap_err(), 400);
+        let second = account.grant_of(400, || 1000).unwrap();
+        assert_eq!(account.grant_of(1, || 1000).unwrap_err(), 0);
+        drop((first, second));
+        drop(account.grant_of(600, || 1000).unwrap());
+    }
+
+    /// Threads stand for processes: what is spare falls by what they allocate, later than they were granted it.
+    #[test]
+    fn those_who_ask_at_once_are_granted_no_more_than_there_is() {
+        const ALL: u64 = 10_000;
+        let (account, used) = (Account::create().unwrap(), AtomicU64::new(0));
+        let spare = || ALL - used.load(Ordering::SeqCst);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    while let Ok(_grant) = account.grant_of(7, spare) {
+                        std::thread::yield_now();
+                        assert!(used.fetch_add(7, Ordering::SeqCst) + 7 <= ALL);
+                    }
+                });
+            }
+        });
+        assert!(ALL - used.load(Ordering::SeqCst) < 7 * 9);
+    }
+
+    #[test]
+    fn nonsense_in_the_page_refuses_and_does_not_panic() {
+        let account = Account::create().unwrap();
+        for word in [GRANTED, SETTLED, LIMIT] {
+            account.0.atomic_u64(word).store(u64::MAX, Ordering::Relaxed);
+            let _ = account.grant_of(1, || 1000);
+            let _ = account.grant_of(u64::MAX, || 1000);
+        }
+    }
+}

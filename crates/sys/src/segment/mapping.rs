@@ -1,0 +1,142 @@
+//! A mapped part of a segment.
+//!
+//! Owns the address range and unmaps it. Knows the segment's file only where the kernel cannot do without.
+
+use std::ptr::{self, NonNull};
+use std::sync::{Arc, OnceLock};
+
+use rustix::io::Errno;
+use rustix::mm::{self, Advice};
+
+use super::{Memfd, SegmentError, granted, kernel};
+use crate::atomic::{AtomicU32, AtomicU64};
+use crate::memory;
+
+/// Mapped memory of a segment, whose descriptor may be closed. The mapping lasts as long as the value.
+#[derive(Debug)]
+pub struct Mapping {
+    pub(super) base: NonNull<u8>,
+    pub(super) len: usize,
+    /// The file, and where in it the mapping begins, where more of it can be reserved in no other way.
+    pub(super) kept: Option<(Arc<Memfd>, usize)>,
+}
+
+// SAFETY: the mapping belongs to the process, not to a thread, and is only unmapped by drop.
+unsafe impl Send for Mapping {}
+// SAFETY: shared access hands out atomics and raw pointers only, whose users answer for races.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Size of what is mapped, in bytes: whole pages.
+    #[allow(clippy::len_without_is_empty)] // A mapping is never empty.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The first byte, aligned to a page.
+    pub fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    /// Where `len` bytes at `offset` lie, once bounds and alignment (a power of two) are checked.
+    ///
+    /// # Errors
+    /// `Outside` or `Misaligned`.
+    pub fn at(&self, offset: usize, len: usize, align: usize) -> Result<NonNull<u8>, SegmentError> {
+        self.check(offset, len)?;
+        // The base is aligned to a page, and no type asks for more.
+        if !align.is_power_of_two() || align > rustix::param::page_size() || !offset.is_multiple_of(align) {
+            return Err(SegmentError::Misaligned { offset, align });
+        }
+        // SAFETY: offset <= self.len, which is the size of one mapping.
+        Ok(unsafe { self.base.add(offset) })
+    }
+
+    /// The 32-bit word at `offset`.
+    ///
+    /// # Panics
+    /// If it lies outside or is not aligned: offsets come from a checked layout, never straight from a peer.
+    pub fn atomic_u32(&self, offset: usize) -> &AtomicU32 {
+        let place = self.at(offset, size_of::<AtomicU32>(), align_of::<AtomicU32>());
+        // SAFETY: inside the mapping, aligned, and any bits are an integer; `self` keeps it mapped. Layouts
+        // give each word one size, and everybody who shares it uses atomics.
+        unsafe { place.unwrap_or_else(|error| panic!("{error}")).cast().as_ref() }
+    }
+
+    /// The 64-bit word at `offset`.
+    ///
+    /// # Panics
+    /// As [`Mapping::atomic_u32`].
+    pub fn atomic_u64(&self, offset: usize) -> &AtomicU64 {
+        let place = self.at(offset, size_of::<AtomicU64>(), align_of::<AtomicU64>());
+        // SAFETY: as in `atomic_u32`.
+        unsafe { place.unwrap_or_else(|error| panic!("{error}")).cast().as_ref() }
+    }
+
+    /// `count` 64-bit words from `offset` on.
+    ///
+    /// # Panics
+    /// As [`Mapping::atomic_u32`].
+    pub fn atomic_u64s(&self, offset: usize, count: usize) -> &[AtomicU64] {
+        let bytes = count.saturating_mul(size_of::<AtomicU64>());
+        let place = self.at(offset, bytes, align_of::<AtomicU64>());
+        let first = place.unwrap_or_else(|error| panic!("{error}")).cast();
+        // SAFETY: all words lie inside the mapping; otherwise as in `atomic_u32`.
+        unsafe { std::slice::from_raw_parts(first.as_ptr(), count) }
+    }
+
+    /// Makes `bytes` at `offset`, a multiple of the page size, real memory that is mapped, so that touching them later cannot fail.
+    ///
+    /// # Errors
+    /// `Memory`, naming what was needed and what is available; `Outside`; `Misaligned`; `Kernel`.
+    pub fn populate(&self, offset: usize, bytes: usize) -> Result<(), SegmentError> {
+        let start = self.at(offset, bytes, rustix::param::page_size())?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let _grant = granted(offset, bytes)?;
+        if let Some((file, start)) = &self.kept {
+            return file.allocate(start + offset, bytes);
+        }
+        // SAFETY: the range lies in our mapping; its bytes stay as they are.
+        match unsafe { mm::madvise(start.as_ptr().cast(), bytes, Advice::LinuxPopulateWrite) } {
+            Ok(()) => Ok(()),
+            Err(Errno::NOMEM | Errno::FAULT) => {
+                Err(SegmentError::Memory { offset, needed: bytes, available: memory::spare() })
+            }
+            Err(error) => Err(kernel("reserve shared memory")(error)),
+        }
+    }
+
+    /// True if the kernel can make the pages of a mapping real.
+    pub(super) fn can_populate() -> bool {
+        static CAN: OnceLock<bool> = OnceLock::new();
+        // SAFETY: of a range without bytes nothing is touched; the kernel says only whether it knows the advice.
+        *CAN.get_or_init(|| unsafe { mm::madvise(ptr::null_mut(), 0, Advice::LinuxPopulateWrite) }.is_ok())
+    }
+
+    /// Leaves the mapping out of forked children: they must not speak in this rank's name.
+    ///
+    /// # Errors
+    /// `Kernel`.
+    pub fn dont_fork(&self) -> Result<(), SegmentError> {
+        // SAFETY: the range is exactly our mapping, and this process keeps all of it.
+        let done = unsafe { mm::madvise(self.base.as_ptr().cast(), self.len, Advice::LinuxDontFork) };
+        done.map_err(kernel("keep a shared segment from forked children"))
+    }
+
+    pub(super) fn check(&self, offset: usize, len: usize) -> Result<(), SegmentError> {
+        match offset.checked_add(len) {
+            Some(end) if end <= self.len => Ok(()),
+            _ => Err(SegmentError::Outside { offset, len, segment: self.len }),
+        }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range is exactly our mapping, and references into it do not outlive the value.
+        let done = unsafe { mm::munmap(self.base.as_ptr().cast(), self.len) };
+        debug_assert_eq!(done, Ok(()), "our own mapping can be unmapped");
+    }
+}
