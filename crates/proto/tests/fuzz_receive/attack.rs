@@ -59,6 +59,9 @@ pub enum Net {
 /// A kind of packet that carries others.
 const BATCH: usize = 12;
 
+/// What a byte says of the kind is taken modulo this: every kind there is, and 0, which is none.
+const KINDS: usize = 18;
+
 /// What the ranks may have to keep.
 const UNEXPECTED_BYTES: u64 = 64 << 10;
 
@@ -194,15 +197,16 @@ impl Attack {
             200..255 => (flow as u32) << (flow % 27),
             _ => u32::MAX,
         };
-        let next =
-            self.numbers.entry(if matches!(kind % 16, 0..4 | 13) { flow } else { u32::MAX }).or_default();
+        let kind = kind % KINDS;
+        let of_flow = matches!(kind, 0..4 | 13 | 15);
+        let next = self.numbers.entry(if of_flow { flow } else { u32::MAX }).or_default();
         let sequence = match tag {
             240..248 => next.wrapping_add(tag as u32).wrapping_sub(242),
             _ => std::mem::replace(next, next.wrapping_add(1)),
         };
-        let sequence = if matches!(kind % 16, 1..=3 | 8 | 9 | 13) { sequence } else { 0 };
+        let sequence = if matches!(kind, 1..=3 | 8 | 9 | 13 | 15) { sequence } else { 0 };
         let tag = if tag < 250 { tag as u32 % 30 } else { u32::MAX };
-        Header { kind: kind as u8 % 16, inline_len: 0, flow, tag, sequence }
+        Header { kind: kind as u8, inline_len: 0, flow, tag, sequence }
     }
 
     /// Packets one after another, as a batch carries them; cut short if `cut` says so.
@@ -232,7 +236,7 @@ impl Attack {
     /// One packet of the bad rank.
     fn send(&mut self, input: &mut Bytes<'_>) -> Option<()> {
         let [kind, flow, tag, len, bulk] = [(); 5].map(|()| input.next().unwrap_or_default());
-        let batch = if kind % 16 == BATCH { self.batch(input, bulk % 7 == 2) } else { Vec::new() };
+        let batch = if kind % KINDS == BATCH { self.batch(input, bulk % 7 == 2) } else { Vec::new() };
         let bulk = if batch.is_empty() { [0, 0, 1, 64, 700, 2048, 4096][bulk % 7] } else { batch.len() };
         let most = if bulk == 0 { 48 } else { 40 };
         let words = self.words(input);
