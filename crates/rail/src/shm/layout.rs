@@ -86,16 +86,18 @@ pub struct Slice {
 
 impl InboxLayout {
     /// The layout for `senders` senders with rings as wished, rounded up to powers of two within [`CELLS`] and [`PAYLOAD`],
-    /// then made smaller so that an inbox stays within `budget` bytes, and what all senders reserve at first within a quarter of it:
-    /// payload down to 512 bytes for each cell, then both.
+    /// then made smaller so that an inbox stays within `budget` bytes, and within a quarter of it what all senders reserve at first
+    /// and the page that each of them costs besides, for what a rank knows of a peer: payload down to 512 bytes for each cell, then both.
     pub fn new(senders: usize, cells: usize, payload: usize, budget: usize) -> Self {
         let within = |wish: usize, range: RangeInclusive<usize>| {
             wish.clamp(*range.start(), *range.end()).next_power_of_two()
         };
         let mut layout = Self { senders, cells: within(cells, CELLS), payload: within(payload, PAYLOAD) };
         let (least_cells, least_payload) = (*CELLS.start(), *PAYLOAD.start());
-        let is_large =
-            |layout: &Self| layout.bytes() > budget || layout.senders * layout.first_bytes() >= budget / 4;
+        let is_large = |layout: &Self| {
+            let first = layout.senders * (layout.first_bytes() + PAGE);
+            layout.bytes() > budget || first >= budget / 4
+        };
         while is_large(&layout) && (layout.cells > least_cells || layout.payload > least_payload) {
             let much_payload = layout.payload / layout.cells > 512 || layout.cells == least_cells;
             if layout.payload > least_payload && much_payload {
@@ -215,13 +217,13 @@ mod tests {
             let first = senders * layout.first_bytes();
             assert!(first < 4 * MIB, "{layout:?} begins with {first} bytes");
         }
-        assert!(HEADER_BYTES + 256 * usual(256).first_bytes() <= 3_200_000);
+        assert!(HEADER_BYTES + 256 * usual(256).first_bytes() <= 2_200_000);
     }
 
     #[test]
     fn few_ranks_get_what_they_wish_and_many_the_least() {
         assert_eq!(usual(2), InboxLayout { senders: 2, cells: 256, payload: 2 * MIB });
-        assert_eq!(usual(256), InboxLayout { senders: 256, cells: 32, payload: 32 << 10 });
+        assert_eq!(usual(256), InboxLayout { senders: 256, cells: 32, payload: 16 << 10 });
         assert_eq!(usual(4096), InboxLayout { senders: 4096, cells: 32, payload: 16 << 10 });
     }
 
