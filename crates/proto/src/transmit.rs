@@ -1,7 +1,7 @@
 //! What goes out, peer by peer and link by link: whose turn it is, and what a strategy chooses for the next packet of a link.
 //! `packet.rs` fills it.
 
-use canele_rail::{Busy, Caps, Class, FastPath, Rail, Speed};
+use canele_rail::{Busy, Caps, FastPath, Rail, Speed};
 use canele_sys::ids::{LinkId, Rank};
 
 use crate::Proto;
@@ -123,7 +123,7 @@ impl Proto {
         link: LinkId,
         guests: bool,
     ) -> Result<(), Left> {
-        if rail.claim(link, 0, Class::Message).is_err() {
+        if !rail.admits_message(link) {
             // The cells reserved for control, perhaps.
             return Ok(self.send_reply(rail, to, link)?);
         }

@@ -37,6 +37,12 @@ pub trait FastPath: Rail {
         self.incoming()
     }
 
+    /// Whether a packet of a message without bulk can be claimed now. If not, the rail has work for its owner once one can, as
+    /// after a claim that was refused.
+    fn admits_message(&mut self, link: LinkId) -> bool {
+        self.claim(link, 0, Class::Message).is_ok()
+    }
+
     /// Whether `packets` packets with a bulk of at most `bulk` bytes each can be claimed and sent one after the other now. A rail
     /// that cannot say so says no.
     fn has_room(&mut self, _link: LinkId, _packets: usize, _bulk: usize) -> bool {

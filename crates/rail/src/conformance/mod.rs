@@ -92,7 +92,7 @@ macro_rules! conformance {
             busy_when_full_and_well_afterwards bulk_room_comes_back control_passes_messages
             streams_leave_half_to_messages a_stream_alone_goes_on what_has_room_can_be_sent a_claim_alone_costs_nothing a_claim_replaces_a_claim
             claims_of_links_are_apart what_is_lent_arrives_and_comes_back a_bulk_lands_where_it_is_told landing_keeps_order
-            arm_sees_a_packet arm_sees_room_once room_is_seen_though_control_passed
+            arm_sees_a_packet arm_sees_room_once a_link_admits_what_can_be_claimed room_is_seen_though_control_passed
         );
     };
     (@tests $harness:ty: $($name:ident)*) => {

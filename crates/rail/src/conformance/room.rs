@@ -168,6 +168,25 @@ pub fn arm_sees_room_once<H: Harness>() {
     }
 }
 
+/// A link admits a message as long as one can be claimed; who saw that it admits none hears that room has come.
+pub fn a_link_admits_what_can_be_claimed<H: Harness>() {
+    let mut h = pair::<H>();
+    let link = link_to(&mut h, 0, 1);
+    for _ in 0..3 {
+        let mut count = 0;
+        while h.rail(0).admits_message(link) {
+            send(&mut h, 0, 1, &Sent::new(count, 8, 0), Class::Message).expect("one is admitted");
+            count += 1;
+            h.rail(0).begin_pass();
+        }
+        assert!(matches!(h.rail(0).arm(), Armed::Ready), "no room has come");
+        drain(&mut h, count, 0);
+        assert!(matches!(h.rail(0).arm(), Armed::Work), "room has come");
+    }
+    h.rail(0).begin_pass();
+    assert!(h.rail(0).admits_message(link));
+}
+
 /// A packet of another class that found room does not make the rail forget one that did not.
 pub fn room_is_seen_though_control_passed<H: Harness>() {
     let mut h = pair::<H>();

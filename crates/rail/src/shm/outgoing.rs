@@ -130,6 +130,12 @@ impl Outgoing {
         Ok(Slot { inline: self.cells.inline(), bulk: window })
     }
 
+    /// Whether a packet of a message without bulk can be claimed.
+    #[inline(always)]
+    pub fn admits_message(&mut self) -> bool {
+        self.ask_for_cells(self.reserve).is_ok()
+    }
+
     /// Whether `reserve` cells beside the next one are free.
     #[inline(always)]
     fn ask_for_cells(&mut self, reserve: u64) -> Result<(), Busy> {

@@ -87,6 +87,12 @@ impl Rail for Shm {
 }
 
 impl FastPath for Shm {
+    #[inline(always)]
+    fn admits_message(&mut self, link: LinkId) -> bool {
+        let outgoing = self.link_mut(link.peer()).and_then(|l| l.outgoing.as_mut());
+        outgoing.is_some_and(Outgoing::admits_message)
+    }
+
     fn has_room(&mut self, link: LinkId, packets: usize, bulk: usize) -> bool {
         let outgoing = self.link_mut(link.peer()).and_then(|l| l.outgoing.as_mut());
         outgoing.is_some_and(|outgoing| outgoing.has_room(packets, bulk))

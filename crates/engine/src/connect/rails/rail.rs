@@ -136,6 +136,11 @@ impl FastPath for Rails {
         &self.ready
     }
 
+    #[inline(always)]
+    fn admits_message(&mut self, link: LinkId) -> bool {
+        on!(self, link, rail => rail.admits_message(link))
+    }
+
     fn has_room(&mut self, link: LinkId, packets: usize, bulk: usize) -> bool {
         on!(self, link, rail => rail.has_room(link, packets, bulk))
     }
