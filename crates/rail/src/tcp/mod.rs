@@ -19,6 +19,7 @@
 //! *Acknowledgements* count what the peer's library has released. They give room back, and say what need not be kept.
 
 mod acceptor;
+mod attention;
 mod connect;
 mod connector;
 mod direct_receive;
@@ -49,6 +50,7 @@ use std::time::Duration;
 
 use acceptor::Acceptor;
 pub use acceptor::OpenError;
+use attention::Attention;
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::poller::{Interest, Poller, Ready, ReadyDescriptor};
 use connect::Pair;
@@ -143,6 +145,10 @@ pub struct Tcp {
     now_ns: Option<u64>,
     /// Watches that and the links.
     poller: Poller,
+    /// How often it is asked.
+    attention: Attention,
+    /// This pass asks the system what came.
+    asks: bool,
     /// The links that need attention.
     lists: Worklists,
     /// Links of which the owner was not told.
@@ -222,6 +228,8 @@ impl Tcp {
             handshakes_ready: false,
             now_ns: None,
             poller,
+            attention: Attention::new(),
+            asks: true,
             lists: Worklists::default(),
             opened: VecDeque::new(),
             lost: VecDeque::new(),
@@ -263,10 +271,11 @@ impl Tcp {
     /// Asks the system which links are ready, after a sleep of at most so long if none is; says whether there may be more.
     fn poll_links(&mut self, at_most: Option<Duration>) -> bool {
         self.polls += 1;
-        let Self { poller, links, lists, number, handshakes_ready, .. } = self;
+        let Self { poller, links, lists, number, handshakes_ready, attention, .. } = self;
         poller.wait(at_most, |found| match Token::from_word(found.token) {
             Token::Link(peer) => {
                 if let Some(link) = links[peer.0 as usize].as_deref_mut() {
+                    attention.renew();
                     link.handle_ready(found.ready);
                     lists.note(LinkId::new(*number, peer), link);
                 }

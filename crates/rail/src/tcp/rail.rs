@@ -21,6 +21,26 @@ impl Tcp {
         self.links.get_mut(link.peer().0 as usize)?.as_deref_mut()
     }
 
+    /// Whether this pass looks only at links that are known to be ready.
+    #[inline]
+    fn is_listed(&self) -> bool {
+        !self.asks || self.incoming.len() > FEW
+    }
+
+    /// Whether a packet can be claimed on a link in this pass; a link that cannot is looked at again.
+    #[inline]
+    fn admits(&mut self, link: LinkId, bulk: usize, class: Class) -> bool {
+        let Self { links, lists, pass, .. } = self;
+        let Some(at) = links.get_mut(link.peer().0 as usize).and_then(|at| at.as_deref_mut()) else {
+            return false;
+        };
+        let admits = at.admits(*pass, bulk, class);
+        if !admits {
+            lists.note(link, at);
+        }
+        admits
+    }
+
     /// Whether anything is here that the owner is to deal with before it sleeps.
     fn something_came(&mut self) -> bool {
         let Self { lists, links, lost, unreachable, pass, .. } = self;
@@ -67,13 +87,11 @@ impl Rail for Tcp {
 
     #[inline]
     fn claim(&mut self, link: LinkId, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
-        let Self { links, lists, pass, .. } = self;
-        let at = links.get_mut(link.peer().0 as usize).and_then(|at| at.as_deref_mut()).ok_or(Busy)?;
-        if !at.admits(*pass, bulk, class) {
-            lists.note(link, at);
+        if !self.admits(link, bulk, class) {
             return Err(Busy);
         }
-        at.claim(*pass, bulk, class)
+        let pass = self.pass;
+        self.link_mut(link).ok_or(Busy)?.claim(pass, bulk, class)
     }
 
     #[inline]
@@ -82,6 +100,7 @@ impl Rail for Tcp {
         let at = links[link.peer().0 as usize].as_deref_mut().expect("commit on a link that was claimed on");
         at.commit(*pass, header);
         lists.note(link, at);
+        self.attention.renew();
     }
 
     #[inline]
@@ -104,6 +123,7 @@ impl Rail for Tcp {
         let at = links[link.peer().0 as usize].as_deref_mut().expect("release on a link with packets");
         at.incoming.release();
         lists.note(link, at);
+        self.attention.renew();
     }
 
     #[inline]
@@ -136,15 +156,23 @@ impl Rail for Tcp {
 impl FastPath for Tcp {
     #[inline]
     fn find_ready(&mut self) {
-        if self.incoming.len() > FEW {
+        self.asks = self.attention.is_due();
+        if self.is_listed() {
             self.lists.prune_ready(&mut self.links);
+        }
+        if self.asks && self.incoming.len() > FEW {
             self.poll_links(Some(Duration::ZERO));
         }
     }
 
     #[inline]
     fn ready(&self) -> &[LinkId] {
-        if self.incoming.len() > FEW { &self.lists.ready } else { &self.incoming }
+        if self.is_listed() { &self.lists.ready } else { &self.incoming }
+    }
+
+    #[inline]
+    fn admits_message(&mut self, link: LinkId) -> bool {
+        self.admits(link, 0, Class::Message)
     }
 
     fn lend(
@@ -159,6 +187,7 @@ impl FastPath for Tcp {
         let at = links.get_mut(link.peer().0 as usize).and_then(|at| at.as_deref_mut()).ok_or(Busy)?;
         let lent = at.lend(*pass, header, beside, bulk, len);
         lists.note(link, at);
+        self.attention.renew();
         lent
     }
 
