@@ -11,6 +11,7 @@ EXAMPLES = """examples:
   bench/peers --quick                               fewer sizes and 3 rounds: some minutes
   bench/peers --programs pingpong,rate --rounds 11
   bench/peers --only mpich,intel,openmpi            without Canelé
+  bench/peers --load 4 --unbound --rounds 10        a busy machine: medians and worst rounds
   bench/peers --tcp                                 between two network namespaces (root and iproute2)
   bench/peers --json all.json --plots pictures      keep the figures, and draw them
   bench/peers --from all.json --plots pictures      tell and draw what was kept
@@ -40,6 +41,13 @@ def counts(text):
     return numbers
 
 
+def load(text):
+    number = int(text)
+    if not 0 <= number <= 1024:
+        raise argparse.ArgumentTypeError("0 to 1024 processes can compute beside")
+    return number
+
+
 def read():
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "canele-peers"
     parser = argparse.ArgumentParser(
@@ -55,6 +63,8 @@ def read():
     add("--ranks", type=counts, default=[2, 8], metavar="N,M", help="numbers of ranks of collectives [2,8]")
     add("--rounds", type=int, metavar="N", help="rounds, in each of which everything is measured once [5; quick: 3]")
     add("--quick", action="store_true", help="fewer sizes, shorter blocks")
+    add("--load", type=load, default=0, metavar="N", help="so many computing processes beside; tells the worst round too [0]")
+    add("--unbound", action="store_true", help="bind no ranks to processors, whatever an implementation's default")
     add("--tcp", action="store_true", help="between two network namespaces instead of in shared memory")
     add("--json", type=pathlib.Path, metavar="FILE", help="write all figures of all rounds there")
     add("--from", type=pathlib.Path, metavar="FILE", dest="kept", help="measure nothing, read what --json wrote")

@@ -10,6 +10,7 @@ import tempfile
 
 from . import arguments, build, install, places, report
 from .limits import Limits
+from .load import Load
 from .network import Network
 from .participants import KINDS
 from .rounds import Figures, run_all
@@ -60,8 +61,9 @@ def measure(wanted):
     with contextlib.ExitStack() as stack:
         network = stack.enter_context(Network(wanted.cache)) if wanted.tcp else None
         lying = environments | {"canele": canele}
-        participants = {name: KINDS[name](lying[name], network) for name in wanted.only}
+        participants = {name: KINDS[name](lying[name], network, not wanted.unbound) for name in wanted.only}
         limits = Limits(canele, network, wanted.quick) if canele else None
+        stack.enter_context(Load(wanted.load))
         figures = run_all(wanted, participants, binaries, limits, tell)
     return report.about(wanted, version(canele)), figures
 

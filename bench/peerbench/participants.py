@@ -9,13 +9,14 @@ FORGOTTEN = ("LD_LIBRARY_PATH", "LD_PRELOAD")
 
 
 class Participant:
-    """One implementation; `network` is where two hosts are, if it is between hosts."""
+    """One implementation; `network` is where two hosts are, if it is between hosts; `bound` says whether ranks are bound."""
 
     abi = "standard"
 
-    def __init__(self, place, network):
+    def __init__(self, place, network, bound):
         self.place = place
         self.network = network
+        self.bound = bound
 
     def command(self, ranks, words):
         """The command line that runs `words` on so many ranks."""
@@ -39,7 +40,7 @@ class Participant:
 
 class Mpich(Participant):
     def command(self, ranks, words):
-        options = ["-bind-to", "core"]
+        options = ["-bind-to", "core" if self.bound else "none"]
         if self.network:
             shell = ["-launcher", "ssh", "-launcher-exec", places.REMOTE_SHELL]
             options = [*shell, "-iface", self.network.rail, "-f", self.network.hostfile, "-ppn", "1"]
@@ -65,6 +66,8 @@ class Intel(Participant):
     def variables(self):
         # The programs were linked by MPICH's wrapper: this library comes first.
         found = {"LD_LIBRARY_PATH": str(self.place / "lib")}
+        if not self.bound:
+            found["I_MPI_PIN"] = "0"
         if not self.network:
             return found
         return found | {
@@ -84,7 +87,7 @@ class OpenMpi(Participant):
     def command(self, ranks, words):
         root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
         # It refuses to bind several ranks to a processor.
-        bind = "core" if ranks <= len(os.sched_getaffinity(0)) else "none"
+        bind = "core" if self.bound and ranks <= len(os.sched_getaffinity(0)) else "none"
         options = ["--bind-to", bind, "--oversubscribe"]
         if self.network:
             shell = ["--prtemca", "plm_ssh_agent", places.REMOTE_SHELL, "--prefix", self.place]
@@ -96,7 +99,7 @@ class OpenMpi(Participant):
 
 class Canele(Participant):
     def command(self, ranks, words):
-        options = ["--bind", "core"]
+        options = ["--bind", "core" if self.bound else "none"]
         if self.network:
             hosts = ",".join(f"{host}:1" for host in self.network.hosts)
             options = ["--hosts", hosts, "--rsh", f"{places.CLUSTER} rsh"]

@@ -5,7 +5,7 @@ import os
 import platform
 
 from . import places, programs
-from .medians import best, median, paired, spread
+from .medians import best, median, paired, spread, there
 
 NOISY = 0.10
 
@@ -19,6 +19,8 @@ def about(wanted, canele):
         "processors": len(os.sched_getaffinity(0)),
         "system": f"{platform.system()} {platform.release()}",
         "network": "tcp" if wanted.tcp else "shared memory",
+        "bound": not wanted.unbound,
+        "load": wanted.load,
         "participants": {name: places.PEERS.get(name, canele) for name in wanted.only},
     }
 
@@ -33,22 +35,27 @@ def to_json(circumstances, figures):
 def markdown(circumstances, figures):
     """Everything, one table for each program and number of ranks."""
     names = [name for name in places.PARTICIPANTS if name in circumstances["participants"]]
+    load = circumstances.get("load", 0)
     lines = [
         f"{circumstances['processors']} processors ({circumstances['processor']}), {circumstances['system']}, "
         f"{circumstances['network']}; medians of {figures.rounds} rounds in which all took turns, `!` where the rounds "
         f"spread by more than {NOISY:.0%}; ratios are medians of ratios within a round.",
     ]
+    if not circumstances.get("bound", True):
+        lines[0] += " No rank is bound to a processor."
+    if load:
+        lines[0] += f" Beside {load} computing processes; in parentheses the worst round."
     for program, ranks in dict.fromkeys((key[0], key[1]) for key in figures.all):
         entries = {key[2:]: entry for key, entry in figures.all.items() if key[:2] == (program, ranks)}
         # What the limits measure beside it is no figure of the program.
         entries = {key: entry for key, entry in entries.items() if set(entry[1]) - {"limit"}}
-        lines += ["", f"### {programs.ALL[program].title}, {ranks} ranks", "", *table(entries, names, program in programs.TRANSFERS)]
+        lines += ["", f"### {programs.ALL[program].title}, {ranks} ranks", "", *table(entries, names, program in programs.TRANSFERS, load > 0)]
     if figures.failures:
         lines += ["", "Failed:", "", *(f"- {text}" for text in figures.failures)]
     return "\n".join(lines) + "\n"
 
 
-def table(entries, names, transfers):
+def table(entries, names, transfers, loaded):
     limited = any("limit" in values for _, values in entries.values())
     ours, peers = "canele" in names, [name for name in names if name != "canele"]
     columns = (["limit"] if limited else []) + names
@@ -59,7 +66,7 @@ def table(entries, names, transfers):
     for (figure, bytes_), (unit, values) in entries.items():
         more = unit in programs.MORE_IS_BETTER
         cells = [figure, size(bytes_) if bytes_ else ""]
-        cells += [cell(values.get(name), unit, bytes_ if transfers else 0) for name in columns]
+        cells += [cell(values.get(name), unit, bytes_ if transfers else 0, loaded) for name in columns]
         if ours and peers:
             peer = best(values, peers, more)
             # A share of what is possible cannot be compared with another one by dividing.
@@ -72,12 +79,18 @@ def table(entries, names, transfers):
     return lines
 
 
-def cell(values, unit, bytes_):
+def cell(values, unit, bytes_, loaded):
     middle = median(values)
     if middle is None:
         return "–"
+    if loaded:
+        return f"{quantity(middle, unit, 0)} ({quantity(worst(values, unit), unit, 0)})"
     mark = " !" if spread(values) > NOISY and unit != "%" else ""
     return quantity(middle, unit, bytes_) + mark
+
+
+def worst(values, unit):
+    return (min if unit in programs.MORE_IS_BETTER else max)(there(values))
 
 
 def quantity(value, unit, bytes_):
