@@ -21,7 +21,7 @@ use super::token::Token;
 use super::vectors;
 use super::wire::{self, HEAD};
 use super::worklists::Listed;
-use crate::{Busy, Class, Header, Slot, Unacked};
+use crate::{Busy, Class, Header, Unacked};
 
 /// Reads of unwanted bytes before a socket is closed.
 const LAST_READS: usize = 64;
@@ -212,12 +212,6 @@ impl Link {
     #[inline]
     pub fn admits(&mut self, pass: u32, bulk: usize, class: Class) -> bool {
         self.admit(pass).is_ok() && self.outgoing.admit(bulk, class).is_ok()
-    }
-
-    #[inline]
-    pub fn claim(&mut self, pass: u32, bulk: usize, class: Class) -> Result<Slot<'_>, Busy> {
-        self.admit(pass)?;
-        self.outgoing.claim(bulk, class)
     }
 
     /// What was claimed leaves, as far as the socket takes it.

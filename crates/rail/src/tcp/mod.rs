@@ -19,7 +19,6 @@
 //! *Acknowledgements* count what the peer's library has released. They give room back, and say what need not be kept.
 
 mod acceptor;
-mod attention;
 mod connect;
 mod connector;
 mod direct_receive;
@@ -34,6 +33,7 @@ mod link;
 mod lost;
 mod outgoing;
 mod pace;
+mod poll_interval;
 mod rail;
 mod seen;
 mod sizes;
@@ -50,7 +50,6 @@ use std::time::Duration;
 
 use acceptor::Acceptor;
 pub use acceptor::OpenError;
-use attention::Attention;
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::poller::{Interest, Poller, Ready, ReadyDescriptor};
 use connect::Pair;
@@ -59,6 +58,7 @@ use handshake::Credentials;
 use link::Link;
 use lost::Why;
 pub use lost::{AddressFailure, Unreachable};
+use poll_interval::PollInterval;
 pub use seen::Seen;
 use sizes::Sizes;
 use token::Token;
@@ -146,7 +146,7 @@ pub struct Tcp {
     /// Watches that and the links.
     poller: Poller,
     /// How often it is asked.
-    attention: Attention,
+    poll_interval: PollInterval,
     /// This pass asks the system what came.
     asks: bool,
     /// The links that need attention.
@@ -228,7 +228,7 @@ impl Tcp {
             handshakes_ready: false,
             now_ns: None,
             poller,
-            attention: Attention::new(),
+            poll_interval: PollInterval::new(),
             asks: true,
             lists: Worklists::default(),
             opened: VecDeque::new(),
@@ -271,11 +271,11 @@ impl Tcp {
     /// Asks the system which links are ready, after a sleep of at most so long if none is; says whether there may be more.
     fn poll_links(&mut self, at_most: Option<Duration>) -> bool {
         self.polls += 1;
-        let Self { poller, links, lists, number, handshakes_ready, attention, .. } = self;
+        let Self { poller, links, lists, number, handshakes_ready, poll_interval, .. } = self;
         poller.wait(at_most, |found| match Token::from_word(found.token) {
             Token::Link(peer) => {
                 if let Some(link) = links[peer.0 as usize].as_deref_mut() {
-                    attention.renew();
+                    poll_interval.renew();
                     link.handle_ready(found.ready);
                     lists.note(LinkId::new(*number, peer), link);
                 }

@@ -90,8 +90,7 @@ impl Rail for Tcp {
         if !self.admits(link, bulk, class) {
             return Err(Busy);
         }
-        let pass = self.pass;
-        self.link_mut(link).ok_or(Busy)?.claim(pass, bulk, class)
+        self.link_mut(link).ok_or(Busy)?.outgoing.claim(bulk, class)
     }
 
     #[inline]
@@ -100,7 +99,7 @@ impl Rail for Tcp {
         let at = links[link.peer().0 as usize].as_deref_mut().expect("commit on a link that was claimed on");
         at.commit(*pass, header);
         lists.note(link, at);
-        self.attention.renew();
+        self.poll_interval.renew();
     }
 
     #[inline]
@@ -123,7 +122,7 @@ impl Rail for Tcp {
         let at = links[link.peer().0 as usize].as_deref_mut().expect("release on a link with packets");
         at.incoming.release();
         lists.note(link, at);
-        self.attention.renew();
+        self.poll_interval.renew();
     }
 
     #[inline]
@@ -156,7 +155,7 @@ impl Rail for Tcp {
 impl FastPath for Tcp {
     #[inline]
     fn find_ready(&mut self) {
-        self.asks = self.attention.is_due();
+        self.asks = self.poll_interval.is_due();
         if self.is_listed() {
             self.lists.prune_ready(&mut self.links);
         }
@@ -187,7 +186,7 @@ impl FastPath for Tcp {
         let at = links.get_mut(link.peer().0 as usize).and_then(|at| at.as_deref_mut()).ok_or(Busy)?;
         let lent = at.lend(*pass, header, beside, bulk, len);
         lists.note(link, at);
-        self.attention.renew();
+        self.poll_interval.renew();
         lent
     }
 

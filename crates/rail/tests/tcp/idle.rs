@@ -1,5 +1,7 @@
 //! Links on which nothing happens cost nothing.
 
+use std::time::{Duration, Instant};
+
 use canele_rail::conformance::Harness;
 use canele_rail::tcp::Tcp;
 use canele_rail::{FastPath, Header, Rail};
@@ -10,6 +12,11 @@ use super::{Local, RAIL, until};
 /// Links of rank 0.
 const LINKS: u32 = 40;
 const PASSES: u64 = 100;
+
+/// So many passes behind the last packet still ask the system, and a few more here for what the making of links left.
+const LIVELY: u64 = 300;
+/// An idle rail asks no sooner again.
+const PERIOD: Duration = Duration::from_micros(2);
 
 /// A pass as the layer above makes it; gives the tags that came, by peer.
 fn pass(rail: &mut Tcp) -> Vec<(Rank, u32)> {
@@ -26,6 +33,31 @@ fn pass(rail: &mut Tcp) -> Vec<(Rank, u32)> {
     }
     rail.flush();
     came
+}
+
+#[test]
+fn an_idle_rail_asks_seldom_and_hears_what_comes() {
+    let mut local = Local::<false>::new(LINKS as usize + 1);
+    (1..=LINKS as usize).for_each(|peer| local.connect(peer, 0));
+    let mut rails: Vec<_> = local.0.into_iter().flatten().collect();
+    let (hub, others) = rails.split_first_mut().unwrap();
+    for round in 1..4 {
+        (0..LIVELY).for_each(|_| assert!(pass(hub).is_empty()));
+        let (begin, before) = (Instant::now(), hub.system_calls());
+        (0..100 * PASSES).for_each(|_| assert!(pass(hub).is_empty()));
+        let most = 1 + begin.elapsed().as_nanos() / PERIOD.as_nanos();
+        assert!(u128::from(hub.system_calls() - before) <= most, "one each period, {most}");
+        let other = &mut others[round as usize];
+        other.begin_pass();
+        other.post(LinkId::new(RAIL, Rank(0)), Header { tag: round, ..Header::default() }, &[]).unwrap();
+        other.flush();
+        let mut came = Vec::new();
+        until(|| {
+            came = pass(hub);
+            !came.is_empty()
+        });
+        assert_eq!(came, [(other.me(), round)]);
+    }
 }
 
 #[test]

@@ -10,13 +10,13 @@ const LIVELY_PASSES: u32 = 256;
 const PERIOD: Duration = Duration::from_micros(2);
 
 /// See the module's text.
-pub struct Attention {
+pub struct PollInterval {
     /// Passes left before the rail is idle.
     lively: u32,
     asked: Option<Instant>,
 }
 
-impl Attention {
+impl PollInterval {
     pub fn new() -> Self {
         Self { lively: LIVELY_PASSES, asked: None }
     }
@@ -52,16 +52,16 @@ mod tests {
 
     #[test]
     fn a_lively_rail_asks_in_every_pass_and_an_idle_one_once_a_period() {
-        let mut attention = Attention::new();
-        (0..10).for_each(|_| assert!(attention.is_due()));
-        attention.renew();
-        (0..LIVELY_PASSES).for_each(|_| assert!(attention.is_due()));
+        let mut interval = PollInterval::new();
+        (0..10).for_each(|_| assert!(interval.is_due()));
+        interval.renew();
+        (0..LIVELY_PASSES).for_each(|_| assert!(interval.is_due()));
         let now = Instant::now();
-        assert!(attention.is_due_at(now), "never asked");
-        assert!(!attention.is_due_at(now + PERIOD / 2));
-        assert!(attention.is_due_at(now + PERIOD));
-        assert!(!attention.is_due_at(now + PERIOD));
-        attention.renew();
-        assert!(attention.is_due());
+        assert!(interval.is_due_at(now), "never asked");
+        assert!(!interval.is_due_at(now + PERIOD / 2));
+        assert!(interval.is_due_at(now + PERIOD));
+        assert!(!interval.is_due_at(now + PERIOD));
+        interval.renew();
+        assert!(interval.is_due());
     }
 }
