@@ -1,0 +1,18 @@
+//! Generates from the tables what C programs link with and compile against, and the list of what is written.
+
+use std::path::Path;
+
+use canele_mpi_tables::{Tables, exports, header, summary};
+
+fn main() {
+    let out = std::env::var_os("OUT_DIR").expect("cargo gives a folder");
+    let tables = Tables::standard();
+    for (name, text) in [
+        ("exports.rs", exports::rust(&tables)),
+        ("mpi.h", header::text(&tables)),
+        ("mpi.md", summary::text(&tables)),
+    ] {
+        std::fs::write(Path::new(&out).join(name), text).expect("the folder can be written to");
+    }
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
+}

@@ -1,0 +1,82 @@
+//! Attributes of datatypes, which hang on the handle.
+
+use core::ffi::c_int;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
+use canele_mpi::Result;
+use canele_mpi::attribute::{Attributes, ObjectKind::Datatype};
+
+use super::Value;
+use super::functions::{CopyFunction, DeleteFunction};
+use crate::error::Outcome;
+use crate::handle::MPI_Datatype;
+use crate::pointer::Out;
+
+/// Of those that have any, or had.
+static TABLE: LazyLock<Mutex<HashMap<usize, Arc<Attributes>>>> = LazyLock::new(Mutex::default);
+
+fn table() -> MutexGuard<'static, HashMap<usize, Arc<Attributes>>> {
+    TABLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The attributes of a handle, which names a datatype.
+fn of(datatype: MPI_Datatype) -> Result<Arc<Attributes>> {
+    datatype.get()?;
+    Ok(table().entry(datatype.value()).or_default().clone())
+}
+
+/// `MPI_Type_dup` has made a duplicate, which gets what is to be copied.
+///
+/// # Errors
+/// A function of the program's failed; the duplicate is to be freed.
+pub fn copy_of_datatype(datatype: MPI_Datatype, duplicate: MPI_Datatype) -> Result<()> {
+    let Some(attributes) = table().get(&datatype.value()).cloned() else { return Ok(()) };
+    attributes.copy_into(datatype.value(), &*of(duplicate)?)
+}
+
+/// The handle of a datatype is about to be freed.
+///
+/// # Errors
+/// A function of the program's did not agree: it stays.
+pub fn datatype_goes(datatype: MPI_Datatype) -> Result<()> {
+    let Some(attributes) = table().get(&datatype.value()).cloned() else { return Ok(()) };
+    attributes.clear(datatype.value())?;
+    table().remove(&datatype.value());
+    Ok(())
+}
+
+/// `MPI_Type_create_keyval`.
+pub fn type_create_keyval(
+    type_copy_attr_fn: CopyFunction,
+    type_delete_attr_fn: DeleteFunction,
+    type_keyval: Out<c_int>,
+    extra_state: Value,
+) -> Outcome {
+    super::create(Datatype, type_copy_attr_fn, type_delete_attr_fn, type_keyval, extra_state)
+}
+
+/// `MPI_Type_free_keyval`.
+pub fn type_free_keyval(type_keyval: Out<c_int>) -> Outcome {
+    super::free(Datatype, type_keyval)
+}
+
+/// `MPI_Type_set_attr`.
+pub fn type_set_attr(datatype: MPI_Datatype, type_keyval: c_int, attribute_val: Value) -> Outcome {
+    super::set(Datatype, &*of(datatype)?, datatype.value(), type_keyval, attribute_val)
+}
+
+/// `MPI_Type_get_attr`.
+pub fn type_get_attr(
+    datatype: MPI_Datatype,
+    type_keyval: c_int,
+    attribute_val: Out<Value>,
+    flag: Out<c_int>,
+) -> Outcome {
+    super::give(super::get(Datatype, &*of(datatype)?, type_keyval)?, attribute_val, flag)
+}
+
+/// `MPI_Type_delete_attr`.
+pub fn type_delete_attr(datatype: MPI_Datatype, type_keyval: c_int) -> Outcome {
+    super::delete(Datatype, &*of(datatype)?, datatype.value(), type_keyval)
+}

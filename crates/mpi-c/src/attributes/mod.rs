@@ -1,0 +1,82 @@
+//! Attributes as C programs use them (MPI 5.0, §7.7): keyvals with functions in C, values on communicators and datatypes.
+//!
+//! The three kinds of objects share all code: their handles look the same to a function of the program's.
+
+pub mod communicators;
+pub mod datatypes;
+mod functions;
+mod predefined;
+pub mod windows;
+
+use core::ffi::{c_int, c_void};
+use std::sync::LazyLock;
+
+use canele_mpi::attribute::{Attributes, Keyvals, ObjectKind};
+use canele_mpi::{Result, fail};
+
+pub use datatypes::{copy_of_datatype, datatype_goes};
+pub(crate) use predefined::set_last_used_code;
+
+use crate::constants::MPI_KEYVAL_INVALID;
+use crate::error::Outcome;
+use crate::pointer::Out;
+pub use functions::{CopyFunction, DeleteFunction};
+
+/// Where values go and come from: the program's word for them is an address.
+pub type Value = *mut c_void;
+
+/// Numbers below are those of the ABI.
+const FIRST: i32 = 1 << 12;
+
+static KEYVALS: LazyLock<Keyvals> = LazyLock::new(|| Keyvals::new(FIRST));
+
+fn create(
+    kind: ObjectKind,
+    copy: CopyFunction,
+    delete: DeleteFunction,
+    keyval: Out<c_int>,
+    extra_state: Value,
+) -> Outcome {
+    let made = KEYVALS.create(kind, copy.called(extra_state), delete.called(extra_state))?;
+    Ok(keyval.set(made, "keyval")?)
+}
+
+fn free(kind: ObjectKind, keyval: Out<c_int>) -> Outcome {
+    let number = keyval.get("keyval")?;
+    check_own(number)?;
+    KEYVALS.free(kind, number)?;
+    Ok(keyval.set(MPI_KEYVAL_INVALID, "keyval")?)
+}
+
+fn set(kind: ObjectKind, attributes: &Attributes, object: usize, keyval: c_int, value: Value) -> Outcome {
+    check_own(keyval)?;
+    Ok(attributes.set(object, &KEYVALS.find(kind, keyval)?, value.expose_provenance())?)
+}
+
+/// Stores a value, if there is one.
+fn give(found: Option<Value>, attribute_val: Out<Value>, flag: Out<c_int>) -> Outcome {
+    flag.set(c_int::from(found.is_some()), "flag")?;
+    match found {
+        Some(value) => Ok(attribute_val.set(value, "attribute_val")?),
+        None => Ok(()),
+    }
+}
+
+fn get(kind: ObjectKind, attributes: &Attributes, keyval: c_int) -> Result<Option<Value>> {
+    KEYVALS.find(kind, keyval)?;
+    Ok(attributes.get(keyval).map(core::ptr::with_exposed_provenance_mut))
+}
+
+fn delete(kind: ObjectKind, attributes: &Attributes, object: usize, keyval: c_int) -> Outcome {
+    check_own(keyval)?;
+    KEYVALS.find(kind, keyval)?;
+    Ok(attributes.delete(object, keyval)?)
+}
+
+/// Fails for keys that are the library's.
+fn check_own(keyval: c_int) -> Result<()> {
+    if keyval != MPI_KEYVAL_INVALID && keyval < FIRST {
+        fail!(Keyval, "keyval {keyval} is predefined: what it stands for can only be read");
+    }
+    Ok(())
+}

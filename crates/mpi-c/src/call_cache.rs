@@ -1,0 +1,157 @@
+//! A cache of calls of collectives: programs make the same ones again and again.
+//!
+//! Owns a few calls of each exported function, with the arguments they were made of. A call is the same as long as the arguments
+//! are and no handle has been freed since, whose value something else could have by now. Never keeps what depends on the contents
+//! of an array.
+
+use core::ffi::c_int;
+
+use canele_mpi::Result;
+use canele_mpi::collective::Call;
+use canele_sys::atomic::{AtomicUsize, Ordering};
+
+use crate::deferred_recv;
+use crate::error::Failed;
+use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Op};
+
+/// Calls that are kept of each function, a power of 2: roots that take turns make as many as there are ranks.
+const CALLS: usize = 32;
+
+/// Moves whenever a handle is freed.
+static FREED: AtomicUsize = AtomicUsize::new(0);
+
+/// A handle was freed: no call that is kept is good any more.
+pub fn forget() {
+    // Relaxed: whoever uses a handle while another thread frees it errs.
+    FREED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A cache of the calls of one function with `N` arguments.
+pub struct CallCache<const N: usize> {
+    /// A `Box<Made<N>>` as a raw pointer, or 0.
+    places: [AtomicUsize; CALLS],
+    of: core::marker::PhantomData<fn() -> Box<Made<N>>>,
+}
+
+/// A call, and what it was made of.
+struct Made<const N: usize> {
+    freed: usize,
+    words: [usize; N],
+    call: Call,
+}
+
+impl<const N: usize> Default for CallCache<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<const N: usize> CallCache<N> {
+    /// Returns an empty cache.
+    pub const fn new() -> Self {
+        Self { places: [const { AtomicUsize::new(0) }; CALLS], of: core::marker::PhantomData }
+    }
+
+    /// Uses the call with these arguments, which is made unless it is kept.
+    ///
+    /// # Errors
+    /// As `make` and `run`.
+    #[inline(always)]
+    pub fn with(
+        &self,
+        words: [usize; N],
+        make: impl FnOnce() -> Result<Call>,
+        run: impl FnOnce(&mut Call) -> Result<(), Failed>,
+    ) -> Result<(), Failed> {
+        let place = &self.places[place(&words)];
+        let freed = FREED.load(Ordering::Relaxed);
+        // While a thread uses it, it is nowhere.
+        let cached = exchange(place, 0) as *mut Made<N>;
+        // SAFETY: it came from `Box::into_raw` below, and the exchange gave it to this caller alone: the program promised one
+        // thread at a time, or it was an atomic one.
+        let cached = (!cached.is_null()).then(|| unsafe { Box::from_raw(cached) });
+        let mut made = match cached {
+            Some(made) if made.freed == freed && made.words == words => made,
+            cached => renew(cached, Made { freed, words, call: make()? }),
+        };
+        let result = run(&mut made.call);
+        let before = exchange(place, Box::into_raw(made) as usize) as *mut Made<N>;
+        if !before.is_null() {
+            // SAFETY: as above.
+            drop(unsafe { Box::from_raw(before) });
+        }
+        result
+    }
+}
+
+/// Puts a value in a place and gives the one before.
+#[inline(always)]
+fn exchange(place: &AtomicUsize, new: usize) -> usize {
+    if deferred_recv::is_one_thread() {
+        // Twice as fast, and whoever calls next comes after this call.
+        let before = place.load(Ordering::Relaxed);
+        place.store(new, Ordering::Relaxed);
+        return before;
+    }
+    // Acquire and release: another thread may have made what is found, and may find what is put.
+    place.swap(new, Ordering::AcqRel)
+}
+
+/// In the memory of the one before, if there was one.
+#[inline(never)]
+fn renew<const N: usize>(before: Option<Box<Made<N>>>, made: Made<N>) -> Box<Made<N>> {
+    match before {
+        Some(mut place) => {
+            *place = made;
+            place
+        }
+        None => Box::new(made),
+    }
+}
+
+/// Returns the place of a call with these arguments.
+#[inline(always)]
+fn place(words: &[usize]) -> usize {
+    let mixed = words.iter().fold(0usize, |mixed, word| mixed.rotate_left(7) ^ word);
+    mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - CALLS.trailing_zeros())
+}
+
+/// An argument that is one word.
+pub trait Word {
+    /// That word.
+    fn word(self) -> usize;
+}
+
+macro_rules! words {
+    ($($of:ty: $value:ident => $word:expr;)*) => {$(
+        impl Word for $of {
+            #[inline(always)]
+            fn word(self) -> usize {
+                let $value = self;
+                $word
+            }
+        }
+    )*};
+}
+
+words! {
+    c_int: number => number as usize;
+    i64: number => number as usize;
+    MPI_Comm: handle => handle.value();
+    MPI_Datatype: handle => handle.value();
+    MPI_Op: handle => handle.value();
+}
+
+impl<T> Word for *const T {
+    #[inline(always)]
+    fn word(self) -> usize {
+        self.addr()
+    }
+}
+
+impl<T> Word for *mut T {
+    #[inline(always)]
+    fn word(self) -> usize {
+        self.addr()
+    }
+}

@@ -1,0 +1,101 @@
+//! Error codes: a class, or a class with the number of a text that is kept for a while, so that `MPI_Error_string` can
+//! tell the function, the argument and its value. Codes of the program's own are above `MPI_ERR_LASTCODE`.
+
+use core::ffi::c_int;
+use std::sync::{Mutex, PoisonError};
+
+use canele_mpi::Class;
+use canele_sys::atomic::{AtomicUsize, Ordering};
+
+use crate::constants::MPI_ERR_LASTCODE;
+
+/// Texts that are kept; a later one takes the place of an earlier.
+const KEPT: usize = 1 << 12;
+/// A code with a text: this bit, the number of the text, the class.
+const DETAILED: c_int = 1 << 30;
+const CLASS_BITS: u32 = 14;
+
+static TEXTS: Mutex<Vec<(c_int, String)>> = Mutex::new(Vec::new());
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+/// The code of a class with a text.
+#[cold]
+pub fn keep(class: Class, text: String) -> c_int {
+    // Relaxed: only a number that differs from the last ones.
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let slot = number % KEPT;
+    let turn = number / KEPT % 8;
+    let code = DETAILED | ((turn * KEPT + slot) << CLASS_BITS) as c_int | class_number(class);
+    let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if texts.len() <= slot {
+        texts.resize(slot + 1, (0, String::new()));
+    }
+    texts[slot] = (code, text);
+    code
+}
+
+/// The number of a class in this ABI.
+pub fn class_number(class: Class) -> c_int {
+    // The order of the standard, from one; a test compares all with the constants.
+    class as c_int + 1
+}
+
+/// The class of one of the library's codes.
+pub fn class_of(code: c_int) -> Option<Class> {
+    let number = if code & DETAILED != 0 { code & ((1 << CLASS_BITS) - 1) } else { code };
+    (code >= 0 && number < MPI_ERR_LASTCODE).then(|| Class::ALL.get((number - 1) as usize).copied())?
+}
+
+/// What one of the library's codes means.
+pub fn text(code: c_int) -> String {
+    if code & DETAILED != 0 {
+        let slot = (code & !DETAILED) as usize >> CLASS_BITS;
+        let texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((kept, text)) = texts.get(slot % KEPT)
+            && *kept == code
+        {
+            return text.clone();
+        }
+    }
+    match class_of(code).map(Class::text) {
+        Some((name, meaning)) => format!("{name}: {meaning}"),
+        None if code == 0 => "MPI_SUCCESS: no error".to_owned(),
+        None => format!("{code} is no error code"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::constants;
+
+    #[test]
+    fn classes_have_the_numbers_of_the_abi() {
+        let numbers = include_str!("../../mpi-tables/tables/constants.tsv").lines().filter_map(|line| {
+            let mut columns = line.split('\t').skip(1);
+            Some((columns.next()?, columns.next()?.parse().ok()?))
+        });
+        let numbers: std::collections::HashMap<&str, c_int> = numbers.collect();
+        for class in Class::ALL {
+            assert_eq!(numbers.get(class.text().0), Some(&class_number(class)), "{class:?}");
+            assert_eq!(class_of(class_number(class)), Some(class));
+        }
+        let last = Class::ALL.len() as c_int;
+        assert_eq!((class_number(Class::Abi), constants::MPI_ERR_ABI), (last, last));
+        let classes = numbers.iter().filter(|(name, _)| name.starts_with("MPI_ERR_"));
+        assert_eq!(classes.filter(|(_, number)| **number < MPI_ERR_LASTCODE).count(), Class::ALL.len());
+    }
+
+    #[test]
+    fn a_code_tells_its_text_until_many_more_were_made() {
+        let first = keep(Class::Rank, "dest is 7".to_owned());
+        assert_eq!((text(first).as_str(), class_of(first)), ("dest is 7", Some(Class::Rank)));
+        for n in 0..KEPT {
+            keep(Class::Tag, n.to_string());
+        }
+        assert_eq!(text(first), "MPI_ERR_RANK: invalid rank");
+        for none in [0, -1, 63, MPI_ERR_LASTCODE] {
+            assert_eq!(class_of(none), None);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Collectives (MPI 5.0, chapter 6): each function here is exported in three forms.
+
+mod arguments;
+pub mod even;
+pub mod neighbours;
+pub mod reduce;
+pub mod uneven;
+
+use canele_mpi::Result;
+use canele_mpi::collective::Call;
+
+use crate::call_cache::CallCache;
+use crate::error::Outcome;
+use crate::handle::{MPI_Comm, MPI_Info, MPI_Request};
+use crate::point::start::give;
+use crate::pointer::Out;
+use crate::requests::publish;
+
+/// Does a collective.
+#[inline]
+pub fn run(comm: MPI_Comm, call: Result<Call>) -> Outcome {
+    let mut call = call?;
+    Ok(call.run(comm.get()?)?)
+}
+
+/// Does one that was perhaps made before with the same arguments.
+#[inline]
+pub fn run_cached<const N: usize>(
+    comm: MPI_Comm,
+    cache: &CallCache<N>,
+    words: [usize; N],
+    make: impl FnOnce() -> Result<Call>,
+) -> Outcome {
+    cache.with(words, make, |call| Ok(call.run(comm.get()?)?))
+}
+
+/// Starts it.
+pub fn start(comm: MPI_Comm, call: Result<Call>, request: Out<MPI_Request>) -> Outcome {
+    give(request, Some(call?.start(&comm.share()?)?))
+}
+
+/// Makes it a request that can be started.
+pub fn persist(comm: MPI_Comm, call: Result<Call>, _info: MPI_Info, request: Out<MPI_Request>) -> Outcome {
+    let handle = publish(call?.persist(&comm.share()?)?)?;
+    Ok(request.set(handle, "request")?)
+}

@@ -1,0 +1,59 @@
+//! Packing in a representation that is the same on all machines (MPI 5.0, §5.3).
+
+use canele_mpi::datatype::length;
+use canele_mpi::{Result, fail};
+
+use crate::buffer::data;
+use crate::error::Outcome;
+use crate::handle::MPI_Datatype;
+use crate::pointer::{In, Memory, MemoryMut, Out, Text};
+use crate::width::Count;
+
+/// That a representation is the one that there is.
+fn check(datarep: Text) -> Result<()> {
+    match datarep.read("datarep")?.as_str() {
+        "external32" => Ok(()),
+        other => fail!(Argument, "datarep is {other:?}: it must be \"external32\""),
+    }
+}
+
+/// `MPI_Pack_external`.
+pub fn pack_external(
+    datarep: Text,
+    inbuf: Memory,
+    incount: Count,
+    datatype: MPI_Datatype,
+    outbuf: Out<u8>,
+    outsize: i64,
+    position: Out<i64>,
+) -> Outcome {
+    check(datarep)?;
+    let data = data(inbuf, incount, datatype)?;
+    let into = outbuf.slice(length("outsize", outsize)?, "outbuf")?;
+    let end = data.of.pack_external(&data.raw, data.count, into, position.get("position")?)?;
+    Ok(position.set(end, "position")?)
+}
+
+/// `MPI_Unpack_external`.
+pub fn unpack_external(
+    datarep: Text,
+    inbuf: In<u8>,
+    insize: i64,
+    position: Out<i64>,
+    outbuf: MemoryMut,
+    outcount: Count,
+    datatype: MPI_Datatype,
+) -> Outcome {
+    check(datarep)?;
+    let mut data = data(outbuf, outcount, datatype)?;
+    let from = inbuf.slice(length("insize", insize)?, "inbuf")?;
+    let end = data.of.unpack_external(from, position.get("position")?, &mut data.raw, data.count)?;
+    Ok(position.set(end, "position")?)
+}
+
+/// `MPI_Pack_external_size`.
+pub fn pack_external_size(datarep: Text, incount: Count, datatype: MPI_Datatype, size: Out<i64>) -> Outcome {
+    check(datarep)?;
+    let bytes = datatype.get()?.external_size(incount.get()?)?;
+    Ok(size.set(bytes as i64, "size")?)
+}

@@ -1,0 +1,79 @@
+//! Datatypes (MPI 5.0, chapter 5 and §19.1.9).
+//!
+//! Owns which handle stands for a datatype: constants for predefined ones with a name, one handle for ever for predefined ones
+//! without, a new one for each derived one that is given to the program.
+
+pub mod array;
+pub mod construct;
+pub mod contents;
+pub mod counts;
+pub mod external;
+pub mod life;
+pub mod pack;
+pub mod parameterized;
+pub mod sizes;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use canele_mpi::datatype::{Basic, Datatype, Order, Width};
+use canele_mpi::{Result, fail};
+
+use crate::constants::{DATATYPES, MPI_ORDER_C, MPI_ORDER_FORTRAN};
+use crate::error::Outcome;
+use crate::handle::{self, MPI_Datatype};
+use crate::pointer::Out;
+
+/// Gives the predefined datatypes their handles.
+pub(crate) fn predefine() {
+    for basic in Basic::ALL {
+        handle::DATATYPES.fix(constant(*basic).value(), Datatype::basic(*basic).clone());
+    }
+}
+
+/// The handle of a predefined datatype.
+fn constant(basic: Basic) -> MPI_Datatype {
+    let named = |(name, _): &&(&str, _)| *name == basic.name();
+    DATATYPES.iter().find(named).expect("the ABI has a handle for it").1
+}
+
+/// Predefined datatypes without a name that the program has asked for, and their handles: as few as there are, for ever.
+static UNNAMED: Mutex<Vec<(Arc<Datatype>, MPI_Datatype)>> = Mutex::new(Vec::new());
+
+/// A handle for the program.
+///
+/// # Errors
+/// All handles are used.
+fn publish(datatype: Arc<Datatype>) -> Result<MPI_Datatype> {
+    if !datatype.is_predefined() {
+        return MPI_Datatype::new(datatype);
+    }
+    if let Some(basic) = datatype.as_basic().filter(|_| datatype.is_named()) {
+        return Ok(constant(basic));
+    }
+    let mut unnamed = UNNAMED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, handle)) = unnamed.iter().find(|(known, _)| Arc::ptr_eq(known, &datatype)) {
+        return Ok(*handle);
+    }
+    let handle = MPI_Datatype::new(datatype.clone())?;
+    unnamed.push((datatype, handle));
+    Ok(handle)
+}
+
+/// Gives the program a datatype.
+fn give(newtype: Out<MPI_Datatype>, datatype: Arc<Datatype>) -> Outcome {
+    Ok(newtype.set(publish(datatype)?, "newtype")?)
+}
+
+/// Which twin was called.
+fn width(is_large: bool) -> Width {
+    if is_large { Width::Large } else { Width::Int }
+}
+
+/// The order of an array's dimensions.
+fn order(order: core::ffi::c_int) -> Result<Order> {
+    match order {
+        MPI_ORDER_C => Ok(Order::C),
+        MPI_ORDER_FORTRAN => Ok(Order::Fortran),
+        _ => fail!(Argument, "order is {order}: it must be MPI_ORDER_C or MPI_ORDER_FORTRAN"),
+    }
+}

@@ -1,0 +1,118 @@
+//! Initialising, finalising, and asking about the library (MPI 5.0, chapters 9 and 11).
+
+use core::ffi::{c_char, c_double, c_int};
+
+use canele_mpi::fail;
+
+use crate::constants::*;
+use crate::error::Outcome;
+use crate::handle::MPI_Comm;
+use crate::library;
+use crate::pointer::{Out, Room};
+
+/// The arguments of `main`, which need not be changed: the launcher says everything by other ways.
+pub type Arguments = *mut *mut *mut c_char;
+
+/// `MPI_Init`.
+pub fn init(_argc: *mut c_int, _argv: Arguments) -> Outcome {
+    library::predefine();
+    Ok(library::initialize(MPI_THREAD_SINGLE)?)
+}
+
+/// `MPI_Init_thread`.
+pub fn init_thread(_argc: *mut c_int, _argv: Arguments, required: c_int, provided: Out<c_int>) -> Outcome {
+    library::predefine();
+    let levels = [MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE];
+    if !levels.contains(&required) {
+        fail!(Argument, "required is {required}: it is one of the MPI_THREAD_ levels");
+    }
+    library::initialize(required)?;
+    Ok(provided.set(required, "provided")?)
+}
+
+/// `MPI_Finalize`.
+pub fn finalize() -> Outcome {
+    Ok(library::finalize()?)
+}
+
+/// `MPI_Initialized`.
+pub fn initialized(flag: Out<c_int>) -> Outcome {
+    Ok(flag.set(c_int::from(library::is_initialized()), "flag")?)
+}
+
+/// `MPI_Finalized`.
+pub fn finalized(flag: Out<c_int>) -> Outcome {
+    Ok(flag.set(c_int::from(library::is_finalized()), "flag")?)
+}
+
+/// `MPI_Query_thread`.
+pub fn query_thread(provided: Out<c_int>) -> Outcome {
+    library::world()?;
+    Ok(provided.set(library::threads(), "provided")?)
+}
+
+/// `MPI_Is_thread_main`.
+pub fn is_thread_main(flag: Out<c_int>) -> Outcome {
+    Ok(flag.set(c_int::from(library::is_main_thread()), "flag")?)
+}
+
+/// `MPI_Abort`.
+pub fn abort(comm: MPI_Comm, errorcode: c_int) -> Outcome {
+    let by = comm.get().map_or(String::new(), |comm| {
+        let name = comm.name();
+        let name = if name.is_empty() { "a communicator without a name" } else { &*name };
+        format!(" by rank {} of {name}", comm.rank())
+    });
+    library::abort(&format!("MPI_Abort was called{by} with error code {errorcode}"), errorcode)
+}
+
+/// `MPI_Get_version`.
+pub fn get_version(version: Out<c_int>, subversion: Out<c_int>) -> Outcome {
+    version.set(MPI_VERSION, "version")?;
+    Ok(subversion.set(MPI_SUBVERSION, "subversion")?)
+}
+
+/// `MPI_Get_library_version`.
+pub fn get_library_version(version: Room, resultlen: Out<c_int>) -> Outcome {
+    let text = concat!("Canelé ", env!("CARGO_PKG_VERSION"), ", MPI 5.0, standard ABI 1.0");
+    let len = version.write(text, MPI_MAX_LIBRARY_VERSION_STRING as usize, "version")?;
+    Ok(resultlen.set(len as c_int, "resultlen")?)
+}
+
+/// `MPI_Get_processor_name`.
+pub fn get_processor_name(name: Room, resultlen: Out<c_int>) -> Outcome {
+    let host = library::world()?.host();
+    let len = name.write(&host, MPI_MAX_PROCESSOR_NAME as usize, "name")?;
+    Ok(resultlen.set(len as c_int, "resultlen")?)
+}
+
+/// `MPI_Pcontrol`.
+pub fn pcontrol(_level: c_int) -> Outcome {
+    Ok(())
+}
+
+/// `MPI_Abi_get_version`.
+pub fn abi_get_version(abi_major: Out<c_int>, abi_minor: Out<c_int>) -> Outcome {
+    abi_major.set(MPI_ABI_VERSION, "abi_major")?;
+    Ok(abi_minor.set(MPI_ABI_SUBVERSION, "abi_minor")?)
+}
+
+/// Seconds since some moment in the past, the same for all processes of a host.
+pub fn wtime() -> c_double {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a place for the time; the clock always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    seconds(now)
+}
+
+/// The resolution of `MPI_Wtime` in seconds.
+pub fn wtick() -> c_double {
+    let mut tick = libc::timespec { tv_sec: 0, tv_nsec: 1 };
+    // SAFETY: a place for the resolution; the clock always exists.
+    unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC, &raw mut tick) };
+    seconds(tick)
+}
+
+fn seconds(time: libc::timespec) -> c_double {
+    time.tv_sec as c_double + time.tv_nsec as c_double * 1e-9
+}

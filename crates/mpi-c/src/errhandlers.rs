@@ -1,0 +1,196 @@
+//! Error handlers as C programs make and use them (MPI 5.0, §9.3).
+
+use core::ffi::c_int;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use canele_mpi::{Class, Errhandler, Error};
+
+use crate::constants::*;
+use crate::error::{Failed, Outcome};
+use crate::error_classes;
+use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session, MPI_Win};
+use crate::pointer::Out;
+
+/// `MPI_Comm_errhandler_function` and its likes: the object, the code, and what an implementation adds, which is nothing.
+///
+/// A function in C++ may throw an exception; see `AbortOnException`.
+pub type ErrhandlerFunction<T> = Option<unsafe extern "C-unwind" fn(*mut T, *mut c_int, ...)>;
+
+/// Ends the process if an exception leaves a function of the program's: calls of MPI are C, through which no exception passes.
+struct AbortOnException;
+
+impl Drop for AbortOnException {
+    fn drop(&mut self) {
+        crate::library::abort(
+            "an error handler of the program threw an exception, which cannot pass through a call of MPI: catch it in the \
+             handler, or set MPI_ERRORS_RETURN and throw once the call has returned its code",
+            MPI_ERR_OTHER,
+        )
+    }
+}
+
+/// A handler that calls a function of the program's with a handle of this kind.
+fn create<T: Copy + 'static>(
+    function: ErrhandlerFunction<T>,
+    errhandler: Out<MPI_Errhandler>,
+    handle: fn(usize) -> T,
+) -> Outcome {
+    let Some(function) = function else {
+        return Err(Error::new(Class::Argument, "the error handler function is a null pointer").into());
+    };
+    let call = move |number: usize, code: c_int| {
+        let (mut object, mut code) = (handle(number), code);
+        let on_exception = AbortOnException;
+        // SAFETY: the program gave this function for errors of such objects; both arguments live during the call.
+        unsafe { function(&raw mut object, &raw mut code) }
+        core::mem::forget(on_exception);
+    };
+    let made = MPI_Errhandler::new(Arc::new(Errhandler::Call(Arc::new(call))))?;
+    Ok(errhandler.set(made, "errhandler")?)
+}
+
+/// Fails for an argument that is no error handler.
+///
+/// # Errors
+/// The handle names none.
+pub fn check(errhandler: MPI_Errhandler) -> Outcome {
+    errhandler.get()?;
+    Ok(())
+}
+
+/// `MPI_Comm_create_errhandler`.
+pub fn comm_create_errhandler(
+    function: ErrhandlerFunction<MPI_Comm>,
+    errhandler: Out<MPI_Errhandler>,
+) -> Outcome {
+    create(function, errhandler, MPI_Comm::of)
+}
+
+/// `MPI_Session_create_errhandler`.
+pub fn session_create_errhandler(
+    function: ErrhandlerFunction<MPI_Session>,
+    errhandler: Out<MPI_Errhandler>,
+) -> Outcome {
+    create(function, errhandler, MPI_Session::of)
+}
+
+/// `MPI_Win_create_errhandler`.
+pub fn win_create_errhandler(
+    function: ErrhandlerFunction<MPI_Win>,
+    errhandler: Out<MPI_Errhandler>,
+) -> Outcome {
+    create(function, errhandler, MPI_Win::of)
+}
+
+/// `MPI_File_create_errhandler`.
+pub fn file_create_errhandler(
+    function: ErrhandlerFunction<MPI_File>,
+    errhandler: Out<MPI_Errhandler>,
+) -> Outcome {
+    create(function, errhandler, MPI_File::of)
+}
+
+/// `MPI_Errhandler_free`.
+pub fn errhandler_free(errhandler: Out<MPI_Errhandler>) -> Outcome {
+    let handle = errhandler.get("errhandler")?;
+    // What `get_errhandler` gave may be one of the constants; programs free it as they free others.
+    if handle.get().is_ok_and(|handler| matches!(handler, Errhandler::Call(_))) {
+        handle.free()?;
+    } else {
+        handle.get()?;
+    }
+    Ok(errhandler.set(MPI_ERRHANDLER_NULL, "errhandler")?)
+}
+
+/// `MPI_Comm_set_errhandler`.
+pub fn comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) -> Outcome {
+    comm.get()?.set_errhandler(errhandler.share()?);
+    Ok(())
+}
+
+/// `MPI_Comm_get_errhandler`.
+pub fn comm_get_errhandler(comm: MPI_Comm, errhandler: Out<MPI_Errhandler>) -> Outcome {
+    Ok(errhandler.set(given(comm.get()?.errhandler())?, "errhandler")?)
+}
+
+/// `MPI_Session_set_errhandler`.
+pub fn session_set_errhandler(session: MPI_Session, errhandler: MPI_Errhandler) -> Outcome {
+    session.get()?.set_errhandler(errhandler.share()?);
+    Ok(())
+}
+
+/// `MPI_Session_get_errhandler`.
+pub fn session_get_errhandler(session: MPI_Session, errhandler: Out<MPI_Errhandler>) -> Outcome {
+    Ok(errhandler.set(given(session.get()?.errhandler())?, "errhandler")?)
+}
+
+/// What is done with errors of files, unless the program says otherwise by `MPI_FILE_NULL`: calls return the code.
+static OF_FILES: Mutex<Option<Arc<Errhandler>>> = Mutex::new(None);
+
+/// The handler that files begin with, and that is told of errors without a file.
+pub(crate) fn of_files() -> Arc<Errhandler> {
+    let mut handler = OF_FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    handler.get_or_insert_with(|| Arc::new(Errhandler::Return)).clone()
+}
+
+/// There is no file but the one that stands for all.
+fn check_null(file: MPI_File) -> canele_mpi::Result<()> {
+    if file == MPI_FILE_NULL { Ok(()) } else { Err(file.invalid()) }
+}
+
+/// `MPI_File_set_errhandler`.
+pub fn file_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) -> Outcome {
+    check_null(file)?;
+    *OF_FILES.lock().unwrap_or_else(PoisonError::into_inner) = Some(errhandler.share()?);
+    Ok(())
+}
+
+/// `MPI_File_get_errhandler`.
+pub fn file_get_errhandler(file: MPI_File, errhandler: Out<MPI_Errhandler>) -> Outcome {
+    check_null(file)?;
+    Ok(errhandler.set(given(of_files())?, "errhandler")?)
+}
+
+/// `MPI_File_call_errhandler`.
+pub fn file_call_errhandler(fh: MPI_File, errorcode: c_int) -> Outcome {
+    check_null(fh)?;
+    called(&of_files(), fh.value(), errorcode)
+}
+
+/// A handle of a handler: the constants, or a new one.
+fn given(handler: Arc<Errhandler>) -> canele_mpi::Result<MPI_Errhandler> {
+    match *handler {
+        Errhandler::Fatal => Ok(MPI_ERRORS_ARE_FATAL),
+        Errhandler::Abort => Ok(MPI_ERRORS_ABORT),
+        Errhandler::Return => Ok(MPI_ERRORS_RETURN),
+        Errhandler::Call(_) => MPI_Errhandler::new(handler),
+    }
+}
+
+/// `MPI_Comm_call_errhandler`.
+pub fn comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> Outcome {
+    let comm = comm.get()?;
+    called(&comm.errhandler(), comm.number(), errorcode)
+}
+
+/// `MPI_Session_call_errhandler`.
+pub fn session_call_errhandler(session: MPI_Session, errorcode: c_int) -> Outcome {
+    let session = session.get()?;
+    called(&session.errhandler(), session.number(), errorcode)
+}
+
+/// Calls a handler with a code of the program's choice; the call itself succeeds if the handler returns.
+fn called(handler: &Errhandler, number: usize, code: c_int) -> Outcome {
+    match handler {
+        Errhandler::Fatal | Errhandler::Abort => {
+            let meaning = error_classes::meaning(code).unwrap_or_default();
+            let meaning = String::from_utf8_lossy(&meaning);
+            crate::library::abort(&format!("an error handler was called with code {code}: {meaning}"), code)
+        }
+        Errhandler::Return => Ok(()),
+        Errhandler::Call(call) => {
+            call(number, code);
+            Ok::<(), Failed>(())
+        }
+    }
+}

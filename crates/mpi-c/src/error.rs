@@ -1,0 +1,131 @@
+//! From an error to what the program sees: the right handler is called, and the code (see `codes`) says what happened.
+
+use core::ffi::c_int;
+use std::sync::Arc;
+
+use canele_mpi::{Class, Comm, Errhandler, Error};
+
+use crate::codes::{class_number, keep, text};
+use crate::constants::MPI_FILE_NULL;
+use crate::errhandlers;
+use crate::handle::{MPI_Comm, MPI_Session, MPI_Win};
+use crate::library;
+
+/// What a body gives.
+pub type Outcome = Result<(), Failed>;
+
+/// Why a body failed.
+#[derive(Debug)]
+pub enum Failed {
+    /// The handler of the function's object is to be called.
+    Error(Box<Error>),
+    /// A handler was called, and left this code.
+    Raised(c_int),
+}
+
+impl From<Box<Error>> for Failed {
+    fn from(error: Box<Error>) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<canele_engine::Error> for Failed {
+    fn from(error: canele_engine::Error) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+/// Whose handler is called.
+pub enum On {
+    /// That of `MPI_COMM_SELF` (MPI 5.0, §9.3).
+    Nothing,
+    /// That of a communicator.
+    Comm(MPI_Comm),
+    /// That of a session.
+    Session(MPI_Session),
+    /// That of a window.
+    Win(MPI_Win),
+    /// That of files.
+    File,
+}
+
+impl From<MPI_Win> for On {
+    fn from(win: MPI_Win) -> Self {
+        Self::Win(win)
+    }
+}
+
+impl From<MPI_Comm> for On {
+    fn from(comm: MPI_Comm) -> Self {
+        Self::Comm(comm)
+    }
+}
+
+impl From<MPI_Session> for On {
+    fn from(session: MPI_Session) -> Self {
+        Self::Session(session)
+    }
+}
+
+/// Calls the handler; gives what the function returns.
+#[cold]
+#[inline(never)]
+pub fn raise(function: &str, on: On, failed: Failed) -> c_int {
+    let error = match failed {
+        Failed::Error(error) => error,
+        Failed::Raised(code) => return code,
+    };
+    match on {
+        On::Comm(comm) => match comm.share() {
+            Ok(comm) => raise_on(&comm, function, &error),
+            Err(_) => raise_nowhere(function, &error),
+        },
+        On::Session(session) => match session.share() {
+            Ok(session) => handle(&session.errhandler(), session.number(), function, &error),
+            Err(_) => raise_nowhere(function, &error),
+        },
+        On::File => handle(&errhandlers::of_files(), MPI_FILE_NULL.value(), function, &error),
+        // There are no windows yet.
+        On::Nothing | On::Win(_) => raise_nowhere(function, &error),
+    }
+}
+
+/// Calls the handler of a communicator.
+#[cold]
+pub fn raise_on(comm: &Comm, function: &str, error: &Error) -> c_int {
+    handle(&comm.errhandler(), comm.number(), function, error)
+}
+
+/// Calls the handler that stands for calls without an object; before and after MPI's life that is the first one.
+#[cold]
+fn raise_nowhere(function: &str, error: &Error) -> c_int {
+    match library::own_comm() {
+        Some(own) => raise_on(&own, function, error),
+        None => handle(&library::first_errhandler(), 0, function, error),
+    }
+}
+
+/// The function exists and is not written yet.
+#[cold]
+pub fn unsupported(function: &str, on: On) -> c_int {
+    let text = "it is not supported by this version of Canelé; docs/mpi.md lists what is";
+    raise(function, on, Failed::Error(Error::new(Class::UnsupportedOperation, text)))
+}
+
+fn handle(handler: &Arc<Errhandler>, number: usize, function: &str, error: &Error) -> c_int {
+    let code = error.given.unwrap_or_else(|| keep(error.class, format!("{function}: {error}")));
+    match &**handler {
+        Errhandler::Fatal | Errhandler::Abort => {
+            if error.class == Class::ProcAborted {
+                library::await_end();
+            }
+            let text = if error.given.is_some() { format!("{function}: {error}") } else { text(code) };
+            library::abort(&text, class_number(error.class));
+        }
+        Errhandler::Return => code,
+        Errhandler::Call(call) => {
+            call(number, code);
+            code
+        }
+    }
+}

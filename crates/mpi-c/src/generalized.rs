@@ -1,0 +1,81 @@
+//! Generalized requests: operations that the program starts and ends by functions of its own (MPI 5.0, §13.2).
+
+use core::ffi::{c_int, c_void};
+
+use canele_mpi::generalized::{Functions, Generalized};
+use canele_mpi::{Error, Result, Status, fail};
+
+use crate::constants::MPI_SUCCESS;
+use crate::error::Outcome;
+use crate::handle::MPI_Request;
+use crate::pointer::Out;
+use crate::requests;
+use crate::status::MPI_Status;
+
+/// Says the status of an operation.
+pub type Query = unsafe extern "C" fn(*mut c_void, *mut MPI_Status) -> c_int;
+/// Frees an operation.
+pub type Free = unsafe extern "C" fn(*mut c_void) -> c_int;
+/// Cancels an operation.
+pub type Cancel = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
+
+/// The functions of one operation, and what they are called with.
+struct Program {
+    query: Query,
+    free: Free,
+    cancel: Cancel,
+    state: usize,
+}
+
+impl Program {
+    fn state(&self) -> *mut c_void {
+        core::ptr::with_exposed_provenance_mut(self.state)
+    }
+}
+
+fn gave(code: c_int, what: &str) -> Result<()> {
+    if code == MPI_SUCCESS { Ok(()) } else { Err(Error::given(code, what)) }
+}
+
+impl Functions for Program {
+    fn query(&self) -> Result<Status> {
+        let mut status = MPI_Status::EMPTY;
+        // SAFETY: the program gave this function for such calls; the status lives during it.
+        gave(unsafe { (self.query)(self.state(), &raw mut status) }, "the function that says the status")?;
+        Ok(status.into())
+    }
+
+    fn free(&self) -> Result<()> {
+        // SAFETY: the program gave this function for such calls.
+        gave(unsafe { (self.free)(self.state()) }, "the function that frees the operation")
+    }
+
+    fn cancel(&self, complete: bool) -> Result<()> {
+        // SAFETY: as above.
+        gave(
+            unsafe { (self.cancel)(self.state(), c_int::from(complete)) },
+            "the function that cancels the operation",
+        )
+    }
+}
+
+/// `MPI_Grequest_start`.
+pub fn grequest_start(
+    query_fn: Option<Query>,
+    free_fn: Option<Free>,
+    cancel_fn: Option<Cancel>,
+    extra_state: *mut c_void,
+    request: Out<MPI_Request>,
+) -> Outcome {
+    let (Some(query), Some(free), Some(cancel)) = (query_fn, free_fn, cancel_fn) else {
+        fail!(Argument, "query_fn, free_fn or cancel_fn is a null pointer: all three are needed");
+    };
+    let functions = Program { query, free, cancel, state: extra_state.expose_provenance() };
+    let (started, _) = Generalized::start(Box::new(functions));
+    Ok(request.set(requests::publish(started)?, "request")?)
+}
+
+/// `MPI_Grequest_complete`.
+pub fn grequest_complete(request: MPI_Request) -> Outcome {
+    Ok(requests::complete(request)?)
+}

@@ -1,0 +1,142 @@
+//! The handle types of the ABI: pointers in C, numbers here, each with the table of its objects.
+
+use std::sync::Arc;
+
+use canele_mpi::datatype::Datatype;
+use canele_mpi::group::Group;
+use canele_mpi::info::Info;
+use canele_mpi::point::Message;
+use canele_mpi::session::Session;
+use canele_mpi::{Class, Comm, Errhandler, Error, Result};
+
+use crate::operations::Operation;
+use crate::table::Table;
+
+/// A handle of any kind.
+pub trait Handle: Copy {
+    /// Returns the handle with this value.
+    fn of(value: usize) -> Self;
+    /// Returns its value.
+    fn value(self) -> usize;
+}
+
+macro_rules! handles {
+    ($($name:ident $class:ident $what:literal;)*) => {$(
+        #[doc = concat!("`", stringify!($name), "`: ", $what, ".")]
+        #[repr(transparent)]
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub struct $name(usize);
+
+        impl Handle for $name {
+            fn of(value: usize) -> Self {
+                Self(value)
+            }
+
+            fn value(self) -> usize {
+                self.0
+            }
+        }
+
+        impl $name {
+            /// The handle with this value.
+            pub const fn of(value: usize) -> Self {
+                Self(value)
+            }
+
+            /// Its value.
+            pub const fn value(self) -> usize {
+                self.0
+            }
+
+            /// The error of a handle that names nothing.
+            #[cold]
+            pub fn invalid(self) -> Box<Error> {
+                Error::new(Class::$class, format!("{:#x} is no {}: {}", self.0, $what, why(self.0)))
+            }
+        }
+    )*};
+}
+handles! {
+    MPI_Op Operation "operation";
+    MPI_Comm Communicator "communicator";
+    MPI_Group Group "group";
+    MPI_Win Window "window";
+    MPI_File File "file";
+    MPI_Session Session "session";
+    MPI_Message Request "message";
+    MPI_Info Info "info object";
+    MPI_Errhandler Errhandler "error handler";
+    MPI_Request Request "request";
+    MPI_Datatype Datatype "datatype";
+}
+
+/// Why a value is no handle of its kind.
+fn why(value: usize) -> &'static str {
+    match value {
+        0 => "it was never set",
+        1..0x1000 if !crate::library::is_initialized() => "MPI is not initialised, or was finalised",
+        1..0x1000 => "it is a null handle, or a constant of another kind",
+        _ => "it was freed, or never made",
+    }
+}
+
+/// Gives a kind of handle its table of objects.
+macro_rules! objects {
+    ($($name:ident $class:ident $object:ty, $table:ident;)*) => {$(
+        pub(crate) static $table: Table<$object> = Table::new();
+
+        impl $name {
+            /// Its object.
+            ///
+            /// # Errors
+            /// It is null, was freed, or never was one.
+            #[inline(always)]
+            pub fn get(self) -> Result<&'static $object> {
+                $table.get(self.0).ok_or_else(|| self.invalid())
+            }
+
+            /// Its object, to be kept beyond the call.
+            ///
+            /// # Errors
+            /// As [`Self::get`].
+            pub fn share(self) -> Result<Arc<$object>> {
+                $table.share(self.0).ok_or_else(|| self.invalid())
+            }
+
+            /// A new handle.
+            ///
+            /// # Errors
+            /// All handles are used.
+            pub fn new(object: Arc<$object>) -> Result<Self> {
+                let full = || Error::new(Class::NoMemory, concat!("all 4190208 handles are used: free some ", stringify!($name)));
+                $table.insert(object).map(Self).ok_or_else(full)
+            }
+
+            /// Gives the handle up; its object lives on in what uses it.
+            ///
+            /// # Errors
+            /// As [`Self::get`]; it is a constant.
+            pub fn free(self) -> Result<Arc<$object>> {
+                self.get()?;
+                if self.0 < 0x1000 {
+                    return Err(Error::new(
+                        Class::$class,
+                        format!("{:#x} is predefined: it cannot be freed", self.0),
+                    ));
+                }
+                $table.remove(self.0).ok_or_else(|| self.invalid())
+            }
+        }
+    )*};
+}
+
+objects! {
+    MPI_Comm Communicator Comm, COMMS;
+    MPI_Group Group Group, GROUPS;
+    MPI_Info Info Info, INFOS;
+    MPI_Op Operation Operation, OPS;
+    MPI_Errhandler Errhandler Errhandler, ERRHANDLERS;
+    MPI_Datatype Datatype Datatype, DATATYPES;
+    MPI_Message Request Message, MESSAGES;
+    MPI_Session Session Session, SESSIONS;
+}

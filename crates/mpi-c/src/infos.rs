@@ -1,0 +1,166 @@
+//! Info objects (MPI 5.0, chapter 10).
+
+use core::ffi::{CStr, c_char, c_int};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use canele_control::{Host, RankPlace};
+use canele_mpi::info::{Environment, Info};
+use canele_mpi::{Result, fail};
+
+use crate::constants::*;
+use crate::error::Outcome;
+use crate::handle::{INFOS, MPI_Comm, MPI_Info};
+use crate::pointer::{In, Out, Room, Text};
+
+/// What a program says by an info argument; nothing by `MPI_INFO_NULL`.
+///
+/// # Errors
+/// The handle names none.
+pub fn said(info: MPI_Info) -> Result<Option<&'static Info>> {
+    if info == MPI_INFO_NULL { Ok(None) } else { info.get().map(Some) }
+}
+
+/// Fails for an info argument that is neither an info object nor `MPI_INFO_NULL`.
+///
+/// # Errors
+/// The handle names none.
+pub fn check(info: MPI_Info) -> Outcome {
+    said(info)?;
+    Ok(())
+}
+
+/// An info that the program may change.
+fn changeable(info: MPI_Info) -> Result<&'static Info> {
+    let found = info.get()?;
+    if info == MPI_INFO_ENV {
+        fail!(Info, "info is MPI_INFO_ENV, which cannot be changed: duplicate it");
+    }
+    Ok(found)
+}
+
+/// `MPI_Info_create`.
+pub fn info_create(info: Out<MPI_Info>) -> Outcome {
+    Ok(info.set(MPI_Info::new(Arc::new(Info::new()))?, "info")?)
+}
+
+/// `MPI_Info_dup`.
+pub fn info_dup(info: MPI_Info, newinfo: Out<MPI_Info>) -> Outcome {
+    Ok(newinfo.set(MPI_Info::new(Arc::new(info.get()?.duplicate()))?, "newinfo")?)
+}
+
+/// `MPI_Info_free`.
+pub fn info_free(info: Out<MPI_Info>) -> Outcome {
+    info.get("info")?.free()?;
+    Ok(info.set(MPI_INFO_NULL, "info")?)
+}
+
+/// `MPI_Info_set`.
+pub fn info_set(info: MPI_Info, key: Text, value: Text) -> Outcome {
+    Ok(changeable(info)?.set(key.bytes("key")?, value.bytes("value")?)?)
+}
+
+/// `MPI_Info_delete`.
+pub fn info_delete(info: MPI_Info, key: Text) -> Outcome {
+    Ok(changeable(info)?.delete(key.bytes("key")?)?)
+}
+
+/// `MPI_Info_get`.
+pub fn info_get(info: MPI_Info, key: Text, valuelen: c_int, value: Room, flag: Out<c_int>) -> Outcome {
+    let found = info.get()?.get(key.bytes("key")?)?;
+    let Ok(room) = usize::try_from(valuelen) else {
+        fail!(Argument, "valuelen is {valuelen}: it must not be negative");
+    };
+    flag.set(c_int::from(found.is_some()), "flag")?;
+    if let Some(found) = found {
+        // The zero at the end is not counted here.
+        value.write(found, room + 1, "value")?;
+    }
+    Ok(())
+}
+
+/// `MPI_Info_get_valuelen`.
+pub fn info_get_valuelen(info: MPI_Info, key: Text, valuelen: Out<c_int>, flag: Out<c_int>) -> Outcome {
+    let found = info.get()?.get(key.bytes("key")?)?;
+    flag.set(c_int::from(found.is_some()), "flag")?;
+    match found {
+        Some(found) => Ok(valuelen.set(found.len() as c_int, "valuelen")?),
+        None => Ok(()),
+    }
+}
+
+/// `MPI_Info_get_string`.
+pub fn info_get_string(
+    info: MPI_Info,
+    key: Text,
+    buflen: Out<c_int>,
+    value: Room,
+    flag: Out<c_int>,
+) -> Outcome {
+    let found = info.get()?.get(key.bytes("key")?)?;
+    let len = buflen.get("buflen")?;
+    let Ok(room) = usize::try_from(len) else {
+        fail!(Argument, "buflen is {len}: it must not be negative");
+    };
+    flag.set(c_int::from(found.is_some()), "flag")?;
+    if let Some(found) = found {
+        value.write(&found, room, "value")?;
+        buflen.set(found.len() as c_int + 1, "buflen")?;
+    }
+    Ok(())
+}
+
+/// `MPI_Info_get_nkeys`.
+pub fn info_get_nkeys(info: MPI_Info, nkeys: Out<c_int>) -> Outcome {
+    Ok(nkeys.set(info.get()?.len() as c_int, "nkeys")?)
+}
+
+/// `MPI_Info_get_nthkey`.
+pub fn info_get_nthkey(info: MPI_Info, n: c_int, key: Room) -> Outcome {
+    key.write(info.get()?.nth_key(n)?, MPI_MAX_INFO_KEY as usize, "key")?;
+    Ok(())
+}
+
+/// `MPI_Info_create_env`.
+pub fn info_create_env(argc: c_int, argv: In<*const c_char>, info: Out<MPI_Info>) -> Outcome {
+    let count = if argv.address() == 0 { 0 } else { usize::try_from(argc).unwrap_or(0) };
+    // SAFETY: the standard asks for the arguments of `main`; those of a place that was left empty are passed over.
+    let text = |at: &*const c_char| (!at.is_null()).then(|| unsafe { CStr::from_ptr(*at) }.to_bytes());
+    let arguments: Vec<&[u8]> = argv.slice(count, "argv")?.iter().filter_map(text).collect();
+    Ok(info.set(MPI_Info::new(Arc::new(environment(&arguments)))?, "info")?)
+}
+
+/// Gives `MPI_INFO_ENV` its handle.
+pub(crate) fn publish_environment() {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let arguments: Vec<&[u8]> = arguments.iter().map(|argument| argument.as_bytes()).collect();
+    INFOS.fix(MPI_INFO_ENV.value(), Arc::new(environment(&arguments)));
+}
+
+/// How the program was started: the same before the beginning and after the end.
+fn environment(arguments: &[&[u8]]) -> Info {
+    let (host, directory) = (Host::this(1), std::env::current_dir().ok());
+    let known = Environment {
+        command: arguments.first().copied(),
+        arguments: arguments.get(1..).unwrap_or_default(),
+        max_procs: Some(RankPlace::from_env().size as usize),
+        host: Some(host.name.as_bytes()),
+        arch: Some(std::env::consts::ARCH.as_bytes()),
+        wdir: directory.as_ref().map(|path| path.as_os_str().as_bytes()),
+    };
+    known.info()
+}
+
+/// `MPI_Comm_set_info`.
+pub fn comm_set_info(comm: MPI_Comm, info: MPI_Info) -> Outcome {
+    let comm = comm.get()?;
+    if let Some(info) = said(info)? {
+        comm.set_info(Arc::new(info.duplicate()));
+    }
+    Ok(())
+}
+
+/// `MPI_Comm_get_info`.
+pub fn comm_get_info(comm: MPI_Comm, info_used: Out<MPI_Info>) -> Outcome {
+    Ok(info_used.set(MPI_Info::new(Arc::new(comm.get()?.info().duplicate()))?, "info_used")?)
+}

@@ -1,0 +1,46 @@
+//! MPI's C interface: from handles, pointers and numbers of C to what `canele-mpi` does, and back.
+//!
+//! This crate is the edge and nothing else: it knows handle values, struct layouts, constants and pointers; what the calls mean
+//! is in `canele_mpi`. A function of the standard is a plain function here, whose parameters are those of the standard. The library of an
+//! ABI exports them by the table of `canele-mpi-tables`.
+//!
+//! Trusting C: a pointer that is not null is taken to point where the standard says it points. Everything else (handles,
+//! counts, ranks, tags, flags) is checked.
+#![allow(non_camel_case_types)] // The names of types are the standard's.
+#![allow(clippy::too_many_arguments)] // The parameters are the standard's.
+#![allow(clippy::unit_arg)] // `Ok(…)` of a call that gives nothing turns its error into the edge's.
+
+pub mod abi;
+pub mod address;
+pub mod attributes;
+pub mod buffer;
+pub mod call_cache;
+pub mod codes;
+pub mod collective;
+pub mod comm;
+pub mod constants;
+pub mod conversions;
+pub mod datatype;
+pub mod deferred_recv;
+pub mod environment;
+pub mod errhandlers;
+pub mod error;
+pub mod error_classes;
+pub mod generalized;
+pub mod groups;
+pub mod handle;
+pub mod hardware;
+pub mod infos;
+mod leaks;
+pub mod library;
+pub mod memory;
+pub mod operations;
+pub mod point;
+pub mod pointer;
+pub mod requests;
+pub mod session;
+pub mod status;
+mod table;
+pub mod topology;
+pub mod types;
+pub mod width;

@@ -1,0 +1,29 @@
+//! Memory for messages (MPI 5.0, §9.2).
+
+use core::ffi::c_void;
+
+use canele_mpi::fail;
+
+use crate::error::Outcome;
+use crate::handle::MPI_Info;
+use crate::library;
+use crate::pointer::{MemoryMut, Out};
+
+/// `MPI_Alloc_mem`.
+pub fn alloc_mem(size: i64, _info: MPI_Info, baseptr: Out<*mut c_void>) -> Outcome {
+    let Ok(bytes) = usize::try_from(size) else {
+        fail!(Argument, "size is {size}: it must not be negative");
+    };
+    let world = library::world()?;
+    let address = world.own.allocated().allocate(world.engine(), bytes)?;
+    Ok(baseptr.set(address.cast(), "baseptr")?)
+}
+
+/// `MPI_Free_mem`.
+pub fn free_mem(base: MemoryMut) -> Outcome {
+    if base.is_null() {
+        return Ok(());
+    }
+    let world = library::world()?;
+    Ok(world.own.allocated().free(world.engine(), base.addr())?)
+}

@@ -1,0 +1,125 @@
+//! Reduction operations as C programs make and use them (MPI 5.0, §6.9).
+
+mod element;
+mod program;
+mod reduction;
+
+use core::ffi::c_int;
+use std::sync::Arc;
+
+use canele_mem::buffer::Readable;
+use canele_mpi::fail;
+use canele_mpi::op::{BuiltIn, Op};
+
+pub use program::{Function, UserFunction, UserFunctionLarge};
+pub use reduction::reduction;
+
+use crate::buffer::data;
+use crate::constants::*;
+use crate::error::Outcome;
+use crate::handle::{MPI_Datatype, MPI_Op, OPS};
+use crate::pointer::{Memory, MemoryMut, Out};
+use crate::width::Count;
+
+/// What an operation is.
+pub enum Operation {
+    /// One of the standard's.
+    BuiltIn(BuiltIn),
+    /// One of the program's.
+    Program {
+        /// Whether the order of two operands does not matter.
+        commutative: bool,
+        /// What combines them.
+        function: Function,
+    },
+}
+
+impl Operation {
+    /// Whether the order of two operands does not matter.
+    pub fn is_commutative(&self) -> bool {
+        match self {
+            Self::BuiltIn(op) => Op::BuiltIn(*op).is_commutative(),
+            Self::Program { commutative, .. } => *commutative,
+        }
+    }
+}
+
+/// Gives the standard's operations their handles.
+pub(crate) fn predefine() {
+    for (handle, op) in [
+        (MPI_SUM, BuiltIn::Sum),
+        (MPI_MIN, BuiltIn::Min),
+        (MPI_MAX, BuiltIn::Max),
+        (MPI_PROD, BuiltIn::Prod),
+        (MPI_BAND, BuiltIn::BitAnd),
+        (MPI_BOR, BuiltIn::BitOr),
+        (MPI_BXOR, BuiltIn::BitXor),
+        (MPI_LAND, BuiltIn::LogicalAnd),
+        (MPI_LOR, BuiltIn::LogicalOr),
+        (MPI_LXOR, BuiltIn::LogicalXor),
+        (MPI_MINLOC, BuiltIn::MinLoc),
+        (MPI_MAXLOC, BuiltIn::MaxLoc),
+        (MPI_REPLACE, BuiltIn::Replace),
+        (MPI_NO_OP, BuiltIn::NoOp),
+    ] {
+        OPS.fix(handle.value(), Arc::new(Operation::BuiltIn(op)));
+    }
+}
+
+fn create(function: Option<Function>, commute: c_int, op: Out<MPI_Op>) -> Outcome {
+    let Some(function) = function else {
+        fail!(Argument, "user_fn is a null pointer: a function is needed");
+    };
+    let made = Operation::Program { commutative: commute != 0, function };
+    Ok(op.set(MPI_Op::new(Arc::new(made))?, "op")?)
+}
+
+/// `MPI_Op_create`.
+pub fn op_create(user_fn: Option<UserFunction>, commute: c_int, op: Out<MPI_Op>) -> Outcome {
+    create(user_fn.map(Function::Small), commute, op)
+}
+
+/// `MPI_Op_create_c`.
+pub fn op_create_c(user_fn: Option<UserFunctionLarge>, commute: c_int, op: Out<MPI_Op>) -> Outcome {
+    create(user_fn.map(Function::Large), commute, op)
+}
+
+/// `MPI_Op_free`.
+pub fn op_free(op: Out<MPI_Op>) -> Outcome {
+    op.get("op")?.free()?;
+    Ok(op.set(MPI_OP_NULL, "op")?)
+}
+
+/// `MPI_Op_commutative`.
+pub fn op_commutative(op: MPI_Op, commute: Out<c_int>) -> Outcome {
+    Ok(commute.set(c_int::from(op.get()?.is_commutative()), "commute")?)
+}
+
+/// `MPI_Reduce_local`.
+pub fn reduce_local(
+    inbuf: Memory,
+    inoutbuf: MemoryMut,
+    count: Count,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+) -> Outcome {
+    let kernel = reduction(op, datatype)?.reduction;
+    let (first, mut into) = (data(inbuf, count, datatype)?, data(inoutbuf, count, datatype)?);
+    let len = first.of.total_bytes(first.count)?;
+    if len == 0 {
+        return Ok(());
+    }
+    if core::ptr::eq(inbuf, inoutbuf) {
+        fail!(Buffer, "inbuf and inoutbuf are the same memory");
+    }
+    if first.of.is_contiguous() {
+        kernel.combine(into.raw.bytes_mut(0, len), first.raw.bytes(0, len), true);
+    } else {
+        let (mut one, mut other) = (vec![0; len], vec![0; len]);
+        first.of.pack(&first.raw, first.count, 0, &mut one);
+        into.of.pack(&into.raw, into.count, 0, &mut other);
+        kernel.combine(&mut other, &one, true);
+        into.of.unpack(&mut into.raw, into.count, 0, &other);
+    }
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! Functions of the program's that combine elements.
+
+use core::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+use canele_mem::buffer::{RawMut, Readable};
+use canele_mpi::datatype::Datatype;
+
+use crate::handle::MPI_Datatype;
+
+/// `MPI_User_function`: the first operands, the second ones, which become the results, how many, of which datatype.
+pub type UserFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut MPI_Datatype);
+/// `MPI_User_function_c`.
+pub type UserFunctionLarge = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i64, *mut MPI_Datatype);
+
+/// A function of the program's.
+#[derive(Clone, Copy)]
+pub enum Function {
+    /// With a count of type `int`.
+    Small(UserFunction),
+    /// With a large count.
+    Large(UserFunctionLarge),
+}
+
+/// A function with the datatype it is called for.
+pub struct Typed {
+    function: Function,
+    handle: MPI_Datatype,
+    of: Arc<Datatype>,
+    /// Addresses of elements are multiples of this.
+    alignment: usize,
+}
+
+impl Typed {
+    /// The function for elements of the datatype that this handle names.
+    pub fn new(function: Function, handle: MPI_Datatype, of: Arc<Datatype>) -> Self {
+        let mut alignment = 1;
+        of.each_run(|basic, _| alignment = alignment.max(basic.alignment()));
+        Self { function, handle, of, alignment }
+    }
+
+    /// Combines packed elements: the results are where the second operands were.
+    pub fn call(&self, first: &[u8], second: &mut [u8], count: usize) {
+        let is_aligned = |bytes: &[u8]| bytes.as_ptr().addr().is_multiple_of(self.alignment);
+        if self.of.is_contiguous() && is_aligned(first) && is_aligned(second) {
+            let (first, second) = (first.as_ptr().cast_mut(), second.as_mut_ptr());
+            return self.call_at(first.cast(), second.cast(), count);
+        }
+        let (mut one, mut other) = (Elements::new(&self.of, count), Elements::new(&self.of, count));
+        self.of.unpack(&mut one.raw(), count, 0, first);
+        self.of.unpack(&mut other.raw(), count, 0, second);
+        self.call_at(one.raw().address().cast(), other.raw().address().cast(), count);
+        self.of.pack(&other.raw(), count, 0, second);
+    }
+
+    /// Calls the function with elements as they lie in memory, with as many at once as it can count.
+    fn call_at(&self, first: *mut c_void, second: *mut c_void, count: usize) {
+        // The program may have freed its handle meanwhile; then the function gets another that lives as long as the call.
+        let is_same = self.handle.get().is_ok_and(|of| core::ptr::eq(of, &*self.of));
+        let own = if is_same { None } else { MPI_Datatype::new(self.of.clone()).ok() };
+        let datatype = own.unwrap_or(self.handle);
+        let most = match self.function {
+            Function::Small(_) => c_int::MAX as usize,
+            Function::Large(_) => i64::MAX as usize,
+        };
+        let mut at = 0;
+        while at < count {
+            let n = (count - at).min(most);
+            let by = self.of.extent().wrapping_mul(at.cast_signed());
+            let (first, second) = (first.wrapping_byte_offset(by), second.wrapping_byte_offset(by));
+            let mut datatype = datatype;
+            // SAFETY: the program gave this function for such elements, of which there are `n` at both addresses.
+            unsafe {
+                match self.function {
+                    Function::Small(function) => {
+                        function(first, second, &mut (n as c_int), &raw mut datatype);
+                    }
+                    Function::Large(function) => function(first, second, &mut (n as i64), &raw mut datatype),
+                }
+            }
+            at += n;
+        }
+        if let Some(own) = own {
+            let _ = own.free();
+        }
+    }
+}
+
+/// Memory for elements as they lie, at an address that suits all of them.
+struct Elements {
+    blocks: Vec<u128>,
+    /// Where the memory begins, counted from the address of the first element.
+    low: isize,
+}
+
+impl Elements {
+    fn new(of: &Datatype, count: usize) -> Self {
+        let span = of.span(count);
+        // The first element, too, lies at a multiple of the blocks' size.
+        let low = span.start.div_euclid(BLOCK) * BLOCK;
+        let len = usize::try_from(span.end - low).unwrap_or(0);
+        Self { blocks: vec![0; len.div_ceil(BLOCK as usize)], low }
+    }
+
+    fn raw(&mut self) -> RawMut {
+        let start = self.blocks.as_mut_ptr().cast::<u8>().wrapping_offset(-self.low);
+        let high = self.low + (self.blocks.len() * BLOCK as usize).cast_signed();
+        // SAFETY: the blocks are this value's own and lie from `low` to `high`; nobody else touches them.
+        unsafe { RawMut::new(start, self.low, high) }
+    }
+}
+
+const BLOCK: isize = size_of::<u128>().cast_signed();
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use canele_mpi::datatype::{Basic, Width};
+
+    /// Subtracts the first two of each three numbers, which lie before and at the element's address.
+    unsafe extern "C" fn subtract(
+        first: *mut c_void,
+        second: *mut c_void,
+        count: *mut c_int,
+        _: *mut MPI_Datatype,
+    ) {
+        let (first, second) = (first.cast::<i32>(), second.cast::<i32>());
+        // SAFETY: as the standard says; the elements are those of the test below.
+        unsafe {
+            for n in 0..*count as isize {
+                for part in [-1, 0] {
+                    let (from, to) = (first.offset(3 * n + part), second.offset(3 * n + part));
+                    *to = *from - *to;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn elements_with_gaps_lie_in_memory_as_their_datatype_says() {
+        let int = Datatype::basic(Basic::Int);
+        let two = Datatype::indexed(Width::Int, &[2], &[-1], int).unwrap();
+        let of = Datatype::resized(Width::Int, &two, -4, 12).unwrap();
+        of.commit();
+        let typed = Typed::new(Function::Small(subtract), MPI_Datatype::of(0), of.clone());
+        assert!(!of.is_contiguous() && of.size() == 8);
+        let bytes = |numbers: [i32; 6]| numbers.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>();
+        let mut second = bytes([1, 2, 3, 4, 5, 6]);
+        typed.call(&bytes([10, 20, 30, 40, 50, 60]), &mut second, 3);
+        assert_eq!(second, bytes([9, 18, 27, 36, 45, 54]));
+    }
+}

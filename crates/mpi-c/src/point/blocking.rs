@@ -1,0 +1,144 @@
+//! Blocking sends and receives.
+
+use core::ffi::c_int;
+
+use canele_mpi::{Mode, Status};
+
+use super::{from, target};
+use crate::buffer::data;
+use crate::constants::MPI_ANY_SOURCE;
+use crate::deferred_recv;
+use crate::error::Outcome;
+use crate::handle::{MPI_Comm, MPI_Datatype};
+use crate::pointer::{Memory, MemoryMut};
+use crate::status::StatusOut;
+use crate::width::Count;
+
+/// `MPI_Send`.
+#[inline(always)]
+pub fn send(
+    buf: Memory,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Outcome {
+    send_in_mode(buf, count, datatype, dest, tag, comm, Mode::Standard)
+}
+
+/// `MPI_Ssend`.
+pub fn ssend(
+    buf: Memory,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Outcome {
+    send_in_mode(buf, count, datatype, dest, tag, comm, Mode::Synchronous)
+}
+
+/// `MPI_Rsend`.
+pub fn rsend(
+    buf: Memory,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Outcome {
+    send_in_mode(buf, count, datatype, dest, tag, comm, Mode::Ready)
+}
+
+#[inline(always)]
+fn send_in_mode(
+    buf: Memory,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    mode: Mode,
+) -> Outcome {
+    let comm = comm.get()?;
+    let data = data(buf, count, datatype)?;
+    let Some(to) = target(comm, dest, tag)? else { return Ok(()) };
+    if deferred_recv::any() {
+        if mode == Mode::Standard && comm.send_at_once(to, data)? {
+            return Ok(()); // Beside what goes at once receives may stay deferred.
+        }
+        deferred_recv::settle(); // It may have to wait.
+    }
+    Ok(comm.send(to.rank, to.tag, mode, data)?)
+}
+
+/// `MPI_Recv`.
+#[inline(always)]
+pub fn recv(
+    buf: MemoryMut,
+    count: Count,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    status: StatusOut,
+) -> Outcome {
+    deferred_recv::settle();
+    let comm = comm.get()?;
+    let data = data(buf, count, datatype)?;
+    let Some(from) = from(comm, source, tag)? else {
+        status.set(Status::NO_PROCESS);
+        return Ok(());
+    };
+    let got = comm.recv(from, data)?;
+    if status.is_wanted() {
+        // From whom it is, is known already unless it may be from anybody.
+        let source = if source == MPI_ANY_SOURCE { rank_of(comm, got.source) } else { source };
+        status.set_received(source, got.tag.0 as c_int, got.bytes);
+    }
+    Ok(())
+}
+
+fn rank_of(comm: &canele_mpi::Comm, source: canele_mpi::Rank) -> c_int {
+    comm.peers().rank_of(source).map_or(MPI_ANY_SOURCE, |rank| rank as c_int)
+}
+
+/// `MPI_Sendrecv`.
+pub fn sendrecv(
+    sendbuf: Memory,
+    sendcount: Count,
+    sendtype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: MemoryMut,
+    recvcount: Count,
+    recvtype: MPI_Datatype,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    status: StatusOut,
+) -> Outcome {
+    let comm = comm.share()?;
+    let (out, into) = (data(sendbuf, sendcount, sendtype)?, data(recvbuf, recvcount, recvtype)?);
+    let (to, from) = (target(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
+    Ok(status.set(comm.exchange(to, out, from, into)?))
+}
+
+/// `MPI_Sendrecv_replace`.
+pub fn sendrecv_replace(
+    buf: MemoryMut,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    status: StatusOut,
+) -> Outcome {
+    let comm = comm.share()?;
+    let data = data(buf, count, datatype)?;
+    let (to, from) = (target(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
+    Ok(status.set(comm.exchange_in_place(to, from, data)?))
+}

@@ -1,0 +1,185 @@
+//! Buffered sends and the memory attached for them (MPI 5.0, §3.6).
+
+use core::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+use canele_mem::buffer::RawMut;
+use canele_mpi::buffered::Pool;
+use canele_mpi::point::Attachment;
+use canele_mpi::request::{Foreign, Request};
+use canele_mpi::session::Session;
+use canele_mpi::{Comm, Result, Status, fail};
+
+use super::{start, target};
+use crate::buffer::data;
+use crate::constants::MPI_BUFFER_AUTOMATIC;
+use crate::error::Outcome;
+use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Session};
+use crate::library;
+use crate::pointer::{Memory, MemoryMut, Out};
+use crate::width::{Count, OutCount};
+
+/// `MPI_Bsend`.
+pub fn bsend(
+    buf: Memory,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Outcome {
+    let comm = comm.share()?;
+    let data = data(buf, count, datatype)?;
+    if let Some(to) = target(&comm, dest, tag)? {
+        comm.bsend(to, data)?;
+    }
+    Ok(())
+}
+
+/// `MPI_Ibsend`.
+pub fn ibsend(
+    buf: Memory,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Outcome {
+    bsend(buf, count, datatype, dest, tag, comm)?;
+    start::give(request, None)
+}
+
+/// Whose memory it is.
+enum Owner {
+    Process(Arc<Comm>),
+    Comm(Arc<Comm>),
+    Session(Arc<Session>),
+}
+
+impl Owner {
+    fn process() -> Result<Self> {
+        Ok(Self::Process(library::world()?.own.clone()))
+    }
+
+    fn attachment(&self) -> &Attachment {
+        match self {
+            Self::Process(own) => own.process_attachment(),
+            Self::Comm(comm) => comm.attachment(),
+            Self::Session(session) => session.attachment(),
+        }
+    }
+
+    fn attach(&self, buffer: MemoryMut, size: Count) -> Outcome {
+        let size = size.get()?;
+        let pool = if buffer.cast_const() == MPI_BUFFER_AUTOMATIC {
+            Pool::automatic()
+        } else if buffer.is_null() && size > 0 {
+            fail!(Buffer, "buffer is a null pointer, with a size of {size}");
+        } else {
+            // SAFETY: the program leaves this memory to the library until it detaches it.
+            Pool::attached(unsafe { RawMut::new(buffer.cast(), 0, size.cast_signed()) }, size)
+        };
+        Ok(self.attachment().attach(pool)?)
+    }
+
+    fn detach(&self, address: Out<*mut c_void>, size: OutCount) -> Outcome {
+        let (memory, bytes) = match self.attachment().detach(library::world()?.engine())? {
+            Some(Some((memory, bytes))) => (memory.cast(), bytes),
+            Some(None) => (MPI_BUFFER_AUTOMATIC.cast_mut(), 0),
+            None => (core::ptr::null_mut(), 0),
+        };
+        address.set(memory, "buffer_addr")?;
+        Ok(size.set(Some(bytes as i64), "size")?)
+    }
+
+    fn flush(&self) -> Outcome {
+        Ok(self.attachment().flush(library::world()?.engine())?)
+    }
+
+    fn iflush(self, request: Out<MPI_Request>) -> Outcome {
+        start::give(request, Some(Request::foreign(None, Arc::new(Flush(self)))))
+    }
+}
+
+/// An operation that ends when all buffered messages have left.
+struct Flush(Owner);
+
+impl Foreign for Flush {
+    fn is_complete(&self) -> bool {
+        let world = library::world();
+        world.and_then(|world| self.0.attachment().is_flushed(world.engine())).unwrap_or(true)
+    }
+
+    fn status(&self) -> Result<Status> {
+        Ok(Status::EMPTY)
+    }
+
+    fn cancel(&self) -> Result<()> {
+        fail!(Request, "a flush cannot be cancelled");
+    }
+
+    fn release(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// `MPI_Buffer_attach`.
+pub fn buffer_attach(buffer: MemoryMut, size: Count) -> Outcome {
+    Owner::process()?.attach(buffer, size)
+}
+
+/// `MPI_Buffer_detach`.
+pub fn buffer_detach(buffer_addr: Out<*mut c_void>, size: OutCount) -> Outcome {
+    Owner::process()?.detach(buffer_addr, size)
+}
+
+/// `MPI_Buffer_flush`.
+pub fn buffer_flush() -> Outcome {
+    Owner::process()?.flush()
+}
+
+/// `MPI_Buffer_iflush`.
+pub fn buffer_iflush(request: Out<MPI_Request>) -> Outcome {
+    Owner::process()?.iflush(request)
+}
+
+/// `MPI_Comm_attach_buffer`.
+pub fn comm_attach_buffer(comm: MPI_Comm, buffer: MemoryMut, size: Count) -> Outcome {
+    Owner::Comm(comm.share()?).attach(buffer, size)
+}
+
+/// `MPI_Comm_detach_buffer`.
+pub fn comm_detach_buffer(comm: MPI_Comm, buffer_addr: Out<*mut c_void>, size: OutCount) -> Outcome {
+    Owner::Comm(comm.share()?).detach(buffer_addr, size)
+}
+
+/// `MPI_Comm_flush_buffer`.
+pub fn comm_flush_buffer(comm: MPI_Comm) -> Outcome {
+    Owner::Comm(comm.share()?).flush()
+}
+
+/// `MPI_Comm_iflush_buffer`.
+pub fn comm_iflush_buffer(comm: MPI_Comm, request: Out<MPI_Request>) -> Outcome {
+    Owner::Comm(comm.share()?).iflush(request)
+}
+
+/// `MPI_Session_attach_buffer`.
+pub fn session_attach_buffer(session: MPI_Session, buffer: MemoryMut, size: Count) -> Outcome {
+    Owner::Session(session.share()?).attach(buffer, size)
+}
+
+/// `MPI_Session_detach_buffer`.
+pub fn session_detach_buffer(session: MPI_Session, buffer_addr: Out<*mut c_void>, size: OutCount) -> Outcome {
+    Owner::Session(session.share()?).detach(buffer_addr, size)
+}
+
+/// `MPI_Session_flush_buffer`.
+pub fn session_flush_buffer(session: MPI_Session) -> Outcome {
+    Owner::Session(session.share()?).flush()
+}
+
+/// `MPI_Session_iflush_buffer`.
+pub fn session_iflush_buffer(session: MPI_Session, request: Out<MPI_Request>) -> Outcome {
+    Owner::Session(session.share()?).iflush(request)
+}

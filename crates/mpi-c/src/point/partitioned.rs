@@ -1,0 +1,119 @@
+//! Partitioned messages (MPI 5.0, chapter 4).
+
+use core::ffi::c_int;
+use std::sync::Arc;
+
+use canele_mpi::partitioned::Parts;
+use canele_mpi::{Class, Error, Result, fail};
+
+use super::{from, start, target};
+use crate::buffer::elements;
+use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_REQUEST_NULL};
+use crate::error::Outcome;
+use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request};
+use crate::pointer::{In, Memory, MemoryMut, Out};
+use crate::requests::requests;
+
+/// The elements of all parts together.
+fn total(partitions: c_int, count: i64) -> Result<(usize, usize)> {
+    let number = |value: i64, what: &str| {
+        let text = || format!("{what} is {value}: it must not be negative");
+        usize::try_from(value).map_err(|_| Error::new(Class::Count, text()))
+    };
+    let (parts, each) = (number(i64::from(partitions), "partitions")?, number(count, "count")?);
+    match parts.checked_mul(each) {
+        Some(total) => Ok((parts, total)),
+        None => fail!(Count, "{parts} partitions of {each} elements are more than can be counted"),
+    }
+}
+
+/// `MPI_Psend_init`.
+pub fn psend_init(
+    buf: Memory,
+    partitions: c_int,
+    count: i64,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    _info: MPI_Info,
+    request: Out<MPI_Request>,
+) -> Outcome {
+    let comm = comm.share()?;
+    let (parts, total) = total(partitions, count)?;
+    let elements = elements(buf, total, datatype)?;
+    let to = target(&comm, dest, tag)?;
+    // Initialisations are counted: one that fails is none.
+    request.slice(1, "request")?;
+    start::give(request, Some(comm.psend_init(to, parts, elements)))
+}
+
+/// `MPI_Precv_init`.
+pub fn precv_init(
+    buf: MemoryMut,
+    partitions: c_int,
+    count: i64,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    _info: MPI_Info,
+    request: Out<MPI_Request>,
+) -> Outcome {
+    let comm = comm.share()?;
+    let (_, total) = total(partitions, count)?;
+    let elements = elements(buf, total, datatype)?;
+    // Parts have no wildcards (MPI 5.0, §4.2.1), which would take what is not theirs on the flow of collectives.
+    if source == MPI_ANY_SOURCE {
+        fail!(Rank, "source is MPI_ANY_SOURCE: a partitioned receive names its sender");
+    }
+    if tag == MPI_ANY_TAG {
+        fail!(Tag, "tag is MPI_ANY_TAG: a partitioned receive names its tag");
+    }
+    let from = from(&comm, source, tag)?.and_then(|from| from.source.zip(from.tag));
+    request.slice(1, "request")?;
+    start::give(request, Some(comm.precv_init(from, elements)))
+}
+
+/// The parts of a partitioned send.
+fn parts(request: MPI_Request) -> Result<Arc<Parts>> {
+    let none = || Error::new(Class::Request, "the request is no partitioned send");
+    requests()?.get(request)?.parts().ok_or_else(none)
+}
+
+fn ready(parts: &Parts, partition: c_int) -> Result<()> {
+    match usize::try_from(partition) {
+        Ok(part) => parts.ready(part),
+        Err(_) => fail!(Argument, "partition is {partition}: it must not be negative"),
+    }
+}
+
+/// `MPI_Pready`.
+pub fn pready(partition: c_int, request: MPI_Request) -> Outcome {
+    Ok(ready(&*parts(request)?, partition)?)
+}
+
+/// `MPI_Pready_range`.
+pub fn pready_range(partition_low: c_int, partition_high: c_int, request: MPI_Request) -> Outcome {
+    let parts = parts(request)?;
+    Ok((partition_low..=partition_high).try_for_each(|partition| ready(&parts, partition))?)
+}
+
+/// `MPI_Pready_list`.
+pub fn pready_list(length: c_int, array_of_partitions: In<c_int>, request: MPI_Request) -> Outcome {
+    let Ok(length) = usize::try_from(length) else {
+        fail!(Count, "length is {length}: it must not be negative");
+    };
+    let (parts, list) = (parts(request)?, array_of_partitions.slice(length, "array_of_partitions")?);
+    Ok(list.iter().try_for_each(|partition| ready(&parts, *partition))?)
+}
+
+/// `MPI_Parrived`.
+pub fn parrived(request: MPI_Request, partition: c_int, flag: Out<c_int>) -> Outcome {
+    if partition < 0 {
+        fail!(Argument, "partition is {partition}: it must not be negative");
+    }
+    // All parts arrive at once.
+    let arrived = request == MPI_REQUEST_NULL || super::complete::peek(request)?.is_some();
+    Ok(flag.set(c_int::from(arrived), "flag")?)
+}

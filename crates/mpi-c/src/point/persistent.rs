@@ -1,0 +1,120 @@
+//! Persistent messages: what is started again and again (MPI 5.0, §3.9).
+
+use core::ffi::c_int;
+
+use canele_mpi::Mode;
+use canele_mpi::point::Handing;
+
+use super::{from, start, target};
+use crate::buffer::elements;
+use crate::error::Outcome;
+use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request};
+use crate::pointer::{Memory, MemoryMut, Out};
+use crate::requests::{LEFT, requests};
+use crate::width::Count;
+
+/// `MPI_Send_init`.
+pub fn send_init(
+    buf: Memory,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Outcome {
+    send_init_by(buf, count, datatype, dest, tag, comm, request, Handing::Lent(Mode::Standard))
+}
+
+/// `MPI_Ssend_init`.
+pub fn ssend_init(
+    buf: Memory,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Outcome {
+    send_init_by(buf, count, datatype, dest, tag, comm, request, Handing::Lent(Mode::Synchronous))
+}
+
+/// `MPI_Rsend_init`.
+pub fn rsend_init(
+    buf: Memory,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Outcome {
+    send_init_by(buf, count, datatype, dest, tag, comm, request, Handing::Lent(Mode::Ready))
+}
+
+/// `MPI_Bsend_init`.
+pub fn bsend_init(
+    buf: Memory,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Outcome {
+    send_init_by(buf, count, datatype, dest, tag, comm, request, Handing::Buffered)
+}
+
+#[allow(clippy::too_many_arguments)] // The arguments of the standard.
+fn send_init_by(
+    buf: Memory,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+    handing: Handing,
+) -> Outcome {
+    let comm = comm.share()?;
+    let elements = elements(buf, count.get()?, datatype)?;
+    let to = target(&comm, dest, tag)?;
+    start::give(request, Some(comm.send_init(to, handing, elements)))
+}
+
+/// `MPI_Recv_init`.
+pub fn recv_init(
+    buf: MemoryMut,
+    count: Count,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Outcome {
+    let comm = comm.share()?;
+    let elements = elements(buf, count.get()?, datatype)?;
+    let from = from(&comm, source, tag)?;
+    start::give(request, Some(comm.recv_init(from, elements)))
+}
+
+/// `MPI_Start`.
+pub fn start(request: Out<MPI_Request>) -> Outcome {
+    start_request(request.get("request")?)
+}
+
+/// `MPI_Startall`.
+pub fn startall(count: c_int, requests: Out<MPI_Request>) -> Outcome {
+    super::complete::array(count, requests)?.iter().try_for_each(|handle| start_request(*handle))
+}
+
+/// Starts a persistent operation, which leaves the table meanwhile: what it calls may need the table.
+fn start_request(handle: MPI_Request) -> Outcome {
+    if handle == LEFT {
+        canele_mpi::fail!(Request, "the request is of a send that has left: it is not persistent");
+    }
+    let mut request = requests()?.take(handle)?;
+    let started = request.start();
+    requests()?.put(handle, request);
+    Ok(started?)
+}

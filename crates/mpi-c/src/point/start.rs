@@ -1,0 +1,195 @@
+//! Non-blocking messages.
+
+use core::ffi::c_int;
+
+use canele_engine::Started;
+use canele_mpi::point::From;
+use canele_mpi::request::Request;
+use canele_mpi::{Comm, DataMut, Mode, Status};
+
+use super::{from, target};
+use crate::buffer::data;
+use crate::deferred_recv::{self, DeferredRecv};
+use crate::error::Outcome;
+use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request};
+use crate::pointer::{Memory, MemoryMut, Out};
+use crate::requests::{self, LEFT, Message};
+use crate::width::Count;
+
+/// `MPI_Isend`.
+#[inline(always)]
+pub fn isend(
+    buf: Memory,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Outcome {
+    isend_in_mode(buf, count, datatype, dest, tag, comm, request, Mode::Standard)
+}
+
+/// `MPI_Issend`.
+pub fn issend(
+    buf: Memory,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Outcome {
+    isend_in_mode(buf, count, datatype, dest, tag, comm, request, Mode::Synchronous)
+}
+
+/// `MPI_Irsend`.
+pub fn irsend(
+    buf: Memory,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Outcome {
+    isend_in_mode(buf, count, datatype, dest, tag, comm, request, Mode::Ready)
+}
+
+#[inline(always)]
+#[allow(clippy::too_many_arguments)] // The arguments of the standard.
+fn isend_in_mode(
+    buf: Memory,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+    mode: Mode,
+) -> Outcome {
+    let on = comm.get()?;
+    let data = data(buf, count, datatype)?;
+    let pending = match target(on, dest, tag)? {
+        Some(to) => match on.post(to, mode, data, true)? {
+            Started::Done => None,
+            Started::Posted(pending) => Some(pending),
+            Started::Busy => Some(on.isend_lent(to, mode, data)?),
+        },
+        None => None,
+    };
+    let handle = match pending {
+        Some(pending) => requests::publish_message(Message { comm, pending, receives: false })?,
+        None => LEFT,
+    };
+    Ok(request.set(handle, "request")?)
+}
+
+/// `MPI_Irecv`.
+#[inline(always)]
+pub fn irecv(
+    buf: MemoryMut,
+    count: Count,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Outcome {
+    let on = comm.get()?;
+    let data = data(buf, count, datatype)?;
+    let Some(from) = from(on, source, tag)? else {
+        return give(request, Some(Request::ended_with(Some(comm.share()?), Ok(Status::NO_PROCESS))));
+    };
+    let handle = match deferred_receive(comm, on, from, data) {
+        Ok(deferred) => requests::publish_deferred(deferred)?,
+        Err(data) => {
+            deferred_recv::settle();
+            let pending = on.start_receive(from, data)?;
+            requests::publish_message(Message { comm, pending, receives: true })?
+        }
+    };
+    Ok(request.set(handle, "request")?)
+}
+
+/// A receive that may be submitted later; its memory, if it may not.
+#[inline(always)]
+fn deferred_receive<'a>(
+    comm: MPI_Comm,
+    on: &Comm,
+    from: From,
+    data: DataMut<'a>,
+) -> Result<DeferredRecv, DataMut<'a>> {
+    let (Some(source), Some(tag)) = (from.source, from.tag) else { return Err(data) };
+    let bytes = data.of.size().saturating_mul(data.count);
+    let may = deferred_recv::may() && bytes <= deferred_recv::MOST_BYTES && data.of.is_contiguous();
+    if !may {
+        return Err(data);
+    }
+    Ok(DeferredRecv { comm, flow: on.flow(), source, tag, into: data.raw, bytes: bytes as u32 })
+}
+
+/// `MPI_Isendrecv`.
+pub fn isendrecv(
+    sendbuf: Memory,
+    sendcount: Count,
+    sendtype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: MemoryMut,
+    recvcount: Count,
+    recvtype: MPI_Datatype,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Outcome {
+    let comm = comm.share()?;
+    let (out, into) = (data(sendbuf, sendcount, sendtype)?, data(recvbuf, recvcount, recvtype)?);
+    let (to, from) = (target(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
+    give(request, Some(comm.iexchange(to, out, from, into)?))
+}
+
+/// `MPI_Isendrecv_replace`.
+pub fn isendrecv_replace(
+    buf: MemoryMut,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Outcome {
+    let comm = comm.share()?;
+    let data = data(buf, count, datatype)?;
+    let (to, from) = (target(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
+    give(request, Some(comm.iexchange_in_place(to, from, data)?))
+}
+
+/// `MPI_Imrecv`.
+pub fn imrecv(
+    buf: MemoryMut,
+    count: Count,
+    datatype: MPI_Datatype,
+    message: Out<MPI_Message>,
+    request: Out<MPI_Request>,
+) -> Outcome {
+    let data = data(buf, count, datatype)?;
+    let started = match super::probe::take(message)? {
+        Some(taken) => taken.irecv(data)?,
+        None => Request::ended_with(None, Ok(Status::NO_PROCESS)),
+    };
+    give(request, Some(started))
+}
+
+/// Gives the program the handle of what was started; `None`: it has ended already.
+#[inline(always)]
+pub fn give(request: Out<MPI_Request>, started: Option<Request>) -> Outcome {
+    let handle = match started {
+        Some(started) => requests::publish(started)?,
+        None => LEFT,
+    };
+    Ok(request.set(handle, "request")?)
+}

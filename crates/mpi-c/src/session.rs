@@ -1,0 +1,92 @@
+//! Sessions (MPI 5.0, §11.3).
+
+use core::ffi::c_int;
+use std::sync::Arc;
+
+use canele_mpi::group::Group;
+use canele_mpi::info::Info;
+use canele_mpi::session::Session;
+use canele_mpi::{Result, fail};
+
+use crate::constants::MPI_SESSION_NULL;
+use crate::error::Outcome;
+use crate::handle::{MPI_Errhandler, MPI_Group, MPI_Info, MPI_Session};
+use crate::library;
+use crate::pointer::{Out, Room, Text};
+
+/// The sets of processes that every session finds.
+const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
+
+/// `MPI_Session_init`.
+pub fn session_init(_info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI_Session>) -> Outcome {
+    library::predefine();
+    let handler = errhandler.share()?;
+    crate::deferred_recv::forbid();
+    let made = Arc::new(Session::new(library::enter()?, handler));
+    library::leave_at_exit();
+    let handle = MPI_Session::new(made.clone())?;
+    made.set_number(handle.value());
+    Ok(session.set(handle, "session")?)
+}
+
+/// `MPI_Session_finalize`.
+pub fn session_finalize(session: Out<MPI_Session>) -> Outcome {
+    session.get("session")?.free()?;
+    session.set(MPI_SESSION_NULL, "session")?;
+    Ok(library::leave()?)
+}
+
+/// `MPI_Session_get_info`.
+pub fn session_get_info(session: MPI_Session, info_used: Out<MPI_Info>) -> Outcome {
+    session.get()?;
+    let info = Info::new();
+    info.set(b"thread_level", b"MPI_THREAD_MULTIPLE")?;
+    Ok(info_used.set(MPI_Info::new(Arc::new(info))?, "info_used")?)
+}
+
+/// `MPI_Session_get_num_psets`.
+pub fn session_get_num_psets(session: MPI_Session, _info: MPI_Info, npset_names: Out<c_int>) -> Outcome {
+    session.get()?;
+    Ok(npset_names.set(SETS.len() as c_int, "npset_names")?)
+}
+
+/// `MPI_Session_get_nth_pset`.
+pub fn session_get_nth_pset(
+    session: MPI_Session,
+    _info: MPI_Info,
+    n: c_int,
+    pset_len: Out<c_int>,
+    pset_name: Room,
+) -> Outcome {
+    session.get()?;
+    let Some(name) = usize::try_from(n).ok().and_then(|n| SETS.get(n)) else {
+        fail!(Argument, "n is {n}: there are {} process sets, counted from 0", SETS.len());
+    };
+    let room = usize::try_from(pset_len.get("pset_len")?).unwrap_or(0);
+    pset_name.write(name, room, "pset_name")?;
+    Ok(pset_len.set(name.len() as c_int + 1, "pset_len")?)
+}
+
+/// The group of a process set. Names are URIs, whose scheme and host are the same in upper and lower case (RFC 3986, §6.2.2.1).
+fn set(session: &Session, name: &str) -> Result<Arc<Group>> {
+    let world = session.world();
+    match SETS.iter().position(|known| known.eq_ignore_ascii_case(name)) {
+        Some(0) => Ok(world.world.group().clone()),
+        Some(_) => Ok(world.own.group().clone()),
+        None => fail!(Argument, "pset_name is {name:?}: there are {}", SETS.join(" and ")),
+    }
+}
+
+/// `MPI_Session_get_pset_info`.
+pub fn session_get_pset_info(session: MPI_Session, pset_name: Text, info: Out<MPI_Info>) -> Outcome {
+    let group = set(session.get()?, &pset_name.read("pset_name")?)?;
+    let made = Info::new();
+    made.set(b"mpi_size", group.size().to_string().as_bytes())?;
+    Ok(info.set(MPI_Info::new(Arc::new(made))?, "info")?)
+}
+
+/// `MPI_Group_from_session_pset`.
+pub fn group_from_session_pset(session: MPI_Session, pset_name: Text, newgroup: Out<MPI_Group>) -> Outcome {
+    let group = set(session.get()?, &pset_name.read("pset_name")?)?;
+    Ok(newgroup.set(MPI_Group::new(group)?, "newgroup")?)
+}

@@ -1,0 +1,151 @@
+//! From the functions that are written to those that are exported: twins, and the forms of collectives.
+
+use crate::tables::{Function, Kind, Parameter, Tables};
+
+/// A function of the C interface, under its `MPI_` name.
+#[derive(Clone, Debug)]
+pub struct Exported<'a> {
+    /// Name.
+    pub name: String,
+    /// Parameters, with those that its form adds.
+    pub parameters: Vec<Parameter>,
+    /// How a collective is called; others are `Form::Blocking`.
+    pub form: Form,
+    /// True for a large-count twin.
+    pub large: bool,
+    /// The function that is written.
+    pub of: &'a Function,
+}
+
+/// The ways in which a collective is called (MPI 5.0, §6.12, §6.13).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Returns when it is done.
+    Blocking,
+    /// Starts it, and gives a request.
+    Immediate,
+    /// Gives a request that can be started.
+    Persistent,
+}
+
+/// Returns all functions of the C interface, sorted by name.
+pub fn exported(tables: &Tables) -> Vec<Exported<'_>> {
+    let mut all: Vec<Exported<'_>> = tables.functions.iter().flat_map(forms).collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
+fn forms(of: &Function) -> Vec<Exported<'_>> {
+    let forms: &[Form] = match of.form.as_str() {
+        "collective" => &[Form::Blocking, Form::Immediate, Form::Persistent],
+        _ => &[Form::Blocking],
+    };
+    let has_twin = of.parameters.iter().any(|p| p.kind.is_wide());
+    let widths: &[bool] = if has_twin { &[false, true] } else { &[false] };
+    let each = forms.iter().flat_map(|form| widths.iter().map(move |large| (*form, *large)));
+    each.map(|(form, large)| Exported {
+        name: format!("{}{}", form.name(&of.name), if large { "_c" } else { "" }),
+        parameters: of.parameters.iter().cloned().chain(form.parameters()).collect(),
+        form,
+        large,
+        of,
+    })
+    .collect()
+}
+
+impl Form {
+    /// The name of the function, from that of the blocking one.
+    fn name(self, blocking: &str) -> String {
+        match self {
+            Self::Blocking => blocking.to_owned(),
+            Self::Immediate => format!("MPI_I{}", blocking.trim_start_matches("MPI_").to_lowercase()),
+            Self::Persistent => format!("{blocking}_init"),
+        }
+    }
+
+    /// The parameters that it adds.
+    fn parameters(self) -> Vec<Parameter> {
+        let handle = |name: &str, kind: &str, c: &str, rust: &str| Parameter {
+            name: name.to_owned(),
+            kind: Kind {
+                name: kind.to_owned(),
+                c: c.to_owned(),
+                c_large: c.to_owned(),
+                rust: rust.to_owned(),
+            },
+        };
+        let request = || handle("request", "request*", "MPI_Request *", "Out<MPI_Request>");
+        match self {
+            Self::Blocking => Vec::new(),
+            Self::Immediate => vec![request()],
+            Self::Persistent => vec![handle("info", "info", "MPI_Info", "MPI_Info"), request()],
+        }
+    }
+}
+
+impl Kind {
+    /// True if the C type differs in the large-count twin.
+    pub fn is_wide(&self) -> bool {
+        self.c != self.c_large
+    }
+}
+
+impl Exported<'_> {
+    /// The declarations of its parameters in C.
+    pub fn declared(&self) -> Vec<String> {
+        self.parameters
+            .iter()
+            .map(|p| declared(if self.large { &p.kind.c_large } else { &p.kind.c }, &p.name))
+            .collect()
+    }
+}
+
+/// A declaration of C: brackets stand behind the name.
+fn declared(of: &str, name: &str) -> String {
+    if of == "..." {
+        return of.to_owned();
+    }
+    let (of, brackets) =
+        of.split_once('[').map_or((of, String::new()), |(of, rest)| (of, format!("[{rest}")));
+    let space = if of.ends_with('*') { "" } else { " " };
+    format!("{of}{space}{name}{brackets}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interface_has_the_functions_of_mpi_5() {
+        let tables = Tables::standard();
+        let names: Vec<String> = exported(&tables).into_iter().map(|function| function.name).collect();
+        assert_eq!(names.len(), 662);
+        assert!(names.windows(2).all(|pair| pair[0] < pair[1]), "no name stands there twice");
+        for name in [
+            "MPI_Ireduce_scatter_block_c",
+            "MPI_Neighbor_alltoallw_init",
+            "MPI_Comm_toint",
+            "MPI_T_enum_get_info",
+        ] {
+            assert!(names.iter().any(|known| known == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn declarations_are_those_of_c() {
+        let tables = Tables::standard();
+        let all = exported(&tables);
+        let declared =
+            |name: &str| all.iter().find(|f| f.name == name).map(Exported::declared).unwrap().join(", ");
+        assert_eq!(
+            declared("MPI_Send_c"),
+            "const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm"
+        );
+        assert_eq!(
+            declared("MPI_Group_range_excl"),
+            "MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup"
+        );
+        assert_eq!(declared("MPI_Ibarrier"), "MPI_Comm comm, MPI_Request *request");
+        assert_eq!(declared("MPI_Pcontrol"), "const int level, ...");
+    }
+}

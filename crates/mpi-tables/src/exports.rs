@@ -1,0 +1,157 @@
+//! The functions of the C interface, as Rust code for the library of an ABI.
+//!
+//! Each converts its arguments, calls the body in `canele-mpi-c`, and raises the error of a body that fails.
+
+use std::fmt::Write;
+
+use crate::exported::{Exported, Form, exported};
+use crate::tables::{Kind, Tables};
+
+/// Types of bodies that stand for two types of C.
+const WIDE_TYPES: [&str; 4] = ["Count", "Counts", "Displacements", "OutCount"];
+
+/// Returns the code: a `MPI_` and a `PMPI_` function for each function of the standard.
+pub fn rust(tables: &Tables) -> String {
+    let mut text = String::new();
+    for function in exported(tables) {
+        for prefix in ["", "P"] {
+            write_function(&mut text, prefix, &function);
+        }
+    }
+    text
+}
+
+fn write_function(text: &mut String, prefix: &str, function: &Exported<'_>) {
+    let name = &function.name;
+    let parameters = function.parameters.iter().filter(|p| p.kind.name != "...");
+    let (result, statements) = body(function);
+    let unused = |name: &str| function.of.body.is_none() && !statements.contains(&format!("({name})"));
+    let declared = |p: &crate::Parameter| {
+        let underscore = if unused(&p.name) { "_" } else { "" };
+        format!("{underscore}{}: {}", p.name, extern_type(&p.kind, function.large))
+    };
+    let list: Vec<String> = parameters.map(declared).collect();
+    writeln!(
+        text,
+        "/// `{prefix}{name}` of the standard.\n\
+         // SAFETY: the name is MPI's, and this crate alone defines it.\n\
+         #[unsafe(no_mangle)]\n\
+         pub extern \"C\" fn {prefix}{name}({list}) -> {result} {{\n{statements}\n}}",
+        list = list.join(", ")
+    )
+    .expect("a string grows");
+}
+
+/// The type of a parameter at the C interface.
+fn extern_type(kind: &Kind, large: bool) -> String {
+    match (is_converted(kind), large) {
+        (false, _) => kind.rust.clone(),
+        (true, false) => format!("<{} as Width>::Small", kind.rust),
+        (true, true) => format!("<{} as Width>::Large", kind.rust),
+    }
+}
+
+fn is_converted(kind: &Kind) -> bool {
+    WIDE_TYPES.contains(&kind.rust.as_str())
+}
+
+/// The type of the result, and what the function does.
+fn body(function: &Exported<'_>) -> (&'static str, String) {
+    let (name, on) = (&function.name, error_object(function));
+    let Some(path) = &function.of.body else {
+        return ("c_int", format!("    error::unsupported({name:?}, {on})"));
+    };
+    let arguments: Vec<String> =
+        function.of.parameters.iter().filter_map(|p| argument(p, function.large)).collect();
+    let call = format!("{path}({})", arguments.join(", "));
+    if function.of.form == "value" {
+        return (returned(&function.of.returns), format!("    {call}"));
+    }
+    let call = if function.of.form == "collective" { collective(function, &call) } else { call };
+    let checked = |call: String, check: String| format!("{check}.and_then(|()| {call})");
+    let call = function.parameters.iter().filter_map(check).fold(call, checked);
+    let begin = if function.of.call == "-" { "    let _call = Call::begin();\n" } else { "" };
+    let outcome = format!(
+        "    let outcome = {call};\n    match outcome {{\n        Ok(()) => MPI_SUCCESS,\n        Err(failed) => error::raise({name:?}, {on}, failed),\n    }}"
+    );
+    ("c_int", begin.to_owned() + &outcome)
+}
+
+/// The check of a handle that bodies need not look at.
+fn check(parameter: &crate::Parameter) -> Option<String> {
+    match parameter.kind.name.as_str() {
+        "info" => Some(format!("infos::check({})", parameter.name)),
+        "errhandler" => Some(format!("errhandlers::check({})", parameter.name)),
+        _ => None,
+    }
+}
+
+/// An argument of the body.
+fn argument(parameter: &crate::Parameter, large: bool) -> Option<String> {
+    let (name, kind) = (&parameter.name, &parameter.kind);
+    let from = if large { "from_large" } else { "from_small" };
+    match kind.name.as_str() {
+        "..." => None,
+        _ if is_converted(kind) => Some(format!("<{} as Width>::{from}({name})", kind.rust)),
+        _ => Some(name.clone()),
+    }
+}
+
+/// What is done with the call that the body of a collective makes.
+fn collective(function: &Exported<'_>, call: &str) -> String {
+    let parameters = &function.of.parameters;
+    match function.form {
+        // Calls whose arguments are words are kept.
+        Form::Blocking if parameters.iter().all(|p| !p.kind.name.contains('[')) => {
+            let (n, words) = (parameters.len(), parameters.iter().map(|p| format!("Word::word({})", p.name)));
+            let words = words.collect::<Vec<_>>().join(", ");
+            format!(
+                "{{\n        static CACHE: CallCache<{n}> = CallCache::new();\n        \
+                 collective::run_cached(comm, &CACHE, [{words}], || {call})\n    }}"
+            )
+        }
+        Form::Blocking => format!("collective::run(comm, {call})"),
+        Form::Immediate => format!("collective::start(comm, {call}, request)"),
+        Form::Persistent => format!("collective::persist(comm, {call}, info, request)"),
+    }
+}
+
+/// The object whose error handler is told.
+fn error_object(function: &Exported<'_>) -> String {
+    let of = function.of.parameters.iter().find(|p| p.kind.name == function.of.errors);
+    match (function.of.errors.as_str(), of) {
+        ("file", _) => "On::File".to_owned(),
+        (_, Some(parameter)) => format!("On::from({})", parameter.name),
+        _ => "On::Nothing".to_owned(),
+    }
+}
+
+/// A result's type of C in Rust.
+fn returned(of: &str) -> &'static str {
+    match of {
+        "double" => "c_double",
+        "MPI_Aint" => "i64",
+        "int" => "c_int",
+        handle => handles(handle),
+    }
+}
+
+/// The handle types have the same names in Rust.
+fn handles(name: &str) -> &'static str {
+    let all = [
+        "MPI_Comm",
+        "MPI_Errhandler",
+        "MPI_File",
+        "MPI_Group",
+        "MPI_Info",
+        "MPI_Message",
+        "MPI_Op",
+        "MPI_Request",
+        "MPI_Session",
+        "MPI_Datatype",
+        "MPI_Win",
+    ];
+    all.into_iter()
+        .find(|handle| *handle == name)
+        .unwrap_or_else(|| panic!("{name} is no type that is returned"))
+}

@@ -1,0 +1,38 @@
+//! The functions and constants of MPI 5.0 as data, and the texts that are generated from them.
+//!
+//! ```text
+//!   tables/functions.tsv   one row for each function that is written by hand
+//!   tables/kinds.tsv       what a parameter is in each language
+//!   tables/constants.tsv   names and values of the standard ABI
+//!   tables/types.txt       type definitions of C
+//!
+//!   functions ──▶ exported: the large-count twins, and the three forms of each collective
+//!                   ├──▶ exports::rust     functions of the C interface
+//!                   ├──▶ header::text      mpi.h
+//!                   └──▶ summary::text     what is written, for docs/mpi.md
+//!   constants ────▶ constants::rust
+//! ```
+//! Columns of `functions.tsv`:
+//!
+//! | column | meaning |
+//! |---|---|
+//! | `function`, `returns` | name and result in C |
+//! | `parameters` | `name:kind`, kinds as in `kinds.tsv`; `kind*` is a place, `kind[]` an array, `kind[]*` an array that is written |
+//! | `chapter` | what the function belongs to |
+//! | `errors` | on which object its errors are raised: the parameter of this kind, `file` (that of files), `self` (`MPI_COMM_SELF`) |
+//! | `call` | `hot`: the body itself decides when deferred receives are submitted; `any`: may be called by any thread at any time |
+//! | `form` | `collective`: blocking, immediate and persistent; `value`: cannot fail, and returns its result |
+//! | `body` | path of the Rust function in `canele-mpi-c`, or `-`: not written |
+//!
+//! A function has a large-count twin if a parameter is of a kind whose C type differs there.
+#![forbid(unsafe_code)]
+
+pub mod constants;
+mod exported;
+pub mod exports;
+pub mod header;
+pub mod summary;
+mod tables;
+
+pub use exported::{Exported, Form, exported};
+pub use tables::{Constant, Function, Kind, Parameter, Tables};

@@ -1,0 +1,162 @@
+//! The tables as they stand in the files.
+
+use std::collections::HashMap;
+
+/// A row of `functions.tsv`.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Name in C.
+    pub name: String,
+    /// Type of the result in C.
+    pub returns: String,
+    /// Parameters in the order of the standard.
+    pub parameters: Vec<Parameter>,
+    /// What it belongs to.
+    pub chapter: String,
+    /// On which object its errors are raised.
+    pub errors: String,
+    /// `hot`, `any` or `-`.
+    pub call: String,
+    /// `collective`, `value` or `-`.
+    pub form: String,
+    /// Path of the Rust function, none if it is not written.
+    pub body: Option<String>,
+}
+
+/// A parameter of a function.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    /// Name in the standard.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What a parameter is in each language.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// Name of the kind.
+    pub name: String,
+    /// Type in C.
+    pub c: String,
+    /// Type in C in the large-count twin.
+    pub c_large: String,
+    /// Type in the Rust body.
+    pub rust: String,
+}
+
+/// A row of `constants.tsv`: an enumerator, or a macro.
+#[derive(Clone, Debug)]
+pub struct Constant {
+    /// True for a macro.
+    pub is_macro: bool,
+    /// Name in C.
+    pub name: String,
+    /// Value in C.
+    pub value: String,
+}
+
+/// All tables.
+pub struct Tables {
+    /// Functions that are written by hand.
+    pub functions: Vec<Function>,
+    /// Constants.
+    pub constants: Vec<Constant>,
+    /// Type definitions: what stands behind `typedef`, without the semicolon.
+    pub types: Vec<String>,
+}
+
+impl Tables {
+    /// Returns the tables of MPI 5.0.
+    ///
+    /// # Panics
+    /// A row is wrong: the text says which.
+    pub fn standard() -> Self {
+        let kinds: HashMap<String, Kind> = rows(include_str!("../tables/kinds.tsv"))
+            .map(kind)
+            .map(|kind| (kind.name.clone(), kind))
+            .collect();
+        Self {
+            functions: rows(include_str!("../tables/functions.tsv"))
+                .map(|row| function(&row, &kinds))
+                .collect(),
+            constants: rows(include_str!("../tables/constants.tsv")).map(constant).collect(),
+            types: include_str!("../tables/types.txt").lines().map(str::to_owned).collect(),
+        }
+    }
+}
+
+/// The columns of each row but the first, which names them.
+fn rows(text: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
+    text.lines().skip(1).map(|line| line.split('\t').collect())
+}
+
+fn kind(row: Vec<&str>) -> Kind {
+    let [name, c, large, rust, _meaning] = row[..] else { panic!("kinds.tsv: {row:?} has not 5 columns") };
+    let c_large = if large == "=" { c } else { large };
+    Kind { name: name.to_owned(), c: c.to_owned(), c_large: c_large.to_owned(), rust: rust.to_owned() }
+}
+
+fn function(row: &[&str], kinds: &HashMap<String, Kind>) -> Function {
+    let [name, returns, parameters, chapter, errors, call, form, body] = row[..] else {
+        panic!("functions.tsv: {row:?} has not 8 columns")
+    };
+    let parameter = |text: &str| {
+        let (name, kind) = text.split_once(':').unwrap_or_else(|| panic!("{row:?}: {text} has no kind"));
+        let kind = find_kind(kind, kinds).unwrap_or_else(|| panic!("{row:?}: there is no kind {kind}"));
+        Parameter { name: name.to_owned(), kind }
+    };
+    let function = Function {
+        name: name.to_owned(),
+        returns: returns.to_owned(),
+        parameters: parameters.split(' ').filter(|text| *text != "-").map(parameter).collect(),
+        chapter: chapter.to_owned(),
+        errors: errors.to_owned(),
+        call: call.to_owned(),
+        form: form.to_owned(),
+        body: (body != "-").then(|| body.to_owned()),
+    };
+    check(&function);
+    function
+}
+
+/// A kind of the table, or one that is made of its name: a place, an array, an array that is written.
+fn find_kind(name: &str, kinds: &HashMap<String, Kind>) -> Option<Kind> {
+    if let Some(kind) = kinds.get(name) {
+        return Some(kind.clone());
+    }
+    let (of, (before, after), rust) = match name {
+        _ if name.ends_with("[]*") => (name.strip_suffix("[]*")?, ("", "[]"), "Out"),
+        _ if name.ends_with("[]") => (name.strip_suffix("[]")?, ("const ", "[]"), "In"),
+        _ => (name.strip_suffix('*')?, ("", " *"), "Out"),
+    };
+    let kind = kinds.get(of)?;
+    let c = |of: &str| format!("{before}{of}{after}");
+    Some(Kind {
+        name: name.to_owned(),
+        c: c(&kind.c),
+        c_large: c(&kind.c_large),
+        rust: format!("{rust}<{}>", kind.rust),
+    })
+}
+
+fn check(function: &Function) {
+    let Function { name, returns, errors, call, form, body, .. } = function;
+    assert!(["hot", "any", "-"].contains(&call.as_str()), "{name}: call is {call}");
+    assert!(["collective", "value", "-"].contains(&form.as_str()), "{name}: form is {form}");
+    assert!(returns == "int" || form == "value", "{name}: what fails returns an int");
+    assert!(
+        form != "value" || body.is_some(),
+        "{name} must be written: it cannot say that it is not supported"
+    );
+    assert!(
+        ["self", "file"].contains(&errors.as_str())
+            || function.parameters.iter().any(|p| p.kind.name == *errors),
+        "{name}: errors are raised on a {errors}, which is no parameter"
+    );
+}
+
+fn constant(row: Vec<&str>) -> Constant {
+    let [kind, name, value] = row[..] else { panic!("constants.tsv: {row:?} has not 3 columns") };
+    Constant { is_macro: kind == "define", name: name.to_owned(), value: value.to_owned() }
+}
