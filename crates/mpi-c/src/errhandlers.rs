@@ -54,6 +54,8 @@ fn create<T: Copy + 'static>(
 /// # Errors
 /// The handle names none.
 pub fn check(errhandler: MPI_Errhandler) -> Outcome {
+    // A session may be the first thing that a program has of MPI.
+    crate::library::predefine();
     errhandler.get()?;
     Ok(())
 }

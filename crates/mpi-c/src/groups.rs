@@ -16,7 +16,7 @@ use crate::pointer::{In, Out};
 
 /// Gives the predefined group its handle.
 pub(crate) fn predefine() {
-    crate::handle::GROUPS.fix(MPI_GROUP_EMPTY.value(), Arc::new(Group::empty()));
+    MPI_GROUP_EMPTY.fix(Arc::new(Group::empty()));
 }
 
 /// A handle of a group: the constant if nobody is in it.

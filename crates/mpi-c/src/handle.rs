@@ -1,4 +1,4 @@
-//! The handle types of the ABI: pointers in C, numbers here, each with the table of its objects.
+//! The handle types of the ABI: pointers in C, numbers here, which the table of handles leads to objects.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use canele_mpi::session::Session;
 use canele_mpi::{Class, Comm, Errhandler, Error, Result};
 
 use crate::operations::Operation;
-use crate::table::Table;
+use crate::table::{HANDLES, Object, ObjectKind};
 
 /// A handle of any kind.
 pub trait Handle: Copy {
@@ -71,19 +71,26 @@ handles! {
 }
 
 /// Why a value is no handle of its kind.
-fn why(value: usize) -> &'static str {
+fn why(value: usize) -> String {
+    let other = HANDLES.kind(value).and_then(|kind| ObjectKind::ALL.iter().find(|(of, _)| *of == kind));
     match value {
-        0 => "it was never set",
-        1..0x1000 if !crate::library::is_initialized() => "MPI is not initialised, or was finalised",
-        1..0x1000 => "it is a null handle, or a constant of another kind",
-        _ => "it was freed, or never made",
+        0 => "it was never set".to_owned(),
+        _ if other.is_some() => format!("it is one of the {}", other.map_or("", |(_, plural)| plural)),
+        1..0x1000 if !crate::library::is_initialized() => {
+            "MPI is not initialised, or was finalised".to_owned()
+        }
+        1..0x1000 => "it is a null handle, or a constant of another kind".to_owned(),
+        _ => "it was freed, or never made".to_owned(),
     }
 }
 
-/// Gives a kind of handle its table of objects.
+/// Joins kinds of handles with the objects that the table holds.
 macro_rules! objects {
-    ($($name:ident $class:ident $object:ty, $table:ident;)*) => {$(
-        pub(crate) static $table: Table<$object> = Table::new();
+    ($($name:ident $class:ident $object:ty, $kind:ident;)*) => {$(
+        // SAFETY: each kind stands in this list once.
+        unsafe impl Object for $object {
+            const KIND: ObjectKind = ObjectKind::$kind;
+        }
 
         impl $name {
             /// Its object.
@@ -92,7 +99,7 @@ macro_rules! objects {
             /// It is null, was freed, or never was one.
             #[inline(always)]
             pub fn get(self) -> Result<&'static $object> {
-                $table.get(self.0).ok_or_else(|| self.invalid())
+                HANDLES.get(self.0).ok_or_else(|| self.invalid())
             }
 
             /// Its object, to be kept beyond the call.
@@ -100,7 +107,7 @@ macro_rules! objects {
             /// # Errors
             /// As [`Self::get`].
             pub fn share(self) -> Result<Arc<$object>> {
-                $table.share(self.0).ok_or_else(|| self.invalid())
+                HANDLES.share(self.0).ok_or_else(|| self.invalid())
             }
 
             /// A new handle.
@@ -108,8 +115,12 @@ macro_rules! objects {
             /// # Errors
             /// All handles are used.
             pub fn new(object: Arc<$object>) -> Result<Self> {
-                let full = || Error::new(Class::NoMemory, concat!("all 4190208 handles are used: free some ", stringify!($name)));
-                $table.insert(object).map(Self).ok_or_else(full)
+                HANDLES.insert(object).map(Self).ok_or_else(all_used)
+            }
+
+            /// Gives the value of a constant an object.
+            pub fn fix(self, object: Arc<$object>) {
+                HANDLES.fix(self.0, object);
             }
 
             /// Gives the handle up; its object lives on in what uses it.
@@ -124,19 +135,24 @@ macro_rules! objects {
                         format!("{:#x} is predefined: it cannot be freed", self.0),
                     ));
                 }
-                $table.remove(self.0).ok_or_else(|| self.invalid())
+                HANDLES.remove(self.0).ok_or_else(|| self.invalid())
             }
         }
     )*};
 }
 
 objects! {
-    MPI_Comm Communicator Comm, COMMS;
-    MPI_Group Group Group, GROUPS;
-    MPI_Info Info Info, INFOS;
-    MPI_Op Operation Operation, OPS;
-    MPI_Errhandler Errhandler Errhandler, ERRHANDLERS;
-    MPI_Datatype Datatype Datatype, DATATYPES;
-    MPI_Message Request Message, MESSAGES;
-    MPI_Session Session Session, SESSIONS;
+    MPI_Comm Communicator Comm, Comm;
+    MPI_Group Group Group, Group;
+    MPI_Info Info Info, Info;
+    MPI_Op Operation Operation, Op;
+    MPI_Errhandler Errhandler Errhandler, Errhandler;
+    MPI_Datatype Datatype Datatype, Datatype;
+    MPI_Message Request Message, Message;
+    MPI_Session Session Session, Session;
+}
+
+#[cold]
+fn all_used() -> Box<Error> {
+    Error::new(Class::NoMemory, "all 4190208 handles are used: free some objects")
 }

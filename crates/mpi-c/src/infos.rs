@@ -10,7 +10,7 @@ use canele_mpi::{Result, fail};
 
 use crate::constants::*;
 use crate::error::Outcome;
-use crate::handle::{INFOS, MPI_Comm, MPI_Info};
+use crate::handle::{MPI_Comm, MPI_Info};
 use crate::pointer::{In, Out, Room, Text};
 
 /// What a program says by an info argument; nothing by `MPI_INFO_NULL`.
@@ -134,7 +134,7 @@ pub fn info_create_env(argc: c_int, argv: In<*const c_char>, info: Out<MPI_Info>
 pub(crate) fn publish_environment() {
     let arguments: Vec<_> = std::env::args_os().collect();
     let arguments: Vec<&[u8]> = arguments.iter().map(|argument| argument.as_bytes()).collect();
-    INFOS.fix(MPI_INFO_ENV.value(), Arc::new(environment(&arguments)));
+    MPI_INFO_ENV.fix(Arc::new(environment(&arguments)));
 }
 
 /// How the program was started: the same before the beginning and after the end.

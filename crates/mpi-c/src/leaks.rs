@@ -2,9 +2,9 @@
 
 use canele_mpi::{Result, World};
 
-use crate::handle::*;
 use crate::point::wait;
 use crate::requests::requests;
+use crate::table::{HANDLES, ObjectKind};
 
 /// Tells it on the error output.
 ///
@@ -29,16 +29,7 @@ pub fn tell(world: &World) -> Result<()> {
 
 /// How many handles of each kind there are, of those of which there are any.
 fn counts() -> Result<Vec<(&'static str, usize)>> {
-    let all = [
-        ("communicators", COMMS.used()),
-        ("groups", GROUPS.used()),
-        ("datatypes", DATATYPES.used()),
-        ("operations", OPS.used()),
-        ("error handlers", ERRHANDLERS.used()),
-        ("info objects", INFOS.used()),
-        ("messages", MESSAGES.used()),
-        ("sessions", SESSIONS.used()),
-        ("requests", requests()?.used()),
-    ];
-    Ok(all.into_iter().filter(|(_, count)| *count > 0).collect())
+    let objects = ObjectKind::ALL.iter().map(|(kind, plural)| (*plural, HANDLES.used(*kind)));
+    let all = objects.chain([("requests", requests()?.used())]);
+    Ok(all.filter(|(_, count)| *count > 0).collect())
 }

@@ -13,7 +13,8 @@ use canele_sys::tunables::Tunables;
 
 use crate::constants::{MPI_COMM_SELF, MPI_COMM_WORLD, MPI_THREAD_MULTIPLE};
 use crate::deferred_recv;
-use crate::handle::{COMMS, ERRHANDLERS, MPI_Comm};
+use crate::handle::MPI_Comm;
+use crate::table::HANDLES;
 
 /// The world model: `MPI_Init` has been called, `MPI_Finalize` has.
 static INITIALIZED: AtomicU32 = AtomicU32::new(0);
@@ -66,7 +67,7 @@ pub fn engine() -> Result<&'static Arc<Engine>> {
 
 /// `MPI_COMM_SELF`, whose handler is told of errors of calls without an object.
 pub fn own_comm() -> Option<Arc<Comm>> {
-    COMMS.share(MPI_COMM_SELF.value())
+    MPI_COMM_SELF.share().ok()
 }
 
 /// The handler before there is any communicator, and after.
@@ -139,7 +140,7 @@ pub fn initialize(threads: c_int) -> Result<()> {
     let world = enter()?;
     for (handle, comm) in [(MPI_COMM_WORLD, &world.world), (MPI_COMM_SELF, &world.own)] {
         comm.set_number(handle.value());
-        COMMS.fix(handle.value(), comm.clone());
+        handle.fix(comm.clone());
     }
     THREADS.store(threads as u32, Relaxed);
     crate::infos::publish_environment();
@@ -168,7 +169,7 @@ pub fn finalize() -> Result<()> {
     crate::leaks::tell(&*world()?)?;
     FINALIZED.store(1, Relaxed);
     for handle in [MPI_COMM_WORLD, MPI_COMM_SELF] {
-        COMMS.remove(handle.value());
+        HANDLES.remove::<Comm>(handle.value());
     }
     leave()
 }
@@ -238,7 +239,7 @@ pub fn predefine() {
             (MPI_ERRORS_ABORT, Errhandler::Abort),
             (MPI_ERRORS_RETURN, Errhandler::Return),
         ] {
-            ERRHANDLERS.fix(handle.value(), Arc::new(handler));
+            handle.fix(Arc::new(handler));
         }
         crate::datatype::predefine();
         crate::groups::predefine();

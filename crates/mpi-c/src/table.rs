@@ -1,91 +1,155 @@
-//! Tables from handle values to objects, without a lock on the way.
+//! The table from handle values to objects of all kinds, without a lock on the way.
 //!
 //! ```text
-//!   value:  generation (9 bits) | index (22 bits)
-//!   below 4096, the constants of the ABI ──▶ object
-//!   index ──▶ chunk of 4096 rows, allocated when needed, for ever ──▶ row { generation, object }
+//!   value:  generation (8 bits) | index (22 bits)        below 4096: the constants of the ABI, generation 0
+//!   index ──▶ chunk of 4096 rows, allocated when needed, for ever ──▶ row { generation and kind, object }
 //! ```
-//! A value that was freed is told from the next tenant of its row by the generation. An object leaves its row when it is
-//! freed; that nobody uses a handle while another thread frees it is the program's duty (MPI 5.0, §11.6.1).
+//! Values stay below 2³⁰. A value that was freed is told from the next tenant of its row by the generation, and a value of another kind by
+//! the kind. An object leaves its row when it is freed; that no thread uses a handle while another one frees it is the program's duty
+//! (MPI 5.0, §11.6.1).
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::call_cache;
 use canele_sys::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use crate::call_cache;
+
 const INDEX_BITS: u32 = 22;
-const GENERATIONS: u32 = 1 << 9;
+const GENERATIONS: u32 = 1 << 8;
 const ROWS: usize = 1 << 12;
 const CHUNKS: usize = 1 << (INDEX_BITS as usize - 12);
+/// Rows rest as long as so many others are at hand, so that freed handles stay recognisable.
+const RESTING: usize = 64;
+
+/// What a handle can name.
+#[repr(u8)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ObjectKind {
+    /// A communicator.
+    Comm = 1,
+    /// A group.
+    Group,
+    /// A datatype.
+    Datatype,
+    /// An operation.
+    Op,
+    /// An info object.
+    Info,
+    /// An error handler.
+    Errhandler,
+    /// A message that a probe has matched.
+    Message,
+    /// A session.
+    Session,
+}
+
+impl ObjectKind {
+    /// All kinds, with their plurals for texts.
+    pub const ALL: [(Self, &str); 8] = [
+        (Self::Comm, "communicators"),
+        (Self::Group, "groups"),
+        (Self::Datatype, "datatypes"),
+        (Self::Op, "operations"),
+        (Self::Errhandler, "error handlers"),
+        (Self::Info, "info objects"),
+        (Self::Message, "messages"),
+        (Self::Session, "sessions"),
+    ];
+}
+
+/// An object that a handle names.
+///
+/// # Safety
+/// No two types have the same kind.
+pub unsafe trait Object: Send + Sync + 'static {
+    /// What it is.
+    const KIND: ObjectKind;
+}
+
+/// The table of the process.
+pub static HANDLES: Table = Table::new();
 
 struct Row {
-    generation: AtomicU32,
+    /// Generation and kind; no kind where there is no object.
+    tag: AtomicU32,
     /// An `Arc` as a raw pointer, or 0.
     object: AtomicUsize,
 }
 
-/// The objects of one kind.
-pub struct Table<T> {
-    /// The objects of the constants, as those of rows.
-    fixed: [AtomicUsize; ROWS],
+impl Row {
+    const fn new() -> Self {
+        Self { tag: AtomicU32::new(0), object: AtomicUsize::new(0) }
+    }
+}
+
+const fn tag(generation: u32, kind: ObjectKind) -> u32 {
+    generation << 8 | kind as u32
+}
+
+/// Objects of all kinds.
+pub struct Table {
+    constants: [Row; ROWS],
+    /// The first chunk stays empty: those rows are the constants.
     chunks: [OnceLock<Box<[Row]>>; CHUNKS],
     free: Mutex<Free>,
-    of: std::marker::PhantomData<fn() -> Arc<T>>,
 }
 
 /// Rows that may be used.
 struct Free {
-    list: std::collections::VecDeque<u32>,
+    list: VecDeque<u32>,
     /// Rows from here on have never been used.
     next: u32,
-    /// Objects of the program's that are there.
-    used: usize,
+    /// Objects of the program's that there are, by kind.
+    used: [usize; 1 + ObjectKind::ALL.len()],
 }
 
-impl<T: 'static> Table<T> {
-    /// With nothing in it.
-    pub const fn new() -> Self {
-        let free = Free { list: std::collections::VecDeque::new(), next: ROWS as u32, used: 0 };
+impl Table {
+    const fn new() -> Self {
+        let free = Free { list: VecDeque::new(), next: ROWS as u32, used: [0; 1 + ObjectKind::ALL.len()] };
         Self {
-            fixed: [const { AtomicUsize::new(0) }; ROWS],
+            constants: [const { Row::new() }; ROWS],
             chunks: [const { OnceLock::new() }; CHUNKS],
             free: Mutex::new(free),
-            of: std::marker::PhantomData,
         }
+    }
+
+    fn free(&self) -> MutexGuard<'_, Free> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[inline(always)]
     fn row(&self, value: usize) -> Option<&Row> {
-        let index = value & ((1 << INDEX_BITS) - 1);
-        if value >> 31 != 0 || index < ROWS {
-            return None;
+        match self.constants.get(value) {
+            Some(row) => Some(row),
+            None if value >> (INDEX_BITS + 8) != 0 => None,
+            None => {
+                let index = value & ((1 << INDEX_BITS) - 1);
+                Some(&self.chunks[index / ROWS].get()?[index % ROWS])
+            }
         }
-        let row = &self.chunks[index / ROWS].get()?[index % ROWS];
+    }
+
+    /// The row of an object that is there.
+    #[inline(always)]
+    fn row_of<T: Object>(&self, value: usize) -> Option<&Row> {
+        let row = self.row(value)?;
         // Relaxed: whoever was given the handle was given what stands in the row, too.
-        (row.generation.load(Ordering::Relaxed) == (value >> INDEX_BITS) as u32).then_some(row)
+        (row.tag.load(Ordering::Relaxed) == tag((value >> INDEX_BITS) as u32, T::KIND)).then_some(row)
     }
 
-    /// Where the object of a handle stands.
+    /// Returns the object of a handle.
     #[inline(always)]
-    fn object(&self, value: usize) -> Option<&AtomicUsize> {
-        match self.fixed.get(value) {
-            Some(fixed) => Some(fixed),
-            None => Some(&self.row(value)?.object),
-        }
-    }
-
-    /// The object of a handle.
-    #[inline(always)]
-    pub fn get(&self, value: usize) -> Option<&'static T> {
-        // Acquire: pairs with the release in `place` and `fix`; the object is whole.
-        let object = self.object(value)?.load(Ordering::Acquire) as *const T;
-        // SAFETY: it came from an `Arc` that the row holds until the handle is freed, which the program does not do
-        // while it uses the handle.
+    pub fn get<T: Object>(&self, value: usize) -> Option<&'static T> {
+        // Acquire: pairs with the release in `place`; the object is whole.
+        let object = self.row_of::<T>(value)?.object.load(Ordering::Acquire) as *const T;
+        // SAFETY: the row's kind says that it came from an `Arc<T>`, which the row holds until the handle is freed; the program does
+        // not free a handle while it uses it.
         unsafe { object.as_ref() }
     }
 
-    /// The object of a handle, to be kept.
-    pub fn share(&self, value: usize) -> Option<Arc<T>> {
+    /// Returns the object of a handle, to be kept.
+    pub fn share<T: Object>(&self, value: usize) -> Option<Arc<T>> {
         let object: *const T = self.get(value)?;
         // SAFETY: it came from `Arc::into_raw`, and the row's count keeps it alive.
         unsafe {
@@ -94,86 +158,119 @@ impl<T: 'static> Table<T> {
         }
     }
 
+    /// Returns what a handle names.
+    pub fn kind(&self, value: usize) -> Option<ObjectKind> {
+        let found = self.row(value)?.tag.load(Ordering::Relaxed);
+        let is_there = |kind: &ObjectKind| found == tag((value >> INDEX_BITS) as u32, *kind);
+        ObjectKind::ALL.iter().map(|(kind, _)| *kind).find(is_there)
+    }
+
     /// Gives an object a handle, or none when all are used.
-    pub fn insert(&self, object: Arc<T>) -> Option<usize> {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        // A row rests as long as others are at hand, so that freed handles stay recognisable.
-        let index = if free.list.len() > 64 || free.next >> INDEX_BITS != 0 {
+    pub fn insert<T: Object>(&self, object: Arc<T>) -> Option<usize> {
+        let mut free = self.free();
+        let index = if free.list.len() > RESTING || free.next >> INDEX_BITS != 0 {
             free.list.pop_front()?
         } else {
             free.next += 1;
             free.next - 1
         };
-        free.used += 1;
-        Some(self.place(index as usize, object))
+        free.used[T::KIND as usize] += 1;
+        drop(free);
+        let (chunk, at) = (index as usize / ROWS, index as usize % ROWS);
+        let row = &self.chunks[chunk].get_or_init(|| (0..ROWS).map(|_| Row::new()).collect())[at];
+        let generation = row.tag.load(Ordering::Relaxed) >> 8;
+        place(row, generation, object);
+        Some((generation as usize) << INDEX_BITS | index as usize)
     }
 
     /// Gives an object the value of a constant.
-    pub fn fix(&self, value: usize, object: Arc<T>) {
-        self.remove(value);
-        self.fixed[value].store(Arc::into_raw(object) as usize, Ordering::Release);
+    pub fn fix<T: Object>(&self, value: usize, object: Arc<T>) {
+        self.remove::<T>(value);
+        place(&self.constants[value], 0, object);
     }
 
-    fn place(&self, index: usize, object: Arc<T>) -> usize {
-        let new = || {
-            let row = || Row { generation: AtomicU32::new(0), object: AtomicUsize::new(0) };
-            std::iter::repeat_with(row).take(ROWS).collect()
-        };
-        let row = &self.chunks[index / ROWS].get_or_init(new)[index % ROWS];
-        row.object.store(Arc::into_raw(object) as usize, Ordering::Release);
-        (row.generation.load(Ordering::Relaxed) as usize) << INDEX_BITS | index
-    }
-
-    /// Takes the object of a handle, which is none any more.
-    pub fn remove(&self, value: usize) -> Option<Arc<T>> {
-        let object = self.object(value)?.swap(0, Ordering::AcqRel) as *const T;
+    /// Takes the object of a handle, which names nothing any more.
+    pub fn remove<T: Object>(&self, value: usize) -> Option<Arc<T>> {
+        let row = self.row_of::<T>(value)?;
+        let object = row.object.swap(0, Ordering::AcqRel) as *const T;
         if object.is_null() {
             return None;
         }
         call_cache::forget();
-        if let Some(row) = self.row(value) {
-            let next = (row.generation.load(Ordering::Relaxed) + 1) % GENERATIONS;
-            row.generation.store(next, Ordering::Relaxed);
-            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-            free.used -= 1;
+        let is_constant = value < ROWS;
+        let next = if is_constant { 0 } else { ((value >> INDEX_BITS) as u32 + 1) % GENERATIONS };
+        row.tag.store(next << 8, Ordering::Relaxed);
+        if !is_constant {
+            let mut free = self.free();
+            free.used[T::KIND as usize] -= 1;
             free.list.push_back((value & ((1 << INDEX_BITS) - 1)) as u32);
         }
-        // SAFETY: it came from `Arc::into_raw` in `place` or `fix`; the swap gave it to this caller alone.
+        // SAFETY: the row's kind says that it came from an `Arc<T>`; the swap gave it to this caller alone.
         Some(unsafe { Arc::from_raw(object) })
     }
 
-    /// How many objects with handles of the program's there are.
-    pub fn used(&self) -> usize {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).used
+    /// Returns how many objects of a kind have handles of the program's.
+    pub fn used(&self, kind: ObjectKind) -> usize {
+        self.free().used[kind as usize]
     }
+}
+
+fn place<T: Object>(row: &Row, generation: u32, object: Arc<T>) {
+    row.object.store(Arc::into_raw(object) as usize, Ordering::Release);
+    row.tag.store(tag(generation, T::KIND), Ordering::Relaxed);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    struct Number(usize);
+    // SAFETY: the tests' tables hold no other type of this kind.
+    unsafe impl Object for Number {
+        const KIND: ObjectKind = ObjectKind::Comm;
+    }
+    struct Word;
+    // SAFETY: as above.
+    unsafe impl Object for Word {
+        const KIND: ObjectKind = ObjectKind::Info;
+    }
+
     #[test]
     fn a_freed_handle_is_known_as_such_even_when_its_row_is_used_again() {
-        static TABLE: Table<usize> = Table::new();
-        let handles: Vec<usize> = (0..1000).map(|n| TABLE.insert(Arc::new(n)).unwrap()).collect();
-        assert!(handles.iter().enumerate().all(|(n, handle)| TABLE.get(*handle) == Some(&n)));
-        assert_eq!(TABLE.used(), 1000);
+        static TABLE: Table = Table::new();
+        let insert = || (0..1000).map(|n| TABLE.insert(Arc::new(Number(n))).unwrap()).collect::<Vec<_>>();
+        let found = |handle: &usize| TABLE.get::<Number>(*handle).map(|number| number.0);
+        let handles = insert();
+        assert!(handles.iter().enumerate().all(|(n, handle)| found(handle) == Some(n)));
+        assert_eq!(TABLE.used(ObjectKind::Comm), 1000);
         for handle in &handles {
-            assert!(TABLE.remove(*handle).is_some());
-            assert!(TABLE.remove(*handle).is_none());
+            assert!(TABLE.remove::<Number>(*handle).is_some());
+            assert!(TABLE.remove::<Number>(*handle).is_none());
         }
-        let again: Vec<usize> = (0..1000).map(|n| TABLE.insert(Arc::new(n)).unwrap()).collect();
-        assert!(handles.iter().all(|old| TABLE.get(*old).is_none()));
-        assert!(again.iter().enumerate().all(|(n, handle)| TABLE.get(*handle) == Some(&n)));
+        let again = insert();
+        assert!(handles.iter().all(|old| found(old).is_none()));
+        assert!(again.iter().enumerate().all(|(n, handle)| found(handle) == Some(n)));
+    }
+
+    #[test]
+    fn a_handle_of_another_kind_is_refused_and_named() {
+        static TABLE: Table = Table::new();
+        let (number, word) =
+            (TABLE.insert(Arc::new(Number(1))).unwrap(), TABLE.insert(Arc::new(Word)).unwrap());
+        assert!(TABLE.get::<Word>(number).is_none() && TABLE.get::<Number>(word).is_none());
+        assert!(TABLE.remove::<Word>(number).is_none());
+        assert_eq!((TABLE.kind(number), TABLE.kind(word)), (Some(ObjectKind::Comm), Some(ObjectKind::Info)));
     }
 
     #[test]
     fn what_is_no_handle_is_refused() {
-        static TABLE: Table<u8> = Table::new();
-        TABLE.fix(0x101, Arc::new(7));
-        assert_eq!(TABLE.get(0x101), Some(&7));
-        for value in [0, 0x100, 0x102, 4096, usize::MAX, 1 << 40, 0x101 | 1 << 22, 0x101 | 1 << 31] {
-            assert_eq!(TABLE.get(value), None, "{value:#x}");
+        static TABLE: Table = Table::new();
+        TABLE.fix(0x101, Arc::new(Number(7)));
+        assert_eq!(TABLE.get::<Number>(0x101).map(|number| number.0), Some(7));
+        for value in
+            [0, 0x100, 0x102, 4096, usize::MAX, 1 << 40, 0x101 | 1 << 22, 0x101 | 1 << 30, 0x101 | 1 << 31]
+        {
+            assert!(TABLE.get::<Number>(value).is_none(), "{value:#x}");
         }
     }
 }

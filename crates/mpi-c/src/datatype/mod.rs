@@ -20,13 +20,13 @@ use canele_mpi::{Result, fail};
 
 use crate::constants::{DATATYPES, MPI_ORDER_C, MPI_ORDER_FORTRAN};
 use crate::error::Outcome;
-use crate::handle::{self, MPI_Datatype};
+use crate::handle::MPI_Datatype;
 use crate::pointer::Out;
 
 /// Gives the predefined datatypes their handles.
 pub(crate) fn predefine() {
     for basic in Basic::ALL {
-        handle::DATATYPES.fix(constant(*basic).value(), Datatype::basic(*basic).clone());
+        constant(*basic).fix(Datatype::basic(*basic).clone());
     }
 }
 

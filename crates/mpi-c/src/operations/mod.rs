@@ -17,7 +17,7 @@ pub use reduction::reduction;
 use crate::buffer::data;
 use crate::constants::*;
 use crate::error::Outcome;
-use crate::handle::{MPI_Datatype, MPI_Op, OPS};
+use crate::handle::{MPI_Datatype, MPI_Op};
 use crate::pointer::{Memory, MemoryMut, Out};
 use crate::width::Count;
 
@@ -62,7 +62,7 @@ pub(crate) fn predefine() {
         (MPI_REPLACE, BuiltIn::Replace),
         (MPI_NO_OP, BuiltIn::NoOp),
     ] {
-        OPS.fix(handle.value(), Arc::new(Operation::BuiltIn(op)));
+        handle.fix(Arc::new(Operation::BuiltIn(op)));
     }
 }
 
