@@ -2,6 +2,7 @@
 //! say "unsupported" for all that no file under `src` defines.
 
 mod constants;
+mod conversions;
 mod header;
 mod sources;
 mod tables;
