@@ -5,7 +5,8 @@ use std::fmt::Write;
 use crate::conversions;
 use crate::tables::{Constant, Function, Tables};
 
-pub fn text(tables: &Tables) -> String {
+/// `removed` declares what MPI 3.0 removed.
+pub fn text(tables: &Tables, removed: &str) -> String {
     let mut text = String::from(HEAD);
     let mut put = |line: &str| writeln!(text, "{line}").expect("a string grows");
     tables.types.iter().for_each(|line| put(&format!("typedef {line};")));
@@ -21,7 +22,8 @@ pub fn text(tables: &Tables) -> String {
         tables.functions.iter().for_each(|function| put(&format!("{};", declaration(function, prefix))));
     }
     put("");
-    put(&conversions::text());
+    text += &conversions::text();
+    text += removed;
     text + TAIL
 }
 

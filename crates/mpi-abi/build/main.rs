@@ -4,6 +4,7 @@
 mod constants;
 mod conversions;
 mod header;
+mod removed;
 mod sources;
 mod tables;
 mod unsupported;
@@ -20,7 +21,7 @@ fn main() {
     let tables = tables::Tables::read(&here.join("tables"));
     let defined = sources::defined(&here.join("src"));
     write("constants.rs", constants::rust(&tables));
-    write("mpi.h", header::text(&tables));
+    write("mpi.h", header::text(&tables, &removed::text(&here.join("tables/removed.tsv"))));
     write("unsupported.rs", unsupported::rust(&tables, &defined));
     write("defined.rs", sources::rust(&defined));
     write("mpi.md", works::text(&tables, &defined));

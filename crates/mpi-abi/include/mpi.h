@@ -1958,6 +1958,37 @@ MPI_ABI_INLINE int PMPI_Status_f082f(const MPI_F08_status *from, MPI_Fint *to) {
 }
 #endif
 
+/* What MPI 3.0 removed: the library has it, and declares it for programs that are compiled with -DMPI_REMOVED_API. */
+#ifdef MPI_REMOVED_API
+#define MPI_ABI_REMOVED(instead) __attribute__((deprecated("removed from MPI 3.0: use " instead)))
+typedef MPI_Comm_errhandler_function MPI_Handler_function;
+#define MPI_LB MPI_ABI_POINTER(MPI_Datatype, 0x00000ff0)
+#define MPI_UB MPI_ABI_POINTER(MPI_Datatype, 0x00000ff1)
+#define MPI_COMBINER_HVECTOR_INTEGER 1105
+#define MPI_COMBINER_HINDEXED_INTEGER 1107
+#define MPI_COMBINER_STRUCT_INTEGER 1110
+int MPI_Address(const void *location, MPI_Aint *address) MPI_ABI_REMOVED("MPI_Get_address");
+int MPI_Errhandler_create(MPI_Handler_function *handler_fn, MPI_Errhandler *errhandler) MPI_ABI_REMOVED("MPI_Comm_create_errhandler");
+int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler) MPI_ABI_REMOVED("MPI_Comm_get_errhandler");
+int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler) MPI_ABI_REMOVED("MPI_Comm_set_errhandler");
+int MPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent) MPI_ABI_REMOVED("MPI_Type_get_extent");
+int MPI_Type_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) MPI_ABI_REMOVED("MPI_Type_create_hindexed");
+int MPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype) MPI_ABI_REMOVED("MPI_Type_create_hvector");
+int MPI_Type_lb(MPI_Datatype datatype, MPI_Aint *lb) MPI_ABI_REMOVED("MPI_Type_get_extent");
+int MPI_Type_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype) MPI_ABI_REMOVED("MPI_Type_create_struct");
+int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint *ub) MPI_ABI_REMOVED("MPI_Type_get_extent");
+int PMPI_Address(const void *location, MPI_Aint *address) MPI_ABI_REMOVED("MPI_Get_address");
+int PMPI_Errhandler_create(MPI_Handler_function *handler_fn, MPI_Errhandler *errhandler) MPI_ABI_REMOVED("MPI_Comm_create_errhandler");
+int PMPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler) MPI_ABI_REMOVED("MPI_Comm_get_errhandler");
+int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler) MPI_ABI_REMOVED("MPI_Comm_set_errhandler");
+int PMPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent) MPI_ABI_REMOVED("MPI_Type_get_extent");
+int PMPI_Type_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) MPI_ABI_REMOVED("MPI_Type_create_hindexed");
+int PMPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype) MPI_ABI_REMOVED("MPI_Type_create_hvector");
+int PMPI_Type_lb(MPI_Datatype datatype, MPI_Aint *lb) MPI_ABI_REMOVED("MPI_Type_get_extent");
+int PMPI_Type_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype) MPI_ABI_REMOVED("MPI_Type_create_struct");
+int PMPI_Type_ub(MPI_Datatype datatype, MPI_Aint *ub) MPI_ABI_REMOVED("MPI_Type_get_extent");
+#undef MPI_ABI_REMOVED
+#endif
 
 #ifdef __cplusplus
 }

@@ -95,3 +95,20 @@ fn what_is_not_clean_is_noticed() {
         }
     }
 }
+
+#[test]
+fn removed_functions_are_declared_on_request_and_name_their_successors() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("removed.c");
+    std::fs::write(&path, "#include <mpi.h>\nint at(void *p, MPI_Aint *a) { return MPI_Address(p, a); }\n")
+        .unwrap();
+    for compiler in ["gcc", "clang"] {
+        for (words, expected) in
+            [(&["-DMPI_REMOVED_API"][..], "use MPI_Get_address"), (&[], "implicit declaration of function")]
+        {
+            let words: Vec<&str> = STRICT.iter().chain(words).copied().chain(["-std=c11"]).collect();
+            if let Some(output) = compile(compiler, &words, &path) {
+                assert!(!output.status.success() && text(&output).contains(expected), "{}", text(&output));
+            }
+        }
+    }
+}

@@ -41,6 +41,7 @@ programs! {
     operations [1];
     partitioned [1 2];
     reductions [1 2 3 5];
+    removed [1];
     sessions [1 3];
 }
 
