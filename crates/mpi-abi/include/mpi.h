@@ -6,7 +6,12 @@
 #include <stdint.h>
 
 #ifdef __cplusplus
+#define MPI_ABI_POINTER(type, value) (reinterpret_cast<type>(value))
+#define MPI_ABI_NUMBER(type, value) (static_cast<type>(value))
 extern "C" {
+#else
+#define MPI_ABI_POINTER(type, value) ((type)value)
+#define MPI_ABI_NUMBER(type, value) ((type)value)
 #endif
 
 typedef intptr_t MPI_Aint;
@@ -64,121 +69,121 @@ typedef void (MPI_T_event_dropped_cb_function)(MPI_Count count, MPI_T_event_regi
 #define MPI_SUBVERSION 0
 #define MPI_ABI_VERSION 1
 #define MPI_ABI_SUBVERSION 0
-#define MPI_OP_NULL ((MPI_Op)0x00000020)
-#define MPI_SUM ((MPI_Op)0x00000021)
-#define MPI_MIN ((MPI_Op)0x00000022)
-#define MPI_MAX ((MPI_Op)0x00000023)
-#define MPI_PROD ((MPI_Op)0x00000024)
-#define MPI_BAND ((MPI_Op)0x00000028)
-#define MPI_BOR ((MPI_Op)0x00000029)
-#define MPI_BXOR ((MPI_Op)0x0000002a)
-#define MPI_LAND ((MPI_Op)0x00000030)
-#define MPI_LOR ((MPI_Op)0x00000031)
-#define MPI_LXOR ((MPI_Op)0x00000032)
-#define MPI_MINLOC ((MPI_Op)0x00000038)
-#define MPI_MAXLOC ((MPI_Op)0x00000039)
-#define MPI_REPLACE ((MPI_Op)0x0000003c)
-#define MPI_NO_OP ((MPI_Op)0x0000003d)
-#define MPI_COMM_NULL ((MPI_Comm)0x00000100)
-#define MPI_COMM_WORLD ((MPI_Comm)0x00000101)
-#define MPI_COMM_SELF ((MPI_Comm)0x00000102)
-#define MPI_GROUP_NULL ((MPI_Group)0x00000108)
-#define MPI_GROUP_EMPTY ((MPI_Group)0x00000109)
-#define MPI_WIN_NULL ((MPI_Win)0x00000110)
-#define MPI_FILE_NULL ((MPI_File)0x00000118)
-#define MPI_SESSION_NULL ((MPI_Session)0x00000120)
-#define MPI_MESSAGE_NULL ((MPI_Message)0x00000128)
-#define MPI_MESSAGE_NO_PROC ((MPI_Message)0x00000129)
-#define MPI_INFO_NULL ((MPI_Info)0x00000130)
-#define MPI_INFO_ENV ((MPI_Info)0x00000131)
-#define MPI_ERRHANDLER_NULL ((MPI_Errhandler)0x00000140)
-#define MPI_ERRORS_ARE_FATAL ((MPI_Errhandler)0x00000141)
-#define MPI_ERRORS_ABORT ((MPI_Errhandler)0x00000142)
-#define MPI_ERRORS_RETURN ((MPI_Errhandler)0x00000143)
-#define MPI_REQUEST_NULL ((MPI_Request)0x00000180)
-#define MPI_DATATYPE_NULL ((MPI_Datatype)0x00000200)
-#define MPI_AINT ((MPI_Datatype)0x00000201)
-#define MPI_COUNT ((MPI_Datatype)0x00000202)
-#define MPI_OFFSET ((MPI_Datatype)0x00000203)
-#define MPI_PACKED ((MPI_Datatype)0x00000207)
-#define MPI_SHORT ((MPI_Datatype)0x00000208)
-#define MPI_INT ((MPI_Datatype)0x00000209)
-#define MPI_LONG ((MPI_Datatype)0x0000020a)
-#define MPI_LONG_LONG ((MPI_Datatype)0x0000020b)
+#define MPI_OP_NULL MPI_ABI_POINTER(MPI_Op, 0x00000020)
+#define MPI_SUM MPI_ABI_POINTER(MPI_Op, 0x00000021)
+#define MPI_MIN MPI_ABI_POINTER(MPI_Op, 0x00000022)
+#define MPI_MAX MPI_ABI_POINTER(MPI_Op, 0x00000023)
+#define MPI_PROD MPI_ABI_POINTER(MPI_Op, 0x00000024)
+#define MPI_BAND MPI_ABI_POINTER(MPI_Op, 0x00000028)
+#define MPI_BOR MPI_ABI_POINTER(MPI_Op, 0x00000029)
+#define MPI_BXOR MPI_ABI_POINTER(MPI_Op, 0x0000002a)
+#define MPI_LAND MPI_ABI_POINTER(MPI_Op, 0x00000030)
+#define MPI_LOR MPI_ABI_POINTER(MPI_Op, 0x00000031)
+#define MPI_LXOR MPI_ABI_POINTER(MPI_Op, 0x00000032)
+#define MPI_MINLOC MPI_ABI_POINTER(MPI_Op, 0x00000038)
+#define MPI_MAXLOC MPI_ABI_POINTER(MPI_Op, 0x00000039)
+#define MPI_REPLACE MPI_ABI_POINTER(MPI_Op, 0x0000003c)
+#define MPI_NO_OP MPI_ABI_POINTER(MPI_Op, 0x0000003d)
+#define MPI_COMM_NULL MPI_ABI_POINTER(MPI_Comm, 0x00000100)
+#define MPI_COMM_WORLD MPI_ABI_POINTER(MPI_Comm, 0x00000101)
+#define MPI_COMM_SELF MPI_ABI_POINTER(MPI_Comm, 0x00000102)
+#define MPI_GROUP_NULL MPI_ABI_POINTER(MPI_Group, 0x00000108)
+#define MPI_GROUP_EMPTY MPI_ABI_POINTER(MPI_Group, 0x00000109)
+#define MPI_WIN_NULL MPI_ABI_POINTER(MPI_Win, 0x00000110)
+#define MPI_FILE_NULL MPI_ABI_POINTER(MPI_File, 0x00000118)
+#define MPI_SESSION_NULL MPI_ABI_POINTER(MPI_Session, 0x00000120)
+#define MPI_MESSAGE_NULL MPI_ABI_POINTER(MPI_Message, 0x00000128)
+#define MPI_MESSAGE_NO_PROC MPI_ABI_POINTER(MPI_Message, 0x00000129)
+#define MPI_INFO_NULL MPI_ABI_POINTER(MPI_Info, 0x00000130)
+#define MPI_INFO_ENV MPI_ABI_POINTER(MPI_Info, 0x00000131)
+#define MPI_ERRHANDLER_NULL MPI_ABI_POINTER(MPI_Errhandler, 0x00000140)
+#define MPI_ERRORS_ARE_FATAL MPI_ABI_POINTER(MPI_Errhandler, 0x00000141)
+#define MPI_ERRORS_ABORT MPI_ABI_POINTER(MPI_Errhandler, 0x00000142)
+#define MPI_ERRORS_RETURN MPI_ABI_POINTER(MPI_Errhandler, 0x00000143)
+#define MPI_REQUEST_NULL MPI_ABI_POINTER(MPI_Request, 0x00000180)
+#define MPI_DATATYPE_NULL MPI_ABI_POINTER(MPI_Datatype, 0x00000200)
+#define MPI_AINT MPI_ABI_POINTER(MPI_Datatype, 0x00000201)
+#define MPI_COUNT MPI_ABI_POINTER(MPI_Datatype, 0x00000202)
+#define MPI_OFFSET MPI_ABI_POINTER(MPI_Datatype, 0x00000203)
+#define MPI_PACKED MPI_ABI_POINTER(MPI_Datatype, 0x00000207)
+#define MPI_SHORT MPI_ABI_POINTER(MPI_Datatype, 0x00000208)
+#define MPI_INT MPI_ABI_POINTER(MPI_Datatype, 0x00000209)
+#define MPI_LONG MPI_ABI_POINTER(MPI_Datatype, 0x0000020a)
+#define MPI_LONG_LONG MPI_ABI_POINTER(MPI_Datatype, 0x0000020b)
 #define MPI_LONG_LONG_INT MPI_LONG_LONG
-#define MPI_UNSIGNED_SHORT ((MPI_Datatype)0x0000020c)
-#define MPI_UNSIGNED ((MPI_Datatype)0x0000020d)
-#define MPI_UNSIGNED_LONG ((MPI_Datatype)0x0000020e)
-#define MPI_UNSIGNED_LONG_LONG ((MPI_Datatype)0x0000020f)
-#define MPI_FLOAT ((MPI_Datatype)0x00000210)
-#define MPI_C_FLOAT_COMPLEX ((MPI_Datatype)0x00000212)
+#define MPI_UNSIGNED_SHORT MPI_ABI_POINTER(MPI_Datatype, 0x0000020c)
+#define MPI_UNSIGNED MPI_ABI_POINTER(MPI_Datatype, 0x0000020d)
+#define MPI_UNSIGNED_LONG MPI_ABI_POINTER(MPI_Datatype, 0x0000020e)
+#define MPI_UNSIGNED_LONG_LONG MPI_ABI_POINTER(MPI_Datatype, 0x0000020f)
+#define MPI_FLOAT MPI_ABI_POINTER(MPI_Datatype, 0x00000210)
+#define MPI_C_FLOAT_COMPLEX MPI_ABI_POINTER(MPI_Datatype, 0x00000212)
 #define MPI_C_COMPLEX MPI_C_FLOAT_COMPLEX
-#define MPI_CXX_FLOAT_COMPLEX ((MPI_Datatype)0x00000213)
-#define MPI_DOUBLE ((MPI_Datatype)0x00000214)
-#define MPI_C_DOUBLE_COMPLEX ((MPI_Datatype)0x00000216)
-#define MPI_CXX_DOUBLE_COMPLEX ((MPI_Datatype)0x00000217)
-#define MPI_LOGICAL ((MPI_Datatype)0x00000218)
-#define MPI_INTEGER ((MPI_Datatype)0x00000219)
-#define MPI_REAL ((MPI_Datatype)0x0000021a)
-#define MPI_COMPLEX ((MPI_Datatype)0x0000021b)
-#define MPI_DOUBLE_PRECISION ((MPI_Datatype)0x0000021c)
-#define MPI_DOUBLE_COMPLEX ((MPI_Datatype)0x0000021d)
-#define MPI_CHARACTER ((MPI_Datatype)0x0000021e)
-#define MPI_LONG_DOUBLE ((MPI_Datatype)0x00000220)
-#define MPI_C_LONG_DOUBLE_COMPLEX ((MPI_Datatype)0x00000224)
-#define MPI_CXX_LONG_DOUBLE_COMPLEX ((MPI_Datatype)0x00000225)
-#define MPI_FLOAT_INT ((MPI_Datatype)0x00000228)
-#define MPI_DOUBLE_INT ((MPI_Datatype)0x00000229)
-#define MPI_LONG_INT ((MPI_Datatype)0x0000022a)
-#define MPI_2INT ((MPI_Datatype)0x0000022b)
-#define MPI_SHORT_INT ((MPI_Datatype)0x0000022c)
-#define MPI_LONG_DOUBLE_INT ((MPI_Datatype)0x0000022d)
-#define MPI_2REAL ((MPI_Datatype)0x00000230)
-#define MPI_2DOUBLE_PRECISION ((MPI_Datatype)0x00000231)
-#define MPI_2INTEGER ((MPI_Datatype)0x00000232)
-#define MPI_C_BOOL ((MPI_Datatype)0x00000238)
-#define MPI_CXX_BOOL ((MPI_Datatype)0x00000239)
-#define MPI_WCHAR ((MPI_Datatype)0x0000023c)
-#define MPI_INT8_T ((MPI_Datatype)0x00000240)
-#define MPI_UINT8_T ((MPI_Datatype)0x00000241)
-#define MPI_CHAR ((MPI_Datatype)0x00000243)
-#define MPI_SIGNED_CHAR ((MPI_Datatype)0x00000244)
-#define MPI_UNSIGNED_CHAR ((MPI_Datatype)0x00000245)
-#define MPI_BYTE ((MPI_Datatype)0x00000247)
-#define MPI_INT16_T ((MPI_Datatype)0x00000248)
-#define MPI_UINT16_T ((MPI_Datatype)0x00000249)
-#define MPI_INT32_T ((MPI_Datatype)0x00000250)
-#define MPI_UINT32_T ((MPI_Datatype)0x00000251)
-#define MPI_INT64_T ((MPI_Datatype)0x00000258)
-#define MPI_UINT64_T ((MPI_Datatype)0x00000259)
-#define MPI_LOGICAL1 ((MPI_Datatype)0x000002c0)
-#define MPI_INTEGER1 ((MPI_Datatype)0x000002c1)
-#define MPI_LOGICAL2 ((MPI_Datatype)0x000002c8)
-#define MPI_INTEGER2 ((MPI_Datatype)0x000002c9)
-#define MPI_REAL2 ((MPI_Datatype)0x000002ca)
-#define MPI_LOGICAL4 ((MPI_Datatype)0x000002d0)
-#define MPI_INTEGER4 ((MPI_Datatype)0x000002d1)
-#define MPI_REAL4 ((MPI_Datatype)0x000002d2)
-#define MPI_COMPLEX4 ((MPI_Datatype)0x000002d3)
-#define MPI_LOGICAL8 ((MPI_Datatype)0x000002d8)
-#define MPI_INTEGER8 ((MPI_Datatype)0x000002d9)
-#define MPI_REAL8 ((MPI_Datatype)0x000002da)
-#define MPI_COMPLEX8 ((MPI_Datatype)0x000002db)
-#define MPI_LOGICAL16 ((MPI_Datatype)0x000002e0)
-#define MPI_INTEGER16 ((MPI_Datatype)0x000002e1)
-#define MPI_REAL16 ((MPI_Datatype)0x000002e2)
-#define MPI_COMPLEX16 ((MPI_Datatype)0x000002e3)
-#define MPI_COMPLEX32 ((MPI_Datatype)0x000002eb)
-#define MPI_BOTTOM ((void*)0)
-#define MPI_IN_PLACE ((void*)1)
-#define MPI_BUFFER_AUTOMATIC ((void*)2)
-#define MPI_ARGV_NULL ((char**)0)
-#define MPI_ARGVS_NULL ((char***)0)
-#define MPI_ERRCODES_IGNORE ((int*)0)
-#define MPI_STATUS_IGNORE ((MPI_Status*)0)
-#define MPI_STATUSES_IGNORE ((MPI_Status*)0)
-#define MPI_UNWEIGHTED ((int*)10)
-#define MPI_WEIGHTS_EMPTY ((int*)11)
+#define MPI_CXX_FLOAT_COMPLEX MPI_ABI_POINTER(MPI_Datatype, 0x00000213)
+#define MPI_DOUBLE MPI_ABI_POINTER(MPI_Datatype, 0x00000214)
+#define MPI_C_DOUBLE_COMPLEX MPI_ABI_POINTER(MPI_Datatype, 0x00000216)
+#define MPI_CXX_DOUBLE_COMPLEX MPI_ABI_POINTER(MPI_Datatype, 0x00000217)
+#define MPI_LOGICAL MPI_ABI_POINTER(MPI_Datatype, 0x00000218)
+#define MPI_INTEGER MPI_ABI_POINTER(MPI_Datatype, 0x00000219)
+#define MPI_REAL MPI_ABI_POINTER(MPI_Datatype, 0x0000021a)
+#define MPI_COMPLEX MPI_ABI_POINTER(MPI_Datatype, 0x0000021b)
+#define MPI_DOUBLE_PRECISION MPI_ABI_POINTER(MPI_Datatype, 0x0000021c)
+#define MPI_DOUBLE_COMPLEX MPI_ABI_POINTER(MPI_Datatype, 0x0000021d)
+#define MPI_CHARACTER MPI_ABI_POINTER(MPI_Datatype, 0x0000021e)
+#define MPI_LONG_DOUBLE MPI_ABI_POINTER(MPI_Datatype, 0x00000220)
+#define MPI_C_LONG_DOUBLE_COMPLEX MPI_ABI_POINTER(MPI_Datatype, 0x00000224)
+#define MPI_CXX_LONG_DOUBLE_COMPLEX MPI_ABI_POINTER(MPI_Datatype, 0x00000225)
+#define MPI_FLOAT_INT MPI_ABI_POINTER(MPI_Datatype, 0x00000228)
+#define MPI_DOUBLE_INT MPI_ABI_POINTER(MPI_Datatype, 0x00000229)
+#define MPI_LONG_INT MPI_ABI_POINTER(MPI_Datatype, 0x0000022a)
+#define MPI_2INT MPI_ABI_POINTER(MPI_Datatype, 0x0000022b)
+#define MPI_SHORT_INT MPI_ABI_POINTER(MPI_Datatype, 0x0000022c)
+#define MPI_LONG_DOUBLE_INT MPI_ABI_POINTER(MPI_Datatype, 0x0000022d)
+#define MPI_2REAL MPI_ABI_POINTER(MPI_Datatype, 0x00000230)
+#define MPI_2DOUBLE_PRECISION MPI_ABI_POINTER(MPI_Datatype, 0x00000231)
+#define MPI_2INTEGER MPI_ABI_POINTER(MPI_Datatype, 0x00000232)
+#define MPI_C_BOOL MPI_ABI_POINTER(MPI_Datatype, 0x00000238)
+#define MPI_CXX_BOOL MPI_ABI_POINTER(MPI_Datatype, 0x00000239)
+#define MPI_WCHAR MPI_ABI_POINTER(MPI_Datatype, 0x0000023c)
+#define MPI_INT8_T MPI_ABI_POINTER(MPI_Datatype, 0x00000240)
+#define MPI_UINT8_T MPI_ABI_POINTER(MPI_Datatype, 0x00000241)
+#define MPI_CHAR MPI_ABI_POINTER(MPI_Datatype, 0x00000243)
+#define MPI_SIGNED_CHAR MPI_ABI_POINTER(MPI_Datatype, 0x00000244)
+#define MPI_UNSIGNED_CHAR MPI_ABI_POINTER(MPI_Datatype, 0x00000245)
+#define MPI_BYTE MPI_ABI_POINTER(MPI_Datatype, 0x00000247)
+#define MPI_INT16_T MPI_ABI_POINTER(MPI_Datatype, 0x00000248)
+#define MPI_UINT16_T MPI_ABI_POINTER(MPI_Datatype, 0x00000249)
+#define MPI_INT32_T MPI_ABI_POINTER(MPI_Datatype, 0x00000250)
+#define MPI_UINT32_T MPI_ABI_POINTER(MPI_Datatype, 0x00000251)
+#define MPI_INT64_T MPI_ABI_POINTER(MPI_Datatype, 0x00000258)
+#define MPI_UINT64_T MPI_ABI_POINTER(MPI_Datatype, 0x00000259)
+#define MPI_LOGICAL1 MPI_ABI_POINTER(MPI_Datatype, 0x000002c0)
+#define MPI_INTEGER1 MPI_ABI_POINTER(MPI_Datatype, 0x000002c1)
+#define MPI_LOGICAL2 MPI_ABI_POINTER(MPI_Datatype, 0x000002c8)
+#define MPI_INTEGER2 MPI_ABI_POINTER(MPI_Datatype, 0x000002c9)
+#define MPI_REAL2 MPI_ABI_POINTER(MPI_Datatype, 0x000002ca)
+#define MPI_LOGICAL4 MPI_ABI_POINTER(MPI_Datatype, 0x000002d0)
+#define MPI_INTEGER4 MPI_ABI_POINTER(MPI_Datatype, 0x000002d1)
+#define MPI_REAL4 MPI_ABI_POINTER(MPI_Datatype, 0x000002d2)
+#define MPI_COMPLEX4 MPI_ABI_POINTER(MPI_Datatype, 0x000002d3)
+#define MPI_LOGICAL8 MPI_ABI_POINTER(MPI_Datatype, 0x000002d8)
+#define MPI_INTEGER8 MPI_ABI_POINTER(MPI_Datatype, 0x000002d9)
+#define MPI_REAL8 MPI_ABI_POINTER(MPI_Datatype, 0x000002da)
+#define MPI_COMPLEX8 MPI_ABI_POINTER(MPI_Datatype, 0x000002db)
+#define MPI_LOGICAL16 MPI_ABI_POINTER(MPI_Datatype, 0x000002e0)
+#define MPI_INTEGER16 MPI_ABI_POINTER(MPI_Datatype, 0x000002e1)
+#define MPI_REAL16 MPI_ABI_POINTER(MPI_Datatype, 0x000002e2)
+#define MPI_COMPLEX16 MPI_ABI_POINTER(MPI_Datatype, 0x000002e3)
+#define MPI_COMPLEX32 MPI_ABI_POINTER(MPI_Datatype, 0x000002eb)
+#define MPI_BOTTOM MPI_ABI_POINTER(void*, 0)
+#define MPI_IN_PLACE MPI_ABI_POINTER(void*, 1)
+#define MPI_BUFFER_AUTOMATIC MPI_ABI_POINTER(void*, 2)
+#define MPI_ARGV_NULL MPI_ABI_POINTER(char**, 0)
+#define MPI_ARGVS_NULL MPI_ABI_POINTER(char***, 0)
+#define MPI_ERRCODES_IGNORE MPI_ABI_POINTER(int*, 0)
+#define MPI_STATUS_IGNORE MPI_ABI_POINTER(MPI_Status*, 0)
+#define MPI_STATUSES_IGNORE MPI_ABI_POINTER(MPI_Status*, 0)
+#define MPI_UNWEIGHTED MPI_ABI_POINTER(int*, 10)
+#define MPI_WEIGHTS_EMPTY MPI_ABI_POINTER(int*, 11)
 #define MPI_MAX_DATAREP_STRING 128
 #define MPI_MAX_ERROR_STRING 512
 #define MPI_MAX_INFO_KEY 256
@@ -190,26 +195,26 @@ typedef void (MPI_T_event_dropped_cb_function)(MPI_Count count, MPI_T_event_regi
 #define MPI_MAX_STRINGTAG_LEN 1024
 #define MPI_MAX_PSET_NAME_LEN 1024
 #define MPI_BSEND_OVERHEAD 512
-#define MPI_DISPLACEMENT_CURRENT ((MPI_Offset)-1)
-#define MPI_NULL_COPY_FN ((MPI_Copy_function*)0x0)
-#define MPI_DUP_FN ((MPI_Copy_function*)0x1)
-#define MPI_NULL_DELETE_FN ((MPI_Delete_function*)0x0)
-#define MPI_COMM_NULL_COPY_FN ((MPI_Comm_copy_attr_function*)0x0)
-#define MPI_COMM_DUP_FN ((MPI_Comm_copy_attr_function*)0x1)
-#define MPI_COMM_NULL_DELETE_FN ((MPI_Comm_delete_attr_function*)0x0)
-#define MPI_TYPE_NULL_COPY_FN ((MPI_Type_copy_attr_function*)0x0)
-#define MPI_TYPE_DUP_FN ((MPI_Type_copy_attr_function*)0x1)
-#define MPI_TYPE_NULL_DELETE_FN ((MPI_Type_delete_attr_function*)0x0)
-#define MPI_WIN_NULL_COPY_FN ((MPI_Win_copy_attr_function*)0x0)
-#define MPI_WIN_DUP_FN ((MPI_Win_copy_attr_function*)0x1)
-#define MPI_WIN_NULL_DELETE_FN ((MPI_Win_delete_attr_function*)0x0)
-#define MPI_CONVERSION_FN_NULL ((MPI_Datarep_conversion_function*)0x0)
-#define MPI_CONVERSION_FN_NULL_C ((MPI_Datarep_conversion_function_c*)0x0)
-#define MPI_T_ENUM_NULL ((MPI_T_enum)0)
-#define MPI_T_CVAR_HANDLE_NULL ((MPI_T_cvar_handle)0)
-#define MPI_T_PVAR_SESSION_NULL ((MPI_T_pvar_session)0)
-#define MPI_T_PVAR_HANDLE_NULL ((MPI_T_pvar_handle)0)
-#define MPI_T_PVAR_ALL_HANDLES ((MPI_T_pvar_handle)1)
+#define MPI_DISPLACEMENT_CURRENT MPI_ABI_NUMBER(MPI_Offset, -1)
+#define MPI_NULL_COPY_FN MPI_ABI_POINTER(MPI_Copy_function*, 0x0)
+#define MPI_DUP_FN MPI_ABI_POINTER(MPI_Copy_function*, 0x1)
+#define MPI_NULL_DELETE_FN MPI_ABI_POINTER(MPI_Delete_function*, 0x0)
+#define MPI_COMM_NULL_COPY_FN MPI_ABI_POINTER(MPI_Comm_copy_attr_function*, 0x0)
+#define MPI_COMM_DUP_FN MPI_ABI_POINTER(MPI_Comm_copy_attr_function*, 0x1)
+#define MPI_COMM_NULL_DELETE_FN MPI_ABI_POINTER(MPI_Comm_delete_attr_function*, 0x0)
+#define MPI_TYPE_NULL_COPY_FN MPI_ABI_POINTER(MPI_Type_copy_attr_function*, 0x0)
+#define MPI_TYPE_DUP_FN MPI_ABI_POINTER(MPI_Type_copy_attr_function*, 0x1)
+#define MPI_TYPE_NULL_DELETE_FN MPI_ABI_POINTER(MPI_Type_delete_attr_function*, 0x0)
+#define MPI_WIN_NULL_COPY_FN MPI_ABI_POINTER(MPI_Win_copy_attr_function*, 0x0)
+#define MPI_WIN_DUP_FN MPI_ABI_POINTER(MPI_Win_copy_attr_function*, 0x1)
+#define MPI_WIN_NULL_DELETE_FN MPI_ABI_POINTER(MPI_Win_delete_attr_function*, 0x0)
+#define MPI_CONVERSION_FN_NULL MPI_ABI_POINTER(MPI_Datarep_conversion_function*, 0x0)
+#define MPI_CONVERSION_FN_NULL_C MPI_ABI_POINTER(MPI_Datarep_conversion_function_c*, 0x0)
+#define MPI_T_ENUM_NULL MPI_ABI_POINTER(MPI_T_enum, 0)
+#define MPI_T_CVAR_HANDLE_NULL MPI_ABI_POINTER(MPI_T_cvar_handle, 0)
+#define MPI_T_PVAR_SESSION_NULL MPI_ABI_POINTER(MPI_T_pvar_session, 0)
+#define MPI_T_PVAR_HANDLE_NULL MPI_ABI_POINTER(MPI_T_pvar_handle, 0)
+#define MPI_T_PVAR_ALL_HANDLES MPI_ABI_POINTER(MPI_T_pvar_handle, 1)
 
 enum {
     MPI_F_STATUS_SIZE = 8,
@@ -420,7 +425,7 @@ enum {
     MPI_T_PVAR_CLASS_COUNTER = 7,
     MPI_T_PVAR_CLASS_AGGREGATE = 8,
     MPI_T_PVAR_CLASS_TIMER = 9,
-    MPI_T_PVAR_CLASS_GENERIC = 10,
+    MPI_T_PVAR_CLASS_GENERIC = 10
 };
 
 int MPI_Abi_get_fortran_booleans(int logical_size, void *logical_true, void *logical_false, int *is_set);
@@ -1747,6 +1752,243 @@ int PMPI_Win_unlock_all(MPI_Win win);
 int PMPI_Win_wait(MPI_Win win);
 double PMPI_Wtick(void);
 double PMPI_Wtime(void);
+
+/* Conversions between C and Fortran. They depend on Fortran's INTEGER, so the ABI has none of them (MPI 5.0, chapter 20): these
+ * are for a Fortran whose INTEGER is C's int. Where a Fortran library's own are declared, MPI_ABI_Fortran_conversions is defined. */
+#ifndef MPI_ABI_Fortran_conversions
+#define MPI_ABI_Fortran_conversions
+#if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
+#define MPI_ABI_INLINE static inline
+#else
+#define MPI_ABI_INLINE static __inline__
+#endif
+typedef int MPI_Fint;
+typedef struct { MPI_Fint MPI_SOURCE; MPI_Fint MPI_TAG; MPI_Fint MPI_ERROR; MPI_Fint MPI_internal[5]; } MPI_F08_status;
+#define MPI_F_STATUS_IGNORE MPI_ABI_POINTER(MPI_Fint*, 0)
+#define MPI_F_STATUSES_IGNORE MPI_ABI_POINTER(MPI_Fint*, 0)
+#define MPI_F08_STATUS_IGNORE MPI_ABI_POINTER(MPI_F08_status*, 0)
+#define MPI_F08_STATUSES_IGNORE MPI_ABI_POINTER(MPI_F08_status*, 0)
+MPI_ABI_INLINE MPI_Fint MPI_Comm_c2f(MPI_Comm handle) { return MPI_Comm_toint(handle); }
+MPI_ABI_INLINE MPI_Comm MPI_Comm_f2c(MPI_Fint handle) { return MPI_Comm_fromint(handle); }
+MPI_ABI_INLINE MPI_Fint MPI_Errhandler_c2f(MPI_Errhandler handle) { return MPI_Errhandler_toint(handle); }
+MPI_ABI_INLINE MPI_Errhandler MPI_Errhandler_f2c(MPI_Fint handle) { return MPI_Errhandler_fromint(handle); }
+MPI_ABI_INLINE MPI_Fint MPI_File_c2f(MPI_File handle) { return MPI_File_toint(handle); }
+MPI_ABI_INLINE MPI_File MPI_File_f2c(MPI_Fint handle) { return MPI_File_fromint(handle); }
+MPI_ABI_INLINE MPI_Fint MPI_Group_c2f(MPI_Group handle) { return MPI_Group_toint(handle); }
+MPI_ABI_INLINE MPI_Group MPI_Group_f2c(MPI_Fint handle) { return MPI_Group_fromint(handle); }
+MPI_ABI_INLINE MPI_Fint MPI_Info_c2f(MPI_Info handle) { return MPI_Info_toint(handle); }
+MPI_ABI_INLINE MPI_Info MPI_Info_f2c(MPI_Fint handle) { return MPI_Info_fromint(handle); }
+MPI_ABI_INLINE MPI_Fint MPI_Message_c2f(MPI_Message handle) { return MPI_Message_toint(handle); }
+MPI_ABI_INLINE MPI_Message MPI_Message_f2c(MPI_Fint handle) { return MPI_Message_fromint(handle); }
+MPI_ABI_INLINE MPI_Fint MPI_Op_c2f(MPI_Op handle) { return MPI_Op_toint(handle); }
+MPI_ABI_INLINE MPI_Op MPI_Op_f2c(MPI_Fint handle) { return MPI_Op_fromint(handle); }
+MPI_ABI_INLINE MPI_Fint MPI_Request_c2f(MPI_Request handle) { return MPI_Request_toint(handle); }
+MPI_ABI_INLINE MPI_Request MPI_Request_f2c(MPI_Fint handle) { return MPI_Request_fromint(handle); }
+MPI_ABI_INLINE MPI_Fint MPI_Session_c2f(MPI_Session handle) { return MPI_Session_toint(handle); }
+MPI_ABI_INLINE MPI_Session MPI_Session_f2c(MPI_Fint handle) { return MPI_Session_fromint(handle); }
+MPI_ABI_INLINE MPI_Fint MPI_Type_c2f(MPI_Datatype handle) { return MPI_Type_toint(handle); }
+MPI_ABI_INLINE MPI_Datatype MPI_Type_f2c(MPI_Fint handle) { return MPI_Type_fromint(handle); }
+MPI_ABI_INLINE MPI_Fint MPI_Win_c2f(MPI_Win handle) { return MPI_Win_toint(handle); }
+MPI_ABI_INLINE MPI_Win MPI_Win_f2c(MPI_Fint handle) { return MPI_Win_fromint(handle); }
+MPI_ABI_INLINE int MPI_Status_c2f(const MPI_Status *from, MPI_Fint *to) {
+    if (!from || !to) return MPI_ERR_ARG;
+    to[0] = from->MPI_SOURCE;
+    to[1] = from->MPI_TAG;
+    to[2] = from->MPI_ERROR;
+    to[3] = from->MPI_internal[0];
+    to[4] = from->MPI_internal[1];
+    to[5] = from->MPI_internal[2];
+    to[6] = from->MPI_internal[3];
+    to[7] = from->MPI_internal[4];
+    return MPI_SUCCESS;
+}
+MPI_ABI_INLINE int MPI_Status_c2f08(const MPI_Status *from, MPI_F08_status *to) {
+    if (!from || !to) return MPI_ERR_ARG;
+    to->MPI_SOURCE = from->MPI_SOURCE;
+    to->MPI_TAG = from->MPI_TAG;
+    to->MPI_ERROR = from->MPI_ERROR;
+    to->MPI_internal[0] = from->MPI_internal[0];
+    to->MPI_internal[1] = from->MPI_internal[1];
+    to->MPI_internal[2] = from->MPI_internal[2];
+    to->MPI_internal[3] = from->MPI_internal[3];
+    to->MPI_internal[4] = from->MPI_internal[4];
+    return MPI_SUCCESS;
+}
+MPI_ABI_INLINE int MPI_Status_f2c(const MPI_Fint *from, MPI_Status *to) {
+    if (!from || !to) return MPI_ERR_ARG;
+    to->MPI_SOURCE = from[0];
+    to->MPI_TAG = from[1];
+    to->MPI_ERROR = from[2];
+    to->MPI_internal[0] = from[3];
+    to->MPI_internal[1] = from[4];
+    to->MPI_internal[2] = from[5];
+    to->MPI_internal[3] = from[6];
+    to->MPI_internal[4] = from[7];
+    return MPI_SUCCESS;
+}
+MPI_ABI_INLINE int MPI_Status_f2f08(const MPI_Fint *from, MPI_F08_status *to) {
+    if (!from || !to) return MPI_ERR_ARG;
+    to->MPI_SOURCE = from[0];
+    to->MPI_TAG = from[1];
+    to->MPI_ERROR = from[2];
+    to->MPI_internal[0] = from[3];
+    to->MPI_internal[1] = from[4];
+    to->MPI_internal[2] = from[5];
+    to->MPI_internal[3] = from[6];
+    to->MPI_internal[4] = from[7];
+    return MPI_SUCCESS;
+}
+MPI_ABI_INLINE int MPI_Status_f082c(const MPI_F08_status *from, MPI_Status *to) {
+    if (!from || !to) return MPI_ERR_ARG;
+    to->MPI_SOURCE = from->MPI_SOURCE;
+    to->MPI_TAG = from->MPI_TAG;
+    to->MPI_ERROR = from->MPI_ERROR;
+    to->MPI_internal[0] = from->MPI_internal[0];
+    to->MPI_internal[1] = from->MPI_internal[1];
+    to->MPI_internal[2] = from->MPI_internal[2];
+    to->MPI_internal[3] = from->MPI_internal[3];
+    to->MPI_internal[4] = from->MPI_internal[4];
+    return MPI_SUCCESS;
+}
+MPI_ABI_INLINE int MPI_Status_f082f(const MPI_F08_status *from, MPI_Fint *to) {
+    if (!from || !to) return MPI_ERR_ARG;
+    to[0] = from->MPI_SOURCE;
+    to[1] = from->MPI_TAG;
+    to[2] = from->MPI_ERROR;
+    to[3] = from->MPI_internal[0];
+    to[4] = from->MPI_internal[1];
+    to[5] = from->MPI_internal[2];
+    to[6] = from->MPI_internal[3];
+    to[7] = from->MPI_internal[4];
+    return MPI_SUCCESS;
+}
+MPI_ABI_INLINE MPI_Fint PMPI_Comm_c2f(MPI_Comm handle) { return PMPI_Comm_toint(handle); }
+MPI_ABI_INLINE MPI_Comm PMPI_Comm_f2c(MPI_Fint handle) { return PMPI_Comm_fromint(handle); }
+MPI_ABI_INLINE MPI_Fint PMPI_Errhandler_c2f(MPI_Errhandler handle) { return PMPI_Errhandler_toint(handle); }
+MPI_ABI_INLINE MPI_Errhandler PMPI_Errhandler_f2c(MPI_Fint handle) { return PMPI_Errhandler_fromint(handle); }
+MPI_ABI_INLINE MPI_Fint PMPI_File_c2f(MPI_File handle) { return PMPI_File_toint(handle); }
+MPI_ABI_INLINE MPI_File PMPI_File_f2c(MPI_Fint handle) { return PMPI_File_fromint(handle); }
+MPI_ABI_INLINE MPI_Fint PMPI_Group_c2f(MPI_Group handle) { return PMPI_Group_toint(handle); }
+MPI_ABI_INLINE MPI_Group PMPI_Group_f2c(MPI_Fint handle) { return PMPI_Group_fromint(handle); }
+MPI_ABI_INLINE MPI_Fint PMPI_Info_c2f(MPI_Info handle) { return PMPI_Info_toint(handle); }
+MPI_ABI_INLINE MPI_Info PMPI_Info_f2c(MPI_Fint handle) { return PMPI_Info_fromint(handle); }
+MPI_ABI_INLINE MPI_Fint PMPI_Message_c2f(MPI_Message handle) { return PMPI_Message_toint(handle); }
+MPI_ABI_INLINE MPI_Message PMPI_Message_f2c(MPI_Fint handle) { return PMPI_Message_fromint(handle); }
+MPI_ABI_INLINE MPI_Fint PMPI_Op_c2f(MPI_Op handle) { return PMPI_Op_toint(handle); }
+MPI_ABI_INLINE MPI_Op PMPI_Op_f2c(MPI_Fint handle) { return PMPI_Op_fromint(handle); }
+MPI_ABI_INLINE MPI_Fint PMPI_Request_c2f(MPI_Request handle) { return PMPI_Request_toint(handle); }
+MPI_ABI_INLINE MPI_Request PMPI_Request_f2c(MPI_Fint handle) { return PMPI_Request_fromint(handle); }
+MPI_ABI_INLINE MPI_Fint PMPI_Session_c2f(MPI_Session handle) { return PMPI_Session_toint(handle); }
+MPI_ABI_INLINE MPI_Session PMPI_Session_f2c(MPI_Fint handle) { return PMPI_Session_fromint(handle); }
+MPI_ABI_INLINE MPI_Fint PMPI_Type_c2f(MPI_Datatype handle) { return PMPI_Type_toint(handle); }
+MPI_ABI_INLINE MPI_Datatype PMPI_Type_f2c(MPI_Fint handle) { return PMPI_Type_fromint(handle); }
+MPI_ABI_INLINE MPI_Fint PMPI_Win_c2f(MPI_Win handle) { return PMPI_Win_toint(handle); }
+MPI_ABI_INLINE MPI_Win PMPI_Win_f2c(MPI_Fint handle) { return PMPI_Win_fromint(handle); }
+MPI_ABI_INLINE int PMPI_Status_c2f(const MPI_Status *from, MPI_Fint *to) {
+    if (!from || !to) return MPI_ERR_ARG;
+    to[0] = from->MPI_SOURCE;
+    to[1] = from->MPI_TAG;
+    to[2] = from->MPI_ERROR;
+    to[3] = from->MPI_internal[0];
+    to[4] = from->MPI_internal[1];
+    to[5] = from->MPI_internal[2];
+    to[6] = from->MPI_internal[3];
+    to[7] = from->MPI_internal[4];
+    return MPI_SUCCESS;
+}
+MPI_ABI_INLINE int PMPI_Status_c2f08(const MPI_Status *from, MPI_F08_status *to) {
+    if (!from || !to) return MPI_ERR_ARG;
+    to->MPI_SOURCE = from->MPI_SOURCE;
+    to->MPI_TAG = from->MPI_TAG;
+    to->MPI_ERROR = from->MPI_ERROR;
+    to->MPI_internal[0] = from->MPI_internal[0];
+    to->MPI_internal[1] = from->MPI_internal[1];
+    to->MPI_internal[2] = from->MPI_internal[2];
+    to->MPI_internal[3] = from->MPI_internal[3];
+    to->MPI_internal[4] = from->MPI_internal[4];
+    return MPI_SUCCESS;
+}
+MPI_ABI_INLINE int PMPI_Status_f2c(const MPI_Fint *from, MPI_Status *to) {
+    if (!from || !to) return MPI_ERR_ARG;
+    to->MPI_SOURCE = from[0];
+    to->MPI_TAG = from[1];
+    to->MPI_ERROR = from[2];
+    to->MPI_internal[0] = from[3];
+    to->MPI_internal[1] = from[4];
+    to->MPI_internal[2] = from[5];
+    to->MPI_internal[3] = from[6];
+    to->MPI_internal[4] = from[7];
+    return MPI_SUCCESS;
+}
+MPI_ABI_INLINE int PMPI_Status_f2f08(const MPI_Fint *from, MPI_F08_status *to) {
+    if (!from || !to) return MPI_ERR_ARG;
+    to->MPI_SOURCE = from[0];
+    to->MPI_TAG = from[1];
+    to->MPI_ERROR = from[2];
+    to->MPI_internal[0] = from[3];
+    to->MPI_internal[1] = from[4];
+    to->MPI_internal[2] = from[5];
+    to->MPI_internal[3] = from[6];
+    to->MPI_internal[4] = from[7];
+    return MPI_SUCCESS;
+}
+MPI_ABI_INLINE int PMPI_Status_f082c(const MPI_F08_status *from, MPI_Status *to) {
+    if (!from || !to) return MPI_ERR_ARG;
+    to->MPI_SOURCE = from->MPI_SOURCE;
+    to->MPI_TAG = from->MPI_TAG;
+    to->MPI_ERROR = from->MPI_ERROR;
+    to->MPI_internal[0] = from->MPI_internal[0];
+    to->MPI_internal[1] = from->MPI_internal[1];
+    to->MPI_internal[2] = from->MPI_internal[2];
+    to->MPI_internal[3] = from->MPI_internal[3];
+    to->MPI_internal[4] = from->MPI_internal[4];
+    return MPI_SUCCESS;
+}
+MPI_ABI_INLINE int PMPI_Status_f082f(const MPI_F08_status *from, MPI_Fint *to) {
+    if (!from || !to) return MPI_ERR_ARG;
+    to[0] = from->MPI_SOURCE;
+    to[1] = from->MPI_TAG;
+    to[2] = from->MPI_ERROR;
+    to[3] = from->MPI_internal[0];
+    to[4] = from->MPI_internal[1];
+    to[5] = from->MPI_internal[2];
+    to[6] = from->MPI_internal[3];
+    to[7] = from->MPI_internal[4];
+    return MPI_SUCCESS;
+}
+#endif
+
+/* What MPI 3.0 removed: the library has it, and declares it for programs that are compiled with -DMPI_REMOVED_API. */
+#ifdef MPI_REMOVED_API
+#define MPI_ABI_REMOVED(instead) __attribute__((deprecated("removed from MPI 3.0: use " instead)))
+typedef MPI_Comm_errhandler_function MPI_Handler_function;
+#define MPI_LB MPI_ABI_POINTER(MPI_Datatype, 0x00000ff0)
+#define MPI_UB MPI_ABI_POINTER(MPI_Datatype, 0x00000ff1)
+#define MPI_COMBINER_HVECTOR_INTEGER 1105
+#define MPI_COMBINER_HINDEXED_INTEGER 1107
+#define MPI_COMBINER_STRUCT_INTEGER 1110
+int MPI_Address(const void *location, MPI_Aint *address) MPI_ABI_REMOVED("MPI_Get_address");
+int MPI_Errhandler_create(MPI_Comm_errhandler_function *handler_fn, MPI_Errhandler *errhandler) MPI_ABI_REMOVED("MPI_Comm_create_errhandler");
+int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler) MPI_ABI_REMOVED("MPI_Comm_get_errhandler");
+int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler) MPI_ABI_REMOVED("MPI_Comm_set_errhandler");
+int MPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent) MPI_ABI_REMOVED("MPI_Type_get_extent");
+int MPI_Type_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) MPI_ABI_REMOVED("MPI_Type_create_hindexed");
+int MPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype) MPI_ABI_REMOVED("MPI_Type_create_hvector");
+int MPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement) MPI_ABI_REMOVED("MPI_Type_get_extent");
+int MPI_Type_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype) MPI_ABI_REMOVED("MPI_Type_create_struct");
+int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement) MPI_ABI_REMOVED("MPI_Type_get_extent");
+int PMPI_Address(const void *location, MPI_Aint *address) MPI_ABI_REMOVED("MPI_Get_address");
+int PMPI_Errhandler_create(MPI_Comm_errhandler_function *handler_fn, MPI_Errhandler *errhandler) MPI_ABI_REMOVED("MPI_Comm_create_errhandler");
+int PMPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler) MPI_ABI_REMOVED("MPI_Comm_get_errhandler");
+int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler) MPI_ABI_REMOVED("MPI_Comm_set_errhandler");
+int PMPI_Type_extent(MPI_Datatype datatype, MPI_Aint *extent) MPI_ABI_REMOVED("MPI_Type_get_extent");
+int PMPI_Type_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype *newtype) MPI_ABI_REMOVED("MPI_Type_create_hindexed");
+int PMPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype) MPI_ABI_REMOVED("MPI_Type_create_hvector");
+int PMPI_Type_lb(MPI_Datatype datatype, MPI_Aint *displacement) MPI_ABI_REMOVED("MPI_Type_get_extent");
+int PMPI_Type_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype *newtype) MPI_ABI_REMOVED("MPI_Type_create_struct");
+int PMPI_Type_ub(MPI_Datatype datatype, MPI_Aint *displacement) MPI_ABI_REMOVED("MPI_Type_get_extent");
+#undef MPI_ABI_REMOVED
+#endif
 
 #ifdef __cplusplus
 }

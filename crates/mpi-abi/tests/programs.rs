@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{compiled, folder, names, passes};
+use support::{compiled, compiled_cpp, folder, names, passes};
 
 /// Each program is a test, run with these numbers of ranks; 1 is without a launcher.
 macro_rules! programs {
@@ -31,6 +31,8 @@ programs! {
     duplicates [1 2 5];
     errors [1];
     exits [1 3];
+    fortran [1];
+    fortran_library [1];
     generalized [1];
     groups [1 2 5];
     infos [1 3];
@@ -39,5 +41,12 @@ programs! {
     operations [1];
     partitioned [1 2];
     reductions [1 2 3 5];
+    removed [1];
     sessions [1 3];
+}
+
+#[test]
+fn fortran_conversions_in_cpp() {
+    let source = folder("programs").join("fortran.cpp");
+    passes(&compiled_cpp("fortran_conversions_in_cpp", &[source]), 1);
 }

@@ -1,4 +1,6 @@
 /* The frame of the generated program: what the calls are given, and what is said of those that go wrong. */
+#define MPI_REMOVED_API
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -37,6 +37,7 @@ pub mod memory;
 pub mod operations;
 pub mod point;
 pub mod pointer;
+pub mod removed;
 pub mod requests;
 pub mod session;
 pub mod status;

@@ -28,11 +28,17 @@ pub enum Form {
     Persistent,
 }
 
-/// Returns all functions of the C interface, sorted by name.
+/// Returns all functions of MPI 5.0, sorted by name.
 pub fn exported(tables: &Tables) -> Vec<Exported<'_>> {
-    let mut all: Vec<Exported<'_>> = tables.functions.iter().flat_map(forms).collect();
+    let standard = tables.functions.iter().filter(|function| function.successor.is_none());
+    let mut all: Vec<Exported<'_>> = standard.flat_map(forms).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all
+}
+
+/// Returns the functions that MPI 3.0 removed.
+pub fn removed_functions(tables: &Tables) -> Vec<Exported<'_>> {
+    tables.functions.iter().filter(|function| function.successor.is_some()).flat_map(forms).collect()
 }
 
 fn forms(of: &Function) -> Vec<Exported<'_>> {
@@ -40,7 +46,7 @@ fn forms(of: &Function) -> Vec<Exported<'_>> {
         "collective" => &[Form::Blocking, Form::Immediate, Form::Persistent],
         _ => &[Form::Blocking],
     };
-    let has_twin = of.parameters.iter().any(|p| p.kind.is_wide());
+    let has_twin = of.successor.is_none() && of.parameters.iter().any(|p| p.kind.is_wide());
     let widths: &[bool] = if has_twin { &[false, true] } else { &[false] };
     let each = forms.iter().flat_map(|form| widths.iter().map(move |large| (*form, *large)));
     each.map(|(form, large)| Exported {
@@ -93,10 +99,15 @@ impl Kind {
 impl Exported<'_> {
     /// The declarations of its parameters in C.
     pub fn declared(&self) -> Vec<String> {
-        self.parameters
-            .iter()
-            .map(|p| declared(if self.large { &p.kind.c_large } else { &p.kind.c }, &p.name))
-            .collect()
+        let of = |kind: &Kind| if self.large { kind.c_large.clone() } else { kind.c.clone() };
+        self.parameters.iter().map(|p| declared(&of(&p.kind), &p.name)).collect()
+    }
+
+    /// Its declaration in C under its name with a prefix, as `int MPI_Barrier(MPI_Comm comm)`.
+    pub fn declaration(&self, prefix: &str) -> String {
+        let list = self.declared();
+        let list = if list.is_empty() { "void".to_owned() } else { list.join(", ") };
+        format!("{} {prefix}{}({list})", self.of.returns, self.name)
     }
 }
 

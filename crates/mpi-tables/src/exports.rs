@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use crate::exported::{Exported, Form, exported};
+use crate::exported::{Exported, Form, exported, removed_functions};
 use crate::tables::{Kind, Tables};
 
 /// Types of bodies that stand for two types of C.
@@ -13,7 +13,7 @@ const WIDE_TYPES: [&str; 4] = ["Count", "Counts", "Displacements", "OutCount"];
 /// Returns the code: a `MPI_` and a `PMPI_` function for each function of the standard.
 pub fn rust(tables: &Tables) -> String {
     let mut text = String::new();
-    for function in exported(tables) {
+    for function in exported(tables).into_iter().chain(removed_functions(tables)) {
         for prefix in ["", "P"] {
             write_function(&mut text, prefix, &function);
         }

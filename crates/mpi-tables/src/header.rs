@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::exported::exported;
 use crate::tables::{Constant, Tables};
+use crate::{conversions, removed};
 
 /// Returns `mpi.h`.
 pub fn text(tables: &Tables) -> String {
@@ -12,28 +13,39 @@ pub fn text(tables: &Tables) -> String {
     tables.types.iter().for_each(|line| put(&format!("typedef {line};")));
     put("");
     for constant in tables.constants.iter().filter(|c| c.is_macro) {
-        put(&format!("#define {} {}", constant.name, constant.value));
+        put(&format!("#define {} {}", constant.name, cast(&constant.value)));
     }
-    put("\nenum {");
-    for Constant { name, value, .. } in tables.constants.iter().filter(|c| !c.is_macro) {
-        // Those with a type of their own stand in the types.
-        if !OWN_TYPES.iter().any(|prefix| name.starts_with(prefix)) {
-            put(&format!("    {name} = {value},"));
-        }
-    }
-    put("};\n");
+    let enumerators = tables.constants.iter().filter(|c| !c.is_macro && !has_own_type(&c.name));
+    let enumerators: Vec<_> =
+        enumerators.map(|Constant { name, value, .. }| format!("    {name} = {value}")).collect();
+    put(&format!("\nenum {{\n{}\n}};\n", enumerators.join(",\n")));
     let functions = exported(tables);
     for prefix in ["", "P"] {
-        for function in &functions {
-            let list = function.declared();
-            let list = if list.is_empty() { "void".to_owned() } else { list.join(", ") };
-            put(&format!("{} {prefix}{}({list});", function.of.returns, function.name));
-        }
+        functions.iter().for_each(|function| put(&format!("{};", function.declaration(prefix))));
     }
+    put("");
+    text += &conversions::text();
+    text += &removed::text(tables);
     text + TAIL
 }
 
-const OWN_TYPES: [&str; 2] = ["MPI_T_CB_REQUIRE_", "MPI_T_SOURCE_"];
+/// True if an enumerator stands in a type of the table of types.
+fn has_own_type(name: &str) -> bool {
+    ["MPI_T_CB_REQUIRE_", "MPI_T_SOURCE_"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// A value that the table gives as `((TYPE)NUMBER)`, by a cast that C++ has no warning for.
+pub fn cast(value: &str) -> String {
+    let parts = value
+        .strip_prefix("((")
+        .and_then(|rest| rest.strip_suffix(')'))
+        .and_then(|rest| rest.split_once(')'));
+    match parts {
+        Some((of, number)) if of == "MPI_Offset" => format!("MPI_ABI_NUMBER({of}, {number})"),
+        Some((of, number)) => format!("MPI_ABI_POINTER({of}, {number})"),
+        None => value.to_owned(),
+    }
+}
 
 const HEAD: &str = "\
 /* The C interface of MPI 5.0 by its standard ABI: what is compiled with it runs on every library with that ABI.
@@ -44,7 +56,12 @@ const HEAD: &str = "\
 #include <stdint.h>
 
 #ifdef __cplusplus
+#define MPI_ABI_POINTER(type, value) (reinterpret_cast<type>(value))
+#define MPI_ABI_NUMBER(type, value) (static_cast<type>(value))
 extern \"C\" {
+#else
+#define MPI_ABI_POINTER(type, value) ((type)value)
+#define MPI_ABI_NUMBER(type, value) ((type)value)
 #endif
 
 ";

@@ -21,18 +21,20 @@
 //! | `chapter` | what the function belongs to |
 //! | `errors` | on which object its errors are raised: the parameter of this kind, `file` (that of files), `self` (`MPI_COMM_SELF`) |
 //! | `call` | `hot`: the body itself decides when deferred receives are submitted; `any`: may be called by any thread at any time |
-//! | `form` | `collective`: blocking, immediate and persistent; `value`: cannot fail, and returns its result |
+//! | `form` | `collective`: blocking, immediate and persistent; `value`: cannot fail, and returns its result; in the chapter `removed`: the successor |
 //! | `body` | path of the Rust function in `canele-mpi-c`, or `-`: not written |
 //!
 //! A function has a large-count twin if a parameter is of a kind whose C type differs there.
 #![forbid(unsafe_code)]
 
 pub mod constants;
+mod conversions;
 mod exported;
 pub mod exports;
 pub mod header;
+mod removed;
 pub mod summary;
 mod tables;
 
-pub use exported::{Exported, Form, exported};
+pub use exported::{Exported, Form, exported, removed_functions};
 pub use tables::{Constant, Function, Kind, Parameter, Tables};

@@ -19,6 +19,8 @@ pub struct Function {
     pub call: String,
     /// `collective`, `value` or `-`.
     pub form: String,
+    /// What is used instead of a function that MPI 3.0 removed.
+    pub successor: Option<String>,
     /// Path of the Rust function, none if it is not written.
     pub body: Option<String>,
 }
@@ -106,6 +108,7 @@ fn function(row: &[&str], kinds: &HashMap<String, Kind>) -> Function {
         let kind = find_kind(kind, kinds).unwrap_or_else(|| panic!("{row:?}: there is no kind {kind}"));
         Parameter { name: name.to_owned(), kind }
     };
+    let is_removed = chapter == "removed";
     let function = Function {
         name: name.to_owned(),
         returns: returns.to_owned(),
@@ -113,7 +116,8 @@ fn function(row: &[&str], kinds: &HashMap<String, Kind>) -> Function {
         chapter: chapter.to_owned(),
         errors: errors.to_owned(),
         call: call.to_owned(),
-        form: form.to_owned(),
+        form: if is_removed { "-" } else { form }.to_owned(),
+        successor: is_removed.then(|| form.to_owned()),
         body: (body != "-").then(|| body.to_owned()),
     };
     check(&function);

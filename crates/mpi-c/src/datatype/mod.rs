@@ -60,7 +60,7 @@ fn publish(datatype: Arc<Datatype>) -> Result<MPI_Datatype> {
 }
 
 /// Gives the program a datatype.
-fn give(newtype: Out<MPI_Datatype>, datatype: Arc<Datatype>) -> Outcome {
+pub(crate) fn give(newtype: Out<MPI_Datatype>, datatype: Arc<Datatype>) -> Outcome {
     Ok(newtype.set(publish(datatype)?, "newtype")?)
 }
 

@@ -1,0 +1,39 @@
+//! The part of the header that declares what MPI 3.0 removed, for programs that ask for it.
+
+use std::fmt::Write;
+
+use crate::exported::removed_functions;
+use crate::header::cast;
+use crate::tables::Tables;
+
+/// What programs of MPI 1 name beside functions. The ABI has no values for them: markers have those of no handle, and combiners
+/// those that no datatype's envelope has.
+const CONSTANTS: [(&str, &str); 5] = [
+    ("MPI_LB", "((MPI_Datatype)0x00000ff0)"),
+    ("MPI_UB", "((MPI_Datatype)0x00000ff1)"),
+    ("MPI_COMBINER_HVECTOR_INTEGER", "1105"),
+    ("MPI_COMBINER_HINDEXED_INTEGER", "1107"),
+    ("MPI_COMBINER_STRUCT_INTEGER", "1110"),
+];
+
+/// Returns the declarations.
+pub fn text(tables: &Tables) -> String {
+    let functions = removed_functions(tables);
+    let mut text = String::from(HEAD);
+    let mut put = |line: &str| writeln!(text, "{line}").expect("a string grows");
+    CONSTANTS.iter().for_each(|(name, value)| put(&format!("#define {name} {}", cast(value))));
+    for prefix in ["", "P"] {
+        for function in &functions {
+            let instead = function.of.successor.as_deref().unwrap_or_default();
+            put(&format!("{} MPI_ABI_REMOVED(\"{instead}\");", function.declaration(prefix)));
+        }
+    }
+    text + "#undef MPI_ABI_REMOVED\n#endif\n"
+}
+
+const HEAD: &str = "
+/* What MPI 3.0 removed: the library has it, and declares it for programs that are compiled with -DMPI_REMOVED_API. */
+#ifdef MPI_REMOVED_API
+#define MPI_ABI_REMOVED(instead) __attribute__((deprecated(\"removed from MPI 3.0: use \" instead)))
+typedef MPI_Comm_errhandler_function MPI_Handler_function;
+";
