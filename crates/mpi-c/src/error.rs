@@ -47,6 +47,8 @@ pub enum On {
     Win(MPI_Win),
     /// That of files.
     File,
+    /// None: the tools interface only returns codes (MPI 5.0, §15.3.9).
+    Code,
 }
 
 impl From<MPI_Win> for On {
@@ -84,6 +86,7 @@ pub fn raise(function: &str, on: On, failed: Failed) -> c_int {
             Ok(session) => handle(&session.errhandler(), session.number(), function, &error),
             Err(_) => raise_nowhere(function, &error),
         },
+        On::Code => error.given.unwrap_or_else(|| keep(error.class, format!("{function}: {error}"))),
         On::File => handle(&errhandlers::of_files(), MPI_FILE_NULL.value(), function, &error),
         // There are no windows yet.
         On::Nothing | On::Win(_) => raise_nowhere(function, &error),

@@ -121,6 +121,7 @@ fn error_object(function: &Exported<'_>) -> String {
     let of = function.of.parameters.iter().find(|p| p.kind.name == function.of.errors);
     match (function.of.errors.as_str(), of) {
         ("file", _) => "On::File".to_owned(),
+        ("code", _) => "On::Code".to_owned(),
         (_, Some(parameter)) => format!("On::from({})", parameter.name),
         _ => "On::Nothing".to_owned(),
     }

@@ -154,7 +154,7 @@ fn check(function: &Function) {
         "{name} must be written: it cannot say that it is not supported"
     );
     assert!(
-        ["self", "file"].contains(&errors.as_str())
+        ["self", "file", "code"].contains(&errors.as_str())
             || function.parameters.iter().any(|p| p.kind.name == *errors),
         "{name}: errors are raised on a {errors}, which is no parameter"
     );

@@ -82,12 +82,25 @@ static void files(void)
     FAILS(MPI_ERR_FILE, MPI_File_get_errhandler((MPI_File)0x12345, &found));
 }
 
+/* The tools interface calls no handler (MPI 5.0, 15.3.9). */
+static void tools(void)
+{
+    int n = 0;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+    CHECK(MPI_T_cvar_get_num(NULL) != MPI_SUCCESS);
+    CHECK(MPI_T_category_get_info(-1, NULL, NULL, NULL, NULL, NULL, NULL, &n) != MPI_SUCCESS);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+}
+
 int main(int argc, char **argv)
 {
     start(&argc, &argv);
     own();
     standard();
     files();
+    tools();
     OK(MPI_Finalize());
     return result();
 }
