@@ -2,12 +2,12 @@
 
 use core::ffi::{c_char, c_double, c_int};
 
-use canele_mpi::fail;
+use canele_mpi::{ThreadLevel, fail};
 
 use crate::constants::*;
 use crate::error::Outcome;
 use crate::handle::MPI_Comm;
-use crate::library;
+use crate::library::{self, PROCESS};
 use crate::pointer::{Out, Room};
 
 /// The arguments of `main`, which need not be changed: the launcher says everything by other ways.
@@ -16,17 +16,16 @@ pub type Arguments = *mut *mut *mut c_char;
 /// `MPI_Init`.
 pub fn init(_argc: *mut c_int, _argv: Arguments) -> Outcome {
     library::predefine();
-    Ok(library::initialize(MPI_THREAD_SINGLE)?)
+    Ok(library::initialize(ThreadLevel::Single)?)
 }
 
 /// `MPI_Init_thread`.
 pub fn init_thread(_argc: *mut c_int, _argv: Arguments, required: c_int, provided: Out<c_int>) -> Outcome {
     library::predefine();
-    let levels = [MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE];
-    if !levels.contains(&required) {
+    let Some(level) = library::thread_level(required) else {
         fail!(Argument, "required is {required}: it is one of the MPI_THREAD_ levels");
-    }
-    library::initialize(required)?;
+    };
+    library::initialize(level)?;
     Ok(provided.set(required, "provided")?)
 }
 
@@ -37,23 +36,23 @@ pub fn finalize() -> Outcome {
 
 /// `MPI_Initialized`.
 pub fn initialized(flag: Out<c_int>) -> Outcome {
-    Ok(flag.set(c_int::from(library::is_initialized()), "flag")?)
+    Ok(flag.set(c_int::from(PROCESS.is_initialized()), "flag")?)
 }
 
 /// `MPI_Finalized`.
 pub fn finalized(flag: Out<c_int>) -> Outcome {
-    Ok(flag.set(c_int::from(library::is_finalized()), "flag")?)
+    Ok(flag.set(c_int::from(PROCESS.is_finalized()), "flag")?)
 }
 
 /// `MPI_Query_thread`.
 pub fn query_thread(provided: Out<c_int>) -> Outcome {
     library::world()?;
-    Ok(provided.set(library::threads(), "provided")?)
+    Ok(provided.set(library::thread_number(), "provided")?)
 }
 
 /// `MPI_Is_thread_main`.
 pub fn is_thread_main(flag: Out<c_int>) -> Outcome {
-    Ok(flag.set(c_int::from(library::is_main_thread()), "flag")?)
+    Ok(flag.set(c_int::from(PROCESS.is_main_thread()), "flag")?)
 }
 
 /// `MPI_Abort`.

@@ -104,7 +104,7 @@ pub fn raise_on(comm: &Comm, function: &str, error: &Error) -> c_int {
 fn raise_nowhere(function: &str, error: &Error) -> c_int {
     match library::own_comm() {
         Some(own) => raise_on(&own, function, error),
-        None => handle(&library::first_errhandler(), 0, function, error),
+        None => handle(&library::PROCESS.errhandler(), 0, function, error),
     }
 }
 

@@ -76,7 +76,7 @@ fn why(value: usize) -> String {
     match value {
         0 => "it was never set".to_owned(),
         _ if other.is_some() => format!("it is one of the {}", other.map_or("", |(_, plural)| plural)),
-        1..0x1000 if !crate::library::is_initialized() => {
+        1..0x1000 if !crate::library::PROCESS.is_initialized() => {
             "MPI is not initialised, or was finalised".to_owned()
         }
         1..0x1000 => "it is a null handle, or a constant of another kind".to_owned(),

@@ -22,7 +22,7 @@ pub fn session_init(_info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MP
     library::predefine();
     let handler = errhandler.share()?;
     crate::deferred_recv::forbid();
-    let made = Arc::new(Session::new(library::enter()?, handler));
+    let made = Arc::new(Session::new(library::PROCESS.enter()?, handler));
     library::leave_at_exit();
     let handle = MPI_Session::new(made.clone())?;
     made.set_number(handle.value());
@@ -33,7 +33,7 @@ pub fn session_init(_info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MP
 pub fn session_finalize(session: Out<MPI_Session>) -> Outcome {
     session.get("session")?.free()?;
     session.set(MPI_SESSION_NULL, "session")?;
-    Ok(library::leave()?)
+    Ok(library::PROCESS.leave()?)
 }
 
 /// `MPI_Session_get_info`.

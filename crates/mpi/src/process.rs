@@ -1,0 +1,220 @@
+//! A process's life in MPI: when it joins the job, who uses it, when it leaves (MPI 5.0, §11.2, §11.3).
+//!
+//! ```text
+//!   MPI_Init ────────▶ initialized ──▶ MPI_Finalize: finalized
+//!   MPI_Session_init ─▶ one more user ──▶ MPI_Session_finalize: one less
+//!
+//!   the first user joins the job; the last one after MPI_Finalize leaves it
+//! ```
+//! An edge has one instance of it.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::thread::ThreadId;
+
+use canele_engine::Engine;
+use canele_sys::atomic::{AtomicBool, Ordering::Relaxed};
+use canele_sys::tunables::Tunables;
+
+use crate::errhandler::Errhandler;
+use crate::world::World;
+use crate::{Result, fail};
+
+/// Which threads of a program may call MPI (MPI 5.0, §11.6.2), in rising order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ThreadLevel {
+    /// There is one thread.
+    Single,
+    /// The main thread.
+    Funneled,
+    /// Any thread, one at a time.
+    Serialized,
+    /// Any thread at any time.
+    Multiple,
+}
+
+/// A process's life in MPI.
+pub struct Process {
+    initialized: AtomicBool,
+    finalized: AtomicBool,
+    /// The level of threads, and the thread that initialised.
+    main: OnceLock<(ThreadLevel, ThreadId)>,
+    /// What the process has, from the first user on.
+    world: RwLock<Option<Arc<World>>>,
+    engine: OnceLock<Arc<Engine>>,
+    /// Those who have initialised and not finalised: the world model and sessions.
+    users: Mutex<usize>,
+    errhandler: OnceLock<Arc<Errhandler>>,
+}
+
+impl Default for Process {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Process {
+    /// Returns a process that has not begun.
+    pub const fn new() -> Self {
+        Self {
+            initialized: AtomicBool::new(false),
+            finalized: AtomicBool::new(false),
+            main: OnceLock::new(),
+            world: RwLock::new(None),
+            engine: OnceLock::new(),
+            users: Mutex::new(0),
+            errhandler: OnceLock::new(),
+        }
+    }
+
+    /// True once `MPI_Init` has succeeded.
+    pub fn is_initialized(&self) -> bool {
+        // Relaxed, here and below: a flag on its own; what it speaks of is behind locks.
+        self.initialized.load(Relaxed)
+    }
+
+    /// True once `MPI_Finalize` has succeeded.
+    pub fn is_finalized(&self) -> bool {
+        self.finalized.load(Relaxed)
+    }
+
+    /// Returns what the process has.
+    ///
+    /// # Errors
+    /// It has not been initialised, or was finalised.
+    pub fn world(&self) -> Result<Arc<World>> {
+        match &*self.world.read().unwrap_or_else(PoisonError::into_inner) {
+            Some(world) => Ok(world.clone()),
+            None if self.is_finalized() => fail!(Other, "MPI was finalised: this call comes too late"),
+            None => fail!(Other, "MPI is not initialised: call MPI_Init or MPI_Session_init first"),
+        }
+    }
+
+    /// Returns what the process has, unless another thread is just changing that; for a process that is about to end.
+    pub fn world_at_hand(&self) -> Option<Arc<World>> {
+        self.world.try_read().ok().and_then(|world| world.clone())
+    }
+
+    /// Returns the engine under all, for calls that name no communicator.
+    ///
+    /// # Errors
+    /// As [`Self::world`].
+    #[inline]
+    pub fn engine(&self) -> Result<&Arc<Engine>> {
+        match self.engine.get() {
+            Some(engine) => Ok(engine),
+            None => {
+                let engine = self.world()?.engine().clone();
+                Ok(self.engine.get_or_init(|| engine))
+            }
+        }
+    }
+
+    /// Returns the error handler before there is any communicator, and after.
+    pub fn errhandler(&self) -> Arc<Errhandler> {
+        let read = || match Tunables::from_env().map(|tunables| tunables.mpi_errhandler) {
+            Ok("return") => Errhandler::Return,
+            Ok("abort") => Errhandler::Abort,
+            // What is wrong with the settings the start of the engine says.
+            _ => Errhandler::Fatal,
+        };
+        self.errhandler.get_or_init(|| Arc::new(read())).clone()
+    }
+
+    fn users(&self) -> MutexGuard<'_, usize> {
+        self.users.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a user; the first joins the job.
+    ///
+    /// # Errors
+    /// The job cannot be joined.
+    pub fn enter(&self) -> Result<Arc<World>> {
+        let mut users = self.users();
+        let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
+        let world = match &mut *world {
+            Some(world) => world.clone(),
+            None => world.insert(Arc::new(World::start(&self.errhandler())?)).clone(),
+        };
+        *users += 1;
+        Ok(world)
+    }
+
+    /// Takes a user away; the last after `MPI_Finalize` leaves the job.
+    ///
+    /// # Errors
+    /// The launcher is gone.
+    pub fn leave(&self) -> Result<()> {
+        let mut users = self.users();
+        *users -= 1;
+        if *users == 0 && self.is_finalized() { self.finish() } else { Ok(()) }
+    }
+
+    /// Leaves the job if only sessions have used it, and none is left; called as the process exits.
+    pub fn leave_at_exit(&self) {
+        let users = self.users();
+        if *users == 0 && !self.is_initialized() {
+            // Nobody is left to be told.
+            let _ = self.finish();
+        }
+    }
+
+    fn finish(&self) -> Result<()> {
+        match &*self.world.read().unwrap_or_else(PoisonError::into_inner) {
+            Some(world) => world.finish(),
+            None => Ok(()),
+        }
+    }
+
+    /// Initialises the world model, by this thread. `publish` makes the communicators known before anybody can ask for them.
+    ///
+    /// # Errors
+    /// It was called before; the job cannot be joined.
+    pub fn initialize(&self, threads: ThreadLevel, publish: impl FnOnce(&World)) -> Result<Arc<World>> {
+        if self.is_initialized() {
+            fail!(Other, "MPI_Init is called a second time: a process initialises MPI once");
+        }
+        let world = self.enter()?;
+        publish(&world);
+        self.main.get_or_init(|| (threads, std::thread::current().id()));
+        self.initialized.store(true, Relaxed);
+        Ok(world)
+    }
+
+    /// Begins to finalise the world model: attributes of `MPI_COMM_SELF` are deleted, then all ranks are waited for.
+    ///
+    /// # Errors
+    /// It is not initialised, or was finalised before; a function of the program's failed.
+    pub fn prepare_end(&self) -> Result<Arc<World>> {
+        if !self.is_initialized() || self.is_finalized() {
+            let why =
+                if self.is_finalized() { "it was finalised before" } else { "it was never initialised" };
+            fail!(Other, "MPI cannot be finalised: {why}");
+        }
+        let world = self.world()?;
+        // Parts of the program learn in this way that the end has come (MPI 5.0, §11.2.4).
+        world.own.attributes().clear(world.own.number())?;
+        // No rank leaves while another may still want something of it. Ranks that are gone are not waited for.
+        let _ = world.world.barrier();
+        Ok(world)
+    }
+
+    /// Ends the world model. `withdraw` takes its communicators from the program.
+    ///
+    /// # Errors
+    /// The launcher is gone.
+    pub fn finalize(&self, withdraw: impl FnOnce()) -> Result<()> {
+        self.finalized.store(true, Relaxed);
+        withdraw();
+        self.leave()
+    }
+
+    /// Returns the level of threads in force, none before the world model is initialised.
+    pub fn threads(&self) -> Option<ThreadLevel> {
+        self.main.get().map(|(threads, _)| *threads)
+    }
+
+    /// True for the thread that initialised the world model.
+    pub fn is_main_thread(&self) -> bool {
+        self.main.get().is_some_and(|(_, thread)| *thread == std::thread::current().id())
+    }
+}
