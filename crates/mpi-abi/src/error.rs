@@ -8,7 +8,7 @@ use canele_mpi::{Class, Comm, Errhandler, Error};
 use crate::codes::{class_number, keep, text};
 use crate::constants::MPI_FILE_NULL;
 use crate::errhandlers;
-use crate::handle::{MPI_Comm, MPI_File, MPI_Session};
+use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session};
 use crate::library;
 
 /// What a body gives.
@@ -45,6 +45,8 @@ pub enum On {
     Session(MPI_Session),
     /// That of files.
     File,
+    /// This one, which the function is given for its own errors; it is told this null handle of what would have been made.
+    Given(MPI_Errhandler, usize),
 }
 
 impl From<MPI_File> for On {
@@ -80,6 +82,10 @@ pub fn raise(function: &str, on: On, failed: Failed) -> c_int {
         },
         On::Session(session) => match session.share() {
             Ok(session) => handle(&session.errhandler(), session.number(), function, &error),
+            Err(_) => raise_nowhere(function, &error),
+        },
+        On::Given(errhandler, null) => match errhandler.share() {
+            Ok(handler) => handle(&handler, null, function, &error),
             Err(_) => raise_nowhere(function, &error),
         },
         On::File => handle(&errhandlers::of_files(), MPI_FILE_NULL.value(), function, &error),

@@ -147,7 +147,7 @@ fn environment(arguments: &[&[u8]]) -> Info {
 fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> Outcome {
     let comm = comm.get()?;
     if let Some(info) = said(info)? {
-        comm.set_info(Arc::new(info.duplicate()));
+        comm.update_info(info);
     }
     Ok(())
 }

@@ -7,7 +7,7 @@
 //!     ──▶  MPI_Send, PMPI_Send (count: int)   MPI_Send_c, PMPI_Send_c (count: MPI_Count)
 //! ```
 //! The body is written once. What it fails with goes to the error handler of the communicator, session or file among its
-//! arguments, or of `MPI_COMM_SELF`. With `large` these types stand for one C type in each of the twins:
+//! arguments, to the error handler among them, or to that of `MPI_COMM_SELF`. With `large` these types stand for one C type in each of the twins:
 //!
 //! | in the body | ordinary | large |
 //! |---|---|---|
@@ -20,6 +20,8 @@
 //! that does it, that which starts it (`MPI_I…`, with a request), and that which makes it persistent (`…_init`, with an info
 //! and a request). The blocking one keeps the calls it made last, unless it is given arrays.
 //!
+//! Functions of the list [`ANYTIME`] may be called by any thread at any time: they do not count as calls in which one is inside.
+//!
 //! `hot` puts the body into each of the exported functions, which says itself when late receives are to be submitted; the others do
 //! that first. `plain` exports a function that cannot fail, with the result it has.
 #![forbid(unsafe_code)]
@@ -28,6 +30,47 @@ use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use quote::{format_ident, quote};
 use syn::{FnArg, Ident, ItemFn, Pat, Type, parse_macro_input};
+
+/// What any thread may call at any time, whatever the level of thread support: before the beginning and after the end too
+/// (MPI 5.0, §11.4.1, §11.6.2).
+const ANYTIME: [&str; 36] = [
+    "MPI_Initialized",
+    "MPI_Finalized",
+    "MPI_Query_thread",
+    "MPI_Is_thread_main",
+    "MPI_Get_version",
+    "MPI_Get_library_version",
+    "MPI_Abi_get_version",
+    "MPI_Abi_get_info",
+    "MPI_Abi_get_fortran_info",
+    "MPI_Abi_get_fortran_booleans",
+    "MPI_Info_create",
+    "MPI_Info_create_env",
+    "MPI_Info_set",
+    "MPI_Info_delete",
+    "MPI_Info_get",
+    "MPI_Info_get_valuelen",
+    "MPI_Info_get_string",
+    "MPI_Info_get_nkeys",
+    "MPI_Info_get_nthkey",
+    "MPI_Info_dup",
+    "MPI_Info_free",
+    "MPI_Session_init",
+    "MPI_Session_create_errhandler",
+    "MPI_Session_call_errhandler",
+    "MPI_Comm_create_errhandler",
+    "MPI_Win_create_errhandler",
+    "MPI_File_create_errhandler",
+    "MPI_Errhandler_free",
+    "MPI_Error_class",
+    "MPI_Error_string",
+    "MPI_Add_error_class",
+    "MPI_Add_error_code",
+    "MPI_Add_error_string",
+    "MPI_Remove_error_class",
+    "MPI_Remove_error_code",
+    "MPI_Remove_error_string",
+];
 
 /// See the crate's text.
 #[proc_macro_attribute]
@@ -112,8 +155,9 @@ fn expand(choice: &Choice, function: &ItemFn) -> syn::Result<Tokens> {
         (kind == "MPI_Comm" || kind == "MPI_Session" || kind == "MPI_File")
             .then(|| quote!(crate::error::On::from(#name)))
     });
-    let on = on.unwrap_or_else(|| quote!(crate::error::On::Nothing));
     let name = &function.sig.ident;
+    let on = on.or_else(|| given_handler(&parameters, name));
+    let on = on.unwrap_or_else(|| quote!(crate::error::On::Nothing));
     let mut all = Tokens::new();
     if choice.plain {
         for exported in [format!("{name}"), format!("P{name}")] {
@@ -135,7 +179,8 @@ fn expand(choice: &Choice, function: &ItemFn) -> syn::Result<Tokens> {
         let body = body(choice, function);
         return Ok(quote!(#body #all));
     }
-    let begin = if choice.hot { quote!() } else { begin() };
+    let anytime = ANYTIME.iter().any(|function| name == function);
+    let begin = if choice.hot || anytime { quote!() } else { begin() };
     for prefix in ["", "P"] {
         all.extend(exported(&parameters, (&begin, &on), name, &format!("{prefix}{name}"), false));
         if choice.large {
@@ -144,6 +189,14 @@ fn expand(choice: &Choice, function: &ItemFn) -> syn::Result<Tokens> {
     }
     let body = body(choice, function);
     Ok(quote!(#body #all))
+}
+
+/// The handler that is an argument of a function that makes a communicator or session out of none.
+fn given_handler(parameters: &[Parameter<'_>], function: &Ident) -> Option<Tokens> {
+    let handler = parameters.iter().find(|p| p.kind().is_some_and(|kind| kind == "MPI_Errhandler"))?.name;
+    let is_session = function.to_string().starts_with("MPI_Session");
+    let null = format_ident!("{}", if is_session { "MPI_SESSION_NULL" } else { "MPI_COMM_NULL" });
+    Some(quote!(crate::error::On::Given(#handler, crate::constants::#null.value())))
 }
 
 /// The function itself, under its name with an underscore.
@@ -303,4 +356,22 @@ fn parameter(argument: &FnArg) -> syn::Result<Parameter<'_>> {
         return Ok(Parameter { name: &name.ident, of: &typed.ty });
     }
     Err(syn::Error::new_spanned(argument, "a parameter has a name and a type"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(name: &str, hot: bool) -> String {
+        let name = format_ident!("{name}");
+        let function = syn::parse_quote!(fn #name(flag: Out<c_int>) -> Outcome { Ok(()) });
+        expand(&Choice { hot, ..Choice::default() }, &function).unwrap().to_string()
+    }
+
+    #[test]
+    fn what_any_thread_may_call_does_not_count_as_a_call() {
+        let counts = |text: String| text.contains("deferred_recv :: Call");
+        assert!(ANYTIME.iter().all(|name| !counts(expanded(name, false))));
+        assert!(counts(expanded("MPI_Test", false)) && !counts(expanded("MPI_Wait", true)));
+    }
 }
