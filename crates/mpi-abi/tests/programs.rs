@@ -33,6 +33,7 @@ fn the_programs_of_a_job_have_numbers() {
 programs! {
     abi [1];
     agreements [2];
+    aliases [1 3];
     anytime [1 2];
     attributes [1 2];
     between [2 3 5];
@@ -52,4 +53,5 @@ programs! {
     partitioned [1 2];
     reductions [1 2 3 5];
     sessions [1 3];
+    truncated [2];
 }
