@@ -18,6 +18,8 @@ pub mod variable {
     pub const LOCAL_SIZE: &str = "CANELE_LOCAL_SIZE";
     /// The inherited descriptor of the rank's socket to its launcher.
     pub const CONTROL_FD: &str = "CANELE_CONTROL_FD";
+    /// The number of the rank's program among those of the job, which were given with `:` between them.
+    pub const APP: &str = "CANELE_APP";
     /// The processors to which the launcher has bound the rank, as `0-3,8`, or `none`. For the program: the library does not read it.
     pub const BIND: &str = "CANELE_BIND";
 }

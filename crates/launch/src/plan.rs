@@ -65,14 +65,17 @@ impl Plan {
 
     /// The program that `rank` runs.
     pub fn program(&self, rank: u32) -> &Program {
+        &self.programs[self.program_number(rank)]
+    }
+
+    /// The number of that program among those of the job.
+    pub fn program_number(&self, rank: u32) -> usize {
         let mut first = 0;
-        self.programs
-            .iter()
-            .find(|program| {
-                first += program.ranks;
-                rank < first
-            })
-            .expect("the rank is below the plan's size")
+        let runs = |program: &Program| {
+            first += program.ranks;
+            rank < first
+        };
+        self.programs.iter().position(runs).expect("the rank is below the plan's size")
     }
 
     /// The processors that `rank` is bound to.

@@ -264,6 +264,7 @@ impl Supervisor {
                 .env(variable::LOCAL_RANK, (number - plan.first).to_string())
                 .env(variable::SIZE, plan.size().to_string())
                 .env(variable::LOCAL_SIZE, plan.here.to_string())
+                .env(variable::APP, plan.program_number(number).to_string())
                 .env(variable::CONTROL_FD, control.as_raw_fd().to_string())
                 .env(variable::BIND, processors.map_or("none".into(), |all| ProcessorList(all).to_string()));
         }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{compiled, compiled_cpp, folder, names, passes};
+use support::{all_passed, compiled, compiled_cpp, folder, library, names, passes, run};
 
 /// Each program is a test, run with these numbers of ranks; 1 is without a launcher.
 macro_rules! programs {
@@ -21,12 +21,25 @@ macro_rules! programs {
     };
 }
 
+#[test]
+fn the_programs_of_a_job_have_numbers() {
+    let program = compiled("numbered", &[folder("programs/attributes.c")]);
+    let libraries = format!("LD_LIBRARY_PATH={}", library().display());
+    let second =
+        ["0", ":", "-n", "2", "env", &libraries, program.to_str().expect("a path of this workspace"), "1"];
+    all_passed(&program, &run(Some(&["-n", "1"]), &program, &second), 3);
+}
+
 programs! {
     abi [1];
+    agreements [2];
+    aliases [1 3];
+    anytime [1 2];
     attributes [1 2];
     between [2 3 5];
     buffers [1 3];
     cancels [2];
+    copies [1 3];
     datatypes [1 2];
     duplicates [1 2 5];
     errors [1];
@@ -43,6 +56,7 @@ programs! {
     reductions [1 2 3 5];
     removed [1];
     sessions [1 3];
+    truncated [2];
 }
 
 #[test]

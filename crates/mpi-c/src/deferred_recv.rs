@@ -6,6 +6,9 @@
 //! finds them in their places. Only what a call does while it is inside of another one (a function of the program's that the
 //! library calls) is submitted at once.
 //!
+//! `INSIDE` is counted without atomic additions, by the one thread that may call the library. Functions that any thread may call at any
+//! time (`ANYTIME` in `canele_mpi_macros`) do not touch it, and none of them has to do with messages.
+//!
 //! With several threads one could wait for what another one's receive brings about, so then nothing is deferred; nor with a thread of
 //! the library that makes progress, nor with sessions, whose threads nobody has told of.
 
@@ -14,6 +17,7 @@ use canele_mem::buffer::RawMut;
 use canele_mpi::request::Request;
 use canele_mpi::{Result, Tag};
 use canele_sys::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use canele_sys::membarrier::{self, Fencing};
 
 use crate::handle::MPI_Comm;
 use crate::requests::requests;
@@ -113,15 +117,29 @@ fn submit_all() {
 /// The program has initialised, for one thread at a time.
 pub fn allow() {
     if !FORBIDDEN.load(Relaxed) {
-        INSIDE.store(0, Relaxed);
+        set_inside(0);
     }
 }
 
-/// From now on no receive is deferred.
+/// From now on no receive is deferred. Any thread may call it, while another one is inside of a call.
 pub fn forbid() {
-    settle();
+    membarrier::register_private();
     FORBIDDEN.store(true, Relaxed);
+    // The other thread stores to `INSIDE`, then looks whether it is forbidden: either it sees that, or its store comes first.
+    membarrier::heavy_private();
     INSIDE.store(NEVER, Relaxed);
+    settle();
+}
+
+/// Enters or leaves a call, unless another thread has forbidden to defer meanwhile.
+#[inline(always)]
+fn set_inside(inside: u32) {
+    INSIDE.store(inside, Relaxed);
+    // Asymmetric: `forbid` has the barrier. Where the kernel offers none, the next call finds it.
+    Fencing::Asymmetric.light();
+    if FORBIDDEN.load(Relaxed) {
+        INSIDE.store(NEVER, Relaxed);
+    }
 }
 
 /// A call, as long as it lasts.
@@ -133,9 +151,11 @@ impl Call {
     pub fn begin() -> Self {
         let inside = INSIDE.load(Relaxed);
         if inside & NEVER != 0 {
+            // One may be left of the time before.
+            settle();
             return Self(false);
         }
-        INSIDE.store(inside + 1, Relaxed);
+        set_inside(inside + 1);
         settle();
         Self(true)
     }
@@ -146,7 +166,7 @@ impl Drop for Call {
     fn drop(&mut self) {
         let inside = INSIDE.load(Relaxed);
         if self.0 && inside & NEVER == 0 {
-            INSIDE.store(inside - 1, Relaxed);
+            set_inside(inside.saturating_sub(1));
         }
     }
 }

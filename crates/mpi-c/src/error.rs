@@ -8,7 +8,7 @@ use canele_mpi::{Class, Comm, Errhandler, Error};
 use crate::codes::{class_number, keep, text};
 use crate::constants::MPI_FILE_NULL;
 use crate::errhandlers;
-use crate::handle::{MPI_Comm, MPI_Session, MPI_Win};
+use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_Session, MPI_Win};
 use crate::library;
 
 /// What a body gives.
@@ -49,6 +49,8 @@ pub enum On {
     File,
     /// None: the tools interface only returns codes (MPI 5.0, §15.3.9).
     Code,
+    /// This one, which the function is given for its own errors; it is told this null handle of what would have been made.
+    Given(MPI_Errhandler, usize),
 }
 
 impl From<MPI_Win> for On {
@@ -87,6 +89,10 @@ pub fn raise(function: &str, on: On, failed: Failed) -> c_int {
             Err(_) => raise_nowhere(function, &error),
         },
         On::Code => error.given.unwrap_or_else(|| keep(error.class, format!("{function}: {error}"))),
+        On::Given(errhandler, null) => match errhandler.share() {
+            Ok(handler) => handle(&handler, null, function, &error),
+            Err(_) => raise_nowhere(function, &error),
+        },
         On::File => handle(&errhandlers::of_files(), MPI_FILE_NULL.value(), function, &error),
         // There are no windows yet.
         On::Nothing | On::Win(_) => raise_nowhere(function, &error),

@@ -155,7 +155,7 @@ fn environment(arguments: &[&[u8]]) -> Info {
 pub fn comm_set_info(comm: MPI_Comm, info: MPI_Info) -> Outcome {
     let comm = comm.get()?;
     if let Some(info) = said(info)? {
-        comm.set_info(Arc::new(info.duplicate()));
+        comm.update_info(info);
     }
     Ok(())
 }

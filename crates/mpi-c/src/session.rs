@@ -21,6 +21,8 @@ const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 pub fn session_init(_info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI_Session>) -> Outcome {
     library::predefine();
     let handler = errhandler.share()?;
+    // First, as nothing of what follows is undone.
+    session.set(MPI_SESSION_NULL, "session")?;
     crate::deferred_recv::forbid();
     let made = Arc::new(Session::new(library::PROCESS.enter()?, handler));
     library::leave_at_exit();
@@ -71,8 +73,8 @@ pub fn session_get_nth_pset(
 fn set(session: &Session, name: &str) -> Result<Arc<Group>> {
     let world = session.world();
     match SETS.iter().position(|known| known.eq_ignore_ascii_case(name)) {
-        Some(0) => Ok(world.world.group().clone()),
-        Some(_) => Ok(world.own.group().clone()),
+        Some(0) => Ok(session.derive(world.world.group())),
+        Some(_) => Ok(session.derive(world.own.group())),
         None => fail!(Argument, "pset_name is {name:?}: there are {}", SETS.join(" and ")),
     }
 }

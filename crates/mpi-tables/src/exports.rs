@@ -122,6 +122,12 @@ fn error_object(function: &Exported<'_>) -> String {
     match (function.of.errors.as_str(), of) {
         ("file", _) => "On::File".to_owned(),
         ("code", _) => "On::Code".to_owned(),
+        // The function makes an object out of none: the handler is told a null handle.
+        ("errhandler", Some(parameter)) => {
+            let null =
+                if function.name.starts_with("MPI_Session") { "MPI_SESSION_NULL" } else { "MPI_COMM_NULL" };
+            format!("On::Given({}, constants::{null}.value())", parameter.name)
+        }
         (_, Some(parameter)) => format!("On::from({})", parameter.name),
         _ => "On::Nothing".to_owned(),
     }

@@ -19,7 +19,7 @@
 //! | `function`, `returns` | name and result in C |
 //! | `parameters` | `name:kind`, kinds as in `kinds.tsv`; `kind*` is a place, `kind[]` an array, `kind[]*` an array that is written |
 //! | `chapter` | what the function belongs to |
-//! | `errors` | on which object its errors are raised: the parameter of this kind, `file` (that of files), `self` (`MPI_COMM_SELF`), `code` (none: the code is all) |
+//! | `errors` | on which object its errors are raised: the parameter of this kind (`errhandler`: by that handler), `file` (that of files), `self` (`MPI_COMM_SELF`), `code` (none: the code is all) |
 //! | `call` | `hot`: the body itself decides when deferred receives are submitted; `any`: may be called by any thread at any time |
 //! | `form` | `collective`: blocking, immediate and persistent; `value`: cannot fail, and returns its result; in the chapter `removed`: the successor |
 //! | `body` | path of the Rust function in `canele-mpi-c`, or `-`: not written |

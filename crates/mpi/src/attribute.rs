@@ -189,6 +189,11 @@ impl Attributes {
         Ok(())
     }
 
+    /// Moves all values to another object, which has none.
+    pub fn move_into(self, other: &Attributes) {
+        *other.values() = self.values.into_inner().unwrap_or_else(PoisonError::into_inner);
+    }
+
     /// Deletes all values, the last one set first, as the object is to be freed.
     ///
     /// # Errors

@@ -278,6 +278,8 @@ pub struct Error {
     pub text: String,
     /// The code that a function of the program gave, if it is that which failed.
     pub given: Option<i32>,
+    /// The message that a receive could not take.
+    pub message: Option<canele_engine::Status>,
 }
 
 /// What every call gives. The error is boxed, so that the result of a call that succeeds stays in registers.
@@ -287,14 +289,14 @@ impl Error {
     /// An error of this class.
     #[cold]
     pub fn new(class: Class, text: impl Into<String>) -> Box<Self> {
-        Box::new(Self { class, text: text.into(), given: None })
+        Box::new(Self { class, text: text.into(), given: None, message: None })
     }
 
     /// A function of the program, `what`, gave this code.
     #[cold]
     pub fn given(code: i32, what: &str) -> Box<Self> {
         let text = format!("{what} returned error code {code}");
-        Box::new(Self { class: Class::Other, text, given: Some(code) })
+        Box::new(Self { class: Class::Other, text, given: Some(code), message: None })
     }
 }
 
@@ -320,7 +322,13 @@ impl From<canele_engine::Error> for Box<Error> {
             Of::Lengths { .. } => Class::Count,
             _ => Class::Other,
         };
-        Error::new(class, error.to_string())
+        let message = match error {
+            Of::Failed(Failure::Truncated { message: bytes, source_rank: source, tag, .. }) => {
+                Some(canele_engine::Status { source, tag, bytes })
+            }
+            _ => None,
+        };
+        Box::new(Error { message, ..*Error::new(class, error.to_string()) })
     }
 }
 

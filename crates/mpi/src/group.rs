@@ -6,9 +6,12 @@
 mod ranges;
 mod sets;
 
+use std::sync::Arc;
+
 use canele_engine::Rank;
 use rustc_hash::FxHashMap;
 
+use crate::point::Attachment;
 use crate::{Result, fail};
 pub use ranges::Range;
 
@@ -17,6 +20,8 @@ pub use ranges::Range;
 pub struct Group {
     members: Vec<Rank>,
     places: Places,
+    /// The session that the group is derived from, by its memory for buffered sends.
+    session: Option<Arc<Attachment>>,
 }
 
 /// From a member to its place.
@@ -57,7 +62,7 @@ impl Group {
                 Places::Listed(listed)
             }
         };
-        Ok(Self { members, places })
+        Ok(Self { members, places, session: None })
     }
 
     /// The first `size` ranks of the job.
@@ -74,6 +79,16 @@ impl Group {
     /// Of members that are known to be distinct.
     fn distinct(members: impl IntoIterator<Item = Rank>) -> Self {
         Self::new(members.into_iter().collect()).expect("the members are distinct")
+    }
+
+    /// The same group, derived from the session with this memory for buffered sends.
+    pub fn of_session(self, session: Option<Arc<Attachment>>) -> Self {
+        Self { session, ..self }
+    }
+
+    /// The memory for buffered sends of the session that the group is derived from.
+    pub fn session(&self) -> Option<&Arc<Attachment>> {
+        self.session.as_ref()
     }
 
     /// The number of members.

@@ -92,6 +92,18 @@ impl Info {
         }
     }
 
+    /// Sets all pairs of another info; keys that it does not name keep their values.
+    pub fn update(&self, other: &Info) {
+        let new = other.pairs().clone();
+        let mut pairs = self.pairs();
+        for pair in new {
+            match pairs.iter_mut().find(|old| old.key == pair.key) {
+                Some(old) => *old = pair,
+                None => pairs.push(pair),
+            }
+        }
+    }
+
     /// Another with the same pairs in the same order.
     pub fn duplicate(&self) -> Self {
         Self { pairs: Mutex::new(self.pairs().clone()) }

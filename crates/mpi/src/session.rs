@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use canele_sys::atomic::{AtomicUsize, Ordering};
 
-use crate::comm::Shared;
 use crate::errhandler::Errhandler;
+use crate::group::Group;
 use crate::point::Attachment;
 use crate::world::World;
 
@@ -14,7 +14,7 @@ pub struct Session {
     world: Arc<World>,
     number: AtomicUsize,
     errhandler: Mutex<Arc<Errhandler>>,
-    pub(crate) shared: Arc<Shared>,
+    attachment: Arc<Attachment>,
 }
 
 impl Session {
@@ -24,7 +24,7 @@ impl Session {
             world,
             number: AtomicUsize::new(0),
             errhandler: Mutex::new(errhandler),
-            shared: Arc::default(),
+            attachment: Arc::default(),
         }
     }
 
@@ -35,7 +35,12 @@ impl Session {
 
     /// Its memory for buffered sends, on communicators made from its groups.
     pub fn attachment(&self) -> &Attachment {
-        &self.shared.attachment
+        &self.attachment
+    }
+
+    /// A group of the process's as one of this session's: communicators made of it use the session's memory for buffered sends.
+    pub fn derive(&self, group: &Group) -> Arc<Group> {
+        Arc::new(group.clone().of_session(Some(self.attachment.clone())))
     }
 
     /// The number under which the edge knows it.

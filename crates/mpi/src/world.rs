@@ -43,6 +43,7 @@ impl World {
                 errhandler: errhandler.clone(),
                 topology: None,
                 shared: shared.clone(),
+                session: None,
             });
             comm.set_name(name);
             Arc::new(comm)

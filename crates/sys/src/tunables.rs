@@ -96,12 +96,13 @@ const SHARED: [&str; 5] =
     ["eager_bytes", "ring_cells", "payload_ring_bytes", "inbox_bytes", "unexpected_bytes"];
 
 /// Variables that the launcher sets for its ranks: known, but not tunables.
-pub const LAUNCHER_VARIABLES: [&str; 6] = [
+pub const LAUNCHER_VARIABLES: [&str; 7] = [
     "CANELE_RANK",
     "CANELE_SIZE",
     "CANELE_LOCAL_RANK",
     "CANELE_LOCAL_SIZE",
     "CANELE_CONTROL_FD",
+    "CANELE_APP",
     "CANELE_BIND",
 ];
 

@@ -6,8 +6,8 @@
 use canele_sys::ids::{FlowId, Tag};
 
 use canele_collective::{
-    Calls, FIRST_PAIR, Kernel, MemberLiveness, Operation, Reduction, Shape, Team, WINDOW, WINDOW_PAIRS,
-    conjunction, first_of,
+    FIRST_PAIR, Kernel, MemberLiveness, Operation, Reduction, Shape, Team, WINDOW, WINDOW_PAIRS, conjunction,
+    first_of,
 };
 
 use super::State;
@@ -24,15 +24,14 @@ impl Engine {
         self.agree(|shape, and, mine, agreed| self.collective(parent, shape, Some(and), mine, agreed))
     }
 
-    /// The same among the members of any team, which alone call it, with messages on `flow` that have the tags from `tag`
-    /// on: usually two.
+    /// The same among the members of any team, which alone call it, with messages on `flow` that all have `tag`: each exchange
+    /// begins after the one before, and messages with one tag keep their order.
     ///
     /// # Errors
     /// As [`Engine::create_flow`].
     pub fn agree_among(&self, team: &Team, (flow, tag): (FlowId, Tag)) -> Result<FlowId, Error> {
-        let mut calls = Calls::from(tag);
         self.agree(|shape, and, mine, agreed| {
-            self.collective_among(team, (flow, calls.draw()), shape, Some(and), mine, agreed)
+            self.collective_among(team, (flow, tag), shape, Some(and), mine, agreed)
         })
     }
 

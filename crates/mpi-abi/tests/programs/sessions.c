@@ -1,6 +1,91 @@
 /* Sessions: process sets by their names. */
 #include "check.h"
 
+enum { LONG = 1 << 18 };
+
+/* A buffer of the session's is for communicators made of its groups, however they are derived; one of their own goes before. */
+static void buffers(MPI_Session session)
+{
+    static int data[LONG], got[LONG];
+    static char room[sizeof data + MPI_BSEND_OVERHEAD], own[sizeof room];
+    void *address = NULL;
+    MPI_Group group, same;
+    MPI_Comm comm, copy;
+    int rank, size, given = 0;
+    OK(MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
+    OK(MPI_Group_union(group, group, &same));
+    OK(MPI_Comm_create_from_group(same, "buffers", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+    OK(MPI_Comm_dup(comm, &copy));
+    OK(MPI_Comm_rank(comm, &rank));
+    OK(MPI_Comm_size(comm, &size));
+    int left = (rank + size - 1) % size, right = (rank + 1) % size;
+    FAILS(MPI_ERR_BUFFER, MPI_Bsend(data, LONG, MPI_INT, right, 0, comm));
+    OK(MPI_Session_attach_buffer(session, room, sizeof room));
+    for (int n = 0; n < 2; n++) {
+        data[LONG - 1] = rank;
+        OK(MPI_Bsend(data, LONG, MPI_INT, right, 0, n == 0 ? comm : copy));
+        data[LONG - 1] = -1;
+        /* It is full, so the other communicator has no room, and then one has memory of its own. */
+        FAILS(MPI_ERR_BUFFER, MPI_Bsend(data, LONG, MPI_INT, right, 0, comm));
+        OK(MPI_Comm_attach_buffer(comm, own, sizeof own));
+        OK(MPI_Bsend(data, LONG, MPI_INT, right, 1, comm));
+        OK(MPI_Recv(got, LONG, MPI_INT, left, 0, n == 0 ? comm : copy, MPI_STATUS_IGNORE));
+        CHECK(got[LONG - 1] == left);
+        OK(MPI_Recv(got, LONG, MPI_INT, left, 1, comm, MPI_STATUS_IGNORE));
+        CHECK(got[LONG - 1] == -1);
+        OK(MPI_Comm_detach_buffer(comm, &address, &given));
+        CHECK(address == own);
+        OK(MPI_Session_flush_buffer(session));
+    }
+    OK(MPI_Session_detach_buffer(session, &address, &given));
+    CHECK(address == room && given == sizeof room);
+    /* Without a buffer of the session's, that of the process is used. */
+    OK(MPI_Buffer_attach(room, sizeof room));
+    OK(MPI_Bsend(data, LONG, MPI_INT, right, 0, comm));
+    OK(MPI_Recv(got, LONG, MPI_INT, left, 0, comm, MPI_STATUS_IGNORE));
+    OK(MPI_Buffer_detach(&address, &given));
+    OK(MPI_Comm_free(&copy));
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Group_free(&same));
+    OK(MPI_Group_free(&group));
+}
+
+static int calls;
+
+static void count(MPI_Comm *comm, int *code, ...)
+{
+    CHECK(*comm == MPI_COMM_NULL && *code != MPI_SUCCESS);
+    calls++;
+}
+
+static void count_session(MPI_Session *session, int *code, ...)
+{
+    CHECK(*session == MPI_SESSION_NULL && *code != MPI_SUCCESS);
+    calls++;
+}
+
+/* A function that is given an error handler calls it with its own errors. */
+static void handlers(MPI_Session session)
+{
+    MPI_Errhandler handler, of_session;
+    MPI_Group group;
+    MPI_Comm comm;
+    OK(MPI_Comm_create_errhandler(count, &handler));
+    OK(MPI_Session_create_errhandler(count_session, &of_session));
+    OK(MPI_Group_from_session_pset(session, "mpi://SELF", &group));
+    FAILS(MPI_ERR_ARG, MPI_Comm_create_from_group(group, NULL, MPI_INFO_NULL, handler, &comm));
+    CHECK(calls == 1);
+    FAILS(MPI_ERR_GROUP, MPI_Comm_create_from_group(MPI_GROUP_NULL, "name", MPI_INFO_NULL, handler, &comm));
+    CHECK(calls == 2);
+    FAILS(MPI_ERR_RANK, MPI_Intercomm_create_from_groups(group, 7, group, 0, "name", MPI_INFO_NULL, handler, &comm));
+    CHECK(calls == 3);
+    FAILS(MPI_ERR_ARG, MPI_Session_init(MPI_INFO_NULL, of_session, NULL));
+    CHECK(calls == 4);
+    OK(MPI_Group_free(&group));
+    OK(MPI_Errhandler_free(&of_session));
+    OK(MPI_Errhandler_free(&handler));
+}
+
 int main(void)
 {
     const char *names[2][2] = {{"mpi://WORLD", "mpi://world"}, {"mpi://SELF", "MPI://Self"}};
@@ -21,6 +106,8 @@ int main(void)
     CHECK(size == 1);
     OK(MPI_Group_free(&one));
     FAILS(MPI_ERR_ARG, MPI_Group_from_session_pset(session, "mpi://worlds", &one));
+    buffers(session);
+    handlers(session);
     OK(MPI_Session_finalize(&session));
     return result();
 }

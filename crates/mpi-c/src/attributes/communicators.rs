@@ -40,7 +40,7 @@ pub fn comm_get_attr(
 ) -> Outcome {
     let on = comm.get()?;
     let found = match predefined::value(comm_keyval) {
-        Some(value) => Some(value),
+        Some(value) => value,
         None => super::get(Communicator, on.attributes(), comm_keyval)?,
     };
     super::give(found, attribute_val, flag)

@@ -2,6 +2,7 @@
 
 use core::ffi::c_int;
 
+use canele_control::variable;
 use canele_sys::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::Value;
@@ -41,8 +42,13 @@ pub(crate) fn set_last_used_code(code: c_int) {
     LAST_USED_CODE.set(code);
 }
 
-/// The value of a predefined key: the address of an `int`.
-pub fn value(keyval: c_int) -> Option<Value> {
+/// The number of this rank's program among those of the job, if a launcher has said it.
+fn program_number() -> Option<c_int> {
+    std::env::var(variable::APP).ok()?.parse().ok()
+}
+
+/// The value of a predefined key: the address of an `int`, or none if the attribute is not set. Nothing for keys of the program's.
+pub fn value(keyval: c_int) -> Option<Option<Value>> {
     let number = match keyval {
         MPI_TAG_UB => &TAG_UB,
         MPI_IO => &IO,
@@ -53,7 +59,13 @@ pub fn value(keyval: c_int) -> Option<Value> {
             WTIME_IS_GLOBAL.set(c_int::from(hosts == 1));
             &WTIME_IS_GLOBAL
         }
-        MPI_APPNUM => &APPNUM,
+        MPI_APPNUM => match program_number() {
+            Some(number) => {
+                APPNUM.set(number);
+                &APPNUM
+            }
+            None => return Some(None),
+        },
         MPI_LASTUSEDCODE => &LAST_USED_CODE,
         MPI_UNIVERSE_SIZE => {
             let size = library::world().map_or(0, |world| world.engine().size());
@@ -62,5 +74,5 @@ pub fn value(keyval: c_int) -> Option<Value> {
         }
         _ => return None,
     };
-    Some(number.address())
+    Some(Some(number.address()))
 }

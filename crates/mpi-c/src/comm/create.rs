@@ -3,6 +3,7 @@
 use core::ffi::c_int;
 use std::sync::Arc;
 
+use canele_mpi::info::Info;
 use canele_mpi::{Comm, Result, fail};
 
 use crate::constants::*;
@@ -21,18 +22,18 @@ pub(crate) fn give(newcomm: Out<MPI_Comm>, made: Option<Arc<Comm>>) -> Outcome {
 
 /// `MPI_Comm_dup`.
 pub fn comm_dup(comm: MPI_Comm, newcomm: Out<MPI_Comm>) -> Outcome {
-    give(newcomm, Some(comm.get()?.dup(None)?))
+    give(newcomm, Some(comm.get()?.dup(&Info::new())?))
 }
 
 /// `MPI_Comm_dup_with_info`.
 pub fn comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: Out<MPI_Comm>) -> Outcome {
     let info = given(info)?;
-    give(newcomm, Some(comm.get()?.dup(Some(info))?))
+    give(newcomm, Some(comm.get()?.dup(&info)?))
 }
 
 /// `MPI_Comm_idup`.
 pub fn comm_idup(comm: MPI_Comm, newcomm: Out<MPI_Comm>, request: Out<MPI_Request>) -> Outcome {
-    idup(comm, None, newcomm, request)
+    idup(comm, &Info::new(), newcomm, request)
 }
 
 /// `MPI_Comm_idup_with_info`.
@@ -42,15 +43,10 @@ pub fn comm_idup_with_info(
     newcomm: Out<MPI_Comm>,
     request: Out<MPI_Request>,
 ) -> Outcome {
-    idup(comm, Some(given(info)?), newcomm, request)
+    idup(comm, &*given(info)?, newcomm, request)
 }
 
-fn idup(
-    comm: MPI_Comm,
-    info: Option<Arc<canele_mpi::info::Info>>,
-    newcomm: Out<MPI_Comm>,
-    request: Out<MPI_Request>,
-) -> Outcome {
+fn idup(comm: MPI_Comm, info: &Info, newcomm: Out<MPI_Comm>, request: Out<MPI_Request>) -> Outcome {
     newcomm.set(MPI_COMM_NULL, "newcomm")?;
     let place = newcomm.address().expose_provenance();
     let done = move |made: Arc<Comm>| -> Result<()> {
@@ -61,7 +57,7 @@ fn idup(
 }
 
 /// The info of a handle, which may be null.
-pub(crate) fn given(info: MPI_Info) -> Result<Arc<canele_mpi::info::Info>> {
+pub(crate) fn given(info: MPI_Info) -> Result<Arc<Info>> {
     if info == MPI_INFO_NULL { Ok(Arc::default()) } else { Ok(Arc::new(info.get()?.duplicate())) }
 }
 

@@ -103,6 +103,11 @@ pub fn reduce_local(
     datatype: MPI_Datatype,
     op: MPI_Op,
 ) -> Outcome {
+    for (name, buffer) in [("inbuf", inbuf), ("inoutbuf", inoutbuf.cast_const())] {
+        if buffer == MPI_IN_PLACE {
+            fail!(Buffer, "{name} is MPI_IN_PLACE: MPI_Reduce_local needs two buffers");
+        }
+    }
     let kernel = reduction(op, datatype)?.reduction;
     let (first, mut into) = (data(inbuf, count, datatype)?, data(inoutbuf, count, datatype)?);
     let len = first.of.total_bytes(first.count)?;

@@ -211,6 +211,9 @@ impl Ends {
                 }
             }
             Err(error) => {
+                // Whose message it was is known of one that was too long.
+                let status = end.comm().zip(error.message).map(|(comm, message)| comm.status(message));
+                let status = status.unwrap_or(Status::EMPTY);
                 let code = error.given.unwrap_or_else(|| {
                     keep(error.class, format!("{}: request {at}: {error}", self.function))
                 });
@@ -218,7 +221,7 @@ impl Ends {
                     (0..n).for_each(|before| self.statuses.set_error_at(before, MPI_SUCCESS));
                     self.failed = Some((format!("request {at}: {error}"), end));
                 }
-                self.statuses.set_at(n, Status::EMPTY);
+                self.statuses.set_at(n, status);
                 self.statuses.set_error_at(n, code);
             }
         }

@@ -9,7 +9,7 @@ use canele_mpi::point::Message;
 use super::{from, wait};
 use crate::buffer::data;
 use crate::constants::{MPI_MESSAGE_NO_PROC, MPI_MESSAGE_NULL};
-use crate::error::Outcome;
+use crate::error::{Failed, Outcome, raise_on};
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Message};
 use crate::pointer::{MemoryMut, Out};
 use crate::status::StatusOut;
@@ -105,6 +105,8 @@ pub fn mrecv(
     let Some(taken) = take(message)? else {
         return Ok(status.set(Status::NO_PROCESS));
     };
-    let mut request = taken.irecv(data)?;
-    Ok(status.set(wait::finish(&mut request)?))
+    let received = taken.irecv(data).and_then(|mut request| wait::finish(&mut request));
+    // The message says whose handler is called, as the arguments do not.
+    let received = received.map_err(|error| Failed::Raised(raise_on(taken.comm(), "MPI_Mrecv", &error)));
+    Ok(status.set(received?))
 }

@@ -27,6 +27,11 @@ impl End {
         Self { result: Ok(Status::EMPTY), comm: None }
     }
 
+    /// The communicator of a request that failed, if it has one.
+    pub fn comm(&self) -> Option<&Comm> {
+        self.comm.as_deref()
+    }
+
     /// The status; or calls the handler.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use canele_engine::collective::{Block, Operation, Shape};
 
 use super::call::{Call, OwnedSpec};
-use super::side::{Place, Side, check_own};
+use super::side::{Location, Place, Side, check_apart, check_own};
 use crate::comm::Comm;
 use crate::data::{Elements, ElementsMut};
 use crate::{Result, fail};
@@ -81,6 +81,10 @@ impl Comm {
             (Role::Root, mine, Some(all)) => {
                 let bytes = all.of.total_bytes(all.count)?;
                 let mine = if self.is_inter() { None } else { mine };
+                if let Some(mine) = &mine {
+                    check_apart(Location::of(mine), Location::of(&all))?;
+                    check_apart(Location::of(mine), Location::of(&all).of_rank(self.rank()))?;
+                }
                 let output = self.many(all)?;
                 let Some(mine) = mine else {
                     let shape =
@@ -111,6 +115,10 @@ impl Comm {
             (Role::Root, Some(all), mine) => {
                 let bytes = all.of.total_bytes(all.count)?;
                 let mine = if self.is_inter() { None } else { mine };
+                if let Some(mine) = &mine {
+                    check_apart(Location::of(&all), Location::of(mine))?;
+                    check_apart(Location::of(&all).of_rank(self.rank()), Location::of(mine))?;
+                }
                 let input = self.many(all)?;
                 let Some(mine) = mine else {
                     let shape =
@@ -131,6 +139,10 @@ impl Comm {
     /// What this rank gives itself has another length.
     pub fn allgather(&self, mine: Option<Elements>, all: ElementsMut) -> Result<Call> {
         let bytes = all.of.total_bytes(all.count)?;
+        if let Some(mine) = &mine {
+            check_apart(Location::of(mine), Location::of(&all))?;
+            check_apart(Location::of(mine), Location::of(&all).of_rank(self.rank()))?;
+        }
         let output = self.many(all)?;
         let Some(mine) = mine else {
             let shape = Shape { in_place: true, ..Shape::new(Operation::Allgather, bytes) };
@@ -152,6 +164,9 @@ impl Comm {
     /// What this rank gives itself has another length.
     pub fn alltoall(&self, from: Option<Elements>, into: ElementsMut) -> Result<Call> {
         let bytes = into.of.total_bytes(into.count)?;
+        if let Some(from) = &from {
+            check_apart(Location::of(from), Location::of(&into))?;
+        }
         let output = self.many(into)?;
         let Some(from) = from else {
             let shape = Shape { in_place: true, ..Shape::new(Operation::Alltoall, bytes) };

@@ -4,7 +4,7 @@ use canele_engine::collective::Block;
 use canele_mem::buffer::{Raw, RawMut};
 
 use super::call::{Call, OwnedSpec};
-use super::side::{Place, Scattered, ScatteredMut, Side};
+use super::side::{Location, Place, Scattered, ScatteredMut, Side, check_apart, check_parts_apart};
 use crate::comm::Comm;
 use crate::data::{Elements, ElementsMut};
 use crate::topology::Topology;
@@ -57,6 +57,9 @@ impl Comm {
     /// There is no topology; too many elements.
     pub fn neighbor_allgather(&self, mine: Elements, all: ElementsMut) -> Result<Call> {
         let (sources, destinations) = self.neighbours()?;
+        if !sources.is_empty() && !destinations.is_empty() {
+            check_apart(Location::of(&mine), Location::of(&all))?;
+        }
         let (input, len) = Side::of(mine)?;
         let sends = vec![Block { at: 0, len }; destinations.len()];
         self.exchange_call((input, sends), row(all, sources.len())?)
@@ -79,6 +82,9 @@ impl Comm {
     /// As [`Comm::neighbor_allgather`].
     pub fn neighbor_alltoall(&self, from: Elements, into: ElementsMut) -> Result<Call> {
         let (sources, destinations) = self.neighbours()?;
+        if !sources.is_empty() && !destinations.is_empty() {
+            check_apart(Location::of(&from), Location::of(&into))?;
+        }
         self.exchange_call(row(from, destinations.len())?, row(into, sources.len())?)
     }
 
@@ -88,6 +94,7 @@ impl Comm {
     /// As [`Comm::neighbor_allgather`].
     pub fn neighbor_alltoallv(&self, from: Scattered, into: ScatteredMut) -> Result<Call> {
         let (sources, _) = self.neighbours()?;
+        check_parts_apart(&from, &into)?;
         self.exchange_call(Side::of_parts(from)?, Side::of_parts(present(into, &sources))?)
     }
 }

@@ -6,7 +6,7 @@ use canele_engine::collective::{Operation, Reduction, Root, Shape};
 use canele_mem::buffer::Raw;
 
 use super::call::{Call, OwnedSpec};
-use super::side::Side;
+use super::side::{Side, check_result};
 use crate::Result;
 use crate::comm::Comm;
 use crate::data::{Elements, ElementsMut};
@@ -44,6 +44,7 @@ impl Comm {
         elements: ElementsMut,
         by: Reducing,
     ) -> Result<Call> {
+        check_result(input.as_ref(), &elements)?;
         let from = input.map(|raw| given(raw, elements.count, &elements.of)).transpose()?;
         let (output, bytes) = Side::of(elements)?;
         let shape = Shape { in_place: from.is_none(), ..by.shape(operation, bytes) };
@@ -131,6 +132,7 @@ impl Comm {
         counts: &[usize],
         by: Reducing,
     ) -> Result<Call> {
+        check_result(input.as_ref(), &elements)?;
         let lens = counts.iter().map(|n| elements.of.total_bytes(*n)).collect::<Result<Vec<_>>>()?;
         let total = counts.iter().fold(0usize, |sum, n| sum.saturating_add(*n));
         let in_place = input.is_none();

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use canele_engine::collective::{Block, CollectiveBuffer};
 use canele_mem::buffer::{Divided, Raw, RawMut, Readable};
 
-use crate::data::Elements;
+use crate::data::{Elements, ElementsMut};
 use crate::datatype::Datatype;
-use crate::{Result, fail};
+use crate::{Class, Error, Result, fail};
 
 /// Elements for or from each of many ranks.
 pub struct Scattered<M = Raw> {
@@ -204,6 +204,64 @@ fn overlapping(parts: &[Block]) -> Option<(usize, usize)> {
     order.sort_by_key(|n| parts[*n].at);
     let overlap = |pair: &&[usize]| parts[pair[0]].at.saturating_add(parts[pair[0]].len) > parts[pair[1]].at;
     order.windows(2).find(overlap).map(|pair| (pair[0], pair[1]))
+}
+
+/// Elements by their address, to be compared with others.
+#[derive(Clone, Copy)]
+pub(super) struct Location<'a> {
+    start: usize,
+    count: usize,
+    of: &'a Datatype,
+}
+
+impl<'a> Location<'a> {
+    /// Of elements.
+    pub fn of<M: Readable>(elements: &'a Elements<M>) -> Self {
+        Self { start: elements.raw.address().addr(), count: elements.count, of: &elements.of }
+    }
+
+    /// Of one part of many.
+    pub fn of_part<M: Readable>(all: &'a Scattered<M>, n: usize) -> Self {
+        let (count, at, of) = &all.parts[n];
+        Self { start: all.raw.address().addr().wrapping_add_signed(*at), count: *count, of }
+    }
+
+    /// As many elements for a rank, behind those of the ranks before it.
+    pub fn of_rank(self, rank: usize) -> Self {
+        let before = self.count.wrapping_mul(rank).cast_signed();
+        Self { start: self.start.wrapping_add_signed(self.of.extent().wrapping_mul(before)), ..self }
+    }
+
+    fn has_data(self) -> bool {
+        self.count > 0 && self.of.size() > 0
+    }
+}
+
+/// Fails if elements that are given begin where elements are taken, though both have data.
+pub(super) fn check_apart(given: Location<'_>, taken: Location<'_>) -> Result<()> {
+    let is_same = given.start == taken.start && given.has_data() && taken.has_data();
+    if is_same { Err(same_memory()) } else { Ok(()) }
+}
+
+/// Fails if elements that are reduced begin where the result goes.
+pub(super) fn check_result(given: Option<&Raw>, taken: &ElementsMut) -> Result<()> {
+    let taken = Location::of(taken);
+    given.map_or(Ok(()), |given| check_apart(Location { start: given.address().addr(), ..taken }, taken))
+}
+
+/// Fails if a part that is given begins where the part of the same number is taken.
+pub(super) fn check_parts_apart(given: &Scattered<Raw>, taken: &ScatteredMut) -> Result<()> {
+    if !std::ptr::addr_eq(given.raw.address(), taken.raw.address()) {
+        return Ok(());
+    }
+    let both = given.parts.len().min(taken.parts.len());
+    (0..both).try_for_each(|n| check_apart(Location::of_part(given, n), Location::of_part(taken, n)))
+}
+
+#[cold]
+fn same_memory() -> Box<Error> {
+    let text = "sendbuf and recvbuf are the same memory: give another buffer, or MPI_IN_PLACE where the standard permits it";
+    Error::new(Class::Buffer, text)
 }
 
 /// Fails unless what this rank gives itself is as long as what it takes.

@@ -4,7 +4,9 @@ use canele_engine::collective::{Block, Root};
 
 use super::call::{Call, OwnedSpec};
 use super::even::Role;
-use super::side::{Place, Scattered, ScatteredMut, Side, check_own};
+use super::side::{
+    Location, Place, Scattered, ScatteredMut, Side, check_apart, check_own, check_parts_apart,
+};
 use crate::comm::Comm;
 use crate::data::{Elements, ElementsMut};
 use crate::{Result, fail};
@@ -26,6 +28,9 @@ impl Comm {
                 Ok(Call::new(spec, input, Side::NOTHING))
             }
             (Role::Root, Some(all)) => {
+                if let Some(mine) = mine.as_ref().filter(|_| !self.is_inter()) {
+                    check_apart(Location::of(mine), Location::of_part(&all, self.rank()))?;
+                }
                 let (output, blocks) = Side::of_parts(all)?;
                 let (input, mine) = self.own_part(mine, &blocks)?;
                 let load = mine.is_none();
@@ -68,6 +73,9 @@ impl Comm {
                 Ok(Call::new(spec, Side::NOTHING, output))
             }
             (Role::Root, Some(all)) => {
+                if let Some(mine) = mine.as_ref().filter(|_| !self.is_inter()) {
+                    check_apart(Location::of_part(&all, self.rank()), Location::of(mine))?;
+                }
                 let (input, blocks) = Side::of_parts(all)?;
                 let (output, mine) = self.own_part(mine, &blocks)?;
                 Ok(Call::new(OwnedSpec::Scatter { root, all: blocks, mine }, input, output))
@@ -81,6 +89,9 @@ impl Comm {
     /// # Errors
     /// What this rank gives itself has another length.
     pub fn allgatherv(&self, mine: Option<Elements>, all: ScatteredMut) -> Result<Call> {
+        if let Some(mine) = mine.as_ref().filter(|_| !self.is_inter()) {
+            check_apart(Location::of(mine), Location::of_part(&all, self.rank()))?;
+        }
         let (output, blocks) = Side::of_parts(all)?;
         let Some(mine) = mine else {
             let spec = OwnedSpec::Allgather { mine: None, all: blocks };
@@ -99,6 +110,9 @@ impl Comm {
     /// # Errors
     /// What this rank gives itself has another length.
     pub fn alltoallv(&self, from: Option<Scattered>, into: ScatteredMut) -> Result<Call> {
+        if let Some(from) = &from {
+            check_parts_apart(from, &into)?;
+        }
         let (output, into) = Side::of_parts(into)?;
         let Some(from) = from else {
             let spec = OwnedSpec::Alltoall { from: None, into };

@@ -13,16 +13,22 @@ use super::Comm;
 use crate::Result;
 use crate::group::Group;
 
-/// Tags of what is exchanged about new communicators.
-const FORMING: u32 = 0xc000_0000;
-const NUMBERS: Tag = Tag(FORMING | 1);
-const FLOW: Tag = Tag(FORMING | 16);
-/// With the program's tag behind, a few numbers apart: for calls in which not all members take part.
-const BY_TAG: u32 = 0xe000_0000;
+/// Tags for calls that some members of one group make, which the program tells apart by a tag: its 30 bits follow.
+const SOME_MEMBERS: u32 = 0x8000_0000;
+/// Tags between two leaders that can reach each other here, as above.
+const LEADERS: u32 = 0xc000_0000;
+/// Tags of what is exchanged between two groups, where the tags of [`SOME_MEMBERS`] are not used.
+const NUMBERS: Tag = Tag(SOME_MEMBERS | 1);
+const FLOW: Tag = Tag(SOME_MEMBERS | 2);
 
-/// A tag of the library for a tag of the program.
-pub(super) fn by_tag(tag: u32) -> Tag {
-    Tag(BY_TAG | (tag << 3) & 0x1fff_ffff)
+/// The library's tag for some members, from a tag of the program: no two of them have the same.
+pub(super) fn some_members(tag: u32) -> Tag {
+    Tag(SOME_MEMBERS | tag & !LEADERS)
+}
+
+/// The library's tag for two leaders, from a tag of the program: no two of them have the same.
+pub(super) fn leaders(tag: u32) -> Tag {
+    Tag(LEADERS | tag & !LEADERS)
 }
 
 impl Comm {

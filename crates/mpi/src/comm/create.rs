@@ -2,40 +2,63 @@
 
 use std::sync::Arc;
 
-use canele_engine::{Engine, FlowId, Rank, Tag};
+use canele_engine::{Engine, FlowId, Rank};
 
-use super::agree::{by_tag, team_of};
+use super::agree::{some_members, team_of};
+use super::named::Name;
 use super::{Comm, Parts, Shared};
+use crate::attribute::Attributes;
 use crate::errhandler::Errhandler;
 use crate::group::Group;
 use crate::info::Info;
 use crate::topology::Topology;
 use crate::{Result, fail};
 
-/// Where communicators are agreed on that are made without another one: below those that are given out, and none of those
-/// that ranks of other hosts send RMA requests on.
-pub(super) const NOWHERE: FlowId = FlowId(4);
+/// What a duplicate takes from its communicator as of the call.
+pub(super) struct Copied {
+    info: Arc<Info>,
+    errhandler: Arc<Errhandler>,
+    attributes: Attributes,
+}
 
 impl Comm {
-    /// One with the same groups, topology, attributes and handler; `info` takes the place of what this one has.
+    /// One with the same groups, topology, attributes and handler, and with the hints of `info` alone.
     ///
     /// # Errors
     /// A member died; a function of the program that copies an attribute failed.
-    pub fn dup(&self, info: Option<Arc<Info>>) -> Result<Arc<Comm>> {
+    pub fn dup(&self, info: &Info) -> Result<Arc<Comm>> {
         let flow = self.new_flow()?;
-        self.dup_on(flow, info)
+        self.dup_on(flow, self.copied(info))
     }
 
-    /// The same on a flow that was agreed on.
-    pub(super) fn dup_on(&self, flow: FlowId, info: Option<Arc<Info>>) -> Result<Arc<Comm>> {
-        let parts = Parts { topology: self.topology().cloned(), ..self.parts(flow, self.group().clone()) };
-        let new = Arc::new(Comm::new(Parts { remote: self.remote_if().cloned(), ..parts })?);
-        new.set_info(info.unwrap_or_else(|| Arc::new(self.info().duplicate())));
-        if let Err(error) = self.attributes().copy_into(self.number(), new.attributes()) {
+    /// What a duplicate takes from this communicator as it is now.
+    pub(super) fn copied(&self, info: &Info) -> Result<Copied> {
+        let copied = Copied {
+            info: Arc::new(info.duplicate()),
+            errhandler: self.errhandler(),
+            attributes: Attributes::new(),
+        };
+        if let Err(error) = self.attributes().copy_into(self.number(), &copied.attributes) {
             // What was copied is deleted again; the first error counts.
-            let _ = new.attributes().clear(self.number());
+            let _ = copied.attributes.clear(self.number());
             return Err(error);
         }
+        Ok(copied)
+    }
+
+    /// A duplicate on a flow that was agreed on; the flow is given back if copying has failed.
+    pub(super) fn dup_on(&self, flow: FlowId, copied: Result<Copied>) -> Result<Arc<Comm>> {
+        let Copied { info, errhandler, attributes } = match copied {
+            Ok(copied) => copied,
+            Err(error) => {
+                self.engine.free_flow(flow)?;
+                return Err(error);
+            }
+        };
+        let parts = Parts { topology: self.topology().cloned(), ..self.parts(flow, self.group().clone()) };
+        let new = Arc::new(Comm::new(Parts { remote: self.remote_if().cloned(), errhandler, ..parts })?);
+        new.set_info(info);
+        attributes.move_into(new.attributes());
         Ok(new)
     }
 
@@ -49,6 +72,7 @@ impl Comm {
             errhandler: self.errhandler(),
             topology: None,
             shared: self.shared.clone(),
+            session: self.group().session().cloned(),
         }
     }
 
@@ -96,8 +120,11 @@ impl Comm {
     pub fn create_group(&self, group: &Arc<Group>, tag: u32) -> Result<Arc<Comm>> {
         self.check_members(group)?;
         check_self(&self.engine, group)?;
+        if self.is_inter() {
+            fail!(Communicator, "comm is an intercommunicator: MPI_Comm_create_group is for one group");
+        }
         let team = team_of(group, self.engine.rank());
-        let flow = self.engine.agree_among(&team, (self.collectives(), by_tag(tag)))?;
+        let flow = self.engine.agree_among(&team, (self.collectives(), some_members(tag)))?;
         Ok(Arc::new(Comm::new(self.parts(flow, group.clone()))?))
     }
 
@@ -179,8 +206,7 @@ pub(crate) fn from_group(
     errhandler: Arc<Errhandler>,
 ) -> Result<Arc<Comm>> {
     check_self(engine, group)?;
-    let team = team_of(group, engine.rank());
-    let flow = engine.agree_among(&team, (NOWHERE, named(name)))?;
+    let flow = Name::new(name, "").agree(engine, group)?;
     let parts = Parts {
         engine: engine.clone(),
         flow,
@@ -189,16 +215,9 @@ pub(crate) fn from_group(
         errhandler,
         topology: None,
         shared: shared.clone(),
+        session: None,
     };
     Ok(Arc::new(Comm::new(parts)?))
-}
-
-/// The tag of a call that the program names by a string: calls at the same time with other names have another one.
-pub(super) fn named(name: &str) -> Tag {
-    use std::hash::Hasher;
-    let mut hasher = rustc_hash::FxHasher::default();
-    hasher.write(name.as_bytes());
-    by_tag((hasher.finish() >> 32) as u32)
 }
 
 fn check_self(engine: &Engine, group: &Group) -> Result<()> {

@@ -1,10 +1,12 @@
-//! Duplicates that are made while the program goes on (MPI 5.0, §7.4.2): the engine agrees on a flow meanwhile.
+//! Duplicates that are made while the program goes on (MPI 5.0, §7.4.2): the engine agrees on a flow meanwhile. What a duplicate
+//! copies is copied by the call.
 
 use std::sync::Arc;
 
 use canele_engine::Completion;
 
 use super::Comm;
+use super::create::Copied;
 use crate::info::Info;
 use crate::request::{Request, Step, Steps};
 use crate::status::Status;
@@ -16,7 +18,8 @@ pub type Done = Box<dyn FnOnce(Arc<Comm>) -> Result<()> + Send>;
 /// A duplicate that is being made.
 struct Duplicate {
     comm: Arc<Comm>,
-    info: Option<Arc<Info>>,
+    /// Taken when it ends.
+    copied: Option<Result<Copied>>,
     done: Option<Done>,
 }
 
@@ -25,9 +28,11 @@ impl Comm {
     ///
     /// # Errors
     /// The job is over; all flows are in use.
-    pub fn idup(self: &Arc<Self>, info: Option<Arc<Info>>, done: Done) -> Result<Request> {
+    pub fn idup(self: &Arc<Self>, info: &Info, done: Done) -> Result<Request> {
         let pending = self.engine.start_agreement(self.collectives())?;
-        let duplicate = Duplicate { comm: self.clone(), info, done: Some(done) };
+        // An error is told by the request: the other members have begun.
+        let copied = Some(self.copied(info));
+        let duplicate = Duplicate { comm: self.clone(), copied, done: Some(done) };
         Ok(Request::steps(self.clone(), pending, Box::new(duplicate)))
     }
 }
@@ -36,8 +41,10 @@ impl Duplicate {
     fn finish(&mut self, ended: Completion) -> Result<Status> {
         let flow = ended.flow();
         ended.result?;
-        let flow = flow.ok_or_else(|| Error::new(Class::Internal, "an agreement has no result"))?;
-        let made = self.comm.dup_on(flow, self.info.take())?;
+        let (Some(flow), Some(copied)) = (flow, self.copied.take()) else {
+            return Err(Error::new(Class::Internal, "an agreement has no result"));
+        };
+        let made = self.comm.dup_on(flow, copied)?;
         self.done.take().map_or(Ok(()), |done| done(made))?;
         Ok(Status::EMPTY)
     }

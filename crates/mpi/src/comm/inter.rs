@@ -5,8 +5,8 @@ use std::sync::Arc;
 use canele_engine::Rank;
 use canele_engine::collective::{Operation, Root, Shape};
 
-use super::agree::{both, by_tag, team_of};
-use super::create::{NOWHERE, named};
+use super::agree::{both, leaders};
+use super::named::Name;
 use super::{Comm, Parts};
 use crate::errhandler::Errhandler;
 use crate::group::Group;
@@ -21,12 +21,14 @@ impl Comm {
     pub fn create_between(&self, leader: usize, peers: Option<(&Comm, Rank)>, tag: u32) -> Result<Arc<Comm>> {
         let theirs = match peers {
             Some((peers, other)) if leader == self.rank() => {
-                peers.swap(other, by_tag(tag), encode(self.group()))?
+                peers.swap(other, leaders(tag), encode(self.group()))?
             }
             _ => Vec::new(),
         };
         let remote = Arc::new(Group::new(decode(&self.tell(leader, theirs)?))?);
-        self.join(&remote, &format!("between {tag}"), self.errhandler())
+        // The leaders' tag says nothing to the others: the members tell this call from others.
+        let members: Vec<u32> = both(self.group(), &remote).members().iter().map(|rank| rank.0).collect();
+        self.join(&remote, &format!("tag {tag}, ranks {members:?}"), self.errhandler())
     }
 
     /// A communicator between this one's group and another one, whose members all call this.
@@ -40,8 +42,7 @@ impl Comm {
             fail!(Communicator, "{twice} of the job is in both groups: they must have no member in common");
         }
         let everybody = both(self.group(), remote);
-        let team = team_of(&everybody, self.engine.rank());
-        let flow = self.engine.agree_among(&team, (NOWHERE, named(name)))?;
+        let flow = Name::new(name, "between groups").agree(&self.engine, &everybody)?;
         let parts = self.parts(flow, self.group().clone());
         Ok(Arc::new(Comm::new(Parts { remote: Some(remote.clone()), errhandler, ..parts })?))
     }

@@ -7,6 +7,7 @@ mod agree;
 mod create;
 mod idup;
 mod inter;
+mod named;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -69,6 +70,8 @@ pub(crate) struct Parts {
     pub errhandler: Arc<Errhandler>,
     pub topology: Option<Topology>,
     pub shared: Arc<Shared>,
+    /// The session of the communicator that this one is made of.
+    pub session: Option<Arc<Attachment>>,
 }
 
 impl Comm {
@@ -98,8 +101,13 @@ impl Comm {
 
     /// A communicator whose flow is set up already.
     pub(crate) fn on(parts: Parts) -> Self {
-        let Parts { engine, flow, group, remote, errhandler, topology, shared } = parts;
+        let Parts { engine, flow, group, remote, errhandler, topology, shared, session } = parts;
         let rank = group.rank_of(engine.rank()).expect("a communicator contains its process");
+        let session = session.filter(|_| group.session().is_none());
+        let group = match session {
+            Some(session) => Arc::new((*group).clone().of_session(Some(session))),
+            None => group,
+        };
         Self {
             engine,
             flow,
@@ -162,6 +170,14 @@ impl Comm {
     /// What the program says of it.
     pub fn info(&self) -> Arc<Info> {
         self.kept().info.clone()
+    }
+
+    /// Adds hints; those that `info` does not name stay (MPI 5.0, §7.4.4).
+    pub fn update_info(&self, info: &Info) {
+        let mut kept = self.kept();
+        let all = kept.info.duplicate();
+        all.update(info);
+        kept.info = Arc::new(all);
     }
 
     /// Sets that.

@@ -1,5 +1,7 @@
 //! Groups from groups: as sets, and by listing ranks.
 
+use canele_engine::Rank;
+
 use super::Group;
 use crate::{Result, fail};
 
@@ -7,17 +9,18 @@ impl Group {
     /// The members of this group, then those of `other` that are not in it.
     pub fn union(&self, other: &Group) -> Group {
         let added = other.members.iter().filter(|&&m| self.rank_of(m).is_none());
-        Group::distinct(self.members.iter().chain(added).copied())
+        let session = self.session.clone().or_else(|| other.session.clone());
+        Group::distinct(self.members.iter().chain(added).copied()).of_session(session)
     }
 
     /// The members of this group that are in `other` too.
     pub fn intersection(&self, other: &Group) -> Group {
-        Group::distinct(self.members.iter().copied().filter(|&m| other.rank_of(m).is_some()))
+        self.part(self.members.iter().copied().filter(|&m| other.rank_of(m).is_some()))
     }
 
     /// The members of this group that are not in `other`.
     pub fn difference(&self, other: &Group) -> Group {
-        Group::distinct(self.members.iter().copied().filter(|&m| other.rank_of(m).is_none()))
+        self.part(self.members.iter().copied().filter(|&m| other.rank_of(m).is_none()))
     }
 
     /// The members with these ranks, in the order of the list.
@@ -26,7 +29,7 @@ impl Group {
     /// A rank is not in the group, or listed twice.
     pub fn incl(&self, ranks: &[i32]) -> Result<Group> {
         self.listed(ranks)?;
-        Ok(Group::distinct(ranks.iter().map(|&rank| self.members[rank as usize])))
+        Ok(self.part(ranks.iter().map(|&rank| self.members[rank as usize])))
     }
 
     /// The members without these ranks, in the order of the group.
@@ -36,7 +39,12 @@ impl Group {
     pub fn excl(&self, ranks: &[i32]) -> Result<Group> {
         let listed = self.listed(ranks)?;
         let rest = self.members.iter().zip(listed).filter(|&(_, listed)| !listed);
-        Ok(Group::distinct(rest.map(|(&member, _)| member)))
+        Ok(self.part(rest.map(|(&member, _)| member)))
+    }
+
+    /// Some of the members, derived from the same session.
+    fn part(&self, members: impl IntoIterator<Item = Rank>) -> Group {
+        Group::distinct(members).of_session(self.session.clone())
     }
 
     /// For each member, whether its rank is in the list, which is checked.

@@ -1,5 +1,6 @@
 //! Buffered sends (MPI 5.0, §3.6): the message is copied into memory that the program has attached, and leaves from there.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use canele_engine::{Buffer, Engine, FlowId, Mode, Pending, Started};
@@ -13,6 +14,12 @@ use crate::{Class, Error, Result, fail};
 /// Where buffered sends of a communicator, a session or the process find their memory.
 #[derive(Default)]
 pub struct Attachment(Mutex<Option<Attached>>);
+
+impl fmt::Debug for Attachment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_attached() { "Attachment (memory)" } else { "Attachment (none)" })
+    }
+}
 
 struct Attached {
     pool: Pool,
@@ -142,7 +149,8 @@ impl Attached {
 }
 
 impl Comm {
-    /// Sends by a copy: from the communicator's own attached memory, or the process's.
+    /// Sends by a copy: from the communicator's own attached memory, else from that of the session it is derived from, else
+    /// from the process's.
     ///
     /// # Errors
     /// There is no memory, or no room in it.
@@ -151,8 +159,10 @@ impl Comm {
         if let Started::Done | Started::Posted(_) = self.post(to, Mode::Standard, data, true)? {
             return Ok(());
         }
-        let own = self.attachment();
-        if own.is_attached() { own } else { self.process_attachment() }
+        let nearer = [Some(self.attachment()), self.group().session().map(|session| &**session)];
+        let attached = nearer.into_iter().flatten().find(|attachment| attachment.is_attached());
+        attached
+            .unwrap_or_else(|| self.process_attachment())
             .send(self.engine(), self.flow, to, data)
             .map_err(|error| Error::new(Class::Buffer, error.text))
     }

@@ -1,0 +1,116 @@
+/* Messages that are too long: the status of each in a list names its source and tag, and the handler of its communicator is called. */
+#include "check.h"
+
+enum { GOOD = 3, LONG = 13, READY = 100 };
+
+static MPI_Comm comm;
+static int rank, calls;
+
+static void count(MPI_Comm *of, int *code, ...)
+{
+    (void)code;
+    calls++;
+    CHECK(*of == comm);
+}
+
+static int data[2][4];
+
+static void receive(MPI_Request *requests)
+{
+    OK(MPI_Irecv(data[0], 2, MPI_INT, 1, GOOD, comm, &requests[0]));
+    OK(MPI_Irecv(data[1], 2, MPI_INT, 1, LONG, comm, &requests[1]));
+    /* Both messages have come. */
+    OK(MPI_Send(NULL, 0, MPI_INT, 1, READY, comm));
+    OK(MPI_Recv(NULL, 0, MPI_INT, 1, READY, comm, MPI_STATUS_IGNORE));
+}
+
+static void good(const MPI_Status *status)
+{
+    CHECK(status->MPI_SOURCE == 1 && status->MPI_TAG == GOOD && status->MPI_ERROR == MPI_SUCCESS);
+}
+
+static void wrong(const MPI_Status *status)
+{
+    CHECK(status->MPI_SOURCE == 1 && status->MPI_TAG == LONG);
+    FAILS(MPI_ERR_TRUNCATE, status->MPI_ERROR);
+}
+
+static void some(int waits)
+{
+    MPI_Request requests[2];
+    MPI_Status statuses[2], all[2];
+    int n, indices[2], ended = 0;
+    receive(requests);
+    while (ended < 2) {
+        int code = waits ? MPI_Waitsome(2, requests, &n, indices, statuses)
+                         : MPI_Testsome(2, requests, &n, indices, statuses);
+        if (code == MPI_SUCCESS)
+            for (int i = 0; i < n; i++)
+                statuses[i].MPI_ERROR = MPI_SUCCESS;
+        else
+            FAILS(MPI_ERR_IN_STATUS, code);
+        for (int i = 0; i < n; i++)
+            all[indices[i]] = statuses[i];
+        ended += n;
+    }
+    good(&all[0]);
+    wrong(&all[1]);
+}
+
+static void all(int waits)
+{
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    int flag = 0, code = MPI_SUCCESS;
+    receive(requests);
+    if (waits)
+        code = MPI_Waitall(2, requests, statuses);
+    while (!waits && !flag)
+        code = MPI_Testall(2, requests, &flag, statuses);
+    FAILS(MPI_ERR_IN_STATUS, code);
+    good(&statuses[0]);
+    wrong(&statuses[1]);
+}
+
+static void matched(void)
+{
+    MPI_Message message;
+    MPI_Errhandler handler;
+    OK(MPI_Comm_create_errhandler(count, &handler));
+    OK(MPI_Comm_set_errhandler(comm, handler));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
+    OK(MPI_Mprobe(1, LONG, comm, &message, MPI_STATUS_IGNORE));
+    FAILS(MPI_ERR_TRUNCATE, MPI_Mrecv(data[0], 2, MPI_INT, &message, MPI_STATUS_IGNORE));
+    CHECK(calls == 1 && message == MPI_MESSAGE_NULL);
+    OK(MPI_Errhandler_free(&handler));
+}
+
+static void send(void)
+{
+    OK(MPI_Recv(NULL, 0, MPI_INT, 0, READY, comm, MPI_STATUS_IGNORE));
+    OK(MPI_Send(data[0], 2, MPI_INT, 0, GOOD, comm));
+    OK(MPI_Send(data[1], 3, MPI_INT, 0, LONG, comm));
+    OK(MPI_Send(NULL, 0, MPI_INT, 0, READY, comm));
+}
+
+int main(int argc, char **argv)
+{
+    start(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    for (int waits = 0; waits < 2; waits++)
+        if (rank == 0) {
+            some(waits);
+            all(waits);
+        } else {
+            send();
+            send();
+        }
+    if (rank == 0)
+        matched();
+    else
+        OK(MPI_Send(data[0], 3, MPI_INT, 0, LONG, comm));
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Finalize());
+    return result();
+}
