@@ -24,6 +24,35 @@ fn a_program_runs_over_the_library_it_was_built_with_or_another_one_that_is_sear
 }
 
 #[test]
+fn programs_find_the_library_whoever_has_built_them_and_whoever_starts_them() {
+    let here = Installation::complete("with a blank");
+    let source = "#include <mpi.h>\n#include <stdio.h>\nconst char *which(void);\n\
+                  int main(void) { puts(which()); return 0; }\n";
+    fs::write(here.path("program.c"), source).unwrap();
+    let nowhere = ["-o", "program", "program.c", "-Wl,-rpath,/nowhere"];
+    let mut plain = std::process::Command::new("cc");
+    plain.args(nowhere).args(["-I", "include", "-L", "lib/canele", "-lmpi_abi"]).current_dir(here.prefix());
+    for mut build in [
+        here.command("mpicc", &nowhere[..3]),
+        here.command("mpicc", &nowhere),
+        here.command_of_tree(&["cc", "-o", "program", "program.c"]),
+        here.command_of_tree(&[&["cc"], &nowhere[..]].concat()),
+        plain,
+    ] {
+        printed(&build.output().unwrap());
+        for mut run in [
+            here.command("mpiexec", &["-n", "2", "./program"]),
+            here.command("canele", &["run", "-n", "2", "./program"]),
+            here.command_of_tree(&["run", "-n", "2", "./program"]),
+        ] {
+            let output = run.output().unwrap();
+            assert_eq!(printed(&output), "ours\nours", "{build:?} {run:?}");
+            assert!(output.stderr.is_empty(), "{output:?}");
+        }
+    }
+}
+
+#[test]
 fn ranks_of_other_hosts_find_the_library_of_their_agents_installation() {
     let (here, there) = (Installation::complete("here"), Installation::complete("there"));
     there.library("lib/canele", "theirs");

@@ -111,6 +111,7 @@ impl Launcher {
             self.check_deadlines();
             self.deliver();
         }
+        self.tell_other_mpi();
         self.write_rest();
         self.status.unwrap_or(0)
     }

@@ -39,6 +39,7 @@ mod job;
 mod job_hosts;
 mod launcher;
 pub mod mpiexec;
+mod other_mpi;
 mod output;
 mod plan;
 mod query;

@@ -117,6 +117,14 @@ impl Installation {
         command
     }
 
+    /// The command of the tree that it was installed from, which is built there.
+    pub fn command_of_tree(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("timeout");
+        command.args(["-s", "KILL", "60"]).arg(self.root.join("tree/built/release/canele")).args(words);
+        command.current_dir(&self.prefix).env_remove("LD_LIBRARY_PATH");
+        command
+    }
+
     /// A source that prints which library it runs over.
     pub fn source(&self, name: &str) {
         let text = "#include <mpi.h>\n#include <stdio.h>\nint main(void) { puts(which()); return 0; }\n";
