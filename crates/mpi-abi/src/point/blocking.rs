@@ -5,6 +5,7 @@ use core::ffi::c_int;
 use canele_mpi::{Mode, Status};
 use canele_mpi_macros::mpi;
 
+use super::short::short;
 use super::{from, target};
 use crate::buffer::data;
 use crate::constants::MPI_ANY_SOURCE;
@@ -24,7 +25,10 @@ fn MPI_Send(
     tag: c_int,
     comm: MPI_Comm,
 ) -> Outcome {
-    send(buf, count, datatype, dest, tag, comm, Mode::Standard)
+    match short(buf, (count, datatype), (dest, tag), comm) {
+        Some(short) if short.send(buf) => Ok(()),
+        _ => send(buf, count, datatype, dest, tag, comm, Mode::Standard),
+    }
 }
 
 #[mpi(large)]
@@ -51,7 +55,8 @@ fn MPI_Rsend(
     send(buf, count, datatype, dest, tag, comm, Mode::Ready)
 }
 
-#[inline(always)]
+/// The general path.
+#[inline(never)]
 fn send(
     buf: Memory,
     count: Count,
@@ -84,6 +89,26 @@ fn MPI_Recv(
     status: StatusOut,
 ) -> Outcome {
     deferred_recv::settle();
+    if let Some(short) = short(buf, (count, datatype), (source, tag), comm)
+        && let Some(bytes) = short.receive(buf)
+    {
+        status.set_received(source, tag, bytes);
+        return Ok(());
+    }
+    receive(buf, count, datatype, source, tag, comm, status)
+}
+
+/// The general path.
+#[inline(never)]
+fn receive(
+    buf: MemoryMut,
+    count: Count,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    status: StatusOut,
+) -> Outcome {
     let comm = comm.get()?;
     let data = data(buf, count, datatype)?;
     let Some(from) = from(comm, source, tag)? else {

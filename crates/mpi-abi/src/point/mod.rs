@@ -6,6 +6,7 @@ mod complete;
 mod partitioned;
 mod persistent;
 mod probe;
+mod short;
 pub mod start;
 mod statuses;
 pub mod wait;

@@ -19,23 +19,35 @@ enum { WINDOW = 64, TAG = 7 };
 
 static long messages[WINDOW];
 static MPI_Request requests[WINDOW];
-static int rank, blocking;
+static int rank;
 
-static __attribute__((noinline)) void turn_of_messages(void)
+static void send_window(void)
 {
-    for (int n = 0; n < WINDOW; n++) {
-        if (blocking && rank == 0)
-            MPI_Send(&messages[n], 1, MPI_LONG, 1, TAG, MPI_COMM_WORLD);
-        else if (blocking)
-            MPI_Recv(&messages[n], 1, MPI_LONG, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        else if (rank == 0)
-            MPI_Isend(&messages[n], 1, MPI_LONG, 1, TAG, MPI_COMM_WORLD, &requests[n]);
-        else
-            MPI_Irecv(&messages[n], 1, MPI_LONG, 0, TAG, MPI_COMM_WORLD, &requests[n]);
-    }
-    if (!blocking)
-        MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+    for (int n = 0; n < WINDOW; n++)
+        MPI_Isend(&messages[n], 1, MPI_LONG, 1, TAG, MPI_COMM_WORLD, &requests[n]);
+    MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
 }
+
+static void receive_window(void)
+{
+    for (int n = 0; n < WINDOW; n++)
+        MPI_Irecv(&messages[n], 1, MPI_LONG, 0, TAG, MPI_COMM_WORLD, &requests[n]);
+    MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+}
+
+static void send_each(void)
+{
+    for (int n = 0; n < WINDOW; n++)
+        MPI_Send(&messages[n], 1, MPI_LONG, 1, TAG, MPI_COMM_WORLD);
+}
+
+static void receive_each(void)
+{
+    for (int n = 0; n < WINDOW; n++)
+        MPI_Recv(&messages[n], 1, MPI_LONG, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void (*turn_of_messages)(void);
 
 static __attribute__((noinline)) void measured(void)
 {
@@ -60,11 +72,15 @@ int main(int argc, char **argv)
         fprintf(stderr, "messages window|single FILE MESSAGES\n");
         return 2;
     }
-    blocking = strcmp(argv[1], "single") == 0;
+    int single = strcmp(argv[1], "single") == 0;
     _Atomic int *turn = shared_word(argv[2]);
     int turns = atoi(argv[3]) / WINDOW;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0)
+        turn_of_messages = single ? send_each : send_window;
+    else
+        turn_of_messages = single ? receive_each : receive_window;
     /* The first turns make the link and everything that is made once. */
     for (int n = -3; n < turns; n++) {
         while (atomic_load(turn) != 2 * (n + 3) + rank)
