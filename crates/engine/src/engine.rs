@@ -95,6 +95,12 @@ impl Engine {
         Ok(self.core.lock()?)
     }
 
+    /// Takes the lock of the core, if this thread has its bias.
+    #[inline(always)]
+    pub(crate) fn lock_by_bias(&self) -> Option<Locked<'_>> {
+        self.core.lock_by_bias()
+    }
+
     /// Takes the lock and wakes the thread that sleeps in the rail, because what is done now may concern it
     /// (invariant I7).
     #[inline(always)]

@@ -31,6 +31,6 @@ pub use rma::{AmHandler, Deposit};
 
 pub use canele_proto::request::Buffer;
 pub use canele_proto::request::{Failure, Mode, Status};
-pub use canele_proto::{Envelope, Matched, Moved, Notice, Traffic, choice, matching::Want};
+pub use canele_proto::{Envelope, Matched, Moved, Notice, Receives, Traffic, choice, matching::Want};
 pub use canele_rail::shm::{Far, Region};
 pub use canele_sys::ids::{FlowId, Rank, RegionId, Tag};

@@ -99,7 +99,13 @@ macro_rules! objects {
             /// It is null, was freed, or never was one.
             #[inline(always)]
             pub fn get(self) -> Result<&'static $object> {
-                HANDLES.get(self.0).ok_or_else(|| self.invalid())
+                self.find().ok_or_else(|| self.invalid())
+            }
+
+            /// Its object, if there is one.
+            #[inline(always)]
+            pub fn find(self) -> Option<&'static $object> {
+                HANDLES.get(self.0)
             }
 
             /// Its object, to be kept beyond the call.

@@ -12,12 +12,13 @@ use canele_mpi::request::{Foreign, Request};
 use canele_mpi::{Class, Error, Result, fail};
 use canele_sys::biased_lock::{BiasedLock, Guard};
 
-use crate::deferred_recv::{self, DeferredRecv};
+use crate::deferred_recv::{self, DeferredRecv, FIRST_SLOT, Ring};
 use crate::handle::{MPI_Comm, MPI_Request};
 use crate::status::Got;
 use std::sync::OnceLock;
 
-const INDEX_BITS: u32 = 22;
+/// Bits of a handle that say where; above them is the generation.
+pub const INDEX_BITS: u32 = 22;
 /// Below are the constants of the ABI.
 const FIRST: usize = 1 << 12;
 const GENERATIONS: u32 = 1 << 9;
@@ -30,9 +31,6 @@ pub const LEFT: MPI_Request = MPI_Request::of(FIRST);
 pub struct Requests {
     rows: Vec<Row>,
     free: Vec<u32>,
-    /// Rows of deferred receives, in the order in which they were started; those before `first_deferred` are done.
-    deferred: Vec<u32>,
-    first_deferred: usize,
     /// Freed while under way; they end by themselves.
     orphans: Vec<Request>,
 }
@@ -62,7 +60,6 @@ impl Message {
 
 enum RequestState {
     Nothing,
-    Deferred(DeferredRecv),
     Message(Message),
     Here(Request),
     /// A call waits for it. Operations that end elsewhere can still be reached.
@@ -100,73 +97,63 @@ pub fn publish_message(message: Message) -> Result<MPI_Request> {
     requests()?.insert(RequestState::Message(message))
 }
 
-/// A new handle of a deferred receive.
-///
-/// # Errors
-/// All handles are used.
-#[inline(always)]
-pub fn publish_deferred(deferred: DeferredRecv) -> Result<MPI_Request> {
-    let mut table = requests()?;
-    let handle = table.insert(RequestState::Deferred(deferred))?;
-    table.deferred.push(index(handle) as u32);
-    deferred_recv::note(true);
-    Ok(handle)
-}
-
 impl Requests {
     /// Gives what stands for an operation a handle.
     #[inline(always)]
     fn insert(&mut self, held: RequestState) -> Result<MPI_Request> {
         let at = match self.free.pop() {
             Some(at) => at as usize,
-            None => self.add_row()?,
+            None => self.add_row(false)?,
         };
         let row = &mut self.rows[at];
         row.held = held;
-        Ok(MPI_Request::of((row.generation as usize) << INDEX_BITS | (at + FIRST + 1)))
+        Ok(handle_of(at, row.generation))
     }
 
     #[cold]
     #[inline(never)]
-    fn add_row(&mut self) -> Result<usize> {
+    fn add_row(&mut self, deferred: bool) -> Result<usize> {
         let at = self.rows.len();
-        if (at + FIRST + 1) >> INDEX_BITS != 0 {
+        // The last rows are kept for receives that were deferred, which have their handles already.
+        if at + FIRST + 1 >= FIRST_SLOT - deferred_recv::SLOTS * usize::from(!deferred) {
             fail!(NoMemory, "{at} requests are under way: wait for some before others are started");
         }
         self.rows.push(Row { generation: 0, held: RequestState::Nothing });
         Ok(at)
     }
 
+    /// The ring of deferred receives.
+    #[inline(always)]
+    pub fn ring(&mut self) -> &mut Ring {
+        // SAFETY: whoever has the table has its lock, and the reference ends before another one is asked for.
+        unsafe { deferred_recv::ring() }
+    }
+
     /// What an ordinary message got, which nobody has treated as a request so far, if it has ended well; a deferred receive that
     /// comes first may end here. Its row is freed.
     #[inline(always)]
     pub fn end_message(&mut self, handle: MPI_Request, completions: &mut Completions<'_>) -> Option<Got> {
-        let at = index(handle);
+        if let Some(first) = self.ring().first()
+            && first.is_of(handle)
+        {
+            let got = Got::Received(first.comm(), first.take(completions)?);
+            first.end();
+            self.ring().remove(1);
+            return Some(got);
+        }
+        let resolved = self.ring().resolve(handle);
+        let at = index(resolved);
         let row = self.rows.get_mut(at)?;
-        if row.generation as usize != handle.value() >> INDEX_BITS {
+        if row.generation as usize != resolved.value() >> INDEX_BITS {
             return None;
         }
-        let got = match &mut row.held {
-            RequestState::Deferred(deferred)
-                if self.deferred.get(self.first_deferred) == Some(&(at as u32)) =>
-            {
-                let got = Got::Received(deferred.comm, deferred.take(completions)?);
-                self.first_deferred += 1;
-                if self.first_deferred == self.deferred.len() {
-                    (self.first_deferred, _) = (0, self.deferred.clear());
-                    deferred_recv::note(false);
-                }
-                got
-            }
-            RequestState::Message(message) => {
-                let status = completions.take_status(message.pending)?;
-                if message.receives { Got::Received(message.comm, status) } else { Got::Sent }
-            }
-            _ => return None,
-        };
+        let RequestState::Message(message) = &row.held else { return None };
+        let status = completions.take_status(message.pending)?;
+        let got = if message.receives { Got::Received(message.comm, status) } else { Got::Sent };
         row.held = RequestState::Nothing;
         row.generation = (row.generation + 1) % GENERATIONS;
         self.free.push(at as u32);
+        self.ring().free(handle);
         Some(got)
     }
 
@@ -180,21 +167,18 @@ impl Requests {
 
     /// Submits all deferred receives, in their order.
     pub fn submit_deferred(&mut self) {
-        let first = std::mem::take(&mut self.first_deferred);
-        for at in self.deferred.drain(..).skip(first) {
-            let row = &mut self.rows[at as usize];
-            match std::mem::replace(&mut row.held, RequestState::Nothing) {
-                RequestState::Deferred(deferred) => {
-                    let comm = deferred.comm;
-                    row.held = match deferred.submit() {
-                        Ok(pending) => RequestState::Message(Message { comm, pending, receives: true }),
-                        Err(error) => RequestState::Here(DeferredRecv::failed(comm, error)),
-                    };
-                }
-                other => row.held = other,
-            }
+        while let Some(first) = self.ring().first() {
+            let comm = first.comm();
+            let held = match first.submit() {
+                Ok(pending) => RequestState::Message(Message { comm, pending, receives: true }),
+                Err(error) => RequestState::Here(DeferredRecv::failed(comm, error)),
+            };
+            let at = self.free.pop().map_or_else(|| self.add_row(true), |at| Ok(at as usize));
+            let at = at.expect("rows are kept for as many receives as can be deferred");
+            self.rows[at].held = held;
+            let row = handle_of(at, self.rows[at].generation);
+            self.ring().give_first_a_row(row);
         }
-        deferred_recv::note(false);
     }
 
     /// The communicator is about to lose its handle: what is under way on it keeps it from now on.
@@ -223,6 +207,7 @@ impl Requests {
 
     #[inline(always)]
     fn row(&mut self, handle: MPI_Request) -> Result<&mut Row> {
+        let handle = self.ring().resolve(handle);
         match self.rows.get_mut(index(handle)) {
             Some(row) if row.generation as usize == handle.value() >> INDEX_BITS => Ok(row),
             _ => Err(handle.invalid()),
@@ -237,10 +222,9 @@ impl Requests {
         match &mut self.row_of_request(handle)?.held {
             RequestState::Here(request) => Ok(request),
             RequestState::Away(_) => Err(busy(handle)),
-            RequestState::Nothing
-            | RequestState::Deferred(_)
-            | RequestState::Message(_)
-            | RequestState::GivenUp(_) => Err(handle.invalid()),
+            RequestState::Nothing | RequestState::Message(_) | RequestState::GivenUp(_) => {
+                Err(handle.invalid())
+            }
         }
     }
 
@@ -279,7 +263,9 @@ impl Requests {
         let row = self.row(handle).ok()?;
         let held = std::mem::replace(&mut row.held, RequestState::Nothing);
         row.generation = (row.generation + 1) % GENERATIONS;
-        self.free.push(index(handle) as u32);
+        let resolved = self.ring().resolve(handle);
+        self.free.push(index(resolved) as u32);
+        self.ring().free(handle);
         match held {
             RequestState::Here(request) => Some(request),
             _ => None,
@@ -309,7 +295,7 @@ impl Requests {
             RequestState::Here(request) => request.operation(),
             RequestState::Away(operation) => operation.clone(),
             RequestState::GivenUp(operation) => Some(operation.clone()),
-            RequestState::Nothing | RequestState::Deferred(_) | RequestState::Message(_) => None,
+            RequestState::Nothing | RequestState::Message(_) => None,
         };
         operation.ok_or_else(|| Error::new(Class::Request, "the request is of another kind of operation"))
     }
@@ -327,7 +313,7 @@ impl Requests {
     /// How many operations have begun and not ended, which need the program's memory.
     pub fn under_way(&self) -> usize {
         let is_under_way = |row: &&Row| match &row.held {
-            RequestState::Deferred(_) | RequestState::Message(_) => true,
+            RequestState::Message(_) => true,
             RequestState::Here(request) => request.pending().is_some(),
             _ => false,
         };
@@ -355,6 +341,12 @@ pub fn complete(handle: MPI_Request) -> Result<()> {
         operation.release()?;
     }
     Ok(())
+}
+
+/// The handle of a row.
+#[inline(always)]
+fn handle_of(at: usize, generation: u32) -> MPI_Request {
+    MPI_Request::of((generation as usize) << INDEX_BITS | (at + FIRST + 1))
 }
 
 /// The row that a handle would have.

@@ -11,6 +11,11 @@ impl Proto {
         matches!(self.requests.get(id.into()), Some(State::Done(_)))
     }
 
+    /// Whether a request has ended, its outcome taken or not.
+    pub fn is_over(&self, id: RequestId) -> bool {
+        matches!(self.requests.get(id.into()), Some(State::Done(_)) | None)
+    }
+
     /// The outcome of a request that has ended; the id is stale afterwards.
     pub fn take(&mut self, id: RequestId) -> Option<Outcome> {
         if !self.is_done(id) {

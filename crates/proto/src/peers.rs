@@ -61,9 +61,15 @@ impl Peers {
     #[inline(always)]
     pub fn known_mut(&mut self, rank: Rank) -> Option<&mut Peer> {
         if rank != self.last.0 {
-            self.last = (rank, self.place(rank));
+            self.find(rank);
         }
         self.touched.get_mut(self.last.1 as usize)
+    }
+
+    /// Makes another peer the last one.
+    #[inline(never)]
+    fn find(&mut self, rank: Rank) {
+        self.last = (rank, self.place(rank));
     }
 
     /// Those that were touched.
@@ -117,7 +123,7 @@ impl IndexMut<usize> for Peers {
     fn index_mut(&mut self, at: usize) -> &mut Peer {
         let rank = Rank(at as u32);
         if rank != self.last.0 {
-            self.last = (rank, self.place(rank));
+            self.find(rank);
         }
         match self.last.1 {
             NOWHERE => self.touch(at),

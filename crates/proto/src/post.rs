@@ -112,6 +112,28 @@ pub enum Sent {
 }
 
 impl Proto {
+    /// Sends a message of at most [`MAX_INLINE`] bytes whose link takes it at once, in few instructions; says whether it has.
+    #[inline(always)]
+    pub fn post_short<R: FastPath>(
+        &mut self,
+        rail: &mut R,
+        (to, flow, tag): (Rank, FlowId, Tag),
+        bytes: &[u8],
+    ) -> bool {
+        let len = bytes.len();
+        let open = self.peers.known_mut(to).and_then(|peer| peer.open_for(len));
+        let Some((peer, link)) = open.filter(|(peer, _)| len <= MAX_INLINE && peer.multipath.is_none())
+        else {
+            return false;
+        };
+        if !rail.post_if_short(link, header(Kind::Short, flow, tag, len, 0), bytes) {
+            return false;
+        }
+        peer.credit -= credit_cost(len);
+        self.traffic.sent(Protocol::Short, len);
+        true
+    }
+
     /// Sends a message that fits into one packet, or finds room for all its packets, if nothing stands in its way. A short
     /// one is inlined down to the rail's store.
     #[inline(always)]
@@ -120,24 +142,46 @@ impl Proto {
         let len = payload.len();
         if mode != Mode::Synchronous
             && let Some(bytes) = payload.bytes()
-            && let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.open_for(len))
-            && peer.multipath.is_none()
         {
-            if len <= MAX_INLINE {
-                let header = header(Kind::Short, flow, tag, len, 0);
-                let Ok(()) = rail.post(link, header, bytes) else { return Sent::Busy };
-                peer.credit -= credit_cost(len);
-                self.traffic.sent(Protocol::Short, len);
+            if self.post_short(rail, (to, flow, tag), bytes) {
                 return Sent::Done;
             }
-            let (eager_bytes, one_sided) = (self.settings.eager_bytes, peer.one_sided);
-            let path = Path { eager_bytes, max_bulk: self.max_bulk, numbered: false, one_sided };
-            if choice::begin(&path, len, mode, false) == Begin::Whole {
-                let posted = self.post_eager(rail, link, header(Kind::Eager, flow, tag, len, 0), bytes);
-                return if posted { Sent::Done } else { Sent::Busy };
+            let open = self.peers.known_mut(to).and_then(|peer| peer.open_for(len));
+            if let Some((peer, link)) = open.filter(|(peer, _)| peer.multipath.is_none()) {
+                let one_sided = peer.one_sided;
+                return self.post_whole(rail, (one_sided, link), envelope, payload);
             }
         }
         self.post_otherwise(rail, envelope, payload)
+    }
+
+    /// Posts a message to a peer whose link is open, if it fits into one packet with a bulk.
+    #[inline(always)]
+    fn post_whole<R: FastPath, P: Payload>(
+        &mut self,
+        rail: &mut R,
+        (one_sided, link): (bool, LinkId),
+        envelope: Envelope,
+        payload: P,
+    ) -> Sent {
+        let Envelope { flow, tag, mode, .. } = envelope;
+        let len = payload.len();
+        if len <= MAX_INLINE {
+            return self.post_otherwise(rail, envelope, payload);
+        }
+        let path = Path {
+            eager_bytes: self.settings.eager_bytes,
+            max_bulk: self.max_bulk,
+            numbered: false,
+            one_sided,
+        };
+        match payload.bytes() {
+            Some(bytes) if choice::begin(&path, len, mode, false) == Begin::Whole => {
+                let posted = self.post_eager(rail, link, header(Kind::Eager, flow, tag, len, 0), bytes);
+                if posted { Sent::Done } else { Sent::Busy }
+            }
+            _ => self.post_otherwise(rail, envelope, payload),
+        }
     }
 
     /// Posts a message with a bulk; says whether there was room.

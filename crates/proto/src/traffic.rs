@@ -13,7 +13,7 @@ pub struct Moved {
 
 impl Moved {
     #[inline(always)]
-    fn add(&mut self, bytes: usize) {
+    pub(crate) fn add(&mut self, bytes: usize) {
         self.messages += 1;
         self.bytes += bytes as u64;
     }
@@ -65,6 +65,16 @@ impl Traffic {
     #[inline(always)]
     pub(crate) fn received(&mut self, protocol: Protocol, bytes: usize) {
         self.received[protocol as usize].add(bytes);
+    }
+
+    /// Several messages of a run of receives were received.
+    #[inline(always)]
+    pub(crate) fn received_run(&mut self, short: Moved, eager: Moved) {
+        for (protocol, moved) in [(Protocol::Short, short), (Protocol::Eager, eager)] {
+            self.received[protocol as usize].messages += moved.messages;
+            self.received[protocol as usize].bytes += moved.bytes;
+        }
+        self.copies += eager.messages;
     }
 
     pub(crate) fn own(&mut self, bytes: usize) {

@@ -57,7 +57,13 @@ pub trait FastPath: Rail {
         Ok(())
     }
 
-    /// The same for a packet of a message that has nothing but `bulk`, at least one byte.
+    /// [`FastPath::post`] where that takes few instructions; says whether it was done.
+    #[inline(always)]
+    fn post_if_short(&mut self, link: LinkId, header: Header, bytes: &[u8]) -> bool {
+        self.post(link, header, bytes).is_ok()
+    }
+
+    /// The same as [`FastPath::post`] for a packet of a message that has nothing but `bulk`, at least one byte.
     fn post_bulk(&mut self, link: LinkId, header: Header, bulk: &[u8]) -> Result<(), Busy> {
         let slot = self.claim(link, bulk.len(), Class::Message)?;
         slot.bulk.write(0, bulk);
@@ -98,6 +104,12 @@ pub trait FastPath: Rail {
         }
         self.release(link);
         TryTake::Taken
+    }
+
+    /// Takes one packet after the other, as [`FastPath::try_take`] does, as long as `accept` takes them.
+    #[inline(always)]
+    fn take_run(&mut self, link: LinkId, accept: &mut impl TakeIf) {
+        while self.try_take(link, accept) == TryTake::Taken {}
     }
 
     /// Shows the oldest packet while [`Rail::poll`] does not give it, because a large part of its bulk is still to come.

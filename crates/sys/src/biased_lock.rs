@@ -87,6 +87,21 @@ impl<T> BiasedLock<T> {
         })
     }
 
+    /// Takes the lock if this thread is its owner and has its bias: a few plain loads and stores, without a call.
+    ///
+    /// # Panics
+    /// As [`BiasedLock::lock`].
+    #[inline(always)]
+    pub fn lock_by_bias(&self) -> Option<Guard<'_, T>> {
+        // Relaxed: as in `lock`.
+        (self.owner.load(Ordering::Relaxed) == fork::known_token() && self.lock_biased()).then(|| Guard {
+            biased_lock: self,
+            biased: true,
+            value: ManuallyDrop::new(self.value.get_mut()),
+            thread: PhantomData,
+        })
+    }
+
     /// Takes the lock for its owner; returns false if the bias is revoked.
     #[inline(always)]
     fn lock_biased(&self) -> bool {
@@ -184,6 +199,24 @@ impl<'a, T> Guard<'a, T> {
         }
     }
 
+    /// Releases the lock, as a drop does, inlined.
+    #[inline(always)]
+    pub fn release(self) {
+        let mut this = ManuallyDrop::new(self);
+        this.leave();
+    }
+
+    #[inline(always)]
+    fn leave(&mut self) {
+        // SAFETY: the access ends here, before anybody else may begin one, and is not used again: the guard is dropped or given up.
+        unsafe { ManuallyDrop::drop(&mut self.value) };
+        if self.biased {
+            self.biased_lock.unlock_biased();
+        } else {
+            self.biased_lock.lock.free();
+        }
+    }
+
     /// Releases the lock, lets a waiting thread take it first, and takes it again.
     ///
     /// Dropping the guard and entering anew would mostly get in before the other thread has woken up.
@@ -225,13 +258,7 @@ impl<T> DerefMut for Guard<'_, T> {
 impl<T> Drop for Guard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: the access ends here, before anybody else may begin one, and is not used again.
-        unsafe { ManuallyDrop::drop(&mut self.value) };
-        if self.biased {
-            self.biased_lock.unlock_biased();
-        } else {
-            self.biased_lock.lock.free();
-        }
+        self.leave();
     }
 }
 

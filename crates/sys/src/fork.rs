@@ -7,8 +7,13 @@
 //! What this module never does: see children made without the hooks of `pthread_atfork` (`vfork`, bare
 //! `clone`): they may only start another program.
 
-use crate::atomic::thread_local;
-use std::cell::Cell;
+#[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
+#[path = "fork/thread_word.rs"]
+mod thread_word;
+#[cfg(not(all(target_arch = "x86_64", not(any(loom, miri)))))]
+#[path = "fork/thread_local_word.rs"]
+mod thread_word;
+
 use std::sync::Mutex;
 use thiserror::Error;
 
@@ -20,19 +25,10 @@ pub struct Forked;
 /// The number of a thread that has none yet, or that is a forked child's.
 pub(crate) const NO_TOKEN: u64 = 0;
 
-#[cfg(not(loom))]
-thread_local! {
-    static TOKEN: Cell<u64> = const { Cell::new(NO_TOKEN) };
-}
-#[cfg(loom)]
-thread_local! {
-    static TOKEN: Cell<u64> = Cell::new(NO_TOKEN);
-}
-
 /// This thread's number, or [`NO_TOKEN`]: one load.
 #[inline(always)]
 pub(crate) fn known_token() -> u64 {
-    TOKEN.with(Cell::get)
+    thread_word::get()
 }
 
 /// This thread's number, unique in the process and for ever; given on the first call.
@@ -47,7 +43,7 @@ pub(crate) fn token() -> Result<u64, Forked> {
     if known_token() == NO_TOKEN {
         let mut last = LAST.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         *last += 1;
-        TOKEN.with(|token| token.set(*last));
+        thread_word::set(*last);
     }
     Ok(known_token())
 }
@@ -57,7 +53,7 @@ pub use hook::{forked, watch};
 
 #[cfg(not(loom))]
 mod hook {
-    use super::{NO_TOKEN, TOKEN};
+    use super::{NO_TOKEN, thread_word};
     use crate::atomic::{AtomicBool, Ordering};
     use std::sync::Once;
 
@@ -86,7 +82,7 @@ mod hook {
     /// Async-signal-safe: the number is a plain thread-local without a destructor.
     extern "C" fn in_child() {
         FORKED.store(true, Ordering::Relaxed);
-        TOKEN.with(|token| token.set(NO_TOKEN));
+        thread_word::set(NO_TOKEN);
     }
 }
 

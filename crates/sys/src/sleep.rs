@@ -63,13 +63,20 @@ pub fn sleep(word: &AtomicU32, at_most: Option<Duration>) {
 /// has one.
 #[inline(always)]
 pub fn wake_if_asleep(word: &AtomicU32, fencing: Fencing, event: Option<&Event>) -> bool {
-    // Pairs with the heavy barrier after `announce`.
-    fencing.light();
-    word.load(Ordering::Relaxed) != AWAKE && wake(word, event)
+    is_asleep(word, fencing) && wake(word, event)
 }
 
+/// True if the owner sleeps and is to be woken by [`wake`], after something was published for it.
+#[inline(always)]
+pub fn is_asleep(word: &AtomicU32, fencing: Fencing) -> bool {
+    // Pairs with the heavy barrier after `announce`.
+    fencing.light();
+    word.load(Ordering::Relaxed) != AWAKE
+}
+
+/// Wakes the owner if it sleeps; says whether it did. `event` is the owner's, if it has one.
 #[cold]
-fn wake(word: &AtomicU32, event: Option<&Event>) -> bool {
+pub fn wake(word: &AtomicU32, event: Option<&Event>) -> bool {
     // Relaxed suffices: the sleeper looks at everything else again after waking.
     let was = word.swap(AWAKE, Ordering::Relaxed);
     if was == AWAKE {

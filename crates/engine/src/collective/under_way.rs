@@ -209,6 +209,11 @@ impl Collectives {
         any_ended
     }
 
+    /// Whether a collective has ended, its end taken or not.
+    pub fn has_ended(&self, key: Key) -> bool {
+        !matches!(self.under_way.all.get(key), Some(None))
+    }
+
     /// How a collective has ended; nothing while it is under way.
     pub fn take_ended(&mut self, key: Key) -> Option<Completion> {
         let all = &mut self.under_way.all;

@@ -4,6 +4,7 @@ pub(crate) mod any_sender;
 pub(crate) mod completions;
 mod layers;
 pub(crate) mod requests;
+mod short;
 pub(crate) mod tagged;
 #[cfg(test)]
 mod tests;

@@ -60,12 +60,12 @@ impl Pending {
         matches!(self.0, PendingKind::Request(id) if core.progress.proto.give_up(id))
     }
 
-    /// Whether it has ended.
+    /// Whether it has ended, its end taken or not.
     fn has_ended(self, core: &Core) -> bool {
         match self.0 {
-            PendingKind::Request(id) => core.progress.proto.is_done(id),
+            PendingKind::Request(id) => core.progress.proto.is_over(id),
             PendingKind::Coalesced(send) => core.progress.proto.take_coalesced(send).is_some(),
-            PendingKind::Collective(_) => true,
+            PendingKind::Collective(key) => core.collectives.has_ended(key),
         }
     }
 
@@ -285,6 +285,46 @@ impl Engine {
         };
         let (_core, found) = self.wait_with(core, deadline, request, ready);
         found.ok_or_else(|| Error::Deadline(format!("{} operations", list.len())))
+    }
+
+    /// Waits until any of several operations has ended, whose end is still to be taken or was taken by another thread, or until
+    /// `by_program`, which is asked with the lock held, is true: [`Engine::notify_waiters`] has it asked.
+    ///
+    /// A receive from any source ends when no rank or thread is left that could send, unless the program may end the wait.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn await_any(&self, list: &[Pending], by_program: Option<&dyn Fn() -> bool>) -> Result<(), Error> {
+        let core = self.lock()?;
+        self.wake_progress_owner(&core);
+        let ready = |core: &mut Core| {
+            let ended = list.iter().any(|pending| pending.has_ended(core));
+            (ended || by_program.is_some_and(|is_done| is_done())).then_some(())
+        };
+        let request = match list {
+            [one] if by_program.is_none() => one.request(),
+            _ => None,
+        };
+        if by_program.is_none() && list.iter().any(|pending| pending.is_from_anybody(&core)) {
+            let (mut core, found) = self.wait_for_any_sender(core, ready);
+            if found.is_none() {
+                let _ = list.iter().any(|pending| pending.give_up(&mut core));
+            }
+            return Ok(());
+        }
+        self.wait_with(core, None, request, ready);
+        Ok(())
+    }
+
+    /// Has every thread that waits look again whether what it waits for is there, because the program has done something.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn notify_waiters(&self) -> Result<(), Error> {
+        let mut core = self.lock()?;
+        core.progress.waiters.wake_all();
+        self.wake_progress_owner(&core);
+        Ok(())
     }
 
     /// Withdraws an operation if it is not too late; says whether it has. A long send whose receiver knows of it is asked back:

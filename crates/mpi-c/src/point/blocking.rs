@@ -4,6 +4,7 @@ use core::ffi::c_int;
 
 use canele_mpi::{Mode, Status};
 
+use super::short::short;
 use super::{from, target};
 use crate::buffer::data;
 use crate::constants::MPI_ANY_SOURCE;
@@ -24,7 +25,10 @@ pub fn send(
     tag: c_int,
     comm: MPI_Comm,
 ) -> Outcome {
-    send_in_mode(buf, count, datatype, dest, tag, comm, Mode::Standard)
+    match short(buf, (count, datatype), (dest, tag), comm) {
+        Some(short) if short.send(buf) => Ok(()),
+        _ => send_in_mode(buf, count, datatype, dest, tag, comm, Mode::Standard),
+    }
 }
 
 /// `MPI_Ssend`.
@@ -51,7 +55,8 @@ pub fn rsend(
     send_in_mode(buf, count, datatype, dest, tag, comm, Mode::Ready)
 }
 
-#[inline(always)]
+/// The general path.
+#[inline(never)]
 fn send_in_mode(
     buf: Memory,
     count: Count,
@@ -85,6 +90,26 @@ pub fn recv(
     status: StatusOut,
 ) -> Outcome {
     deferred_recv::settle();
+    if let Some(short) = short(buf, (count, datatype), (source, tag), comm)
+        && let Some(bytes) = short.receive(buf)
+    {
+        status.set_received(source, tag, bytes);
+        return Ok(());
+    }
+    receive(buf, count, datatype, source, tag, comm, status)
+}
+
+/// The general path.
+#[inline(never)]
+fn receive(
+    buf: MemoryMut,
+    count: Count,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    status: StatusOut,
+) -> Outcome {
     let comm = comm.get()?;
     let data = data(buf, count, datatype)?;
     let Some(from) = from(comm, source, tag)? else {

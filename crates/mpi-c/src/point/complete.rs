@@ -4,6 +4,7 @@ use core::ffi::c_int;
 
 use canele_mpi::{Class, Error, Status};
 
+use super::short;
 use super::wait::{self, End, List};
 use crate::codes::keep;
 use crate::constants::*;
@@ -17,6 +18,12 @@ use crate::status::{Got, StatusOut};
 #[inline(always)]
 pub fn wait(request: Out<MPI_Request>, status: StatusOut) -> Outcome {
     let handle = request.slice(1, "request")?;
+    if short::end_front(handle, status) == 1 { Ok(()) } else { wait_otherwise(handle, status) }
+}
+
+/// The general path of a wait.
+#[inline(never)]
+fn wait_otherwise(handle: &mut [MPI_Request], status: StatusOut) -> Outcome {
     let take = |handle: &mut [MPI_Request]| {
         wait::take_messages(handle, |_, got| status.set_got_at(0, got)).map(|taken| taken == 1)
     };
@@ -94,8 +101,16 @@ fn give_any(list: &mut List<'_>, index: Out<c_int>, status: StatusOut, function:
 #[inline(always)]
 pub fn waitall(count: c_int, requests: Out<MPI_Request>, statuses: StatusOut) -> Outcome {
     let handles = array(count, requests)?;
+    match short::end_front(handles, statuses) {
+        ended if ended == handles.len() => Ok(()),
+        ended => wait_all_otherwise(handles, ended, statuses),
+    }
+}
+
+/// The general path of a wait for all, of which so many have ended.
+#[inline(never)]
+fn wait_all_otherwise(handles: &mut [MPI_Request], mut first: usize, statuses: StatusOut) -> Outcome {
     let mut ends = Ends::new(statuses, "MPI_Waitall");
-    let mut first = 0;
     loop {
         first += wait::take_messages(&mut handles[first..], |at, got| ends.put_got(first + at, got))?;
         let Some(handle) = handles.get_mut(first) else { return ends.finish() };

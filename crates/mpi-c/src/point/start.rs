@@ -3,13 +3,13 @@
 use core::ffi::c_int;
 
 use canele_engine::Started;
-use canele_mpi::point::From;
 use canele_mpi::request::Request;
-use canele_mpi::{Comm, DataMut, Mode, Status};
+use canele_mpi::{Mode, Status};
 
+use super::short::short;
 use super::{from, target};
 use crate::buffer::data;
-use crate::deferred_recv::{self, DeferredRecv};
+use crate::deferred_recv;
 use crate::error::Outcome;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request};
 use crate::pointer::{Memory, MemoryMut, Out};
@@ -27,6 +27,12 @@ pub fn isend(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> Outcome {
+    if !request.is_null()
+        && let Some(short) = short(buf, (count, datatype), (dest, tag), comm)
+        && short.send(buf)
+    {
+        return Ok(request.set(LEFT, "request")?);
+    }
     isend_in_mode(buf, count, datatype, dest, tag, comm, request, Mode::Standard)
 }
 
@@ -56,7 +62,8 @@ pub fn irsend(
     isend_in_mode(buf, count, datatype, dest, tag, comm, request, Mode::Ready)
 }
 
-#[inline(always)]
+/// The general path.
+#[inline(never)]
 #[allow(clippy::too_many_arguments)] // The arguments of the standard.
 fn isend_in_mode(
     buf: Memory,
@@ -96,37 +103,35 @@ pub fn irecv(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> Outcome {
+    if !request.is_null()
+        && let Some(short) = short(buf, (count, datatype), (source, tag), comm)
+        && let Some(handle) = short.defer(buf)
+    {
+        return Ok(request.set(handle, "request")?);
+    }
+    irecv_by_engine(buf, count, datatype, source, tag, comm, request)
+}
+
+/// The general path.
+#[inline(never)]
+fn irecv_by_engine(
+    buf: MemoryMut,
+    count: Count,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Outcome {
     let on = comm.get()?;
     let data = data(buf, count, datatype)?;
     let Some(from) = from(on, source, tag)? else {
         return give(request, Some(Request::ended_with(Some(comm.share()?), Ok(Status::NO_PROCESS))));
     };
-    let handle = match deferred_receive(comm, on, from, data) {
-        Ok(deferred) => requests::publish_deferred(deferred)?,
-        Err(data) => {
-            deferred_recv::settle();
-            let pending = on.start_receive(from, data)?;
-            requests::publish_message(Message { comm, pending, receives: true })?
-        }
-    };
+    deferred_recv::settle();
+    let pending = on.start_receive(from, data)?;
+    let handle = requests::publish_message(Message { comm, pending, receives: true })?;
     Ok(request.set(handle, "request")?)
-}
-
-/// A receive that may be submitted later; its memory, if it may not.
-#[inline(always)]
-fn deferred_receive<'a>(
-    comm: MPI_Comm,
-    on: &Comm,
-    from: From,
-    data: DataMut<'a>,
-) -> Result<DeferredRecv, DataMut<'a>> {
-    let (Some(source), Some(tag)) = (from.source, from.tag) else { return Err(data) };
-    let bytes = data.of.size().saturating_mul(data.count);
-    let may = deferred_recv::may() && bytes <= deferred_recv::MOST_BYTES && data.of.is_contiguous();
-    if !may {
-        return Err(data);
-    }
-    Ok(DeferredRecv { comm, flow: on.flow(), source, tag, into: data.raw, bytes: bytes as u32 })
 }
 
 /// `MPI_Isendrecv`.

@@ -249,9 +249,18 @@ impl Outgoing {
         self.cells.post(first, u64::from(header.tag) | u64::from(header.sequence) << 32, inline);
         // SAFETY: the sleep word lies in the mapped inbox (`open`).
         let word = unsafe { self.sleep.as_ref() };
-        if sleep::wake_if_asleep(word, self.fencing, self.inbox.event()) {
-            self.wakeups += 1;
+        if sleep::is_asleep(word, self.fencing) {
+            self.wake();
         }
+    }
+
+    /// Wakes the peer, which sleeps.
+    #[cold]
+    #[inline(never)]
+    fn wake(&mut self) {
+        // SAFETY: as in `publish`.
+        let word = unsafe { self.sleep.as_ref() };
+        self.wakeups += u64::from(sleep::wake(word, self.inbox.event()));
     }
 
     /// Before sleep: if a claim found no room, asks the peer to wake us when there is some.

@@ -121,6 +121,13 @@ impl FastPath for Shm {
             None => TryTake::Nothing,
         }
     }
+
+    #[inline(always)]
+    fn take_run(&mut self, link: LinkId, accept: &mut impl TakeIf) {
+        if let Some(incoming) = self.link_mut(link.peer()).and_then(|l| l.incoming.as_mut()) {
+            while incoming.try_take(accept) == TryTake::Taken {}
+        }
+    }
 }
 
 impl OneSided for Shm {

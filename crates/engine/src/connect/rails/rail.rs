@@ -151,6 +151,11 @@ impl FastPath for Rails {
     }
 
     #[inline(always)]
+    fn post_if_short(&mut self, link: LinkId, header: Header, bytes: &[u8]) -> bool {
+        link.rail() == 0 && self.shm.post(link, header, bytes).is_ok()
+    }
+
+    #[inline(always)]
     fn post_bulk(&mut self, link: LinkId, header: Header, bulk: &[u8]) -> Result<(), Busy> {
         on!(self, link, rail => rail.post_bulk(link, header, bulk))
     }
@@ -170,6 +175,11 @@ impl FastPath for Rails {
     #[inline(always)]
     fn try_take(&mut self, link: LinkId, accept: &mut impl TakeIf) -> TryTake {
         on!(self, link, rail => rail.try_take(link, accept))
+    }
+
+    #[inline(always)]
+    fn take_run(&mut self, link: LinkId, accept: &mut impl TakeIf) {
+        on!(self, link, rail => rail.take_run(link, accept));
     }
 
     #[inline]

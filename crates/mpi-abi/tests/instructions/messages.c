@@ -1,0 +1,105 @@
+/* Messages of 8 bytes between two ranks, whose instructions at one end callgrind counts inside `measured`.
+ *
+ *   messages window|single FILE MESSAGES
+ *
+ * `window`: 64 non-blocking operations and MPI_Waitall; `single`: blocking ones. Nothing is counted of waiting: the ranks take turns by
+ * a word in FILE, so a message has come before its receiver asks for it, and there is room before one is sent. The
+ * answer of each turn is outside of what is counted. */
+#include <mpi.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { WINDOW = 64, TAG = 7 };
+
+static long messages[WINDOW];
+static MPI_Request requests[WINDOW];
+static int rank;
+
+static void send_window(void)
+{
+    for (int n = 0; n < WINDOW; n++)
+        MPI_Isend(&messages[n], 1, MPI_LONG, 1, TAG, MPI_COMM_WORLD, &requests[n]);
+    MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+}
+
+static void receive_window(void)
+{
+    for (int n = 0; n < WINDOW; n++)
+        MPI_Irecv(&messages[n], 1, MPI_LONG, 0, TAG, MPI_COMM_WORLD, &requests[n]);
+    MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+}
+
+static void send_each(void)
+{
+    for (int n = 0; n < WINDOW; n++)
+        MPI_Send(&messages[n], 1, MPI_LONG, 1, TAG, MPI_COMM_WORLD);
+}
+
+static void receive_each(void)
+{
+    for (int n = 0; n < WINDOW; n++)
+        MPI_Recv(&messages[n], 1, MPI_LONG, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void (*turn_of_messages)(void);
+
+static __attribute__((noinline)) void measured(void)
+{
+    turn_of_messages();
+    __asm__ volatile("" ::: "memory"); /* A call, not a jump: what is counted ends with it. */
+}
+
+static _Atomic int *shared_word(const char *file)
+{
+    int descriptor = open(file, O_RDWR);
+    void *word = mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (descriptor < 0 || word == MAP_FAILED) {
+        fprintf(stderr, "%s: it must be a file of at least %zu zero bytes\n", file, sizeof(int));
+        exit(2);
+    }
+    return word;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4) {
+        fprintf(stderr, "messages window|single FILE MESSAGES\n");
+        return 2;
+    }
+    int single = strcmp(argv[1], "single") == 0;
+    _Atomic int *turn = shared_word(argv[2]);
+    int turns = atoi(argv[3]) / WINDOW;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0)
+        turn_of_messages = single ? send_each : send_window;
+    else
+        turn_of_messages = single ? receive_each : receive_window;
+    /* The first turns make the link and everything that is made once. */
+    for (int n = -3; n < turns; n++) {
+        while (atomic_load(turn) != 2 * (n + 3) + rank)
+            usleep(10);
+        for (int at = 0; at < WINDOW; at++)
+            messages[at] = rank == 0 ? 1000L * n + at : -1;
+        if (n < 0)
+            turn_of_messages();
+        else
+            measured();
+        for (int at = 0; at < WINDOW; at++)
+            if (messages[at] != 1000L * n + at)
+                MPI_Abort(MPI_COMM_WORLD, 1);
+        atomic_fetch_add(turn, 1);
+        if (rank == 0)
+            MPI_Recv(&messages[0], 1, MPI_LONG, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        else
+            MPI_Send(&messages[0], 1, MPI_LONG, 0, TAG, MPI_COMM_WORLD);
+    }
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,155 @@
+//! The short path of messages between known ranks: few bytes, one after the other in memory, on a link that is open.
+//!
+//! Owns nothing and decides nothing: either it does all of a call in a few dozen instructions, or it says no and has changed nothing,
+//! and the general path does the call, with all its checks and errors. It makes no error, no request and no status.
+
+use core::ffi::c_int;
+
+use canele_engine::{FlowId, Receives};
+use canele_mpi::{Comm, Rank, Tag};
+
+use super::LARGEST_TAG;
+use crate::constants::MPI_REQUEST_NULL;
+use crate::deferred_recv::{self, DeferredRecv, MOST_BYTES};
+use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request};
+use crate::library;
+use crate::pointer::{Memory, MemoryMut};
+use crate::requests::LEFT;
+use crate::status::{Got, StatusOut};
+use crate::width::Count;
+
+/// A short message: a communicator that there is, a rank and a tag on it, and so many bytes.
+pub struct Short {
+    on: &'static Comm,
+    handle: MPI_Comm,
+    rank: Rank,
+    tag: Tag,
+    bytes: usize,
+}
+
+/// What the arguments of a call say, if it is a short message.
+#[inline(always)]
+pub fn short(
+    buffer: Memory,
+    (count, datatype): (Count, MPI_Datatype),
+    (rank, tag): (c_int, c_int),
+    handle: MPI_Comm,
+) -> Option<Short> {
+    let on = handle.find()?;
+    let of = datatype.find()?;
+    let (size, count) = (of.size(), count.value as usize);
+    // A count that is negative is a large one here. The product of the two cannot overflow behind this.
+    if size.wrapping_sub(1) >= MOST_BYTES || count > MOST_BYTES {
+        return None;
+    }
+    let bytes = size * count;
+    let plain = of.is_contiguous() && of.is_committed() && !buffer.is_null();
+    if bytes > MOST_BYTES || !plain || tag as u32 > LARGEST_TAG as u32 {
+        return None;
+    }
+    let rank = *on.peers().members().get(rank as usize)?;
+    Some(Short { on, handle, rank, tag: Tag(tag as u32), bytes })
+}
+
+impl Short {
+    /// Sends it at once, if that can be; says whether it has.
+    #[inline(always)]
+    pub fn send(&self, buffer: Memory) -> bool {
+        // SAFETY: not null; the program gives so many bytes to be read as long as the call lasts.
+        let bytes = unsafe { core::slice::from_raw_parts(buffer.cast(), self.bytes) };
+        self.on.engine().send_short(self.rank, self.on.flow(), self.tag, bytes)
+    }
+
+    /// Receives it, if it is the next message of its source; gives its length.
+    #[inline(always)]
+    pub fn receive(&self, buffer: MemoryMut) -> Option<usize> {
+        // SAFETY: not null; the program gives so many bytes to be written as long as the call lasts.
+        let into = unsafe { core::slice::from_raw_parts_mut(buffer.cast(), self.bytes) };
+        self.on.engine().receive_short(self.rank, self.on.flow(), self.tag, into)
+    }
+
+    /// Defers its receive, if that may be; gives the handle.
+    #[inline(always)]
+    pub fn defer(&self, buffer: MemoryMut) -> Option<MPI_Request> {
+        deferred_recv::defer((self.handle, self.on), (self.rank, self.tag), buffer.cast(), self.bytes)
+    }
+}
+
+/// Ends the requests at the front of an array that need no look at the table: sends that have left, null handles, and deferred receives in
+/// their order whose messages have come. Says how many.
+#[inline(always)]
+pub fn end_front(handles: &mut [MPI_Request], statuses: StatusOut) -> usize {
+    if !deferred_recv::is_one_thread() {
+        return 0;
+    }
+    let mut ended = 0;
+    loop {
+        ended = end_sends(handles, ended, statuses);
+        let Some(handle) = handles.get(ended).copied() else { return ended };
+        // SAFETY: one thread calls the library, and no function of the program is called before the last use.
+        let ring = unsafe { deferred_recv::ring() };
+        let slots = ring.deferred();
+        let Some(first) = slots.first().filter(|first| first.is_of(handle)) else { return ended };
+        let Ok(engine) = library::engine() else { return ended };
+        let (source, flow) = first.from();
+        let mut run = Run { handles: &mut *handles, slots, statuses, first: ended, taken: 0, source, flow };
+        engine.receive_run(source, flow, &mut run);
+        let taken = run.taken;
+        ended += taken;
+        ring.remove(taken);
+        if taken == 0 {
+            return ended;
+        }
+    }
+}
+
+/// Ends the sends that have left, and the null handles, from a place of an array on; gives the place behind them.
+#[inline(always)]
+fn end_sends(handles: &mut [MPI_Request], from: usize, statuses: StatusOut) -> usize {
+    let mut at = from;
+    while let Some(handle) = handles.get_mut(at) {
+        if *handle != LEFT && *handle != MPI_REQUEST_NULL {
+            break;
+        }
+        if statuses.is_wanted() {
+            let got = if *handle == LEFT { Got::Sent } else { Got::Nothing };
+            statuses.set_got_at(at, got);
+        }
+        *handle = MPI_REQUEST_NULL;
+        at += 1;
+    }
+    at
+}
+
+/// Deferred receives from one source on one flow, and their handles from a place of an array on.
+struct Run<'a> {
+    handles: &'a mut [MPI_Request],
+    slots: &'a mut [DeferredRecv],
+    statuses: StatusOut,
+    /// The place in the array of the first.
+    first: usize,
+    /// So many have ended.
+    taken: usize,
+    source: Rank,
+    flow: FlowId,
+}
+
+impl Receives for Run<'_> {
+    #[inline(always)]
+    fn next(&mut self) -> Option<(Tag, &mut [u8])> {
+        let slot = self.slots.get_mut(self.taken)?;
+        let handle = *self.handles.get(self.first + self.taken)?;
+        (slot.is_of(handle) && slot.is_from(self.source, self.flow)).then(|| (slot.tag, slot.memory()))
+    }
+
+    #[inline(always)]
+    fn received(&mut self, bytes: usize) {
+        let (at, slot) = (self.first + self.taken, &mut self.slots[self.taken]);
+        if self.statuses.is_wanted() {
+            self.statuses.set_got_at(at, Got::Received(slot.comm(), slot.status(bytes)));
+        }
+        slot.end();
+        self.handles[at] = MPI_REQUEST_NULL;
+        self.taken += 1;
+    }
+}

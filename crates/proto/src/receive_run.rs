@@ -1,0 +1,80 @@
+//! Several receives from one source on one flow, which take their messages one after the other straight from the link.
+//!
+//! What a single receive looks up (the flow, the peer, its link) is looked up once for all of them. Everything else is as in
+//! [`receive`](crate::receive).
+
+use canele_mem::window::Window;
+use canele_rail::{FastPath, Header, TakeIf};
+use canele_sys::ids::{FlowId, Rank, Tag};
+
+use crate::credit::credit_cost;
+use crate::wire::Kind;
+use crate::{Moved, Proto};
+
+/// Receives from one source on one flow, in their order.
+pub trait Receives {
+    /// The tag of the next one, and its memory; none if there is no further one.
+    fn next(&mut self) -> Option<(Tag, &mut [u8])>;
+    /// The next one has got a message of so many bytes.
+    fn received(&mut self, bytes: usize);
+}
+
+impl Proto {
+    /// Lets receives take their messages, as long as the oldest packet of the source's link is what the next one wants.
+    #[inline(always)]
+    pub fn receive_run<R: FastPath>(
+        &mut self,
+        rail: &mut R,
+        (source, flow): (Rank, FlowId),
+        receives: &mut impl Receives,
+    ) {
+        if !self.is_quiet(flow) {
+            return;
+        }
+        let Some(peer) = self.peers.known_mut(source) else { return };
+        let (Some(link), None) = (peer.link, &peer.multipath) else { return };
+        let mut run = Run { flow, receives, messages: 0, bytes: 0, eager: Moved::default() };
+        rail.take_run(link, &mut run);
+        let Run { messages, bytes, eager, .. } = run;
+        let messages = u64::from(messages);
+        let short = Moved { messages: messages - eager.messages, bytes: bytes - eager.bytes };
+        peer.to_return += messages * credit_cost(0) + bytes;
+        let is_due = messages > 0 && peer.is_return_due();
+        self.traffic.received_run(short, eager);
+        if is_due {
+            self.list(source);
+        }
+    }
+}
+
+/// Receives, and what they have got.
+struct Run<'a, M> {
+    flow: FlowId,
+    receives: &'a mut M,
+    /// All of them.
+    messages: u32,
+    bytes: u64,
+    /// Of these, those with a bulk.
+    eager: Moved,
+}
+
+impl<M: Receives> TakeIf for Run<'_, M> {
+    #[inline(always)]
+    fn accept(&mut self, header: Header, inline: Window<'_>, bulk: Window<'_>) -> bool {
+        let is_eager = !bulk.is_empty();
+        let (kind, bytes) = if is_eager { (Kind::Eager, bulk) } else { (Kind::Short, inline) };
+        let Some((tag, into)) = self.receives.next() else { return false };
+        if header.kind != kind as u8 || header.flow != self.flow.0 || header.tag != tag.0 {
+            return false;
+        }
+        let Some(into) = into.get_mut(..bytes.len()) else { return false };
+        bytes.read(0, into);
+        self.messages += 1;
+        self.bytes += bytes.len() as u64;
+        if is_eager {
+            self.eager.add(bytes.len());
+        }
+        self.receives.received(bytes.len());
+        true
+    }
+}
