@@ -8,7 +8,7 @@ mod support;
 
 use std::fmt::Write;
 
-use canele_mpi_tables::{Exported, Kind, Tables, exported, removed_functions};
+use canele_mpi_tables::{Exported, ParameterKind, Tables, exported, removed_functions};
 
 /// Functions that end the process or MPI, or have nothing that can be wrong.
 const LEFT_OUT: [&str; 5] = ["MPI_Abort", "MPI_Finalize", "MPI_Init", "MPI_Init_thread", "MPI_Pcontrol"];
@@ -48,7 +48,7 @@ const HANDLES: [(&str, &str, &str); 11] = [
 ];
 
 /// The wrong values of an argument.
-fn wrongs(kind: &Kind) -> Vec<Wrong> {
+fn wrongs(kind: &ParameterKind) -> Vec<Wrong> {
     if let Some((_, of, freed)) = HANDLES.iter().find(|(name, ..)| *name == kind.name) {
         return vec![
             wrong("never set", format!("({of})0"), true),
@@ -77,7 +77,7 @@ fn other_kind(name: &str) -> &'static str {
 }
 
 /// A right value of an argument.
-fn right(kind: &Kind, large: bool) -> String {
+fn right(kind: &ParameterKind, large: bool) -> String {
     let value = match kind.name.as_str() {
         "comm" => "MPI_COMM_SELF",
         "group" => "MPI_GROUP_EMPTY",

@@ -1,6 +1,6 @@
 //! From the functions that are written to those that are exported: twins, and the forms of collectives.
 
-use crate::tables::{Function, Kind, Parameter, Tables};
+use crate::tables::{FunctionRow, Parameter, ParameterKind, Tables};
 
 /// A function of the C interface, under its `MPI_` name.
 #[derive(Clone, Debug)]
@@ -9,17 +9,17 @@ pub struct Exported<'a> {
     pub name: String,
     /// Parameters, with those that its form adds.
     pub parameters: Vec<Parameter>,
-    /// How a collective is called; others are `Form::Blocking`.
-    pub form: Form,
+    /// How a collective is called; others are `CallForm::Blocking`.
+    pub form: CallForm,
     /// True for a large-count twin.
     pub large: bool,
     /// The function that is written.
-    pub of: &'a Function,
+    pub of: &'a FunctionRow,
 }
 
 /// The ways in which a collective is called (MPI 5.0, §6.12, §6.13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum CallForm {
     /// Returns when it is done.
     Blocking,
     /// Starts it, and gives a request.
@@ -41,10 +41,10 @@ pub fn removed_functions(tables: &Tables) -> Vec<Exported<'_>> {
     tables.functions.iter().filter(|function| function.successor.is_some()).flat_map(forms).collect()
 }
 
-fn forms(of: &Function) -> Vec<Exported<'_>> {
-    let forms: &[Form] = match of.form.as_str() {
-        "collective" => &[Form::Blocking, Form::Immediate, Form::Persistent],
-        _ => &[Form::Blocking],
+fn forms(of: &FunctionRow) -> Vec<Exported<'_>> {
+    let forms: &[CallForm] = match of.form.as_str() {
+        "collective" => &[CallForm::Blocking, CallForm::Immediate, CallForm::Persistent],
+        _ => &[CallForm::Blocking],
     };
     let has_twin = of.successor.is_none() && of.parameters.iter().any(|p| p.kind.is_wide());
     let widths: &[bool] = if has_twin { &[false, true] } else { &[false] };
@@ -59,7 +59,7 @@ fn forms(of: &Function) -> Vec<Exported<'_>> {
     .collect()
 }
 
-impl Form {
+impl CallForm {
     /// The name of the function, from that of the blocking one.
     fn name(self, blocking: &str) -> String {
         match self {
@@ -73,7 +73,7 @@ impl Form {
     fn parameters(self) -> Vec<Parameter> {
         let handle = |name: &str, kind: &str, c: &str, rust: &str| Parameter {
             name: name.to_owned(),
-            kind: Kind {
+            kind: ParameterKind {
                 name: kind.to_owned(),
                 c: c.to_owned(),
                 c_large: c.to_owned(),
@@ -89,7 +89,7 @@ impl Form {
     }
 }
 
-impl Kind {
+impl ParameterKind {
     /// True if the C type differs in the large-count twin.
     pub fn is_wide(&self) -> bool {
         self.c != self.c_large
@@ -99,7 +99,7 @@ impl Kind {
 impl Exported<'_> {
     /// The declarations of its parameters in C.
     pub fn declared(&self) -> Vec<String> {
-        let of = |kind: &Kind| if self.large { kind.c_large.clone() } else { kind.c.clone() };
+        let of = |kind: &ParameterKind| if self.large { kind.c_large.clone() } else { kind.c.clone() };
         self.parameters.iter().map(|p| declared(&of(&p.kind), &p.name)).collect()
     }
 

@@ -4,8 +4,8 @@
 
 use std::fmt::Write;
 
-use crate::exported::{Exported, Form, exported, removed_functions};
-use crate::tables::{Kind, Tables};
+use crate::exported::{CallForm, Exported, exported, removed_functions};
+use crate::tables::{ParameterKind, Tables};
 
 /// Types of bodies that stand for two types of C.
 const WIDE_TYPES: [&str; 4] = ["Count", "Counts", "Displacements", "OutCount"];
@@ -43,7 +43,7 @@ fn write_function(text: &mut String, prefix: &str, function: &Exported<'_>) {
 }
 
 /// The type of a parameter at the C interface.
-fn extern_type(kind: &Kind, large: bool) -> String {
+fn extern_type(kind: &ParameterKind, large: bool) -> String {
     match (is_converted(kind), large) {
         (false, _) => kind.rust.clone(),
         (true, false) => format!("<{} as Width>::Small", kind.rust),
@@ -51,7 +51,7 @@ fn extern_type(kind: &Kind, large: bool) -> String {
     }
 }
 
-fn is_converted(kind: &Kind) -> bool {
+fn is_converted(kind: &ParameterKind) -> bool {
     WIDE_TYPES.contains(&kind.rust.as_str())
 }
 
@@ -102,7 +102,7 @@ fn collective(function: &Exported<'_>, call: &str) -> String {
     let parameters = &function.of.parameters;
     match function.form {
         // Calls whose arguments are words are kept.
-        Form::Blocking if parameters.iter().all(|p| !p.kind.name.contains('[')) => {
+        CallForm::Blocking if parameters.iter().all(|p| !p.kind.name.contains('[')) => {
             let (n, words) = (parameters.len(), parameters.iter().map(|p| format!("Word::word({})", p.name)));
             let words = words.collect::<Vec<_>>().join(", ");
             format!(
@@ -110,9 +110,9 @@ fn collective(function: &Exported<'_>, call: &str) -> String {
                  collective::run_cached(comm, &CACHE, [{words}], || {call})\n    }}"
             )
         }
-        Form::Blocking => format!("collective::run(comm, {call})"),
-        Form::Immediate => format!("collective::start(comm, {call}, request)"),
-        Form::Persistent => format!("collective::persist(comm, {call}, info, request)"),
+        CallForm::Blocking => format!("collective::run(comm, {call})"),
+        CallForm::Immediate => format!("collective::start(comm, {call}, request)"),
+        CallForm::Persistent => format!("collective::persist(comm, {call}, info, request)"),
     }
 }
 

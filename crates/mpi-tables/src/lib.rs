@@ -36,5 +36,5 @@ mod removed;
 pub mod summary;
 mod tables;
 
-pub use exported::{Exported, Form, exported, removed_functions};
-pub use tables::{Constant, Function, Kind, Parameter, Tables};
+pub use exported::{CallForm, Exported, exported, removed_functions};
+pub use tables::{Constant, FunctionRow, Parameter, ParameterKind, Tables};

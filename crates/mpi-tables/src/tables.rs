@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 /// A row of `functions.tsv`.
 #[derive(Clone, Debug)]
-pub struct Function {
+pub struct FunctionRow {
     /// Name in C.
     pub name: String,
     /// Type of the result in C.
@@ -31,12 +31,12 @@ pub struct Parameter {
     /// Name in the standard.
     pub name: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: ParameterKind,
 }
 
 /// What a parameter is in each language.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kind {
+pub struct ParameterKind {
     /// Name of the kind.
     pub name: String,
     /// Type in C.
@@ -61,7 +61,7 @@ pub struct Constant {
 /// All tables.
 pub struct Tables {
     /// Functions that are written by hand.
-    pub functions: Vec<Function>,
+    pub functions: Vec<FunctionRow>,
     /// Constants.
     pub constants: Vec<Constant>,
     /// Type definitions: what stands behind `typedef`, without the semicolon.
@@ -74,7 +74,7 @@ impl Tables {
     /// # Panics
     /// A row is wrong: the text says which.
     pub fn standard() -> Self {
-        let kinds: HashMap<String, Kind> = rows(include_str!("../tables/kinds.tsv"))
+        let kinds: HashMap<String, ParameterKind> = rows(include_str!("../tables/kinds.tsv"))
             .map(kind)
             .map(|kind| (kind.name.clone(), kind))
             .collect();
@@ -93,13 +93,18 @@ fn rows(text: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
     text.lines().skip(1).map(|line| line.split('\t').collect())
 }
 
-fn kind(row: Vec<&str>) -> Kind {
+fn kind(row: Vec<&str>) -> ParameterKind {
     let [name, c, large, rust, _meaning] = row[..] else { panic!("kinds.tsv: {row:?} has not 5 columns") };
     let c_large = if large == "=" { c } else { large };
-    Kind { name: name.to_owned(), c: c.to_owned(), c_large: c_large.to_owned(), rust: rust.to_owned() }
+    ParameterKind {
+        name: name.to_owned(),
+        c: c.to_owned(),
+        c_large: c_large.to_owned(),
+        rust: rust.to_owned(),
+    }
 }
 
-fn function(row: &[&str], kinds: &HashMap<String, Kind>) -> Function {
+fn function(row: &[&str], kinds: &HashMap<String, ParameterKind>) -> FunctionRow {
     let [name, returns, parameters, chapter, errors, call, form, body] = row[..] else {
         panic!("functions.tsv: {row:?} has not 8 columns")
     };
@@ -109,7 +114,7 @@ fn function(row: &[&str], kinds: &HashMap<String, Kind>) -> Function {
         Parameter { name: name.to_owned(), kind }
     };
     let is_removed = chapter == "removed";
-    let function = Function {
+    let function = FunctionRow {
         name: name.to_owned(),
         returns: returns.to_owned(),
         parameters: parameters.split(' ').filter(|text| *text != "-").map(parameter).collect(),
@@ -125,7 +130,7 @@ fn function(row: &[&str], kinds: &HashMap<String, Kind>) -> Function {
 }
 
 /// A kind of the table, or one that is made of its name: a place, an array, an array that is written.
-fn find_kind(name: &str, kinds: &HashMap<String, Kind>) -> Option<Kind> {
+fn find_kind(name: &str, kinds: &HashMap<String, ParameterKind>) -> Option<ParameterKind> {
     if let Some(kind) = kinds.get(name) {
         return Some(kind.clone());
     }
@@ -136,7 +141,7 @@ fn find_kind(name: &str, kinds: &HashMap<String, Kind>) -> Option<Kind> {
     };
     let kind = kinds.get(of)?;
     let c = |of: &str| format!("{before}{of}{after}");
-    Some(Kind {
+    Some(ParameterKind {
         name: name.to_owned(),
         c: c(&kind.c),
         c_large: c(&kind.c_large),
@@ -144,8 +149,8 @@ fn find_kind(name: &str, kinds: &HashMap<String, Kind>) -> Option<Kind> {
     })
 }
 
-fn check(function: &Function) {
-    let Function { name, returns, errors, call, form, body, .. } = function;
+fn check(function: &FunctionRow) {
+    let FunctionRow { name, returns, errors, call, form, body, .. } = function;
     assert!(["hot", "any", "-"].contains(&call.as_str()), "{name}: call is {call}");
     assert!(["collective", "value", "-"].contains(&form.as_str()), "{name}: form is {form}");
     assert!(returns == "int" || form == "value", "{name}: what fails returns an int");
