@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use canele_control::OnFailure;
 use canele_engine::Engine;
-use canele_mpi::{Comm, Errhandler, Result, World, fail};
+use canele_mpi::{Class, Comm, Errhandler, Result, World, fail};
 use canele_sys::atomic::{AtomicU32, Ordering::Relaxed};
 use canele_sys::tunables::Tunables;
 
@@ -164,7 +164,11 @@ pub fn finalize() -> Result<()> {
     let own = world()?.own.clone();
     own.attributes().clear(own.number())?;
     // Nobody leaves while another rank may still want something of it. Whoever is gone is not waited for.
-    let _ = world()?.world.barrier();
+    if let Err(error) = world()?.world.barrier("MPI_Finalize")
+        && error.class == Class::NotSame
+    {
+        return Err(error);
+    }
     crate::leaks::tell(&*world()?)?;
     FINALIZED.store(1, Relaxed);
     for handle in [MPI_COMM_WORLD, MPI_COMM_SELF] {

@@ -28,7 +28,7 @@ fn MPI_Bcast(
     let root = root_of(comm, root)?;
     if root == Root::Elsewhere {
         // Its buffer and count have no meaning.
-        return comm.nothing_call();
+        return comm.nothing_call("MPI_Bcast");
     }
     comm.bcast(one(buffer, count, datatype)?, root)
 }

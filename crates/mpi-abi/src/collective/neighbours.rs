@@ -75,7 +75,7 @@ fn MPI_Neighbor_alltoallv(
     let (sources, destinations) = comm.neighbours()?;
     let from = parts(sendbuf, sendcounts, sdispls, sendtype, destinations.len())?;
     let into = parts(recvbuf, recvcounts, rdispls, recvtype, sources.len())?;
-    comm.neighbor_alltoallv(from, into)
+    comm.neighbor_alltoallv("MPI_Neighbor_alltoallv", from, into)
 }
 
 #[mpi(large, collective)]
@@ -94,7 +94,7 @@ fn MPI_Neighbor_alltoallw(
     let (sources, destinations) = comm.neighbours()?;
     let from = of_types(sendbuf, sendcounts, sdispls, sendtypes, destinations.len())?;
     let into = of_types(recvbuf, recvcounts, rdispls, recvtypes, sources.len())?;
-    comm.neighbor_alltoallv(from, into)
+    comm.neighbor_alltoallv("MPI_Neighbor_alltoallw", from, into)
 }
 
 fn of_types<B: Buffer>(

@@ -150,7 +150,7 @@ fn MPI_Comm_free(comm: Out<MPI_Comm>) -> Outcome {
 
 #[mpi]
 fn MPI_Comm_disconnect(comm: Out<MPI_Comm>) -> Outcome {
-    comm.get("comm")?.get()?.barrier()?;
+    comm.get("comm")?.get()?.barrier("MPI_Comm_disconnect")?;
     body_of_MPI_Comm_free(comm)
 }
 

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use canele_engine::collective::{Operation, Shape, Team};
 use canele_engine::{Engine, FlowId, Rank};
 use canele_mem::buffer::{InBuffer, OutBuffer};
-use canele_sys::atomic::{AtomicUsize, Ordering};
+use canele_sys::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::attribute::Attributes;
 use crate::data::{Data, DataMut};
@@ -44,6 +44,8 @@ pub struct Comm {
     attachment: Attachment,
     topology: Option<Topology>,
     pub(crate) partitioned: Counts,
+    /// Collective calls that were compared with those of the other members.
+    checked: AtomicU64,
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -120,6 +122,7 @@ impl Comm {
             attachment: Attachment::default(),
             topology,
             partitioned: Counts::default(),
+            checked: AtomicU64::new(0),
             shared,
         }
     }
@@ -243,11 +246,18 @@ impl Comm {
         self.number.store(number, Ordering::Relaxed);
     }
 
-    /// Returns once all ranks have called it.
+    /// Counts a collective call that is compared: gives its number, from 1 on.
+    pub(crate) fn count_checked(&self) -> u64 {
+        // Relaxed: a number for texts alone.
+        self.checked.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Returns once all ranks have called it, in the function `name`.
     ///
     /// # Errors
-    /// A rank died.
-    pub fn barrier(&self) -> Result<()> {
+    /// A rank died, or makes another collective call.
+    pub fn barrier(&self, name: &'static str) -> Result<()> {
+        self.check_call(name)?;
         let shape = Shape::new(Operation::Barrier, 0);
         Ok(self.engine.collective(self.collectives(), shape, None, &[], &mut [])?)
     }
