@@ -16,7 +16,7 @@ use crate::{Result, fail};
 
 /// What a duplicate takes from its communicator as of the call.
 pub(super) struct Copied {
-    info: Arc<Info>,
+    info: Info,
     errhandler: Arc<Errhandler>,
     attributes: Attributes,
 }
@@ -34,11 +34,8 @@ impl Comm {
 
     /// What a duplicate takes from this communicator as it is now.
     pub(super) fn copied(&self, info: &Info) -> Result<Copied> {
-        let copied = Copied {
-            info: Arc::new(info.duplicate()),
-            errhandler: self.errhandler(),
-            attributes: Attributes::new(),
-        };
+        let copied =
+            Copied { info: info.duplicate(), errhandler: self.errhandler(), attributes: Attributes::new() };
         if let Err(error) = self.attributes().copy_into(self.number(), &copied.attributes) {
             // What was copied is deleted again; the first error counts.
             let _ = copied.attributes.clear(self.number());
@@ -58,7 +55,7 @@ impl Comm {
         };
         let parts = Parts { topology: self.topology().cloned(), ..self.parts(flow, self.group().clone()) };
         let new = Arc::new(Comm::new(Parts { remote: self.remote_if().cloned(), errhandler, ..parts })?);
-        new.set_info(info);
+        new.set_info(&info);
         attributes.move_into(new.attributes());
         Ok(new)
     }
@@ -139,7 +136,7 @@ impl Comm {
         self.split_by_color(color, key)
     }
 
-    fn split_by_color(&self, color: Option<u32>, key: i32) -> Result<Option<Arc<Comm>>> {
+    pub(super) fn split_by_color(&self, color: Option<u32>, key: i32) -> Result<Option<Arc<Comm>>> {
         let mine = [color.map_or(-1, i64::from), i64::from(key)];
         let (all, everybody) = (self.numbers_of_all(&mine)?, self.everybody());
         let flow = self.new_flow()?;
@@ -153,16 +150,6 @@ impl Comm {
         };
         let remote = self.remote_if().map(|remote| same(remote)).transpose()?;
         self.member_of(flow, same(self.group())?, remote, None)
-    }
-
-    /// One of the members on this host.
-    ///
-    /// # Errors
-    /// A member died.
-    pub fn split_by_host(&self, take_part: bool, key: i32) -> Result<Option<Arc<Comm>>> {
-        let host = self.engine.job().host_of(self.engine.rank().0);
-        self.check_call("MPI_Comm_split_type")?;
-        self.split_by_color(take_part.then_some(host as u32), key)
     }
 
     /// One with a topology, of the first members; nothing for the others.

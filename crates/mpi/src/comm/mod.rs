@@ -5,9 +5,11 @@
 
 mod agree;
 mod create;
+pub(crate) mod hints;
 mod idup;
 mod inter;
 mod named;
+pub mod resources;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,6 +26,7 @@ use crate::info::Info;
 use crate::memory::Allocated;
 use crate::partitioned::Counts;
 use crate::point::Attachment;
+use crate::session::Derived;
 use crate::topology::Topology;
 use crate::{Class, Error, Result};
 
@@ -73,7 +76,7 @@ pub(crate) struct Parts {
     pub topology: Option<Topology>,
     pub shared: Arc<Shared>,
     /// The session of the communicator that this one is made of.
-    pub session: Option<Arc<Attachment>>,
+    pub session: Option<Arc<Derived>>,
 }
 
 impl Comm {
@@ -168,24 +171,6 @@ impl Comm {
     /// Its topology, if it has one.
     pub fn topology(&self) -> Option<&Topology> {
         self.topology.as_ref()
-    }
-
-    /// What the program says of it.
-    pub fn info(&self) -> Arc<Info> {
-        self.kept().info.clone()
-    }
-
-    /// Adds hints; those that `info` does not name stay (MPI 5.0, §7.4.4).
-    pub fn update_info(&self, info: &Info) {
-        let mut kept = self.kept();
-        let all = kept.info.duplicate();
-        all.update(info);
-        kept.info = Arc::new(all);
-    }
-
-    /// Sets that.
-    pub fn set_info(&self, info: Arc<Info>) {
-        self.kept().info = info;
     }
 
     /// This process's rank in the (local) group.
