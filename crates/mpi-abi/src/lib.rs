@@ -35,6 +35,7 @@ mod memory;
 pub mod operations;
 pub mod point;
 pub mod pointer;
+mod program_call;
 pub mod requests;
 mod session;
 pub mod status;
