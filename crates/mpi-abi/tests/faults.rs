@@ -72,10 +72,22 @@ fn an_abort_ends_the_job_with_its_code_and_names_the_rank() {
 }
 
 #[test]
-fn an_exception_from_an_error_handler_ends_the_job_and_says_what_to_do() {
+fn an_exception_from_a_function_of_the_program_ends_the_job_and_says_what_to_do() {
     let program = compiled_cpp("throws", &[folder("programs/faults").join("throws.cpp")]);
-    let said = "canele: rank 0: an error handler of the program threw an exception";
-    ended(&run(Some(&["-n", "1"]), &program, &[]), 16, &[said, "catch it in the handler"]);
+    for (how, what, instead) in [
+        ("handler", "an error handler", "catch it in the handler"),
+        ("operation", "an operation", "catch it in that function"),
+        ("copy", "a function that copies attributes", "catch it in that function"),
+        ("delete", "a function that deletes attributes", "catch it in that function"),
+        ("query", "a function of a generalized request", "catch it in that function"),
+        ("cancel", "a function of a generalized request", "catch it in that function"),
+    ] {
+        let said =
+            format!(": {what} of the program threw an exception, which cannot pass through a call of MPI: ");
+        let output = run(Some(&["-n", "2"]), &program, &[how]);
+        ended(&output, 16, &["canele: rank ", &said, instead]);
+        assert!(!text(&output).contains("caught"), "{how}: {output:?}");
+    }
 }
 
 #[test]

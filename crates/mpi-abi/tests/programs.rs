@@ -30,6 +30,15 @@ fn the_programs_of_a_job_have_numbers() {
     all_passed(&program, &run(Some(&["-n", "1"]), &program, &second), 3);
 }
 
+#[test]
+fn ranks_that_are_bound_to_processors_are_divided_by_them() {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return;
+    }
+    let program = compiled("bound", &[folder("programs/resources.c")]);
+    all_passed(&program, &run(Some(&["-n", "2", "--bind", "core"]), &program, &["bound"]), 2);
+}
+
 programs! {
     abi [1];
     agreements [2];
@@ -55,6 +64,7 @@ programs! {
     partitioned [1 2];
     reductions [1 2 3 5];
     removed [1];
+    resources [1 2 3];
     sessions [1 3];
     truncated [2];
 }

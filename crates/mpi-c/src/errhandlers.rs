@@ -10,24 +10,12 @@ use crate::error::{Failed, Outcome};
 use crate::error_classes;
 use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session, MPI_Win};
 use crate::pointer::Out;
+use crate::program_call::call_program_or;
 
 /// `MPI_Comm_errhandler_function` and its likes: the object, the code, and what an implementation adds, which is nothing.
 ///
-/// A function in C++ may throw an exception; see `AbortOnException`.
+/// A function in C++ may throw an exception.
 pub type ErrhandlerFunction<T> = Option<unsafe extern "C-unwind" fn(*mut T, *mut c_int, ...)>;
-
-/// Ends the process if an exception leaves a function of the program's: calls of MPI are C, through which no exception passes.
-struct AbortOnException;
-
-impl Drop for AbortOnException {
-    fn drop(&mut self) {
-        crate::library::abort(
-            "an error handler of the program threw an exception, which cannot pass through a call of MPI: catch it in the \
-             handler, or set MPI_ERRORS_RETURN and throw once the call has returned its code",
-            MPI_ERR_OTHER,
-        )
-    }
-}
 
 /// A handler that calls a function of the program's with a handle of this kind.
 fn create<T: Copy + 'static>(
@@ -40,10 +28,10 @@ fn create<T: Copy + 'static>(
     };
     let call = move |number: usize, code: c_int| {
         let (mut object, mut code) = (handle(number), code);
-        let on_exception = AbortOnException;
+        let instead =
+            "catch it in the handler, or set MPI_ERRORS_RETURN and throw once the call has returned its code";
         // SAFETY: the program gave this function for errors of such objects; both arguments live during the call.
-        unsafe { function(&raw mut object, &raw mut code) }
-        core::mem::forget(on_exception);
+        call_program_or("an error handler", instead, || unsafe { function(&raw mut object, &raw mut code) });
     };
     let made = MPI_Errhandler::new(Arc::new(Errhandler::Call(Arc::new(call))))?;
     Ok(errhandler.set(made, "errhandler")?)

@@ -9,15 +9,19 @@ use crate::constants::MPI_SUCCESS;
 use crate::error::Outcome;
 use crate::handle::MPI_Request;
 use crate::pointer::Out;
+use crate::program_call::call_program;
 use crate::requests;
 use crate::status::MPI_Status;
 
 /// Says the status of an operation.
-pub type Query = unsafe extern "C" fn(*mut c_void, *mut MPI_Status) -> c_int;
+pub type Query = unsafe extern "C-unwind" fn(*mut c_void, *mut MPI_Status) -> c_int;
 /// Frees an operation.
-pub type Free = unsafe extern "C" fn(*mut c_void) -> c_int;
+pub type Free = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
 /// Cancels an operation.
-pub type Cancel = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
+pub type Cancel = unsafe extern "C-unwind" fn(*mut c_void, c_int) -> c_int;
+
+/// Any of the three, as texts name it.
+const FUNCTION: &str = "a function of a generalized request";
 
 /// The functions of one operation, and what they are called with.
 struct Program {
@@ -41,21 +45,21 @@ impl Functions for Program {
     fn query(&self) -> Result<Status> {
         let mut status = MPI_Status::EMPTY;
         // SAFETY: the program gave this function for such calls; the status lives during it.
-        gave(unsafe { (self.query)(self.state(), &raw mut status) }, "the function that says the status")?;
+        let call = || unsafe { (self.query)(self.state(), &raw mut status) };
+        gave(call_program(FUNCTION, call), "the function that says the status")?;
         Ok(status.into())
     }
 
     fn free(&self) -> Result<()> {
         // SAFETY: the program gave this function for such calls.
-        gave(unsafe { (self.free)(self.state()) }, "the function that frees the operation")
+        let call = || unsafe { (self.free)(self.state()) };
+        gave(call_program(FUNCTION, call), "the function that frees the operation")
     }
 
     fn cancel(&self, complete: bool) -> Result<()> {
         // SAFETY: as above.
-        gave(
-            unsafe { (self.cancel)(self.state(), c_int::from(complete)) },
-            "the function that cancels the operation",
-        )
+        let call = || unsafe { (self.cancel)(self.state(), c_int::from(complete)) };
+        gave(call_program(FUNCTION, call), "the function that cancels the operation")
     }
 }
 

@@ -162,5 +162,5 @@ pub fn comm_set_info(comm: MPI_Comm, info: MPI_Info) -> Outcome {
 
 /// `MPI_Comm_get_info`.
 pub fn comm_get_info(comm: MPI_Comm, info_used: Out<MPI_Info>) -> Outcome {
-    Ok(info_used.set(MPI_Info::new(Arc::new(comm.get()?.info().duplicate()))?, "info_used")?)
+    Ok(info_used.set(MPI_Info::new(Arc::new(comm.get()?.hints()))?, "info_used")?)
 }

@@ -37,6 +37,7 @@ pub mod memory;
 pub mod operations;
 pub mod point;
 pub mod pointer;
+mod program_call;
 pub mod removed;
 pub mod requests;
 pub mod session;

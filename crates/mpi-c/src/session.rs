@@ -8,6 +8,7 @@ use canele_mpi::info::Info;
 use canele_mpi::session::Session;
 use canele_mpi::{Result, fail};
 
+use crate::comm::create::given;
 use crate::constants::MPI_SESSION_NULL;
 use crate::error::Outcome;
 use crate::handle::{MPI_Errhandler, MPI_Group, MPI_Info, MPI_Session};
@@ -18,13 +19,13 @@ use crate::pointer::{Out, Room, Text};
 const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 
 /// `MPI_Session_init`.
-pub fn session_init(_info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI_Session>) -> Outcome {
+pub fn session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI_Session>) -> Outcome {
     library::predefine();
-    let handler = errhandler.share()?;
+    let (handler, info) = (errhandler.share()?, given(info)?);
     // First, as nothing of what follows is undone.
     session.set(MPI_SESSION_NULL, "session")?;
     crate::deferred_recv::forbid();
-    let made = Arc::new(Session::new(library::PROCESS.enter()?, handler));
+    let made = Arc::new(Session::new(library::PROCESS.enter()?, handler, &info));
     library::leave_at_exit();
     let handle = MPI_Session::new(made.clone())?;
     made.set_number(handle.value());
@@ -40,9 +41,7 @@ pub fn session_finalize(session: Out<MPI_Session>) -> Outcome {
 
 /// `MPI_Session_get_info`.
 pub fn session_get_info(session: MPI_Session, info_used: Out<MPI_Info>) -> Outcome {
-    session.get()?;
-    let info = Info::new();
-    info.set(b"thread_level", b"MPI_THREAD_MULTIPLE")?;
+    let info = session.get()?.info()?;
     Ok(info_used.set(MPI_Info::new(Arc::new(info))?, "info_used")?)
 }
 
@@ -69,10 +68,15 @@ pub fn session_get_nth_pset(
     Ok(pset_len.set(name.len() as c_int + 1, "pset_len")?)
 }
 
-/// The group of a process set. Names are URIs, whose scheme and host are the same in upper and lower case (RFC 3986, §6.2.2.1).
+/// The place of a name in the list of process sets. Names are URIs, whose scheme and host are the same in upper and lower case (RFC 3986, §6.2.2.1).
+pub(crate) fn position(name: &str) -> Option<usize> {
+    SETS.iter().position(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// The group of a process set.
 fn set(session: &Session, name: &str) -> Result<Arc<Group>> {
     let world = session.world();
-    match SETS.iter().position(|known| known.eq_ignore_ascii_case(name)) {
+    match position(name) {
         Some(0) => Ok(session.derive(world.world.group())),
         Some(_) => Ok(session.derive(world.own.group())),
         None => fail!(Argument, "pset_name is {name:?}: there are {}", SETS.join(" and ")),

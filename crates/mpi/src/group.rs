@@ -11,7 +11,7 @@ use std::sync::Arc;
 use canele_engine::Rank;
 use rustc_hash::FxHashMap;
 
-use crate::point::Attachment;
+use crate::session::Derived;
 use crate::{Result, fail};
 pub use ranges::Range;
 
@@ -20,8 +20,8 @@ pub use ranges::Range;
 pub struct Group {
     members: Vec<Rank>,
     places: Places,
-    /// The session that the group is derived from, by its memory for buffered sends.
-    session: Option<Arc<Attachment>>,
+    /// Of the session that the group is derived from.
+    session: Option<Arc<Derived>>,
 }
 
 /// From a member to its place.
@@ -81,13 +81,13 @@ impl Group {
         Self::new(members.into_iter().collect()).expect("the members are distinct")
     }
 
-    /// The same group, derived from the session with this memory for buffered sends.
-    pub fn of_session(self, session: Option<Arc<Attachment>>) -> Self {
+    /// The same group, derived from this session.
+    pub fn of_session(self, session: Option<Arc<Derived>>) -> Self {
         Self { session, ..self }
     }
 
-    /// The memory for buffered sends of the session that the group is derived from.
-    pub fn session(&self) -> Option<&Arc<Attachment>> {
+    /// The session that the group is derived from, if it is.
+    pub fn session(&self) -> Option<&Arc<Derived>> {
         self.session.as_ref()
     }
 

@@ -32,7 +32,7 @@ pub mod topology;
 mod world;
 
 pub use canele_engine::{Mode, Rank, Tag};
-pub use comm::Comm;
+pub use comm::{Comm, resources};
 pub use data::{Data, DataMut, Elements, ElementsMut};
 pub use errhandler::Errhandler;
 pub use error::{Class, Error, Result};

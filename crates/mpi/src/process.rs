@@ -17,7 +17,7 @@ use canele_sys::tunables::Tunables;
 
 use crate::errhandler::Errhandler;
 use crate::world::World;
-use crate::{Result, fail};
+use crate::{Class, Result, fail};
 
 /// Which threads of a program may call MPI (MPI 5.0, §11.6.2), in rising order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -194,7 +194,11 @@ impl Process {
         // Parts of the program learn in this way that the end has come (MPI 5.0, §11.2.4).
         world.own.attributes().clear(world.own.number())?;
         // No rank leaves while another may still want something of it. Ranks that are gone are not waited for.
-        let _ = world.world.barrier();
+        if let Err(error) = world.world.barrier("MPI_Finalize")
+            && error.class == Class::NotSame
+        {
+            return Err(error);
+        }
         Ok(world)
     }
 

@@ -7,6 +7,7 @@
 
 mod list;
 mod quota;
+mod resources;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,6 +16,7 @@ use std::path::Path;
 
 use crate::affinity::ProcessorSet;
 pub use quota::quota;
+pub use resources::{Resource, resources};
 
 /// A processor as the kernel numbers them, and where it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

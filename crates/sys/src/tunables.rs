@@ -87,13 +87,14 @@ tunables! {
     host_lost_ms: u64 = 8_000, "ms", Between(800, 3_600_000), "How long a host may be silent until its ranks count as lost";
     mpi_errhandler: &'static str = MPI_ERRHANDLERS[0], "", OneOf(MPI_ERRHANDLERS), "What an MPI program's communicators do with errors at first: end the job (fatal), end their ranks, which is the same here (abort), or return a code (return)";
     mpi_leaks: bool = false, "", OneOf(&["0", "1"]), "Whether MPI_Finalize prints how many handles of each kind the program has not freed";
+    check: bool = false, "", OneOf(&["0", "1"]), "Whether the members of a communicator compare their collective calls before each, so that calls that do not belong together end with a text that names both";
     progress_thread: bool = false, "", OneOf(&["0", "1"]), "Whether a thread of the library makes progress while the program computes";
 }
 
 /// Tunables that all ranks of a job must have alike: the size of each other's rings, what may be sent unasked, and up to where it
-/// is, which tells how the data of a put or get to another host travels.
-const SHARED: [&str; 5] =
-    ["eager_bytes", "ring_cells", "payload_ring_bytes", "inbox_bytes", "unexpected_bytes"];
+/// is, which tells how the data of a put or get to another host travels; and whether collective calls are compared.
+const SHARED: [&str; 6] =
+    ["check", "eager_bytes", "ring_cells", "payload_ring_bytes", "inbox_bytes", "unexpected_bytes"];
 
 /// Variables that the launcher sets for its ranks: known, but not tunables.
 pub const LAUNCHER_VARIABLES: [&str; 7] = [

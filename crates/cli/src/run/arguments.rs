@@ -28,6 +28,9 @@ pub struct Arguments {
     /// How ranks wait for messages (environment CANELE_WAIT) [default: adaptive]
     #[arg(long, value_enum)]
     pub wait: Option<Wait>,
+    /// Compare the collective calls of MPI programs on all ranks: wrong ones end with a text that names both (environment CANELE_CHECK)
+    #[arg(long)]
+    pub check: bool,
     /// What happens to the other ranks when one fails
     #[arg(long, value_enum, default_value_t = OnFailure::Stop)]
     pub on_failure: OnFailure,
@@ -202,6 +205,7 @@ impl Arguments {
     /// A text that says what is wrong with the command line.
     pub fn job(&self, output: Option<OwnedFd>) -> Result<JobSpec, String> {
         let wait = self.wait.map(|wait| ("CANELE_WAIT".into(), wait.value().into()));
+        let check = self.check.then(|| ("CANELE_CHECK".into(), "1".into()));
         Ok(JobSpec {
             programs: self.programs()?,
             placement: self.place.placement()?,
@@ -210,7 +214,7 @@ impl Arguments {
             on_failure: self.on_failure.into(),
             timeout: self.timeout,
             label: self.label,
-            environment: wait.into_iter().chain(self.environment.iter().cloned()).collect(),
+            environment: wait.into_iter().chain(check).chain(self.environment.iter().cloned()).collect(),
             directory: self.directory.clone(),
             output,
         })
@@ -224,6 +228,7 @@ impl Arguments {
             bind: Bind::Auto,
             report_bindings: false,
             wait: None,
+            check: false,
             on_failure: OnFailure::Stop,
             timeout: None,
             label: false,

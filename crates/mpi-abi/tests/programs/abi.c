@@ -40,7 +40,7 @@ int main(int argc, char **argv)
     CHECK(is_set && found_yes == -1 && found_no == 0);
 
     OK(MPI_Get_hw_resource_info(&info));
-    CHECK(has(info, "canele://host", "true") && has(info, "canele://processor", NULL));
+    CHECK(has(info, "mpi_shared_memory", "true") && has(info, "hwloc://PU", NULL));
     OK(MPI_Info_free(&info));
     OK(MPI_Finalize());
     return result();

@@ -112,9 +112,17 @@ static void hints(void)
     set_hint(comm, "mpi_assert_no_any_tag", "false");
     CHECK(strcmp(hint(comm, "mpi_assert_no_any_tag"), "false") == 0);
     CHECK(strcmp(hint(comm, "mpi_assert_no_any_source"), "true") == 0);
-    /* Duplicates have none of them (MPI 4.0). */
+    /* A value that is none is ignored; kinds of memory are told, not set. */
+    set_hint(comm, "mpi_assert_no_any_tag", "perhaps");
+    CHECK(strcmp(hint(comm, "mpi_assert_no_any_tag"), "false") == 0);
+    set_hint(comm, "mpi_memory_alloc_kinds", "nothing");
+    CHECK(strcmp(hint(comm, "mpi_memory_alloc_kinds"), "mpi,system") == 0);
+    /* Duplicates have none of them (MPI 4.0), and defaults are told. */
     OK(MPI_Comm_dup(comm, &copy));
-    CHECK(strcmp(hint(copy, "mpi_assert_no_any_source"), "true") != 0);
+    CHECK(strcmp(hint(copy, "mpi_assert_no_any_source"), "false") == 0);
+    CHECK(strcmp(hint(copy, "mpi_assert_exact_length"), "false") == 0);
+    CHECK(strcmp(hint(copy, "mpi_assert_allow_overtaking"), "false") == 0);
+    CHECK(strcmp(hint(copy, "mpi_assert_strict_start_ordering"), "false") == 0);
     OK(MPI_Comm_free(&copy));
     OK(MPI_Comm_free(&comm));
 }

@@ -86,6 +86,44 @@ static void handlers(MPI_Session session)
     OK(MPI_Errhandler_free(&handler));
 }
 
+static const char *kinds(MPI_Info info)
+{
+    static char value[64];
+    int len = sizeof value, flag = 0;
+    OK(MPI_Info_get_string(info, "mpi_memory_alloc_kinds", &len, value, &flag));
+    OK(MPI_Info_free(&info));
+    return flag ? value : "";
+}
+
+/* The kinds of memory that are supported: all that are asked for, as far as they are, and always these two. */
+static void memory(void)
+{
+    const char *asked[3] = {NULL, "mpi:alloc_mem", "system,nothing:known"};
+    const char *told[3] = {"mpi,system", "mpi,system,mpi:alloc_mem", "mpi,system"};
+    for (int n = 0; n < 3; n++) {
+        MPI_Session session;
+        MPI_Info info;
+        MPI_Group group;
+        MPI_Comm comm, copy;
+        OK(MPI_Info_create(&info));
+        if (asked[n] != NULL)
+            OK(MPI_Info_set(info, "mpi_memory_alloc_kinds", asked[n]));
+        OK(MPI_Session_init(info, MPI_ERRORS_RETURN, &session));
+        OK(MPI_Info_free(&info));
+        OK(MPI_Session_get_info(session, &info));
+        CHECK(strcmp(kinds(info), told[n]) == 0);
+        OK(MPI_Group_from_session_pset(session, "mpi://SELF", &group));
+        OK(MPI_Comm_create_from_group(group, "kinds", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+        OK(MPI_Comm_dup(comm, &copy));
+        OK(MPI_Comm_get_info(copy, &info));
+        CHECK(strcmp(kinds(info), told[n]) == 0);
+        OK(MPI_Comm_free(&copy));
+        OK(MPI_Comm_free(&comm));
+        OK(MPI_Group_free(&group));
+        OK(MPI_Session_finalize(&session));
+    }
+}
+
 int main(void)
 {
     const char *names[2][2] = {{"mpi://WORLD", "mpi://world"}, {"mpi://SELF", "MPI://Self"}};
@@ -108,6 +146,7 @@ int main(void)
     FAILS(MPI_ERR_ARG, MPI_Group_from_session_pset(session, "mpi://worlds", &one));
     buffers(session);
     handlers(session);
+    memory();
     OK(MPI_Session_finalize(&session));
     return result();
 }

@@ -8,11 +8,12 @@ use canele_mpi::attribute::{Copy, Delete};
 
 use super::Value;
 use crate::constants::MPI_SUCCESS;
+use crate::program_call::call_program;
 
 /// The object's handle, the key, the state, the value, where the new one goes, and whether there is one.
-type CallCopy = unsafe extern "C" fn(usize, c_int, Value, Value, *mut c_void, *mut c_int) -> c_int;
+type CallCopy = unsafe extern "C-unwind" fn(usize, c_int, Value, Value, *mut c_void, *mut c_int) -> c_int;
 /// The object's handle, the key, the value, the state.
-type CallDelete = unsafe extern "C" fn(usize, c_int, Value, Value) -> c_int;
+type CallDelete = unsafe extern "C-unwind" fn(usize, c_int, Value, Value) -> c_int;
 
 /// A function that copies, or one of the constants that say what to do.
 #[repr(transparent)]
@@ -38,9 +39,11 @@ impl CopyFunction {
         Arc::new(move |object, keyval, value| {
             let (state, value) = (address(state), address(value));
             let (mut copied, mut flag): (Value, c_int) = (core::ptr::null_mut(), 0);
+            let into = (&raw mut copied).cast();
             // SAFETY: the program gave this function for such calls; both results live during it.
-            let code =
-                unsafe { function(object, keyval, state, value, (&raw mut copied).cast(), &raw mut flag) };
+            let code = call_program("a function that copies attributes", || unsafe {
+                function(object, keyval, state, value, into, &raw mut flag)
+            });
             if code != MPI_SUCCESS {
                 return Err(Error::given(code, "the function that copies an attribute"));
             }
@@ -60,7 +63,8 @@ impl DeleteFunction {
         let state = extra_state.expose_provenance();
         Arc::new(move |object, keyval, value| {
             // SAFETY: the program gave this function for such calls.
-            match unsafe { function(object, keyval, address(value), address(state)) } {
+            let call = || unsafe { function(object, keyval, address(value), address(state)) };
+            match call_program("a function that deletes attributes", call) {
                 MPI_SUCCESS => Ok(()),
                 code => Err(Error::given(code, "the function that deletes an attribute")),
             }

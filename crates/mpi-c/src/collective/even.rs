@@ -27,7 +27,7 @@ pub fn bcast(
     let root = root_of(comm, root)?;
     if root == Root::Elsewhere {
         // Its buffer and count have no meaning.
-        return comm.nothing_call();
+        return comm.nothing_call("MPI_Bcast");
     }
     comm.bcast(one(buffer, count, datatype)?, root)
 }

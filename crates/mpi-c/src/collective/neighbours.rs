@@ -74,7 +74,7 @@ pub fn neighbor_alltoallv(
     let (sources, destinations) = comm.neighbours()?;
     let from = parts(sendbuf, sendcounts, sdispls, sendtype, destinations.len())?;
     let into = parts(recvbuf, recvcounts, rdispls, recvtype, sources.len())?;
-    comm.neighbor_alltoallv(from, into)
+    comm.neighbor_alltoallv("MPI_Neighbor_alltoallv", from, into)
 }
 
 /// `MPI_Neighbor_alltoallw`.
@@ -93,7 +93,7 @@ pub fn neighbor_alltoallw(
     let (sources, destinations) = comm.neighbours()?;
     let from = of_types(sendbuf, sendcounts, sdispls, sendtypes, destinations.len())?;
     let into = of_types(recvbuf, recvcounts, rdispls, recvtypes, sources.len())?;
-    comm.neighbor_alltoallv(from, into)
+    comm.neighbor_alltoallv("MPI_Neighbor_alltoallw", from, into)
 }
 
 fn of_types<B: Buffer>(

@@ -39,7 +39,7 @@ pub fn reduce(
     let comm = comm.get()?;
     let root = root_of(comm, root)?;
     if root == Root::Elsewhere {
-        return comm.nothing_call();
+        return comm.nothing_call("MPI_Reduce");
     }
     let by = reduction(op, datatype)?;
     if root == Root::Here {
@@ -124,7 +124,7 @@ pub fn reduce_scatter(
     let counts = recvcounts.0.read(comm.size(), "recvcounts")?;
     let counts: Vec<usize> =
         counts.into_iter().map(|value| Count { value, large: true }.get()).collect::<Result<_>>()?;
-    scatter(sendbuf, recvbuf, &counts, (datatype, op), comm)
+    scatter("MPI_Reduce_scatter", (sendbuf, recvbuf), &counts, (datatype, op), comm)
 }
 
 /// `MPI_Reduce_scatter_block`.
@@ -138,12 +138,12 @@ pub fn reduce_scatter_block(
 ) -> Result<Call> {
     let comm = comm.get()?;
     let counts = vec![recvcount.get()?; comm.size()];
-    scatter(sendbuf, recvbuf, &counts, (datatype, op), comm)
+    scatter("MPI_Reduce_scatter_block", (sendbuf, recvbuf), &counts, (datatype, op), comm)
 }
 
 fn scatter(
-    sendbuf: Memory,
-    recvbuf: MemoryMut,
+    name: &'static str,
+    (sendbuf, recvbuf): (Memory, MemoryMut),
     counts: &[usize],
     (datatype, op): (MPI_Datatype, MPI_Op),
     comm: &Comm,
@@ -155,5 +155,5 @@ fn scatter(
     let count = if in_place { total } else { counts[comm.rank()] };
     let raw = memory(recvbuf, count, &of)?;
     let input = if in_place { None } else { Some(memory(sendbuf, total, &of)?) };
-    comm.reduce_scatter(input, ElementsMut { raw, count, of }, counts, by)
+    comm.reduce_scatter(name, input, ElementsMut { raw, count, of }, counts, by)
 }

@@ -86,7 +86,7 @@ pub fn alltoallv(
     let ranks = comm.peers().size();
     let from = unless_in_place(sendbuf, || parts(sendbuf, sendcounts, sdispls, sendtype, ranks))?;
     let into = parts(recvbuf, recvcounts, rdispls, recvtype, ranks)?;
-    comm.alltoallv(from, into)
+    comm.alltoallv("MPI_Alltoallv", from, into)
 }
 
 /// `MPI_Alltoallw`.
@@ -105,7 +105,7 @@ pub fn alltoallw(
     let ranks = comm.peers().size();
     let from = unless_in_place(sendbuf, || of_types(sendbuf, sendcounts, sdispls, sendtypes, ranks))?;
     let into = of_types(recvbuf, recvcounts, rdispls, recvtypes, ranks)?;
-    comm.alltoallv(from, into)
+    comm.alltoallv("MPI_Alltoallw", from, into)
 }
 
 fn of_types<B: Buffer>(

@@ -9,6 +9,7 @@ use canele_mpi::{Comm, Result, fail};
 use crate::constants::*;
 use crate::error::Outcome;
 use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info, MPI_Request};
+use crate::hardware;
 use crate::library::{self, publish};
 use crate::point::{LARGEST_TAG, start};
 use crate::pointer::{Out, Text};
@@ -96,7 +97,7 @@ pub fn comm_create_from_group(
         return give(newcomm, None);
     }
     let made = library::world()?.create_from_group(&group, &name, handler)?;
-    made.set_info(given(info)?);
+    made.set_info(&*given(info)?);
     give(newcomm, Some(made))
 }
 
@@ -119,18 +120,18 @@ pub fn comm_split_type(
     info: MPI_Info,
     newcomm: Out<MPI_Comm>,
 ) -> Outcome {
-    let (comm, info) = (comm.get()?, given(info)?);
+    let (comm, hints) = (comm.get()?, given(info)?);
     let made = match split_type {
-        MPI_COMM_TYPE_SHARED => comm.split_by_host(true, key)?,
-        MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => {
-            // The one resource that is known is memory that all processes of a host share.
-            let wanted = info.get(b"mpi_hw_resource_type")?;
-            comm.split_by_host(wanted.as_deref() == Some(&b"mpi_shared_memory"[..]), key)?
-        }
-        // No division of a host finer than itself is known.
-        MPI_COMM_TYPE_HW_UNGUIDED | MPI_UNDEFINED => comm.split_by_host(false, key)?,
+        MPI_COMM_TYPE_SHARED => hardware::split_shared(comm, true, key)?,
+        MPI_COMM_TYPE_HW_GUIDED => hardware::split_guided(comm, &hints, false, key)?,
+        MPI_COMM_TYPE_RESOURCE_GUIDED => hardware::split_guided(comm, &hints, true, key)?,
+        MPI_COMM_TYPE_HW_UNGUIDED => hardware::split_unguided(comm, info, key)?,
+        MPI_UNDEFINED => hardware::split_shared(comm, false, key)?,
         _ => fail!(Argument, "split_type is {split_type}: it is one of the MPI_COMM_TYPE_ constants"),
     };
+    if let Some(made) = &made {
+        made.set_info(&hints);
+    }
     give(newcomm, made)
 }
 
@@ -149,7 +150,7 @@ pub fn comm_free(comm: Out<MPI_Comm>) -> Outcome {
 
 /// `MPI_Comm_disconnect`.
 pub fn comm_disconnect(comm: Out<MPI_Comm>) -> Outcome {
-    comm.get("comm")?.get()?.barrier()?;
+    comm.get("comm")?.get()?.barrier("MPI_Comm_disconnect")?;
     comm_free(comm)
 }
 

@@ -62,7 +62,7 @@ pub fn intercomm_create_from_groups(
     leader(remote_leader, remote.size(), "remote_leader")?;
     let name = stringtag.read("stringtag")?;
     let made = library::world()?.create_between_groups(&local, &remote, &name, errhandler.share()?)?;
-    made.set_info(given(info)?);
+    made.set_info(&*given(info)?);
     give(newintercomm, Some(made))
 }
 

@@ -7,11 +7,13 @@ use canele_mem::buffer::{RawMut, Readable};
 use canele_mpi::datatype::Datatype;
 
 use crate::handle::MPI_Datatype;
+use crate::program_call::call_program;
 
 /// `MPI_User_function`: the first operands, the second ones, which become the results, how many, of which datatype.
-pub type UserFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut MPI_Datatype);
+pub type UserFunction = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut MPI_Datatype);
 /// `MPI_User_function_c`.
-pub type UserFunctionLarge = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i64, *mut MPI_Datatype);
+pub type UserFunctionLarge =
+    unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut i64, *mut MPI_Datatype);
 
 /// A function of the program's.
 #[derive(Clone, Copy)]
@@ -70,14 +72,14 @@ impl Typed {
             let (first, second) = (first.wrapping_byte_offset(by), second.wrapping_byte_offset(by));
             let mut datatype = datatype;
             // SAFETY: the program gave this function for such elements, of which there are `n` at both addresses.
-            unsafe {
+            call_program("an operation", || unsafe {
                 match self.function {
                     Function::Small(function) => {
                         function(first, second, &mut (n as c_int), &raw mut datatype);
                     }
                     Function::Large(function) => function(first, second, &mut (n as i64), &raw mut datatype),
                 }
-            }
+            });
             at += n;
         }
         if let Some(own) = own {
@@ -118,7 +120,7 @@ mod tests {
     use canele_mpi::datatype::{Basic, Width};
 
     /// Subtracts the first two of each three numbers, which lie before and at the element's address.
-    unsafe extern "C" fn subtract(
+    unsafe extern "C-unwind" fn subtract(
         first: *mut c_void,
         second: *mut c_void,
         count: *mut c_int,

@@ -40,5 +40,9 @@ pub fn reduction(op: MPI_Op, datatype: MPI_Datatype) -> Result<Reducing> {
         Kernel::BuiltIn(kernel) => Reduction::from(kernel),
         Kernel::Made(kernel) => Reduction::from(kernel),
     };
-    Ok(Reducing { reduction, commutative: operation.is_commutative(), element: element_bytes })
+    let name = match operation {
+        Operation::BuiltIn(built_in) => built_in.text().0,
+        Operation::Program { .. } => "of the program",
+    };
+    Ok(Reducing { reduction, name, commutative: operation.is_commutative(), element: element_bytes })
 }

@@ -80,7 +80,7 @@ pub fn dist_graph_create(
 fn finish(comm: &Comm, graph: DistGraph, info: MPI_Info, made: Out<MPI_Comm>) -> Outcome {
     let new = comm.with_topology(Topology::DistGraph(graph), comm.size())?;
     if let Some(new) = &new {
-        new.set_info(given(info)?);
+        new.set_info(&*given(info)?);
     }
     give(made, new)
 }

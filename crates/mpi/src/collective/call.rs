@@ -8,6 +8,7 @@ use canele_engine::collective::{
 };
 use canele_mem::buffer::{Raw, RawMut};
 
+use super::check::{self, Description, Form};
 use super::side::Side;
 use crate::comm::Comm;
 use crate::request::{Again, Request, Step, Steps};
@@ -19,6 +20,8 @@ pub struct Call {
     pub(super) spec: OwnedSpec,
     pub(super) reduction: Option<Reduction>,
     pub(super) sides: Sides,
+    /// What is compared with the calls of the other members, if anything is.
+    pub(super) description: Option<Box<Description>>,
 }
 
 /// Both buffers of a collective.
@@ -86,7 +89,13 @@ impl OwnedSpec {
 
 impl Call {
     pub(super) fn new(spec: OwnedSpec, input: Side<Raw>, output: Side<RawMut>) -> Self {
-        Self { spec, reduction: None, sides: Sides { input, output, load: false, store: true } }
+        let sides = Sides { input, output, load: false, store: true };
+        Self { spec, reduction: None, sides, description: None }
+    }
+
+    /// Compared with the calls of the other members.
+    pub(super) fn described(self, description: Option<Box<Description>>) -> Self {
+        Self { description, ..self }
     }
 
     /// One in which this rank has no part: it only counts the call, as all members do.
@@ -113,6 +122,9 @@ impl Call {
     /// A member died; the members do not make the same call.
     #[inline]
     pub fn run(&mut self, comm: &Comm) -> Result<()> {
+        if self.description.is_some() {
+            comm.check(Form::Blocking, self.description.as_deref())?;
+        }
         let mut buffers = self.sides.take();
         let result = comm.engine.collective_at(
             comm.collectives(),
@@ -132,9 +144,11 @@ impl Call {
     /// A root or neighbour that there is not; the job is over.
     pub fn start(self, comm: &Arc<Comm>) -> Result<Request> {
         let (engine, flow) = (&comm.engine, comm.collectives());
-        let Self { spec, reduction, mut sides } = self;
+        let Self { spec, reduction, mut sides, description } = self;
+        let exchange = comm.start_check(Form::Immediate, description.as_deref())?;
         let pending = engine.start_collective(flow, spec.as_spec(), reduction, sides.take())?;
-        Ok(Request::steps(comm.clone(), pending, Box::new(Running { sides: Some(sides), home: None })))
+        let running = Running { sides: Some(sides), home: None };
+        Ok(check::request(comm, exchange, pending, Box::new(running)))
     }
 
     /// Makes it a request that can be started.
@@ -142,7 +156,8 @@ impl Call {
     /// # Errors
     /// A root or neighbour that there is not; the job is over.
     pub fn persist(self, comm: &Arc<Comm>) -> Result<Request> {
-        let Self { spec, reduction, sides } = self;
+        let Self { spec, reduction, sides, description } = self;
+        comm.check(Form::Persistent, description.as_deref())?;
         let plan = comm.engine.plan(comm.collectives(), spec.as_spec())?;
         let home = Arc::new(Mutex::new(Some(sides)));
         let again = Box::new(Persistent { reduction, home, plan, comm: comm.clone() });

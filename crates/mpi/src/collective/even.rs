@@ -3,6 +3,7 @@
 use canele_engine::collective::{Block, Operation, Shape};
 
 use super::call::{Call, OwnedSpec};
+use super::check::Description;
 use super::side::{Location, Place, Side, check_apart, check_own};
 use crate::comm::Comm;
 use crate::data::{Elements, ElementsMut};
@@ -33,12 +34,13 @@ impl Comm {
         }
     }
 
-    /// A collective in which this rank has no part: the root is another one of its group.
+    /// The collective `name`, in which this rank has no part: the root is another one of its group.
     ///
     /// # Errors
     /// None.
-    pub fn nothing_call(&self) -> Result<Call> {
-        Ok(Call::nothing())
+    pub fn nothing_call(&self, name: &'static str) -> Result<Call> {
+        let elsewhere = |call: Description| call.root(Root::Elsewhere, self.rank());
+        Ok(Call::nothing().described(self.describe(name, elsewhere)))
     }
 
     /// `MPI_Barrier`.
@@ -47,7 +49,8 @@ impl Comm {
     /// None.
     pub fn barrier_call(&self) -> Result<Call> {
         let spec = OwnedSpec::Even(Shape::new(Operation::Barrier, 0));
-        Ok(Call::new(spec, Side::NOTHING, Side::NOTHING))
+        let description = self.describe("MPI_Barrier", |call| call);
+        Ok(Call::new(spec, Side::NOTHING, Side::NOTHING).described(description))
     }
 
     /// `MPI_Bcast`.
@@ -57,11 +60,12 @@ impl Comm {
     pub fn bcast(&self, elements: ElementsMut, root: Root) -> Result<Call> {
         let role = self.role(root)?;
         if role == Role::Nobody {
-            return Ok(Call::nothing());
+            return self.nothing_call("MPI_Bcast");
         }
+        let description = self.describe("MPI_Bcast", |call| call.elements(&elements).root(root, self.rank()));
         let (side, bytes) = Side::of(elements)?;
         let spec = OwnedSpec::Even(Shape::new(Operation::Broadcast(root), bytes));
-        let call = Call::new(spec, Side::NOTHING, side);
+        let call = Call::new(spec, Side::NOTHING, side).described(description);
         Ok(if role == Role::Root { call.only_read() } else { call })
     }
 
@@ -70,6 +74,14 @@ impl Comm {
     /// # Errors
     /// There is no such root; a missing buffer; what the root gives itself has another length.
     pub fn gather(&self, mine: Option<Elements>, all: Option<ElementsMut>, root: Root) -> Result<Call> {
+        let given = mine.as_ref().filter(|_| all.is_none());
+        let describe =
+            |call: Description| call.elements_if(given).elements_if(all.as_ref()).root(root, self.rank());
+        let description = self.describe("MPI_Gather", describe);
+        Ok(self.gather_call(mine, all, root)?.described(description))
+    }
+
+    fn gather_call(&self, mine: Option<Elements>, all: Option<ElementsMut>, root: Root) -> Result<Call> {
         let role = self.role(root)?;
         match (role, mine, all) {
             (Role::Nobody, _, _) => Ok(Call::nothing()),
@@ -104,6 +116,14 @@ impl Comm {
     /// # Errors
     /// As [`Comm::gather`].
     pub fn scatter(&self, all: Option<Elements>, mine: Option<ElementsMut>, root: Root) -> Result<Call> {
+        let taken = mine.as_ref().filter(|_| all.is_none());
+        let describe =
+            |call: Description| call.elements_if(taken).elements_if(all.as_ref()).root(root, self.rank());
+        let description = self.describe("MPI_Scatter", describe);
+        Ok(self.scatter_call(all, mine, root)?.described(description))
+    }
+
+    fn scatter_call(&self, all: Option<Elements>, mine: Option<ElementsMut>, root: Root) -> Result<Call> {
         let role = self.role(root)?;
         match (role, all, mine) {
             (Role::Nobody, _, _) => Ok(Call::nothing()),
@@ -138,6 +158,12 @@ impl Comm {
     /// # Errors
     /// What this rank gives itself has another length.
     pub fn allgather(&self, mine: Option<Elements>, all: ElementsMut) -> Result<Call> {
+        let describe = |call: Description| self.of_both(call, mine.as_ref(), &all);
+        let description = self.describe("MPI_Allgather", describe);
+        Ok(self.allgather_call(mine, all)?.described(description))
+    }
+
+    fn allgather_call(&self, mine: Option<Elements>, all: ElementsMut) -> Result<Call> {
         let bytes = all.of.total_bytes(all.count)?;
         if let Some(mine) = &mine {
             check_apart(Location::of(mine), Location::of(&all))?;
@@ -163,6 +189,12 @@ impl Comm {
     /// # Errors
     /// What this rank gives itself has another length.
     pub fn alltoall(&self, from: Option<Elements>, into: ElementsMut) -> Result<Call> {
+        let describe = |call: Description| self.of_both(call, from.as_ref(), &into);
+        let description = self.describe("MPI_Alltoall", describe);
+        Ok(self.alltoall_call(from, into)?.described(description))
+    }
+
+    fn alltoall_call(&self, from: Option<Elements>, into: ElementsMut) -> Result<Call> {
         let bytes = into.of.total_bytes(into.count)?;
         if let Some(from) = &from {
             check_apart(Location::of(from), Location::of(&into))?;
@@ -180,6 +212,14 @@ impl Comm {
         }
         check_own(given, bytes)?;
         Ok(Call::new(even(Operation::Alltoall, bytes), input, output))
+    }
+
+    /// Describes what a rank gives each and takes of each, which is the same within one group.
+    fn of_both(&self, call: Description, given: Option<&Elements>, taken: &ElementsMut) -> Description {
+        match given {
+            Some(given) if self.is_inter() => call.elements(given).taken(taken),
+            _ => call.elements(taken),
+        }
     }
 
     /// The elements of all ranks, one behind the other, where those of one were given.

@@ -9,6 +9,7 @@
 //! call's own first, and unpacked in the end.
 
 mod call;
+pub(crate) mod check;
 mod even;
 mod neighbours;
 mod reduce;

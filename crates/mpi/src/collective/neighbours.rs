@@ -30,6 +30,7 @@ impl Comm {
 
     fn exchange_call(
         &self,
+        name: &'static str,
         (input, sends): (Side<Raw>, Vec<Block>),
         (output, receives): (Side<RawMut>, Vec<Block>),
     ) -> Result<Call> {
@@ -48,7 +49,9 @@ impl Comm {
         let sends = order.iter().map(|n| sends[*n]).collect();
         let sends = named(&destinations, sends);
         let receives = named(&sources, receives);
-        Ok(Call::new(OwnedSpec::Exchange { sends, receives }, input, output).loaded(true))
+        let description = self.describe(name, |call| call);
+        let call = Call::new(OwnedSpec::Exchange { sends, receives }, input, output).loaded(true);
+        Ok(call.described(description))
     }
 
     /// `MPI_Neighbor_allgather`; `all` counts the elements of one neighbour.
@@ -62,7 +65,7 @@ impl Comm {
         }
         let (input, len) = Side::of(mine)?;
         let sends = vec![Block { at: 0, len }; destinations.len()];
-        self.exchange_call((input, sends), row(all, sources.len())?)
+        self.exchange_call("MPI_Neighbor_allgather", (input, sends), row(all, sources.len())?)
     }
 
     /// `MPI_Neighbor_allgatherv`.
@@ -73,7 +76,7 @@ impl Comm {
         let (sources, destinations) = self.neighbours()?;
         let (input, len) = Side::of(mine)?;
         let sends = vec![Block { at: 0, len }; destinations.len()];
-        self.exchange_call((input, sends), Side::of_parts(present(all, &sources))?)
+        self.exchange_call("MPI_Neighbor_allgatherv", (input, sends), Side::of_parts(present(all, &sources))?)
     }
 
     /// `MPI_Neighbor_alltoall`; both count the elements of one neighbour.
@@ -85,17 +88,22 @@ impl Comm {
         if !sources.is_empty() && !destinations.is_empty() {
             check_apart(Location::of(&from), Location::of(&into))?;
         }
-        self.exchange_call(row(from, destinations.len())?, row(into, sources.len())?)
+        self.exchange_call("MPI_Neighbor_alltoall", row(from, destinations.len())?, row(into, sources.len())?)
     }
 
-    /// `MPI_Neighbor_alltoallv` and `MPI_Neighbor_alltoallw`.
+    /// `MPI_Neighbor_alltoallv` and `MPI_Neighbor_alltoallw`, as `name` says.
     ///
     /// # Errors
     /// As [`Comm::neighbor_allgather`].
-    pub fn neighbor_alltoallv(&self, from: Scattered, into: ScatteredMut) -> Result<Call> {
+    pub fn neighbor_alltoallv(
+        &self,
+        name: &'static str,
+        from: Scattered,
+        into: ScatteredMut,
+    ) -> Result<Call> {
         let (sources, _) = self.neighbours()?;
         check_parts_apart(&from, &into)?;
-        self.exchange_call(Side::of_parts(from)?, Side::of_parts(present(into, &sources))?)
+        self.exchange_call(name, Side::of_parts(from)?, Side::of_parts(present(into, &sources))?)
     }
 }
 

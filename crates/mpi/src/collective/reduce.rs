@@ -6,6 +6,7 @@ use canele_engine::collective::{Operation, Reduction, Root, Shape};
 use canele_mem::buffer::Raw;
 
 use super::call::{Call, OwnedSpec};
+use super::check::Description;
 use super::side::{Side, check_result};
 use crate::Result;
 use crate::comm::Comm;
@@ -17,6 +18,8 @@ use crate::datatype::Datatype;
 pub struct Reducing {
     /// How packed elements are combined.
     pub reduction: Reduction,
+    /// The operation's name; all operations of the program have the same.
+    pub name: &'static str,
     /// Whether operands may change places.
     pub commutative: bool,
     /// Bytes of a packed element, which is never cut.
@@ -45,12 +48,23 @@ impl Comm {
         by: Reducing,
     ) -> Result<Call> {
         check_result(input.as_ref(), &elements)?;
+        let describe = |call: Description| call.elements(&elements).reducing(&by);
+        let description = match operation {
+            Operation::Reduce(root) => {
+                self.describe("MPI_Reduce", |call| describe(call).root(root, self.rank()))
+            }
+            Operation::Allreduce => self.describe("MPI_Allreduce", describe),
+            Operation::Scan => self.describe("MPI_Scan", describe),
+            _ => self.describe("MPI_Exscan", describe),
+        };
         let from = input.map(|raw| given(raw, elements.count, &elements.of)).transpose()?;
         let (output, bytes) = Side::of(elements)?;
         let shape = Shape { in_place: from.is_none(), ..by.shape(operation, bytes) };
         // The output of the first rank of an exclusive scan is not touched.
         let load = shape.in_place || operation == Operation::Exscan && output.is_packed();
-        let call = Call::new(OwnedSpec::Even(shape), from.unwrap_or(Side::NOTHING), output).loaded(load);
+        let call = Call::new(OwnedSpec::Even(shape), from.unwrap_or(Side::NOTHING), output)
+            .loaded(load)
+            .described(description);
         Ok(Call { reduction: Some(by.reduction), ..call })
     }
 
@@ -76,9 +90,11 @@ impl Comm {
     /// There is no such root.
     pub fn reduce_to(&self, root: Root, elements: Elements, by: Reducing) -> Result<Call> {
         self.role(root)?;
+        let describe = |call: Description| call.elements(&elements).reducing(&by).root(root, self.rank());
+        let description = self.describe("MPI_Reduce", describe);
         let (input, bytes) = Side::of(elements)?;
         let spec = OwnedSpec::Even(by.shape(Operation::Reduce(root), bytes));
-        let call = Call::new(spec, input, Side::NOTHING);
+        let call = Call::new(spec, input, Side::NOTHING).described(description);
         Ok(Call { reduction: Some(by.reduction), ..call })
     }
 
@@ -106,33 +122,22 @@ impl Comm {
         self.reduction(Operation::Exscan, input, elements, by)
     }
 
-    /// `MPI_Reduce_scatter_block`; `elements` are those of one rank, where the result goes. In place they begin with the
-    /// elements of all.
-    ///
-    /// # Errors
-    /// Too many elements.
-    pub fn reduce_scatter_block(
-        &self,
-        input: Option<Raw>,
-        elements: ElementsMut,
-        by: Reducing,
-    ) -> Result<Call> {
-        let counts = vec![elements.count; self.size()];
-        self.reduce_scatter(input, elements, &counts, by)
-    }
-
-    /// `MPI_Reduce_scatter`, with a number of elements for each rank.
+    /// `MPI_Reduce_scatter` or `MPI_Reduce_scatter_block`, as `name` says, with a number of elements for each rank. In place the elements
+    /// begin with those of all.
     ///
     /// # Errors
     /// Too many elements.
     pub fn reduce_scatter(
         &self,
+        name: &'static str,
         input: Option<Raw>,
         elements: ElementsMut,
         counts: &[usize],
         by: Reducing,
     ) -> Result<Call> {
         check_result(input.as_ref(), &elements)?;
+        let describe = |call: Description| call.counts(counts, &elements.of).reducing(&by);
+        let description = self.describe(name, describe);
         let lens = counts.iter().map(|n| elements.of.total_bytes(*n)).collect::<Result<Vec<_>>>()?;
         let total = counts.iter().fold(0usize, |sum, n| sum.saturating_add(*n));
         let in_place = input.is_none();
@@ -141,7 +146,9 @@ impl Comm {
         let input = from.unwrap_or(Side::NOTHING);
         let count = if in_place { total } else { counts[self.rank()] };
         let (output, _) = Side::of(ElementsMut { count, ..elements })?;
-        let call = Call::new(OwnedSpec::ReduceScatter { lens, shape }, input, output).loaded(in_place);
+        let call = Call::new(OwnedSpec::ReduceScatter { lens, shape }, input, output)
+            .loaded(in_place)
+            .described(description);
         Ok(Call { reduction: Some(by.reduction), ..call })
     }
 }

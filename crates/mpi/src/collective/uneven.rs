@@ -17,6 +17,11 @@ impl Comm {
     /// # Errors
     /// There is no such root; a missing buffer; what the root gives itself has another length.
     pub fn gatherv(&self, mine: Option<Elements>, all: Option<ScatteredMut>, root: Root) -> Result<Call> {
+        let description = self.describe("MPI_Gatherv", |call| call.root(root, self.rank()));
+        Ok(self.gatherv_call(mine, all, root)?.described(description))
+    }
+
+    fn gatherv_call(&self, mine: Option<Elements>, all: Option<ScatteredMut>, root: Root) -> Result<Call> {
         match (self.role(root)?, all) {
             (Role::Nobody, _) => Ok(Call::nothing()),
             (Role::Other, _) => {
@@ -62,6 +67,11 @@ impl Comm {
     /// # Errors
     /// As [`Comm::gatherv`].
     pub fn scatterv(&self, all: Option<Scattered>, mine: Option<ElementsMut>, root: Root) -> Result<Call> {
+        let description = self.describe("MPI_Scatterv", |call| call.root(root, self.rank()));
+        Ok(self.scatterv_call(all, mine, root)?.described(description))
+    }
+
+    fn scatterv_call(&self, all: Option<Scattered>, mine: Option<ElementsMut>, root: Root) -> Result<Call> {
         match (self.role(root)?, all) {
             (Role::Nobody, _) => Ok(Call::nothing()),
             (Role::Other, _) => {
@@ -89,6 +99,12 @@ impl Comm {
     /// # Errors
     /// What this rank gives itself has another length.
     pub fn allgatherv(&self, mine: Option<Elements>, all: ScatteredMut) -> Result<Call> {
+        let description = self
+            .describe("MPI_Allgatherv", |call| if self.is_inter() { call } else { call.parts(&all.parts) });
+        Ok(self.allgatherv_call(mine, all)?.described(description))
+    }
+
+    fn allgatherv_call(&self, mine: Option<Elements>, all: ScatteredMut) -> Result<Call> {
         if let Some(mine) = mine.as_ref().filter(|_| !self.is_inter()) {
             check_apart(Location::of(mine), Location::of_part(&all, self.rank()))?;
         }
@@ -109,7 +125,12 @@ impl Comm {
     ///
     /// # Errors
     /// What this rank gives itself has another length.
-    pub fn alltoallv(&self, from: Option<Scattered>, into: ScatteredMut) -> Result<Call> {
+    pub fn alltoallv(&self, name: &'static str, from: Option<Scattered>, into: ScatteredMut) -> Result<Call> {
+        let description = self.describe(name, |call| call);
+        Ok(self.alltoallv_call(from, into)?.described(description))
+    }
+
+    fn alltoallv_call(&self, from: Option<Scattered>, into: ScatteredMut) -> Result<Call> {
         if let Some(from) = &from {
             check_parts_apart(from, &into)?;
         }

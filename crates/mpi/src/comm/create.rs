@@ -16,7 +16,7 @@ use crate::{Result, fail};
 
 /// What a duplicate takes from its communicator as of the call.
 pub(super) struct Copied {
-    info: Arc<Info>,
+    info: Info,
     errhandler: Arc<Errhandler>,
     attributes: Attributes,
 }
@@ -27,17 +27,15 @@ impl Comm {
     /// # Errors
     /// A member died; a function of the program that copies an attribute failed.
     pub fn dup(&self, info: &Info) -> Result<Arc<Comm>> {
+        self.check_call("MPI_Comm_dup")?;
         let flow = self.new_flow()?;
         self.dup_on(flow, self.copied(info))
     }
 
     /// What a duplicate takes from this communicator as it is now.
     pub(super) fn copied(&self, info: &Info) -> Result<Copied> {
-        let copied = Copied {
-            info: Arc::new(info.duplicate()),
-            errhandler: self.errhandler(),
-            attributes: Attributes::new(),
-        };
+        let copied =
+            Copied { info: info.duplicate(), errhandler: self.errhandler(), attributes: Attributes::new() };
         if let Err(error) = self.attributes().copy_into(self.number(), &copied.attributes) {
             // What was copied is deleted again; the first error counts.
             let _ = copied.attributes.clear(self.number());
@@ -57,7 +55,7 @@ impl Comm {
         };
         let parts = Parts { topology: self.topology().cloned(), ..self.parts(flow, self.group().clone()) };
         let new = Arc::new(Comm::new(Parts { remote: self.remote_if().cloned(), errhandler, ..parts })?);
-        new.set_info(info);
+        new.set_info(&info);
         attributes.move_into(new.attributes());
         Ok(new)
     }
@@ -82,6 +80,7 @@ impl Comm {
     /// A member died; the group has ranks that this communicator has not.
     pub fn create(&self, group: &Arc<Group>) -> Result<Option<Arc<Comm>>> {
         self.check_members(group)?;
+        self.check_call("MPI_Comm_create")?;
         if self.is_inter() {
             return self.create_inter(group);
         }
@@ -133,6 +132,11 @@ impl Comm {
     /// # Errors
     /// A member died.
     pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Arc<Comm>>> {
+        self.check_call("MPI_Comm_split")?;
+        self.split_by_color(color, key)
+    }
+
+    pub(super) fn split_by_color(&self, color: Option<u32>, key: i32) -> Result<Option<Arc<Comm>>> {
         let mine = [color.map_or(-1, i64::from), i64::from(key)];
         let (all, everybody) = (self.numbers_of_all(&mine)?, self.everybody());
         let flow = self.new_flow()?;
@@ -146,15 +150,6 @@ impl Comm {
         };
         let remote = self.remote_if().map(|remote| same(remote)).transpose()?;
         self.member_of(flow, same(self.group())?, remote, None)
-    }
-
-    /// One of the members on this host.
-    ///
-    /// # Errors
-    /// A member died.
-    pub fn split_by_host(&self, take_part: bool, key: i32) -> Result<Option<Arc<Comm>>> {
-        let host = self.engine.job().host_of(self.engine.rank().0);
-        self.split(take_part.then_some(host as u32), key)
     }
 
     /// One with a topology, of the first members; nothing for the others.
@@ -174,6 +169,11 @@ impl Comm {
         if self.is_inter() {
             fail!(Communicator, "comm is an intercommunicator: a topology is of one group");
         }
+        self.check_call(match topology {
+            Topology::Cart(_) => "MPI_Cart_create or MPI_Cart_sub",
+            Topology::Graph(_) => "MPI_Graph_create",
+            Topology::DistGraph(_) => "MPI_Dist_graph_create",
+        })?;
         let flow = self.new_flow()?;
         let group = Group::new(members.iter().map(|rank| self.group().member(*rank)).collect())?;
         self.member_of(flow, Arc::new(group), None, Some(topology))
@@ -184,6 +184,7 @@ impl Comm {
     /// # Errors
     /// A member died.
     pub fn lists_of_all(&self, mine: &[i64]) -> Result<Vec<i64>> {
+        self.check_call("MPI_Dist_graph_create")?;
         let lens = self.numbers_of_all(&[mine.len() as i64])?;
         let longest = lens.iter().copied().max().unwrap_or(0) as usize;
         let mut padded = mine.to_vec();

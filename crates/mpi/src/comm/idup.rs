@@ -7,6 +7,7 @@ use canele_engine::Completion;
 
 use super::Comm;
 use super::create::Copied;
+use crate::collective::check::{self, Form};
 use crate::info::Info;
 use crate::request::{Request, Step, Steps};
 use crate::status::Status;
@@ -29,11 +30,13 @@ impl Comm {
     /// # Errors
     /// The job is over; all flows are in use.
     pub fn idup(self: &Arc<Self>, info: &Info, done: Done) -> Result<Request> {
+        let call = self.describe("MPI_Comm_dup", |call| call);
+        let exchange = self.start_check(Form::Immediate, call.as_deref())?;
         let pending = self.engine.start_agreement(self.collectives())?;
         // An error is told by the request: the other members have begun.
         let copied = Some(self.copied(info));
         let duplicate = Duplicate { comm: self.clone(), copied, done: Some(done) };
-        Ok(Request::steps(self.clone(), pending, Box::new(duplicate)))
+        Ok(check::request(self, exchange, pending, Box::new(duplicate)))
     }
 }
 

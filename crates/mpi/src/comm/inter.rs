@@ -19,6 +19,7 @@ impl Comm {
     /// # Errors
     /// A member died; the groups have members in common.
     pub fn create_between(&self, leader: usize, peers: Option<(&Comm, Rank)>, tag: u32) -> Result<Arc<Comm>> {
+        self.check_call("MPI_Intercomm_create")?;
         let theirs = match peers {
             Some((peers, other)) if leader == self.rank() => {
                 peers.swap(other, leaders(tag), encode(self.group()))?
@@ -66,6 +67,7 @@ impl Comm {
     /// A member died; this is one group already.
     pub fn merge(&self, high: bool) -> Result<Arc<Comm>> {
         let remote = self.remote()?;
+        self.check_call("MPI_Intercomm_merge")?;
         let (all, everybody) = (self.numbers_of_all(&[i64::from(high)])?, self.everybody());
         let theirs = everybody.rank_of(remote.member(0)).is_some_and(|n| all[n] != 0);
         let group = match (high, theirs) {

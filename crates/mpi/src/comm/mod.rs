@@ -5,16 +5,18 @@
 
 mod agree;
 mod create;
+pub(crate) mod hints;
 mod idup;
 mod inter;
 mod named;
+pub mod resources;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use canele_engine::collective::{Operation, Shape, Team};
 use canele_engine::{Engine, FlowId, Rank};
 use canele_mem::buffer::{InBuffer, OutBuffer};
-use canele_sys::atomic::{AtomicUsize, Ordering};
+use canele_sys::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::attribute::Attributes;
 use crate::data::{Data, DataMut};
@@ -24,6 +26,7 @@ use crate::info::Info;
 use crate::memory::Allocated;
 use crate::partitioned::Counts;
 use crate::point::Attachment;
+use crate::session::Derived;
 use crate::topology::Topology;
 use crate::{Class, Error, Result};
 
@@ -44,6 +47,8 @@ pub struct Comm {
     attachment: Attachment,
     topology: Option<Topology>,
     pub(crate) partitioned: Counts,
+    /// Collective calls that were compared with those of the other members.
+    checked: AtomicU64,
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -71,7 +76,7 @@ pub(crate) struct Parts {
     pub topology: Option<Topology>,
     pub shared: Arc<Shared>,
     /// The session of the communicator that this one is made of.
-    pub session: Option<Arc<Attachment>>,
+    pub session: Option<Arc<Derived>>,
 }
 
 impl Comm {
@@ -120,6 +125,7 @@ impl Comm {
             attachment: Attachment::default(),
             topology,
             partitioned: Counts::default(),
+            checked: AtomicU64::new(0),
             shared,
         }
     }
@@ -165,24 +171,6 @@ impl Comm {
     /// Its topology, if it has one.
     pub fn topology(&self) -> Option<&Topology> {
         self.topology.as_ref()
-    }
-
-    /// What the program says of it.
-    pub fn info(&self) -> Arc<Info> {
-        self.kept().info.clone()
-    }
-
-    /// Adds hints; those that `info` does not name stay (MPI 5.0, §7.4.4).
-    pub fn update_info(&self, info: &Info) {
-        let mut kept = self.kept();
-        let all = kept.info.duplicate();
-        all.update(info);
-        kept.info = Arc::new(all);
-    }
-
-    /// Sets that.
-    pub fn set_info(&self, info: Arc<Info>) {
-        self.kept().info = info;
     }
 
     /// This process's rank in the (local) group.
@@ -243,11 +231,18 @@ impl Comm {
         self.number.store(number, Ordering::Relaxed);
     }
 
-    /// Returns once all ranks have called it.
+    /// Counts a collective call that is compared: gives its number, from 1 on.
+    pub(crate) fn count_checked(&self) -> u64 {
+        // Relaxed: a number for texts alone.
+        self.checked.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Returns once all ranks have called it, in the function `name`.
     ///
     /// # Errors
-    /// A rank died.
-    pub fn barrier(&self) -> Result<()> {
+    /// A rank died, or makes another collective call.
+    pub fn barrier(&self, name: &'static str) -> Result<()> {
+        self.check_call(name)?;
         let shape = Shape::new(Operation::Barrier, 0);
         Ok(self.engine.collective(self.collectives(), shape, None, &[], &mut [])?)
     }

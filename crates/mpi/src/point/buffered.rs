@@ -159,7 +159,7 @@ impl Comm {
         if let Started::Done | Started::Posted(_) = self.post(to, Mode::Standard, data, true)? {
             return Ok(());
         }
-        let nearer = [Some(self.attachment()), self.group().session().map(|session| &**session)];
+        let nearer = [Some(self.attachment()), self.group().session().map(|session| &session.attachment)];
         let attached = nearer.into_iter().flatten().find(|attachment| attachment.is_attached());
         attached
             .unwrap_or_else(|| self.process_attachment())

@@ -103,3 +103,33 @@ fn this_machine_has_processors_to_bind_to() {
     assert_eq!(bound.unwrap(), [last]);
     assert_eq!(allowed().unwrap(), allowed_before);
 }
+
+#[test]
+fn a_process_is_restricted_to_what_all_its_processors_lie_in() {
+    // Two packages of two processors; those of a package share the third cache, and each has a first one for data.
+    let mut files = Vec::new();
+    for id in 0..4 {
+        let (cpu, pair) = (format!("cpu/cpu{id}"), if id < 2 { "0-1" } else { "2-3" });
+        files.push((format!("{cpu}/topology/physical_package_id"), format!("{}\n", id / 2)));
+        files.push((format!("{cpu}/topology/core_cpus_list"), format!("{id}\n")));
+        for (index, level, kind, shared) in
+            [(0, 1, "Instruction", "0-3"), (1, 1, "Data", ""), (2, 3, "Unified", pair)]
+        {
+            let cache = format!("{cpu}/cache/index{index}");
+            files.push((format!("{cache}/level"), format!("{level}\n")));
+            files.push((format!("{cache}/type"), format!("{kind}\n")));
+            let shared = if shared.is_empty() { id.to_string() } else { shared.to_owned() };
+            files.push((format!("{cache}/shared_cpu_list"), shared));
+        }
+    }
+    let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let system = System::new("resources", &files);
+    let read = |allowed: &[u32]| resources::read(&system.0, allowed);
+    let kinds =
+        [Resource::Package, Resource::Cache(3), Resource::Cache(1), Resource::Core, Resource::Processor];
+    let with = |numbers: [Option<u32>; 5]| kinds.into_iter().zip(numbers).collect::<Vec<_>>();
+    assert_eq!(read(&[3]), with([Some(1), Some(2), Some(3), Some(3), Some(3)]));
+    assert_eq!(read(&[2, 3]), with([Some(1), Some(2), None, None, None]));
+    assert_eq!(read(&[1, 2]), with([None; 5]));
+    assert_eq!(read(&[]), []);
+}

@@ -1,0 +1,35 @@
+//! Calls of the program's functions: error handlers, operations, functions of attributes and of generalized requests.
+//!
+//! Such a function in C++ may throw an exception. Calls of MPI are C, through which no exception passes, so the process ends with a
+//! text instead. The functions have types with `C-unwind`, so that the exception gets as far as here.
+
+use crate::constants::MPI_ERR_OTHER;
+
+/// Ends the process if it is dropped: an exception leaves the function.
+struct AbortOnException {
+    what: &'static str,
+    instead: &'static str,
+}
+
+impl Drop for AbortOnException {
+    fn drop(&mut self) {
+        let Self { what, instead } = self;
+        let text = format!(
+            "{what} of the program threw an exception, which cannot pass through a call of MPI: {instead}"
+        );
+        crate::library::abort(&text, MPI_ERR_OTHER)
+    }
+}
+
+/// Calls a function of the program, which is named with its article.
+pub fn call_program<T>(what: &'static str, call: impl FnOnce() -> T) -> T {
+    call_program_or(what, "catch it in that function", call)
+}
+
+/// As [`call_program`], with what the program can do instead.
+pub fn call_program_or<T>(what: &'static str, instead: &'static str, call: impl FnOnce() -> T) -> T {
+    let on_exception = AbortOnException { what, instead };
+    let result = call();
+    core::mem::forget(on_exception);
+    result
+}

@@ -1,0 +1,155 @@
+//! The check of collectives (tunable `check`): all members of a communicator make the same calls in the same order.
+//!
+//! ```text
+//!   call ──▶ Description ──▶ its record to all members, over the flow of collectives ──▶ theirs are compared ──▶ the collective
+//! ```
+//! A record tells what must be the same on all ranks as numbers, and the call as a text, which the error gives. Every call sends its
+//! record in the same way, whether it blocks or is started, so calls of different forms meet, too. A started call does not wait:
+//! its request compares the records before it looks at the collective. Between two groups each group gets the other's records.
+//!
+//! Not compared: the lists of the `v` and `w` forms, but those that all ranks give alike, and what single neighbours send.
+
+mod compare;
+mod describe;
+
+use std::sync::Arc;
+
+use canele_engine::collective::{Block, Buffers, CollectiveBuffer, CollectiveSpec, Operation, Shape, Uneven};
+use canele_engine::{Completion, Pending};
+use canele_mem::buffer::Divided;
+
+use crate::comm::Comm;
+use crate::request::{Request, Step, Steps};
+use crate::{Class, Error, Result};
+
+use compare::{RECORD, Record};
+pub(crate) use describe::Description;
+
+/// How a collective is called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// It returns at its end.
+    Blocking,
+    /// It gives a request.
+    Immediate,
+    /// It gives a request that can be started.
+    Persistent,
+}
+
+/// An exchange of records that is under way.
+pub(crate) struct Exchange {
+    pending: Pending,
+    mine: Record,
+}
+
+impl Comm {
+    /// Describes a call, if calls are checked.
+    pub(crate) fn describe(
+        &self,
+        name: &'static str,
+        fill: impl FnOnce(Description) -> Description,
+    ) -> Option<Box<Description>> {
+        let is_checked = self.engine.tunables().check && (self.size() > 1 || self.is_inter());
+        is_checked.then(|| Box::new(fill(Description::new(name))))
+    }
+
+    /// Compares a blocking call without arguments, as those that make communicators, with the calls of the other members.
+    ///
+    /// # Errors
+    /// Another member makes another call; a member died.
+    pub(crate) fn check_call(&self, name: &'static str) -> Result<()> {
+        self.check(Form::Blocking, self.describe(name, |call| call).as_deref())
+    }
+
+    /// Compares a call with the calls of the other members: returns once all have come to it.
+    ///
+    /// # Errors
+    /// As [`Comm::check_call`].
+    pub(crate) fn check(&self, form: Form, call: Option<&Description>) -> Result<()> {
+        let Some(exchange) = self.start_check(form, call)? else { return Ok(()) };
+        let ended = self.engine.wait(exchange.pending, None)?;
+        self.compare(&exchange.mine, ended)
+    }
+
+    /// Sends the record of a call, if there is one.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub(crate) fn start_check(&self, form: Form, call: Option<&Description>) -> Result<Option<Exchange>> {
+        let Some(call) = call else { return Ok(None) };
+        let mine = Record::new(form, call, self.count_checked());
+        let peers = self.peers().size();
+        let own = |memory: Divided| CollectiveBuffer::Own(Box::new(memory));
+        let (input, output) = (own(Divided::from(&mine.encode()[..])), own(Divided::new(RECORD * peers)));
+        let all: Vec<Block> = (0..peers).map(|n| Block { at: n * RECORD, len: RECORD }).collect();
+        let spec = match self.is_inter() {
+            true => CollectiveSpec::Uneven(Uneven::Allgather { mine: Some(all[0]), all: &all }),
+            false => CollectiveSpec::Even(Shape::new(Operation::Allgather, RECORD)),
+        };
+        let pending =
+            self.engine.start_collective(self.collectives(), spec, None, Buffers { input, output })?;
+        Ok(Some(Exchange { pending, mine }))
+    }
+
+    /// Compares the records once they are there.
+    fn compare(&self, mine: &Record, ended: Completion) -> Result<()> {
+        ended.result?;
+        let Some(output) = ended.output else { return Ok(()) };
+        let theirs: Vec<Record> = output.bytes().chunks_exact(RECORD).map(Record::decode).collect();
+        let difference = match self.is_inter() {
+            true => compare::between(mine, self.rank(), &theirs),
+            false => compare::within(&theirs),
+        };
+        let Some((one, other, what)) = difference else { return Ok(()) };
+        let name = self.name();
+        let name = if name.is_empty() { "a communicator without a name" } else { &name };
+        let text = format!(
+            "{one} as its {} collective on {name}; {other}: the {what} differ, but all members of a communicator make the same \
+             collectives in the same order",
+            compare::ordinal(mine.number())
+        );
+        Err(Error::new(Class::NotSame, text))
+    }
+}
+
+/// A started operation whose records are compared first.
+struct Checked {
+    comm: Arc<Comm>,
+    mine: Record,
+    /// The operation itself, until the records have been compared.
+    pending: Option<Pending>,
+    steps: Option<Box<dyn Steps>>,
+}
+
+/// The request of an operation that was started behind an exchange of records, if there was one.
+pub(crate) fn request(
+    comm: &Arc<Comm>,
+    exchange: Option<Exchange>,
+    pending: Pending,
+    steps: Box<dyn Steps>,
+) -> Request {
+    let Some(Exchange { pending: first, mine }) = exchange else {
+        return Request::steps(comm.clone(), pending, steps);
+    };
+    let checked = Checked { comm: comm.clone(), mine, pending: Some(pending), steps: Some(steps) };
+    Request::steps(comm.clone(), first, Box::new(checked))
+}
+
+impl Steps for Checked {
+    fn step(&mut self, ended: Completion) -> Step {
+        let Some(steps) = &mut self.steps else {
+            return Step::Done(Err(Error::new(Class::Internal, "a collective ends a second time")));
+        };
+        let Some(pending) = self.pending.take() else { return steps.step(ended) };
+        match self.comm.compare(&self.mine, ended) {
+            Ok(()) => Step::Next(pending),
+            Err(error) => {
+                // The collective never ends: its memory stays lent.
+                if let Some(steps) = self.steps.take() {
+                    std::mem::forget(steps);
+                }
+                Step::Done(Err(error))
+            }
+        }
+    }
+}

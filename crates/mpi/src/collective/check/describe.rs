@@ -1,0 +1,177 @@
+//! What a call says of itself: what must be the same on all ranks, and a text.
+
+use std::hash::{Hash, Hasher};
+
+use canele_engine::collective::Root;
+use rustc_hash::FxHasher;
+
+use super::super::reduce::Reducing;
+use super::super::side::Part;
+use crate::data::Elements;
+use crate::datatype::{BasicKind, Datatype};
+
+/// A number that is equal to any other.
+pub(super) const ANY: u64 = u64::MAX;
+
+/// A call, as its members compare it.
+#[derive(Clone)]
+pub(crate) struct Description {
+    /// The function's name, of its blocking form.
+    pub name: &'static str,
+    /// The root, as the roots' group counts.
+    pub root: u64,
+    /// The operation.
+    pub op: u64,
+    /// The type signature of the data of a rank.
+    pub data: u64,
+    /// The same of data that are taken from another group, where that is another one.
+    pub taken: u64,
+    /// The arguments as a text.
+    pub arguments: String,
+}
+
+impl Description {
+    /// A call without arguments.
+    pub fn new(name: &'static str) -> Self {
+        Self { name, root: ANY, op: ANY, data: ANY, taken: ANY, arguments: String::new() }
+    }
+
+    /// With a root; `rank` is this rank, which is the root if it says so between two groups.
+    pub fn root(mut self, root: Root, rank: usize) -> Self {
+        let (number, text) = match root {
+            Root::At(n) => (u64::from(n), format!("root {n}")),
+            Root::Here => (rank as u64, "root MPI_ROOT".to_owned()),
+            Root::Elsewhere => (ANY, "root MPI_PROC_NULL".to_owned()),
+        };
+        self.root = number;
+        self.argument(&text)
+    }
+
+    /// With an operation.
+    pub fn reducing(mut self, by: &Reducing) -> Self {
+        let mut hasher = FxHasher::default();
+        (by.name, by.commutative).hash(&mut hasher);
+        self.op = hasher.finish() >> 1;
+        self.argument(&format!("op {}", by.name))
+    }
+
+    /// With the data of a rank.
+    pub fn elements<M>(mut self, elements: &Elements<M>) -> Self {
+        self.data = signature(elements.count, &elements.of);
+        let text = format!("count {} of {}", elements.count, named(&elements.of));
+        self.argument(&text)
+    }
+
+    /// The same, if there are any.
+    pub fn elements_if<M>(self, elements: Option<&Elements<M>>) -> Self {
+        match elements {
+            Some(elements) => self.elements(elements),
+            None => self,
+        }
+    }
+
+    /// With data that are taken, between two groups.
+    pub fn taken<M>(mut self, elements: &Elements<M>) -> Self {
+        self.taken = signature(elements.count, &elements.of);
+        self
+    }
+
+    /// With parts that all ranks give alike.
+    pub fn parts(mut self, parts: &[Part]) -> Self {
+        self.data = list(parts.iter().map(|(count, _, of)| signature(*count, of)));
+        let counts: Vec<usize> = parts.iter().map(|(count, _, _)| *count).collect();
+        let of = parts.first().map_or(String::new(), |(_, _, of)| format!(" of {}", named(of)));
+        self.argument(&format!("counts {counts:?}{of}"))
+    }
+
+    /// With numbers of elements that all ranks give alike.
+    pub fn counts(mut self, counts: &[usize], of: &Datatype) -> Self {
+        self.data = list(counts.iter().map(|count| signature(*count, of)));
+        let text = format!("counts {counts:?} of {}", named(of));
+        self.argument(&text)
+    }
+
+    fn argument(mut self, text: &str) -> Self {
+        if !self.arguments.is_empty() {
+            self.arguments += ", ";
+        }
+        self.arguments += text;
+        self
+    }
+}
+
+fn named(of: &Datatype) -> String {
+    let name = of.name();
+    if name.is_empty() { format!("a datatype of {} bytes", of.size()) } else { name }
+}
+
+fn list(signatures: impl Iterator<Item = u64>) -> u64 {
+    let mut hasher = FxHasher::default();
+    signatures.for_each(|signature| hasher.write_u64(signature));
+    hasher.finish() >> 1
+}
+
+/// A hash of the basic types of so many elements one behind the other, and nothing else of the datatype (MPI 5.0, §5.1): any if there
+/// are packed data among them.
+pub(super) fn signature(count: usize, of: &Datatype) -> u64 {
+    let mut one = Sequence::EMPTY;
+    let mut is_packed = false;
+    of.each_run(|basic, n| {
+        is_packed |= basic.kind() == BasicKind::Packed;
+        let mut hasher = FxHasher::default();
+        (basic.kind(), basic.size()).hash(&mut hasher);
+        one = one.then(Sequence { hash: hasher.finish() | 1, power: BASE }.times(n));
+    });
+    if is_packed { ANY } else { one.times(count).hash >> 1 }
+}
+
+/// A polynomial hash of a sequence: that of two sequences one behind the other follows from theirs.
+#[derive(Clone, Copy)]
+struct Sequence {
+    hash: u64,
+    /// The base to the power of the length.
+    power: u64,
+}
+
+const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Sequence {
+    const EMPTY: Self = Self { hash: 0, power: 1 };
+
+    fn then(self, next: Self) -> Self {
+        Self {
+            hash: self.hash.wrapping_mul(next.power).wrapping_add(next.hash),
+            power: self.power.wrapping_mul(next.power),
+        }
+    }
+
+    fn times(self, n: usize) -> Self {
+        let (mut all, mut doubled, mut rest) = (Self::EMPTY, self, n);
+        while rest > 0 {
+            if rest & 1 != 0 {
+                all = all.then(doubled);
+            }
+            (doubled, rest) = (doubled.then(doubled), rest >> 1);
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datatype::{Basic, Width};
+
+    #[test]
+    fn a_signature_is_of_basic_types_in_their_order_alone() {
+        let [int, float, byte] = [Basic::Int, Basic::Float, Basic::Packed].map(Datatype::basic);
+        let four = Datatype::contiguous(Width::Int, 4, int).unwrap();
+        assert_eq!(signature(12, int), signature(3, &four));
+        let strided = Datatype::vector(Width::Int, 2, 3, 5, int).unwrap();
+        assert_eq!(signature(2, &strided), signature(12, int));
+        assert_ne!(signature(12, int), signature(12, float));
+        assert_ne!(signature(12, int), signature(11, int));
+        assert_eq!(signature(0, int), signature(0, float));
+        assert_eq!(signature(3, byte), ANY);
+    }
+}

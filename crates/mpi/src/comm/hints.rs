@@ -1,0 +1,66 @@
+//! Hints of communicators (MPI 5.0, §7.4.4): those that the program gave, and the defaults of those that the library knows.
+//!
+//! The library makes no use of assertions: it keeps and tells them.
+
+use std::sync::Arc;
+
+use super::Comm;
+use crate::info::Info;
+use crate::session;
+
+/// Assertions of the standard, which are not made at first.
+const ASSERTIONS: [&str; 5] = [
+    "mpi_assert_no_any_tag",
+    "mpi_assert_no_any_source",
+    "mpi_assert_exact_length",
+    "mpi_assert_allow_overtaking",
+    "mpi_assert_strict_start_ordering",
+];
+
+/// The kinds of memory that messages may lie in, which a hint does not change.
+pub(crate) const MEMORY_KINDS: &str = "mpi_memory_alloc_kinds";
+
+/// What is kept of an info: assertions have the values `true` and `false`, others are ignored.
+fn kept(info: &Info) -> Info {
+    let kept = info.duplicate();
+    for key in ASSERTIONS {
+        let value = kept.get(key).ok().flatten();
+        if value.is_some_and(|value| !matches!(&*value, b"true" | b"false")) {
+            // The key is there.
+            let _ = kept.delete(key);
+        }
+    }
+    // An error says that the key is not there.
+    let _ = kept.delete(MEMORY_KINDS);
+    kept
+}
+
+impl Comm {
+    /// All hints: those that the program gave, and the defaults of the others.
+    pub fn hints(&self) -> Info {
+        let hints = self.kept().info.duplicate();
+        let session = self.group().session();
+        let kinds = session.map_or(session::MEMORY_KINDS, |session| &session.memory_kinds);
+        let defaults = ASSERTIONS.map(|key| (key, "false")).into_iter().chain([(MEMORY_KINDS, kinds)]);
+        for (key, value) in defaults {
+            if hints.get(key).is_ok_and(|set| set.is_none()) {
+                // Keys and values are short.
+                let _ = hints.set(key, value);
+            }
+        }
+        hints
+    }
+
+    /// Adds hints; those that `info` does not name stay.
+    pub fn update_info(&self, info: &Info) {
+        let mut own = self.kept();
+        let all = own.info.duplicate();
+        all.update(&kept(info));
+        own.info = Arc::new(all);
+    }
+
+    /// Sets the hints of a new communicator.
+    pub fn set_info(&self, info: &Info) {
+        self.kept().info = Arc::new(kept(info));
+    }
+}

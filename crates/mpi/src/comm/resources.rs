@@ -1,0 +1,154 @@
+//! Communicators of the members that share a resource (MPI 5.0, §7.4.2).
+//!
+//! All members exchange as many numbers, whatever each of them asks for, so one that takes no part need not know what the others
+//! want. Who asks for another division than the first that asks for one makes the result empty for all.
+
+use std::sync::Arc;
+
+use super::Comm;
+use crate::Result;
+
+/// Kinds of resources of a host, from the largest to the smallest.
+pub const KINDS: usize = 7;
+
+/// How a member wants the members divided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Division {
+    /// Not at all: it takes no part.
+    Undefined,
+    /// By the memory of hosts.
+    Shared,
+    /// By the largest resource that divides the members.
+    Unguided,
+    /// By what is named by a text with this hash: the number of the one that this member is in, on its host.
+    Guided(u64, Option<u32>),
+    /// The same, whatever the host.
+    Everywhere(u64, Option<u32>),
+}
+
+/// What divided the members without guidance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// Hosts.
+    Host,
+    /// The kind with this number.
+    Kind(usize),
+}
+
+/// What one member says: the division it wants, its host, the number it is guided by, those of the kinds.
+const WORDS: usize = 3 + KINDS;
+const NONE: i64 = -1;
+
+impl Division {
+    /// A number that is the same for the same division.
+    fn number(self) -> i64 {
+        match self {
+            Self::Undefined => NONE,
+            Self::Shared => 0,
+            Self::Unguided => 1,
+            Self::Guided(hash, _) => (hash >> 3 << 1).cast_signed() + 2,
+            Self::Everywhere(hash, _) => (hash >> 3 << 1).cast_signed() + 3,
+        }
+    }
+}
+
+impl Comm {
+    /// One of the members that share a resource, of which there are several; nothing for members that are not restricted to one.
+    /// `kinds` are the numbers of the resources of this host that this process is restricted to.
+    ///
+    /// # Errors
+    /// A member died.
+    pub fn split_by_resource(
+        &self,
+        division: Division,
+        kinds: [Option<u32>; KINDS],
+        key: i32,
+    ) -> Result<(Option<Arc<Comm>>, Option<Found>)> {
+        self.check_call("MPI_Comm_split_type")?;
+        let host = self.engine.job().host_of(self.engine.rank().0) as i64;
+        let or_none = |number: Option<u32>| number.map_or(NONE, i64::from);
+        let (place, guide) = match division {
+            Division::Guided(_, guide) => (host, guide),
+            Division::Everywhere(_, guide) => (0, guide),
+            Division::Shared => (host, Some(0)),
+            Division::Undefined | Division::Unguided => (host, None),
+        };
+        let mut mine = vec![division.number(), place, or_none(guide)];
+        mine.extend(kinds.map(or_none));
+        let all = self.numbers_of_all(&mine)?;
+        let all: Vec<&[i64]> = all.chunks_exact(WORDS).filter(|member| member[0] != NONE).collect();
+        let alike = all.iter().all(|member| member[0] == all[0][0]);
+        let (groups, found) = match division {
+            _ if !alike => (Vec::new(), None),
+            Division::Unguided => unguided(&all, self.everybody().size()),
+            _ => {
+                (all.iter().map(|member| (member[2] != NONE).then(|| (member[1], member[2]))).collect(), None)
+            }
+        };
+        // The color is the place of the first member with the same resource.
+        let own = all.iter().position(|member| **member == *mine).and_then(|at| *groups.get(at)?);
+        let own = own.filter(|_| division != Division::Undefined);
+        let color = own.and_then(|own| groups.iter().position(|group| *group == Some(own)));
+        let made = self.split_by_color(color.map(|color| color as u32), key)?;
+        let found = found.filter(|_| made.is_some());
+        Ok((made, found))
+    }
+}
+
+/// The resource of each member, if it has one.
+type Groups = Vec<Option<(i64, i64)>>;
+
+/// The resources that divide the members first, from the largest: not all of them are of one.
+fn unguided(all: &[&[i64]], members: usize) -> (Groups, Option<Found>) {
+    let of = |word: Option<usize>| -> Groups {
+        let resource = |member: &&[i64]| match word {
+            None => Some((member[1], 0)),
+            Some(word) => (member[word] != NONE).then(|| (member[1], member[word])),
+        };
+        all.iter().map(resource).collect()
+    };
+    let divides = |groups: &Groups| {
+        let largest = groups
+            .iter()
+            .flatten()
+            .map(|one| groups.iter().flatten().filter(|other| *other == one).count())
+            .max();
+        largest.is_some_and(|largest| largest < members)
+    };
+    let candidates =
+        std::iter::once((None, Found::Host)).chain((0..KINDS).map(|n| (Some(3 + n), Found::Kind(n))));
+    let mut divided = candidates.map(|(word, found)| (of(word), found)).filter(|(groups, _)| divides(groups));
+    match divided.next() {
+        Some((groups, found)) => (groups, Some(found)),
+        None => (Vec::new(), None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(host: i64, kinds: [i64; KINDS]) -> Vec<i64> {
+        [&[1, host, NONE][..], &kinds].concat()
+    }
+
+    #[test]
+    fn members_are_divided_by_the_largest_resource_that_divides_them() {
+        let members = |list: &[(i64, [i64; KINDS])]| {
+            let all: Vec<Vec<i64>> = list.iter().map(|(host, kinds)| member(*host, *kinds)).collect();
+            let all: Vec<&[i64]> = all.iter().map(|member| &member[..]).collect();
+            unguided(&all, all.len())
+        };
+        let near = [0, 0, 0, 1, 1, 1, 1];
+        let far = [0, 0, 0, 2, 2, 2, 2];
+        assert_eq!(members(&[(0, near), (1, near)]).1, Some(Found::Host));
+        let (groups, found) = members(&[(0, near), (0, far), (0, near)]);
+        assert_eq!(found, Some(Found::Kind(3)));
+        assert_eq!(groups, [Some((0, 1)), Some((0, 2)), Some((0, 1))]);
+        let loose = [NONE; KINDS];
+        assert_eq!(members(&[(0, loose), (0, loose)]).1, None);
+        let (groups, found) = members(&[(0, loose), (0, near)]);
+        assert_eq!((groups, found), (vec![None, Some((0, 0))], Some(Found::Kind(0))));
+        assert_eq!(members(&[(0, near), (0, near)]).1, None);
+    }
+}
