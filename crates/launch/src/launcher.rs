@@ -112,6 +112,9 @@ impl Launcher {
             self.deliver();
         }
         self.tell_other_mpi();
+        if let Some(text) = self.job.given_up.text() {
+            self.output.say(&text);
+        }
         self.write_rest();
         self.status.unwrap_or(0)
     }

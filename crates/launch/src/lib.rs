@@ -31,6 +31,7 @@ mod descendants;
 mod ending;
 mod events;
 mod failure;
+mod given_up;
 mod host_ranks;
 mod hosts;
 mod input;

@@ -14,6 +14,7 @@ use canele_sys::tunables::Tunables;
 use crate::constants::{MPI_COMM_SELF, MPI_COMM_WORLD, MPI_THREAD_MULTIPLE};
 use crate::deferred_recv;
 use crate::handle::{COMMS, ERRHANDLERS, MPI_Comm};
+use crate::leaks::{self, UnderWay};
 
 /// The world model: `MPI_Init` has been called, `MPI_Finalize` has.
 static INITIALIZED: AtomicU32 = AtomicU32::new(0);
@@ -163,9 +164,10 @@ pub fn finalize() -> Result<()> {
     // Parts of the program learn in this way that the end has come (MPI 5.0, §11.2.4).
     let own = world()?.own.clone();
     own.attributes().clear(own.number())?;
+    let under_way = UnderWay::now(&*world()?)?;
     // Nobody leaves while another rank may still want something of it. Whoever is gone is not waited for.
     let _ = world()?.world.barrier();
-    crate::leaks::tell(&*world()?)?;
+    leaks::tell(&*world()?, under_way)?;
     FINALIZED.store(1, Relaxed);
     for handle in [MPI_COMM_WORLD, MPI_COMM_SELF] {
         COMMS.remove(handle.value());
