@@ -40,7 +40,6 @@ mod job;
 mod job_hosts;
 mod launcher;
 pub mod mpiexec;
-mod other_mpi;
 mod output;
 mod plan;
 mod query;
@@ -54,6 +53,7 @@ mod spec;
 mod start;
 mod supervisor;
 mod supervisor_handle;
+mod unjoined;
 
 pub use binding::BindPolicy;
 pub use hosts::{NamedHost, capacity, read_file as read_host_file, read_list as read_host_list};

@@ -1,0 +1,57 @@
+//! Python programs that failed before they joined: mpi4py as pip installs it is made for the libraries of other MPIs.
+//!
+//! Owns finding such an mpi4py. Python is asked where it would import it from; nothing of it is imported.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::process::Command;
+
+use crate::plan::{Plan, Program};
+
+/// Prints the folder of an mpi4py that has extension modules for other ABIs (`MPI.mpich.….so`) and none for the standard's, which
+/// is called so or has no ABI in its name.
+const FIND: &str = "
+import importlib.util, pathlib
+found = importlib.util.find_spec('mpi4py')
+folder = pathlib.Path(found.origin).parent
+of_abis = {path.name.split('.')[1] for path in folder.glob('MPI.*.*.so')}
+built = [path for path in folder.glob('MPI.*.so') if path.name.count('.') == 2]
+if of_abis and 'mpiabi' not in of_abis and not built: print(folder)
+";
+
+/// What to say of a job that failed, one of whose programs runs in a Python with such an mpi4py.
+pub fn text(plan: &Plan) -> Option<String> {
+    let folder = plan.programs.iter().find_map(|program| {
+        let words = python(plan, program)?;
+        plan.ask(Command::new(&words[0]).args(&words[1..]).args(["-c", FIND]))
+    })?;
+    let folder = folder.trim();
+    (!folder.is_empty()).then(|| {
+        format!(
+            "mpi4py in {folder} cannot load Canelé's library, it was built for MPICH and Open MPI: \
+             MPICC=mpicc pip install --force-reinstall --no-cache-dir --no-binary mpi4py mpi4py"
+        )
+    })
+}
+
+/// The Python that runs a program: the program itself, or what its first line names.
+fn python(plan: &Plan, program: &Program) -> Option<Vec<OsString>> {
+    let file = plan.file(program)?;
+    if is_python(file.as_os_str()) {
+        return Some(vec![file.into()]);
+    }
+    let mut first = Vec::new();
+    File::open(&file).ok()?.take(256).read_to_end(&mut first).ok()?;
+    let line = first.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
+    let words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let words: Vec<OsString> = words.map(|word| OsString::from_vec(word.to_vec())).collect();
+    words.iter().take(2).any(|word| is_python(word)).then_some(words)
+}
+
+/// True of `python`, `python3.11` and paths that end so.
+fn is_python(name: &OsStr) -> bool {
+    Path::new(name).file_name().is_some_and(|name| name.as_bytes().starts_with(b"python"))
+}
