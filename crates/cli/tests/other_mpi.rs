@@ -161,14 +161,18 @@ fn a_python_program_that_failed_is_told_that_its_mpi4py_is_of_other_mpis() {
         let ended = run(words);
         assert_eq!(ended.code(), Some(1), "{}", ended.error);
         let last = ended.error.lines().last().unwrap();
-        assert!(
-            last.starts_with("canele: mpi4py in ") && last.contains("--no-binary mpi4py"),
-            "{}",
-            ended.error
-        );
+        assert!(last.contains("mpi4py in ") && last.contains("--no-binary mpi4py"), "{}", ended.error);
         assert!(last.contains(folder.0.to_str().unwrap()), "{last}");
     }
-    // Not if the program succeeds, nor is no Python program, nor if mpi4py was built here or knows the ABI.
+    // With a library of another MPI it succeeds, and each rank is alone.
+    fs::write(folder.0.join("mpi4py/__init__.py"), "").unwrap();
+    for words in [&["python3", "-c", "import mpi4py"][..], &["python3", script], &[script]] {
+        let ended = run(words);
+        assert_eq!(ended.code(), Some(0), "{}", ended.error);
+        assert!(ended.error.starts_with("canele: no rank has joined the job: mpi4py in"), "{}", ended.error);
+        says_nothing(&canele(&[&["run", "-n", "1", "--env", path.as_str()], words].concat()));
+    }
+    // Not if a program that succeeds does not name it, nor is no Python program, nor if mpi4py was built here or knows the ABI.
     says_nothing(&run(&["python3", "-c", "pass"]));
     assert!(!run(&["sh", "-c", "exit 1"]).error.contains("mpi4py in"));
     for good in ["MPI.cpython-311-x86_64-linux-gnu.so", "MPI.mpiabi.cpython-311-x86_64-linux-gnu.so"] {

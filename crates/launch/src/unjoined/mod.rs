@@ -21,10 +21,8 @@ impl Launcher {
         if !members.iter().all(|member| member.pid.is_some() && !member.initialised) {
             return;
         }
-        let text = match self.status {
-            Some(status) if status != 0 => mpi4py::text(&self.plan).or_else(|| other_mpi::text(&self.plan)),
-            _ => other_mpi::text(&self.plan),
-        };
+        let has_failed = self.status.is_some_and(|status| status != 0);
+        let text = other_mpi::text(&self.plan).or_else(|| mpi4py::text(&self.plan, has_failed));
         if let Some(text) = text {
             self.output.say(&text);
         }
