@@ -10,18 +10,21 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::ending::TIMED_OUT;
 use super::installation;
 use super::launcher::Launcher;
 use super::plan::{Plan, Program};
 
 impl Launcher {
-    /// Says, after the end of a job, why none of its ranks has joined it, if that is because of another MPI.
+    /// Says, after the end of a job, why none of its ranks has joined it, if that is because of another MPI. A user who has ended
+    /// the job is told nothing.
     pub(super) fn tell_unjoined(&mut self) {
         let members = self.job.members();
-        if !members.iter().all(|member| member.pid.is_some() && !member.initialised) {
+        let joined_none = members.iter().all(|member| member.pid.is_some() && !member.initialised);
+        if !joined_none || self.passed_on.is_some() {
             return;
         }
-        let has_failed = self.status.is_some_and(|status| status != 0);
+        let has_failed = self.status.is_some_and(|status| ![0, TIMED_OUT].contains(&status));
         let text = other_mpi::text(&self.plan).or_else(|| mpi4py::text(&self.plan, has_failed));
         if let Some(text) = text {
             self.output.say(&text);
