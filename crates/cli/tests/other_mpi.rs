@@ -3,10 +3,11 @@
 mod support;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::installation::{Installation, printed};
+use support::installation::{Installation, is_there, printed};
 use support::{Ended, canele, ranks};
 
 /// A folder of this test, removed when dropped, in which files are compiled.
@@ -129,4 +130,54 @@ fn a_program_of_ours_that_does_not_begin_with_mpi_is_not_told() {
     assert_eq!(printed(&output), "theirs\ntheirs");
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(error.contains(other.join("libmpi_abi.so.1").to_str().unwrap()), "{error}");
+}
+
+/// A Python module as pip installs mpi4py: with extension modules for these ABIs.
+fn mpi4py(folder: &Folder, modules: &[&str]) {
+    let package = folder.0.join("mpi4py");
+    let _ = fs::remove_dir_all(&package);
+    fs::create_dir_all(&package).unwrap();
+    fs::write(package.join("__init__.py"), "raise RuntimeError('cannot load MPI library')\n").unwrap();
+    for module in modules {
+        fs::write(package.join(module), "").unwrap();
+    }
+}
+
+#[test]
+fn a_python_program_that_failed_is_told_that_its_mpi4py_is_of_other_mpis() {
+    if !is_there("python3") {
+        return;
+    }
+    let folder = Folder::new("mpi4py");
+    let path = format!("PYTHONPATH={}", folder.0.display());
+    let script = folder.0.join("script");
+    fs::write(&script, "#!/usr/bin/env python3\nimport mpi4py\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let script = script.to_str().unwrap();
+    let run = |words: &[&str]| canele(&[&["run", "-n", "2", "--env", path.as_str()], words].concat());
+    let of_others = ["MPI.mpich.cpython-311-x86_64-linux-gnu.so", "MPI.openmpi.abi3.so"];
+    mpi4py(&folder, &of_others);
+    for words in [&["python3", "-c", "import mpi4py"][..], &[script]] {
+        let ended = run(words);
+        assert_eq!(ended.code(), Some(1), "{}", ended.error);
+        let last = ended.error.lines().last().unwrap();
+        assert!(last.contains("mpi4py in ") && last.contains("--no-binary mpi4py"), "{}", ended.error);
+        assert!(last.contains(folder.0.to_str().unwrap()), "{last}");
+    }
+    // With a library of another MPI it succeeds, and each rank is alone.
+    fs::write(folder.0.join("mpi4py/__init__.py"), "").unwrap();
+    for words in [&["python3", "-c", "import mpi4py"][..], &["python3", script], &[script]] {
+        let ended = run(words);
+        assert_eq!(ended.code(), Some(0), "{}", ended.error);
+        assert!(ended.error.starts_with("canele: no rank has joined the job: mpi4py in"), "{}", ended.error);
+        says_nothing(&canele(&[&["run", "-n", "1", "--env", path.as_str()], words].concat()));
+    }
+    // Not if a program that succeeds does not name it, nor is no Python program, nor if mpi4py was built here or knows the ABI.
+    says_nothing(&run(&["python3", "-c", "pass"]));
+    assert!(!run(&["sh", "-c", "exit 1"]).error.contains("mpi4py in"));
+    for good in ["MPI.cpython-311-x86_64-linux-gnu.so", "MPI.mpiabi.cpython-311-x86_64-linux-gnu.so"] {
+        mpi4py(&folder, &[&of_others[..], &[good]].concat());
+        let ended = run(&["python3", "-c", "import mpi4py"]);
+        assert!(ended.code() == Some(1) && !ended.error.contains("mpi4py in"), "{}", ended.error);
+    }
 }

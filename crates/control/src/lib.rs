@@ -18,6 +18,7 @@
 //!    CutOff{peer}       ───────────────▶   that rank broke the rules; all others are told
 //!    ◀───────────────────────────────────  ShowLinks, when somebody looks at the job
 //!    Links              ───────────────▶
+//!    GivenUp            ───────────────▶   operations are under way at the rank's end
 //!    Finished           ───────────────▶   and then exit 0; anything else is a failure of this rank
 //! ```
 #![forbid(unsafe_code)]

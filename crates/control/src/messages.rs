@@ -13,7 +13,7 @@ use crate::socket::MOST_DESCRIPTORS;
 
 /// Version of this message set and of the packets that ranks send each other. Two sides that differ refuse each other, each naming both;
 /// ranks are all of the version of their launcher.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// The largest encoded message in bytes. A socket packet larger than this is malformed.
 pub const MAX_MESSAGE: usize = 64 * 1024;
@@ -109,6 +109,13 @@ pub enum ToLauncher {
     },
     /// Answer to [`FromLauncher::ShowLinks`].
     Links(Links),
+    /// Operations are still under way, of which the rank will not see the end, because it is about to finish.
+    GivenUp {
+        /// How many.
+        operations: u32,
+        /// For example `1 receive from rank 2 with tag 7`.
+        what: String,
+    },
 }
 
 /// What the launcher tells a rank.

@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use canele_control::{FromLauncher, JobInfo, OnFailure, RankEnd, ToLauncher};
 
 use super::failure::{Exit, RankFailure};
+use super::given_up::GivenUp;
 use super::settings::Settings;
 
 /// A rank found that another one broke the rules of rail or protocol, and accepts nothing more from it.
@@ -86,6 +87,8 @@ pub struct Job {
     out: Vec<(u32, FromLauncher)>,
     /// Ranks that have finished, which the others are still to be told.
     finished: Vec<u32>,
+    /// What ranks have given up at their end.
+    pub given_up: GivenUp,
 }
 
 impl Job {
@@ -103,6 +106,7 @@ impl Job {
             cuts_taken: 0,
             out: Vec::new(),
             finished: Vec::new(),
+            given_up: GivenUp::default(),
         }
     }
 
@@ -201,6 +205,7 @@ impl Job {
             }
             ToLauncher::CutOff { peer, what } => return self.handle_cut(from, peer, what),
             ToLauncher::Doing { what } => self.member_mut(from).doing = what,
+            ToLauncher::GivenUp { operations, what } => self.given_up.add(from, operations, what),
             // Of one host alone.
             ToLauncher::Links(_)
             | ToLauncher::Region { .. }

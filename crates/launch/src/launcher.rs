@@ -111,7 +111,10 @@ impl Launcher {
             self.check_deadlines();
             self.deliver();
         }
-        self.tell_other_mpi();
+        self.tell_unjoined();
+        if let Some(text) = self.job.given_up.text() {
+            self.output.say(&text);
+        }
         self.write_rest();
         self.status.unwrap_or(0)
     }

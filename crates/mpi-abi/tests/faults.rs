@@ -101,8 +101,40 @@ fn who_exits_without_finalising_is_named() {
 fn operations_that_are_under_way_at_the_end_are_told_and_given_up() {
     let output = job(&["-n", "3"], "pending");
     all_passed(ends(), &output, 3);
-    let told = |rank| format!("canele: rank {rank}: MPI_Finalize: 1 operations are still under way");
-    ended(&output, 0, &[&told(0), &told(1), &told(2)]);
+    let told = "canele: MPI_Finalize: 3 operations are still under way and given up, wait for the requests first: \
+                rank 0: 1 receive from rank 1 with tag 0; rank 1: 1 receive from rank 2 with tag 0; \
+                rank 2: 1 receive from rank 0 with tag 0";
+    assert_eq!(errors(&output), [told]);
+    let output = job(&["-n", "3"], "pending-alike");
+    all_passed(ends(), &output, 3);
+    let told = "canele: MPI_Finalize: 9 operations are still under way and given up, wait for the requests first: \
+                ranks 0-2: 2 receives from any rank with any tag, 1 collective operation";
+    assert_eq!(errors(&output), [told]);
+    let output = job(&["-n", "2"], "pending-sends");
+    all_passed(ends(), &output, 2);
+    let told = "canele: MPI_Finalize: 2 operations are still under way and given up, wait for the requests first: \
+                rank 0: 2 sends to rank 1 with tag 9";
+    assert_eq!(errors(&output), [told]);
+    // Without a launcher the process says it itself.
+    let output = run(None, ends(), &["pending"]);
+    let told = "canele: rank 0: MPI_Finalize: still under way and given up, wait for the requests first: \
+                1 receive from rank 0 with tag 0";
+    assert_eq!(errors(&output), [told]);
+}
+
+#[test]
+fn the_first_function_that_is_missing_is_named_once_by_each_rank() {
+    let output = job(&["-n", "2"], "unsupported");
+    all_passed(ends(), &output, 2);
+    let mut said = errors(&output);
+    said.sort();
+    let expected = [0, 1].map(|rank| {
+        format!(
+            "canele: rank {rank}: MPI_Publish_name is not supported by this version of Canelé and has returned an \
+             error; docs/mpi.md lists what is"
+        )
+    });
+    assert_eq!(said, expected);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! From an error to what the program sees: the right handler is called, and the code (see `codes`) says what happened.
 
 use core::ffi::c_int;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use canele_mpi::{Class, Comm, Errhandler, Error};
 
@@ -9,7 +9,7 @@ use crate::codes::{class_number, keep, text};
 use crate::constants::MPI_FILE_NULL;
 use crate::errhandlers;
 use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_Session, MPI_Win};
-use crate::library;
+use crate::{leaks, library};
 
 /// What a body gives.
 pub type Outcome = Result<(), Failed>;
@@ -114,11 +114,19 @@ fn raise_nowhere(function: &str, error: &Error) -> c_int {
     }
 }
 
-/// The function exists and is not written yet.
+/// The function exists and is not written yet. The first such call that a process survives is said on the error output:
+/// programs that ignore the error, most often of files, die later of something else.
 #[cold]
 pub fn unsupported(function: &str, on: On) -> c_int {
+    static SAID: Once = Once::new();
     let text = "it is not supported by this version of Canelé; docs/mpi.md lists what is";
-    raise(function, on, Failed::Error(Error::new(Class::UnsupportedOperation, text)))
+    let code = raise(function, on, Failed::Error(Error::new(Class::UnsupportedOperation, text)));
+    SAID.call_once(|| {
+        leaks::say(&format!(
+            "{function} is not supported by this version of Canelé and has returned an error; docs/mpi.md lists what is"
+        ));
+    });
+    code
 }
 
 fn handle(handler: &Arc<Errhandler>, number: usize, function: &str, error: &Error) -> c_int {

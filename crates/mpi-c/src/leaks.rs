@@ -1,30 +1,119 @@
 //! What a program has not freed when it finalises: operations under way are always told, other handles if wanted.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use canele_engine::{Engine, Pending, Tag, Transfer, Want};
 use canele_mpi::{Result, World};
 
-use crate::point::wait;
+use crate::library;
+use crate::point::{LARGEST_TAG, wait};
 use crate::requests::requests;
 use crate::table::{HANDLES, ObjectKind};
 
-/// Tells it on the error output.
+/// Different operations in one message, at most.
+const MOST_KINDS: usize = 4;
+
+/// The name of an operation and what follows it, as in `receive`, ` from rank 1 with tag 7`.
+type Kind = (&'static str, String);
+
+/// Operations under way, in the order of the table.
+pub struct UnderWay(Vec<(Option<Pending>, Kind)>);
+
+impl UnderWay {
+    /// Those of now. What a peer that finishes makes of them is not known later.
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub fn now(world: &World) -> Result<Self> {
+        let all = requests()?.under_way();
+        let described = |pending| Ok((pending, kind(world.engine(), pending)?));
+        all.into_iter().map(described).collect::<Result<_>>().map(Self)
+    }
+
+    /// Those that are still under way.
+    fn still(self) -> Result<Vec<Kind>> {
+        let now = requests()?.under_way();
+        let mut before = self.0.as_slice();
+        let kind = |pending| match before.iter().position(|(known, _)| *known == pending) {
+            Some(at) => {
+                let kind = before[at].1.clone();
+                before = &before[at + 1..];
+                kind
+            }
+            // The next step of an operation that has several.
+            None => OTHER,
+        };
+        Ok(now.into_iter().map(kind).collect())
+    }
+}
+
+/// Tells it: operations that were under way and still are to the launcher, which says so once for all ranks, the rest on the
+/// error output.
 ///
 /// # Errors
 /// In a forked child.
-pub fn tell(world: &World) -> Result<()> {
+pub fn tell(world: &World, before: UnderWay) -> Result<()> {
     wait::sweep()?;
-    let rank = world.engine().rank();
-    let under_way = requests()?.under_way();
-    if under_way > 0 {
-        eprintln!(
-            "canele: {rank}: MPI_Finalize: {under_way} operations are still under way and are given up: wait for their requests first"
-        );
+    let engine = world.engine();
+    let still = before.still()?;
+    if !still.is_empty() {
+        let (operations, what) = (still.len() as u32, listed(still));
+        if !engine.tell_given_up(operations, &what)? {
+            say(&format!("MPI_Finalize: still under way and given up, wait for the requests first: {what}"));
+        }
     }
-    if world.engine().tunables().mpi_leaks {
+    if engine.tunables().mpi_leaks {
         for (kind, count) in counts()? {
-            eprintln!("canele: {rank}: MPI_Finalize: {count} {kind} not freed");
+            say(&format!("MPI_Finalize: {count} {kind} not freed"));
         }
     }
     Ok(())
+}
+
+/// One line on the error output that names this rank.
+pub fn say(text: &str) {
+    let who =
+        library::world().map_or("canele".to_owned(), |world| format!("canele: {}", world.engine().rank()));
+    // Nobody is left to tell if the error output is closed.
+    let _ = writeln!(std::io::stderr(), "{who}: {text}");
+}
+
+/// `2 receives from rank 1 with tag 7, 1 send to rank 3 with tag 0`: equal operations together, those there are most of first.
+fn listed(operations: Vec<Kind>) -> String {
+    let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
+    operations.into_iter().for_each(|kind| *kinds.entry(kind).or_default() += 1);
+    let mut kinds: Vec<_> = kinds.into_iter().collect();
+    kinds.sort_by_key(|&(_, count)| Reverse(count));
+    let others: usize = kinds.iter().skip(MOST_KINDS).map(|(_, count)| count).sum();
+    let kinds = kinds.into_iter().take(MOST_KINDS).map(|((name, rest), count)| {
+        let plural = if count == 1 { "" } else { "s" };
+        format!("{count} {name}{plural}{rest}")
+    });
+    kinds.chain((others > 0).then(|| format!("{others} others"))).collect::<Vec<_>>().join(", ")
+}
+
+/// What is not known to the engine.
+const OTHER: Kind = ("other operation", String::new());
+
+fn kind(engine: &Engine, pending: Option<Pending>) -> Result<Kind> {
+    let Some(pending) = pending else { return Ok(OTHER) };
+    let tagged = |tag: Option<Tag>| match tag {
+        None => " with any tag".to_owned(),
+        Some(Tag(tag)) if tag <= LARGEST_TAG as u32 => format!(" with tag {tag}"),
+        // One of the library's own.
+        Some(_) => String::new(),
+    };
+    Ok(match engine.describe(pending)? {
+        _ if pending.is_collective() => ("collective operation", String::new()),
+        Some(Transfer::Send { to, tag }) => ("send", format!(" to {to}{}", tagged(Some(tag)))),
+        Some(Transfer::Receive(Want { source, tag })) => {
+            let source = source.map_or("any rank".to_owned(), |source| source.to_string());
+            ("receive", format!(" from {source}{}", tagged(tag)))
+        }
+        None => OTHER,
+    })
 }
 
 /// How many handles of each kind there are, of those of which there are any.

@@ -12,6 +12,7 @@ use canele_mpi::{Comm, Errhandler, Process, Result, ThreadLevel, World};
 use crate::constants::*;
 use crate::deferred_recv;
 use crate::handle::MPI_Comm;
+use crate::leaks::{self, UnderWay};
 use crate::table::HANDLES;
 
 /// The life of this process in MPI.
@@ -93,7 +94,9 @@ pub fn initialize(threads: ThreadLevel) -> Result<()> {
 /// MPI is not initialised, or was finalised before.
 pub fn finalize() -> Result<()> {
     let world = PROCESS.prepare_end()?;
-    crate::leaks::tell(&world)?;
+    let under_way = UnderWay::now(&world)?;
+    PROCESS.await_ranks(&world)?;
+    leaks::tell(&world, under_way)?;
     PROCESS.finalize(|| {
         for handle in [MPI_COMM_WORLD, MPI_COMM_SELF] {
             HANDLES.remove::<Comm>(handle.value());

@@ -310,14 +310,16 @@ impl Requests {
         std::mem::take(&mut self.orphans)
     }
 
-    /// How many operations have begun and not ended, which need the program's memory.
-    pub fn under_way(&self) -> usize {
-        let is_under_way = |row: &&Row| match &row.held {
-            RequestState::Message(_) => true,
-            RequestState::Here(request) => request.pending().is_some(),
-            _ => false,
+    /// The operations that have begun and not ended, which need the program's memory, as far as the engine knows them. No receive
+    /// may be deferred.
+    pub fn under_way(&self) -> Vec<Option<Pending>> {
+        let pending = |row: &Row| match &row.held {
+            RequestState::Message(message) => Some(message.pending),
+            RequestState::Here(request) => request.pending(),
+            _ => None,
         };
-        self.rows.iter().filter(is_under_way).count() + self.orphans.len()
+        let held = self.rows.iter().filter_map(pending).map(Some);
+        held.chain(self.orphans.iter().map(Request::pending)).collect()
     }
 
     /// How many requests the program holds.

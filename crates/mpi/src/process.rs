@@ -180,7 +180,7 @@ impl Process {
         Ok(world)
     }
 
-    /// Begins to finalise the world model: attributes of `MPI_COMM_SELF` are deleted, then all ranks are waited for.
+    /// Begins to finalise the world model: attributes of `MPI_COMM_SELF` are deleted.
     ///
     /// # Errors
     /// It is not initialised, or was finalised before; a function of the program's failed.
@@ -193,13 +193,19 @@ impl Process {
         let world = self.world()?;
         // Parts of the program learn in this way that the end has come (MPI 5.0, §11.2.4).
         world.own.attributes().clear(world.own.number())?;
-        // No rank leaves while another may still want something of it. Ranks that are gone are not waited for.
-        if let Err(error) = world.world.barrier("MPI_Finalize")
-            && error.class == Class::NotSame
-        {
-            return Err(error);
-        }
         Ok(world)
+    }
+
+    /// Waits for all ranks that are about to finalise: none leaves while another may still want something of it. Ranks that are gone
+    /// are not waited for.
+    ///
+    /// # Errors
+    /// Another rank makes a collective call instead, and that is looked for.
+    pub fn await_ranks(&self, world: &World) -> Result<()> {
+        match world.world.barrier("MPI_Finalize") {
+            Err(error) if error.class == Class::NotSame => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Ends the world model. `withdraw` takes its communicators from the program.

@@ -3,7 +3,7 @@
 use canele_sys::ids::{Rank, RequestId};
 
 use crate::Proto;
-use crate::request::{Outcome, State, Status};
+use crate::request::{Buffer, Outcome, State, Status, Transfer};
 
 impl Proto {
     /// Whether a request has ended.
@@ -50,6 +50,32 @@ impl Proto {
             _ => "data is being moved",
         };
         Some((what, state.peer()))
+    }
+
+    /// What a request does, whether it is under way or has ended well; nothing of one that failed.
+    pub fn describe(&self, id: RequestId) -> Option<Transfer> {
+        Some(match self.requests.get(id.into())? {
+            State::ExpectRoom(send, _)
+            | State::ExpectCts(send)
+            | State::Streaming(send, ..)
+            | State::Writing(send, ..)
+            | State::SharingOut(send, ..)
+            | State::ExpectFin(send)
+            | State::ExpectSelf(send) => Transfer::Send { to: send.to, tag: send.tag },
+            State::ExpectMessage { want, .. } => Transfer::Receive(*want),
+            State::ExpectPieces(receive, _)
+            | State::Reading(receive, ..)
+            | State::ToShare(receive, ..)
+            | State::SharingIn(receive, ..) => Transfer::of_receive(receive.from, receive.tag),
+            State::Closing(outcome) | State::Done(outcome) => {
+                let Status { source, tag, .. } = *outcome.result.as_ref().ok()?;
+                match outcome.buffer {
+                    Buffer::In(_) => Transfer::of_receive(source, tag),
+                    Buffer::Out(_) | Buffer::None => Transfer::Send { to: source, tag },
+                }
+            }
+            State::Moving => return None,
+        })
     }
 
     /// A request has come to its end. While a rail holds part of its buffer, nobody else gets it.

@@ -41,6 +41,26 @@ pub struct Status {
     pub bytes: usize,
 }
 
+/// What an operation does, for people who wonder what is under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transfer {
+    /// A send.
+    Send {
+        /// Who is to receive it.
+        to: Rank,
+        /// The tag it is sent with.
+        tag: Tag,
+    },
+    /// A receive of such a message.
+    Receive(Want),
+}
+
+impl Transfer {
+    pub(crate) fn of_receive(from: Rank, tag: Tag) -> Self {
+        Self::Receive(Want { source: Some(from), tag: Some(tag) })
+    }
+}
+
 /// Why an operation failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Failure {

@@ -7,6 +7,18 @@ use crate::core::Core;
 use crate::engine::Engine;
 
 impl Engine {
+    /// Tells the launcher, before [`Self::finish`], which operations of this rank are still under way: it says so once for all ranks.
+    /// Says whether there is a launcher.
+    ///
+    /// # Errors
+    /// `Forked`; the launcher is gone.
+    pub fn tell_given_up(&self, operations: u32, what: &str) -> Result<bool, Error> {
+        let mut core = self.lock()?;
+        let launcher = &mut core.membership.launcher;
+        launcher.send(&ToLauncher::GivenUp { operations, what: what.to_owned() })?;
+        Ok(launcher.is_present())
+    }
+
     /// Sends everything that still waits and tells the launcher that this rank is done. Later calls are errors.
     ///
     /// # Errors

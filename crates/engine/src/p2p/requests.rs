@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use canele_mem::buffer::{Divided, InBuffer, OutBuffer};
 use canele_proto::matching::Want;
-use canele_proto::request::{Buffer, Cancel, Mode, Outcome};
+use canele_proto::request::{Buffer, Cancel, Mode, Outcome, Transfer};
 use canele_proto::slab::Key;
 use canele_proto::{CoalescedSend, Envelope, Matched, Sent};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
@@ -43,6 +43,11 @@ impl Pending {
 
     pub(crate) fn collective(key: Key) -> Self {
         Self(PendingKind::Collective(key))
+    }
+
+    /// True for a collective.
+    pub fn is_collective(self) -> bool {
+        matches!(self.0, PendingKind::Collective(_))
     }
 
     /// True if no memory of the caller is lent to it: then no thread need wait for its end.
@@ -203,6 +208,16 @@ impl Engine {
             Ok(mut core) => Ok(core.progress.proto.submit_recv_matched(matched, buffer).into()),
             Err(error) => Err(Box::new((error, buffer))),
         }
+    }
+
+    /// What an operation does, as far as the protocols know: nothing of a collective, nor of a send whose memory was its caller's
+    /// for the call alone.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn describe(&self, pending: Pending) -> Result<Option<Transfer>, Error> {
+        let core = self.lock()?;
+        Ok(pending.request().and_then(|id| core.progress.proto.describe(id)))
     }
 
     /// Makes progress once and takes the outcome, if the operation has ended.

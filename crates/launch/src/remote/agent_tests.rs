@@ -135,6 +135,7 @@ fn corpus() -> Vec<FromAgent> {
         ToLauncher::Withdraw { name: "box".into() },
         ToLauncher::CutOff { peer: 1, what: "x".into() },
         ToLauncher::Doing { what: "receiving".into() },
+        ToLauncher::GivenUp { operations: 2, what: "2 sends to rank 1 with tag 9".into() },
         ToLauncher::Finished,
     ];
     let said = said.into_iter().map(|message| Report::Said { rank: 2, message });

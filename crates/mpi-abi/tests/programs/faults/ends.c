@@ -89,6 +89,40 @@ static void pending(void)
     exit(result());
 }
 
+/* All ranks forget the same: two receives, and a collective that has long ended. */
+static void pending_alike(void)
+{
+    static int got[2];
+    MPI_Request requests[3];
+    MPI_Irecv(&got[0], 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(&got[1], 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[1]);
+    MPI_Ibarrier(MPI_COMM_WORLD, &requests[2]);
+    OK(MPI_Finalize());
+    exit(result());
+}
+
+/* Rank 0 forgets what it sends, which is too long to leave without its receiver. */
+static void pending_sends(void)
+{
+    static char out[1 << 20];
+    MPI_Request requests[2];
+    if (rank == 0)
+        for (int i = 0; i < 2; i++)
+            MPI_Isend(out, 1 << 20, MPI_CHAR, size - 1, 9, MPI_COMM_WORLD, &requests[i]);
+    OK(MPI_Finalize());
+    exit(result());
+}
+
+/* The program ignores that a function is missing, twice. */
+static void unsupported(void)
+{
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 2; i++)
+        FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Publish_name("service", MPI_INFO_NULL, "port"));
+    OK(MPI_Finalize());
+    exit(result());
+}
+
 static void leaks(void)
 {
     MPI_Comm comm;
@@ -162,6 +196,7 @@ int main(int argc, char **argv)
         {"probe", probe},     {"abort", aborts},    {"abort-part", aborts_part}, {"exit", exits},
         {"pending", pending}, {"leaks", leaks},     {"fatal-rank", fatal_rank}, {"fatal-truncate", fatal_truncate},
         {"fatal-handle", fatal_handle}, {"fine", fine}, {"apart", apart},
+        {"pending-alike", pending_alike}, {"pending-sends", pending_sends}, {"unsupported", unsupported},
     };
     MPI_Init(&argc, &argv);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -3,76 +3,42 @@
 //! Owns finding the MPI library of a program. Its dynamic linker is asked, which knows where it searches; the program is not run.
 //! A library that a program loads itself, as Python loads a module's, is not found.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use super::installation::{self, SONAME};
-use super::launcher::Launcher;
-use super::plan::{Plan, Program};
+use crate::installation::{self, SONAME};
+use crate::plan::{Plan, Program};
 
 /// What Canelé's library has in it wherever it is installed.
 const OWN_MARK: &[u8] = b"CANELE_CONTROL_FD";
 
-impl Launcher {
-    /// Says, after the end of a job none of whose ranks has joined it, if that is because of another MPI's library.
-    pub(super) fn tell_other_mpi(&mut self) {
-        let members = self.job.members();
-        let alone = members.iter().all(|member| member.pid.is_some() && !member.initialised);
-        if members.len() < 2 || !alone {
-            return;
-        }
-        let other =
-            |program: &Program| Some((program.command[0].clone(), other_library(&self.plan, program)?));
-        if let Some((program, library)) = self.plan.programs.iter().find_map(other) {
-            self.output.say(&format!(
-                "no rank has joined the job, each of the {} was one of its own: {} is linked to another MPI, {}. \
-                 Compile it with mpicc (canele cc), or start it with the launcher of that MPI",
-                members.len(),
-                program.display(),
-                library.display()
-            ));
-        }
-    }
+/// What to say of a job of several ranks one of whose programs is linked to another MPI.
+pub fn text(plan: &Plan) -> Option<String> {
+    let ranks = plan.size();
+    let other = |program: &Program| Some((program.command[0].clone(), other_library(plan, program)?));
+    let (program, library) = plan.programs.iter().filter(|_| ranks > 1).find_map(other)?;
+    Some(format!(
+        "no rank has joined the job, each of the {ranks} was one of its own: {} is linked to another MPI, {}. Compile it with \
+         mpicc (canele cc), or start it with the launcher of that MPI",
+        program.display(),
+        library.display()
+    ))
 }
 
 /// The MPI library that a program is linked to, unless it is Canelé's.
 fn other_library(plan: &Plan, program: &Program) -> Option<PathBuf> {
-    let mut environment = plan.environment.clone();
-    installation::add_library_path(&mut environment);
-    let file = program_file(&program.command[0], plan.directory.as_deref(), &environment)?;
+    let file = plan.file(program)?;
     let interpreter = interpreter(&file)?;
     // Another program there may not know what it is asked.
     if !interpreter.file_name()?.as_bytes().starts_with(b"ld-") {
         return None;
     }
-    let mut linker = Command::new(interpreter);
-    linker.arg("--list").arg(&file).envs(environment).stdin(Stdio::null()).stderr(Stdio::null());
-    if let Some(directory) = &plan.directory {
-        linker.current_dir(directory);
-    }
-    let list = linker.output().ok()?.stdout;
-    let library = mpi_library(&String::from_utf8_lossy(&list))?;
+    let library = mpi_library(&plan.ask(Command::new(interpreter).arg("--list").arg(&file))?)?;
     (!is_own(&library)).then_some(library)
-}
-
-/// The file of a program, as it is found when it is started.
-fn program_file(
-    name: &OsStr,
-    directory: Option<&Path>,
-    environment: &[(OsString, OsString)],
-) -> Option<PathBuf> {
-    let here = |path: &Path| directory.unwrap_or(Path::new(".")).join(path);
-    if name.as_bytes().contains(&b'/') {
-        return fs::canonicalize(here(Path::new(name))).ok();
-    }
-    let set =
-        environment.iter().rev().find(|(variable, _)| variable == "PATH").map(|(_, value)| value.clone());
-    let folders = set.or_else(|| std::env::var_os("PATH"))?;
-    std::env::split_paths(&folders).map(|folder| here(&folder).join(name)).find(|file| file.is_file())
 }
 
 /// The dynamic linker that an executable of 64 bits names.
