@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use canele_engine::{Engine, Pending, Tag, Transfer, Want};
+use canele_engine::{Engine, Pending, PointToPoint, Tag, Want};
 use canele_mpi::{Result, World};
 
 use crate::library;
@@ -107,8 +107,8 @@ fn kind(engine: &Engine, pending: Option<Pending>) -> Result<Kind> {
     };
     Ok(match engine.describe(pending)? {
         _ if pending.is_collective() => ("collective operation", String::new()),
-        Some(Transfer::Send { to, tag }) => ("send", format!(" to {to}{}", tagged(Some(tag)))),
-        Some(Transfer::Receive(Want { source, tag })) => {
+        Some(PointToPoint::Send { to, tag }) => ("send", format!(" to {to}{}", tagged(Some(tag)))),
+        Some(PointToPoint::Receive(Want { source, tag })) => {
             let source = source.map_or("any rank".to_owned(), |source| source.to_string());
             ("receive", format!(" from {source}{}", tagged(tag)))
         }

@@ -3,7 +3,7 @@
 use canele_sys::ids::{Rank, RequestId};
 
 use crate::Proto;
-use crate::request::{Buffer, Outcome, State, Status, Transfer};
+use crate::request::{Buffer, Outcome, PointToPoint, State, Status};
 
 impl Proto {
     /// Whether a request has ended.
@@ -53,7 +53,7 @@ impl Proto {
     }
 
     /// What a request does, whether it is under way or has ended well; nothing of one that failed.
-    pub fn describe(&self, id: RequestId) -> Option<Transfer> {
+    pub fn describe(&self, id: RequestId) -> Option<PointToPoint> {
         Some(match self.requests.get(id.into())? {
             State::ExpectRoom(send, _)
             | State::ExpectCts(send)
@@ -61,17 +61,17 @@ impl Proto {
             | State::Writing(send, ..)
             | State::SharingOut(send, ..)
             | State::ExpectFin(send)
-            | State::ExpectSelf(send) => Transfer::Send { to: send.to, tag: send.tag },
-            State::ExpectMessage { want, .. } => Transfer::Receive(*want),
+            | State::ExpectSelf(send) => PointToPoint::Send { to: send.to, tag: send.tag },
+            State::ExpectMessage { want, .. } => PointToPoint::Receive(*want),
             State::ExpectPieces(receive, _)
             | State::Reading(receive, ..)
             | State::ToShare(receive, ..)
-            | State::SharingIn(receive, ..) => Transfer::of_receive(receive.from, receive.tag),
+            | State::SharingIn(receive, ..) => PointToPoint::of_receive(receive.from, receive.tag),
             State::Closing(outcome) | State::Done(outcome) => {
                 let Status { source, tag, .. } = *outcome.result.as_ref().ok()?;
                 match outcome.buffer {
-                    Buffer::In(_) => Transfer::of_receive(source, tag),
-                    Buffer::Out(_) | Buffer::None => Transfer::Send { to: source, tag },
+                    Buffer::In(_) => PointToPoint::of_receive(source, tag),
+                    Buffer::Out(_) | Buffer::None => PointToPoint::Send { to: source, tag },
                 }
             }
             State::Moving => return None,

@@ -43,7 +43,7 @@ pub struct Status {
 
 /// What an operation does, for people who wonder what is under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Transfer {
+pub enum PointToPoint {
     /// A send.
     Send {
         /// Who is to receive it.
@@ -55,7 +55,7 @@ pub enum Transfer {
     Receive(Want),
 }
 
-impl Transfer {
+impl PointToPoint {
     pub(crate) fn of_receive(from: Rank, tag: Tag) -> Self {
         Self::Receive(Want { source: Some(from), tag: Some(tag) })
     }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use canele_mem::buffer::{Divided, InBuffer, OutBuffer};
 use canele_proto::matching::Want;
-use canele_proto::request::{Buffer, Cancel, Mode, Outcome, Transfer};
+use canele_proto::request::{Buffer, Cancel, Mode, Outcome, PointToPoint};
 use canele_proto::slab::Key;
 use canele_proto::{CoalescedSend, Envelope, Matched, Sent};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
@@ -215,7 +215,7 @@ impl Engine {
     ///
     /// # Errors
     /// `Forked`.
-    pub fn describe(&self, pending: Pending) -> Result<Option<Transfer>, Error> {
+    pub fn describe(&self, pending: Pending) -> Result<Option<PointToPoint>, Error> {
         let core = self.lock()?;
         Ok(pending.request().and_then(|id| core.progress.proto.describe(id)))
     }
