@@ -20,18 +20,16 @@ const ASSERTIONS: [&str; 5] = [
 /// The kinds of memory that messages may lie in, which a hint does not change.
 pub(crate) const MEMORY_KINDS: &str = "mpi_memory_alloc_kinds";
 
-/// What is kept of an info: assertions have the values `true` and `false`, others are ignored.
+/// What is kept of an info: assertions, whose values are `true` and `false`. All else is ignored.
 fn kept(info: &Info) -> Info {
-    let kept = info.duplicate();
+    let kept = Info::new();
     for key in ASSERTIONS {
-        let value = kept.get(key).ok().flatten();
-        if value.is_some_and(|value| !matches!(&*value, b"true" | b"false")) {
-            // The key is there.
-            let _ = kept.delete(key);
+        let value = info.get(key).ok().flatten();
+        if let Some(value) = value.filter(|value| matches!(&**value, b"true" | b"false")) {
+            // Keys and values are short.
+            let _ = kept.set(key, value);
         }
     }
-    // An error says that the key is not there.
-    let _ = kept.delete(MEMORY_KINDS);
     kept
 }
 
