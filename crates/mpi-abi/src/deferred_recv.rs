@@ -166,7 +166,7 @@ impl Drop for Call {
     fn drop(&mut self) {
         let inside = INSIDE.load(Relaxed);
         if self.0 && inside & NEVER == 0 {
-            set_inside(inside.saturating_sub(1));
+            set_inside(inside.wrapping_sub(1));
         }
     }
 }

@@ -38,8 +38,9 @@ impl Comm {
     pub fn hints(&self) -> Info {
         let hints = self.kept().info.duplicate();
         let session = self.group().session();
-        let kinds = session.map_or(session::MEMORY_KINDS, |session| &session.memory_kinds);
-        let defaults = ASSERTIONS.map(|key| (key, "false")).into_iter().chain([(MEMORY_KINDS, kinds)]);
+        let of_world = || session::memory_kinds(&self.engine.tunables().mpi_memory_alloc_kinds);
+        let kinds = session.map_or_else(of_world, |session| session.memory_kinds.clone());
+        let defaults = ASSERTIONS.map(|key| (key, "false")).into_iter().chain([(MEMORY_KINDS, &*kinds)]);
         for (key, value) in defaults {
             if hints.get(key).is_ok_and(|set| set.is_none()) {
                 // Keys and values are short.
