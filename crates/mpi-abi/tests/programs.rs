@@ -31,6 +31,14 @@ fn the_programs_of_a_job_have_numbers() {
 }
 
 #[test]
+fn the_kinds_of_memory_that_a_job_asks_for_are_told() {
+    let program = compiled("asked", &[folder("programs/infos.c")]);
+    let asked = "system,mpi:alloc_mem,nothing:known";
+    let setting = format!("CANELE_MPI_MEMORY_ALLOC_KINDS={asked}");
+    all_passed(&program, &run(Some(&["-n", "2", "--env", &setting]), &program, &[asked]), 2);
+}
+
+#[test]
 fn ranks_that_are_bound_to_processors_are_divided_by_them() {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
         return;

@@ -22,6 +22,7 @@ const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 pub fn session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI_Session>) -> Outcome {
     library::predefine();
     let (handler, info) = (errhandler.share()?, given(info)?);
+    check_level(&info)?;
     // First, as nothing of what follows is undone.
     session.set(MPI_SESSION_NULL, "session")?;
     crate::deferred_recv::forbid();
@@ -30,6 +31,17 @@ pub fn session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI
     let handle = MPI_Session::new(made.clone())?;
     made.set_number(handle.value());
     Ok(session.set(handle, "session")?)
+}
+
+/// Fails if the info asks for a level of thread support that there is not; each session has the highest.
+fn check_level(info: &Info) -> Result<()> {
+    const LEVELS: [&str; 4] =
+        ["MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"];
+    let Some(asked) = info.get("thread_level")? else { return Ok(()) };
+    if !LEVELS.iter().any(|level| level.as_bytes() == &*asked) {
+        fail!(InfoValue, "thread_level is {}: it is one of {}", asked.escape_ascii(), LEVELS.join(", "));
+    }
+    Ok(())
 }
 
 /// `MPI_Session_finalize`.

@@ -138,6 +138,8 @@ pub struct Environment<'a> {
     pub arch: Option<&'a [u8]>,
     /// The working directory.
     pub wdir: Option<&'a [u8]>,
+    /// The kinds of memory that were asked for.
+    pub memory_alloc_kinds: Option<&'a [u8]>,
 }
 
 impl Environment<'_> {
@@ -155,6 +157,7 @@ impl Environment<'_> {
             ("host", self.host),
             ("arch", self.arch),
             ("wdir", self.wdir),
+            ("mpi_memory_alloc_kinds", self.memory_alloc_kinds),
         ];
         for (key, value) in pairs {
             // The keys are short, so what fails is a value.

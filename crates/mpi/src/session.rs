@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use canele_engine::Engine;
 use canele_sys::atomic::{AtomicUsize, Ordering};
 
 use crate::Result;
@@ -13,7 +14,7 @@ use crate::point::Attachment;
 use crate::world::World;
 
 /// The kinds of memory that messages may always lie in (MPI 5.0, §12.4).
-pub const MEMORY_KINDS: &str = "mpi,system";
+const MEMORY_KINDS: &str = "mpi,system";
 
 /// A kind that is told if the program asks for it.
 const ALLOCATED: &str = "mpi:alloc_mem";
@@ -35,10 +36,16 @@ pub struct Session {
     derived: Arc<Derived>,
 }
 
-/// The kinds that are always supported, and those that the info asks for and that are supported.
-fn memory_kinds(info: &Info) -> String {
-    let asked = info.get(hints::MEMORY_KINDS).ok().flatten().unwrap_or_default();
-    let asked = String::from_utf8_lossy(&asked).into_owned();
+/// The kinds of a session: as its info asks for them, or the launcher.
+fn kinds(engine: &Engine, info: &Info) -> String {
+    match info.get(hints::MEMORY_KINDS).ok().flatten() {
+        Some(asked) => memory_kinds(&String::from_utf8_lossy(&asked)),
+        None => memory_kinds(&engine.tunables().mpi_memory_alloc_kinds),
+    }
+}
+
+/// The kinds that are always supported, and those that are asked for and supported.
+pub(crate) fn memory_kinds(asked: &str) -> String {
     match asked.split(',').any(|kind| kind.trim().eq_ignore_ascii_case(ALLOCATED)) {
         true => format!("{MEMORY_KINDS},{ALLOCATED}"),
         false => MEMORY_KINDS.to_owned(),
@@ -48,7 +55,8 @@ fn memory_kinds(info: &Info) -> String {
 impl Session {
     /// A session of this process.
     pub fn new(world: Arc<World>, errhandler: Arc<Errhandler>, info: &Info) -> Self {
-        let derived = Derived { attachment: Attachment::default(), memory_kinds: memory_kinds(info) };
+        let derived =
+            Derived { attachment: Attachment::default(), memory_kinds: kinds(world.engine(), info) };
         Self {
             world,
             number: AtomicUsize::new(0),

@@ -61,6 +61,8 @@ enum Meaning {
     Directory,
     Label,
     ReportBindings,
+    /// The value of a variable.
+    Setting(&'static str),
     /// An option of `canele run` with a value.
     Kept(&'static str),
     /// What it asks for is the case anyway.
@@ -102,6 +104,7 @@ const OPTIONS: &[(&str, Meaning)] = &[
     ("x", Export),
     ("genvlist", ExportList),
     ("envlist", ExportList),
+    ("memory-alloc-kinds", Setting("CANELE_MPI_MEMORY_ALLOC_KINDS")),
     ("wdir", Directory),
     ("wd", Directory),
     ("l", Label),
@@ -246,6 +249,7 @@ impl<F: Fn(&str) -> Option<OsString>> Reader<'_, F> {
             Export if text.contains('=') => wanted.variables.push(value),
             Export => self.export(typed, &text, wanted),
             ExportList => text.split(',').for_each(|name| self.export(typed, name, wanted)),
+            Setting(name) => wanted.variables.push(assignment(name, value)),
             Directory => wanted.directory = Some(value),
             Label => wanted.label = true,
             ReportBindings => wanted.report_bindings = true,

@@ -114,6 +114,10 @@ fn variables_are_set_and_passed_on() {
 
 #[test]
 fn the_rest_is_translated_or_means_nothing() {
+    becomes(
+        "-n 1 -memory-alloc-kinds system,mpi a",
+        "canele run --env CANELE_MPI_MEMORY_ALLOC_KINDS=system,mpi -n 1 -- a",
+    );
     becomes("-n 1 -wdir /tmp -l a", "canele run --wd /tmp --label -n 1 -- a");
     becomes("-n 1 --wd /tmp --tag-output a", "canele run --wd /tmp --label -n 1 -- a");
     becomes("--oversubscribe --allow-run-as-root -n 8 a", "canele run -n 8 -- a");

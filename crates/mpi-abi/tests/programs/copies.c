@@ -112,11 +112,13 @@ static void hints(void)
     set_hint(comm, "mpi_assert_no_any_tag", "false");
     CHECK(strcmp(hint(comm, "mpi_assert_no_any_tag"), "false") == 0);
     CHECK(strcmp(hint(comm, "mpi_assert_no_any_source"), "true") == 0);
-    /* A value that is none is ignored; kinds of memory are told, not set. */
+    /* What is unknown is ignored, as a value that is none; kinds of memory are told, not set. */
     set_hint(comm, "mpi_assert_no_any_tag", "perhaps");
     CHECK(strcmp(hint(comm, "mpi_assert_no_any_tag"), "false") == 0);
     set_hint(comm, "mpi_memory_alloc_kinds", "nothing");
     CHECK(strcmp(hint(comm, "mpi_memory_alloc_kinds"), "mpi,system") == 0);
+    set_hint(comm, "unknown", "value");
+    CHECK(strcmp(hint(comm, "unknown"), "") == 0);
     /* Duplicates have none of them (MPI 4.0), and defaults are told. */
     OK(MPI_Comm_dup(comm, &copy));
     CHECK(strcmp(hint(copy, "mpi_assert_no_any_source"), "false") == 0);

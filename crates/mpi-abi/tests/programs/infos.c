@@ -85,6 +85,15 @@ int main(int argc, char **argv)
     /* What was known before is the same now. */
     expect(MPI_INFO_ENV, "maxprocs", most);
     expect(MPI_INFO_ENV, "host", host);
+    /* The kinds of memory that the argument says were asked for; some are always supported. */
+    int flag = -1;
+    OK(MPI_Info_get_valuelen(MPI_INFO_ENV, "mpi_memory_alloc_kinds", &found, &flag));
+    CHECK(flag == (argc > 1));
+    if (argc > 1)
+        expect(MPI_INFO_ENV, "mpi_memory_alloc_kinds", argv[1]);
+    OK(MPI_Comm_get_info(MPI_COMM_WORLD, &used));
+    expect(used, "mpi_memory_alloc_kinds", argc > 1 ? "mpi,system,mpi:alloc_mem" : "mpi,system");
+    OK(MPI_Info_free(&used));
     info = MPI_INFO_ENV;
     FAILS(MPI_ERR_INFO, MPI_Info_free(&info));
     FAILS(MPI_ERR_INFO, MPI_Info_set(MPI_INFO_ENV, "key", "value"));

@@ -64,6 +64,20 @@ static void count_session(MPI_Session *session, int *code, ...)
     calls++;
 }
 
+static void levels(void)
+{
+    MPI_Session session;
+    MPI_Info info;
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "thread_level", "MPI_THREAD_SINGLE"));
+    OK(MPI_Session_init(info, MPI_ERRORS_RETURN, &session));
+    OK(MPI_Session_finalize(&session));
+    OK(MPI_Info_set(info, "thread_level", "many"));
+    FAILS(MPI_ERR_INFO_VALUE, MPI_Session_init(info, MPI_ERRORS_RETURN, &session));
+    CHECK(session == MPI_SESSION_NULL);
+    OK(MPI_Info_free(&info));
+}
+
 /* A function that is given an error handler calls it with its own errors. */
 static void handlers(MPI_Session session)
 {
@@ -147,6 +161,7 @@ int main(void)
     buffers(session);
     handlers(session);
     memory();
+    levels();
     OK(MPI_Session_finalize(&session));
     return result();
 }

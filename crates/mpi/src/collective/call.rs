@@ -123,7 +123,7 @@ impl Call {
     #[inline]
     pub fn run(&mut self, comm: &Comm) -> Result<()> {
         if self.description.is_some() {
-            comm.check(Form::Blocking, self.description.as_deref())?;
+            self.check(comm)?;
         }
         let mut buffers = self.sides.take();
         let result = comm.engine.collective_at(
@@ -136,6 +136,12 @@ impl Call {
         result?;
         self.sides.store();
         Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn check(&self, comm: &Comm) -> Result<()> {
+        comm.check(Form::Blocking, self.description.as_deref())
     }
 
     /// Starts it.

@@ -7,7 +7,8 @@
 //! record in the same way, whether it blocks or is started, so calls of different forms meet, too. A started call does not wait:
 //! its request compares the records before it looks at the collective. Between two groups each group gets the other's records.
 //!
-//! Not compared: the lists of the `v` and `w` forms, but those that all ranks give alike, and what single neighbours send.
+//! A rank with a list (the root of `MPI_Gatherv`) compares it with the parts of the others. Not compared: what each rank sends to each in
+//! `MPI_Alltoallv` and `MPI_Alltoallw`, and to single neighbours.
 
 mod compare;
 mod describe;
@@ -98,7 +99,7 @@ impl Comm {
         let theirs: Vec<Record> = output.bytes().chunks_exact(RECORD).map(Record::decode).collect();
         let difference = match self.is_inter() {
             true => compare::between(mine, self.rank(), &theirs),
-            false => compare::within(&theirs),
+            false => compare::within(mine, self.rank(), &theirs),
         };
         let Some((one, other, what)) = difference else { return Ok(()) };
         let name = self.name();

@@ -17,7 +17,11 @@ impl Comm {
     /// # Errors
     /// There is no such root; a missing buffer; what the root gives itself has another length.
     pub fn gatherv(&self, mine: Option<Elements>, all: Option<ScatteredMut>, root: Root) -> Result<Call> {
-        let description = self.describe("MPI_Gatherv", |call| call.root(root, self.rank()));
+        let description = self.describe("MPI_Gatherv", |call| {
+            let call = if root == Root::Elsewhere { call } else { call.part(mine.as_ref()) };
+            let call = all.as_ref().map_or(call.clone(), |all| call.parts(&all.parts));
+            call.root(root, self.rank())
+        });
         Ok(self.gatherv_call(mine, all, root)?.described(description))
     }
 
@@ -67,7 +71,11 @@ impl Comm {
     /// # Errors
     /// As [`Comm::gatherv`].
     pub fn scatterv(&self, all: Option<Scattered>, mine: Option<ElementsMut>, root: Root) -> Result<Call> {
-        let description = self.describe("MPI_Scatterv", |call| call.root(root, self.rank()));
+        let description = self.describe("MPI_Scatterv", |call| {
+            let call = if root == Root::Elsewhere { call } else { call.part(mine.as_ref()) };
+            let call = all.as_ref().map_or(call.clone(), |all| call.parts(&all.parts));
+            call.root(root, self.rank())
+        });
         Ok(self.scatterv_call(all, mine, root)?.described(description))
     }
 
@@ -99,8 +107,10 @@ impl Comm {
     /// # Errors
     /// What this rank gives itself has another length.
     pub fn allgatherv(&self, mine: Option<Elements>, all: ScatteredMut) -> Result<Call> {
-        let description = self
-            .describe("MPI_Allgatherv", |call| if self.is_inter() { call } else { call.parts(&all.parts) });
+        let description = self.describe("MPI_Allgatherv", |call| {
+            let call = call.part(mine.as_ref());
+            if self.is_inter() { call.parts(&all.parts) } else { call.same_parts(&all.parts) }
+        });
         Ok(self.allgatherv_call(mine, all)?.described(description))
     }
 

@@ -20,18 +20,16 @@ const ASSERTIONS: [&str; 5] = [
 /// The kinds of memory that messages may lie in, which a hint does not change.
 pub(crate) const MEMORY_KINDS: &str = "mpi_memory_alloc_kinds";
 
-/// What is kept of an info: assertions have the values `true` and `false`, others are ignored.
+/// What is kept of an info: assertions, whose values are `true` and `false`. All else is ignored.
 fn kept(info: &Info) -> Info {
-    let kept = info.duplicate();
+    let kept = Info::new();
     for key in ASSERTIONS {
-        let value = kept.get(key).ok().flatten();
-        if value.is_some_and(|value| !matches!(&*value, b"true" | b"false")) {
-            // The key is there.
-            let _ = kept.delete(key);
+        let value = info.get(key).ok().flatten();
+        if let Some(value) = value.filter(|value| matches!(&**value, b"true" | b"false")) {
+            // Keys and values are short.
+            let _ = kept.set(key, value);
         }
     }
-    // An error says that the key is not there.
-    let _ = kept.delete(MEMORY_KINDS);
     kept
 }
 
@@ -40,8 +38,9 @@ impl Comm {
     pub fn hints(&self) -> Info {
         let hints = self.kept().info.duplicate();
         let session = self.group().session();
-        let kinds = session.map_or(session::MEMORY_KINDS, |session| &session.memory_kinds);
-        let defaults = ASSERTIONS.map(|key| (key, "false")).into_iter().chain([(MEMORY_KINDS, kinds)]);
+        let of_world = || session::memory_kinds(&self.engine.tunables().mpi_memory_alloc_kinds);
+        let kinds = session.map_or_else(of_world, |session| session.memory_kinds.clone());
+        let defaults = ASSERTIONS.map(|key| (key, "false")).into_iter().chain([(MEMORY_KINDS, &*kinds)]);
         for (key, value) in defaults {
             if hints.get(key).is_ok_and(|set| set.is_none()) {
                 // Keys and values are short.

@@ -7,7 +7,7 @@ use rustc_hash::FxHasher;
 use super::Form;
 use super::describe::{ANY, Description};
 
-const WORDS: usize = 6;
+const WORDS: usize = 7;
 /// The longest text of a call; the rest of a longer one is left out.
 const TEXT: usize = 144;
 /// Bytes of a record.
@@ -18,6 +18,8 @@ pub(super) const RECORD: usize = 8 * WORDS + TEXT;
 pub(super) struct Record {
     words: [u64; WORDS],
     text: String,
+    /// Of this rank's own record: the signatures that its list has for the peers.
+    expected: Vec<u64>,
 }
 
 // Places of the words.
@@ -27,10 +29,11 @@ const OP: usize = 2;
 const DATA: usize = 3;
 const TAKEN: usize = 4;
 const NUMBER: usize = 5;
+const PART: usize = 6;
 
 /// What is compared, in this order, and its name.
-const COMPARED: [(usize, &str); 4] =
-    [(CALL, "calls"), (ROOT, "roots"), (OP, "operations"), (DATA, "counts or datatypes")];
+const COMPARED: [(usize, &str); 4] = [(CALL, "calls"), (ROOT, "roots"), (OP, "operations"), (DATA, LENGTHS)];
+const LENGTHS: &str = "counts or datatypes";
 
 /// Two calls that differ, each with its rank, and in what.
 pub(super) type Difference = (String, String, &'static str);
@@ -46,9 +49,9 @@ impl Record {
         };
         let mut hasher = FxHasher::default();
         hasher.write(name.as_bytes());
-        let words = [hasher.finish(), call.root, call.op, call.data, call.taken, number];
+        let words = [hasher.finish(), call.root, call.op, call.data, call.taken, number, call.part];
         let text = if call.arguments.is_empty() { name } else { format!("{name}({})", call.arguments) };
-        Self { words, text }
+        Self { words, text, expected: call.expected.clone() }
     }
 
     /// Which collective of this rank on its communicator it is, counted from 1.
@@ -72,7 +75,7 @@ impl Record {
         words.iter_mut().zip(head.as_chunks().0).for_each(|(word, at)| *word = u64::from_le_bytes(*at));
         let len = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
         let cut = if len == text.len() { "…" } else { "" };
-        Self { words, text: String::from_utf8_lossy(&text[..len]).into_owned() + cut }
+        Self { words, text: String::from_utf8_lossy(&text[..len]).into_owned() + cut, expected: Vec::new() }
     }
 
     fn says(&self, rank: usize) -> String {
@@ -80,8 +83,27 @@ impl Record {
     }
 }
 
-/// The first two calls of one group's members that differ.
-pub(super) fn within(all: &[Record]) -> Option<Difference> {
+/// The first two calls of one group's members that differ; `mine` is that of `rank`.
+pub(super) fn within(mine: &Record, rank: usize, all: &[Record]) -> Option<Difference> {
+    first_two(all).or_else(|| {
+        let (n, their) = unexpected(mine, all)?;
+        Some((mine.says(rank), their.says(n), LENGTHS))
+    })
+}
+
+/// The first peer whose part is not what this rank's list has for it.
+fn unexpected<'a>(mine: &Record, all: &'a [Record]) -> Option<(usize, &'a Record)> {
+    let mut listed = all.iter().zip(&mine.expected).enumerate();
+    listed
+        .find(|(_, (their, expected))| differ(their.words[PART], **expected))
+        .map(|(n, (their, _))| (n, their))
+}
+
+fn differ(one: u64, other: u64) -> bool {
+    one != ANY && other != ANY && one != other
+}
+
+fn first_two(all: &[Record]) -> Option<Difference> {
     COMPARED.iter().find_map(|&(word, what)| {
         let mut saying = all.iter().enumerate().filter(|(_, record)| record.words[word] != ANY);
         let (first, one) = saying.next()?;
@@ -92,18 +114,19 @@ pub(super) fn within(all: &[Record]) -> Option<Difference> {
 
 /// The first call of the other group's members that differs from this rank's.
 pub(super) fn between(mine: &Record, rank: usize, theirs: &[Record]) -> Option<Difference> {
-    let differ = |one: u64, other: u64| one != ANY && other != ANY && one != other;
     let crossed = |their: &Record| {
         differ(mine.words[DATA], their.words[TAKEN]) || differ(mine.words[TAKEN], their.words[DATA])
     };
-    COMPARED.iter().find_map(|&(word, what)| {
+    let compared = COMPARED.iter().find_map(|&(word, what)| {
         let has_difference = |their: &Record| match word {
             DATA if mine.words[TAKEN] != ANY => crossed(their),
             _ => differ(mine.words[word], their.words[word]),
         };
         let found = theirs.iter().enumerate().find(|(_, their)| has_difference(their));
-        found.map(|(n, their)| (mine.says(rank), format!("{} in the other group", their.says(n)), what))
-    })
+        found.map(|(n, their)| (n, their, what))
+    });
+    let found = compared.or_else(|| unexpected(mine, theirs).map(|(n, their)| (n, their, LENGTHS)));
+    found.map(|(n, their, what)| (mine.says(rank), format!("{} in the other group", their.says(n)), what))
 }
 
 /// A number with its ending: 1st, 2nd, 3rd …
@@ -130,15 +153,30 @@ mod tests {
     #[test]
     fn the_first_that_differs_from_the_first_that_says_something_is_named() {
         let same = [record("MPI_Gather", 1, ANY), record("MPI_Gather", 1, 7), record("MPI_Gather", 1, 7)];
-        assert_eq!(within(&same), None);
+        assert_eq!(first_two(&same), None);
         let [one, two, _] = same;
         let data = [one.clone(), two.clone(), record("MPI_Gather", 1, 8)];
-        let (first, second, what) = within(&data).unwrap();
+        let (first, second, what) = first_two(&data).unwrap();
         assert_eq!((&*first, &*second), ("rank 1 calls MPI_Gather", "rank 2 calls MPI_Gather"));
         assert_eq!(what, "counts or datatypes");
         let calls = [one.clone(), two.clone(), record("MPI_Bcast", 2, 9)];
-        assert_eq!(within(&calls).unwrap().2, "calls");
-        assert_eq!(within(&[one, record("MPI_Gather", 2, 7)]).unwrap().2, "roots");
+        assert_eq!(first_two(&calls).unwrap().2, "calls");
+        assert_eq!(first_two(&[one, record("MPI_Gather", 2, 7)]).unwrap().2, "roots");
+    }
+
+    #[test]
+    fn the_rank_with_a_list_finds_parts_that_are_others() {
+        let part = |part| {
+            Record::decode(
+                &Record::new(Form::Blocking, &Description { part, ..Description::new("MPI_Gatherv") }, 1)
+                    .encode(),
+            )
+        };
+        let root = Description { expected: vec![5, 6, ANY], ..Description::new("MPI_Gatherv") };
+        let root = Record::new(Form::Blocking, &root, 1);
+        assert_eq!(within(&root, 0, &[part(5), part(ANY), part(8)]), None);
+        assert_eq!(within(&root, 0, &[part(5), part(7), part(8)]).unwrap().1, "rank 1 calls MPI_Gatherv");
+        assert_eq!(within(&part(7), 1, &[part(5), part(7), part(8)]), None);
     }
 
     #[test]

@@ -26,6 +26,10 @@ pub(crate) struct Description {
     pub data: u64,
     /// The same of data that are taken from another group, where that is another one.
     pub taken: u64,
+    /// The type signature of what this rank gives to or takes from the one that has a list.
+    pub part: u64,
+    /// The type signatures in this rank's list, one for each peer, if it has one.
+    pub expected: Vec<u64>,
     /// The arguments as a text.
     pub arguments: String,
 }
@@ -33,7 +37,8 @@ pub(crate) struct Description {
 impl Description {
     /// A call without arguments.
     pub fn new(name: &'static str) -> Self {
-        Self { name, root: ANY, op: ANY, data: ANY, taken: ANY, arguments: String::new() }
+        let (expected, arguments) = (Vec::new(), String::new());
+        Self { name, root: ANY, op: ANY, data: ANY, taken: ANY, part: ANY, expected, arguments }
     }
 
     /// With a root; `rank` is this rank, which is the root if it says so between two groups.
@@ -76,9 +81,23 @@ impl Description {
         self
     }
 
+    /// With the part that one rank has in its list, if this rank has one.
+    pub fn part<M>(mut self, elements: Option<&Elements<M>>) -> Self {
+        let Some(elements) = elements else { return self };
+        self.part = signature(elements.count, &elements.of);
+        let text = format!("count {} of {}", elements.count, named(&elements.of));
+        self.argument(&text)
+    }
+
     /// With parts that all ranks give alike.
-    pub fn parts(mut self, parts: &[Part]) -> Self {
+    pub fn same_parts(mut self, parts: &[Part]) -> Self {
         self.data = list(parts.iter().map(|(count, _, of)| signature(*count, of)));
+        self.parts(parts)
+    }
+
+    /// With a part for each peer.
+    pub fn parts(mut self, parts: &[Part]) -> Self {
+        self.expected = parts.iter().map(|(count, _, of)| signature(*count, of)).collect();
         let counts: Vec<usize> = parts.iter().map(|(count, _, _)| *count).collect();
         let of = parts.first().map_or(String::new(), |(_, _, of)| format!(" of {}", named(of)));
         self.argument(&format!("counts {counts:?}{of}"))
