@@ -18,7 +18,7 @@
 
 use core::cell::UnsafeCell;
 
-use canele_engine::{Completions, FlowId, Pending, Rank};
+use canele_engine::{Completions, FlowId, Rank};
 use canele_mem::buffer::RawMut;
 use canele_mpi::request::Request;
 use canele_mpi::{Comm, Result, Tag};
@@ -44,8 +44,8 @@ static FORBIDDEN: AtomicBool = AtomicBool::new(false);
 /// A receive in its slot.
 #[derive(Clone, Copy)]
 pub struct DeferredRecv {
-    /// Who sends, and on which flow.
-    from: u64,
+    /// Who sends, and on which flow, see [`DeferredRecv::from`].
+    pub from: u64,
     /// The handle, and above it what stands in the slot: [`FREE`], [`DEFERRED`], or the handle of the row of the request.
     name: u64,
     /// Where the message goes.
@@ -94,8 +94,14 @@ impl DeferredRecv {
 
     /// True if its message comes from there.
     #[inline(always)]
-    pub fn is_from(&self, source: Rank, flow: FlowId) -> bool {
-        self.from == from(source, flow)
+    pub fn is_from(&self, from: u64) -> bool {
+        self.from == from
+    }
+
+    /// True if so many bytes find room.
+    #[inline(always)]
+    pub fn has_room(&self, bytes: usize) -> bool {
+        bytes <= self.bytes as usize
     }
 
     /// Who sends, and on which flow.
@@ -136,10 +142,12 @@ impl DeferredRecv {
     ///
     /// # Errors
     /// The job is over.
-    pub fn submit(&self) -> Result<Pending> {
+    pub fn submit(&self) -> Result<Request> {
         // SAFETY: as in `memory`; a receive is submitted once, so no other value has this promise.
         let into = unsafe { RawMut::new(self.into, 0, self.bytes as isize) };
-        self.comm().get()?.start_receive_bytes(self.from().0, self.tag, into, self.bytes as usize)
+        let comm = self.comm().share()?;
+        let pending = comm.start_receive_bytes(self.from().0, self.tag, into, self.bytes as usize)?;
+        Ok(comm.receiving(pending))
     }
 
     /// What stands for one on a communicator that could not be submitted.

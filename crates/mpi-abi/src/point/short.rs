@@ -5,7 +5,7 @@
 
 use core::ffi::c_int;
 
-use canele_engine::{FlowId, Receives};
+use canele_engine::Receives;
 use canele_mpi::{Comm, Rank, Tag};
 
 use super::LARGEST_TAG;
@@ -91,8 +91,8 @@ pub fn end_front(handles: &mut [MPI_Request], statuses: StatusOut) -> usize {
         let slots = ring.deferred();
         let Some(first) = slots.first().filter(|first| first.is_of(handle)) else { return ended };
         let Ok(engine) = library::engine() else { return ended };
-        let (source, flow) = first.from();
-        let mut run = Run { handles: &mut *handles, slots, statuses, first: ended, taken: 0, source, flow };
+        let (from, (source, flow)) = (first.from, first.from());
+        let mut run = Run { handles: &mut *handles, slots, statuses, first: ended, taken: 0, from };
         engine.receive_run(source, flow, &mut run);
         let taken = run.taken;
         ended += taken;
@@ -130,26 +130,26 @@ struct Run<'a> {
     first: usize,
     /// So many have ended.
     taken: usize,
-    source: Rank,
-    flow: FlowId,
+    /// As the slots say it.
+    from: u64,
 }
 
 impl Receives for Run<'_> {
-    #[inline(always)]
-    fn next(&mut self) -> Option<(Tag, &mut [u8])> {
-        let slot = self.slots.get_mut(self.taken)?;
-        let handle = *self.handles.get(self.first + self.taken)?;
-        (slot.is_of(handle) && slot.is_from(self.source, self.flow)).then(|| (slot.tag, slot.memory()))
-    }
+    const ONE: bool = false;
 
     #[inline(always)]
-    fn received(&mut self, bytes: usize) {
-        let (at, slot) = (self.first + self.taken, &mut self.slots[self.taken]);
+    fn accept(&mut self, tag: Tag, bytes: usize) -> Option<&mut [u8]> {
+        let at = self.first + self.taken;
+        let (slot, handle) = (self.slots.get_mut(self.taken)?, self.handles.get_mut(at)?);
+        if !slot.is_of(*handle) || !slot.is_from(self.from) || slot.tag != tag || !slot.has_room(bytes) {
+            return None;
+        }
         if self.statuses.is_wanted() {
             self.statuses.set_got_at(at, Got::Received(slot.comm(), slot.status(bytes)));
         }
-        slot.end();
-        self.handles[at] = MPI_REQUEST_NULL;
+        *handle = MPI_REQUEST_NULL;
         self.taken += 1;
+        slot.end();
+        slot.memory().get_mut(..bytes)
     }
 }

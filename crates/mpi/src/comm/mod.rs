@@ -21,7 +21,7 @@ use crate::errhandler::Errhandler;
 use crate::group::Group;
 use crate::info::Info;
 use crate::memory::Allocated;
-use crate::partitioned::Counts;
+use crate::partitioned::Pairs;
 use crate::point::Attachment;
 use crate::topology::Topology;
 use crate::{Class, Error, Result};
@@ -42,7 +42,7 @@ pub struct Comm {
     attributes: Attributes,
     attachment: Attachment,
     topology: Option<Topology>,
-    pub(crate) partitioned: Counts,
+    pub(crate) partitioned: Pairs,
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -111,7 +111,7 @@ impl Comm {
             attributes: Attributes::new(),
             attachment: Attachment::default(),
             topology,
-            partitioned: Counts::default(),
+            partitioned: Pairs::default(),
             shared,
         }
     }
