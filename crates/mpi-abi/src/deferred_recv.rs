@@ -21,7 +21,7 @@ use core::cell::UnsafeCell;
 use canele_engine::{Completions, FlowId, Rank};
 use canele_mem::buffer::RawMut;
 use canele_mpi::request::Request;
-use canele_mpi::{Comm, Result, Tag};
+use canele_mpi::{Result, Tag};
 use canele_sys::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use crate::handle::{MPI_Comm, MPI_Request};
@@ -308,7 +308,7 @@ pub fn is_one_thread() -> bool {
 /// Defers a receive of at most [`MOST_BYTES`] if that may be done now; gives its handle.
 #[inline(always)]
 pub fn defer(
-    (handle, comm): (MPI_Comm, &Comm),
+    comm: (MPI_Comm, FlowId),
     (source, tag): (Rank, Tag),
     into: *mut u8,
     bytes: usize,
@@ -317,7 +317,7 @@ pub fn defer(
         return None;
     }
     // SAFETY: one thread calls the library, see `may`.
-    unsafe { ring() }.add((handle, comm.flow()), (source, tag), into, bytes)
+    unsafe { ring() }.add(comm, (source, tag), into, bytes)
 }
 
 /// True if there are deferred receives.
