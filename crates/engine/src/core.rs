@@ -13,6 +13,7 @@ use crate::collective::Collectives;
 use crate::connect::network::Network;
 use crate::connect::rails::Rails;
 use crate::membership::{Launcher, Membership};
+use crate::p2p::follow_ups::FollowUps;
 use crate::progress::Progress;
 use crate::rma::Rma;
 use crate::stats::Stats;
@@ -24,6 +25,7 @@ pub(crate) struct Core {
     pub membership: Membership,
     pub rma: Rma,
     pub collectives: Collectives,
+    pub follow_ups: FollowUps,
     pub stats: Stats,
 }
 
@@ -54,6 +56,7 @@ impl Core {
             membership: Membership::new(launcher, job),
             rma: Rma::default(),
             collectives: Collectives::new(oversubscribed_everywhere),
+            follow_ups: FollowUps::default(),
         })
     }
 

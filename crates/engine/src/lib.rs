@@ -26,6 +26,7 @@ pub use canele_proto::rma::Tell;
 pub use engine::Engine;
 pub use error::Error;
 pub use p2p::completions::Completions;
+pub use p2p::follow_ups::{FollowUp, Submit};
 pub use p2p::requests::{Completion, NotStarted, Pending, Started};
 pub use rma::{AmHandler, Deposit};
 

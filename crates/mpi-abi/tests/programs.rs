@@ -68,11 +68,14 @@ programs! {
     infos [1 3];
     kept [1 3];
     late [2 3];
+    mixed [1 2];
     operations [1];
     partitioned [1 2];
+    partitions [1 2 4];
     reductions [1 2 3 5];
     removed [1];
     resources [1 2 3];
+    requests [1 2];
     sessions [1 3];
     truncated [2];
 }

@@ -26,6 +26,12 @@ pub fn forget() {
     FREED.fetch_add(1, Ordering::Relaxed);
 }
 
+/// Moves whenever a handle is freed.
+#[inline(always)]
+pub fn freed() -> usize {
+    FREED.load(Ordering::Relaxed)
+}
+
 /// A cache of the calls of one function with `N` arguments.
 pub struct CallCache<const N: usize> {
     /// A `Box<Made<N>>` as a raw pointer, or 0.
@@ -64,7 +70,7 @@ impl<const N: usize> CallCache<N> {
         run: impl FnOnce(&mut Call) -> Result<(), Failed>,
     ) -> Result<(), Failed> {
         let place = &self.places[place(&words)];
-        let freed = FREED.load(Ordering::Relaxed);
+        let freed = freed();
         // While a thread uses it, it is nowhere.
         let cached = exchange(place, 0) as *mut Made<N>;
         // SAFETY: it came from `Box::into_raw` below, and the exchange gave it to this caller alone: the program promised one

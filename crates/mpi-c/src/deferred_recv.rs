@@ -21,10 +21,10 @@
 
 use core::cell::UnsafeCell;
 
-use canele_engine::{Completions, FlowId, Pending, Rank};
+use canele_engine::{Completions, FlowId, Rank};
 use canele_mem::buffer::RawMut;
 use canele_mpi::request::Request;
-use canele_mpi::{Comm, Result, Tag};
+use canele_mpi::{Result, Tag};
 use canele_sys::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use canele_sys::membarrier::{self, Fencing};
 
@@ -48,8 +48,8 @@ static FORBIDDEN: AtomicBool = AtomicBool::new(false);
 /// A receive in its slot.
 #[derive(Clone, Copy)]
 pub struct DeferredRecv {
-    /// Who sends, and on which flow.
-    from: u64,
+    /// Who sends, and on which flow, see [`DeferredRecv::from`].
+    pub from: u64,
     /// The handle, and above it what stands in the slot: [`FREE`], [`DEFERRED`], or the handle of the row of the request.
     name: u64,
     /// Where the message goes.
@@ -98,8 +98,14 @@ impl DeferredRecv {
 
     /// True if its message comes from there.
     #[inline(always)]
-    pub fn is_from(&self, source: Rank, flow: FlowId) -> bool {
-        self.from == from(source, flow)
+    pub fn is_from(&self, from: u64) -> bool {
+        self.from == from
+    }
+
+    /// True if so many bytes find room.
+    #[inline(always)]
+    pub fn has_room(&self, bytes: usize) -> bool {
+        bytes <= self.bytes as usize
     }
 
     /// Who sends, and on which flow.
@@ -140,10 +146,12 @@ impl DeferredRecv {
     ///
     /// # Errors
     /// The job is over.
-    pub fn submit(&self) -> Result<Pending> {
+    pub fn submit(&self) -> Result<Request> {
         // SAFETY: as in `memory`; a receive is submitted once, so no other value has this promise.
         let into = unsafe { RawMut::new(self.into, 0, self.bytes as isize) };
-        self.comm().get()?.start_receive_bytes(self.from().0, self.tag, into, self.bytes as usize)
+        let comm = self.comm().share()?;
+        let pending = comm.start_receive_bytes(self.from().0, self.tag, into, self.bytes as usize)?;
+        Ok(comm.receiving(pending))
     }
 
     /// What stands for one on a communicator that could not be submitted.
@@ -304,7 +312,7 @@ pub fn is_one_thread() -> bool {
 /// Defers a receive of at most [`MOST_BYTES`] if that may be done now; gives its handle.
 #[inline(always)]
 pub fn defer(
-    (handle, comm): (MPI_Comm, &Comm),
+    comm: (MPI_Comm, FlowId),
     (source, tag): (Rank, Tag),
     into: *mut u8,
     bytes: usize,
@@ -313,7 +321,7 @@ pub fn defer(
         return None;
     }
     // SAFETY: one thread calls the library, see `may`.
-    unsafe { ring() }.add((handle, comm.flow()), (source, tag), into, bytes)
+    unsafe { ring() }.add(comm, (source, tag), into, bytes)
 }
 
 /// True if there are deferred receives.

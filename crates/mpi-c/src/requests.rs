@@ -1,19 +1,20 @@
 //! The table of requests: handles to operations under way.
 //!
-//! A request leaves its row while a call waits for it, so that no lock is held meanwhile; the row stays its own. That no
-//! two threads wait for the same request is the program's duty (MPI 5.0, §3.7.3). Sends that have left at once share one handle.
-//! An ordinary message under way stands in its row as what it is, a few words, and becomes a [`Request`] only for a call that
-//! treats it as one; a deferred receive (`deferred_recv.rs`) as what it will be.
+//! A request stays in its row from its start until its end was taken; calls let it go on there. Only what may call the program
+//! leaves its row meanwhile, so that no lock is held. That no two threads wait for the same request is the program's duty (MPI 5.0,
+//! §3.7.3). Sends that have left at once share one handle, and a deferred receive stands in a slot of a ring (`deferred_recv.rs`).
 
 use std::sync::Arc;
 
-use canele_engine::{Completions, Pending};
-use canele_mpi::request::{Foreign, Request};
+use canele_engine::Completions;
+use canele_engine::Pending;
+use canele_mpi::request::{Foreign, Progress, Request};
 use canele_mpi::{Class, Error, Result, fail};
 use canele_sys::biased_lock::{BiasedLock, Guard};
 
 use crate::deferred_recv::{self, DeferredRecv, FIRST_SLOT, Ring};
-use crate::handle::{MPI_Comm, MPI_Request};
+use crate::handle::MPI_Request;
+use crate::library;
 use crate::status::Got;
 use std::sync::OnceLock;
 
@@ -40,33 +41,16 @@ struct Row {
     held: RequestState,
 }
 
-/// A message under way.
-#[derive(Clone, Copy)]
-pub struct Message {
-    /// On this communicator: as long as it is not freed, see [`Requests::keep`].
-    pub comm: MPI_Comm,
-    /// What the engine calls it.
-    pub pending: Pending,
-    /// Whether it is a receive.
-    pub receives: bool,
-}
-
-impl Message {
-    fn request(self) -> Result<Request> {
-        let comm = self.comm.share()?;
-        Ok(if self.receives { comm.receiving(self.pending) } else { comm.sending(self.pending) })
-    }
-}
-
 enum RequestState {
     Nothing,
-    Message(Message),
     Here(Request),
-    /// A call waits for it. Operations that end elsewhere can still be reached.
-    Away(Option<Arc<dyn Foreign>>),
+    /// A call lets it go on, and may call the program.
+    Away,
     /// The program holds it no more, but is yet to end it.
     GivenUp(Arc<dyn Foreign>),
 }
+
+const _: () = assert!(size_of::<Row>() <= 48);
 
 static TABLE: OnceLock<BiasedLock<Requests>> = OnceLock::new();
 
@@ -86,15 +70,6 @@ pub fn requests() -> Result<Guard<'static, Requests>> {
 /// All handles are used.
 pub fn publish(request: Request) -> Result<MPI_Request> {
     requests()?.insert(RequestState::Here(request))
-}
-
-/// A new handle of a message.
-///
-/// # Errors
-/// All handles are used.
-#[inline(always)]
-pub fn publish_message(message: Message) -> Result<MPI_Request> {
-    requests()?.insert(RequestState::Message(message))
 }
 
 impl Requests {
@@ -141,68 +116,25 @@ impl Requests {
             self.ring().remove(1);
             return Some(got);
         }
-        let resolved = self.ring().resolve(handle);
-        let at = index(resolved);
-        let row = self.rows.get_mut(at)?;
-        if row.generation as usize != resolved.value() >> INDEX_BITS {
+        let RequestState::Here(request) = &mut self.row(handle).ok()?.held else { return None };
+        if request.is_persistent() || request.advance(completions) != Progress::Ended || !request.is_plain() {
             return None;
         }
-        let RequestState::Message(message) = &row.held else { return None };
-        let status = completions.take_status(message.pending)?;
-        let got = if message.receives { Got::Received(message.comm, status) } else { Got::Sent };
-        row.held = RequestState::Nothing;
-        row.generation = (row.generation + 1) % GENERATIONS;
-        self.free.push(at as u32);
-        self.ring().free(handle);
-        Some(got)
-    }
-
-    /// What the engine calls an ordinary message, which nobody has treated as a request so far.
-    pub fn message(&mut self, handle: MPI_Request) -> Option<Pending> {
-        match self.row(handle).map(|row| &row.held) {
-            Ok(RequestState::Message(message)) => Some(message.pending),
-            _ => None,
-        }
+        let ended = self.free(handle)?.take()?;
+        ended.ok().map(Got::Ended)
     }
 
     /// Submits all deferred receives, in their order.
     pub fn submit_deferred(&mut self) {
         while let Some(first) = self.ring().first() {
             let comm = first.comm();
-            let held = match first.submit() {
-                Ok(pending) => RequestState::Message(Message { comm, pending, receives: true }),
-                Err(error) => RequestState::Here(DeferredRecv::failed(comm, error)),
-            };
+            let request = first.submit().unwrap_or_else(|error| DeferredRecv::failed(comm, error));
             let at = self.free.pop().map_or_else(|| self.add_row(true), |at| Ok(at as usize));
             let at = at.expect("rows are kept for as many receives as can be deferred");
-            self.rows[at].held = held;
+            self.rows[at].held = RequestState::Here(request);
             let row = handle_of(at, self.rows[at].generation);
             self.ring().give_first_a_row(row);
         }
-    }
-
-    /// The communicator is about to lose its handle: what is under way on it keeps it from now on.
-    ///
-    /// # Errors
-    /// It is none.
-    pub fn keep(&mut self, comm: MPI_Comm) -> Result<()> {
-        for row in &mut self.rows {
-            if let RequestState::Message(message) = row.held
-                && message.comm == comm
-            {
-                row.held = RequestState::Here(message.request()?);
-            }
-        }
-        Ok(())
-    }
-
-    /// The row of a handle, with a message in it turned into a request.
-    fn row_of_request(&mut self, handle: MPI_Request) -> Result<&mut Row> {
-        let row = self.row(handle)?;
-        if let RequestState::Message(message) = row.held {
-            row.held = RequestState::Here(message.request()?);
-        }
-        Ok(row)
     }
 
     #[inline(always)]
@@ -219,34 +151,22 @@ impl Requests {
     /// # Errors
     /// There is none, or another thread waits for it.
     pub fn get(&mut self, handle: MPI_Request) -> Result<&mut Request> {
-        match &mut self.row_of_request(handle)?.held {
+        match &mut self.row(handle)?.held {
             RequestState::Here(request) => Ok(request),
-            RequestState::Away(_) => Err(busy(handle)),
-            RequestState::Nothing | RequestState::Message(_) | RequestState::GivenUp(_) => {
-                Err(handle.invalid())
-            }
+            RequestState::Away => Err(busy(handle)),
+            RequestState::Nothing | RequestState::GivenUp(_) => Err(handle.invalid()),
         }
     }
 
-    /// Takes the request out of its row, to which it comes back or which is freed.
+    /// Takes the request out of its row, to which it comes back.
     ///
     /// # Errors
     /// As [`Requests::get`].
     pub fn take(&mut self, handle: MPI_Request) -> Result<Request> {
-        let row = self.row_of_request(handle)?;
-        match std::mem::replace(&mut row.held, RequestState::Nothing) {
-            RequestState::Here(request) => {
-                row.held = RequestState::Away(request.operation());
-                Ok(request)
-            }
-            away @ RequestState::Away(_) => {
-                row.held = away;
-                Err(busy(handle))
-            }
-            other => {
-                row.held = other;
-                Err(handle.invalid())
-            }
+        self.get(handle)?;
+        match std::mem::replace(&mut self.row(handle)?.held, RequestState::Away) {
+            RequestState::Here(request) => Ok(request),
+            _ => Err(busy(handle)),
         }
     }
 
@@ -277,7 +197,7 @@ impl Requests {
     /// # Errors
     /// As [`Requests::get`].
     pub fn give_up(&mut self, handle: MPI_Request) -> Result<Option<Request>> {
-        match self.get(handle)?.operation() {
+        match self.get(handle)?.operation().cloned() {
             Some(operation) if operation.is_ended_by_program() && !operation.is_complete() => {
                 self.row(handle)?.held = RequestState::GivenUp(operation);
                 Ok(None)
@@ -292,10 +212,9 @@ impl Requests {
     /// It is none.
     pub fn foreign(&mut self, handle: MPI_Request) -> Result<Arc<dyn Foreign>> {
         let operation = match &self.row(handle)?.held {
-            RequestState::Here(request) => request.operation(),
-            RequestState::Away(operation) => operation.clone(),
+            RequestState::Here(request) => request.operation().cloned(),
             RequestState::GivenUp(operation) => Some(operation.clone()),
-            RequestState::Nothing | RequestState::Message(_) => None,
+            RequestState::Nothing | RequestState::Away => None,
         };
         operation.ok_or_else(|| Error::new(Class::Request, "the request is of another kind of operation"))
     }
@@ -314,7 +233,6 @@ impl Requests {
     /// may be deferred.
     pub fn under_way(&self) -> Vec<Option<Pending>> {
         let pending = |row: &Row| match &row.held {
-            RequestState::Message(message) => Some(message.pending),
             RequestState::Here(request) => request.pending(),
             _ => None,
         };
@@ -340,9 +258,10 @@ pub fn complete(handle: MPI_Request) -> Result<()> {
         table.free(handle);
         // The program's function may use requests.
         drop(table);
-        operation.release()?;
+        return operation.release();
     }
-    Ok(())
+    drop(table);
+    Ok(library::engine()?.notify_waiters()?)
 }
 
 /// The handle of a row.

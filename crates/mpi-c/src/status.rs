@@ -74,6 +74,8 @@ pub enum Got {
     Nothing,
     /// It was a send.
     Sent,
+    /// This.
+    Ended(Status),
     /// On this communicator.
     Received(MPI_Comm, canele_engine::Status),
 }
@@ -129,6 +131,7 @@ impl StatusOut {
         match got {
             Got::Nothing => self.set_empty_at(at),
             Got::Sent => self.set_at(at, Status::EMPTY),
+            Got::Ended(status) => self.set_at(at, status),
             Got::Received(comm, of) => {
                 self.set_at(at, comm.get().map_or(Status::EMPTY, |comm| comm.status(of)))
             }

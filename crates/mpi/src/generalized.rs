@@ -63,6 +63,10 @@ impl Foreign for Generalized {
         self.functions.query()
     }
 
+    fn program_steps(&self) -> u32 {
+        self.is_complete().into()
+    }
+
     fn cancel(&self) -> Result<()> {
         self.functions.cancel(self.is_complete())
     }

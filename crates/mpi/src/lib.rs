@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod attribute;
+pub mod awaited;
 pub mod buffered;
 pub mod collective;
 mod comm;

@@ -1,16 +1,18 @@
 //! Requests (MPI 5.0, §3.7): operations under way, as the program holds them.
 //!
 //! ```text
-//!   start ──▶ under way ──(the engine says how it ended: `step`)──▶ ended ──(`take`)──▶ gone, or inactive if persistent
+//!   start ──▶ under way ──(the engine says how it ended: `advance`)──▶ ended ──(`take`)──▶ gone, or inactive if persistent
 //! ```
-//! A request never waits: whoever waits for it asks the engine about [`Request::pending`], and tells the request.
+//! A request never waits: whoever waits for it lets it advance, and asks an [`Awaited`](crate::awaited::Awaited) to wait in between.
+//! A message stands in its request as a few words, from its start to its status. Operations of several steps, and those that
+//! end elsewhere, have a box; what they do then may call the program, so it is done where no lock is held.
 
 use std::sync::Arc;
 
-use canele_engine::{Buffer, Completion, Failure, Pending};
+use canele_engine::{Buffer, Completion, Completions, Engine, Failure, Pending};
 
 use crate::comm::Comm;
-use crate::partitioned::Parts;
+use crate::partitioned::Partitioned;
 use crate::status::Status;
 use crate::{Class, Error, Result};
 
@@ -18,20 +20,35 @@ use crate::{Class, Error, Result};
 pub struct Request {
     comm: Option<Arc<Comm>>,
     state: State,
-    again: Option<Box<dyn Again>>,
 }
 
+const _: () = assert!(size_of::<Request>() <= 40);
+
 enum State {
-    Inactive,
+    /// Its end was taken.
+    Over,
     Send(Pending),
     Receive(Pending),
-    /// A receive into memory that is lent again.
-    ReceiveAgain(Pending),
-    /// Several steps, each of which the engine ends.
-    Steps(Pending, Box<dyn Steps>),
-    /// Ended by somebody else than the engine.
+    Sent,
+    Received(canele_engine::Status),
+    Steps(Box<Running>),
+    /// Ended by something else than the engine alone.
     Foreign(Arc<dyn Foreign>),
+    Persistent(Box<Persistent>),
+    /// Ended otherwise than a message does that goes well.
     Ended(Box<Result<Status>>),
+}
+
+/// An operation of several steps, of which this one is under way.
+struct Running {
+    pending: Pending,
+    steps: Box<dyn Steps>,
+}
+
+/// An operation that can be started again, and what is under way of it.
+struct Persistent {
+    again: Box<dyn Again>,
+    active: Option<Request>,
 }
 
 /// How a persistent operation is started.
@@ -45,8 +62,8 @@ pub trait Again: Send {
     fn take_back(&mut self, _buffer: Buffer) {}
     /// A short name of the operation for texts.
     fn name(&self) -> &'static str;
-    /// The parts of a partitioned send.
-    fn parts(&self) -> Option<Arc<Parts>> {
+    /// The partitioned operation that it starts.
+    fn partitioned(&self) -> Option<Partitioned> {
         None
     }
 }
@@ -63,8 +80,6 @@ pub enum Step {
     Next(Pending),
     /// All has ended.
     Done(Result<Status>),
-    /// The same; the persistent operation gets its buffer back.
-    Returned(Result<Status>, Buffer),
 }
 
 /// An operation that the program ends, or that waits for the program before the engine can.
@@ -102,41 +117,64 @@ pub trait Foreign: Send + Sync {
         None
     }
     /// The engine has ended that.
-    fn step(&self, _ended: Completion) {}
+    fn step(&self, _pending: Pending, _ended: Completion) {}
+    /// Changes whenever the program has done a part of it; asked by a wait under the engine's lock, so it takes none.
+    fn program_steps(&self) -> u32 {
+        0
+    }
+}
+
+/// How far a request is after it was let advance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// It is not active.
+    Inactive,
+    /// It is under way.
+    UnderWay,
+    /// It has ended; its end is to be taken.
+    Ended,
+    /// It can go on, but not while the caller holds a lock: see [`Request::advance_outside`].
+    Outside,
 }
 
 impl Request {
-    pub(crate) fn send(comm: Arc<Comm>, pending: Pending) -> Self {
-        Self { comm: Some(comm), state: State::Send(pending), again: None }
+    fn new(comm: Option<Arc<Comm>>, state: State) -> Self {
+        Self { comm, state }
     }
 
-    pub(crate) fn receive(comm: Arc<Comm>, pending: Pending) -> Self {
-        Self { comm: Some(comm), state: State::Receive(pending), again: None }
+    /// A message that is sent.
+    pub fn send(comm: Arc<Comm>, pending: Pending) -> Self {
+        Self::new(Some(comm), State::Send(pending))
     }
 
-    /// A receive into memory that comes back to the persistent operation.
-    pub(crate) fn receive_again(comm: Arc<Comm>, pending: Pending) -> Self {
-        Self { comm: Some(comm), state: State::ReceiveAgain(pending), again: None }
+    /// A message that is received.
+    pub fn receive(comm: Arc<Comm>, pending: Pending) -> Self {
+        Self::new(Some(comm), State::Receive(pending))
     }
 
     /// An operation of several steps; `pending` is the first.
     pub fn steps(comm: Arc<Comm>, pending: Pending, steps: Box<dyn Steps>) -> Self {
-        Self { comm: Some(comm), state: State::Steps(pending, steps), again: None }
+        Self::new(Some(comm), State::Steps(Box::new(Running { pending, steps })))
     }
 
     /// An operation that ends elsewhere.
     pub fn foreign(comm: Option<Arc<Comm>>, operation: Arc<dyn Foreign>) -> Self {
-        Self { comm, state: State::Foreign(operation), again: None }
+        Self::new(comm, State::Foreign(operation))
     }
 
     /// An operation that has ended already.
     pub fn ended_with(comm: Option<Arc<Comm>>, result: Result<Status>) -> Self {
-        Self { comm, state: State::Ended(Box::new(result)), again: None }
+        Self::new(comm, State::Ended(Box::new(result)))
+    }
+
+    /// A send that has left already.
+    pub fn left(comm: Arc<Comm>) -> Self {
+        Self::new(Some(comm), State::Sent)
     }
 
     /// A persistent operation, not started.
     pub fn persistent(comm: Option<Arc<Comm>>, again: Box<dyn Again>) -> Self {
-        Self { comm, state: State::Inactive, again: Some(again) }
+        Self::new(comm, State::Persistent(Box::new(Persistent { again, active: None })))
     }
 
     /// The communicator it is on, whose handler is told of its errors.
@@ -146,144 +184,159 @@ impl Request {
 
     /// Whether it can be started again.
     pub fn is_persistent(&self) -> bool {
-        self.again.is_some()
+        matches!(self.state, State::Persistent(_))
     }
 
-    /// The parts of a partitioned send.
-    pub fn parts(&self) -> Option<Arc<Parts>> {
-        self.again.as_ref()?.parts()
-    }
-
-    /// Whether it was started and its end has not been taken.
-    pub fn is_active(&self) -> bool {
-        !matches!(self.state, State::Inactive)
-    }
-
-    /// The operation, if only somebody else than the engine can end it.
-    pub fn operation(&self) -> Option<Arc<dyn Foreign>> {
+    /// The partitioned operation that it starts.
+    pub fn partitioned(&self) -> Option<Partitioned> {
         match &self.state {
-            State::Foreign(operation) => Some(operation.clone()),
+            State::Persistent(persistent) => persistent.again.partitioned(),
             _ => None,
         }
     }
 
-    /// Whether it waits for the program.
-    pub fn is_foreign(&self) -> bool {
-        matches!(&self.state, State::Foreign(operation) if operation.pending().is_none())
+    /// Whether it is a message that has ended well, and may be dropped under any lock: its communicator lives on.
+    pub fn is_plain(&self) -> bool {
+        let lives_on = self.comm.as_ref().is_none_or(|comm| Arc::strong_count(comm) > 1);
+        lives_on && matches!(self.state, State::Sent | State::Received(_))
+    }
+
+    /// Whether it was started and its end has not been taken.
+    pub fn is_active(&self) -> bool {
+        match &self.state {
+            State::Over => false,
+            State::Persistent(persistent) => persistent.active.is_some(),
+            _ => true,
+        }
+    }
+
+    /// What is under way: the request itself, or what a persistent one has started.
+    fn active(&self) -> &Self {
+        match &self.state {
+            State::Persistent(persistent) => persistent.active.as_ref().unwrap_or(self),
+            _ => self,
+        }
+    }
+
+    /// The operation, if something else than the engine alone ends it.
+    pub fn operation(&self) -> Option<&Arc<dyn Foreign>> {
+        match &self.active().state {
+            State::Foreign(operation) => Some(operation),
+            _ => None,
+        }
     }
 
     /// What the engine is to be asked about.
-    #[inline]
     pub fn pending(&self) -> Option<Pending> {
-        match &self.state {
-            State::Send(pending)
-            | State::Receive(pending)
-            | State::ReceiveAgain(pending)
-            | State::Steps(pending, _) => Some(*pending),
+        match &self.active().state {
+            State::Send(pending) | State::Receive(pending) => Some(*pending),
+            State::Steps(running) => Some(running.pending),
             State::Foreign(operation) => operation.pending(),
-            State::Inactive | State::Ended(_) => None,
+            _ => None,
         }
     }
 
-    /// The engine has ended what [`Request::pending`] gave.
-    #[inline]
-    pub fn step(&mut self, ended: Completion) {
-        let result = match std::mem::replace(&mut self.state, State::Inactive) {
-            State::Receive(_) => self.received(ended.result),
-            State::ReceiveAgain(_) => {
-                self.take_back(ended.buffer);
-                self.received(ended.result)
-            }
-            State::Send(_) => sent(ended.result),
-            State::Steps(_, steps) => return self.go_on(steps, ended),
-            State::Foreign(operation) => {
-                operation.step(ended);
-                self.state = State::Foreign(operation);
-                return;
-            }
-            other => {
-                self.state = other;
-                return;
-            }
+    /// Lets it go on as far as it can under the locks that the caller holds.
+    pub fn advance(&mut self, completions: &mut Completions<'_>) -> Progress {
+        let ended = match &mut self.state {
+            State::Over => return Progress::Inactive,
+            State::Persistent(persistent) => return persistent.advance(completions),
+            State::Send(pending) => match completions.take_status(*pending) {
+                Some(_) => State::Sent,
+                None => match completions.take(*pending) {
+                    Some(ended) => sent(ended.result),
+                    None => return Progress::UnderWay,
+                },
+            },
+            State::Receive(pending) => match completions.take_status(*pending) {
+                Some(status) => State::Received(status),
+                None => match completions.take(*pending) {
+                    Some(ended) => received(ended.result),
+                    None => return Progress::UnderWay,
+                },
+            },
+            State::Steps(_) | State::Foreign(_) => return Progress::Outside,
+            State::Sent | State::Received(_) | State::Ended(_) => return Progress::Ended,
         };
-        self.state = State::Ended(Box::new(result));
+        self.state = ended;
+        Progress::Ended
     }
 
-    fn take_back(&mut self, buffer: Buffer) {
-        if let Some(again) = &mut self.again {
-            again.take_back(buffer);
+    /// Lets it go on as far as it can, where no lock is held; says whether it has ended.
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub fn advance_outside(&mut self, engine: &Engine) -> Result<Progress> {
+        loop {
+            let progress = engine.completions(|completions| self.advance(completions))?;
+            if progress != Progress::Outside {
+                return Ok(progress);
+            }
+            let Some(pending) = self.pending() else { break };
+            let Some(ended) = engine.completions(|completions| completions.take(pending))? else { break };
+            self.step(pending, ended);
         }
+        Ok(if self.is_ended() { Progress::Ended } else { Progress::UnderWay })
     }
 
-    fn go_on(&mut self, mut steps: Box<dyn Steps>, ended: Completion) {
-        self.state = match steps.step(ended) {
-            Step::Next(pending) => State::Steps(pending, steps),
-            Step::Done(result) => State::Ended(Box::new(result)),
-            Step::Returned(result, buffer) => {
-                self.take_back(buffer);
-                State::Ended(Box::new(result))
+    /// The engine has ended a step.
+    fn step(&mut self, pending: Pending, mut ended: Completion) {
+        match &mut self.state {
+            State::Persistent(persistent) => {
+                let buffer = std::mem::replace(&mut ended.buffer, Buffer::None);
+                persistent.again.take_back(buffer);
+                if let Some(active) = &mut persistent.active {
+                    active.step(pending, ended);
+                }
             }
-        };
-    }
-
-    fn received(&self, result: Result<canele_engine::Status, canele_engine::Error>) -> Result<Status> {
-        match (result, &self.comm) {
-            (Ok(status), Some(comm)) => Ok(comm.status(status)),
-            (Ok(_), None) => Ok(Status::EMPTY),
-            (Err(error), _) => cancelled(error),
-        }
-    }
-
-    /// The same as [`Request::step`] and [`Request::take`], without a stop between where nothing more is to be done.
-    #[inline]
-    pub fn finish(&mut self, ended: Completion) -> Option<Result<Status>> {
-        match self.state {
-            State::Receive(_) => {
-                self.state = State::Inactive;
-                Some(self.received(ended.result))
-            }
-            State::Send(_) => {
-                self.state = State::Inactive;
-                Some(sent(ended.result))
-            }
-            _ => {
-                self.step(ended);
-                self.take()
-            }
+            State::Steps(running) => match running.steps.step(ended) {
+                Step::Next(pending) => running.pending = pending,
+                Step::Done(result) => self.state = State::Ended(Box::new(result)),
+            },
+            State::Foreign(operation) => operation.step(pending, ended),
+            _ => {}
         }
     }
 
     /// How it ended; the request becomes inactive. Nothing while it is under way.
     pub fn take(&mut self) -> Option<Result<Status>> {
-        match std::mem::replace(&mut self.state, State::Inactive) {
-            State::Ended(result) => Some(*result),
-            // The first error counts: of the operation, then of giving it back.
-            State::Foreign(operation) if operation.is_complete() => {
-                Some(match (operation.status(), operation.release()) {
-                    (Ok(status), Ok(())) => Ok(status),
-                    (Err(error), _) | (_, Err(error)) => Err(error),
-                })
-            }
-            other => {
-                self.state = other;
-                None
-            }
+        if !self.is_ended() {
+            return None;
         }
+        if let State::Persistent(persistent) = &mut self.state {
+            return persistent.active.take()?.take();
+        }
+        Some(match std::mem::replace(&mut self.state, State::Over) {
+            State::Received(status) => Ok(self.status_of(status)),
+            State::Ended(result) => *result,
+            // The first error counts: of the operation, then of giving it back.
+            State::Foreign(operation) => match (operation.status(), operation.release()) {
+                (Ok(status), Ok(())) => Ok(status),
+                (Err(error), _) | (_, Err(error)) => Err(error),
+            },
+            _ => Ok(Status::EMPTY),
+        })
     }
 
     /// The status it would give, without taking it.
     pub fn peek(&self) -> Option<Result<Status>> {
-        match &self.state {
+        match &self.active().state {
+            State::Sent => Some(Ok(Status::EMPTY)),
+            State::Received(status) => Some(Ok(self.status_of(*status))),
             State::Ended(result) => Some((**result).clone()),
             State::Foreign(operation) if operation.is_complete() => Some(operation.status()),
             _ => None,
         }
     }
 
+    fn status_of(&self, status: canele_engine::Status) -> Status {
+        self.comm.as_ref().map_or(Status::EMPTY, |comm| comm.status(status))
+    }
+
     /// Whether it has ended, and its end was not taken.
     pub fn is_ended(&self) -> bool {
-        match &self.state {
-            State::Ended(_) => true,
+        match &self.active().state {
+            State::Sent | State::Received(_) | State::Ended(_) => true,
             State::Foreign(operation) => operation.is_complete(),
             _ => false,
         }
@@ -294,14 +347,15 @@ impl Request {
     /// # Errors
     /// It is not persistent, or was started before and has not been waited for.
     pub fn start(&mut self) -> Result<()> {
-        let Some(again) = &mut self.again else {
+        let State::Persistent(persistent) = &mut self.state else {
             return Err(Error::new(Class::Request, "the request is not persistent: it cannot be started"));
         };
-        if !matches!(self.state, State::Inactive) {
-            let text = format!("the persistent {} is active already: wait for it first", again.name());
+        if persistent.active.is_some() {
+            let name = persistent.again.name();
+            let text = format!("the persistent {name} is active already: wait for it first");
             return Err(Error::new(Class::Request, text));
         }
-        self.state = again.start()?.state;
+        persistent.active = Some(persistent.again.start()?);
         Ok(())
     }
 
@@ -310,13 +364,13 @@ impl Request {
     /// # Errors
     /// It is not active; the program's own function failed.
     pub fn cancel(&self) -> Result<()> {
-        match (&self.state, &self.comm) {
-            (State::Send(pending) | State::Receive(pending) | State::ReceiveAgain(pending), Some(comm)) => {
+        match (&self.active().state, &self.comm) {
+            (State::Send(pending) | State::Receive(pending), Some(comm)) => {
                 comm.engine.cancel(*pending)?;
             }
             (State::Foreign(operation), _) => operation.cancel()?,
-            (State::Ended(_), _) => {}
-            (State::Inactive, _) => {
+            (State::Sent | State::Received(_) | State::Ended(_), _) => {}
+            (State::Over | State::Persistent(_), _) => {
                 return Err(Error::new(
                     Class::Request,
                     "the request is not active: nothing can be cancelled",
@@ -332,23 +386,50 @@ impl Request {
     /// # Errors
     /// What the program's own function gives.
     pub fn give_up(&mut self) -> Result<()> {
-        self.again = None;
-        match &self.state {
-            State::Foreign(operation) if operation.is_complete() => operation.release(),
+        match self.operation() {
+            Some(operation) if operation.is_complete() => operation.release(),
             _ => Ok(()),
         }
     }
 }
 
-fn sent(result: Result<canele_engine::Status, canele_engine::Error>) -> Result<Status> {
+impl Persistent {
+    fn advance(&mut self, completions: &mut Completions<'_>) -> Progress {
+        let Some(active) = &mut self.active else { return Progress::Inactive };
+        let (ended, state) = match active.state {
+            // The memory is lent again next time.
+            State::Send(pending) => match completions.take(pending) {
+                Some(ended) => (ended.buffer, sent(ended.result)),
+                None => return Progress::UnderWay,
+            },
+            State::Receive(pending) => match completions.take(pending) {
+                Some(ended) => (ended.buffer, received(ended.result)),
+                None => return Progress::UnderWay,
+            },
+            _ => return active.advance(completions),
+        };
+        self.again.take_back(ended);
+        active.state = state;
+        Progress::Ended
+    }
+}
+
+fn sent(result: Result<canele_engine::Status, canele_engine::Error>) -> State {
     match result {
-        Ok(_) => Ok(Status::EMPTY),
-        Err(error) => cancelled(error),
+        Ok(_) => State::Sent,
+        Err(error) => State::Ended(Box::new(cancelled(error))),
+    }
+}
+
+fn received(result: Result<canele_engine::Status, canele_engine::Error>) -> State {
+    match result {
+        Ok(status) => State::Received(status),
+        Err(error) => State::Ended(Box::new(cancelled(error))),
     }
 }
 
 /// A cancelled operation has ended well.
-pub(crate) fn cancelled(error: canele_engine::Error) -> Result<Status> {
+fn cancelled(error: canele_engine::Error) -> Result<Status> {
     match error {
         canele_engine::Error::Failed(Failure::Cancelled) => Ok(Status { cancelled: true, ..Status::EMPTY }),
         error => Err(error.into()),

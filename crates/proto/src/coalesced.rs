@@ -61,14 +61,25 @@ impl Coalesced {
     }
 }
 
-/// A message that was coalesced.
+/// A message that was coalesced, in 16 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CoalescedSend {
     to: Rank,
     tag: Tag,
     len: u16,
-    /// So many have joined with it.
-    number: u64,
+    /// So many have joined with it: the 48 bits in which that is counted.
+    number_high: u16,
+    number_low: u32,
+}
+
+impl CoalescedSend {
+    fn new(to: Rank, tag: Tag, len: usize, number: u64) -> Self {
+        Self { to, tag, len: len as u16, number_high: (number >> 32) as u16, number_low: number as u32 }
+    }
+
+    fn number(self) -> u64 {
+        u64::from(self.number_high) << 32 | u64::from(self.number_low)
+    }
 }
 
 impl Proto {
@@ -100,7 +111,7 @@ impl Proto {
         self.traffic.waited += 1;
         self.traffic.deepest = self.traffic.deepest.max(waiting);
         self.list(to);
-        Sent::Posted(CoalescedSend { to, tag, len: len as u16, number })
+        Sent::Posted(CoalescedSend::new(to, tag, len, number))
     }
 
     /// Sends what was coalesced for a peer, and the answers that wait.
@@ -133,7 +144,7 @@ impl Proto {
 
     /// How a message ended that was coalesced; nothing while it may still wait.
     pub fn take_coalesced(&self, send: CoalescedSend) -> Option<Outcome> {
-        let CoalescedSend { to, tag, len, number } = send;
+        let (CoalescedSend { to, tag, len, .. }, number) = (send, send.number());
         let multipath = self.peers[to.0 as usize].multipath.as_ref();
         let result = match (multipath, self.discarded.get(&to)) {
             (Some(multipath), _) if multipath.coalesced.left < number => return None,

@@ -126,9 +126,10 @@ impl Proto {
         else {
             return false;
         };
-        if !rail.post_if_short(link, header(Kind::Short, flow, tag, len, 0), bytes) {
+        if !rail.is_short(link) {
             return false;
         }
+        let Ok(()) = rail.post(link, header(Kind::Short, flow, tag, len, 0), bytes) else { return false };
         peer.credit -= credit_cost(len);
         self.traffic.sent(Protocol::Short, len);
         true

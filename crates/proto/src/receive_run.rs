@@ -13,28 +13,36 @@ use crate::{Moved, Proto};
 
 /// Receives from one source on one flow, in their order.
 pub trait Receives {
-    /// The tag of the next one, and its memory; none if there is no further one.
-    fn next(&mut self) -> Option<(Tag, &mut [u8])>;
-    /// The next one has got a message of so many bytes.
-    fn received(&mut self, bytes: usize);
+    /// True if there is one only.
+    const ONE: bool;
+    /// The memory of the next one, if it wants a message of so many bytes with this tag: it has received that then.
+    fn accept(&mut self, tag: Tag, bytes: usize) -> Option<&mut [u8]>;
 }
 
 impl Proto {
-    /// Lets receives take their messages, as long as the oldest packet of the source's link is what the next one wants.
+    /// Lets receives take their messages, as long as the oldest packet of the source's link is what the next one wants. Only over a link
+    /// where that takes few instructions.
     #[inline(always)]
-    pub fn receive_run<R: FastPath>(
+    pub fn receive_run<R: FastPath, M: Receives>(
         &mut self,
         rail: &mut R,
         (source, flow): (Rank, FlowId),
-        receives: &mut impl Receives,
+        receives: &mut M,
     ) {
         if !self.is_quiet(flow) {
             return;
         }
         let Some(peer) = self.peers.known_mut(source) else { return };
         let (Some(link), None) = (peer.link, &peer.multipath) else { return };
+        if !rail.is_short(link) {
+            return;
+        }
         let mut run = Run { flow, receives, messages: 0, bytes: 0, eager: Moved::default() };
-        rail.take_run(link, &mut run);
+        if M::ONE {
+            let _ = rail.try_take(link, &mut run);
+        } else {
+            rail.take_run(link, &mut run);
+        }
         let Run { messages, bytes, eager, .. } = run;
         let messages = u64::from(messages);
         let short = Moved { messages: messages - eager.messages, bytes: bytes - eager.bytes };
@@ -63,18 +71,16 @@ impl<M: Receives> TakeIf for Run<'_, M> {
     fn accept(&mut self, header: Header, inline: Window<'_>, bulk: Window<'_>) -> bool {
         let is_eager = !bulk.is_empty();
         let (kind, bytes) = if is_eager { (Kind::Eager, bulk) } else { (Kind::Short, inline) };
-        let Some((tag, into)) = self.receives.next() else { return false };
-        if header.kind != kind as u8 || header.flow != self.flow.0 || header.tag != tag.0 {
+        if header.kind != kind as u8 || header.flow != self.flow.0 {
             return false;
         }
-        let Some(into) = into.get_mut(..bytes.len()) else { return false };
+        let Some(into) = self.receives.accept(Tag(header.tag), bytes.len()) else { return false };
         bytes.read(0, into);
         self.messages += 1;
         self.bytes += bytes.len() as u64;
         if is_eager {
             self.eager.add(bytes.len());
         }
-        self.receives.received(bytes.len());
         true
     }
 }

@@ -70,11 +70,15 @@ impl Traffic {
     /// Several messages of a run of receives were received.
     #[inline(always)]
     pub(crate) fn received_run(&mut self, short: Moved, eager: Moved) {
-        for (protocol, moved) in [(Protocol::Short, short), (Protocol::Eager, eager)] {
-            self.received[protocol as usize].messages += moved.messages;
-            self.received[protocol as usize].bytes += moved.bytes;
+        let add = |received: &mut Moved, moved: Moved| {
+            received.messages += moved.messages;
+            received.bytes += moved.bytes;
+        };
+        add(&mut self.received[Protocol::Short as usize], short);
+        if eager.messages > 0 {
+            add(&mut self.received[Protocol::Eager as usize], eager);
+            self.copies += eager.messages;
         }
-        self.copies += eager.messages;
     }
 
     pub(crate) fn own(&mut self, bytes: usize) {

@@ -57,10 +57,10 @@ pub trait FastPath: Rail {
         Ok(())
     }
 
-    /// [`FastPath::post`] where that takes few instructions; says whether it was done.
+    /// Whether a packet takes few instructions on a link, so that callers may inline what they do there.
     #[inline(always)]
-    fn post_if_short(&mut self, link: LinkId, header: Header, bytes: &[u8]) -> bool {
-        self.post(link, header, bytes).is_ok()
+    fn is_short(&self, _link: LinkId) -> bool {
+        true
     }
 
     /// The same as [`FastPath::post`] for a packet of a message that has nothing but `bulk`, at least one byte.

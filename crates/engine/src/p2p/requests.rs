@@ -34,7 +34,7 @@ impl From<RequestId> for Pending {
 
 impl Pending {
     /// The request that it is, whose end alone matters to a wait for it.
-    fn request(self) -> Option<RequestId> {
+    pub(crate) fn request(self) -> Option<RequestId> {
         match self.0 {
             PendingKind::Request(id) => Some(id),
             _ => None,

@@ -3,10 +3,9 @@
 //! They take the lock by its bias only, without a call, and touch nothing of the general path: what is left of a message is a few dozen
 //! instructions. Whoever uses several threads, and so has no bias, takes the other way.
 
-use canele_proto::{Received, Receives};
+use canele_proto::Receives;
 use canele_sys::ids::{FlowId, Rank, Tag};
 
-use crate::Want;
 use crate::engine::Engine;
 
 impl Engine {
@@ -23,14 +22,9 @@ impl Engine {
     /// Receives a message if it is the next of its source and fits; gives its length.
     #[inline(never)] // As above.
     pub fn receive_short(&self, source: Rank, flow: FlowId, tag: Tag, into: &mut [u8]) -> Option<usize> {
-        let mut guard = self.lock_by_bias()?;
-        let want = Want { source: Some(source), tag: Some(tag) };
-        let received = guard.progress.try_recv(flow, want, into);
-        guard.release();
-        match received {
-            Received::Done(status) => Some(status.bytes),
-            Received::Nothing | Received::NotHere => None,
-        }
+        let mut one = One { tag, into, bytes: None };
+        self.receive_run(source, flow, &mut one);
+        one.bytes
     }
 
     /// Lets receives of one source and flow take their messages as long as these are the next ones.
@@ -42,5 +36,23 @@ impl Engine {
             progress.proto.receive_run(&mut progress.rails, (source, flow), receives);
         }
         guard.release();
+    }
+}
+
+/// A receive that is looked for once.
+struct One<'a> {
+    tag: Tag,
+    into: &'a mut [u8],
+    bytes: Option<usize>,
+}
+
+impl Receives for One<'_> {
+    const ONE: bool = true;
+
+    #[inline(always)]
+    fn accept(&mut self, tag: Tag, bytes: usize) -> Option<&mut [u8]> {
+        let into = self.into.get_mut(..bytes).filter(|_| tag == self.tag)?;
+        self.bytes = Some(bytes);
+        Some(into)
     }
 }

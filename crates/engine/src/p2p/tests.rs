@@ -2,7 +2,7 @@
 
 use canele_mem::buffer;
 use canele_proto::request::{Buffer, Mode};
-use canele_proto::{Envelope, Received, Sent};
+use canele_proto::{Envelope, Received, Receives, Sent};
 use canele_sys::ids::{FlowId, Rank, Tag};
 
 use super::tagged::describe;
@@ -35,6 +35,48 @@ fn a_message_is_taken_straight_from_its_link_from_one_source_or_any() {
         assert_eq!(into, [1, 2, 3, 0]);
         assert_eq!(b.try_recv(FLOW, want(source), &mut into[..]), Received::Nothing);
     }
+}
+
+/// Receives of so many bytes each, in their order, with these tags.
+struct InOrder {
+    tags: Vec<Tag>,
+    bytes: [u8; 4],
+    lengths: Vec<usize>,
+}
+
+impl Receives for InOrder {
+    const ONE: bool = false;
+
+    fn accept(&mut self, tag: Tag, bytes: usize) -> Option<&mut [u8]> {
+        let into = self.bytes.get_mut(..bytes).filter(|_| self.tags.get(self.lengths.len()) == Some(&tag))?;
+        self.lengths.push(bytes);
+        Some(into)
+    }
+}
+
+#[test]
+fn a_run_of_receives_takes_messages_up_to_the_first_that_is_not_wanted() {
+    let [mut a, mut b] = two_on_one_host();
+    let mut run = |expected: &[usize], tags: &[Tag]| {
+        let mut receives = InOrder { tags: tags.to_vec(), bytes: [0; 4], lengths: Vec::new() };
+        b.proto.receive_run(&mut b.rails, (Rank(0), FLOW), &mut receives);
+        assert_eq!(receives.lengths, expected);
+    };
+    for bytes in [&[1][..], &[1, 2], &[1, 2, 3, 4, 5], &[1, 2, 3]] {
+        post(&mut a, bytes);
+    }
+    run(&[], &[Tag(8)]);
+    run(&[1], &[TAG]);
+    run(&[2], &[TAG; 3]); // The next one is too long.
+    let mut into = [0; 5];
+    let Received::Done(status) = b.try_recv(FLOW, want(Some(Rank(0))), &mut into[..]) else {
+        panic!("a message lies in the ring")
+    };
+    assert_eq!(status.bytes, 5);
+    let mut last = InOrder { tags: vec![TAG; 2], bytes: [0; 4], lengths: Vec::new() };
+    b.proto.receive_run(&mut b.rails, (Rank(0), FLOW), &mut last);
+    assert_eq!((last.bytes, last.lengths), ([1, 2, 3, 0], vec![3]));
+    assert_eq!(b.proto.traffic.received[0].messages, 4);
 }
 
 #[test]

@@ -4,14 +4,15 @@ use crate::core::Core;
 
 impl Core {
     /// Makes one pass; says whether anything moved. The order: links that a look before a sleep has made; collectives under way, which
-    /// take their messages from where they come; packets and copies, which are most of the work; then connections of this host
+    /// take their messages from where they come; packets and copies, which are most of the work; what follows operations; then connections of this host
     /// and of others; then what the launcher says; then what is to be asked of it.
     #[inline]
     pub fn pass(&mut self) -> bool {
-        let Self { progress, network, membership, rma, collectives, .. } = self;
+        let Self { progress, network, membership, rma, collectives, follow_ups, .. } = self;
         let mut moved = progress.rails.has_sockets() && network.open_links(progress);
         moved |= collectives.has_any_under_way() && collectives.advance(progress, &membership.splits);
         moved |= progress.proto.pass(&mut progress.rails);
+        moved |= follow_ups.any() && follow_ups.call(progress);
         progress.rails.accept();
         if progress.rails.has_sockets() {
             moved |= rma.serve(progress);

@@ -13,7 +13,6 @@ use crate::hardware;
 use crate::library::{self, publish};
 use crate::point::{LARGEST_TAG, start};
 use crate::pointer::{Out, Text};
-use crate::requests::requests;
 
 /// Stores the handle of a communicator that this process may not be in.
 pub(crate) fn give(newcomm: Out<MPI_Comm>, made: Option<Arc<Comm>>) -> Outcome {
@@ -143,7 +142,6 @@ pub fn comm_free(comm: Out<MPI_Comm>) -> Outcome {
         handle.free()?;
     }
     freed.attributes().clear(freed.number())?;
-    requests()?.keep(handle)?;
     handle.free()?;
     Ok(comm.set(MPI_COMM_NULL, "comm")?)
 }

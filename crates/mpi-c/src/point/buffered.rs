@@ -3,6 +3,7 @@
 use core::ffi::{c_int, c_void};
 use std::sync::Arc;
 
+use canele_engine::{Completion, Pending};
 use canele_mem::buffer::RawMut;
 use canele_mpi::buffered::Pool;
 use canele_mpi::point::Attachment;
@@ -107,8 +108,15 @@ struct Flush(Owner);
 
 impl Foreign for Flush {
     fn is_complete(&self) -> bool {
-        let world = library::world();
-        world.and_then(|world| self.0.attachment().is_flushed(world.engine())).unwrap_or(true)
+        self.0.attachment().first_under_way().is_none()
+    }
+
+    fn pending(&self) -> Option<Pending> {
+        self.0.attachment().first_under_way()
+    }
+
+    fn step(&self, pending: Pending, ended: Completion) {
+        self.0.attachment().give_back(pending, ended.buffer);
     }
 
     fn status(&self) -> Result<Status> {

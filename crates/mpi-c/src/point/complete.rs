@@ -2,10 +2,10 @@
 
 use core::ffi::c_int;
 
-use canele_mpi::{Class, Error, Status};
+use canele_mpi::{Class, Error, Result, Status};
 
 use super::short;
-use super::wait::{self, End, List};
+use super::wait::{self, End};
 use crate::codes::keep;
 use crate::constants::*;
 use crate::error::{Failed, Outcome};
@@ -24,10 +24,7 @@ pub fn wait(request: Out<MPI_Request>, status: StatusOut) -> Outcome {
 /// The general path of a wait.
 #[inline(never)]
 fn wait_otherwise(handle: &mut [MPI_Request], status: StatusOut) -> Outcome {
-    let take = |handle: &mut [MPI_Request]| {
-        wait::take_messages(handle, |_, got| status.set_got_at(0, got)).map(|taken| taken == 1)
-    };
-    if take(handle)? || wait::await_message(handle[0])? && take(handle)? {
+    if wait::take_messages(handle, |_, got| status.set_got_at(0, got))? == 1 {
         return Ok(());
     }
     Ok(status.set(wait::wait(&mut handle[0])?.status("MPI_Wait")?))
@@ -35,25 +32,19 @@ fn wait_otherwise(handle: &mut [MPI_Request], status: StatusOut) -> Outcome {
 
 /// `MPI_Test`.
 pub fn test(request: Out<MPI_Request>, flag: Out<c_int>, status: StatusOut) -> Outcome {
-    let mut list = List::take(request.slice(1, "request")?)?;
-    if list.is_empty() {
-        status.set_empty();
-        return Ok(flag.set(1, "flag")?);
-    }
-    list.look()?;
-    let ended = list.take_ended()?;
-    flag.set(c_int::from(ended.is_some()), "flag")?;
-    if let Some((_, end)) = ended {
-        status.set(end.status("MPI_Test")?);
-    }
-    Ok(())
+    test_any(request.slice(1, "request")?, Out::at(0), flag, status, "MPI_Test")
 }
 
 /// `MPI_Waitany`.
 pub fn waitany(count: c_int, requests: Out<MPI_Request>, index: Out<c_int>, status: StatusOut) -> Outcome {
-    let mut list = List::take(array(count, requests)?)?;
-    list.wait_any()?;
-    give_any(&mut list, index, status, "MPI_Waitany")
+    let handles = array(count, requests)?;
+    match wait::first_ended(handles, true)? {
+        Ok(at) => give_one(handles, at, index, status, "MPI_Waitany"),
+        Err(_) => {
+            status.set_empty();
+            Ok(index.set(MPI_UNDEFINED, "index")?)
+        }
+    }
 }
 
 /// `MPI_Testany`.
@@ -64,37 +55,44 @@ pub fn testany(
     flag: Out<c_int>,
     status: StatusOut,
 ) -> Outcome {
-    let mut list = List::take(array(count, requests)?)?;
-    if list.is_empty() {
-        flag.set(1, "flag")?;
-        return give_any(&mut list, index, status, "MPI_Testany");
-    }
-    list.look()?;
-    match list.take_ended()? {
-        Some((at, end)) => {
+    test_any(array(count, requests)?, index, flag, status, "MPI_Testany")
+}
+
+/// Tests for the end of any request; `index` may be nowhere.
+fn test_any(
+    handles: &mut [MPI_Request],
+    index: Out<c_int>,
+    flag: Out<c_int>,
+    status: StatusOut,
+    function: &str,
+) -> Outcome {
+    match wait::first_ended(handles, false)? {
+        Ok(at) => {
             flag.set(1, "flag")?;
-            index.set(at as c_int, "index")?;
-            Ok(status.set(end.status("MPI_Testany")?))
+            give_one(handles, at, index, status, function)
         }
-        None => {
-            flag.set(0, "flag")?;
-            Ok(index.set(MPI_UNDEFINED, "index")?)
+        Err(active) => {
+            flag.set(c_int::from(!active), "flag")?;
+            if !active {
+                status.set_empty();
+            }
+            if index.is_null() { Ok(()) } else { Ok(index.set(MPI_UNDEFINED, "index")?) }
         }
     }
 }
 
-fn give_any(list: &mut List<'_>, index: Out<c_int>, status: StatusOut, function: &str) -> Outcome {
-    match list.take_ended()? {
-        Some((at, end)) => {
-            index.set(at as c_int, "index")?;
-            status.set(end.status(function)?);
-        }
-        None => {
-            index.set(MPI_UNDEFINED, "index")?;
-            status.set_empty();
-        }
+/// Takes the end of the request at a place of an array.
+fn give_one(
+    handles: &mut [MPI_Request],
+    at: usize,
+    index: Out<c_int>,
+    status: StatusOut,
+    function: &str,
+) -> Outcome {
+    if !index.is_null() {
+        index.set(at as c_int, "index")?;
     }
-    Ok(())
+    Ok(status.set(wait::take_end(&mut handles[at])?.status(function)?))
 }
 
 /// `MPI_Waitall`.
@@ -114,12 +112,8 @@ fn wait_all_otherwise(handles: &mut [MPI_Request], mut first: usize, statuses: S
     loop {
         first += wait::take_messages(&mut handles[first..], |at, got| ends.put_got(first + at, got))?;
         let Some(handle) = handles.get_mut(first) else { return ends.finish() };
-        let ended = wait::await_message(*handle)?;
-        let this = core::slice::from_mut(handle);
-        if !ended || wait::take_messages(this, |_, got| ends.put_got(first, got))? == 0 {
-            let end = wait::wait(handle)?;
-            ends.put(first, first, end);
-        }
+        let end = wait::wait(handle)?;
+        ends.put(first, first, end);
         first += 1;
     }
 }
@@ -127,19 +121,19 @@ fn wait_all_otherwise(handles: &mut [MPI_Request], mut first: usize, statuses: S
 /// `MPI_Testall`.
 pub fn testall(count: c_int, requests: Out<MPI_Request>, flag: Out<c_int>, statuses: StatusOut) -> Outcome {
     let handles = array(count, requests)?;
-    let mut list = List::take(handles)?;
-    list.look()?;
-    let all = list.all_ended();
-    flag.set(c_int::from(all), "flag")?;
-    if !all {
+    let (under_way, _) = wait::count(handles)?;
+    flag.set(c_int::from(under_way == 0), "flag")?;
+    if under_way > 0 {
         return Ok(());
     }
-    for at in 0..count as usize {
-        statuses.set_empty_at(at);
-    }
     let mut ends = Ends::new(statuses, "MPI_Testall");
-    while let Some((at, end)) = list.take_ended()? {
-        ends.put(at, at, end);
+    for (at, handle) in handles.iter_mut().enumerate() {
+        if wait::has_ended(*handle)? {
+            let end = wait::take_end(handle)?;
+            ends.put(at, at, end);
+        } else {
+            statuses.set_empty_at(at);
+        }
     }
     ends.finish()
 }
@@ -152,9 +146,9 @@ pub fn waitsome(
     indices: Out<c_int>,
     statuses: StatusOut,
 ) -> Outcome {
-    let mut list = List::take(array(incount, requests)?)?;
-    list.wait_any()?;
-    give_some(&mut list, outcount, indices, statuses, "MPI_Waitsome")
+    let handles = array(incount, requests)?;
+    let active = !matches!(wait::first_ended(handles, true)?, Err(false));
+    give_some(handles, active, (outcount, indices, statuses), "MPI_Waitsome")
 }
 
 /// `MPI_Testsome`.
@@ -165,28 +159,30 @@ pub fn testsome(
     indices: Out<c_int>,
     statuses: StatusOut,
 ) -> Outcome {
-    let mut list = List::take(array(incount, requests)?)?;
-    if !list.is_empty() {
-        list.look()?;
-    }
-    give_some(&mut list, outcount, indices, statuses, "MPI_Testsome")
+    let handles = array(incount, requests)?;
+    let active = wait::count(handles)? != (0, 0);
+    give_some(handles, active, (outcount, indices, statuses), "MPI_Testsome")
 }
 
+/// Takes the ends of all requests of an array that have ended.
 fn give_some(
-    list: &mut List<'_>,
-    outcount: Out<c_int>,
-    indices: Out<c_int>,
-    statuses: StatusOut,
+    handles: &mut [MPI_Request],
+    active: bool,
+    (outcount, indices, statuses): (Out<c_int>, Out<c_int>, StatusOut),
     function: &'static str,
 ) -> Outcome {
-    if list.is_empty() {
+    if !active {
         return Ok(outcount.set(MPI_UNDEFINED, "outcount")?);
     }
+    wait::advance(handles, |_, _| true)?;
     let (mut n, mut ends) = (0, Ends::new(statuses, function));
-    while let Some((at, end)) = list.take_ended()? {
-        indices.set_at(n, at as c_int, "array_of_indices")?;
-        ends.put(n, at, end);
-        n += 1;
+    for (at, handle) in handles.iter_mut().enumerate() {
+        if wait::has_ended(*handle)? {
+            indices.set_at(n, at as c_int, "array_of_indices")?;
+            let end = wait::take_end(handle)?;
+            ends.put(n, at, end);
+            n += 1;
+        }
     }
     outcount.set(n as c_int, "outcount")?;
     ends.finish()
@@ -253,6 +249,10 @@ impl Ends {
 /// `MPI_Cancel`.
 pub fn cancel(request: Out<MPI_Request>) -> Outcome {
     let handle = request.get("request")?;
+    cancel_request(handle).map_err(|error| wait::raise_of(handle, "MPI_Cancel", error))
+}
+
+fn cancel_request(handle: MPI_Request) -> Result<()> {
     // What has left cannot be withdrawn.
     if handle == LEFT {
         return Ok(());
@@ -261,21 +261,20 @@ pub fn cancel(request: Out<MPI_Request>) -> Outcome {
     // A function of the program's may use requests.
     if let Ok(operation) = table.foreign(handle) {
         drop(table);
-        return Ok(operation.cancel()?);
+        return operation.cancel();
     }
-    Ok(table.get(handle)?.cancel()?)
+    table.get(handle)?.cancel()
 }
 
 /// `MPI_Request_free`.
 pub fn request_free(request: Out<MPI_Request>) -> Outcome {
     let handle = request.get("request")?;
     if handle != LEFT {
-        let mut table = requests()?;
-        let given = table.give_up(handle)?;
-        drop(table);
+        let given = requests()?.give_up(handle)?;
         if let Some(mut given) = given {
-            given.give_up()?;
-            if given.pending().is_some() {
+            let comm = given.comm().cloned();
+            given.give_up().map_err(|error| wait::raise(comm.as_deref(), "MPI_Request_free", error))?;
+            if given.is_active() && !given.is_ended() {
                 requests()?.orphan(given);
             }
         }
@@ -286,29 +285,33 @@ pub fn request_free(request: Out<MPI_Request>) -> Outcome {
 
 /// `MPI_Request_get_status`.
 pub fn request_get_status(request: MPI_Request, flag: Out<c_int>, status: StatusOut) -> Outcome {
-    let found = peek(request)?;
-    flag.set(c_int::from(found.is_some()), "flag")?;
-    if let Some(end) = found {
-        status.set(end?);
+    let ended = match wait::first_ended(&[request], false)? {
+        Ok(_) => true,
+        Err(active) => !active,
+    };
+    flag.set(c_int::from(ended), "flag")?;
+    if ended {
+        status.set(peek(request, "MPI_Request_get_status")?);
     }
     Ok(())
 }
 
-/// How a request has ended, if it has; it stays as it is.
-pub(super) fn peek(handle: MPI_Request) -> Result<Option<Result<Status, Failed>>, Failed> {
-    let mut handles = [handle];
+/// The status of a request that has ended, or that is not active; it stays as it is.
+fn peek(handle: MPI_Request, function: &str) -> Result<Status, Failed> {
     if handle == MPI_REQUEST_NULL || handle == LEFT {
-        return Ok(Some(Ok(Status::EMPTY)));
+        return Ok(Status::EMPTY);
     }
-    if !requests()?.get(handle)?.is_active() {
-        return Ok(Some(Ok(Status::EMPTY)));
-    }
-    List::take(&mut handles)?.look()?;
-    // Out of the table: a function of the program's may be called.
-    let request = requests()?.take(handle)?;
-    let end = request.peek();
-    requests()?.put(handle, request);
-    Ok(end.map(|end| end.map_err(Failed::Error)))
+    let mut table = requests()?;
+    let request = table.get(handle)?;
+    let status = match request.operation().cloned() {
+        // A function of the program's may be called.
+        Some(operation) => {
+            drop(table);
+            Some(operation.status())
+        }
+        None => request.peek(),
+    };
+    status.unwrap_or(Ok(Status::EMPTY)).map_err(|error| wait::raise_of(handle, function, error))
 }
 
 /// `MPI_Request_get_status_all`.
@@ -319,15 +322,15 @@ pub fn request_get_status_all(
     statuses: StatusOut,
 ) -> Outcome {
     let handles = array(count, requests)?;
-    let mut all = Vec::with_capacity(handles.len());
-    for handle in handles.iter() {
-        match peek(*handle)? {
-            Some(end) => all.push(end?),
-            None => return Ok(flag.set(0, "flag")?),
-        }
+    let (under_way, _) = wait::count(handles)?;
+    flag.set(c_int::from(under_way == 0), "flag")?;
+    if under_way > 0 {
+        return Ok(());
     }
-    all.into_iter().enumerate().for_each(|(at, status)| statuses.set_at(at, status));
-    Ok(flag.set(1, "flag")?)
+    for (at, handle) in handles.iter().enumerate() {
+        statuses.set_at(at, peek(*handle, "MPI_Request_get_status_all")?);
+    }
+    Ok(())
 }
 
 /// `MPI_Request_get_status_any`.
@@ -339,23 +342,20 @@ pub fn request_get_status_any(
     status: StatusOut,
 ) -> Outcome {
     let handles = array(count, requests)?;
-    let mut active = false;
-    for (at, handle) in handles.iter().enumerate() {
-        if !is_active(*handle)? {
-            continue;
-        }
-        active = true;
-        if let Some(end) = peek(*handle)? {
-            status.set(end?);
+    match wait::first_ended(handles, false)? {
+        Ok(at) => {
+            status.set(peek(handles[at], "MPI_Request_get_status_any")?);
             flag.set(1, "flag")?;
-            return Ok(index.set(at as c_int, "index")?);
+            Ok(index.set(at as c_int, "index")?)
+        }
+        Err(active) => {
+            if !active {
+                status.set_empty();
+            }
+            flag.set(c_int::from(!active), "flag")?;
+            Ok(index.set(MPI_UNDEFINED, "index")?)
         }
     }
-    if !active {
-        status.set_empty();
-    }
-    flag.set(c_int::from(!active), "flag")?;
-    Ok(index.set(MPI_UNDEFINED, "index")?)
 }
 
 /// `MPI_Request_get_status_some`.
@@ -367,27 +367,18 @@ pub fn request_get_status_some(
     statuses: StatusOut,
 ) -> Outcome {
     let handles = array(incount, requests)?;
-    let (mut n, mut active) = (0, false);
+    if wait::count(handles)? == (0, 0) {
+        return Ok(outcount.set(MPI_UNDEFINED, "outcount")?);
+    }
+    let mut n = 0;
     for (at, handle) in handles.iter().enumerate() {
-        if !is_active(*handle)? {
-            continue;
-        }
-        active = true;
-        if let Some(end) = peek(*handle)? {
-            statuses.set_at(n, end?);
+        if wait::has_ended(*handle)? {
+            statuses.set_at(n, peek(*handle, "MPI_Request_get_status_some")?);
             indices.set_at(n, at as c_int, "array_of_indices")?;
             n += 1;
         }
     }
-    Ok(outcount.set(if active { n as c_int } else { MPI_UNDEFINED }, "outcount")?)
-}
-
-fn is_active(handle: MPI_Request) -> Result<bool, Failed> {
-    match handle {
-        MPI_REQUEST_NULL => Ok(false),
-        LEFT => Ok(true),
-        handle => Ok(requests()?.get(handle)?.is_active()),
-    }
+    Ok(outcount.set(n as c_int, "outcount")?)
 }
 
 /// The handles of an array.

@@ -1,15 +1,14 @@
 //! Partitioned messages (MPI 5.0, chapter 4).
 
 use core::ffi::c_int;
-use std::sync::Arc;
 
-use canele_mpi::partitioned::Parts;
+use canele_mpi::partitioned::Partitioned;
 use canele_mpi::{Class, Error, Result, fail};
 
-use super::{from, start, target};
+use super::{from, start, target, wait};
 use crate::buffer::elements;
 use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_REQUEST_NULL};
-use crate::error::Outcome;
+use crate::error::{Failed, Outcome};
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request};
 use crate::pointer::{In, Memory, MemoryMut, Out};
 use crate::requests::requests;
@@ -45,7 +44,7 @@ pub fn psend_init(
     let to = target(&comm, dest, tag)?;
     // Initialisations are counted: one that fails is none.
     request.slice(1, "request")?;
-    start::give(request, Some(comm.psend_init(to, parts, elements)))
+    start::give(request, Some(comm.psend_init(to, parts, elements)?))
 }
 
 /// `MPI_Precv_init`.
@@ -61,7 +60,7 @@ pub fn precv_init(
     request: Out<MPI_Request>,
 ) -> Outcome {
     let comm = comm.share()?;
-    let (_, total) = total(partitions, count)?;
+    let (parts, total) = total(partitions, count)?;
     let elements = elements(buf, total, datatype)?;
     // Parts have no wildcards (MPI 5.0, §4.2.1), which would take what is not theirs on the flow of collectives.
     if source == MPI_ANY_SOURCE {
@@ -72,31 +71,38 @@ pub fn precv_init(
     }
     let from = from(&comm, source, tag)?.and_then(|from| from.source.zip(from.tag));
     request.slice(1, "request")?;
-    start::give(request, Some(comm.precv_init(from, elements)))
+    start::give(request, Some(comm.precv_init(from, parts, elements)?))
 }
 
-/// The parts of a partitioned send.
-fn parts(request: MPI_Request) -> Result<Arc<Parts>> {
-    let none = || Error::new(Class::Request, "the request is no partitioned send");
-    requests()?.get(request)?.parts().ok_or_else(none)
+/// Makes partitions of a send ready, one after the other.
+fn ready(
+    request: MPI_Request,
+    partitions: impl Iterator<Item = c_int>,
+    function: &str,
+) -> Result<(), Failed> {
+    // No lock is held: what is ready is sent at once.
+    let found = requests()?.get(request)?.partitioned();
+    let all = || match found {
+        Some(Partitioned::Send(send)) => partitions.into_iter().try_for_each(|partition| {
+            send.ready(usize::try_from(partition).map_err(|_| negative(partition))?)
+        }),
+        _ => fail!(Request, "the request is no partitioned send"),
+    };
+    all().map_err(|error| wait::raise_of(request, function, error))
 }
 
-fn ready(parts: &Parts, partition: c_int) -> Result<()> {
-    match usize::try_from(partition) {
-        Ok(part) => parts.ready(part),
-        Err(_) => fail!(Argument, "partition is {partition}: it must not be negative"),
-    }
+fn negative(partition: c_int) -> Box<Error> {
+    Error::new(Class::Argument, format!("partition is {partition}: it must not be negative"))
 }
 
 /// `MPI_Pready`.
 pub fn pready(partition: c_int, request: MPI_Request) -> Outcome {
-    Ok(ready(&*parts(request)?, partition)?)
+    ready(request, std::iter::once(partition), "MPI_Pready")
 }
 
 /// `MPI_Pready_range`.
 pub fn pready_range(partition_low: c_int, partition_high: c_int, request: MPI_Request) -> Outcome {
-    let parts = parts(request)?;
-    Ok((partition_low..=partition_high).try_for_each(|partition| ready(&parts, partition))?)
+    ready(request, partition_low..=partition_high, "MPI_Pready_range")
 }
 
 /// `MPI_Pready_list`.
@@ -104,16 +110,22 @@ pub fn pready_list(length: c_int, array_of_partitions: In<c_int>, request: MPI_R
     let Ok(length) = usize::try_from(length) else {
         fail!(Count, "length is {length}: it must not be negative");
     };
-    let (parts, list) = (parts(request)?, array_of_partitions.slice(length, "array_of_partitions")?);
-    Ok(list.iter().try_for_each(|partition| ready(&parts, *partition))?)
+    let list = array_of_partitions.slice(length, "array_of_partitions")?;
+    ready(request, list.iter().copied(), "MPI_Pready_list")
 }
 
 /// `MPI_Parrived`.
 pub fn parrived(request: MPI_Request, partition: c_int, flag: Out<c_int>) -> Outcome {
-    if partition < 0 {
-        fail!(Argument, "partition is {partition}: it must not be negative");
+    if request == MPI_REQUEST_NULL {
+        return Ok(flag.set(1, "flag")?);
     }
-    // All parts arrive at once.
-    let arrived = request == MPI_REQUEST_NULL || super::complete::peek(request)?.is_some();
+    let found = requests()?.get(request)?.partitioned();
+    let look = || match found {
+        Some(Partitioned::Receive(receive)) => {
+            receive.has_arrived(usize::try_from(partition).map_err(|_| negative(partition))?)
+        }
+        _ => fail!(Request, "the request is no partitioned receive"),
+    };
+    let arrived = look().map_err(|error| wait::raise_of(request, "MPI_Parrived", error))?;
     Ok(flag.set(c_int::from(arrived), "flag")?)
 }

@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use canele_mpi::Mode;
 use canele_mpi::point::Handing;
 
-use super::{from, start, target};
+use super::{from, start, target, wait};
 use crate::buffer::elements;
 use crate::error::Outcome;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request};
@@ -100,21 +100,21 @@ pub fn recv_init(
 
 /// `MPI_Start`.
 pub fn start(request: Out<MPI_Request>) -> Outcome {
-    start_request(request.get("request")?)
+    start_request(request.get("request")?, "MPI_Start")
 }
 
 /// `MPI_Startall`.
 pub fn startall(count: c_int, requests: Out<MPI_Request>) -> Outcome {
-    super::complete::array(count, requests)?.iter().try_for_each(|handle| start_request(*handle))
+    super::complete::array(count, requests)?
+        .iter()
+        .try_for_each(|handle| start_request(*handle, "MPI_Startall"))
 }
 
-/// Starts a persistent operation, which leaves the table meanwhile: what it calls may need the table.
-fn start_request(handle: MPI_Request) -> Outcome {
+/// Starts a persistent operation in its place in the table.
+fn start_request(handle: MPI_Request, function: &str) -> Outcome {
     if handle == LEFT {
         canele_mpi::fail!(Request, "the request is of a send that has left: it is not persistent");
     }
-    let mut request = requests()?.take(handle)?;
-    let started = request.start();
-    requests()?.put(handle, request);
-    Ok(started?)
+    let started = requests()?.get(handle)?.start();
+    started.map_err(|error| wait::raise_of(handle, function, error))
 }

@@ -3,14 +3,17 @@
 use core::ffi::c_int;
 use std::sync::Arc;
 
-use canele_mpi::Status;
+use canele_mpi::awaited::finish;
 use canele_mpi::point::Message;
+use canele_mpi::request::Request;
+use canele_mpi::{Comm, Status};
 
 use super::{from, wait};
 use crate::buffer::data;
 use crate::constants::{MPI_MESSAGE_NO_PROC, MPI_MESSAGE_NULL};
-use crate::error::{Failed, Outcome, raise_on};
+use crate::error::Outcome;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Message};
+use crate::library;
 use crate::pointer::{MemoryMut, Out};
 use crate::status::StatusOut;
 use crate::width::Count;
@@ -101,12 +104,26 @@ pub fn mrecv(
     message: Out<MPI_Message>,
     status: StatusOut,
 ) -> Outcome {
-    let data = data(buf, count, datatype)?;
-    let Some(taken) = take(message)? else {
-        return Ok(status.set(Status::NO_PROCESS));
+    let comm = comm_of(message)?;
+    let received = || match start(buf, count, datatype, message)? {
+        Some(request) => finish(library::engine()?, request),
+        None => Ok(Status::NO_PROCESS),
     };
-    let received = taken.irecv(data).and_then(|mut request| wait::finish(&mut request));
-    // The message says whose handler is called, as the arguments do not.
-    let received = received.map_err(|error| Failed::Raised(raise_on(taken.comm(), "MPI_Mrecv", &error)));
-    Ok(status.set(received?))
+    Ok(status.set(received().map_err(|error| wait::raise(comm.as_deref(), "MPI_Mrecv", error))?))
+}
+
+/// Starts to receive a message that was taken; nothing if it is none of any process.
+pub(super) fn start(
+    buf: MemoryMut,
+    count: Count,
+    datatype: MPI_Datatype,
+    message: Out<MPI_Message>,
+) -> canele_mpi::Result<Option<Request>> {
+    let data = data(buf, count, datatype)?;
+    take(message)?.map(|taken| taken.irecv(data)).transpose()
+}
+
+/// The communicator of a message, whose handler is told of errors.
+pub(super) fn comm_of(message: Out<MPI_Message>) -> canele_mpi::Result<Option<Arc<Comm>>> {
+    Ok(message.get("message")?.get().ok().map(|message| message.comm().clone()))
 }

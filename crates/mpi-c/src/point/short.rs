@@ -1,14 +1,16 @@
 //! The short path of messages between known ranks: few bytes, one after the other in memory, on a link that is open.
 //!
-//! Owns nothing and decides nothing: either it does all of a call in a few dozen instructions, or it says no and has changed nothing,
+//! Owns the routes that were found last and decides nothing: either it does all of a call in a few dozen instructions, or it says no and has changed nothing,
 //! and the general path does the call, with all its checks and errors. It makes no error, no request and no status.
 
+use core::cell::UnsafeCell;
 use core::ffi::c_int;
 
-use canele_engine::{FlowId, Receives};
-use canele_mpi::{Comm, Rank, Tag};
+use canele_engine::{Engine, FlowId, Receives};
+use canele_mpi::{Rank, Tag};
 
 use super::LARGEST_TAG;
+use crate::call_cache;
 use crate::constants::MPI_REQUEST_NULL;
 use crate::deferred_recv::{self, DeferredRecv, MOST_BYTES};
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request};
@@ -18,37 +20,102 @@ use crate::requests::LEFT;
 use crate::status::{Got, StatusOut};
 use crate::width::Count;
 
-/// A short message: a communicator that there is, a rank and a tag on it, and so many bytes.
+/// What a communicator, a rank on it and a datatype came to: programs name the same few again and again.
+#[derive(Clone, Copy)]
+struct Route {
+    comm: MPI_Comm,
+    datatype: MPI_Datatype,
+    rank: c_int,
+    /// No handle has been freed since, whose value something else could have by now.
+    freed: usize,
+    engine: Option<&'static Engine>,
+    to: Rank,
+    flow: FlowId,
+    /// Bytes of an element; elements lie one after the other.
+    size: usize,
+}
+
+impl Route {
+    const NONE: Self = Self {
+        comm: MPI_Comm::of(usize::MAX),
+        datatype: MPI_Datatype::of(0),
+        rank: 0,
+        freed: 0,
+        engine: None,
+        to: Rank(0),
+        flow: FlowId(0),
+        size: 0,
+    };
+
+    /// Finds it, if there is such a communicator with such a rank, and if the datatype is committed and has no gaps.
+    #[inline(never)]
+    fn find(comm: MPI_Comm, datatype: MPI_Datatype, rank: c_int) -> Option<Self> {
+        let (on, of) = (comm.find()?, datatype.find()?);
+        let to = *on.peers().members().get(rank as usize)?;
+        let fits = of.is_contiguous() && of.is_committed() && (1..=MOST_BYTES).contains(&of.size());
+        let (engine, flow, freed) = (Some(&**on.engine()), on.flow(), call_cache::freed());
+        fits.then_some(Self { comm, datatype, rank, freed, engine, to, flow, size: of.size() })
+    }
+
+    #[inline(always)]
+    fn is_of(&self, comm: MPI_Comm, datatype: MPI_Datatype, rank: c_int) -> bool {
+        self.comm == comm
+            && self.rank == rank
+            && self.datatype == datatype
+            && self.freed == call_cache::freed()
+    }
+}
+
+/// Routes that are remembered, by the last bits of their ranks.
+const ROUTES: usize = 8;
+
+struct Routes(UnsafeCell<[Route; ROUTES]>);
+
+// SAFETY: two threads never reach the routes at a time, see `short`.
+unsafe impl Sync for Routes {}
+
+static KNOWN: Routes = Routes(UnsafeCell::new([Route::NONE; ROUTES]));
+
+/// A short message: the way it goes, a tag, and so many bytes.
 pub struct Short {
-    on: &'static Comm,
-    handle: MPI_Comm,
+    engine: &'static Engine,
+    comm: MPI_Comm,
     rank: Rank,
+    flow: FlowId,
     tag: Tag,
     bytes: usize,
 }
 
-/// What the arguments of a call say, if it is a short message.
+/// What the arguments of a call say, if it is a short message and the program uses one thread at a time.
 #[inline(always)]
 pub fn short(
     buffer: Memory,
     (count, datatype): (Count, MPI_Datatype),
     (rank, tag): (c_int, c_int),
-    handle: MPI_Comm,
+    comm: MPI_Comm,
 ) -> Option<Short> {
-    let on = handle.find()?;
-    let of = datatype.find()?;
-    let (size, count) = (of.size(), count.value as usize);
-    // A count that is negative is a large one here. The product of the two cannot overflow behind this.
-    if size.wrapping_sub(1) >= MOST_BYTES || count > MOST_BYTES {
+    if !deferred_recv::is_one_thread() {
         return None;
     }
-    let bytes = size * count;
-    let plain = of.is_contiguous() && of.is_committed() && !buffer.is_null();
-    if bytes > MOST_BYTES || !plain || tag as u32 > LARGEST_TAG as u32 {
+    // SAFETY: one thread calls the library, and the reference ends before any function of the program is called.
+    let route = unsafe { &mut (*KNOWN.0.get())[rank as usize % ROUTES] };
+    if !route.is_of(comm, datatype, rank) {
+        *route = Route::find(comm, datatype, rank)?;
+    }
+    // A count that is negative is a large one here. The product cannot overflow behind this.
+    let count = count.value as usize;
+    if count > MOST_BYTES || buffer.is_null() || tag as u32 > LARGEST_TAG as u32 {
         return None;
     }
-    let rank = *on.peers().members().get(rank as usize)?;
-    Some(Short { on, handle, rank, tag: Tag(tag as u32), bytes })
+    let (engine, bytes) = (route.engine?, count * route.size);
+    (bytes <= MOST_BYTES).then_some(Short {
+        engine,
+        comm,
+        rank: route.to,
+        flow: route.flow,
+        tag: Tag(tag as u32),
+        bytes,
+    })
 }
 
 impl Short {
@@ -57,7 +124,7 @@ impl Short {
     pub fn send(&self, buffer: Memory) -> bool {
         // SAFETY: not null; the program gives so many bytes to be read as long as the call lasts.
         let bytes = unsafe { core::slice::from_raw_parts(buffer.cast(), self.bytes) };
-        self.on.engine().send_short(self.rank, self.on.flow(), self.tag, bytes)
+        self.engine.send_short(self.rank, self.flow, self.tag, bytes)
     }
 
     /// Receives it, if it is the next message of its source; gives its length.
@@ -65,13 +132,13 @@ impl Short {
     pub fn receive(&self, buffer: MemoryMut) -> Option<usize> {
         // SAFETY: not null; the program gives so many bytes to be written as long as the call lasts.
         let into = unsafe { core::slice::from_raw_parts_mut(buffer.cast(), self.bytes) };
-        self.on.engine().receive_short(self.rank, self.on.flow(), self.tag, into)
+        self.engine.receive_short(self.rank, self.flow, self.tag, into)
     }
 
     /// Defers its receive, if that may be; gives the handle.
     #[inline(always)]
     pub fn defer(&self, buffer: MemoryMut) -> Option<MPI_Request> {
-        deferred_recv::defer((self.handle, self.on), (self.rank, self.tag), buffer.cast(), self.bytes)
+        deferred_recv::defer((self.comm, self.flow), (self.rank, self.tag), buffer.cast(), self.bytes)
     }
 }
 
@@ -91,8 +158,8 @@ pub fn end_front(handles: &mut [MPI_Request], statuses: StatusOut) -> usize {
         let slots = ring.deferred();
         let Some(first) = slots.first().filter(|first| first.is_of(handle)) else { return ended };
         let Ok(engine) = library::engine() else { return ended };
-        let (source, flow) = first.from();
-        let mut run = Run { handles: &mut *handles, slots, statuses, first: ended, taken: 0, source, flow };
+        let (from, (source, flow)) = (first.from, first.from());
+        let mut run = Run { handles: &mut *handles, slots, statuses, first: ended, taken: 0, from };
         engine.receive_run(source, flow, &mut run);
         let taken = run.taken;
         ended += taken;
@@ -130,26 +197,26 @@ struct Run<'a> {
     first: usize,
     /// So many have ended.
     taken: usize,
-    source: Rank,
-    flow: FlowId,
+    /// As the slots say it.
+    from: u64,
 }
 
 impl Receives for Run<'_> {
-    #[inline(always)]
-    fn next(&mut self) -> Option<(Tag, &mut [u8])> {
-        let slot = self.slots.get_mut(self.taken)?;
-        let handle = *self.handles.get(self.first + self.taken)?;
-        (slot.is_of(handle) && slot.is_from(self.source, self.flow)).then(|| (slot.tag, slot.memory()))
-    }
+    const ONE: bool = false;
 
     #[inline(always)]
-    fn received(&mut self, bytes: usize) {
-        let (at, slot) = (self.first + self.taken, &mut self.slots[self.taken]);
+    fn accept(&mut self, tag: Tag, bytes: usize) -> Option<&mut [u8]> {
+        let at = self.first + self.taken;
+        let (slot, handle) = (self.slots.get_mut(self.taken)?, self.handles.get_mut(at)?);
+        if !slot.is_of(*handle) || !slot.is_from(self.from) || slot.tag != tag || !slot.has_room(bytes) {
+            return None;
+        }
         if self.statuses.is_wanted() {
             self.statuses.set_got_at(at, Got::Received(slot.comm(), slot.status(bytes)));
         }
-        slot.end();
-        self.handles[at] = MPI_REQUEST_NULL;
+        *handle = MPI_REQUEST_NULL;
         self.taken += 1;
+        slot.end();
+        slot.memory().get_mut(..bytes)
     }
 }

@@ -2,18 +2,17 @@
 
 use core::ffi::c_int;
 
-use canele_engine::Started;
 use canele_mpi::request::Request;
 use canele_mpi::{Mode, Status};
 
 use super::short::short;
-use super::{from, target};
+use super::{from, probe, target, wait};
 use crate::buffer::data;
 use crate::deferred_recv;
 use crate::error::Outcome;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request};
 use crate::pointer::{Memory, MemoryMut, Out};
-use crate::requests::{self, LEFT, Message};
+use crate::requests::{self, LEFT};
 use crate::width::Count;
 
 /// `MPI_Isend`.
@@ -77,16 +76,10 @@ fn isend_in_mode(
 ) -> Outcome {
     let on = comm.get()?;
     let data = data(buf, count, datatype)?;
-    let pending = match target(on, dest, tag)? {
-        Some(to) => match on.post(to, mode, data, true)? {
-            Started::Done => None,
-            Started::Posted(pending) => Some(pending),
-            Started::Busy => Some(on.isend_lent(to, mode, data)?),
-        },
-        None => None,
-    };
+    let to = target(on, dest, tag)?;
+    let pending = to.map(|to| on.start_send(to, mode, data)).transpose()?.flatten();
     let handle = match pending {
-        Some(pending) => requests::publish_message(Message { comm, pending, receives: false })?,
+        Some(pending) => requests::publish(comm.share()?.sending(pending))?,
         None => LEFT,
     };
     Ok(request.set(handle, "request")?)
@@ -130,7 +123,7 @@ fn irecv_by_engine(
     };
     deferred_recv::settle();
     let pending = on.start_receive(from, data)?;
-    let handle = requests::publish_message(Message { comm, pending, receives: true })?;
+    let handle = requests::publish(comm.share()?.receiving(pending))?;
     Ok(request.set(handle, "request")?)
 }
 
@@ -181,12 +174,11 @@ pub fn imrecv(
     message: Out<MPI_Message>,
     request: Out<MPI_Request>,
 ) -> Outcome {
-    let data = data(buf, count, datatype)?;
-    let started = match super::probe::take(message)? {
-        Some(taken) => taken.irecv(data)?,
-        None => Request::ended_with(None, Ok(Status::NO_PROCESS)),
-    };
-    give(request, Some(started))
+    let comm = probe::comm_of(message)?;
+    let started = probe::start(buf, count, datatype, message)
+        .map_err(|error| wait::raise(comm.as_deref(), "MPI_Imrecv", error))?;
+    let nothing = || Request::ended_with(None, Ok(Status::NO_PROCESS));
+    give(request, Some(started.unwrap_or_else(nothing)))
 }
 
 /// Gives the program the handle of what was started; `None`: it has ended already.

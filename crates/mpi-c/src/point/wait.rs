@@ -1,14 +1,16 @@
-//! Waiting for requests, one or a list of them: they leave the table, end or come back.
+//! Waiting for requests, one or a list of them, where they stand in the table.
+//!
+//! What a request does is up to the request; here are the handles and the locks. A pass over an array lets all of its requests advance with
+//! one entry into the table and the engine, and leaves both for a request that may call the program. A wait holds no lock of the table.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use canele_engine::{Engine, Pending};
-use canele_mpi::request::Request;
+use canele_engine::Engine;
+use canele_mpi::awaited::Awaited;
+use canele_mpi::request::{Progress, Request};
 use canele_mpi::{Class, Comm, Errhandler, Error, Result, Status};
 
 use crate::constants::MPI_REQUEST_NULL;
-use crate::deferred_recv;
 use crate::error::{Failed, raise_on};
 use crate::handle::MPI_Request;
 use crate::library;
@@ -55,71 +57,186 @@ impl End {
 }
 
 /// Calls the handler of the request's communicator, if it has one.
-fn raise(comm: Option<&Comm>, function: &str, error: Box<Error>) -> Failed {
+pub(super) fn raise(comm: Option<&Comm>, function: &str, error: Box<Error>) -> Failed {
     match comm {
         Some(comm) => Failed::Raised(raise_on(comm, function, &error)),
         None => Failed::Error(error),
     }
 }
 
-/// Waits for the end of an operation that has no handle, or whose handle rests.
+/// Calls the handler of the communicator of a request with the error of a call about it.
+pub(super) fn raise_of(handle: MPI_Request, function: &str, error: Box<Error>) -> Failed {
+    let comm = requests().ok().and_then(|mut table| table.get(handle).ok()?.comm().cloned());
+    raise(comm.as_deref(), function, error)
+}
+
+/// Lets the requests of an array go on as far as they can and tells `each` how far each is, until `each` says that it has seen enough.
+/// `each` must not use the table.
 ///
 /// # Errors
-/// Why it failed.
-pub fn finish(request: &mut Request) -> Result<Status> {
-    let mut naps = Naps::default();
-    while !request.is_ended() {
-        match request.pending() {
-            Some(pending) => {
-                let ended = engine_of(request)?.wait(pending, None)?;
-                if let Some(result) = request.finish(ended) {
-                    return result;
+/// A handle names no request; in a forked child.
+pub(super) fn advance(handles: &[MPI_Request], mut each: impl FnMut(usize, Progress) -> bool) -> Result<()> {
+    let engine = library::engine()?;
+    let mut at = 0;
+    while at < handles.len() {
+        let mut table = requests()?;
+        let stopped = engine.completions(|completions| -> Result<Option<usize>> {
+            for (at, handle) in handles.iter().enumerate().skip(at) {
+                let progress = match *handle {
+                    LEFT => Progress::Ended,
+                    MPI_REQUEST_NULL => Progress::Inactive,
+                    handle => table.get(handle)?.advance(completions),
+                };
+                if progress == Progress::Outside {
+                    return Ok(Some(at));
+                }
+                if !each(at, progress) {
+                    break;
                 }
             }
-            None if request.is_active() => naps.next(library::engine()?)?,
-            None => return Ok(Status::EMPTY),
+            Ok(None)
+        })??;
+        drop(table);
+        let Some(outside) = stopped else { return Ok(()) };
+        if !each(outside, advance_outside(handles[outside], engine)?) {
+            return Ok(());
         }
+        at = outside + 1;
     }
-    request.take().unwrap_or(Ok(Status::EMPTY))
+    Ok(())
 }
 
-fn engine_of(request: &Request) -> Result<Arc<Engine>> {
-    match request.comm() {
-        Some(comm) => Ok(comm.engine().clone()),
-        None => Ok(library::engine()?.clone()),
+/// Lets a request go on that may call the program: without the lock of the table.
+fn advance_outside(handle: MPI_Request, engine: &Engine) -> Result<Progress> {
+    let mut table = requests()?;
+    // Others reach such an operation in the table meanwhile.
+    if let Some(operation) = table.get(handle)?.operation().cloned() {
+        drop(table);
+        return Request::foreign(None, operation).advance_outside(engine);
+    }
+    let mut request = table.take(handle)?;
+    drop(table);
+    let progress = request.advance_outside(engine);
+    requests()?.put(handle, request);
+    progress
+}
+
+/// Waits until a request of an array can go on.
+///
+/// # Errors
+/// A handle names no request; in a forked child.
+fn await_any(handles: &[MPI_Request]) -> Result<()> {
+    let mut awaited = Awaited::default();
+    let mut table = requests()?;
+    for handle in handles.iter().filter(|handle| **handle != MPI_REQUEST_NULL) {
+        awaited.add(table.get(*handle)?);
+    }
+    drop(table);
+    // What the program did before it was looked for is seen by a further look.
+    let mut goes_on = false;
+    if awaited.is_of_program() {
+        advance(handles, |_, progress| {
+            goes_on = progress == Progress::Ended;
+            !goes_on
+        })?;
+    }
+    if goes_on { Ok(()) } else { awaited.wait(library::engine()?) }
+}
+
+/// The place of the first request of an array that has ended, after a wait if `waits`; otherwise whether one is active.
+///
+/// # Errors
+/// A handle names no request; in a forked child.
+pub(super) fn first_ended(handles: &[MPI_Request], waits: bool) -> Result<Result<usize, bool>> {
+    let mut polled = false;
+    loop {
+        let (mut ended, mut active) = (None, false);
+        advance(handles, |at, progress| {
+            active |= progress != Progress::Inactive;
+            ended = (progress == Progress::Ended).then_some(at);
+            ended.is_none()
+        })?;
+        match ended {
+            Some(at) => return Ok(Ok(at)),
+            None if active && waits => await_any(handles)?,
+            None if active && !polled => {
+                library::engine()?.poll()?;
+                polled = true;
+            }
+            None => return Ok(Err(active)),
+        }
     }
 }
 
-/// How an operation is waited for that the engine does not end: with passes for the others, and more and more time between.
-#[derive(Default)]
-struct Naps(u32);
-
-impl Naps {
-    fn next(&mut self, engine: &Engine) -> Result<()> {
-        engine.poll()?;
-        self.0 += 1;
-        match self.0 {
-            ..100 => {}
-            100..1000 => std::thread::yield_now(),
-            _ => std::thread::sleep(Duration::from_micros(100)),
-        }
-        Ok(())
+/// How many requests of an array are under way and how many have ended, after one pass of the engine unless none is under way.
+///
+/// # Errors
+/// A handle names no request; in a forked child.
+pub(super) fn count(handles: &[MPI_Request]) -> Result<(usize, usize)> {
+    let look = || -> Result<(usize, usize)> {
+        let (mut under_way, mut ended) = (0, 0);
+        advance(handles, |_, progress| {
+            under_way += usize::from(progress == Progress::UnderWay);
+            ended += usize::from(progress == Progress::Ended);
+            true
+        })?;
+        Ok((under_way, ended))
+    };
+    let counted = look()?;
+    if counted.0 == 0 {
+        return Ok(counted);
     }
+    library::engine()?.poll()?;
+    look()
+}
+
+/// Whether a request has ended, as the last pass found it.
+///
+/// # Errors
+/// The handle names no request; in a forked child.
+pub(super) fn has_ended(handle: MPI_Request) -> Result<bool> {
+    Ok(match handle {
+        LEFT => true,
+        MPI_REQUEST_NULL => false,
+        handle => requests()?.get(handle)?.is_ended(),
+    })
+}
+
+/// Takes the end of a request that has ended; its handle becomes null unless it is persistent.
+///
+/// # Errors
+/// The handle names no request; in a forked child.
+pub(super) fn take_end(handle: &mut MPI_Request) -> Result<End> {
+    if *handle == LEFT || *handle == MPI_REQUEST_NULL {
+        *handle = MPI_REQUEST_NULL;
+        return Ok(End::empty());
+    }
+    let mut table = requests()?;
+    let request = table.get(*handle)?;
+    if request.is_persistent() {
+        let result = request.take().unwrap_or(Ok(Status::EMPTY));
+        let comm = if result.is_err() { request.comm().cloned() } else { None };
+        return Ok(End { result, comm });
+    }
+    let freed = table.free(*handle);
+    // A function of the program's may be called, which may use requests.
+    drop(table);
+    let Some(mut request) = freed else { return Ok(End::empty()) };
+    *handle = MPI_REQUEST_NULL;
+    let result = request.take().unwrap_or(Ok(Status::EMPTY));
+    let comm = if result.is_err() { request.comm().cloned() } else { None };
+    Ok(End { result, comm })
 }
 
 /// Waits for the request of a handle, which becomes null unless it is persistent.
 ///
 /// # Errors
 /// The handle names none.
-#[inline]
 pub fn wait(handle: &mut MPI_Request) -> Result<End> {
-    if *handle == LEFT || *handle == MPI_REQUEST_NULL {
-        *handle = MPI_REQUEST_NULL;
-        return Ok(End::empty());
+    match first_ended(core::slice::from_ref(handle), true)? {
+        Ok(_) => take_end(handle),
+        Err(_) => Ok(End::empty()),
     }
-    let mut request = requests()?.take(*handle)?;
-    let result = finish(&mut request);
-    leave(handle, request, result)
 }
 
 /// Takes the ends of the messages at the front of an array, up to the first that has not ended: says how many. `each` is told
@@ -127,7 +244,6 @@ pub fn wait(handle: &mut MPI_Request) -> Result<End> {
 ///
 /// # Errors
 /// In a forked child.
-#[inline(always)]
 pub fn take_messages(handles: &mut [MPI_Request], mut each: impl FnMut(usize, Got)) -> Result<usize> {
     let mut table = requests()?;
     let taken = library::engine()?.completions(|completions| {
@@ -145,155 +261,10 @@ pub fn take_messages(handles: &mut [MPI_Request], mut each: impl FnMut(usize, Go
         }
         handles.len()
     })?;
-    if taken < handles.len() && deferred_recv::any() {
+    if taken < handles.len() {
         table.submit_deferred();
     }
     Ok(taken)
-}
-
-/// Waits until an ordinary message has ended, which stays; says whether the handle names one, from nobody in particular excepted.
-///
-/// # Errors
-/// In a forked child.
-pub fn await_message(handle: MPI_Request) -> Result<bool> {
-    let Some(pending) = requests()?.message(handle) else { return Ok(false) };
-    Ok(library::engine()?.await_end(pending)?)
-}
-
-/// The end of a request was taken: gives its row up, unless it can be started again.
-fn leave(handle: &mut MPI_Request, request: Request, result: Result<Status>) -> Result<End> {
-    let comm = if result.is_err() { request.comm().cloned() } else { None };
-    let mut table = requests()?;
-    if request.is_persistent() {
-        table.put(*handle, request);
-    } else {
-        table.free(*handle);
-        *handle = MPI_REQUEST_NULL;
-    }
-    Ok(End { result, comm })
-}
-
-/// Requests of an array, taken out of the table; they come back when it is dropped.
-pub struct List<'a> {
-    handles: &'a mut [MPI_Request],
-    /// Place in the array, and the request.
-    taken: Vec<(usize, Request)>,
-    /// Places of sends that have left, and whether they were given.
-    left: Vec<usize>,
-}
-
-impl<'a> List<'a> {
-    /// Those that are active, of an array.
-    ///
-    /// # Errors
-    /// A handle names none: nothing has changed.
-    pub fn take(handles: &'a mut [MPI_Request]) -> Result<Self> {
-        let mut list = Self { handles, taken: Vec::new(), left: Vec::new() };
-        let mut table = requests()?;
-        for at in 0..list.handles.len() {
-            let handle = list.handles[at];
-            if handle == LEFT {
-                list.left.push(at);
-            } else if handle != MPI_REQUEST_NULL {
-                match table.take(handle) {
-                    Ok(request) if request.is_active() => list.taken.push((at, request)),
-                    Ok(request) => table.put(handle, request),
-                    Err(error) => {
-                        drop(table);
-                        return Err(error);
-                    }
-                }
-            }
-        }
-        drop(table);
-        Ok(list)
-    }
-
-    /// Whether none is active.
-    pub fn is_empty(&self) -> bool {
-        self.taken.is_empty() && self.left.is_empty()
-    }
-
-    /// Whether all that are active have ended.
-    pub fn all_ended(&self) -> bool {
-        self.taken.iter().all(|(_, request)| request.is_ended())
-    }
-
-    fn any_ended(&self) -> bool {
-        !self.left.is_empty() || self.taken.iter().any(|(_, request)| request.is_ended())
-    }
-
-    /// Makes progress once, and lets all go on that can.
-    ///
-    /// # Errors
-    /// In a forked child.
-    pub fn look(&mut self) -> Result<()> {
-        let engine = library::engine()?;
-        engine.poll()?;
-        self.step(engine)
-    }
-
-    fn step(&mut self, engine: &Engine) -> Result<()> {
-        let asked: Vec<Option<Pending>> = self.taken.iter().map(|(_, request)| request.pending()).collect();
-        let ended = engine.completions(|completions| {
-            asked.iter().map(|pending| completions.take((*pending)?)).collect::<Vec<_>>()
-        })?;
-        for ((_, request), ended) in self.taken.iter_mut().zip(ended) {
-            if let Some(ended) = ended {
-                request.step(ended);
-            }
-        }
-        Ok(())
-    }
-
-    /// Waits until one has ended.
-    ///
-    /// # Errors
-    /// In a forked child.
-    pub fn wait_any(&mut self) -> Result<()> {
-        let engine = library::engine()?;
-        self.step(engine)?;
-        let mut naps = Naps::default();
-        while !self.is_empty() && !self.any_ended() {
-            if self.taken.iter().any(|(_, request)| request.is_foreign()) {
-                naps.next(engine)?;
-                self.step(engine)?;
-                continue;
-            }
-            let (numbers, asked): (Vec<usize>, Vec<Pending>) =
-                self.taken.iter().enumerate().filter_map(|(n, (_, r))| Some((n, r.pending()?))).unzip();
-            let (which, ended) = engine.wait_any(&asked, None)?;
-            self.taken[numbers[which]].1.step(ended);
-        }
-        Ok(())
-    }
-
-    /// The first that has ended, and its place in the array; its handle becomes null unless it is persistent.
-    ///
-    /// # Errors
-    /// In a forked child.
-    pub fn take_ended(&mut self) -> Result<Option<(usize, End)>> {
-        let first = self.taken.iter().position(|(_, request)| request.is_ended());
-        let before = |at: &usize| first.is_none_or(|n| *at < self.taken[n].0);
-        if let Some(at) = self.left.first().copied().filter(before) {
-            self.left.remove(0);
-            self.handles[at] = MPI_REQUEST_NULL;
-            return Ok(Some((at, End::empty())));
-        }
-        let Some(n) = first else { return Ok(None) };
-        let (at, mut request) = self.taken.remove(n);
-        let result = request.take().unwrap_or(Ok(Status::EMPTY));
-        Ok(Some((at, leave(&mut self.handles[at], request, result)?)))
-    }
-}
-
-impl Drop for List<'_> {
-    fn drop(&mut self) {
-        let Ok(mut table) = requests() else { return };
-        for (at, request) in self.taken.drain(..) {
-            table.put(self.handles[at], request);
-        }
-    }
 }
 
 /// Looks after requests that were given up.
@@ -307,13 +278,7 @@ pub fn sweep() -> Result<()> {
     }
     let engine = library::engine()?;
     for mut request in orphans {
-        while let Some(pending) = request.pending() {
-            match engine.completions(|completions| completions.take(pending))? {
-                Some(ended) => request.step(ended),
-                None => break,
-            }
-        }
-        if request.pending().is_some() {
+        if request.advance_outside(engine)? == Progress::UnderWay {
             requests()?.orphan(request);
         }
     }

@@ -24,7 +24,7 @@ use crate::errhandler::Errhandler;
 use crate::group::Group;
 use crate::info::Info;
 use crate::memory::Allocated;
-use crate::partitioned::Counts;
+use crate::partitioned::Pairs;
 use crate::point::Attachment;
 use crate::session::Derived;
 use crate::topology::Topology;
@@ -46,7 +46,7 @@ pub struct Comm {
     attributes: Attributes,
     attachment: Attachment,
     topology: Option<Topology>,
-    pub(crate) partitioned: Counts,
+    pub(crate) partitioned: Pairs,
     /// Collective calls that were compared with those of the other members.
     checked: AtomicU64,
     pub(crate) shared: Arc<Shared>,
@@ -124,7 +124,7 @@ impl Comm {
             attributes: Attributes::new(),
             attachment: Attachment::default(),
             topology,
-            partitioned: Counts::default(),
+            partitioned: Pairs::default(),
             checked: AtomicU64::new(0),
             shared,
         }

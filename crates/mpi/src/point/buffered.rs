@@ -70,12 +70,22 @@ impl Attachment {
             };
             if let Some(first) = waits.first() {
                 let ended = engine.wait(*first, None)?;
-                if let Some(attached) = &mut *self.get() {
-                    attached.give_back(*first, ended.buffer);
-                }
+                self.give_back(*first, ended.buffer);
             }
         }
         Ok(())
+    }
+
+    /// A message that has not left, as far as is known.
+    pub fn first_under_way(&self) -> Option<Pending> {
+        self.get().as_ref()?.under_way.first().map(|(pending, _)| *pending)
+    }
+
+    /// A message has left: its memory is free.
+    pub fn give_back(&self, pending: Pending, buffer: Buffer) {
+        if let Some(attached) = &mut *self.get() {
+            attached.give_back(pending, buffer);
+        }
     }
 
     /// Whether all messages have left, of those that the engine has told of.

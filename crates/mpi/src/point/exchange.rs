@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use canele_engine::{Buffer, Completion, Engine, Mode, Pending};
+use canele_engine::{Buffer, Completion, Mode, Pending};
 use canele_mem::buffer::Owned;
 
 use super::{From, Target};
 use crate::Result;
+use crate::awaited::finish;
 use crate::comm::Comm;
 use crate::data::{Data, DataMut};
 use crate::request::{Request, Step, Steps};
@@ -18,13 +19,19 @@ impl Comm {
     /// # Errors
     /// As of a send and a receive.
     pub fn exchange(
-        self: &Arc<Self>,
+        &self,
         to: Option<Target>,
         out: Data<'_>,
         from: Option<From>,
         into: DataMut<'_>,
     ) -> Result<Status> {
-        wait(self.engine(), self.iexchange(to, out, from, into)?)
+        let send = to.map(|to| self.start_send(to, Mode::Standard, out)).transpose()?.flatten();
+        let received = from.map(|from| self.recv(from, into));
+        // The memory is lent until the send has ended, whatever became of the receive.
+        let sent = send.map(|send| self.engine.wait(send, None)).transpose()?;
+        let received = received.transpose()?;
+        sent.map(|sent| sent.result).transpose()?;
+        Ok(received.map_or(Status::NO_PROCESS, |status| self.status(status)))
     }
 
     /// The same, where what is received replaces what was sent.
@@ -37,7 +44,7 @@ impl Comm {
         from: Option<From>,
         data: DataMut<'_>,
     ) -> Result<Status> {
-        wait(self.engine(), self.iexchange_in_place(to, from, data)?)
+        finish(self.engine(), self.iexchange_in_place(to, from, data)?)
     }
 
     /// Starts to send and to receive.
@@ -52,8 +59,8 @@ impl Comm {
         into: DataMut<'_>,
     ) -> Result<Request> {
         let receive = self.receive_from(from, into)?;
-        let send = to.map(|to| self.isend(to, Mode::Standard, out)).transpose()?.flatten();
-        Ok(self.both(receive, send.and_then(|send| send.pending()), None))
+        let send = to.map(|to| self.start_send(to, Mode::Standard, out)).transpose()?.flatten();
+        Ok(self.both(receive, send, None))
     }
 
     /// Starts to send, and to receive in the same place.
@@ -145,13 +152,4 @@ impl Steps for Both {
         }
         Step::Done(std::mem::replace(&mut self.result, Ok(Status::EMPTY)))
     }
-}
-
-/// Waits for an operation that only the engine ends.
-pub(crate) fn wait(engine: &Engine, mut request: Request) -> Result<Status> {
-    while let Some(pending) = request.pending() {
-        let ended = engine.wait(pending, None)?;
-        request.step(ended);
-    }
-    request.take().unwrap_or(Ok(Status::EMPTY))
 }

@@ -54,10 +54,13 @@ impl Comm {
 
 impl Again for Send {
     fn start(&mut self) -> Result<Request> {
-        let left = || Request::ended_with(Some(self.comm.clone()), Ok(Status::EMPTY));
+        let left = || Request::left(self.comm.clone());
         let Some(to) = self.to else { return Ok(left()) };
         match self.handing {
-            Handing::Lent(mode) => Ok(self.comm.isend(to, mode, self.elements.data())?.unwrap_or_else(left)),
+            Handing::Lent(mode) => {
+                let pending = self.comm.start_send(to, mode, self.elements.data())?;
+                Ok(pending.map_or_else(left, |pending| self.comm.sending(pending)))
+            }
             Handing::Buffered => {
                 self.comm.bsend(to, self.elements.data())?;
                 Ok(left())
@@ -78,7 +81,7 @@ impl Again for Receive {
         self.of.total_bytes(self.count)?;
         let buffer = self.comm.allocated().lend_again(&mut self.memory, self.count, &self.of);
         match self.comm.engine().irecv(self.comm.flow(), from.want(), buffer) {
-            Ok(pending) => Ok(self.comm.receiving_again(pending)),
+            Ok(pending) => Ok(self.comm.receiving(pending)),
             Err(refused) => {
                 let (error, buffer) = *refused;
                 self.memory.take_back_mut(buffer);

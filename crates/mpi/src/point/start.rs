@@ -52,22 +52,17 @@ impl Comm {
     ///
     /// # Errors
     /// The job is over.
-    pub fn isend(self: &Arc<Self>, to: Target, mode: Mode, data: Data<'_>) -> Result<Option<Request>> {
+    pub fn start_send(&self, to: Target, mode: Mode, data: Data<'_>) -> Result<Option<Pending>> {
         match self.post(to, mode, data, true)? {
             Started::Done => Ok(None),
-            Started::Posted(pending) => Ok(Some(self.sending(pending))),
-            Started::Busy => Ok(Some(self.sending(self.isend_lent(to, mode, data)?))),
+            Started::Posted(pending) => Ok(Some(pending)),
+            Started::Busy => self.isend_lent(to, mode, data).map(Some),
         }
     }
 
     /// The request of a receive that was started.
     pub fn receiving(self: &Arc<Self>, pending: Pending) -> Request {
         Request::receive(self.clone(), pending)
-    }
-
-    /// The request of a receive into memory that comes back to a persistent operation.
-    pub(crate) fn receiving_again(self: &Arc<Self>, pending: Pending) -> Request {
-        Request::receive_again(self.clone(), pending)
     }
 
     /// The request of a send that was started.

@@ -151,8 +151,8 @@ impl FastPath for Rails {
     }
 
     #[inline(always)]
-    fn post_if_short(&mut self, link: LinkId, header: Header, bytes: &[u8]) -> bool {
-        link.rail() == 0 && self.shm.post(link, header, bytes).is_ok()
+    fn is_short(&self, link: LinkId) -> bool {
+        link.rail() == 0
     }
 
     #[inline(always)]

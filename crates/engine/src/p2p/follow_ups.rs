@@ -1,0 +1,93 @@
+//! Work of a layer above that is done under the engine's lock: operations that belong together, and what follows an operation as soon as it
+//! has ended, by whichever thread makes progress.
+//!
+//! A layer that keeps a state of its own takes the engine's lock first, then its own: [`Engine::submit_with`] calls it with the engine's
+//! lock held, and so does what follows an operation. Neither may call the engine otherwise.
+
+use canele_mem::buffer::{InBuffer, OutBuffer};
+use canele_proto::Envelope;
+use canele_proto::matching::Want;
+use canele_sys::ids::{FlowId, RequestId};
+
+use crate::core::Core;
+use crate::engine::Engine;
+use crate::progress::Progress;
+use crate::{Completion, Error, Pending};
+
+/// What is done when an operation has ended.
+pub trait FollowUp: Send {
+    /// It has ended; another operation that is to be followed, if there is one.
+    fn ended(&mut self, ended: Completion, submit: &mut Submit<'_>) -> Option<Pending>;
+}
+
+/// The right to submit operations, with the engine's lock held.
+pub struct Submit<'a> {
+    progress: &'a mut Progress,
+}
+
+impl Submit<'_> {
+    /// Starts a send.
+    pub fn isend(&mut self, envelope: Envelope, buffer: OutBuffer) -> Pending {
+        self.progress.submit_send(envelope, buffer).into()
+    }
+
+    /// Starts a receive.
+    pub fn irecv(&mut self, flow: FlowId, want: Want, buffer: InBuffer) -> Pending {
+        self.progress.proto.submit_recv(flow, want, buffer).into()
+    }
+}
+
+/// What follows operations that are under way.
+#[derive(Default)]
+pub(crate) struct FollowUps(Vec<(RequestId, Box<dyn FollowUp>)>);
+
+impl FollowUps {
+    /// Whether there are any.
+    #[inline(always)]
+    pub fn any(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    /// Does what follows the operations that have ended; says whether any has.
+    #[cold]
+    #[inline(never)]
+    pub fn call(&mut self, progress: &mut Progress) -> bool {
+        let mut called = false;
+        self.0.retain_mut(|(request, follow_up)| {
+            let Some(outcome) = progress.proto.take(*request) else { return true };
+            called = true;
+            let next = follow_up.ended(outcome.into(), &mut Submit { progress: &mut *progress });
+            let next = next.and_then(Pending::request);
+            *request = next.unwrap_or(*request);
+            next.is_some()
+        });
+        called
+    }
+}
+
+impl Engine {
+    /// Submits operations together. The ranks that they name are ranks of the job.
+    ///
+    /// # Errors
+    /// The job is over; `Forked`.
+    pub fn submit_with<T>(&self, submit: impl FnOnce(&mut Submit<'_>) -> T) -> Result<T, Error> {
+        let mut core = self.lock_to_submit()?;
+        Ok(submit(&mut Submit { progress: &mut core.progress }))
+    }
+
+    /// Has an operation followed: what follows is called once it has ended, by the thread that makes progress then.
+    ///
+    /// # Errors
+    /// As [`Engine::submit_with`].
+    pub fn follow(
+        &self,
+        follow_up: Box<dyn FollowUp>,
+        start: impl FnOnce(&mut Submit<'_>) -> Pending,
+    ) -> Result<(), Error> {
+        let mut core = self.lock_to_submit()?;
+        let Core { progress, follow_ups, .. } = &mut *core;
+        let request = start(&mut Submit { progress }).request();
+        follow_ups.0.extend(request.map(|request| (request, follow_up)));
+        Ok(())
+    }
+}

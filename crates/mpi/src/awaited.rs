@@ -1,0 +1,59 @@
+//! What a wait for requests looks for: what the engine ends, and what the program does.
+//!
+//! Owns the list of both during a wait. The requests stay where they are: once the wait is over, whoever waits lets them advance. The engine
+//! waits by its own policy in any case; where the program has a part in an operation it tells the engine when it has done it.
+
+use std::sync::Arc;
+
+use canele_engine::{Engine, Pending};
+
+use crate::Result;
+use crate::request::{Foreign, Progress, Request};
+use crate::status::Status;
+
+/// What a wait for requests looks for.
+#[derive(Default)]
+pub struct Awaited {
+    pending: Vec<Pending>,
+    /// Operations in which the program has a part, and how often it had done one when the wait began.
+    operations: Vec<(Arc<dyn Foreign>, u32)>,
+}
+
+impl Awaited {
+    /// Looks for the end of a request, too, or for its next step. Where the program has a part in it, it is to be added before it is
+    /// looked at for the last time, so that nothing is missed.
+    pub fn add(&mut self, request: &Request) {
+        if let Some(operation) = request.operation() {
+            self.operations.push((operation.clone(), operation.program_steps()));
+        }
+        self.pending.extend(request.pending());
+    }
+
+    /// Whether the program has a part in one of the operations.
+    pub fn is_of_program(&self) -> bool {
+        !self.operations.is_empty()
+    }
+
+    /// Waits until one of the requests can go on.
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub fn wait(&self, engine: &Engine) -> Result<()> {
+        let stepped = || self.operations.iter().any(|(operation, steps)| operation.program_steps() != *steps);
+        let by_program = (!self.operations.is_empty()).then_some(&stepped as &dyn Fn() -> bool);
+        Ok(engine.await_any(&self.pending, by_program)?)
+    }
+}
+
+/// Waits for the end of an operation that has no handle.
+///
+/// # Errors
+/// Why it failed.
+pub fn finish(engine: &Engine, mut request: Request) -> Result<Status> {
+    while request.advance_outside(engine)? == Progress::UnderWay {
+        let mut awaited = Awaited::default();
+        awaited.add(&request);
+        awaited.wait(engine)?;
+    }
+    request.take().unwrap_or(Ok(Status::EMPTY))
+}

@@ -1,0 +1,174 @@
+//! Which receive is whose: the notes of senders, and the receives that wait for one.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use canele_engine::{
+    Buffer, Completion, Engine, Envelope, FlowId, FollowUp, Pending, Rank, Submit, Tag, Want,
+};
+use canele_mem::buffer::Owned;
+
+use super::receiving::Inbound;
+use super::{DATA_BITS, Division, NOTE};
+use crate::Result;
+
+/// The pairs of a communicator.
+#[derive(Clone, Default)]
+pub(crate) struct Pairs(Arc<Mutex<Table>>);
+
+#[derive(Default)]
+struct Table {
+    /// The tag behind those of the sends to a rank.
+    next: HashMap<Rank, u32>,
+    /// Notes without a receive, and receives without a note, by sender and tag of the program.
+    notes: HashMap<(Rank, Tag), VecDeque<Division>>,
+    waiting: HashMap<(Rank, Tag), VecDeque<Arc<Inbound>>>,
+    /// Senders of which the next note is being received.
+    listened: Vec<Rank>,
+}
+
+const NOTE_BYTES: usize = 24;
+
+fn note(tag: Tag, division: Division) -> [u8; NOTE_BYTES] {
+    let mut bytes = [0; NOTE_BYTES];
+    bytes[..4].copy_from_slice(&tag.0.to_le_bytes());
+    bytes[4..8].copy_from_slice(&division.first.to_le_bytes());
+    bytes[8..16].copy_from_slice(&(division.parts as u64).to_le_bytes());
+    bytes[16..].copy_from_slice(&(division.bytes as u64).to_le_bytes());
+    bytes
+}
+
+fn read_note(bytes: &[u8]) -> (Tag, Division) {
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
+    let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes")) as usize;
+    (Tag(word(0)), Division { first: word(4), parts: long(8), bytes: long(16) })
+}
+
+impl Pairs {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives a send its tags and tells its receiver.
+    pub(super) fn announce(
+        &self,
+        engine: &Engine,
+        (to, flow, tag): (Rank, FlowId, Tag),
+        (parts, bytes): (usize, usize),
+    ) -> Result<Division> {
+        let mut table = self.table();
+        let next = table.next.entry(to).or_default();
+        let division = Division { first: *next, parts, bytes };
+        *next = next.wrapping_add(parts as u32) & DATA_BITS;
+        drop(table);
+        let mut memory = Owned::new(note(tag, division).to_vec());
+        let buffer = memory.lend_out();
+        engine.follow(Box::new(NoteSent(memory)), |submit| {
+            submit.isend(Envelope::new(to, flow, NOTE), buffer)
+        })?;
+        Ok(division)
+    }
+
+    /// Finds the note for a receive that was initialised, now or when it comes.
+    pub(super) fn expect(
+        &self,
+        engine: &Engine,
+        (from, flow, tag): (Rank, FlowId, Tag),
+        inbound: &Arc<Inbound>,
+    ) -> Result<()> {
+        let mut table = self.table();
+        if let Some(division) = table.notes.get_mut(&(from, tag)).and_then(VecDeque::pop_front) {
+            drop(table);
+            return Ok(engine.submit_with(|submit| inbound.pair(division, submit))?);
+        }
+        table.waiting.entry((from, tag)).or_default().push_back(inbound.clone());
+        if table.listened.contains(&from) {
+            return Ok(());
+        }
+        table.listened.push(from);
+        drop(table);
+        let mut memory = Owned::new(vec![0; NOTE_BYTES]);
+        let (buffer, want) = (memory.lend_in(), Want { source: Some(from), tag: Some(NOTE) });
+        let listener = Listener { pairs: self.clone(), from, flow, memory };
+        Ok(engine.follow(Box::new(listener), |submit| submit.irecv(flow, want, buffer))?)
+    }
+}
+
+impl Table {
+    /// Whether receives wait for notes of a sender.
+    fn waits_for(&self, from: Rank) -> bool {
+        self.waiting.iter().any(|((sender, _), waiting)| *sender == from && !waiting.is_empty())
+    }
+}
+
+/// A note that is being sent.
+struct NoteSent(Owned<u8>);
+
+impl FollowUp for NoteSent {
+    fn ended(&mut self, ended: Completion, _submit: &mut Submit<'_>) -> Option<Pending> {
+        if let Buffer::Out(buffer) = ended.buffer {
+            self.0.take_back_out(buffer);
+        }
+        None
+    }
+}
+
+/// Receives the notes of a sender, one after the other, as long as receives wait for some.
+struct Listener {
+    pairs: Pairs,
+    from: Rank,
+    flow: FlowId,
+    memory: Owned<u8>,
+}
+
+impl FollowUp for Listener {
+    fn ended(&mut self, ended: Completion, submit: &mut Submit<'_>) -> Option<Pending> {
+        if let Buffer::In(buffer) = ended.buffer {
+            self.memory.take_back_in(buffer);
+        }
+        let mut table = self.pairs.table();
+        match ended.result {
+            Ok(_) => {
+                let (tag, division) = read_note(self.memory.bytes());
+                let key = (self.from, tag);
+                match table.waiting.get_mut(&key).and_then(VecDeque::pop_front) {
+                    Some(inbound) => inbound.pair(division, submit),
+                    None => table.notes.entry(key).or_default().push_back(division),
+                }
+            }
+            // No further note will come.
+            Err(error) => {
+                let error: Box<crate::Error> = error.into();
+                for ((sender, _), waiting) in &mut table.waiting {
+                    if *sender == self.from {
+                        waiting.drain(..).for_each(|inbound| inbound.fail(error.clone()));
+                    }
+                }
+            }
+        }
+        if !table.waits_for(self.from) {
+            table.listened.retain(|sender| *sender != self.from);
+            return None;
+        }
+        let want = Want { source: Some(self.from), tag: Some(NOTE) };
+        Some(submit.irecv(self.flow, want, self.memory.lend_in()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_read_as_it_was_written() {
+        let division = Division { first: DATA_BITS, parts: 1 << 40, bytes: (1 << 33) + 1 };
+        assert_eq!(read_note(&note(Tag(7), division)), (Tag(7), division));
+    }
+
+    #[test]
+    fn tags_of_partitions_stay_among_their_own() {
+        let division = Division { first: DATA_BITS - 1, parts: 4, bytes: 8 };
+        let tags: Vec<u32> = (0..4).map(|part| division.tag(part).0).collect();
+        assert_eq!(tags, [0xbfff_fffe, 0xbfff_ffff, 0x8000_0000, 0x8000_0001]);
+    }
+}

@@ -1,0 +1,296 @@
+//! The receiver of a partitioned message.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use canele_engine::{Buffer, Completion, Engine, FlowId, Pending, Rank, Submit, Tag, Want};
+use canele_mem::buffer::{Divided, InBuffer, Owned, RawMut};
+use canele_sys::atomic::{AtomicU32, Ordering};
+
+use super::{Division, Partitioned};
+use crate::comm::Comm;
+use crate::data::ElementsMut;
+use crate::datatype::Datatype;
+use crate::request::{Again, Foreign, Request};
+use crate::status::Status;
+use crate::{Class, Error, Result, fail};
+
+/// A receive of partitions.
+pub struct Receiving {
+    comm: Arc<Comm>,
+    /// From whom, with which tag of the program; none from no process.
+    from: Option<(Rank, Tag)>,
+    parts: usize,
+    inbound: Arc<Inbound>,
+}
+
+/// What its partitions come to. It holds no communicator, so it may be dropped with the engine's lock held.
+pub(super) struct Inbound {
+    /// From whom, on which flow.
+    from: (Rank, FlowId),
+    count: usize,
+    of: Arc<Datatype>,
+    /// Of all elements.
+    bytes: usize,
+    state: Mutex<State>,
+    /// Counts what may let a wait go on that looks for nothing of the engine.
+    steps: AtomicU32,
+}
+
+struct State {
+    memory: Memory,
+    /// How the sender divides the message, once that is known.
+    division: Option<Division>,
+    is_active: bool,
+    /// Which partitions of the sender have arrived, since the operation was started.
+    arrived: Vec<bool>,
+    under_way: Vec<Arriving>,
+    failed: Option<Box<Error>>,
+    /// Why the sender will never be known.
+    lost: Option<Box<Error>>,
+}
+
+/// Where the elements lie.
+enum Memory {
+    /// One after the other: partitions come straight to their places.
+    Contiguous(Divided),
+    /// With gaps, which a partition need not respect: each is unpacked when it has come.
+    Gaps(RawMut),
+}
+
+/// A partition of the sender that is to come.
+struct Arriving {
+    pending: Pending,
+    part: usize,
+    /// Where it comes to if not to its place.
+    aside: Option<Owned<u8>>,
+}
+
+impl Comm {
+    /// A receive of so many partitions, to be started; `elements` are those of all.
+    ///
+    /// # Errors
+    /// The job is over.
+    pub fn precv_init(
+        self: &Arc<Self>,
+        from: Option<(Rank, Tag)>,
+        parts: usize,
+        elements: ElementsMut,
+    ) -> Result<Request> {
+        let ElementsMut { raw, count, of } = elements;
+        let bytes = of.total_bytes(count)?;
+        let memory =
+            if of.is_contiguous() { Memory::Contiguous(Divided::of(raw)) } else { Memory::Gaps(raw) };
+        let (arrived, under_way) = (Vec::new(), Vec::new());
+        let state =
+            State { memory, division: None, is_active: false, arrived, under_way, failed: None, lost: None };
+        let flow = self.collectives();
+        let inbound = Arc::new(Inbound {
+            from: (from.map_or(Rank(0), |(rank, _)| rank), flow),
+            count,
+            of,
+            bytes,
+            state: Mutex::new(state),
+            steps: AtomicU32::new(0),
+        });
+        if let Some((rank, tag)) = from {
+            self.partitioned.expect(self.engine(), (rank, flow, tag), &inbound)?;
+        }
+        let receiving = Arc::new(Receiving { comm: self.clone(), from, parts, inbound });
+        Ok(Request::persistent(Some(self.clone()), Box::new(Start(receiving))))
+    }
+}
+
+impl Inbound {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The sender is known from now on.
+    pub(super) fn pair(&self, division: Division, submit: &mut Submit<'_>) {
+        let mut state = self.state();
+        state.division = Some(division);
+        if state.is_active {
+            self.post(&mut state, submit);
+        }
+        self.stepped();
+    }
+
+    /// No sender will be known.
+    pub(super) fn fail(&self, error: Box<Error>) {
+        let mut state = self.state();
+        state.division = Some(Division { first: 0, parts: 0, bytes: 0 });
+        (state.failed, state.lost) = (Some(error.clone()), Some(error));
+        self.stepped();
+    }
+
+    fn stepped(&self) {
+        // Release: pairs with `program_steps`.
+        self.steps.fetch_add(1, Ordering::Release);
+    }
+
+    /// Posts the receives of all partitions.
+    fn post(&self, state: &mut State, submit: &mut Submit<'_>) {
+        let Some(division) = state.division else { return };
+        let Division { parts, bytes, .. } = division;
+        state.arrived.clear();
+        if state.lost.is_some() {
+            state.failed.clone_from(&state.lost);
+            return;
+        }
+        if parts.checked_mul(bytes) != Some(self.bytes) {
+            let text = format!(
+                "the sender's {parts} partitions of {bytes} bytes are not the {} bytes of the receiver: both sides need the same",
+                self.bytes
+            );
+            state.failed = Some(Error::new(Class::Truncate, text));
+            return;
+        }
+        state.arrived.resize(parts, false);
+        for part in 0..parts {
+            let (buffer, aside) = state.memory.lend(part, bytes);
+            let want = Want { source: Some(self.from.0), tag: Some(division.tag(part)) };
+            let pending = submit.irecv(self.from.1, want, buffer);
+            state.under_way.push(Arriving { pending, part, aside });
+        }
+    }
+
+    /// A partition of the sender has come.
+    fn arrive(&self, state: &mut State, at: usize, ended: Completion) {
+        let Arriving { part, aside, .. } = state.under_way.swap_remove(at);
+        let bytes = state.division.map_or(0, |division| division.bytes);
+        match (&mut state.memory, aside, ended.buffer) {
+            (Memory::Contiguous(memory), _, Buffer::In(buffer)) => memory.take_back_mut(buffer),
+            (Memory::Gaps(raw), Some(mut aside), Buffer::In(buffer)) => {
+                aside.take_back_in(buffer);
+                self.of.unpack(raw, self.count, part * bytes, aside.bytes());
+            }
+            _ => {}
+        }
+        match ended.result {
+            Ok(_) => state.arrived[part] = true,
+            Err(error) => drop(state.failed.get_or_insert(error.into())),
+        }
+    }
+
+    fn is_complete(state: &State) -> bool {
+        state.is_active && state.division.is_some() && state.under_way.is_empty()
+    }
+}
+
+impl Memory {
+    fn lend(&mut self, part: usize, bytes: usize) -> (InBuffer, Option<Owned<u8>>) {
+        match self {
+            Self::Contiguous(memory) => (memory.lend_mut(part * bytes..(part + 1) * bytes), None),
+            Self::Gaps(_) => {
+                let mut aside = Owned::new(vec![0; bytes]);
+                (aside.lend_in(), Some(aside))
+            }
+        }
+    }
+}
+
+impl Receiving {
+    /// Whether a partition of the receiver has arrived: all bytes in it.
+    ///
+    /// # Errors
+    /// There is no such partition; in a forked child.
+    pub fn has_arrived(&self, part: usize) -> Result<bool> {
+        if part >= self.parts {
+            fail!(Argument, "partition is {part}: it must be from 0 to {}", self.parts.saturating_sub(1));
+        }
+        Ok(self.is_here(part) || {
+            self.comm.engine().poll()?;
+            self.look(self.comm.engine())?;
+            self.is_here(part)
+        })
+    }
+
+    fn is_here(&self, part: usize) -> bool {
+        let state = self.inbound.state();
+        let each = self.inbound.bytes / self.parts;
+        if !state.is_active || each == 0 {
+            return true;
+        }
+        let Some(division) = state.division.filter(|division| division.bytes > 0) else { return false };
+        let (first, last) = (part * each / division.bytes, ((part + 1) * each - 1) / division.bytes);
+        state.arrived.get(first..=last).is_some_and(|parts| parts.iter().all(|arrived| *arrived))
+    }
+
+    /// Takes the ends of all partitions that have come.
+    fn look(&self, engine: &Engine) -> Result<()> {
+        Ok(engine.completions(|completions| {
+            let mut state = self.inbound.state();
+            for at in (0..state.under_way.len()).rev() {
+                if let Some(ended) = completions.take(state.under_way[at].pending) {
+                    self.inbound.arrive(&mut state, at, ended);
+                }
+            }
+        })?)
+    }
+}
+
+impl Foreign for Receiving {
+    fn is_complete(&self) -> bool {
+        Inbound::is_complete(&self.inbound.state())
+    }
+
+    fn status(&self) -> Result<Status> {
+        let (state, Some((source, tag))) = (self.inbound.state(), self.from) else {
+            return Ok(Status::NO_PROCESS);
+        };
+        let bytes = self.inbound.bytes;
+        let status = || self.comm.status(canele_engine::Status { source, tag, bytes });
+        state.failed.clone().map_or_else(|| Ok(status()), Err)
+    }
+
+    fn cancel(&self) -> Result<()> {
+        Err(Error::new(Class::Request, "a partitioned operation cannot be cancelled"))
+    }
+
+    fn release(&self) -> Result<()> {
+        self.inbound.state().is_active = false;
+        Ok(())
+    }
+
+    fn pending(&self) -> Option<Pending> {
+        self.inbound.state().under_way.last().map(|arriving| arriving.pending)
+    }
+
+    fn step(&self, pending: Pending, ended: Completion) {
+        let mut state = self.inbound.state();
+        if let Some(at) = state.under_way.iter().rposition(|arriving| arriving.pending == pending) {
+            self.inbound.arrive(&mut state, at, ended);
+        }
+    }
+
+    fn program_steps(&self) -> u32 {
+        // Acquire: pairs with `stepped`.
+        self.inbound.steps.load(Ordering::Acquire)
+    }
+}
+
+/// How it is started.
+struct Start(Arc<Receiving>);
+
+impl Again for Start {
+    fn start(&mut self) -> Result<Request> {
+        let receiving = &self.0;
+        if receiving.from.is_none() {
+            return Ok(Request::ended_with(Some(receiving.comm.clone()), Ok(Status::NO_PROCESS)));
+        }
+        receiving.comm.engine().submit_with(|submit| {
+            let mut state = receiving.inbound.state();
+            (state.is_active, state.failed) = (true, None);
+            receiving.inbound.post(&mut state, submit);
+        })?;
+        Ok(Request::foreign(Some(receiving.comm.clone()), receiving.clone()))
+    }
+
+    fn name(&self) -> &'static str {
+        "partitioned receive"
+    }
+
+    fn partitioned(&self) -> Option<Partitioned> {
+        Some(Partitioned::Receive(self.0.clone()))
+    }
+}
