@@ -71,11 +71,11 @@ programs! {
     mixed [1 2];
     operations [1];
     partitioned [1 2];
-    partitions [1 2 4];
+    partitions [1 2 3 4];
     reductions [1 2 3 5];
     removed [1];
-    resources [1 2 3];
     requests [1 2];
+    resources [1 2 3];
     sessions [1 3];
     truncated [2];
 }

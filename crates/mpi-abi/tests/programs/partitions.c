@@ -163,7 +163,7 @@ static void early(void)
         OK(MPI_Start(&request));
     }
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    if (rank % 2 == 0 && size > 1) {
+    if (rank % 2 == 0 && rank + 1 < size) {
         for (int i = 0; i < 2 * LONG; i++)
             from[i] = i + rank;
         OK(MPI_Psend_init(from, 2, LONG, MPI_INT, right, 10, MPI_COMM_WORLD, MPI_INFO_NULL, &request));
