@@ -121,11 +121,11 @@ impl Proto {
         bytes: &[u8],
     ) -> bool {
         let len = bytes.len();
-        let open = self.peers.known_mut(to).and_then(|peer| peer.open_for(len));
-        let Some((peer, link)) = open.filter(|(peer, _)| len <= MAX_INLINE && peer.multipath.is_none())
-        else {
+        if len > MAX_INLINE {
             return false;
-        };
+        }
+        let open = self.peers.known_mut(to).and_then(|peer| peer.open_for(len));
+        let Some((peer, link)) = open.filter(|(peer, _)| peer.multipath.is_none()) else { return false };
         if !rail.is_short(link) {
             return false;
         }
@@ -140,53 +140,52 @@ impl Proto {
     #[inline(always)]
     pub fn post<R: FastPath, P: Payload>(&mut self, rail: &mut R, envelope: Envelope, payload: P) -> Sent {
         let Envelope { to, flow, tag, mode, .. } = envelope;
-        let len = payload.len();
-        if mode != Mode::Synchronous
-            && let Some(bytes) = payload.bytes()
+        if let Some(bytes) = payload.bytes()
+            && self.post_at_once(rail, (to, flow, tag), mode, bytes)
         {
-            if self.post_short(rail, (to, flow, tag), bytes) {
-                return Sent::Done;
-            }
-            let open = self.peers.known_mut(to).and_then(|peer| peer.open_for(len));
-            if let Some((peer, link)) = open.filter(|(peer, _)| peer.multipath.is_none()) {
-                let one_sided = peer.one_sided;
-                return self.post_whole(rail, (one_sided, link), envelope, payload);
-            }
+            return Sent::Done;
         }
         self.post_otherwise(rail, envelope, payload)
     }
 
-    /// Posts a message to a peer whose link is open, if it fits into one packet with a bulk.
+    /// Sends a message that fits into one packet, if its link is open and takes it at once; says whether it has.
     #[inline(always)]
-    fn post_whole<R: FastPath, P: Payload>(
+    pub fn post_at_once<R: FastPath>(
         &mut self,
         rail: &mut R,
-        (one_sided, link): (bool, LinkId),
-        envelope: Envelope,
-        payload: P,
-    ) -> Sent {
-        let Envelope { flow, tag, mode, .. } = envelope;
-        let len = payload.len();
-        if len <= MAX_INLINE {
-            return self.post_otherwise(rail, envelope, payload);
-        }
-        let path = Path {
-            eager_bytes: self.settings.eager_bytes,
-            max_bulk: self.max_bulk,
-            numbered: false,
-            one_sided,
-        };
-        match payload.bytes() {
-            Some(bytes) if choice::begin(&path, len, mode, false) == Begin::Whole => {
-                let posted = self.post_eager(rail, link, header(Kind::Eager, flow, tag, len, 0), bytes);
-                if posted { Sent::Done } else { Sent::Busy }
-            }
-            _ => self.post_otherwise(rail, envelope, payload),
+        to: (Rank, FlowId, Tag),
+        mode: Mode,
+        bytes: &[u8],
+    ) -> bool {
+        match mode {
+            Mode::Synchronous => false,
+            _ if bytes.len() <= MAX_INLINE => self.post_short(rail, to, bytes),
+            _ => self.post_whole(rail, to, mode, bytes),
         }
     }
 
-    /// Posts a message with a bulk; says whether there was room.
+    /// [`Proto::post_at_once`] for a message with a bulk.
     #[inline(never)]
+    fn post_whole<R: FastPath>(
+        &mut self,
+        rail: &mut R,
+        (to, flow, tag): (Rank, FlowId, Tag),
+        mode: Mode,
+        bytes: &[u8],
+    ) -> bool {
+        let len = bytes.len();
+        let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.open_for(len)) else {
+            return false;
+        };
+        let (eager_bytes, one_sided) = (self.settings.eager_bytes, peer.one_sided);
+        let path = Path { eager_bytes, max_bulk: self.max_bulk, numbered: false, one_sided };
+        peer.multipath.is_none()
+            && choice::begin(&path, len, mode, false) == Begin::Whole
+            && self.post_eager(rail, link, header(Kind::Eager, flow, tag, len, 0), bytes)
+    }
+
+    /// Posts a message with a bulk; says whether there was room.
+    #[inline(always)]
     fn post_eager<R: FastPath>(&mut self, rail: &mut R, link: LinkId, header: Header, bytes: &[u8]) -> bool {
         let Ok(()) = rail.post_bulk(link, header, bytes) else { return false };
         self.peers[link.peer().0 as usize].credit -= credit_cost(bytes.len());

@@ -30,24 +30,27 @@ impl Engine {
         deadline: Option<Instant>,
     ) -> Result<(), Error> {
         let mut guard = self.lock()?;
-        let envelope = Envelope { mode, ..Envelope::new(to, flow, tag) };
-        if guard.progress.post(envelope, bytes) == Sent::Done {
+        let Progress { proto, rails, .. } = &mut guard.progress;
+        if proto.post_at_once(rails, (to, flow, tag), mode, bytes) {
             return Ok(());
         }
-        self.send_lent(guard, envelope, bytes, deadline).map_err(|error| *error)
+        self.send_otherwise(guard, Envelope { mode, ..Envelope::new(to, flow, tag) }, bytes, deadline)
+            .map_err(|error| *error)
     }
 
-    /// A blocking send that cannot go at once. Its error comes boxed, so that the result of the short path stays in registers:
-    /// each store that is spared there shortens the queue in which the next cells wait.
-    #[cold]
+    /// A blocking send that is not short, or cannot go at once. Its error comes boxed, so that the result of the short path stays in
+    /// registers: each store that is spared there shortens the queue in which the next cells wait.
     #[inline(never)]
-    fn send_lent(
+    fn send_otherwise(
         &self,
-        guard: Locked<'_>,
+        mut guard: Locked<'_>,
         envelope: Envelope,
         bytes: &[u8],
         deadline: Option<Instant>,
     ) -> Result<(), Box<Error>> {
+        if guard.progress.post(envelope, bytes) == Sent::Done {
+            return Ok(());
+        }
         buffer::scope(|scope| {
             let buffer = scope.lend(bytes);
             let (result, buffer) = self.send_buffer(guard, envelope, buffer, deadline);
