@@ -10,11 +10,11 @@ mod exports {
 
     use canele_mpi_c::call_cache::{CallCache, Word};
     use canele_mpi_c::constants::MPI_SUCCESS;
-    use canele_mpi_c::deferred_recv::Call;
+    use canele_mpi_c::deferred_recv::CallGuard;
     use canele_mpi_c::error::{self, On};
     use canele_mpi_c::handle::*;
     use canele_mpi_c::types::*;
-    use canele_mpi_c::width::Width;
+    use canele_mpi_c::width::WideArgument;
     use canele_mpi_c::*;
 
     include!(concat!(env!("OUT_DIR"), "/exports.rs"));

@@ -7,7 +7,7 @@ use canele_mpi::info::Info;
 use canele_mpi::{Class, Error, Result, fail};
 
 use crate::constants::MPI_INFO_NULL;
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::MPI_Info;
 use crate::pointer::Out;
 
@@ -26,7 +26,7 @@ struct Booleans {
 static FORTRAN: Mutex<Fortran> = Mutex::new(Fortran { info: None, booleans: Vec::new() });
 
 /// `MPI_Abi_get_info`.
-pub fn abi_get_info(info: Out<MPI_Info>) -> Outcome {
+pub fn abi_get_info(info: Out<MPI_Info>) -> CallResult {
     let all = Info::new();
     for (key, bytes) in [("mpi_aint_size", "8"), ("mpi_count_size", "8"), ("mpi_offset_size", "8")] {
         all.set(key, bytes)?;
@@ -35,7 +35,7 @@ pub fn abi_get_info(info: Out<MPI_Info>) -> Outcome {
 }
 
 /// `MPI_Abi_set_fortran_info`.
-pub fn abi_set_fortran_info(info: MPI_Info) -> Outcome {
+pub fn abi_set_fortran_info(info: MPI_Info) -> CallResult {
     let said = info.get()?.duplicate();
     let mut fortran = FORTRAN.lock().unwrap_or_else(PoisonError::into_inner);
     if fortran.info.is_some() {
@@ -46,7 +46,7 @@ pub fn abi_set_fortran_info(info: MPI_Info) -> Outcome {
 }
 
 /// `MPI_Abi_get_fortran_info`.
-pub fn abi_get_fortran_info(info: Out<MPI_Info>) -> Outcome {
+pub fn abi_get_fortran_info(info: Out<MPI_Info>) -> CallResult {
     let said = FORTRAN.lock().unwrap_or_else(PoisonError::into_inner).info.clone();
     let handle = match said {
         Some(said) => MPI_Info::new(Arc::new(said.duplicate()))?,
@@ -60,7 +60,7 @@ pub fn abi_set_fortran_booleans(
     logical_size: c_int,
     logical_true: *mut c_void,
     logical_false: *mut c_void,
-) -> Outcome {
+) -> CallResult {
     let size = checked(logical_size)?;
     let read = |from: *mut c_void, what| Ok::<_, crate::error::Failed>(bytes(from, size, what)?.to_vec());
     let said =
@@ -79,7 +79,7 @@ pub fn abi_get_fortran_booleans(
     logical_true: *mut c_void,
     logical_false: *mut c_void,
     is_set: Out<c_int>,
-) -> Outcome {
+) -> CallResult {
     let size = checked(logical_size)?;
     let fortran = FORTRAN.lock().unwrap_or_else(PoisonError::into_inner);
     let said = fortran.booleans.iter().find(|of| of.yes.len() == size);

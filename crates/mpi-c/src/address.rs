@@ -1,13 +1,13 @@
 //! Addresses as numbers (MPI 5.0, §5.1.5).
 
-use crate::error::Outcome;
-use crate::pointer::{Memory, Out};
+use crate::error::CallResult;
+use crate::pointer::{Out, SendBuffer};
 
 /// `MPI_Aint`.
 type Aint = i64;
 
 /// `MPI_Get_address`.
-pub fn get_address(location: Memory, address: Out<Aint>) -> Outcome {
+pub fn get_address(location: SendBuffer, address: Out<Aint>) -> CallResult {
     Ok(address.set(location as usize as Aint, "address")?)
 }
 

@@ -5,15 +5,15 @@ use canele_mpi::datatype::Datatype;
 use canele_mpi::{Class, Data, Elements, Error, Result};
 
 use crate::handle::MPI_Datatype;
-use crate::pointer::{Memory, MemoryMut};
+use crate::pointer::{RecvBuffer, SendBuffer};
 use crate::width::Count;
 
 /// A buffer of the program's, that is read or written.
-pub trait Buffer: Copy {
+pub trait UserBuffer: Copy {
     /// What the library makes of it.
     type Raw;
     /// The address.
-    fn address(self) -> Memory;
+    fn address(self) -> SendBuffer;
     /// The bytes around it.
     ///
     /// # Safety
@@ -21,11 +21,11 @@ pub trait Buffer: Copy {
     unsafe fn raw(self, low: isize, high: isize) -> Self::Raw;
 }
 
-impl Buffer for Memory {
+impl UserBuffer for SendBuffer {
     type Raw = Raw;
 
     #[inline(always)]
-    fn address(self) -> Memory {
+    fn address(self) -> SendBuffer {
         self
     }
 
@@ -36,11 +36,11 @@ impl Buffer for Memory {
     }
 }
 
-impl Buffer for MemoryMut {
+impl UserBuffer for RecvBuffer {
     type Raw = RawMut;
 
     #[inline(always)]
-    fn address(self) -> Memory {
+    fn address(self) -> SendBuffer {
         self
     }
 
@@ -56,7 +56,7 @@ impl Buffer for MemoryMut {
 /// # Errors
 /// A negative count, a datatype that is none or not committed, no buffer though there are data.
 #[inline(always)]
-pub fn data<'a, B: Buffer>(buffer: B, count: Count, datatype: MPI_Datatype) -> Result<Data<'a, B::Raw>> {
+pub fn data<'a, B: UserBuffer>(buffer: B, count: Count, datatype: MPI_Datatype) -> Result<Data<'a, B::Raw>> {
     let (count, of) = (count.get()?, datatype.get()?);
     Ok(Data { raw: memory(buffer, count, of)?, count, of })
 }
@@ -66,7 +66,7 @@ pub fn data<'a, B: Buffer>(buffer: B, count: Count, datatype: MPI_Datatype) -> R
 /// # Errors
 /// As [`data`].
 #[inline(always)]
-pub fn memory<B: Buffer>(buffer: B, count: usize, of: &Datatype) -> Result<B::Raw> {
+pub fn memory<B: UserBuffer>(buffer: B, count: usize, of: &Datatype) -> Result<B::Raw> {
     of.check_committed()?;
     let range = if of.is_contiguous() { 0..of.total_bytes(count)?.cast_signed() } else { of.span(count) };
     // With absolute addresses the buffer is MPI_BOTTOM, which is null, and the elements lie far above it.
@@ -82,7 +82,7 @@ pub fn memory<B: Buffer>(buffer: B, count: usize, of: &Datatype) -> Result<B::Ra
 ///
 /// # Errors
 /// As [`data`].
-pub fn elements<B: Buffer>(buffer: B, count: usize, datatype: MPI_Datatype) -> Result<Elements<B::Raw>> {
+pub fn elements<B: UserBuffer>(buffer: B, count: usize, datatype: MPI_Datatype) -> Result<Elements<B::Raw>> {
     let of = datatype.share()?;
     Ok(Elements { raw: memory(buffer, count, &of)?, count, of })
 }

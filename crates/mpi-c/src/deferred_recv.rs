@@ -377,9 +377,9 @@ fn set_inside(inside: u32) {
 }
 
 /// A call, as long as it lasts.
-pub struct Call(bool);
+pub struct CallGuard(bool);
 
-impl Call {
+impl CallGuard {
     /// Begins a call: deferred receives are submitted first.
     #[inline(always)]
     pub fn begin() -> Self {
@@ -395,7 +395,7 @@ impl Call {
     }
 }
 
-impl Drop for Call {
+impl Drop for CallGuard {
     #[inline(always)]
     fn drop(&mut self) {
         let inside = INSIDE.load(Relaxed);

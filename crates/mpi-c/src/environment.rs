@@ -5,22 +5,22 @@ use core::ffi::{c_char, c_double, c_int};
 use canele_mpi::{ThreadLevel, fail};
 
 use crate::constants::*;
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::MPI_Comm;
 use crate::library::{self, PROCESS};
-use crate::pointer::{Out, Room};
+use crate::pointer::{Out, TextOut};
 
 /// The arguments of `main`, which need not be changed: the launcher says everything by other ways.
 pub type Arguments = *mut *mut *mut c_char;
 
 /// `MPI_Init`.
-pub fn init(_argc: *mut c_int, _argv: Arguments) -> Outcome {
+pub fn init(_argc: *mut c_int, _argv: Arguments) -> CallResult {
     library::predefine();
     Ok(library::initialize(ThreadLevel::Single)?)
 }
 
 /// `MPI_Init_thread`.
-pub fn init_thread(_argc: *mut c_int, _argv: Arguments, required: c_int, provided: Out<c_int>) -> Outcome {
+pub fn init_thread(_argc: *mut c_int, _argv: Arguments, required: c_int, provided: Out<c_int>) -> CallResult {
     library::predefine();
     let Some(level) = library::thread_level(required) else {
         fail!(Argument, "required is {required}: it is one of the MPI_THREAD_ levels");
@@ -30,33 +30,33 @@ pub fn init_thread(_argc: *mut c_int, _argv: Arguments, required: c_int, provide
 }
 
 /// `MPI_Finalize`.
-pub fn finalize() -> Outcome {
+pub fn finalize() -> CallResult {
     Ok(library::finalize()?)
 }
 
 /// `MPI_Initialized`.
-pub fn initialized(flag: Out<c_int>) -> Outcome {
+pub fn initialized(flag: Out<c_int>) -> CallResult {
     Ok(flag.set(c_int::from(PROCESS.is_initialized()), "flag")?)
 }
 
 /// `MPI_Finalized`.
-pub fn finalized(flag: Out<c_int>) -> Outcome {
+pub fn finalized(flag: Out<c_int>) -> CallResult {
     Ok(flag.set(c_int::from(PROCESS.is_finalized()), "flag")?)
 }
 
 /// `MPI_Query_thread`.
-pub fn query_thread(provided: Out<c_int>) -> Outcome {
+pub fn query_thread(provided: Out<c_int>) -> CallResult {
     library::world()?;
     Ok(provided.set(library::thread_number(), "provided")?)
 }
 
 /// `MPI_Is_thread_main`.
-pub fn is_thread_main(flag: Out<c_int>) -> Outcome {
+pub fn is_thread_main(flag: Out<c_int>) -> CallResult {
     Ok(flag.set(c_int::from(PROCESS.is_main_thread()), "flag")?)
 }
 
 /// `MPI_Abort`.
-pub fn abort(comm: MPI_Comm, errorcode: c_int) -> Outcome {
+pub fn abort(comm: MPI_Comm, errorcode: c_int) -> CallResult {
     let by = comm.get().map_or(String::new(), |comm| {
         let name = comm.name();
         let name = if name.is_empty() { "a communicator without a name" } else { &*name };
@@ -66,32 +66,32 @@ pub fn abort(comm: MPI_Comm, errorcode: c_int) -> Outcome {
 }
 
 /// `MPI_Get_version`.
-pub fn get_version(version: Out<c_int>, subversion: Out<c_int>) -> Outcome {
+pub fn get_version(version: Out<c_int>, subversion: Out<c_int>) -> CallResult {
     version.set(MPI_VERSION, "version")?;
     Ok(subversion.set(MPI_SUBVERSION, "subversion")?)
 }
 
 /// `MPI_Get_library_version`.
-pub fn get_library_version(version: Room, resultlen: Out<c_int>) -> Outcome {
+pub fn get_library_version(version: TextOut, resultlen: Out<c_int>) -> CallResult {
     let text = concat!("Canelé ", env!("CARGO_PKG_VERSION"), ", MPI 5.0, standard ABI 1.0");
     let len = version.write(text, MPI_MAX_LIBRARY_VERSION_STRING as usize, "version")?;
     Ok(resultlen.set(len as c_int, "resultlen")?)
 }
 
 /// `MPI_Get_processor_name`.
-pub fn get_processor_name(name: Room, resultlen: Out<c_int>) -> Outcome {
+pub fn get_processor_name(name: TextOut, resultlen: Out<c_int>) -> CallResult {
     let host = library::world()?.host();
     let len = name.write(&host, MPI_MAX_PROCESSOR_NAME as usize, "name")?;
     Ok(resultlen.set(len as c_int, "resultlen")?)
 }
 
 /// `MPI_Pcontrol`.
-pub fn pcontrol(_level: c_int) -> Outcome {
+pub fn pcontrol(_level: c_int) -> CallResult {
     Ok(())
 }
 
 /// `MPI_Abi_get_version`.
-pub fn abi_get_version(abi_major: Out<c_int>, abi_minor: Out<c_int>) -> Outcome {
+pub fn abi_get_version(abi_major: Out<c_int>, abi_minor: Out<c_int>) -> CallResult {
     abi_major.set(MPI_ABI_VERSION, "abi_major")?;
     Ok(abi_minor.set(MPI_ABI_SUBVERSION, "abi_minor")?)
 }

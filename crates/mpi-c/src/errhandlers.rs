@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use canele_mpi::{Class, Errhandler, Error};
 
 use crate::constants::*;
-use crate::error::{Failed, Outcome};
+use crate::error::{CallResult, Failed};
 use crate::error_classes;
 use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session, MPI_Win};
 use crate::pointer::Out;
@@ -22,7 +22,7 @@ fn create<T: Copy + 'static>(
     function: ErrhandlerFunction<T>,
     errhandler: Out<MPI_Errhandler>,
     handle: fn(usize) -> T,
-) -> Outcome {
+) -> CallResult {
     let Some(function) = function else {
         return Err(Error::new(Class::Argument, "the error handler function is a null pointer").into());
     };
@@ -41,7 +41,7 @@ fn create<T: Copy + 'static>(
 ///
 /// # Errors
 /// The handle names none.
-pub fn check(errhandler: MPI_Errhandler) -> Outcome {
+pub fn check(errhandler: MPI_Errhandler) -> CallResult {
     // A session may be the first thing that a program has of MPI.
     crate::library::predefine();
     errhandler.get()?;
@@ -52,7 +52,7 @@ pub fn check(errhandler: MPI_Errhandler) -> Outcome {
 pub fn comm_create_errhandler(
     function: ErrhandlerFunction<MPI_Comm>,
     errhandler: Out<MPI_Errhandler>,
-) -> Outcome {
+) -> CallResult {
     create(function, errhandler, MPI_Comm::of)
 }
 
@@ -60,7 +60,7 @@ pub fn comm_create_errhandler(
 pub fn session_create_errhandler(
     function: ErrhandlerFunction<MPI_Session>,
     errhandler: Out<MPI_Errhandler>,
-) -> Outcome {
+) -> CallResult {
     create(function, errhandler, MPI_Session::of)
 }
 
@@ -68,7 +68,7 @@ pub fn session_create_errhandler(
 pub fn win_create_errhandler(
     function: ErrhandlerFunction<MPI_Win>,
     errhandler: Out<MPI_Errhandler>,
-) -> Outcome {
+) -> CallResult {
     create(function, errhandler, MPI_Win::of)
 }
 
@@ -76,12 +76,12 @@ pub fn win_create_errhandler(
 pub fn file_create_errhandler(
     function: ErrhandlerFunction<MPI_File>,
     errhandler: Out<MPI_Errhandler>,
-) -> Outcome {
+) -> CallResult {
     create(function, errhandler, MPI_File::of)
 }
 
 /// `MPI_Errhandler_free`.
-pub fn errhandler_free(errhandler: Out<MPI_Errhandler>) -> Outcome {
+pub fn errhandler_free(errhandler: Out<MPI_Errhandler>) -> CallResult {
     let handle = errhandler.get("errhandler")?;
     // What `get_errhandler` gave may be one of the constants; programs free it as they free others.
     if handle.get().is_ok_and(|handler| matches!(handler, Errhandler::Call(_))) {
@@ -93,24 +93,24 @@ pub fn errhandler_free(errhandler: Out<MPI_Errhandler>) -> Outcome {
 }
 
 /// `MPI_Comm_set_errhandler`.
-pub fn comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) -> Outcome {
+pub fn comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) -> CallResult {
     comm.get()?.set_errhandler(errhandler.share()?);
     Ok(())
 }
 
 /// `MPI_Comm_get_errhandler`.
-pub fn comm_get_errhandler(comm: MPI_Comm, errhandler: Out<MPI_Errhandler>) -> Outcome {
+pub fn comm_get_errhandler(comm: MPI_Comm, errhandler: Out<MPI_Errhandler>) -> CallResult {
     Ok(errhandler.set(given(comm.get()?.errhandler())?, "errhandler")?)
 }
 
 /// `MPI_Session_set_errhandler`.
-pub fn session_set_errhandler(session: MPI_Session, errhandler: MPI_Errhandler) -> Outcome {
+pub fn session_set_errhandler(session: MPI_Session, errhandler: MPI_Errhandler) -> CallResult {
     session.get()?.set_errhandler(errhandler.share()?);
     Ok(())
 }
 
 /// `MPI_Session_get_errhandler`.
-pub fn session_get_errhandler(session: MPI_Session, errhandler: Out<MPI_Errhandler>) -> Outcome {
+pub fn session_get_errhandler(session: MPI_Session, errhandler: Out<MPI_Errhandler>) -> CallResult {
     Ok(errhandler.set(given(session.get()?.errhandler())?, "errhandler")?)
 }
 
@@ -129,20 +129,20 @@ fn check_null(file: MPI_File) -> canele_mpi::Result<()> {
 }
 
 /// `MPI_File_set_errhandler`.
-pub fn file_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) -> Outcome {
+pub fn file_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) -> CallResult {
     check_null(file)?;
     *OF_FILES.lock().unwrap_or_else(PoisonError::into_inner) = Some(errhandler.share()?);
     Ok(())
 }
 
 /// `MPI_File_get_errhandler`.
-pub fn file_get_errhandler(file: MPI_File, errhandler: Out<MPI_Errhandler>) -> Outcome {
+pub fn file_get_errhandler(file: MPI_File, errhandler: Out<MPI_Errhandler>) -> CallResult {
     check_null(file)?;
     Ok(errhandler.set(given(of_files())?, "errhandler")?)
 }
 
 /// `MPI_File_call_errhandler`.
-pub fn file_call_errhandler(fh: MPI_File, errorcode: c_int) -> Outcome {
+pub fn file_call_errhandler(fh: MPI_File, errorcode: c_int) -> CallResult {
     check_null(fh)?;
     called(&of_files(), fh.value(), errorcode)
 }
@@ -158,19 +158,19 @@ fn given(handler: Arc<Errhandler>) -> canele_mpi::Result<MPI_Errhandler> {
 }
 
 /// `MPI_Comm_call_errhandler`.
-pub fn comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> Outcome {
+pub fn comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> CallResult {
     let comm = comm.get()?;
     called(&comm.errhandler(), comm.number(), errorcode)
 }
 
 /// `MPI_Session_call_errhandler`.
-pub fn session_call_errhandler(session: MPI_Session, errorcode: c_int) -> Outcome {
+pub fn session_call_errhandler(session: MPI_Session, errorcode: c_int) -> CallResult {
     let session = session.get()?;
     called(&session.errhandler(), session.number(), errorcode)
 }
 
 /// Calls a handler with a code of the program's choice; the call itself succeeds if the handler returns.
-fn called(handler: &Errhandler, number: usize, code: c_int) -> Outcome {
+fn called(handler: &Errhandler, number: usize, code: c_int) -> CallResult {
     match handler {
         Errhandler::Fatal | Errhandler::Abort => {
             let meaning = error_classes::meaning(code).unwrap_or_default();

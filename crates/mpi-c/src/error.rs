@@ -12,7 +12,7 @@ use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_Session, MPI_Win};
 use crate::{leaks, library};
 
 /// What a body gives.
-pub type Outcome = Result<(), Failed>;
+pub type CallResult = Result<(), Failed>;
 
 /// Why a body failed.
 #[derive(Debug)]

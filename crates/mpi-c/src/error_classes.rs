@@ -9,8 +9,8 @@ use canele_mpi::{Class, fail};
 use crate::attributes;
 use crate::codes::{class_number, class_of, text};
 use crate::constants::{MPI_ERR_LASTCODE, MPI_MAX_ERROR_STRING, MPI_SUCCESS};
-use crate::error::Outcome;
-use crate::pointer::{Out, Room, Text};
+use crate::error::CallResult;
+use crate::pointer::{Out, Text, TextOut};
 
 static ADDED: LazyLock<Mutex<ErrorClasses>> =
     LazyLock::new(|| Mutex::new(ErrorClasses::new(Class::ALL.len() as c_int, MPI_ERR_LASTCODE)));
@@ -25,7 +25,7 @@ fn changed(classes: &ErrorClasses) {
 }
 
 /// `MPI_Error_class`.
-pub fn error_class(errorcode: c_int, errorclass: Out<c_int>) -> Outcome {
+pub fn error_class(errorcode: c_int, errorclass: Out<c_int>) -> CallResult {
     let class = match (added().class_of(errorcode), class_of(errorcode)) {
         (Some(class), _) => class,
         (None, Some(class)) => class_number(class),
@@ -43,7 +43,7 @@ pub(crate) fn meaning(code: c_int) -> Option<Vec<u8>> {
 }
 
 /// `MPI_Error_string`.
-pub fn error_string(errorcode: c_int, string: Room, resultlen: Out<c_int>) -> Outcome {
+pub fn error_string(errorcode: c_int, string: TextOut, resultlen: Out<c_int>) -> CallResult {
     let Some(said) = meaning(errorcode) else {
         fail!(Argument, "errorcode is {errorcode}, which is no error code");
     };
@@ -52,39 +52,39 @@ pub fn error_string(errorcode: c_int, string: Room, resultlen: Out<c_int>) -> Ou
 }
 
 /// `MPI_Add_error_class`.
-pub fn add_error_class(errorclass: Out<c_int>) -> Outcome {
+pub fn add_error_class(errorclass: Out<c_int>) -> CallResult {
     let mut classes = added();
     errorclass.set(classes.add_class()?, "errorclass")?;
     Ok(changed(&classes))
 }
 
 /// `MPI_Add_error_code`.
-pub fn add_error_code(errorclass: c_int, errorcode: Out<c_int>) -> Outcome {
+pub fn add_error_code(errorclass: c_int, errorcode: Out<c_int>) -> CallResult {
     let mut classes = added();
     errorcode.set(classes.add_code(errorclass)?, "errorcode")?;
     Ok(changed(&classes))
 }
 
 /// `MPI_Add_error_string`.
-pub fn add_error_string(errorcode: c_int, string: Text) -> Outcome {
+pub fn add_error_string(errorcode: c_int, string: Text) -> CallResult {
     Ok(added().add_string(errorcode, string.bytes("string")?)?)
 }
 
 /// `MPI_Remove_error_class`.
-pub fn remove_error_class(errorclass: c_int) -> Outcome {
+pub fn remove_error_class(errorclass: c_int) -> CallResult {
     let mut classes = added();
     classes.remove_class(errorclass)?;
     Ok(changed(&classes))
 }
 
 /// `MPI_Remove_error_code`.
-pub fn remove_error_code(errorcode: c_int) -> Outcome {
+pub fn remove_error_code(errorcode: c_int) -> CallResult {
     let mut classes = added();
     classes.remove_code(errorcode)?;
     Ok(changed(&classes))
 }
 
 /// `MPI_Remove_error_string`.
-pub fn remove_error_string(errorcode: c_int) -> Outcome {
+pub fn remove_error_string(errorcode: c_int) -> CallResult {
     Ok(added().remove_string(errorcode)?)
 }

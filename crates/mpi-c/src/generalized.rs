@@ -6,7 +6,7 @@ use canele_mpi::generalized::{Functions, Generalized};
 use canele_mpi::{Error, Result, Status, fail};
 
 use crate::constants::MPI_SUCCESS;
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::MPI_Request;
 use crate::pointer::Out;
 use crate::program_call::call_program;
@@ -14,20 +14,20 @@ use crate::requests;
 use crate::status::MPI_Status;
 
 /// Says the status of an operation.
-pub type Query = unsafe extern "C-unwind" fn(*mut c_void, *mut MPI_Status) -> c_int;
+pub type GrequestQuery = unsafe extern "C-unwind" fn(*mut c_void, *mut MPI_Status) -> c_int;
 /// Frees an operation.
-pub type Free = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
+pub type GrequestFree = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
 /// Cancels an operation.
-pub type Cancel = unsafe extern "C-unwind" fn(*mut c_void, c_int) -> c_int;
+pub type GrequestCancel = unsafe extern "C-unwind" fn(*mut c_void, c_int) -> c_int;
 
 /// Any of the three, as texts name it.
 const FUNCTION: &str = "a function of a generalized request";
 
 /// The functions of one operation, and what they are called with.
 struct Program {
-    query: Query,
-    free: Free,
-    cancel: Cancel,
+    query: GrequestQuery,
+    free: GrequestFree,
+    cancel: GrequestCancel,
     state: usize,
 }
 
@@ -65,12 +65,12 @@ impl Functions for Program {
 
 /// `MPI_Grequest_start`.
 pub fn grequest_start(
-    query_fn: Option<Query>,
-    free_fn: Option<Free>,
-    cancel_fn: Option<Cancel>,
+    query_fn: Option<GrequestQuery>,
+    free_fn: Option<GrequestFree>,
+    cancel_fn: Option<GrequestCancel>,
     extra_state: *mut c_void,
     request: Out<MPI_Request>,
-) -> Outcome {
+) -> CallResult {
     let (Some(query), Some(free), Some(cancel)) = (query_fn, free_fn, cancel_fn) else {
         fail!(Argument, "query_fn, free_fn or cancel_fn is a null pointer: all three are needed");
     };
@@ -80,6 +80,6 @@ pub fn grequest_start(
 }
 
 /// `MPI_Grequest_complete`.
-pub fn grequest_complete(request: MPI_Request) -> Outcome {
+pub fn grequest_complete(request: MPI_Request) -> CallResult {
     Ok(requests::complete(request)?)
 }

@@ -9,7 +9,7 @@ pub use canele_mpi::group::Range;
 use canele_mpi::group::{Comparison, Group};
 
 use crate::constants::*;
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Group};
 use crate::library;
 use crate::pointer::{In, Out};
@@ -20,7 +20,7 @@ pub(crate) fn predefine() {
 }
 
 /// A handle of a group: the constant if nobody is in it.
-fn give(group: Arc<Group>, newgroup: Out<MPI_Group>) -> Outcome {
+fn give(group: Arc<Group>, newgroup: Out<MPI_Group>) -> CallResult {
     let handle = if group.is_empty() { MPI_GROUP_EMPTY } else { MPI_Group::new(group)? };
     Ok(newgroup.set(handle, "newgroup")?)
 }
@@ -34,12 +34,12 @@ fn list<'a, T>(of: In<T>, n: c_int, what: &str) -> Result<&'a [T]> {
 }
 
 /// `MPI_Group_size`.
-pub fn group_size(group: MPI_Group, size: Out<c_int>) -> Outcome {
+pub fn group_size(group: MPI_Group, size: Out<c_int>) -> CallResult {
     Ok(size.set(group.get()?.size() as c_int, "size")?)
 }
 
 /// `MPI_Group_rank`.
-pub fn group_rank(group: MPI_Group, rank: Out<c_int>) -> Outcome {
+pub fn group_rank(group: MPI_Group, rank: Out<c_int>) -> CallResult {
     let group = group.get()?;
     let place = if group.is_empty() { None } else { group.rank_of(library::world()?.engine().rank()) };
     Ok(rank.set(place.map_or(MPI_UNDEFINED, |place| place as c_int), "rank")?)
@@ -52,7 +52,7 @@ pub fn group_translate_ranks(
     ranks1: In<c_int>,
     group2: MPI_Group,
     ranks2: Out<c_int>,
-) -> Outcome {
+) -> CallResult {
     let (from, to) = (group1.get()?, group2.get()?);
     for (at, rank) in list(ranks1, n, "ranks1")?.iter().enumerate() {
         let place = match *rank {
@@ -65,7 +65,7 @@ pub fn group_translate_ranks(
 }
 
 /// `MPI_Group_compare`.
-pub fn group_compare(group1: MPI_Group, group2: MPI_Group, result: Out<c_int>) -> Outcome {
+pub fn group_compare(group1: MPI_Group, group2: MPI_Group, result: Out<c_int>) -> CallResult {
     let compared = match group1.get()?.compare(group2.get()?) {
         Comparison::Identical => MPI_IDENT,
         Comparison::Similar => MPI_SIMILAR,
@@ -75,42 +75,52 @@ pub fn group_compare(group1: MPI_Group, group2: MPI_Group, result: Out<c_int>) -
 }
 
 /// `MPI_Group_union`.
-pub fn group_union(group1: MPI_Group, group2: MPI_Group, newgroup: Out<MPI_Group>) -> Outcome {
+pub fn group_union(group1: MPI_Group, group2: MPI_Group, newgroup: Out<MPI_Group>) -> CallResult {
     give(Arc::new(group1.get()?.union(group2.get()?)), newgroup)
 }
 
 /// `MPI_Group_intersection`.
-pub fn group_intersection(group1: MPI_Group, group2: MPI_Group, newgroup: Out<MPI_Group>) -> Outcome {
+pub fn group_intersection(group1: MPI_Group, group2: MPI_Group, newgroup: Out<MPI_Group>) -> CallResult {
     give(Arc::new(group1.get()?.intersection(group2.get()?)), newgroup)
 }
 
 /// `MPI_Group_difference`.
-pub fn group_difference(group1: MPI_Group, group2: MPI_Group, newgroup: Out<MPI_Group>) -> Outcome {
+pub fn group_difference(group1: MPI_Group, group2: MPI_Group, newgroup: Out<MPI_Group>) -> CallResult {
     give(Arc::new(group1.get()?.difference(group2.get()?)), newgroup)
 }
 
 /// `MPI_Group_incl`.
-pub fn group_incl(group: MPI_Group, n: c_int, ranks: In<c_int>, newgroup: Out<MPI_Group>) -> Outcome {
+pub fn group_incl(group: MPI_Group, n: c_int, ranks: In<c_int>, newgroup: Out<MPI_Group>) -> CallResult {
     give(Arc::new(group.get()?.incl(list(ranks, n, "ranks")?)?), newgroup)
 }
 
 /// `MPI_Group_excl`.
-pub fn group_excl(group: MPI_Group, n: c_int, ranks: In<c_int>, newgroup: Out<MPI_Group>) -> Outcome {
+pub fn group_excl(group: MPI_Group, n: c_int, ranks: In<c_int>, newgroup: Out<MPI_Group>) -> CallResult {
     give(Arc::new(group.get()?.excl(list(ranks, n, "ranks")?)?), newgroup)
 }
 
 /// `MPI_Group_range_incl`.
-pub fn group_range_incl(group: MPI_Group, n: c_int, ranges: In<Range>, newgroup: Out<MPI_Group>) -> Outcome {
+pub fn group_range_incl(
+    group: MPI_Group,
+    n: c_int,
+    ranges: In<Range>,
+    newgroup: Out<MPI_Group>,
+) -> CallResult {
     give(Arc::new(group.get()?.range_incl(list(ranges, n, "ranges")?)?), newgroup)
 }
 
 /// `MPI_Group_range_excl`.
-pub fn group_range_excl(group: MPI_Group, n: c_int, ranges: In<Range>, newgroup: Out<MPI_Group>) -> Outcome {
+pub fn group_range_excl(
+    group: MPI_Group,
+    n: c_int,
+    ranges: In<Range>,
+    newgroup: Out<MPI_Group>,
+) -> CallResult {
     give(Arc::new(group.get()?.range_excl(list(ranges, n, "ranges")?)?), newgroup)
 }
 
 /// `MPI_Group_free`.
-pub fn group_free(group: Out<MPI_Group>) -> Outcome {
+pub fn group_free(group: Out<MPI_Group>) -> CallResult {
     let handle = group.get("group")?;
     // Programs free what they were given, which may be the empty group.
     if handle == MPI_GROUP_EMPTY {
@@ -122,17 +132,17 @@ pub fn group_free(group: Out<MPI_Group>) -> Outcome {
 }
 
 /// `MPI_Comm_group`.
-pub fn comm_group(comm: MPI_Comm, group: Out<MPI_Group>) -> Outcome {
+pub fn comm_group(comm: MPI_Comm, group: Out<MPI_Group>) -> CallResult {
     give(comm.get()?.group().clone(), group)
 }
 
 /// `MPI_Comm_remote_group`.
-pub fn comm_remote_group(comm: MPI_Comm, group: Out<MPI_Group>) -> Outcome {
+pub fn comm_remote_group(comm: MPI_Comm, group: Out<MPI_Group>) -> CallResult {
     give(comm.get()?.remote()?.clone(), group)
 }
 
 /// `MPI_Comm_compare`.
-pub fn comm_compare(comm1: MPI_Comm, comm2: MPI_Comm, result: Out<c_int>) -> Outcome {
+pub fn comm_compare(comm1: MPI_Comm, comm2: MPI_Comm, result: Out<c_int>) -> CallResult {
     let (one, other) = (comm1.get()?, comm2.get()?);
     let local = one.group().compare(other.group());
     let remote = match (one.remote(), other.remote()) {

@@ -9,7 +9,7 @@ use canele_mpi::point::Message;
 use canele_mpi::session::Session;
 use canele_mpi::{Class, Comm, Errhandler, Error, Result};
 
-use crate::operations::Operation;
+use crate::operations::OpObject;
 use crate::table::{HANDLES, Object, ObjectKind};
 
 /// A handle of any kind.
@@ -151,7 +151,7 @@ objects! {
     MPI_Comm Communicator Comm, Comm;
     MPI_Group Group Group, Group;
     MPI_Info Info Info, Info;
-    MPI_Op Operation Operation, Op;
+    MPI_Op Operation OpObject, Op;
     MPI_Errhandler Errhandler Errhandler, Errhandler;
     MPI_Datatype Datatype Datatype, Datatype;
     MPI_Message Request Message, Message;

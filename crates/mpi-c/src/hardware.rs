@@ -6,11 +6,11 @@ use std::sync::Arc;
 use canele_mpi::Comm;
 use canele_mpi::Result;
 use canele_mpi::info::Info;
-use canele_mpi::resources::{Division, Found, KINDS};
+use canele_mpi::resources::{Division, KINDS, SharedResource};
 use canele_sys::topology::{Resource, resources};
 
 use crate::constants::MPI_INFO_NULL;
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::MPI_Info;
 use crate::library;
 use crate::pointer::Out;
@@ -41,7 +41,7 @@ fn restricted() -> [Option<u32>; KINDS] {
 }
 
 /// A kind of hardware is a key; its value says whether the process may use one of that kind only.
-pub fn get_hw_resource_info(hw_info: Out<MPI_Info>) -> Outcome {
+pub fn get_hw_resource_info(hw_info: Out<MPI_Info>) -> CallResult {
     let all = Info::new();
     all.set(SHARED_MEMORY, "true")?;
     for (kind, number) in resources().unwrap_or_default() {
@@ -66,8 +66,8 @@ pub(crate) fn split_guided(comm: &Comm, info: &Info, sets: bool, key: i32) -> Re
 pub(crate) fn split_unguided(comm: &Comm, info: MPI_Info, key: i32) -> Result<Option<Arc<Comm>>> {
     let (made, found) = comm.split_by_resource(Division::Unguided, restricted(), key)?;
     let found = found.map(|found| match found {
-        Found::Host => SHARED_MEMORY,
-        Found::Kind(n) => name(Resource::ALL[n]),
+        SharedResource::Host => SHARED_MEMORY,
+        SharedResource::Kind(n) => name(Resource::ALL[n]),
     });
     if let Some(found) = found
         && info != MPI_INFO_NULL

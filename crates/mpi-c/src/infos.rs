@@ -10,9 +10,9 @@ use canele_mpi::{Result, fail};
 use canele_sys::tunables::Tunables;
 
 use crate::constants::*;
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Info};
-use crate::pointer::{In, Out, Room, Text};
+use crate::pointer::{In, Out, Text, TextOut};
 
 /// What a program says by an info argument; nothing by `MPI_INFO_NULL`.
 ///
@@ -26,7 +26,7 @@ pub fn said(info: MPI_Info) -> Result<Option<&'static Info>> {
 ///
 /// # Errors
 /// The handle names none.
-pub fn check(info: MPI_Info) -> Outcome {
+pub fn check(info: MPI_Info) -> CallResult {
     said(info)?;
     Ok(())
 }
@@ -41,33 +41,33 @@ fn changeable(info: MPI_Info) -> Result<&'static Info> {
 }
 
 /// `MPI_Info_create`.
-pub fn info_create(info: Out<MPI_Info>) -> Outcome {
+pub fn info_create(info: Out<MPI_Info>) -> CallResult {
     Ok(info.set(MPI_Info::new(Arc::new(Info::new()))?, "info")?)
 }
 
 /// `MPI_Info_dup`.
-pub fn info_dup(info: MPI_Info, newinfo: Out<MPI_Info>) -> Outcome {
+pub fn info_dup(info: MPI_Info, newinfo: Out<MPI_Info>) -> CallResult {
     Ok(newinfo.set(MPI_Info::new(Arc::new(info.get()?.duplicate()))?, "newinfo")?)
 }
 
 /// `MPI_Info_free`.
-pub fn info_free(info: Out<MPI_Info>) -> Outcome {
+pub fn info_free(info: Out<MPI_Info>) -> CallResult {
     info.get("info")?.free()?;
     Ok(info.set(MPI_INFO_NULL, "info")?)
 }
 
 /// `MPI_Info_set`.
-pub fn info_set(info: MPI_Info, key: Text, value: Text) -> Outcome {
+pub fn info_set(info: MPI_Info, key: Text, value: Text) -> CallResult {
     Ok(changeable(info)?.set(key.bytes("key")?, value.bytes("value")?)?)
 }
 
 /// `MPI_Info_delete`.
-pub fn info_delete(info: MPI_Info, key: Text) -> Outcome {
+pub fn info_delete(info: MPI_Info, key: Text) -> CallResult {
     Ok(changeable(info)?.delete(key.bytes("key")?)?)
 }
 
 /// `MPI_Info_get`.
-pub fn info_get(info: MPI_Info, key: Text, valuelen: c_int, value: Room, flag: Out<c_int>) -> Outcome {
+pub fn info_get(info: MPI_Info, key: Text, valuelen: c_int, value: TextOut, flag: Out<c_int>) -> CallResult {
     let found = info.get()?.get(key.bytes("key")?)?;
     let Ok(room) = usize::try_from(valuelen) else {
         fail!(Argument, "valuelen is {valuelen}: it must not be negative");
@@ -81,7 +81,7 @@ pub fn info_get(info: MPI_Info, key: Text, valuelen: c_int, value: Room, flag: O
 }
 
 /// `MPI_Info_get_valuelen`.
-pub fn info_get_valuelen(info: MPI_Info, key: Text, valuelen: Out<c_int>, flag: Out<c_int>) -> Outcome {
+pub fn info_get_valuelen(info: MPI_Info, key: Text, valuelen: Out<c_int>, flag: Out<c_int>) -> CallResult {
     let found = info.get()?.get(key.bytes("key")?)?;
     flag.set(c_int::from(found.is_some()), "flag")?;
     match found {
@@ -95,9 +95,9 @@ pub fn info_get_string(
     info: MPI_Info,
     key: Text,
     buflen: Out<c_int>,
-    value: Room,
+    value: TextOut,
     flag: Out<c_int>,
-) -> Outcome {
+) -> CallResult {
     let found = info.get()?.get(key.bytes("key")?)?;
     let len = buflen.get("buflen")?;
     let Ok(room) = usize::try_from(len) else {
@@ -112,18 +112,18 @@ pub fn info_get_string(
 }
 
 /// `MPI_Info_get_nkeys`.
-pub fn info_get_nkeys(info: MPI_Info, nkeys: Out<c_int>) -> Outcome {
+pub fn info_get_nkeys(info: MPI_Info, nkeys: Out<c_int>) -> CallResult {
     Ok(nkeys.set(info.get()?.len() as c_int, "nkeys")?)
 }
 
 /// `MPI_Info_get_nthkey`.
-pub fn info_get_nthkey(info: MPI_Info, n: c_int, key: Room) -> Outcome {
+pub fn info_get_nthkey(info: MPI_Info, n: c_int, key: TextOut) -> CallResult {
     key.write(info.get()?.nth_key(n)?, MPI_MAX_INFO_KEY as usize, "key")?;
     Ok(())
 }
 
 /// `MPI_Info_create_env`.
-pub fn info_create_env(argc: c_int, argv: In<*const c_char>, info: Out<MPI_Info>) -> Outcome {
+pub fn info_create_env(argc: c_int, argv: In<*const c_char>, info: Out<MPI_Info>) -> CallResult {
     let count = if argv.address() == 0 { 0 } else { usize::try_from(argc).unwrap_or(0) };
     // SAFETY: the standard asks for the arguments of `main`; those of a place that was left empty are passed over.
     let text = |at: &*const c_char| (!at.is_null()).then(|| unsafe { CStr::from_ptr(*at) }.to_bytes());
@@ -156,7 +156,7 @@ fn environment(arguments: &[&[u8]]) -> Info {
 }
 
 /// `MPI_Comm_set_info`.
-pub fn comm_set_info(comm: MPI_Comm, info: MPI_Info) -> Outcome {
+pub fn comm_set_info(comm: MPI_Comm, info: MPI_Info) -> CallResult {
     let comm = comm.get()?;
     if let Some(info) = said(info)? {
         comm.update_info(info);
@@ -165,6 +165,6 @@ pub fn comm_set_info(comm: MPI_Comm, info: MPI_Info) -> Outcome {
 }
 
 /// `MPI_Comm_get_info`.
-pub fn comm_get_info(comm: MPI_Comm, info_used: Out<MPI_Info>) -> Outcome {
+pub fn comm_get_info(comm: MPI_Comm, info_used: Out<MPI_Info>) -> CallResult {
     Ok(info_used.set(MPI_Info::new(Arc::new(comm.get()?.hints()))?, "info_used")?)
 }

@@ -1,16 +1,16 @@
-//! Memory for messages (MPI 5.0, §9.2).
+//! SendBuffer for messages (MPI 5.0, §9.2).
 
 use core::ffi::c_void;
 
 use canele_mpi::fail;
 
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::MPI_Info;
 use crate::library;
-use crate::pointer::{MemoryMut, Out};
+use crate::pointer::{Out, RecvBuffer};
 
 /// `MPI_Alloc_mem`.
-pub fn alloc_mem(size: i64, _info: MPI_Info, baseptr: Out<*mut c_void>) -> Outcome {
+pub fn alloc_mem(size: i64, _info: MPI_Info, baseptr: Out<*mut c_void>) -> CallResult {
     let Ok(bytes) = usize::try_from(size) else {
         fail!(Argument, "size is {size}: it must not be negative");
     };
@@ -20,7 +20,7 @@ pub fn alloc_mem(size: i64, _info: MPI_Info, baseptr: Out<*mut c_void>) -> Outco
 }
 
 /// `MPI_Free_mem`.
-pub fn free_mem(base: MemoryMut) -> Outcome {
+pub fn free_mem(base: RecvBuffer) -> CallResult {
     if base.is_null() {
         return Ok(());
     }

@@ -164,12 +164,12 @@ impl Text {
     }
 }
 
-/// Room for a string.
+/// TextOut for a string.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
-pub struct Room(*mut c_char);
+pub struct TextOut(*mut c_char);
 
-impl Room {
+impl TextOut {
     /// Stores as much of a text as fits into `room` bytes with the zero at its end; gives its length without the zero.
     ///
     /// # Errors
@@ -193,6 +193,6 @@ impl Room {
 }
 
 /// A buffer that is sent from.
-pub type Memory = *const c_void;
+pub type SendBuffer = *const c_void;
 /// A buffer that is received into.
-pub type MemoryMut = *mut c_void;
+pub type RecvBuffer = *mut c_void;

@@ -6,7 +6,7 @@ use canele_mpi::Result;
 use canele_mpi::datatype::{Datatype, Width};
 
 use crate::datatype::give;
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::MPI_Datatype;
 use crate::pointer::{In, Out};
 use crate::width::{Count, Counts};
@@ -16,17 +16,17 @@ const MPI_LB: MPI_Datatype = MPI_Datatype::of(0xff0);
 const MPI_UB: MPI_Datatype = MPI_Datatype::of(0xff1);
 
 /// `MPI_Type_extent`.
-pub fn type_extent(datatype: MPI_Datatype, extent: Out<i64>) -> Outcome {
+pub fn type_extent(datatype: MPI_Datatype, extent: Out<i64>) -> CallResult {
     Ok(extent.set(datatype.get()?.extent() as i64, "extent")?)
 }
 
 /// `MPI_Type_lb`.
-pub fn type_lb(datatype: MPI_Datatype, displacement: Out<i64>) -> Outcome {
+pub fn type_lb(datatype: MPI_Datatype, displacement: Out<i64>) -> CallResult {
     Ok(displacement.set(datatype.get()?.lower_bound() as i64, "displacement")?)
 }
 
 /// `MPI_Type_ub`.
-pub fn type_ub(datatype: MPI_Datatype, displacement: Out<i64>) -> Outcome {
+pub fn type_ub(datatype: MPI_Datatype, displacement: Out<i64>) -> CallResult {
     let of = datatype.get()?;
     Ok(displacement.set((of.lower_bound() + of.extent()) as i64, "displacement")?)
 }
@@ -38,7 +38,7 @@ pub fn type_struct(
     array_of_displacements: In<i64>,
     array_of_types: In<MPI_Datatype>,
     newtype: Out<MPI_Datatype>,
-) -> Outcome {
+) -> CallResult {
     let n = count.get()?;
     let blocks = array_of_blocklengths.0.read(n, "array_of_blocklengths")?;
     let places = array_of_displacements.slice(n, "array_of_displacements")?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use canele_engine::Completions;
 use canele_engine::Pending;
-use canele_mpi::request::{Foreign, Progress, Request};
+use canele_mpi::request::{Foreign, Request, RequestProgress};
 use canele_mpi::{Class, Error, Result, fail};
 use canele_sys::biased_lock::{BiasedLock, Guard};
 
@@ -117,7 +117,10 @@ impl Requests {
             return Some(got);
         }
         let RequestState::Here(request) = &mut self.row(handle).ok()?.held else { return None };
-        if request.is_persistent() || request.advance(completions) != Progress::Ended || !request.is_plain() {
+        if request.is_persistent()
+            || request.advance(completions) != RequestProgress::Ended
+            || !request.is_plain()
+        {
             return None;
         }
         let ended = self.free(handle)?.take()?;

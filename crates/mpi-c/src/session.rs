@@ -10,16 +10,16 @@ use canele_mpi::{Result, fail};
 
 use crate::comm::create::given;
 use crate::constants::MPI_SESSION_NULL;
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::{MPI_Errhandler, MPI_Group, MPI_Info, MPI_Session};
 use crate::library;
-use crate::pointer::{Out, Room, Text};
+use crate::pointer::{Out, Text, TextOut};
 
 /// The sets of processes that every session finds.
 const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 
 /// `MPI_Session_init`.
-pub fn session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI_Session>) -> Outcome {
+pub fn session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI_Session>) -> CallResult {
     library::predefine();
     let (handler, info) = (errhandler.share()?, given(info)?);
     check_level(&info)?;
@@ -45,20 +45,20 @@ fn check_level(info: &Info) -> Result<()> {
 }
 
 /// `MPI_Session_finalize`.
-pub fn session_finalize(session: Out<MPI_Session>) -> Outcome {
+pub fn session_finalize(session: Out<MPI_Session>) -> CallResult {
     session.get("session")?.free()?;
     session.set(MPI_SESSION_NULL, "session")?;
     Ok(library::PROCESS.leave()?)
 }
 
 /// `MPI_Session_get_info`.
-pub fn session_get_info(session: MPI_Session, info_used: Out<MPI_Info>) -> Outcome {
+pub fn session_get_info(session: MPI_Session, info_used: Out<MPI_Info>) -> CallResult {
     let info = session.get()?.info()?;
     Ok(info_used.set(MPI_Info::new(Arc::new(info))?, "info_used")?)
 }
 
 /// `MPI_Session_get_num_psets`.
-pub fn session_get_num_psets(session: MPI_Session, _info: MPI_Info, npset_names: Out<c_int>) -> Outcome {
+pub fn session_get_num_psets(session: MPI_Session, _info: MPI_Info, npset_names: Out<c_int>) -> CallResult {
     session.get()?;
     Ok(npset_names.set(SETS.len() as c_int, "npset_names")?)
 }
@@ -69,8 +69,8 @@ pub fn session_get_nth_pset(
     _info: MPI_Info,
     n: c_int,
     pset_len: Out<c_int>,
-    pset_name: Room,
-) -> Outcome {
+    pset_name: TextOut,
+) -> CallResult {
     session.get()?;
     let Some(name) = usize::try_from(n).ok().and_then(|n| SETS.get(n)) else {
         fail!(Argument, "n is {n}: there are {} process sets, counted from 0", SETS.len());
@@ -96,7 +96,7 @@ fn set(session: &Session, name: &str) -> Result<Arc<Group>> {
 }
 
 /// `MPI_Session_get_pset_info`.
-pub fn session_get_pset_info(session: MPI_Session, pset_name: Text, info: Out<MPI_Info>) -> Outcome {
+pub fn session_get_pset_info(session: MPI_Session, pset_name: Text, info: Out<MPI_Info>) -> CallResult {
     let group = set(session.get()?, &pset_name.read("pset_name")?)?;
     let made = Info::new();
     made.set(b"mpi_size", group.size().to_string().as_bytes())?;
@@ -104,7 +104,11 @@ pub fn session_get_pset_info(session: MPI_Session, pset_name: Text, info: Out<MP
 }
 
 /// `MPI_Group_from_session_pset`.
-pub fn group_from_session_pset(session: MPI_Session, pset_name: Text, newgroup: Out<MPI_Group>) -> Outcome {
+pub fn group_from_session_pset(
+    session: MPI_Session,
+    pset_name: Text,
+    newgroup: Out<MPI_Group>,
+) -> CallResult {
     let group = set(session.get()?, &pset_name.read("pset_name")?)?;
     Ok(newgroup.set(MPI_Group::new(group)?, "newgroup")?)
 }

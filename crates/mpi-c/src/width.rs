@@ -7,7 +7,7 @@ use canele_mpi::{Class, Error, Result, fail};
 use crate::constants::MPI_UNDEFINED;
 
 /// A type of the body that stands for two types of C; the exported functions convert.
-pub trait Width {
+pub trait WideArgument {
     /// In the ordinary function.
     type Small;
     /// In the large twin.
@@ -27,7 +27,7 @@ pub struct Count {
     pub large: bool,
 }
 
-impl Width for Count {
+impl WideArgument for Count {
     type Small = c_int;
     type Large = i64;
 
@@ -106,7 +106,7 @@ macro_rules! array {
         #[derive(Clone, Copy, Debug)]
         pub struct $name(pub Numbers);
 
-        impl Width for $name {
+        impl WideArgument for $name {
             type Small = *const c_int;
             type Large = *const i64;
 
@@ -132,7 +132,7 @@ pub enum OutCount {
     Large(*mut i64),
 }
 
-impl Width for OutCount {
+impl WideArgument for OutCount {
     type Small = *mut c_int;
     type Large = *mut i64;
 

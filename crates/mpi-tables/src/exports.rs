@@ -46,8 +46,8 @@ fn write_function(text: &mut String, prefix: &str, function: &Exported<'_>) {
 fn extern_type(kind: &ParameterKind, large: bool) -> String {
     match (is_converted(kind), large) {
         (false, _) => kind.rust.clone(),
-        (true, false) => format!("<{} as Width>::Small", kind.rust),
-        (true, true) => format!("<{} as Width>::Large", kind.rust),
+        (true, false) => format!("<{} as WideArgument>::Small", kind.rust),
+        (true, true) => format!("<{} as WideArgument>::Large", kind.rust),
     }
 }
 
@@ -70,7 +70,7 @@ fn body(function: &Exported<'_>) -> (&'static str, String) {
     let call = if function.of.form == "collective" { collective(function, &call) } else { call };
     let checked = |call: String, check: String| format!("{check}.and_then(|()| {call})");
     let call = function.parameters.iter().filter_map(check).fold(call, checked);
-    let begin = if function.of.call == "-" { "    let _call = Call::begin();\n" } else { "" };
+    let begin = if function.of.call == "-" { "    let _call = CallGuard::begin();\n" } else { "" };
     let outcome = format!(
         "    let outcome = {call};\n    match outcome {{\n        Ok(()) => MPI_SUCCESS,\n        Err(failed) => error::raise({name:?}, {on}, failed),\n    }}"
     );
@@ -92,7 +92,7 @@ fn argument(parameter: &crate::Parameter, large: bool) -> Option<String> {
     let from = if large { "from_large" } else { "from_small" };
     match kind.name.as_str() {
         "..." => None,
-        _ if is_converted(kind) => Some(format!("<{} as Width>::{from}({name})", kind.rust)),
+        _ if is_converted(kind) => Some(format!("<{} as WideArgument>::{from}({name})", kind.rust)),
         _ => Some(name.clone()),
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use canele_engine::{Engine, Pending};
 
 use crate::Result;
-use crate::request::{Foreign, Progress, Request};
+use crate::request::{Foreign, Request, RequestProgress};
 use crate::status::Status;
 
 /// What a wait for requests looks for.
@@ -50,7 +50,7 @@ impl Awaited {
 /// # Errors
 /// Why it failed.
 pub fn finish(engine: &Engine, mut request: Request) -> Result<Status> {
-    while request.advance_outside(engine)? == Progress::UnderWay {
+    while request.advance_outside(engine)? == RequestProgress::UnderWay {
         let mut awaited = Awaited::default();
         awaited.add(&request);
         awaited.wait(engine)?;

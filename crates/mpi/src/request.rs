@@ -126,7 +126,7 @@ pub trait Foreign: Send + Sync {
 
 /// How far a request is after it was let advance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Progress {
+pub enum RequestProgress {
     /// It is not active.
     Inactive,
     /// It is under way.
@@ -237,46 +237,46 @@ impl Request {
     }
 
     /// Lets it go on as far as it can under the locks that the caller holds.
-    pub fn advance(&mut self, completions: &mut Completions<'_>) -> Progress {
+    pub fn advance(&mut self, completions: &mut Completions<'_>) -> RequestProgress {
         let ended = match &mut self.state {
-            State::Over => return Progress::Inactive,
+            State::Over => return RequestProgress::Inactive,
             State::Persistent(persistent) => return persistent.advance(completions),
             State::Send(pending) => match completions.take_status(*pending) {
                 Some(_) => State::Sent,
                 None => match completions.take(*pending) {
                     Some(ended) => sent(ended.result),
-                    None => return Progress::UnderWay,
+                    None => return RequestProgress::UnderWay,
                 },
             },
             State::Receive(pending) => match completions.take_status(*pending) {
                 Some(status) => State::Received(status),
                 None => match completions.take(*pending) {
                     Some(ended) => received(ended.result),
-                    None => return Progress::UnderWay,
+                    None => return RequestProgress::UnderWay,
                 },
             },
-            State::Steps(_) | State::Foreign(_) => return Progress::Outside,
-            State::Sent | State::Received(_) | State::Ended(_) => return Progress::Ended,
+            State::Steps(_) | State::Foreign(_) => return RequestProgress::Outside,
+            State::Sent | State::Received(_) | State::Ended(_) => return RequestProgress::Ended,
         };
         self.state = ended;
-        Progress::Ended
+        RequestProgress::Ended
     }
 
     /// Lets it go on as far as it can, where no lock is held; says whether it has ended.
     ///
     /// # Errors
     /// In a forked child.
-    pub fn advance_outside(&mut self, engine: &Engine) -> Result<Progress> {
+    pub fn advance_outside(&mut self, engine: &Engine) -> Result<RequestProgress> {
         loop {
             let progress = engine.completions(|completions| self.advance(completions))?;
-            if progress != Progress::Outside {
+            if progress != RequestProgress::Outside {
                 return Ok(progress);
             }
             let Some(pending) = self.pending() else { break };
             let Some(ended) = engine.completions(|completions| completions.take(pending))? else { break };
             self.step(pending, ended);
         }
-        Ok(if self.is_ended() { Progress::Ended } else { Progress::UnderWay })
+        Ok(if self.is_ended() { RequestProgress::Ended } else { RequestProgress::UnderWay })
     }
 
     /// The engine has ended a step.
@@ -394,23 +394,23 @@ impl Request {
 }
 
 impl Persistent {
-    fn advance(&mut self, completions: &mut Completions<'_>) -> Progress {
-        let Some(active) = &mut self.active else { return Progress::Inactive };
+    fn advance(&mut self, completions: &mut Completions<'_>) -> RequestProgress {
+        let Some(active) = &mut self.active else { return RequestProgress::Inactive };
         let (ended, state) = match active.state {
             // The memory is lent again next time.
             State::Send(pending) => match completions.take(pending) {
                 Some(ended) => (ended.buffer, sent(ended.result)),
-                None => return Progress::UnderWay,
+                None => return RequestProgress::UnderWay,
             },
             State::Receive(pending) => match completions.take(pending) {
                 Some(ended) => (ended.buffer, received(ended.result)),
-                None => return Progress::UnderWay,
+                None => return RequestProgress::UnderWay,
             },
             _ => return active.advance(completions),
         };
         self.again.take_back(ended);
         active.state = state;
-        Progress::Ended
+        RequestProgress::Ended
     }
 }
 

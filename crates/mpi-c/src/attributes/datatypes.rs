@@ -9,7 +9,7 @@ use canele_mpi::attribute::{Attributes, ObjectKind::Datatype};
 
 use super::Value;
 use super::functions::{CopyFunction, DeleteFunction};
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::MPI_Datatype;
 use crate::pointer::Out;
 
@@ -52,17 +52,17 @@ pub fn type_create_keyval(
     type_delete_attr_fn: DeleteFunction,
     type_keyval: Out<c_int>,
     extra_state: Value,
-) -> Outcome {
+) -> CallResult {
     super::create(Datatype, type_copy_attr_fn, type_delete_attr_fn, type_keyval, extra_state)
 }
 
 /// `MPI_Type_free_keyval`.
-pub fn type_free_keyval(type_keyval: Out<c_int>) -> Outcome {
+pub fn type_free_keyval(type_keyval: Out<c_int>) -> CallResult {
     super::free(Datatype, type_keyval)
 }
 
 /// `MPI_Type_set_attr`.
-pub fn type_set_attr(datatype: MPI_Datatype, type_keyval: c_int, attribute_val: Value) -> Outcome {
+pub fn type_set_attr(datatype: MPI_Datatype, type_keyval: c_int, attribute_val: Value) -> CallResult {
     super::set(Datatype, &*of(datatype)?, datatype.value(), type_keyval, attribute_val)
 }
 
@@ -72,11 +72,11 @@ pub fn type_get_attr(
     type_keyval: c_int,
     attribute_val: Out<Value>,
     flag: Out<c_int>,
-) -> Outcome {
+) -> CallResult {
     super::give(super::get(Datatype, &*of(datatype)?, type_keyval)?, attribute_val, flag)
 }
 
 /// `MPI_Type_delete_attr`.
-pub fn type_delete_attr(datatype: MPI_Datatype, type_keyval: c_int) -> Outcome {
+pub fn type_delete_attr(datatype: MPI_Datatype, type_keyval: c_int) -> CallResult {
     super::delete(Datatype, &*of(datatype)?, datatype.value(), type_keyval)
 }

@@ -18,7 +18,7 @@ pub use datatypes::{copy_of_datatype, datatype_goes};
 pub(crate) use predefined::set_last_used_code;
 
 use crate::constants::MPI_KEYVAL_INVALID;
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::pointer::Out;
 pub use functions::{CopyFunction, DeleteFunction};
 
@@ -36,25 +36,25 @@ fn create(
     delete: DeleteFunction,
     keyval: Out<c_int>,
     extra_state: Value,
-) -> Outcome {
+) -> CallResult {
     let made = KEYVALS.create(kind, copy.called(extra_state), delete.called(extra_state))?;
     Ok(keyval.set(made, "keyval")?)
 }
 
-fn free(kind: ObjectKind, keyval: Out<c_int>) -> Outcome {
+fn free(kind: ObjectKind, keyval: Out<c_int>) -> CallResult {
     let number = keyval.get("keyval")?;
     check_own(number)?;
     KEYVALS.free(kind, number)?;
     Ok(keyval.set(MPI_KEYVAL_INVALID, "keyval")?)
 }
 
-fn set(kind: ObjectKind, attributes: &Attributes, object: usize, keyval: c_int, value: Value) -> Outcome {
+fn set(kind: ObjectKind, attributes: &Attributes, object: usize, keyval: c_int, value: Value) -> CallResult {
     check_own(keyval)?;
     Ok(attributes.set(object, &KEYVALS.find(kind, keyval)?, value.expose_provenance())?)
 }
 
 /// Stores a value, if there is one.
-fn give(found: Option<Value>, attribute_val: Out<Value>, flag: Out<c_int>) -> Outcome {
+fn give(found: Option<Value>, attribute_val: Out<Value>, flag: Out<c_int>) -> CallResult {
     flag.set(c_int::from(found.is_some()), "flag")?;
     match found {
         Some(value) => Ok(attribute_val.set(value, "attribute_val")?),
@@ -67,7 +67,7 @@ fn get(kind: ObjectKind, attributes: &Attributes, keyval: c_int) -> Result<Optio
     Ok(attributes.get(keyval).map(core::ptr::with_exposed_provenance_mut))
 }
 
-fn delete(kind: ObjectKind, attributes: &Attributes, object: usize, keyval: c_int) -> Outcome {
+fn delete(kind: ObjectKind, attributes: &Attributes, object: usize, keyval: c_int) -> CallResult {
     check_own(keyval)?;
     KEYVALS.find(kind, keyval)?;
     Ok(attributes.delete(object, keyval)?)

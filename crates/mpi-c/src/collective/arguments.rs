@@ -7,18 +7,22 @@ use canele_mpi::collective::{Part, Root, Scattered, span};
 use canele_mpi::datatype::Datatype;
 use canele_mpi::{Comm, Elements, Result, fail};
 
-use crate::buffer::{Buffer, memory};
+use crate::buffer::{UserBuffer, memory};
 use crate::constants::{MPI_IN_PLACE, MPI_PROC_NULL, MPI_ROOT};
 use crate::handle::MPI_Datatype;
 use crate::width::{Count, Counts, Displacements};
 
 /// Elements one behind the other.
-pub(super) fn one<B: Buffer>(buffer: B, count: Count, datatype: MPI_Datatype) -> Result<Elements<B::Raw>> {
+pub(super) fn one<B: UserBuffer>(
+    buffer: B,
+    count: Count,
+    datatype: MPI_Datatype,
+) -> Result<Elements<B::Raw>> {
     many(buffer, count, datatype, 1)
 }
 
 /// The elements of one of many ranks, in memory that has those of all.
-pub(super) fn many<B: Buffer>(
+pub(super) fn many<B: UserBuffer>(
     buffer: B,
     count: Count,
     datatype: MPI_Datatype,
@@ -33,7 +37,7 @@ pub(super) fn many<B: Buffer>(
 }
 
 /// Elements that may lie in the other buffer already: none in place.
-pub(super) fn or_in_place<B: Buffer>(
+pub(super) fn or_in_place<B: UserBuffer>(
     buffer: B,
     count: Count,
     datatype: MPI_Datatype,
@@ -43,7 +47,7 @@ pub(super) fn or_in_place<B: Buffer>(
 }
 
 /// Parts of one datatype, at displacements counted in its extent.
-pub(super) fn parts<B: Buffer>(
+pub(super) fn parts<B: UserBuffer>(
     buffer: B,
     counts: Counts,
     displacements: Displacements,
@@ -62,7 +66,7 @@ pub(super) fn parts<B: Buffer>(
 }
 
 /// Parts of any datatypes, at displacements in bytes.
-pub(super) fn parts_of_types<B: Buffer>(
+pub(super) fn parts_of_types<B: UserBuffer>(
     buffer: B,
     counts: Counts,
     places: &[i64],
@@ -91,7 +95,7 @@ fn number(n: usize, count: i64) -> Result<usize> {
     }
 }
 
-fn scattered<B: Buffer>(buffer: B, parts: Vec<Part>) -> Result<Scattered<B::Raw>> {
+fn scattered<B: UserBuffer>(buffer: B, parts: Vec<Part>) -> Result<Scattered<B::Raw>> {
     if buffer.address() == MPI_IN_PLACE {
         fail!(Buffer, "a buffer is MPI_IN_PLACE where the standard does not permit it");
     }

@@ -7,7 +7,7 @@ use canele_mpi::collective::{Call, Root};
 
 use super::arguments::{is_root, many, one, or_in_place, root as root_of};
 use crate::handle::{MPI_Comm, MPI_Datatype};
-use crate::pointer::{Memory, MemoryMut};
+use crate::pointer::{RecvBuffer, SendBuffer};
 use crate::width::Count;
 
 /// `MPI_Barrier`.
@@ -17,7 +17,7 @@ pub fn barrier(comm: MPI_Comm) -> Result<Call> {
 
 /// `MPI_Bcast`.
 pub fn bcast(
-    buffer: MemoryMut,
+    buffer: RecvBuffer,
     count: Count,
     datatype: MPI_Datatype,
     root: c_int,
@@ -34,10 +34,10 @@ pub fn bcast(
 
 /// `MPI_Gather`.
 pub fn gather(
-    sendbuf: Memory,
+    sendbuf: SendBuffer,
     sendcount: Count,
     sendtype: MPI_Datatype,
-    recvbuf: MemoryMut,
+    recvbuf: RecvBuffer,
     recvcount: Count,
     recvtype: MPI_Datatype,
     root: c_int,
@@ -54,10 +54,10 @@ pub fn gather(
 
 /// `MPI_Scatter`.
 pub fn scatter(
-    sendbuf: Memory,
+    sendbuf: SendBuffer,
     sendcount: Count,
     sendtype: MPI_Datatype,
-    recvbuf: MemoryMut,
+    recvbuf: RecvBuffer,
     recvcount: Count,
     recvtype: MPI_Datatype,
     root: c_int,
@@ -74,10 +74,10 @@ pub fn scatter(
 
 /// `MPI_Allgather`.
 pub fn allgather(
-    sendbuf: Memory,
+    sendbuf: SendBuffer,
     sendcount: Count,
     sendtype: MPI_Datatype,
-    recvbuf: MemoryMut,
+    recvbuf: RecvBuffer,
     recvcount: Count,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
@@ -89,10 +89,10 @@ pub fn allgather(
 
 /// `MPI_Alltoall`.
 pub fn alltoall(
-    sendbuf: Memory,
+    sendbuf: SendBuffer,
     sendcount: Count,
     sendtype: MPI_Datatype,
-    recvbuf: MemoryMut,
+    recvbuf: RecvBuffer,
     recvcount: Count,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,

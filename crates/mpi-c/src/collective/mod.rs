@@ -10,7 +10,7 @@ use canele_mpi::Result;
 use canele_mpi::collective::Call;
 
 use crate::call_cache::CallCache;
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Info, MPI_Request};
 use crate::point::start::give;
 use crate::pointer::Out;
@@ -18,7 +18,7 @@ use crate::requests::publish;
 
 /// Does a collective.
 #[inline]
-pub fn run(comm: MPI_Comm, call: Result<Call>) -> Outcome {
+pub fn run(comm: MPI_Comm, call: Result<Call>) -> CallResult {
     let mut call = call?;
     Ok(call.run(comm.get()?)?)
 }
@@ -30,17 +30,17 @@ pub fn run_cached<const N: usize>(
     cache: &CallCache<N>,
     words: [usize; N],
     make: impl FnOnce() -> Result<Call>,
-) -> Outcome {
+) -> CallResult {
     cache.with(words, make, |call| Ok(call.run(comm.get()?)?))
 }
 
 /// Starts it.
-pub fn start(comm: MPI_Comm, call: Result<Call>, request: Out<MPI_Request>) -> Outcome {
+pub fn start(comm: MPI_Comm, call: Result<Call>, request: Out<MPI_Request>) -> CallResult {
     give(request, Some(call?.start(&comm.share()?)?))
 }
 
 /// Makes it a request that can be started.
-pub fn persist(comm: MPI_Comm, call: Result<Call>, _info: MPI_Info, request: Out<MPI_Request>) -> Outcome {
+pub fn persist(comm: MPI_Comm, call: Result<Call>, _info: MPI_Info, request: Out<MPI_Request>) -> CallResult {
     let handle = publish(call?.persist(&comm.share()?)?)?;
     Ok(request.set(handle, "request")?)
 }

@@ -4,17 +4,17 @@ use canele_mpi::Result;
 use canele_mpi::collective::{Call, Scattered};
 
 use super::arguments::{many, one, parts, parts_of_types};
-use crate::buffer::Buffer;
+use crate::buffer::UserBuffer;
 use crate::handle::{MPI_Comm, MPI_Datatype};
-use crate::pointer::{In, Memory, MemoryMut};
+use crate::pointer::{In, RecvBuffer, SendBuffer};
 use crate::width::{Count, Counts, Displacements};
 
 /// `MPI_Neighbor_allgather`.
 pub fn neighbor_allgather(
-    sendbuf: Memory,
+    sendbuf: SendBuffer,
     sendcount: Count,
     sendtype: MPI_Datatype,
-    recvbuf: MemoryMut,
+    recvbuf: RecvBuffer,
     recvcount: Count,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
@@ -27,10 +27,10 @@ pub fn neighbor_allgather(
 
 /// `MPI_Neighbor_allgatherv`.
 pub fn neighbor_allgatherv(
-    sendbuf: Memory,
+    sendbuf: SendBuffer,
     sendcount: Count,
     sendtype: MPI_Datatype,
-    recvbuf: MemoryMut,
+    recvbuf: RecvBuffer,
     recvcounts: Counts,
     displs: Displacements,
     recvtype: MPI_Datatype,
@@ -44,10 +44,10 @@ pub fn neighbor_allgatherv(
 
 /// `MPI_Neighbor_alltoall`.
 pub fn neighbor_alltoall(
-    sendbuf: Memory,
+    sendbuf: SendBuffer,
     sendcount: Count,
     sendtype: MPI_Datatype,
-    recvbuf: MemoryMut,
+    recvbuf: RecvBuffer,
     recvcount: Count,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
@@ -60,11 +60,11 @@ pub fn neighbor_alltoall(
 
 /// `MPI_Neighbor_alltoallv`.
 pub fn neighbor_alltoallv(
-    sendbuf: Memory,
+    sendbuf: SendBuffer,
     sendcounts: Counts,
     sdispls: Displacements,
     sendtype: MPI_Datatype,
-    recvbuf: MemoryMut,
+    recvbuf: RecvBuffer,
     recvcounts: Counts,
     rdispls: Displacements,
     recvtype: MPI_Datatype,
@@ -79,11 +79,11 @@ pub fn neighbor_alltoallv(
 
 /// `MPI_Neighbor_alltoallw`.
 pub fn neighbor_alltoallw(
-    sendbuf: Memory,
+    sendbuf: SendBuffer,
     sendcounts: Counts,
     sdispls: In<i64>,
     sendtypes: In<MPI_Datatype>,
-    recvbuf: MemoryMut,
+    recvbuf: RecvBuffer,
     recvcounts: Counts,
     rdispls: In<i64>,
     recvtypes: In<MPI_Datatype>,
@@ -96,7 +96,7 @@ pub fn neighbor_alltoallw(
     comm.neighbor_alltoallv("MPI_Neighbor_alltoallw", from, into)
 }
 
-fn of_types<B: Buffer>(
+fn of_types<B: UserBuffer>(
     buffer: B,
     counts: Counts,
     places: In<i64>,

@@ -11,13 +11,13 @@ use crate::buffer::memory;
 use crate::constants::MPI_IN_PLACE;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Op};
 use crate::operations::reduction;
-use crate::pointer::{Memory, MemoryMut};
+use crate::pointer::{RecvBuffer, SendBuffer};
 use crate::width::{Count, Counts};
 
 /// The two buffers of a reduction: the input's memory, none in place, and the result's elements.
 fn buffers(
-    sendbuf: Memory,
-    recvbuf: MemoryMut,
+    sendbuf: SendBuffer,
+    recvbuf: RecvBuffer,
     count: Count,
     datatype: MPI_Datatype,
 ) -> Result<(Option<Raw>, ElementsMut)> {
@@ -28,8 +28,8 @@ fn buffers(
 
 /// `MPI_Reduce`.
 pub fn reduce(
-    sendbuf: Memory,
-    recvbuf: MemoryMut,
+    sendbuf: SendBuffer,
+    recvbuf: RecvBuffer,
     count: Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
@@ -55,8 +55,8 @@ pub fn reduce(
 
 /// `MPI_Allreduce`.
 pub fn allreduce(
-    sendbuf: Memory,
-    recvbuf: MemoryMut,
+    sendbuf: SendBuffer,
+    recvbuf: RecvBuffer,
     count: Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
@@ -67,8 +67,8 @@ pub fn allreduce(
 
 /// `MPI_Scan`.
 pub fn scan(
-    sendbuf: Memory,
-    recvbuf: MemoryMut,
+    sendbuf: SendBuffer,
+    recvbuf: RecvBuffer,
     count: Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
@@ -79,8 +79,8 @@ pub fn scan(
 
 /// `MPI_Exscan`.
 pub fn exscan(
-    sendbuf: Memory,
-    recvbuf: MemoryMut,
+    sendbuf: SendBuffer,
+    recvbuf: RecvBuffer,
     count: Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
@@ -98,8 +98,8 @@ fn one_group(comm: MPI_Comm) -> Result<MPI_Comm> {
 }
 
 fn all(
-    sendbuf: Memory,
-    recvbuf: MemoryMut,
+    sendbuf: SendBuffer,
+    recvbuf: RecvBuffer,
     count: Count,
     (datatype, op): (MPI_Datatype, MPI_Op),
     comm: MPI_Comm,
@@ -113,8 +113,8 @@ fn all(
 
 /// `MPI_Reduce_scatter`.
 pub fn reduce_scatter(
-    sendbuf: Memory,
-    recvbuf: MemoryMut,
+    sendbuf: SendBuffer,
+    recvbuf: RecvBuffer,
     recvcounts: Counts,
     datatype: MPI_Datatype,
     op: MPI_Op,
@@ -129,8 +129,8 @@ pub fn reduce_scatter(
 
 /// `MPI_Reduce_scatter_block`.
 pub fn reduce_scatter_block(
-    sendbuf: Memory,
-    recvbuf: MemoryMut,
+    sendbuf: SendBuffer,
+    recvbuf: RecvBuffer,
     recvcount: Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
@@ -143,7 +143,7 @@ pub fn reduce_scatter_block(
 
 fn scatter(
     name: &'static str,
-    (sendbuf, recvbuf): (Memory, MemoryMut),
+    (sendbuf, recvbuf): (SendBuffer, RecvBuffer),
     counts: &[usize],
     (datatype, op): (MPI_Datatype, MPI_Op),
     comm: &Comm,

@@ -6,18 +6,18 @@ use canele_mpi::Result;
 use canele_mpi::collective::{Call, Root, Scattered};
 
 use super::arguments::{is_root, or_in_place, parts, parts_of_types, root as root_of};
-use crate::buffer::Buffer;
+use crate::buffer::UserBuffer;
 use crate::constants::MPI_IN_PLACE;
 use crate::handle::{MPI_Comm, MPI_Datatype};
-use crate::pointer::{In, Memory, MemoryMut};
+use crate::pointer::{In, RecvBuffer, SendBuffer};
 use crate::width::{Count, Counts, Displacements};
 
 /// `MPI_Gatherv`.
 pub fn gatherv(
-    sendbuf: Memory,
+    sendbuf: SendBuffer,
     sendcount: Count,
     sendtype: MPI_Datatype,
-    recvbuf: MemoryMut,
+    recvbuf: RecvBuffer,
     recvcounts: Counts,
     displs: Displacements,
     recvtype: MPI_Datatype,
@@ -35,11 +35,11 @@ pub fn gatherv(
 
 /// `MPI_Scatterv`.
 pub fn scatterv(
-    sendbuf: Memory,
+    sendbuf: SendBuffer,
     sendcounts: Counts,
     displs: Displacements,
     sendtype: MPI_Datatype,
-    recvbuf: MemoryMut,
+    recvbuf: RecvBuffer,
     recvcount: Count,
     recvtype: MPI_Datatype,
     root: c_int,
@@ -56,10 +56,10 @@ pub fn scatterv(
 
 /// `MPI_Allgatherv`.
 pub fn allgatherv(
-    sendbuf: Memory,
+    sendbuf: SendBuffer,
     sendcount: Count,
     sendtype: MPI_Datatype,
-    recvbuf: MemoryMut,
+    recvbuf: RecvBuffer,
     recvcounts: Counts,
     displs: Displacements,
     recvtype: MPI_Datatype,
@@ -72,11 +72,11 @@ pub fn allgatherv(
 
 /// `MPI_Alltoallv`.
 pub fn alltoallv(
-    sendbuf: Memory,
+    sendbuf: SendBuffer,
     sendcounts: Counts,
     sdispls: Displacements,
     sendtype: MPI_Datatype,
-    recvbuf: MemoryMut,
+    recvbuf: RecvBuffer,
     recvcounts: Counts,
     rdispls: Displacements,
     recvtype: MPI_Datatype,
@@ -91,11 +91,11 @@ pub fn alltoallv(
 
 /// `MPI_Alltoallw`.
 pub fn alltoallw(
-    sendbuf: Memory,
+    sendbuf: SendBuffer,
     sendcounts: Counts,
     sdispls: Displacements,
     sendtypes: In<MPI_Datatype>,
-    recvbuf: MemoryMut,
+    recvbuf: RecvBuffer,
     recvcounts: Counts,
     rdispls: Displacements,
     recvtypes: In<MPI_Datatype>,
@@ -108,7 +108,7 @@ pub fn alltoallw(
     comm.alltoallv("MPI_Alltoallw", from, into)
 }
 
-fn of_types<B: Buffer>(
+fn of_types<B: UserBuffer>(
     buffer: B,
     counts: Counts,
     places: Displacements,
@@ -119,6 +119,9 @@ fn of_types<B: Buffer>(
     parts_of_types(buffer, counts, &places, types.slice(ranks, "the array of datatypes")?)
 }
 
-fn unless_in_place(buffer: Memory, read: impl FnOnce() -> Result<Scattered>) -> Result<Option<Scattered>> {
+fn unless_in_place(
+    buffer: SendBuffer,
+    read: impl FnOnce() -> Result<Scattered>,
+) -> Result<Option<Scattered>> {
     if buffer == MPI_IN_PLACE { Ok(None) } else { read().map(Some) }
 }

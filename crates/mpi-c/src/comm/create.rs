@@ -7,7 +7,7 @@ use canele_mpi::info::Info;
 use canele_mpi::{Comm, Result, fail};
 
 use crate::constants::*;
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info, MPI_Request};
 use crate::hardware;
 use crate::library::{self, publish};
@@ -15,24 +15,24 @@ use crate::point::{LARGEST_TAG, start};
 use crate::pointer::{Out, Text};
 
 /// Stores the handle of a communicator that this process may not be in.
-pub(crate) fn give(newcomm: Out<MPI_Comm>, made: Option<Arc<Comm>>) -> Outcome {
+pub(crate) fn give(newcomm: Out<MPI_Comm>, made: Option<Arc<Comm>>) -> CallResult {
     let handle = made.map_or(Ok(MPI_COMM_NULL), publish)?;
     Ok(newcomm.set(handle, "newcomm")?)
 }
 
 /// `MPI_Comm_dup`.
-pub fn comm_dup(comm: MPI_Comm, newcomm: Out<MPI_Comm>) -> Outcome {
+pub fn comm_dup(comm: MPI_Comm, newcomm: Out<MPI_Comm>) -> CallResult {
     give(newcomm, Some(comm.get()?.dup(&Info::new())?))
 }
 
 /// `MPI_Comm_dup_with_info`.
-pub fn comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: Out<MPI_Comm>) -> Outcome {
+pub fn comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: Out<MPI_Comm>) -> CallResult {
     let info = given(info)?;
     give(newcomm, Some(comm.get()?.dup(&info)?))
 }
 
 /// `MPI_Comm_idup`.
-pub fn comm_idup(comm: MPI_Comm, newcomm: Out<MPI_Comm>, request: Out<MPI_Request>) -> Outcome {
+pub fn comm_idup(comm: MPI_Comm, newcomm: Out<MPI_Comm>, request: Out<MPI_Request>) -> CallResult {
     idup(comm, &Info::new(), newcomm, request)
 }
 
@@ -42,11 +42,11 @@ pub fn comm_idup_with_info(
     info: MPI_Info,
     newcomm: Out<MPI_Comm>,
     request: Out<MPI_Request>,
-) -> Outcome {
+) -> CallResult {
     idup(comm, &*given(info)?, newcomm, request)
 }
 
-fn idup(comm: MPI_Comm, info: &Info, newcomm: Out<MPI_Comm>, request: Out<MPI_Request>) -> Outcome {
+fn idup(comm: MPI_Comm, info: &Info, newcomm: Out<MPI_Comm>, request: Out<MPI_Request>) -> CallResult {
     newcomm.set(MPI_COMM_NULL, "newcomm")?;
     let place = newcomm.address().expose_provenance();
     let done = move |made: Arc<Comm>| -> Result<()> {
@@ -62,13 +62,13 @@ pub(crate) fn given(info: MPI_Info) -> Result<Arc<Info>> {
 }
 
 /// `MPI_Comm_create`.
-pub fn comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: Out<MPI_Comm>) -> Outcome {
+pub fn comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: Out<MPI_Comm>) -> CallResult {
     let made = comm.get()?.create(&group.share()?)?;
     give(newcomm, made)
 }
 
 /// `MPI_Comm_create_group`.
-pub fn comm_create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int, newcomm: Out<MPI_Comm>) -> Outcome {
+pub fn comm_create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int, newcomm: Out<MPI_Comm>) -> CallResult {
     let (comm, group) = (comm.get()?, group.share()?);
     if group.is_empty() {
         return give(newcomm, None);
@@ -90,7 +90,7 @@ pub fn comm_create_from_group(
     info: MPI_Info,
     errhandler: MPI_Errhandler,
     newcomm: Out<MPI_Comm>,
-) -> Outcome {
+) -> CallResult {
     let (group, name, handler) = (group.share()?, stringtag.read("stringtag")?, errhandler.share()?);
     if group.is_empty() {
         return give(newcomm, None);
@@ -101,7 +101,7 @@ pub fn comm_create_from_group(
 }
 
 /// `MPI_Comm_split`.
-pub fn comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: Out<MPI_Comm>) -> Outcome {
+pub fn comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: Out<MPI_Comm>) -> CallResult {
     let color = match u32::try_from(color) {
         Ok(color) => Some(color),
         Err(_) if color == MPI_UNDEFINED => None,
@@ -118,7 +118,7 @@ pub fn comm_split_type(
     key: c_int,
     info: MPI_Info,
     newcomm: Out<MPI_Comm>,
-) -> Outcome {
+) -> CallResult {
     let (comm, hints) = (comm.get()?, given(info)?);
     let made = match split_type {
         MPI_COMM_TYPE_SHARED => hardware::split_shared(comm, true, key)?,
@@ -135,7 +135,7 @@ pub fn comm_split_type(
 }
 
 /// `MPI_Comm_free`.
-pub fn comm_free(comm: Out<MPI_Comm>) -> Outcome {
+pub fn comm_free(comm: Out<MPI_Comm>) -> CallResult {
     let handle = comm.get("comm")?;
     let freed = handle.get()?;
     if handle.value() < 0x1000 {
@@ -147,13 +147,13 @@ pub fn comm_free(comm: Out<MPI_Comm>) -> Outcome {
 }
 
 /// `MPI_Comm_disconnect`.
-pub fn comm_disconnect(comm: Out<MPI_Comm>) -> Outcome {
+pub fn comm_disconnect(comm: Out<MPI_Comm>) -> CallResult {
     comm.get("comm")?.get()?.barrier("MPI_Comm_disconnect")?;
     comm_free(comm)
 }
 
 /// `MPI_Comm_get_parent`.
-pub fn comm_get_parent(parent: Out<MPI_Comm>) -> Outcome {
+pub fn comm_get_parent(parent: Out<MPI_Comm>) -> CallResult {
     library::world()?;
     // No process is started by another one.
     Ok(parent.set(MPI_COMM_NULL, "parent")?)

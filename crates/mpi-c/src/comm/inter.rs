@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use canele_mpi::{Result, fail};
 
 use super::create::{give, given};
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info};
 use crate::library;
 use crate::point::LARGEST_TAG;
@@ -19,7 +19,7 @@ pub fn intercomm_create(
     remote_leader: c_int,
     tag: c_int,
     newintercomm: Out<MPI_Comm>,
-) -> Outcome {
+) -> CallResult {
     let local = local_comm.get()?;
     let leader = leader(local_leader, local.size(), "local_leader")?;
     if !(0..=LARGEST_TAG).contains(&tag) {
@@ -53,7 +53,7 @@ pub fn intercomm_create_from_groups(
     info: MPI_Info,
     errhandler: MPI_Errhandler,
     newintercomm: Out<MPI_Comm>,
-) -> Outcome {
+) -> CallResult {
     let (local, remote) = (local_group.share()?, remote_group.share()?);
     if local.is_empty() {
         return give(newintercomm, None);
@@ -67,6 +67,6 @@ pub fn intercomm_create_from_groups(
 }
 
 /// `MPI_Intercomm_merge`.
-pub fn intercomm_merge(intercomm: MPI_Comm, high: c_int, newintracomm: Out<MPI_Comm>) -> Outcome {
+pub fn intercomm_merge(intercomm: MPI_Comm, high: c_int, newintracomm: Out<MPI_Comm>) -> CallResult {
     give(newintracomm, Some(intercomm.get()?.merge(high != 0)?))
 }

@@ -9,7 +9,7 @@ use super::{give, order, width};
 use crate::constants::{
     MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_DFLT_DARG, MPI_DISTRIBUTE_NONE,
 };
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::MPI_Datatype;
 use crate::pointer::{In, Out};
 use crate::width::{Counts, Numbers};
@@ -23,7 +23,7 @@ pub fn type_create_subarray(
     order: c_int,
     oldtype: MPI_Datatype,
     newtype: Out<MPI_Datatype>,
-) -> Outcome {
+) -> CallResult {
     let (n, old) = (length("ndims", ndims.into())?, oldtype.share()?);
     let sizes = array_of_sizes.0.read(n, "array_of_sizes")?;
     let subsizes = array_of_subsizes.0.read(n, "array_of_subsizes")?;
@@ -44,7 +44,7 @@ pub fn type_create_darray(
     order: c_int,
     oldtype: MPI_Datatype,
     newtype: Out<MPI_Datatype>,
-) -> Outcome {
+) -> CallResult {
     let (n, old) = (length("ndims", ndims.into())?, oldtype.share()?);
     let dimensions = dimensions(n, array_of_gsizes.0, array_of_distribs, array_of_dargs, array_of_psizes)?;
     let (width, order) = (width(array_of_gsizes.0.is_large()), self::order(order)?);

@@ -3,13 +3,13 @@
 use canele_mpi::datatype::{Datatype, Width};
 
 use super::{give, width};
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::MPI_Datatype;
 use crate::pointer::{In, Out};
 use crate::width::{Count, Counts};
 
 /// `MPI_Type_contiguous`.
-pub fn type_contiguous(count: Count, oldtype: MPI_Datatype, newtype: Out<MPI_Datatype>) -> Outcome {
+pub fn type_contiguous(count: Count, oldtype: MPI_Datatype, newtype: Out<MPI_Datatype>) -> CallResult {
     let old = oldtype.share()?;
     give(newtype, Datatype::contiguous(width(count.large), count.get()? as i64, &old)?)
 }
@@ -21,7 +21,7 @@ pub fn type_vector(
     stride: Count,
     oldtype: MPI_Datatype,
     newtype: Out<MPI_Datatype>,
-) -> Outcome {
+) -> CallResult {
     let (old, width) = (oldtype.share()?, width(count.large));
     give(newtype, Datatype::vector(width, count.get()? as i64, blocklength.value, stride.value, &old)?)
 }
@@ -33,7 +33,7 @@ pub fn type_create_hvector(
     stride: i64,
     oldtype: MPI_Datatype,
     newtype: Out<MPI_Datatype>,
-) -> Outcome {
+) -> CallResult {
     let (old, width) = (oldtype.share()?, width(count.large));
     give(newtype, Datatype::hvector(width, count.get()? as i64, blocklength.value, stride, &old)?)
 }
@@ -45,7 +45,7 @@ pub fn type_indexed(
     array_of_displacements: Counts,
     oldtype: MPI_Datatype,
     newtype: Out<MPI_Datatype>,
-) -> Outcome {
+) -> CallResult {
     let (n, old) = (count.get()?, oldtype.share()?);
     let lengths = array_of_blocklengths.0.read(n, "array_of_blocklengths")?;
     let places = array_of_displacements.0.read(n, "array_of_displacements")?;
@@ -59,7 +59,7 @@ pub fn type_create_hindexed(
     array_of_displacements: In<i64>,
     oldtype: MPI_Datatype,
     newtype: Out<MPI_Datatype>,
-) -> Outcome {
+) -> CallResult {
     let (n, old) = (count.get()?, oldtype.share()?);
     let lengths = array_of_blocklengths.0.read(n, "array_of_blocklengths")?;
     let places = array_of_displacements.slice(n, "array_of_displacements")?;
@@ -73,7 +73,7 @@ pub fn type_create_indexed_block(
     array_of_displacements: Counts,
     oldtype: MPI_Datatype,
     newtype: Out<MPI_Datatype>,
-) -> Outcome {
+) -> CallResult {
     let (n, old) = (count.get()?, oldtype.share()?);
     let places = array_of_displacements.0.read(n, "array_of_displacements")?;
     give(newtype, Datatype::indexed_block(width(count.large), blocklength.value, &places, &old)?)
@@ -86,7 +86,7 @@ pub fn type_create_hindexed_block(
     array_of_displacements: In<i64>,
     oldtype: MPI_Datatype,
     newtype: Out<MPI_Datatype>,
-) -> Outcome {
+) -> CallResult {
     let (n, old) = (count.get()?, oldtype.share()?);
     let places = array_of_displacements.slice(n, "array_of_displacements")?;
     give(newtype, Datatype::hindexed_block(width(count.large), blocklength.value, places, &old)?)
@@ -99,7 +99,7 @@ pub fn type_create_struct(
     array_of_displacements: In<i64>,
     array_of_types: In<MPI_Datatype>,
     newtype: Out<MPI_Datatype>,
-) -> Outcome {
+) -> CallResult {
     let n = count.get()?;
     let lengths = array_of_blocklengths.0.read(n, "array_of_blocklengths")?;
     let places = array_of_displacements.slice(n, "array_of_displacements")?;
@@ -114,7 +114,7 @@ pub fn type_create_resized(
     lb: i64,
     extent: i64,
     newtype: Out<MPI_Datatype>,
-) -> Outcome {
+) -> CallResult {
     give(newtype, Datatype::resized(Width::Int, &oldtype.share()?, lb, extent)?)
 }
 
@@ -124,6 +124,6 @@ pub fn type_create_resized_c(
     lb: i64,
     extent: i64,
     newtype: Out<MPI_Datatype>,
-) -> Outcome {
+) -> CallResult {
     give(newtype, Datatype::resized(Width::Large, &oldtype.share()?, lb, extent)?)
 }

@@ -7,7 +7,7 @@ use canele_mpi::{Result, fail};
 
 use super::publish;
 use crate::constants::*;
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::MPI_Datatype;
 use crate::pointer::Out;
 
@@ -18,7 +18,7 @@ pub fn type_get_envelope(
     num_addresses: Out<c_int>,
     num_datatypes: Out<c_int>,
     combiner: Out<c_int>,
-) -> Outcome {
+) -> CallResult {
     let envelope = small(datatype.get()?)?;
     num_integers.set(envelope.integers.len() as c_int, "num_integers")?;
     num_addresses.set(envelope.addresses.len() as c_int, "num_addresses")?;
@@ -34,7 +34,7 @@ pub fn type_get_envelope_c(
     num_large_counts: Out<i64>,
     num_datatypes: Out<i64>,
     combiner: Out<c_int>,
-) -> Outcome {
+) -> CallResult {
     let envelope = datatype.get()?.envelope();
     num_integers.set(envelope.integers.len() as i64, "num_integers")?;
     num_addresses.set(envelope.addresses.len() as i64, "num_addresses")?;
@@ -52,7 +52,7 @@ pub fn type_get_contents(
     array_of_integers: Out<c_int>,
     array_of_addresses: Out<i64>,
     array_of_datatypes: Out<MPI_Datatype>,
-) -> Outcome {
+) -> CallResult {
     let envelope = small(datatype.get()?)?;
     room("max_integers", max_integers.into(), envelope.integers.len())?;
     room("max_addresses", max_addresses.into(), envelope.addresses.len())?;
@@ -71,7 +71,7 @@ pub fn type_get_contents_c(
     array_of_addresses: Out<i64>,
     array_of_large_counts: Out<i64>,
     array_of_datatypes: Out<MPI_Datatype>,
-) -> Outcome {
+) -> CallResult {
     let envelope = datatype.get()?.envelope();
     room("max_integers", max_integers, envelope.integers.len())?;
     room("max_addresses", max_addresses, envelope.addresses.len())?;
@@ -87,7 +87,7 @@ fn tell(
     integers: Out<c_int>,
     addresses: Out<i64>,
     datatypes: Out<MPI_Datatype>,
-) -> Outcome {
+) -> CallResult {
     if datatype.is_named() {
         fail!(Datatype, "datatype {} is predefined: it has no contents", datatype.name());
     }

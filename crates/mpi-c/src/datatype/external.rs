@@ -4,9 +4,9 @@ use canele_mpi::datatype::length;
 use canele_mpi::{Result, fail};
 
 use crate::buffer::data;
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::MPI_Datatype;
-use crate::pointer::{In, Memory, MemoryMut, Out, Text};
+use crate::pointer::{In, Out, RecvBuffer, SendBuffer, Text};
 use crate::width::Count;
 
 /// That a representation is the one that there is.
@@ -20,13 +20,13 @@ fn check(datarep: Text) -> Result<()> {
 /// `MPI_Pack_external`.
 pub fn pack_external(
     datarep: Text,
-    inbuf: Memory,
+    inbuf: SendBuffer,
     incount: Count,
     datatype: MPI_Datatype,
     outbuf: Out<u8>,
     outsize: i64,
     position: Out<i64>,
-) -> Outcome {
+) -> CallResult {
     check(datarep)?;
     let data = data(inbuf, incount, datatype)?;
     let into = outbuf.slice(length("outsize", outsize)?, "outbuf")?;
@@ -40,10 +40,10 @@ pub fn unpack_external(
     inbuf: In<u8>,
     insize: i64,
     position: Out<i64>,
-    outbuf: MemoryMut,
+    outbuf: RecvBuffer,
     outcount: Count,
     datatype: MPI_Datatype,
-) -> Outcome {
+) -> CallResult {
     check(datarep)?;
     let mut data = data(outbuf, outcount, datatype)?;
     let from = inbuf.slice(length("insize", insize)?, "inbuf")?;
@@ -52,7 +52,12 @@ pub fn unpack_external(
 }
 
 /// `MPI_Pack_external_size`.
-pub fn pack_external_size(datarep: Text, incount: Count, datatype: MPI_Datatype, size: Out<i64>) -> Outcome {
+pub fn pack_external_size(
+    datarep: Text,
+    incount: Count,
+    datatype: MPI_Datatype,
+    size: Out<i64>,
+) -> CallResult {
     check(datarep)?;
     let bytes = datatype.get()?.external_size(incount.get()?)?;
     Ok(size.set(bytes as i64, "size")?)

@@ -8,18 +8,18 @@ use canele_mpi::fail;
 use super::give;
 use crate::attributes::{copy_of_datatype, datatype_goes};
 use crate::constants::{MPI_DATATYPE_NULL, MPI_MAX_OBJECT_NAME};
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::MPI_Datatype;
-use crate::pointer::{Out, Room, Text};
+use crate::pointer::{Out, Text, TextOut};
 
 /// `MPI_Type_commit`.
-pub fn type_commit(datatype: Out<MPI_Datatype>) -> Outcome {
+pub fn type_commit(datatype: Out<MPI_Datatype>) -> CallResult {
     datatype.get("datatype")?.get()?.commit();
     Ok(())
 }
 
 /// `MPI_Type_free`.
-pub fn type_free(datatype: Out<MPI_Datatype>) -> Outcome {
+pub fn type_free(datatype: Out<MPI_Datatype>) -> CallResult {
     let handle = datatype.get("datatype")?;
     if handle.get()?.is_predefined() {
         fail!(Datatype, "datatype {:#x} is predefined: it cannot be freed", handle.value());
@@ -30,7 +30,7 @@ pub fn type_free(datatype: Out<MPI_Datatype>) -> Outcome {
 }
 
 /// `MPI_Type_dup`.
-pub fn type_dup(oldtype: MPI_Datatype, newtype: Out<MPI_Datatype>) -> Outcome {
+pub fn type_dup(oldtype: MPI_Datatype, newtype: Out<MPI_Datatype>) -> CallResult {
     give(newtype, Datatype::dup(&oldtype.share()?)?)?;
     let made = newtype.get("newtype")?;
     if let Err(error) = copy_of_datatype(oldtype, made) {
@@ -44,13 +44,13 @@ pub fn type_dup(oldtype: MPI_Datatype, newtype: Out<MPI_Datatype>) -> Outcome {
 }
 
 /// `MPI_Type_set_name`.
-pub fn type_set_name(datatype: MPI_Datatype, type_name: Text) -> Outcome {
+pub fn type_set_name(datatype: MPI_Datatype, type_name: Text) -> CallResult {
     datatype.get()?.set_name(&type_name.read("type_name")?);
     Ok(())
 }
 
 /// `MPI_Type_get_name`.
-pub fn type_get_name(datatype: MPI_Datatype, type_name: Room, resultlen: Out<c_int>) -> Outcome {
+pub fn type_get_name(datatype: MPI_Datatype, type_name: TextOut, resultlen: Out<c_int>) -> CallResult {
     // The null handle is the only one that has a name and no object.
     let name = match datatype {
         MPI_DATATYPE_NULL => "MPI_DATATYPE_NULL".to_owned(),

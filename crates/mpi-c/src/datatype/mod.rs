@@ -19,7 +19,7 @@ use canele_mpi::datatype::{Basic, Datatype, Order, Width};
 use canele_mpi::{Result, fail};
 
 use crate::constants::{DATATYPES, MPI_ORDER_C, MPI_ORDER_FORTRAN};
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::MPI_Datatype;
 use crate::pointer::Out;
 
@@ -60,7 +60,7 @@ fn publish(datatype: Arc<Datatype>) -> Result<MPI_Datatype> {
 }
 
 /// Gives the program a datatype.
-pub(crate) fn give(newtype: Out<MPI_Datatype>, datatype: Arc<Datatype>) -> Outcome {
+pub(crate) fn give(newtype: Out<MPI_Datatype>, datatype: Arc<Datatype>) -> CallResult {
     Ok(newtype.set(publish(datatype)?, "newtype")?)
 }
 

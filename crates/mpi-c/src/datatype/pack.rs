@@ -3,21 +3,21 @@
 use canele_mpi::datatype::length;
 
 use crate::buffer::data;
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Datatype};
-use crate::pointer::{In, Memory, MemoryMut, Out};
+use crate::pointer::{In, Out, RecvBuffer, SendBuffer};
 use crate::width::{Count, OutCount};
 
 /// `MPI_Pack`.
 pub fn pack(
-    inbuf: Memory,
+    inbuf: SendBuffer,
     incount: Count,
     datatype: MPI_Datatype,
     outbuf: Out<u8>,
     outsize: Count,
     position: OutCount,
     comm: MPI_Comm,
-) -> Outcome {
+) -> CallResult {
     comm.get()?;
     let data = data(inbuf, incount, datatype)?;
     let into = outbuf.slice(length("outsize", outsize.value)?, "outbuf")?;
@@ -30,11 +30,11 @@ pub fn unpack(
     inbuf: In<u8>,
     insize: Count,
     position: OutCount,
-    outbuf: MemoryMut,
+    outbuf: RecvBuffer,
     outcount: Count,
     datatype: MPI_Datatype,
     comm: MPI_Comm,
-) -> Outcome {
+) -> CallResult {
     comm.get()?;
     let mut data = data(outbuf, outcount, datatype)?;
     let from = inbuf.slice(length("insize", insize.value)?, "inbuf")?;
@@ -43,7 +43,7 @@ pub fn unpack(
 }
 
 /// `MPI_Pack_size`.
-pub fn pack_size(incount: Count, datatype: MPI_Datatype, comm: MPI_Comm, size: OutCount) -> Outcome {
+pub fn pack_size(incount: Count, datatype: MPI_Datatype, comm: MPI_Comm, size: OutCount) -> CallResult {
     comm.get()?;
     let bytes = datatype.get()?.total_bytes(incount.get()?)?;
     Ok(size.set(Some(bytes as i64), "size")?)

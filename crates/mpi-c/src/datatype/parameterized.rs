@@ -10,7 +10,7 @@ use crate::constants::{
     MPI_DATATYPE_NULL, MPI_TYPECLASS_COMPLEX, MPI_TYPECLASS_INTEGER, MPI_TYPECLASS_REAL, MPI_UNDEFINED,
     MPIX_TYPECLASS_LOGICAL,
 };
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::MPI_Datatype;
 use crate::pointer::Out;
 
@@ -20,22 +20,22 @@ fn digits(value: c_int) -> Option<i64> {
 }
 
 /// `MPI_Type_create_f90_integer`.
-pub fn type_create_f90_integer(r: c_int, newtype: Out<MPI_Datatype>) -> Outcome {
+pub fn type_create_f90_integer(r: c_int, newtype: Out<MPI_Datatype>) -> CallResult {
     give(newtype, Datatype::f90_integer(r.into())?)
 }
 
 /// `MPI_Type_create_f90_real`.
-pub fn type_create_f90_real(p: c_int, r: c_int, newtype: Out<MPI_Datatype>) -> Outcome {
+pub fn type_create_f90_real(p: c_int, r: c_int, newtype: Out<MPI_Datatype>) -> CallResult {
     give(newtype, Datatype::f90_real(digits(p), digits(r))?)
 }
 
 /// `MPI_Type_create_f90_complex`.
-pub fn type_create_f90_complex(p: c_int, r: c_int, newtype: Out<MPI_Datatype>) -> Outcome {
+pub fn type_create_f90_complex(p: c_int, r: c_int, newtype: Out<MPI_Datatype>) -> CallResult {
     give(newtype, Datatype::f90_complex(digits(p), digits(r))?)
 }
 
 /// `MPI_Type_match_size`.
-pub fn type_match_size(typeclass: c_int, size: c_int, datatype: Out<MPI_Datatype>) -> Outcome {
+pub fn type_match_size(typeclass: c_int, size: c_int, datatype: Out<MPI_Datatype>) -> CallResult {
     let family = match typeclass {
         MPIX_TYPECLASS_LOGICAL => Family::Logical,
         MPI_TYPECLASS_INTEGER => Family::Integer,
@@ -54,7 +54,7 @@ pub fn type_get_value_index(
     value_type: MPI_Datatype,
     index_type: MPI_Datatype,
     pair_type: Out<MPI_Datatype>,
-) -> Outcome {
+) -> CallResult {
     let pair = match Datatype::value_index(&value_type.share()?, &index_type.share()?) {
         Some(pair) => publish(pair)?,
         None => MPI_DATATYPE_NULL,

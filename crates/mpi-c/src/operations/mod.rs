@@ -11,18 +11,18 @@ use canele_mem::buffer::Readable;
 use canele_mpi::fail;
 use canele_mpi::op::{BuiltIn, Op};
 
-pub use program::{Function, UserFunction, UserFunctionLarge};
+pub use program::{ProgramFunction, UserFunction, UserFunctionLarge};
 pub use reduction::reduction;
 
 use crate::buffer::data;
 use crate::constants::*;
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::{MPI_Datatype, MPI_Op};
-use crate::pointer::{Memory, MemoryMut, Out};
+use crate::pointer::{Out, RecvBuffer, SendBuffer};
 use crate::width::Count;
 
 /// What an operation is.
-pub enum Operation {
+pub enum OpObject {
     /// One of the standard's.
     BuiltIn(BuiltIn),
     /// One of the program's.
@@ -30,11 +30,11 @@ pub enum Operation {
         /// Whether the order of two operands does not matter.
         commutative: bool,
         /// What combines them.
-        function: Function,
+        function: ProgramFunction,
     },
 }
 
-impl Operation {
+impl OpObject {
     /// Whether the order of two operands does not matter.
     pub fn is_commutative(&self) -> bool {
         match self {
@@ -62,47 +62,47 @@ pub(crate) fn predefine() {
         (MPI_REPLACE, BuiltIn::Replace),
         (MPI_NO_OP, BuiltIn::NoOp),
     ] {
-        handle.fix(Arc::new(Operation::BuiltIn(op)));
+        handle.fix(Arc::new(OpObject::BuiltIn(op)));
     }
 }
 
-fn create(function: Option<Function>, commute: c_int, op: Out<MPI_Op>) -> Outcome {
+fn create(function: Option<ProgramFunction>, commute: c_int, op: Out<MPI_Op>) -> CallResult {
     let Some(function) = function else {
         fail!(Argument, "user_fn is a null pointer: a function is needed");
     };
-    let made = Operation::Program { commutative: commute != 0, function };
+    let made = OpObject::Program { commutative: commute != 0, function };
     Ok(op.set(MPI_Op::new(Arc::new(made))?, "op")?)
 }
 
 /// `MPI_Op_create`.
-pub fn op_create(user_fn: Option<UserFunction>, commute: c_int, op: Out<MPI_Op>) -> Outcome {
-    create(user_fn.map(Function::Small), commute, op)
+pub fn op_create(user_fn: Option<UserFunction>, commute: c_int, op: Out<MPI_Op>) -> CallResult {
+    create(user_fn.map(ProgramFunction::Small), commute, op)
 }
 
 /// `MPI_Op_create_c`.
-pub fn op_create_c(user_fn: Option<UserFunctionLarge>, commute: c_int, op: Out<MPI_Op>) -> Outcome {
-    create(user_fn.map(Function::Large), commute, op)
+pub fn op_create_c(user_fn: Option<UserFunctionLarge>, commute: c_int, op: Out<MPI_Op>) -> CallResult {
+    create(user_fn.map(ProgramFunction::Large), commute, op)
 }
 
 /// `MPI_Op_free`.
-pub fn op_free(op: Out<MPI_Op>) -> Outcome {
+pub fn op_free(op: Out<MPI_Op>) -> CallResult {
     op.get("op")?.free()?;
     Ok(op.set(MPI_OP_NULL, "op")?)
 }
 
 /// `MPI_Op_commutative`.
-pub fn op_commutative(op: MPI_Op, commute: Out<c_int>) -> Outcome {
+pub fn op_commutative(op: MPI_Op, commute: Out<c_int>) -> CallResult {
     Ok(commute.set(c_int::from(op.get()?.is_commutative()), "commute")?)
 }
 
 /// `MPI_Reduce_local`.
 pub fn reduce_local(
-    inbuf: Memory,
-    inoutbuf: MemoryMut,
+    inbuf: SendBuffer,
+    inoutbuf: RecvBuffer,
     count: Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
-) -> Outcome {
+) -> CallResult {
     for (name, buffer) in [("inbuf", inbuf), ("inoutbuf", inoutbuf.cast_const())] {
         if buffer == MPI_IN_PLACE {
             fail!(Buffer, "{name} is MPI_IN_PLACE: MPI_Reduce_local needs two buffers");

@@ -17,7 +17,7 @@ pub type UserFunctionLarge =
 
 /// A function of the program's.
 #[derive(Clone, Copy)]
-pub enum Function {
+pub enum ProgramFunction {
     /// With a count of type `int`.
     Small(UserFunction),
     /// With a large count.
@@ -26,7 +26,7 @@ pub enum Function {
 
 /// A function with the datatype it is called for.
 pub struct Typed {
-    function: Function,
+    function: ProgramFunction,
     handle: MPI_Datatype,
     of: Arc<Datatype>,
     /// Addresses of elements are multiples of this.
@@ -35,7 +35,7 @@ pub struct Typed {
 
 impl Typed {
     /// The function for elements of the datatype that this handle names.
-    pub fn new(function: Function, handle: MPI_Datatype, of: Arc<Datatype>) -> Self {
+    pub fn new(function: ProgramFunction, handle: MPI_Datatype, of: Arc<Datatype>) -> Self {
         let mut alignment = 1;
         of.each_run(|basic, _| alignment = alignment.max(basic.alignment()));
         Self { function, handle, of, alignment }
@@ -62,8 +62,8 @@ impl Typed {
         let own = if is_same { None } else { MPI_Datatype::new(self.of.clone()).ok() };
         let datatype = own.unwrap_or(self.handle);
         let most = match self.function {
-            Function::Small(_) => c_int::MAX as usize,
-            Function::Large(_) => i64::MAX as usize,
+            ProgramFunction::Small(_) => c_int::MAX as usize,
+            ProgramFunction::Large(_) => i64::MAX as usize,
         };
         let mut at = 0;
         while at < count {
@@ -74,10 +74,12 @@ impl Typed {
             // SAFETY: the program gave this function for such elements, of which there are `n` at both addresses.
             call_program("an operation", || unsafe {
                 match self.function {
-                    Function::Small(function) => {
+                    ProgramFunction::Small(function) => {
                         function(first, second, &mut (n as c_int), &raw mut datatype);
                     }
-                    Function::Large(function) => function(first, second, &mut (n as i64), &raw mut datatype),
+                    ProgramFunction::Large(function) => {
+                        function(first, second, &mut (n as i64), &raw mut datatype)
+                    }
                 }
             });
             at += n;
@@ -88,7 +90,7 @@ impl Typed {
     }
 }
 
-/// Memory for elements as they lie, at an address that suits all of them.
+/// SendBuffer for elements as they lie, at an address that suits all of them.
 struct Elements {
     blocks: Vec<u128>,
     /// Where the memory begins, counted from the address of the first element.
@@ -144,7 +146,7 @@ mod tests {
         let two = Datatype::indexed(Width::Int, &[2], &[-1], int).unwrap();
         let of = Datatype::resized(Width::Int, &two, -4, 12).unwrap();
         of.commit();
-        let typed = Typed::new(Function::Small(subtract), MPI_Datatype::of(0), of.clone());
+        let typed = Typed::new(ProgramFunction::Small(subtract), MPI_Datatype::of(0), of.clone());
         assert!(!of.is_contiguous() && of.size() == 8);
         let bytes = |numbers: [i32; 6]| numbers.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>();
         let mut second = bytes([1, 2, 3, 4, 5, 6]);

@@ -7,7 +7,7 @@ use canele_mpi::collective::Reducing;
 use canele_mpi::op::{Kernel, Op};
 use canele_mpi::{Result, fail};
 
-use super::Operation;
+use super::OpObject;
 use super::element::element_of;
 use super::program::Typed;
 use crate::handle::{MPI_Datatype, MPI_Op};
@@ -21,7 +21,7 @@ pub fn reduction(op: MPI_Op, datatype: MPI_Datatype) -> Result<Reducing> {
     of.check_committed()?;
     let element_bytes = of.size();
     let (made, element) = match operation {
-        Operation::BuiltIn(built_in) => {
+        OpObject::BuiltIn(built_in) => {
             let element = element_of(&of);
             if element.is_none_or(|element| built_in.reduction(element).is_err()) {
                 let (name, takes) = built_in.text();
@@ -29,7 +29,7 @@ pub fn reduction(op: MPI_Op, datatype: MPI_Datatype) -> Result<Reducing> {
             }
             (Op::BuiltIn(*built_in), element)
         }
-        Operation::Program { commutative, function } => {
+        OpObject::Program { commutative, function } => {
             let typed = Typed::new(*function, datatype, of);
             let call = move |first: &[u8], second: &mut [u8], count, _| typed.call(first, second, count);
             (Op::user(*commutative, Arc::new(call)), None)
@@ -41,8 +41,8 @@ pub fn reduction(op: MPI_Op, datatype: MPI_Datatype) -> Result<Reducing> {
         Kernel::Made(kernel) => Reduction::from(kernel),
     };
     let name = match operation {
-        Operation::BuiltIn(built_in) => built_in.text().0,
-        Operation::Program { .. } => "of the program",
+        OpObject::BuiltIn(built_in) => built_in.text().0,
+        OpObject::Program { .. } => "of the program",
     };
     Ok(Reducing { reduction, name, commutative: operation.is_commutative(), element: element_bytes })
 }

@@ -9,22 +9,22 @@ use super::{from, target};
 use crate::buffer::data;
 use crate::constants::MPI_ANY_SOURCE;
 use crate::deferred_recv;
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Datatype};
-use crate::pointer::{Memory, MemoryMut};
+use crate::pointer::{RecvBuffer, SendBuffer};
 use crate::status::StatusOut;
 use crate::width::Count;
 
 /// `MPI_Send`.
 #[inline(always)]
 pub fn send(
-    buf: Memory,
+    buf: SendBuffer,
     count: Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
-) -> Outcome {
+) -> CallResult {
     match short(buf, (count, datatype), (dest, tag), comm) {
         Some(short) if short.send(buf) => Ok(()),
         _ => send_in_mode(buf, count, datatype, dest, tag, comm, Mode::Standard),
@@ -33,39 +33,39 @@ pub fn send(
 
 /// `MPI_Ssend`.
 pub fn ssend(
-    buf: Memory,
+    buf: SendBuffer,
     count: Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
-) -> Outcome {
+) -> CallResult {
     send_in_mode(buf, count, datatype, dest, tag, comm, Mode::Synchronous)
 }
 
 /// `MPI_Rsend`.
 pub fn rsend(
-    buf: Memory,
+    buf: SendBuffer,
     count: Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
-) -> Outcome {
+) -> CallResult {
     send_in_mode(buf, count, datatype, dest, tag, comm, Mode::Ready)
 }
 
 /// The general path.
 #[inline(never)]
 fn send_in_mode(
-    buf: Memory,
+    buf: SendBuffer,
     count: Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
     mode: Mode,
-) -> Outcome {
+) -> CallResult {
     let comm = comm.get()?;
     let data = data(buf, count, datatype)?;
     let Some(to) = target(comm, dest, tag)? else { return Ok(()) };
@@ -81,14 +81,14 @@ fn send_in_mode(
 /// `MPI_Recv`.
 #[inline(always)]
 pub fn recv(
-    buf: MemoryMut,
+    buf: RecvBuffer,
     count: Count,
     datatype: MPI_Datatype,
     source: c_int,
     tag: c_int,
     comm: MPI_Comm,
     status: StatusOut,
-) -> Outcome {
+) -> CallResult {
     deferred_recv::settle();
     if let Some(short) = short(buf, (count, datatype), (source, tag), comm)
         && let Some(bytes) = short.receive(buf)
@@ -102,14 +102,14 @@ pub fn recv(
 /// The general path.
 #[inline(never)]
 fn receive(
-    buf: MemoryMut,
+    buf: RecvBuffer,
     count: Count,
     datatype: MPI_Datatype,
     source: c_int,
     tag: c_int,
     comm: MPI_Comm,
     status: StatusOut,
-) -> Outcome {
+) -> CallResult {
     let comm = comm.get()?;
     let data = data(buf, count, datatype)?;
     let Some(from) = from(comm, source, tag)? else {
@@ -131,19 +131,19 @@ fn rank_of(comm: &canele_mpi::Comm, source: canele_mpi::Rank) -> c_int {
 
 /// `MPI_Sendrecv`.
 pub fn sendrecv(
-    sendbuf: Memory,
+    sendbuf: SendBuffer,
     sendcount: Count,
     sendtype: MPI_Datatype,
     dest: c_int,
     sendtag: c_int,
-    recvbuf: MemoryMut,
+    recvbuf: RecvBuffer,
     recvcount: Count,
     recvtype: MPI_Datatype,
     source: c_int,
     recvtag: c_int,
     comm: MPI_Comm,
     status: StatusOut,
-) -> Outcome {
+) -> CallResult {
     let comm = comm.share()?;
     let (out, into) = (data(sendbuf, sendcount, sendtype)?, data(recvbuf, recvcount, recvtype)?);
     let (to, from) = (target(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
@@ -152,7 +152,7 @@ pub fn sendrecv(
 
 /// `MPI_Sendrecv_replace`.
 pub fn sendrecv_replace(
-    buf: MemoryMut,
+    buf: RecvBuffer,
     count: Count,
     datatype: MPI_Datatype,
     dest: c_int,
@@ -161,7 +161,7 @@ pub fn sendrecv_replace(
     recvtag: c_int,
     comm: MPI_Comm,
     status: StatusOut,
-) -> Outcome {
+) -> CallResult {
     let comm = comm.share()?;
     let data = data(buf, count, datatype)?;
     let (to, from) = (target(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);

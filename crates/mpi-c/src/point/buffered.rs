@@ -14,21 +14,21 @@ use canele_mpi::{Comm, Result, Status, fail};
 use super::{start, target};
 use crate::buffer::data;
 use crate::constants::MPI_BUFFER_AUTOMATIC;
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request, MPI_Session};
 use crate::library;
-use crate::pointer::{Memory, MemoryMut, Out};
+use crate::pointer::{Out, RecvBuffer, SendBuffer};
 use crate::width::{Count, OutCount};
 
 /// `MPI_Bsend`.
 pub fn bsend(
-    buf: Memory,
+    buf: SendBuffer,
     count: Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
-) -> Outcome {
+) -> CallResult {
     let comm = comm.share()?;
     let data = data(buf, count, datatype)?;
     if let Some(to) = target(&comm, dest, tag)? {
@@ -39,14 +39,14 @@ pub fn bsend(
 
 /// `MPI_Ibsend`.
 pub fn ibsend(
-    buf: Memory,
+    buf: SendBuffer,
     count: Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
     request: Out<MPI_Request>,
-) -> Outcome {
+) -> CallResult {
     bsend(buf, count, datatype, dest, tag, comm)?;
     start::give(request, None)
 }
@@ -71,7 +71,7 @@ impl Owner {
         }
     }
 
-    fn attach(&self, buffer: MemoryMut, size: Count) -> Outcome {
+    fn attach(&self, buffer: RecvBuffer, size: Count) -> CallResult {
         let size = size.get()?;
         let pool = if buffer.cast_const() == MPI_BUFFER_AUTOMATIC {
             Pool::automatic()
@@ -84,7 +84,7 @@ impl Owner {
         Ok(self.attachment().attach(pool)?)
     }
 
-    fn detach(&self, address: Out<*mut c_void>, size: OutCount) -> Outcome {
+    fn detach(&self, address: Out<*mut c_void>, size: OutCount) -> CallResult {
         let (memory, bytes) = match self.attachment().detach(library::world()?.engine())? {
             Some(Some((memory, bytes))) => (memory.cast(), bytes),
             Some(None) => (MPI_BUFFER_AUTOMATIC.cast_mut(), 0),
@@ -94,11 +94,11 @@ impl Owner {
         Ok(size.set(Some(bytes as i64), "size")?)
     }
 
-    fn flush(&self) -> Outcome {
+    fn flush(&self) -> CallResult {
         Ok(self.attachment().flush(library::world()?.engine())?)
     }
 
-    fn iflush(self, request: Out<MPI_Request>) -> Outcome {
+    fn iflush(self, request: Out<MPI_Request>) -> CallResult {
         start::give(request, Some(Request::foreign(None, Arc::new(Flush(self)))))
     }
 }
@@ -133,61 +133,65 @@ impl Foreign for Flush {
 }
 
 /// `MPI_Buffer_attach`.
-pub fn buffer_attach(buffer: MemoryMut, size: Count) -> Outcome {
+pub fn buffer_attach(buffer: RecvBuffer, size: Count) -> CallResult {
     Owner::process()?.attach(buffer, size)
 }
 
 /// `MPI_Buffer_detach`.
-pub fn buffer_detach(buffer_addr: Out<*mut c_void>, size: OutCount) -> Outcome {
+pub fn buffer_detach(buffer_addr: Out<*mut c_void>, size: OutCount) -> CallResult {
     Owner::process()?.detach(buffer_addr, size)
 }
 
 /// `MPI_Buffer_flush`.
-pub fn buffer_flush() -> Outcome {
+pub fn buffer_flush() -> CallResult {
     Owner::process()?.flush()
 }
 
 /// `MPI_Buffer_iflush`.
-pub fn buffer_iflush(request: Out<MPI_Request>) -> Outcome {
+pub fn buffer_iflush(request: Out<MPI_Request>) -> CallResult {
     Owner::process()?.iflush(request)
 }
 
 /// `MPI_Comm_attach_buffer`.
-pub fn comm_attach_buffer(comm: MPI_Comm, buffer: MemoryMut, size: Count) -> Outcome {
+pub fn comm_attach_buffer(comm: MPI_Comm, buffer: RecvBuffer, size: Count) -> CallResult {
     Owner::Comm(comm.share()?).attach(buffer, size)
 }
 
 /// `MPI_Comm_detach_buffer`.
-pub fn comm_detach_buffer(comm: MPI_Comm, buffer_addr: Out<*mut c_void>, size: OutCount) -> Outcome {
+pub fn comm_detach_buffer(comm: MPI_Comm, buffer_addr: Out<*mut c_void>, size: OutCount) -> CallResult {
     Owner::Comm(comm.share()?).detach(buffer_addr, size)
 }
 
 /// `MPI_Comm_flush_buffer`.
-pub fn comm_flush_buffer(comm: MPI_Comm) -> Outcome {
+pub fn comm_flush_buffer(comm: MPI_Comm) -> CallResult {
     Owner::Comm(comm.share()?).flush()
 }
 
 /// `MPI_Comm_iflush_buffer`.
-pub fn comm_iflush_buffer(comm: MPI_Comm, request: Out<MPI_Request>) -> Outcome {
+pub fn comm_iflush_buffer(comm: MPI_Comm, request: Out<MPI_Request>) -> CallResult {
     Owner::Comm(comm.share()?).iflush(request)
 }
 
 /// `MPI_Session_attach_buffer`.
-pub fn session_attach_buffer(session: MPI_Session, buffer: MemoryMut, size: Count) -> Outcome {
+pub fn session_attach_buffer(session: MPI_Session, buffer: RecvBuffer, size: Count) -> CallResult {
     Owner::Session(session.share()?).attach(buffer, size)
 }
 
 /// `MPI_Session_detach_buffer`.
-pub fn session_detach_buffer(session: MPI_Session, buffer_addr: Out<*mut c_void>, size: OutCount) -> Outcome {
+pub fn session_detach_buffer(
+    session: MPI_Session,
+    buffer_addr: Out<*mut c_void>,
+    size: OutCount,
+) -> CallResult {
     Owner::Session(session.share()?).detach(buffer_addr, size)
 }
 
 /// `MPI_Session_flush_buffer`.
-pub fn session_flush_buffer(session: MPI_Session) -> Outcome {
+pub fn session_flush_buffer(session: MPI_Session) -> CallResult {
     Owner::Session(session.share()?).flush()
 }
 
 /// `MPI_Session_iflush_buffer`.
-pub fn session_iflush_buffer(session: MPI_Session, request: Out<MPI_Request>) -> Outcome {
+pub fn session_iflush_buffer(session: MPI_Session, request: Out<MPI_Request>) -> CallResult {
     Owner::Session(session.share()?).iflush(request)
 }

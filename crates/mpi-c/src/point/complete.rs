@@ -8,7 +8,7 @@ use super::short;
 use super::wait::{self, End};
 use crate::codes::keep;
 use crate::constants::*;
-use crate::error::{Failed, Outcome};
+use crate::error::{CallResult, Failed};
 use crate::handle::MPI_Request;
 use crate::pointer::Out;
 use crate::requests::{LEFT, requests};
@@ -16,14 +16,14 @@ use crate::status::{Got, StatusOut};
 
 /// `MPI_Wait`.
 #[inline(always)]
-pub fn wait(request: Out<MPI_Request>, status: StatusOut) -> Outcome {
+pub fn wait(request: Out<MPI_Request>, status: StatusOut) -> CallResult {
     let handle = request.slice(1, "request")?;
     if short::end_front(handle, status) == 1 { Ok(()) } else { wait_otherwise(handle, status) }
 }
 
 /// The general path of a wait.
 #[inline(never)]
-fn wait_otherwise(handle: &mut [MPI_Request], status: StatusOut) -> Outcome {
+fn wait_otherwise(handle: &mut [MPI_Request], status: StatusOut) -> CallResult {
     if wait::take_messages(handle, |_, got| status.set_got_at(0, got))? == 1 {
         return Ok(());
     }
@@ -31,12 +31,12 @@ fn wait_otherwise(handle: &mut [MPI_Request], status: StatusOut) -> Outcome {
 }
 
 /// `MPI_Test`.
-pub fn test(request: Out<MPI_Request>, flag: Out<c_int>, status: StatusOut) -> Outcome {
+pub fn test(request: Out<MPI_Request>, flag: Out<c_int>, status: StatusOut) -> CallResult {
     test_any(request.slice(1, "request")?, Out::at(0), flag, status, "MPI_Test")
 }
 
 /// `MPI_Waitany`.
-pub fn waitany(count: c_int, requests: Out<MPI_Request>, index: Out<c_int>, status: StatusOut) -> Outcome {
+pub fn waitany(count: c_int, requests: Out<MPI_Request>, index: Out<c_int>, status: StatusOut) -> CallResult {
     let handles = array(count, requests)?;
     match wait::first_ended(handles, true)? {
         Ok(at) => give_one(handles, at, index, status, "MPI_Waitany"),
@@ -54,7 +54,7 @@ pub fn testany(
     index: Out<c_int>,
     flag: Out<c_int>,
     status: StatusOut,
-) -> Outcome {
+) -> CallResult {
     test_any(array(count, requests)?, index, flag, status, "MPI_Testany")
 }
 
@@ -65,7 +65,7 @@ fn test_any(
     flag: Out<c_int>,
     status: StatusOut,
     function: &str,
-) -> Outcome {
+) -> CallResult {
     match wait::first_ended(handles, false)? {
         Ok(at) => {
             flag.set(1, "flag")?;
@@ -88,7 +88,7 @@ fn give_one(
     index: Out<c_int>,
     status: StatusOut,
     function: &str,
-) -> Outcome {
+) -> CallResult {
     if !index.is_null() {
         index.set(at as c_int, "index")?;
     }
@@ -97,7 +97,7 @@ fn give_one(
 
 /// `MPI_Waitall`.
 #[inline(always)]
-pub fn waitall(count: c_int, requests: Out<MPI_Request>, statuses: StatusOut) -> Outcome {
+pub fn waitall(count: c_int, requests: Out<MPI_Request>, statuses: StatusOut) -> CallResult {
     let handles = array(count, requests)?;
     match short::end_front(handles, statuses) {
         ended if ended == handles.len() => Ok(()),
@@ -107,7 +107,7 @@ pub fn waitall(count: c_int, requests: Out<MPI_Request>, statuses: StatusOut) ->
 
 /// The general path of a wait for all, of which so many have ended.
 #[inline(never)]
-fn wait_all_otherwise(handles: &mut [MPI_Request], mut first: usize, statuses: StatusOut) -> Outcome {
+fn wait_all_otherwise(handles: &mut [MPI_Request], mut first: usize, statuses: StatusOut) -> CallResult {
     let mut ends = Ends::new(statuses, "MPI_Waitall");
     loop {
         first += wait::take_messages(&mut handles[first..], |at, got| ends.put_got(first + at, got))?;
@@ -119,7 +119,12 @@ fn wait_all_otherwise(handles: &mut [MPI_Request], mut first: usize, statuses: S
 }
 
 /// `MPI_Testall`.
-pub fn testall(count: c_int, requests: Out<MPI_Request>, flag: Out<c_int>, statuses: StatusOut) -> Outcome {
+pub fn testall(
+    count: c_int,
+    requests: Out<MPI_Request>,
+    flag: Out<c_int>,
+    statuses: StatusOut,
+) -> CallResult {
     let handles = array(count, requests)?;
     let (under_way, _) = wait::count(handles)?;
     flag.set(c_int::from(under_way == 0), "flag")?;
@@ -145,7 +150,7 @@ pub fn waitsome(
     outcount: Out<c_int>,
     indices: Out<c_int>,
     statuses: StatusOut,
-) -> Outcome {
+) -> CallResult {
     let handles = array(incount, requests)?;
     let active = !matches!(wait::first_ended(handles, true)?, Err(false));
     give_some(handles, active, (outcount, indices, statuses), "MPI_Waitsome")
@@ -158,7 +163,7 @@ pub fn testsome(
     outcount: Out<c_int>,
     indices: Out<c_int>,
     statuses: StatusOut,
-) -> Outcome {
+) -> CallResult {
     let handles = array(incount, requests)?;
     let active = wait::count(handles)? != (0, 0);
     give_some(handles, active, (outcount, indices, statuses), "MPI_Testsome")
@@ -170,7 +175,7 @@ fn give_some(
     active: bool,
     (outcount, indices, statuses): (Out<c_int>, Out<c_int>, StatusOut),
     function: &'static str,
-) -> Outcome {
+) -> CallResult {
     if !active {
         return Ok(outcount.set(MPI_UNDEFINED, "outcount")?);
     }
@@ -238,7 +243,7 @@ impl Ends {
         }
     }
 
-    fn finish(self) -> Outcome {
+    fn finish(self) -> CallResult {
         match self.failed {
             None => Ok(()),
             Some((text, end)) => Err(end.raise(self.function, Error::new(Class::InStatus, text))),
@@ -247,7 +252,7 @@ impl Ends {
 }
 
 /// `MPI_Cancel`.
-pub fn cancel(request: Out<MPI_Request>) -> Outcome {
+pub fn cancel(request: Out<MPI_Request>) -> CallResult {
     let handle = request.get("request")?;
     cancel_request(handle).map_err(|error| wait::raise_of(handle, "MPI_Cancel", error))
 }
@@ -267,7 +272,7 @@ fn cancel_request(handle: MPI_Request) -> Result<()> {
 }
 
 /// `MPI_Request_free`.
-pub fn request_free(request: Out<MPI_Request>) -> Outcome {
+pub fn request_free(request: Out<MPI_Request>) -> CallResult {
     let handle = request.get("request")?;
     if handle != LEFT {
         let given = requests()?.give_up(handle)?;
@@ -284,7 +289,7 @@ pub fn request_free(request: Out<MPI_Request>) -> Outcome {
 }
 
 /// `MPI_Request_get_status`.
-pub fn request_get_status(request: MPI_Request, flag: Out<c_int>, status: StatusOut) -> Outcome {
+pub fn request_get_status(request: MPI_Request, flag: Out<c_int>, status: StatusOut) -> CallResult {
     let ended = match wait::first_ended(&[request], false)? {
         Ok(_) => true,
         Err(active) => !active,
@@ -320,7 +325,7 @@ pub fn request_get_status_all(
     requests: Out<MPI_Request>,
     flag: Out<c_int>,
     statuses: StatusOut,
-) -> Outcome {
+) -> CallResult {
     let handles = array(count, requests)?;
     let (under_way, _) = wait::count(handles)?;
     flag.set(c_int::from(under_way == 0), "flag")?;
@@ -340,7 +345,7 @@ pub fn request_get_status_any(
     index: Out<c_int>,
     flag: Out<c_int>,
     status: StatusOut,
-) -> Outcome {
+) -> CallResult {
     let handles = array(count, requests)?;
     match wait::first_ended(handles, false)? {
         Ok(at) => {
@@ -365,7 +370,7 @@ pub fn request_get_status_some(
     outcount: Out<c_int>,
     indices: Out<c_int>,
     statuses: StatusOut,
-) -> Outcome {
+) -> CallResult {
     let handles = array(incount, requests)?;
     if wait::count(handles)? == (0, 0) {
         return Ok(outcount.set(MPI_UNDEFINED, "outcount")?);

@@ -8,9 +8,9 @@ use canele_mpi::{Class, Error, Result, fail};
 use super::{from, start, target, wait};
 use crate::buffer::elements;
 use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_REQUEST_NULL};
-use crate::error::{Failed, Outcome};
+use crate::error::{CallResult, Failed};
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Info, MPI_Request};
-use crate::pointer::{In, Memory, MemoryMut, Out};
+use crate::pointer::{In, Out, RecvBuffer, SendBuffer};
 use crate::requests::requests;
 
 /// The elements of all parts together.
@@ -28,7 +28,7 @@ fn total(partitions: c_int, count: i64) -> Result<(usize, usize)> {
 
 /// `MPI_Psend_init`.
 pub fn psend_init(
-    buf: Memory,
+    buf: SendBuffer,
     partitions: c_int,
     count: i64,
     datatype: MPI_Datatype,
@@ -37,7 +37,7 @@ pub fn psend_init(
     comm: MPI_Comm,
     _info: MPI_Info,
     request: Out<MPI_Request>,
-) -> Outcome {
+) -> CallResult {
     let comm = comm.share()?;
     let (parts, total) = total(partitions, count)?;
     let elements = elements(buf, total, datatype)?;
@@ -49,7 +49,7 @@ pub fn psend_init(
 
 /// `MPI_Precv_init`.
 pub fn precv_init(
-    buf: MemoryMut,
+    buf: RecvBuffer,
     partitions: c_int,
     count: i64,
     datatype: MPI_Datatype,
@@ -58,7 +58,7 @@ pub fn precv_init(
     comm: MPI_Comm,
     _info: MPI_Info,
     request: Out<MPI_Request>,
-) -> Outcome {
+) -> CallResult {
     let comm = comm.share()?;
     let (parts, total) = total(partitions, count)?;
     let elements = elements(buf, total, datatype)?;
@@ -96,17 +96,17 @@ fn negative(partition: c_int) -> Box<Error> {
 }
 
 /// `MPI_Pready`.
-pub fn pready(partition: c_int, request: MPI_Request) -> Outcome {
+pub fn pready(partition: c_int, request: MPI_Request) -> CallResult {
     ready(request, std::iter::once(partition), "MPI_Pready")
 }
 
 /// `MPI_Pready_range`.
-pub fn pready_range(partition_low: c_int, partition_high: c_int, request: MPI_Request) -> Outcome {
+pub fn pready_range(partition_low: c_int, partition_high: c_int, request: MPI_Request) -> CallResult {
     ready(request, partition_low..=partition_high, "MPI_Pready_range")
 }
 
 /// `MPI_Pready_list`.
-pub fn pready_list(length: c_int, array_of_partitions: In<c_int>, request: MPI_Request) -> Outcome {
+pub fn pready_list(length: c_int, array_of_partitions: In<c_int>, request: MPI_Request) -> CallResult {
     let Ok(length) = usize::try_from(length) else {
         fail!(Count, "length is {length}: it must not be negative");
     };
@@ -115,7 +115,7 @@ pub fn pready_list(length: c_int, array_of_partitions: In<c_int>, request: MPI_R
 }
 
 /// `MPI_Parrived`.
-pub fn parrived(request: MPI_Request, partition: c_int, flag: Out<c_int>) -> Outcome {
+pub fn parrived(request: MPI_Request, partition: c_int, flag: Out<c_int>) -> CallResult {
     if request == MPI_REQUEST_NULL {
         return Ok(flag.set(1, "flag")?);
     }

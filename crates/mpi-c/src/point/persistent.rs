@@ -7,67 +7,67 @@ use canele_mpi::point::Handing;
 
 use super::{from, start, target, wait};
 use crate::buffer::elements;
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request};
-use crate::pointer::{Memory, MemoryMut, Out};
+use crate::pointer::{Out, RecvBuffer, SendBuffer};
 use crate::requests::{LEFT, requests};
 use crate::width::Count;
 
 /// `MPI_Send_init`.
 pub fn send_init(
-    buf: Memory,
+    buf: SendBuffer,
     count: Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
     request: Out<MPI_Request>,
-) -> Outcome {
+) -> CallResult {
     send_init_by(buf, count, datatype, dest, tag, comm, request, Handing::Lent(Mode::Standard))
 }
 
 /// `MPI_Ssend_init`.
 pub fn ssend_init(
-    buf: Memory,
+    buf: SendBuffer,
     count: Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
     request: Out<MPI_Request>,
-) -> Outcome {
+) -> CallResult {
     send_init_by(buf, count, datatype, dest, tag, comm, request, Handing::Lent(Mode::Synchronous))
 }
 
 /// `MPI_Rsend_init`.
 pub fn rsend_init(
-    buf: Memory,
+    buf: SendBuffer,
     count: Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
     request: Out<MPI_Request>,
-) -> Outcome {
+) -> CallResult {
     send_init_by(buf, count, datatype, dest, tag, comm, request, Handing::Lent(Mode::Ready))
 }
 
 /// `MPI_Bsend_init`.
 pub fn bsend_init(
-    buf: Memory,
+    buf: SendBuffer,
     count: Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
     request: Out<MPI_Request>,
-) -> Outcome {
+) -> CallResult {
     send_init_by(buf, count, datatype, dest, tag, comm, request, Handing::Buffered)
 }
 
 #[allow(clippy::too_many_arguments)] // The arguments of the standard.
 fn send_init_by(
-    buf: Memory,
+    buf: SendBuffer,
     count: Count,
     datatype: MPI_Datatype,
     dest: c_int,
@@ -75,7 +75,7 @@ fn send_init_by(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
     handing: Handing,
-) -> Outcome {
+) -> CallResult {
     let comm = comm.share()?;
     let elements = elements(buf, count.get()?, datatype)?;
     let to = target(&comm, dest, tag)?;
@@ -84,14 +84,14 @@ fn send_init_by(
 
 /// `MPI_Recv_init`.
 pub fn recv_init(
-    buf: MemoryMut,
+    buf: RecvBuffer,
     count: Count,
     datatype: MPI_Datatype,
     source: c_int,
     tag: c_int,
     comm: MPI_Comm,
     request: Out<MPI_Request>,
-) -> Outcome {
+) -> CallResult {
     let comm = comm.share()?;
     let elements = elements(buf, count.get()?, datatype)?;
     let from = from(&comm, source, tag)?;
@@ -99,19 +99,19 @@ pub fn recv_init(
 }
 
 /// `MPI_Start`.
-pub fn start(request: Out<MPI_Request>) -> Outcome {
+pub fn start(request: Out<MPI_Request>) -> CallResult {
     start_request(request.get("request")?, "MPI_Start")
 }
 
 /// `MPI_Startall`.
-pub fn startall(count: c_int, requests: Out<MPI_Request>) -> Outcome {
+pub fn startall(count: c_int, requests: Out<MPI_Request>) -> CallResult {
     super::complete::array(count, requests)?
         .iter()
         .try_for_each(|handle| start_request(*handle, "MPI_Startall"))
 }
 
 /// Starts a persistent operation in its place in the table.
-fn start_request(handle: MPI_Request, function: &str) -> Outcome {
+fn start_request(handle: MPI_Request, function: &str) -> CallResult {
     if handle == LEFT {
         canele_mpi::fail!(Request, "the request is of a send that has left: it is not persistent");
     }

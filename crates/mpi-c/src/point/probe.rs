@@ -11,15 +11,15 @@ use canele_mpi::{Comm, Status};
 use super::{from, wait};
 use crate::buffer::data;
 use crate::constants::{MPI_MESSAGE_NO_PROC, MPI_MESSAGE_NULL};
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Message};
 use crate::library;
-use crate::pointer::{MemoryMut, Out};
+use crate::pointer::{Out, RecvBuffer};
 use crate::status::StatusOut;
 use crate::width::Count;
 
 /// `MPI_Probe`.
-pub fn probe(source: c_int, tag: c_int, comm: MPI_Comm, status: StatusOut) -> Outcome {
+pub fn probe(source: c_int, tag: c_int, comm: MPI_Comm, status: StatusOut) -> CallResult {
     let comm = comm.get()?;
     let found = match from(comm, source, tag)? {
         Some(from) => comm.probe(from)?,
@@ -29,7 +29,7 @@ pub fn probe(source: c_int, tag: c_int, comm: MPI_Comm, status: StatusOut) -> Ou
 }
 
 /// `MPI_Iprobe`.
-pub fn iprobe(source: c_int, tag: c_int, comm: MPI_Comm, flag: Out<c_int>, status: StatusOut) -> Outcome {
+pub fn iprobe(source: c_int, tag: c_int, comm: MPI_Comm, flag: Out<c_int>, status: StatusOut) -> CallResult {
     let comm = comm.get()?;
     let found = match from(comm, source, tag)? {
         Some(from) => comm.iprobe(from)?,
@@ -48,7 +48,7 @@ pub fn mprobe(
     comm: MPI_Comm,
     message: Out<MPI_Message>,
     status: StatusOut,
-) -> Outcome {
+) -> CallResult {
     let comm = comm.share()?;
     match from(&comm, source, tag)? {
         Some(from) => give(comm.mprobe(from)?, message, status),
@@ -64,7 +64,7 @@ pub fn improbe(
     flag: Out<c_int>,
     message: Out<MPI_Message>,
     status: StatusOut,
-) -> Outcome {
+) -> CallResult {
     let comm = comm.share()?;
     let Some(from) = from(&comm, source, tag)? else {
         flag.set(1, "flag")?;
@@ -78,12 +78,12 @@ pub fn improbe(
     }
 }
 
-fn give(found: (Message, Status), message: Out<MPI_Message>, status: StatusOut) -> Outcome {
+fn give(found: (Message, Status), message: Out<MPI_Message>, status: StatusOut) -> CallResult {
     status.set(found.1);
     Ok(message.set(MPI_Message::new(Arc::new(found.0))?, "message")?)
 }
 
-fn give_no_process(message: Out<MPI_Message>, status: StatusOut) -> Outcome {
+fn give_no_process(message: Out<MPI_Message>, status: StatusOut) -> CallResult {
     status.set(Status::NO_PROCESS);
     Ok(message.set(MPI_MESSAGE_NO_PROC, "message")?)
 }
@@ -98,12 +98,12 @@ pub(super) fn take(message: Out<MPI_Message>) -> canele_mpi::Result<Option<Arc<M
 
 /// `MPI_Mrecv`.
 pub fn mrecv(
-    buf: MemoryMut,
+    buf: RecvBuffer,
     count: Count,
     datatype: MPI_Datatype,
     message: Out<MPI_Message>,
     status: StatusOut,
-) -> Outcome {
+) -> CallResult {
     let comm = comm_of(message)?;
     let received = || match start(buf, count, datatype, message)? {
         Some(request) => finish(library::engine()?, request),
@@ -114,7 +114,7 @@ pub fn mrecv(
 
 /// Starts to receive a message that was taken; nothing if it is none of any process.
 pub(super) fn start(
-    buf: MemoryMut,
+    buf: RecvBuffer,
     count: Count,
     datatype: MPI_Datatype,
     message: Out<MPI_Message>,

@@ -15,7 +15,7 @@ use crate::constants::MPI_REQUEST_NULL;
 use crate::deferred_recv::{self, DeferredRecv, MOST_BYTES};
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request};
 use crate::library;
-use crate::pointer::{Memory, MemoryMut};
+use crate::pointer::{RecvBuffer, SendBuffer};
 use crate::requests::LEFT;
 use crate::status::{Got, StatusOut};
 use crate::width::Count;
@@ -89,7 +89,7 @@ pub struct Short {
 /// What the arguments of a call say, if it is a short message and the program uses one thread at a time.
 #[inline(always)]
 pub fn short(
-    buffer: Memory,
+    buffer: SendBuffer,
     (count, datatype): (Count, MPI_Datatype),
     (rank, tag): (c_int, c_int),
     comm: MPI_Comm,
@@ -121,7 +121,7 @@ pub fn short(
 impl Short {
     /// Sends it at once, if that can be; says whether it has.
     #[inline(always)]
-    pub fn send(&self, buffer: Memory) -> bool {
+    pub fn send(&self, buffer: SendBuffer) -> bool {
         // SAFETY: not null; the program gives so many bytes to be read as long as the call lasts.
         let bytes = unsafe { core::slice::from_raw_parts(buffer.cast(), self.bytes) };
         self.engine.send_short(self.rank, self.flow, self.tag, bytes)
@@ -129,7 +129,7 @@ impl Short {
 
     /// Receives it, if it is the next message of its source; gives its length.
     #[inline(always)]
-    pub fn receive(&self, buffer: MemoryMut) -> Option<usize> {
+    pub fn receive(&self, buffer: RecvBuffer) -> Option<usize> {
         // SAFETY: not null; the program gives so many bytes to be written as long as the call lasts.
         let into = unsafe { core::slice::from_raw_parts_mut(buffer.cast(), self.bytes) };
         self.engine.receive_short(self.rank, self.flow, self.tag, into)
@@ -137,7 +137,7 @@ impl Short {
 
     /// Defers its receive, if that may be; gives the handle.
     #[inline(always)]
-    pub fn defer(&self, buffer: MemoryMut) -> Option<MPI_Request> {
+    pub fn defer(&self, buffer: RecvBuffer) -> Option<MPI_Request> {
         deferred_recv::defer((self.comm, self.flow), (self.rank, self.tag), buffer.cast(), self.bytes)
     }
 }

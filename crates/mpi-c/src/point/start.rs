@@ -9,23 +9,23 @@ use super::short::short;
 use super::{from, probe, target, wait};
 use crate::buffer::data;
 use crate::deferred_recv;
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request};
-use crate::pointer::{Memory, MemoryMut, Out};
+use crate::pointer::{Out, RecvBuffer, SendBuffer};
 use crate::requests::{self, LEFT};
 use crate::width::Count;
 
 /// `MPI_Isend`.
 #[inline(always)]
 pub fn isend(
-    buf: Memory,
+    buf: SendBuffer,
     count: Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
     request: Out<MPI_Request>,
-) -> Outcome {
+) -> CallResult {
     if !request.is_null()
         && let Some(short) = short(buf, (count, datatype), (dest, tag), comm)
         && short.send(buf)
@@ -37,27 +37,27 @@ pub fn isend(
 
 /// `MPI_Issend`.
 pub fn issend(
-    buf: Memory,
+    buf: SendBuffer,
     count: Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
     request: Out<MPI_Request>,
-) -> Outcome {
+) -> CallResult {
     isend_in_mode(buf, count, datatype, dest, tag, comm, request, Mode::Synchronous)
 }
 
 /// `MPI_Irsend`.
 pub fn irsend(
-    buf: Memory,
+    buf: SendBuffer,
     count: Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
     request: Out<MPI_Request>,
-) -> Outcome {
+) -> CallResult {
     isend_in_mode(buf, count, datatype, dest, tag, comm, request, Mode::Ready)
 }
 
@@ -65,7 +65,7 @@ pub fn irsend(
 #[inline(never)]
 #[allow(clippy::too_many_arguments)] // The arguments of the standard.
 fn isend_in_mode(
-    buf: Memory,
+    buf: SendBuffer,
     count: Count,
     datatype: MPI_Datatype,
     dest: c_int,
@@ -73,7 +73,7 @@ fn isend_in_mode(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
     mode: Mode,
-) -> Outcome {
+) -> CallResult {
     let on = comm.get()?;
     let data = data(buf, count, datatype)?;
     let to = target(on, dest, tag)?;
@@ -88,14 +88,14 @@ fn isend_in_mode(
 /// `MPI_Irecv`.
 #[inline(always)]
 pub fn irecv(
-    buf: MemoryMut,
+    buf: RecvBuffer,
     count: Count,
     datatype: MPI_Datatype,
     source: c_int,
     tag: c_int,
     comm: MPI_Comm,
     request: Out<MPI_Request>,
-) -> Outcome {
+) -> CallResult {
     if !request.is_null()
         && let Some(short) = short(buf, (count, datatype), (source, tag), comm)
         && let Some(handle) = short.defer(buf)
@@ -108,14 +108,14 @@ pub fn irecv(
 /// The general path.
 #[inline(never)]
 fn irecv_by_engine(
-    buf: MemoryMut,
+    buf: RecvBuffer,
     count: Count,
     datatype: MPI_Datatype,
     source: c_int,
     tag: c_int,
     comm: MPI_Comm,
     request: Out<MPI_Request>,
-) -> Outcome {
+) -> CallResult {
     let on = comm.get()?;
     let data = data(buf, count, datatype)?;
     let Some(from) = from(on, source, tag)? else {
@@ -129,19 +129,19 @@ fn irecv_by_engine(
 
 /// `MPI_Isendrecv`.
 pub fn isendrecv(
-    sendbuf: Memory,
+    sendbuf: SendBuffer,
     sendcount: Count,
     sendtype: MPI_Datatype,
     dest: c_int,
     sendtag: c_int,
-    recvbuf: MemoryMut,
+    recvbuf: RecvBuffer,
     recvcount: Count,
     recvtype: MPI_Datatype,
     source: c_int,
     recvtag: c_int,
     comm: MPI_Comm,
     request: Out<MPI_Request>,
-) -> Outcome {
+) -> CallResult {
     let comm = comm.share()?;
     let (out, into) = (data(sendbuf, sendcount, sendtype)?, data(recvbuf, recvcount, recvtype)?);
     let (to, from) = (target(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
@@ -150,7 +150,7 @@ pub fn isendrecv(
 
 /// `MPI_Isendrecv_replace`.
 pub fn isendrecv_replace(
-    buf: MemoryMut,
+    buf: RecvBuffer,
     count: Count,
     datatype: MPI_Datatype,
     dest: c_int,
@@ -159,7 +159,7 @@ pub fn isendrecv_replace(
     recvtag: c_int,
     comm: MPI_Comm,
     request: Out<MPI_Request>,
-) -> Outcome {
+) -> CallResult {
     let comm = comm.share()?;
     let data = data(buf, count, datatype)?;
     let (to, from) = (target(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
@@ -168,12 +168,12 @@ pub fn isendrecv_replace(
 
 /// `MPI_Imrecv`.
 pub fn imrecv(
-    buf: MemoryMut,
+    buf: RecvBuffer,
     count: Count,
     datatype: MPI_Datatype,
     message: Out<MPI_Message>,
     request: Out<MPI_Request>,
-) -> Outcome {
+) -> CallResult {
     let comm = probe::comm_of(message)?;
     let started = probe::start(buf, count, datatype, message)
         .map_err(|error| wait::raise(comm.as_deref(), "MPI_Imrecv", error))?;
@@ -183,7 +183,7 @@ pub fn imrecv(
 
 /// Gives the program the handle of what was started; `None`: it has ended already.
 #[inline(always)]
-pub fn give(request: Out<MPI_Request>, started: Option<Request>) -> Outcome {
+pub fn give(request: Out<MPI_Request>, started: Option<Request>) -> CallResult {
     let handle = match started {
         Some(started) => requests::publish(started)?,
         None => LEFT,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use canele_engine::Engine;
 use canele_mpi::awaited::Awaited;
-use canele_mpi::request::{Progress, Request};
+use canele_mpi::request::{Request, RequestProgress};
 use canele_mpi::{Class, Comm, Errhandler, Error, Result, Status};
 
 use crate::constants::MPI_REQUEST_NULL;
@@ -75,7 +75,10 @@ pub(super) fn raise_of(handle: MPI_Request, function: &str, error: Box<Error>) -
 ///
 /// # Errors
 /// A handle names no request; in a forked child.
-pub(super) fn advance(handles: &[MPI_Request], mut each: impl FnMut(usize, Progress) -> bool) -> Result<()> {
+pub(super) fn advance(
+    handles: &[MPI_Request],
+    mut each: impl FnMut(usize, RequestProgress) -> bool,
+) -> Result<()> {
     let engine = library::engine()?;
     let mut at = 0;
     while at < handles.len() {
@@ -83,11 +86,11 @@ pub(super) fn advance(handles: &[MPI_Request], mut each: impl FnMut(usize, Progr
         let stopped = engine.completions(|completions| -> Result<Option<usize>> {
             for (at, handle) in handles.iter().enumerate().skip(at) {
                 let progress = match *handle {
-                    LEFT => Progress::Ended,
-                    MPI_REQUEST_NULL => Progress::Inactive,
+                    LEFT => RequestProgress::Ended,
+                    MPI_REQUEST_NULL => RequestProgress::Inactive,
                     handle => table.get(handle)?.advance(completions),
                 };
-                if progress == Progress::Outside {
+                if progress == RequestProgress::Outside {
                     return Ok(Some(at));
                 }
                 if !each(at, progress) {
@@ -107,7 +110,7 @@ pub(super) fn advance(handles: &[MPI_Request], mut each: impl FnMut(usize, Progr
 }
 
 /// Lets a request go on that may call the program: without the lock of the table.
-fn advance_outside(handle: MPI_Request, engine: &Engine) -> Result<Progress> {
+fn advance_outside(handle: MPI_Request, engine: &Engine) -> Result<RequestProgress> {
     let mut table = requests()?;
     // Others reach such an operation in the table meanwhile.
     if let Some(operation) = table.get(handle)?.operation().cloned() {
@@ -136,7 +139,7 @@ fn await_any(handles: &[MPI_Request]) -> Result<()> {
     let mut goes_on = false;
     if awaited.is_of_program() {
         advance(handles, |_, progress| {
-            goes_on = progress == Progress::Ended;
+            goes_on = progress == RequestProgress::Ended;
             !goes_on
         })?;
     }
@@ -152,8 +155,8 @@ pub(super) fn first_ended(handles: &[MPI_Request], waits: bool) -> Result<Result
     loop {
         let (mut ended, mut active) = (None, false);
         advance(handles, |at, progress| {
-            active |= progress != Progress::Inactive;
-            ended = (progress == Progress::Ended).then_some(at);
+            active |= progress != RequestProgress::Inactive;
+            ended = (progress == RequestProgress::Ended).then_some(at);
             ended.is_none()
         })?;
         match ended {
@@ -176,8 +179,8 @@ pub(super) fn count(handles: &[MPI_Request]) -> Result<(usize, usize)> {
     let look = || -> Result<(usize, usize)> {
         let (mut under_way, mut ended) = (0, 0);
         advance(handles, |_, progress| {
-            under_way += usize::from(progress == Progress::UnderWay);
-            ended += usize::from(progress == Progress::Ended);
+            under_way += usize::from(progress == RequestProgress::UnderWay);
+            ended += usize::from(progress == RequestProgress::Ended);
             true
         })?;
         Ok((under_way, ended))
@@ -278,7 +281,7 @@ pub fn sweep() -> Result<()> {
     }
     let engine = library::engine()?;
     for mut request in orphans {
-        if request.advance_outside(engine)? == Progress::UnderWay {
+        if request.advance_outside(engine)? == RequestProgress::UnderWay {
             requests()?.orphan(request);
         }
     }

@@ -8,7 +8,7 @@ use canele_mpi::{Comm, Result, fail};
 use super::{ints, number, or_null};
 use crate::comm::create::give;
 use crate::constants::MPI_UNDEFINED;
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::MPI_Comm;
 use crate::pointer::{In, Out};
 
@@ -28,7 +28,7 @@ fn described(ndims: c_int, dims: In<c_int>, periods: In<c_int>, ranks: usize) ->
 }
 
 /// `MPI_Dims_create`.
-pub fn dims_create(nnodes: c_int, ndims: c_int, dims: Out<c_int>) -> Outcome {
+pub fn dims_create(nnodes: c_int, ndims: c_int, dims: Out<c_int>) -> CallResult {
     Ok(topology::dims_create(nnodes, dims.slice(number(ndims, "ndims")?, "dims")?)?)
 }
 
@@ -40,7 +40,7 @@ pub fn cart_create(
     periods: In<c_int>,
     _reorder: c_int,
     comm_cart: Out<MPI_Comm>,
-) -> Outcome {
+) -> CallResult {
     let comm = comm_old.get()?;
     let cart = described(ndims, dims, periods, comm.size())?;
     let size = cart.size();
@@ -54,14 +54,14 @@ pub fn cart_map(
     dims: In<c_int>,
     periods: In<c_int>,
     newrank: Out<c_int>,
-) -> Outcome {
+) -> CallResult {
     let comm = comm.get()?;
     let place = described(ndims, dims, periods, comm.size())?.map(comm.rank());
     Ok(newrank.set(place.map_or(MPI_UNDEFINED, |rank| rank as c_int), "newrank")?)
 }
 
 /// `MPI_Cartdim_get`.
-pub fn cartdim_get(comm: MPI_Comm, ndims: Out<c_int>) -> Outcome {
+pub fn cartdim_get(comm: MPI_Comm, ndims: Out<c_int>) -> CallResult {
     Ok(ndims.set(cart(comm.get()?)?.dims().len() as c_int, "ndims")?)
 }
 
@@ -72,7 +72,7 @@ pub fn cart_get(
     dims: Out<c_int>,
     periods: Out<c_int>,
     coords: Out<c_int>,
-) -> Outcome {
+) -> CallResult {
     let comm = comm.get()?;
     let (cart, most) = (cart(comm)?, number(maxdims, "maxdims")?);
     dims.set_all(ints(cart.dims()).take(most), "dims")?;
@@ -81,14 +81,14 @@ pub fn cart_get(
 }
 
 /// `MPI_Cart_rank`.
-pub fn cart_rank(comm: MPI_Comm, coords: In<c_int>, rank: Out<c_int>) -> Outcome {
+pub fn cart_rank(comm: MPI_Comm, coords: In<c_int>, rank: Out<c_int>) -> CallResult {
     let cart = cart(comm.get()?)?;
     let place = cart.rank_of(coords.slice(cart.dims().len(), "coords")?)?;
     Ok(rank.set(place as c_int, "rank")?)
 }
 
 /// `MPI_Cart_coords`.
-pub fn cart_coords(comm: MPI_Comm, rank: c_int, maxdims: c_int, coords: Out<c_int>) -> Outcome {
+pub fn cart_coords(comm: MPI_Comm, rank: c_int, maxdims: c_int, coords: Out<c_int>) -> CallResult {
     let of = cart(comm.get()?)?.coords(rank)?;
     Ok(coords.set_all(ints(&of).take(number(maxdims, "maxdims")?), "coords")?)
 }
@@ -100,7 +100,7 @@ pub fn cart_shift(
     disp: c_int,
     rank_source: Out<c_int>,
     rank_dest: Out<c_int>,
-) -> Outcome {
+) -> CallResult {
     let comm = comm.get()?;
     let (source, dest) = cart(comm)?.shift(comm.rank(), direction, disp)?;
     rank_source.set(or_null(source), "rank_source")?;
@@ -108,7 +108,7 @@ pub fn cart_shift(
 }
 
 /// `MPI_Cart_sub`.
-pub fn cart_sub(comm: MPI_Comm, remain_dims: In<c_int>, newcomm: Out<MPI_Comm>) -> Outcome {
+pub fn cart_sub(comm: MPI_Comm, remain_dims: In<c_int>, newcomm: Out<MPI_Comm>) -> CallResult {
     let comm = comm.get()?;
     let cart = cart(comm)?;
     let remain = remain_dims.slice(cart.dims().len(), "remain_dims")?;

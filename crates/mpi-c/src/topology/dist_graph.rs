@@ -8,7 +8,7 @@ use canele_mpi::{Comm, Result, fail};
 use super::{ints, number};
 use crate::comm::create::{give, given};
 use crate::constants::{MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY};
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Info};
 use crate::pointer::{In, Out};
 
@@ -42,7 +42,7 @@ pub fn dist_graph_create_adjacent(
     info: MPI_Info,
     _reorder: c_int,
     comm_dist_graph: Out<MPI_Comm>,
-) -> Outcome {
+) -> CallResult {
     let comm = comm_old.get()?;
     let (n, m) = (number(indegree, "indegree")?, number(outdegree, "outdegree")?);
     let from = (sources.slice(n, "sources")?, weights(sourceweights, n, "sourceweights")?);
@@ -62,7 +62,7 @@ pub fn dist_graph_create(
     info: MPI_Info,
     _reorder: c_int,
     comm_dist_graph: Out<MPI_Comm>,
-) -> Outcome {
+) -> CallResult {
     let comm = comm_old.get()?;
     let n = number(n, "n")?;
     let degrees = degrees.slice(n, "degrees")?;
@@ -77,7 +77,7 @@ pub fn dist_graph_create(
     finish(comm, graph, info, comm_dist_graph)
 }
 
-fn finish(comm: &Comm, graph: DistGraph, info: MPI_Info, made: Out<MPI_Comm>) -> Outcome {
+fn finish(comm: &Comm, graph: DistGraph, info: MPI_Info, made: Out<MPI_Comm>) -> CallResult {
     let new = comm.with_topology(Topology::DistGraph(graph), comm.size())?;
     if let Some(new) = &new {
         new.set_info(&*given(info)?);
@@ -91,7 +91,7 @@ pub fn dist_graph_neighbors_count(
     indegree: Out<c_int>,
     outdegree: Out<c_int>,
     weighted: Out<c_int>,
-) -> Outcome {
+) -> CallResult {
     let graph = graph(comm.get()?)?;
     indegree.set(graph.sources.len() as c_int, "indegree")?;
     outdegree.set(graph.destinations.len() as c_int, "outdegree")?;
@@ -107,7 +107,7 @@ pub fn dist_graph_neighbors(
     maxoutdegree: c_int,
     destinations: Out<c_int>,
     destweights: Out<c_int>,
-) -> Outcome {
+) -> CallResult {
     let graph = graph(comm.get()?)?;
     let (n, m) = (number(maxindegree, "maxindegree")?, number(maxoutdegree, "maxoutdegree")?);
     sources.set_all(ints(&graph.sources).take(n), "sources")?;

@@ -8,7 +8,7 @@ use canele_mpi::{Comm, Result, fail};
 use super::{ints, number};
 use crate::comm::create::give;
 use crate::constants::MPI_UNDEFINED;
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::MPI_Comm;
 use crate::pointer::{In, Out};
 
@@ -34,7 +34,7 @@ pub fn graph_create(
     edges: In<c_int>,
     _reorder: c_int,
     comm_graph: Out<MPI_Comm>,
-) -> Outcome {
+) -> CallResult {
     let comm = comm_old.get()?;
     let graph = described(nnodes, index, edges, comm.size())?;
     let size = graph.size();
@@ -48,14 +48,14 @@ pub fn graph_map(
     index: In<c_int>,
     edges: In<c_int>,
     newrank: Out<c_int>,
-) -> Outcome {
+) -> CallResult {
     let comm = comm.get()?;
     let place = described(nnodes, index, edges, comm.size())?.map(comm.rank());
     Ok(newrank.set(place.map_or(MPI_UNDEFINED, |rank| rank as c_int), "newrank")?)
 }
 
 /// `MPI_Graphdims_get`.
-pub fn graphdims_get(comm: MPI_Comm, nnodes: Out<c_int>, nedges: Out<c_int>) -> Outcome {
+pub fn graphdims_get(comm: MPI_Comm, nnodes: Out<c_int>, nedges: Out<c_int>) -> CallResult {
     let graph = graph(comm.get()?)?;
     nnodes.set(graph.size() as c_int, "nnodes")?;
     Ok(nedges.set(graph.edges().len() as c_int, "nedges")?)
@@ -68,7 +68,7 @@ pub fn graph_get(
     maxedges: c_int,
     index: Out<c_int>,
     edges: Out<c_int>,
-) -> Outcome {
+) -> CallResult {
     let graph = graph(comm.get()?)?;
     index.set_all(ints(graph.index()).take(number(maxindex, "maxindex")?), "index")?;
     Ok(edges.set_all(ints(graph.edges()).take(number(maxedges, "maxedges")?), "edges")?)
@@ -84,13 +84,18 @@ fn neighbours(comm: MPI_Comm, rank: c_int) -> Result<&'static [usize]> {
 }
 
 /// `MPI_Graph_neighbors_count`.
-pub fn graph_neighbors_count(comm: MPI_Comm, rank: c_int, nneighbors: Out<c_int>) -> Outcome {
+pub fn graph_neighbors_count(comm: MPI_Comm, rank: c_int, nneighbors: Out<c_int>) -> CallResult {
     let count = neighbours(comm, rank)?.len();
     Ok(nneighbors.set(count as c_int, "nneighbors")?)
 }
 
 /// `MPI_Graph_neighbors`.
-pub fn graph_neighbors(comm: MPI_Comm, rank: c_int, maxneighbors: c_int, neighbors: Out<c_int>) -> Outcome {
+pub fn graph_neighbors(
+    comm: MPI_Comm,
+    rank: c_int,
+    maxneighbors: c_int,
+    neighbors: Out<c_int>,
+) -> CallResult {
     let list = neighbours(comm, rank)?;
     Ok(neighbors.set_all(ints(list).take(number(maxneighbors, "maxneighbors")?), "neighbors")?)
 }

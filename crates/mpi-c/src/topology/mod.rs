@@ -10,12 +10,12 @@ use canele_mpi::topology::Topology;
 use canele_mpi::{Result, fail};
 
 use crate::constants::{MPI_CART, MPI_DIST_GRAPH, MPI_GRAPH, MPI_PROC_NULL, MPI_UNDEFINED};
-use crate::error::Outcome;
+use crate::error::CallResult;
 use crate::handle::MPI_Comm;
 use crate::pointer::Out;
 
 /// `MPI_Topo_test`.
-pub fn topo_test(comm: MPI_Comm, status: Out<c_int>) -> Outcome {
+pub fn topo_test(comm: MPI_Comm, status: Out<c_int>) -> CallResult {
     let kind = match comm.get()?.topology() {
         Some(Topology::Cart(_)) => MPI_CART,
         Some(Topology::Graph(_)) => MPI_GRAPH,

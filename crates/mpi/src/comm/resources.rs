@@ -28,7 +28,7 @@ pub enum Division {
 
 /// What divided the members without guidance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Found {
+pub enum SharedResource {
     /// Hosts.
     Host,
     /// The kind with this number.
@@ -63,7 +63,7 @@ impl Comm {
         division: Division,
         kinds: [Option<u32>; KINDS],
         key: i32,
-    ) -> Result<(Option<Arc<Comm>>, Option<Found>)> {
+    ) -> Result<(Option<Arc<Comm>>, Option<SharedResource>)> {
         self.check_call("MPI_Comm_split_type")?;
         let host = self.engine.job().host_of(self.engine.rank().0) as i64;
         let or_none = |number: Option<u32>| number.map_or(NONE, i64::from);
@@ -99,7 +99,7 @@ impl Comm {
 type Groups = Vec<Option<(i64, i64)>>;
 
 /// The resources that divide the members first, from the largest: not all of them are of one.
-fn unguided(all: &[&[i64]], members: usize) -> (Groups, Option<Found>) {
+fn unguided(all: &[&[i64]], members: usize) -> (Groups, Option<SharedResource>) {
     let of = |word: Option<usize>| -> Groups {
         let resource = |member: &&[i64]| match word {
             None => Some((member[1], 0)),
@@ -115,8 +115,8 @@ fn unguided(all: &[&[i64]], members: usize) -> (Groups, Option<Found>) {
             .max();
         largest.is_some_and(|largest| largest < members)
     };
-    let candidates =
-        std::iter::once((None, Found::Host)).chain((0..KINDS).map(|n| (Some(3 + n), Found::Kind(n))));
+    let candidates = std::iter::once((None, SharedResource::Host))
+        .chain((0..KINDS).map(|n| (Some(3 + n), SharedResource::Kind(n))));
     let mut divided = candidates.map(|(word, found)| (of(word), found)).filter(|(groups, _)| divides(groups));
     match divided.next() {
         Some((groups, found)) => (groups, Some(found)),
@@ -141,14 +141,14 @@ mod tests {
         };
         let near = [0, 0, 0, 1, 1, 1, 1];
         let far = [0, 0, 0, 2, 2, 2, 2];
-        assert_eq!(members(&[(0, near), (1, near)]).1, Some(Found::Host));
+        assert_eq!(members(&[(0, near), (1, near)]).1, Some(SharedResource::Host));
         let (groups, found) = members(&[(0, near), (0, far), (0, near)]);
-        assert_eq!(found, Some(Found::Kind(3)));
+        assert_eq!(found, Some(SharedResource::Kind(3)));
         assert_eq!(groups, [Some((0, 1)), Some((0, 2)), Some((0, 1))]);
         let loose = [NONE; KINDS];
         assert_eq!(members(&[(0, loose), (0, loose)]).1, None);
         let (groups, found) = members(&[(0, loose), (0, near)]);
-        assert_eq!((groups, found), (vec![None, Some((0, 0))], Some(Found::Kind(0))));
+        assert_eq!((groups, found), (vec![None, Some((0, 0))], Some(SharedResource::Kind(0))));
         assert_eq!(members(&[(0, near), (0, near)]).1, None);
     }
 }
