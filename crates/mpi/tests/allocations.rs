@@ -6,7 +6,7 @@ use canele_mem::buffer::RawMut;
 use canele_mpi::awaited::Awaited;
 use canele_mpi::datatype::{Basic, Datatype};
 use canele_mpi::point::{From, Handing, Target};
-use canele_mpi::request::{Progress, Request};
+use canele_mpi::request::{Request, RequestProgress};
 use canele_mpi::{Comm, Data, Elements, ElementsMut, Errhandler, Mode, Rank, Tag, World};
 
 const MESSAGES: usize = 100;
@@ -19,7 +19,7 @@ fn memory(bytes: usize) -> RawMut {
 }
 
 fn end(comm: &Comm, request: &mut Request) {
-    while request.advance_outside(comm.engine()).unwrap() == Progress::UnderWay {
+    while request.advance_outside(comm.engine()).unwrap() == RequestProgress::UnderWay {
         let mut awaited = Awaited::default();
         awaited.add(request);
         awaited.wait(comm.engine()).unwrap();
