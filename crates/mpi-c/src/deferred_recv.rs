@@ -7,10 +7,11 @@
 //! library calls) is submitted at once.
 //!
 //! `INSIDE` is counted without atomic additions, by the one thread that may call the library. Functions that any thread may call at any
-//! time (`ANYTIME` in `canele_mpi_macros`) do not touch it, and none of them has to do with messages.
+//! time (`any` in the table of functions) do not touch it, and none of them has to do with messages.
 //!
-//! With several threads one could wait for what another one's receive brings about, so then nothing is deferred; nor with a thread of
-//! the library that makes progress, nor with sessions, whose threads nobody has told of.
+//! With several threads one could wait for what another one's receive brings about, so only the main thread defers, and it does not if
+//! the program uses others too, or the library has a thread that makes progress. Sessions have threads of which nobody has told:
+//! from the first one on nothing is deferred, and the main thread submits what is left in its next call.
 //!
 //! ```text
 //!   slots   │ free │ submitted │ deferred │ deferred │ deferred │ free │ …
@@ -29,6 +30,7 @@ use canele_sys::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use canele_sys::membarrier::{self, Fencing};
 
 use crate::handle::{MPI_Comm, MPI_Request};
+use crate::library;
 use crate::requests::{INDEX_BITS, requests};
 
 /// Longer messages are submitted at once: they may be copied straight from or to the other end.
@@ -37,11 +39,15 @@ pub const MOST_BYTES: usize = 4096;
 pub const SLOTS: usize = 512;
 /// The index of the first slot in a handle: above those of rows.
 pub const FIRST_SLOT: usize = (1 << INDEX_BITS) - SLOTS;
-const GENERATIONS: u32 = 1 << 9;
+const GENERATIONS: u32 = 1 << 8;
 
 /// How many calls one is inside of; and whether nothing may be deferred.
 static INSIDE: AtomicU32 = AtomicU32::new(NEVER);
 const NEVER: u32 = 1 << 31;
+/// One thread at a time calls the library, but not always the same: as if inside of a call for ever.
+const NO_OWNER: u32 = 1 << 30;
+/// Nothing may be deferred any more, and the main thread may have receives that were.
+static LEFT: AtomicBool = AtomicBool::new(false);
 /// It was forbidden once and for all.
 static FORBIDDEN: AtomicBool = AtomicBool::new(false);
 
@@ -180,8 +186,9 @@ static RING: Shared =
 /// The ring.
 ///
 /// # Safety
-/// Either one thread at a time calls the library, as the program has promised while [`is_one_thread`] holds, or the caller holds the
-/// lock of the table of requests. No other reference to the ring is in use.
+/// Either one thread at a time calls the library, as the program has promised while [`is_one_thread`] holds, or this is the main thread, or
+/// the slot that is reached is one of the caller's own requests and the caller holds the lock of their table. No other reference to
+/// the ring is in use.
 #[inline(always)]
 pub unsafe fn ring<'a>() -> &'a mut Ring {
     // SAFETY: as the caller says.
@@ -327,8 +334,11 @@ pub fn defer(
 /// True if there are deferred receives.
 #[inline(always)]
 pub fn any() -> bool {
-    // SAFETY: one thread calls the library.
-    is_one_thread() && unsafe { ring() }.any()
+    match is_one_thread() {
+        // SAFETY: one thread calls the library.
+        true => unsafe { ring() }.any(),
+        false => LEFT.load(Relaxed) && library::PROCESS.is_main_thread(),
+    }
 }
 
 /// Submits all deferred receives.
@@ -346,18 +356,20 @@ fn submit_all() {
     if let Ok(mut table) = requests() {
         table.submit_deferred();
     }
+    LEFT.store(false, Relaxed);
 }
 
-/// The program has initialised, for one thread at a time.
-pub fn allow() {
+/// The program has initialised, for one thread at a time; receives are deferred if that is always the main thread.
+pub fn allow(always_main: bool) {
     if !FORBIDDEN.load(Relaxed) {
-        set_inside(0);
+        set_inside(if always_main { 0 } else { NO_OWNER });
     }
 }
 
 /// From now on no receive is deferred. Any thread may call it, while another one is inside of a call.
 pub fn forbid() {
     membarrier::register_private();
+    LEFT.store(!FORBIDDEN.load(Relaxed), Relaxed);
     FORBIDDEN.store(true, Relaxed);
     // The other thread stores to `INSIDE`, then looks whether it is forbidden: either it sees that, or its store comes first.
     membarrier::heavy_private();
@@ -385,7 +397,7 @@ impl CallGuard {
     pub fn begin() -> Self {
         let inside = INSIDE.load(Relaxed);
         if inside & NEVER != 0 {
-            // One may be left of the time before.
+            // Some may be left of the time before.
             settle();
             return Self(false);
         }

@@ -83,7 +83,7 @@ pub fn initialize(threads: ThreadLevel) -> Result<()> {
         crate::infos::publish_environment();
     })?;
     if threads < ThreadLevel::Multiple && !world.engine().tunables().progress_thread {
-        deferred_recv::allow();
+        deferred_recv::allow(threads <= ThreadLevel::Funneled);
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 pub const INDEX_BITS: u32 = 22;
 /// Below are the constants of the ABI.
 const FIRST: usize = 1 << 12;
-const GENERATIONS: u32 = 1 << 9;
+const GENERATIONS: u32 = 1 << 8;
 
 /// The handle of every send that has left at once.
 pub const LEFT: MPI_Request = MPI_Request::of(FIRST);
@@ -108,7 +108,8 @@ impl Requests {
     /// comes first may end here. Its row is freed.
     #[inline(always)]
     pub fn end_message(&mut self, handle: MPI_Request, completions: &mut Completions<'_>) -> Option<Got> {
-        if let Some(first) = self.ring().first()
+        if deferred_recv::any()
+            && let Some(first) = self.ring().first()
             && first.is_of(handle)
         {
             let got = Got::Received(first.comm(), first.take(completions)?);

@@ -223,6 +223,25 @@ static void exchange(void)
     }
 }
 
+/* A session forbids to defer from then on: what was deferred before keeps its place. */
+static void before_a_session(void)
+{
+    int first = -1, second = -1, numbers[2] = {5, 6}, flag = -1;
+    MPI_Request requests[2];
+    MPI_Session session;
+    OK(MPI_Irecv(&first, 1, MPI_INT, 0, 3, MPI_COMM_SELF, &requests[0]));
+    OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
+    OK(MPI_Irecv(&second, 1, MPI_INT, 0, 3, MPI_COMM_SELF, &requests[1]));
+    OK(MPI_Send(&numbers[0], 1, MPI_INT, 0, 3, MPI_COMM_SELF));
+    OK(MPI_Send(&numbers[1], 1, MPI_INT, 0, 3, MPI_COMM_SELF));
+    OK(MPI_Iprobe(0, 3, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE));
+    CHECK(flag == 0);
+    OK(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+    OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    CHECK(first == 5 && second == 6);
+    OK(MPI_Session_finalize(&session));
+}
+
 int main(int argc, char **argv)
 {
     start(&argc, &argv);
@@ -239,6 +258,7 @@ int main(int argc, char **argv)
     from_a_function();
     to_itself();
     exchange();
+    before_a_session();
     MPI_Finalize();
     return result();
 }

@@ -11,6 +11,7 @@ use canele_mpi::request::{Request, RequestProgress};
 use canele_mpi::{Class, Comm, Errhandler, Error, Result, Status};
 
 use crate::constants::MPI_REQUEST_NULL;
+use crate::deferred_recv;
 use crate::error::{Failed, raise_on};
 use crate::handle::MPI_Request;
 use crate::library;
@@ -264,7 +265,7 @@ pub fn take_messages(handles: &mut [MPI_Request], mut each: impl FnMut(usize, Go
         }
         handles.len()
     })?;
-    if taken < handles.len() {
+    if taken < handles.len() && deferred_recv::any() {
         table.submit_deferred();
     }
     Ok(taken)
