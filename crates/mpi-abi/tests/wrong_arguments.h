@@ -14,6 +14,8 @@ static MPI_Info freed_info;
 static MPI_Errhandler freed_errhandler;
 static MPI_Request freed_request;
 static MPI_Session freed_session, session;
+static MPI_Comm made_comm;
+static MPI_Request made_request;
 static int keyval;
 /* Zeros: empty strings, counts of nothing, null handles. Renewed before each call. */
 static long long place[4096];
@@ -79,6 +81,8 @@ int main(void) {
     MPI_Session gone = freed_session;
     MPI_Comm_free(&comm), MPI_Group_free(&group), MPI_Type_free(&datatype), MPI_Op_free(&op);
     MPI_Info_free(&info), MPI_Errhandler_free(&errhandler), MPI_Request_free(&request), MPI_Session_finalize(&gone);
+    MPI_Comm_dup(MPI_COMM_SELF, &made_comm);
+    MPI_Send_init(place, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_SELF, &made_request);
     try_all();
     printf("%d calls were made, %d of them without the error they have to give\n", calls, wrong);
     fflush(stdout);

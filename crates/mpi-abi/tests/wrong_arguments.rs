@@ -54,6 +54,7 @@ fn wrongs(kind: &ParameterKind) -> Vec<Wrong> {
             wrong("never set", format!("({of})0"), true),
             wrong("freed", *freed, true),
             wrong("of another kind", format!("({of}){}", other_kind(&kind.name)), true),
+            wrong("of another kind and made", format!("({of}){}", other_made(&kind.name)), true),
             wrong("negative", format!("({of})(intptr_t)-1"), true),
             wrong("too large", format!("({of})(intptr_t)0x7fffffffffff"), true),
         ];
@@ -74,6 +75,11 @@ fn wrongs(kind: &ParameterKind) -> Vec<Wrong> {
 /// A constant that is a handle of something else.
 fn other_kind(name: &str) -> &'static str {
     if name == "datatype" { "MPI_COMM_SELF" } else { "MPI_INT" }
+}
+
+/// A handle of something else that the program has made.
+fn other_made(name: &str) -> &'static str {
+    if name == "request" { "made_comm" } else { "made_request" }
 }
 
 /// A right value of an argument.

@@ -160,5 +160,5 @@ objects! {
 
 #[cold]
 fn all_used() -> Box<Error> {
-    Error::new(Class::NoMemory, "all 4190208 handles are used: free some objects")
+    Error::new(Class::NoMemory, "all 2093056 handles are used: free some objects")
 }

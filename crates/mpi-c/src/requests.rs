@@ -16,12 +16,13 @@ use crate::deferred_recv::{self, DeferredRecv, FIRST_SLOT, Ring};
 use crate::handle::MPI_Request;
 use crate::library;
 use crate::status::Got;
+use crate::table::FIRST_REQUEST;
 use std::sync::OnceLock;
 
 /// Bits of a handle that say where; above them is the generation.
 pub const INDEX_BITS: u32 = 22;
-/// Below are the constants of the ABI.
-const FIRST: usize = 1 << 12;
+/// Below are the constants of the ABI, and the indexes of objects.
+const FIRST: usize = FIRST_REQUEST;
 const GENERATIONS: u32 = 1 << 8;
 
 /// The handle of every send that has left at once.

@@ -4,7 +4,7 @@
 //!   value:  generation (8 bits) | index (22 bits)        below 4096: the constants of the ABI, generation 0
 //!   index ──▶ chunk of 4096 rows, allocated when needed, for ever ──▶ row { generation and kind, object }
 //! ```
-//! Values stay below 2³⁰. A value that was freed is told from the next tenant of its row by the generation, and a value of another kind by
+//! Values stay below 2³⁰, and indexes below 2²¹: above are those of requests. A value that was freed is told from the next tenant of its row by the generation, and a value of another kind by
 //! the kind. An object leaves its row when it is freed; that no thread uses a handle while another one frees it is the program's duty
 //! (MPI 5.0, §11.6.1).
 
@@ -18,7 +18,9 @@ use crate::call_cache;
 const INDEX_BITS: u32 = 22;
 const GENERATIONS: u32 = 1 << 8;
 const ROWS: usize = 1 << 12;
-const CHUNKS: usize = 1 << (INDEX_BITS as usize - 12);
+/// The indexes from here on are those of requests, which have a table of their own.
+pub const FIRST_REQUEST: usize = 1 << (INDEX_BITS - 1);
+const CHUNKS: usize = FIRST_REQUEST / ROWS;
 /// Rows rest as long as so many others are at hand, so that freed handles stay recognisable.
 const RESTING: usize = 64;
 
@@ -125,7 +127,7 @@ impl Table {
             None if value >> (INDEX_BITS + 8) != 0 => None,
             None => {
                 let index = value & ((1 << INDEX_BITS) - 1);
-                Some(&self.chunks[index / ROWS].get()?[index % ROWS])
+                Some(&self.chunks.get(index / ROWS)?.get()?[index % ROWS])
             }
         }
     }
@@ -168,7 +170,7 @@ impl Table {
     /// Gives an object a handle, or none when all are used.
     pub fn insert<T: Object>(&self, object: Arc<T>) -> Option<usize> {
         let mut free = self.free();
-        let index = if free.list.len() > RESTING || free.next >> INDEX_BITS != 0 {
+        let index = if free.list.len() > RESTING || free.next as usize >= FIRST_REQUEST {
             free.list.pop_front()?
         } else {
             free.next += 1;
@@ -267,9 +269,19 @@ mod tests {
         static TABLE: Table = Table::new();
         TABLE.fix(0x101, Arc::new(Number(7)));
         assert_eq!(TABLE.get::<Number>(0x101).map(|number| number.0), Some(7));
-        for value in
-            [0, 0x100, 0x102, 4096, usize::MAX, 1 << 40, 0x101 | 1 << 22, 0x101 | 1 << 30, 0x101 | 1 << 31]
-        {
+        for value in [
+            0,
+            0x100,
+            0x102,
+            4096,
+            usize::MAX,
+            1 << 40,
+            0x101 | 1 << 22,
+            0x101 | 1 << 30,
+            0x101 | 1 << 31,
+            FIRST_REQUEST,
+            FIRST_REQUEST | 1,
+        ] {
             assert!(TABLE.get::<Number>(value).is_none(), "{value:#x}");
         }
     }
