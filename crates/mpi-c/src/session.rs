@@ -3,8 +3,8 @@
 use core::ffi::c_int;
 use std::sync::Arc;
 
-use canele_mpi::group::Group;
 use canele_mpi::info::Info;
+use canele_mpi::process_set::ProcessSet;
 use canele_mpi::session::Session;
 use canele_mpi::{Result, fail};
 
@@ -14,9 +14,6 @@ use crate::error::CallResult;
 use crate::handle::{MPI_Errhandler, MPI_Group, MPI_Info, MPI_Session};
 use crate::library;
 use crate::pointer::{Out, Text, TextOut};
-
-/// The sets of processes that every session finds.
-const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 
 /// `MPI_Session_init`.
 pub fn session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI_Session>) -> CallResult {
@@ -60,7 +57,7 @@ pub fn session_get_info(session: MPI_Session, info_used: Out<MPI_Info>) -> CallR
 /// `MPI_Session_get_num_psets`.
 pub fn session_get_num_psets(session: MPI_Session, _info: MPI_Info, npset_names: Out<c_int>) -> CallResult {
     session.get()?;
-    Ok(npset_names.set(SETS.len() as c_int, "npset_names")?)
+    Ok(npset_names.set(ProcessSet::ALL.len() as c_int, "npset_names")?)
 }
 
 /// `MPI_Session_get_nth_pset`.
@@ -72,32 +69,17 @@ pub fn session_get_nth_pset(
     pset_name: TextOut,
 ) -> CallResult {
     session.get()?;
-    let Some(name) = usize::try_from(n).ok().and_then(|n| SETS.get(n)) else {
-        fail!(Argument, "n is {n}: there are {} process sets, counted from 0", SETS.len());
+    let Some((_, name)) = usize::try_from(n).ok().and_then(|n| ProcessSet::ALL.get(n)) else {
+        fail!(Argument, "n is {n}: there are {} process sets, counted from 0", ProcessSet::ALL.len());
     };
     let room = usize::try_from(pset_len.get("pset_len")?).unwrap_or(0);
     pset_name.write(name, room, "pset_name")?;
     Ok(pset_len.set(name.len() as c_int + 1, "pset_len")?)
 }
 
-/// The place of a name in the list of process sets. Names are URIs, whose scheme and host are the same in upper and lower case (RFC 3986, §6.2.2.1).
-pub(crate) fn position(name: &str) -> Option<usize> {
-    SETS.iter().position(|known| known.eq_ignore_ascii_case(name))
-}
-
-/// The group of a process set.
-fn set(session: &Session, name: &str) -> Result<Arc<Group>> {
-    let world = session.world();
-    match position(name) {
-        Some(0) => Ok(session.derive(world.world.group())),
-        Some(_) => Ok(session.derive(world.own.group())),
-        None => fail!(Argument, "pset_name is {name:?}: there are {}", SETS.join(" and ")),
-    }
-}
-
 /// `MPI_Session_get_pset_info`.
 pub fn session_get_pset_info(session: MPI_Session, pset_name: Text, info: Out<MPI_Info>) -> CallResult {
-    let group = set(session.get()?, &pset_name.read("pset_name")?)?;
+    let group = session.get()?.process_set(&pset_name.read("pset_name")?)?;
     let made = Info::new();
     made.set(b"mpi_size", group.size().to_string().as_bytes())?;
     Ok(info.set(MPI_Info::new(Arc::new(made))?, "info")?)
@@ -109,6 +91,6 @@ pub fn group_from_session_pset(
     pset_name: Text,
     newgroup: Out<MPI_Group>,
 ) -> CallResult {
-    let group = set(session.get()?, &pset_name.read("pset_name")?)?;
+    let group = session.get()?.process_set(&pset_name.read("pset_name")?)?;
     Ok(newgroup.set(MPI_Group::new(group)?, "newgroup")?)
 }

@@ -26,6 +26,7 @@ pub mod op;
 pub mod partitioned;
 pub mod point;
 mod process;
+pub mod process_set;
 pub mod request;
 pub mod session;
 mod status;
@@ -33,7 +34,7 @@ pub mod topology;
 mod world;
 
 pub use canele_engine::{Mode, Rank, Tag};
-pub use comm::{Comm, resources};
+pub use comm::{Comm, split_type};
 pub use data::{Data, DataMut, Elements, ElementsMut};
 pub use errhandler::Errhandler;
 pub use error::{Class, Error, Result};

@@ -4,12 +4,12 @@ use core::ffi::c_int;
 use std::sync::Arc;
 
 use canele_mpi::info::Info;
+use canele_mpi::split_type::SplitType;
 use canele_mpi::{Comm, Result, fail};
 
 use crate::constants::*;
 use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info, MPI_Request};
-use crate::hardware;
 use crate::library::{self, publish};
 use crate::point::{LARGEST_TAG, start};
 use crate::pointer::{Out, Text};
@@ -120,14 +120,20 @@ pub fn comm_split_type(
     newcomm: Out<MPI_Comm>,
 ) -> CallResult {
     let (comm, hints) = (comm.get()?, given(info)?);
-    let made = match split_type {
-        MPI_COMM_TYPE_SHARED => hardware::split_shared(comm, true, key)?,
-        MPI_COMM_TYPE_HW_GUIDED => hardware::split_guided(comm, &hints, false, key)?,
-        MPI_COMM_TYPE_RESOURCE_GUIDED => hardware::split_guided(comm, &hints, true, key)?,
-        MPI_COMM_TYPE_HW_UNGUIDED => hardware::split_unguided(comm, info, key)?,
-        MPI_UNDEFINED => hardware::split_shared(comm, false, key)?,
+    let of = match split_type {
+        MPI_COMM_TYPE_SHARED => SplitType::Shared,
+        MPI_COMM_TYPE_HW_GUIDED => SplitType::HardwareGuided,
+        MPI_COMM_TYPE_RESOURCE_GUIDED => SplitType::ResourceGuided,
+        MPI_COMM_TYPE_HW_UNGUIDED => SplitType::HardwareUnguided,
+        MPI_UNDEFINED => SplitType::Undefined,
         _ => fail!(Argument, "split_type is {split_type}: it is one of the MPI_COMM_TYPE_ constants"),
     };
+    let (made, found) = comm.split_type(of, &hints, key)?;
+    if let Some(found) = found
+        && info != MPI_INFO_NULL
+    {
+        info.get()?.set(canele_mpi::split_type::TYPE, found)?;
+    }
     if let Some(made) = &made {
         made.set_info(&hints);
     }

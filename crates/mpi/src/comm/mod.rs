@@ -9,7 +9,8 @@ pub(crate) mod hints;
 mod idup;
 mod inter;
 mod named;
-pub mod resources;
+mod resources;
+pub mod split_type;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
