@@ -52,6 +52,26 @@ static void neighbours(void)
     OK(MPI_Comm_free(&ring));
 }
 
+/* Absolute addresses: both buffers are MPI_BOTTOM, and the elements lie apart. */
+static void absolute(void)
+{
+    int from = 7, into = 0, once = 1, nowhere = 0;
+    MPI_Aint address;
+    MPI_Datatype given, taken;
+    OK(MPI_Get_address(&from, &address));
+    OK(MPI_Type_create_hindexed(1, &once, &address, MPI_INT, &given));
+    OK(MPI_Get_address(&into, &address));
+    OK(MPI_Type_create_hindexed(1, &once, &address, MPI_INT, &taken));
+    OK(MPI_Type_commit(&given));
+    OK(MPI_Type_commit(&taken));
+    OK(MPI_Alltoallw(MPI_BOTTOM, &once, &nowhere, &given, MPI_BOTTOM, &once, &nowhere, &taken, MPI_COMM_SELF));
+    CHECK(into == 7);
+    FAILS(MPI_ERR_BUFFER,
+          MPI_Alltoallw(MPI_BOTTOM, &once, &nowhere, &given, MPI_BOTTOM, &once, &nowhere, &given, MPI_COMM_SELF));
+    OK(MPI_Type_free(&given));
+    OK(MPI_Type_free(&taken));
+}
+
 /* The same address is no error without data, where it means nothing, and where the elements lie elsewhere. */
 static void permitted(void)
 {
@@ -81,6 +101,7 @@ int main(int argc, char **argv)
     reductions();
     movements();
     neighbours();
+    absolute();
     permitted();
     OK(MPI_Finalize());
     return result();

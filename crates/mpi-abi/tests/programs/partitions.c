@@ -191,6 +191,30 @@ static void early(void)
     }
 }
 
+/* Partitions without elements arrive when the sender has them ready, too. */
+static void empty(void)
+{
+    MPI_Request requests[2];
+    int flag = 1;
+    OK(MPI_Psend_init(out, 2, 0, MPI_INT, right, 12, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]));
+    OK(MPI_Precv_init(in, 2, 0, MPI_INT, left, 12, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]));
+    OK(MPI_Start(&requests[1]));
+    OK(MPI_Parrived(requests[1], 0, &flag));
+    CHECK(!flag);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Start(&requests[0]));
+    OK(MPI_Pready(1, requests[0]));
+    for (flag = 0; !flag;)
+        OK(MPI_Parrived(requests[1], 1, &flag));
+    OK(MPI_Parrived(requests[1], 0, &flag));
+    CHECK(!flag);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Pready(0, requests[0]));
+    OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    OK(MPI_Request_free(&requests[0]));
+    OK(MPI_Request_free(&requests[1]));
+}
+
 /* No process, no partitions, and ends that differ. */
 static void odd(void)
 {
@@ -230,6 +254,7 @@ int main(int argc, char **argv)
     gaps();
     many();
     early();
+    empty();
     odd();
     MPI_Finalize();
     return result();

@@ -235,11 +235,16 @@ impl<'a> Location<'a> {
     fn has_data(self) -> bool {
         self.count > 0 && self.of.size() > 0
     }
+
+    /// The address of the first byte: far from the start with absolute addresses, where the start is `MPI_BOTTOM`.
+    fn first_byte(self) -> usize {
+        self.start.wrapping_add_signed(self.of.true_lower_bound())
+    }
 }
 
 /// Fails if elements that are given begin where elements are taken, though both have data.
 pub(super) fn check_apart(given: Location<'_>, taken: Location<'_>) -> Result<()> {
-    let is_same = given.start == taken.start && given.has_data() && taken.has_data();
+    let is_same = given.first_byte() == taken.first_byte() && given.has_data() && taken.has_data();
     if is_same { Err(same_memory()) } else { Ok(()) }
 }
 

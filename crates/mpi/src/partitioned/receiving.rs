@@ -198,20 +198,32 @@ impl Receiving {
         if part >= self.parts {
             fail!(Argument, "partition is {part}: it must be from 0 to {}", self.parts.saturating_sub(1));
         }
-        Ok(self.is_here(part) || {
-            self.comm.engine().poll()?;
-            self.look(self.comm.engine())?;
-            self.is_here(part)
-        })
+        if self.is_here(part) {
+            return Ok(true);
+        }
+        self.comm.engine().poll()?;
+        self.look(self.comm.engine())?;
+        let failed = self.inbound.state().failed.clone();
+        // It will never arrive.
+        failed.map_or_else(|| Ok(self.is_here(part)), Err)
     }
 
     fn is_here(&self, part: usize) -> bool {
         let state = self.inbound.state();
         let each = self.inbound.bytes / self.parts;
-        if !state.is_active || each == 0 {
+        if !state.is_active {
             return true;
         }
-        let Some(division) = state.division.filter(|division| division.bytes > 0) else { return false };
+        let Some(division) = state.division else { return false };
+        if each == 0 {
+            // Bytes do not tell which partitions of the sender are in it.
+            let same = division.parts == self.parts;
+            let arrived = |at: usize| state.arrived.get(at).copied().unwrap_or(false);
+            return if same { arrived(part) } else { (0..division.parts).all(arrived) };
+        }
+        if division.bytes == 0 {
+            return false;
+        }
         let (first, last) = (part * each / division.bytes, ((part + 1) * each - 1) / division.bytes);
         state.arrived.get(first..=last).is_some_and(|parts| parts.iter().all(|arrived| *arrived))
     }
