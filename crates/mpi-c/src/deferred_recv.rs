@@ -39,6 +39,8 @@ const NEVER: u32 = 1 << 31;
 const NO_OWNER: u32 = 1 << 30;
 /// Nothing may be deferred any more, and the main thread may have receives that were.
 static LEFT: AtomicBool = AtomicBool::new(false);
+/// A session began while one thread at a time called the library.
+static MIXED: AtomicBool = AtomicBool::new(false);
 /// It was forbidden once and for all.
 static FORBIDDEN: AtomicBool = AtomicBool::new(false);
 
@@ -53,6 +55,12 @@ pub fn may() -> bool {
 #[inline(always)]
 pub fn is_one_thread() -> bool {
     INSIDE.load(Relaxed) & NEVER == 0
+}
+
+/// True if a session began while one thread at a time called the library, and perhaps was inside of a call.
+#[inline(always)]
+pub fn is_mixed() -> bool {
+    MIXED.load(Relaxed)
 }
 
 /// Defers a receive of at most [`MOST_BYTES`] if that may be done now; gives its handle.
@@ -109,6 +117,9 @@ pub fn allow(always_main: bool) {
 pub fn forbid() {
     membarrier::register_private();
     LEFT.store(!FORBIDDEN.load(Relaxed), Relaxed);
+    if is_one_thread() {
+        MIXED.store(true, Relaxed);
+    }
     FORBIDDEN.store(true, Relaxed);
     // The other thread stores to `INSIDE`, then looks whether it is forbidden: either it sees that, or its store comes first.
     membarrier::heavy_private();

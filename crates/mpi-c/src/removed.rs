@@ -5,15 +5,12 @@ use std::sync::Arc;
 use canele_mpi::Result;
 use canele_mpi::datatype::{Datatype, Width};
 
+use crate::constants::{MPI_LB, MPI_UB};
 use crate::datatype::give;
 use crate::error::CallResult;
 use crate::handle::MPI_Datatype;
 use crate::pointer::{In, Out};
 use crate::width::{Count, Counts};
-
-/// The markers of bounds among the types of `MPI_Type_struct`, as the header defines them.
-const MPI_LB: MPI_Datatype = MPI_Datatype::of(0xff0);
-const MPI_UB: MPI_Datatype = MPI_Datatype::of(0xff1);
 
 /// `MPI_Type_extent`.
 pub fn type_extent(datatype: MPI_Datatype, extent: Out<i64>) -> CallResult {

@@ -2,12 +2,18 @@
 
 use std::fmt::Write;
 
+use crate::removed;
 use crate::tables::{Constant, Tables};
 
 /// Returns the constants: handles as values of their handle types, numbers as `int` of C.
 pub fn rust(tables: &Tables) -> String {
     let mut text = String::new();
-    for constant in &tables.constants {
+    let removed = removed::CONSTANTS.map(|(name, value)| Constant {
+        is_macro: true,
+        name: name.to_owned(),
+        value: value.to_owned(),
+    });
+    for constant in tables.constants.iter().chain(&removed) {
         if let Some(value) = value(constant) {
             let name = &constant.name;
             writeln!(text, "/// `{name}` of the standard.\npub const {name}: {value};")

@@ -162,3 +162,21 @@ fn handles(name: &str) -> &'static str {
         .find(|handle| *handle == name)
         .unwrap_or_else(|| panic!("{name} is no type that is returned"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_any_thread_may_call_does_not_count_as_a_call() {
+        let tables = Tables::standard();
+        for function in exported(&tables).iter().filter(|f| f.of.body.is_some() && f.of.form != "value") {
+            let counts = body(function).1.contains("CallGuard::begin()");
+            assert_eq!(counts, function.of.call == "-", "{}", function.name);
+        }
+        let is_any = |name: &str| exported(&tables).iter().any(|f| f.name == name && f.of.call == "any");
+        let always =
+            ["MPI_Initialized", "MPI_Finalized", "MPI_Info_set", "MPI_Error_string", "MPI_Session_init"];
+        assert!(always.iter().all(|name| is_any(name)) && !is_any("MPI_Test"));
+    }
+}

@@ -8,7 +8,7 @@ use crate::tables::Tables;
 
 /// What programs of MPI 1 name beside functions. The ABI has no values for them: markers have those of no handle, and combiners
 /// those that no datatype's envelope has.
-const CONSTANTS: [(&str, &str); 5] = [
+pub(crate) const CONSTANTS: [(&str, &str); 5] = [
     ("MPI_LB", "((MPI_Datatype)0x00000ff0)"),
     ("MPI_UB", "((MPI_Datatype)0x00000ff1)"),
     ("MPI_COMBINER_HVECTOR_INTEGER", "1105"),

@@ -32,6 +32,10 @@ pub use sending::Sending;
 /// Tags of partitions, apart from those of collectives and of what makes communicators; and the bits that count in them.
 const DATA: u32 = 1 << 31;
 const DATA_BITS: u32 = 0x3fff_ffff;
+/// Partitions of one send, at most: each has a tag of its own.
+const MOST_PARTS: usize = DATA_BITS as usize;
+/// Partitions without bytes, at most: nothing else bounds what a receiver keeps of them.
+const MOST_EMPTY_PARTS: usize = 1 << 20;
 /// The tag of notes.
 const NOTE: Tag = Tag(0xd000_0000);
 

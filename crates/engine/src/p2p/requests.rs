@@ -11,7 +11,7 @@ use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
-use crate::{Error, Failure, Status};
+use crate::{Error, Status};
 
 /// A non-blocking operation under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -359,64 +359,5 @@ impl Engine {
     pub fn cancel_here(&self, pending: Pending) -> Result<bool, Error> {
         let mut core = self.lock_to_submit()?;
         Ok(matches!(pending.0, PendingKind::Request(id) if core.progress.proto.cancel_here(id)))
-    }
-
-    /// What a receive would get now, after one pass.
-    ///
-    /// # Errors
-    /// No such rank, or the job is over.
-    pub fn iprobe(&self, flow: FlowId, want: Want) -> Result<Option<Status>, Error> {
-        self.check_source(want)?;
-        let mut core = self.lock_to_submit()?;
-        core.pass();
-        Ok(core.progress.proto.probe(flow, want))
-    }
-
-    /// Waits until a receive would get something.
-    ///
-    /// # Errors
-    /// The named rank, or every other one, is gone; the deadline passed.
-    pub fn probe(&self, flow: FlowId, want: Want, deadline: Option<Instant>) -> Result<Status, Error> {
-        self.probe_with(want, deadline, |core| core.progress.proto.probe(flow, want))
-    }
-
-    /// The same, and takes the message out of matching.
-    ///
-    /// # Errors
-    /// As [`Engine::probe`].
-    pub fn mprobe(&self, flow: FlowId, want: Want, deadline: Option<Instant>) -> Result<Matched, Error> {
-        self.probe_with(want, deadline, |core| core.progress.proto.probe_matched(flow, want))
-    }
-
-    /// Takes a message out of matching, if there is one, after one pass.
-    ///
-    /// # Errors
-    /// No such rank, or the job is over.
-    pub fn improbe(&self, flow: FlowId, want: Want) -> Result<Option<Matched>, Error> {
-        self.check_source(want)?;
-        let mut core = self.lock_to_submit()?;
-        core.pass();
-        Ok(core.progress.proto.probe_matched(flow, want))
-    }
-
-    fn probe_with<T>(
-        &self,
-        want: Want,
-        deadline: Option<Instant>,
-        mut look: impl FnMut(&mut Core) -> Option<T>,
-    ) -> Result<T, Error> {
-        self.check_source(want)?;
-        let core = self.lock_to_submit()?;
-        let ready = |core: &mut Core| match (look(core), want.source) {
-            (Some(found), _) => Some(Ok(found)),
-            (None, Some(source)) => core.progress.proto.why_gone(source).map(|failure| Err(failure.into())),
-            (None, None) => None,
-        };
-        if want.source.is_none() && deadline.is_none() {
-            let (_core, found) = self.wait_for_any_sender(core, ready);
-            return found.unwrap_or_else(|| Err(Failure::NobodyLeft.into()));
-        }
-        let (_core, found) = self.wait_before(core, deadline, ready);
-        found.unwrap_or_else(|| Err(Error::Deadline(crate::p2p::tagged::describe(want))))
     }
 }

@@ -221,6 +221,8 @@ static void odd(void)
     MPI_Request requests[2];
     MPI_Status statuses[2];
     int flag = 0;
+    FAILS(MPI_ERR_COUNT,
+          MPI_Psend_init(out, 1 << 30, 0, MPI_INT, right, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]));
     OK(MPI_Psend_init(out, 2, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]));
     OK(MPI_Precv_init(in, 2, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]));
     OK(MPI_Startall(2, requests));

@@ -9,8 +9,8 @@ use canele_engine::{
 use canele_mem::buffer::Owned;
 
 use super::receiving::Inbound;
-use super::{DATA_BITS, Division, NOTE};
-use crate::Result;
+use super::{DATA_BITS, Division, MOST_PARTS, NOTE};
+use crate::{Class, Error, Result};
 
 /// The pairs of a communicator.
 #[derive(Clone, Default)]
@@ -36,6 +36,13 @@ fn note(tag: Tag, division: Division) -> [u8; NOTE_BYTES] {
     bytes[8..16].copy_from_slice(&(division.parts as u64).to_le_bytes());
     bytes[16..].copy_from_slice(&(division.bytes as u64).to_le_bytes());
     bytes
+}
+
+/// What a note of so many bytes says; nothing if no sender writes such a note.
+fn checked_note(bytes: &[u8], len: usize) -> Option<(Tag, Division)> {
+    let (tag, division) = read_note(bytes);
+    (len == NOTE_BYTES && tag.0 <= DATA_BITS && division.first <= DATA_BITS && division.parts <= MOST_PARTS)
+        .then_some((tag, division))
 }
 
 fn read_note(bytes: &[u8]) -> (Tag, Division) {
@@ -127,9 +134,13 @@ impl FollowUp for Listener {
             self.memory.take_back_in(buffer);
         }
         let mut table = self.pairs.table();
-        match ended.result {
-            Ok(_) => {
-                let (tag, division) = read_note(self.memory.bytes());
+        let wrong = || {
+            Error::new(Class::Internal, format!("{} sent a note about partitions that cannot be", self.from))
+        };
+        let note = ended.result.map_err(Box::<Error>::from);
+        let note = note.and_then(|of| checked_note(self.memory.bytes(), of.bytes).ok_or_else(wrong));
+        match note {
+            Ok((tag, division)) => {
                 let key = (self.from, tag);
                 match table.waiting.get_mut(&key).and_then(VecDeque::pop_front) {
                     Some(inbound) => inbound.pair(division, submit),
@@ -138,7 +149,6 @@ impl FollowUp for Listener {
             }
             // No further note will come.
             Err(error) => {
-                let error: Box<crate::Error> = error.into();
                 for ((sender, _), waiting) in &mut table.waiting {
                     if *sender == self.from {
                         waiting.drain(..).for_each(|inbound| inbound.fail(error.clone()));
@@ -163,6 +173,17 @@ mod tests {
     fn a_note_is_read_as_it_was_written() {
         let division = Division { first: DATA_BITS, parts: 1 << 40, bytes: (1 << 33) + 1 };
         assert_eq!(read_note(&note(Tag(7), division)), (Tag(7), division));
+    }
+
+    #[test]
+    fn a_note_that_no_sender_writes_is_refused() {
+        let right = Division { first: DATA_BITS, parts: MOST_PARTS, bytes: 1 };
+        let read = |tag, division, len| checked_note(&note(tag, division), len);
+        assert_eq!(read(Tag(DATA_BITS), right, NOTE_BYTES), Some((Tag(DATA_BITS), right)));
+        assert_eq!(read(Tag(7), right, NOTE_BYTES - 1), None);
+        assert_eq!(read(Tag(DATA_BITS + 1), right, NOTE_BYTES), None);
+        assert_eq!(read(Tag(7), Division { first: DATA_BITS + 1, ..right }, NOTE_BYTES), None);
+        assert_eq!(read(Tag(7), Division { parts: MOST_PARTS + 1, ..right }, NOTE_BYTES), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use canele_engine::{Buffer, Completion, Engine, FlowId, Pending, Rank, Submit, T
 use canele_mem::buffer::{Divided, InBuffer, Owned, RawMut};
 use canele_sys::atomic::{AtomicU32, Ordering};
 
-use super::{Division, Partitioned};
+use super::{Division, MOST_EMPTY_PARTS, Partitioned};
 use crate::comm::Comm;
 use crate::data::ElementsMut;
 use crate::datatype::Datatype;
@@ -143,6 +143,13 @@ impl Inbound {
                 self.bytes
             );
             state.failed = Some(Error::new(Class::Truncate, text));
+            return;
+        }
+        if bytes == 0 && parts > MOST_EMPTY_PARTS {
+            let text = format!(
+                "the sender has {parts} partitions without elements: at most {MOST_EMPTY_PARTS} are received"
+            );
+            state.failed = Some(Error::new(Class::Count, text));
             return;
         }
         state.arrived.resize(parts, false);

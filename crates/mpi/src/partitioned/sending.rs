@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use canele_engine::{Completion, Envelope, Pending, Rank, Submit};
 use canele_sys::atomic::{AtomicU32, Ordering};
 
-use super::{Division, Partitioned};
+use super::{Division, MOST_PARTS, Partitioned};
 use crate::comm::Comm;
 use crate::data::{Data, Elements};
 use crate::point::Target;
@@ -46,6 +46,9 @@ impl Comm {
         parts: usize,
         elements: Elements,
     ) -> Result<Request> {
+        if parts > MOST_PARTS {
+            fail!(Count, "partitions is {parts}: a send has at most {MOST_PARTS}");
+        }
         let each = elements.count.checked_div(parts).unwrap_or(0);
         let bytes = elements.of.total_bytes(each)?;
         let announce = |to: Target| -> Result<(Rank, Division)> {
