@@ -1,6 +1,6 @@
 //! As few bytes through each rank as there can be: for data so long that messages cost nothing beside it.
 
-use crate::choose::{SHORT_BYTES, Seat};
+use crate::choose::Seat;
 use crate::schedule::{Draft, Span};
 
 use super::rotation;
@@ -11,32 +11,6 @@ const PART_BYTES: usize = 128 << 10;
 const PACKET_BYTES: usize = 16 << 10;
 /// Blocks of the ranks up to which a vector is not very long.
 const PACKED_BYTES: usize = 32 << 10;
-
-/// Sends a block and receives one, in rounds of one packet each: both ends of a message take its packets in the same rounds.
-fn exchange(s: &mut Draft<'_>, (to, out): (usize, Span), (source, into): (usize, Span)) {
-    let (mut out, mut into) = (packets(out), packets(into));
-    loop {
-        let (sent, received) = (out.next(), into.next());
-        if sent.is_none() && received.is_none() {
-            return;
-        }
-        s.round();
-        if let Some(packet) = sent {
-            s.send(to, packet);
-        }
-        if let Some(packet) = received {
-            s.receive(source, packet);
-        }
-    }
-}
-
-/// The packets of a block, which has at least one. Only what is not very long is divided, and nothing short: in an alltoall who has
-/// short blocks alone chooses another algorithm, and sends and expects them whole.
-fn packets(block: Span) -> impl Iterator<Item = Span> {
-    let is_divided = block.len > SHORT_BYTES && block.len <= 2 * PACKED_BYTES;
-    let most = if is_divided { PACKET_BYTES } else { block.len.max(1) };
-    (0..block.len.max(1)).step_by(most).map(move |at| block.part(at, most.min(block.len - at)))
-}
 
 /// Ring: each block travels round once while it is reduced, starting behind its owner, and once more as the result. Each
 /// rank sends and receives about twice the data, however many there are. Operands change places. Nothing is copied beside
@@ -105,7 +79,7 @@ pub(crate) fn allgather(s: &mut Draft<'_>, seat: Seat, mine: Span, all: &[Span])
     let mut have = mine;
     for step in 0..ranks - 1 {
         let coming = all[(me + 2 * ranks - step - 1) % ranks];
-        exchange(s, ((me + 1) % ranks, have), ((me + ranks - 1) % ranks, coming));
+        s.round().send((me + 1) % ranks, have).receive((me + ranks - 1) % ranks, coming);
         have = coming;
     }
     s.copy(mine, all[me]);
@@ -114,7 +88,7 @@ pub(crate) fn allgather(s: &mut Draft<'_>, seat: Seat, mine: Span, all: &[Span])
 /// Pairwise exchange: one message out and one in at a time, each round with other partners.
 pub(crate) fn alltoall(s: &mut Draft<'_>, seat: Seat, from: &[Span], into: &[Span]) {
     for (to, source) in rotation(seat) {
-        exchange(s, (to, from[to]), (source, into[source]));
+        s.round().send(to, from[to]).receive(source, into[source]);
     }
     s.copy(from[seat.me], into[seat.me]);
 }
