@@ -216,7 +216,7 @@ impl<'s> ScheduleRun<'s> {
         send: &Transfer,
     ) -> bool {
         let bytes = memory.read(send.span);
-        proto.post(rail, Envelope::new(send.peer, self.flow, self.tag), bytes) == Sent::Done
+        proto.post(rail, Envelope::expected(send.peer, self.flow, self.tag), bytes) == Sent::Done
     }
 
     #[inline(always)]

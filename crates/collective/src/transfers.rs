@@ -48,7 +48,7 @@ impl Transfers {
             self.requests.push(Request { id, area: receive.span.area, needed: Some(receive.span.len) });
         }
         for (send, buffer) in sends.iter().zip(out) {
-            let id = proto.submit_send(rail, Envelope::new(send.peer, run.flow, run.tag), buffer);
+            let id = proto.submit_send(rail, Envelope::expected(send.peer, run.flow, run.tag), buffer);
             self.requests.push(Request { id, area: send.span.area, needed: None });
         }
     }

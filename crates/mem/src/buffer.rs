@@ -227,6 +227,12 @@ impl OutBuffer {
         OutShare(self.0.share(offset, len))
     }
 
+    /// Where it begins in this process, if it is one stretch of memory.
+    pub fn address(&self) -> Option<u64> {
+        let one = self.0.more.as_ref().is_none_or(|more| matches!(more.form, Form::One));
+        one.then_some(self.0.start.as_ptr() as u64)
+    }
+
     /// Fills `to` with the bytes from `offset` on.
     pub fn copy_to(&self, offset: usize, to: Window<'_>) {
         if let Some(scattered) = self.0.as_scattered() {

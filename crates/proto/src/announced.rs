@@ -9,7 +9,7 @@
 
 use canele_mem::buffer::InBuffer;
 use canele_rail::{Corrupt, Packet};
-use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
+use canele_sys::ids::{FlowId, Rank, RegionId, RequestId, Tag};
 
 use crate::Proto;
 use crate::choice::{self, Answer, Ends, Protocol};
@@ -57,6 +57,12 @@ impl Proto {
         }
         let place = receive.buffer.place();
         let one_sided = self.peers[from.0 as usize].one_sided;
+        if let Some(far) = rts.place.filter(|far| far.region == RegionId::PROCESS) {
+            return match receive.buffer.is_fine() {
+                true => self.invite(id, from, rts.request, How::Stream, receive),
+                false => self.copy_later(id, State::Reading(receive, far, rts.request, 0)),
+            };
+        }
         let ends = Ends { source: rts.place.is_some(), target: place.is_some() };
         match (choice::answer(one_sided, ends), rts.place, place) {
             (Answer::Read, Some(far), _) => {

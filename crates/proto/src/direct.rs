@@ -6,7 +6,7 @@
 use canele_mem::buffer::RegionAddress;
 use canele_mem::chunk_counter::Generation;
 use canele_rail::{OneSided, Reach};
-use canele_sys::ids::{LinkId, Rank, RequestId};
+use canele_sys::ids::{LinkId, Rank, RegionId, RequestId};
 
 use crate::Proto;
 use crate::choice::Protocol;
@@ -16,6 +16,9 @@ use crate::wire::{Cts, Ending, How};
 
 /// Bytes copied by one end alone before others have their turn.
 const ALONE: usize = 256 << 10;
+
+/// The same of what the kernel copies, which costs a system call each time.
+const FETCHED: usize = 1 << 20;
 
 /// What a step of a copy came to.
 enum Step {
@@ -27,6 +30,8 @@ enum Step {
     Over,
     /// The peer's region cannot be reached.
     Lost,
+    /// The peer's memory cannot be read: it is to send the message.
+    Unreadable,
 }
 
 impl Proto {
@@ -71,6 +76,7 @@ impl Proto {
                 Step::Copied | Step::Waits => self.work.push_back(id),
                 Step::Over => self.copied(id),
                 Step::Lost => self.lost(id),
+                Step::Unreadable => self.ask_for_pieces(id),
             }
         }
         any
@@ -149,6 +155,13 @@ impl Proto {
         }
     }
 
+    /// What was to be read from memory is to be sent instead.
+    fn ask_for_pieces(&mut self, id: RequestId) {
+        if let Some(State::Reading(receive, _, request, _)) = self.leave(id) {
+            self.invite(id, receive.from, request, How::Stream, receive);
+        }
+    }
+
     /// The peer's region is not there: both ends fail.
     fn lost(&mut self, id: RequestId) {
         let failure = |peer| Err(Failure::RegionLost(peer));
@@ -177,6 +190,17 @@ impl Proto {
 /// Copies the next piece of a transfer.
 fn step<R: OneSided>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step {
     match state {
+        State::Reading(Receive { from, buffer, len, .. }, far, _, done)
+            if far.region == RegionId::PROCESS =>
+        {
+            let (at, n) = (*done, FETCHED.min(*len - *done));
+            let Some(link) = rail.link(*from) else { return Step::Waits };
+            let address = far.offset.wrapping_add(at as u64);
+            match rail.fetch(link, address, *len, buffer.share(at, n)) {
+                true => alone(Step::Copied, done, n, *len, copies),
+                false => Step::Unreadable,
+            }
+        }
         State::Reading(Receive { from, buffer, len, .. }, far, _, done) => {
             let (at, n) = (*done, ALONE.min(*len - *done));
             let result = reach(rail, *from, *far, at, n, |window| buffer.copy_from(at, window));
@@ -196,7 +220,7 @@ fn step<R: OneSided>(rail: &mut R, state: &mut State, copies: &mut u64) -> Step 
             match step {
                 Step::Copied => return Step::Copied,
                 Step::Lost => give_up(rail, from, share, len),
-                Step::Over | Step::Waits => {}
+                Step::Over | Step::Waits | Step::Unreadable => {}
             }
             let chunk_counter =
                 rail.link(from).and_then(|link| rail.chunk_counter(link, true, share.chunk_counter as usize));

@@ -16,7 +16,7 @@ use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
 
 use crate::choice::{Protocol, piece_bytes};
 use crate::credit::credit_cost;
-use crate::request::{Receive, State, received};
+use crate::request::{Mode, Receive, State, received};
 use crate::slab::Key;
 use crate::unexpected::Body;
 use crate::wire::{Kind, Rts, piece_words};
@@ -84,13 +84,13 @@ impl Proto {
         envelope: Envelope,
         bytes: &[u8],
     ) -> Sent {
-        let Envelope { to, flow, tag, .. } = envelope;
+        let Envelope { to, flow, tag, mode, .. } = envelope;
         let len = bytes.len();
         let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.open_for(len)) else {
             return Sent::Busy;
         };
         let expects_urgent = peer.backlog.as_ref().is_some_and(|backlog| backlog.expects_urgent());
-        if expects_urgent {
+        if expects_urgent || mode == Mode::Expected && rail.is_fetched(link, len) {
             return Sent::Busy;
         }
         let piece = piece_bytes(rail.caps(link), len, self.settings.piece_bytes);

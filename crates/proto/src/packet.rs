@@ -2,10 +2,10 @@
 //!
 //! Never chooses: what goes into a packet has been decided (`transmit.rs`). What finds no room is as it was before.
 
-use canele_mem::buffer::OutBuffer;
+use canele_mem::buffer::{OutBuffer, RegionAddress};
 use canele_mem::window::Window;
 use canele_rail::{Busy, Class, FastPath, Header, MAX_INLINE, Rail};
-use canele_sys::ids::{LinkId, Rank, RequestId};
+use canele_sys::ids::{LinkId, Rank, RegionId, RequestId};
 
 use crate::Proto;
 use crate::batch;
@@ -140,7 +140,11 @@ impl Proto {
             let short = inline.part(0, send.buffer.len()).filter(|_| bulk.is_empty());
             return send.buffer.copy_to(0, short.unwrap_or(bulk));
         }
-        let place = send.buffer.place().filter(|_| self.peers[to.0 as usize].one_sided);
+        let memory = send.buffer.address().filter(|_| send.fetched);
+        let place = match memory {
+            Some(offset) => Some(RegionAddress { region: RegionId::PROCESS, offset }),
+            None => send.buffer.place().filter(|_| self.peers[to.0 as usize].one_sided),
+        };
         let lacks_credit = pick.lacks_credit;
         let rts = Rts { len: send.buffer.len() as u64, request: pick.request, place, lacks_credit };
         inline.write_words(0, &rts.to_words());

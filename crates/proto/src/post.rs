@@ -39,6 +39,12 @@ impl Envelope {
     pub fn new(to: Rank, flow: FlowId, tag: Tag) -> Self {
         Self { to, flow, tag, mode: Mode::Standard, coalesce: false }
     }
+
+    /// The same where the receiver is known to ask for it ([`Mode::Expected`]).
+    #[inline(always)]
+    pub fn expected(to: Rank, flow: FlowId, tag: Tag) -> Self {
+        Self { mode: Mode::Expected, ..Self::new(to, flow, tag) }
+    }
 }
 
 /// The bytes of a message.

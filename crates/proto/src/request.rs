@@ -17,6 +17,9 @@ pub enum Mode {
     Synchronous,
     /// As standard; the program promises that the receive is posted already.
     Ready,
+    /// As standard; the receiver asks for it whatever becomes of this rank's other operations, so that it may wait for that where this is
+    /// faster.
+    Expected,
 }
 
 /// What became of the wish to withdraw an operation.
@@ -148,6 +151,8 @@ pub(crate) struct Send {
     pub(crate) level: u8,
     /// Its receiver was asked to give it back: it is not to be pulled any more.
     pub(crate) asked_back: bool,
+    /// It is announced, and its receiver is to read it from memory.
+    pub(crate) fetched: bool,
     pub(crate) buffer: OutBuffer,
 }
 

@@ -5,6 +5,7 @@ use canele_rail::FastPath;
 use canele_sys::ids::{FlowId, Rank, RequestId};
 
 use crate::backlog::{ORDINARY, RailPolicy, Waiting};
+use crate::choice::{self, Begin};
 use crate::matching::Want;
 use crate::peer::{Gone, Reply};
 use crate::request::{Buffer, Cancel, Failure, Mode, Outcome, Receive, Send, State, received, sent};
@@ -21,7 +22,8 @@ impl Proto {
     ) -> RequestId {
         let Envelope { to, flow, tag, mode, .. } = envelope;
         let (level, policy) = self.standing(flow);
-        let send = Send { to, flow, tag, mode, level, asked_back: false, buffer };
+        let fetched = self.is_fetched(rail, envelope, &buffer);
+        let send = Send { to, flow, tag, mode, level, asked_back: false, fetched, buffer };
         if to == self.me {
             return self.send_to_self(send);
         }
@@ -39,10 +41,26 @@ impl Proto {
         id
     }
 
+    /// Whether the receiver is to read a message from memory. One that would leave without being asked for does so still, unless it is
+    /// known to be asked for.
+    fn is_fetched<R: FastPath>(&mut self, rail: &mut R, envelope: Envelope, buffer: &OutBuffer) -> bool {
+        let Envelope { to, mode, .. } = envelope;
+        let unasked = || choice::begin(&self.path(to), buffer.len(), mode, false) != Begin::Announced;
+        let Some(link) = rail.link(to).filter(|link| rail.is_fetched(*link, buffer.len())) else {
+            return false;
+        };
+        let private = buffer.place().is_none() && buffer.address().is_some();
+        let fetched = private && (mode == Mode::Expected || !unasked());
+        if fetched {
+            rail.offered(link);
+        }
+        fetched
+    }
+
     /// A send joins the backlog.
     fn wait_for_room(&mut self, send: Send, policy: RailPolicy) -> RequestId {
         let Send { to, flow, level, mode, .. } = send;
-        let (bytes, region) = (send.buffer.len(), send.buffer.place().is_some());
+        let (bytes, region) = (send.buffer.len(), send.fetched || send.buffer.place().is_some());
         let id = self.requests.insert(State::Moving).into();
         self.take_spare_backlog(to);
         let peer = &mut self.peers[to.0 as usize];

@@ -65,6 +65,17 @@ pub trait Rail {
         false
     }
 
+    /// Whether the peer had better read a message of so many bytes from the memory of this process than get it in packets. Whoever
+    /// follows it and announces the message with its address says so by [`Rail::offered`].
+    #[inline]
+    fn is_fetched(&mut self, _link: LinkId, _bytes: usize) -> bool {
+        false
+    }
+
+    /// A message was announced, to be read from memory.
+    #[inline]
+    fn offered(&mut self, _link: LinkId) {}
+
     /// Announces sleep: from now on a rank that commits a packet to this one wakes it. Says whether something came meanwhile.
     fn arm(&mut self) -> Armed;
 

@@ -88,6 +88,16 @@ macro_rules! delegate {
             self.$rail.reach(link, place, len)
         }
     };
+    (@is_fetched $rail:ident) => {
+        fn is_fetched(&mut self, link: ::canele_sys::ids::LinkId, bytes: usize) -> bool {
+            self.$rail.is_fetched(link, bytes)
+        }
+    };
+    (@fetch $rail:ident) => {
+        fn fetch(&mut self, link: ::canele_sys::ids::LinkId, address: u64, message: usize, into: ::canele_mem::buffer::InShare) -> bool {
+            self.$rail.fetch(link, address, message, into)
+        }
+    };
     (@own $rail:ident) => {
         fn own(&mut self, place: ::canele_mem::buffer::RegionAddress, len: usize) -> Option<::canele_mem::window::Window<'_>> {
             self.$rail.own(place, len)

@@ -18,6 +18,7 @@ pub mod membarrier;
 pub mod memory;
 #[cfg(not(loom))]
 pub mod poller;
+pub mod process_memory;
 #[cfg(not(loom))]
 pub mod processor;
 pub mod relax;

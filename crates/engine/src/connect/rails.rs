@@ -13,6 +13,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use canele_rail::Rail;
+use canele_rail::shm::fetch::SingleCopy;
 use canele_rail::shm::{Shm, Waker};
 use canele_rail::tcp::{Member, Tcp, TcpLimits};
 use canele_sys::ids::{LinkId, Rank};
@@ -58,6 +59,12 @@ impl Rails {
         if oversubscribed {
             shm.share_processors();
         }
+        let single_copy = match tunables.single_copy {
+            "always" => SingleCopy::Always,
+            "never" => SingleCopy::Never,
+            _ => SingleCopy::Auto,
+        };
+        shm.copy_once(single_copy);
         if place.local_size < place.size {
             shm.sleep_on_descriptors()?;
         }

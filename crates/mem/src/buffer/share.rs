@@ -2,6 +2,7 @@
 //!
 //! Owns the count that keeps the buffer from its lender. Never says what a driver does with the memory.
 
+use canele_sys::process_memory::{self, Proof};
 use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -55,5 +56,14 @@ impl OutShare {
             unsafe { fill_from((start.as_ptr(), self.0.keep.is_some()), to, at, *n) }
             at += n;
         }
+    }
+}
+
+impl InShare {
+    /// Fills it with what lies at `address` in the memory of another process; says whether that could be read. If not, what it
+    /// holds is unknown.
+    pub fn fetch(&self, of: &Proof, address: u64) -> bool {
+        // SAFETY: the stretches are lent for writing as long as the share lives, and nobody writes there otherwise meanwhile.
+        unsafe { process_memory::read(of, address, &self.0.stretches) }.is_ok()
     }
 }

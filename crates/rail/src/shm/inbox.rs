@@ -10,6 +10,7 @@ use std::sync::Arc;
 use canele_sys::atomic::{AtomicU32, AtomicU64, Ordering};
 use canele_sys::ids::Rank;
 use canele_sys::membarrier::Fencing;
+use canele_sys::process_memory::Proof;
 use canele_sys::segment::{Mapping, Memfd, SegmentError};
 use canele_sys::sleep::{self, Event};
 
@@ -47,6 +48,21 @@ impl Inbox {
     pub fn say_fencing(&self, fencing: Fencing) {
         let asymmetric = u32::from(fencing == Fencing::Asymmetric);
         self.word(layout::FENCING).store(asymmetric, Ordering::Relaxed);
+    }
+
+    /// Shows by what peers know the owner when they read its memory. For the owner, before anybody else has the inbox.
+    pub fn show(&self, proof: Proof) {
+        for (n, word) in [u64::from(proof.pid), proof.address, proof.word].into_iter().enumerate() {
+            self.pages.atomic_u64(layout::PROOF + 8 * n).store(word, Ordering::Relaxed);
+        }
+    }
+
+    /// By what the owner is known, if it lets its memory be read.
+    pub fn proof(&self) -> Option<Proof> {
+        let [pid, address, word] =
+            [0, 8, 16].map(|at| self.pages.atomic_u64(layout::PROOF + at).load(Ordering::Relaxed));
+        let pid = u32::try_from(pid).ok().filter(|pid| *pid != 0)?;
+        Some(Proof { pid, address, word })
     }
 
     /// A peer's and its file, checked; of the `expected` layout if one is expected.

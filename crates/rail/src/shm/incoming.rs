@@ -1,15 +1,19 @@
 //! From a peer to here: reads the peer's slice of this rank's inbox.
 
+use canele_mem::buffer::InShare;
 use canele_mem::chunk_counter::ChunkCounter;
 use canele_mem::window::Window;
 use std::ptr::NonNull;
+use std::time::Instant;
 
 use canele_mem::ring::{cells, payload};
 use canele_sys::atomic::AtomicU32;
 use canele_sys::ids::Rank;
+use canele_sys::process_memory::{self, Proof};
 use canele_sys::segment::SegmentError;
 use canele_sys::sleep;
 
+use super::fetch::SingleCopy;
 use super::inbox::Inbox;
 use super::link::{HAS_BULK, Shared, TELL, TIMED};
 use super::pace::Reading;
@@ -27,6 +31,8 @@ pub struct Incoming {
     /// The sender's sleep word, to be woken when it waits for room.
     sleep: NonNull<AtomicU32>,
     sender_inbox: Inbox,
+    /// By what the sender is known, if its memory can be read.
+    proof: Option<Proof>,
 }
 
 // SAFETY: as for `Outgoing`.
@@ -38,10 +44,15 @@ impl Incoming {
         inbox: &Inbox,
         (sender, number): (Rank, usize),
         sender_inbox: &Inbox,
-        rewinds: bool,
+        (rewinds, single_copy): (bool, SingleCopy),
     ) -> Result<Self, SegmentError> {
         let slice = (inbox.pages().clone(), inbox.layout.slice_start(number));
         let (shared, cells, span) = Shared::new(slice, inbox.layout, rewinds)?;
+        let shown = sender_inbox.proof().filter(|_| single_copy != SingleCopy::Never);
+        let proof = shown.filter(process_memory::can_read);
+        if proof.is_some() {
+            shared.fetch_times().say_able();
+        }
         Ok(Self {
             cells: cells::Consumer::new(cells),
             payload: payload::Consumer::new(span),
@@ -51,6 +62,7 @@ impl Incoming {
             reading: Reading::default(),
             sleep: NonNull::from(sender_inbox.sleep_word()),
             sender_inbox: sender_inbox.clone(),
+            proof,
         })
     }
 
@@ -163,6 +175,16 @@ impl Incoming {
         // SAFETY: the sleep word lies in the sender's inbox, mapped as long as `sender_inbox`.
         let word = unsafe { self.sleep.as_ref() };
         sleep::wake_if_asked(self.shared.wants(), word, self.sender_inbox.event());
+    }
+
+    /// Reads a part of a message of `message` bytes from the sender's memory; says whether it could.
+    pub fn fetch(&self, address: u64, message: usize, into: &InShare) -> bool {
+        let since = Instant::now();
+        let read = self.proof.as_ref().is_some_and(|proof| into.fetch(proof, address));
+        if read {
+            self.shared.fetch_times().learn(message, into.len(), since.elapsed().as_nanos() as u64);
+        }
+        read
     }
 
     pub fn chunk_counter(&self, index: usize) -> &ChunkCounter {

@@ -4,7 +4,7 @@
 //!   page 0   magic, version, sizes, processor │ sleep word │ notifications, arrivals, counted │ who has arrived (one bit a sender)
 //!   page 1   counters of the owner
 //!   then, for each rank of the owner's host, its sender's slice:
-//!            cursors │ wants room, reading time │ chunk counters │ cells … │ payload …
+//!            cursors │ wants room, reading times │ chunk counters │ cells … │ payload …
 //!            ╰── reserved by the sender before its first packet ───────┴── as the sender needs it ──╯
 //! ```
 //! A sender's number is its number among the ranks of the host, so an inbox is as large as the host's ranks make it, however many
@@ -24,7 +24,7 @@ use crate::CHUNK_COUNTERS;
 /// "CANELÉ" and a zero: what every inbox starts with.
 const MAGIC: u64 = u64::from_le_bytes(*b"CANEL\xc3\x89\0");
 /// Changes with every change of what is described here.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 /// As many ranks of one host can have a slice in each other's inboxes.
 pub const MOST_LOCAL_RANKS: usize = 4096;
 /// Cells a ring may have.
@@ -50,6 +50,8 @@ pub const NOTIFICATIONS: usize = 128;
 pub const ARRIVALS: usize = 132;
 /// Offset of the number of the notification after which the owner last wrote its counters.
 pub const COUNTED: usize = 136;
+/// Offset of the words by which peers know the owner when they read its memory: its number, an address, and what lies there.
+pub const PROOF: usize = 768;
 /// Offset of the bits that say who.
 pub const ARRIVED: usize = 192;
 /// Offset of the owner's counters.
@@ -76,6 +78,8 @@ pub struct Slice {
     pub wants: usize,
     /// The word in which the owner says how long it took to read the bulk that the sender has marked last.
     pub answer: usize,
+    /// The [`FetchTimes`](super::fetch::FetchTimes), written by the owner.
+    pub fetch_times: usize,
     /// The chunk counters of transfers to the owner.
     pub chunk_counters: usize,
     /// The cells.
@@ -148,6 +152,7 @@ impl InboxLayout {
             cursors: 0,
             wants: 64,
             answer: 72,
+            fetch_times: 80,
             chunk_counters: 128,
             cells: WORDS_BYTES,
             payload: self.payload_start(),

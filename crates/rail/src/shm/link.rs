@@ -10,6 +10,7 @@ use canele_mem::ring::{Cursors, cells, payload};
 use canele_sys::atomic::{AtomicU32, AtomicU64};
 use canele_sys::segment::{Mapping, SegmentError};
 
+use super::fetch::FetchTimes;
 use super::layout::InboxLayout;
 use crate::CHUNK_COUNTERS;
 
@@ -25,6 +26,7 @@ pub(super) struct Shared {
     cursors: NonNull<Cursors>,
     wants: NonNull<AtomicU32>,
     answer: NonNull<AtomicU64>,
+    fetch_times: NonNull<FetchTimes>,
     chunk_counters: NonNull<ChunkCounter>,
     /// Keeps the slice mapped, which begins at `start` of it.
     pub(super) mapping: Arc<Mapping>,
@@ -53,6 +55,7 @@ impl Shared {
             cursors: at(slice.cursors, 64, 64)?.cast(),
             wants: at(slice.wants, 4, 4)?.cast(),
             answer: at(slice.answer, 8, 8)?.cast(),
+            fetch_times: at(slice.fetch_times, size_of::<FetchTimes>(), 8)?.cast(),
             chunk_counters: at(slice.chunk_counters, CHUNK_COUNTERS * size_of::<ChunkCounter>(), 64)?.cast(),
             mapping,
             start,
@@ -77,6 +80,12 @@ impl Shared {
     pub(super) fn answer(&self) -> &AtomicU64 {
         // SAFETY: as above.
         unsafe { self.answer.as_ref() }
+    }
+
+    #[inline(always)]
+    pub(super) fn fetch_times(&self) -> &FetchTimes {
+        // SAFETY: as above.
+        unsafe { self.fetch_times.as_ref() }
     }
 
     pub(super) fn chunk_counter(&self, index: usize) -> &ChunkCounter {

@@ -14,6 +14,7 @@
 //! descriptors beside this one sleeps on those and on an event ([`Shm::sleep_on_descriptors`]), which goes to its peers
 //! and its launcher with its inbox.
 
+pub mod fetch;
 mod inbox;
 mod incoming;
 pub mod layout;
@@ -31,10 +32,12 @@ use std::sync::Arc;
 
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::membarrier::{self, Fencing};
+use canele_sys::process_memory::{self, Proof};
 use canele_sys::processor;
 use canele_sys::segment::{Memfd, SegmentError};
 use canele_sys::sleep::{EventError, Watch};
 
+use fetch::SingleCopy;
 pub use inbox::CounterPage;
 use inbox::Inbox;
 use incoming::Incoming;
@@ -68,6 +71,9 @@ pub struct Shm {
     accepted: Vec<u64>,
     /// Payload rings begin again at their start when they are empty.
     rewinds: bool,
+    single_copy: SingleCopy,
+    /// What shows peers that it is the memory of this process that they read.
+    word: Box<u64>,
     arrivals_seen: u32,
     notifications_seen: u32,
     /// Where this rank last said that it waits.
@@ -140,6 +146,8 @@ impl Shm {
             outgoing: Vec::new(),
             accepted: vec![0; here.len().div_ceil(64)],
             rewinds: false,
+            single_copy: SingleCopy::Never,
+            word: Box::default(),
             arrivals_seen: 0,
             notifications_seen: 0,
             processor: None,
@@ -160,6 +168,18 @@ impl Shm {
         self.rewinds = true;
         self.fencing = Fencing::Fences;
         self.inbox.say_fencing(self.fencing);
+    }
+
+    /// Lets peers read messages from the memory of this process, and reads theirs. Before anybody gets the inbox.
+    pub fn copy_once(&mut self, how: SingleCopy) {
+        let mut word = [0; 8];
+        let drawn = rustix::rand::getrandom(&mut word, rustix::rand::GetRandomFlags::empty());
+        if how == SingleCopy::Never || drawn != Ok(word.len()) {
+            return;
+        }
+        (*self.word, self.single_copy) = (u64::from_ne_bytes(word), how);
+        process_memory::allow_siblings();
+        self.inbox.show(Proof::own(&self.word));
     }
 
     /// From now on sleeps on descriptors ([`Waker::watch_once`]). Before anybody gets the inbox: who has it must have the event too.
@@ -209,12 +229,12 @@ impl Shm {
 
     /// Opens the way to a peer that was introduced: reserves this rank's slice of its inbox.
     pub fn open_link(&mut self, peer: Rank) -> Result<LinkId, ConnectError> {
-        let (me, fencing, rewinds) = (self.me, self.fencing, self.rewinds);
+        let (me, how, rewinds) = (self.me, (self.fencing, self.single_copy), self.rewinds);
         let link = self.link_mut(peer).expect("open_link comes after introduce");
         if link.outgoing.is_none() {
             let inbox = link.peer_inbox.as_ref().zip(link.peer_file.as_ref());
             let inbox = inbox.expect("open_link comes after introduce");
-            let opened = Outgoing::open(inbox, me, fencing, rewinds);
+            let opened = Outgoing::open(inbox, me, how, rewinds);
             link.outgoing = Some(opened.map_err(|source| ConnectError::Memory { peer, source })?);
             // Mapped memory needs no descriptor, and a rank may have thousands of peers.
             link.peer_file = None;
@@ -294,7 +314,7 @@ impl Shm {
         self.accepted[number / 64] |= 1 << (number % 64);
         if link.incoming.is_none() {
             let peer = Rank(self.first + number as u32);
-            match Incoming::open(&self.inbox, (peer, number), peer_inbox, self.rewinds) {
+            match Incoming::open(&self.inbox, (peer, number), peer_inbox, (self.rewinds, self.single_copy)) {
                 Ok(incoming) => link.incoming = Some(incoming),
                 Err(error) => link.unreadable = Some(error),
             }

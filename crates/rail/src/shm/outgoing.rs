@@ -11,10 +11,11 @@ use canele_sys::membarrier::Fencing;
 use canele_sys::segment::{Memfd, SegmentError};
 use canele_sys::sleep;
 
+use super::fetch::{Offers, SingleCopy};
 use super::inbox::Inbox;
 use super::layout::InboxLayout;
 use super::link::{HAS_BULK, Shared, TELL, TIMED};
-use super::pace::{Pace, Way};
+use super::pace::{LEAST_TIMED, Pace, Way};
 use crate::{Busy, Class, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Slot};
 
 /// Nothing is claimed.
@@ -64,6 +65,7 @@ pub struct Outgoing {
     fencing: Fencing,
     claimed: usize,
     pace: Pace,
+    offers: Offers,
     starved: Starved,
     ready: Ready,
     /// The peer's, whose sleep word and event these are.
@@ -84,7 +86,7 @@ impl Outgoing {
     pub fn open(
         (inbox, file): (&Inbox, &Arc<Memfd>),
         me: usize,
-        fencing: Fencing,
+        (fencing, single_copy): (Fencing, SingleCopy),
         rewinds: bool,
     ) -> Result<Self, SegmentError> {
         let layout = inbox.layout;
@@ -101,6 +103,7 @@ impl Outgoing {
             fencing: if both { Fencing::Asymmetric } else { Fencing::Fences },
             claimed: NOTHING,
             pace: Pace::new(),
+            offers: Offers::new(single_copy, rewinds),
             starved: Starved::default(),
             ready: Ready::new(&layout, layout.first_bytes()),
             inbox: inbox.clone(),
@@ -125,7 +128,8 @@ impl Outgoing {
         }
         let limit = if class == Class::Stream { self.stream_limit } else { self.message_limit };
         self.make_real(bulk)?;
-        let window = place(&mut self.payload, &mut self.pace, &self.shared, &mut self.starved, bulk, limit)?;
+        let paces = (&mut self.pace, &mut self.offers);
+        let window = place(&mut self.payload, paces, &self.shared, &mut self.starved, bulk, limit)?;
         self.claimed = bulk;
         Ok(Slot { inline: self.cells.inline(), bulk: window })
     }
@@ -205,7 +209,8 @@ impl Outgoing {
         self.ask_for_cells(self.reserve)?;
         let (len, limit) = (bulk.len(), self.message_limit);
         self.make_real(len)?;
-        let window = place(&mut self.payload, &mut self.pace, &self.shared, &mut self.starved, len, limit)?;
+        let paces = (&mut self.pace, &mut self.offers);
+        let window = place(&mut self.payload, paces, &self.shared, &mut self.starved, len, limit)?;
         window.write(0, bulk);
         self.publish_bulk(header, len);
         Ok(())
@@ -282,6 +287,18 @@ impl Outgoing {
         came
     }
 
+    /// Whether the peer had better read a message of so many bytes from memory.
+    #[inline]
+    pub fn is_fetched(&mut self, bytes: usize) -> bool {
+        let ring_ps = self.pace.took_ps(self.shared.answer());
+        self.offers.is_fetched(bytes, self.shared.fetch_times(), ring_ps)
+    }
+
+    /// A message was offered to be read.
+    pub fn offered(&mut self) {
+        self.offers.offered();
+    }
+
     pub fn chunk_counter(&self, index: usize) -> &ChunkCounter {
         self.shared.chunk_counter(index)
     }
@@ -292,7 +309,7 @@ impl Outgoing {
 #[inline(always)]
 fn place<'a>(
     payload: &'a mut payload::Producer,
-    pace: &mut Pace,
+    (pace, offers): (&mut Pace, &mut Offers),
     shared: &Shared,
     starved: &mut Starved,
     bulk: usize,
@@ -304,6 +321,9 @@ fn place<'a>(
         starved.of_payload.get_or_insert(known);
         return Err(Busy);
     };
+    if bulk >= LEAST_TIMED && offers.bulk() {
+        pace.hasten();
+    }
     Ok(match pace.choose(bulk, shared.answer()) {
         Way::Cached => window,
         Way::Past => window.past_cache(),

@@ -16,7 +16,7 @@ use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
 /// Shorter bulk goes through the caches.
 const LEAST: usize = 4 << 10;
 /// Shorter bulk is not timed: reading the clock would count.
-const LEAST_TIMED: usize = 16 << 10;
+pub(super) const LEAST_TIMED: usize = 16 << 10;
 /// Of so many bulks that are long enough, one is written the other way with the clock in hand, and in their middle one this way.
 const PERIOD: u32 = 128;
 /// Bulks before the first trial: fresh memory takes longer.
@@ -57,6 +57,23 @@ impl Pace {
     /// Through the caches, until trials say otherwise.
     pub fn new() -> Self {
         Self { way: Way::Cached, cached_ps: 0, past_ps: 0, left: WARM_UP, number: 0, trial: None }
+    }
+
+    /// Time of the present way in picoseconds per byte, at both ends together; 0 as long as it is not known. `answer` as for
+    /// [`Pace::choose`].
+    pub fn took_ps(&mut self, answer: &AtomicU64) -> u64 {
+        if self.trial.is_some() && (answer.load(Relaxed) >> 32) as u32 == self.number {
+            self.end(answer);
+        }
+        match self.way {
+            Way::Cached => self.cached_ps,
+            Way::Past => self.past_ps,
+        }
+    }
+
+    /// The next bulk that can be is timed.
+    pub fn hasten(&mut self) {
+        self.left = if self.left > PERIOD / 2 { PERIOD / 2 + 1 } else { 1 };
     }
 
     /// How the next bulk is to be written; `answer` is what the reader said of the last trial.

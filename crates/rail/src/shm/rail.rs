@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use canele_mem::buffer::RegionAddress;
+use canele_mem::buffer::{InShare, RegionAddress};
 use canele_mem::chunk_counter::ChunkCounter;
 use canele_mem::window::Window;
 use canele_sys::ids::{LinkId, Rank};
@@ -37,6 +37,19 @@ impl Rail for Shm {
             *link = Link::default();
         }
         self.regions.forget(link.peer(), None);
+    }
+
+    #[inline]
+    fn is_fetched(&mut self, link: LinkId, bytes: usize) -> bool {
+        let outgoing = self.link_mut(link.peer()).and_then(|l| l.outgoing.as_mut());
+        outgoing.is_some_and(|outgoing| outgoing.is_fetched(bytes))
+    }
+
+    #[inline]
+    fn offered(&mut self, link: LinkId) {
+        if let Some(outgoing) = self.link_mut(link.peer()).and_then(|l| l.outgoing.as_mut()) {
+            outgoing.offered();
+        }
     }
 
     #[inline(always)]
@@ -133,6 +146,11 @@ impl FastPath for Shm {
 impl OneSided for Shm {
     fn reach(&mut self, link: LinkId, place: RegionAddress, len: usize) -> Reach<'_> {
         self.regions.reach(link.peer(), place, len)
+    }
+
+    fn fetch(&mut self, link: LinkId, address: u64, message: usize, into: InShare) -> bool {
+        let incoming = self.link_mut(link.peer()).and_then(|l| l.incoming.as_ref());
+        incoming.is_some_and(|incoming| incoming.fetch(address, message, &into))
     }
 
     fn own(&mut self, place: RegionAddress, len: usize) -> Option<Window<'_>> {

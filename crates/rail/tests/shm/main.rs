@@ -5,8 +5,11 @@ mod sleep;
 
 use std::sync::Arc;
 
+use canele_mem::buffer::Owned;
 use canele_rail::conformance::{Harness, RegionHarness};
+use canele_rail::shm::fetch::SingleCopy;
 use canele_rail::shm::{Region, Shm};
+use canele_rail::{OneSided, Rail};
 use canele_sys::ids::{LinkId, Rank, RegionId};
 
 /// All ranks in one process, introduced to each other as the launcher would; their rings rewind or not.
@@ -174,4 +177,39 @@ fn ranks_of_a_later_host_are_linked_and_those_of_other_hosts_refused() {
     }
     canele_rail::Rail::disconnect(&mut a, link);
     assert!(a.outgoing().is_empty() && canele_rail::Rail::link(&a, link.peer()).is_none());
+}
+
+/// Two ranks, of which the second sends to the first and both may read each other's memory.
+fn copying(how: [SingleCopy; 2]) -> Local {
+    let mut local = Local::open(2);
+    (0..2).for_each(|rank| local.rail(rank).copy_once(how[rank]));
+    local.connect(1, 0);
+    local
+}
+
+/// Has rank 0 read what lies at `address`, of a message of 64 KB; whether it could.
+fn fetch(local: &mut Local, address: u64, into: &mut Owned<u8>) -> bool {
+    let mut buffer = into.lend_in();
+    let share = buffer.share(0, buffer.len());
+    let read = OneSided::fetch(local.rail(0), LinkId::in_memory(Rank(1)), address, 64 << 10, share);
+    into.take_back_in(buffer);
+    read
+}
+
+#[test]
+fn a_message_is_read_from_its_senders_memory_if_both_may_and_it_is_long() {
+    let (to, message) = (LinkId::in_memory(Rank(0)), vec![7u8; 64 << 10]);
+    for (how, offers) in [
+        ([SingleCopy::Always, SingleCopy::Always], true),
+        ([SingleCopy::Never, SingleCopy::Always], false),
+        ([SingleCopy::Always, SingleCopy::Never], false),
+    ] {
+        let mut local = copying(how);
+        assert_eq!(local.rail(1).is_fetched(to, message.len()), offers, "{how:?}");
+        assert!(!local.rail(1).is_fetched(to, 1000));
+        let mut into = Owned::new(vec![0u8; message.len()]);
+        assert_eq!(fetch(&mut local, message.as_ptr() as u64, &mut into), offers);
+        assert_eq!(into.bytes() == message, offers);
+        assert!(!fetch(&mut local, 64, &mut into), "there is no memory");
+    }
 }

@@ -203,6 +203,7 @@ fn networks(r: &mut Random, setup: &Setup) -> Vec<Model> {
         model.best_packet = model.best_packet.min(model.payload / 4);
         model.jitter_ns = r.pick(&[0, 500, 5000]);
         model.region_misses = r.below(4) as u32;
+        model.fetched_percent = r.pick(&[0, 60]);
         // Only over numbered rails can there be several links, or another one for one that was lost.
         model.numbered |= several || setup.faults.losses;
         model.one_sided &= !model.numbered;
@@ -256,7 +257,7 @@ fn cut(r: &mut Random, ranks: usize, networks: usize) -> Cut {
 }
 
 fn send(r: &mut Random, to: usize, len: usize) -> Action {
-    let mode = r.pick(&[Mode::Standard, Mode::Standard, Mode::Standard, Mode::Synchronous, Mode::Ready]);
+    let mode = r.pick(&[Mode::Standard, Mode::Standard, Mode::Expected, Mode::Synchronous, Mode::Ready]);
     let short = r.chance(30);
     Action::Send { to: Rank(to as u32), flow: flow(r), tag: tag(r), mode, len, memory: memory(r), short }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::fault::{Fault, Rates};
 use crate::reliable::{Reliable, ReliableSettings};
 use crate::world::SimRail;
-use canele_mem::buffer::RegionAddress;
+use canele_mem::buffer::{InShare, RegionAddress};
 use canele_rail::{
     Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, OneSided, Packet, Rail, Reach, Recoverable,
     Slot, Speed, Unacked,
@@ -149,6 +149,10 @@ impl Rail for Under {
         each!(self, rail => rail.begin_pass());
     }
 
+    fn is_fetched(&mut self, link: LinkId, bytes: usize) -> bool {
+        each!(self, rail => rail.is_fetched(link, bytes))
+    }
+
     fn flush(&mut self) -> bool {
         each!(self, rail => rail.flush())
     }
@@ -167,6 +171,10 @@ impl FastPath for Under {}
 impl OneSided for Under {
     fn reach(&mut self, link: LinkId, place: RegionAddress, len: usize) -> Reach<'_> {
         each!(self, rail => rail.reach(link, place, len))
+    }
+
+    fn fetch(&mut self, link: LinkId, address: u64, message: usize, into: InShare) -> bool {
+        each!(self, rail => rail.fetch(link, address, message, into))
     }
 
     fn own(&mut self, place: RegionAddress, len: usize) -> Option<Window<'_>> {

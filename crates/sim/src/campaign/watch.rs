@@ -71,7 +71,7 @@ fn messages(packet: &Packet<'_>) -> Vec<Header> {
 }
 
 impl Rail for Watched {
-    delegate!(rail: caps speed link incoming disconnect claim commit begin_pass flush arm sleep);
+    delegate!(rail: caps speed link incoming disconnect claim commit is_fetched begin_pass flush arm sleep);
 
     fn poll(&mut self, link: LinkId) -> Result<Option<Packet<'_>>, Corrupt> {
         let packet = self.rail.poll(link)?;
@@ -93,7 +93,7 @@ impl Rail for Watched {
 impl FastPath for Watched {}
 
 impl OneSided for Watched {
-    delegate!(rail: reach own chunk_counter);
+    delegate!(rail: reach fetch own chunk_counter);
 }
 
 impl Recoverable for Watched {

@@ -33,6 +33,8 @@ pub struct Model {
     pub region_misses: u32,
     /// Peers' regions can be read and written.
     pub one_sided: bool,
+    /// Where they can, so many of a hundred messages of 2 KB and more had better be read from memory, drawn from the seed.
+    pub fetched_percent: usize,
     /// As of [`Caps`]: a link may be lost and another one take its place.
     pub numbered: bool,
     /// A packet costs so much that a link is busy from a commit until the next pass.
@@ -91,6 +93,7 @@ impl Default for Model {
             payload: 256 * 1024,
             region_misses: 2,
             one_sided: true,
+            fetched_percent: 0,
             numbered: false,
             busy: false,
             best_packet: 0,

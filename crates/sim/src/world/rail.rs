@@ -8,8 +8,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use canele_mem::buffer::RegionAddress;
+use canele_mem::buffer::{InShare, RegionAddress};
 use canele_sys::ids::{LinkId, Rank, RegionId};
+use canele_sys::process_memory::Proof;
 use canele_sys::segment::SegmentError;
 
 use super::State;
@@ -21,6 +22,9 @@ use canele_rail::{
     Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, OneSided, Packet, Rail, Reach, Recoverable,
     Slot, Speed, Unacked,
 };
+
+/// Shorter messages are not read from memory.
+const LEAST_FETCHED: usize = 2 << 10;
 
 /// The rail of one rank of a [`super::World`]. It keeps the world alive.
 pub struct SimRail {
@@ -231,6 +235,12 @@ impl Rail for SimRail {
         }
     }
 
+    fn is_fetched(&mut self, link: LinkId, bytes: usize) -> bool {
+        let mut world = self.world.borrow_mut();
+        let percent = world.networks[link.rail() as usize].model.fetched_percent;
+        percent > 0 && bytes >= LEAST_FETCHED && self.has_regions(link) && world.random.chance(percent)
+    }
+
     fn begin_pass(&mut self) {
         self.links.values_mut().for_each(|link| link.busy = false);
         self.notice();
@@ -299,6 +309,12 @@ impl OneSided for SimRail {
         }
         drop(world);
         self.regions.reach(peer, place, len)
+    }
+
+    /// All ranks are of one process. Now and then the memory cannot be read.
+    fn fetch(&mut self, _link: LinkId, address: u64, _message: usize, into: InShare) -> bool {
+        const WORD: &u64 = &0x5a5a_1234_5678_a5a5;
+        !self.world.borrow_mut().random.chance(20) && into.fetch(&Proof::own(WORD), address)
     }
 
     fn own(&mut self, place: RegionAddress, len: usize) -> Option<Window<'_>> {

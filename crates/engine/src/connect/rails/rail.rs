@@ -87,6 +87,16 @@ impl Rail for Rails {
         self.tcp.iter_mut().for_each(Tcp::begin_pass);
     }
 
+    #[inline]
+    fn is_fetched(&mut self, link: LinkId, bytes: usize) -> bool {
+        on!(self, link, rail => rail.is_fetched(link, bytes))
+    }
+
+    #[inline]
+    fn offered(&mut self, link: LinkId) {
+        on!(self, link, rail => rail.offered(link));
+    }
+
     #[inline(always)]
     fn flush(&mut self) -> bool {
         self.tcp.iter_mut().fold(false, |moved, tcp| moved | tcp.flush())
@@ -195,6 +205,11 @@ impl FastPath for Rails {
 impl OneSided for Rails {
     fn reach(&mut self, link: LinkId, place: RegionAddress, len: usize) -> Reach<'_> {
         on!(self, link, rail => rail.reach(link, place, len))
+    }
+
+    /// Of processes of this host.
+    fn fetch(&mut self, link: LinkId, address: u64, message: usize, into: InShare) -> bool {
+        link.rail() == 0 && self.shm.fetch(link, address, message, into)
     }
 
     /// Regions are memory that ranks of this host share.

@@ -9,8 +9,8 @@ fn link() -> (Outgoing, Incoming, (Inbox, Arc<Memfd>)) {
     let layout = InboxLayout::new(2, 64, 32 << 10, usize::MAX);
     let inbox = |rank| Inbox::create(Rank(rank), layout, Fencing::Fences).unwrap();
     let ((owner, file), (sender, _)) = (inbox(0), inbox(1));
-    let outgoing = Outgoing::open((&owner, &file), 1, Fencing::Fences, false).unwrap();
-    let incoming = Incoming::open(&owner, (Rank(1), 1), &sender, false).unwrap();
+    let outgoing = Outgoing::open((&owner, &file), 1, (Fencing::Fences, SingleCopy::Never), false).unwrap();
+    let incoming = Incoming::open(&owner, (Rank(1), 1), &sender, (false, SingleCopy::Never)).unwrap();
     (outgoing, incoming, (owner, file))
 }
 
