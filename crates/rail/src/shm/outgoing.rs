@@ -94,8 +94,9 @@ impl Outgoing {
         let (shared, cells, span) = Shared::new((Arc::new(slice), 0), layout, rewinds)?;
         // A compiler fence suffices only where both are registered (invariant I6).
         let both = fencing == Fencing::Asymmetric && inbox.fencing() == Fencing::Asymmetric;
+        let reserve = layout.cells as u64 / 8;
         let outgoing = Self {
-            cells: cells::Producer::new(cells),
+            cells: cells::Producer::new(cells, reserve),
             payload: payload::Producer::new(span),
             sleep: NonNull::from(inbox.sleep_word()),
             fencing: if both { Fencing::Asymmetric } else { Fencing::Fences },
@@ -104,7 +105,7 @@ impl Outgoing {
             starved: Starved::default(),
             ready: Ready::new(&layout, layout.first_bytes()),
             inbox: inbox.clone(),
-            reserve: layout.cells as u64 / 8,
+            reserve,
             stream_limit: layout.payload / 2,
             message_limit: layout.payload,
             wakeups: 0,
