@@ -30,8 +30,13 @@ pub use p2p::follow_ups::{FollowUp, Submit};
 pub use p2p::requests::{Completion, NotStarted, Pending, Started};
 pub use rma::{AmHandler, Deposit};
 
+pub use canele_mem::window::Window;
 pub use canele_proto::request::Buffer;
 pub use canele_proto::request::{Failure, Mode, PointToPoint, Status};
-pub use canele_proto::{Envelope, Matched, Moved, Notice, Receives, Traffic, choice, matching::Want};
+pub use canele_proto::{
+    Envelope, Matched, Moved, Notice, PeerIndex, Receives, ShortAddress, ShortSent, Traffic, choice,
+    matching::Want,
+};
+pub use canele_rail::MAX_INLINE;
 pub use canele_rail::shm::{Far, Region};
 pub use canele_sys::ids::{FlowId, Rank, RegionId, Tag};

@@ -17,8 +17,10 @@ use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Op};
 /// Calls that are kept of each function, a power of 2: roots that take turns make as many as there are ranks.
 const CALLS: usize = 32;
 
-/// Moves whenever a handle is freed.
-static FREED: AtomicUsize = AtomicUsize::new(0);
+/// Counts the handles that were freed; [`SHARED`] while several threads may call the library.
+static FREED: AtomicUsize = AtomicUsize::new(SHARED);
+/// The highest bit: so many handles are never freed.
+const SHARED: usize = 1 << (usize::BITS - 1);
 
 /// A handle was freed: no call that is kept is good any more.
 pub fn forget() {
@@ -26,10 +28,24 @@ pub fn forget() {
     FREED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Moves whenever a handle is freed.
+/// Moves whenever a handle is freed, and when several threads may or may no longer call the library.
 #[inline(always)]
 pub fn freed() -> usize {
     FREED.load(Ordering::Relaxed)
+}
+
+/// [`freed`], if one thread at a time calls the library.
+#[inline(always)]
+pub fn freed_alone() -> Option<usize> {
+    Some(freed()).filter(|freed| freed & SHARED == 0)
+}
+
+/// Several threads may call the library from now on, or they may not.
+pub fn set_shared(shared: bool) {
+    match shared {
+        true => FREED.fetch_or(SHARED, Ordering::SeqCst),
+        false => FREED.fetch_and(!SHARED, Ordering::SeqCst),
+    };
 }
 
 /// A cache of the calls of one function with `N` arguments.

@@ -15,15 +15,15 @@
 
 mod ring;
 
-use canele_engine::{FlowId, Rank};
 use canele_mpi::Tag;
-use canele_sys::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use canele_sys::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
 use canele_sys::membarrier::{self, Fencing};
 
-use crate::handle::{MPI_Comm, MPI_Request};
+use crate::call_cache;
+use crate::handle::MPI_Request;
 use crate::library;
 use crate::requests::{INDEX_BITS, requests};
-pub use ring::{DeferredRecv, Ring, ring};
+pub use ring::{DeferredRecv, Ring, Source, ring, source_of};
 
 /// Longer messages are submitted at once: they may be copied straight from or to the other end.
 pub const MOST_BYTES: usize = 4096;
@@ -63,19 +63,20 @@ pub fn is_mixed() -> bool {
     MIXED.load(Relaxed)
 }
 
-/// Defers a receive of at most [`MOST_BYTES`] if that may be done now; gives its handle.
+/// Defers a receive of at most [`MOST_BYTES`] if that may be done now and the next slot is free; gives its handle.
 #[inline(always)]
-pub fn defer(
-    comm: (MPI_Comm, FlowId),
-    (source, tag): (Rank, Tag),
-    into: *mut u8,
-    bytes: usize,
-) -> Option<MPI_Request> {
+pub fn defer(source: &Source, tag: Tag, into: *mut u8, bytes: usize) -> Option<MPI_Request> {
     if !may() {
         return None;
     }
     // SAFETY: one thread calls the library, see `may`.
-    unsafe { ring() }.add(comm, (source, tag), into, bytes)
+    unsafe { ring() }.add(source, tag, into, bytes)
+}
+
+/// Goes on to a free slot where [`defer`] found none; returns true if that helps.
+pub fn make_room() -> bool {
+    // SAFETY: as above.
+    may() && unsafe { ring() }.go_to_free()
 }
 
 /// True if there are deferred receives.
@@ -110,6 +111,11 @@ fn submit_all() {
 pub fn allow(always_main: bool) {
     if !FORBIDDEN.load(Relaxed) {
         set_inside(if always_main { 0 } else { NO_OWNER });
+        call_cache::set_shared(false);
+        // Either this is seen here, or `forbid` sets it after this.
+        if FORBIDDEN.load(SeqCst) {
+            call_cache::set_shared(true);
+        }
     }
 }
 
@@ -120,7 +126,8 @@ pub fn forbid() {
     if is_one_thread() {
         MIXED.store(true, Relaxed);
     }
-    FORBIDDEN.store(true, Relaxed);
+    FORBIDDEN.store(true, SeqCst);
+    call_cache::set_shared(true);
     // The other thread stores to `INSIDE`, then looks whether it is forbidden: either it sees that, or its store comes first.
     membarrier::heavy_private();
     INSIDE.store(NEVER, Relaxed);

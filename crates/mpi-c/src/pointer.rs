@@ -28,6 +28,15 @@ impl<T> Out<T> {
         self.set_at(0, value, what)
     }
 
+    /// Stores the result where the pointer was found not to be null; nothing otherwise.
+    #[inline(always)]
+    pub fn put(self, value: T) {
+        if !self.0.is_null() {
+            // SAFETY: the standard asks for a place for the result.
+            unsafe { self.0.write(value) };
+        }
+    }
+
     /// Stores an element of an array.
     ///
     /// # Errors

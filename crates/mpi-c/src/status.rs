@@ -86,6 +86,9 @@ pub enum Got {
 pub struct StatusOut(*mut MPI_Status);
 
 impl StatusOut {
+    /// No status is wanted.
+    pub const NONE: Self = Self(core::ptr::null_mut());
+
     /// Stores what is known of an operation; the error code is left as it was (MPI 5.0, §3.2.5).
     #[inline]
     pub fn set(self, of: Status) {

@@ -25,6 +25,10 @@ fn write_function(text: &mut String, prefix: &str, function: &Exported<'_>) {
     let name = &function.name;
     let parameters = function.parameters.iter().filter(|p| p.kind.name != "...");
     let (result, statements) = body(function);
+    if function.of.form == "short" {
+        write_short(text, prefix, function, &statements);
+        return;
+    }
     let unused = |name: &str| function.of.body.is_none() && !statements.contains(&format!("({name})"));
     let declared = |p: &crate::Parameter| {
         let underscore = if unused(&p.name) { "_" } else { "" };
@@ -38,6 +42,77 @@ fn write_function(text: &mut String, prefix: &str, function: &Exported<'_>) {
          #[unsafe(no_mangle)]\n\
          pub extern \"C\" fn {prefix}{name}({list}) -> {result} {{\n{statements}\n}}",
         list = list.join(", ")
+    )
+    .expect("a string grows");
+}
+
+/// A function that is tried without a frame first: its general part is a function of its own, which it goes on with by a jump. Of the two
+/// names of a function the first has the general part.
+fn write_short(text: &mut String, prefix: &str, function: &Exported<'_>, statements: &str) {
+    let name = &function.name;
+    let path = function.of.body.as_ref().expect("a short function is written");
+    let declared = |p: &crate::Parameter| format!("{}: {}", p.name, extern_type(&p.kind, function.large));
+    let list = function.parameters.iter().map(declared).collect::<Vec<_>>().join(", ");
+    // What follows from a route and a number of bytes.
+    let routed =
+        |p: &&crate::Parameter| ["comm", "count", "datatype", "rank"].contains(&p.kind.name.as_str());
+    let own = function.parameters.iter().filter(|p| !routed(p));
+    let from_route = |p: &crate::Parameter| match routed(&p) {
+        true if p.kind.name == "count" => "route.count(bytes) as _".to_owned(),
+        true => format!("route.{}()", p.kind.name),
+        false => p.name.clone(),
+    };
+    let names = function.parameters.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
+    let arguments: Vec<String> =
+        function.of.parameters.iter().filter_map(|p| argument(p, function.large)).collect();
+    let named =
+        |kind: &str| function.parameters.iter().find(|p| p.kind.name == kind).map_or("", |p| p.name.as_str());
+    let (rank, tag) = (named("rank"), named("tag"));
+    let packed = |each: &dyn Fn(&crate::Parameter) -> String, rank_and_tag: &str| {
+        let parts = function.parameters.iter().filter(|p| p.kind.name != "tag");
+        let part =
+            |p: &crate::Parameter| if p.kind.name == "rank" { rank_and_tag.to_owned() } else { each(p) };
+        parts.map(part).collect::<Vec<_>>().join(", ")
+    };
+    if prefix.is_empty() {
+        writeln!(
+            text,
+            "/// `{name}` where it takes more.\n\
+             #[inline(never)]\n\
+             extern \"C\" fn general_{name}({list}) -> c_int {{\n{statements}\n}}\n\
+             /// The same with one argument less, so that all are in registers and a jump suffices.\n\
+             #[cold]\n\
+             #[inline(never)]\n\
+             extern \"C\" fn packed_{name}({packed_list}) -> c_int {{\n    \
+             let ({rank}, {tag}) = ((rank_and_tag >> 32) as c_int, rank_and_tag as c_int);\n    \
+             general_{name}({names})\n}}\n\
+             /// The same, where the other arguments follow from the route and the bytes.\n\
+             #[cold]\n\
+             #[inline(never)]\n\
+             extern \"C\" fn routed_{name}(route: *const Route, bytes: usize, {not_routed}) -> c_int {{\n    \
+             // SAFETY: this call found it, and it is read before anything else is called, which may find another one.\n    \
+             let route = unsafe {{ &*route }};\n    \
+             general_{name}({all})\n}}",
+            packed_list = packed(&declared, "rank_and_tag: u64"),
+            not_routed = own.clone().map(declared).collect::<Vec<_>>().join(", "),
+            all = function.parameters.iter().map(from_route).collect::<Vec<_>>().join(", "),
+        )
+        .expect("a string grows");
+    }
+    writeln!(
+        text,
+        "/// `{prefix}{name}` of the standard.\n\
+         // SAFETY: the name is MPI's, and this crate alone defines it.\n\
+         #[unsafe(no_mangle)]\n\
+         pub extern \"C\" fn {prefix}{name}({list}) -> c_int {{\n    \
+         match {path}_at_once({arguments}) {{\n        \
+         Attempt::Done => MPI_SUCCESS,\n        \
+         Attempt::ToSleeper(route) => Route::wake_peer(route),\n        \
+         Attempt::Left => packed_{name}({packed}),\n        \
+         Attempt::LeftOn(route, bytes) => routed_{name}(route, bytes, {own_names}),\n    }}\n}}",
+        packed = packed(&|p| p.name.clone(), &format!("({rank} as u64) << 32 | {tag} as u32 as u64")),
+        own_names = own.map(|p| p.name.as_str()).collect::<Vec<_>>().join(", "),
+        arguments = arguments.join(", ")
     )
     .expect("a string grows");
 }

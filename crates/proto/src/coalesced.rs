@@ -106,7 +106,7 @@ impl Proto {
         multipath.coalesced.join(header(kind, flow, tag, len, sequence), payload);
         let (number, waiting) = (multipath.coalesced.joined, multipath.coalesced.len());
         peer.credit -= credit_cost(len);
-        peer.open = false;
+        peer.close();
         self.traffic.sent(protocol, len);
         self.traffic.waited += 1;
         self.traffic.deepest = self.traffic.deepest.max(waiting);

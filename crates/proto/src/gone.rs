@@ -24,12 +24,12 @@ impl Proto {
             return;
         }
         state.gone = Some(how);
-        state.open = false;
         state.replies.clear();
         state.backlog = None;
         state.to_return = 0;
         state.link = None;
         let multipath = state.multipath.take();
+        state.close();
         state.wanted = false;
         state.chunk_counters = 0;
         self.drop_multipath(peer, multipath);

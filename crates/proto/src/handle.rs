@@ -40,7 +40,7 @@ impl Proto {
         let (caps, peer) = (rail.caps(link), &mut self.peers[from.0 as usize]);
         peer.one_sided = caps.one_sided;
         if caps.numbered && peer.gone.is_none() {
-            peer.multipath.get_or_insert_default();
+            peer.begin_numbers();
         }
         let ended = self.ended;
         for n in 0..BUDGET {

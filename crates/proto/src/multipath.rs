@@ -11,7 +11,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use canele_rail::{Bulk, Busy, Class, Corrupt, FullRail, Rail, Recoverable, Unacked, UnackedPacket};
+use canele_rail::{Bulk, Busy, Class, Corrupt, FullRail, Rail, Unacked, UnackedPacket};
 use canele_sys::ids::{FlowId, LinkId, Rank};
 
 use crate::Proto;
@@ -76,7 +76,7 @@ impl Multipath {
 
 impl Proto {
     /// A link to `peer` can be used.
-    pub fn link_opened<R: Recoverable>(&mut self, rail: &R, peer: Rank, link: LinkId) {
+    pub fn link_opened<R: FullRail>(&mut self, rail: &R, peer: Rank, link: LinkId) {
         let caps = rail.caps(link);
         self.max_bulk = self.max_bulk.min(caps.max_bulk);
         let state = &mut self.peers[peer.0 as usize];
@@ -94,6 +94,7 @@ impl Proto {
             state.link = multipath.links.first().copied();
         } else {
             state.link = Some(link);
+            state.is_short = rail.is_short(link);
         }
         state.refresh();
         if state.has_work() {

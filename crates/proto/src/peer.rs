@@ -118,6 +118,12 @@ pub struct Peer {
     /// Whether a message may go straight to the rail: the link is open, nothing waits, the peer lives
     /// (invariant I10).
     pub open: bool,
+    /// The link, if short messages may go straight to it: it is open, takes few instructions, and messages carry no numbers.
+    pub short_out: Option<LinkId>,
+    /// The link, if short messages may be taken straight from it.
+    pub short_in: Option<LinkId>,
+    /// Whether a packet takes few instructions on the link.
+    pub is_short: bool,
     /// Whether the engine was asked to open a link.
     pub wanted: bool,
     /// Why nothing more can be sent or received.
@@ -231,6 +237,25 @@ impl Peer {
         // Beside pieces a strategy is asked: another link may be emptier, or the pieces too long.
         let beside = self.multipath.is_some() && self.backlog.as_ref().is_some_and(|b| b.has_streams());
         self.open = self.link.is_some() && self.gone.is_none() && !waits && !before && !beside;
+        self.refresh_short();
+    }
+
+    /// No message may go straight to the rail, until [`Peer::refresh`] finds that it may.
+    pub fn close(&mut self) {
+        self.open = false;
+        self.refresh_short();
+    }
+
+    /// Re-computes the links of short messages after a change.
+    fn refresh_short(&mut self) {
+        self.short_in = self.link.filter(|_| self.is_short && self.multipath.is_none());
+        self.short_out = self.short_in.filter(|_| self.open);
+    }
+
+    /// From now on messages carry numbers.
+    pub fn begin_numbers(&mut self) {
+        self.multipath.get_or_insert_default();
+        self.refresh_short();
     }
 
     /// A free chunk counter, if there is one.

@@ -11,7 +11,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use canele_sys::ids::Rank;
+use canele_sys::ids::{FlowId, Rank};
 
 use crate::peer::{Gone, Peer};
 
@@ -21,6 +21,24 @@ const PAGE: usize = 64;
 const NOWHERE: u32 = u32::MAX;
 
 type Page = Box<[u32; PAGE]>;
+
+/// Where a peer lies in the table: the place is the same as long as the table lives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PeerIndex(u32);
+
+/// Where short messages to or from a peer go.
+#[derive(Clone, Copy, Debug)]
+pub struct ShortAddress {
+    /// The peer.
+    pub peer: PeerIndex,
+    /// The flow.
+    pub flow: FlowId,
+}
+
+impl PeerIndex {
+    /// The index of no peer.
+    pub const NONE: Self = Self(NOWHERE);
+}
 
 /// All ranks of the job, as one of them knows them.
 pub(crate) struct Peers {
@@ -57,13 +75,34 @@ impl Peers {
         self.touched.get(place as usize)
     }
 
-    /// The same, to be changed.
+    /// Where a peer lies, or [`PeerIndex::NONE`] if it was never touched.
     #[inline(always)]
-    pub fn known_mut(&mut self, rank: Rank) -> Option<&mut Peer> {
+    pub fn index_of(&mut self, rank: Rank) -> PeerIndex {
         if rank != self.last.0 {
             self.find(rank);
         }
-        self.touched.get_mut(self.last.1 as usize)
+        PeerIndex(self.last.1)
+    }
+
+    /// Where a peer lies, who is touched if it was not before; [`PeerIndex::NONE`] if there is no such rank.
+    pub fn touched_index(&mut self, rank: Rank) -> PeerIndex {
+        if (rank.0 as usize) < self.ranks {
+            let _ = &mut self[rank.0 as usize];
+        }
+        self.index_of(rank)
+    }
+
+    /// The peer that lies there.
+    #[inline(always)]
+    pub fn at_mut(&mut self, at: PeerIndex) -> Option<&mut Peer> {
+        self.touched.get_mut(at.0 as usize)
+    }
+
+    /// The same, to be changed.
+    #[inline(always)]
+    pub fn known_mut(&mut self, rank: Rank) -> Option<&mut Peer> {
+        let at = self.index_of(rank);
+        self.at_mut(at)
     }
 
     /// Makes another peer the last one.
@@ -145,6 +184,19 @@ mod tests {
         assert_eq!(peers.iter().count(), 1);
         assert_eq!(peers.known(Rank(9)).map(|peer| (peer.to_return, peer.credit)), Some((3, 500)));
         assert_eq!((peers[10].to_return, peers[10].credit), (0, 500));
+    }
+
+    #[test]
+    fn a_peer_is_found_where_it_lies_whatever_is_touched_later() {
+        let mut peers = Peers::new(3 * PAGE, 500);
+        assert_eq!(peers.index_of(Rank(70)), PeerIndex::NONE);
+        let at = peers.touched_index(Rank(70));
+        peers[70].to_return = 3;
+        (0..3 * PAGE).for_each(|other| peers[other].credit -= 1);
+        assert_eq!(peers.at_mut(at).map(|peer| (peer.to_return, peer.credit)), Some((3, 499)));
+        assert_eq!((peers.index_of(Rank(70)), peers.touched_index(Rank(70))), (at, at));
+        assert_eq!(peers.touched_index(Rank(3 * PAGE as u32)), PeerIndex::NONE);
+        assert!(peers.at_mut(PeerIndex::NONE).is_none());
     }
 
     #[test]

@@ -8,12 +8,13 @@
 //! No request, no list, no allocation. The numbers of messages, their credit and their protocol are decided here, once.
 
 use canele_mem::window::Window;
-use canele_rail::{Class, FastPath, Header, MAX_INLINE, Slot};
+use canele_rail::{Class, FastPath, Header, MAX_INLINE, Slot, TryPost};
 use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
 use crate::backlog::RailPolicy;
 use crate::choice::{self, Begin, Path, Protocol};
 use crate::credit::credit_cost;
+use crate::peers::{PeerIndex, ShortAddress};
 use crate::request::Mode;
 use crate::wire::Kind;
 use crate::{CoalescedSend, Proto};
@@ -117,28 +118,58 @@ pub enum Sent {
     Busy,
 }
 
+/// What became of a short message that was posted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ShortSent {
+    /// Nothing has changed.
+    Left,
+    /// It is on its way.
+    Done,
+    /// It is on its way, and the peer sleeps and is to be woken ([`Proto::wake_peer`]).
+    ToSleeper,
+}
+
 impl Proto {
-    /// Sends a message of at most [`MAX_INLINE`] bytes whose link takes it at once, in few instructions; says whether it has.
+    /// Where a peer lies among those that this rank has to do with, of which it becomes one.
+    pub fn peer_index(&mut self, peer: Rank) -> PeerIndex {
+        self.peers.touched_index(peer)
+    }
+
+    /// Wakes a peer after [`ShortSent::ToSleeper`].
+    #[cold]
+    #[inline(never)]
+    pub fn wake_peer<R: FastPath>(&mut self, rail: &mut R, peer: PeerIndex) {
+        if let Some(link) = self.peers.at_mut(peer).and_then(|peer| peer.link) {
+            rail.wake(link);
+        }
+    }
+
+    /// Sends a message of at most [`MAX_INLINE`] bytes whose link takes it at once, in few instructions and without a call.
     #[inline(always)]
     pub fn post_short<R: FastPath>(
         &mut self,
         rail: &mut R,
-        (to, flow, tag): (Rank, FlowId, Tag),
+        to: &ShortAddress,
+        tag: Tag,
         bytes: &[u8],
-    ) -> bool {
+    ) -> ShortSent {
         let len = bytes.len();
         if len > MAX_INLINE {
-            return false;
+            return ShortSent::Left;
         }
-        let open = self.peers.known_mut(to).and_then(|peer| peer.open_for(len));
-        let Some((peer, link)) = open.filter(|(peer, _)| peer.multipath.is_none()) else { return false };
-        if !rail.is_short(link) {
-            return false;
+        let Some(peer) = self.peers.at_mut(to.peer) else { return ShortSent::Left };
+        let Some(link) = peer.short_out else { return ShortSent::Left };
+        // With less than the longest of such messages costs, the general path sees what is left.
+        if peer.credit < credit_cost(MAX_INLINE) {
+            return ShortSent::Left;
         }
-        let Ok(()) = rail.post(link, header(Kind::Short, flow, tag, len, 0), bytes) else { return false };
+        let posted = rail.try_post(link, header(Kind::Short, to.flow, tag, len, 0), bytes);
+        if posted == TryPost::Left {
+            return ShortSent::Left;
+        }
         peer.credit -= credit_cost(len);
         self.traffic.sent(Protocol::Short, len);
-        true
+        if posted == TryPost::Posted { ShortSent::Done } else { ShortSent::ToSleeper }
     }
 
     /// Sends a message that fits into one packet, or finds room for all its packets, if nothing stands in its way. A short
@@ -159,14 +190,24 @@ impl Proto {
     pub fn post_at_once<R: FastPath>(
         &mut self,
         rail: &mut R,
-        to: (Rank, FlowId, Tag),
+        (to, flow, tag): (Rank, FlowId, Tag),
         mode: Mode,
         bytes: &[u8],
     ) -> bool {
-        match mode {
-            Mode::Synchronous => false,
-            _ if bytes.len() <= MAX_INLINE => self.post_short(rail, to, bytes),
-            _ => self.post_whole(rail, to, mode, bytes),
+        if mode == Mode::Synchronous {
+            return false;
+        }
+        if bytes.len() > MAX_INLINE {
+            return self.post_whole(rail, (to, flow, tag), mode, bytes);
+        }
+        let to = ShortAddress { peer: self.peers.index_of(to), flow };
+        match self.post_short(rail, &to, tag, bytes) {
+            ShortSent::Left => false,
+            ShortSent::Done => true,
+            ShortSent::ToSleeper => {
+                self.wake_peer(rail, to.peer);
+                true
+            }
         }
     }
 

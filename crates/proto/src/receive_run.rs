@@ -13,10 +13,10 @@ use crate::{Moved, Proto};
 
 /// Receives from one source on one flow, in their order.
 pub trait Receives {
-    /// True if there is one only.
-    const ONE: bool;
-    /// The memory of the next one, if it wants a message of so many bytes with this tag: it has received that then.
-    fn accept(&mut self, tag: Tag, bytes: usize) -> Option<&mut [u8]>;
+    /// True if all are of messages of at most [`MAX_INLINE`](canele_rail::MAX_INLINE) bytes.
+    const SHORT: bool;
+    /// Whether the next one wants a message with this tag and these bytes: then it has received them.
+    fn accept(&mut self, tag: Tag, bytes: Window<'_>) -> bool;
 }
 
 impl Proto {
@@ -33,15 +33,11 @@ impl Proto {
             return;
         }
         let Some(peer) = self.peers.known_mut(source) else { return };
-        let (Some(link), None) = (peer.link, &peer.multipath) else { return };
-        if !rail.is_short(link) {
-            return;
-        }
+        let Some(link) = peer.short_in else { return };
         let mut run = Run { flow, receives, messages: 0, bytes: 0, eager: Moved::default() };
-        if M::ONE {
-            let _ = rail.try_take(link, &mut run);
-        } else {
-            rail.take_run(link, &mut run);
+        match M::SHORT {
+            true => rail.take_short_run(link, &mut run),
+            false => rail.take_run(link, &mut run),
         }
         let Run { messages, bytes, eager, .. } = run;
         let messages = u64::from(messages);
@@ -74,8 +70,9 @@ impl<M: Receives> TakeIf for Run<'_, M> {
         if header.kind != kind as u8 || header.flow != self.flow.0 {
             return false;
         }
-        let Some(into) = self.receives.accept(Tag(header.tag), bytes.len()) else { return false };
-        bytes.read(0, into);
+        if !self.receives.accept(Tag(header.tag), bytes) {
+            return false;
+        }
         self.messages += 1;
         self.bytes += bytes.len() as u64;
         if is_eager {

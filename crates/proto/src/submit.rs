@@ -65,7 +65,7 @@ impl Proto {
         self.take_spare_backlog(to);
         let peer = &mut self.peers[to.0 as usize];
         let key = peer.backlog().join(Waiting { request: id, flow, bytes, mode, region, level, policy });
-        peer.open = false;
+        peer.close();
         self.count_waiting(to);
         self.enter(id, State::ExpectRoom(send, key));
         id

@@ -6,6 +6,17 @@ use canele_sys::ids::LinkId;
 
 use crate::{Busy, Class, Header, Packet, Rail};
 
+/// The result of [`FastPath::try_post`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TryPost {
+    /// Nothing was sent. [`Rail::claim`] says whether there is room.
+    Left,
+    /// It was sent.
+    Posted,
+    /// It was sent, and the peer sleeps: [`FastPath::wake`] wakes it.
+    PostedToSleeper,
+}
+
 /// Decides whether [`FastPath::try_take`] takes a packet. A trait and no closure, so that it can be inlined wherever
 /// it is used.
 pub trait TakeIf {
@@ -57,6 +68,15 @@ pub trait FastPath: Rail {
         Ok(())
     }
 
+    /// [`FastPath::post`], if that takes few instructions now. Only on links of which [`FastPath::is_short`] says so.
+    #[inline(always)]
+    fn try_post(&mut self, link: LinkId, header: Header, bytes: &[u8]) -> TryPost {
+        self.post(link, header, bytes).map_or(TryPost::Left, |()| TryPost::Posted)
+    }
+
+    /// Wakes the peer of a link after [`TryPost::PostedToSleeper`]: a packet that it is not woken for may wait for ever.
+    fn wake(&mut self, _link: LinkId) {}
+
     /// Whether a packet takes few instructions on a link, so that callers may inline what they do there.
     #[inline(always)]
     fn is_short(&self, _link: LinkId) -> bool {
@@ -104,6 +124,20 @@ pub trait FastPath: Rail {
         }
         self.release(link);
         TryTake::Taken
+    }
+
+    /// [`FastPath::try_take`] of a packet without bulk, if that takes few instructions now. Says whether it was taken; a packet that was
+    /// not is still there. Only on links of which [`FastPath::is_short`] says so.
+    #[inline(always)]
+    fn take_short(&mut self, link: LinkId, accept: &mut impl TakeIf) -> bool {
+        self.try_take(link, accept) == TryTake::Taken
+    }
+
+    /// Takes one packet without bulk after the other, as long as `accept` takes them. Only on links of which [`FastPath::is_short`] says
+    /// so.
+    #[inline(always)]
+    fn take_short_run(&mut self, link: LinkId, accept: &mut impl TakeIf) {
+        self.take_run(link, accept);
     }
 
     /// Takes one packet after the other, as [`FastPath::try_take`] does, as long as `accept` takes them.

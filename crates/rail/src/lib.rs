@@ -28,7 +28,7 @@ mod unacked;
 
 pub use caps::{Caps, Speed};
 pub use error::{Busy, ConnectError, Corrupt};
-pub use fast_path::{FastPath, TakeIf, TryTake};
+pub use fast_path::{FastPath, TakeIf, TryPost, TryTake};
 pub use one_sided::{CHUNK_COUNTERS, OneSided, Reach};
 pub use packet::{Class, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Packet, Slot, on_slice};
 pub use rail::{Armed, FullRail, Rail};

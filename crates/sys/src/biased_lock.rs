@@ -21,7 +21,6 @@ mod lock;
 
 use crate::atomic::{AtomicBool, AtomicU32, AtomicU64, MutPtr, Ordering, UnsafeCell};
 use crate::fork::{self, Forked};
-use crate::futex;
 use crate::membarrier::{self, Fencing};
 use lock::Lock;
 use std::fmt;
@@ -37,7 +36,7 @@ const RETIRED: u64 = u64::MAX - 1;
 /// A value that one thread at a time may use; see the module.
 pub struct BiasedLock<T> {
     owner: AtomicU64,
-    /// 1 while the owner is inside by its bias. A futex for whoever revokes the bias.
+    /// 1 while the owner is inside by its bias.
     inside: AtomicU32,
     revoked: AtomicBool,
     lock: Lock,
@@ -87,14 +86,12 @@ impl<T> BiasedLock<T> {
         })
     }
 
-    /// Takes the lock if this thread is its owner and has its bias: a few plain loads and stores, without a call.
-    ///
-    /// # Panics
-    /// As [`BiasedLock::lock`].
+    /// Takes the lock if this thread is its owner, has its bias and is not inside: a few plain loads and stores, without a call.
     #[inline(always)]
     pub fn lock_by_bias(&self) -> Option<Guard<'_, T>> {
-        // Relaxed: as in `lock`.
-        (self.owner.load(Ordering::Relaxed) == fork::known_token() && self.lock_biased()).then(|| Guard {
+        // Relaxed: as in `lock` and `lock_biased`.
+        let owned = self.owner.load(Ordering::Relaxed) == fork::known_token();
+        (owned && self.inside.load(Ordering::Relaxed) == 0 && self.enter_by_bias()).then(|| Guard {
             biased_lock: self,
             biased: true,
             value: ManuallyDrop::new(self.value.get_mut()),
@@ -109,8 +106,14 @@ impl<T> BiasedLock<T> {
         if self.inside.load(Ordering::Relaxed) != 0 {
             inside_already();
         }
+        self.enter_by_bias()
+    }
+
+    /// Takes the lock for its owner, who is outside; returns false if the bias is revoked.
+    #[inline(always)]
+    fn enter_by_bias(&self) -> bool {
         self.inside.store(1, Ordering::Relaxed);
-        // Pairs with `heavy_private` in `revoke`: if that comes later, it sees `inside`; if earlier, we see
+        // Pairs with `heavy_private` in `revoke`: if that comes later, it sees `inside`; if earlier, the owner sees
         // `revoked`.
         Fencing::Asymmetric.light();
         if self.revoked.load(Ordering::Relaxed) {
@@ -124,12 +127,6 @@ impl<T> BiasedLock<T> {
     fn unlock_biased(&self) {
         // Release pairs with the acquire load in `revoke`.
         self.inside.store(0, Ordering::Release);
-        // Pairs with `heavy_private` in `revoke`: if that comes later, it sees us outside; if earlier, we wake
-        // it.
-        Fencing::Asymmetric.light();
-        if self.revoked.load(Ordering::Relaxed) {
-            wake_revoker(&self.inside);
-        }
     }
 
     /// Takes the lock where the bias does not help: for the first time, or once the bias is revoked. Returns true if the owner has its
@@ -160,14 +157,17 @@ impl<T> BiasedLock<T> {
         Ok(false)
     }
 
-    /// Ends the bias, holding the lock, and waits until the owner is outside.
+    /// Ends the bias, holding the lock, and waits until the owner is outside. The owner does not tell, which would cost it a look each time
+    /// that it leaves; this happens once in the life of a lock.
     fn revoke(&self) {
         self.revoked.store(true, Ordering::Relaxed);
-        // Pairs with the light fences of `lock_biased` and `unlock_biased`.
+        // Pairs with the light fence of `enter_by_bias`.
         membarrier::heavy_private();
+        let mut looks = 0;
         // Acquire pairs with the owner's release store on leaving.
         while self.inside.load(Ordering::Acquire) != 0 {
-            futex::wait(&self.inside, 1, None);
+            looks += 1;
+            pause_between_looks(looks);
         }
     }
 }
@@ -262,11 +262,19 @@ impl<T> Drop for Guard<'_, T> {
     }
 }
 
-/// Out of line, so that the owner's way out stays short.
-#[cold]
-#[inline(never)]
-fn wake_revoker(inside: &AtomicU32) {
-    futex::wake(inside, u32::MAX);
+/// Lets time pass before the next of the looks at whether the owner is outside.
+#[cfg(not(loom))]
+fn pause_between_looks(looks: u32) {
+    match looks {
+        0..100 => crate::atomic::hint::spin_loop(),
+        _ => std::thread::sleep(std::time::Duration::from_micros(20)),
+    }
+}
+
+/// Lets the owner run.
+#[cfg(loom)]
+fn pause_between_looks(_looks: u32) {
+    crate::atomic::thread::yield_now();
 }
 
 #[cold]

@@ -1,30 +1,69 @@
 //! Short messages for a caller that has another way if they cannot go at once: each call either does all or changes nothing.
 //!
-//! They take the lock by its bias only, without a call, and touch nothing of the general path: what is left of a message is a few dozen
-//! instructions. Whoever uses several threads, and so has no bias, takes the other way.
+//! They take the lock by its bias only and touch nothing of the general path. On the way of a message that goes at once there is no call:
+//! what is inlined into a caller needs no frame and saves no registers. Whoever uses several threads, and so has no bias, takes the
+//! other way.
 
-use canele_proto::Receives;
+use canele_proto::matching::Want;
+use canele_proto::{PeerIndex, Received, Receives, ShortAddress, ShortSent};
 use canele_sys::ids::{FlowId, Rank, Tag};
 
+use crate::Error;
 use crate::engine::Engine;
 
 impl Engine {
-    /// Sends a message of few bytes if it can go at once; says whether it has.
-    #[inline(never)] // A leaf with registers of its own: a caller keeps its arguments for the other way.
-    pub fn send_short(&self, to: Rank, flow: FlowId, tag: Tag, bytes: &[u8]) -> bool {
-        let Some(mut guard) = self.lock_by_bias() else { return false };
+    /// Returns where a peer lies among those that this rank has to do with, of which it becomes one.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn peer_index(&self, peer: Rank) -> Result<PeerIndex, Error> {
+        Ok(self.lock()?.progress.proto.peer_index(peer))
+    }
+
+    /// Sends a message of few bytes if it can go at once.
+    #[inline(always)]
+    pub fn try_send_short(&self, to: &ShortAddress, tag: Tag, bytes: &[u8]) -> ShortSent {
+        let Some(mut guard) = self.lock_by_bias() else { return ShortSent::Left };
         let progress = &mut guard.progress;
-        let sent = progress.proto.post_short(&mut progress.rails, (to, flow, tag), bytes);
+        let sent = progress.proto.post_short(&mut progress.rails, to, tag, bytes);
         guard.release();
         sent
     }
 
-    /// Receives a message if it is the next of its source and fits; gives its length.
-    #[inline(never)] // As above.
-    pub fn receive_short(&self, source: Rank, flow: FlowId, tag: Tag, into: &mut [u8]) -> Option<usize> {
-        let mut one = One { tag, into, bytes: None };
-        self.receive_run(source, flow, &mut one);
-        one.bytes
+    /// Wakes a peer after [`ShortSent::ToSleeper`].
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn wake_peer(&self, peer: PeerIndex) -> Result<(), Error> {
+        let mut guard = self.lock()?;
+        let progress = &mut guard.progress;
+        progress.proto.wake_peer(&mut progress.rails, peer);
+        Ok(())
+    }
+
+    /// Receives a message of few bytes if it is the next of its source and fits; gives its length.
+    #[inline(always)]
+    pub fn try_receive_short(&self, from: &ShortAddress, tag: Tag, into: &mut [u8]) -> Option<usize> {
+        let mut guard = self.lock_by_bias()?;
+        let progress = &mut guard.progress;
+        let is_next = !progress.is_finished && progress.proto.is_quiet(from.flow);
+        let taken = match is_next {
+            true => progress.proto.take_short(&mut progress.rails, from, tag, into),
+            false => None,
+        };
+        guard.release();
+        taken
+    }
+
+    /// Receives a message if it is the next of its source and fits, as [`Engine::try_receive_short`] where that takes more; gives its length.
+    #[inline(never)]
+    pub fn receive_next(&self, source: Rank, flow: FlowId, tag: Tag, into: &mut [u8]) -> Option<usize> {
+        let mut guard = self.lock_by_bias()?;
+        let want = Want { source: Some(source), tag: Some(tag) };
+        match guard.progress.try_recv(flow, want, into) {
+            Received::Done(status) => Some(status.bytes),
+            _ => None,
+        }
     }
 
     /// Lets receives of one source and flow take their messages as long as these are the next ones.
@@ -36,23 +75,5 @@ impl Engine {
             progress.proto.receive_run(&mut progress.rails, (source, flow), receives);
         }
         guard.release();
-    }
-}
-
-/// A receive that is looked for once.
-struct One<'a> {
-    tag: Tag,
-    into: &'a mut [u8],
-    bytes: Option<usize>,
-}
-
-impl Receives for One<'_> {
-    const ONE: bool = true;
-
-    #[inline(always)]
-    fn accept(&mut self, tag: Tag, bytes: usize) -> Option<&mut [u8]> {
-        let into = self.into.get_mut(..bytes).filter(|_| tag == self.tag)?;
-        self.bytes = Some(bytes);
-        Some(into)
     }
 }

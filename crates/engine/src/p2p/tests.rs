@@ -1,8 +1,9 @@
 //! Messages between two ranks in one process, without an engine around the parts.
 
 use canele_mem::buffer;
+use canele_mem::window::Window;
 use canele_proto::request::{Buffer, Mode};
-use canele_proto::{Envelope, Received, Receives, Sent};
+use canele_proto::{Envelope, Received, Receives, Sent, ShortAddress, ShortSent};
 use canele_sys::ids::{FlowId, Rank, Tag};
 
 use super::tagged::describe;
@@ -38,27 +39,34 @@ fn a_message_is_taken_straight_from_its_link_from_one_source_or_any() {
 }
 
 /// Receives of so many bytes each, in their order, with these tags.
-struct InOrder {
+struct InOrder<const SHORT: bool> {
     tags: Vec<Tag>,
     bytes: [u8; 4],
     lengths: Vec<usize>,
 }
 
-impl Receives for InOrder {
-    const ONE: bool = false;
+impl<const SHORT: bool> Receives for InOrder<SHORT> {
+    const SHORT: bool = SHORT;
 
-    fn accept(&mut self, tag: Tag, bytes: usize) -> Option<&mut [u8]> {
-        let into = self.bytes.get_mut(..bytes).filter(|_| self.tags.get(self.lengths.len()) == Some(&tag))?;
-        self.lengths.push(bytes);
-        Some(into)
+    fn accept(&mut self, tag: Tag, bytes: Window<'_>) -> bool {
+        let is_wanted = self.tags.get(self.lengths.len()) == Some(&tag);
+        let Some(into) = self.bytes.get_mut(..bytes.len()).filter(|_| is_wanted) else { return false };
+        bytes.read(0, into);
+        self.lengths.push(bytes.len());
+        true
     }
 }
 
 #[test]
 fn a_run_of_receives_takes_messages_up_to_the_first_that_is_not_wanted() {
+    run_up_to_the_first_that_is_not_wanted::<false>();
+    run_up_to_the_first_that_is_not_wanted::<true>();
+}
+
+fn run_up_to_the_first_that_is_not_wanted<const SHORT: bool>() {
     let [mut a, mut b] = two_on_one_host();
     let mut run = |expected: &[usize], tags: &[Tag]| {
-        let mut receives = InOrder { tags: tags.to_vec(), bytes: [0; 4], lengths: Vec::new() };
+        let mut receives = InOrder::<SHORT> { tags: tags.to_vec(), bytes: [0; 4], lengths: Vec::new() };
         b.proto.receive_run(&mut b.rails, (Rank(0), FLOW), &mut receives);
         assert_eq!(receives.lengths, expected);
     };
@@ -73,10 +81,74 @@ fn a_run_of_receives_takes_messages_up_to_the_first_that_is_not_wanted() {
         panic!("a message lies in the ring")
     };
     assert_eq!(status.bytes, 5);
-    let mut last = InOrder { tags: vec![TAG; 2], bytes: [0; 4], lengths: Vec::new() };
+    let mut last = InOrder::<SHORT> { tags: vec![TAG; 2], bytes: [0; 4], lengths: Vec::new() };
     b.proto.receive_run(&mut b.rails, (Rank(0), FLOW), &mut last);
     assert_eq!((last.bytes, last.lengths), ([1, 2, 3, 0], vec![3]));
     assert_eq!(b.proto.traffic.received[0].messages, 4);
+}
+
+/// Sends a short message on the short path.
+fn post_short(from: &mut Progress, bytes: &[u8]) -> ShortSent {
+    let to = Rank(1 - from.proto.me().0);
+    let address = ShortAddress { peer: from.proto.peer_index(to), flow: FLOW };
+    from.proto.post_short(&mut from.rails, &address, TAG, bytes)
+}
+
+/// Receives a short message on the short path; gives its length.
+fn take_short(by: &mut Progress, into: &mut [u8]) -> Option<usize> {
+    let from = Rank(1 - by.proto.me().0);
+    let address = ShortAddress { peer: by.proto.peer_index(from), flow: FLOW };
+    by.proto.take_short(&mut by.rails, &address, TAG, into)
+}
+
+/// Over many laps of the ring: what the short path leaves, the general path does, and the order is one.
+#[test]
+fn the_short_path_and_the_general_one_keep_one_order() {
+    let [mut a, mut b] = two_on_one_host();
+    let (mut left, mut next) = ([0; 2], 0u64);
+    for n in 0..20_000u64 {
+        if post_short(&mut a, &n.to_ne_bytes()) == ShortSent::Left {
+            left[0] += 1;
+            post(&mut a, &n.to_ne_bytes());
+        }
+        if n % 7 < 3 && n > 6 {
+            continue;
+        }
+        while next <= n {
+            let mut into = [0; 8];
+            if take_short(&mut b, &mut into) != Some(8) {
+                left[1] += 1;
+                let got = b.try_recv(FLOW, want(Some(Rank(0))), &mut into[..]);
+                assert!(matches!(got, Received::Done(_)), "message {next}: {got:?}");
+            }
+            assert_eq!(u64::from_ne_bytes(into), next);
+            next += 1;
+        }
+        // Nothing is under way: credit goes back.
+        b.proto.pass(&mut b.rails);
+        a.proto.pass(&mut a.rails);
+    }
+    assert!(left.iter().all(|left| (1..4000).contains(left)), "{left:?} of the messages were left");
+    assert_eq!(a.proto.traffic.sent[0].messages, 20_000);
+    assert_eq!(b.proto.traffic.received[0].messages, next);
+}
+
+#[test]
+fn the_short_path_leaves_what_is_long_not_wanted_or_of_a_peer_that_is_gone() {
+    let [mut a, mut b] = two_on_one_host();
+    assert_eq!(post_short(&mut a, &[1; 49]), ShortSent::Left);
+    assert_eq!(post_short(&mut a, &[1; 48]), ShortSent::Done);
+    let mut into = [0; 48];
+    assert_eq!(take_short(&mut b, &mut into[..47]), None, "it does not fit");
+    assert_eq!(take_short(&mut b, &mut into), Some(48));
+    assert_eq!(into, [1; 48]);
+    assert_eq!(take_short(&mut b, &mut into), None, "nothing has come");
+    post(&mut a, &[2; 100]);
+    assert_eq!(take_short(&mut b, &mut [0; 100]), None, "it is not short");
+    a.proto.handle_gone(Rank(1), canele_proto::peer::Gone::Failed);
+    assert_eq!(post_short(&mut a, &[1]), ShortSent::Left);
+    b.proto.handle_gone(Rank(0), canele_proto::peer::Gone::Failed);
+    assert_eq!(take_short(&mut b, &mut into), None);
 }
 
 #[test]

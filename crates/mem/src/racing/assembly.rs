@@ -12,37 +12,36 @@ unsafe extern "C" {
 macro_rules! by_length {
     ($to:expr, $from:expr, $len:expr, $piece:ident, $long:expr) => {{
         let (to, from, len): (*mut u8, *const u8, usize) = ($to, $from, $len);
-        match len {
-            8 => $piece::copy8(to, from),
-            48 => {
-                $piece::copy16(to, from);
-                $piece::copy16(to.add(16), from.add(16));
-                $piece::copy16(to.add(32), from.add(32));
+        if len == 8 {
+            $piece::copy8(to, from);
+        } else {
+            match len {
+                // First, so that the call vanishes where the length is known to be that of a cell at most.
+                49.. => $long(to, from, len),
+                33.. => {
+                    $piece::copy16(to, from);
+                    $piece::copy16(to.add(16), from.add(16));
+                    $piece::copy16(to.add(len - 16), from.add(len - 16));
+                }
+                17.. => {
+                    $piece::copy16(to, from);
+                    $piece::copy16(to.add(len - 16), from.add(len - 16));
+                }
+                8.. => {
+                    $piece::copy8(to, from);
+                    $piece::copy8(to.add(len - 8), from.add(len - 8));
+                }
+                4.. => {
+                    $piece::copy4(to, from);
+                    $piece::copy4(to.add(len - 4), from.add(len - 4));
+                }
+                2.. => {
+                    $piece::copy2(to, from);
+                    $piece::copy2(to.add(len - 2), from.add(len - 2));
+                }
+                1 => $piece::copy1(to, from),
+                0 => {}
             }
-            9..=16 => {
-                $piece::copy8(to, from);
-                $piece::copy8(to.add(len - 8), from.add(len - 8));
-            }
-            17..=32 => {
-                $piece::copy16(to, from);
-                $piece::copy16(to.add(len - 16), from.add(len - 16));
-            }
-            33..=47 => {
-                $piece::copy16(to, from);
-                $piece::copy16(to.add(16), from.add(16));
-                $piece::copy16(to.add(len - 16), from.add(len - 16));
-            }
-            4..=7 => {
-                $piece::copy4(to, from);
-                $piece::copy4(to.add(len - 4), from.add(len - 4));
-            }
-            2..=3 => {
-                $piece::copy2(to, from);
-                $piece::copy2(to.add(len - 2), from.add(len - 2));
-            }
-            1 => $piece::copy1(to, from),
-            0 => {}
-            _ => $long(to, from, len),
         }
     }};
 }

@@ -28,7 +28,7 @@ pub struct Cell {
 #[derive(Clone, Copy)]
 pub struct Cells {
     base: NonNull<Cell>,
-    mask: u64,
+    count: u64,
     shift: u32,
 }
 
@@ -42,20 +42,28 @@ impl Cells {
     /// The cells stay mapped while a role on them exists; at most one producer and one consumer are made from them.
     pub unsafe fn new(base: NonNull<Cell>, count: usize) -> Self {
         assert!(count.is_power_of_two() && count <= 1 << 30, "a ring has a power of two of cells");
-        Self { base, mask: count as u64 - 1, shift: count.trailing_zeros() }
+        Self { base, count: count as u64, shift: count.trailing_zeros() }
     }
 
     /// How many cells.
     pub fn count(&self) -> u64 {
-        self.mask + 1
+        self.count
     }
 
+    /// The end of the ring, behind its last cell.
     #[inline(always)]
-    fn at(&self, position: u64) -> &Cell {
-        // SAFETY: the masked index is below the count; the memory is mapped (`new`).
-        unsafe { self.base.add((position & self.mask) as usize).as_ref() }
+    fn end(&self) -> NonNull<Cell> {
+        // SAFETY: the memory has so many cells (`new`).
+        unsafe { self.base.add(self.count() as usize) }
     }
 
+    /// How many cells lie before one of the ring, or before its end.
+    #[inline(always)]
+    fn index(&self, cell: NonNull<Cell>) -> u64 {
+        (cell.addr().get() - self.base.addr().get()) as u64 / size_of::<Cell>() as u64
+    }
+
+    /// The stamp of the lap of a position.
     #[inline(always)]
     fn lap(&self, position: u64) -> u16 {
         ((position >> self.shift) as u16).wrapping_add(1)
@@ -63,34 +71,88 @@ impl Cells {
 }
 
 /// The one who writes cells.
+///
+/// ```text
+///   lap   │ published │ free, for messages │ reserve │ not known to be free │
+///                     ▲ next               ▲ run_end  ▲ limit
+/// ```
+/// The cells of a *run*, from `next` to `run_end`, are free and of one lap, so a message in a run asks for nothing else.
 pub struct Producer {
     cells: Cells,
-    head: u64,
+    next: NonNull<Cell>,
+    run_end: NonNull<Cell>,
+    /// The stamp of this lap.
+    stamp: u16,
+    /// Position of the first cell of this lap.
+    lap_start: u64,
     /// Positions below this are known to be free.
     limit: u64,
+    /// Cells that messages leave free.
+    reserve: u64,
 }
 
+// SAFETY: as for `Cells`.
+unsafe impl Send for Producer {}
+
 impl Producer {
-    /// Starts at the beginning of a fresh ring.
-    pub fn new(cells: Cells) -> Self {
-        Self { cells, head: 0, limit: cells.count() }
+    /// Starts at the beginning of a fresh ring; messages leave `reserve` cells free.
+    pub fn new(cells: Cells, reserve: u64) -> Self {
+        let (next, limit) = (cells.base, cells.count());
+        let mut producer = Self { cells, next, run_end: next, stamp: 1, lap_start: 0, limit, reserve };
+        producer.renew_run();
+        producer
+    }
+
+    /// The position of the next cell.
+    #[inline]
+    fn head(&self) -> u64 {
+        self.lap_start + self.cells.index(self.next)
+    }
+
+    /// Computes the run anew, after `limit` or the lap has changed.
+    fn renew_run(&mut self) {
+        let free = self.limit.saturating_sub(self.reserve).saturating_sub(self.lap_start);
+        // SAFETY: at most as many cells as the ring has.
+        self.run_end = unsafe { self.cells.base.add(free.min(self.cells.count()) as usize) };
+    }
+
+    /// True if a message may take the next cell without a further look.
+    #[inline(always)]
+    pub fn is_in_run(&self) -> bool {
+        self.next < self.run_end
     }
 
     /// Whether `reserve` cells besides the next one are free; asks the consumer's cursor only when it must.
     #[inline(always)]
     pub fn has_room(&mut self, reserve: u64, cursors: &Cursors) -> bool {
-        self.head + reserve < self.limit || self.look_for_room(reserve, cursors)
+        reserve <= self.reserve && self.is_in_run() || self.has_room_behind(reserve, cursors)
     }
 
-    #[cold]
-    fn look_for_room(&mut self, reserve: u64, cursors: &Cursors) -> bool {
+    /// [`Producer::has_room`] beyond the run.
+    #[inline(never)]
+    fn has_room_behind(&mut self, reserve: u64, cursors: &Cursors) -> bool {
+        self.begin_lap();
+        if self.head() + reserve < self.limit {
+            return true;
+        }
         // Acquire pairs with the release in Consumer::publish: the consumer no longer reads the cells below. A value
         // beyond our own head is not believed (invariant I4).
         let consumed = cursors.consumed.load(Ordering::Acquire);
-        if consumed <= self.head {
+        if consumed <= self.head() {
             self.limit = self.limit.max(consumed + self.cells.count());
+            self.renew_run();
         }
-        self.head + reserve < self.limit
+        self.head() + reserve < self.limit
+    }
+
+    /// Begins the next lap if this one has ended.
+    #[inline(always)]
+    fn begin_lap(&mut self) {
+        if self.next == self.cells.end() {
+            self.lap_start += self.cells.count();
+            (self.next, self.stamp) = (self.cells.base, self.cells.lap(self.lap_start));
+            self.renew_run();
+        }
     }
 
     /// How many cells the consumer is known to have given back.
@@ -101,34 +163,76 @@ impl Producer {
     /// Whether the consumer has given back more than the `known` cells.
     pub fn room_came(&self, known: u64, cursors: &Cursors) -> bool {
         let consumed = cursors.consumed.load(Ordering::Relaxed);
-        consumed <= self.head && consumed > known
+        consumed <= self.head() && consumed > known
     }
 
     /// The inline bytes of the next cell, to be filled before `post`. Only after `has_room`.
     #[inline(always)]
     pub fn inline(&mut self) -> Window<'_> {
-        self.cells.at(self.head).inline()
+        self.begin_lap();
+        // SAFETY: a lap that has ended has begun again, so the cell is one of the ring.
+        unsafe { self.next.as_ref() }.inline()
     }
 
     /// Publishes the next cell: `first` without its stamp, the second word, and inline bytes that were not filled before.
     #[inline(always)]
     pub fn post(&mut self, first: u64, second: u64, inline: &[u8]) {
+        self.begin_lap();
+        // SAFETY: as in `inline`.
+        unsafe { self.publish(first, second, inline) }
+    }
+
+    /// Publishes the next cell if it is one of a run; says whether it has.
+    #[inline(always)]
+    pub fn try_post(&mut self, first: u64, second: u64, inline: &[u8]) -> bool {
+        let is_in_run = self.is_in_run();
+        if is_in_run {
+            // SAFETY: the cells of a run are cells of the ring.
+            unsafe { self.publish(first, second, inline) }
+        }
+        is_in_run
+    }
+
+    /// Publishes the next cell.
+    ///
+    /// # Safety
+    /// `next` is not the end of the ring.
+    #[inline(always)]
+    unsafe fn publish(&mut self, first: u64, second: u64, inline: &[u8]) {
         // All that is needed is read before the first write into shared memory: to the compiler, that might change it.
-        let (cell, lap, next) = (self.cells.at(self.head), self.cells.lap(self.head), self.head + 1);
+        // SAFETY: a cell of the ring, which is mapped (`Cells::new`).
+        let (at, cell) = (self.next, unsafe { self.next.as_ref() });
+        let first = first & !0xffff | u64::from(self.stamp);
         cell.inline().write(0, inline);
         cell.second.store(second, Ordering::Relaxed);
         // Release pairs with the acquire in Consumer::peek: whoever sees the stamp sees the rest (invariant I4).
-        cell.first.store(first & !0xffff | u64::from(lap), Ordering::Release);
-        self.head = next;
+        cell.first.store(first, Ordering::Release);
+        // SAFETY: behind a cell of the ring is another one, or the end.
+        self.next = unsafe { at.add(1) };
     }
 }
 
 /// The one who reads cells.
 pub struct Consumer {
     cells: Cells,
-    position: u64,
+    next: NonNull<Cell>,
+    /// Before this cell the lap ends, or the producer is told.
+    stop: NonNull<Cell>,
+    /// The stamp of this lap.
+    stamp: u16,
+    /// Position of the first cell of this lap.
+    lap_start: u64,
     /// At this position the producer is told.
     due: u64,
+}
+
+// SAFETY: as for `Cells`.
+unsafe impl Send for Consumer {}
+
+/// Decides whether [`Consumer::take_before_stop`] takes a cell. A trait and no closure, so that it can be inlined.
+pub trait TakeCell {
+    /// Whether a cell with these words and these inline bytes is taken.
+    fn accept(&mut self, first: u64, second: u64, inline: Window<'_>) -> bool;
 }
 
 /// What a look at the next cell gives.
@@ -145,16 +249,32 @@ pub enum Peek {
 impl Consumer {
     /// Starts at the beginning of a fresh ring.
     pub fn new(cells: Cells) -> Self {
-        Self { cells, position: 0, due: cells.count() / 4 }
+        let (next, due) = (cells.base, cells.count() / 4);
+        let mut consumer = Self { cells, next, stop: next, stamp: 1, lap_start: 0, due };
+        consumer.renew_stop();
+        consumer
+    }
+
+    /// Computes where it stops anew, after `due` or the lap has changed.
+    fn renew_stop(&mut self) {
+        let behind = (self.due - self.lap_start).min(self.cells.count());
+        // SAFETY: at most as many cells as the ring has.
+        self.stop = unsafe { self.cells.base.add(behind as usize) };
+    }
+
+    #[inline(always)]
+    fn cell(&self) -> &Cell {
+        // SAFETY: `advance` never leaves it at the end of the ring, so it is one of the ring's cells, which are mapped.
+        unsafe { self.next.as_ref() }
     }
 
     /// Looks at the next cell.
     #[inline(always)]
     pub fn peek(&self) -> Peek {
-        let (cell, lap) = (self.cells.at(self.position), self.cells.lap(self.position));
-        // Acquire pairs with the release in Producer::post.
+        let cell = self.cell();
+        // Acquire pairs with the release in Producer::publish.
         let first = cell.first.load(Ordering::Acquire);
-        let stamp = first as u16;
+        let (stamp, lap) = (first as u16, self.stamp);
         if stamp == lap {
             return Peek::Cell(first, cell.second.load(Ordering::Relaxed));
         }
@@ -164,25 +284,51 @@ impl Consumer {
     /// The inline bytes of the cell that `peek` saw.
     #[inline(always)]
     pub fn inline(&self) -> Window<'_> {
-        self.cells.at(self.position).inline()
+        self.cell().inline()
+    }
+
+    /// Takes the next cell if `take` accepts it; not where behind it the lap ends or the
+    /// producer is to be told. Says whether it was taken.
+    #[inline(always)]
+    pub fn take_before_stop(&mut self, take: &mut impl TakeCell) -> bool {
+        // SAFETY: behind a cell of the ring is another one, or the end.
+        let next = unsafe { self.next.add(1) };
+        if next >= self.stop {
+            return false;
+        }
+        let inline = self.inline(); // Before the look: its acquire would have everything read again.
+        let Peek::Cell(first, second) = self.peek() else { return false };
+        let taken = take.accept(first, second, inline);
+        if taken {
+            self.next = next;
+        }
+        taken
     }
 
     /// Gives the cell back, telling the producer once in a quarter of a ring. Says whether it told.
     #[inline(always)]
     pub fn advance(&mut self, cursors: &Cursors) -> bool {
-        self.position += 1;
-        if self.position >= self.due {
-            self.publish(cursors);
-            return true;
-        }
-        false
+        // SAFETY: behind a cell of the ring is another one, or the end.
+        self.next = unsafe { self.next.add(1) };
+        self.next >= self.stop && self.pass_stop(cursors)
     }
 
+    /// Tells the producer if that is due, and begins the next lap if this one has ended.
     #[cold]
-    fn publish(&mut self, cursors: &Cursors) {
-        self.due = self.position + self.cells.count() / 4;
-        // Release pairs with the acquire in Producer::look_for_room.
-        cursors.consumed.store(self.position, Ordering::Release);
+    #[inline(never)]
+    fn pass_stop(&mut self, cursors: &Cursors) -> bool {
+        let position = self.lap_start + self.cells.index(self.next);
+        if self.next == self.cells.end() {
+            (self.next, self.lap_start, self.stamp) = (self.cells.base, position, self.cells.lap(position));
+        }
+        let is_due = position >= self.due;
+        if is_due {
+            self.due = position + self.cells.count() / 4;
+            // Release pairs with the acquire in Producer::has_room_behind.
+            cursors.consumed.store(position, Ordering::Release);
+        }
+        self.renew_stop();
+        is_due
     }
 }
 

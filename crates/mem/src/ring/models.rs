@@ -76,7 +76,7 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
 }
 
 fn produce_cells(memory: &Memory, packets: u64) {
-    let mut producer = cells::Producer::new(memory.ring());
+    let mut producer = cells::Producer::new(memory.ring(), 0);
     for n in 1..=packets {
         while !producer.has_room(0, &memory.cursors) {
             thread::yield_now();
@@ -135,7 +135,7 @@ fn payload_over_laps(kind: fn(payload::PayloadMemory) -> payload::PayloadMemory)
         let producer = thread::spawn({
             let memory = memory.clone();
             move || {
-                let mut cells = cells::Producer::new(memory.ring());
+                let mut cells = cells::Producer::new(memory.ring(), 0);
                 let mut payload = payload::Producer::new(kind(memory.span()));
                 for n in 1..=PACKETS {
                     let line = loop {

@@ -9,7 +9,7 @@
 
 use core::cell::UnsafeCell;
 
-use canele_engine::{Completions, FlowId, Rank};
+use canele_engine::{Completions, FlowId, MAX_INLINE, Rank, Window};
 use canele_mem::buffer::RawMut;
 use canele_mpi::request::Request;
 use canele_mpi::{Result, Tag};
@@ -19,14 +19,14 @@ use crate::handle::{MPI_Comm, MPI_Request};
 use crate::requests::INDEX_BITS;
 
 /// How many laps are told apart.
-const GENERATIONS: u32 = 1 << 8;
+const GENERATIONS: u64 = 1 << 8;
 
 /// A receive in its slot.
 #[derive(Clone, Copy)]
 pub struct DeferredRecv {
     /// Who sends, and on which flow, see [`DeferredRecv::from`].
     pub from: u64,
-    /// The handle, and above it what stands in the slot: [`FREE`], [`DEFERRED`], or the handle of the row of the request.
+    /// [`FREE`]; of a deferred receive the handle; of one that was submitted the handle, and above it that of the row of the request.
     name: u64,
     /// Where the message goes.
     into: *mut u8,
@@ -40,11 +40,30 @@ pub struct DeferredRecv {
 
 const _: () = assert!(size_of::<DeferredRecv>() <= 40);
 const FREE: u64 = 0;
-const DEFERRED: u64 = 1;
 
+/// Where messages come from, as a slot says it.
+#[derive(Clone, Copy)]
+pub struct Source {
+    /// Who sends, and on which flow.
+    pub from: u64,
+    /// The communicator, whose handles fit into 32 bits.
+    comm: u32,
+}
+
+impl Source {
+    /// From nowhere.
+    pub const NONE: Self = Self { from: 0, comm: 0 };
+
+    /// From a rank on the flow of a communicator.
+    pub fn new(comm: MPI_Comm, source: Rank, flow: FlowId) -> Self {
+        Self { from: u64::from(source.0) << 32 | u64::from(flow.0), comm: comm.value() as u32 }
+    }
+}
+
+/// Who sends, and on which flow, from how a slot says it.
 #[inline(always)]
-fn from(source: Rank, flow: FlowId) -> u64 {
-    u64::from(source.0) << 32 | u64::from(flow.0)
+pub fn source_of(from: u64) -> (Rank, FlowId) {
+    (Rank((from >> 32) as u32), FlowId(from as u32))
 }
 
 impl DeferredRecv {
@@ -62,14 +81,19 @@ impl DeferredRecv {
         self.name as u32 as usize
     }
 
-    fn held(&self) -> u64 {
+    /// The handle of the row of its request, or 0 if it was not submitted.
+    fn row(&self) -> u64 {
         self.name >> 32
+    }
+
+    fn is_deferred(&self) -> bool {
+        self.name != FREE && self.row() == 0
     }
 
     /// True if it is the deferred receive with this handle.
     #[inline(always)]
     pub fn is_of(&self, handle: MPI_Request) -> bool {
-        self.name == DEFERRED << 32 | handle.value() as u64
+        self.name == handle.value() as u64
     }
 
     /// True if its message comes from there.
@@ -78,16 +102,25 @@ impl DeferredRecv {
         self.from == from
     }
 
-    /// True if so many bytes find room.
+    /// True if it is of a message of at most [`MAX_INLINE`] bytes.
     #[inline(always)]
-    pub fn has_room(&self, bytes: usize) -> bool {
-        bytes <= self.bytes as usize
+    pub fn is_short(&self) -> bool {
+        self.bytes as usize <= MAX_INLINE
     }
 
     /// Who sends, and on which flow.
     #[inline(always)]
     pub fn from(&self) -> (Rank, FlowId) {
-        (Rank((self.from >> 32) as u32), FlowId(self.from as u32))
+        source_of(self.from)
+    }
+
+    /// It ends with these bytes, and its slot is free; returns false if they find no room.
+    #[inline(always)]
+    pub fn end_with(&mut self, bytes: Window<'_>) -> bool {
+        let Some(into) = self.memory().get_mut(..bytes.len()) else { return false };
+        bytes.read(0, into);
+        self.end();
+        true
     }
 
     /// It has ended: its slot is free.
@@ -141,8 +174,8 @@ pub struct Ring {
     slots: [DeferredRecv; SLOTS],
     first: usize,
     next: usize,
-    /// Counts how often `next` has come to the start.
-    lap: u32,
+    /// The handle of the first slot in this lap: above the index stands how often `next` has come to the start.
+    first_handle: u64,
 }
 
 struct Shared(UnsafeCell<Ring>);
@@ -150,8 +183,12 @@ struct Shared(UnsafeCell<Ring>);
 // SAFETY: two threads never reach the ring at a time, see `ring`.
 unsafe impl Sync for Shared {}
 
-static RING: Shared =
-    Shared(UnsafeCell::new(Ring { slots: [DeferredRecv::EMPTY; SLOTS], first: 0, next: 0, lap: 0 }));
+static RING: Shared = Shared(UnsafeCell::new(Ring {
+    slots: [DeferredRecv::EMPTY; SLOTS],
+    first: 0,
+    next: 0,
+    first_handle: FIRST_SLOT as u64,
+}));
 
 /// The ring.
 ///
@@ -188,7 +225,7 @@ impl Ring {
     #[inline(always)]
     pub fn remove(&mut self, count: usize) {
         self.first += count;
-        if self.first == self.next || self.slots.get(self.first).is_none_or(|slot| slot.held() != DEFERRED) {
+        if self.first == self.next || self.slots.get(self.first).is_none_or(|slot| !slot.is_deferred()) {
             self.skip();
         }
     }
@@ -204,42 +241,37 @@ impl Ring {
     #[inline(never)]
     fn skip(&mut self) {
         let rest = self.first..self.next;
-        match rest.clone().find(|at| self.slots[*at].held() == DEFERRED) {
+        match rest.clone().find(|at| self.slots[*at].is_deferred()) {
             Some(at) => self.first = at,
-            None => (self.first, self.next, self.lap) = (0, 0, (self.lap + 1) % GENERATIONS),
+            None => {
+                let lap = ((self.first_handle >> INDEX_BITS) + 1) % GENERATIONS;
+                (self.first, self.next, self.first_handle) = (0, 0, lap << INDEX_BITS | FIRST_SLOT as u64);
+            }
         }
     }
 
-    /// Adds a receive; gives its handle if there is a slot for it.
+    /// Adds a receive; gives its handle if the next slot is free.
     #[inline(always)]
-    pub fn add(
-        &mut self,
-        (comm, flow): (MPI_Comm, FlowId),
-        (source, tag): (Rank, Tag),
-        into: *mut u8,
-        bytes: usize,
-    ) -> Option<MPI_Request> {
-        let at = match self.slots.get(self.next) {
-            Some(slot) if slot.name == FREE => self.next,
-            _ => self.find_free()?,
-        };
-        let handle = self.lap << INDEX_BITS | (FIRST_SLOT + at) as u32;
-        let (comm, bytes) = (comm.value() as u32, bytes as u32);
-        let name = DEFERRED << 32 | u64::from(handle);
-        self.slots[at] = DeferredRecv { from: from(source, flow), name, into, tag, bytes, comm };
-        self.next = at + 1;
+    pub fn add(&mut self, source: &Source, tag: Tag, into: *mut u8, bytes: usize) -> Option<MPI_Request> {
+        let slot = self.slots.get_mut(self.next).filter(|slot| slot.name == FREE)?;
+        let handle = self.first_handle + self.next as u64;
+        let (Source { from, comm }, bytes) = (*source, bytes as u32);
+        *slot = DeferredRecv { from, name: handle, into, tag, bytes, comm };
+        self.next += 1;
         Some(MPI_Request::of(handle as usize))
     }
 
-    /// A free slot behind all deferred receives.
+    /// Goes on to a free slot behind all deferred receives, if the next one is none; returns true if there is one.
     #[cold]
     #[inline(never)]
-    fn find_free(&mut self) -> Option<usize> {
-        let at = (self.next..SLOTS).find(|at| self.slots[*at].name == FREE)?;
+    pub fn go_to_free(&mut self) -> bool {
+        let free = (self.next..SLOTS).find(|at| self.slots[*at].name == FREE);
+        let Some(at) = free.filter(|at| *at != self.next) else { return false };
         if !self.any() {
             self.first = at;
         }
-        Some(at)
+        self.next = at;
+        true
     }
 
     fn slot(&mut self, handle: MPI_Request) -> Option<&mut DeferredRecv> {
@@ -257,7 +289,7 @@ impl Ring {
     #[inline(never)]
     fn row_of(&mut self, handle: MPI_Request) -> MPI_Request {
         match self.slot(handle) {
-            Some(slot) if slot.held() > DEFERRED => MPI_Request::of(slot.held() as usize),
+            Some(slot) if slot.row() > 0 => MPI_Request::of(slot.row() as usize),
             _ => handle,
         }
     }

@@ -4,7 +4,7 @@ use core::ffi::c_int;
 
 use canele_mpi::{Mode, Status};
 
-use super::short::short;
+use super::short::{self, Attempt};
 use super::{from, target};
 use crate::buffer::data;
 use crate::constants::MPI_ANY_SOURCE;
@@ -15,8 +15,21 @@ use crate::pointer::{RecvBuffer, SendBuffer};
 use crate::status::StatusOut;
 use crate::width::Count;
 
-/// `MPI_Send`.
+/// `MPI_Send` of a message that can go at once.
 #[inline(always)]
+pub fn send_at_once(
+    buf: SendBuffer,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Attempt {
+    short::send_at_once(buf, (count, datatype), (dest, tag), comm)
+}
+
+/// `MPI_Send`.
+#[inline(never)]
 pub fn send(
     buf: SendBuffer,
     count: Count,
@@ -25,10 +38,12 @@ pub fn send(
     tag: c_int,
     comm: MPI_Comm,
 ) -> CallResult {
-    match short(buf, (count, datatype), (dest, tag), comm) {
-        Some(short) if short.send(buf) => Ok(()),
-        _ => send_in_mode(buf, count, datatype, dest, tag, comm, Mode::Standard),
+    if short::learn(comm, datatype, dest)
+        && short::send_at_once(buf, (count, datatype), (dest, tag), comm).is_done()
+    {
+        return Ok(());
     }
+    send_in_mode(buf, count, datatype, dest, tag, comm, Mode::Standard)
 }
 
 /// `MPI_Ssend`.
@@ -78,8 +93,22 @@ fn send_in_mode(
     Ok(comm.send(to.rank, to.tag, mode, data)?)
 }
 
-/// `MPI_Recv`.
+/// `MPI_Recv` of a message that is there.
 #[inline(always)]
+pub fn recv_at_once(
+    buf: RecvBuffer,
+    count: Count,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    status: StatusOut,
+) -> Attempt {
+    short::receive_at_once(buf, (count, datatype), (source, tag), comm, status)
+}
+
+/// `MPI_Recv`.
+#[inline(never)]
 pub fn recv(
     buf: RecvBuffer,
     count: Count,
@@ -90,9 +119,12 @@ pub fn recv(
     status: StatusOut,
 ) -> CallResult {
     deferred_recv::settle();
-    if let Some(short) = short(buf, (count, datatype), (source, tag), comm)
-        && let Some(bytes) = short.receive(buf)
+    if short::learn(comm, datatype, source)
+        && recv_at_once(buf, count, datatype, source, tag, comm, status).is_done()
     {
+        return Ok(());
+    }
+    if let Some(bytes) = short::receive_next(buf, (count, datatype), (source, tag), comm) {
         status.set_received(source, tag, bytes);
         return Ok(());
     }

@@ -6,7 +6,7 @@ pub mod complete;
 pub mod partitioned;
 pub mod persistent;
 pub mod probe;
-mod short;
+pub mod short;
 pub mod start;
 pub mod statuses;
 pub mod wait;

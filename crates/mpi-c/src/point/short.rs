@@ -2,67 +2,139 @@
 //!
 //! Owns the routes that were found last and decides nothing: either it does all of a call in a few dozen instructions, or it says no and has changed nothing,
 //! and the general path does the call, with all its checks and errors. It makes no error, no request and no status.
+//!
+//! What ends with `_at_once` calls no function: inlined into an exported function, it needs no frame and saves few registers, and the
+//! general path is a jump from there.
 
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
 
-use canele_engine::{Engine, FlowId, Receives};
-use canele_mpi::{Rank, Tag};
+use canele_engine::{Engine, FlowId, MAX_INLINE, PeerIndex, Receives, ShortAddress, ShortSent, Window};
+use canele_mpi::{Class, Tag};
 
 use super::LARGEST_TAG;
 use crate::call_cache;
-use crate::constants::MPI_REQUEST_NULL;
-use crate::deferred_recv::{self, DeferredRecv, MOST_BYTES};
+use crate::codes::keep;
+use crate::constants::{MPI_REQUEST_NULL, MPI_SUCCESS};
+use crate::deferred_recv::{self, DeferredRecv, MOST_BYTES, Source, source_of};
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request};
 use crate::library;
-use crate::pointer::{RecvBuffer, SendBuffer};
+use crate::pointer::{Out, RecvBuffer, SendBuffer};
 use crate::requests::LEFT;
 use crate::status::{Got, StatusOut};
 use crate::width::Count;
 
+/// What became of a call that was tried on the short path.
+pub enum Attempt {
+    /// It is done.
+    Done,
+    /// It is done, and the peer of this route is to be woken.
+    ToSleeper(&'static Route),
+    /// Nothing has changed: the general path does it.
+    Left,
+    /// The same, of a call on this route with so many bytes: a caller need not keep the arguments that follow from these.
+    LeftOn(&'static Route, usize),
+}
+
+impl Attempt {
+    /// True if the call is done, for a caller that has a frame: it wakes the peer.
+    pub fn is_done(self) -> bool {
+        match self {
+            Self::Left | Self::LeftOn(..) => return false,
+            Self::Done => {}
+            Self::ToSleeper(route) => _ = Route::wake_peer(route),
+        }
+        true
+    }
+}
+
 /// What a communicator, a rank on it and a datatype came to: programs name the same few again and again.
-#[derive(Clone, Copy)]
-struct Route {
+#[repr(align(64))]
+pub struct Route {
+    /// What [`call_cache::freed`] said: no handle has been freed since, whose value something else could have by now.
+    freed: usize,
     comm: MPI_Comm,
     datatype: MPI_Datatype,
-    rank: c_int,
-    /// No handle has been freed since, whose value something else could have by now.
-    freed: usize,
+    /// The engine of the process.
     engine: Option<&'static Engine>,
-    to: Rank,
-    flow: FlowId,
+    rank: c_int,
     /// Bytes of an element; elements lie one after the other.
-    size: usize,
+    size: u32,
+    address: ShortAddress,
+    source: Source,
 }
 
 impl Route {
     const NONE: Self = Self {
+        freed: 0,
         comm: MPI_Comm::of(usize::MAX),
         datatype: MPI_Datatype::of(0),
-        rank: 0,
-        freed: 0,
         engine: None,
-        to: Rank(0),
-        flow: FlowId(0),
+        rank: 0,
         size: 0,
+        address: ShortAddress { peer: PeerIndex::NONE, flow: FlowId(0) },
+        source: Source::NONE,
     };
 
     /// Finds it, if there is such a communicator with such a rank, and if the datatype is committed and has no gaps.
-    #[inline(never)]
     fn find(comm: MPI_Comm, datatype: MPI_Datatype, rank: c_int) -> Option<Self> {
+        let freed = call_cache::freed();
         let (on, of) = (comm.find()?, datatype.find()?);
         let to = *on.peers().members().get(rank as usize)?;
         let fits = of.is_contiguous() && of.is_committed() && (1..=MOST_BYTES).contains(&of.size());
-        let (engine, flow, freed) = (Some(&**on.engine()), on.flow(), call_cache::freed());
-        fits.then_some(Self { comm, datatype, rank, freed, engine, to, flow, size: of.size() })
+        if !fits {
+            return None;
+        }
+        let (engine, flow, size) = (&**on.engine(), on.flow(), of.size() as u32);
+        let peer = engine.peer_index(to).ok()?;
+        let (address, source) = (ShortAddress { peer, flow }, Source::new(comm, to, flow));
+        Some(Self { freed, comm, datatype, engine: Some(engine), rank, size, address, source })
+    }
+
+    /// Wakes the peer, which sleeps though something was sent to it; returns what the function returns. `extern "C"`: it does not unwind, so
+    /// that a jump suffices.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn wake_peer(route: &'static Self) -> c_int {
+        match route.engine().wake_peer(route.address.peer) {
+            Ok(()) => MPI_SUCCESS,
+            // In a forked child, where nothing was sent.
+            Err(error) => keep(Class::Other, error.to_string()),
+        }
+    }
+
+    /// The bytes of so many elements, if they are at most `most`.
+    #[inline(always)]
+    fn bytes(&self, count: Count, most: usize) -> Option<usize> {
+        // A negative number is a large one here.
+        let bytes = count.value.checked_mul(i64::from(self.size))? as usize;
+        (bytes <= most).then_some(bytes)
+    }
+
+    /// How many elements have so many bytes.
+    pub fn count(&self, bytes: usize) -> usize {
+        bytes / self.size as usize
+    }
+
+    /// The communicator.
+    pub fn comm(&self) -> MPI_Comm {
+        self.comm
+    }
+
+    /// The datatype.
+    pub fn datatype(&self) -> MPI_Datatype {
+        self.datatype
+    }
+
+    /// The rank on the communicator.
+    pub fn rank(&self) -> c_int {
+        self.rank
     }
 
     #[inline(always)]
-    fn is_of(&self, comm: MPI_Comm, datatype: MPI_Datatype, rank: c_int) -> bool {
-        self.comm == comm
-            && self.rank == rank
-            && self.datatype == datatype
-            && self.freed == call_cache::freed()
+    fn engine(&self) -> &'static Engine {
+        // SAFETY: a route that was remembered has one, and no other is given out (`known`).
+        unsafe { self.engine.unwrap_unchecked() }
     }
 }
 
@@ -71,74 +143,141 @@ const ROUTES: usize = 8;
 
 struct Routes(UnsafeCell<[Route; ROUTES]>);
 
-// SAFETY: two threads never reach the routes at a time, see `short`.
+// SAFETY: two threads never reach a route at a time, see `known` and `learn`.
 unsafe impl Sync for Routes {}
 
 static KNOWN: Routes = Routes(UnsafeCell::new([Route::NONE; ROUTES]));
 
-/// A short message: the way it goes, a tag, and so many bytes.
-pub struct Short {
-    engine: &'static Engine,
-    comm: MPI_Comm,
-    rank: Rank,
-    flow: FlowId,
-    tag: Tag,
-    bytes: usize,
+#[inline(always)]
+fn place(rank: c_int) -> *mut Route {
+    // SAFETY: the index is below the length of the array.
+    unsafe { KNOWN.0.get().cast::<Route>().add(rank as usize % ROUTES) }
 }
 
-/// What the arguments of a call say, if it is a short message and the program uses one thread at a time.
+/// The route of a call, if it is remembered and the program uses one thread at a time.
 #[inline(always)]
-pub fn short(
+pub fn known(comm: MPI_Comm, datatype: MPI_Datatype, rank: c_int) -> Option<&'static Route> {
+    let freed = call_cache::freed_alone()?;
+    // SAFETY: one thread calls the library, and the reference ends before `learn` is called.
+    let route = unsafe { &*place(rank) };
+    let is_known =
+        route.freed == freed && route.comm == comm && route.rank == rank && route.datatype == datatype;
+    is_known.then_some(route)
+}
+
+/// Remembers the route of a call; returns true if it was not remembered before.
+#[inline(never)]
+pub fn learn(comm: MPI_Comm, datatype: MPI_Datatype, rank: c_int) -> bool {
+    if call_cache::freed_alone().is_none() || known(comm, datatype, rank).is_some() {
+        return false;
+    }
+    let Some(route) = Route::find(comm, datatype, rank) else { return false };
+    // SAFETY: one thread calls the library, and holds no reference to a route here.
+    unsafe { *place(rank) = route };
+    true
+}
+
+#[inline(always)]
+fn is_tag(tag: c_int) -> bool {
+    tag as u32 <= LARGEST_TAG as u32
+}
+
+/// Sends a message if it can go at once.
+#[inline(always)]
+pub fn send_at_once(
     buffer: SendBuffer,
     (count, datatype): (Count, MPI_Datatype),
     (rank, tag): (c_int, c_int),
     comm: MPI_Comm,
-) -> Option<Short> {
-    if !deferred_recv::is_one_thread() {
-        return None;
+) -> Attempt {
+    let Some(route) = known(comm, datatype, rank) else { return Attempt::Left };
+    let Some(bytes) = route.bytes(count, MAX_INLINE) else { return Attempt::Left };
+    if buffer.is_null() {
+        return Attempt::Left;
     }
-    // SAFETY: one thread calls the library, and the reference ends before any function of the program is called.
-    let route = unsafe { &mut (*KNOWN.0.get())[rank as usize % ROUTES] };
-    if !route.is_of(comm, datatype, rank) {
-        *route = Route::find(comm, datatype, rank)?;
+    if !is_tag(tag) {
+        return Attempt::LeftOn(route, bytes);
     }
-    // A count that is negative is a large one here. The product cannot overflow behind this.
-    let count = count.value as usize;
-    if count > MOST_BYTES || buffer.is_null() || tag as u32 > LARGEST_TAG as u32 {
-        return None;
+    // SAFETY: not null; the program gives so many bytes to be read as long as the call lasts.
+    let bytes = unsafe { core::slice::from_raw_parts(buffer.cast(), bytes) };
+    match route.engine().try_send_short(&route.address, Tag(tag as u32), bytes) {
+        ShortSent::Left => Attempt::LeftOn(route, bytes.len()),
+        ShortSent::Done => Attempt::Done,
+        ShortSent::ToSleeper => Attempt::ToSleeper(route),
     }
-    let (engine, bytes) = (route.engine?, count * route.size);
-    (bytes <= MOST_BYTES).then_some(Short {
-        engine,
-        comm,
-        rank: route.to,
-        flow: route.flow,
-        tag: Tag(tag as u32),
-        bytes,
-    })
 }
 
-impl Short {
-    /// Sends it at once, if that can be; says whether it has.
-    #[inline(always)]
-    pub fn send(&self, buffer: SendBuffer) -> bool {
-        // SAFETY: not null; the program gives so many bytes to be read as long as the call lasts.
-        let bytes = unsafe { core::slice::from_raw_parts(buffer.cast(), self.bytes) };
-        self.engine.send_short(self.rank, self.flow, self.tag, bytes)
+/// Receives a message that fits into a cell if it is the next one of its source.
+#[inline(always)]
+pub fn receive_at_once(
+    buffer: RecvBuffer,
+    (count, datatype): (Count, MPI_Datatype),
+    (rank, tag): (c_int, c_int),
+    comm: MPI_Comm,
+    status: StatusOut,
+) -> Attempt {
+    let Some(route) = known(comm, datatype, rank) else { return Attempt::Left };
+    let Some(bytes) = route.bytes(count, MAX_INLINE) else { return Attempt::Left };
+    if buffer.is_null() {
+        return Attempt::Left;
     }
-
-    /// Receives it, if it is the next message of its source; gives its length.
-    #[inline(always)]
-    pub fn receive(&self, buffer: RecvBuffer) -> Option<usize> {
-        // SAFETY: not null; the program gives so many bytes to be written as long as the call lasts.
-        let into = unsafe { core::slice::from_raw_parts_mut(buffer.cast(), self.bytes) };
-        self.engine.receive_short(self.rank, self.flow, self.tag, into)
+    // SAFETY: a route is known, so one thread calls the library.
+    if !is_tag(tag) || unsafe { deferred_recv::ring() }.any() {
+        return Attempt::LeftOn(route, bytes);
     }
+    // SAFETY: not null; the program gives so many bytes to be written as long as the call lasts.
+    let into = unsafe { core::slice::from_raw_parts_mut(buffer.cast(), bytes) };
+    match route.engine().try_receive_short(&route.address, Tag(tag as u32), into) {
+        Some(bytes) => {
+            status.set_received(route.rank, tag, bytes);
+            Attempt::Done
+        }
+        None => Attempt::LeftOn(route, bytes),
+    }
+}
 
-    /// Defers its receive, if that may be; gives the handle.
-    #[inline(always)]
-    pub fn defer(&self, buffer: RecvBuffer) -> Option<MPI_Request> {
-        deferred_recv::defer((self.comm, self.flow), (self.rank, self.tag), buffer.cast(), self.bytes)
+/// [`receive_at_once`] for a longer message, for a caller that has a frame.
+#[inline(always)]
+pub fn receive_next(
+    buffer: RecvBuffer,
+    (count, datatype): (Count, MPI_Datatype),
+    (rank, tag): (c_int, c_int),
+    comm: MPI_Comm,
+) -> Option<usize> {
+    let route = known(comm, datatype, rank)?;
+    let bytes = route.bytes(count, MOST_BYTES)?;
+    if bytes <= MAX_INLINE || buffer.is_null() || !is_tag(tag) {
+        return None;
+    }
+    // SAFETY: as above.
+    let into = unsafe { core::slice::from_raw_parts_mut(buffer.cast(), bytes) };
+    let (source, flow) = source_of(route.source.from);
+    route.engine().receive_next(source, flow, Tag(tag as u32), into)
+}
+
+/// Defers a receive, if that may be; puts its handle.
+#[inline(always)]
+pub fn defer_at_once(
+    buffer: RecvBuffer,
+    (count, datatype): (Count, MPI_Datatype),
+    (rank, tag): (c_int, c_int),
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Attempt {
+    let Some(route) = known(comm, datatype, rank) else { return Attempt::Left };
+    let Some(bytes) = route.bytes(count, MOST_BYTES) else { return Attempt::Left };
+    if buffer.is_null() {
+        return Attempt::Left;
+    }
+    if !is_tag(tag) {
+        return Attempt::LeftOn(route, bytes);
+    }
+    match deferred_recv::defer(&route.source, Tag(tag as u32), buffer.cast(), bytes) {
+        Some(handle) => {
+            request.put(handle);
+            Attempt::Done
+        }
+        None => Attempt::LeftOn(route, bytes),
     }
 }
 
@@ -158,16 +297,37 @@ pub fn end_front(handles: &mut [MPI_Request], statuses: StatusOut) -> usize {
         let slots = ring.deferred();
         let Some(first) = slots.first().filter(|first| first.is_of(handle)) else { return ended };
         let Ok(engine) = library::engine() else { return ended };
-        let (from, (source, flow)) = (first.from, first.from());
-        let mut run = Run { handles: &mut *handles, slots, statuses, first: ended, taken: 0, from };
-        engine.receive_run(source, flow, &mut run);
-        let taken = run.taken;
+        let from = first.from;
+        let n = slots.len().min(handles.len() - ended);
+        let (is_short, handles) = (first.is_short(), &mut handles[ended..ended + n]);
+        let slots = &mut slots[..n];
+        let taken = match is_short && !statuses.is_wanted() {
+            true => take_short(engine, handles, slots, from),
+            false => take_any(engine, Run { handles, slots, statuses, first: ended, taken: 0, from }),
+        };
         ended += taken;
         ring.remove(taken);
         if taken == 0 {
             return ended;
         }
     }
+}
+
+/// Takes messages of a few bytes whose statuses are not wanted; says how many.
+#[inline(never)] // It has the registers for itself.
+fn take_short(engine: &Engine, handles: &mut [MPI_Request], slots: &mut [DeferredRecv], from: u64) -> usize {
+    let (source, flow) = source_of(from);
+    let mut run = Run::<true> { handles, slots, statuses: StatusOut::NONE, first: 0, taken: 0, from };
+    engine.receive_run(source, flow, &mut run);
+    run.taken
+}
+
+/// Takes messages of any length; says how many.
+#[inline(never)]
+fn take_any(engine: &Engine, mut run: Run<'_, false>) -> usize {
+    let (source, flow) = source_of(run.from);
+    engine.receive_run(source, flow, &mut run);
+    run.taken
 }
 
 /// Ends the sends that have left, and the null handles, from a place of an array on; gives the place behind them.
@@ -188,12 +348,13 @@ fn end_sends(handles: &mut [MPI_Request], from: usize, statuses: StatusOut) -> u
     at
 }
 
-/// Deferred receives from one source on one flow, and their handles from a place of an array on.
-struct Run<'a> {
+/// Deferred receives from one source on one flow, and as many handles of an array. `SHORT` ones are of messages of a few bytes, whose statuses
+/// are not wanted.
+struct Run<'a, const SHORT: bool> {
     handles: &'a mut [MPI_Request],
     slots: &'a mut [DeferredRecv],
     statuses: StatusOut,
-    /// The place in the array of the first.
+    /// The place of the first handle in the array.
     first: usize,
     /// So many have ended.
     taken: usize,
@@ -201,22 +362,25 @@ struct Run<'a> {
     from: u64,
 }
 
-impl Receives for Run<'_> {
-    const ONE: bool = false;
+impl<const SHORT: bool> Receives for Run<'_, SHORT> {
+    const SHORT: bool = SHORT;
 
     #[inline(always)]
-    fn accept(&mut self, tag: Tag, bytes: usize) -> Option<&mut [u8]> {
-        let at = self.first + self.taken;
-        let (slot, handle) = (self.slots.get_mut(self.taken)?, self.handles.get_mut(at)?);
-        if !slot.is_of(*handle) || !slot.is_from(self.from) || slot.tag != tag || !slot.has_room(bytes) {
-            return None;
+    fn accept(&mut self, tag: Tag, bytes: Window<'_>) -> bool {
+        let at = self.taken;
+        let (Some(slot), Some(handle)) = (self.slots.get_mut(at), self.handles.get_mut(at)) else {
+            return false;
+        };
+        let len = bytes.len();
+        let is_wanted = slot.is_of(*handle) && slot.is_from(self.from) && slot.tag == tag;
+        if !is_wanted || !slot.end_with(bytes) {
+            return false;
         }
-        if self.statuses.is_wanted() {
-            self.statuses.set_got_at(at, Got::Received(slot.comm(), slot.status(bytes)));
+        if !SHORT && self.statuses.is_wanted() {
+            self.statuses.set_got_at(self.first + at, Got::Received(slot.comm(), slot.status(len)));
         }
         *handle = MPI_REQUEST_NULL;
         self.taken += 1;
-        slot.end();
-        slot.memory().get_mut(..bytes)
+        true
     }
 }

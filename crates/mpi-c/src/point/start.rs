@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use canele_mpi::request::Request;
 use canele_mpi::{Mode, Status};
 
-use super::short::short;
+use super::short::{self, Attempt};
 use super::{from, probe, target, wait};
 use crate::buffer::data;
 use crate::deferred_recv;
@@ -15,8 +15,29 @@ use crate::pointer::{Out, RecvBuffer, SendBuffer};
 use crate::requests::{self, LEFT};
 use crate::width::Count;
 
-/// `MPI_Isend`.
+/// `MPI_Isend` of a message that can go at once.
 #[inline(always)]
+pub fn isend_at_once(
+    buf: SendBuffer,
+    count: Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Attempt {
+    if request.is_null() {
+        return Attempt::Left;
+    }
+    let sent = short::send_at_once(buf, (count, datatype), (dest, tag), comm);
+    if matches!(sent, Attempt::Done | Attempt::ToSleeper(_)) {
+        request.put(LEFT);
+    }
+    sent
+}
+
+/// `MPI_Isend`.
+#[inline(never)]
 pub fn isend(
     buf: SendBuffer,
     count: Count,
@@ -26,11 +47,10 @@ pub fn isend(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> CallResult {
-    if !request.is_null()
-        && let Some(short) = short(buf, (count, datatype), (dest, tag), comm)
-        && short.send(buf)
+    if short::learn(comm, datatype, dest)
+        && isend_at_once(buf, count, datatype, dest, tag, comm, request).is_done()
     {
-        return Ok(request.set(LEFT, "request")?);
+        return Ok(());
     }
     isend_in_mode(buf, count, datatype, dest, tag, comm, request, Mode::Standard)
 }
@@ -85,8 +105,25 @@ fn isend_in_mode(
     Ok(request.set(handle, "request")?)
 }
 
-/// `MPI_Irecv`.
+/// `MPI_Irecv` of a message whose receive can be deferred.
 #[inline(always)]
+pub fn irecv_at_once(
+    buf: RecvBuffer,
+    count: Count,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Attempt {
+    if request.is_null() {
+        return Attempt::Left;
+    }
+    short::defer_at_once(buf, (count, datatype), (source, tag), comm, request)
+}
+
+/// `MPI_Irecv`.
+#[inline(never)]
 pub fn irecv(
     buf: RecvBuffer,
     count: Count,
@@ -96,26 +133,11 @@ pub fn irecv(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> CallResult {
-    if !request.is_null()
-        && let Some(short) = short(buf, (count, datatype), (source, tag), comm)
-        && let Some(handle) = short.defer(buf)
+    if (short::learn(comm, datatype, source) || deferred_recv::make_room())
+        && irecv_at_once(buf, count, datatype, source, tag, comm, request).is_done()
     {
-        return Ok(request.set(handle, "request")?);
+        return Ok(());
     }
-    irecv_by_engine(buf, count, datatype, source, tag, comm, request)
-}
-
-/// The general path.
-#[inline(never)]
-fn irecv_by_engine(
-    buf: RecvBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    source: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-    request: Out<MPI_Request>,
-) -> CallResult {
     let on = comm.get()?;
     let data = data(buf, count, datatype)?;
     let Some(from) = from(on, source, tag)? else {

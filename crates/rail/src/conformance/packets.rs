@@ -1,7 +1,7 @@
 //! What is sent arrives, whole, once, in order.
 
 use super::{Harness, Sent, TO_1, exchange, link_from, link_to, look, pair, receive, send};
-use crate::{Class, FastPath, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Rail, TakeIf, TryTake};
+use crate::{Class, FastPath, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Rail, TakeIf, TryPost, TryTake};
 use canele_mem::window::Window;
 
 /// Packets of a link arrive in the order of their commits.
@@ -112,14 +112,15 @@ pub fn one_step_forms_are_their_steps<H: Harness>() {
     let (short, bulky) = (Sent::new(1, 48, 0), Sent::new(2, 40, 100));
     let mut choosy = Choosy { accepts: false, seen: None };
     assert_eq!(h.rail(1).try_take(from, &mut choosy), TryTake::Nothing);
-    h.rail(0).post(to, short.header, &short.inline).expect("nothing is held");
+    assert_ne!(h.rail(0).try_post(to, short.header, &short.inline), TryPost::Left, "nothing is held");
     send(&mut h, 0, 1, &bulky, Class::Message).expect("nothing is held");
     h.deliver();
 
     assert_eq!(h.rail(1).try_take(from, &mut choosy), TryTake::Left);
     assert_eq!(choosy.seen.take(), Some((short.header, short.inline.clone(), Vec::new())));
+    assert!(!h.rail(1).take_short(from, &mut choosy));
     choosy.accepts = true;
-    assert_eq!(h.rail(1).try_take(from, &mut choosy), TryTake::Taken);
+    assert!(h.rail(1).take_short(from, &mut choosy));
     assert_eq!(choosy.seen.take(), Some((short.header, short.inline, Vec::new())));
     h.deliver();
     assert_eq!(h.rail(1).try_take(from, &mut choosy), TryTake::Taken);

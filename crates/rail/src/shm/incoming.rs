@@ -6,6 +6,7 @@ use canele_mem::window::Window;
 use std::ptr::NonNull;
 use std::time::Instant;
 
+use canele_mem::ring::cells::TakeCell;
 use canele_mem::ring::{cells, payload};
 use canele_sys::atomic::AtomicU32;
 use canele_sys::ids::Rank;
@@ -64,6 +65,26 @@ impl Incoming {
             sender_inbox: sender_inbox.clone(),
             proof,
         })
+    }
+
+    /// Takes a packet without bulk, if `accept` wants it and nothing is to be told to the sender behind it.
+    #[inline(always)]
+    pub fn take_short(&mut self, accept: &mut impl TakeIf) -> bool {
+        self.cells.take_before_stop(&mut InlineOnly(accept))
+    }
+
+    /// Takes a packet without bulk, if `accept` wants it.
+    #[inline(always)]
+    pub fn try_take_inline(&mut self, accept: &mut impl TakeIf) -> bool {
+        let inline = self.cells.inline(); // As below.
+        let cells::Peek::Cell(first, second) = self.cells.peek() else { return false };
+        if !InlineOnly(accept).accept(first, second, inline) {
+            return false;
+        }
+        if self.cells.advance(self.shared.cursors()) {
+            self.wake_starved();
+        }
+        true
     }
 
     /// Takes a packet in one step, if `accept` wants it.
@@ -199,6 +220,17 @@ impl Incoming {
     #[cold]
     fn bad(&self, what: std::fmt::Arguments<'_>) -> Corrupt {
         Corrupt(format!("{} wrote {what}: its memory or its program is corrupted", self.sender))
+    }
+}
+
+/// Accepts cells of packets without bulk.
+struct InlineOnly<'a, T>(&'a mut T);
+
+impl<T: TakeIf> cells::TakeCell for InlineOnly<'_, T> {
+    #[inline(always)]
+    fn accept(&mut self, first: u64, second: u64, inline: Window<'_>) -> bool {
+        let inline = inline.part(0, (first >> 24) as u8 as usize);
+        inline.is_some_and(|inline| self.0.accept(header(first, second), inline, Window::empty()))
     }
 }
 

@@ -16,7 +16,7 @@ use super::inbox::Inbox;
 use super::layout::InboxLayout;
 use super::link::{HAS_BULK, Shared, TELL, TIMED};
 use super::pace::{LEAST_TIMED, Pace, Way};
-use crate::{Busy, Class, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Slot};
+use crate::{Busy, Class, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Slot, TryPost};
 
 /// Nothing is claimed.
 const NOTHING: usize = usize::MAX;
@@ -96,8 +96,9 @@ impl Outgoing {
         let (shared, cells, span) = Shared::new((Arc::new(slice), 0), layout, rewinds)?;
         // A compiler fence suffices only where both are registered (invariant I6).
         let both = fencing == Fencing::Asymmetric && inbox.fencing() == Fencing::Asymmetric;
+        let reserve = layout.cells as u64 / 8;
         let outgoing = Self {
-            cells: cells::Producer::new(cells),
+            cells: cells::Producer::new(cells, reserve),
             payload: payload::Producer::new(span),
             sleep: NonNull::from(inbox.sleep_word()),
             fencing: if both { Fencing::Asymmetric } else { Fencing::Fences },
@@ -107,7 +108,7 @@ impl Outgoing {
             starved: Starved::default(),
             ready: Ready::new(&layout, layout.first_bytes()),
             inbox: inbox.clone(),
-            reserve: layout.cells as u64 / 8,
+            reserve,
             stream_limit: layout.payload / 2,
             message_limit: layout.payload,
             wakeups: 0,
@@ -216,12 +217,15 @@ impl Outgoing {
         Ok(())
     }
 
-    /// A packet without bulk, in one step.
+    /// A packet without bulk, if the next cell is known to be free.
     #[inline(always)]
-    pub fn post(&mut self, header: Header, bytes: &[u8]) -> Result<(), Busy> {
-        self.ask_for_cells(self.reserve)?;
-        self.publish(header, header.inline_len, bytes);
-        Ok(())
+    pub fn try_post(&mut self, header: Header, bytes: &[u8]) -> TryPost {
+        let (first, second) = words(header, header.inline_len);
+        match self.cells.try_post(first, second, bytes) {
+            false => TryPost::Left,
+            true if self.is_peer_asleep() => TryPost::PostedToSleeper,
+            true => TryPost::Posted,
+        }
     }
 
     #[inline(always)]
@@ -250,20 +254,25 @@ impl Outgoing {
     /// Publishes the next cell, with inline bytes unless it is filled already, and wakes the peer if it sleeps.
     #[inline(always)]
     fn publish(&mut self, header: Header, len: u8, inline: &[u8]) {
-        let first = u64::from(header.kind) << 16 | u64::from(len) << 24 | u64::from(header.flow) << 32;
-        self.cells.post(first, u64::from(header.tag) | u64::from(header.sequence) << 32, inline);
-        // SAFETY: the sleep word lies in the mapped inbox (`open`).
-        let word = unsafe { self.sleep.as_ref() };
-        if sleep::is_asleep(word, self.fencing) {
+        let (first, second) = words(header, len);
+        self.cells.post(first, second, inline);
+        if self.is_peer_asleep() {
             self.wake();
         }
+    }
+
+    /// True if the peer sleeps, after a cell was published for it.
+    #[inline(always)]
+    fn is_peer_asleep(&self) -> bool {
+        // SAFETY: the sleep word lies in the mapped inbox (`open`).
+        sleep::is_asleep(unsafe { self.sleep.as_ref() }, self.fencing)
     }
 
     /// Wakes the peer, which sleeps.
     #[cold]
     #[inline(never)]
-    fn wake(&mut self) {
-        // SAFETY: as in `publish`.
+    pub fn wake(&mut self) {
+        // SAFETY: as in `is_peer_asleep`.
         let word = unsafe { self.sleep.as_ref() };
         self.wakeups += u64::from(sleep::wake(word, self.inbox.event()));
     }
@@ -302,6 +311,13 @@ impl Outgoing {
     pub fn chunk_counter(&self, index: usize) -> &ChunkCounter {
         self.shared.chunk_counter(index)
     }
+}
+
+/// The words of a cell, the first without its stamp, with this length byte.
+#[inline(always)]
+fn words(header: Header, len: u8) -> (u64, u64) {
+    let first = u64::from(header.kind) << 16 | u64::from(len) << 24 | u64::from(header.flow) << 32;
+    (first, u64::from(header.tag) | u64::from(header.sequence) << 32)
 }
 
 /// Where a bulk goes, and how it is best written there, if the ring holds no more than `limit` bytes with it. Takes the parts

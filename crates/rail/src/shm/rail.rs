@@ -12,7 +12,7 @@ use super::report_unreadable;
 use super::{Link, Outgoing, Shm};
 use crate::{
     Armed, Busy, Caps, Class, Corrupt, FastPath, Header, OneSided, Packet, Rail, Reach, Recoverable, Slot,
-    TakeIf, TryTake,
+    TakeIf, TryPost, TryTake,
 };
 
 impl Rail for Shm {
@@ -112,10 +112,16 @@ impl FastPath for Shm {
     }
 
     #[inline(always)]
-    fn post(&mut self, link: LinkId, header: Header, bytes: &[u8]) -> Result<(), Busy> {
+    fn try_post(&mut self, link: LinkId, header: Header, bytes: &[u8]) -> TryPost {
         match self.link_mut(link.peer()).and_then(|l| l.outgoing.as_mut()) {
-            Some(outgoing) => outgoing.post(header, bytes),
-            None => Err(Busy),
+            Some(outgoing) => outgoing.try_post(header, bytes),
+            None => TryPost::Left,
+        }
+    }
+
+    fn wake(&mut self, link: LinkId) {
+        if let Some(outgoing) = self.link_mut(link.peer()).and_then(|l| l.outgoing.as_mut()) {
+            outgoing.wake();
         }
     }
 
@@ -132,6 +138,25 @@ impl FastPath for Shm {
         match self.link_mut(link.peer()).and_then(|l| l.incoming.as_mut()) {
             Some(incoming) => incoming.try_take(accept),
             None => TryTake::Nothing,
+        }
+    }
+
+    #[inline(always)]
+    fn take_short(&mut self, link: LinkId, accept: &mut impl TakeIf) -> bool {
+        let incoming = self.link_mut(link.peer()).and_then(|l| l.incoming.as_mut());
+        incoming.is_some_and(|incoming| incoming.take_short(accept))
+    }
+
+    #[inline(always)]
+    fn take_short_run(&mut self, link: LinkId, accept: &mut impl TakeIf) {
+        if let Some(incoming) = self.link_mut(link.peer()).and_then(|l| l.incoming.as_mut()) {
+            // The inner loop calls nothing, so what it needs stays in registers.
+            loop {
+                while incoming.take_short(accept) {}
+                if !incoming.try_take_inline(accept) {
+                    return;
+                }
+            }
         }
     }
 

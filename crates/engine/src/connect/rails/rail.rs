@@ -8,7 +8,7 @@ use canele_mem::window::Window;
 use canele_rail::tcp::Tcp;
 use canele_rail::{
     Armed, Busy, Caps, Class, Corrupt, FastPath, Header, Lost, OneSided, Packet, Rail, Reach, Recoverable,
-    Slot, Speed, TakeIf, TryTake, Unacked,
+    Slot, Speed, TakeIf, TryPost, TryTake, Unacked,
 };
 use canele_sys::ids::{LinkId, Rank};
 
@@ -156,8 +156,12 @@ impl FastPath for Rails {
     }
 
     #[inline(always)]
-    fn post(&mut self, link: LinkId, header: Header, bytes: &[u8]) -> Result<(), Busy> {
-        on!(self, link, rail => rail.post(link, header, bytes))
+    fn try_post(&mut self, link: LinkId, header: Header, bytes: &[u8]) -> TryPost {
+        self.shm.try_post(link, header, bytes)
+    }
+
+    fn wake(&mut self, link: LinkId) {
+        on!(self, link, rail => rail.wake(link));
     }
 
     #[inline(always)]
@@ -185,6 +189,16 @@ impl FastPath for Rails {
     #[inline(always)]
     fn try_take(&mut self, link: LinkId, accept: &mut impl TakeIf) -> TryTake {
         on!(self, link, rail => rail.try_take(link, accept))
+    }
+
+    #[inline(always)]
+    fn take_short(&mut self, link: LinkId, accept: &mut impl TakeIf) -> bool {
+        self.shm.take_short(link, accept)
+    }
+
+    #[inline(always)]
+    fn take_short_run(&mut self, link: LinkId, accept: &mut impl TakeIf) {
+        self.shm.take_short_run(link, accept);
     }
 
     #[inline(always)]

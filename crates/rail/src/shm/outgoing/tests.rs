@@ -52,6 +52,21 @@ fn a_slice_is_reserved_as_it_is_needed() {
 }
 
 #[test]
+fn a_short_packet_to_a_sleeper_says_so_and_the_sleeper_can_be_woken() {
+    let (mut outgoing, mut incoming, (inbox, _)) = link();
+    assert_eq!(outgoing.try_post(HEADER, &[]), TryPost::Posted);
+    sleep::announce(inbox.sleep_word(), sleep::WakeBy::Futex);
+    assert_eq!(outgoing.try_post(HEADER, &[]), TryPost::PostedToSleeper);
+    outgoing.wake();
+    assert_eq!(outgoing.wakeups, 1);
+    assert_eq!(outgoing.try_post(HEADER, &[]), TryPost::Posted, "the peer is awake");
+    for _ in 0..3 {
+        incoming.poll().unwrap().expect("a packet that was posted");
+        incoming.release();
+    }
+}
+
+#[test]
 fn a_ring_that_cannot_grow_takes_every_packet_once_it_is_empty() {
     let (mut outgoing, mut incoming, (inbox, file)) = link();
     outgoing.ready.refused = true;
