@@ -46,7 +46,8 @@ class Program:
 
     def mark(self):
         """A word that differs for descriptions that build something else."""
-        built = [self.sha256, self.source, self.build, *(path.read_text(encoding="utf-8") for path in sorted(HERE.glob("*.c")))]
+        used = [path for path in sorted(HERE.glob("*.c")) if path.name in self.build]
+        built = [self.sha256, self.source, self.build, *(path.read_text(encoding="utf-8") for path in used)]
         return hashlib.sha256("\0".join(built).encode()).hexdigest()[:16]
 
 

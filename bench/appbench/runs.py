@@ -60,6 +60,7 @@ def verify(program, values, text):
         if not re.search(filled(pattern, values), text, re.MULTILINE):
             raise Failed(f"is not verified: it prints nothing like {pattern!r}")
     for pattern, expected, within in program.near:
+        pattern = filled(pattern, values)
         found, right = number(pattern, text), float(filled(str(expected), values))
         if not abs(found - right) <= within * abs(right):
             raise Failed(f"is not verified: {found} instead of {right} by {pattern!r}")
