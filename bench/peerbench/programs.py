@@ -28,7 +28,7 @@ ALL = {
 # What they measure is the transfer of so many bytes.
 TRANSFERS = {"pingpong", "vector"}
 # Units in which more is better.
-MORE_IS_BETTER = {"M/s", "%"}
+MORE_IS_BETTER = {"M/s", "%", "GB/s", "Gflop/s", "GUP/s"}
 
 
 def ranks_of(name, asked, tcp):

@@ -1,6 +1,7 @@
 """The figures in words: tables in Markdown, and JSON. Owns how numbers are written."""
 
 import json
+import math
 import os
 import platform
 
@@ -55,11 +56,12 @@ def markdown(circumstances, figures):
     return "\n".join(lines) + "\n"
 
 
-def table(entries, names, transfers, loaded):
+def table(entries, names, transfers, loaded, number="bytes"):
+    """Lines of a table; entries are {(figure, number): (unit, {participant: values})}."""
     limited = any("limit" in values for _, values in entries.values())
     ours, peers = "canele" in names, [name for name in names if name != "canele"]
     columns = (["limit"] if limited else []) + names
-    heads = ["", "bytes", *(places.TITLES[name] for name in columns)]
+    heads = ["", number, *(places.TITLES[name] for name in columns)]
     heads += ["to the best peer"] if ours and peers else []
     heads += ["to the limit"] if ours and limited else []
     lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
@@ -110,7 +112,8 @@ def digits(value):
     for decimals, from_ in ((0, 100), (1, 10), (2, 1)):
         if abs(value) >= from_:
             return f"{value:.{decimals}f}"
-    return f"{value:.3f}"
+    decimals = 2 - math.floor(math.log10(abs(value))) if value else 0
+    return f"{value:.{decimals}f}"
 
 
 def size(bytes_):

@@ -42,23 +42,29 @@ class Figures:
 
 def run_all(wanted, participants, binaries, limits, tell):
     """Measures everything; `tell` shows the progress."""
-    figures = Figures(wanted.rounds)
     turns = [(name, runner(one, binaries[one.abi], wanted.quick)) for name, one in participants.items()]
-    for round_ in range(wanted.rounds):
+    runs = [(name, ranks) for name in wanted.programs for ranks in programs.ranks_of(name, wanted.ranks, wanted.tcp)]
+    return take_turns(wanted.rounds, runs, turns, [("limit", limits.figures)] if limits else [], tell)
+
+
+def take_turns(rounds, runs, turns, last, tell):
+    """The figures of `runs`, pairs of a program and a number of ranks. In each round the participants of `turns`, pairs of a name
+    and what measures, begin at another one; those of `last` come after them."""
+    figures = Figures(rounds)
+    for round_ in range(rounds):
         # Nobody is always the first, or always behind the same one.
         first = round_ % len(turns)
-        order = turns[first:] + turns[:first] + ([("limit", limits.figures)] if limits else [])
-        for program in wanted.programs:
-            for ranks in programs.ranks_of(program, wanted.ranks, wanted.tcp):
-                for name, measure in order:
-                    where = f"round {round_ + 1}/{wanted.rounds}  {program} on {ranks}: {name}"
-                    tell(where)
-                    try:
-                        figures.put(round_, name, program, ranks, measure(program, ranks))
-                    except (Failed, OSError, subprocess.SubprocessError, KeyError, ValueError) as error:
-                        # The others go on.
-                        figures.failures.append(f"{where}: {error}")
-                        tell(f"FAILED {where}: {error}\n")
+        order = turns[first:] + turns[:first] + last
+        for program, ranks in runs:
+            for name, measure in order:
+                where = f"round {round_ + 1}/{rounds}  {program} on {ranks}: {name}"
+                tell(where)
+                try:
+                    figures.put(round_, name, program, ranks, measure(program, ranks))
+                except (Failed, OSError, subprocess.SubprocessError, KeyError, ValueError) as error:
+                    # The others go on.
+                    figures.failures.append(f"{where}: {error}")
+                    tell(f"FAILED {where}: {error}\n")
     return figures
 
 
@@ -74,27 +80,8 @@ def runner(participant, folder, quick):
 def run(participant, binary, program, ranks, quick):
     """One run of a program: {(figure, bytes): (value, unit)}."""
     block = QUICK_BLOCK_MS if quick else BLOCK_MS
-    line = participant.line(ranks, [binary, str(block), str(int(quick))])
     begin = time.monotonic()
-    process = subprocess.Popen(
-        line,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=participant.environment(),
-        text=True,
-        errors="replace",
-    )
-    try:
-        out, _ = process.communicate(timeout=programs.ALL[program].limit)
-    except subprocess.TimeoutExpired:
-        end(process)
-        raise Failed(f"took longer than {programs.ALL[program].limit} s") from None
-    except BaseException:
-        end(process)
-        raise
-    if process.returncode:
-        raise Failed(f"ended with status {process.returncode}: {' / '.join(out.splitlines()[-3:])}")
+    out = output(participant, ranks, [binary, str(block), str(int(quick))], programs.ALL[program].limit)
     found = {}
     for text in out.splitlines():
         if match := LINE.match(text):
@@ -105,6 +92,31 @@ def run(participant, binary, program, ranks, quick):
     if program == "init":
         found["job", 0] = ((time.monotonic() - begin) * 1e3, "ms")
     return found
+
+
+def output(participant, ranks, words, limit, folder=None, variables=None):
+    """What `words` print on so many ranks within `limit` seconds, in a folder and with more variables if these are given."""
+    process = subprocess.Popen(
+        participant.line(ranks, words),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=participant.environment() | (variables or {}),
+        cwd=folder,
+        text=True,
+        errors="replace",
+    )
+    try:
+        out, _ = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        end(process)
+        raise Failed(f"took longer than {limit} s") from None
+    except BaseException:
+        end(process)
+        raise
+    if process.returncode:
+        raise Failed(f"ended with status {process.returncode}: {' / '.join(out.splitlines()[-3:])}")
+    return out
 
 
 def end(process):

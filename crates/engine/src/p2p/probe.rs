@@ -17,8 +17,7 @@ impl Engine {
     /// No such rank, or the job is over.
     pub fn iprobe(&self, flow: FlowId, want: Want) -> Result<Option<Status>, Error> {
         self.check_source(want)?;
-        let mut core = self.lock_to_submit()?;
-        core.pass();
+        let (mut core, _) = self.poll_once(self.lock_to_submit()?);
         Ok(core.progress.proto.probe(flow, want))
     }
 
@@ -44,8 +43,7 @@ impl Engine {
     /// No such rank, or the job is over.
     pub fn improbe(&self, flow: FlowId, want: Want) -> Result<Option<Matched>, Error> {
         self.check_source(want)?;
-        let mut core = self.lock_to_submit()?;
-        core.pass();
+        let (mut core, _) = self.poll_once(self.lock_to_submit()?);
         Ok(core.progress.proto.probe_matched(flow, want))
     }
 

@@ -226,11 +226,11 @@ impl Engine {
     /// `Forked`.
     pub fn test(&self, pending: Pending) -> Result<Option<Completion>, Error> {
         let mut core = self.lock()?;
-        let ended = pending.take(&mut core).or_else(|| {
-            core.pass();
-            pending.take(&mut core)
-        });
-        Ok(ended)
+        if let Some(ended) = pending.take(&mut core) {
+            return Ok(Some(ended));
+        }
+        let (mut core, _) = self.poll_once(core);
+        Ok(pending.take(&mut core))
     }
 
     /// Makes progress once.
@@ -238,7 +238,7 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn poll(&self) -> Result<bool, Error> {
-        Ok(self.lock()?.pass())
+        Ok(self.poll_once(self.lock()?).1)
     }
 
     /// Waits for the end of an operation. After a deadline it is still under way.

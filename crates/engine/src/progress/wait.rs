@@ -98,17 +98,37 @@ impl Engine {
         }
     }
 
-    /// Lets another process have the processor.
-    pub(crate) fn give_way<'a>(&'a self, mut core: Locked<'a>, backoff: &mut Backoff) -> Locked<'a> {
+    /// Makes one pass for a call that does not wait; says whether anything moved. Where ranks share processors and many such passes
+    /// have found nothing, another process has the processor before a further pass.
+    #[inline]
+    pub(crate) fn poll_once<'a>(&'a self, mut core: Locked<'a>) -> (Locked<'a>, bool) {
+        let moved = core.pass();
+        if core.progress.wait_policy.poll_yields(moved) { self.poll_after_yield(core) } else { (core, moved) }
+    }
+
+    #[cold]
+    fn poll_after_yield<'a>(&'a self, core: Locked<'a>) -> (Locked<'a>, bool) {
+        let (mut core, _) = self.yield_processor(core);
+        let moved = core.pass();
+        (core, moved)
+    }
+
+    /// Lets another process have the processor, in a wait.
+    pub(crate) fn give_way<'a>(&'a self, core: Locked<'a>, backoff: &mut Backoff) -> Locked<'a> {
+        let (mut core, took) = self.yield_processor(core);
+        core.progress.wait_policy.learn(backoff, took);
+        core
+    }
+
+    /// Lets another process have the processor; says how long it had it.
+    fn yield_processor<'a>(&'a self, mut core: Locked<'a>) -> (Locked<'a>, Duration) {
         core.progress.counts.yields += 1;
         core.progress.counts.system_calls += 1;
         drop(core);
         let before = Instant::now();
         std::thread::yield_now();
         let took = before.elapsed();
-        let mut core = self.lock().expect("a thread of this process has held the lock before");
-        core.progress.wait_policy.learn(backoff, took);
-        core
+        (self.lock().expect("a thread of this process has held the lock before"), took)
     }
 
     fn sleep<'a>(&'a self, mut core: Locked<'a>, deadline: Option<Instant>) -> Locked<'a> {

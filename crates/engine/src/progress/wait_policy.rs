@@ -20,6 +20,10 @@ const SLICE: Duration = Duration::from_millis(1);
 /// Number of waits without a yield after such a one.
 const WAITS_WITHOUT_YIELD: u32 = 256;
 
+/// Number of polls in a row that find nothing before one gives the processor away. Together they take about twenty times as long as a
+/// yield, so that a program that polls between computing loses little, and far less than a time slice.
+const POLLS_BEFORE_YIELD: u32 = 256;
+
 /// How this rank waits: its settings, and what it has learnt about its processor.
 pub(crate) struct WaitPolicy {
     pub wait: Wait,
@@ -30,6 +34,8 @@ pub(crate) struct WaitPolicy {
     pub oversubscribed: bool,
     /// Waits still to go without a yield.
     waits_without_yield: u32,
+    /// Polls in a row that found nothing.
+    idle_polls: u32,
 }
 
 impl WaitPolicy {
@@ -41,6 +47,7 @@ impl WaitPolicy {
             yields: tunables.yields,
             oversubscribed,
             waits_without_yield: 0,
+            idle_polls: 0,
         }
     }
 
@@ -51,6 +58,18 @@ impl WaitPolicy {
         self.waits_without_yield = self.waits_without_yield.saturating_sub(1);
         let spin = if self.oversubscribed { Duration::ZERO } else { self.spin };
         Backoff::new(self.wait, spin, yields)
+    }
+
+    /// Returns true if a poll is to give the processor away: after many in a row that found nothing, where ranks share processors. A
+    /// program that polls until something comes waits, and keeps the rank from running that sends it.
+    #[inline]
+    pub fn poll_yields(&mut self, found: bool) -> bool {
+        if found || !self.oversubscribed || self.wait == Wait::Poll {
+            self.idle_polls = 0;
+            return false;
+        }
+        self.idle_polls += 1;
+        self.idle_polls.is_multiple_of(POLLS_BEFORE_YIELD)
     }
 
     /// Learns from a yield that took so long.
@@ -145,6 +164,24 @@ mod tests {
             assert_eq!(wait_policy.backoff().next(), Next::Sleep, "wait {n} after it");
         }
         assert_eq!(wait_policy.backoff().next(), Next::Yield, "it tries again");
+    }
+
+    #[test]
+    fn polls_yield_where_ranks_share_processors_and_many_found_nothing() {
+        let tunables = Tunables::default();
+        let mut wait_policy = WaitPolicy::new(&tunables, true);
+        let mut yields =
+            |found: &[bool]| found.iter().filter(|found| wait_policy.poll_yields(**found)).count();
+        let idle = [false; POLLS_BEFORE_YIELD as usize - 1];
+        assert_eq!(yields(&idle), 0);
+        assert_eq!(yields(&[true]), 0, "it counts anew");
+        assert_eq!(yields(&idle), 0);
+        assert_eq!(yields(&[false]), 1);
+        assert_eq!(yields(&[false; 3 * POLLS_BEFORE_YIELD as usize]), 3, "and again");
+        for (wait, oversubscribed) in [(Wait::Adaptive, false), (Wait::Poll, true)] {
+            let mut wait_policy = WaitPolicy::new(&Tunables { wait, ..Tunables::default() }, oversubscribed);
+            assert!((0..1000).all(|_| !wait_policy.poll_yields(false)), "{wait:?}, {oversubscribed}");
+        }
     }
 
     #[test]

@@ -152,7 +152,7 @@ fn await_any(handles: &[MPI_Request]) -> Result<()> {
 /// # Errors
 /// A handle names no request; in a forked child.
 pub(super) fn first_ended(handles: &[MPI_Request], waits: bool) -> Result<Result<usize, bool>> {
-    let mut polled = false;
+    let mut looks_once_more = !waits;
     loop {
         let (mut ended, mut active) = (None, false);
         advance(handles, |at, progress| {
@@ -163,10 +163,8 @@ pub(super) fn first_ended(handles: &[MPI_Request], waits: bool) -> Result<Result
         match ended {
             Some(at) => return Ok(Ok(at)),
             None if active && waits => await_any(handles)?,
-            None if active && !polled => {
-                library::engine()?.poll()?;
-                polled = true;
-            }
+            // What a pass has not moved is as it was.
+            None if active && looks_once_more && library::engine()?.poll()? => looks_once_more = false,
             None => return Ok(Err(active)),
         }
     }
@@ -187,10 +185,9 @@ pub(super) fn count(handles: &[MPI_Request]) -> Result<(usize, usize)> {
         Ok((under_way, ended))
     };
     let counted = look()?;
-    if counted.0 == 0 {
+    if counted.0 == 0 || !library::engine()?.poll()? {
         return Ok(counted);
     }
-    library::engine()?.poll()?;
     look()
 }
 

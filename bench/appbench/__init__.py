@@ -1,0 +1,9 @@
+"""Builds programs that people use MPI for, runs them over several implementations in turn, and tells medians and ratios. Installs and
+starts the implementations as peerbench does, and takes turns as it does.
+
+    arguments ─▶ main ─▶ programs     what there is: the table in programs.toml, and those of --describe
+                   │       sources      released archives, checked: from --sources, or by apt-get
+                   │       build        each program once for the standard ABI, and once for Open MPI
+                   │       runs         one run: its folder, its command line, its verification, its figures
+                   └────▶ report       one table
+"""
