@@ -23,7 +23,7 @@ use crate::call_cache;
 use crate::handle::MPI_Request;
 use crate::library;
 use crate::requests::{INDEX_BITS, requests};
-pub use ring::{DeferredRecv, Ring, Source, ring, source_of};
+pub use ring::{DeferredRecv, RecvSource, Ring, ring, source_of};
 
 /// Longer messages are submitted at once: they may be copied straight from or to the other end.
 pub const MOST_BYTES: usize = 4096;
@@ -65,7 +65,7 @@ pub fn is_mixed() -> bool {
 
 /// Defers a receive of at most [`MOST_BYTES`] if that may be done now and the next slot is free; gives its handle.
 #[inline(always)]
-pub fn defer(source: &Source, tag: Tag, into: *mut u8, bytes: usize) -> Option<MPI_Request> {
+pub fn defer(source: &RecvSource, tag: Tag, into: *mut u8, bytes: usize) -> Option<MPI_Request> {
     if !may() {
         return None;
     }

@@ -43,14 +43,14 @@ const FREE: u64 = 0;
 
 /// Where messages come from, as a slot says it.
 #[derive(Clone, Copy)]
-pub struct Source {
+pub struct RecvSource {
     /// Who sends, and on which flow.
     pub from: u64,
     /// The communicator, whose handles fit into 32 bits.
     comm: u32,
 }
 
-impl Source {
+impl RecvSource {
     /// From nowhere.
     pub const NONE: Self = Self { from: 0, comm: 0 };
 
@@ -252,10 +252,10 @@ impl Ring {
 
     /// Adds a receive; gives its handle if the next slot is free.
     #[inline(always)]
-    pub fn add(&mut self, source: &Source, tag: Tag, into: *mut u8, bytes: usize) -> Option<MPI_Request> {
+    pub fn add(&mut self, source: &RecvSource, tag: Tag, into: *mut u8, bytes: usize) -> Option<MPI_Request> {
         let slot = self.slots.get_mut(self.next).filter(|slot| slot.name == FREE)?;
         let handle = self.first_handle + self.next as u64;
-        let (Source { from, comm }, bytes) = (*source, bytes as u32);
+        let (RecvSource { from, comm }, bytes) = (*source, bytes as u32);
         *slot = DeferredRecv { from, name: handle, into, tag, bytes, comm };
         self.next += 1;
         Some(MPI_Request::of(handle as usize))

@@ -16,7 +16,7 @@ use super::LARGEST_TAG;
 use crate::call_cache;
 use crate::codes::keep;
 use crate::constants::{MPI_REQUEST_NULL, MPI_SUCCESS};
-use crate::deferred_recv::{self, DeferredRecv, MOST_BYTES, Source, source_of};
+use crate::deferred_recv::{self, DeferredRecv, MOST_BYTES, RecvSource, source_of};
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request};
 use crate::library;
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
@@ -61,7 +61,7 @@ pub struct Route {
     /// Bytes of an element; elements lie one after the other.
     size: u32,
     address: ShortAddress,
-    source: Source,
+    source: RecvSource,
 }
 
 impl Route {
@@ -73,7 +73,7 @@ impl Route {
         rank: 0,
         size: 0,
         address: ShortAddress { peer: PeerIndex::NONE, flow: FlowId(0) },
-        source: Source::NONE,
+        source: RecvSource::NONE,
     };
 
     /// Finds it, if there is such a communicator with such a rank, and if the datatype is committed and has no gaps.
@@ -87,7 +87,7 @@ impl Route {
         }
         let (engine, flow, size) = (&**on.engine(), on.flow(), of.size() as u32);
         let peer = engine.peer_index(to).ok()?;
-        let (address, source) = (ShortAddress { peer, flow }, Source::new(comm, to, flow));
+        let (address, source) = (ShortAddress { peer, flow }, RecvSource::new(comm, to, flow));
         Some(Self { freed, comm, datatype, engine: Some(engine), rank, size, address, source })
     }
 
