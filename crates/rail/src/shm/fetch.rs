@@ -27,9 +27,9 @@ const PERIOD: u32 = 64;
 
 /// Messages that caches hold are read if that takes less than so many hundredths of the time through the ring: the sender's next stores
 /// there cost more afterwards, because its lines have gone to the reader.
-const BEGIN: u64 = 75;
+const BEGIN: u64 = 60;
 /// And as long as it takes less than these.
-const STAY: u64 = 95;
+const STAY: u64 = 70;
 /// Longer ones are read unless it takes more than these.
 const SLOWER: u64 = 120;
 

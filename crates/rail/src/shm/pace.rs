@@ -16,7 +16,7 @@ use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
 /// Shorter bulk goes through the caches.
 const LEAST: usize = 4 << 10;
 /// Shorter bulk is not timed: reading the clock would count.
-pub(super) const LEAST_TIMED: usize = 16 << 10;
+pub(super) const LEAST_TIMED: usize = 8 << 10;
 /// Of so many bulks that are long enough, one is written the other way with the clock in hand, and in their middle one this way.
 const PERIOD: u32 = 128;
 /// Bulks before the first trial: fresh memory takes longer.
