@@ -270,21 +270,27 @@ impl Mailbox {
         let gone = |rank: &Rank| proto.gone(*rank).is_some();
         let let_go = self.waiting_posts.let_go(|rank| gone(&rank));
         self.slots.free(let_go);
+        // A rank may have ended between noting a slot and taking it. As long as that cannot be told from a living one that is about to
+        // take a slot, so many are not given back: the box never holds more than it is deep.
+        let doubtful = self.slots.doubtful(self.got.len() as u32);
+        let mut kept = doubtful;
         let mut any = let_go > 0;
         for rank in (0..self.got.len() as u32).map(Rank).filter(gone) {
             let got = &self.got[rank.0 as usize];
             let left = self.slots.left_by(rank, got.load(Relaxed));
-            if left > 0 {
+            let sure = left.saturating_sub(kept);
+            kept -= left - sure;
+            if sure > 0 {
                 any = true;
-                got.store(got.load(Relaxed) + left, Relaxed);
-                self.slots.free(left);
+                got.store(got.load(Relaxed) + sure, Relaxed);
+                self.slots.free(sure);
             }
             // Only while no message is on its way from the engine to its deposit.
             if self.held.load(Relaxed) == 0 {
                 self.context.table.forget(self.number, rank);
             }
         }
-        if self.held.load(Relaxed) == 0 {
+        if self.held.load(Relaxed) == 0 && kept == doubtful {
             self.settled.store(partings, Relaxed);
         }
         any

@@ -5,10 +5,11 @@
 //!     8  depth, number: written once, before the box is published
 //!    64  retrieved   slots given back so far, by the owner
 //!    72  sleepers    whether any poster may sleep
-//!   128  of rank 0:  slots it took so far, whether it may sleep            one line per rank
+//!   128  of rank 0:  slots it noted so far, whether it may sleep           one line per rank
 //! ```
 //! A slot is taken when `posted − retrieved` is less than the depth. A poster reads `retrieved` only when the value it
-//! remembers says that the box is full, so a post and a retrieval mostly write lines that nobody else has touched.
+//! remembers says that the box is full, so a post and a retrieval mostly write lines that nobody else has touched. It notes a slot
+//! before it takes it, so that the slots of one that dies are found: there are never more slots taken than noted.
 
 use std::sync::Arc;
 
@@ -74,7 +75,7 @@ impl Slots {
         self.depth
     }
 
-    fn taken_by(&self, rank: Rank) -> &AtomicU64 {
+    fn noted_by(&self, rank: Rank) -> &AtomicU64 {
         self.word(RANKS + 64 * rank.0 as usize)
     }
 
@@ -85,25 +86,32 @@ impl Slots {
     /// Takes a slot for `me`, if there is one.
     #[inline(always)]
     pub fn try_take(&self, me: Rank) -> Result<bool, Error> {
-        let more = |posted| (posted & CLOSED == 0 && self.has_room(posted)).then_some(posted + 1);
-        // Relaxed: only counted; the message itself is what publishes anything.
-        match self.word(POSTED).fetch_update(Relaxed, Relaxed, more) {
-            Err(posted) if posted & CLOSED != 0 => return Err(Error::Closed(self.owner)),
-            Err(_) => return Ok(false),
-            Ok(_) => {}
+        // Not noted if there is none now: one that waits asks again and again, and must not keep the owner in doubt.
+        let posted = self.word(POSTED).load(Relaxed);
+        if posted & CLOSED == 0 && !self.has_room(posted) {
+            return Ok(false);
         }
-        // Should we die before this line, the slot is lost; after it, the owner gives it back (invariant I16).
-        self.taken_by(me).fetch_add(1, Release); // pairs with the acquire load in `left_by`
-        Ok(true)
+        self.noted_by(me).fetch_add(1, Relaxed);
+        let more = |posted| (posted & CLOSED == 0 && self.has_room(posted)).then_some(posted + 1);
+        // Release: whoever sees the slot taken sees it noted (`doubtful`). The message itself is what publishes anything else.
+        match self.word(POSTED).fetch_update(Release, Relaxed, more) {
+            Ok(_) => Ok(true),
+            Err(posted) => self.not_taken(me, posted),
+        }
+    }
+
+    #[cold]
+    fn not_taken(&self, me: Rank, posted: u64) -> Result<bool, Error> {
+        self.noted_by(me).fetch_sub(1, Relaxed);
+        if posted & CLOSED != 0 { Err(Error::Closed(self.owner)) } else { Ok(false) }
     }
 
     /// Gives back a slot that `me` took for a message that could not be sent: the owner is gone, or accepts none.
     #[cold]
     pub fn give_up(&self, me: Rank) {
-        // In this order: should the owner look in between, the slot is not left behind. If it has looked before, the box
-        // holds one message more from now on, rather than one less.
-        self.taken_by(me).fetch_sub(1, Release); // pairs with the acquire load in `left_by`
+        // In this order, and Release: taken slots are always noted.
         self.word(POSTED).fetch_sub(1, Relaxed);
+        self.noted_by(me).fetch_sub(1, Release); // pairs with the acquire load in `left_by`
     }
 
     #[inline(always)]
@@ -146,9 +154,17 @@ impl Slots {
         (0..ranks).map(Rank).filter(|rank| self.sleeper(*rank).swap(0, SeqCst) != 0).try_for_each(wake)
     }
 
-    /// How many of the slots `rank` took, `got` of whose messages came, were left behind when it died.
+    /// How many of the slots `rank` noted, `got` of whose messages came, it left behind when it ended.
     pub fn left_by(&self, rank: Rank, got: u64) -> u64 {
-        self.taken_by(rank).load(Acquire).saturating_sub(got)
+        self.noted_by(rank).load(Acquire).saturating_sub(got)
+    }
+
+    /// How many slots of all `ranks` are noted and were never taken, at most: their posters are between the two, or ended there.
+    pub fn doubtful(&self, ranks: u32) -> u64 {
+        // In this order: what is taken here is noted by the time of the other loads (pairs with the release in `try_take`).
+        let taken = self.word(POSTED).load(Acquire) & !CLOSED;
+        let noted = (0..ranks).map(|rank| self.noted_by(Rank(rank)).load(Acquire)).sum::<u64>();
+        noted.saturating_sub(taken)
     }
 
     /// No more posts.
@@ -181,6 +197,21 @@ mod tests {
         assert!(slots.try_take(a).unwrap());
         slots.close();
         assert!(matches!(slots.try_take(b), Err(Error::Closed(Rank(0)))));
+    }
+
+    #[test]
+    fn a_slot_that_was_noted_and_never_taken_is_doubtful() {
+        let engine = canele_engine::Engine::start().unwrap();
+        let slots = slots(&engine, 2);
+        let (a, b) = (Rank(1), Rank(2));
+        assert!(slots.try_take(a).unwrap() && slots.try_take(b).unwrap() && !slots.try_take(a).unwrap());
+        assert_eq!(slots.doubtful(3), 0);
+        slots.noted_by(b).fetch_add(1, Relaxed);
+        assert_eq!((slots.left_by(b, 0), slots.doubtful(3)), (2, 1));
+        slots.give_up(a);
+        slots.close();
+        assert!(slots.try_take(a).is_err());
+        assert_eq!((slots.left_by(a, 0), slots.doubtful(3)), (0, 1));
     }
 
     #[test]
