@@ -4,6 +4,7 @@
 //! ([`Buffers`](crate::Buffers)); the scratch is the library's. Memory is looked at only while no transfer is under way.
 
 use canele_mem::buffer::{self, Divided, InBuffer, OutBuffer};
+use canele_mem::copy::copy_slice;
 use canele_mem::window::Window;
 use canele_proto::request::Buffer;
 
@@ -73,7 +74,7 @@ impl<U: User> Memory<'_, U> {
             Local::Copy { from, into: Span { area: Area::Shared, at, .. } } => self.publish(from, at),
             Local::Copy { from, into } => {
                 let (from, into) = self.pair(from, into);
-                into.copy_from_slice(from);
+                copy_slice(into, from);
             }
             Local::Scatter(blocks) => self.scatter(blocks),
             Local::Reduce { from, into, from_first } => {
@@ -108,7 +109,7 @@ impl<U: User> Memory<'_, U> {
         let (mut from, mut into) = (blocks.from, blocks.into);
         for _ in 0..blocks.count {
             let (block, place) = self.pair(from, into);
-            place.copy_from_slice(block);
+            copy_slice(place, block);
             from.at += blocks.from_step;
             // One step behind the last place may be before the beginning; it is not looked at.
             into.at = into.at.wrapping_add_signed(blocks.into_step);

@@ -67,13 +67,16 @@ unsafe fn narrow(to: *mut u8, from: *const u8, len: usize) {
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 #[inline(never)]
 pub(crate) unsafe fn transfer(to: *mut u8, from: *const u8, len: usize) {
-    let whole = len / BLOCK * BLOCK;
+    let head = to.align_offset(BLOCK).min(len);
+    let whole = (len - head) / BLOCK * BLOCK;
+    let tail = head + whole;
     // SAFETY: as in `copy`.
     unsafe {
-        racing::transfer(to.add(whole), from.add(whole), len - whole);
-        for at in (0..whole).step_by(BLOCK).rev() {
+        racing::transfer(to.add(tail), from.add(tail), len - tail);
+        for at in (head..tail).step_by(BLOCK).rev() {
             racing::transfer_line(to.add(at), from.add(at));
         }
+        racing::transfer(to, from, head);
     }
 }
 

@@ -345,10 +345,9 @@ unsafe fn copy_between((to, to_shared): (*mut u8, bool), (from, from_shared): (*
     // SAFETY: as the caller says; a place that is not shared is nobody else's.
     unsafe {
         match (to_shared, from_shared) {
-            (true, true) => racing::transfer(to, from, len),
             (true, false) => racing::store(to, from, len),
             (false, true) => racing::load(to, from, len),
-            (false, false) => std::ptr::copy(from, to, len),
+            _ => racing::transfer(to, from, len),
         }
     }
 }

@@ -7,6 +7,7 @@
 mod backwards;
 pub mod buffer;
 pub mod chunk_counter;
+pub mod copy;
 pub mod layout;
 #[cfg(not(loom))]
 pub mod limits;

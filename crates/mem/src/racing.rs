@@ -6,7 +6,7 @@
 //! does not change.
 //!
 //! On x86-64 the accesses are assembly, which the compiler does not look into; the C library's `memcpy` and `memmove` do long
-//! copies. Elsewhere, and under miri, they are relaxed atomics. Loom does not model the bytes of messages.
+//! copies where they are fast. Elsewhere, and under miri, they are relaxed atomics. Loom does not model the bytes of messages.
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 mod assembly;

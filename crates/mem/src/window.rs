@@ -8,8 +8,9 @@
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
-use crate::{backwards, past_cache, racing};
 use canele_sys::atomic::AtomicU64;
+
+use crate::{backwards, past_cache, racing};
 
 /// A bounded stretch of bytes that may be shared with another process; copied in and out, never borrowed.
 #[derive(Clone, Copy)]
@@ -215,42 +216,6 @@ impl<'a> Window<'a> {
                 Manner::Backwards => backwards::transfer(to, from, len),
                 _ => racing::transfer(to, from, len),
             }
-        }
-    }
-}
-
-/// `memcpy`, but without a call for what fits in one cell: overlapping pieces chosen by length, and one each for the two
-/// lengths that are sent most.
-///
-/// # Safety
-/// As [`ptr::copy_nonoverlapping`].
-#[inline(always)]
-pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
-    /// Copies the first and the last `N` bytes; together they cover `len` bytes up to twice that.
-    #[inline(always)]
-    unsafe fn ends<const N: usize>(to: *mut u8, from: *const u8, len: usize) {
-        // SAFETY: the caller's ranges hold `len >= N` bytes and do not overlap.
-        unsafe {
-            ptr::copy_nonoverlapping(from, to, N);
-            ptr::copy_nonoverlapping(from.add(len - N), to.add(len - N), N);
-        }
-    }
-    // SAFETY: every arm touches only the first `len` bytes of both ranges, which the caller vouches for.
-    unsafe {
-        match len {
-            8 => ptr::copy_nonoverlapping(from, to, 8),
-            48 => ptr::copy_nonoverlapping(from, to, 48),
-            9..=16 => ends::<8>(to, from, len),
-            17..=32 => ends::<16>(to, from, len),
-            33..=47 => {
-                ptr::copy_nonoverlapping(from.add(16), to.add(16), 16);
-                ends::<16>(to, from, len);
-            }
-            4..=7 => ends::<4>(to, from, len),
-            2..=3 => ends::<2>(to, from, len),
-            1 => *to = *from,
-            0 => {}
-            _ => ptr::copy_nonoverlapping(from, to, len),
         }
     }
 }

@@ -7,7 +7,7 @@
 use std::ptr;
 
 use super::node::{Blocks, Visit};
-use crate::window::copy;
+use crate::copy::copy;
 
 /// From places around `from` to a packed stretch.
 pub(super) struct Gather {

@@ -281,6 +281,13 @@ impl Consumer {
         if stamp == lap.wrapping_sub(1) { Peek::Empty } else { Peek::Corrupt(stamp, lap) }
     }
 
+    /// Whether there is no next cell yet.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        // Relaxed: nothing is read because of it.
+        self.cell().first.load(Ordering::Relaxed) as u16 == self.stamp.wrapping_sub(1)
+    }
+
     /// The inline bytes of the cell that `peek` saw.
     #[inline(always)]
     pub fn inline(&self) -> Window<'_> {
