@@ -151,6 +151,15 @@ impl Requests {
         }
     }
 
+    /// What the engine is to be asked about the message of a handle, as [`Request::message`].
+    #[inline(always)]
+    pub fn message(&mut self, handle: MPI_Request) -> Option<Pending> {
+        match &self.row(handle).ok()?.held {
+            RequestState::Here(request) => request.message(),
+            _ => None,
+        }
+    }
+
     /// The request of a handle.
     ///
     /// # Errors

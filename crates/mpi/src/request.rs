@@ -157,6 +157,15 @@ impl Request {
         }
     }
 
+    /// What the engine is to be asked about a message that is not persistent; nothing of any other request, or after its end.
+    #[inline(always)]
+    pub fn message(&self) -> Option<Pending> {
+        match self.state {
+            State::Send(pending) | State::Receive(pending) => Some(pending),
+            _ => None,
+        }
+    }
+
     /// What the engine is to be asked about.
     pub fn pending(&self) -> Option<Pending> {
         match &self.active().state {

@@ -28,7 +28,7 @@ impl Proto {
         rail.find_ready();
         // A link may vanish on the way, when its peer turns out to be corrupted.
         while let Some(link) = rail.ready().get(i).copied() {
-            any |= self.receive_from(rail, link);
+            any |= !rail.is_idle(link) && self.receive_from(rail, link);
             i += 1;
         }
         any

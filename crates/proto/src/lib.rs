@@ -300,6 +300,12 @@ impl Proto {
         self.wanted.pop()
     }
 
+    /// Whether [`Proto::take_wanted`], [`Proto::take_fenced`] or [`Proto::take_fault`] gives something.
+    #[inline(always)]
+    pub fn wants_anything(&self) -> bool {
+        !(self.wanted.is_empty() && self.fenced.is_empty() && self.faults.is_empty())
+    }
+
     /// A notice of this rank to itself.
     pub fn notice_self(&mut self, id: u64) {
         self.notices.push_back(Notice { from: self.me, id });

@@ -94,7 +94,12 @@ impl Proto {
     }
 
     /// Ends the requests whose buffers no rail holds any more.
+    #[inline(always)]
     pub(crate) fn close_buffers(&mut self) -> bool {
+        !self.closing.is_empty() && self.close_some_buffers()
+    }
+
+    fn close_some_buffers(&mut self) -> bool {
         let before = self.closing.len();
         for id in std::mem::take(&mut self.closing) {
             match self.leave(id) {

@@ -35,15 +35,19 @@ impl From<Busy> for Left {
 impl Proto {
     /// Sends what waits, as far as there is room. Every peer has its turn. Says whether anything moved: that nothing waits any more
     /// is also worth another look, even if what waited is gone with its peer.
+    #[inline(always)]
     pub(crate) fn transmit<R: FastPath>(&mut self, rail: &mut R) -> bool {
-        let waited = !self.active.is_empty();
+        !self.active.is_empty() && self.transmit_waiting(rail)
+    }
+
+    fn transmit_waiting<R: FastPath>(&mut self, rail: &mut R) -> bool {
         let mut any = false;
         for _ in 0..self.active.len() {
             let Some(peer) = self.active.pop_front() else { break };
             self.peers[peer.0 as usize].listed = false;
             any |= self.transmit_to(rail, peer);
         }
-        any || waited && self.active.is_empty()
+        any || self.active.is_empty()
     }
 
     /// Sends what waits for one peer, and lists it again if something is left.

@@ -48,6 +48,12 @@ pub trait FastPath: Rail {
         self.incoming()
     }
 
+    /// Whether it is known at once that [`Rail::poll`] gives nothing now, and that nothing else is to be done for this link.
+    #[inline(always)]
+    fn is_idle(&self, _link: LinkId) -> bool {
+        false
+    }
+
     /// Whether a packet of a message without bulk can be claimed now. If not, the rail has work for its owner once one can, as
     /// after a claim that was refused.
     fn admits_message(&mut self, link: LinkId) -> bool {

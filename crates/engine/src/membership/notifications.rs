@@ -127,8 +127,13 @@ impl Core {
     }
 
     /// Passes on what protocols and rails want of the launcher; says whether there was anything.
-    #[inline]
+    #[inline(always)]
     pub fn ask_launcher(&mut self) -> bool {
+        let wants = self.progress.proto.wants_anything() || self.progress.rails.shm.regions.wants_any();
+        wants && self.ask_launcher_for_all()
+    }
+
+    fn ask_launcher_for_all(&mut self) -> bool {
         let mut any = false;
         let mut unknown = Vec::new();
         while let Some(peer) = self.progress.proto.take_wanted() {

@@ -20,6 +20,23 @@ impl Engine {
         let mut core = self.lock()?;
         Ok(f(&mut Completions { core: &mut core }))
     }
+
+    /// The same until `f` gives something: makes progress once if it gives nothing, and asks it again if that has moved anything.
+    ///
+    /// # Errors
+    /// `Forked`.
+    #[inline]
+    pub fn completions_or_poll<R>(
+        &self,
+        mut f: impl FnMut(&mut Completions<'_>) -> Option<R>,
+    ) -> Result<Option<R>, Error> {
+        let mut core = self.lock()?;
+        if let Some(found) = f(&mut Completions { core: &mut core }) {
+            return Ok(Some(found));
+        }
+        let (mut core, moved) = self.poll_once(core);
+        Ok(if moved { f(&mut Completions { core: &mut core }) } else { None })
+    }
 }
 
 /// The right to take how operations have ended.
@@ -28,6 +45,12 @@ pub struct Completions<'a> {
 }
 
 impl Completions<'_> {
+    /// Whether an operation has ended, its end taken or not.
+    #[inline(always)]
+    pub fn has_ended(&self, pending: Pending) -> bool {
+        pending.has_ended(self.core)
+    }
+
     /// How an operation has ended; nothing while it is under way.
     pub fn take(&mut self, pending: Pending) -> Option<Completion> {
         pending.take(self.core)

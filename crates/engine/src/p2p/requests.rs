@@ -66,7 +66,8 @@ impl Pending {
     }
 
     /// Whether it has ended, its end taken or not.
-    fn has_ended(self, core: &Core) -> bool {
+    #[inline]
+    pub(crate) fn has_ended(self, core: &Core) -> bool {
         match self.0 {
             PendingKind::Request(id) => core.progress.proto.is_over(id),
             PendingKind::Coalesced(send) => core.progress.proto.take_coalesced(send).is_some(),

@@ -23,11 +23,15 @@ struct NoticeHandler {
 
 impl NoticeHandlers {
     /// Gives the notices that have come to their handlers.
-    #[inline]
+    #[inline(always)]
     pub fn call_handlers(&mut self, proto: &mut Proto) {
         if !self.0.is_empty() {
-            proto.retain_notices(|notice| !self.call(notice));
+            self.give_notices(proto);
         }
+    }
+
+    fn give_notices(&mut self, proto: &mut Proto) {
+        proto.retain_notices(|notice| !self.call(notice));
     }
 
     /// Calls the handler of a notice; says whether there is one.

@@ -66,6 +66,11 @@ fn test_any(
     status: StatusOut,
     function: &str,
 ) -> CallResult {
+    // Most tests are of a program that looks again and again.
+    if !handles.is_empty() && wait::are_under_way(handles) {
+        flag.set(0, "flag")?;
+        return if index.is_null() { Ok(()) } else { Ok(index.set(MPI_UNDEFINED, "index")?) };
+    }
     match wait::first_ended(handles, false)? {
         Ok(at) => {
             flag.set(1, "flag")?;
@@ -179,7 +184,7 @@ fn give_some(
     if !active {
         return Ok(outcount.set(MPI_UNDEFINED, "outcount")?);
     }
-    wait::advance(handles, |_, _| true)?;
+    wait::advance(handles, false, |_, _| true)?;
     let (mut n, mut ends) = (0, Ends::new(statuses, function));
     for (at, handle) in handles.iter_mut().enumerate() {
         if wait::has_ended(*handle)? {

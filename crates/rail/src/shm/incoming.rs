@@ -67,6 +67,12 @@ impl Incoming {
         })
     }
 
+    /// Whether no packet has come.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
     /// Takes a packet without bulk, if `accept` wants it and nothing is to be told to the sender behind it.
     #[inline(always)]
     pub fn take_short(&mut self, accept: &mut impl TakeIf) -> bool {

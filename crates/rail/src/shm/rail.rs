@@ -101,6 +101,12 @@ impl Rail for Shm {
 
 impl FastPath for Shm {
     #[inline(always)]
+    fn is_idle(&self, link: LinkId) -> bool {
+        let incoming = self.links.get(self.number(link.peer())).and_then(|l| l.incoming.as_ref());
+        incoming.is_some_and(|incoming| incoming.is_empty())
+    }
+
+    #[inline(always)]
     fn admits_message(&mut self, link: LinkId) -> bool {
         let outgoing = self.link_mut(link.peer()).and_then(|l| l.outgoing.as_mut());
         outgoing.is_some_and(Outgoing::admits_message)

@@ -241,6 +241,12 @@ impl Regions {
         }
     }
 
+    /// Whether there is a region to ask the launcher for.
+    #[inline(always)]
+    pub fn wants_any(&self) -> bool {
+        !self.wanted.is_empty()
+    }
+
     /// The next region to ask the launcher for.
     pub fn take_wanted(&mut self) -> Option<(Rank, RegionId)> {
         self.wanted.pop()

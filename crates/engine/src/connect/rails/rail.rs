@@ -147,6 +147,11 @@ impl FastPath for Rails {
     }
 
     #[inline(always)]
+    fn is_idle(&self, link: LinkId) -> bool {
+        link.rail() == 0 && self.shm.is_idle(link)
+    }
+
+    #[inline(always)]
     fn admits_message(&mut self, link: LinkId) -> bool {
         on!(self, link, rail => rail.admits_message(link))
     }
