@@ -21,6 +21,7 @@ ALL = {
     "collectives": Program("Collective operations", tcp=True),
     "matching": Program("Messages that match among 10,000", (2,)),
     "vector": Program("1 MB in blocks of 8 bytes, every other one", (2,)),
+    "laplace": Program("Red-black Gauss-Seidel, a sweep over a plate of so many bytes", (2,)),
     "overlap": Program("Computing while 8 MB travel", (2,)),
     "init": Program("Starting and ending 64 ranks", (64,)),
 }

@@ -2,16 +2,17 @@
 //!
 //! A request stays in its row from its start until its end was taken; calls let it go on there. Only what may call the program
 //! leaves its row meanwhile, so that no lock is held. That no two threads wait for the same request is the program's duty (MPI 5.0,
-//! §3.7.3). Sends that have left at once share one handle, and a deferred receive stands in a slot of a ring (`deferred_recv.rs`).
+//! §3.7.3). Sends that have left at once share one handle, receives from `MPI_PROC_NULL` too, and a deferred receive stands in a slot of a ring (`deferred_recv.rs`).
 
 use std::sync::Arc;
 
 use canele_engine::Completions;
 use canele_engine::Pending;
 use canele_mpi::request::{Foreign, Request, RequestProgress};
-use canele_mpi::{Class, Error, Result, fail};
+use canele_mpi::{Class, Error, Result, Status, fail};
 use canele_sys::biased_lock::{BiasedLock, Guard};
 
+use crate::constants::MPI_REQUEST_NULL;
 use crate::deferred_recv::{self, DeferredRecv, FIRST_SLOT, Ring};
 use crate::handle::MPI_Request;
 use crate::library;
@@ -27,6 +28,20 @@ const GENERATIONS: u32 = 1 << 8;
 
 /// The handle of every send that has left at once.
 pub const LEFT: MPI_Request = MPI_Request::of(FIRST);
+/// The handle of every receive from `MPI_PROC_NULL`.
+pub const FROM_NOBODY: MPI_Request = MPI_Request::of(FIRST + 1);
+const FIRST_ROW: usize = FIRST + 2;
+
+/// What an operation got that was over when it began, or null; nothing if the handle is one of a row.
+#[inline(always)]
+pub fn got_at_once(handle: MPI_Request) -> Option<Got> {
+    match handle {
+        LEFT => Some(Got::Sent),
+        FROM_NOBODY => Some(Got::Ended(Status::NO_PROCESS)),
+        MPI_REQUEST_NULL => Some(Got::Nothing),
+        _ => None,
+    }
+}
 
 /// All requests of the process.
 #[derive(Default)]
@@ -91,7 +106,7 @@ impl Requests {
     fn add_row(&mut self, deferred: bool) -> Result<usize> {
         let at = self.rows.len();
         // The last rows are kept for receives that were deferred, which have their handles already.
-        if at + FIRST + 1 >= FIRST_SLOT - deferred_recv::SLOTS * usize::from(!deferred) {
+        if at + FIRST_ROW >= FIRST_SLOT - deferred_recv::SLOTS * usize::from(!deferred) {
             fail!(NoMemory, "{at} requests are under way: wait for some before others are started");
         }
         self.rows.push(Row { generation: 0, held: RequestState::Nothing });
@@ -281,13 +296,13 @@ pub fn complete(handle: MPI_Request) -> Result<()> {
 /// The handle of a row.
 #[inline(always)]
 fn handle_of(at: usize, generation: u32) -> MPI_Request {
-    MPI_Request::of((generation as usize) << INDEX_BITS | (at + FIRST + 1))
+    MPI_Request::of((generation as usize) << INDEX_BITS | (at + FIRST_ROW))
 }
 
 /// The row that a handle would have.
 #[inline(always)]
 fn index(handle: MPI_Request) -> usize {
-    (handle.value() & ((1 << INDEX_BITS) - 1)).wrapping_sub(FIRST + 1)
+    (handle.value() & ((1 << INDEX_BITS) - 1)).wrapping_sub(FIRST_ROW)
 }
 
 #[cold]

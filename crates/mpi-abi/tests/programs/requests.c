@@ -178,6 +178,64 @@ static void many(void)
     CHECK(kept_in == left);
 }
 
+static void from_nobody(const MPI_Status *status)
+{
+    int count = -1;
+    CHECK(status->MPI_SOURCE == MPI_PROC_NULL && status->MPI_TAG == MPI_ANY_TAG);
+    OK(MPI_Get_count(status, MPI_INT, &count));
+    CHECK(count == 0);
+}
+
+/* Receives from MPI_PROC_NULL among others, as at the border of a domain, end by each function. */
+static void nobody(void)
+{
+    enum { COUNT = 4 };
+    int in[COUNT] = {-1, -1, -1, -1}, flag, index, n, indices[COUNT];
+    MPI_Request requests[COUNT], request;
+    MPI_Status statuses[COUNT], status;
+    for (int round = 0; round < 3; round++) {
+        OK(MPI_Irecv(&in[0], 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD, &requests[0]));
+        OK(MPI_Irecv(&in[1], 1, MPI_INT, left, 1, MPI_COMM_WORLD, &requests[1]));
+        OK(MPI_Isend(&rank, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD, &requests[2]));
+        OK(MPI_Isend(&rank, 1, MPI_INT, right, 1, MPI_COMM_WORLD, &requests[3]));
+        if (round == 0) {
+            OK(MPI_Waitall(COUNT, requests, statuses));
+            from_nobody(&statuses[0]);
+            CHECK(statuses[1].MPI_SOURCE == left && statuses[1].MPI_TAG == 1);
+        } else if (round == 1) {
+            OK(MPI_Waitall(COUNT, requests, MPI_STATUSES_IGNORE));
+        } else {
+            OK(MPI_Waitany(1, requests, &index, &status));
+            CHECK(index == 0);
+            from_nobody(&status);
+            OK(MPI_Waitall(COUNT - 1, requests + 1, MPI_STATUSES_IGNORE));
+        }
+        for (int i = 0; i < COUNT; i++) CHECK(requests[i] == MPI_REQUEST_NULL);
+        CHECK(in[0] == -1 && in[1] == left);
+    }
+    for (int way = 0; way < 6; way++) {
+        memset(&status, 0, sizeof status);
+        OK(MPI_Irecv(in, 1, MPI_INT, MPI_PROC_NULL, MPI_ANY_TAG, MPI_COMM_WORLD, &request));
+        CHECK(request != MPI_REQUEST_NULL);
+        OK(MPI_Request_get_status(request, &flag, &status));
+        CHECK(flag);
+        from_nobody(&status);
+        OK(MPI_Cancel(&request));
+        FAILS(MPI_ERR_REQUEST, MPI_Start(&request));
+        memset(&status, 0, sizeof status);
+        flag = n = 1;
+        if (way == 0) OK(MPI_Wait(&request, &status));
+        if (way == 1) OK(MPI_Test(&request, &flag, &status));
+        if (way == 2) OK(MPI_Testall(1, &request, &flag, &status));
+        if (way == 3) OK(MPI_Testsome(1, &request, &n, indices, &status));
+        if (way == 4) OK(MPI_Waitsome(1, &request, &n, indices, &status));
+        if (way == 5) OK(MPI_Request_free(&request));
+        else from_nobody(&status);
+        OK(MPI_Test_cancelled(&status, &index));
+        CHECK(flag && n == 1 && request == MPI_REQUEST_NULL && (way == 5 || !index));
+    }
+}
+
 int main(int argc, char **argv)
 {
     start(&argc, &argv);
@@ -188,6 +246,7 @@ int main(int argc, char **argv)
     asked();
     persistent();
     many();
+    nobody();
     MPI_Finalize();
     return result();
 }

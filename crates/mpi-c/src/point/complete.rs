@@ -11,7 +11,7 @@ use crate::constants::*;
 use crate::error::{CallResult, Failed};
 use crate::handle::MPI_Request;
 use crate::pointer::Out;
-use crate::requests::{LEFT, requests};
+use crate::requests::{FROM_NOBODY, LEFT, requests};
 use crate::status::{Got, StatusOut};
 
 /// `MPI_Wait`.
@@ -263,8 +263,8 @@ pub fn cancel(request: Out<MPI_Request>) -> CallResult {
 }
 
 fn cancel_request(handle: MPI_Request) -> Result<()> {
-    // What has left cannot be withdrawn.
-    if handle == LEFT {
+    // What is over cannot be withdrawn.
+    if handle == LEFT || handle == FROM_NOBODY {
         return Ok(());
     }
     let mut table = requests()?;
@@ -279,7 +279,7 @@ fn cancel_request(handle: MPI_Request) -> Result<()> {
 /// `MPI_Request_free`.
 pub fn request_free(request: Out<MPI_Request>) -> CallResult {
     let handle = request.get("request")?;
-    if handle != LEFT {
+    if handle != LEFT && handle != FROM_NOBODY {
         let given = requests()?.give_up(handle)?;
         if let Some(mut given) = given {
             let comm = given.comm().cloned();
@@ -308,8 +308,10 @@ pub fn request_get_status(request: MPI_Request, flag: Out<c_int>, status: Status
 
 /// The status of a request that has ended, or that is not active; it stays as it is.
 fn peek(handle: MPI_Request, function: &str) -> Result<Status, Failed> {
-    if handle == MPI_REQUEST_NULL || handle == LEFT {
-        return Ok(Status::EMPTY);
+    match handle {
+        MPI_REQUEST_NULL | LEFT => return Ok(Status::EMPTY),
+        FROM_NOBODY => return Ok(Status::NO_PROCESS),
+        _ => {}
     }
     let mut table = requests()?;
     let request = table.get(handle)?;

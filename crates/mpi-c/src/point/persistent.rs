@@ -7,10 +7,11 @@ use canele_mpi::point::Handing;
 
 use super::{from, start, target, wait};
 use crate::buffer::elements;
+use crate::constants::MPI_REQUEST_NULL;
 use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request};
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
-use crate::requests::{LEFT, requests};
+use crate::requests::{got_at_once, requests};
 use crate::width::Count;
 
 /// `MPI_Send_init`.
@@ -112,8 +113,8 @@ pub fn startall(count: c_int, requests: Out<MPI_Request>) -> CallResult {
 
 /// Starts a persistent operation in its place in the table.
 fn start_request(handle: MPI_Request, function: &str) -> CallResult {
-    if handle == LEFT {
-        canele_mpi::fail!(Request, "the request is of a send that has left: it is not persistent");
+    if handle != MPI_REQUEST_NULL && got_at_once(handle).is_some() {
+        canele_mpi::fail!(Request, "the request is of a message that is over: it is not persistent");
     }
     let started = requests()?.get(handle)?.start();
     started.map_err(|error| wait::raise_of(handle, function, error))

@@ -20,7 +20,7 @@ use crate::deferred_recv::{self, DeferredRecv, MOST_BYTES, RecvSource, source_of
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request};
 use crate::library;
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
-use crate::requests::LEFT;
+use crate::requests::got_at_once;
 use crate::status::{Got, StatusOut};
 use crate::width::Count;
 
@@ -281,8 +281,8 @@ pub fn defer_at_once(
     }
 }
 
-/// Ends the requests at the front of an array that need no look at the table: sends that have left, null handles, and deferred receives in
-/// their order whose messages have come. Says how many.
+/// Ends the requests at the front of an array that need no look at the table: sends that have left, receives from nobody, null handles,
+/// and deferred receives in their order whose messages have come. Says how many.
 #[inline(always)]
 pub fn end_front(handles: &mut [MPI_Request], statuses: StatusOut) -> usize {
     if !deferred_recv::is_one_thread() {
@@ -330,16 +330,13 @@ fn take_any(engine: &Engine, mut run: Run<'_, false>) -> usize {
     run.taken
 }
 
-/// Ends the sends that have left, and the null handles, from a place of an array on; gives the place behind them.
+/// Ends the sends that have left, the receives from nobody and the null handles, from a place of an array on; gives the place behind them.
 #[inline(always)]
 fn end_sends(handles: &mut [MPI_Request], from: usize, statuses: StatusOut) -> usize {
     let mut at = from;
     while let Some(handle) = handles.get_mut(at) {
-        if *handle != LEFT && *handle != MPI_REQUEST_NULL {
-            break;
-        }
+        let Some(got) = got_at_once(*handle) else { break };
         if statuses.is_wanted() {
-            let got = if *handle == LEFT { Got::Sent } else { Got::Nothing };
             statuses.set_got_at(at, got);
         }
         *handle = MPI_REQUEST_NULL;

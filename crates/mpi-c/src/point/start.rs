@@ -12,7 +12,7 @@ use crate::deferred_recv;
 use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request};
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
-use crate::requests::{self, LEFT};
+use crate::requests::{self, FROM_NOBODY, LEFT};
 use crate::width::Count;
 
 /// `MPI_Isend` of a message that can go at once.
@@ -141,7 +141,7 @@ pub fn irecv(
     let on = comm.get()?;
     let data = data(buf, count, datatype)?;
     let Some(from) = from(on, source, tag)? else {
-        return give(request, Some(Request::ended_with(Some(comm.share()?), Ok(Status::NO_PROCESS))));
+        return Ok(request.set(FROM_NOBODY, "request")?);
     };
     deferred_recv::settle();
     let pending = on.start_receive(from, data)?;

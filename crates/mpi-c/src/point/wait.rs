@@ -15,7 +15,7 @@ use crate::deferred_recv;
 use crate::error::{Failed, raise_on};
 use crate::handle::MPI_Request;
 use crate::library;
-use crate::requests::{LEFT, Requests, requests};
+use crate::requests::{FROM_NOBODY, LEFT, Requests, got_at_once, requests};
 use crate::status::Got;
 
 /// How a request ended, and whose handler is told if it failed.
@@ -123,7 +123,7 @@ fn advance_inside(
     let mut under_way = false;
     for (at, handle) in handles.iter().enumerate().skip(first) {
         let progress = match *handle {
-            LEFT => RequestProgress::Ended,
+            LEFT | FROM_NOBODY => RequestProgress::Ended,
             MPI_REQUEST_NULL => RequestProgress::Inactive,
             handle => match table.get(handle) {
                 Ok(request) => request.advance(completions),
@@ -241,7 +241,7 @@ pub(super) fn count(handles: &[MPI_Request]) -> Result<(usize, usize)> {
 /// The handle names no request; in a forked child.
 pub(super) fn has_ended(handle: MPI_Request) -> Result<bool> {
     Ok(match handle {
-        LEFT => true,
+        LEFT | FROM_NOBODY => true,
         MPI_REQUEST_NULL => false,
         handle => requests()?.get(handle)?.is_ended(),
     })
@@ -252,9 +252,10 @@ pub(super) fn has_ended(handle: MPI_Request) -> Result<bool> {
 /// # Errors
 /// The handle names no request; in a forked child.
 pub(super) fn take_end(handle: &mut MPI_Request) -> Result<End> {
-    if *handle == LEFT || *handle == MPI_REQUEST_NULL {
+    if got_at_once(*handle).is_some() {
+        let status = if *handle == FROM_NOBODY { Status::NO_PROCESS } else { Status::EMPTY };
         *handle = MPI_REQUEST_NULL;
-        return Ok(End::empty());
+        return Ok(End { result: Ok(status), comm: None });
     }
     let mut table = requests()?;
     let request = table.get(*handle)?;
@@ -293,14 +294,8 @@ pub fn take_messages(handles: &mut [MPI_Request], mut each: impl FnMut(usize, Go
     let mut table = requests()?;
     let taken = library::engine()?.completions(|completions| {
         for (at, handle) in handles.iter_mut().enumerate() {
-            let got = match *handle {
-                LEFT => Got::Sent,
-                MPI_REQUEST_NULL => Got::Nothing,
-                _ => match table.end_message(*handle, completions) {
-                    Some(got) => got,
-                    None => return at,
-                },
-            };
+            let got = got_at_once(*handle).or_else(|| table.end_message(*handle, completions));
+            let Some(got) = got else { return at };
             *handle = MPI_REQUEST_NULL;
             each(at, got);
         }

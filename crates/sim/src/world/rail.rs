@@ -24,7 +24,7 @@ use canele_rail::{
 };
 
 /// Shorter messages are not read from memory.
-const LEAST_FETCHED: usize = 2 << 10;
+const LEAST_FETCHED: usize = 256;
 
 /// The rail of one rank of a [`super::World`]. It keeps the world alive.
 pub struct SimRail {
