@@ -189,7 +189,7 @@ mod tests {
     fn the_order_is_that_of_the_means_unless_the_difference_is_noise() {
         let order = |a, b| compare::<f64>(a, b).order;
         assert_eq!(order([1.0; 3], [2.0; 3]), Some(Ordering::Less));
-        assert_eq!(order([2.0, 2.1, 2.2], [1.0; 3]), Some(Ordering::Greater));
+        assert_eq!(order([2.0, 2.01, 2.02], [1.0; 3]), Some(Ordering::Greater));
         let noise = compare([1.0, 1.1, 0.9], [1.0; 3]);
         assert_eq!(noise, Comparison { order: Some(Ordering::Equal), is_unstable: true });
         let same = compare([1.0, 1.1, 0.9], [1.0, 1.1, 0.9]);

