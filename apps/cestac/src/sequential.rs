@@ -67,11 +67,10 @@ impl<F: Float> Real for Sequential<F> {
 impl<F: Float> Sequential<F> {
     #[inline(always)]
     fn operate_add(self, other: Self, place: &'static Location<'static>) -> Self {
-        let sum = Self(F::add(self.0, other.0, take()));
         if instability::watches(Watch::Operations) {
-            sum.watch_cancellation(self, other, place);
+            return self.copy().add_watched(other.copy(), place);
         }
-        sum
+        Self(F::add(self.0, other.0, take()))
     }
 
     #[inline(always)]
@@ -82,7 +81,7 @@ impl<F: Float> Sequential<F> {
     #[inline(always)]
     fn operate_mul(self, other: Self, place: &'static Location<'static>) -> Self {
         if instability::watches(Watch::Operations) {
-            self.watch_multiplication(other, place);
+            self.copy().watch_multiplication(other.copy(), place);
         }
         Self(F::mul(self.0, other.0, take()))
     }
@@ -90,7 +89,7 @@ impl<F: Float> Sequential<F> {
     #[inline(always)]
     fn operate_div(self, other: Self, place: &'static Location<'static>) -> Self {
         if instability::watches(Watch::Operations) {
-            other.watch_division(place);
+            other.copy().watch_division(place);
         }
         Self(F::div(self.0, other.0, take()))
     }
@@ -103,14 +102,25 @@ impl<F: Float> Sequential<F> {
         comparison.order
     }
 
-    #[cold]
-    fn watch_cancellation(self, a: Self, b: Self, place: &'static Location<'static>) {
-        if self.digits() + CANCELLED_DIGITS <= a.digits().min(b.digits()) {
-            instability::count(Kind::Cancellation, place);
-        }
+    /// A copy in memory of its own for a function that is rarely called; the number itself can stay in registers.
+    #[inline(always)]
+    fn copy(self) -> Self {
+        let [first, second, third] = self.0;
+        Self([first, second, third])
     }
 
     #[cold]
+    #[inline(never)]
+    fn add_watched(self, other: Self, place: &'static Location<'static>) -> Self {
+        let sum = Self(F::add(self.0, other.0, take()));
+        if sum.digits() + CANCELLED_DIGITS <= self.digits().min(other.digits()) {
+            instability::count(Kind::Cancellation, place);
+        }
+        sum
+    }
+
+    #[cold]
+    #[inline(never)]
     fn watch_multiplication(self, other: Self, place: &'static Location<'static>) {
         if samples::is_noise(self.0) && samples::is_noise(other.0) {
             instability::count(Kind::Multiplication, place);
@@ -118,6 +128,7 @@ impl<F: Float> Sequential<F> {
     }
 
     #[cold]
+    #[inline(never)]
     fn watch_division(self, place: &'static Location<'static>) {
         if samples::is_computed_zero(self.0) {
             instability::count(Kind::Division, place);

@@ -3,7 +3,8 @@
 //! Residuals: of a sum by Knuth's `TwoSum`, of a product by a fused multiply-add where the target surely has one, else
 //! by Dekker's product (a library's fused multiply-add is a call). Both give the same numbers. Those of quotient and
 //! square root follow from that of a product. A residual that is no finite number, or an operand so small that the
-//! residual may be lost, leads to the slow path, once for all samples.
+//! residual may be lost, leads to the slow path, once for all samples. The slow path takes numbers, not arrays: an array
+//! whose address is taken would lie in memory on the fast path too.
 
 use std::array::from_fn;
 
@@ -21,42 +22,50 @@ impl Float for f64 {
     #[inline(always)]
     fn add<const N: usize>(a: [f64; N], b: [f64; N], chosen: [u64; N]) -> [f64; N] {
         let near: [f64; N] = from_fn(|k| a[k] + b[k]);
-        let residual = from_fn(|k| residual_of_sum(a[k], b[k], near[k]));
+        let mut residual: [f64; N] = from_fn(|k| residual_of_sum(a[k], b[k], near[k]));
         if !all_finite(residual) {
-            return slowly(near, chosen, |k| exact::residual_of_sum(a[k], b[k], near[k]));
+            for (k, residual) in residual.iter_mut().enumerate() {
+                *residual = exact::residual_of_sum(a[k], b[k], near[k]);
+            }
         }
-        choose(near, residual, chosen)
+        from_fn(|k| choose(near[k], residual[k], chosen[k]))
     }
 
     #[inline(always)]
     fn mul<const N: usize>(a: [f64; N], b: [f64; N], chosen: [u64; N]) -> [f64; N] {
         let near: [f64; N] = from_fn(|k| a[k] * b[k]);
-        let residual = from_fn(|k| residual_of_product(a[k], b[k], near[k]));
+        let mut residual: [f64; N] = from_fn(|k| residual_of_product(a[k], b[k], near[k]));
         if !(all_finite(residual) && none_is_small(near)) {
-            return slowly(near, chosen, |k| exact::residual_of_product(a[k], b[k], near[k]));
+            for (k, residual) in residual.iter_mut().enumerate() {
+                *residual = exact::residual_of_product(a[k], b[k], near[k]);
+            }
         }
-        choose(near, residual, chosen)
+        from_fn(|k| choose(near[k], residual[k], chosen[k]))
     }
 
     #[inline(always)]
     fn div<const N: usize>(a: [f64; N], b: [f64; N], chosen: [u64; N]) -> [f64; N] {
         let near: [f64; N] = from_fn(|k| a[k] / b[k]);
-        let residual: [f64; N] = from_fn(|k| residual_of_factors(a[k], near[k], b[k]));
+        let mut residual: [f64; N] = from_fn(|k| residual_of_factors(a[k], near[k], b[k]));
         if !(all_finite(residual) && none_is_small(a)) {
-            return slowly(near, chosen, |k| exact::residual_of_quotient(a[k], b[k], near[k]));
+            for (k, residual) in residual.iter_mut().enumerate() {
+                *residual = with_sign_of(exact::residual_of_quotient(a[k], b[k], near[k]), b[k]);
+            }
         }
         // a - near b has the sign of the residual if b is positive.
-        choose(near, from_fn(|k| with_sign_of(residual[k], b[k])), chosen)
+        from_fn(|k| choose(near[k], with_sign_of(residual[k], b[k]), chosen[k]))
     }
 
     #[inline(always)]
     fn sqrt<const N: usize>(a: [f64; N], chosen: [u64; N]) -> [f64; N] {
         let near: [f64; N] = from_fn(|k| a[k].sqrt());
-        let residual = from_fn(|k| residual_of_factors(a[k], near[k], near[k]));
+        let mut residual: [f64; N] = from_fn(|k| residual_of_factors(a[k], near[k], near[k]));
         if !(all_finite(residual) && none_is_small(a)) {
-            return slowly(near, chosen, |k| exact::residual_of_root(a[k], near[k]));
+            for (k, residual) in residual.iter_mut().enumerate() {
+                *residual = exact::residual_of_root(a[k], near[k]);
+            }
         }
-        choose(near, residual, chosen)
+        from_fn(|k| choose(near[k], residual[k], chosen[k]))
     }
 
     #[inline(always)]
@@ -134,21 +143,12 @@ fn none_is_small<const N: usize>(values: [f64; N]) -> bool {
     least > SMALLEST
 }
 
-/// The nearest numbers, or their neighbours on the side of the residuals where these are chosen.
+/// The nearest number, or its neighbour on the side of the residual if that is chosen.
 #[inline(always)]
-fn choose<const N: usize>(near: [f64; N], residual: [f64; N], chosen: [u64; N]) -> [f64; N] {
-    from_fn(|k| {
-        let (bits, side) = (near[k].to_bits(), residual[k].to_bits());
-        // One bit more is away from zero: the side of a residual of the same sign.
-        let step = ((bits ^ side) as i64 >> 63) as u64 | 1;
-        let is_exact = u64::from(residual[k] == 0.0);
-        f64::from_bits(bits.wrapping_add(step & chosen[k] & is_exact.wrapping_sub(1)))
-    })
-}
-
-/// As [`choose`], with residuals that are found with care.
-#[cold]
-#[inline(never)]
-fn slowly<const N: usize>(near: [f64; N], chosen: [u64; N], residual: impl Fn(usize) -> f64) -> [f64; N] {
-    choose(near, from_fn(residual), chosen)
+fn choose(near: f64, residual: f64, chosen: u64) -> f64 {
+    let (bits, side) = (near.to_bits(), residual.to_bits());
+    // One bit more is away from zero: the side of a residual of the same sign.
+    let step = ((bits ^ side) as i64 >> 63) as u64 | 1;
+    let is_exact = u64::from(residual == 0.0);
+    f64::from_bits(bits.wrapping_add(step & chosen & is_exact.wrapping_sub(1)))
 }

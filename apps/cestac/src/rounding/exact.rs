@@ -5,6 +5,8 @@
 use std::cmp::Ordering;
 
 /// The residual of a + b. The larger operand comes first, so that no difference overflows (`FastTwoSum`).
+#[cold]
+#[inline(never)]
 pub fn residual_of_sum(a: f64, b: f64, near: f64) -> f64 {
     let (large, small) = if a.abs() < b.abs() { (b, a) } else { (a, b) };
     let residual = small - (near - large);
@@ -13,6 +15,8 @@ pub fn residual_of_sum(a: f64, b: f64, near: f64) -> f64 {
 }
 
 /// The residual of a b.
+#[cold]
+#[inline(never)]
 pub fn residual_of_product(a: f64, b: f64, near: f64) -> f64 {
     if a == 0.0 || b == 0.0 || !(a.is_finite() && b.is_finite()) {
         return 0.0;
@@ -21,6 +25,8 @@ pub fn residual_of_product(a: f64, b: f64, near: f64) -> f64 {
 }
 
 /// The residual of a / b.
+#[cold]
+#[inline(never)]
 pub fn residual_of_quotient(a: f64, b: f64, near: f64) -> f64 {
     if a == 0.0 || b == 0.0 || !(a.is_finite() && b.is_finite()) {
         return 0.0;
@@ -29,6 +35,8 @@ pub fn residual_of_quotient(a: f64, b: f64, near: f64) -> f64 {
 }
 
 /// The residual of the square root of a.
+#[cold]
+#[inline(never)]
 pub fn residual_of_root(a: f64, near: f64) -> f64 {
     if a > 0.0 && a.is_finite() {
         residual(Magnitude::of(a), near, Magnitude::of(near).times(Magnitude::of(near)))
