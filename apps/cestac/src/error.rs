@@ -1,0 +1,15 @@
+//! What can go wrong where a session is opened.
+
+/// Why a session was not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The parallel form needs three ranks, one for each sample.
+    #[error("the parallel form needs 3 ranks, and the job has {ranks}: start it with `canele run -n 3`")]
+    Ranks {
+        /// Ranks of the job.
+        ranks: u32,
+    },
+    /// A thread computes with one seed at a time.
+    #[error("this thread has a session of the parallel form: drop it before another is opened")]
+    AlreadyOpen,
+}

@@ -1,0 +1,298 @@
+//! Each result is one of the two directed roundings of the exact result, and both are reached.
+
+use std::cmp::Ordering;
+
+use proptest::prelude::*;
+
+use super::Float;
+
+/// A natural number, least significant word first: slow, exact, and independent of the code under test.
+#[derive(Clone, PartialEq, Eq)]
+struct Natural(Vec<u32>);
+
+impl Natural {
+    fn shifted(integer: u64, bits: usize) -> Self {
+        let mut words = vec![0; bits / 32 + 4];
+        let wide = u128::from(integer) << (bits % 32);
+        for (place, word) in words[bits / 32..].iter_mut().enumerate() {
+            *word = (wide >> (32 * place)) as u32;
+        }
+        Self(words).trimmed()
+    }
+
+    fn trimmed(mut self) -> Self {
+        while self.0.last() == Some(&0) {
+            self.0.pop();
+        }
+        self
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        let mut carry = 0;
+        let word = |natural: &Self, place| natural.0.get(place).copied().unwrap_or(0);
+        let words = (0..=self.0.len().max(other.0.len())).map(|place| {
+            carry += u64::from(word(self, place)) + u64::from(word(other, place));
+            let low = carry as u32;
+            carry >>= 32;
+            low
+        });
+        Self(words.collect()).trimmed()
+    }
+
+    fn times(&self, other: &Self) -> Self {
+        let mut words = vec![0u32; self.0.len() + other.0.len() + 1];
+        for (i, a) in self.0.iter().enumerate() {
+            let mut carry = 0u64;
+            for (j, b) in other.0.iter().chain([&0]).enumerate() {
+                carry += u64::from(*a) * u64::from(*b) + u64::from(words[i + j]);
+                words[i + j] = carry as u32;
+                carry >>= 32;
+            }
+        }
+        Self(words).trimmed()
+    }
+
+    fn order(&self, other: &Self) -> Ordering {
+        self.0.len().cmp(&other.0.len()).then_with(|| self.0.iter().rev().cmp(other.0.iter().rev()))
+    }
+}
+
+/// The magnitude of a finite number in units of 2^-1074.
+fn magnitude(value: f64) -> Natural {
+    let bits = value.to_bits();
+    let (biased, fraction) = ((bits >> 52 & 0x7ff) as usize, bits & ((1 << 52) - 1));
+    assert!(biased < 0x7ff, "{value} is not finite");
+    if biased == 0 { Natural::shifted(fraction, 0) } else { Natural::shifted(fraction | 1 << 52, biased - 1) }
+}
+
+/// Orders x + y and z + w, all finite.
+fn compare_sums(x: f64, y: f64, z: f64, w: f64) -> Ordering {
+    let (mut left, mut right) = (Natural(vec![]), Natural(vec![]));
+    for (value, is_left) in [(x, true), (y, true), (z, false), (w, false)] {
+        let side = if is_left != value.is_sign_negative() { &mut left } else { &mut right };
+        *side = side.plus(&magnitude(value));
+    }
+    left.order(&right)
+}
+
+/// Orders x y and z w, all finite.
+fn compare_products(x: f64, y: f64, z: f64, w: f64) -> Ordering {
+    let (left, right) = (magnitude(x).times(&magnitude(y)), magnitude(z).times(&magnitude(w)));
+    let is_negative = |a: f64, b: f64, product: &Natural| {
+        !product.0.is_empty() && a.is_sign_negative() != b.is_sign_negative()
+    };
+    match (is_negative(x, y, &left), is_negative(z, w, &right)) {
+        (false, false) => left.order(&right),
+        (true, true) => right.order(&left),
+        (false, true) => Ordering::Greater,
+        (true, false) => Ordering::Less,
+    }
+}
+
+/// Both results that an operation can have, and the nearest one, which comes first.
+fn both<F: Float>(operation: impl Fn([u64; 2]) -> [F; 2]) -> [F; 2] {
+    operation([0, u64::MAX])
+}
+
+/// Checks that two results are the directed roundings; `order` orders the exact result and a finite number.
+fn check(
+    results: [f64; 2],
+    next: impl Fn(f64) -> f64,
+    order: impl Fn(f64) -> Ordering,
+) -> Result<(), TestCaseError> {
+    let [near, other] = results;
+    let largest = -next(f64::NEG_INFINITY);
+    let order = |value: f64| match value {
+        f64::INFINITY => Ordering::Less,
+        f64::NEG_INFINITY => Ordering::Greater,
+        _ => order(value),
+    };
+    match order(near) {
+        Ordering::Equal => prop_assert_eq!(near, other),
+        Ordering::Greater => {
+            prop_assert_eq!(next(near), other, "near {}", near);
+            prop_assert_eq!(order(other), Ordering::Less);
+        }
+        Ordering::Less => {
+            prop_assert_eq!(near, next(other), "near {}", near);
+            prop_assert_eq!(order(other), Ordering::Greater);
+        }
+    }
+    prop_assert!(near.abs() <= largest || other.abs() == largest);
+    Ok(())
+}
+
+fn check_double(results: [f64; 2], order: impl Fn(f64) -> Ordering) -> Result<(), TestCaseError> {
+    check(results, f64::next_up, order)
+}
+
+fn check_single(results: [f32; 2], order: impl Fn(f64) -> Ordering) -> Result<(), TestCaseError> {
+    check(results.map(f64::from), |value| (value as f32).next_up().into(), order)
+}
+
+/// Finite numbers of all sizes, with many near the limits and many with short fractions.
+fn doubles() -> impl Strategy<Value = f64> {
+    let exponents = prop_oneof![0u64..3, 0u64..0x7ff, 1000u64..1046, 60u64..160, 2040u64..0x7ff];
+    let fractions =
+        prop_oneof![any::<u64>(), Just(0), Just(u64::MAX), any::<u64>().prop_map(|f| f << 44), 0u64..8];
+    (any::<bool>(), exponents, fractions).prop_map(|(sign, exponent, fraction)| {
+        f64::from_bits(u64::from(sign) << 63 | exponent << 52 | fraction & ((1 << 52) - 1))
+    })
+}
+
+fn singles() -> impl Strategy<Value = f32> {
+    let exponents = prop_oneof![0u32..3, 0u32..0xff, 120u32..135, 250u32..0xff];
+    let fractions =
+        prop_oneof![any::<u32>(), Just(0), Just(u32::MAX), any::<u32>().prop_map(|f| f << 18), 0u32..8];
+    (any::<bool>(), exponents, fractions).prop_map(|(sign, exponent, fraction)| {
+        f32::from_bits(u32::from(sign) << 31 | exponent << 23 | fraction & ((1 << 23) - 1))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn sums(a in doubles(), b in doubles()) {
+        let results = both(|chosen| Float::add([a; 2], [b; 2], chosen));
+        check_double(results, |value| compare_sums(a, b, value, 0.0))?;
+    }
+
+    #[test]
+    fn sums_of_numbers_of_like_size(a in doubles(), scale in -60i32..60, b in 1.0..2.0) {
+        let b: f64 = a * b * 2f64.powi(scale);
+        prop_assume!(b.is_finite());
+        for b in [b, -b] {
+            let results = both(|chosen| Float::add([a; 2], [b; 2], chosen));
+            check_double(results, |value| compare_sums(a, b, value, 0.0))?;
+        }
+    }
+
+    #[test]
+    fn products(a in doubles(), b in doubles()) {
+        let results = both(|chosen| Float::mul([a; 2], [b; 2], chosen));
+        check_double(results, |value| compare_products(a, b, value, 1.0))?;
+    }
+
+    #[test]
+    fn products_of_borderline_size(a in doubles(), b in 1.0..2.0, exponent in 1i32..130) {
+        for target in [-1075, -1022, -960, -900, 1023] {
+            let b = b * 2f64.powi((target - exponent_of(a) + exponent - 65).clamp(-1022, 1023));
+            let results = both(|chosen| Float::mul([a; 2], [b; 2], chosen));
+            check_double(results, |value| compare_products(a, b, value, 1.0))?;
+        }
+    }
+
+    #[test]
+    fn quotients(a in doubles(), b in doubles()) {
+        prop_assume!(b != 0.0);
+        let results = both(|chosen| Float::div([a; 2], [b; 2], chosen));
+        // The order of a / b and a value is that of a and their product if b is positive.
+        let order = |value: f64| compare_products(a, 1.0, value, b);
+        check_double(results, |value| if b < 0.0 { order(value).reverse() } else { order(value) })?;
+    }
+
+    #[test]
+    fn roots(a in doubles()) {
+        let a = a.abs();
+        let results = both(|chosen| Float::sqrt([a; 2], chosen));
+        check_double(results, |value| compare_products(a, 1.0, value, value))?;
+    }
+
+    #[test]
+    fn singles_of_all_operations(a in singles(), b in singles()) {
+        let (x, y) = (f64::from(a), f64::from(b));
+        check_single(both(|chosen| Float::add([a; 2], [b; 2], chosen)), |value| compare_sums(x, y, value, 0.0))?;
+        // A product of two singles is exact in double precision.
+        let order = |value: f64| (x * y).partial_cmp(&value).unwrap();
+        check_single(both(|chosen| Float::mul([a; 2], [b; 2], chosen)), order)?;
+        let order = |value: f64| x.abs().partial_cmp(&(value * value)).unwrap();
+        check_single(both(|chosen| Float::sqrt([a.abs(); 2], chosen)), order)?;
+        prop_assume!(b != 0.0);
+        let order = |value: f64| x.partial_cmp(&(value * y)).unwrap();
+        let order = |value: f64| if b < 0.0 { order(value).reverse() } else { order(value) };
+        check_single(both(|chosen| Float::div([a; 2], [b; 2], chosen)), order)?;
+    }
+
+    #[test]
+    fn samples_do_not_influence_each_other(a in [doubles(), doubles(), doubles()], b in [doubles(), doubles(), doubles()], chosen: [bool; 3]) {
+        let chosen = chosen.map(|bit| u64::from(bit).wrapping_neg());
+        let same = |together: [f64; 3], alone: &dyn Fn(usize) -> [f64; 1]| {
+            (0..3).all(|k| together[k].to_bits() == alone(k)[0].to_bits() || together[k].is_nan())
+        };
+        prop_assert!(same(Float::add(a, b, chosen), &|k| Float::add([a[k]], [b[k]], [chosen[k]])));
+        prop_assert!(same(Float::mul(a, b, chosen), &|k| Float::mul([a[k]], [b[k]], [chosen[k]])));
+        prop_assert!(same(Float::div(a, b, chosen), &|k| Float::div([a[k]], [b[k]], [chosen[k]])));
+        prop_assert!(same(Float::sqrt(a, chosen), &|k| Float::sqrt([a[k]], [chosen[k]])));
+    }
+}
+
+fn exponent_of(value: f64) -> i32 {
+    (value.to_bits() >> 52 & 0x7ff) as i32 - 1023
+}
+
+/// Results that no choice changes, as bits.
+fn fixed<F: Float>(operation: impl Fn([u64; 2]) -> [F; 2]) -> f64 {
+    let [near, other] = operation([0, u64::MAX]).map(F::to_f64);
+    assert!(near.to_bits() == other.to_bits() || near.is_nan() && other.is_nan(), "{near} {other}");
+    near
+}
+
+fn special_values_stay<F: Float>() {
+    let of = F::from_f64;
+    let pair = |value| [of(value); 2];
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    for (a, b) in [
+        (inf, 1.0),
+        (1.0, inf),
+        (inf, inf),
+        (inf, -inf),
+        (nan, 1.0),
+        (1.0, nan),
+        (0.0, -0.0),
+        (inf, 0.0),
+        (0.0, inf),
+        (-inf, 4.0),
+        (0.0, 4.0),
+        (-0.0, 4.0),
+        (5.0, 0.0),
+        (5.0, -0.0),
+        (0.0, 0.0),
+    ] {
+        let results = [
+            (fixed::<F>(|chosen| F::add(pair(a), pair(b), chosen)), a + b),
+            (fixed::<F>(|chosen| F::mul(pair(a), pair(b), chosen)), a * b),
+            (fixed::<F>(|chosen| F::div(pair(a), pair(b), chosen)), a / b),
+            (fixed::<F>(|chosen| F::sqrt(pair(b), chosen)), b.sqrt()),
+        ];
+        for (found, expected) in results {
+            assert!(
+                found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan(),
+                "{a} {b}: {found} {expected}"
+            );
+        }
+    }
+    assert!(fixed::<F>(|chosen| F::sqrt(pair(-4.0), chosen)).is_nan());
+}
+
+#[test]
+fn infinities_and_zeros_stay_as_they_are() {
+    special_values_stay::<f64>();
+    special_values_stay::<f32>();
+}
+
+#[test]
+fn results_beyond_the_largest_and_below_the_smallest_number_have_two_roundings() {
+    let both = |results: [f64; 2]| results;
+    let chosen = [0, u64::MAX];
+    assert_eq!(both(Float::add([f64::MAX; 2], [f64::MAX; 2], chosen)), [f64::INFINITY, f64::MAX]);
+    assert_eq!(both(Float::mul([f64::MAX; 2], [-2.0; 2], chosen)), [f64::NEG_INFINITY, f64::MIN]);
+    assert_eq!(both(Float::div([f64::MAX; 2], [0.5; 2], chosen)), [f64::INFINITY, f64::MAX]);
+    // The exact sum is above the largest number, which is the nearest one.
+    assert_eq!(both(Float::add([f64::MAX; 2], [1.0; 2], chosen)), [f64::MAX, f64::INFINITY]);
+    let tiny = f64::from_bits(1);
+    assert_eq!(both(Float::mul([tiny; 2], [-tiny; 2], chosen)), [-0.0, -tiny]);
+    assert_eq!(both(Float::div([tiny; 2], [f64::MAX; 2], chosen)), [0.0, tiny]);
+    assert_eq!(f32::mul([f32::MAX; 2], [2.0; 2], chosen), [f32::INFINITY, f32::MAX]);
+    assert_eq!(f32::mul([1e-40; 2], [1e-40; 2], chosen), [0.0, f32::from_bits(1)]);
+}

@@ -1,0 +1,151 @@
+//! The sequential form: the three samples of a number lie in one process.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::panic::Location;
+
+use crate::instability::{self, CANCELLED_DIGITS, Kind, Watch};
+use crate::operators::operators;
+use crate::random::Streams;
+use crate::real::Real;
+use crate::rounding::Float;
+use crate::samples::{self, SAMPLES, Samples};
+
+thread_local! {
+    static STREAMS: Streams<SAMPLES> = const { Streams::new() };
+}
+
+/// Begins with the streams of a seed on this thread.
+pub(crate) fn start(seed: u64) {
+    STREAMS.with(|streams| streams.start(seed, 0));
+}
+
+/// One random bit for each sample.
+#[inline(always)]
+fn take() -> [u64; SAMPLES] {
+    STREAMS.with(Streams::take)
+}
+
+/// A stochastic number with all of its samples.
+#[derive(Clone, Copy)]
+pub struct Sequential<F>(Samples<F>);
+
+operators!(Sequential);
+
+impl<F: Float> From<F> for Sequential<F> {
+    #[inline]
+    fn from(value: F) -> Self {
+        Self([value; SAMPLES])
+    }
+}
+
+impl<F: Float> Real for Sequential<F> {
+    type Float = F;
+
+    #[inline]
+    #[track_caller]
+    fn sqrt(self) -> Self {
+        if instability::watches(Watch::Operations) && samples::is_noise(self.0) {
+            instability::count(Kind::SquareRoot, Location::caller());
+        }
+        Self(F::sqrt(self.0, take()))
+    }
+
+    #[track_caller]
+    fn abs(self) -> Self {
+        if instability::watches(Watch::Tests) && samples::is_noise(self.0) {
+            instability::count(Kind::AbsoluteValue, Location::caller());
+        }
+        if samples::is_negative(self.0) { -self } else { self }
+    }
+
+    fn samples(self) -> Samples<F> {
+        self.0
+    }
+}
+
+impl<F: Float> Sequential<F> {
+    #[inline(always)]
+    fn operate_add(self, other: Self, place: &'static Location<'static>) -> Self {
+        if instability::watches(Watch::Operations) {
+            return self.copy().add_watched(other.copy(), place);
+        }
+        Self(F::add(self.0, other.0, take()))
+    }
+
+    #[inline(always)]
+    fn operate_sub(self, other: Self, place: &'static Location<'static>) -> Self {
+        self.operate_add(-other, place)
+    }
+
+    #[inline(always)]
+    fn operate_mul(self, other: Self, place: &'static Location<'static>) -> Self {
+        if instability::watches(Watch::Operations) {
+            self.copy().watch_multiplication(other.copy(), place);
+        }
+        Self(F::mul(self.0, other.0, take()))
+    }
+
+    #[inline(always)]
+    fn operate_div(self, other: Self, place: &'static Location<'static>) -> Self {
+        if instability::watches(Watch::Operations) {
+            other.copy().watch_division(place);
+        }
+        Self(F::div(self.0, other.0, take()))
+    }
+
+    fn compare_at(self, other: Self, place: &'static Location<'static>) -> Option<Ordering> {
+        let comparison = samples::compare(self.0, other.0);
+        if comparison.is_unstable && instability::watches(Watch::Tests) {
+            instability::count(Kind::Test, place);
+        }
+        comparison.order
+    }
+
+    /// A copy in memory of its own for a function that is rarely called; the number itself can stay in registers.
+    #[inline(always)]
+    fn copy(self) -> Self {
+        let [first, second, third] = self.0;
+        Self([first, second, third])
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_watched(self, other: Self, place: &'static Location<'static>) -> Self {
+        let sum = Self(F::add(self.0, other.0, take()));
+        if sum.digits() + CANCELLED_DIGITS <= self.digits().min(other.digits()) {
+            instability::count(Kind::Cancellation, place);
+        }
+        sum
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn watch_multiplication(self, other: Self, place: &'static Location<'static>) {
+        if samples::is_noise(self.0) && samples::is_noise(other.0) {
+            instability::count(Kind::Multiplication, place);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn watch_division(self, place: &'static Location<'static>) {
+        if samples::is_computed_zero(self.0) {
+            instability::count(Kind::Division, place);
+        }
+    }
+}
+
+/// Writes the significant digits, or `@.0` for a computed zero.
+impl<F: Float> fmt::Display for Sequential<F> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        samples::write(self.0, out)
+    }
+}
+
+/// Writes the samples.
+impl<F: Float> fmt::Debug for Sequential<F> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("Sequential").field(&self.0).finish()
+    }
+}

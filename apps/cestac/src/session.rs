@@ -1,0 +1,69 @@
+//! A session: the random streams of one seed, the other ranks, and the log of instabilities.
+
+use std::marker::PhantomData;
+
+use canele::Job;
+
+use crate::error::SessionError;
+use crate::exchange::{self, Exchanges};
+use crate::instability::{self, Instabilities, Watch};
+use crate::{parallel, sequential};
+
+/// Computes with stochastic numbers on this thread while it exists.
+///
+/// A thread can have one session of each form at a time. They share the log of instabilities, which ends with the first
+/// session that is dropped.
+#[derive(Debug)]
+pub struct Session {
+    is_parallel: bool,
+    /// The session belongs to the thread that opened it.
+    thread: PhantomData<*const ()>,
+}
+
+impl Session {
+    /// Begins to compute in the sequential form. Without it a thread computes with seed 0 and watches nothing.
+    pub fn sequential(seed: u64) -> Self {
+        sequential::start(seed);
+        Self { is_parallel: false, thread: PhantomData }
+    }
+
+    /// Begins to compute in the parallel form on the three ranks of a job. All ranks must give the same seed.
+    ///
+    /// # Errors
+    /// The job has another number of ranks; the thread already has a session of this form.
+    pub fn parallel(job: &Job, seed: u64) -> Result<Self, SessionError> {
+        let rank = exchange::open(job)?;
+        parallel::start(seed, rank as u64);
+        Ok(Self { is_parallel: true, thread: PhantomData })
+    }
+
+    /// Counts instabilities from now on.
+    pub fn watch(&self, what: Watch) {
+        instability::watch(what);
+    }
+
+    /// The instabilities that were counted. In the parallel form only tests and absolute values are.
+    pub fn instabilities(&self) -> Instabilities {
+        instability::counted()
+    }
+
+    /// Measures the time of exchanges from now on, or no longer: two readings of the clock for each.
+    pub fn time_exchanges(&self, is_timed: bool) {
+        exchange::set_timed(is_timed);
+    }
+
+    /// How often samples were exchanged with the other ranks; never in the sequential form.
+    pub fn exchanges(&self) -> Exchanges {
+        if self.is_parallel { exchange::exchanges() } else { Exchanges::default() }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        instability::watch(Watch::Nothing);
+        instability::clear();
+        if self.is_parallel {
+            exchange::close();
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The command line.
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Parser;
+
+use crate::eliminate::Pivoting;
+
+const EXAMPLES: &str = "\
+The right-hand side is chosen so that all components of the solution are 1.
+
+Examples:
+  gauss --size 100                                     alone, all samples in one process
+  canele run -n 3 gauss --size 200                     one sample on each rank
+  canele run -n 3 gauss --matrix hilbert --size 8      an ill-conditioned system
+  gauss --matrix bcsstk01.mtx --log unstable.txt       a Matrix Market file, and what is unstable";
+
+/// Solves a linear system by Gauss elimination with stochastic arithmetic (CESTAC): the solution is printed with its
+/// significant digits only.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "gauss", version, after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Number of equations; a file says its own
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    pub size: u32,
+    /// `random`, `hilbert`, or a Matrix Market file
+    #[arg(long, value_name = "MATRIX", default_value = "random")]
+    pub matrix: Source,
+    /// How a pivot is found
+    #[arg(long, value_enum, default_value = "partial")]
+    pub pivoting: Pivoting,
+    /// Seed of the random matrix and of the random roundings
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Components of the solution to print
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub show: usize,
+    /// Watch operations and write the unstable ones to a file; slow
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// All samples on rank 0, also in a job of 3 ranks
+    #[arg(long)]
+    pub sequential: bool,
+    /// Plain numbers on rank 0: nothing is known of their digits
+    #[arg(long, conflicts_with_all = ["sequential", "log"])]
+    pub plain: bool,
+    /// Show no progress
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// Where the matrix comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// Entries between -1 and 1.
+    Random,
+    /// Entry (i, j) is 1 / (i + j + 1), counted from 0.
+    Hilbert,
+    /// A Matrix Market file.
+    File(PathBuf),
+}
+
+impl FromStr for Source {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text {
+            "random" => Self::Random,
+            "hilbert" => Self::Hilbert,
+            file => Self::File(file.into()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_is_consistent() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_matrix_is_a_name_or_a_file() {
+        let source = |text| Arguments::try_parse_from(["gauss", "--matrix", text]).unwrap().matrix;
+        assert_eq!(source("hilbert"), Source::Hilbert);
+        assert_eq!(source("a.mtx"), Source::File("a.mtx".into()));
+    }
+
+    #[test]
+    fn senseless_arguments_are_refused() {
+        for words in [&["--size", "0"][..], &["--plain", "--sequential"], &["--pivoting", "some"]] {
+            assert!(Arguments::try_parse_from([&["gauss"], words].concat()).is_err(), "{words:?}");
+        }
+    }
+}

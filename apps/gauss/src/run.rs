@@ -1,0 +1,163 @@
+//! A whole run as one rank sees it: read, solve, print.
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use canele::{Job, Rank};
+use canele_show::{Progress, grouped, percent, print_table};
+use cestac::{Exchanges, Instabilities, Parallel, Real, Sequential, Session, Watch};
+
+use crate::arguments::{Arguments, Source};
+use crate::eliminate::solve;
+use crate::error::GaussError;
+use crate::market;
+use crate::matrix::{self, Matrix};
+
+/// Runs the program on this rank. Rank 0 reads files, writes and reports.
+///
+/// # Errors
+/// Rank 0 says what is wrong; the others then get [`GaussError::GivenUp`].
+pub fn run(arguments: &Arguments, job: &Job) -> Result<(), GaussError> {
+    let result = run_in_form(arguments, job);
+    match result {
+        // All ranks fail alike; rank 0 says why.
+        Err(error) if job.rank() != Rank(0) && !matches!(error, GaussError::Communication(_)) => {
+            Err(GaussError::GivenUp)
+        }
+        result => result,
+    }
+}
+
+fn run_in_form(arguments: &Arguments, job: &Job) -> Result<(), GaussError> {
+    if job.size() != 1 && job.size() != 3 {
+        return Err(GaussError::Ranks { ranks: job.size() });
+    }
+    let numbers = read_for_all(arguments, job)?;
+    let is_parallel = job.size() == 3 && !arguments.sequential && !arguments.plain;
+    if is_parallel {
+        let session = Session::parallel(job, arguments.seed)?;
+        return run_with::<Parallel<f64>>(arguments, numbers.as_ref(), "parallel", &session, job);
+    }
+    if job.rank() != Rank(0) {
+        return Ok(());
+    }
+    let session = Session::sequential(arguments.seed);
+    if arguments.plain {
+        run_with::<f64>(arguments, numbers.as_ref(), "plain", &session, job)
+    } else {
+        run_with::<Sequential<f64>>(arguments, numbers.as_ref(), "sequential", &session, job)
+    }
+}
+
+/// The matrix of numbers that all ranks know; none for a Hilbert matrix, whose entries are computed.
+fn read_for_all(arguments: &Arguments, job: &Job) -> Result<Option<Matrix<f64>>, GaussError> {
+    let file = match &arguments.matrix {
+        Source::Hilbert => return Ok(None),
+        Source::Random => return Ok(Some(matrix::random(arguments.size as usize, arguments.seed))),
+        Source::File(file) => file,
+    };
+    let world = job.world();
+    let read = (job.rank() == Rank(0)).then(|| market::read(file)).transpose();
+    // A size of 0 tells the others that there is no matrix.
+    let mut size = [read.as_ref().ok().and_then(Option::as_ref).map_or(0, |matrix| matrix.size as u64)];
+    world.broadcast(Rank(0), &mut size)?;
+    let size = size[0] as usize;
+    if size == 0 {
+        return read.and(Err(GaussError::GivenUp));
+    }
+    let mut matrix = read?.unwrap_or_else(|| Matrix { size, entries: vec![0.0; size * size] });
+    world.broadcast(Rank(0), &mut matrix.entries)?;
+    Ok(Some(matrix))
+}
+
+/// What a run tells of itself.
+struct Outcome {
+    /// The first components of the solution, a line for each.
+    components: String,
+    /// Fewest and most significant digits of a component.
+    digits: (u32, u32),
+    time: Duration,
+    /// Exchanges of the elimination, without those of printing.
+    exchanges: Exchanges,
+}
+
+fn run_with<R: Real<Float = f64>>(
+    arguments: &Arguments,
+    numbers: Option<&Matrix<f64>>,
+    form: &str,
+    session: &Session,
+    job: &Job,
+) -> Result<(), GaussError> {
+    session.time_exchanges(true);
+    if arguments.log.is_some() {
+        session.watch(Watch::Operations);
+    }
+    let is_shown = job.rank() == Rank(0);
+    let outcome = compute::<R>(arguments, numbers, session, is_shown && !arguments.quiet);
+    if is_shown {
+        // Also of a system without a solution: the log tells why.
+        write_log(arguments, &session.instabilities())?;
+    }
+    let outcome = outcome?;
+    if is_shown {
+        report(arguments, numbers.map_or(arguments.size as usize, |matrix| matrix.size), form, &outcome);
+    }
+    Ok(())
+}
+
+fn compute<R: Real<Float = f64>>(
+    arguments: &Arguments,
+    numbers: Option<&Matrix<f64>>,
+    session: &Session,
+    shows_progress: bool,
+) -> Result<Outcome, GaussError> {
+    let matrix = numbers.map_or_else(|| Matrix::hilbert(arguments.size as usize), Matrix::<R>::exactly);
+    let (size, right_side) = (matrix.size, matrix.row_sums());
+    let mut progress = Progress::new("gauss", shows_progress);
+    let start = Instant::now();
+    let solution = solve(matrix, right_side, arguments.pivoting, |step| {
+        // What is left of a step's work goes with the third power.
+        let left = (size - step) as f64 / size as f64;
+        progress.at(1.0 - left * left * left, format_args!("step {} of {size}", step + 1));
+    })?;
+    let (time, exchanges) = (start.elapsed(), session.exchanges());
+    drop(progress);
+    let mut components = String::new();
+    for (place, value) in solution.iter().enumerate().take(arguments.show) {
+        // Writing to a text cannot fail.
+        let _ = writeln!(components, "x[{place}] = {value}");
+    }
+    let digits = solution
+        .iter()
+        .map(|value| value.digits())
+        .fold((u32::MAX, 0), |(fewest, most), digits| (fewest.min(digits), most.max(digits)));
+    Ok(Outcome { components, digits, time, exchanges })
+}
+
+fn report(arguments: &Arguments, size: usize, form: &str, outcome: &Outcome) {
+    let Outcome { components, digits: (fewest, most), time, exchanges } = outcome;
+    print!("{components}");
+    let mut lines = vec![
+        (
+            "system",
+            format!("{size} equations, {form} form, pivoting {:?}", arguments.pivoting).to_lowercase(),
+        ),
+        ("time", format!("{:.3} s", time.as_secs_f64())),
+    ];
+    if !arguments.plain {
+        lines.insert(1, ("digits", format!("{fewest} to {most} significant in the components")));
+    }
+    if exchanges.count > 0 {
+        let each = exchanges.time.as_secs_f64() * 1e6 / exchanges.count as f64;
+        let part = percent(exchanges.time, *time);
+        lines.push(("exchanges", format!("{}, {each:.2} µs each", grouped(exchanges.count))));
+        lines.push(("communication", format!("{part} of the time, waiting for other ranks included")));
+    }
+    print_table(&lines);
+}
+
+fn write_log(arguments: &Arguments, instabilities: &Instabilities) -> Result<(), GaussError> {
+    let Some(file) = &arguments.log else { return Ok(()) };
+    std::fs::write(file, instabilities.to_string())
+        .map_err(|error| GaussError::Write { file: file.display().to_string(), error })
+}
