@@ -13,7 +13,7 @@
 //! ```
 //!
 //! A neighbour is one step of the number's bits read as an integer, so the choice takes no branch. Where a residual
-//! cannot be represented ([`exact`]) the sign of the residual is found with integers.
+//! cannot be represented (`exact`) the sign of the residual is found with integers.
 
 mod double;
 mod exact;
