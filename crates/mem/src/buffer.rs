@@ -347,7 +347,8 @@ unsafe fn copy_between((to, to_shared): (*mut u8, bool), (from, from_shared): (*
         match (to_shared, from_shared) {
             (true, false) => racing::store(to, from, len),
             (false, true) => racing::load(to, from, len),
-            _ => racing::transfer(to, from, len),
+            (true, true) => racing::transfer(to, from, len),
+            (false, false) => racing::copy(to, from, len),
         }
     }
 }

@@ -46,7 +46,7 @@ pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
             2..=3 => ends::<2>(to, from, len),
             1 => *to = *from,
             0 => {}
-            _ => racing::load(to, from, len),
+            _ => racing::copy(to, from, len),
         }
     }
 }

@@ -16,11 +16,11 @@ mod atomics;
 mod plain;
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
-pub(crate) use assembly::{load, load_wide_block, load16, store, stream_line, transfer, transfer_line};
+pub(crate) use assembly::{copy, load, load_wide_block, load16, store, stream_line, transfer, transfer_line};
 #[cfg(all(not(loom), any(miri, not(target_arch = "x86_64"))))]
-pub(crate) use atomics::{load, store, transfer};
+pub(crate) use atomics::{copy, load, store, transfer};
 #[cfg(loom)]
-pub(crate) use plain::{load, store, transfer};
+pub(crate) use plain::{copy, load, store, transfer};
 
 #[cfg(test)]
 mod tests;

@@ -171,6 +171,15 @@ pub(crate) unsafe fn transfer(to: *mut u8, from: *const u8, len: usize) {
     }
 }
 
+/// Copies between two places that nobody else accesses meanwhile, which may overlap.
+///
+/// # Safety
+/// As [`std::ptr::copy`].
+pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
+    // SAFETY: the ranges are the caller's.
+    unsafe { transfer(to, from, len) }
+}
+
 /// Copies a line between two places of shared memory, with this instruction for its stores.
 macro_rules! line {
     ($store:literal, $to:expr, $from:expr) => {

@@ -55,3 +55,12 @@ pub(crate) unsafe fn transfer(to: *mut u8, from: *const u8, len: usize) {
         store(to, staged.as_ptr(), len);
     }
 }
+
+/// Copies between two places that nobody else accesses meanwhile, which may overlap.
+///
+/// # Safety
+/// As [`std::ptr::copy`].
+pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
+    // SAFETY: the ranges are the caller's.
+    unsafe { std::ptr::copy(from, to, len) }
+}
