@@ -12,4 +12,7 @@ pub enum SessionError {
     /// A thread computes with one seed at a time.
     #[error("this thread has a session of the parallel form: drop it before another is opened")]
     AlreadyOpen,
+    /// The ranks could not agree on a flow of their own.
+    #[error("the other ranks cannot be reached: {0}")]
+    Communication(#[from] canele::Error),
 }

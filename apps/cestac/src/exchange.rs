@@ -11,9 +11,8 @@ use crate::error::SessionError;
 use crate::rounding::Float;
 use crate::samples::{SAMPLES, Samples};
 
-/// The tag of all messages, on the flow that all ranks share. A program that uses this tag itself disturbs the
-/// exchange.
-pub const SAMPLE: Tag = Tag(0x0ce5_7ac0);
+/// The tag of all messages, on a flow of their own.
+const SAMPLE: Tag = Tag(0);
 
 /// How often samples were exchanged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -36,7 +35,7 @@ thread_local! {
     static BROTHERS: RefCell<Option<Brothers>> = const { RefCell::new(None) };
 }
 
-/// Lets this thread exchange samples with the other ranks of `job`. Returns this rank's number.
+/// Lets this thread exchange samples with the other ranks of `job`, all of which call this. Returns this rank's number.
 pub(crate) fn open(job: &Job) -> Result<usize, SessionError> {
     if job.size() as usize != SAMPLES {
         return Err(SessionError::Ranks { ranks: job.size() });
@@ -46,8 +45,8 @@ pub(crate) fn open(job: &Job) -> Result<usize, SessionError> {
         if brothers.is_some() {
             return Err(SessionError::AlreadyOpen);
         }
-        *brothers =
-            Some(Brothers { flow: job.world(), own, is_timed: false, exchanges: Exchanges::default() });
+        let flow = job.world().duplicate()?;
+        *brothers = Some(Brothers { flow, own, is_timed: false, exchanges: Exchanges::default() });
         Ok(own)
     })
 }

@@ -37,7 +37,7 @@ mod sequential;
 mod session;
 
 pub use error::SessionError;
-pub use exchange::{Exchanges, SAMPLE};
+pub use exchange::Exchanges;
 pub use instability::{Instabilities, Instability, Kind, Watch};
 pub use parallel::Parallel;
 pub use real::Real;

@@ -27,10 +27,11 @@ impl Session {
         Self { is_parallel: false, thread: PhantomData }
     }
 
-    /// Begins to compute in the parallel form on the three ranks of a job. All ranks must give the same seed.
+    /// Begins to compute in the parallel form on the three ranks of a job. All ranks must call it, with the same seed; each call takes a
+    /// flow, which is not given back ([`canele::Flow::duplicate`]).
     ///
     /// # Errors
-    /// The job has another number of ranks; the thread already has a session of this form.
+    /// The job has another number of ranks; the thread already has a session of this form; a rank has finished or died.
     pub fn parallel(job: &Job, seed: u64) -> Result<Self, SessionError> {
         let rank = exchange::open(job)?;
         parallel::start(seed, rank as u64);

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use clap::Parser;
 
 use crate::eliminate::Pivoting;
+use crate::matrix::LARGEST;
 
 const EXAMPLES: &str = "\
 The right-hand side is chosen so that all components of the solution are 1.
@@ -23,7 +24,7 @@ Examples:
 #[command(name = "gauss", version, after_help = EXAMPLES)]
 pub struct Arguments {
     /// Number of equations; a file says its own
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=LARGEST as i64))]
     pub size: u32,
     /// `random`, `hilbert`, or a Matrix Market file
     #[arg(long, value_name = "MATRIX", default_value = "random")]

@@ -1,6 +1,6 @@
 //! What can go wrong, and whether the user or the job is at fault.
 
-use canele_show::program::Failure;
+use canele_show::program::{Blame, Failure};
 
 use crate::eliminate::Pivoting;
 
@@ -31,15 +31,11 @@ pub enum GaussError {
 }
 
 impl Failure for GaussError {
-    fn exit_status(&self) -> u8 {
+    fn blame(&self) -> Blame {
         match self {
-            Self::GivenUp => 0,
-            Self::Communication(_) => 1,
-            _ => 2,
+            Self::GivenUp => Blame::Follower,
+            Self::Communication(_) => Blame::Rank,
+            _ => Blame::User,
         }
-    }
-
-    fn is_of_one_rank(&self) -> bool {
-        matches!(self, Self::Communication(_))
     }
 }

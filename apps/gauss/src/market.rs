@@ -5,10 +5,7 @@
 use std::path::Path;
 
 use crate::error::GaussError;
-use crate::matrix::Matrix;
-
-/// Rows and columns that are taken at most: a larger matrix is most likely sparse, and would need 3 GB and more.
-const LARGEST: usize = 20_000;
+use crate::matrix::{LARGEST, Matrix};
 
 /// What is wrong with a line.
 type Complaint = (usize, String);

@@ -2,6 +2,9 @@
 
 use cestac::Real;
 
+/// Rows and columns that are taken at most: a larger matrix is most likely sparse, and would need 3 GB and more.
+pub const LARGEST: usize = 20_000;
+
 /// A square matrix, row after row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matrix<R> {

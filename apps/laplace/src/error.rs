@@ -1,7 +1,7 @@
 //! What can go wrong, and whether the user or the job is at fault.
 
 use canele_show::PictureError;
-use canele_show::program::Failure;
+use canele_show::program::{Blame, Failure};
 
 /// Why a run ended without a heat map.
 #[derive(Debug, thiserror::Error)]
@@ -27,15 +27,11 @@ pub enum LaplaceError {
 }
 
 impl Failure for LaplaceError {
-    fn exit_status(&self) -> u8 {
+    fn blame(&self) -> Blame {
         match self {
-            Self::GivenUp => 0,
-            Self::Communication(_) => 1,
-            _ => 2,
+            Self::GivenUp => Blame::Follower,
+            Self::Communication(_) => Blame::Rank,
+            _ => Blame::User,
         }
-    }
-
-    fn is_of_one_rank(&self) -> bool {
-        matches!(self, Self::Communication(_))
     }
 }

@@ -8,14 +8,32 @@ use std::process::ExitCode;
 use canele::{Job, Rank};
 use clap::Parser;
 
+/// Who can do something about a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blame {
+    /// The user, who can repair it: the program exits with 2.
+    User,
+    /// Nobody; it concerns all ranks alike: 1.
+    Job,
+    /// Nobody; it concerns one rank, which is named: 1.
+    Rank,
+    /// This rank only follows rank 0, which gave up and says why: 0, for the job must not end before it has spoken.
+    Follower,
+}
+
 /// How a program fails.
 pub trait Failure: Display + From<canele::Error> {
-    /// The status to exit with: 2 when the user can repair it, else 1; 0 if this rank only follows rank 0, which gave up
-    /// and says why: the job must not end before it has spoken.
-    fn exit_status(&self) -> u8;
+    /// Who can do something about it.
+    fn blame(&self) -> Blame;
 
-    /// Whether it concerns one rank, which is then named.
-    fn is_of_one_rank(&self) -> bool;
+    /// The status to exit with.
+    fn exit_status(&self) -> u8 {
+        match self.blame() {
+            Blame::User => 2,
+            Blame::Job | Blame::Rank => 1,
+            Blame::Follower => 0,
+        }
+    }
 }
 
 /// Runs a program called `name` on this rank.
@@ -43,10 +61,10 @@ pub fn main<A: Parser, F: Failure>(name: &str, run: impl FnOnce(&A, &Job) -> Res
 
 /// Says what went wrong, unless rank 0 does; returns the status to exit with.
 fn failed(name: &str, rank: Rank, failure: &impl Failure) -> u8 {
-    match failure.exit_status() {
-        0 => {}
-        _ if failure.is_of_one_rank() => eprintln!("{name}: {rank}: {failure}"),
-        _ => eprintln!("{name}: {failure}"),
+    match failure.blame() {
+        Blame::Follower => {}
+        Blame::Rank => eprintln!("{name}: {rank}: {failure}"),
+        Blame::User | Blame::Job => eprintln!("{name}: {failure}"),
     }
     failure.exit_status()
 }

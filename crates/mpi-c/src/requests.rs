@@ -2,7 +2,8 @@
 //!
 //! A request stays in its row from its start until its end was taken; calls let it go on there. Only what may call the program
 //! leaves its row meanwhile, so that no lock is held. That no two threads wait for the same request is the program's duty (MPI 5.0,
-//! §3.7.3). Sends that have left at once share one handle, receives from `MPI_PROC_NULL` too, and a deferred receive stands in a slot of a ring (`deferred_recv.rs`).
+//! §3.7.3). Sends that have left at once share one handle, receives from `MPI_PROC_NULL` another one, and a deferred receive stands
+//! in a slot of a ring (`deferred_recv.rs`).
 
 use std::sync::Arc;
 
@@ -41,6 +42,17 @@ pub fn got_at_once(handle: MPI_Request) -> Option<Got> {
         MPI_REQUEST_NULL => Some(Got::Nothing),
         _ => None,
     }
+}
+
+/// The status of such an operation, as [`got_at_once`].
+pub fn status_at_once(handle: MPI_Request) -> Option<Status> {
+    got_at_once(handle).map(|got| if let Got::Ended(status) = got { status } else { Status::EMPTY })
+}
+
+/// Returns true if the handle is of an operation that was over when it began.
+#[inline(always)]
+pub fn is_over_at_once(handle: MPI_Request) -> bool {
+    handle == LEFT || handle == FROM_NOBODY
 }
 
 /// All requests of the process.

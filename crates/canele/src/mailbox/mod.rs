@@ -273,13 +273,13 @@ impl Mailbox {
         // A rank may have ended between noting a slot and taking it. As long as that cannot be told from a living one that is about to
         // take a slot, so many are not given back: the box never holds more than it is deep.
         let doubtful = self.slots.doubtful(self.got.len() as u32);
-        let mut kept = doubtful;
+        let mut to_keep = doubtful;
         let mut any = let_go > 0;
         for rank in (0..self.got.len() as u32).map(Rank).filter(gone) {
             let got = &self.got[rank.0 as usize];
             let left = self.slots.left_by(rank, got.load(Relaxed));
-            let sure = left.saturating_sub(kept);
-            kept -= left - sure;
+            let sure = left.saturating_sub(to_keep);
+            to_keep -= left - sure;
             if sure > 0 {
                 any = true;
                 got.store(got.load(Relaxed) + sure, Relaxed);
@@ -290,7 +290,7 @@ impl Mailbox {
                 self.context.table.forget(self.number, rank);
             }
         }
-        if self.held.load(Relaxed) == 0 && kept == doubtful {
+        if self.held.load(Relaxed) == 0 && to_keep == doubtful {
             self.settled.store(partings, Relaxed);
         }
         any

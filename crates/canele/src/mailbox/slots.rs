@@ -91,6 +91,7 @@ impl Slots {
         if posted & CLOSED == 0 && !self.has_room(posted) {
             return Ok(false);
         }
+        // Relaxed: what follows publishes it.
         self.noted_by(me).fetch_add(1, Relaxed);
         let more = |posted| (posted & CLOSED == 0 && self.has_room(posted)).then_some(posted + 1);
         // Release: whoever sees the slot taken sees it noted (`doubtful`). The message itself is what publishes anything else.
@@ -109,7 +110,8 @@ impl Slots {
     /// Gives back a slot that `me` took for a message that could not be sent: the owner is gone, or accepts none.
     #[cold]
     pub fn give_up(&self, me: Rank) {
-        // In this order, and Release: taken slots are always noted.
+        // In this order, and Release: taken slots are always noted. Should the owner look in between while another rank has died, the box
+        // may hold one message more from now on, rather than one less.
         self.word(POSTED).fetch_sub(1, Relaxed);
         self.noted_by(me).fetch_sub(1, Release); // pairs with the acquire load in `left_by`
     }

@@ -3,6 +3,7 @@
 pub mod blocking;
 pub mod buffered;
 pub mod complete;
+pub mod look;
 pub mod partitioned;
 pub mod persistent;
 pub mod probe;

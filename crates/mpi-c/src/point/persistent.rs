@@ -7,11 +7,10 @@ use canele_mpi::point::Handing;
 
 use super::{from, start, target, wait};
 use crate::buffer::elements;
-use crate::constants::MPI_REQUEST_NULL;
 use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Request};
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
-use crate::requests::{got_at_once, requests};
+use crate::requests::{is_over_at_once, requests};
 use crate::width::Count;
 
 /// `MPI_Send_init`.
@@ -113,7 +112,7 @@ pub fn startall(count: c_int, requests: Out<MPI_Request>) -> CallResult {
 
 /// Starts a persistent operation in its place in the table.
 fn start_request(handle: MPI_Request, function: &str) -> CallResult {
-    if handle != MPI_REQUEST_NULL && got_at_once(handle).is_some() {
+    if is_over_at_once(handle) {
         canele_mpi::fail!(Request, "the request is of a message that is over: it is not persistent");
     }
     let started = requests()?.get(handle)?.start();

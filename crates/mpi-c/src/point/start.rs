@@ -2,8 +2,8 @@
 
 use core::ffi::c_int;
 
+use canele_mpi::Mode;
 use canele_mpi::request::Request;
-use canele_mpi::{Mode, Status};
 
 use super::short::{self, Attempt};
 use super::{from, probe, target, wait};
@@ -199,8 +199,10 @@ pub fn imrecv(
     let comm = probe::comm_of(message)?;
     let started = probe::start(buf, count, datatype, message)
         .map_err(|error| wait::raise(comm.as_deref(), "MPI_Imrecv", error))?;
-    let nothing = || Request::ended_with(None, Ok(Status::NO_PROCESS));
-    give(request, Some(started.unwrap_or_else(nothing)))
+    match started {
+        Some(started) => give(request, Some(started)),
+        None => Ok(request.set(FROM_NOBODY, "request")?),
+    }
 }
 
 /// Gives the program the handle of what was started; `None`: it has ended already.

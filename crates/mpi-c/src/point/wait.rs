@@ -15,7 +15,7 @@ use crate::deferred_recv;
 use crate::error::{Failed, raise_on};
 use crate::handle::MPI_Request;
 use crate::library;
-use crate::requests::{FROM_NOBODY, LEFT, Requests, got_at_once, requests};
+use crate::requests::{FROM_NOBODY, LEFT, got_at_once, requests, status_at_once};
 use crate::status::Got;
 
 /// How a request ended, and whose handler is told if it failed.
@@ -71,74 +71,43 @@ pub(super) fn raise_of(handle: MPI_Request, function: &str, error: Box<Error>) -
     raise(comm.as_deref(), function, error)
 }
 
-/// Where a pass over an array has stopped.
-enum Stop {
-    /// At a request that may call the program.
-    Outside(usize),
-    /// Where it was told to, or behind all, of which none is under way.
-    Enough,
-}
-
 /// Lets the requests of an array go on as far as they can and tells `each` how far each is, until `each` says that it has seen enough.
-/// `each` must not use the table. With `polls`, if it has not seen enough and some are under way, progress is made, and they are looked at once
-/// more if that has moved anything; returns false where a request that may call the program has kept that from all of them.
+/// `each` must not use the table.
 ///
 /// # Errors
 /// A handle names no request; in a forked child.
 pub(super) fn advance(
     handles: &[MPI_Request],
-    polls: bool,
     mut each: impl FnMut(usize, RequestProgress) -> bool,
-) -> Result<bool> {
+) -> Result<()> {
     let engine = library::engine()?;
     let mut at = 0;
     while at < handles.len() {
         let mut table = requests()?;
-        let look = |completions: &mut Completions<'_>| {
-            advance_inside(&mut table, completions, (handles, at), &mut each)
-        };
-        let stopped = match polls {
-            true => engine.completions_or_poll(look)?,
-            false => engine.completions(look)?,
-        };
+        let stopped = engine.completions(|completions| -> Result<Option<usize>> {
+            for (at, handle) in handles.iter().enumerate().skip(at) {
+                let progress = match *handle {
+                    LEFT | FROM_NOBODY => RequestProgress::Ended,
+                    MPI_REQUEST_NULL => RequestProgress::Inactive,
+                    handle => table.get(handle)?.advance(completions),
+                };
+                if progress == RequestProgress::Outside {
+                    return Ok(Some(at));
+                }
+                if !each(at, progress) {
+                    break;
+                }
+            }
+            Ok(None)
+        })??;
         drop(table);
-        let Some(Stop::Outside(outside)) = stopped.transpose()? else { return Ok(polls && at == 0) };
+        let Some(outside) = stopped else { return Ok(()) };
         if !each(outside, advance_outside(handles[outside], engine)?) {
-            break;
+            return Ok(());
         }
         at = outside + 1;
     }
-    Ok(false)
-}
-
-/// The same with those from a place on, under the locks of table and engine; returns where it has stopped unless that is behind all, of which some are
-/// under way.
-#[inline]
-fn advance_inside(
-    table: &mut Requests,
-    completions: &mut Completions<'_>,
-    (handles, first): (&[MPI_Request], usize),
-    each: &mut impl FnMut(usize, RequestProgress) -> bool,
-) -> Option<Result<Stop>> {
-    let mut under_way = false;
-    for (at, handle) in handles.iter().enumerate().skip(first) {
-        let progress = match *handle {
-            LEFT | FROM_NOBODY => RequestProgress::Ended,
-            MPI_REQUEST_NULL => RequestProgress::Inactive,
-            handle => match table.get(handle) {
-                Ok(request) => request.advance(completions),
-                Err(error) => return Some(Err(error)),
-            },
-        };
-        under_way |= progress == RequestProgress::UnderWay;
-        if progress == RequestProgress::Outside {
-            return Some(Ok(Stop::Outside(at)));
-        }
-        if !each(at, progress) {
-            return Some(Ok(Stop::Enough));
-        }
-    }
-    if under_way { None } else { Some(Ok(Stop::Enough)) }
+    Ok(())
 }
 
 /// Lets a request go on that may call the program: without the lock of the table.
@@ -156,7 +125,8 @@ fn advance_outside(handle: MPI_Request, engine: &Engine) -> Result<RequestProgre
     progress
 }
 
-/// Returns true if all requests of an array are messages that are under way, after some progress. If it returns false nothing is known.
+/// Returns true if all requests of an array, which is not empty, are messages that are under way, after some progress. If it returns false nothing is
+/// known, and nothing has been taken. The short path of a test, with one entry into each lock.
 pub(super) fn are_under_way(handles: &[MPI_Request]) -> bool {
     let (Ok(mut table), Ok(engine)) = (requests(), library::engine()) else { return false };
     let one_is_not = |completions: &mut Completions<'_>| {
@@ -181,7 +151,7 @@ fn await_any(handles: &[MPI_Request]) -> Result<()> {
     // What the program did before it was looked for is seen by a further look.
     let mut goes_on = false;
     if awaited.is_of_program() {
-        advance(handles, false, |_, progress| {
+        advance(handles, |_, progress| {
             goes_on = progress == RequestProgress::Ended;
             !goes_on
         })?;
@@ -197,7 +167,7 @@ pub(super) fn first_ended(handles: &[MPI_Request], waits: bool) -> Result<Result
     let mut looks_once_more = !waits;
     loop {
         let (mut ended, mut active) = (None, false);
-        let polled = advance(handles, !waits, |at, progress| {
+        advance(handles, |at, progress| {
             active |= progress != RequestProgress::Inactive;
             ended = (progress == RequestProgress::Ended).then_some(at);
             ended.is_none()
@@ -206,9 +176,7 @@ pub(super) fn first_ended(handles: &[MPI_Request], waits: bool) -> Result<Result
             Some(at) => return Ok(Ok(at)),
             None if active && waits => await_any(handles)?,
             // What a pass has not moved is as it was.
-            None if active && looks_once_more && !polled && library::engine()?.poll()? => {
-                looks_once_more = false
-            }
+            None if active && looks_once_more && library::engine()?.poll()? => looks_once_more = false,
             None => return Ok(Err(active)),
         }
     }
@@ -221,7 +189,7 @@ pub(super) fn first_ended(handles: &[MPI_Request], waits: bool) -> Result<Result
 pub(super) fn count(handles: &[MPI_Request]) -> Result<(usize, usize)> {
     let look = || -> Result<(usize, usize)> {
         let (mut under_way, mut ended) = (0, 0);
-        advance(handles, false, |_, progress| {
+        advance(handles, |_, progress| {
             under_way += usize::from(progress == RequestProgress::UnderWay);
             ended += usize::from(progress == RequestProgress::Ended);
             true
@@ -252,8 +220,7 @@ pub(super) fn has_ended(handle: MPI_Request) -> Result<bool> {
 /// # Errors
 /// The handle names no request; in a forked child.
 pub(super) fn take_end(handle: &mut MPI_Request) -> Result<End> {
-    if got_at_once(*handle).is_some() {
-        let status = if *handle == FROM_NOBODY { Status::NO_PROCESS } else { Status::EMPTY };
+    if let Some(status) = status_at_once(*handle) {
         *handle = MPI_REQUEST_NULL;
         return Ok(End { result: Ok(status), comm: None });
     }

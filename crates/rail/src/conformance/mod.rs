@@ -23,7 +23,7 @@ pub use regions::*;
 pub use room::*;
 
 use crate::shm::Region;
-use crate::{Busy, Class, FullRail, Header, MAX_INLINE_WITH_BULK, Rail};
+use crate::{Busy, Class, FastPath, FullRail, Header, MAX_INLINE_WITH_BULK, Rail};
 
 /// The link from the rank with the first rail to the next one.
 const TO_1: LinkId = LinkId::new(0, Rank(1));
@@ -157,7 +157,9 @@ fn send<H: Harness>(h: &mut H, from: usize, to: usize, packet: &Sent, class: Cla
 /// The oldest packet, left where it is.
 fn look<H: Harness>(h: &mut H, at: usize, from: usize) -> Option<Sent> {
     let link = link_from(h, at, from);
+    let was_idle = h.rail(at).is_idle(link);
     let packet = h.rail(at).poll(link).expect("an honest peer")?;
+    assert!(!was_idle, "a link on which a packet has come is not idle");
     let mut sent = Sent {
         header: packet.header,
         inline: vec![0; packet.header.inline_len as usize],

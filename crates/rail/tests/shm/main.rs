@@ -9,7 +9,7 @@ use canele_mem::buffer::Owned;
 use canele_rail::conformance::{Harness, RegionHarness};
 use canele_rail::shm::fetch::SingleCopy;
 use canele_rail::shm::{Region, Shm};
-use canele_rail::{OneSided, Rail};
+use canele_rail::{FastPath, Header, OneSided, Rail};
 use canele_sys::ids::{LinkId, Rank, RegionId};
 
 /// All ranks in one process, introduced to each other as the launcher would; their rings rewind or not.
@@ -211,5 +211,18 @@ fn a_message_is_read_from_its_senders_memory_if_both_may_and_it_is_long() {
         assert_eq!(fetch(&mut local, message.as_ptr() as u64, &mut into), offers);
         assert_eq!(into.bytes() == message, offers);
         assert!(!fetch(&mut local, 64, &mut into), "there is no memory");
+    }
+}
+
+#[test]
+fn a_link_is_idle_until_a_packet_has_come_and_after_the_last() {
+    let [(mut a, to_b), (mut b, from_a)] = connected();
+    let header = Header { kind: 1, ..Header::default() };
+    for lap in 0..3000 {
+        assert!(b.is_idle(from_a), "lap {lap}");
+        a.post(to_b, header, &[7]).expect("there is room");
+        assert!(!b.is_idle(from_a), "lap {lap}");
+        assert!(b.poll(from_a).expect("an honest peer").is_some());
+        b.release(from_a);
     }
 }
