@@ -10,6 +10,7 @@ mod bench;
 mod compile;
 mod demo;
 mod info;
+mod paper;
 mod run;
 mod sim;
 
@@ -36,6 +37,7 @@ const EXAMPLES: &str = "Examples:
   canele demo laplace                     see one compute a picture
   canele info                             what this machine offers
   canele bench latency                    measure it
+  canele paper --quick                    run the papers' experiments again
   canele sim campaign --seeds 0..1000     check the protocols on simulated networks
   canele COMMAND --help                   options and examples of one command";
 
@@ -57,6 +59,11 @@ enum Command {
     BenchRank(bench::RankArguments),
     /// Run one of the example programs
     Demo(demo::Arguments),
+    /// Run the experiments of the papers again, and write what they give beside the published figures
+    Paper(paper::Arguments),
+    /// Started by `paper`: one rank of an experiment
+    #[command(hide = true)]
+    PaperRank(paper::RankArguments),
     /// Simulate ranks and networks in one process, on virtual time
     Sim(sim::Arguments),
     /// Started by `run --hosts` on each host: runs the ranks there
@@ -94,6 +101,8 @@ fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Bench(arguments) => bench::main(&arguments),
         Command::BenchRank(arguments) => bench::rank_main(&arguments),
         Command::Demo(arguments) => demo::main(arguments),
+        Command::Paper(arguments) => paper::main(&arguments),
+        Command::PaperRank(arguments) => paper::rank_main(&arguments),
         Command::Sim(arguments) => sim::main(&arguments),
         Command::Agent => helper("agent: only `canele run --hosts` starts this", serve_host()),
         Command::Supervise { .. } => helper("supervise: only `canele run` starts this", supervise()),

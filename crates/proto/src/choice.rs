@@ -254,11 +254,15 @@ pub fn choose(caps: &Caps, eager_bytes: usize, bytes: usize, ends: Ends) -> Choi
     Choice { variant, estimates: TABLE.iter().map(estimate).collect() }
 }
 
-/// The length of the pieces of a streamed message (BIP): a pipeline of two copies is filled fastest by
-/// √(length × overhead × bandwidth) bytes, here with the overhead of a cell on each side.
+/// The packets that fill a pipeline of equal stages fastest, in bytes, by BIP's cost model: a message takes `packets + stages − 1` steps,
+/// and each step an overhead and a packet's bytes, so the best length is √(length × overhead × bandwidth ÷ (stages − 1)).
+pub fn pipeline_bytes(len: usize, overhead_ns: f64, bytes_per_us: f64, stages: u64) -> usize {
+    (len as f64 * overhead_ns * bytes_per_us / 1000.0 / (stages - 1) as f64).sqrt() as usize
+}
+
+/// The length of the pieces of a streamed message: of a pipeline of two copies with the overhead of a cell on each side.
 pub fn piece_bytes(caps: &Caps, len: usize, most: usize) -> usize {
-    let best =
-        (len as f64 * f64::from(caps.latency_ns) * f64::from(caps.bytes_per_us) / 1000.0).sqrt() as usize;
+    let best = pipeline_bytes(len, caps.latency_ns.into(), caps.bytes_per_us.into(), 2);
     let most = most.min(caps.max_bulk);
     let best = best.next_multiple_of(4096).clamp(8192.min(most), most);
     // All about as long: what is left for the last one would be a packet of its own.

@@ -1,6 +1,6 @@
 //! Simulated networks and what runs on them: the networks as rails ([`world`]), wrappers that make packets go wrong ([`fault`]) and
 //! mend them ([`reliable`]), networks of the papers and of today from parameter files ([`preset`]), and campaigns of random
-//! programs of the real protocols ([`campaign`]).
+//! programs of the real protocols ([`campaign`]). Programs whose calls take time ([`script`]).
 //!
 //! Everything runs on virtual time, in one thread per world, from a seed. No process, no socket, no clock.
 #![forbid(unsafe_code)]
@@ -11,4 +11,5 @@ mod delegate;
 pub mod fault;
 pub mod preset;
 pub mod reliable;
+pub mod script;
 pub mod world;

@@ -21,7 +21,7 @@ mod job;
 mod launch;
 pub mod plot;
 mod rank;
-mod report;
+pub mod report;
 mod sample;
 mod statistics;
 mod table;

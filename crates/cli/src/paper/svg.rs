@@ -1,0 +1,54 @@
+//! Figures as SVG.
+
+use super::outcome::{Figure, Quantity};
+use crate::bench::Failure;
+use crate::bench::chart::{Axis, Chart, Curve, Legend, Scale};
+use crate::bench::plot::{SIZE, ours, picture};
+
+/// Draws a figure.
+///
+/// # Errors
+/// Whatever the drawing library says.
+pub fn draw(figure: &Figure) -> Result<String, Failure> {
+    let curve = |(index, plotted): (usize, &super::outcome::Plotted)| Curve {
+        name: plotted.name.clone(),
+        points: plotted.points.clone(),
+        colour: ours(index),
+        dashes: None,
+        marked: true,
+    };
+    let chart = Chart {
+        caption: figure.caption.clone(),
+        x: figure.x.axis(),
+        y: figure.y.axis(),
+        curves: figure.curves.iter().enumerate().map(curve).collect(),
+        legend: if figure.y == Quantity::Microseconds { Legend::UpperLeft } else { Legend::LowerRight },
+    };
+    picture(SIZE.1, |area| chart.draw(area))
+}
+
+impl Quantity {
+    fn axis(self) -> Axis {
+        let (what, scale): (&'static str, Scale) = match self {
+            Self::Bytes => ("message size (bytes)", Scale::Log(2.0)),
+            Self::Microseconds => ("time (µs)", Scale::Log(10.0)),
+            Self::MegabytesPerSecond => ("MB/s", Scale::Log(10.0)),
+            Self::Ranks => ("ranks", Scale::Log(2.0)),
+            Self::Speedup => ("speed-up", Scale::Linear),
+            Self::Packs => ("packs per message", Scale::Log(2.0)),
+            Self::Pages => ("pages asked for at once", Scale::Log(2.0)),
+        };
+        let label =
+            if self == Self::Bytes { bytes as fn(f64) -> String } else { |figure: f64| figure.to_string() };
+        Axis { what, scale, labels: 10, label }
+    }
+}
+
+/// In units of 1024.
+fn bytes(figure: f64) -> String {
+    match figure {
+        f if f >= f64::from(1 << 20) => format!("{}M", f / f64::from(1 << 20)),
+        f if f >= 1024.0 => format!("{}K", f / 1024.0),
+        f => f.to_string(),
+    }
+}

@@ -1,0 +1,280 @@
+//! Ranks whose calls take processor time: short programs of sends, receives and computation, played by the real protocols on
+//! one simulated network.
+//!
+//! The world's own time is that of the network. A [`Software`] adds what a call costs its processor: a rank that computes makes
+//! no progress until it calls again, as a library without threads of its own does. All links are open from the start, and every
+//! byte that arrives is checked.
+
+use canele_mem::buffer::Owned;
+use canele_proto::matching::Want;
+use canele_proto::request::{Buffer, Failure};
+use canele_proto::{Envelope, Proto, Settings, strategy};
+use canele_rail::Rail;
+use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
+
+use crate::world::{Model, SimRail, World};
+
+const FLOW: FlowId = FlowId(0);
+const TAG: Tag = Tag(0);
+
+/// What a call takes on its processor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Software {
+    /// From the call of a send until its message reaches the network.
+    pub send_ns: u64,
+    /// From the arrival of a message until its receive returns.
+    pub receive_ns: u64,
+    /// The speed at which a receive copies its message out of the network's memory, in bytes per millisecond; 0 if the network
+    /// delivers into the receiver's own.
+    pub copied_per_ms: u64,
+}
+
+/// One step of a rank's program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Call {
+    /// A blocking send of so many bytes.
+    Send(Rank, usize),
+    /// A blocking receive of so many bytes.
+    Receive(Rank, usize),
+    /// Computation of so many nanoseconds.
+    Compute(u64),
+}
+
+/// Why a script does not end well.
+#[derive(Debug, thiserror::Error)]
+pub enum ScriptError {
+    /// A call of a rank failed.
+    #[error("{0}, call {1}: {2}")]
+    Call(Rank, usize, Failure),
+    /// A rank received other bytes than were sent.
+    #[error("{0}, call {1}: the message has wrong bytes")]
+    Wrong(Rank, usize),
+    /// Nothing is under way, and a rank still waits.
+    #[error("{0} waits for ever in call {1}")]
+    Stuck(Rank, usize),
+    /// A rank broke the protocol.
+    #[error("{0} blames {1}: {2}")]
+    Blame(Rank, Rank, String),
+}
+
+/// What programs run on.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    /// The networks; every rank has a link to each other one over each of them.
+    pub networks: &'a [Model],
+    /// What calls take.
+    pub software: Software,
+    /// Of the protocols.
+    pub settings: Settings,
+    /// Name of the strategy that puts packets together: see [`strategy::named`].
+    pub strategy: &'a str,
+}
+
+/// Plays one program for each rank; gives the time at which each rank ends, in nanoseconds.
+///
+/// # Errors
+/// See [`ScriptError`].
+///
+/// # Panics
+/// If a model cannot be simulated, or no strategy has this name.
+pub fn play(setup: &Setup<'_>, programs: &[Vec<Call>]) -> Result<Vec<u64>, ScriptError> {
+    let world = World::new(programs.len(), setup.networks, 0);
+    let player = |of| Player::new(&world, of, setup);
+    let mut players: Vec<_> = (0..).map(Rank).zip(programs).map(player).collect();
+    players.iter_mut().for_each(|player| player.open_links(programs.len(), setup.networks.len()));
+    players.iter_mut().for_each(|player| player.rail.accept());
+    loop {
+        let now_ns = world.now_ns();
+        for player in &mut players {
+            player.go_on(now_ns, &setup.software)?;
+        }
+        let resumes_ns = players.iter().filter_map(|player| player.resumes_ns(now_ns)).min();
+        let news = world.advance_before(resumes_ns.unwrap_or(u64::MAX));
+        if news.is_none() && resumes_ns.is_none() {
+            break;
+        }
+    }
+    players.into_iter().map(Player::end).collect()
+}
+
+/// A rank and its program.
+struct Player<'a> {
+    rank: Rank,
+    calls: &'a [Call],
+    /// The call that the rank is in.
+    at: usize,
+    /// The rank computes until then.
+    busy_until_ns: u64,
+    /// The current call has been charged what it takes before it reaches the network.
+    begun: bool,
+    pending: Option<(RequestId, Owned<u8>)>,
+    proto: Proto,
+    rail: SimRail,
+}
+
+impl<'a> Player<'a> {
+    fn new(world: &World, (rank, calls): (Rank, &'a Vec<Call>), setup: &Setup<'_>) -> Self {
+        let mut proto = Proto::new(rank, world.ranks(), setup.settings);
+        proto.set_strategy(strategy::named(setup.strategy).expect("a built-in strategy"));
+        let rail = world.rail(rank);
+        Self { rank, calls, at: 0, busy_until_ns: 0, begun: false, pending: None, proto, rail }
+    }
+
+    fn open_links(&mut self, ranks: usize, networks: usize) {
+        for peer in (0..ranks as u32).map(Rank).filter(|peer| *peer != self.rank) {
+            for network in 0..networks as u8 {
+                self.rail.open_link(network, peer);
+                self.proto.link_opened(&self.rail, peer, LinkId::new(network, peer));
+            }
+        }
+    }
+
+    /// When the rank goes on by itself; none if it waits for a message or has ended.
+    fn resumes_ns(&self, now_ns: u64) -> Option<u64> {
+        Some(self.busy_until_ns).filter(|until_ns| *until_ns > now_ns)
+    }
+
+    /// Does what the rank can do now.
+    fn go_on(&mut self, now_ns: u64, software: &Software) -> Result<(), ScriptError> {
+        while self.busy_until_ns <= now_ns {
+            // A rank that has ended still helps the others on.
+            self.make_progress()?;
+            let Some(call) = self.calls.get(self.at).copied() else { return Ok(()) };
+            if !self.step(call, now_ns, software)? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn make_progress(&mut self) -> Result<(), ScriptError> {
+        self.rail.begin_pass();
+        while self.proto.pass(&mut self.rail) {
+            self.rail.begin_pass();
+        }
+        match self.proto.take_fault() {
+            Some((peer, fault)) => Err(ScriptError::Blame(self.rank, peer, fault.to_string())),
+            None => Ok(()),
+        }
+    }
+
+    /// One step of a call; false if it waits.
+    fn step(&mut self, call: Call, now_ns: u64, software: &Software) -> Result<bool, ScriptError> {
+        match (call, self.pending.take()) {
+            (Call::Compute(ns), _) => {
+                self.next(now_ns + ns);
+                Ok(true)
+            }
+            (Call::Send(..), None) if !self.begun => {
+                (self.begun, self.busy_until_ns) = (true, now_ns + software.send_ns);
+                Ok(true)
+            }
+            (Call::Send(to, bytes), None) => {
+                let mut memory = Owned::new(content(self.rank, bytes));
+                let buffer = memory.lend_out();
+                let id = self.proto.submit_send(&mut self.rail, Envelope::new(to, FLOW, TAG), buffer);
+                self.pending = Some((id, memory));
+                Ok(true)
+            }
+            (Call::Receive(from, bytes), None) => {
+                let mut memory = Owned::new(vec![0; bytes]);
+                let want = Want { source: Some(from), tag: Some(TAG) };
+                let id = self.proto.submit_recv(FLOW, want, memory.lend_in());
+                self.pending = Some((id, memory));
+                Ok(true)
+            }
+            (call, Some(pending)) => self.complete(call, pending, now_ns, software),
+        }
+    }
+
+    fn complete(
+        &mut self,
+        call: Call,
+        (id, mut memory): (RequestId, Owned<u8>),
+        now_ns: u64,
+        software: &Software,
+    ) -> Result<bool, ScriptError> {
+        let Some(outcome) = self.proto.take(id) else {
+            self.pending = Some((id, memory));
+            return Ok(false);
+        };
+        match outcome.buffer {
+            Buffer::Out(token) => memory.take_back_out(token),
+            Buffer::In(token) => memory.take_back_in(token),
+            Buffer::None => {}
+        }
+        let status = outcome.result.map_err(|failure| ScriptError::Call(self.rank, self.at, failure))?;
+        if let Call::Receive(from, bytes) = call {
+            if status.bytes != bytes || memory.bytes() != content(from, bytes) {
+                return Err(ScriptError::Wrong(self.rank, self.at));
+            }
+            self.next(now_ns + software.received_ns(bytes));
+        } else {
+            self.next(now_ns);
+        }
+        Ok(true)
+    }
+
+    /// The rank is at its next call, from this time on.
+    fn next(&mut self, at_ns: u64) {
+        (self.at, self.begun, self.busy_until_ns) = (self.at + 1, false, at_ns);
+    }
+
+    fn end(self) -> Result<u64, ScriptError> {
+        if self.at < self.calls.len() {
+            Err(ScriptError::Stuck(self.rank, self.at))
+        } else {
+            Ok(self.busy_until_ns)
+        }
+    }
+}
+
+impl Software {
+    fn received_ns(&self, bytes: usize) -> u64 {
+        let copy_ns = (bytes as u64).saturating_mul(1_000_000).checked_div(self.copied_per_ms);
+        self.receive_ns + copy_ns.unwrap_or(0)
+    }
+}
+
+/// The bytes that a rank sends.
+fn content(from: Rank, bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|at| (at as u32 ^ at as u32 >> 8 ^ from.0) as u8).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn net() -> Model {
+        Model { latency_ns: 1000, bytes_per_ms: 1_000_000, overhead_ns: 0, ..Model::default() }
+    }
+
+    fn play(software: Software, programs: &[Vec<Call>]) -> Result<Vec<u64>, ScriptError> {
+        let settings = Settings { eager_bytes: 16 << 10, piece_bytes: 64 << 10, unexpected_bytes: 1 << 20 };
+        super::play(&Setup { networks: &[net()], software, settings, strategy: "aggregate" }, programs)
+    }
+
+    #[test]
+    fn a_call_costs_its_processor_and_a_message_its_network() {
+        let software = Software { send_ns: 300, receive_ns: 50, copied_per_ms: 2_000_000 };
+        let programs = [vec![Call::Send(Rank(1), 4)], vec![Call::Receive(Rank(0), 4)]];
+        let ends = play(software, &programs).unwrap();
+        assert_eq!(ends, [300, 300 + net().idle_ns(4) + 50 + 2]);
+    }
+
+    #[test]
+    fn a_rank_that_computes_answers_nobody() {
+        let programs = [
+            vec![Call::Send(Rank(1), 1 << 20)],
+            vec![Call::Compute(5_000_000), Call::Receive(Rank(0), 1 << 20)],
+        ];
+        let ends = play(Software::default(), &programs).unwrap();
+        assert!(ends[0] > 5_000_000 && ends[1] > 6_000_000, "{ends:?}");
+    }
+
+    #[test]
+    fn a_rank_that_waits_for_nothing_is_named() {
+        let error = play(Software::default(), &[vec![], vec![Call::Receive(Rank(0), 1)]]);
+        assert_eq!(error.unwrap_err().to_string(), "rank 1 waits for ever in call 0");
+    }
+}
