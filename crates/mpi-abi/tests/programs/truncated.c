@@ -85,6 +85,24 @@ static void matched(void)
     OK(MPI_Errhandler_free(&handler));
 }
 
+/* Looking at a request tells its error to the handler of its communicator, and leaves the request; freeing it tells nobody. */
+static void looked(void)
+{
+    MPI_Request requests[2], kept;
+    MPI_Status status;
+    int flag = 0, index = -1;
+    receive(requests);
+    OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    kept = requests[1];
+    calls = 0;
+    FAILS(MPI_ERR_TRUNCATE, MPI_Request_get_status(requests[1], &flag, &status));
+    CHECK(calls == 1 && flag);
+    FAILS(MPI_ERR_TRUNCATE, MPI_Request_get_status_any(2, requests, &index, &flag, &status));
+    CHECK(calls == 2 && requests[1] == kept);
+    OK(MPI_Request_free(&requests[1]));
+    CHECK(calls == 2 && requests[1] == MPI_REQUEST_NULL);
+}
+
 static void send(void)
 {
     OK(MPI_Recv(NULL, 0, MPI_INT, 0, READY, comm, MPI_STATUS_IGNORE));
@@ -106,10 +124,13 @@ int main(int argc, char **argv)
             send();
             send();
         }
-    if (rank == 0)
+    if (rank == 0) {
         matched();
-    else
+        looked();
+    } else {
         OK(MPI_Send(data[0], 3, MPI_INT, 0, LONG, comm));
+        send();
+    }
     OK(MPI_Comm_free(&comm));
     OK(MPI_Finalize());
     return result();

@@ -31,15 +31,11 @@ fn peek(handle: MPI_Request, function: &str) -> Result<Status, Failed> {
     if let Some(status) = status_at_once(handle) {
         return Ok(status);
     }
-    let mut table = requests()?;
-    let request = table.get(handle)?;
-    let status = match request.operation().cloned() {
-        // A function of the program's may be called.
-        Some(operation) => {
-            drop(table);
-            Some(operation.status())
-        }
-        None => request.peek(),
+    // Functions of the program's may be called, by the operation or by the handler: the table is free then.
+    let operation = requests()?.get(handle)?.operation().cloned();
+    let status = match operation {
+        Some(operation) => Some(operation.status()),
+        None => requests()?.get(handle)?.peek(),
     };
     status.unwrap_or(Ok(Status::EMPTY)).map_err(|error| wait::raise_of(handle, function, error))
 }
