@@ -11,7 +11,7 @@
 //! | reduce_scatter | flat | shared buffer | burst | ring; burst if operands keep their order |
 //! | gather, scatter | linear | linear | linear | linear |
 //! | allgather | flat | shared buffer | burst | ring |
-//! | alltoall | burst; Bruck's with many ranks and blocks of a few bytes | shared buffer, if all blocks are equal | burst; likewise | pairwise |
+//! | alltoall | burst; Bruck's with many ranks and blocks of a few bytes | shared buffer, if all blocks are equal; burst from 32 KB on | burst; likewise | pairwise |
 //!
 //! *Crowded*: the ranks of a host share processors. There a round that waits costs a change of processes, so the flat
 //! algorithms win: everybody waits once, for rank 0 (or the root). For long data the caches are shared too, and shared buffers, which
@@ -233,11 +233,17 @@ fn even_alltoall(s: &mut Draft<'_>, seat: Seat, bytes: usize, in_place: bool) {
         );
     }
     let from = split(Span::input, seat.ranks, bytes);
-    if seat.publishes(bytes) {
-        let into = split(Span::output, seat.ranks, bytes);
-        return shared_buffer::alltoall(s, seat, if in_place { &into } else { &from }, &into);
+    let into = split(Span::output, seat.ranks, bytes);
+    if seat.publishes(bytes) && in_place {
+        shared_buffer::alltoall(s, seat, &into, &into);
+    } else if seat.publishes(bytes) && bytes <= SHORT_BYTES {
+        shared_buffer::alltoall(s, seat, &from, &into);
+    } else if seat.publishes(bytes) {
+        // Each block has one reader, so nothing is gained by publishing it; all at once cost the fewest changes of processes.
+        short::alltoall(s, seat, &from, &into);
+    } else {
+        alltoall(s, seat, (!in_place).then_some(&from), &into);
     }
-    alltoall(s, seat, (!in_place).then_some(&from), &split(Span::output, seat.ranks, bytes));
 }
 
 fn alltoall(s: &mut Draft<'_>, seat: Seat, from: Option<&Vec<Span>>, into: &[Span]) {

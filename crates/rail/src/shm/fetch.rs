@@ -32,6 +32,9 @@ const BEGIN: u64 = 60;
 const STAY: u64 = 70;
 /// Longer ones are read unless it takes more than these.
 const SLOWER: u64 = 120;
+/// The same where both ends share processors: two copies take their turns on one of them, and what the ring takes was measured of
+/// messages that caches hold. All that are long enough are read there.
+const SLOWER_SHARED: u64 = 200;
 
 /// Whether messages are read from memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,8 +92,9 @@ impl FetchTimes {
 /// The sender's choice.
 pub struct Offers {
     how: SingleCopy,
-    /// From here on messages are read unless that is measured to be slower.
+    /// From here on messages are read unless that is measured to take more than so many hundredths of the time through the ring.
     long: usize,
+    slower: u64,
     /// Whether shorter ones are read at present, by length.
     reads: [bool; CLASSES.len()],
     /// Messages of a trial that are still to be offered.
@@ -107,10 +111,11 @@ pub struct Offers {
 impl Offers {
     /// Before any message; `shared`: both ends share processors, so that no copy is made beside another.
     pub fn new(how: SingleCopy, shared: bool) -> Self {
-        let long = CLASSES[if shared { 1 } else { 2 }];
+        let (long, slower) = if shared { (LEAST, SLOWER_SHARED) } else { (CLASSES[2], SLOWER) };
         Self {
             how,
             long,
+            slower,
             reads: Default::default(),
             trial: 0,
             left: FIRST,
@@ -134,7 +139,7 @@ impl Offers {
     fn is_faster(&mut self, bytes: usize, times: &FetchTimes, ring_ps: u64) -> bool {
         let took = times.hundredths(bytes, ring_ps);
         if bytes > self.long {
-            return took.is_none_or(|took| took < SLOWER);
+            return took.is_none_or(|took| took < self.slower);
         }
         let reads = &mut self.reads[class(bytes)];
         *reads = took.is_some_and(|took| took < if *reads { STAY } else { BEGIN });
