@@ -152,8 +152,11 @@ impl Lab {
         program: &Path,
         words: &[&str],
     ) -> Result<Vec<(String, u64)>, Trouble> {
-        if Command::new("strace").arg("-V").output().is_err() {
-            return Err(Trouble::Missing("strace: install the package strace".into()));
+        let tried = Command::new("strace").args(["-o", "/dev/null", "true"]).output();
+        if !tried.is_ok_and(|tried| tried.status.success()) {
+            return Err(Trouble::Missing(
+                "strace, and the right to trace: install the package strace".into(),
+            ));
         }
         let file = self.temporary("strace").to_string_lossy().into_owned();
         // One tracer for each rank; the launcher is not asked.
