@@ -81,11 +81,12 @@ pub struct Requests {
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 2, 3, 4, 8, 16, 32, 64],
           value_parser = clap::value_parser!(u32).range(1..=256))]
     pub pages: Vec<u32>,
-    /// Bytes of a page, a multiple of 8
-    #[arg(long, value_name = "BYTES", default_value_t = 65_536)]
+    /// Bytes of a page, a multiple of 8; between hosts, up to 65,536 travel without a rendezvous
+    #[arg(long, value_name = "BYTES", default_value_t = 65 << 10)]
     pub page_bytes: usize,
     /// Policies that put messages into packets, compared with the first
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_values_t = ["fifo".to_owned(), "aggregate".to_owned()])]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_values_t = ["fifo".to_owned(), "aggregate".to_owned()],
+          value_parser = strategy)]
     pub strategy: Vec<String>,
     /// Rounds, in each of which everything is measured once; medians over them are printed
     #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -104,6 +105,11 @@ impl Requests {
         let pages = self.pages.iter().max().copied().unwrap_or(0);
         Settings { pages, page_bytes: self.page_bytes, ..Settings::default() }
     }
+}
+
+fn strategy(name: &str) -> Result<String, canele::Error> {
+    let unknown = || canele::Error::Strategy(name.to_owned());
+    canele::strategy::named(name).map(|_| name.to_owned()).ok_or_else(unknown)
 }
 
 #[cfg(test)]
@@ -141,6 +147,7 @@ mod tests {
             &["requests", "--pages", "0"],
             &["requests", "--pages", "257"],
             &["requests", "--rounds", "0"],
+            &["requests", "--strategy", "lifo"],
             &["replies"],
         ] {
             assert!(parse(words).is_err(), "{words:?}");

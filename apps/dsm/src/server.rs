@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use canele::{ANY_SOURCE, Rank, Scope};
+use canele::{ANY_SOURCE, Rank, Scope, Source};
 
 use crate::access::{AccessTable, WriteVerdict};
 use crate::error::DsmError;
@@ -76,8 +76,7 @@ impl Server {
     }
 
     fn receive(&self) -> Result<Request, DsmError> {
-        let client = self.space.flow.probe(ANY_SOURCE, REQUEST)?.source;
-        in_scope(&self.space.flow, |scope| request_of(scope, client, &self.present))
+        in_scope(&self.space.flow, |scope| next_request(scope, ANY_SOURCE, &self.present))
     }
 
     /// Answers a request for a page, and those that follow it or wait already, so that their pages leave together. Returns a request
@@ -104,7 +103,7 @@ impl Server {
                     let Some(waiting) = flow.iprobe(ANY_SOURCE, REQUEST)? else { return Ok(None) };
                     waiting.source
                 };
-                request = request_of(scope, from, present)?;
+                request = next_request(scope, from.into(), present)?;
             }
             Ok(Some(request))
         })
@@ -169,14 +168,14 @@ impl Server {
     }
 }
 
-/// The next request of a rank, which must be a client that is still present.
-fn request_of(scope: &Scope<'_, '_>, from: Rank, present: &BTreeSet<u32>) -> Result<Request, DsmError> {
+/// The next request, which must be that of a client that is still present.
+fn next_request(scope: &Scope<'_, '_>, from: Source, present: &BTreeSet<u32>) -> Result<Request, DsmError> {
     let request = unpack_request(scope, from)?;
-    if present.contains(&from.0) {
-        Ok(request)
-    } else {
-        Err(protocol(from, "a request, though it is no client or has said goodbye".to_owned()))
+    if present.contains(&request.client) {
+        return Ok(request);
     }
+    let what = "a request, though it is no client or has said goodbye".to_owned();
+    Err(protocol(Rank(request.client), what))
 }
 
 /// What to answer to a request for a page; none if the answer is put off.

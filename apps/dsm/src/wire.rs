@@ -9,7 +9,7 @@
 //! Only the page itself depends on what came before it, so all other segments may travel together. Bit 0 of *deferred?* allows the server
 //! to put the answer off; bit 1 tells that another request of the client follows at once. The paper's access types are 1 and 2.
 
-use canele::{Error, Flow, Packer, Plain, Rank, Scope, Tag, Unpacker};
+use canele::{Error, Flow, Packer, Plain, Rank, Scope, Source, Tag, Unpacker};
 
 use crate::error::DsmError;
 
@@ -105,10 +105,13 @@ pub(crate) fn pack_request<'a, 'scope, 'env>(
     Ok(packer)
 }
 
-/// Unpacks the next request of `from`, without the page that may follow.
-pub(crate) fn unpack_request(scope: &Scope<'_, '_>, from: Rank) -> Result<Request, DsmError> {
+/// Unpacks the next request, without the page that may follow. While it waits for any rank, it fails if one dies.
+pub(crate) fn unpack_request(scope: &Scope<'_, '_>, from: Source) -> Result<Request, DsmError> {
+    let mut client = [0_u32];
+    let status = scope.flow().recv(from, REQUEST, &mut client)?;
+    let (from, client) = (status.source, client[0]);
+    check_bytes(from, "the client's id", status.bytes, size_of_val(&client))?;
     let mut unpacker = scope.unpack(from, REQUEST);
-    let client: u32 = segment(&mut unpacker, from, "the client's id")?;
     let page = segment(&mut unpacker, from, "the page number of a request")?;
     let deferred: u8 = segment(&mut unpacker, from, "`deferred?`")?;
     let access: u8 = segment(&mut unpacker, from, "the access type")?;
@@ -176,20 +179,21 @@ pub(crate) fn check_announced(
     bytes: usize,
 ) -> Result<(), DsmError> {
     let announced = flow.probe(from, tag)?.bytes;
-    if announced == bytes {
-        return Ok(());
-    }
-    Err(protocol(from, format!("{announced} bytes as page {page}, of {bytes} bytes")))
+    check_bytes(from, &format!("page {page}"), announced, bytes)
 }
 
 fn segment<T: Plain>(unpacker: &mut Unpacker<'_, '_, '_>, from: Rank, what: &str) -> Result<T, DsmError> {
     let mut item = [T::zeroed()];
     let bytes = unpacker.express(&mut item)?.bytes;
-    if bytes == size_of::<T>() {
-        Ok(item[0])
-    } else {
-        Err(protocol(from, format!("{bytes} bytes as {what}, of {} bytes", size_of::<T>())))
+    check_bytes(from, what, bytes, size_of::<T>())?;
+    Ok(item[0])
+}
+
+fn check_bytes(from: Rank, what: &str, bytes: usize, expected: usize) -> Result<(), DsmError> {
+    if bytes == expected {
+        return Ok(());
     }
+    Err(protocol(from, format!("{bytes} bytes as {what}, of {expected} bytes")))
 }
 
 pub(crate) fn protocol(from: Rank, what: String) -> DsmError {
