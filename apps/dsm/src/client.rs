@@ -18,17 +18,21 @@ use crate::wire::{
 /// A client's view of an address space, and the pages it has. Made by [`AddressSpace::client`] or
 /// [`AddressSpace::run`].
 ///
-/// A page is seen as a slice that borrows the client, so that no page changes or goes away while it is looked at.
+/// A page is seen as a slice that borrows the client, so that no page changes or goes away while it is looked at. A client that
+/// is dropped says goodbye, as by [`Client::abandon`].
 pub struct Client {
     space: AddressSpace,
     cache: PageCache,
     homes: Homes,
     traffic: Traffic,
+    /// The servers wait for this client's goodbye.
+    is_present: bool,
 }
 
 impl Client {
     pub(crate) fn new(space: AddressSpace) -> Self {
-        Self { space, cache: PageCache::default(), homes: Homes::default(), traffic: Traffic::default() }
+        let (cache, homes, traffic) = (PageCache::default(), Homes::default(), Traffic::default());
+        Self { space, cache, homes, traffic, is_present: true }
     }
 
     /// The address space.
@@ -52,7 +56,7 @@ impl Client {
     /// A page to be read: the copy that is here, or else, after a read fault, a new one.
     ///
     /// # Errors
-    /// [`DsmError::PageOutOfRange`], [`DsmError::NotFound`]; a server died.
+    /// [`DsmError::PageOutOfMapping`], [`DsmError::NotFound`]; a server died.
     pub fn read<T: Plain>(&mut self, mapping: &Mapping<T>, page: u32) -> Result<&[T], DsmError> {
         let number = self.number(mapping, page)?;
         if !self.cache.has(number, Access::Read) {
@@ -131,7 +135,7 @@ impl Client {
     /// Brings a page home that was written, and ends the write access to it. A read copy stays.
     ///
     /// # Errors
-    /// [`DsmError::NotHeld`], [`DsmError::PageOutOfRange`]; its server died.
+    /// [`DsmError::NotHeld`], [`DsmError::PageOutOfMapping`]; its server died.
     pub fn write_back<T: Plain>(&mut self, mapping: &Mapping<T>, page: u32) -> Result<(), DsmError> {
         let number = self.number(mapping, page)?;
         if !self.cache.has(number, Access::Write) {
@@ -160,6 +164,7 @@ impl Client {
     /// A server died.
     pub fn barrier(&mut self) -> Result<(), DsmError> {
         self.release()?;
+        self.is_present = true;
         in_scope(&self.space.flow, |scope| {
             Ok(pack_request(scope, BARRIER_SERVER, &self.request(0, Operation::Barrier))?.end()?)
         })?;
@@ -187,7 +192,10 @@ impl Client {
         self.say_goodbye()
     }
 
-    fn say_goodbye(&self) -> Result<(), DsmError> {
+    fn say_goodbye(&mut self) -> Result<(), DsmError> {
+        if !std::mem::take(&mut self.is_present) {
+            return Ok(());
+        }
         in_scope(&self.space.flow, |scope| {
             for server in self.space.servers() {
                 pack_request(scope, server, &self.request(0, Operation::Goodbye))?.end()?;
@@ -228,7 +236,8 @@ impl Client {
     }
 
     fn fetch(&mut self, pages: &[u32], access: Access, deferrable: bool) -> Result<Fetched, DsmError> {
-        let Self { space, cache, homes, traffic } = self;
+        let Self { space, cache, homes, traffic, is_present } = self;
+        *is_present |= !pages.is_empty();
         Fetch { space, cache, homes, traffic, access, deferrable }.fetch(pages)
     }
 
@@ -244,5 +253,12 @@ impl Client {
     fn request(&self, page: u32, operation: Operation) -> Request {
         let client = self.space.flow.rank().0;
         Request { client, page, deferrable: false, more_follow: false, operation }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // Servers that are gone wait for nothing.
+        let _ = self.abandon();
     }
 }

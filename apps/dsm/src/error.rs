@@ -20,6 +20,8 @@ pub enum DsmError {
     Disagreement { what: &'static str, own: u64 },
     #[error("there is no page {page}: pages are numbered from 0 to {}", .pages.saturating_sub(1))]
     PageOutOfRange { page: u32, pages: u32 },
+    #[error("the mapping has no page {page}: its pages are numbered from 0 to {}", .pages.saturating_sub(1))]
+    PageOutOfMapping { page: u32, pages: u32 },
     #[error("pages {first} to {end} (exclusive) cannot be mapped: the address space has {pages} pages")]
     RangeOutOfSpace { first: u32, end: u32, pages: u32 },
     #[error(

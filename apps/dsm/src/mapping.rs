@@ -49,12 +49,12 @@ impl<T: Plain> Mapping<T> {
     /// The number of a page in the address space.
     ///
     /// # Errors
-    /// [`DsmError::PageOutOfRange`] if the mapping has no such page.
+    /// [`DsmError::PageOutOfMapping`] if the mapping has no such page.
     pub fn number(&self, page: u32) -> Result<u32, DsmError> {
         if page < self.pages {
             Ok(self.first + page)
         } else {
-            Err(DsmError::PageOutOfRange { page, pages: self.pages })
+            Err(DsmError::PageOutOfMapping { page, pages: self.pages })
         }
     }
 }
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!((mapping.pages(), mapping.items_per_page()), (6, 12));
         assert_eq!(mapping.locate(25), (2, 1));
         assert_eq!(mapping.number(5).unwrap(), 9);
-        assert!(matches!(mapping.number(6), Err(DsmError::PageOutOfRange { page: 6, pages: 6 })));
+        assert!(matches!(mapping.number(6), Err(DsmError::PageOutOfMapping { page: 6, pages: 6 })));
     }
 
     #[test]

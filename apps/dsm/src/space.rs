@@ -175,17 +175,9 @@ impl AddressSpace {
         program: impl FnOnce(&mut Client) -> Result<T, E>,
     ) -> Result<T, E> {
         let mut client = self.client();
-        match program(&mut client) {
-            Ok(value) => {
-                client.finish()?;
-                Ok(value)
-            }
-            Err(error) => {
-                // The program's error is the one to tell.
-                let _ = client.abandon();
-                Err(error)
-            }
-        }
+        let value = program(&mut client)?;
+        client.finish()?;
+        Ok(value)
     }
 
     pub(crate) fn check_page(&self, page: u32) -> Result<(), DsmError> {

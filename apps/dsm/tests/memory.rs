@@ -44,8 +44,8 @@ fn misuse_is_refused_in_words() {
     for ranks in ["1", "2"] {
         let out = printed(ranks, &["misuse"]);
         for why in [
-            "there is no page 4: pages are numbered from 0 to 3",
-            "there is no page 9",
+            "the mapping has no page 4: its pages are numbered from 0 to 3",
+            "the mapping has no page 9",
             "pages 5 to 7 (exclusive) cannot be mapped: the address space has 6 pages",
             "items of 7 bytes, aligned to 1, do not divide a page of 80 bytes",
             "page 1 is not held for writing: call write before write_back",
