@@ -98,3 +98,10 @@ fn bad_input_is_explained_once_by_all_ranks_together() {
         assert_eq!(text(&ended.stdout), "");
     }
 }
+
+#[test]
+fn the_command_canele_demo_finds_the_program() {
+    let words = ["demo", "dsm", "-n", "2", "--pages", "4"];
+    let printed = summary(&launch::command().args(words).output().unwrap());
+    assert!(printed.contains("1 page server, 1 client\n"), "{printed}");
+}
