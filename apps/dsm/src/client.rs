@@ -12,7 +12,7 @@ use crate::mapping::Mapping;
 use crate::space::AddressSpace;
 use crate::traffic::Traffic;
 use crate::wire::{
-    BARRIER_SERVER, DONE, MOST_OUTSTANDING, Operation, Request, in_scope, pack_request, protocol,
+    BARRIER_SERVER, DONE, MOST_OUTSTANDING, Operation, Request, in_scope, pack_request, protocol_error,
 };
 
 /// A client's view of an address space, and the pages it has. Made by [`AddressSpace::client`] or
@@ -224,7 +224,10 @@ impl Client {
             let (server, mut done) = (homes.server(space, *page), [0_u32]);
             space.flow.recv(server, DONE, &mut done)?;
             if done[0] != *page {
-                return Err(protocol(server, format!("page {} as written back instead of {page}", done[0])));
+                return Err(protocol_error(
+                    server,
+                    format!("page {} as written back instead of {page}", done[0]),
+                ));
             }
         }
         for page in pages {

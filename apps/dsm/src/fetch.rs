@@ -67,7 +67,7 @@ pub(crate) struct Fetched {
 }
 
 impl Fetch<'_> {
-    /// Fetches pages, of which none is named twice.
+    /// Fetches pages, given in ascending order without repetition.
     pub fn fetch(&mut self, pages: &[u32]) -> Result<Fetched, DsmError> {
         let mut fetched = Fetched::default();
         for window in pages.chunks(MOST_OUTSTANDING) {
@@ -132,7 +132,7 @@ impl Fetch<'_> {
             for (server, pages) in &by_server {
                 for _ in pages {
                     let (page, finding) = unpack_answer(scope, *server, |page| {
-                        if pages.contains(&page) { places.remove(&page) } else { None }
+                        if pages.binary_search(&page).is_ok() { places.remove(&page) } else { None }
                     })?;
                     findings.insert(page, finding);
                 }

@@ -9,7 +9,7 @@ use crate::error::DsmError;
 use crate::space::AddressSpace;
 use crate::wire::{
     BARRIER_SERVER, DONE, Finding, MOST_OUTSTANDING, Operation, REQUEST, Request, check_announced, in_scope,
-    protocol, send_answer, unpack_request,
+    protocol_error, send_answer, unpack_request,
 };
 
 /// Counts of what a server did.
@@ -119,7 +119,9 @@ impl Server {
                 self.at_barrier.insert(client.0);
                 self.open_barrier()
             }
-            Operation::Barrier => Err(protocol(client, "a barrier, which is not at this server".to_owned())),
+            Operation::Barrier => {
+                Err(protocol_error(client, "a barrier, which is not at this server".to_owned()))
+            }
             Operation::Goodbye => {
                 self.present.remove(&client.0);
                 for (page, next) in self.access.remove_client(client.0) {
@@ -135,8 +137,8 @@ impl Server {
         let (flow, page) = (&self.space.flow, request.page);
         let is_held = self.access.is_held_by(page, client.0);
         let words = self.pages.get_mut(page as usize).and_then(Option::as_mut).filter(|_| is_held);
-        let words =
-            words.ok_or_else(|| protocol(client, format!("page {page} back, which it does not hold")))?;
+        let words = words
+            .ok_or_else(|| protocol_error(client, format!("page {page} back, which it does not hold")))?;
         if request.operation == Operation::WriteBack {
             check_announced(flow, client, REQUEST, page, size_of_val(&words[..]))?;
             in_scope(flow, |scope| Ok(scope.unpack(client, REQUEST).cheaper(words)?))?;
@@ -175,7 +177,7 @@ fn next_request(scope: &Scope<'_, '_>, from: Source, present: &BTreeSet<u32>) ->
         return Ok(request);
     }
     let what = "a request, though it is no client or has said goodbye".to_owned();
-    Err(protocol(Rank(request.client), what))
+    Err(protocol_error(Rank(request.client), what))
 }
 
 /// What to answer to a request for a page; none if the answer is put off.
@@ -192,7 +194,7 @@ fn find<'a>(
         return Ok(Some(Finding::Found(words)));
     }
     let verdict = access.request(page, client, deferrable);
-    match verdict.ok_or_else(|| protocol(Rank(client), format!("two requests to write page {page}")))? {
+    match verdict.ok_or_else(|| protocol_error(Rank(client), format!("two requests to write page {page}")))? {
         WriteVerdict::Granted => Ok(Some(Finding::Found(words))),
         WriteVerdict::HeldBy(holder) => Ok(Some(Finding::Held(holder))),
         WriteVerdict::Deferred => Ok(None),

@@ -116,9 +116,9 @@ pub(crate) fn unpack_request(scope: &Scope<'_, '_>, from: Source) -> Result<Requ
     let deferred: u8 = segment(&mut unpacker, from, "`deferred?`")?;
     let access: u8 = segment(&mut unpacker, from, "the access type")?;
     let operation = Operation::ALL.into_iter().find(|operation| *operation as u8 == access);
-    let operation = operation.ok_or_else(|| protocol(from, format!("an access type of {access}")))?;
+    let operation = operation.ok_or_else(|| protocol_error(from, format!("an access type of {access}")))?;
     if client != from.0 {
-        return Err(protocol(from, format!("a request in the name of rank {client}")));
+        return Err(protocol_error(from, format!("a request in the name of rank {client}")));
     }
     let (deferrable, more_follow) = (deferred & DEFERRABLE != 0, deferred & MORE_FOLLOW != 0);
     Ok(Request { client, page, deferrable, more_follow, operation })
@@ -156,7 +156,8 @@ pub(crate) fn unpack_answer<'env>(
 ) -> Result<(u32, Finding<()>), DsmError> {
     let mut unpacker = scope.unpack(from, ANSWER);
     let page = segment(&mut unpacker, from, "the page number of an answer")?;
-    let words = place(page).ok_or_else(|| protocol(from, format!("an answer about page {page}, unasked")))?;
+    let words =
+        place(page).ok_or_else(|| protocol_error(from, format!("an answer about page {page}, unasked")))?;
     let finding = match segment(&mut unpacker, from, "`found?`")? {
         NOT_FOUND => Finding::NotFound,
         FOUND => {
@@ -165,7 +166,7 @@ pub(crate) fn unpack_answer<'env>(
             Finding::Found(())
         }
         HELD => Finding::Held(segment(&mut unpacker, from, "the holder's rank")?),
-        other => return Err(protocol(from, format!("`found?` is {other} for page {page}"))),
+        other => return Err(protocol_error(from, format!("`found?` is {other} for page {page}"))),
     };
     Ok((page, finding))
 }
@@ -193,9 +194,9 @@ fn check_bytes(from: Rank, what: &str, bytes: usize, expected: usize) -> Result<
     if bytes == expected {
         return Ok(());
     }
-    Err(protocol(from, format!("{bytes} bytes as {what}, of {expected} bytes")))
+    Err(protocol_error(from, format!("{bytes} bytes as {what}, of {expected} bytes")))
 }
 
-pub(crate) fn protocol(from: Rank, what: String) -> DsmError {
+pub(crate) fn protocol_error(from: Rank, what: String) -> DsmError {
     DsmError::Protocol { from, what }
 }
