@@ -1,5 +1,6 @@
 //! The program `dsm`: a demonstration that is checked against a serial reference, and the experiment of page requests.
 
+mod figures;
 mod report;
 mod requests;
 mod transpose;

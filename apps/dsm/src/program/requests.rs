@@ -6,8 +6,7 @@
 use std::time::Duration;
 
 use canele::{Flow, Job, Rank};
-use canele_show::{Progress, print_table};
-use serde_json::json;
+use canele_show::Progress;
 
 use crate::arguments::Requests;
 use crate::cache::Access;
@@ -15,21 +14,13 @@ use crate::client::Client;
 use crate::error::DsmError;
 use crate::fetch::FetchTimes;
 use crate::mapping::Mapping;
+use crate::program::figures::{self, Row};
 use crate::program::transpose::entry;
 use crate::space::AddressSpace;
 
 /// Bytes that are moved for one figure, roughly.
 const BYTES_PER_BATCH: usize = 16 << 20;
 const FETCHES_PER_BATCH: std::ops::RangeInclusive<usize> = 4..=50;
-
-/// A number of pages under a strategy.
-struct Row {
-    pages: u32,
-    strategy: String,
-    /// Nanoseconds of a fetch, one of each round.
-    requests: Vec<f64>,
-    whole: Vec<f64>,
-}
 
 /// Runs the experiment on this rank; rank 0, the server, reports.
 pub fn run(options: &Requests, job: &Job) -> Result<(), DsmError> {
@@ -56,7 +47,7 @@ pub fn run(options: &Requests, job: &Job) -> Result<(), DsmError> {
     }
     drop(progress);
     if space.is_server() {
-        report(options, &rows);
+        figures::report(options, &rows);
     }
     Ok(())
 }
@@ -141,66 +132,4 @@ fn check(client: &Client, mapping: &Mapping<u64>, pages: u32) -> Result<(), DsmE
         }
     }
     Ok(())
-}
-
-/// A row's figures: medians in microseconds, and ratios to those of the first strategy for the same number of pages.
-struct Figures {
-    requests_us: f64,
-    whole_us: f64,
-    ratios: Option<[f64; 2]>,
-}
-
-impl Figures {
-    fn of(row: &Row, first: &Row) -> Self {
-        let ratios = |own: &[f64], base: &[f64]| median(own.iter().zip(base).map(|(own, base)| own / base));
-        let is_first = std::ptr::eq(row, first);
-        Self {
-            requests_us: median(row.requests.iter().copied()) / 1e3,
-            whole_us: median(row.whole.iter().copied()) / 1e3,
-            ratios: (!is_first)
-                .then(|| [ratios(&row.requests, &first.requests), ratios(&row.whole, &first.whole)]),
-        }
-    }
-}
-
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut sorted = Vec::from_iter(values);
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-fn report(options: &Requests, rows: &[Row]) {
-    let groups = rows.chunks(options.strategy.len().max(1));
-    let figures: Vec<(&Row, Figures)> =
-        groups.flat_map(|group| group.iter().map(|row| (row, Figures::of(row, &group[0])))).collect();
-    if options.json {
-        let rows: Vec<serde_json::Value> = figures
-            .iter()
-            .map(|(row, figures)| {
-                json!({
-                    "pages": row.pages,
-                    "strategy": row.strategy,
-                    "requests_rendezvous_us": figures.requests_us,
-                    "whole_us": figures.whole_us,
-                    "ratio_requests_rendezvous": figures.ratios.map(|ratios| ratios[0]),
-                    "ratio_whole": figures.ratios.map(|ratios| ratios[1]),
-                })
-            })
-            .collect();
-        println!("{:#}", json!({ "page_bytes": options.page_bytes, "rounds": options.rounds, "rows": rows }));
-        return;
-    }
-    println!(
-        "{:>5}  {:<10} {:>21} {:>7} {:>12} {:>7}",
-        "pages", "strategy", "requests + rendezvous", "ratio", "whole", "ratio"
-    );
-    for (row, Figures { requests_us, whole_us, ratios }) in &figures {
-        let [requests, whole] =
-            ratios.map_or([String::new(), String::new()], |ratios| ratios.map(|ratio| format!("{ratio:.2}")));
-        println!(
-            "{:>5}  {:<10} {:>18.1} µs {:>7} {:>9.1} µs {:>7}",
-            row.pages, row.strategy, requests_us, requests, whole_us, whole
-        );
-    }
-    print_table(&[("pages of", format!("{} B; medians of {} rounds", options.page_bytes, options.rounds))]);
 }
