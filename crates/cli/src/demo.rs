@@ -17,7 +17,7 @@ use crate::{run, say, usage, wrong_usage};
 pub struct Arguments {
     #[command(flatten)]
     size: Size,
-    /// laplace or mandelbrot, and what is passed to it (`--help` there shows its own options)
+    /// laplace, mandelbrot or dsm, and what is passed to it (`--help` there shows its own options)
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM ARGS")]
     command: Vec<OsString>,
 }
@@ -41,18 +41,19 @@ struct Collected {
 /// Ranks where there are processors enough.
 const MOST_RANKS: u32 = 4;
 
-const USAGE: &str = "canele demo laplace|mandelbrot [-n N] [ARGS…]";
+const USAGE: &str = "canele demo laplace|mandelbrot|dsm [-n N] [ARGS…]";
 
 const EXAMPLES: &str = "Programs:
   laplace      temperatures of a plate by red-black relaxation
   mandelbrot   the Mandelbrot set, slices handed out over mailboxes
+  dsm          a matrix transposed in distributed shared memory
 
 Examples:
   canele demo laplace                     temperatures of a plate, on up to 4 ranks
   canele demo mandelbrot -n 2             the Mandelbrot set, one master and one worker
   canele demo laplace --help              what the program itself can do";
 
-const PROGRAMS: [&str; 2] = ["laplace", "mandelbrot"];
+const PROGRAMS: [&str; 3] = ["laplace", "mandelbrot", "dsm"];
 
 /// Runs the chosen program.
 pub fn main(arguments: Arguments) -> ExitCode {
@@ -62,7 +63,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
     };
     let Some(&name) = PROGRAMS.iter().find(|&&name| command[0] == *name) else {
         let asked = command[0].to_string_lossy();
-        return wrong_usage(&format!("no program {asked}: there are {}", PROGRAMS.join(" and ")));
+        return wrong_usage(&format!("no program {asked}: there are {}", PROGRAMS.join(", ")));
     };
     match beside_this_executable(name) {
         Ok(path) => {
