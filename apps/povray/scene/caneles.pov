@@ -10,9 +10,9 @@ global_settings { assumed_gamma 1.0 max_trace_level 6 }
 
 camera {
   location <0.6, 6.2, -11.5>*Scale
-  look_at <0.35, 0.75, 0.1>*Scale
+  look_at <0.45, 0.75, 0.1>*Scale
   right x*image_width/image_height
-  angle 40
+  angle 41
 }
 
 light_source {
@@ -46,18 +46,39 @@ sky_sphere {
     #local N = N + 1;
   #end
 }
-#macro Surface(S, T)
-  #local Q = <0, 0, 0> + Along(max(0, min(1, S)));
-  #local R = max(0, Q.x)*(1 + Q.z*cos(12*T)/max(0.3, Q.x));
-  <R*cos(T), Q.y, R*sin(T)>
+#declare Rings = 36;
+#declare Spokes = 120;
+// At a ring: radius, height and depth of the flutes, and how they change along the profile.
+#declare Ring = array[Rings + 1];
+#declare Slope = array[Rings + 1];
+#declare N = 0;
+#while (N <= Rings)
+  #declare Ring[N] = <0, 0, 0> + Along(N/Rings);
+  #declare Slope[N] = Along(min(1, N/Rings + 0.004)) - Along(max(0, N/Rings - 0.004));
+  #declare N = N + 1;
 #end
-#declare Rings = 42;
-#declare Spokes = 144;
-#macro Cross(S, T)
-  #local U = Surface(S + 0.004, T) - Surface(S - 0.004, T);
-  #local V = Surface(S, T + 0.01) - Surface(S, T - 0.01);
-  #local W = vcross(U, V);
-  #if (vlength(W) < 1e-9) (S < 0.5 ? -y : y) #else vnormalize(W) #end
+// At a spoke: direction, the flute there, and how it changes with the angle.
+#declare Spoke = array[Spokes][4];
+#declare N = 0;
+#while (N < Spokes)
+  #local T = 2*pi*N/Spokes;
+  #declare Spoke[N][0] = cos(T);
+  #declare Spoke[N][1] = sin(T);
+  #declare Spoke[N][2] = cos(12*T);
+  #declare Spoke[N][3] = -12*sin(12*T);
+  #declare N = N + 1;
+#end
+#macro Point(I, J)
+  #local R = max(0, Ring[I].x + Ring[I].z*Spoke[J][2]);
+  <R*Spoke[J][0], Ring[I].y, R*Spoke[J][1]>
+#end
+#macro Normal(I, J)
+  #local C = Spoke[J][0];
+  #local S = Spoke[J][1];
+  #local R = max(0.01, Ring[I].x + Ring[I].z*Spoke[J][2]);
+  #local U = Slope[I].x + Slope[I].z*Spoke[J][2];
+  #local V = Ring[I].z*Spoke[J][3];
+  vnormalize(vcross(<U*C, Slope[I].y, U*S>, <V*C - R*S, 0, V*S + R*C>))
 #end
 
 #declare Cake = mesh2 {
@@ -67,7 +88,7 @@ sky_sphere {
     #while (I <= Rings)
       #local J = 0;
       #while (J < Spokes)
-        , Surface(I/Rings, 2*pi*J/Spokes)
+        , Point(I, J)
         #local J = J + 1;
       #end
       #local I = I + 1;
@@ -79,7 +100,7 @@ sky_sphere {
     #while (I <= Rings)
       #local J = 0;
       #while (J < Spokes)
-        , Cross(I/Rings, 2*pi*J/Spokes)
+        , Normal(I, J)
         #local J = J + 1;
       #end
       #local I = I + 1;
@@ -141,7 +162,7 @@ object {
   rotate z*90
   rotate z*-3
   rotate y*-52
-  translate <3.9, 0.83, -3.0>
+  translate <3.75, 0.83, -3.0>
   scale Scale
 }
 

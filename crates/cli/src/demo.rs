@@ -17,7 +17,7 @@ use crate::{run, say, usage, wrong_usage};
 pub struct Arguments {
     #[command(flatten)]
     size: Size,
-    /// laplace or mandelbrot, and what is passed to it (`--help` there shows its own options)
+    /// laplace, mandelbrot or povray, and what is passed to it (`--help` there shows its own options)
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM ARGS")]
     command: Vec<OsString>,
 }
@@ -41,18 +41,22 @@ struct Collected {
 /// Ranks where there are processors enough.
 const MOST_RANKS: u32 = 4;
 
-const USAGE: &str = "canele demo laplace|mandelbrot [-n N] [ARGS…]";
+const USAGE: &str = "canele demo laplace|mandelbrot|povray [-n N] [ARGS…]";
 
 const EXAMPLES: &str = "Programs:
   laplace      temperatures of a plate by red-black relaxation
   mandelbrot   the Mandelbrot set, slices handed out over mailboxes
+  povray       a scene for POV-Ray, which must be installed, rendered slice by slice
 
 Examples:
   canele demo laplace                     temperatures of a plate, on up to 4 ranks
   canele demo mandelbrot -n 2             the Mandelbrot set, one master and one worker
+  canele demo povray --width 1600 --height 1200
   canele demo laplace --help              what the program itself can do";
 
-const PROGRAMS: [&str; 2] = ["laplace", "mandelbrot"];
+/// Name, and the executable, of the package `canele-NAME`. POV-Ray's own executable has the name `povray`.
+const PROGRAMS: [(&str, &str); 3] =
+    [("laplace", "laplace"), ("mandelbrot", "mandelbrot"), ("povray", "povray-farm")];
 
 /// Runs the chosen program.
 pub fn main(arguments: Arguments) -> ExitCode {
@@ -60,18 +64,21 @@ pub fn main(arguments: Arguments) -> ExitCode {
         Ok(split) => split,
         Err(error) => return usage(&error),
     };
-    let Some(&name) = PROGRAMS.iter().find(|&&name| command[0] == *name) else {
+    let Some(&(name, executable)) = PROGRAMS.iter().find(|&&(name, _)| command[0] == *name) else {
         let asked = command[0].to_string_lossy();
-        return wrong_usage(&format!("no program {asked}: there are {}", PROGRAMS.join(" and ")));
+        return wrong_usage(&format!(
+            "no program {asked}: there are {}",
+            PROGRAMS.map(|(name, _)| name).join(", ")
+        ));
     };
-    match beside_this_executable(name) {
+    match beside_this_executable(executable) {
         Ok(path) => {
             command[0] = path.into_os_string();
             run::main(&run::Arguments::new(ranks, command), None)
         }
         Err(looked_at) => {
             say(&format!(
-                "the program {name} is not at {}: build it with `cargo build --release -p canele-{name}`",
+                "the program {executable} is not at {}: build it with `cargo build --release -p canele-{name}`",
                 looked_at.display()
             ));
             ExitCode::from(127)

@@ -25,7 +25,7 @@ const LAYERS: [&str; 18] = [
     "cestac",
 ];
 /// Programs on top: they see the public interface, stochastic numbers, and what they share to show things.
-const PROGRAMS: [&str; 3] = ["canele-gauss", "canele-laplace", "canele-mandelbrot"];
+const PROGRAMS: [&str; 4] = ["canele-gauss", "canele-laplace", "canele-mandelbrot", "canele-povray"];
 /// What programs may use.
 const PUBLIC: [&str; 3] = ["canele", "canele-show", "cestac"];
 
