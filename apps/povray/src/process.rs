@@ -7,7 +7,7 @@
 //! Owns: the processes, which it kills and collects at its end. Never: communicates.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, Write};
+use std::io::{self, BufReader, Read, Seek};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdout, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use crate::child;
 use crate::error::PovrayError;
 use crate::ppm::read_rows;
-use crate::rendering::{CANELES, Rendering};
+use crate::rendering::{Rendering, SCENE};
 use crate::slices::Slice;
 
 /// POV-Ray's exit status after an interrupting or terminating signal.
@@ -70,7 +70,7 @@ impl Processes {
         self.running.retain(|running| !running.reader.is_finished());
         let (child, output, complaints) = self.spawn(&slice).map_err(PovrayError::Start)?;
         let child = Arc::new(Mutex::new(child));
-        let (watched, idle) = (child.clone(), self.idle.clone());
+        let (watched, idle, scene) = (child.clone(), self.idle.clone(), self.rendering.scene_name());
         let (width, height) = (self.rendering.width, self.rendering.height);
         lock(&self.idle).start();
         let read = move || {
@@ -85,7 +85,7 @@ impl Processes {
                 Err(error) => {
                     let ended = finish(&watched, &mut output);
                     lock(&idle).end();
-                    tell(explain(&slice, &error, ended, complaints));
+                    tell(explain(&slice, &error, ended, || own_words(complaints, &scene)));
                 }
             }
         };
@@ -104,10 +104,7 @@ impl Processes {
         let complaints = File::from(memfd_create("povray", MemfdFlags::CLOEXEC)?);
         let mut command = child::command(&self.rendering.povray)?;
         command.args(self.rendering.options(slice)).stdout(Stdio::piped()).stderr(complaints.try_clone()?);
-        command.stdin(match self.rendering.scene {
-            Some(_) => Stdio::null(),
-            None => Stdio::from(own_scene()?),
-        });
+        command.stdin(self.rendering.open_scene()?).current_dir(self.rendering.folder());
         let mut child = command.spawn()?;
         let output = child.stdout.take().ok_or_else(|| io::Error::other("no standard output"))?;
         Ok((child, output, complaints))
@@ -154,14 +151,6 @@ impl IdleTime {
     }
 }
 
-/// The program's own scene as a file in memory, from its start.
-fn own_scene() -> io::Result<File> {
-    let mut scene = File::from(memfd_create("scene", MemfdFlags::CLOEXEC)?);
-    scene.write_all(CANELES)?;
-    scene.rewind()?;
-    Ok(scene)
-}
-
 /// A thread that panicked leaves nothing half done here.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -179,7 +168,12 @@ fn finish(child: &Mutex<Child>, output: &mut impl Read) -> io::Result<ExitStatus
 }
 
 /// Why a slice has no rows.
-fn explain(slice: &Slice, error: &io::Error, ended: io::Result<ExitStatus>, complaints: File) -> Outcome {
+fn explain(
+    slice: &Slice,
+    error: &io::Error,
+    ended: io::Result<ExitStatus>,
+    words: impl FnOnce() -> String,
+) -> Outcome {
     let what = format!("POV-Ray failed on rows {} to {}", slice.start + 1, slice.end);
     let status = match ended {
         Ok(status) => status,
@@ -191,17 +185,17 @@ fn explain(slice: &Slice, error: &io::Error, ended: io::Result<ExitStatus>, comp
     match status.code().unwrap_or_default() {
         INTERRUPTED => Outcome::Killed("a signal interrupted POV-Ray".into()),
         0 => Outcome::Failed(format!("{what}: it ended well, but its picture is not right: {error}")),
-        status => Outcome::Failed(format!("{what} with exit status {status}: {}", own_words(complaints))),
+        status => Outcome::Failed(format!("{what} with exit status {status}: {}", words())),
     }
 }
 
 /// What POV-Ray says of a failure, in one line.
-fn own_words(mut complaints: File) -> String {
+fn own_words(mut complaints: File, scene: &str) -> String {
     let mut bytes = Vec::new();
     if let Err(error) = complaints.rewind().and_then(|()| complaints.read_to_end(&mut bytes)) {
         return format!("its words cannot be read: {error}");
     }
-    cut_out(&String::from_utf8_lossy(&bytes))
+    cut_out(&String::from_utf8_lossy(&bytes)).replace(SCENE, scene)
 }
 
 /// What follows the last headline, which is about the failure; without any, all of it.

@@ -2,8 +2,11 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::io::{self, Seek, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::arguments::Arguments;
 use crate::error::PovrayError;
@@ -11,6 +14,9 @@ use crate::slices::Slice;
 
 /// The program's own scene.
 pub const CANELES: &[u8] = include_bytes!("../scene/caneles.pov");
+
+/// What POV-Ray calls the scene.
+pub const SCENE: &str = "/dev/stdin";
 
 /// Colours that differ more from their neighbours are at an edge; POV-Ray's own default.
 const EDGE: &str = "+A0.3";
@@ -39,7 +45,8 @@ impl Rendering {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let povray =
             std::env::split_paths(&path).map(|folder| folder.join("povray")).find(|it| is_program(it));
-        let povray = povray.ok_or(PovrayError::NoPovray)?;
+        // POV-Ray runs in the scene's folder.
+        let povray = povray.and_then(|it| std::path::absolute(it).ok()).ok_or(PovrayError::NoPovray)?;
         if let Some(scene) = &arguments.scene {
             check_readable(scene)?;
         }
@@ -53,14 +60,33 @@ impl Rendering {
         })
     }
 
-    /// POV-Ray's options for a slice. The picture goes to standard output as PPM, black outside of the slice; the
-    /// program's own scene comes from standard input.
+    /// The scene as POV-Ray's standard input.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open_scene(&self) -> io::Result<File> {
+        self.scene.as_ref().map_or_else(own_scene, File::open)
+    }
+
+    /// What the user calls the scene.
+    pub fn scene_name(&self) -> String {
+        self.scene
+            .as_ref()
+            .map_or_else(|| "the program's own scene".into(), |file| file.display().to_string())
+    }
+
+    /// Where POV-Ray runs: it looks there for what the scene includes.
+    pub fn folder(&self) -> &Path {
+        let folder = self.scene.as_deref().and_then(Path::parent);
+        folder.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    }
+
+    /// POV-Ray's options for a slice. The scene comes from standard input, since POV-Ray opens no file with special letters
+    /// in its name; the picture goes to standard output as PPM, black outside of the slice.
     ///
     /// One thread, no jitter, and the recursive way to divide pixels (`+AM2`): the other one looks at neighbouring rows.
     pub fn options(&self, slice: &Slice) -> Vec<OsString> {
-        let mut options = vec![with_path("+I", self.scene.as_deref().unwrap_or(Path::new("/dev/stdin")))];
-        let folder = self.scene.as_deref().and_then(Path::parent);
-        options.extend(folder.filter(|it| !it.as_os_str().is_empty()).map(|it| with_path("+L", it)));
+        let mut options = vec![format!("+I{SCENE}").into()];
         let fixed =
             ["+O-", "+FP8", "-D", "-P", "-V", "-C", "+WT1", "-TH", "-J", "-GD", "-GR", "-GS", "-GW", "+GF"];
         options.extend(fixed.map(OsString::from));
@@ -79,10 +105,12 @@ impl Rendering {
     }
 }
 
-fn with_path(option: &str, path: &Path) -> OsString {
-    let mut word = OsString::from(option);
-    word.push(path);
-    word
+/// The program's own scene as a file in memory, from its start.
+fn own_scene() -> io::Result<File> {
+    let mut scene = File::from(memfd_create("scene", MemfdFlags::CLOEXEC)?);
+    scene.write_all(CANELES)?;
+    scene.rewind()?;
+    Ok(scene)
 }
 
 fn is_program(file: &Path) -> bool {
@@ -93,7 +121,7 @@ fn check_readable(scene: &Path) -> Result<(), PovrayError> {
     let failed = |cause| PovrayError::Scene { file: scene.display().to_string(), cause };
     let file = File::open(scene).map_err(failed)?;
     match file.metadata().map_err(failed)?.is_dir() {
-        true => Err(failed(std::io::ErrorKind::IsADirectory.into())),
+        true => Err(failed(io::ErrorKind::IsADirectory.into())),
         false => Ok(()),
     }
 }
@@ -102,11 +130,14 @@ fn check_readable(scene: &Path) -> Result<(), PovrayError> {
 mod tests {
     use super::*;
 
-    fn options(height: usize, slice: Slice) -> Vec<String> {
-        let scene = Some(PathBuf::from("scenes/a house.pov"));
+    fn rendering(scene: &str, height: usize) -> Rendering {
         let povray = PathBuf::from("/usr/bin/povray");
-        let rendering = Rendering { povray, scene, width: 9, height, quality: 5, antialias: 0 };
-        rendering.options(&slice).into_iter().map(|word| word.into_string().unwrap()).collect()
+        Rendering { povray, scene: Some(scene.into()), width: 9, height, quality: 5, antialias: 0 }
+    }
+
+    fn options(height: usize, slice: Slice) -> Vec<String> {
+        let options = rendering("house.pov", height).options(&slice).into_iter();
+        options.map(|word| word.into_string().unwrap()).collect()
     }
 
     #[test]
@@ -122,8 +153,8 @@ mod tests {
 
     #[test]
     fn what_a_scene_includes_is_looked_for_beside_it() {
-        let options = options(20, 0..20);
-        assert!(options.contains(&"+Iscenes/a house.pov".to_owned()));
-        assert!(options.contains(&"+Lscenes".to_owned()));
+        assert_eq!(rendering("scenes/house.pov", 1).folder(), Path::new("scenes"));
+        assert_eq!(rendering("house.pov", 1).folder(), Path::new("."));
+        assert_eq!(rendering("/house.pov", 1).folder(), Path::new("/"));
     }
 }

@@ -51,11 +51,13 @@ fn slices_of_one_row_and_a_scene_in_a_file_with_others() {
         return;
     }
     let folder = Folder::new("files");
-    std::fs::write(folder.path.join("colour.inc"), "#declare Colour = rgb <1, 0.5, 0>;").unwrap();
+    let inner = folder.path.join("a scène");
+    std::fs::create_dir_all(&inner).unwrap();
+    std::fs::write(inner.join("colour.inc"), "#declare Colour = rgb <1, 0.5, 0>;").unwrap();
     let scene = "#version 3.7; global_settings { assumed_gamma 1 } #include \"colour.inc\"
         camera { location -3*z look_at 0 } light_source { <2, 5, -5> rgb 1 } sphere { 0, 1 pigment { Colour } }";
-    std::fs::write(folder.path.join("a sphere.pov"), scene).unwrap();
-    let file = folder.file("a sphere.pov");
+    std::fs::write(inner.join("sphère.pov"), scene).unwrap();
+    let file = folder.file("a scène/sphère.pov");
     let picture = |ranks, rows: &str| {
         let size = ["--width", "16", "--height", "3", "--scene", &file, "--slice-rows", rows];
         succeeds(&folder.run(ranks, &size));
@@ -86,7 +88,7 @@ fn bad_input_is_explained_once_by_all_ranks_together() {
         refused(&folder, ranks, &["--width", "65535", "--height", "65535"], "at most 268435456 are possible");
         refused(&folder, ranks, &["--scene", "no/such.pov"], "cannot read the scene no/such.pov");
         refused(&folder, ranks, &["--scene", "/"], "cannot read the scene /");
-        refused(&folder, ranks, &SMALL, "POV-Ray failed on rows 1 to 10 with exit status 9: it says nothing");
+        refused(&folder, ranks, &SMALL, " with exit status 9: it says nothing");
     }
     let ended = support::launch::program(&["-n", "3"], PROGRAM.as_ref(), &["--output", "no/such/folder.png"]);
     assert_eq!(ended.status.code(), Some(2));
@@ -118,10 +120,9 @@ fn a_broken_scene_ends_the_job_with_povrays_own_words_and_the_rank() {
         refused(&folder, ranks, &arguments, "broken.pov' line 1: Parse Error: No matching } in 'pigment'");
     }
     let ended = folder.run(2, &arguments);
-    assert!(
-        text(&ended.stderr)
-            .starts_with("povray-farm: rank 1: POV-Ray failed on rows 1 to 10 with exit status 1: ")
-    );
+    let said = text(&ended.stderr);
+    assert!(said.starts_with("povray-farm: rank 1: POV-Ray failed on rows "), "{said}");
+    assert!(said.contains(&format!(" with exit status 1: File '{file}' line 1: Parse Error: ")), "{said}");
 }
 
 #[test]

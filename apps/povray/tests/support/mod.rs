@@ -69,8 +69,8 @@ impl Folder {
         if ranks > 0 {
             command.args(["run", "--timeout", "120", "-n", &ranks.to_string()]).args(options).arg(PROGRAM);
         }
-        let folders =
-            [self.path.clone()].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = [self.path.clone()].into_iter().chain(std::env::split_paths(&path));
         command.env("PATH", std::env::join_paths(folders).unwrap()).env(MARK, self.mark());
         command.args(arguments).args(["--output", &self.file("picture.png")]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
