@@ -22,10 +22,10 @@ pub enum PovrayError {
     Render(String),
     #[error("rank {rank}: {why}")]
     Worker { rank: usize, why: String },
-    #[error("rows {first} to {end} were lost {times} times, the last time by rank {rank}: {why}")]
-    LostTooOften { first: usize, end: usize, times: u32, rank: usize, why: String },
-    #[error("rank {rank} returned rows {first} to {end}, which it was not asked for")]
-    NotAsked { rank: usize, first: usize, end: usize },
+    #[error("{times} attempts to render {rows} were lost, the last one on rank {rank}: {why}")]
+    LostTooOften { rows: String, times: u32, rank: usize, why: String },
+    #[error("rank {rank} returned {rows}, which it was not asked for")]
+    NotAsked { rank: usize, rows: String },
     #[error("a message without meaning came from rank {rank}")]
     Message { rank: usize },
     #[error("rank 0, the master, is gone")]

@@ -11,6 +11,7 @@ pub mod child;
 pub mod error;
 pub mod master;
 pub mod messages;
+pub mod outcome;
 pub mod ppm;
 pub mod process;
 pub mod rendering;

@@ -7,8 +7,7 @@
 //! Owns: the processes, which it kills and collects at its end. Never: communicates.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek};
-use std::os::unix::process::ExitStatusExt;
+use std::io::{self, BufReader, Read};
 use std::process::{Child, ChildStdout, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -18,25 +17,10 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::child;
 use crate::error::PovrayError;
+use crate::outcome::{Outcome, explain, own_words};
 use crate::ppm::read_rows;
-use crate::rendering::{Rendering, SCENE};
+use crate::rendering::Rendering;
 use crate::slices::Slice;
-
-/// POV-Ray's exit status after an interrupting or terminating signal.
-const INTERRUPTED: i32 = 2;
-/// Characters of POV-Ray's own words in an error.
-const LONGEST_TEXT: usize = 1000;
-
-/// What became of a slice.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// Red, green, blue of each pixel, row after row.
-    Rows(Vec<u8>),
-    /// A signal ended POV-Ray before it had written the rows; the text says how.
-    Killed(String),
-    /// POV-Ray failed, which it would do again; the text has its own words.
-    Failed(String),
-}
 
 /// Processes of this rank that render, or have rendered and are about to end. Dropping it kills them.
 pub struct Processes {
@@ -93,6 +77,7 @@ impl Processes {
             Ok(reader) => self.running.push(Running { child, reader }),
             Err(error) => {
                 end(&child);
+                lock(&self.idle).end();
                 return Err(PovrayError::Start(error));
             }
         }
@@ -167,65 +152,9 @@ fn finish(child: &Mutex<Child>, output: &mut impl Read) -> io::Result<ExitStatus
     lock(child).wait()
 }
 
-/// Why a slice has no rows.
-fn explain(
-    slice: &Slice,
-    error: &io::Error,
-    ended: io::Result<ExitStatus>,
-    words: impl FnOnce() -> String,
-) -> Outcome {
-    let what = format!("POV-Ray failed on rows {} to {}", slice.start + 1, slice.end);
-    let status = match ended {
-        Ok(status) => status,
-        Err(error) => return Outcome::Failed(format!("{what}: {error}")),
-    };
-    if let Some(signal) = status.signal() {
-        return Outcome::Killed(format!("signal {signal} killed POV-Ray"));
-    }
-    match status.code().unwrap_or_default() {
-        INTERRUPTED => Outcome::Killed("a signal interrupted POV-Ray".into()),
-        0 => Outcome::Failed(format!("{what}: it ended well, but its picture is not right: {error}")),
-        status => Outcome::Failed(format!("{what} with exit status {status}: {}", words())),
-    }
-}
-
-/// What POV-Ray says of a failure, in one line.
-fn own_words(mut complaints: File, scene: &str) -> String {
-    let mut bytes = Vec::new();
-    if let Err(error) = complaints.rewind().and_then(|()| complaints.read_to_end(&mut bytes)) {
-        return format!("its words cannot be read: {error}");
-    }
-    cut_out(&String::from_utf8_lossy(&bytes)).replace(SCENE, scene)
-}
-
-/// What follows the last headline, which is about the failure; without any, all of it.
-fn cut_out(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let first = lines.iter().rposition(|line| line.starts_with("====")).map_or(0, |headline| headline + 1);
-    let words = lines[first..].join(" ");
-    if words.is_empty() {
-        return "it says nothing".into();
-    }
-    let excess = words.chars().count().saturating_sub(LONGEST_TEXT);
-    words.chars().skip(excess).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_povray_says_of_a_failure_is_cut_out() {
-        let text = "Version 3.7\n\n  Chris Cason\n==== [Parsing...] ====\nFile 'bad.pov' line 1: Parse Error: No matching }\n in \
-                    'pigment'\nRender failed\n\n";
-        assert_eq!(
-            cut_out(text),
-            "File 'bad.pov' line 1: Parse Error: No matching } in 'pigment' Render failed"
-        );
-        assert_eq!(cut_out("cannot start it\n"), "cannot start it");
-        assert_eq!(cut_out("==== [Parsing...] ====\n"), "it says nothing");
-        assert_eq!(cut_out(&"é".repeat(5000)).chars().count(), LONGEST_TEXT);
-    }
 
     #[test]
     fn idle_time_passes_only_while_nothing_renders() {

@@ -10,6 +10,14 @@ use crate::error::PovrayError;
 /// Neighbouring rows of the picture, from 0.
 pub type Slice = Range<usize>;
 
+/// The rows of a slice as POV-Ray numbers them, from 1.
+pub fn row_names(slice: &Slice) -> String {
+    match slice.len() {
+        1 => format!("row {}", slice.end),
+        _ => format!("rows {} to {}", slice.start + 1, slice.end),
+    }
+}
+
 /// A slice that was lost so often is not handed out again: something in it ends whatever renders it.
 const MOST_LOSSES: u32 = 3;
 
@@ -78,8 +86,8 @@ impl Work {
         let times = self.losses.entry(slice.start).or_default();
         *times += 1;
         if *times >= MOST_LOSSES {
-            let (first, end, times, why) = (slice.start + 1, slice.end, *times, why.to_owned());
-            return Err(PovrayError::LostTooOften { first, end, times, rank, why });
+            let (rows, times, why) = (row_names(&slice), *times, why.to_owned());
+            return Err(PovrayError::LostTooOften { rows, times, rank, why });
         }
         self.waiting.push_front(slice);
         Ok(())
@@ -122,7 +130,7 @@ impl Work {
 }
 
 fn not_asked(rank: usize, slice: &Slice) -> PovrayError {
-    PovrayError::NotAsked { rank, first: slice.start + 1, end: slice.end }
+    PovrayError::NotAsked { rank, rows: row_names(slice) }
 }
 
 #[cfg(test)]
@@ -180,7 +188,10 @@ mod tests {
         }
         let slice = work.next(2).unwrap();
         let error = work.lost(2, &slice, "killed by signal 9").unwrap_err().to_string();
-        assert_eq!(error, "rows 1 to 5 were lost 3 times, the last time by rank 2: killed by signal 9");
+        assert_eq!(
+            error,
+            "3 attempts to render rows 1 to 5 were lost, the last one on rank 2: killed by signal 9"
+        );
     }
 
     #[test]

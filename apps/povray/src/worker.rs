@@ -13,7 +13,8 @@ use crate::arguments::Arguments;
 use crate::error::PovrayError;
 use crate::master::{MASTER, worker_box};
 use crate::messages::{Report, unpack_order};
-use crate::process::{Outcome, Processes};
+use crate::outcome::Outcome;
+use crate::process::Processes;
 use crate::rendering::Rendering;
 use crate::slices::Slice;
 

@@ -35,6 +35,22 @@ fn a_dead_workers_slices_are_rendered_by_another_one() {
     folder.wait_for_the_end_of_all();
 }
 
+/// Before it has joined the job, or while it does.
+#[test]
+fn a_worker_that_dies_at_once_is_not_waited_for() {
+    if povray().is_none() {
+        return;
+    }
+    for seconds in ["0", "0.03"] {
+        let folder = Folder::new("early");
+        let mut command = folder.command(1, &CONTINUE, &SMALL);
+        command.args([":", "-n", "1", "sh", "-c", &format!("sleep {seconds}; kill -9 $$")]);
+        let (status, said) = end(command.spawn().unwrap());
+        assert_eq!(status, KILLED, "{said}");
+        assert!(folder.picture() == expected("early-alone"), "another picture");
+    }
+}
+
 #[test]
 fn the_master_renders_what_the_last_worker_leaves() {
     if povray().is_none() {
@@ -87,7 +103,7 @@ fn a_slice_that_ends_whatever_renders_it_ends_the_job() {
         let (status, said) = end(folder.command(ranks, &[], &SMALL).spawn().unwrap());
         assert_eq!(status, Some(1), "{said}");
         assert!(
-            said.contains("rows ") && said.contains(" were lost 3 times, the last time by rank "),
+            said.contains("3 attempts to render rows ") && said.contains(" were lost, the last one on rank "),
             "{said}"
         );
         assert!(said.contains("signal 9 killed POV-Ray"), "{said}");
