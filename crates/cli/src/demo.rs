@@ -51,7 +51,7 @@ const EXAMPLES: &str = "Programs:
 Examples:
   canele demo laplace                     temperatures of a plate, on up to 4 ranks
   canele demo mandelbrot -n 2             the Mandelbrot set, one master and one worker
-  canele demo povray --width 1600 --height 1200
+  canele demo povray -n 3                 a plate of canelés, one master and two workers
   canele demo laplace --help              what the program itself can do";
 
 /// Name, and the executable, of the package `canele-NAME`. POV-Ray's own executable has the name `povray`.
