@@ -17,7 +17,7 @@ use crate::{run, say, usage, wrong_usage};
 pub struct Arguments {
     #[command(flatten)]
     size: Size,
-    /// laplace, mandelbrot or dsm, and what is passed to it (`--help` there shows its own options)
+    /// Name of the program, and what is passed to it (`--help` there shows its own options)
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM ARGS")]
     command: Vec<OsString>,
 }
@@ -41,19 +41,29 @@ struct Collected {
 /// Ranks where there are processors enough.
 const MOST_RANKS: u32 = 4;
 
-const USAGE: &str = "canele demo laplace|mandelbrot|dsm [-n N] [ARGS…]";
+const USAGE: &str = "canele demo laplace|mandelbrot|gauss|dsm|povray [-n N] [ARGS…]";
 
 const EXAMPLES: &str = "Programs:
   laplace      temperatures of a plate by red-black relaxation
   mandelbrot   the Mandelbrot set, slices handed out over mailboxes
+  gauss        linear systems in stochastic arithmetic, a sample on each of three ranks
   dsm          a matrix transposed in distributed shared memory
+  povray       a scene for POV-Ray, which must be installed, rendered slice by slice
 
 Examples:
   canele demo laplace                     temperatures of a plate, on up to 4 ranks
   canele demo mandelbrot -n 2             the Mandelbrot set, one master and one worker
+  canele demo povray -n 3                 a plate of canelés, one master and two workers
   canele demo laplace --help              what the program itself can do";
 
-const PROGRAMS: [&str; 3] = ["laplace", "mandelbrot", "dsm"];
+/// Name, and the executable, of the package `canele-NAME`. POV-Ray's own executable has the name `povray`.
+const PROGRAMS: [(&str, &str); 5] = [
+    ("laplace", "laplace"),
+    ("mandelbrot", "mandelbrot"),
+    ("gauss", "gauss"),
+    ("dsm", "dsm"),
+    ("povray", "povray-farm"),
+];
 
 /// Runs the chosen program.
 pub fn main(arguments: Arguments) -> ExitCode {
@@ -61,18 +71,21 @@ pub fn main(arguments: Arguments) -> ExitCode {
         Ok(split) => split,
         Err(error) => return usage(&error),
     };
-    let Some(&name) = PROGRAMS.iter().find(|&&name| command[0] == *name) else {
+    let Some(&(name, executable)) = PROGRAMS.iter().find(|&&(name, _)| command[0] == *name) else {
         let asked = command[0].to_string_lossy();
-        return wrong_usage(&format!("no program {asked}: there are {}", PROGRAMS.join(", ")));
+        return wrong_usage(&format!(
+            "no program {asked}: there are {}",
+            PROGRAMS.map(|(name, _)| name).join(", ")
+        ));
     };
-    match beside_this_executable(name) {
+    match beside_this_executable(executable) {
         Ok(path) => {
             command[0] = path.into_os_string();
             run::main(&run::Arguments::new(ranks, command), None)
         }
         Err(looked_at) => {
             say(&format!(
-                "the program {name} is not at {}: build it with `cargo build --release -p canele-{name}`",
+                "the program {executable} is not at {}: build it with `cargo build --release -p canele-{name}`",
                 looked_at.display()
             ));
             ExitCode::from(127)

@@ -25,7 +25,8 @@ const LAYERS: [&str; 18] = [
     "cestac",
 ];
 /// Programs on top: they see the public interface, stochastic numbers, and what they share to show things.
-const PROGRAMS: [&str; 4] = ["canele-dsm", "canele-gauss", "canele-laplace", "canele-mandelbrot"];
+const PROGRAMS: [&str; 5] =
+    ["canele-dsm", "canele-gauss", "canele-laplace", "canele-mandelbrot", "canele-povray"];
 /// What programs may use.
 const PUBLIC: [&str; 3] = ["canele", "canele-show", "cestac"];
 

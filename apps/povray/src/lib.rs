@@ -1,0 +1,23 @@
+//! A render farm: pictures of POV-Ray scenes, computed by a master and workers.
+//!
+//! The picture is cut into horizontal slices ([`slices`]). Rank 0, the master, hands them out as the other ranks ask for
+//! them and puts the rows together ([`master`]). Each worker runs the program `povray` on its slices ([`worker`],
+//! [`process`]) and sends the rows as soon as POV-Ray has written them. A slice that is lost, because its POV-Ray process
+//! or its worker died, is handed out again. A single rank renders alone.
+#![forbid(unsafe_code)]
+
+pub mod arguments;
+pub mod child;
+pub mod error;
+pub mod master;
+pub mod messages;
+pub mod outcome;
+pub mod ppm;
+pub mod process;
+pub mod rendering;
+pub mod run;
+pub mod slices;
+pub mod worker;
+
+pub use arguments::Arguments;
+pub use error::PovrayError;

@@ -1,0 +1,239 @@
+//! The master: hands slices out as workers ask for them, and puts the rows together.
+//!
+//! It has one mailbox, into which all workers post reports ([`crate::messages`]). Each worker has one of its own, into which
+//! the master posts slices, and at the end the order to stop. A request that finds no slice stays open: a slice may
+//! be lost and be handed out again.
+
+use std::time::Duration;
+
+use canele::{Endpoint, Error, Failure, Job, Mailbox, Postbox, Rank, Tag};
+use canele_show::Moved;
+
+use crate::error::PovrayError;
+use crate::messages::{Report, pack_order};
+use crate::slices::Work;
+
+/// Name of the master's mailbox.
+pub const MASTER: &str = "povray master";
+/// Longest wait for a worker's mailbox, which it makes before it asks for anything.
+const LONGEST_START: Duration = Duration::from_secs(60);
+/// Used by no message: a receive with it tells only whether its source is alive.
+const NEVER_SENT: Tag = Tag(1);
+
+/// Name of a worker's mailbox.
+pub fn worker_box(rank: usize) -> String {
+    format!("povray worker {rank}")
+}
+
+/// The master's side of the farm.
+pub struct Master {
+    endpoint: Endpoint,
+    reports: Mailbox,
+    workers: Vec<Worker>,
+    /// What workers that left have moved, and how long they waited.
+    totals: Totals,
+}
+
+/// What is known of a worker.
+struct Worker {
+    rank: usize,
+    /// None until it has asked for something.
+    orders: Option<Postbox>,
+    /// Requests that are not answered.
+    open: usize,
+    /// It has left or died.
+    gone: bool,
+}
+
+/// Sums over the workers that have left in good order.
+#[derive(Debug, Clone, Default)]
+pub struct Totals {
+    /// What each of them, and the master, moved.
+    pub moved: Vec<Moved>,
+    /// How long they had nothing to render, all together.
+    pub waited: Duration,
+    /// How many there are.
+    pub workers: u32,
+}
+
+/// What comes to the master.
+enum Event {
+    Report(usize, Report),
+    Died(usize),
+}
+
+impl Master {
+    /// The master of all other ranks, each of which renders `at_once` slices at a time.
+    ///
+    /// # Errors
+    /// Communication failed.
+    pub fn new(job: &Job, at_once: usize) -> Result<Self, PovrayError> {
+        let ranks = job.size() as usize;
+        // Requests, and the last report: no worker ever waits for room.
+        let reports = job.endpoint().create_mailbox(MASTER, (ranks - 1) * (at_once + 1))?;
+        let worker = |rank| Worker { rank, orders: None, open: 0, gone: is_dead(job, rank) };
+        let workers = (1..ranks).map(worker).collect();
+        Ok(Self { endpoint: job.endpoint().clone(), reports, workers, totals: Totals::default() })
+    }
+
+    /// Hands out slices until the picture is complete, or no worker is left; calls `seen` after each.
+    ///
+    /// # Errors
+    /// A worker cannot render, or a slice was lost too often; communication failed.
+    pub fn run(&mut self, work: &mut Work, seen: &mut dyn FnMut(&Work)) -> Result<(), PovrayError> {
+        while !work.is_done() && self.is_any_left() {
+            match self.next_event()? {
+                Event::Died(rank) => {
+                    self.worker(rank).gone = true;
+                    work.lost_rank(rank)?;
+                }
+                Event::Report(rank, report) => self.handle(rank, report, work, seen)?,
+            }
+            self.hand_out(work)?;
+        }
+        Ok(())
+    }
+
+    fn handle(
+        &mut self,
+        rank: usize,
+        report: Report,
+        work: &mut Work,
+        seen: &mut dyn FnMut(&Work),
+    ) -> Result<(), PovrayError> {
+        match report {
+            Report::Ready => self.meet(rank)?,
+            Report::Rows(slice, samples) => {
+                work.finished(rank, &slice, &samples)?;
+                seen(work);
+            }
+            Report::Lost(slice, why) => work.lost(rank, &slice, &why)?,
+            Report::Failed(why) => {
+                self.meet(rank)?;
+                return Err(PovrayError::Worker { rank, why });
+            }
+            Report::Left(..) => return Err(PovrayError::Message { rank }),
+        }
+        self.worker(rank).open += 1;
+        Ok(())
+    }
+
+    /// Answers open requests as long as slices wait.
+    fn hand_out(&mut self, work: &mut Work) -> Result<(), PovrayError> {
+        for worker in self.workers.iter_mut().filter(|worker| !worker.gone) {
+            while worker.open > 0
+                && let Some(slice) = work.next(worker.rank)
+            {
+                worker.open -= 1;
+                if !worker.post(Some(&slice))? {
+                    worker.gone = true;
+                    work.lost_rank(worker.rank)?;
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells all workers to stop, whether the picture is complete or not, and waits until each has left or died.
+    ///
+    /// # Errors
+    /// Communication failed.
+    pub fn dismiss(mut self) -> Result<Totals, PovrayError> {
+        for worker in self.workers.iter_mut().filter(|worker| !worker.gone) {
+            worker.post(None)?;
+        }
+        while self.is_any_left() {
+            match self.next_event()? {
+                Event::Died(rank) => self.worker(rank).gone = true,
+                Event::Report(rank, Report::Left(moved, waited)) => {
+                    self.worker(rank).gone = true;
+                    self.totals.moved.push(moved);
+                    self.totals.waited += waited;
+                    self.totals.workers += 1;
+                }
+                Event::Report(rank, Report::Ready | Report::Failed(_))
+                    if self.worker(rank).orders.is_none() =>
+                {
+                    self.meet(rank)?;
+                    self.worker(rank).post(None)?;
+                }
+                Event::Report(..) => {}
+            }
+        }
+        self.totals.moved.push(Moved::by(&self.endpoint.counters()?));
+        Ok(self.totals)
+    }
+
+    /// The next report of a worker that is not gone, or the death of one.
+    fn next_event(&mut self) -> Result<Event, PovrayError> {
+        loop {
+            let (rank, event) = match self.reports.retrieve() {
+                Ok(message) => {
+                    let rank = message.sender().map_or(0, |rank| rank.0 as usize);
+                    let report = Report::unpack(message).ok().flatten();
+                    (rank, Event::Report(rank, report.ok_or(PovrayError::Message { rank })?))
+                }
+                Err(error) => {
+                    let rank = dead_rank(&error).ok_or(error)?;
+                    (rank, Event::Died(rank))
+                }
+            };
+            if !self.worker(rank).gone {
+                return Ok(event);
+            }
+        }
+    }
+
+    /// Finds the mailbox of a worker that has posted for the first time.
+    fn meet(&mut self, rank: usize) -> Result<(), PovrayError> {
+        if self.worker(rank).orders.is_none() {
+            match self.endpoint.find_mailbox(&worker_box(rank), LONGEST_START) {
+                Ok(orders) => self.worker(rank).orders = Some(orders),
+                // Its death is told, too.
+                Err(error) if dead_rank(&error).is_some() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn worker(&mut self, rank: usize) -> &mut Worker {
+        &mut self.workers[rank - 1]
+    }
+
+    fn is_any_left(&self) -> bool {
+        self.workers.iter().any(|worker| !worker.gone)
+    }
+}
+
+impl Worker {
+    /// Posts an order, if it is known where to; false if the worker died or left.
+    fn post(&self, slice: Option<&std::ops::Range<usize>>) -> Result<bool, Error> {
+        match self.orders.as_ref().map(|orders| orders.post(pack_order(slice))) {
+            Some(Err(Error::Closed(_))) => Ok(false),
+            Some(Err(error)) if dead_rank(&error).is_some() => Ok(false),
+            Some(Err(error)) => Err(error),
+            Some(Ok(())) => Ok(true),
+            None => Ok(false),
+        }
+    }
+}
+
+/// Whether a rank died before the mailbox was there, which is told of later deaths.
+fn is_dead(job: &Job, rank: usize) -> bool {
+    let probe = job.world().recv_deadline::<u8>(Rank(rank as u32), NEVER_SENT, &mut [], Duration::ZERO);
+    matches!(probe, Err(Error::Failed(Failure::PeerFailed(_))))
+}
+
+fn dead_rank(error: &Error) -> Option<usize> {
+    match error {
+        Error::Failed(
+            Failure::PeerFailed(rank)
+            | Failure::PeerFinished(rank)
+            | Failure::RegionLost(rank)
+            | Failure::Unreachable(rank, _),
+        ) => Some(rank.0 as usize),
+        _ => None,
+    }
+}

@@ -1,0 +1,209 @@
+//! Slices of the picture: the master's record of which wait, who renders which, and what is done.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+
+use canele_show::Picture;
+
+use crate::error::PovrayError;
+
+/// Neighbouring rows of the picture, from 0.
+pub type Slice = Range<usize>;
+
+/// The rows of a slice as POV-Ray numbers them, from 1.
+pub fn row_names(slice: &Slice) -> String {
+    match slice.len() {
+        1 => format!("row {}", slice.end),
+        _ => format!("rows {} to {}", slice.start + 1, slice.end),
+    }
+}
+
+/// A slice that was lost so often is not handed out again: something in it ends whatever renders it.
+const MOST_LOSSES: u32 = 3;
+
+/// What the master knows: the picture so far and who renders what.
+pub struct Work {
+    picture: Picture,
+    /// Slices that nobody renders.
+    waiting: VecDeque<Slice>,
+    /// What each rank was asked for and has not returned.
+    asked: Vec<Vec<Slice>>,
+    /// How often slices were lost, by their first rows.
+    losses: HashMap<usize, u32>,
+    /// Rows that are in the picture.
+    rows_done: usize,
+    /// Slices in the picture.
+    pub slices: u64,
+}
+
+impl Work {
+    /// Nothing done yet, for so many ranks; sizes in pixels.
+    pub fn new(width: usize, height: usize, slice_rows: usize, ranks: usize) -> Self {
+        let pixels = vec![[0, 0, 0, 255]; width * height];
+        let slice = |first: usize| first..height.min(first.saturating_add(slice_rows));
+        Self {
+            picture: Picture { width, height, pixels },
+            waiting: (0..height).step_by(slice_rows).map(slice).collect(),
+            asked: vec![Vec::new(); ranks],
+            losses: HashMap::new(),
+            rows_done: 0,
+            slices: 0,
+        }
+    }
+
+    /// The next slice for `rank`; none when all are handed out.
+    pub fn next(&mut self, rank: usize) -> Option<Slice> {
+        let slice = self.waiting.pop_front()?;
+        self.asked[rank].push(slice.clone());
+        Some(slice)
+    }
+
+    /// Puts the rows of a slice that `rank` has rendered into the picture: red, green, blue of each pixel.
+    ///
+    /// # Errors
+    /// [`PovrayError::NotAsked`] if that rank was not asked for the slice.
+    pub fn finished(&mut self, rank: usize, slice: &Slice, samples: &[u8]) -> Result<(), PovrayError> {
+        self.take(rank, slice)?;
+        let width = self.picture.width;
+        if samples.len() != slice.len() * width * 3 {
+            return Err(not_asked(rank, slice));
+        }
+        let pixels = &mut self.picture.pixels[slice.start * width..slice.end * width];
+        for (pixel, sample) in pixels.iter_mut().zip(samples.chunks_exact(3)) {
+            pixel[..3].copy_from_slice(sample);
+        }
+        self.rows_done += slice.len();
+        self.slices += 1;
+        Ok(())
+    }
+
+    /// A slice that `rank` was asked for is lost: the next one that asks gets it. `why` is told if that happens too often.
+    ///
+    /// # Errors
+    /// [`PovrayError::LostTooOften`]; [`PovrayError::NotAsked`] if that rank was not asked for it.
+    pub fn lost(&mut self, rank: usize, slice: &Slice, why: &str) -> Result<(), PovrayError> {
+        let slice = self.take(rank, slice)?;
+        let times = self.losses.entry(slice.start).or_default();
+        *times += 1;
+        if *times >= MOST_LOSSES {
+            let (rows, times, why) = (row_names(&slice), *times, why.to_owned());
+            return Err(PovrayError::LostTooOften { rows, times, rank, why });
+        }
+        self.waiting.push_front(slice);
+        Ok(())
+    }
+
+    /// `rank` died: all that it was asked for is lost.
+    ///
+    /// # Errors
+    /// [`PovrayError::LostTooOften`].
+    pub fn lost_rank(&mut self, rank: usize) -> Result<(), PovrayError> {
+        let slices = self.asked[rank].clone();
+        slices.iter().try_for_each(|slice| self.lost(rank, slice, "it died"))
+    }
+
+    fn take(&mut self, rank: usize, slice: &Slice) -> Result<Slice, PovrayError> {
+        let asked = self.asked.get_mut(rank).ok_or_else(|| not_asked(rank, slice))?;
+        let place = asked.iter().position(|other| other == slice).ok_or_else(|| not_asked(rank, slice))?;
+        Ok(asked.swap_remove(place))
+    }
+
+    /// Whether the picture is complete.
+    pub fn is_done(&self) -> bool {
+        self.rows_done == self.picture.height
+    }
+
+    /// The part of the picture that is done, 0 to 1.
+    pub fn done(&self) -> f64 {
+        self.rows_done as f64 / self.picture.height as f64
+    }
+
+    /// How often slices were lost.
+    pub fn losses(&self) -> u64 {
+        self.losses.values().copied().map(u64::from).sum()
+    }
+
+    /// The picture so far.
+    pub fn picture(&self) -> &Picture {
+        &self.picture
+    }
+}
+
+fn not_asked(rank: usize, slice: &Slice) -> PovrayError {
+    PovrayError::NotAsked { rank, rows: row_names(slice) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Samples of a slice in a picture that is two pixels wide: the row's number in all.
+    fn samples(slice: &Slice) -> Vec<u8> {
+        slice.clone().flat_map(|row| [row as u8; 6]).collect()
+    }
+
+    fn is_right(picture: &Picture) -> bool {
+        let expected = |place: usize| [place as u8 / 2, place as u8 / 2, place as u8 / 2, 255];
+        picture.pixels.iter().enumerate().all(|(place, pixel)| *pixel == expected(place))
+    }
+
+    #[test]
+    fn slices_cover_the_picture_in_any_order() {
+        for slice_rows in [1, 2, 5, 16, 17, 1000] {
+            let mut work = Work::new(2, 17, slice_rows, 4);
+            let mut busy: Vec<(usize, Slice)> =
+                (0..40).filter_map(|n| work.next(1 + n % 3).map(|slice| (1 + n % 3, slice))).collect();
+            assert!(work.next(1).is_none());
+            while let Some((rank, slice)) = (!busy.is_empty()).then(|| busy.swap_remove(busy.len() / 2)) {
+                assert!(!work.is_done());
+                work.finished(rank, &slice, &samples(&slice)).unwrap();
+            }
+            assert!(work.is_done() && is_right(work.picture()), "{slice_rows}");
+            assert_eq!(work.slices, 17_u64.div_ceil(slice_rows as u64));
+        }
+    }
+
+    #[test]
+    fn what_a_dead_rank_had_is_handed_out_again() {
+        let mut work = Work::new(2, 10, 3, 3);
+        let lost = [work.next(1).unwrap(), work.next(1).unwrap()];
+        let kept = work.next(2).unwrap();
+        work.lost_rank(1).unwrap();
+        assert_eq!(work.losses(), 2);
+        work.finished(2, &kept, &samples(&kept)).unwrap();
+        assert!(work.finished(1, &lost[0], &samples(&lost[0])).is_err(), "a dead rank returns nothing");
+        while let Some(slice) = work.next(2) {
+            work.finished(2, &slice, &samples(&slice)).unwrap();
+        }
+        assert!(work.is_done() && is_right(work.picture()));
+    }
+
+    #[test]
+    fn what_is_lost_again_and_again_is_given_up() {
+        let mut work = Work::new(2, 10, 5, 3);
+        for _ in 1..MOST_LOSSES {
+            let slice = work.next(1).unwrap();
+            assert_eq!(slice, 0..5);
+            work.lost(1, &slice, "killed").unwrap();
+        }
+        let slice = work.next(2).unwrap();
+        let error = work.lost(2, &slice, "killed by signal 9").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "3 attempts to render rows 1 to 5 were lost, the last one on rank 2: killed by signal 9"
+        );
+    }
+
+    #[test]
+    fn what_nobody_asked_for_is_refused() {
+        let mut work = Work::new(2, 10, 4, 3);
+        let slice = work.next(1).unwrap();
+        assert!(work.finished(2, &slice, &samples(&slice)).is_err(), "another rank's slice");
+        assert!(work.finished(9, &slice, &samples(&slice)).is_err(), "no such rank");
+        assert!(work.lost(2, &slice, "").is_err(), "another rank's slice");
+        work.finished(1, &slice, &samples(&slice)).unwrap();
+        assert!(work.finished(1, &slice, &samples(&slice)).is_err(), "twice");
+        let slice = work.next(1).unwrap();
+        assert!(work.finished(1, &slice, &[0; 5]).is_err(), "too few samples");
+    }
+}
