@@ -47,6 +47,9 @@ pub struct Benched {
 /// Variables of a job's environment.
 pub type Settings<'a> = &'a [(&'a str, &'a str)];
 
+/// The rail of jobs on two hosts.
+const LOOPBACK: Settings<'static> = &[("CANELE_RAILS", "lo")];
+
 impl Lab {
     /// # Errors
     /// There is no folder for temporary files.
@@ -78,13 +81,17 @@ impl Lab {
 
     /// The same between two hosts, which are this machine twice: their ranks talk through TCP on the loopback network.
     pub fn bench_over_tcp(&self, words: &str) -> Result<Benched, Trouble> {
+        let place = self.two_hosts()?;
+        self.bench_with(words, &place.each_ref().map(String::as_str), LOOPBACK)
+    }
+
+    /// Options for a job on two hosts.
+    fn two_hosts(&self) -> Result<[String; 4], Trouble> {
+        const SCRIPT: &str =
+            "# A remote shell onto this machine: sh FILE HOST COMMAND…\nshift\nexec \"$@\"\n";
         let shell = self.temporary("shell");
-        std::fs::write(
-            &shell,
-            "# A remote shell onto this machine: sh FILE HOST COMMAND…\nshift\nexec \"$@\"\n",
-        )?;
-        let shell = format!("sh {}", shell.display());
-        self.bench_with(words, &["--hosts", "a:1,b:1", "--rsh", &shell], &[("CANELE_RAILS", "lo")])
+        std::fs::write(&shell, SCRIPT)?;
+        Ok(["--hosts".into(), "a:1,b:1".into(), "--rsh".into(), format!("sh {}", shell.display())])
     }
 
     fn bench_with(&self, words: &str, place: &[&str], settings: Settings<'_>) -> Result<Benched, Trouble> {
@@ -110,6 +117,15 @@ impl Lab {
         let mut command = Command::new(&self.canele);
         command.args(["run", "-n", &ranks.to_string()]).args(options).arg(program).args(words);
         output(&mut command, &what)
+    }
+
+    /// The JSON object that an example program prints on two hosts.
+    pub fn example_over_tcp(&self, name: &str, words: &[&str]) -> Result<Value, Trouble> {
+        self.tell(&format!("{name} on two hosts"));
+        let mut command = Command::new(&self.canele);
+        command.args(["run", "-n", "2"]).args(self.two_hosts()?).arg(self.beside(name)?).args(words);
+        let text = output(command.args(["--json", "--quiet"]).envs(LOOPBACK.iter().copied()), name)?;
+        Ok(serde_json::from_str(&text)?)
     }
 
     /// The JSON object that an example program prints with `--json`.
