@@ -50,7 +50,7 @@ def main():
 def measure(wanted):
     """The circumstances and the figures; nothing if only to be installed."""
     wanted.cache.mkdir(parents=True, exist_ok=True)
-    canele = places.canele(wanted.canele) if "canele" in wanted.only else None
+    canele = places.canele(wanted.canele) if set(places.OURS) & set(wanted.only) else None
     # MPICH's wrapper compiles the programs of all that have the standard ABI.
     peers = [name for name in places.PEERS if name in wanted.only or name == "mpich"]
     environments = {name: install.environment(wanted.cache, places.PEERS[name], tell) for name in peers}
@@ -60,7 +60,7 @@ def measure(wanted):
         return None
     with contextlib.ExitStack() as stack:
         network = stack.enter_context(Network(wanted.cache)) if wanted.tcp else None
-        lying = environments | {"canele": canele}
+        lying = environments | dict.fromkeys(places.OURS, canele)
         participants = {name: KINDS[name](lying[name], network, not wanted.unbound) for name in wanted.only}
         limits = Limits(canele, network, wanted.quick) if canele else None
         stack.enter_context(Load(wanted.load))

@@ -74,11 +74,13 @@ class Failed(Exception):
 
 def runner(participant, folder, quick):
     """What runs a participant's programs."""
-    return lambda program, ranks: run(participant, folder / program, program, ranks, quick)
+    return lambda program, ranks: run(participant, participant.binary(folder, program), program, ranks, quick)
 
 
 def run(participant, binary, program, ranks, quick):
     """One run of a program: {(figure, bytes): (value, unit)}."""
+    if binary is None:
+        return {}
     block = QUICK_BLOCK_MS if quick else BLOCK_MS
     begin = time.monotonic()
     out = output(participant, ranks, [binary, str(block), str(int(quick))], programs.ALL[program].limit)
