@@ -8,12 +8,12 @@ import subprocess
 import sys
 import tempfile
 
-from . import arguments, build, install, places, report
+from . import arguments, build, install, native, places, report
 from .limits import Limits
 from .load import Load
 from .network import Network
 from .participants import KINDS
-from .rounds import Figures, run_all
+from .rounds import Figures, run_all, runner
 
 
 def tell(text):
@@ -64,8 +64,14 @@ def measure(wanted):
         participants = {name: KINDS[name](lying[name], network, not wanted.unbound) for name in wanted.only}
         limits = Limits(canele, network, wanted.quick) if canele else None
         stack.enter_context(Load(wanted.load))
-        figures = run_all(wanted, participants, binaries, limits, tell)
+        turns = [(name, runner_of(name, one, binaries[one.abi], wanted.quick)) for name, one in participants.items()]
+        figures = run_all(wanted, turns, limits, tell)
     return report.about(wanted, version(canele)), figures
+
+
+def runner_of(name, participant, folder, quick):
+    """What runs a participant's programs."""
+    return native.runner(participant, quick) if name == "native" else runner(participant, folder, quick)
 
 
 def version(canele):

@@ -2,7 +2,7 @@
 
 import os
 
-from . import places, programs
+from . import places
 
 # What of our environment would reach into a peer's.
 FORGOTTEN = ("LD_LIBRARY_PATH", "LD_PRELOAD")
@@ -21,10 +21,6 @@ class Participant:
     def command(self, ranks, words):
         """The command line that runs `words` on so many ranks."""
         raise NotImplementedError
-
-    def binary(self, folder, program):
-        """The compiled program; nothing if this participant has none."""
-        return folder / program
 
     def variables(self):
         """What is set in its environment."""
@@ -114,12 +110,5 @@ class Canele(Participant):
         return {"CANELE_RAILS": self.network.rail} if self.network else {}
 
 
-class Native(Canele):
-    """Programs that do the same over Canelé's own API instead of MPI."""
-
-    def binary(self, _folder, program):
-        native = programs.ALL[program].native
-        return places.native(self.place, native) if native else None
-
-
-KINDS = {"mpich": Mpich, "intel": Intel, "openmpi": OpenMpi, "canele": Canele, "native": Native}
+# Programs over Canelé's own API are started as its MPI programs.
+KINDS = {"mpich": Mpich, "intel": Intel, "openmpi": OpenMpi, "canele": Canele, "native": Canele}

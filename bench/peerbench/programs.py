@@ -11,8 +11,6 @@ class Program:
     # Numbers of ranks; nothing: those that are asked for.
     ranks: tuple = ()
     tcp: bool = False
-    # What does the same over Canelé's own API, in the folder of the release build; nothing: there is no such program.
-    native: str = ""
     # Seconds that one run may take.
     limit: int = 300
 
@@ -24,7 +22,8 @@ ALL = {
     "matching": Program("Messages that match among 10,000", (2,)),
     "vector": Program("1 MB in blocks of 8 bytes, every other one", (2,)),
     "laplace": Program("Red-black Gauss-Seidel, a sweep over a plate of so many bytes", (2,)),
-    "cestac": Program("Exchange of a sample between three ranks, stochastic arithmetic", (3,), native="examples/exchange"),
+    "cestac": Program("Exchange of a sample between three ranks, stochastic arithmetic", (3,)),
+    "gauss": Program("Gauss elimination of a matrix of so many bytes, stochastic arithmetic", (3,)),
     "overlap": Program("Computing while 8 MB travel", (2,)),
     "init": Program("Starting and ending 64 ranks", (64,)),
 }
