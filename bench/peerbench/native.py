@@ -1,6 +1,7 @@
 """Programs that do over Canelé's own API what those of bench/programs do over MPI. Owns which there are, and what figures they give."""
 
 import json
+import os
 
 from . import places, rounds
 
@@ -23,8 +24,17 @@ def gauss_figures(found):
     return figures
 
 
+def mandelbrot(quick):
+    for columns, rows in ((960, 540),) if quick else ((960, 540), (1920, 1080)):
+        yield ["mandelbrot", "--size", f"{columns}x{rows}", "--output", os.devnull], mandelbrot_figures
+
+
+def mandelbrot_figures(found):
+    return {("picture", 3 * found["columns"] * found["rows"]): (found["seconds"] * 1e3, "ms")}
+
+
 # Applications that print JSON.
-APPLICATIONS = {"gauss": gauss}
+APPLICATIONS = {"gauss": gauss, "mandelbrot": mandelbrot}
 
 
 def runner(participant, quick):
