@@ -6,7 +6,7 @@ import os
 from . import places, rounds
 
 # Examples that print figures as the programs of bench/programs do.
-EXAMPLES = {"cestac": "examples/exchange"}
+EXAMPLES = {"cestac": "examples/exchange", "laplace": "examples/sweep"}
 
 
 def gauss(quick):
