@@ -13,8 +13,8 @@ pub struct Edge {
     pub incoming: Vec<f64>,
 }
 
-/// All that compute in a run, each a block of its own: the ranks, or all threads of all ranks. Each must make the same calls in the same order, except
-/// [`send`](Self::send) and [`receive`](Self::receive), which go in pairs.
+/// All that compute in a run, each a block of its own: the ranks, or all threads of all ranks. Each must make the same calls in
+/// the same order, except [`send`](Self::send) and [`receive`](Self::receive), which go in pairs.
 pub trait Team {
     /// Own number, from 0.
     fn rank(&self) -> usize;
