@@ -8,12 +8,12 @@ import subprocess
 import sys
 import tempfile
 
-from . import arguments, build, install, places, report
+from . import arguments, build, install, native, places, report
 from .limits import Limits
 from .load import Load
 from .network import Network
 from .participants import KINDS
-from .rounds import Figures, run_all
+from .rounds import Figures, run_all, runner
 
 
 def tell(text):
@@ -50,7 +50,7 @@ def main():
 def measure(wanted):
     """The circumstances and the figures; nothing if only to be installed."""
     wanted.cache.mkdir(parents=True, exist_ok=True)
-    canele = places.canele(wanted.canele) if "canele" in wanted.only else None
+    canele = places.canele(wanted.canele) if set(places.OURS) & set(wanted.only) else None
     # MPICH's wrapper compiles the programs of all that have the standard ABI.
     peers = [name for name in places.PEERS if name in wanted.only or name == "mpich"]
     environments = {name: install.environment(wanted.cache, places.PEERS[name], tell) for name in peers}
@@ -60,12 +60,18 @@ def measure(wanted):
         return None
     with contextlib.ExitStack() as stack:
         network = stack.enter_context(Network(wanted.cache)) if wanted.tcp else None
-        lying = environments | {"canele": canele}
+        lying = environments | dict.fromkeys(places.OURS, canele)
         participants = {name: KINDS[name](lying[name], network, not wanted.unbound) for name in wanted.only}
         limits = Limits(canele, network, wanted.quick) if canele else None
         stack.enter_context(Load(wanted.load))
-        figures = run_all(wanted, participants, binaries, limits, tell)
+        turns = [(name, runner_of(name, one, binaries[one.abi], wanted.quick)) for name, one in participants.items()]
+        figures = run_all(wanted, turns, limits, tell)
     return report.about(wanted, version(canele)), figures
+
+
+def runner_of(name, participant, folder, quick):
+    """What runs a participant's programs."""
+    return native.runner(participant, quick) if name == "native" else runner(participant, folder, quick)
 
 
 def version(canele):

@@ -110,4 +110,5 @@ class Canele(Participant):
         return {"CANELE_RAILS": self.network.rail} if self.network else {}
 
 
-KINDS = {"mpich": Mpich, "intel": Intel, "openmpi": OpenMpi, "canele": Canele}
+# Programs over Canelé's own API are started as its MPI programs.
+KINDS = {"mpich": Mpich, "intel": Intel, "openmpi": OpenMpi, "canele": Canele, "native": Canele}

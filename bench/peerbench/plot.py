@@ -5,8 +5,8 @@ import pathlib
 import statistics
 import sys
 
-COLOURS = {"limit": "#888888", "mpich": "#4477aa", "intel": "#228833", "openmpi": "#cc8800", "canele": "#cc3344"}
-TITLES = {"limit": "limit", "mpich": "MPICH", "intel": "Intel MPI", "openmpi": "Open MPI", "canele": "Canelé"}
+COLOURS = {"limit": "#888888", "mpich": "#4477aa", "intel": "#228833", "openmpi": "#cc8800", "canele": "#cc3344", "native": "#882255"}
+TITLES = {"limit": "limit", "mpich": "MPICH", "intel": "Intel MPI", "openmpi": "Open MPI", "canele": "Canelé", "native": "own API"}
 
 
 def main(kept, folder):

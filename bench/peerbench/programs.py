@@ -22,6 +22,9 @@ ALL = {
     "matching": Program("Messages that match among 10,000", (2,)),
     "vector": Program("1 MB in blocks of 8 bytes, every other one", (2,)),
     "laplace": Program("Red-black Gauss-Seidel, a sweep over a plate of so many bytes", (2,)),
+    "mandelbrot": Program("A picture of the Mandelbrot set of so many bytes, by a master and workers", (2, 3)),
+    "cestac": Program("Exchange of a sample between three ranks, stochastic arithmetic", (3,)),
+    "gauss": Program("Gauss elimination of a matrix of so many bytes, stochastic arithmetic", (3,)),
     "overlap": Program("Computing while 8 MB travel", (2,)),
     "init": Program("Starting and ending 64 ranks", (64,)),
 }

@@ -59,20 +59,23 @@ def markdown(circumstances, figures):
 def table(entries, names, transfers, loaded, number="bytes"):
     """Lines of a table; entries are {(figure, number): (unit, {participant: values})}."""
     limited = any("limit" in values for _, values in entries.values())
-    ours, peers = "canele" in names, [name for name in names if name != "canele"]
+    # Few programs have a form over Canelé's own API.
+    names = [name for name in names if name != "native" or any(name in values for _, values in entries.values())]
+    ours, peers = "canele" in names, [name for name in names if name not in places.OURS]
     columns = (["limit"] if limited else []) + names
     heads = ["", number, *(places.TITLES[name] for name in columns)]
     heads += ["to the best peer"] if ours and peers else []
+    heads += [f"{places.TITLES['native']} to the best peer"] if "native" in names and peers else []
     heads += ["to the limit"] if ours and limited else []
     lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
     for (figure, bytes_), (unit, values) in entries.items():
         more = unit in programs.MORE_IS_BETTER
         cells = [figure, size(bytes_) if bytes_ else ""]
         cells += [cell(values.get(name), unit, bytes_ if transfers else 0, loaded) for name in columns]
-        if ours and peers:
+        for name in [name for name in places.OURS if name in names and peers]:
             peer = best(values, peers, more)
             # A share of what is possible cannot be compared with another one by dividing.
-            ratio = paired(values.get("canele"), values.get(peer)) if unit != "%" else None
+            ratio = paired(values.get(name), values.get(peer)) if unit != "%" else None
             cells.append(f"{ratio:.2f} × {places.TITLES[peer]}" if ratio is not None else "")
         if ours and limited:
             ratio = paired(values.get("canele"), values.get("limit"))

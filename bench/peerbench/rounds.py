@@ -40,9 +40,8 @@ class Figures:
         return figures
 
 
-def run_all(wanted, participants, binaries, limits, tell):
-    """Measures everything; `tell` shows the progress."""
-    turns = [(name, runner(one, binaries[one.abi], wanted.quick)) for name, one in participants.items()]
+def run_all(wanted, turns, limits, tell):
+    """Measures everything, with `turns` as for `take_turns`; `tell` shows the progress."""
     runs = [(name, ranks) for name in wanted.programs for ranks in programs.ranks_of(name, wanted.ranks, wanted.tcp)]
     return take_turns(wanted.rounds, runs, turns, [("limit", limits.figures)] if limits else [], tell)
 
@@ -77,11 +76,16 @@ def runner(participant, folder, quick):
     return lambda program, ranks: run(participant, folder / program, program, ranks, quick)
 
 
+def limit(program):
+    """Seconds that one run of a program may take."""
+    return programs.ALL[program].limit
+
+
 def run(participant, binary, program, ranks, quick):
     """One run of a program: {(figure, bytes): (value, unit)}."""
     block = QUICK_BLOCK_MS if quick else BLOCK_MS
     begin = time.monotonic()
-    out = output(participant, ranks, [binary, str(block), str(int(quick))], programs.ALL[program].limit)
+    out = output(participant, ranks, [binary, str(block), str(int(quick))], limit(program))
     found = {}
     for text in out.splitlines():
         if match := LINE.match(text):

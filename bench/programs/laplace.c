@@ -40,8 +40,8 @@ static void release(struct strip *strip) {
     free(strip->plane[BLACK]);
 }
 
-/* Gives every cell of a colour the mean of its four neighbours; returns the largest change. */
-static double half_sweep(struct strip *strip, int colour) {
+/* Gives every cell of a colour the mean of its four neighbours; returns the largest change, if it is looked at. */
+static inline double half_sweep(struct strip *strip, int colour, int looks) {
     double largest = 0;
     for (int row = 1; row <= strip->rows; row++) {
         int shift = (strip->first + row - 1 + colour) % 2;
@@ -51,8 +51,10 @@ static double half_sweep(struct strip *strip, int colour) {
         const double *left = other + shift - 1, *right = other + shift;
         for (int k = 0; k < strip->side / 2; k++) {
             double mean = 0.25 * ((up[k] + down[k]) + (left[k] + right[k]));
-            double change = fabs(mean - cells[k]);
-            largest = change > largest ? change : largest;
+            if (looks) {
+                double change = fabs(mean - cells[k]);
+                largest = change > largest ? change : largest;
+            }
             cells[k] = mean;
         }
     }
@@ -72,12 +74,13 @@ static void swap(struct strip *strip, int colour) {
 
 static void sweep(struct strip *strip, long number, int together) {
     double change = 0;
+    int looks = number % LOOK_EVERY == 0;
     for (int colour = RED; colour <= BLACK; colour++) {
-        double largest = half_sweep(strip, colour);
+        double largest = looks ? half_sweep(strip, colour, 1) : half_sweep(strip, colour, 0);
         change = largest > change ? largest : change;
         if (together) swap(strip, colour);
     }
-    if (together && number % LOOK_EVERY == 0) {
+    if (together && looks) {
         MPI_Allreduce(MPI_IN_PLACE, &change, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     }
 }

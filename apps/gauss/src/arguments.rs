@@ -47,6 +47,9 @@ pub struct Arguments {
     /// Plain numbers on rank 0: nothing is known of their digits
     #[arg(long, conflicts_with_all = ["sequential", "log"])]
     pub plain: bool,
+    /// Print what was measured as one JSON object instead of the table
+    #[arg(long)]
+    pub json: bool,
     /// Show no progress
     #[arg(long)]
     pub quiet: bool,

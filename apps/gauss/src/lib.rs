@@ -10,6 +10,7 @@ pub mod eliminate;
 pub mod error;
 pub mod market;
 pub mod matrix;
+pub mod report;
 pub mod run;
 
 pub use arguments::Arguments;

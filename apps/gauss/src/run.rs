@@ -1,17 +1,21 @@
 //! A whole run as one rank sees it: read, solve, print.
 
 use std::fmt::Write;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use canele::{Job, Rank};
-use canele_show::{Progress, grouped, percent, print_table};
-use cestac::{Exchanges, Instabilities, Parallel, Real, Sequential, Session, Watch};
+use canele_show::Progress;
+use cestac::{Instabilities, Parallel, Real, SAMPLES, Sequential, Session, Watch};
 
 use crate::arguments::{Arguments, Source};
 use crate::eliminate::solve;
 use crate::error::GaussError;
 use crate::market;
 use crate::matrix::{self, Matrix};
+use crate::report::{Outcome, report};
+
+/// The form of numbers that needs three ranks.
+const PARALLEL: &str = "parallel";
 
 /// Runs the program on this rank. Rank 0 reads files, writes and reports.
 ///
@@ -36,7 +40,7 @@ fn run_in_form(arguments: &Arguments, job: &Job) -> Result<(), GaussError> {
     let is_parallel = job.size() == 3 && !arguments.sequential && !arguments.plain;
     if is_parallel {
         let session = Session::parallel(job, arguments.seed)?;
-        return run_with::<Parallel<f64>>(arguments, numbers.as_ref(), "parallel", &session, job);
+        return run_with::<Parallel<f64>>(arguments, numbers.as_ref(), PARALLEL, &session, job);
     }
     if job.rank() != Rank(0) {
         return Ok(());
@@ -70,21 +74,10 @@ fn read_for_all(arguments: &Arguments, job: &Job) -> Result<Option<Matrix<f64>>,
     Ok(Some(matrix))
 }
 
-/// What a run tells of itself.
-struct Outcome {
-    /// The first components of the solution, a line for each.
-    components: String,
-    /// Fewest and most significant digits of a component.
-    digits: (u32, u32),
-    time: Duration,
-    /// Exchanges of the elimination, without those of printing.
-    exchanges: Exchanges,
-}
-
 fn run_with<R: Real<Float = f64>>(
     arguments: &Arguments,
     numbers: Option<&Matrix<f64>>,
-    form: &str,
+    form: &'static str,
     session: &Session,
     job: &Job,
 ) -> Result<(), GaussError> {
@@ -93,14 +86,14 @@ fn run_with<R: Real<Float = f64>>(
         session.watch(Watch::Operations);
     }
     let is_shown = job.rank() == Rank(0);
-    let outcome = compute::<R>(arguments, numbers, session, is_shown && !arguments.quiet);
+    let outcome = compute::<R>(arguments, numbers, form, session, is_shown && !arguments.quiet);
     if is_shown {
         // Also of a system without a solution: the log tells why.
         write_log(arguments, &session.instabilities())?;
     }
     let outcome = outcome?;
     if is_shown {
-        report(arguments, numbers.map_or(arguments.size as usize, |matrix| matrix.size), form, &outcome);
+        report(arguments, &outcome);
     }
     Ok(())
 }
@@ -108,6 +101,7 @@ fn run_with<R: Real<Float = f64>>(
 fn compute<R: Real<Float = f64>>(
     arguments: &Arguments,
     numbers: Option<&Matrix<f64>>,
+    form: &'static str,
     session: &Session,
     shows_progress: bool,
 ) -> Result<Outcome, GaussError> {
@@ -123,37 +117,18 @@ fn compute<R: Real<Float = f64>>(
     let (time, exchanges) = (start.elapsed(), session.exchanges());
     drop(progress);
     let mut components = String::new();
+    let mut means = Vec::new();
     for (place, value) in solution.iter().enumerate().take(arguments.show) {
         // Writing to a text cannot fail.
         let _ = writeln!(components, "x[{place}] = {value}");
+        means.push(value.mean());
     }
     let digits = solution
         .iter()
         .map(|value| value.digits())
         .fold((u32::MAX, 0), |(fewest, most), digits| (fewest.min(digits), most.max(digits)));
-    Ok(Outcome { components, digits, time, exchanges })
-}
-
-fn report(arguments: &Arguments, size: usize, form: &str, outcome: &Outcome) {
-    let Outcome { components, digits: (fewest, most), time, exchanges } = outcome;
-    print!("{components}");
-    let mut lines = vec![
-        (
-            "system",
-            format!("{size} equations, {form} form, pivoting {:?}", arguments.pivoting).to_lowercase(),
-        ),
-        ("time", format!("{:.3} s", time.as_secs_f64())),
-    ];
-    if !arguments.plain {
-        lines.insert(1, ("digits", format!("{fewest} to {most} significant in the components")));
-    }
-    if exchanges.count > 0 {
-        let each = exchanges.time.as_secs_f64() * 1e6 / exchanges.count as f64;
-        let part = percent(exchanges.time, *time);
-        lines.push(("exchanges", format!("{}, {each:.2} µs each", grouped(exchanges.count))));
-        lines.push(("communication", format!("{part} of the time, waiting for other ranks included")));
-    }
-    print_table(&lines);
+    let ranks = if form == PARALLEL { SAMPLES } else { 1 };
+    Ok(Outcome { size, form, ranks, components, solution: means, digits, time, exchanges })
 }
 
 fn write_log(arguments: &Arguments, instabilities: &Instabilities) -> Result<(), GaussError> {

@@ -80,6 +80,20 @@ fn a_log_names_the_places() {
     }
 }
 
+#[test]
+fn what_was_measured_is_one_json_object() {
+    for (ranks, form, exchanges) in [(1, "sequential", 0), (3, "parallel", 20 * 21)] {
+        let ended = job(ranks, &["--size", "20", "--json", "--quiet", "--show", "2"]);
+        let found: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+        assert_eq!((&found["program"], &found["ranks"]), (&"gauss".into(), &ranks.into()));
+        assert_eq!((&found["form"], &found["pivoting"]), (&form.into(), &"partial".into()));
+        assert_eq!(found["exchanges"], exchanges, "{found}");
+        assert_eq!(found["solution"].as_array().unwrap().len(), 2);
+        let share = found["communication"].as_f64().unwrap();
+        assert!((0.0..=1.0).contains(&share) && (share > 0.0) == (ranks > 1), "{found}");
+    }
+}
+
 /// A job must end with status 2 and say why once.
 fn refused(ranks: usize, arguments: &[&str], why: &str) {
     let ended = job(ranks, arguments);

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
+use crate::exchange::MOST_THREADS;
 use crate::solve::Stop;
 
 /// How to paint a plate and how to run on several processes; shown by `--help`.
@@ -21,6 +22,7 @@ Examples:
   laplace                                       the sample plate, alone
   canele run -n 4 laplace                       the same on 4 processes
   canele run -n 4 laplace --plate mine.png --output mine-heat.png
+  canele run -n 2 laplace --threads 2           2 processes that compute in 2 threads each
   canele run -n 2 laplace --tolerance 0.1       a quick look";
 
 /// Computes the temperature of a plate painted as a PNG picture (Laplace equation, red-black
@@ -43,6 +45,12 @@ pub struct Arguments {
     /// Look at the largest change every so many sweeps
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub check_every: u64,
+    /// Computing threads of each process, each with a block of its own
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS as i64))]
+    pub threads: u32,
+    /// Print what was measured as one JSON object instead of the summary
+    #[arg(long)]
+    pub json: bool,
     /// Show neither progress nor a summary
     #[arg(long)]
     pub quiet: bool,
@@ -85,7 +93,7 @@ mod tests {
             assert!(parse(&["--tolerance", bad]).is_err(), "--tolerance {bad}");
             assert!(parse(&[&format!("--tolerance={bad}")]).is_err(), "--tolerance={bad}");
         }
-        for name in ["--max-sweeps", "--check-every"] {
+        for name in ["--max-sweeps", "--check-every", "--threads"] {
             assert!(parse(&[name, "0"]).is_err(), "{name} 0");
             assert!(parse(&[name, "1"]).is_ok(), "{name} 1");
         }

@@ -17,10 +17,15 @@ pub enum LaplaceError {
         "more ranks than rows: the job has {ranks}, the plate {rows}; start fewer ranks or give a larger picture"
     )]
     MoreRanksThanRows { ranks: usize, rows: usize },
+    #[error(
+        "more computing threads than rows: {ranks} ranks of {threads} threads each, and a plate of {rows} rows; start fewer of them or give a \
+         larger picture"
+    )]
+    MoreThreadsThanRows { ranks: usize, threads: usize, rows: usize },
     #[error("{file} is the plate itself: choose another file with --output")]
     WouldOverwritePlate { file: String },
-    /// Rank 0 gave up and has said why.
-    #[error("rank 0 gave up")]
+    /// Rank 0, or another thread of this rank, gave up and has said why.
+    #[error("rank 0 or another thread gave up")]
     GivenUp,
     #[error("communication failed: {0}")]
     Communication(#[from] canele::Error),

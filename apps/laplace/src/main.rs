@@ -4,9 +4,8 @@
 use std::process::ExitCode;
 
 use canele_laplace::Arguments;
-use canele_laplace::exchange::Ranks;
 use canele_laplace::run::run;
 
 fn main() -> ExitCode {
-    canele_show::program::main("laplace", |arguments: &Arguments, job| run(arguments, &mut Ranks::new(job)))
+    canele_show::program::main("laplace", |arguments: &Arguments, job| run(arguments, job))
 }

@@ -1,18 +1,23 @@
 //! A whole run as one rank sees it: read, hand out, sweep, collect, write, report.
 
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
+use canele::Job;
 use canele_show::picture::check_writable;
-use canele_show::{Moved, Picture, Progress, grouped, percent, print_table, significant};
+use canele_show::{Picture, Progress, grouped, significant};
 
 use crate::arguments::Arguments;
 use crate::block::Block;
 use crate::deal;
 use crate::error::LaplaceError;
+use crate::exchange::{Member, Ranks};
 use crate::heat::heat_map;
 use crate::layout::Layout;
 use crate::plate::Plate;
+use crate::report::Run;
 use crate::solve::{Outcome, Stop, solve};
 use crate::team::Team;
 
@@ -23,24 +28,69 @@ const SAMPLE: &[u8] = include_bytes!("../sample.png");
 ///
 /// # Errors
 /// Rank 0 says what is wrong; the others then get [`LaplaceError::GivenUp`].
-pub fn run<T: Team>(arguments: &Arguments, team: &mut T) -> Result<(), LaplaceError> {
-    let mut plate = read_for_all(arguments, team)?;
-    let layout = plate.layout;
-    let part = deal::hand_out(plate.whole.as_ref(), &layout, team)?;
-    let mut block = Block::new(&layout.extent(team.rank()), &part);
+pub fn run(arguments: &Arguments, job: &Job) -> Result<(), LaplaceError> {
+    let ranks = Ranks::new(job, arguments.threads as usize);
+    let Shared { whole, layout } = read_for_all(arguments, &ranks)?;
+    let (whole, outcome, communication) = compute(arguments, whole, layout, &ranks)?;
+    let (moved, communication) = ranks.tally(communication)?;
+    let Some(plate) = &whole else { return Ok(()) };
+    heat_map(plate).write(&arguments.output)?;
+    let (ranks, threads) = (ranks.ranks(), ranks.threads());
+    Run { plate, layout, ranks, threads, outcome, moved, communication }.report(arguments);
+    Ok(())
+}
+
+/// What a thread has computed: the whole plate (only member 0), and how the sweeps ended.
+type Computed = (Option<Plate>, Outcome);
+
+/// Lets each thread of this rank compute its block. Returns the whole plate (rank 0 only), how the sweeps ended in thread 0, and the mean of the
+/// threads' times of communication.
+fn compute(
+    arguments: &Arguments,
+    whole: Option<Plate>,
+    layout: Layout,
+    ranks: &Ranks<'_>,
+) -> Result<(Option<Plate>, Outcome, Duration), LaplaceError> {
+    let mut members = ranks.own_members().into_iter();
+    let first = members.next().expect("a rank has at least one computing thread");
+    let results: Vec<Result<Computed, LaplaceError>> = std::thread::scope(|scope| {
+        let compute = |member| scope.spawn(move || compute_block(arguments, None, layout, member));
+        let others: Vec<_> = members.map(compute).collect();
+        // The first thread of a rank is the one it was started with.
+        let own = compute_block(arguments, whole, layout, first);
+        let join =
+            |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        std::iter::once(own).chain(others.into_iter().map(join)).collect()
+    });
+    // A thread that gave up because another one did has nothing to say.
+    if results.iter().any(Result::is_err) {
+        let mut errors: Vec<_> = results.into_iter().filter_map(Result::err).collect();
+        let own_fault = errors.iter().position(|error| !matches!(error, LaplaceError::GivenUp)).unwrap_or(0);
+        return Err(errors.swap_remove(own_fault));
+    }
+    let mut computed: Vec<Computed> = results.into_iter().filter_map(Result::ok).collect();
+    let times: Duration = computed.iter().map(|(_, outcome)| outcome.communication).sum();
+    let communication = times / ranks.threads() as u32;
+    let (whole, outcome) = computed.swap_remove(0);
+    Ok((whole, outcome, communication))
+}
+
+/// Computes the block of one member of the team.
+fn compute_block(
+    arguments: &Arguments,
+    mut whole: Option<Plate>,
+    layout: Layout,
+    mut member: Member,
+) -> Result<Computed, LaplaceError> {
+    let part = deal::hand_out(whole.as_ref(), &layout, &mut member)?;
+    let mut block = Block::new(&layout.extent(member.rank()), &part);
     let stop = arguments.stop();
     let outcome = {
-        let mut view = View::new(team.rank() == 0 && !arguments.quiet, stop);
-        solve(&mut block, &layout, team, &stop, |sweeps, change| view.seen(sweeps, change))?
+        let mut view = View::new(member.rank() == 0 && !arguments.quiet, stop);
+        solve(&mut block, &layout, &mut member, &stop, |sweeps, change| view.seen(sweeps, change))?
     };
-    deal::collect(&block.temperatures(), plate.whole.as_mut(), &layout, team)?;
-    let (moved, communication) = team.tally(outcome.communication)?;
-    let Some(whole) = plate.whole else { return Ok(()) };
-    heat_map(&whole).write(&arguments.output)?;
-    if !arguments.quiet {
-        report(arguments, &whole, &layout, &outcome, &moved, communication);
-    }
-    Ok(())
+    deal::collect(&block.temperatures(), whole.as_mut(), &layout, &mut member)?;
+    Ok((whole, outcome))
 }
 
 /// The plate (rank 0 only) and how it is cut (known to all).
@@ -49,24 +99,32 @@ struct Shared {
     layout: Layout,
 }
 
-fn read_for_all<T: Team>(arguments: &Arguments, team: &mut T) -> Result<Shared, LaplaceError> {
-    let read = (team.rank() == 0).then(|| read(arguments, team.size())).transpose();
+fn read_for_all(arguments: &Arguments, ranks: &Ranks<'_>) -> Result<Shared, LaplaceError> {
+    let read = (ranks.rank() == 0).then(|| read(arguments, ranks)).transpose();
     // A width of 0 tells the others that there is no plate.
     let mut sides = match &read {
         Ok(Some(plate)) => [plate.width as u64, plate.height as u64],
         _ => [0, 0],
     };
-    team.broadcast(&mut sides)?;
+    ranks.broadcast(&mut sides)?;
     let whole = read?;
     let [width, height] = sides.map(|side| side as usize);
     if width == 0 {
         return Err(LaplaceError::GivenUp);
     }
-    Ok(Shared { whole, layout: Layout::new(width, height, team.size())? })
+    Ok(Shared { whole, layout: cut(width, height, ranks)? })
+}
+
+/// The cut of a plate into a block for each computing thread.
+fn cut(width: usize, height: usize, ranks: &Ranks<'_>) -> Result<Layout, LaplaceError> {
+    Layout::new(width, height, ranks.members()).map_err(|error| match (ranks.ranks(), ranks.threads()) {
+        (_, 1) => error,
+        (ranks, threads) => LaplaceError::MoreThreadsThanRows { ranks, threads, rows: height },
+    })
 }
 
 /// Reads the plate and checks everything that can be checked before the work starts.
-fn read(arguments: &Arguments, ranks: usize) -> Result<Plate, LaplaceError> {
+fn read(arguments: &Arguments, ranks: &Ranks<'_>) -> Result<Plate, LaplaceError> {
     let (picture, name) = match &arguments.plate {
         Some(file) => (Picture::read(file)?, file.display().to_string()),
         None => (Picture::decode(SAMPLE, "the sample plate")?, "the sample plate".to_string()),
@@ -75,7 +133,7 @@ fn read(arguments: &Arguments, ranks: usize) -> Result<Plate, LaplaceError> {
     if plate.free_cells() == plate.fixed.len() {
         return Err(LaplaceError::NothingFixed { plate: name });
     }
-    Layout::new(plate.width, plate.height, ranks)?;
+    cut(plate.width, plate.height, ranks)?;
     if arguments.plate.as_deref().is_some_and(|file| same_file(file, &arguments.output)) {
         return Err(LaplaceError::WouldOverwritePlate { file: name });
     }
@@ -108,48 +166,4 @@ impl View {
         let text = format!("sweep {}, largest change {} degrees", grouped(sweeps), significant(change));
         self.progress.at(by_change.max(by_sweeps), text);
     }
-}
-
-fn report(
-    arguments: &Arguments,
-    plate: &Plate,
-    layout: &Layout,
-    outcome: &Outcome,
-    moved: &Moved,
-    communication: Duration,
-) {
-    let free = plate.free_cells() as u64;
-    let seconds = outcome.time.as_secs_f64().max(f64::MIN_POSITIVE);
-    let updates = free as f64 * outcome.sweeps as f64 / seconds / 1e6;
-    let reached = outcome.change < arguments.tolerance;
-    let verdict = if reached { "below" } else { "NOT below" };
-    print_table(&[
-        (
-            "plate",
-            format!(
-                "{} x {} pixels, {} of them free, cut into {} x {} blocks",
-                plate.width,
-                plate.height,
-                grouped(free),
-                layout.across,
-                layout.down
-            ),
-        ),
-        (
-            "sweeps",
-            format!(
-                "{}; the last changed no pixel by more than {} degrees, {verdict} {}",
-                grouped(outcome.sweeps),
-                significant(outcome.change),
-                arguments.tolerance
-            ),
-        ),
-        ("time", format!("{seconds:.3} s, {updates:.0} million updates/s")),
-        (
-            "communication",
-            format!("{} of the time, waiting for other ranks included", percent(communication, outcome.time)),
-        ),
-        ("moved", moved.to_string()),
-        ("heat map", arguments.output.display().to_string()),
-    ]);
 }

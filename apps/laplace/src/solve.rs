@@ -49,22 +49,7 @@ pub fn solve<T: Team>(
     let mut sweeps = 0;
     loop {
         sweeps += 1;
-        let looks = sweeps % stop.check_every == 0 || sweeps == stop.max_sweeps;
-        let mut change: f64 = 0.0;
-        for colour in [Colour::Red, Colour::Black] {
-            if looks {
-                change = change.max(block.half_sweep_measured(colour));
-            } else {
-                block.half_sweep(colour);
-            }
-            borders.swap(block, colour, team)?;
-        }
-        if !looks {
-            continue;
-        }
-        let asked = Instant::now();
-        let change = team.maximum(change)?;
-        borders.time += asked.elapsed();
+        let Some(change) = sweep(block, &mut borders, team, stop, sweeps)? else { continue };
         seen(sweeps, change);
         if change < stop.tolerance || sweeps == stop.max_sweeps {
             return Ok(Outcome { sweeps, change, time: start.elapsed(), communication: borders.time });
@@ -72,15 +57,46 @@ pub fn solve<T: Team>(
     }
 }
 
-/// The edges of a block that border on other ranks.
-struct Borders {
+/// Sweep `number`, counted from 1. Returns the largest change of all blocks, in degrees, if this sweep is one in which it is looked at.
+///
+/// # Errors
+/// Communication failed.
+pub fn sweep<T: Team>(
+    block: &mut Block,
+    borders: &mut Borders,
+    team: &mut T,
+    stop: &Stop,
+    number: u64,
+) -> Result<Option<f64>, LaplaceError> {
+    let looks = number.is_multiple_of(stop.check_every) || number == stop.max_sweeps;
+    let mut change: f64 = 0.0;
+    for colour in [Colour::Red, Colour::Black] {
+        if looks {
+            change = change.max(block.half_sweep_measured(colour));
+        } else {
+            block.half_sweep(colour);
+        }
+        borders.swap(block, colour, team)?;
+    }
+    if !looks {
+        return Ok(None);
+    }
+    let asked = Instant::now();
+    let largest = team.maximum(change)?;
+    borders.time += asked.elapsed();
+    Ok(Some(largest))
+}
+
+/// The edges of a block that border on other blocks, and the time that swapping them took.
+pub struct Borders {
     sides: Vec<Side>,
     edges: Vec<Edge>,
     time: Duration,
 }
 
 impl Borders {
-    fn new(layout: &Layout, rank: usize) -> Self {
+    /// The edges of block `rank` of a layout.
+    pub fn new(layout: &Layout, rank: usize) -> Self {
         let neighbours = Side::ALL.into_iter().filter_map(|side| Some((side, layout.neighbour(rank, side)?)));
         let edge = |(side, peer)| (side, Edge { peer, outgoing: Vec::new(), incoming: Vec::new() });
         let (sides, edges) = neighbours.map(edge).unzip();

@@ -2,7 +2,6 @@
 //! plainest serial program. Ranks are threads here; their edges go through the same packing.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
 
 use canele_laplace::block::Block;
 use canele_laplace::deal;
@@ -11,7 +10,6 @@ use canele_laplace::layout::Layout;
 use canele_laplace::plate::Plate;
 use canele_laplace::solve::{Stop, solve};
 use canele_laplace::team::{Edge, Team};
-use canele_show::Moved;
 
 /// A rank that is a thread; messages are vectors in channels.
 struct Thread {
@@ -41,10 +39,6 @@ impl Team for Thread {
         self.to.len()
     }
 
-    fn broadcast(&mut self, _: &mut [u64]) -> Result<(), LaplaceError> {
-        unreachable!("the plate is known to all threads")
-    }
-
     fn send(&mut self, to: usize, values: &[f64]) -> Result<(), LaplaceError> {
         self.to[to].send(values.to_vec()).unwrap();
         Ok(())
@@ -66,10 +60,6 @@ impl Team for Thread {
     fn maximum(&mut self, value: f64) -> Result<f64, LaplaceError> {
         self.to.iter().for_each(|to| to.send(vec![value]).unwrap());
         Ok(self.from.iter().map(|from| from.recv().unwrap()[0]).fold(0.0, f64::max))
-    }
-
-    fn tally(&mut self, time: Duration) -> Result<(Moved, Duration), LaplaceError> {
-        Ok((Moved::default(), time))
     }
 }
 

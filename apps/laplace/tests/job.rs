@@ -75,6 +75,29 @@ fn the_heat_map_has_the_same_bytes_for_any_number_of_ranks() {
     }
 }
 
+#[test]
+fn the_heat_map_has_the_same_bytes_for_any_number_of_threads() {
+    let (plate, alone) = (plate("threads"), file("threads", "alone.png"));
+    let run = |ranks: usize, threads: usize, output: &Path| {
+        let (threads, output) = (threads.to_string(), output.display().to_string());
+        let words = ["--plate", &plate, "--output", &output, "--threads", &threads, "--json", "--quiet"];
+        let ended = job(ranks, &words);
+        assert!(ended.status.success(), "{ranks} ranks, {threads} threads: {}", text(&ended.stderr));
+        let found: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+        assert_eq!((&found["program"], &found["ranks"]), (&"laplace".into(), &ranks.into()));
+        assert_eq!((&found["width"], &found["height"]), (&45.into(), &31.into()));
+        found["sweeps"].as_u64().unwrap()
+    };
+    let sweeps = run(1, 1, &alone);
+    let expected = std::fs::read(&alone).unwrap();
+    for (ranks, threads) in [(1, 2), (1, 3), (2, 2), (3, 2), (2, 5)] {
+        let output = file("threads", &format!("{ranks}-{threads}.png"));
+        assert_eq!(run(ranks, threads, &output), sweeps, "{ranks} ranks, {threads} threads");
+        let found = std::fs::read(&output).unwrap();
+        assert!(found == expected, "{ranks} ranks of {threads} threads compute another heat map");
+    }
+}
+
 /// A job of 3 ranks must end with status 2 and say why once.
 fn refused(arguments: &[&str], why: &str) {
     let ended = job(3, arguments);
@@ -100,6 +123,10 @@ fn bad_input_is_explained_once_by_all_ranks_together() {
     refused(
         &["--plate", &flat.display().to_string(), "--output", &output],
         "more ranks than rows: the job has 3",
+    );
+    refused(
+        &["--plate", &flat.display().to_string(), "--output", &output, "--threads", "2"],
+        "more computing threads than rows: 3 ranks of 2 threads each",
     );
     let grey = file("bad", "grey.png");
     Picture { width: 40, height: 9, pixels: vec![[9, 9, 9, 255]; 360] }.write(&grey).unwrap();

@@ -16,6 +16,7 @@ const EXAMPLES: &str = "\
 Examples:
   mandelbrot                                         the sea-horse valley, alone
   canele run -n 4 mandelbrot                         a master and three workers
+  canele run -n 2 mandelbrot --threads 2             two processes that compute in two threads each
   canele run -n 4 mandelbrot --center -0.75,0 --width 3.2 --iterations 1000
   canele run -n 4 mandelbrot --size 3840x2160 --output wallpaper.png";
 
@@ -42,6 +43,12 @@ pub struct Arguments {
     /// Rows in a slice handed out
     #[arg(long, value_name = "ROWS", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
     pub slice_rows: u32,
+    /// Compute in so many threads of every process, the first one too; its master is then one thread more
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+    /// Print what was measured as one JSON object instead of the summary
+    #[arg(long)]
+    pub json: bool,
     /// Show neither progress nor a summary
     #[arg(long)]
     pub quiet: bool,

@@ -17,8 +17,12 @@ pub enum MandelbrotError {
         "the view is too deep for numbers of 16 digits: its pixels are {step:.1e} apart; give a larger --width or a smaller --size"
     )]
     TooDeep { step: f64 },
-    #[error("rank {rank} returned rows {first} to {last}, which it was not asked for")]
-    NotAsked { rank: usize, first: usize, last: usize },
+    #[error("worker {worker} returned rows {first} to {last}, which it was not asked for")]
+    NotAsked { worker: usize, first: usize, last: usize },
+    #[error(
+        "rank {rank} asked for work as worker {worker}, which is none of its threads: start all ranks with the same --threads"
+    )]
+    Stranger { worker: usize, rank: usize },
     /// Rank 0 gave up and has said why.
     #[error("rank 0 gave up")]
     GivenUp,
@@ -31,7 +35,7 @@ impl Failure for MandelbrotError {
         match self {
             Self::GivenUp => Blame::Follower,
             Self::Communication(_) => Blame::Rank,
-            Self::NotAsked { .. } => Blame::Job,
+            Self::NotAsked { .. } | Self::Stranger { .. } => Blame::Job,
             _ => Blame::User,
         }
     }

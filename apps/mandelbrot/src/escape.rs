@@ -23,11 +23,14 @@ pub fn escape(x: f64, y: f64, limit: u32) -> (Fate, u32) {
         return (Fate::Inside, 0);
     }
     let (mut re, mut im) = (0.0_f64, 0.0_f64);
+    // The squares of the test are those of the next iteration.
+    let (mut re2, mut im2) = (0.0, 0.0);
     // A point that comes back to where it was goes round for ever (Brent's cycle search).
     let (mut old_re, mut old_im, mut renew_at) = (0.0, 0.0, 8);
     for count in 1..=limit {
-        (re, im) = (re * re - im * im + x, 2.0 * re * im + y);
-        if re * re + im * im > 4.0 {
+        (re, im) = (re2 - im2 + x, 2.0 * re * im + y);
+        (re2, im2) = (re * re, im * im);
+        if re2 + im2 > 4.0 {
             return (Fate::Escaped { count, level: level(re, im, x, y, count) }, count);
         }
         if re == old_re && im == old_im {

@@ -3,11 +3,11 @@
 //!
 //! The master has one mailbox, into which all workers post: a request, and with it the slice they
 //! have finished. Each worker has a mailbox of its own, into which the master posts the next slice,
-//! or an empty one when there is no more.
+//! or an empty one when there is no more. A worker is a rank, or a thread of one: [`Crew`].
 //!
 //! ```text
-//!   worker → master   first row, end row, iterations, samples    (rows 0 to 0: nothing yet)
-//!   master → worker   first row, end row                         (rows 0 to 0: no more work)
+//!   worker → master   its number, first row, end row, iterations, samples    (rows 0 to 0: nothing yet)
+//!   master → worker   first row, end row                                     (rows 0 to 0: no more work)
 //! ```
 
 use std::time::{Duration, Instant};
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use canele::{Flow, Job, Message, Op, Postbox, Rank};
 use canele_show::Moved;
 
+use crate::crew::Crew;
 use crate::error::MandelbrotError;
 use crate::slices::{Finished, Slice, Work, compute};
 use crate::view::View;
@@ -23,16 +24,18 @@ const MASTER: &str = "mandelbrot master";
 /// Longest wait for a mailbox that another rank makes at its start.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The ranks of a job, which compute a picture together; rank 0 is the master.
+/// The ranks of a job, which compute a picture together; rank 0 has the master.
 pub struct Farm<'a> {
     job: &'a Job,
     flow: Flow,
+    /// Who computes.
+    pub crew: Crew,
 }
 
 impl<'a> Farm<'a> {
-    /// The farm of the ranks of `job`.
-    pub fn new(job: &'a Job) -> Self {
-        Self { job, flow: job.world() }
+    /// The farm of the ranks of `job`, each with so many computing threads; see [`Crew::new`].
+    pub fn new(job: &'a Job, threads: Option<usize>) -> Self {
+        Self { job, flow: job.world(), crew: Crew::new(job.size() as usize, threads) }
     }
 
     /// Own number; 0 is the master.
@@ -58,41 +61,42 @@ impl<'a> Farm<'a> {
     /// Rank 0: hands out all slices and takes them back; calls `seen` after each.
     ///
     /// # Errors
-    /// A worker returned what it was not asked for.
+    /// A worker returned what it was not asked for. It and the others then get no more work.
     pub fn master(&self, work: &mut Work, seen: &mut dyn FnMut(&Work)) -> Result<(), MandelbrotError> {
-        let (endpoint, workers) = (self.job.endpoint(), self.size() - 1);
+        let (endpoint, workers) = (self.job.endpoint(), self.crew.workers());
         // No worker asks twice before it was answered: none ever waits for room.
         let requests = endpoint.create_mailbox(MASTER, workers)?;
         let find = |worker| endpoint.find_mailbox(&worker_box(worker), PATIENCE);
-        let boxes = (1..=workers).map(find).collect::<Result<Vec<Postbox>, _>>()?;
-        let mut dismissed = 0;
+        let boxes = (0..workers).map(find).collect::<Result<Vec<Postbox>, _>>()?;
+        let (mut dismissed, mut result) = (0, Ok(()));
         while dismissed < workers {
             let message = requests.retrieve()?;
-            let worker = message.sender().expect("a message that was retrieved has a sender").0 as usize;
-            let finished = read_request(message)?;
-            if !finished.slice.is_empty() {
-                work.finished(worker, &finished)?;
-                seen(work);
+            let rank = message.sender().expect("a message that was retrieved has a sender").0 as usize;
+            let (worker, finished) = read_request(message)?;
+            self.crew.check(worker, rank)?;
+            if result.is_ok() && !finished.slice.is_empty() {
+                result = work.finished(worker, &finished).map(|()| seen(work));
             }
-            let next = work.next(worker);
+            // After a failure there is no more work, so that all workers end.
+            let next = if result.is_ok() { work.next(worker) } else { None };
             dismissed += usize::from(next.is_none());
-            boxes[worker - 1].post(answer(next.unwrap_or(0..0)))?;
+            boxes[worker].post(answer(next.unwrap_or(0..0)))?;
         }
-        Ok(())
+        result
     }
 
-    /// The other ranks: compute slices until there are none. Returns the time spent asking for them.
+    /// One worker: computes slices until there are none. Returns the time spent asking for them.
     ///
     /// # Errors
     /// Communication failed.
-    pub fn worker(&self, view: &View) -> Result<Duration, MandelbrotError> {
+    pub fn worker(&self, worker: usize, view: &View) -> Result<Duration, MandelbrotError> {
         let mut asking = Duration::ZERO;
         let mut start = Instant::now();
-        let answers = self.job.endpoint().create_mailbox(&worker_box(self.rank()), 1)?;
+        let answers = self.job.endpoint().create_mailbox(&worker_box(worker), 1)?;
         let master = self.job.endpoint().find_mailbox(MASTER, PATIENCE)?;
         let mut finished = Finished { slice: 0..0, iterations: 0, samples: Vec::new() };
         loop {
-            master.post(request(&finished))?;
+            master.post(request(worker, &finished))?;
             let slice = read_answer(answers.retrieve()?)?;
             asking += start.elapsed();
             if slice.is_empty() {
@@ -103,7 +107,7 @@ impl<'a> Farm<'a> {
         }
     }
 
-    /// What all ranks moved, and the mean of the times the workers give; right on rank 0 only.
+    /// What all ranks moved, and the mean of the times of all workers, of whose sum each rank gives its part; right on rank 0 only.
     ///
     /// # Errors
     /// Communication failed.
@@ -112,30 +116,31 @@ impl<'a> Farm<'a> {
         let (mut sums, mut times) = (own, [0]);
         self.flow.reduce(Rank(0), &own, &mut sums, Op::Sum)?;
         self.flow.reduce(Rank(0), &[asking.as_nanos() as u64], &mut times, Op::Sum)?;
-        let workers = (self.size() as u64 - 1).max(1);
+        let workers = self.crew.workers().max(1) as u64;
         Ok((Moved::from_numbers(sums), Duration::from_nanos(times[0] / workers)))
     }
 }
 
-fn worker_box(rank: usize) -> String {
-    format!("mandelbrot worker {rank}")
+fn worker_box(worker: usize) -> String {
+    format!("mandelbrot worker {worker}")
 }
 
-fn request(finished: &Finished) -> Message {
-    let head = [finished.slice.start as u64, finished.slice.end as u64, finished.iterations];
-    let mut message = Message::with_capacity(size_of_val(&head) + finished.samples.len());
+fn request(worker: usize, finished: &Finished) -> Message {
+    let Finished { slice, iterations, samples } = finished;
+    let head = [worker as u64, slice.start as u64, slice.end as u64, *iterations];
+    let mut message = Message::with_capacity(size_of_val(&head) + samples.len());
     message.pack(&head);
-    message.pack(&finished.samples);
+    message.pack(samples);
     message
 }
 
-fn read_request(mut message: Message) -> Result<Finished, canele::Error> {
-    let mut head = [0_u64; 3];
+fn read_request(mut message: Message) -> Result<(usize, Finished), canele::Error> {
+    let mut head = [0_u64; 4];
     message.unpack(&mut head)?;
     let mut samples = vec![0_u8; message.len() - size_of_val(&head)];
     message.unpack(&mut samples)?;
-    let [start, end, iterations] = head;
-    Ok(Finished { slice: start as usize..end as usize, iterations, samples })
+    let [worker, start, end, iterations] = head;
+    Ok((worker as usize, Finished { slice: start as usize..end as usize, iterations, samples }))
 }
 
 fn answer(slice: Slice) -> Message {

@@ -1,13 +1,17 @@
 //! A whole run: check, compute through the farm, write, report.
 
+use std::ops::Range;
+use std::panic::resume_unwind;
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use canele_show::picture::check_writable;
-use canele_show::{Moved, Progress, grouped, percent, print_table};
+use canele_show::{Progress, grouped};
 
 use crate::arguments::Arguments;
 use crate::error::MandelbrotError;
 use crate::farm::Farm;
+use crate::report::Run;
 use crate::slices::{Work, compute};
 use crate::view::View;
 
@@ -21,31 +25,56 @@ pub fn run(arguments: &Arguments, farm: &Farm) -> Result<(), MandelbrotError> {
         if !farm.agree(false)? {
             return Err(MandelbrotError::GivenUp);
         }
-        let waited = farm.worker(&view?)?;
-        return farm.tally(waited).map(drop);
+        let (view, mut workers) = (view?, farm.crew.of_rank(farm.rank()));
+        // The first worker of a rank is the thread it was started with.
+        let first = workers.next().expect("a rank that has no master has a worker");
+        let (own, others) = with_workers(farm, &view, workers, || farm.worker(first, &view))?;
+        return farm.tally(own + others).map(drop);
     }
     let checked = view.and_then(|view| Ok(check_writable(&arguments.output).map(|()| view)?));
     farm.agree(checked.is_ok())?;
-    let view = checked?;
+    let view = &checked?;
     let start = Instant::now();
-    let mut work = Work::new(&view, arguments.slice_rows as usize, farm.size());
-    {
-        let mut progress = Progress::new("mandelbrot", !arguments.quiet);
-        let mut seen =
-            |work: &Work| progress.at(work.done(), format_args!("{} slices", grouped(work.slices)));
-        if farm.size() > 1 {
-            farm.master(&mut work, &mut seen)?;
-        } else {
-            alone(&view, &mut work, &mut seen)?;
-        }
-    }
+    let (work, waited) = with_workers(farm, view, farm.crew.of_rank(0), || draw(arguments, farm, view))?;
     let time = start.elapsed();
-    let (moved, waited) = farm.tally(Duration::ZERO)?;
+    let (moved, waited) = farm.tally(waited)?;
     work.picture().write(&arguments.output)?;
-    if !arguments.quiet {
-        report(arguments, &view, &work, farm.size(), time, &moved, waited);
-    }
+    let (work, ranks, crew) = (&work, farm.size(), farm.crew);
+    Run { view, work, ranks, crew, time, moved, waited }.report(arguments);
     Ok(())
+}
+
+/// Does `own` while workers of this rank work, each in a thread. Returns also the sum of the times they spent asking.
+fn with_workers<T>(
+    farm: &Farm,
+    view: &View,
+    workers: Range<usize>,
+    own: impl FnOnce() -> Result<T, MandelbrotError>,
+) -> Result<(T, Duration), MandelbrotError> {
+    std::thread::scope(|scope| {
+        let work = |worker| scope.spawn(move || farm.worker(worker, view));
+        let workers: Vec<_> = workers.map(work).collect();
+        let own = own();
+        let join =
+            |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+        // All threads have ended before anything is given up.
+        let waited: Vec<Result<Duration, _>> = workers.into_iter().map(join).collect();
+        let value = own?;
+        Ok((value, waited.into_iter().sum::<Result<Duration, _>>()?))
+    })
+}
+
+/// Rank 0: the picture, by the workers or alone.
+fn draw(arguments: &Arguments, farm: &Farm, view: &View) -> Result<Work, MandelbrotError> {
+    let mut work = Work::new(view, arguments.slice_rows as usize, farm.crew.workers().max(1));
+    let mut progress = Progress::new("mandelbrot", !arguments.quiet);
+    let mut seen = |work: &Work| progress.at(work.done(), format_args!("{} slices", grouped(work.slices)));
+    if farm.crew.workers() > 0 {
+        farm.master(&mut work, &mut seen)?;
+    } else {
+        alone(view, &mut work, &mut seen)?;
+    }
+    Ok(work)
 }
 
 fn alone(view: &View, work: &mut Work, seen: &mut dyn FnMut(&Work)) -> Result<(), MandelbrotError> {
@@ -54,38 +83,4 @@ fn alone(view: &View, work: &mut Work, seen: &mut dyn FnMut(&Work)) -> Result<()
         seen(work);
     }
     Ok(())
-}
-
-fn report(
-    arguments: &Arguments,
-    view: &View,
-    work: &Work,
-    ranks: usize,
-    time: Duration,
-    moved: &Moved,
-    waited: Duration,
-) {
-    let seconds = time.as_secs_f64().max(f64::MIN_POSITIVE);
-    let speed = work.iterations as f64 / seconds / 1e6;
-    let waited = percent(waited, time);
-    let workers = match ranks - 1 {
-        0 => "computed alone".to_string(),
-        1 => format!("handed out to 1 worker, which asked and waited {waited} of the time"),
-        workers => format!("handed out to {workers} workers, which asked and waited {waited} of the time"),
-    };
-    print_table(&[
-        (
-            "picture",
-            format!(
-                "{} x {} pixels, up to {} iterations each",
-                view.columns,
-                view.rows,
-                grouped(view.limit.into())
-            ),
-        ),
-        ("slices", format!("{} of {} rows, {workers}", grouped(work.slices), arguments.slice_rows)),
-        ("time", format!("{seconds:.3} s, {} iterations, {speed:.0} million/s", grouped(work.iterations))),
-        ("moved", moved.to_string()),
-        ("written", arguments.output.display().to_string()),
-    ]);
 }

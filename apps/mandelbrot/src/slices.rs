@@ -46,7 +46,7 @@ pub struct Work {
     next_row: usize,
     /// Rows that are in the picture.
     rows_done: usize,
-    /// What each rank was asked for and has not returned.
+    /// What each worker was asked for and has not returned.
     asked: Vec<Option<Slice>>,
     /// Slices in the picture.
     pub slices: u64,
@@ -55,8 +55,8 @@ pub struct Work {
 }
 
 impl Work {
-    /// Nothing done yet, for so many ranks.
-    pub fn new(view: &View, slice_rows: usize, ranks: usize) -> Self {
+    /// Nothing done yet, for so many workers.
+    pub fn new(view: &View, slice_rows: usize, workers: usize) -> Self {
         let pixels = vec![[0, 0, 0, 255]; view.columns * view.rows];
         let picture = Picture { width: view.columns, height: view.rows, pixels };
         Self {
@@ -64,31 +64,31 @@ impl Work {
             slice_rows,
             next_row: 0,
             rows_done: 0,
-            asked: vec![None; ranks],
+            asked: vec![None; workers],
             slices: 0,
             iterations: 0,
         }
     }
 
-    /// The next slice for `rank`, which has returned its last one; none when all are handed out.
-    pub fn next(&mut self, rank: usize) -> Option<Slice> {
+    /// The next slice for `worker`, which has returned its last one; none when all are handed out.
+    pub fn next(&mut self, worker: usize) -> Option<Slice> {
         let end = self.next_row.saturating_add(self.slice_rows).min(self.picture.height);
         let slice = self.next_row..end;
         self.next_row = end;
-        self.asked[rank] = (!slice.is_empty()).then_some(slice);
-        self.asked[rank].clone()
+        self.asked[worker] = (!slice.is_empty()).then_some(slice);
+        self.asked[worker].clone()
     }
 
-    /// Puts a slice `rank` has finished into the picture.
+    /// Puts a slice that `worker` has finished into the picture.
     ///
     /// # Errors
-    /// [`MandelbrotError::NotAsked`] if it is not the slice that rank was asked for.
-    pub fn finished(&mut self, rank: usize, finished: &Finished) -> Result<(), MandelbrotError> {
+    /// [`MandelbrotError::NotAsked`] if it is not the slice that the worker was asked for.
+    pub fn finished(&mut self, worker: usize, finished: &Finished) -> Result<(), MandelbrotError> {
         let Slice { start, end } = finished.slice;
-        let asked = self.asked.get_mut(rank).and_then(Option::take);
+        let asked = self.asked.get_mut(worker).and_then(Option::take);
         let width = self.picture.width;
         if asked.as_ref() != Some(&finished.slice) || finished.samples.len() != (end - start) * width * 3 {
-            return Err(MandelbrotError::NotAsked { rank, first: start, last: end });
+            return Err(MandelbrotError::NotAsked { worker, first: start, last: end });
         }
         let pixels = &mut self.picture.pixels[start * width..end * width];
         for (pixel, sample) in pixels.iter_mut().zip(finished.samples.chunks_exact(3)) {
@@ -159,8 +159,8 @@ mod tests {
         let mut work = Work::new(&VIEW, 4, 3);
         let slice = work.next(1).unwrap();
         let finished = compute(&VIEW, slice.clone());
-        assert!(work.finished(2, &finished).is_err(), "another rank's slice");
-        assert!(work.finished(9, &finished).is_err(), "no such rank");
+        assert!(work.finished(2, &finished).is_err(), "another worker's slice");
+        assert!(work.finished(9, &finished).is_err(), "no such worker");
         work.finished(1, &finished).unwrap();
         assert!(work.finished(1, &finished).is_err(), "twice");
         let mut short = compute(&VIEW, work.next(1).unwrap());

@@ -44,6 +44,36 @@ fn the_picture_has_the_same_bytes_for_any_number_of_ranks() {
 }
 
 #[test]
+fn the_picture_has_the_same_bytes_for_any_number_of_threads() {
+    let picture = |ranks: usize, threads: &[&str]| {
+        let path = file(&format!("threads-{ranks}-{}.png", threads.last().unwrap_or(&"none")));
+        let output = path.display().to_string();
+        let view =
+            ["--size", "90x61", "--iterations", "700", "--slice-rows", "3", "--output", &output, "--json"];
+        let ended = job(ranks, &[&view, threads].concat());
+        assert!(ended.status.success(), "{ranks} ranks, {threads:?}: {}", text(&ended.stderr));
+        let found: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+        assert_eq!((&found["program"], &found["ranks"]), (&"mandelbrot".into(), &ranks.into()));
+        (std::fs::read(&path).unwrap(), found["iterations"].clone(), found["checksum"].clone())
+    };
+    let expected = picture(1, &[]);
+    for (ranks, threads) in [(1, "1"), (1, "2"), (1, "3"), (2, "1"), (2, "2"), (3, "2"), (3, "4")] {
+        let found = picture(ranks, &["--threads", threads]);
+        assert!(found == expected, "{ranks} ranks of {threads} threads compute another picture");
+    }
+}
+
+/// `bench/programs/mandelbrot.c` expects the same numbers.
+#[test]
+fn the_picture_is_that_of_the_mpi_program() {
+    let output = file("known.png").display().to_string();
+    let ended = job(2, &["--size", "480x270", "--output", &output, "--json", "--quiet"]);
+    let found: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!(found["iterations"], 13_723_059);
+    assert_eq!(found["checksum"], "ecd38ace021669ca");
+}
+
+#[test]
 fn slices_that_lie_in_regions_give_the_same_picture() {
     same_picture("wide", &["--size", "2000x30", "--iterations", "50", "--slice-rows", "7"]);
 }
