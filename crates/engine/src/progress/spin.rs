@@ -1,7 +1,9 @@
 //! Looking again and again where something will come, before a wait begins: the loop of all blocking calls but collectives, which drive a
 //! schedule.
 //!
-//! Owns how often a call looks, and what it does between two looks. Never sleeps, never reads the clock.
+//! Owns how often a call looks, and what it does between two looks. Never sleeps.
+
+use std::time::Instant;
 
 use canele_proto::Received;
 use canele_rail::Rail;
@@ -20,6 +22,9 @@ pub(crate) const LOOKS_PER_PASS: u32 = 64;
 /// After so many looks, and again after each pass, a rank asks whether a peer wants its processor.
 pub(crate) const LOOKS_BEFORE_ASKING: u32 = 32;
 
+/// Yields of a call, where ranks share processors, before it waits in earnest.
+const YIELDS: u32 = 4;
+
 /// Looks with `probe` for something that `source`, or any rank, will send, and makes a pass over everything now and then. The
 /// caller has looked once. When it is time to wait otherwise, nothing or something else is there.
 #[inline(always)]
@@ -28,6 +33,9 @@ pub(crate) fn spin<T>(
     source: Option<Rank>,
     mut probe: impl FnMut(&mut Core) -> Received<T>,
 ) -> Received<T> {
+    if guard.progress.wait_policy.oversubscribed && source.is_some() {
+        return yield_briefly(guard, probe);
+    }
     if guard.progress.wait_policy.oversubscribed || guard.progress.wait_policy.wait == Wait::Sleep {
         return Received::Nothing;
     }
@@ -77,6 +85,28 @@ fn spin_briefly<T>(
         }
     }
     Received::Nothing
+}
+
+/// Looks between a few yields, where ranks share processors: most often the source only needs one to send what is waited for. Whoever
+/// posts a receive and makes passes in between takes three times as long for it.
+#[inline(never)]
+fn yield_briefly<T>(guard: &mut Locked<'_>, mut probe: impl FnMut(&mut Core) -> Received<T>) -> Received<T> {
+    if !guard.progress.wait_policy.may_yield() {
+        return Received::Nothing;
+    }
+    let before = Instant::now();
+    let mut seen = Received::Nothing;
+    for _ in 0..YIELDS {
+        guard.progress.counts.yields += 1;
+        guard.progress.counts.system_calls += 1;
+        std::thread::yield_now();
+        seen = probe(guard);
+        if !matches!(seen, Received::Nothing) || guard.contended() {
+            break;
+        }
+    }
+    guard.progress.wait_policy.learn_of_yields(before.elapsed());
+    seen
 }
 
 impl Progress {

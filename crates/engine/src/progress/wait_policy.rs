@@ -72,10 +72,22 @@ impl WaitPolicy {
         self.idle_polls.is_multiple_of(POLLS_BEFORE_YIELD)
     }
 
-    /// Learns from a yield that took so long.
-    pub fn learn(&mut self, backoff: &mut Backoff, took: Duration) {
+    /// Returns true if a call may yield before it waits in earnest.
+    pub fn may_yield(&self) -> bool {
+        self.wait == Wait::Adaptive && self.waits_without_yield == 0 && self.yields > 0
+    }
+
+    /// Learns from yields before a wait, which took so long together.
+    pub fn learn_of_yields(&mut self, took: Duration) {
         if took >= SLICE {
             self.waits_without_yield = WAITS_WITHOUT_YIELD;
+        }
+    }
+
+    /// Learns from a yield that took so long.
+    pub fn learn(&mut self, backoff: &mut Backoff, took: Duration) {
+        self.learn_of_yields(took);
+        if took >= SLICE {
             backoff.yields = 0;
         }
     }
