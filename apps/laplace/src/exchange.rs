@@ -10,6 +10,7 @@ use canele::{Flow, Job, Op, Rank, Tag};
 use canele_show::Moved;
 
 use crate::error::LaplaceError;
+use crate::layout::Side;
 use crate::local::Channels;
 use crate::team::{Edge, Team};
 
@@ -22,6 +23,9 @@ enum Kind {
 
 /// Edges up to here are short: they are copied when they are sent, and received without a request.
 const SHORT_BYTES: usize = 4096;
+
+/// Edges of a block at most.
+const SIDES: usize = Side::ALL.len();
 
 /// Threads of a rank at most: three numbers share a tag.
 pub const MOST_THREADS: usize = 1 << 10;
@@ -130,14 +134,14 @@ impl Member {
     /// Swaps short edges with members of other ranks. A receive that blocks needs no request.
     fn swap_short(&self, edges: &mut [Edge]) -> Result<(), LaplaceError> {
         let swapped = self.flow.scope(|scope| {
-            let mut receives = Vec::with_capacity(edges.len());
-            for Edge { peer, outgoing, incoming } in edges.iter_mut() {
+            let mut receives: [_; SIDES] = std::array::from_fn(|_| None);
+            for (Edge { peer, outgoing, incoming }, receive) in edges.iter_mut().zip(&mut receives) {
                 if self.beside(*peer).is_none() {
                     scope.isend(self.rank_of(*peer), self.tag_to(Kind::Edge, *peer), outgoing.as_slice())?;
-                    receives.push((*peer, incoming));
+                    *receive = Some((*peer, incoming));
                 }
             }
-            receives.into_iter().try_for_each(|(peer, incoming)| {
+            receives.into_iter().flatten().try_for_each(|(peer, incoming)| {
                 self.flow.recv(self.rank_of(peer), self.tag_from(Kind::Edge, peer), incoming).map(drop)
             })
         });
