@@ -31,7 +31,7 @@ pub struct Software {
 
 /// One step of a rank's program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Call {
+pub enum ScriptCall {
     /// A blocking send of so many bytes.
     Send(Rank, usize),
     /// A blocking receive of so many bytes.
@@ -77,7 +77,7 @@ pub struct Setup<'a> {
 ///
 /// # Panics
 /// If a model cannot be simulated, or no strategy has this name.
-pub fn play(setup: &Setup<'_>, programs: &[Vec<Call>]) -> Result<Vec<u64>, ScriptError> {
+pub fn play(setup: &Setup<'_>, programs: &[Vec<ScriptCall>]) -> Result<Vec<u64>, ScriptError> {
     let world = World::new(programs.len(), setup.networks, 0);
     let player = |of| Player::new(&world, of, setup);
     let mut players: Vec<_> = (0..).map(Rank).zip(programs).map(player).collect();
@@ -100,7 +100,7 @@ pub fn play(setup: &Setup<'_>, programs: &[Vec<Call>]) -> Result<Vec<u64>, Scrip
 /// A rank and its program.
 struct Player<'a> {
     rank: Rank,
-    calls: &'a [Call],
+    calls: &'a [ScriptCall],
     /// The call that the rank is in.
     at: usize,
     /// The rank computes until then.
@@ -113,7 +113,7 @@ struct Player<'a> {
 }
 
 impl<'a> Player<'a> {
-    fn new(world: &World, (rank, calls): (Rank, &'a Vec<Call>), setup: &Setup<'_>) -> Self {
+    fn new(world: &World, (rank, calls): (Rank, &'a Vec<ScriptCall>), setup: &Setup<'_>) -> Self {
         let mut proto = Proto::new(rank, world.ranks(), setup.settings);
         proto.set_strategy(strategy::named(setup.strategy).expect("a built-in strategy"));
         let rail = world.rail(rank);
@@ -159,24 +159,24 @@ impl<'a> Player<'a> {
     }
 
     /// One step of a call; false if it waits.
-    fn step(&mut self, call: Call, now_ns: u64, software: &Software) -> Result<bool, ScriptError> {
+    fn step(&mut self, call: ScriptCall, now_ns: u64, software: &Software) -> Result<bool, ScriptError> {
         match (call, self.pending.take()) {
-            (Call::Compute(ns), _) => {
+            (ScriptCall::Compute(ns), _) => {
                 self.next(now_ns + ns);
                 Ok(true)
             }
-            (Call::Send(..), None) if !self.begun => {
+            (ScriptCall::Send(..), None) if !self.begun => {
                 (self.begun, self.busy_until_ns) = (true, now_ns + software.send_ns);
                 Ok(true)
             }
-            (Call::Send(to, bytes), None) => {
+            (ScriptCall::Send(to, bytes), None) => {
                 let mut memory = Owned::new(content(self.rank, bytes));
                 let buffer = memory.lend_out();
                 let id = self.proto.submit_send(&mut self.rail, Envelope::new(to, FLOW, TAG), buffer);
                 self.pending = Some((id, memory));
                 Ok(true)
             }
-            (Call::Receive(from, bytes), None) => {
+            (ScriptCall::Receive(from, bytes), None) => {
                 let mut memory = Owned::new(vec![0; bytes]);
                 let want = Want { source: Some(from), tag: Some(TAG) };
                 let id = self.proto.submit_recv(FLOW, want, memory.lend_in());
@@ -189,7 +189,7 @@ impl<'a> Player<'a> {
 
     fn complete(
         &mut self,
-        call: Call,
+        call: ScriptCall,
         (id, mut memory): (RequestId, Owned<u8>),
         now_ns: u64,
         software: &Software,
@@ -204,7 +204,7 @@ impl<'a> Player<'a> {
             Buffer::None => {}
         }
         let status = outcome.result.map_err(|failure| ScriptError::Call(self.rank, self.at, failure))?;
-        if let Call::Receive(from, bytes) = call {
+        if let ScriptCall::Receive(from, bytes) = call {
             if status.bytes != bytes || memory.bytes() != content(from, bytes) {
                 return Err(ScriptError::Wrong(self.rank, self.at));
             }
@@ -249,7 +249,7 @@ mod tests {
         Model { latency_ns: 1000, bytes_per_ms: 1_000_000, overhead_ns: 0, ..Model::default() }
     }
 
-    fn play(software: Software, programs: &[Vec<Call>]) -> Result<Vec<u64>, ScriptError> {
+    fn play(software: Software, programs: &[Vec<ScriptCall>]) -> Result<Vec<u64>, ScriptError> {
         let settings = Settings { eager_bytes: 16 << 10, piece_bytes: 64 << 10, unexpected_bytes: 1 << 20 };
         super::play(&Setup { networks: &[net()], software, settings, strategy: "aggregate" }, programs)
     }
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn a_call_costs_its_processor_and_a_message_its_network() {
         let software = Software { send_ns: 300, receive_ns: 50, copied_per_ms: 2_000_000 };
-        let programs = [vec![Call::Send(Rank(1), 4)], vec![Call::Receive(Rank(0), 4)]];
+        let programs = [vec![ScriptCall::Send(Rank(1), 4)], vec![ScriptCall::Receive(Rank(0), 4)]];
         let ends = play(software, &programs).unwrap();
         assert_eq!(ends, [300, 300 + net().idle_ns(4) + 50 + 2]);
     }
@@ -265,8 +265,8 @@ mod tests {
     #[test]
     fn a_rank_that_computes_answers_nobody() {
         let programs = [
-            vec![Call::Send(Rank(1), 1 << 20)],
-            vec![Call::Compute(5_000_000), Call::Receive(Rank(0), 1 << 20)],
+            vec![ScriptCall::Send(Rank(1), 1 << 20)],
+            vec![ScriptCall::Compute(5_000_000), ScriptCall::Receive(Rank(0), 1 << 20)],
         ];
         let ends = play(Software::default(), &programs).unwrap();
         assert!(ends[0] > 5_000_000 && ends[1] > 6_000_000, "{ends:?}");
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_rank_that_waits_for_nothing_is_named() {
-        let error = play(Software::default(), &[vec![], vec![Call::Receive(Rank(0), 1)]]);
+        let error = play(Software::default(), &[vec![], vec![ScriptCall::Receive(Rank(0), 1)]]);
         assert_eq!(error.unwrap_err().to_string(), "rank 1 waits for ever in call 0");
     }
 }

@@ -1,7 +1,7 @@
 //! The experiments of BIP.
 
 use canele_proto::choice::pipeline_bytes;
-use canele_sim::script::Call;
+use canele_sim::script::ScriptCall;
 use canele_sim::world::Model;
 
 use super::lab::{Lab, Trouble};
@@ -172,7 +172,8 @@ fn pipeline_us(model: &Model, length: usize, packet: usize) -> Result<f64, Troub
     let packet = packet.clamp(1, model.payload / 4);
     let count = length.div_ceil(packet);
     let (to, from) = (canele_sys::ids::Rank(1), canele_sys::ids::Rank(0));
-    let programs = [vec![Call::Send(to, packet); count], vec![Call::Receive(from, packet); count]];
+    let programs =
+        [vec![ScriptCall::Send(to, packet); count], vec![ScriptCall::Receive(from, packet); count]];
     Ok(system.end_over_ns(&[*model], "fifo", &programs)? as f64 / 1e3)
 }
 

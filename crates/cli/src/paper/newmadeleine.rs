@@ -1,6 +1,6 @@
 //! The experiments of NewMadeleine.
 
-use canele_sim::script::Call;
+use canele_sim::script::ScriptCall;
 use canele_sim::world::Model;
 use canele_sys::ids::Rank;
 use serde_json::Value;
@@ -177,8 +177,10 @@ pub fn rails(_: &Lab) -> Result<Outcome, Trouble> {
 /// Megabytes a second of a stream of messages.
 fn rate(networks: &[Model], strategy: &str, bytes: usize) -> Result<f64, Trouble> {
     const MESSAGES: usize = 16;
-    let programs =
-        [vec![Call::Send(Rank(1), bytes); MESSAGES], vec![Call::Receive(Rank(0), bytes); MESSAGES]];
+    let programs = [
+        vec![ScriptCall::Send(Rank(1), bytes); MESSAGES],
+        vec![ScriptCall::Receive(Rank(0), bytes); MESSAGES],
+    ];
     let ns = System::raw("hsl").end_over_ns(networks, strategy, &programs)?;
     Ok((MESSAGES * bytes) as f64 * 1e3 / ns as f64)
 }

@@ -2,7 +2,7 @@
 
 use canele_proto::Settings;
 use canele_sim::preset;
-use canele_sim::script::{Call, Setup, Software, play};
+use canele_sim::script::{ScriptCall, Setup, Software, play};
 use canele_sim::world::Model;
 use canele_sys::ids::Rank;
 
@@ -50,8 +50,8 @@ impl System {
     /// Microseconds from a send to the end of its receive, in a ping-pong.
     pub fn one_way_us(&self, bytes: usize) -> Result<f64, Trouble> {
         let (to, from) = (Rank(1), Rank(0));
-        let ping = [Call::Send(to, bytes), Call::Receive(to, bytes)].repeat(MESSAGES);
-        let pong = [Call::Receive(from, bytes), Call::Send(from, bytes)].repeat(MESSAGES);
+        let ping = [ScriptCall::Send(to, bytes), ScriptCall::Receive(to, bytes)].repeat(MESSAGES);
+        let pong = [ScriptCall::Receive(from, bytes), ScriptCall::Send(from, bytes)].repeat(MESSAGES);
         let first = self.end_ns(&[ping[..2].to_vec(), pong[..2].to_vec()])?;
         let all = self.end_ns(&[ping, pong])?;
         Ok((all - first) as f64 / 2e3 / (MESSAGES - 1) as f64)
@@ -71,12 +71,12 @@ impl System {
     /// and receives theirs (CESTAC).
     pub fn exchange_us(&self, computed_us: f64) -> Result<f64, Trouble> {
         const VALUE: usize = 24;
-        let computed = Call::Compute((computed_us * 1e3) as u64);
+        let computed = ScriptCall::Compute((computed_us * 1e3) as u64);
         let program = |own: u32| {
             let others = [(own + 1) % 3, (own + 2) % 3].map(Rank);
-            let calls = [computed, Call::Send(others[0], VALUE), Call::Send(others[1], VALUE)];
+            let calls = [computed, ScriptCall::Send(others[0], VALUE), ScriptCall::Send(others[1], VALUE)];
             // The first that comes is that of the rank before.
-            let received = [Call::Receive(others[1], VALUE), Call::Receive(others[0], VALUE)];
+            let received = [ScriptCall::Receive(others[1], VALUE), ScriptCall::Receive(others[0], VALUE)];
             [&calls[..], &received].concat().repeat(EXCHANGES)
         };
         let programs: Vec<_> = (0..3).map(program).collect();
@@ -88,13 +88,13 @@ impl System {
         &self,
         networks: &[Model],
         strategy: &str,
-        programs: &[Vec<Call>],
+        programs: &[Vec<ScriptCall>],
     ) -> Result<u64, Trouble> {
         let setup = Setup { networks, software: self.software, settings: self.settings(), strategy };
         Ok(play(&setup, programs)?.into_iter().max().unwrap_or(0))
     }
 
-    fn end_ns(&self, programs: &[Vec<Call>]) -> Result<u64, Trouble> {
+    fn end_ns(&self, programs: &[Vec<ScriptCall>]) -> Result<u64, Trouble> {
         self.end_over_ns(&[self.model()?], "aggregate", programs)
     }
 }
