@@ -51,6 +51,7 @@ pub enum Scale {
 #[derive(Clone, Copy, PartialEq)]
 pub enum Legend {
     UpperLeft,
+    LowerLeft,
     LowerRight,
     /// Elsewhere: see [`legend`].
     None,
@@ -123,6 +124,7 @@ impl Chart {
         }
         let place = match self.legend {
             Legend::UpperLeft => SeriesLabelPosition::UpperLeft,
+            Legend::LowerLeft => SeriesLabelPosition::LowerLeft,
             Legend::LowerRight => SeriesLabelPosition::LowerRight,
             Legend::None => return Ok(()),
         };

@@ -127,7 +127,8 @@ fn simulated_packets(outcome: &mut Outcome, quick: bool) -> Result<(), Trouble> 
         "best possible",
         "cost model says",
     ]);
-    let mut curves: Vec<Plotted> = fixed.iter().map(|size| Plotted::new(format!("{size}"), [])).collect();
+    let mut curves: Vec<Plotted> =
+        fixed.iter().map(|size| Plotted::new(format!("packets of {size}"), [])).collect();
     curves.push(Plotted::new("chosen", []));
     let mut worst: f64 = 1.0;
     for length in lengths {

@@ -1,5 +1,8 @@
 //! The experiments of DECK-SCI.
 
+use std::process::Command;
+use std::time::{Duration, Instant};
+
 use super::lab::{Lab, Trouble};
 use super::outcome::{Outcome, Table, three};
 use super::simulated::System;
@@ -113,5 +116,25 @@ fn examples(lab: &Lab) -> Result<Table, Trouble> {
             table.row([name.to_string(), ranks.to_string(), threads.to_string(), time, share]);
         }
     }
+    for ranks in [2, 3] {
+        let time = match rendered(lab, ranks, &picture) {
+            Ok(time) => format!("{} s, start and end included", three(time.as_secs_f64())),
+            Err(Trouble::Missing(what)) => format!("left out, it needs {what}"),
+            Err(trouble) => return Err(trouble),
+        };
+        table.row(["povray".to_string(), ranks.to_string(), "1".into(), time, String::new()]);
+    }
     Ok(table)
+}
+
+/// The time in which a master and its workers render the farm's own scene.
+fn rendered(lab: &Lab, ranks: u32, picture: &str) -> Result<Duration, Trouble> {
+    let farm = lab.beside("povray-farm")?;
+    if Command::new("povray").arg("--version").output().is_err() {
+        return Err(Trouble::Missing("POV-Ray: install the package povray".into()));
+    }
+    let (width, height) = lab.pick(("80", "60"), ("800", "600"));
+    let start = Instant::now();
+    lab.job(ranks, &[], &farm, &["--width", width, "--height", height, "--output", picture, "--quiet"])?;
+    Ok(start.elapsed())
 }

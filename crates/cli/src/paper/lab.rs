@@ -139,7 +139,8 @@ impl Lab {
     /// An example program.
     pub fn beside(&self, name: &str) -> Result<PathBuf, Trouble> {
         let path = self.canele.with_file_name(name);
-        let how = || format!("the program {name}: build it with `cargo build --release -p canele-{name}`");
+        let package = name.split('-').next().unwrap_or(name);
+        let how = || format!("the program {name}: build it with `cargo build --release -p canele-{package}`");
         if path.is_file() { Ok(path) } else { Err(Trouble::Missing(how())) }
     }
 

@@ -103,7 +103,7 @@ pub fn flows(lab: &Lab) -> Result<Outcome, Trouble> {
         let plain = find(&benched, PLAIN, |other| other.flows == row.flows && other.packs == row.packs)
             .unwrap_or(f64::NAN);
         for (strategy, us) in [(PLAIN, plain), (OPTIMISED, ns / 1e3)] {
-            let name = format!("{flows} flows, {strategy}");
+            let name = format!("flows: {flows}, {strategy}");
             match curves.iter_mut().find(|curve| curve.name == name) {
                 Some(curve) => curve.points.push((f64::from(packs), us)),
                 None => curves.push(Plotted::new(name, [(f64::from(packs), us)])),

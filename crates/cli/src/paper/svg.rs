@@ -22,7 +22,12 @@ pub fn draw(figure: &Figure) -> Result<String, Failure> {
         x: figure.x.axis(),
         y: figure.y.axis(),
         curves: figure.curves.iter().enumerate().map(curve).collect(),
-        legend: if figure.y == Quantity::Microseconds { Legend::UpperLeft } else { Legend::LowerRight },
+        // The corner that such curves leave free.
+        legend: match (figure.x, figure.y) {
+            (Quantity::Packs, _) => Legend::LowerLeft,
+            (_, Quantity::Microseconds) => Legend::UpperLeft,
+            _ => Legend::LowerRight,
+        },
     };
     picture(SIZE.1, |area| chart.draw(area))
 }

@@ -197,6 +197,25 @@ mod tests {
     }
 
     #[test]
+    fn calls_yield_unless_a_yield_took_a_time_slice_lately() {
+        let mut wait_policy = WaitPolicy::new(&Tunables::default(), true);
+        wait_policy.learn_of_yields(SLICE / 2);
+        assert!(wait_policy.may_yield());
+        wait_policy.learn_of_yields(SLICE);
+        for n in 0..WAITS_WITHOUT_YIELD {
+            assert!(!wait_policy.may_yield(), "wait {n} after it");
+            wait_policy.backoff();
+        }
+        assert!(wait_policy.may_yield());
+        for wait in [Wait::Poll, Wait::Sleep] {
+            assert!(
+                !WaitPolicy::new(&Tunables { wait, ..Tunables::default() }, true).may_yield(),
+                "{wait:?}"
+            );
+        }
+    }
+
+    #[test]
     fn an_oversubscribed_wait_yields_so_often_and_then_sleeps() {
         let mut backoff = Backoff::new(Wait::Adaptive, Duration::ZERO, 3);
         let steps: Vec<Next> = (0..5).map(|_| backoff.next()).collect();
