@@ -113,10 +113,15 @@ mod tests {
         outcome.check("no system call", false);
         assert_eq!(
             section(&outcome),
-            "\nWords of text.\n\n| size | time |\n| --- | --- |\n| 1 | 2 µs |\n\n| \
-             | published | simulated | deviation |\n| --- | --- | --- | --- |\n| latency | 4.00 µs | 4.00 µs | calibrated \
-             |\n| rate | 100 MB/s | 120 MB/s | **+20 %** |\n| other rate | 100 MB/s | 90.0 MB/s | -10 % |\n\n- no system \
-             call: **does not hold**\n"
+            [
+                "\nWords of text.\n\n| size | time |\n| --- | --- |\n| 1 | 2 µs |\n",
+                "\n|  | published | simulated | deviation |\n| --- | --- | --- | --- |\n",
+                "| latency | 4.00 µs | 4.00 µs | calibrated |\n",
+                "| rate | 100 MB/s | 120 MB/s | **+20 %** |\n",
+                "| other rate | 100 MB/s | 90.0 MB/s | -10 % |\n",
+                "\n- no system call: **does not hold**\n",
+            ]
+            .concat()
         );
     }
 }
