@@ -72,8 +72,19 @@ impl<'a> Farm<'a> {
         while dismissed < workers {
             let message = requests.retrieve()?;
             let rank = message.sender().expect("a message that was retrieved has a sender").0 as usize;
-            let (worker, finished) = read_request(message)?;
-            self.crew.check(worker, rank)?;
+            let taken = read_request(message).map_err(MandelbrotError::from);
+            let checked = taken.and_then(|(worker, finished)| {
+                self.crew.check(worker, rank)?;
+                Ok((worker, finished))
+            });
+            let (worker, finished) = match checked {
+                Ok(request) => request,
+                Err(error) => {
+                    // Whoever else still works must not wait for more; who has ended already needs nothing.
+                    boxes.iter().for_each(|worker| drop(worker.post(answer(0..0))));
+                    return Err(error);
+                }
+            };
             if result.is_ok() && !finished.slice.is_empty() {
                 result = work.finished(worker, &finished).map(|()| seen(work));
             }

@@ -170,7 +170,8 @@ impl Master {
         loop {
             let (rank, event) = match self.reports.retrieve() {
                 Ok(message) => {
-                    let rank = message.sender().map_or(0, |rank| rank.0 as usize);
+                    let sender = message.sender().map(|rank| rank.0 as usize).filter(|rank| *rank > 0);
+                    let rank = sender.ok_or(PovrayError::Message { rank: 0 })?;
                     let report = Report::unpack(message).ok().flatten();
                     (rank, Event::Report(rank, report.ok_or(PovrayError::Message { rank })?))
                 }

@@ -11,7 +11,7 @@
 //! | reduce_scatter | flat | shared buffer | burst | ring; burst if operands keep their order |
 //! | gather, scatter | linear | linear | linear | linear |
 //! | allgather | flat | shared buffer | burst | ring |
-//! | alltoall | burst; Bruck's with many ranks and blocks of a few bytes | shared buffer, if all blocks are equal; burst from 32 KB on | burst; likewise | pairwise |
+//! | alltoall | burst; Bruck's with many ranks and blocks of a few bytes | shared buffer, if all blocks are equal; above 32 KB burst, unless in place | burst; likewise | pairwise |
 //!
 //! *Crowded*: the ranks of a host share processors. There a round that waits costs a change of processes, so the flat
 //! algorithms win: everybody waits once, for rank 0 (or the root). For long data the caches are shared too, and shared buffers, which

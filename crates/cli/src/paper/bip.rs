@@ -178,7 +178,7 @@ fn pipeline_us(model: &Model, length: usize, packet: usize) -> Result<f64, Troub
     Ok(system.end_over_ns(&[*model], "fifo", &programs)? as f64 / 1e3)
 }
 
-/// What the cost model says of it: (packets + stages − 1) steps of one packet's overhead and bytes.
+/// What the cost model says of it: a step of overhead and bytes for each packet, a packet's bytes for each further stage, and the latency.
 fn cost_us(model: &Model, length: usize, packet: usize) -> f64 {
     let packets = length.div_ceil(packet) as f64;
     let carried = packet as f64 * 1e3 / model.bytes_per_ms as f64;

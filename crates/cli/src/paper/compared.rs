@@ -47,10 +47,11 @@ impl Compared {
         table
     }
 
-    /// Whether every figure was measured of Canelé, and there are any.
+    /// Whether every figure was measured of Canelé and of another implementation, and there are any.
     pub fn is_whole(&self) -> bool {
         let has_ours = |figure: &Figures| OURS.iter().any(|(name, _)| figure.median(name).is_some());
-        !self.figures.is_empty() && self.figures.iter().all(has_ours)
+        let has_other = |figure: &Figures| OTHERS.iter().any(|(name, _)| figure.median(name).is_some());
+        !self.figures.is_empty() && self.figures.iter().all(|figure| has_ours(figure) && has_other(figure))
     }
 }
 

@@ -1,6 +1,8 @@
 //! How experiments run things: benchmarks, jobs of example programs and of C programs, and comparisons with other MPI implementations.
 
 use std::ffi::OsStr;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -237,8 +239,12 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> Result<Self, Failure> {
-        let path = std::env::temp_dir().join(format!("canele-paper-{}", std::process::id()));
-        std::fs::create_dir_all(&path)
+        let name = format!("canele-paper-{:016x}", RandomState::new().build_hasher().finish());
+        let path = std::env::temp_dir().join(name);
+        // Programs are run from there: nobody else may have made it, or may write to it.
+        std::fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&path)
             .map_err(|error| format!("cannot make the folder {}: {error}", path.display()))?;
         Ok(Self(path))
     }

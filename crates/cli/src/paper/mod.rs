@@ -47,7 +47,7 @@ pub struct Arguments {
     /// Fewer sizes and rounds: about three minutes. Checks counts and results; the times are rough
     #[arg(long)]
     quick: bool,
-    /// Only these experiments
+    /// Only these experiments, anew; what the folder has of others stays
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     only: Vec<String>,
     /// Measure anew what an interrupted run has left
@@ -106,7 +106,7 @@ fn run(arguments: &Arguments, chosen: &[&'static Experiment]) -> Result<bool, Fa
     let folder = &arguments.output;
     std::fs::create_dir_all(folder)
         .map_err(|error| format!("cannot make the folder {}: {error}", folder.display()))?;
-    let mut saved = Saved::open(folder, arguments.quick, arguments.fresh)?;
+    let mut saved = Saved::open(folder, arguments.quick, arguments.fresh, &arguments.only)?;
     let bar = progress_bar(chosen.len() as u64);
     let lab = Lab::new(arguments.quick, arguments.peers.clone(), bar.clone())?;
     let mut is_well = true;
@@ -121,8 +121,9 @@ fn run(arguments: &Arguments, chosen: &[&'static Experiment]) -> Result<bool, Fa
         bar.inc(1);
     }
     bar.finish_and_clear();
-    saved.finish()?;
-    let written = markdown::write(folder, chosen, &saved)?;
+    saved.finish(EXPERIMENTS.iter().all(|one| saved.has(one.name)))?;
+    let kept: Vec<_> = EXPERIMENTS.iter().filter(|one| saved.has(one.name)).collect();
+    let written = markdown::write(folder, &kept, &saved)?;
     print(&format!("{} experiments: {}", chosen.len(), written.display()));
     Ok(is_well)
 }

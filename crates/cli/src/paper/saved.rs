@@ -23,11 +23,11 @@ struct Kept {
 }
 
 impl Saved {
-    /// What an interrupted run of the same kind left in the folder, unless `fresh`.
+    /// What an interrupted run of the same kind left in the folder, unless `fresh`. With names, what any such run left of other experiments.
     ///
     /// # Errors
     /// There is a file of this name that no run wrote.
-    pub fn open(folder: &Path, quick: bool, fresh: bool) -> Result<Self, Failure> {
+    pub fn open(folder: &Path, quick: bool, fresh: bool, names: &[String]) -> Result<Self, Failure> {
         let path = folder.join("papers.json");
         let mut kept = match std::fs::read(&path) {
             Ok(text) if !fresh => {
@@ -36,11 +36,15 @@ impl Saved {
             }
             _ => Kept::default(),
         };
-        if kept.finished || kept.quick != quick {
+        if kept.quick != quick || kept.finished && names.is_empty() {
             kept = Kept::default();
         }
         // What failed, or could not run, may do so now.
-        kept.ended.retain(|_, ended| matches!(ended, Ended::Done(_)) && ended.is_well());
+        let stays = |name: &String, ended: &mut Ended| match names {
+            [] => matches!(ended, Ended::Done(_)) && ended.is_well(),
+            names => !names.contains(name),
+        };
+        kept.ended.retain(stays);
         kept.quick = quick;
         Ok(Self { path, kept })
     }
@@ -63,9 +67,9 @@ impl Saved {
         self.write()
     }
 
-    /// The run has come to its end.
-    pub fn finish(&mut self) -> Result<(), Failure> {
-        self.kept.finished = true;
+    /// A run has come to its end; `finished` if there is nothing to go on with.
+    pub fn finish(&mut self, finished: bool) -> Result<(), Failure> {
+        self.kept.finished = finished;
         self.write()
     }
 
@@ -87,16 +91,20 @@ mod tests {
     fn an_interrupted_run_goes_on_and_a_finished_one_starts_anew() {
         let folder = std::env::temp_dir().join(format!("canele-saved-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let open = |quick, fresh| Saved::open(&folder, quick, fresh).unwrap();
+        let open = |quick, fresh| Saved::open(&folder, quick, fresh, &[]).unwrap();
         let mut saved = open(true, true);
         saved.keep("well", Ended::Done(Outcome::default())).unwrap();
         saved.keep("bad", Ended::Failed("why".into())).unwrap();
         assert!(open(true, false).has("well") && !open(true, false).has("bad"));
         assert!(!open(false, false).has("well") && !open(true, true).has("well"));
-        saved.finish().unwrap();
+        saved.finish(true).unwrap();
+        let again = Saved::open(&folder, true, false, &["other".into()]).unwrap();
+        assert!(again.has("well") && again.has("bad"), "others stay");
         assert!(!open(true, false).has("well"));
         std::fs::write(folder.join("papers.json"), "no run wrote this").unwrap();
-        assert!(Saved::open(&folder, true, false).is_err_and(|error| error.to_string().contains("--fresh")));
+        assert!(
+            Saved::open(&folder, true, false, &[]).is_err_and(|error| error.to_string().contains("--fresh"))
+        );
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

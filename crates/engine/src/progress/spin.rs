@@ -22,9 +22,6 @@ pub(crate) const LOOKS_PER_PASS: u32 = 64;
 /// After so many looks, and again after each pass, a rank asks whether a peer wants its processor.
 pub(crate) const LOOKS_BEFORE_ASKING: u32 = 32;
 
-/// Yields of a call, where ranks share processors, before it waits in earnest.
-const YIELDS: u32 = 4;
-
 /// Looks with `probe` for something that `source`, or any rank, will send, and makes a pass over everything now and then. The
 /// caller has looked once. When it is time to wait otherwise, nothing or something else is there.
 #[inline(always)]
@@ -87,26 +84,27 @@ fn spin_briefly<T>(
     Received::Nothing
 }
 
-/// Looks between a few yields, where ranks share processors: most often the source only needs one to send what is waited for. Whoever
-/// posts a receive and makes passes in between takes three times as long for it.
+/// Looks between a few yields, where ranks share processors: most often the source only needs one to send what is waited for. To post a
+/// receive and make passes in between takes three times as long. Keeps the lock meanwhile, so it ends as soon as another thread wants it.
 #[inline(never)]
 fn yield_briefly<T>(guard: &mut Locked<'_>, mut probe: impl FnMut(&mut Core) -> Received<T>) -> Received<T> {
-    if !guard.progress.wait_policy.may_yield() {
-        return Received::Nothing;
-    }
-    let before = Instant::now();
-    let mut seen = Received::Nothing;
-    for _ in 0..YIELDS {
+    let mut before = Instant::now();
+    for _ in 0..guard.progress.wait_policy.yields_of_call() {
+        if guard.contended() || guard.progress.wait_policy.yields_of_call() == 0 {
+            break;
+        }
         guard.progress.counts.yields += 1;
         guard.progress.counts.system_calls += 1;
         std::thread::yield_now();
-        seen = probe(guard);
-        if !matches!(seen, Received::Nothing) || guard.contended() {
-            break;
+        let after = Instant::now();
+        guard.progress.wait_policy.learn_of_yield(after.duration_since(before));
+        before = after;
+        match probe(guard) {
+            Received::Nothing => {}
+            seen => return seen,
         }
     }
-    guard.progress.wait_policy.learn_of_yields(before.elapsed());
-    seen
+    Received::Nothing
 }
 
 impl Progress {

@@ -1,8 +1,8 @@
 //! The policy of waiting: a wait that finds nothing looks again, then yields its processor, and at last sleeps.
 //!
 //! With a processor for every rank it looks for about twice the time a wake-up takes; with more ranks than processors
-//! looking only keeps the others from running, so it yields at once. The clock is read now and then, and only here: on
-//! passes that found nothing, and around a yield.
+//! looking only keeps the others from running, so it yields at once. The clock is read now and then: on passes that found
+//! nothing, and around a yield.
 //!
 //! A yield among ranks that wait as we do takes microseconds. Where another program computes on the same processor, it
 //! takes a whole time slice, and the message that comes meanwhile does not shorten it; a sleeper, on the other hand, is
@@ -17,6 +17,9 @@ const PASSES: u32 = 64;
 
 /// A yield that takes this long gave the processor to a process that does not wait as ranks do.
 const SLICE: Duration = Duration::from_millis(1);
+/// Yields of a call, where ranks share processors, before it waits in earnest.
+const CALL_YIELDS: u32 = 4;
+
 /// Number of waits without a yield after such a one.
 const WAITS_WITHOUT_YIELD: u32 = 256;
 
@@ -72,13 +75,17 @@ impl WaitPolicy {
         self.idle_polls.is_multiple_of(POLLS_BEFORE_YIELD)
     }
 
-    /// Returns true if a call may yield before it waits in earnest.
-    pub fn may_yield(&self) -> bool {
-        self.wait == Wait::Adaptive && self.waits_without_yield == 0 && self.yields > 0
+    /// How often a call may yield before it waits in earnest.
+    pub fn yields_of_call(&self) -> u32 {
+        if self.wait == Wait::Adaptive && self.waits_without_yield == 0 {
+            self.yields.min(CALL_YIELDS)
+        } else {
+            0
+        }
     }
 
-    /// Learns from yields before a wait, which took so long together.
-    pub fn learn_of_yields(&mut self, took: Duration) {
+    /// Learns from a yield that took so long, in a call that does not wait yet.
+    pub fn learn_of_yield(&mut self, took: Duration) {
         if took >= SLICE {
             self.waits_without_yield = WAITS_WITHOUT_YIELD;
         }
@@ -86,7 +93,7 @@ impl WaitPolicy {
 
     /// Learns from a yield that took so long.
     pub fn learn(&mut self, backoff: &mut Backoff, took: Duration) {
-        self.learn_of_yields(took);
+        self.learn_of_yield(took);
         if took >= SLICE {
             backoff.yields = 0;
         }
@@ -199,19 +206,17 @@ mod tests {
     #[test]
     fn calls_yield_unless_a_yield_took_a_time_slice_lately() {
         let mut wait_policy = WaitPolicy::new(&Tunables::default(), true);
-        wait_policy.learn_of_yields(SLICE / 2);
-        assert!(wait_policy.may_yield());
-        wait_policy.learn_of_yields(SLICE);
+        wait_policy.learn_of_yield(SLICE / 2);
+        assert_eq!(wait_policy.yields_of_call(), CALL_YIELDS);
+        wait_policy.learn_of_yield(SLICE);
         for n in 0..WAITS_WITHOUT_YIELD {
-            assert!(!wait_policy.may_yield(), "wait {n} after it");
+            assert_eq!(wait_policy.yields_of_call(), 0, "wait {n} after it");
             wait_policy.backoff();
         }
-        assert!(wait_policy.may_yield());
+        assert_eq!(wait_policy.yields_of_call(), CALL_YIELDS);
         for wait in [Wait::Poll, Wait::Sleep] {
-            assert!(
-                !WaitPolicy::new(&Tunables { wait, ..Tunables::default() }, true).may_yield(),
-                "{wait:?}"
-            );
+            let tunables = Tunables { wait, ..Tunables::default() };
+            assert_eq!(WaitPolicy::new(&tunables, true).yields_of_call(), 0, "{wait:?}");
         }
     }
 

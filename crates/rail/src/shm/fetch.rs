@@ -92,7 +92,7 @@ impl FetchTimes {
 /// The sender's choice.
 pub struct Offers {
     how: SingleCopy,
-    /// From here on messages are read unless that is measured to take more than so many hundredths of the time through the ring.
+    /// Longer messages are read unless that is measured to take more than so many hundredths of the time through the ring.
     long: usize,
     slower: u64,
     /// Whether shorter ones are read at present, by length.
@@ -111,7 +111,7 @@ pub struct Offers {
 impl Offers {
     /// Before any message; `shared`: both ends share processors, so that no copy is made beside another.
     pub fn new(how: SingleCopy, shared: bool) -> Self {
-        let (long, slower) = if shared { (LEAST, SLOWER_SHARED) } else { (CLASSES[2], SLOWER) };
+        let (long, slower) = if shared { (LEAST - 1, SLOWER_SHARED) } else { (CLASSES[2], SLOWER) };
         Self {
             how,
             long,
@@ -233,5 +233,14 @@ mod tests {
         assert!(!is_fetched(false, bytes) && is_fetched(true, bytes));
         times.learn(8 * bytes, bytes, 300_000);
         assert!(!is_fetched(false, 8 * bytes) && is_fetched(true, bytes));
+        // 150 and 250 hundredths of the 100 ps for each byte.
+        for (took_ps, is_read) in [(150, true), (250, false)] {
+            let times = FetchTimes::default();
+            times.say_able();
+            times.learn(bytes, bytes, took_ps * bytes as u64 / 1000);
+            let is_fetched = |shared| Offers::new(SingleCopy::Auto, shared).is_fetched(bytes, &times, 100);
+            assert_eq!((is_fetched(true), is_fetched(false)), (is_read, false), "{took_ps}");
+        }
+        assert!(is_fetched(true, LEAST) && !is_fetched(true, LEAST - 1));
     }
 }
