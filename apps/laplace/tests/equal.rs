@@ -1,12 +1,11 @@
 //! The result is the same to the last bit on any number of ranks, and the same as that of the
 //! plainest serial program. Ranks are threads here; their edges go through the same packing.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
-
 use canele_laplace::block::Block;
 use canele_laplace::deal;
 use canele_laplace::error::LaplaceError;
 use canele_laplace::layout::Layout;
+use canele_laplace::local::Channels;
 use canele_laplace::plate::Plate;
 use canele_laplace::solve::{Stop, solve};
 use canele_laplace::team::{Edge, Team};
@@ -14,20 +13,13 @@ use canele_laplace::team::{Edge, Team};
 /// A rank that is a thread; messages are vectors in channels.
 struct Thread {
     rank: usize,
-    to: Vec<Sender<Vec<f64>>>,
-    from: Vec<Receiver<Vec<f64>>>,
+    size: usize,
+    channels: Channels,
 }
 
 fn threads(size: usize) -> Vec<Thread> {
-    let mut team: Vec<_> = (0..size).map(|rank| Thread { rank, to: vec![], from: vec![] }).collect();
-    for sender in 0..size {
-        for receiver in 0..size {
-            let (to, from) = channel();
-            team[sender].to.push(to);
-            team[receiver].from.push(from);
-        }
-    }
-    team
+    let thread = |(rank, channels)| Thread { rank, size, channels };
+    Channels::between(size).into_iter().enumerate().map(thread).collect()
 }
 
 impl Team for Thread {
@@ -36,17 +28,16 @@ impl Team for Thread {
     }
 
     fn size(&self) -> usize {
-        self.to.len()
+        self.size
     }
 
     fn send(&mut self, to: usize, values: &[f64]) -> Result<(), LaplaceError> {
-        self.to[to].send(values.to_vec()).unwrap();
-        Ok(())
+        self.channels.send(to, values.to_vec())
     }
 
     fn receive(&mut self, from: usize, values: &mut [f64]) -> Result<(), LaplaceError> {
         // Panics if the lengths differ: a rank must never send more or less than the other awaits.
-        values.copy_from_slice(&self.from[from].recv().unwrap());
+        values.copy_from_slice(&self.channels.receive(from)?);
         Ok(())
     }
 
@@ -58,8 +49,8 @@ impl Team for Thread {
     }
 
     fn maximum(&mut self, value: f64) -> Result<f64, LaplaceError> {
-        self.to.iter().for_each(|to| to.send(vec![value]).unwrap());
-        Ok(self.from.iter().map(|from| from.recv().unwrap()[0]).fold(0.0, f64::max))
+        (0..self.size).try_for_each(|to| self.channels.send(to, vec![value]))?;
+        (0..self.size).try_fold(0.0, |largest: f64, from| Ok(largest.max(self.channels.receive(from)?[0])))
     }
 }
 

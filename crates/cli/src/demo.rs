@@ -121,7 +121,8 @@ fn default_ranks() -> u32 {
     topology::usable().min(MOST_RANKS)
 }
 
-fn beside_this_executable(name: &str) -> Result<PathBuf, PathBuf> {
+/// A program beside this one, or where it is not.
+pub fn beside_this_executable(name: &str) -> Result<PathBuf, PathBuf> {
     let executable = std::env::current_exe().unwrap_or_default();
     let path = executable.with_file_name(name);
     if path.is_file() { Ok(path) } else { Err(path) }

@@ -11,7 +11,7 @@
 //! | reduce_scatter | flat | shared buffer | burst | ring; burst if operands keep their order |
 //! | gather, scatter | linear | linear | linear | linear |
 //! | allgather | flat | shared buffer | burst | ring |
-//! | alltoall | burst; Bruck's with many ranks and blocks of a few bytes | shared buffer, if all blocks are equal; above 32 KB burst, unless in place | burst; likewise | pairwise |
+//! | alltoall | burst; Bruck's with many ranks and blocks of a few bytes | shared buffer or burst: see below | burst; likewise | pairwise |
 //!
 //! *Crowded*: the ranks of a host share processors. There a round that waits costs a change of processes, so the flat
 //! algorithms win: everybody waits once, for rank 0 (or the root). For long data the caches are shared too, and shared buffers, which
@@ -20,6 +20,9 @@
 //!
 //! A collective that is only started has no shared buffer: its algorithms are those of ranks that do not share processors, but flat
 //! where data is short.
+//!
+//! An alltoall of equal blocks up to 32 KB, or in place (which all members say alike), takes the shared buffer; above that each block has one
+//! reader, and a burst does best.
 //!
 //! In an alltoall there is one message between two members whatever the algorithm is, except for Bruck's; so that one may
 //! be chosen by lengths that only some of them know.
@@ -234,15 +237,13 @@ fn even_alltoall(s: &mut Draft<'_>, seat: Seat, bytes: usize, in_place: bool) {
     }
     let from = split(Span::input, seat.ranks, bytes);
     let into = split(Span::output, seat.ranks, bytes);
-    if seat.publishes(bytes) && in_place {
-        shared_buffer::alltoall(s, seat, &into, &into);
-    } else if seat.publishes(bytes) && bytes <= SHORT_BYTES {
-        shared_buffer::alltoall(s, seat, &from, &into);
-    } else if seat.publishes(bytes) {
+    if !seat.publishes(bytes) {
+        alltoall(s, seat, (!in_place).then_some(&from), &into);
+    } else if in_place || bytes <= SHORT_BYTES {
+        shared_buffer::alltoall(s, seat, if in_place { &into } else { &from }, &into);
+    } else {
         // Each block has one reader, so nothing is gained by publishing it; all at once cost the fewest changes of processes.
         short::alltoall(s, seat, &from, &into);
-    } else {
-        alltoall(s, seat, (!in_place).then_some(&from), &into);
     }
 }
 

@@ -108,6 +108,9 @@ struct Player<'a> {
     /// The current call has been charged what it takes before it reaches the network.
     begun: bool,
     pending: Option<(RequestId, Owned<u8>)>,
+    /// Messages so far to each rank, and from each.
+    sent: Vec<usize>,
+    received: Vec<usize>,
     proto: Proto,
     rail: SimRail,
 }
@@ -117,7 +120,19 @@ impl<'a> Player<'a> {
         let mut proto = Proto::new(rank, world.ranks(), setup.settings);
         proto.set_strategy(strategy::named(setup.strategy).expect("a built-in strategy"));
         let rail = world.rail(rank);
-        Self { rank, calls, at: 0, busy_until_ns: 0, begun: false, pending: None, proto, rail }
+        let (sent, received) = (vec![0; world.ranks()], vec![0; world.ranks()]);
+        Self {
+            rank,
+            calls,
+            at: 0,
+            busy_until_ns: 0,
+            begun: false,
+            pending: None,
+            sent,
+            received,
+            proto,
+            rail,
+        }
     }
 
     fn open_links(&mut self, ranks: usize, networks: usize) {
@@ -170,7 +185,8 @@ impl<'a> Player<'a> {
                 Ok(true)
             }
             (ScriptCall::Send(to, bytes), None) => {
-                let mut memory = Owned::new(content(self.rank, bytes));
+                let number = next_number(&mut self.sent, to);
+                let mut memory = Owned::new(content(self.rank, number, bytes));
                 let buffer = memory.lend_out();
                 let id = self.proto.submit_send(&mut self.rail, Envelope::new(to, FLOW, TAG), buffer);
                 self.pending = Some((id, memory));
@@ -205,7 +221,8 @@ impl<'a> Player<'a> {
         }
         let status = outcome.result.map_err(|failure| ScriptError::Call(self.rank, self.at, failure))?;
         if let ScriptCall::Receive(from, bytes) = call {
-            if status.bytes != bytes || memory.bytes() != content(from, bytes) {
+            let number = next_number(&mut self.received, from);
+            if status.bytes != bytes || memory.bytes() != content(from, number, bytes) {
                 return Err(ScriptError::Wrong(self.rank, self.at));
             }
             self.next(now_ns + software.received_ns(bytes));
@@ -236,9 +253,17 @@ impl Software {
     }
 }
 
-/// The bytes that a rank sends.
-fn content(from: Rank, bytes: usize) -> Vec<u8> {
-    (0..bytes).map(|at| (at as u32 ^ at as u32 >> 8 ^ from.0) as u8).collect()
+/// Counts a message to or from a peer; gives its number.
+fn next_number(messages: &mut [usize], peer: Rank) -> usize {
+    let number = &mut messages[peer.0 as usize];
+    *number += 1;
+    *number
+}
+
+/// The bytes of a rank's message of this number.
+fn content(from: Rank, number: usize, bytes: usize) -> Vec<u8> {
+    let seed = from.0 as usize * 31 + number * 7;
+    (0..bytes).map(|at| (at ^ at >> 8 ^ seed) as u8).collect()
 }
 
 #[cfg(test)]

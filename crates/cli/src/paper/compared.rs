@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::outcome::{Table, three};
+use crate::bench::statistics::median;
 
 /// The participants that are Canelé, by their names there: over its own API, and as MPI.
 const OURS: [(&str, &str); 2] = [("native", "own API"), ("canele", "Canelé's MPI")];
@@ -58,9 +59,8 @@ impl Compared {
 impl Figures {
     /// The median of a participant's rounds.
     fn median(&self, participant: &str) -> Option<f64> {
-        let mut values: Vec<f64> = self.values.get(participant)?.iter().flatten().copied().collect();
-        values.sort_by(f64::total_cmp);
-        values.get(values.len() / 2).copied()
+        let values: Vec<f64> = self.values.get(participant)?.iter().flatten().copied().collect();
+        Some(median(&values)).filter(|median| !median.is_nan())
     }
 
     /// Ours, the own API where there is one, in times of the best other participant and of Open MPI.

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::compared::Compared;
 use crate::bench::Failure;
 use crate::bench::report::Row;
+use crate::demo::beside_this_executable;
 
 /// Runs things for experiments.
 pub struct Lab {
@@ -140,10 +141,10 @@ impl Lab {
 
     /// An example program.
     pub fn beside(&self, name: &str) -> Result<PathBuf, Trouble> {
-        let path = self.canele.with_file_name(name);
         let package = name.split('-').next().unwrap_or(name);
-        let how = || format!("the program {name}: build it with `cargo build --release -p canele-{package}`");
-        if path.is_file() { Ok(path) } else { Err(Trouble::Missing(how())) }
+        let how =
+            |_| format!("the program {name}: build it with `cargo build --release -p canele-{package}`");
+        beside_this_executable(name).map_err(|path| Trouble::Missing(how(path)))
     }
 
     /// This command, as a program of a job: see [`super::rank`].

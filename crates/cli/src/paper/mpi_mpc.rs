@@ -262,8 +262,8 @@ pub fn gauss(lab: &Lab) -> Result<Outcome, Trouble> {
     outcome.say(
         "Three ranks hold a sample each; only the search of the pivot communicates. It is a search in the column, \
          whose n(n + 1) exchanges are those that the paper counts. As there, *one exchange* is what pivoting adds to the \
-         time, divided by the exchanges: the search's arithmetic and the ranks' waiting for each other are in it. With fewer than three processors ranks do not poll \
-         but wait adaptively: they give their processor away between looks.",
+         time, divided by the exchanges: the search's arithmetic and the ranks' waiting for each other are in it. With fewer than three \
+         processors ranks do not poll but wait adaptively: they give their processor away between looks.",
     );
     outcome.tables.push(table);
     match lab.compare("cestac,gauss", &[]) {

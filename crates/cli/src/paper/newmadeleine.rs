@@ -168,7 +168,8 @@ pub fn rails(_: &Lab) -> Result<Outcome, Trouble> {
     }
     let mut outcome = Outcome::default();
     outcome.say(
-        "The paper plans to balance load over several networks, also of different kinds. Simulated: streams of 16 messages between two ranks that          Myrinet, SCI and HSL join, alone and all three at once.",
+        "The paper plans to balance load over several networks, also of different kinds. Simulated: streams of 16 messages between two ranks that \
+         Myrinet, SCI and HSL join, alone and all three at once.",
     );
     outcome.tables.push(table);
     outcome.check(

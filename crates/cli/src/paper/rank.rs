@@ -12,11 +12,11 @@ use crate::bench::Failure;
 #[derive(Debug, clap::Args)]
 pub struct RankArguments {
     #[command(subcommand)]
-    what: What,
+    measurement: Measurement,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum Measurement {
     /// Time stamps along the way of a message
     Steps { messages: usize },
     /// What counters say of a ping-pong
@@ -29,9 +29,9 @@ const TAG: Tag = Tag(1);
 pub fn main(arguments: &RankArguments) -> ExitCode {
     let run = || -> Result<(), Failure> {
         let job = Job::start()?;
-        match arguments.what {
-            What::Steps { messages } => steps(&job, messages)?,
-            What::Counts { messages, bytes } => counts(&job, messages, bytes)?,
+        match arguments.measurement {
+            Measurement::Steps { messages } => steps(&job, messages)?,
+            Measurement::Counts { messages, bytes } => counts(&job, messages, bytes)?,
         }
         Ok(job.finish()?)
     };

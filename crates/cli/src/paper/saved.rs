@@ -11,12 +11,12 @@ use crate::bench::Failure;
 /// How experiments ended, and where this is written.
 pub struct Saved {
     path: PathBuf,
-    kept: Kept,
+    kept: SavedRun,
 }
 
 #[derive(Default, Serialize, Deserialize)]
-struct Kept {
-    /// The run came to its end: the next one starts anew.
+struct SavedRun {
+    /// The run came to its end with all experiments: the next one starts anew.
     finished: bool,
     quick: bool,
     ended: BTreeMap<String, Ended>,
@@ -34,10 +34,10 @@ impl Saved {
                 let wrong = |error| format!("{}: {error}; `--fresh` replaces it", path.display());
                 serde_json::from_slice(&text).map_err(wrong)?
             }
-            _ => Kept::default(),
+            _ => SavedRun::default(),
         };
         if kept.quick != quick || kept.finished && names.is_empty() {
-            kept = Kept::default();
+            kept = SavedRun::default();
         }
         // What failed, or could not run, may do so now.
         let stays = |name: &String, ended: &mut Ended| match names {

@@ -3,6 +3,7 @@
 use super::outcome::{Figure, Quantity};
 use crate::bench::Failure;
 use crate::bench::chart::{Axis, Chart, Curve, Legend, Scale};
+use crate::bench::curves::label_of_size;
 use crate::bench::plot::{SIZE, ours, picture};
 
 /// Draws a figure.
@@ -43,17 +44,11 @@ impl Quantity {
             Self::Packs => ("packs per message", Scale::Log(2.0)),
             Self::Pages => ("pages asked for at once", Scale::Log(2.0)),
         };
-        let label =
-            if self == Self::Bytes { bytes as fn(f64) -> String } else { |figure: f64| figure.to_string() };
+        let label = if self == Self::Bytes {
+            label_of_size as fn(f64) -> String
+        } else {
+            |figure: f64| figure.to_string()
+        };
         Axis { what, scale, labels: 10, label }
-    }
-}
-
-/// In units of 1024.
-fn bytes(figure: f64) -> String {
-    match figure {
-        f if f >= f64::from(1 << 20) => format!("{}M", f / f64::from(1 << 20)),
-        f if f >= 1024.0 => format!("{}K", f / 1024.0),
-        f => f.to_string(),
     }
 }

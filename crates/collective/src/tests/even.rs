@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::{Model, inputs, run_all, schedule_of, seat};
 use crate::build::bruck;
+use crate::choose::Seat;
 use crate::reduce::{Op, Reduction};
 use crate::schedule::{Draft, Schedule, Span};
 use crate::spec::{Operation, Root, Shape};
@@ -200,6 +201,20 @@ fn carrying_blocks_for_others_brings_them_where_they_belong() {
             check_alltoall(&outputs, &inputs, words);
         }
     }
+}
+
+#[test]
+fn ranks_that_share_processors_publish_short_blocks_and_send_long_ones_at_once() {
+    let schedule = |bytes, in_place| {
+        let shape = Shape { in_place, ..Shape::new(Operation::Alltoall, bytes) };
+        schedule_of(Seat { shared_buffers: true, ..seat(3, 8, true) }, shape)
+    };
+    for (bytes, in_place) in [(32 << 10, false), (1 << 20, true)] {
+        assert!(schedule(bytes, in_place).shared_buffer.is_some(), "{bytes} {in_place}");
+    }
+    let long = schedule((32 << 10) + 8, false);
+    assert!(long.shared_buffer.is_none());
+    assert_eq!(long.rounds.iter().map(|round| round.sends.len()).collect::<Vec<_>>(), [7]);
 }
 
 #[test]

@@ -30,10 +30,10 @@ pub(crate) fn spin<T>(
     source: Option<Rank>,
     mut probe: impl FnMut(&mut Core) -> Received<T>,
 ) -> Received<T> {
-    if guard.progress.wait_policy.oversubscribed && source.is_some() {
-        return yield_briefly(guard, probe);
+    if guard.progress.wait_policy.oversubscribed {
+        return if source.is_some() { yield_briefly(guard, probe) } else { Received::Nothing };
     }
-    if guard.progress.wait_policy.oversubscribed || guard.progress.wait_policy.wait == Wait::Sleep {
+    if guard.progress.wait_policy.wait == Wait::Sleep {
         return Received::Nothing;
     }
     let (passes, looks) = guard.progress.looks(source);
@@ -88,18 +88,22 @@ fn spin_briefly<T>(
 /// receive and make passes in between takes three times as long. Keeps the lock meanwhile, so it ends as soon as another thread wants it.
 #[inline(never)]
 fn yield_briefly<T>(guard: &mut Locked<'_>, mut probe: impl FnMut(&mut Core) -> Received<T>) -> Received<T> {
+    let yields = guard.progress.wait_policy.yields_of_call();
+    if yields == 0 {
+        return Received::Nothing;
+    }
     let mut before = Instant::now();
-    for _ in 0..guard.progress.wait_policy.yields_of_call() {
-        if guard.contended() || guard.progress.wait_policy.yields_of_call() == 0 {
+    for _ in 0..yields {
+        if guard.contended() {
             break;
         }
-        guard.progress.counts.yields += 1;
-        guard.progress.counts.system_calls += 1;
+        guard.progress.counts.count_yield();
         std::thread::yield_now();
         let after = Instant::now();
-        guard.progress.wait_policy.learn_of_yield(after.duration_since(before));
+        let is_slow = guard.progress.wait_policy.learn_of_yield(after.duration_since(before));
         before = after;
         match probe(guard) {
+            Received::Nothing if is_slow => break,
             Received::Nothing => {}
             seen => return seen,
         }

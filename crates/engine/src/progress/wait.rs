@@ -122,8 +122,7 @@ impl Engine {
 
     /// Lets another process have the processor; says how long it had it.
     fn yield_processor<'a>(&'a self, mut core: Locked<'a>) -> (Locked<'a>, Duration) {
-        core.progress.counts.yields += 1;
-        core.progress.counts.system_calls += 1;
+        core.progress.counts.count_yield();
         drop(core);
         let before = Instant::now();
         std::thread::yield_now();

@@ -84,17 +84,18 @@ impl WaitPolicy {
         }
     }
 
-    /// Learns from a yield that took so long, in a call that does not wait yet.
-    pub fn learn_of_yield(&mut self, took: Duration) {
-        if took >= SLICE {
+    /// Learns from a yield that took so long; true if that was a time slice, after which no other one follows.
+    pub fn learn_of_yield(&mut self, took: Duration) -> bool {
+        let is_slow = took >= SLICE;
+        if is_slow {
             self.waits_without_yield = WAITS_WITHOUT_YIELD;
         }
+        is_slow
     }
 
-    /// Learns from a yield that took so long.
+    /// Learns from a yield of a wait that took so long.
     pub fn learn(&mut self, backoff: &mut Backoff, took: Duration) {
-        self.learn_of_yield(took);
-        if took >= SLICE {
+        if self.learn_of_yield(took) {
             backoff.yields = 0;
         }
     }
@@ -206,9 +207,9 @@ mod tests {
     #[test]
     fn calls_yield_unless_a_yield_took_a_time_slice_lately() {
         let mut wait_policy = WaitPolicy::new(&Tunables::default(), true);
-        wait_policy.learn_of_yield(SLICE / 2);
+        assert!(!wait_policy.learn_of_yield(SLICE / 2));
         assert_eq!(wait_policy.yields_of_call(), CALL_YIELDS);
-        wait_policy.learn_of_yield(SLICE);
+        assert!(wait_policy.learn_of_yield(SLICE));
         for n in 0..WAITS_WITHOUT_YIELD {
             assert_eq!(wait_policy.yields_of_call(), 0, "wait {n} after it");
             wait_policy.backoff();

@@ -16,6 +16,14 @@ pub(crate) struct Counts {
     pub connections: u64,
 }
 
+impl Counts {
+    /// A thread gives its processor away, by a system call.
+    pub fn count_yield(&mut self) {
+        self.yields += 1;
+        self.system_calls += 1;
+    }
+}
+
 /// What is counted of each TCP rail, in their order: links, bytes sent, speed, round trip, bytes under way.
 const RAILS: [[Counter; 5]; 4] = [
     [Rail1Links, Rail1Sent, Rail1Speed, Rail1RoundTrip, Rail1UnderWay],

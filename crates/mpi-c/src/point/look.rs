@@ -32,11 +32,15 @@ fn peek(handle: MPI_Request, function: &str) -> Result<Status, Failed> {
         return Ok(status);
     }
     // Functions of the program's may be called, by the operation or by the handler: the table is free then.
-    let operation = requests()?.get(handle)?.operation().cloned();
-    let status = match operation {
-        Some(operation) => Some(operation.status()),
-        None => requests()?.get(handle)?.peek(),
+    let (operation, kept) = {
+        let mut table = requests()?;
+        let request = table.get(handle)?;
+        match request.operation().cloned() {
+            None => (None, request.peek()),
+            operation => (operation, None),
+        }
     };
+    let status = operation.map(|operation| operation.status()).or(kept);
     status.unwrap_or(Ok(Status::EMPTY)).map_err(|error| wait::raise_of(handle, function, error))
 }
 
