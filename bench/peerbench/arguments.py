@@ -3,6 +3,7 @@
 import argparse
 import os
 import pathlib
+import tempfile
 
 from . import places, programs
 
@@ -13,6 +14,7 @@ EXAMPLES = """examples:
   bench/peers --only mpich,intel,openmpi            without Canelé
   bench/peers --load 4 --unbound --rounds 10        a busy machine: medians and worst rounds
   bench/peers --tcp                                 between two network namespaces (root and iproute2)
+  bench/peers --programs io --directory /scratch    one-sided, files and spawn are programs of their own: rma, io, spawn
   bench/peers --json all.json --plots pictures      keep the figures, and draw them
   bench/peers --from all.json --plots pictures      tell and draw what was kept
 
@@ -41,6 +43,13 @@ def counts(text):
     return numbers
 
 
+def megabytes(text):
+    number = int(text)
+    if not 1 <= number <= 1 << 20:
+        raise argparse.ArgumentTypeError("a file has 1 to 1048576 MB")
+    return number
+
+
 def load(text):
     number = int(text)
     if not 0 <= number <= 1024:
@@ -66,6 +75,9 @@ def read():
     add("--load", type=load, default=0, metavar="N", help="so many computing processes beside; tells the worst round too [0]")
     add("--unbound", action="store_true", help="bind no ranks to processors, whatever an implementation's default")
     add("--tcp", action="store_true", help="between two network namespaces instead of in shared memory")
+    add("--directory", type=pathlib.Path, metavar="DIR", default=pathlib.Path(tempfile.gettempdir()), help="the program io writes its file "
+        f"there and removes it [{tempfile.gettempdir()}]")
+    add("--megabytes", type=megabytes, metavar="N", help="size of that file [1024; quick: 64]")
     add("--json", type=pathlib.Path, metavar="FILE", help="write all figures of all rounds there")
     add("--from", type=pathlib.Path, metavar="FILE", dest="kept", help="measure nothing, read what --json wrote")
     add("--plots", type=pathlib.Path, metavar="DIR", help="draw them there, as SVG")
@@ -74,6 +86,9 @@ def read():
     add("--cache", type=pathlib.Path, default=cache, metavar="DIR", help=f"where peers are installed [{cache}]")
     wanted = parser.parse_args()
     wanted.rounds = wanted.rounds or (3 if wanted.quick else 5)
+    wanted.megabytes = wanted.megabytes or (64 if wanted.quick else 1024)
+    if not wanted.directory.is_dir():
+        parser.error(f"--directory: {wanted.directory} is no folder")
     if wanted.rounds < 1:
         parser.error("--rounds must be at least 1")
     able = [name for name, program in programs.ALL.items() if program.tcp or not wanted.tcp]

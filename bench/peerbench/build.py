@@ -22,8 +22,19 @@ def compile_all(cache, names, environments, tell):
     return folders
 
 
+def compile_limits(cache, names, tell):
+    """Compiles the limits of programs that have one of their own. Answers their folder."""
+    folder = cache / "programs" / "limits"
+    folder.mkdir(parents=True, exist_ok=True)
+    for source in (places.LIMITS / f"{name}.c" for name in names):
+        if source.exists():
+            one(places.compiler(), source, folder / source.stem, tell)
+    return folder
+
+
 def one(wrapper, source, binary, tell):
-    newest = max(path.stat().st_mtime for path in (source, places.SOURCES / "measure.h", wrapper))
+    headers = [*places.SOURCES.glob("*.h"), *places.LIMITS.glob("*.h")]
+    newest = max(path.stat().st_mtime for path in (source, *headers, wrapper))
     if binary.exists() and binary.stat().st_mtime > newest:
         return
     tell(f"compiling {source.name} with {wrapper}")

@@ -1,10 +1,11 @@
-"""What the machine allows, measured by `canele bench` in the same rounds: bare loops without any library."""
+"""What the machine allows, measured in the same rounds by bare loops without any library: those of `canele bench`, and the programs of
+bench/programs/limits."""
 
 import json
 import os
 import subprocess
 
-from . import places
+from . import places, rounds
 
 KIB, MIB = 1 << 10, 1 << 20
 SHORT, LONG = [8, 64, 256, KIB, 4 * KIB], [64 * KIB, 256 * KIB, MIB, 4 * MIB]
@@ -14,17 +15,32 @@ LINE = 48
 
 
 class Limits:
-    """A participant that needs no program of ours; `network` as for the others."""
+    """A participant without MPI; `canele` is the command if there is one, `network` as for the others, `folder` has the compiled limits,
+    and `words` are what programs are told."""
 
-    def __init__(self, canele, network, quick):
+    def __init__(self, canele, network, quick, folder, words):
         self.canele = canele
         self.network = network
+        self.quick = quick
+        self.folder = folder
+        self.words = words
         self.sizes = (QUICK_SHORT, QUICK_LONG) if quick else (SHORT, LONG)
 
     def figures(self, program, ranks):
         """The limits of what a program measures: {(figure, bytes): (value, unit)}."""
-        measure = {"pingpong": self.pingpong, "rate": self.rate, "collectives": self.collectives}.get(program)
-        return measure(ranks) if measure else {}
+        found = {}
+        if (places.LIMITS / f"{program}.c").exists() and not self.network:
+            found |= self.program(program)
+        named = {"pingpong": self.pingpong, "rate": self.rate, "collectives": self.collectives, "rma": self.rma}
+        if program in named and self.canele:
+            found |= named[program](ranks)
+        return found
+
+    def program(self, name):
+        """What a program of bench/programs/limits prints."""
+        line = [self.folder / name, *rounds.arguments(self.quick, self.words.get(name, ()))]
+        run = subprocess.run(line, stdout=subprocess.PIPE, check=True, timeout=rounds.limit(name), text=True)
+        return rounds.figures_of(run.stdout)
 
     def bench(self, *words):
         command = [self.canele, "bench", *map(str, words), "--rounds", "1", "--json"]
@@ -65,6 +81,17 @@ class Limits:
             return {}
         flags = self.bench("collectives", "--ranks", ranks, "--bytes", 8)["flags_ns"]
         return {("barrier", 0): (flags, "ns"), ("allreduce", 8): (flags, "ns")}
+
+    def rma(self, ranks):
+        if not self.network:
+            flags = self.bench("collectives", "--ranks", ranks, "--bytes", 8)["flags_ns"]
+            return {("fence", 0): (flags, "ns"), ("barrier", 0): (flags, "ns")}
+        few, many = self.bench("latency", "--bytes", 8), self.bench("bandwidth", "--bytes", MIB)
+        one_way = {entry["bytes"]: entry["median_ns"] for entry in few["socket"] + many["socket"]}
+        found = {(name, 8): (2 * one_way[8], "ns") for name in ("put", "get", "fetch_and_op", "lock")}
+        found["put", MIB] = found["accumulate", MIB] = (one_way[MIB] + one_way[8], "ns")
+        found["puts", 8] = self.rate(ranks)["window", 8]
+        return found
 
 
 def times(entry):

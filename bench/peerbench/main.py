@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-from . import arguments, build, install, native, places, report
+from . import arguments, build, install, native, places, programs, report
 from .limits import Limits
 from .load import Load
 from .network import Network
@@ -62,16 +62,29 @@ def measure(wanted):
         network = stack.enter_context(Network(wanted.cache)) if wanted.tcp else None
         lying = environments | dict.fromkeys(places.OURS, canele)
         participants = {name: KINDS[name](lying[name], network, not wanted.unbound) for name in wanted.only}
-        limits = Limits(canele, network, wanted.quick) if canele else None
+        limits = Limits(canele, network, wanted.quick, build.compile_limits(wanted.cache, wanted.programs, tell), words_of(wanted))
         stack.enter_context(Load(wanted.load))
-        turns = [(name, runner_of(name, one, binaries[one.abi], wanted.quick)) for name, one in participants.items()]
+        turns = [(name, runner_of(name, one, binaries[one.abi], wanted)) for name, one in participants.items()]
         figures = run_all(wanted, turns, limits, tell)
     return report.about(wanted, version(canele)), figures
 
 
-def runner_of(name, participant, folder, quick):
-    """What runs a participant's programs."""
-    return native.runner(participant, quick) if name == "native" else runner(participant, folder, quick)
+def words_of(wanted):
+    """What programs are told beside the time of a block."""
+    return {"io": [str(wanted.directory.resolve()), str(wanted.megabytes)]}
+
+
+def runner_of(name, participant, folder, wanted):
+    """What runs a participant's programs; those that it is unable to run give nothing."""
+    if name == "native":
+        return native.runner(participant, wanted.quick)
+    bound, spawning = (runner(one, folder, wanted.quick, words_of(wanted)) for one in (participant, participant.spawning()))
+
+    def run(program, ranks):
+        kind = programs.ALL[program]
+        return {} if name in kind.unable else (spawning if kind.spawns else bound)(program, ranks)
+
+    return run
 
 
 def version(canele):

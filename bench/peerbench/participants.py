@@ -1,5 +1,6 @@
 """How each implementation is started, in shared memory and between two hosts. Owns its options; runs nothing."""
 
+import copy
 import os
 
 from . import places
@@ -17,6 +18,13 @@ class Participant:
         self.place = place
         self.network = network
         self.bound = bound
+
+    def spawning(self):
+        """The participant for programs that start processes: nothing is said of binding, since MPICH's and Open MPI's launchers cannot
+        bind such processes too."""
+        other = copy.copy(self)
+        other.bound = None
+        return other
 
     def command(self, ranks, words):
         """The command line that runs `words` on so many ranks."""
@@ -40,7 +48,7 @@ class Participant:
 
 class Mpich(Participant):
     def command(self, ranks, words):
-        options = ["-bind-to", "core" if self.bound else "none"]
+        options = [] if self.bound is None else ["-bind-to", "core" if self.bound else "none"]
         if self.network:
             shell = ["-launcher", "ssh", "-launcher-exec", places.REMOTE_SHELL]
             options = [*shell, "-iface", self.network.rail, "-f", self.network.hostfile, "-ppn", "1"]
@@ -66,7 +74,7 @@ class Intel(Participant):
     def variables(self):
         # The programs were linked by MPICH's wrapper: this library comes first.
         found = {"LD_LIBRARY_PATH": str(self.place / "lib")}
-        if not self.bound:
+        if self.bound is False:
             found["I_MPI_PIN"] = "0"
         if not self.network:
             return found

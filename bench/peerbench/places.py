@@ -7,6 +7,7 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SOURCES = ROOT / "bench/programs"
+LIMITS = SOURCES / "limits"
 CLUSTER = ROOT / "scripts/cluster"
 REMOTE_SHELL = ROOT / "bench/remote-shell"
 
@@ -27,6 +28,14 @@ class Missing(Exception):
 def environment(cache, package):
     """The folder of the virtual environment of a package."""
     return cache / package.replace("==", "-").replace("*", "x")
+
+
+def compiler():
+    """The C compiler of this machine."""
+    found = shutil.which("cc")
+    if not found:
+        raise Missing("cc is not there: install a C compiler")
+    return pathlib.Path(found)
 
 
 def canele(given):

@@ -13,6 +13,10 @@ class Program:
     tcp: bool = False
     # Seconds that one run may take.
     limit: int = 300
+    # It starts processes.
+    spawns: bool = False
+    # Participants that cannot run it, each with the reason.
+    unable: dict = dataclasses.field(default_factory=dict)
 
 
 ALL = {
@@ -27,6 +31,19 @@ ALL = {
     "gauss": Program("Gauss elimination of a matrix of so many bytes, stochastic arithmetic", (3,)),
     "overlap": Program("Computing while 8 MB travel", (2,)),
     "init": Program("Starting and ending 64 ranks", (64,)),
+    "rma": Program("One-sided communication with an allocated window", (2, 8), tcp=True),
+    "io": Program(
+        "One file of 4 ranks, in blocks of so many bytes",
+        (4,),
+        limit=1800,
+        unable={"intel": "MPI_File_read of its libmpi_abi.so.1 reads nothing"},
+    ),
+    "spawn": Program(
+        "MPI_Comm_spawn of 4 processes",
+        (1, 2),
+        spawns=True,
+        unable={"intel": "MPI_Comm_spawn of its libmpi_abi.so.1 crashes"},
+    ),
 }
 
 # What they measure is the transfer of so many bytes.

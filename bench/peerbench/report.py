@@ -20,6 +20,7 @@ def about(wanted, canele):
         "processors": len(os.sched_getaffinity(0)),
         "system": f"{platform.system()} {platform.release()}",
         "network": "tcp" if wanted.tcp else "shared memory",
+        "file": f"{wanted.megabytes} MB in {wanted.directory.resolve()}" if "io" in wanted.programs else None,
         "bound": not wanted.unbound,
         "load": wanted.load,
         "participants": {name: places.PEERS.get(name, canele) for name in wanted.only},
@@ -44,6 +45,8 @@ def markdown(circumstances, figures):
     ]
     if not circumstances.get("bound", True):
         lines[0] += " No rank is bound to a processor."
+    if circumstances.get("file"):
+        lines[0] += f" The file of the program io: {circumstances['file']}."
     if load:
         lines[0] += f" Beside {load} computing processes; in parentheses the worst round."
     for program, ranks in dict.fromkeys((key[0], key[1]) for key in figures.all):
@@ -51,6 +54,9 @@ def markdown(circumstances, figures):
         # What the limits measure beside it is no figure of the program.
         entries = {key: entry for key, entry in entries.items() if set(entry[1]) - {"limit"}}
         lines += ["", f"### {programs.ALL[program].title}, {ranks} ranks", "", *table(entries, names, program in programs.TRANSFERS, load > 0)]
+        unable = {name: why for name, why in programs.ALL[program].unable.items() if name in names}
+        for name, why in unable.items():
+            lines += ["", f"Without {places.TITLES[name]}: {why}."]
     if figures.failures:
         lines += ["", "Failed:", "", *(f"- {text}" for text in figures.failures)]
     return "\n".join(lines) + "\n"

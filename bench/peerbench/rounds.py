@@ -7,7 +7,7 @@ import time
 
 from . import programs
 
-LINE = re.compile(r"^(\S+) (\d+) (\S+) (ns|ms|s|M/s|%)$")
+LINE = re.compile(r"^(\S+) (\d+) (\S+) (ns|ms|s|M/s|GB/s|%)$")
 BLOCK_MS, QUICK_BLOCK_MS = 20, 10
 
 
@@ -71,9 +71,9 @@ class Failed(Exception):
     """A run came to nothing; the text says why."""
 
 
-def runner(participant, folder, quick):
-    """What runs a participant's programs."""
-    return lambda program, ranks: run(participant, folder / program, program, ranks, quick)
+def runner(participant, folder, quick, words):
+    """What runs a participant's programs; `words` are those that a program takes beside the block's time, by its name."""
+    return lambda program, ranks: run(participant, folder / program, program, ranks, quick, words.get(program, ()))
 
 
 def limit(program):
@@ -81,11 +81,13 @@ def limit(program):
     return programs.ALL[program].limit
 
 
-def run(participant, binary, program, ranks, quick):
-    """One run of a program: {(figure, bytes): (value, unit)}."""
-    block = QUICK_BLOCK_MS if quick else BLOCK_MS
-    begin = time.monotonic()
-    out = output(participant, ranks, [binary, str(block), str(int(quick))], limit(program))
+def arguments(quick, words=()):
+    """Those of a program."""
+    return [str(QUICK_BLOCK_MS if quick else BLOCK_MS), str(int(quick)), *words]
+
+
+def figures_of(out):
+    """What a program printed: {(figure, bytes): (value, unit)}."""
     found = {}
     for text in out.splitlines():
         if match := LINE.match(text):
@@ -93,6 +95,13 @@ def run(participant, binary, program, ranks, quick):
             found[figure, int(bytes_)] = (float(value), unit)
     if not found:
         raise Failed(f"printed no figures: {out[-200:]}")
+    return found
+
+
+def run(participant, binary, program, ranks, quick, words=()):
+    """One run of a program: {(figure, bytes): (value, unit)}."""
+    begin = time.monotonic()
+    found = figures_of(output(participant, ranks, [binary, *arguments(quick, words)], limit(program)))
     if program == "init":
         found["job", 0] = ((time.monotonic() - begin) * 1e3, "ms")
     return found

@@ -79,6 +79,14 @@ static inline void tell(const char *name, long bytes, double value, const char *
     }
 }
 
+/* Ends the job if a result is wrong: its figures would be of something else. */
+static inline void must_be(long long found, long long expected, const char *what) {
+    if (found == expected) return;
+    printf("rank %d: %s is %lld, not %lld\n", rank, what, found, expected);
+    fflush(stdout);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
 /* Memory of the library's own, or the program's, filled so that every page is there. */
 static inline char *buffer(size_t bytes, int allocated) {
     void *memory = NULL;
