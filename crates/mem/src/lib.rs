@@ -4,6 +4,7 @@
 //! few crates in which `unsafe` may appear. Under `--cfg loom` the modules whose memory ordering is modelled are compiled
 //! against the model checker.
 
+pub mod atomic_element;
 mod backwards;
 pub mod buffer;
 pub mod chunk_counter;

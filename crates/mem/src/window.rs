@@ -10,6 +10,7 @@ use std::ptr::{self, NonNull};
 
 use canele_sys::atomic::AtomicU64;
 
+use crate::atomic_element::AtomicElement;
 use crate::{backwards, past_cache, racing};
 
 /// A bounded stretch of bytes that may be shared with another process; copied in and out, never borrowed.
@@ -147,6 +148,26 @@ impl<'a> Window<'a> {
         }
         // SAFETY: inside the window, whose memory stays mapped for `'a` and has no other references than to atomics; aligned.
         Some(unsafe { word.as_ref() })
+    }
+
+    /// The aligned element of `size` bytes at `offset`, for atomic operations; nothing if it lies outside, is not aligned, or no processor
+    /// has atomic operations of that size.
+    #[inline(always)]
+    pub fn element(&self, offset: usize, size: usize) -> Option<AtomicElement<'a>> {
+        let start = self.part(offset, size)?.start;
+        if size == 0 || !start.addr().get().is_multiple_of(size) {
+            return None;
+        }
+        // SAFETY: inside the window, whose memory stays mapped for `'a` and has no other references than to atomics; aligned.
+        unsafe {
+            Some(match size {
+                1 => AtomicElement::One(start.cast().as_ref()),
+                2 => AtomicElement::Two(start.cast().as_ref()),
+                4 => AtomicElement::Four(start.cast().as_ref()),
+                8 => AtomicElement::Eight(start.cast().as_ref()),
+                _ => return None,
+            })
+        }
     }
 
     /// Copies `len` bytes in at `offset`.

@@ -53,6 +53,23 @@ fn where_the_job_goes_on_the_survivors_say_what_they_wanted_of_the_dead() {
 }
 
 #[test]
+fn a_death_ends_every_wait_for_the_dead_in_a_synchronisation_of_a_window() {
+    let program = program("windows");
+    for how in ["fence", "lock", "lock-shared", "start", "wait", "free"] {
+        for wait in ["adaptive", "sleep"] {
+            let options = ["-n", "3", "--on-failure", "continue", "--wait", wait];
+            let output = run(Some(&options), &program, &[how]);
+            let said = text(&output);
+            assert_eq!(said.matches("passed").count(), 2, "{how}, {wait}: {said}");
+            assert!(
+                !said.contains("does not hold") && !said.contains("error class"),
+                "{how}, {wait}: {said}"
+            );
+        }
+    }
+}
+
+#[test]
 fn who_waits_for_anybody_else_than_the_dead_goes_on_waiting() {
     let output = job(&["-n", "3", "--on-failure", "continue"], "apart");
     ended(&output, 137, &["rank 1 was killed by signal 9"]);

@@ -69,6 +69,7 @@ programs! {
     kept [1 3];
     late [2 3];
     mixed [1 2];
+    onesided [1 2 3 4];
     operations [1];
     partitioned [1 2];
     partitions [1 2 3 4];
@@ -78,6 +79,7 @@ programs! {
     resources [1 2 3];
     sessions [1 3];
     truncated [2];
+    windows [1 2 3];
 }
 
 #[test]

@@ -114,6 +114,17 @@ pub fn session_get_errhandler(session: MPI_Session, errhandler: Out<MPI_Errhandl
     Ok(errhandler.set(given(session.get()?.errhandler())?, "errhandler")?)
 }
 
+/// `MPI_Win_set_errhandler`.
+pub fn win_set_errhandler(win: MPI_Win, errhandler: MPI_Errhandler) -> CallResult {
+    win.get()?.set_errhandler(errhandler.share()?);
+    Ok(())
+}
+
+/// `MPI_Win_get_errhandler`.
+pub fn win_get_errhandler(win: MPI_Win, errhandler: Out<MPI_Errhandler>) -> CallResult {
+    Ok(errhandler.set(given(win.get()?.errhandler())?, "errhandler")?)
+}
+
 /// What is done with errors of files, unless the program says otherwise by `MPI_FILE_NULL`: calls return the code.
 static OF_FILES: Mutex<Option<Arc<Errhandler>>> = Mutex::new(None);
 
@@ -167,6 +178,12 @@ pub fn comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> CallResult {
 pub fn session_call_errhandler(session: MPI_Session, errorcode: c_int) -> CallResult {
     let session = session.get()?;
     called(&session.errhandler(), session.number(), errorcode)
+}
+
+/// `MPI_Win_call_errhandler`.
+pub fn win_call_errhandler(win: MPI_Win, errorcode: c_int) -> CallResult {
+    let win = win.get()?;
+    called(&win.errhandler(), win.number(), errorcode)
 }
 
 /// Calls a handler with a code of the program's choice; the call itself succeeds if the handler returns.

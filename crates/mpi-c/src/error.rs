@@ -94,8 +94,11 @@ pub fn raise(function: &str, on: On, failed: Failed) -> c_int {
             Err(_) => raise_nowhere(function, &error),
         },
         On::File => handle(&errhandlers::of_files(), MPI_FILE_NULL.value(), function, &error),
-        // There are no windows yet.
-        On::Nothing | On::Win(_) => raise_nowhere(function, &error),
+        On::Win(win) => match win.share() {
+            Ok(win) => handle(&win.errhandler(), win.number(), function, &error),
+            Err(_) => raise_nowhere(function, &error),
+        },
+        On::Nothing => raise_nowhere(function, &error),
     }
 }
 

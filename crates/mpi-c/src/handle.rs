@@ -7,6 +7,7 @@ use canele_mpi::group::Group;
 use canele_mpi::info::Info;
 use canele_mpi::point::Message;
 use canele_mpi::session::Session;
+use canele_mpi::window::Win;
 use canele_mpi::{Class, Comm, Errhandler, Error, Result};
 
 use crate::operations::OpObject;
@@ -156,6 +157,7 @@ objects! {
     MPI_Datatype Datatype Datatype, Datatype;
     MPI_Message Request Message, Message;
     MPI_Session Session Session, Session;
+    MPI_Win Window Win, Window;
 }
 
 #[cold]

@@ -46,3 +46,4 @@ mod table;
 pub mod topology;
 pub mod types;
 pub mod width;
+pub mod window;

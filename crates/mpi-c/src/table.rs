@@ -44,11 +44,13 @@ pub enum ObjectKind {
     Message,
     /// A session.
     Session,
+    /// A window.
+    Window,
 }
 
 impl ObjectKind {
     /// All kinds, with their plurals for texts.
-    pub const ALL: [(Self, &str); 8] = [
+    pub const ALL: [(Self, &str); 9] = [
         (Self::Comm, "communicators"),
         (Self::Group, "groups"),
         (Self::Datatype, "datatypes"),
@@ -57,6 +59,7 @@ impl ObjectKind {
         (Self::Info, "info objects"),
         (Self::Message, "messages"),
         (Self::Session, "sessions"),
+        (Self::Window, "windows"),
     ];
 }
 

@@ -31,6 +31,7 @@ pub mod request;
 pub mod session;
 mod status;
 pub mod topology;
+pub mod window;
 mod world;
 
 pub use canele_engine::{Mode, Rank, Tag};

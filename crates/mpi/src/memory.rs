@@ -56,7 +56,7 @@ impl Allocated {
     }
 
     /// The region that holds a range, and where in it.
-    fn find(&self, address: usize, len: usize) -> Option<(Arc<Region>, usize)> {
+    pub(crate) fn find(&self, address: usize, len: usize) -> Option<(Arc<Region>, usize)> {
         let regions = self.regions.read().unwrap_or_else(PoisonError::into_inner);
         let (start, region) = regions.range(..=address).next_back()?;
         let offset = address - start;

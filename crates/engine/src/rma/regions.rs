@@ -100,6 +100,17 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Forgets how a region of any rank is mapped here; who holds the mapping keeps it.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn forget_region(&self, owner: Rank, id: RegionId) -> Result<(), Error> {
+        self.lock()?.progress.rails.shm.regions.forget(owner, Some(id));
+        Ok(())
+    }
+}
+
 impl Core {
     /// Allocates a region and says so to the launcher, which answers.
     fn announce_region(&mut self, bytes: usize) -> Result<Arc<Region>, Error> {

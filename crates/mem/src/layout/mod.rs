@@ -223,14 +223,9 @@ impl Layout {
         self.visit(count, at, len, &mut unsafe { Scatter::new(from, bounds.start()) });
     }
 
-    /// Calls `each(place, offset in the range, length)` for the stretches of a range of the packed bytes.
-    pub(crate) fn stretches(
-        &self,
-        count: usize,
-        at: usize,
-        len: usize,
-        each: impl FnMut(isize, usize, usize),
-    ) {
+    /// Calls `each(place, offset in the range, length)` for the stretches of a range of the packed bytes, in their order; places are
+    /// relative to that of the first element.
+    pub fn stretches(&self, count: usize, at: usize, len: usize, each: impl FnMut(isize, usize, usize)) {
         self.visit(count, at, len, &mut Each { each, done: 0 });
     }
 

@@ -11,6 +11,7 @@ use canele_mem::buffer::Readable;
 use canele_mpi::fail;
 use canele_mpi::op::{BuiltIn, Op};
 
+pub use element::element_of;
 pub use program::{ProgramFunction, UserFunction, UserFunctionLarge};
 pub use reduction::reduction;
 

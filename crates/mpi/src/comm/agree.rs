@@ -46,7 +46,7 @@ impl Comm {
     }
 
     /// The numbers of all members in the order of [`Comm::everybody`], as many from each.
-    pub(super) fn numbers_of_all(&self, mine: &[i64]) -> Result<Vec<i64>> {
+    pub(crate) fn numbers_of_all(&self, mine: &[i64]) -> Result<Vec<i64>> {
         let everybody = self.everybody();
         let mut all = vec![0; mine.len() * everybody.size()];
         let shape = Shape::new(Operation::Allgather, size_of_val(mine));

@@ -32,6 +32,16 @@ impl Comm {
         self.dup_on(flow, self.copied(info))
     }
 
+    /// One with the same group for an object that is made of this one, all of whose members call this. It has nothing that the program
+    /// hung on this one.
+    ///
+    /// # Errors
+    /// A member died.
+    pub(crate) fn twin(&self) -> Result<Arc<Comm>> {
+        let flow = self.new_flow()?;
+        Ok(Arc::new(Comm::new(self.parts(flow, self.group().clone()))?))
+    }
+
     /// What a duplicate takes from this communicator as it is now.
     pub(super) fn copied(&self, info: &Info) -> Result<Copied> {
         let copied =

@@ -221,6 +221,12 @@ impl Datatype {
         self.layout.unpack(raw, count, at, from);
     }
 
+    /// Calls `each(place, offset in the range, length)` for the stretches of the `len` packed bytes of `count` elements from `at` on, in
+    /// their order; places are relative to the buffer's address.
+    pub fn stretches(&self, count: usize, at: usize, len: usize, each: impl FnMut(isize, usize, usize)) {
+        self.layout.stretches(count, at, len, each);
+    }
+
     /// The basic datatype and how many of it an element has, if it has no other.
     #[inline]
     pub fn uniform(&self) -> Option<(Basic, usize)> {

@@ -28,7 +28,7 @@ pub struct Region {
 pub struct Far {
     base: NonNull<u8>,
     len: usize,
-    /// Keeps it mapped.
+    /// Keeps it mapped; nothing of memory that the program keeps.
     segment: Option<Segment>,
     elsewhere: Option<Elsewhere>,
 }
@@ -52,6 +52,20 @@ pub struct Elsewhere {
 impl Far {
     fn new(segment: Segment, len: usize) -> Self {
         Self { base: segment.base(), len, segment: Some(segment), elsewhere: None }
+    }
+
+    /// The `len` bytes of the program from `start`, which other ranks reach through this process.
+    ///
+    /// # Safety
+    /// The bytes stay mapped, readable and writable as long as the value lives, and no Rust reference to them exists while a window on
+    /// them is used.
+    pub unsafe fn of_program(start: NonNull<u8>, len: usize) -> Self {
+        Self { base: start, len, segment: None, elsewhere: None }
+    }
+
+    /// Where it begins in this process.
+    pub fn address(&self) -> *mut u8 {
+        self.base.as_ptr()
     }
 
     /// Stands for memory that cannot be mapped. It seems to have no bytes, so that whoever looks for some finds the way to the

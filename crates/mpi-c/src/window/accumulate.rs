@@ -1,0 +1,196 @@
+//! Accumulates, fetch-and-op, compare-and-swap (MPI 5.0, §12.3.4).
+
+use core::ffi::c_int;
+
+use canele_mpi::datatype::{BasicKind, Datatype};
+use canele_mpi::op::BuiltIn;
+use canele_mpi::request::Request;
+use canele_mpi::window::{Accumulation, TargetData, Win};
+use canele_mpi::{Result, fail};
+
+use super::access::{check_passive, target};
+use crate::buffer::data;
+use crate::error::CallResult;
+use crate::handle::{MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
+use crate::operations::{OpObject, element_of};
+use crate::point::start::give;
+use crate::pointer::{Out, RecvBuffer, SendBuffer};
+use crate::width::Count;
+
+/// What an operation does to the elements of a target's datatype.
+fn accumulation(op: MPI_Op, of: &Datatype, count: usize) -> Result<Accumulation> {
+    let OpObject::BuiltIn(op) = *op.get()? else {
+        fail!(
+            Operation,
+            "op is an operation of the program: windows are accumulated into by predefined ones only"
+        );
+    };
+    let (element, bytes) = match (of.uniform(), of.pair()) {
+        _ if of.size() == 0 || count == 0 => (None, 1),
+        (Some((basic, _)), _) => (element_of(Datatype::basic(basic)), basic.size()),
+        (None, Some(_)) => (element_of(of), of.size()),
+        (None, None) => {
+            fail!(Datatype, "target_datatype is {of:?}: its elements are to be of one predefined datatype");
+        }
+    };
+    let is_defined_for_all = matches!(op, BuiltIn::Replace | BuiltIn::NoOp) || of.size() == 0 || count == 0;
+    if !is_defined_for_all && element.is_none_or(|element| op.accumulation(element).is_err()) {
+        let (name, takes) = op.text();
+        fail!(Operation, "op is {name}, which is for {takes}, not for elements of {of:?}");
+    }
+    Ok(Accumulation { op, element, bytes })
+}
+
+type Origin = (SendBuffer, Count, MPI_Datatype);
+type Results = (RecvBuffer, Count, MPI_Datatype);
+
+fn accumulate_elements(
+    win: &Win,
+    origin: Origin,
+    result: Option<Results>,
+    to: Option<TargetData<'_>>,
+    op: MPI_Op,
+    tracked: bool,
+) -> Result<Option<Request>> {
+    let Some(to) = to else { return Ok(None) };
+    let how = accumulation(op, to.of, to.count)?;
+    // What is not used need not be valid.
+    let origin = match how.op {
+        BuiltIn::NoOp => None,
+        _ => Some(data(origin.0, origin.1, origin.2)?),
+    };
+    let result = result.map(|result| data(result.0, result.1, result.2)).transpose()?;
+    win.accumulate(to, how, origin, result, tracked)
+}
+
+/// `MPI_Accumulate`.
+pub fn accumulate(
+    origin_addr: SendBuffer,
+    origin_count: Count,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: Count,
+    target_datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> CallResult {
+    let to = target((target_rank, target_disp), (target_count, target_datatype))?;
+    let origin = (origin_addr, origin_count, origin_datatype);
+    accumulate_elements(win.get()?, origin, None, to, op, false)?;
+    Ok(())
+}
+
+/// `MPI_Raccumulate`.
+pub fn raccumulate(
+    origin_addr: SendBuffer,
+    origin_count: Count,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: Count,
+    target_datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+    request: Out<MPI_Request>,
+) -> CallResult {
+    let win = win.get()?;
+    let to = target((target_rank, target_disp), (target_count, target_datatype))?;
+    check_passive(win, to)?;
+    let origin = (origin_addr, origin_count, origin_datatype);
+    give(request, accumulate_elements(win, origin, None, to, op, true)?)
+}
+
+/// `MPI_Get_accumulate`.
+pub fn get_accumulate(
+    origin_addr: SendBuffer,
+    origin_count: Count,
+    origin_datatype: MPI_Datatype,
+    result_addr: RecvBuffer,
+    result_count: Count,
+    result_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: Count,
+    target_datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> CallResult {
+    let to = target((target_rank, target_disp), (target_count, target_datatype))?;
+    let (origin, result) =
+        ((origin_addr, origin_count, origin_datatype), (result_addr, result_count, result_datatype));
+    accumulate_elements(win.get()?, origin, Some(result), to, op, false)?;
+    Ok(())
+}
+
+/// `MPI_Rget_accumulate`.
+pub fn rget_accumulate(
+    origin_addr: SendBuffer,
+    origin_count: Count,
+    origin_datatype: MPI_Datatype,
+    result_addr: RecvBuffer,
+    result_count: Count,
+    result_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: Count,
+    target_datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+    request: Out<MPI_Request>,
+) -> CallResult {
+    let win = win.get()?;
+    let to = target((target_rank, target_disp), (target_count, target_datatype))?;
+    check_passive(win, to)?;
+    let (origin, result) =
+        ((origin_addr, origin_count, origin_datatype), (result_addr, result_count, result_datatype));
+    give(request, accumulate_elements(win, origin, Some(result), to, op, true)?)
+}
+
+/// One element.
+const ONE: Count = Count { value: 1, large: false };
+
+/// `MPI_Fetch_and_op`.
+pub fn fetch_and_op(
+    origin_addr: SendBuffer,
+    result_addr: RecvBuffer,
+    datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: i64,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> CallResult {
+    let win = win.get()?;
+    let Some(to) = target((target_rank, target_disp), (ONE, datatype))? else { return Ok(()) };
+    if !to.of.is_predefined() {
+        fail!(Datatype, "datatype is {:?}: one element of a predefined datatype is fetched", to.of);
+    }
+    let how = accumulation(op, to.of, to.count)?;
+    let origin = match how.op {
+        BuiltIn::NoOp => None,
+        _ => Some(data(origin_addr, ONE, datatype)?),
+    };
+    Ok(win.fetch_and_op(to, how, origin, data(result_addr, ONE, datatype)?)?)
+}
+
+/// `MPI_Compare_and_swap`.
+pub fn compare_and_swap(
+    origin_addr: SendBuffer,
+    compare_addr: SendBuffer,
+    result_addr: RecvBuffer,
+    datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: i64,
+    win: MPI_Win,
+) -> CallResult {
+    let win = win.get()?;
+    let Some(to) = target((target_rank, target_disp), (ONE, datatype))? else { return Ok(()) };
+    let kind = to.of.as_basic().map(|basic| basic.kind());
+    let swaps =
+        |kind| matches!(kind, BasicKind::Signed | BasicKind::Unsigned | BasicKind::Logical | BasicKind::Byte);
+    if !kind.is_some_and(swaps) {
+        fail!(Datatype, "datatype is {:?}: integers, logicals and bytes are compared and swapped", to.of);
+    }
+    let operands = [data(compare_addr, ONE, datatype)?, data(origin_addr, ONE, datatype)?];
+    Ok(win.compare_and_swap(to, operands, data(result_addr, ONE, datatype)?)?)
+}

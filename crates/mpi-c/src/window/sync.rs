@@ -1,0 +1,117 @@
+//! Synchronisation of windows (MPI 5.0, §12.5).
+
+use core::ffi::c_int;
+
+use canele_mpi::window::LockKind;
+use canele_mpi::{Result, fail};
+
+use super::member;
+use crate::constants::*;
+use crate::error::CallResult;
+use crate::handle::{MPI_Group, MPI_Win};
+use crate::pointer::Out;
+
+/// Fails for an assertion with other bits than these.
+fn check_assertion(assert: c_int, known: c_int) -> Result<()> {
+    if assert & !known != 0 {
+        fail!(Assert, "assert is {assert}: it has bits that are no assertion of this function");
+    }
+    Ok(())
+}
+
+/// `MPI_Win_fence`.
+pub fn win_fence(assert: c_int, win: MPI_Win) -> CallResult {
+    let win = win.get()?;
+    check_assertion(assert, MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED)?;
+    Ok(win.fence(assert & MPI_MODE_NOSUCCEED == 0)?)
+}
+
+/// `MPI_Win_start`.
+pub fn win_start(group: MPI_Group, assert: c_int, win: MPI_Win) -> CallResult {
+    let win = win.get()?;
+    check_assertion(assert, MPI_MODE_NOCHECK)?;
+    Ok(win.start(group.get()?, assert & MPI_MODE_NOCHECK != 0)?)
+}
+
+/// `MPI_Win_complete`.
+pub fn win_complete(win: MPI_Win) -> CallResult {
+    Ok(win.get()?.complete()?)
+}
+
+/// `MPI_Win_post`.
+pub fn win_post(group: MPI_Group, assert: c_int, win: MPI_Win) -> CallResult {
+    let win = win.get()?;
+    check_assertion(assert, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT)?;
+    Ok(win.post(group.get()?, assert & MPI_MODE_NOCHECK != 0)?)
+}
+
+/// `MPI_Win_wait`.
+pub fn win_wait(win: MPI_Win) -> CallResult {
+    Ok(win.get()?.wait()?)
+}
+
+/// `MPI_Win_test`.
+pub fn win_test(win: MPI_Win, flag: Out<c_int>) -> CallResult {
+    Ok(flag.set(c_int::from(win.get()?.test()?), "flag")?)
+}
+
+/// `MPI_Win_lock`.
+pub fn win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) -> CallResult {
+    let win = win.get()?;
+    let kind = match lock_type {
+        MPI_LOCK_SHARED => LockKind::Shared,
+        MPI_LOCK_EXCLUSIVE => LockKind::Exclusive,
+        _ => fail!(Locktype, "lock_type is {lock_type}: it is MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE"),
+    };
+    check_assertion(assert, MPI_MODE_NOCHECK)?;
+    let Some(rank) = member(rank) else { return Ok(()) };
+    Ok(win.lock(kind, rank, assert & MPI_MODE_NOCHECK != 0)?)
+}
+
+/// `MPI_Win_unlock`.
+pub fn win_unlock(rank: c_int, win: MPI_Win) -> CallResult {
+    let win = win.get()?;
+    Ok(member(rank).map_or(Ok(()), |rank| win.unlock(rank))?)
+}
+
+/// `MPI_Win_lock_all`.
+pub fn win_lock_all(assert: c_int, win: MPI_Win) -> CallResult {
+    let win = win.get()?;
+    check_assertion(assert, MPI_MODE_NOCHECK)?;
+    Ok(win.lock_all(assert & MPI_MODE_NOCHECK != 0)?)
+}
+
+/// `MPI_Win_unlock_all`.
+pub fn win_unlock_all(win: MPI_Win) -> CallResult {
+    Ok(win.get()?.unlock_all()?)
+}
+
+/// `MPI_Win_flush`.
+#[inline]
+pub fn win_flush(rank: c_int, win: MPI_Win) -> CallResult {
+    let win = win.get()?;
+    Ok(member(rank).map_or(Ok(()), |rank| win.flush(rank))?)
+}
+
+/// `MPI_Win_flush_all`.
+pub fn win_flush_all(win: MPI_Win) -> CallResult {
+    Ok(win.get()?.flush_all()?)
+}
+
+/// `MPI_Win_flush_local`.
+#[inline]
+pub fn win_flush_local(rank: c_int, win: MPI_Win) -> CallResult {
+    let win = win.get()?;
+    Ok(member(rank).map_or(Ok(()), |rank| win.flush_local(rank))?)
+}
+
+/// `MPI_Win_flush_local_all`.
+pub fn win_flush_local_all(win: MPI_Win) -> CallResult {
+    Ok(win.get()?.flush_local_all()?)
+}
+
+/// `MPI_Win_sync`.
+pub fn win_sync(win: MPI_Win) -> CallResult {
+    win.get()?.sync();
+    Ok(())
+}

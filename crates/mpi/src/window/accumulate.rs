@@ -1,0 +1,199 @@
+//! Accumulates, fetch-and-op, compare-and-swap (MPI 5.0, §12.3.4).
+
+use std::thread;
+
+use canele_engine::{Rank, Window};
+use canele_mem::atomic_element::{put_value, value_of};
+use canele_mem::buffer::Readable;
+
+use super::Win;
+use super::elements::{Accumulation, Atomicity, fetch_and_change, try_accumulate, try_compare_and_swap};
+use super::target::Place;
+use super::transfer::TargetData;
+use crate::data::{Data, DataMut};
+use crate::request::Request;
+use crate::{Result, fail};
+
+/// Bytes that are accumulated at a time, at most; the atomicity word may be held meanwhile.
+const PIECE: usize = 16 << 10;
+
+impl Win {
+    /// Combines elements of the program's into those of a target. If `result` is given, it gets what was there before. Operations that
+    /// need no elements of the program's are given none. A request, as of [`Win::put`].
+    ///
+    /// # Errors
+    /// As [`Win::put`]; the operation is not defined for the elements.
+    pub fn accumulate(
+        &self,
+        to: TargetData<'_>,
+        how: Accumulation,
+        origin: Option<Data<'_>>,
+        result: Option<DataMut<'_>>,
+        tracked: bool,
+    ) -> Result<Option<Request>> {
+        let len = to.bytes()?;
+        if let Some(origin) = origin {
+            self.common_length(to, origin.bytes()?)?;
+        }
+        if let Some(result) = &result {
+            self.common_length(to, result.bytes()?)?;
+        }
+        self.access(to.rank)?;
+        if len == 0 {
+            return Ok(None);
+        }
+        match self.place(to.rank, to.disp, &to.of.span(to.count))? {
+            Place::Here(memory, at) => {
+                let window = memory.window(0, memory.len()).unwrap_or(Window::empty());
+                self.accumulate_here((window, at), to, how, origin, result)?;
+                Ok(None)
+            }
+            Place::Served(at) => self.accumulate_served(to, at, how, origin, result, tracked),
+        }
+    }
+
+    fn accumulate_here(
+        &self,
+        (window, at): (Window<'_>, isize),
+        to: TargetData<'_>,
+        how: Accumulation,
+        origin: Option<Data<'_>>,
+        mut result: Option<DataMut<'_>>,
+    ) -> Result<()> {
+        let len = to.bytes()?;
+        let piece = (PIECE / how.bytes).max(1) * how.bytes;
+        let stage = |wanted: bool| vec![0; if wanted { len.min(piece) } else { 0 }];
+        let mut packed = stage(origin.is_some_and(|origin| !origin.of.is_contiguous()));
+        let mut old = stage(result.is_some());
+        for start in (0..len).step_by(piece) {
+            let n = piece.min(len - start);
+            let data = match &origin {
+                None => &[],
+                Some(origin) if origin.of.is_contiguous() => origin.raw.bytes(start.cast_signed(), n),
+                Some(origin) => {
+                    origin.of.pack(&origin.raw, origin.count, start, &mut packed[..n]);
+                    &packed[..n]
+                }
+            };
+            let stretches = |each: &mut dyn FnMut(Window<'_>, usize)| {
+                to.of.stretches(to.count, start, n, |place, within, len| {
+                    let part = window.part((at + place).cast_unsigned(), len);
+                    each(part.expect("the elements lie in the window"), within);
+                });
+            };
+            self.atomically(to.rank, |atomicity| {
+                let old = result.is_some().then(|| &mut old[..n]);
+                Ok(try_accumulate(&stretches, how, atomicity, data, old)?.then_some(()))
+            })?;
+            if let Some(result) = &mut result {
+                result.of.unpack(&mut result.raw, result.count, start, &old[..n]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Does something that may need the atomicity word of a target, until it was done: it is tried again while another process holds
+    /// the word, which is not for long.
+    fn atomically<T>(
+        &self,
+        target: usize,
+        mut attempt: impl FnMut(&Atomicity<'_>) -> Result<Option<T>>,
+    ) -> Result<T> {
+        let engine = &self.comm.engine;
+        let is_gone = |rank: Rank| engine.ask(|proto| proto.why_gone(rank).is_some()).unwrap_or(false);
+        let word = self.control.words(target).atomicity();
+        let atomicity = Atomicity { word, me: engine.rank(), is_gone: &is_gone };
+        loop {
+            if let Some(done) = attempt(&atomicity)? {
+                return Ok(done);
+            }
+            // Deaths become known in passes; the holder may need this processor.
+            engine.poll()?;
+            thread::yield_now();
+        }
+    }
+
+    /// Combines one element into one of a target; gives what was there before.
+    ///
+    /// # Errors
+    /// As [`Win::accumulate`].
+    #[inline]
+    pub fn fetch_and_op(
+        &self,
+        to: TargetData<'_>,
+        how: Accumulation,
+        origin: Option<Data<'_>>,
+        mut result: DataMut<'_>,
+    ) -> Result<()> {
+        let target = self.access(to.rank)?;
+        let len = how.bytes;
+        if to.of.is_contiguous()
+            && let Some(window) = target.here(to.disp, len)
+        {
+            let operand = match origin {
+                Some(origin) if matches!(len, 1 | 2 | 4 | 8) => value_of(origin.raw.bytes(0, len)),
+                _ => 0,
+            };
+            if let Some(old) = fetch_and_change(&window, how, operand)? {
+                put_value(old, result.raw.bytes_mut(0, len));
+                return Ok(());
+            }
+        }
+        self.accumulate(to, how, origin, Some(result), false).map(drop)
+    }
+
+    /// Replaces an element of a target if it is equal to `compare`, byte for byte; gives what was there before.
+    ///
+    /// # Errors
+    /// As [`Win::put`].
+    #[inline]
+    pub fn compare_and_swap(
+        &self,
+        to: TargetData<'_>,
+        [compare, new]: [Data<'_>; 2],
+        mut result: DataMut<'_>,
+    ) -> Result<()> {
+        let (target, len) = (self.access(to.rank)?, to.bytes()?);
+        let operands = [compare.raw.bytes(0, len), new.raw.bytes(0, len)];
+        if let Some(window) = target.here(to.disp, len)
+            && let Some(element) = window.element(0, len)
+        {
+            let old = element.compare_and_swap(value_of(operands[0]), value_of(operands[1]));
+            put_value(old, result.raw.bytes_mut(0, len));
+            return Ok(());
+        }
+        match self.place(to.rank, to.disp, &to.of.span(1))? {
+            Place::Here(memory, at) => {
+                let window = memory.window(at.cast_unsigned(), len).expect("the element lies in the window");
+                let old = self.atomically(to.rank, |atomicity| {
+                    Ok(try_compare_and_swap(&window, atomicity, operands))
+                })?;
+                result.raw.bytes_mut(0, len).copy_from_slice(&old);
+                Ok(())
+            }
+            Place::Served(at) => self.compare_and_swap_served(to, at, operands, result),
+        }
+    }
+
+    fn accumulate_served(
+        &self,
+        _: TargetData<'_>,
+        _: i64,
+        _: Accumulation,
+        _: Option<Data<'_>>,
+        _: Option<DataMut<'_>>,
+        _: bool,
+    ) -> Result<Option<Request>> {
+        fail!(UnsupportedOperation, "the memory of the target cannot be reached");
+    }
+
+    fn compare_and_swap_served(
+        &self,
+        _: TargetData<'_>,
+        _: i64,
+        _: [&[u8]; 2],
+        _: DataMut<'_>,
+    ) -> Result<()> {
+        fail!(UnsupportedOperation, "the memory of the target cannot be reached");
+    }
+}

@@ -1,0 +1,157 @@
+//! Active target synchronisation: fences, and epochs of groups (MPI 5.0, §12.5.1, §12.5.2).
+//!
+//! ```text
+//!   origin  start ◀──POST── post  target        start waits for the message of each target
+//!           put, get …
+//!           complete ──COMPLETE──▶ wait         wait and test for that of each origin
+//! ```
+
+use canele_engine::{Mode, Tag, Want};
+use canele_sys::atomic::Ordering::Relaxed;
+
+use super::epoch::{FENCE, FENCED, STARTED};
+use super::{Win, tag};
+use crate::group::Group;
+use crate::{Result, fail};
+
+impl Win {
+    /// Ends the accesses since the last fence everywhere; with `goes_on`, accesses are permitted until the next one.
+    ///
+    /// # Errors
+    /// Another kind of epoch is open; a member died; an access failed.
+    pub fn fence(&self, goes_on: bool) -> Result<()> {
+        {
+            let epochs = self.epochs();
+            self.check_no_access(&epochs)?;
+            self.check_no_exposure(&epochs)?;
+        }
+        let flushed = self.flush_everybody();
+        self.sync();
+        self.comm.barrier("MPI_Win_fence")?;
+        self.sync();
+        self.epoch.fetch_and(!(FENCE | FENCED), Relaxed);
+        if goes_on {
+            self.epoch.fetch_or(FENCED, Relaxed);
+        }
+        flushed
+    }
+
+    /// The members of a group as ranks in the window.
+    fn ranks_of(&self, group: &Group) -> Result<Vec<usize>> {
+        let place = |member: &canele_engine::Rank| match self.group().rank_of(*member) {
+            Some(place) => Ok(place),
+            None => fail!(Group, "the group has {member} of the job, which is not a member of the window"),
+        };
+        group.members().iter().map(place).collect()
+    }
+
+    fn tell(&self, member: usize, tag: Tag) -> Result<()> {
+        let to = self.targets[member].rank;
+        Ok(self.comm.engine.send(to, self.flow(), tag, Mode::Standard, &[], None)?)
+    }
+
+    fn want(&self, member: usize, tag: Tag) -> Want {
+        Want { source: Some(self.targets[member].rank), tag: Some(tag) }
+    }
+
+    fn await_tell(&self, member: usize, tag: Tag) -> Result<()> {
+        self.comm.engine.recv(self.flow(), self.want(member, tag), &mut [], None)?;
+        Ok(())
+    }
+
+    /// Permits accesses to the members of a group, once each has exposed its part. With `unchecked` the program promises that they
+    /// have.
+    ///
+    /// # Errors
+    /// A rank is no member; another access epoch is open; a target died.
+    pub fn start(&self, group: &Group, unchecked: bool) -> Result<()> {
+        let targets = self.ranks_of(group)?;
+        self.check_no_access(&self.epochs())?;
+        self.leave_fence()?;
+        if !unchecked {
+            targets.iter().try_for_each(|target| self.await_tell(*target, tag::POST))?;
+        }
+        self.sync();
+        for target in &targets {
+            self.targets[*target].epoch.fetch_or(STARTED, Relaxed);
+        }
+        self.epochs().started = Some(targets);
+        Ok(())
+    }
+
+    /// Ends the accesses of a started epoch: they are done here, and the targets are told once they are done there.
+    ///
+    /// # Errors
+    /// None was started; a target died, or an access failed, with which the epoch has ended.
+    pub fn complete(&self) -> Result<()> {
+        let Some(targets) = self.epochs().started.take() else {
+            fail!(RmaSync, "no access epoch was started: call MPI_Win_start first");
+        };
+        let mut result = Ok(());
+        for target in &targets {
+            self.targets[*target].epoch.fetch_and(!STARTED, Relaxed);
+            result = result.and(self.flush_target(*target));
+        }
+        self.sync();
+        for target in &targets {
+            result = result.and(self.tell(*target, tag::COMPLETE));
+        }
+        result
+    }
+
+    /// Exposes the part of this process to the members of a group. With `unchecked` they are not told.
+    ///
+    /// # Errors
+    /// A rank is no member; the part is exposed already; an origin died.
+    pub fn post(&self, group: &Group, unchecked: bool) -> Result<()> {
+        let origins = self.ranks_of(group)?;
+        self.check_no_exposure(&self.epochs())?;
+        self.leave_fence()?;
+        self.sync();
+        if !unchecked {
+            origins.iter().try_for_each(|origin| self.tell(*origin, tag::POST))?;
+        }
+        self.epochs().exposed = Some(origins.into_iter().map(|origin| (origin, false)).collect());
+        Ok(())
+    }
+
+    /// Waits until all origins of an exposure have completed their accesses.
+    ///
+    /// # Errors
+    /// Nothing is exposed; an origin died, with which the exposure has ended.
+    pub fn wait(&self) -> Result<()> {
+        let Some(origins) = self.epochs().exposed.take() else { return Err(self.not_exposed()) };
+        let mut result = Ok(());
+        for (origin, _) in origins.iter().filter(|(_, complete)| !complete) {
+            result = result.and(self.await_tell(*origin, tag::COMPLETE));
+        }
+        self.sync();
+        result
+    }
+
+    /// As [`Win::wait`] without waiting: says whether all origins have completed.
+    ///
+    /// # Errors
+    /// As [`Win::wait`].
+    pub fn test(&self) -> Result<bool> {
+        let Some(mut origins) = self.epochs().exposed.take() else { return Err(self.not_exposed()) };
+        for (origin, complete) in origins.iter_mut().filter(|(_, complete)| !complete) {
+            let engine = &self.comm.engine;
+            if engine.iprobe(self.flow(), self.want(*origin, tag::COMPLETE))?.is_some() {
+                self.await_tell(*origin, tag::COMPLETE)?;
+                *complete = true;
+            }
+        }
+        let all = origins.iter().all(|(_, complete)| *complete);
+        if !all {
+            self.epochs().exposed = Some(origins);
+        }
+        self.sync();
+        Ok(all)
+    }
+
+    #[cold]
+    fn not_exposed(&self) -> Box<crate::Error> {
+        crate::Error::new(crate::Class::RmaSync, "the window is not exposed: call MPI_Win_post first")
+    }
+}

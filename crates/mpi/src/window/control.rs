@@ -1,0 +1,214 @@
+//! The words by which the ranks of one host lock each other's parts of a window, in memory that all of them have mapped.
+//!
+//! Owns what the words mean. Waits for nothing: who is refused notes itself among the waiters and is told by a message.
+//!
+//! ```text
+//!   control region of a host: an entry for each member of the window's communicator
+//!
+//!   entry ┌ atomicity 64 B ┬ state 64 B ┬ waiters, one bit a member ┬ sharers, one bit a member ┐
+//!         │ process in a   │ holder + 1 │                           │ set before the lock is    │
+//!         │ wide accumulate│ and sharers│                           │ taken, cleared after it   │
+//! ```
+
+use std::sync::Arc;
+
+use canele_engine::{Far, Rank, RegionId};
+use canele_sys::atomic::{AtomicU64, Ordering::SeqCst};
+
+use crate::{Result, fail};
+
+const STATE: usize = 64;
+const BITMAPS: usize = 128;
+/// Bits of a word of a bitmap.
+const BITS: usize = 64;
+/// One more rank that shares a lock; below are the bits of the rank that has it alone.
+const SHARER: u64 = 1 << 32;
+const ALONE: u64 = SHARER - 1;
+
+/// How a part of a window is locked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockKind {
+    /// Together with others that share it.
+    Shared,
+    /// By one rank alone.
+    Exclusive,
+}
+
+/// The control region of this host.
+pub(super) struct Control {
+    memory: Arc<Far>,
+    members: usize,
+    /// Whose region it is, and its id.
+    pub region: (Rank, RegionId),
+}
+
+/// Bytes of an entry.
+fn entry_bytes(members: usize) -> usize {
+    BITMAPS + 2 * members.div_ceil(BITS).next_multiple_of(8) * 8
+}
+
+impl Control {
+    /// Bytes of the control region of a window with so many members.
+    pub fn bytes(members: usize) -> usize {
+        members * entry_bytes(members)
+    }
+
+    /// Takes a region for control.
+    ///
+    /// # Errors
+    /// It is too short.
+    pub fn new(memory: Arc<Far>, members: usize, region: (Rank, RegionId)) -> Result<Self> {
+        if memory.len() < Self::bytes(members) {
+            fail!(Internal, "the control region of a window has {} bytes", memory.len());
+        }
+        Ok(Self { memory, members, region })
+    }
+
+    /// Returns the words of a member of this host.
+    pub fn words(&self, member: usize) -> LockWords<'_> {
+        LockWords { control: self, at: member * entry_bytes(self.members) }
+    }
+}
+
+/// The words of one member.
+#[derive(Clone, Copy)]
+pub(super) struct LockWords<'a> {
+    control: &'a Control,
+    at: usize,
+}
+
+// All accesses are sequentially consistent: a waiter sets its bit and then looks at the state, who unlocks changes the state and
+// then looks at the bits, so that one of both sees the other.
+impl<'a> LockWords<'a> {
+    fn word(&self, at: usize) -> &'a AtomicU64 {
+        self.control.memory.word(self.at + at).expect("entries lie in the control region")
+    }
+
+    /// Returns the word that is held during accumulates of elements for which the processor has no atomic operation.
+    pub fn atomicity(&self) -> &'a AtomicU64 {
+        self.word(0)
+    }
+
+    fn state(&self) -> &'a AtomicU64 {
+        self.word(STATE)
+    }
+
+    fn bitmap_words(&self) -> usize {
+        self.control.members.div_ceil(BITS)
+    }
+
+    fn waiters(&self, n: usize) -> &'a AtomicU64 {
+        self.word(BITMAPS + 8 * n)
+    }
+
+    fn sharers(&self, n: usize) -> &'a AtomicU64 {
+        self.word(BITMAPS + 8 * (self.bitmap_words().next_multiple_of(8) + n))
+    }
+
+    /// Takes the lock for a member if it is free for it; says whether it did.
+    pub fn try_lock(&self, member: usize, kind: LockKind) -> bool {
+        let state = self.state();
+        if kind == LockKind::Exclusive {
+            return state.compare_exchange(0, member as u64 + 1, SeqCst, SeqCst).is_ok();
+        }
+        let (sharers, bit) = (self.sharers(member / BITS), 1 << (member % BITS));
+        sharers.fetch_or(bit, SeqCst);
+        let add = |seen: u64| (seen & ALONE == 0).then_some(seen.wrapping_add(SHARER));
+        let taken = state.fetch_update(SeqCst, SeqCst, add).is_ok();
+        if !taken {
+            sharers.fetch_and(!bit, SeqCst);
+        }
+        taken
+    }
+
+    /// Gives up the lock of a member.
+    pub fn unlock(&self, member: usize, kind: LockKind) {
+        match kind {
+            LockKind::Exclusive => self.state().store(0, SeqCst),
+            LockKind::Shared => {
+                self.state().fetch_sub(SHARER, SeqCst);
+                self.sharers(member / BITS).fetch_and(!(1 << (member % BITS)), SeqCst);
+            }
+        }
+    }
+
+    /// Notes that a member waits; says whether it was noted before.
+    pub fn note_waiter(&self, member: usize) -> bool {
+        let bit = 1 << (member % BITS);
+        self.waiters(member / BITS).fetch_or(bit, SeqCst) & bit != 0
+    }
+
+    /// Forgets that a member waits; says whether it was noted.
+    pub fn forget_waiter(&self, member: usize) -> bool {
+        let bit = 1 << (member % BITS);
+        self.waiters(member / BITS).fetch_and(!bit, SeqCst) & bit != 0
+    }
+
+    /// Takes the next member behind `member` that waits, which is then to be told.
+    pub fn take_waiter(&self, member: usize) -> Option<usize> {
+        let (words, members) = (self.bitmap_words(), self.control.members);
+        if (0..words).all(|n| self.waiters(n).load(SeqCst) == 0) {
+            return None;
+        }
+        (1..=members).map(|n| (member + n) % members).find(|next| {
+            self.waiters(next / BITS).load(SeqCst) & 1 << (next % BITS) != 0 && self.forget_waiter(*next)
+        })
+    }
+
+    /// Returns the members that have the lock, or may just be taking it.
+    pub fn holders(&self) -> Vec<usize> {
+        let state = self.state().load(SeqCst);
+        let members = self.control.members;
+        let alone = usize::try_from(state & ALONE).ok().and_then(|holder| holder.checked_sub(1));
+        let shares = |n: &usize| self.sharers(n / BITS).load(SeqCst) & 1 << (n % BITS) != 0;
+        let sharing = (0..members).filter(|_| state >= SHARER).filter(shares);
+        alone.into_iter().filter(|holder| *holder < members).chain(sharing).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn control(members: usize) -> Control {
+        let memory = Far::private(Control::bytes(members)).expect("some pages");
+        Control::new(Arc::new(memory), members, (Rank(0), RegionId::PROCESS)).expect("long enough")
+    }
+
+    #[test]
+    fn one_alone_or_many_together_have_a_lock() {
+        let control = control(130);
+        let words = control.words(129);
+        assert!(words.try_lock(7, LockKind::Shared) && words.try_lock(129, LockKind::Shared));
+        assert!(!words.try_lock(3, LockKind::Exclusive));
+        assert_eq!(words.holders(), [7, 129]);
+        words.unlock(7, LockKind::Shared);
+        assert!(!words.try_lock(3, LockKind::Exclusive));
+        words.unlock(129, LockKind::Shared);
+        assert!(words.try_lock(3, LockKind::Exclusive) && !words.try_lock(7, LockKind::Shared));
+        assert_eq!(words.holders(), [3]);
+        words.unlock(3, LockKind::Exclusive);
+        assert!(words.try_lock(7, LockKind::Exclusive), "who was refused left nothing");
+        assert!(control.words(0).try_lock(0, LockKind::Exclusive), "each member has a lock of its own");
+    }
+
+    #[test]
+    fn waiters_are_taken_in_turns_and_once() {
+        let control = control(70);
+        let words = control.words(1);
+        assert_eq!(words.take_waiter(0), None);
+        for member in [3, 69, 0] {
+            assert!(!words.note_waiter(member));
+        }
+        assert!(words.note_waiter(3), "it is noted");
+        assert_eq!((words.take_waiter(3), words.take_waiter(69)), (Some(69), Some(0)));
+        assert!(words.forget_waiter(3) && !words.forget_waiter(3));
+        assert_eq!(words.take_waiter(3), None);
+    }
+
+    #[test]
+    fn a_region_that_is_too_short_is_refused() {
+        let memory = Arc::new(Far::private(64).expect("a page"));
+        assert!(Control::new(memory, 100, (Rank(0), RegionId::PROCESS)).is_err());
+    }
+}

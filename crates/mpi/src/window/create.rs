@@ -1,0 +1,284 @@
+//! How windows are made and freed (MPI 5.0, §12.2).
+//!
+//! ```text
+//!   each member: its memory, made or given     the first of each host: the control region
+//!        └─ a record of both to all members; one that has failed says so, and all fail
+//!   shared: sizes first ─▶ the first member allocates all of it
+//! ```
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
+
+use canele_engine::{Far, RegionId};
+use canele_sys::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use super::control::Control;
+use super::epoch::{Epochs, FENCE};
+use super::hints;
+use super::target::{Reached, RegionPart, Target};
+use super::{Flavor, Kept, Part, Win};
+use crate::attribute::Attributes;
+use crate::comm::Comm;
+use crate::errhandler::Errhandler;
+use crate::info::Info;
+use crate::{Class, Error, Result, fail};
+
+/// What a member gives a window, with the bytes of a unit of displacements.
+pub enum Given {
+    /// Memory that the program has.
+    Program(Far),
+    /// So many bytes are to be allocated.
+    Allocate(usize),
+    /// So many bytes are to be allocated, shared with the others.
+    Shared(usize),
+    /// Memory will be attached.
+    Dynamic,
+}
+
+/// Bytes of a page, to which parts of a shared window are aligned if they need not follow each other.
+const PAGE: usize = 4096;
+
+/// The numbers that each member tells the others.
+const RECORD: usize = 7;
+
+/// What a member has made for a window.
+#[derive(Default)]
+struct Made {
+    size: usize,
+    unit: usize,
+    /// Where its part begins here.
+    address: usize,
+    /// Its part in memory that peers can map: the region, its length, where the part begins, whether it was made for the window.
+    region: Option<(RegionId, usize, usize, bool)>,
+    /// Its part in memory that is of the program alone.
+    memory: Option<Far>,
+    regions: Vec<Arc<canele_engine::Region>>,
+    /// The control region, made by the first member of each host.
+    control: Option<RegionId>,
+}
+
+impl Made {
+    fn record(&self) -> [i64; RECORD] {
+        let (id, bytes, offset, own) = self.region.unwrap_or((RegionId::PROCESS, 0, 0, false));
+        let control = self.control.unwrap_or(RegionId::PROCESS).to_word().cast_signed();
+        let kind = 1 + i64::from(self.region.is_some()) + i64::from(own);
+        let place = [id.to_word().cast_signed(), bytes as i64, offset as i64];
+        [kind, self.size as i64, self.unit as i64, place[0], place[1], place[2], control]
+    }
+}
+
+impl Win {
+    /// Makes a window of the members of a communicator, in the function `name`. What a member gives may be an error, with which all fail.
+    ///
+    /// # Errors
+    /// A member failed or died; the members of a shared window have no memory in common.
+    pub fn create(
+        comm: &Comm,
+        name: &'static str,
+        given: Result<(Given, usize)>,
+        info: &Info,
+    ) -> Result<Arc<Self>> {
+        if comm.is_inter() {
+            fail!(Communicator, "comm is an intercommunicator: a window is of one group");
+        }
+        comm.check_call(name)?;
+        let info = hints::kept(info);
+        let flavor = match name {
+            "MPI_Win_create" => Flavor::Create,
+            "MPI_Win_allocate" => Flavor::Allocate,
+            "MPI_Win_create_dynamic" => Flavor::Dynamic,
+            _ => Flavor::Shared,
+        };
+        let made = match flavor {
+            Flavor::Shared => Self::make_shared(comm, given, &info)?,
+            _ => given.and_then(|(given, unit)| make(comm, given, unit, &info)),
+        };
+        let made = made.and_then(|made| with_control(comm, made));
+        let record = made.as_ref().map_or([0; RECORD], Made::record);
+        let records = comm.numbers_of_all(&record)?;
+        let made = made?;
+        check_all(&records, RECORD)?;
+        Self::of_records(comm.twin()?, flavor, made, &records, info).map(Arc::new)
+    }
+
+    /// The part of this member in a shared window, of which the first member allocates all.
+    fn make_shared(comm: &Comm, given: Result<(Given, usize)>, info: &Info) -> Result<Result<Made>> {
+        let host = |rank: canele_engine::Rank| comm.engine.job().host_of(rank.0);
+        let hosts = comm.group().members().iter().map(|rank| host(*rank));
+        if hosts.collect::<std::collections::BTreeSet<_>>().len() > 1 {
+            fail!(
+                RmaShared,
+                "comm has members on several hosts, which share no memory: use MPI_Comm_split_type"
+            );
+        }
+        let apart = i64::from(hints::is_true(info, "alloc_shared_noncontig"));
+        let mine = match &given {
+            Ok((Given::Shared(bytes), unit)) => [1, *bytes as i64, *unit as i64, apart],
+            _ => [0; 4],
+        };
+        let all = comm.numbers_of_all(&mine)?;
+        let (_, unit) = given?;
+        check_all(&all, 4)?;
+        let step = if all[3] == 1 { PAGE } else { 1 };
+        let mut offsets = vec![0usize];
+        for member in all.chunks_exact(4) {
+            let end = offsets.last().and_then(|last| last.checked_add(usize::try_from(member[1]).ok()?));
+            let Some(end) = end.and_then(|end| end.checked_next_multiple_of(step)) else {
+                fail!(NoMemory, "the sizes of all members together exceed the address space");
+            };
+            offsets.push(end);
+        }
+        let (rank, total) = (comm.rank(), offsets[comm.size()].max(1));
+        let region = match rank {
+            0 => Some(comm.engine.create_region(total)).transpose(),
+            _ => Ok(None),
+        };
+        // The id comes from the first member, with 0 if it could not allocate.
+        let id = region.as_ref().ok().and_then(|region| Some(region.as_ref()?.id().to_word().cast_signed()));
+        let ids = comm.numbers_of_all(&[i64::from(id.is_some()), id.unwrap_or(0)])?;
+        let region = region?;
+        if ids[0] == 0 {
+            fail!(NoMemory, "rank 0 cannot allocate {total} bytes for the window");
+        }
+        let id = RegionId::from_word(ids[1].cast_unsigned());
+        let memory = comm.engine.reach_region(comm.group().member(0), id, total, None)?;
+        let size = offsets.get(rank).map_or(0, |_| mine[1] as usize);
+        Ok(Ok(Made {
+            size,
+            unit,
+            address: memory.address().wrapping_add(offsets[rank]).expose_provenance(),
+            region: Some((id, total, offsets[rank], true)),
+            regions: region.into_iter().collect(),
+            ..Made::default()
+        }))
+    }
+
+    fn of_records(own: Arc<Comm>, flavor: Flavor, made: Made, records: &[i64], info: Info) -> Result<Self> {
+        let me = own.rank();
+        let target = |(rank, record): (usize, &[i64])| -> Target {
+            let [kind, size, unit, id, bytes, offset, _] = *record else {
+                unreachable!("records have a length")
+            };
+            let member = own.group().member(rank);
+            let owner = if flavor == Flavor::Shared { own.group().member(0) } else { member };
+            let mapped = kind > 1 && !own.engine.is_remote(member);
+            Target {
+                rank: member,
+                size: size as usize,
+                unit: unit as usize,
+                epoch: AtomicU8::new(0),
+                region: mapped.then(|| RegionPart {
+                    owner,
+                    id: RegionId::from_word(id.cast_unsigned()),
+                    bytes: bytes as usize,
+                    offset: offset as usize,
+                    is_own: kind > 2,
+                }),
+                memory: OnceLock::new(),
+            }
+        };
+        let targets: Box<[Target]> = records.chunks_exact(RECORD).enumerate().map(target).collect();
+        if let Some(memory) = made.memory {
+            targets[me].memory.get_or_init(|| Reached::Here(Arc::new(memory), 0));
+        }
+        let leader = first_here(&own);
+        let id = RegionId::from_word(records[leader * RECORD + RECORD - 1].cast_unsigned());
+        let bytes = Control::bytes(targets.len());
+        let memory = own.engine.reach_region(targets[leader].rank, id, bytes, None)?;
+        Ok(Self {
+            control: Control::new(memory, targets.len(), (targets[leader].rank, id))?,
+            flavor,
+            targets,
+            epoch: AtomicU8::new(0),
+            epochs: Mutex::new(Epochs::default()),
+            part: Part {
+                address: made.address,
+                size: AtomicU64::new(made.size as u64),
+                unit: AtomicU32::new(made.unit as u32),
+                regions: made.regions,
+            },
+            attached: RwLock::new(BTreeMap::new()),
+            number: AtomicUsize::new(0),
+            kept: Mutex::new(Kept { name: String::new(), errhandler: Arc::new(Errhandler::Fatal), info }),
+            attributes: Attributes::new(),
+            comm: own,
+        })
+    }
+
+    /// Fails if the window cannot be freed yet.
+    ///
+    /// # Errors
+    /// An epoch is open.
+    pub fn check_free(&self) -> Result<()> {
+        let epochs = self.epochs();
+        self.check_no_access(&epochs)?;
+        self.check_no_exposure(&epochs)?;
+        if self.epoch.load(Relaxed) & FENCE != 0 {
+            fail!(RmaSync, "accesses were made since MPI_Win_fence: call it again before MPI_Win_free");
+        }
+        Ok(())
+    }
+
+    /// Waits until no member accesses the window any more.
+    ///
+    /// # Errors
+    /// A member died.
+    pub fn finish(&self) -> Result<()> {
+        let flushed = self.flush_everybody();
+        self.sync();
+        self.comm.barrier("MPI_Win_free")?;
+        flushed
+    }
+}
+
+/// The first member on this host.
+fn first_here(comm: &Comm) -> usize {
+    let is_here = |rank: &canele_engine::Rank| !comm.engine.is_remote(*rank);
+    comm.group().members().iter().position(is_here).unwrap_or(0)
+}
+
+fn check_all(records: &[i64], len: usize) -> Result<()> {
+    match records.chunks_exact(len).position(|record| record[0] == 0) {
+        Some(rank) => {
+            Err(Error::new(Class::Other, format!("rank {rank} of comm cannot make its part of the window")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What this member gives to a window that is not shared.
+fn make(comm: &Comm, given: Given, unit: usize, info: &Info) -> Result<Made> {
+    let made = Made { unit, ..Made::default() };
+    Ok(match given {
+        Given::Program(memory) => {
+            let (address, size) = (memory.address().expose_provenance(), memory.len());
+            let found = comm.allocated().find(address, size).filter(|_| size > 0);
+            let region = found.map(|(region, offset)| (region.id(), region.len(), offset, false));
+            Made { size, address, region, memory: region.is_none().then_some(memory), ..made }
+        }
+        Given::Allocate(0) => made,
+        Given::Allocate(size) => {
+            let align = hints::alignment(info);
+            let Some(bytes) = size.checked_add(if align > PAGE { align } else { 0 }) else {
+                fail!(NoMemory, "size is {size}: with the alignment it exceeds the address space");
+            };
+            let region = comm.engine.create_region(bytes)?;
+            let start = region.address().expose_provenance();
+            let offset = if align > PAGE { start.next_multiple_of(align) - start } else { 0 };
+            let part = (region.id(), bytes, offset, true);
+            Made { size, address: start + offset, region: Some(part), regions: vec![region], ..made }
+        }
+        Given::Dynamic => made,
+        Given::Shared(_) => fail!(Internal, "a shared window is made otherwise"),
+    })
+}
+
+/// Adds the control region, if this is the first member of its host.
+fn with_control(comm: &Comm, mut made: Made) -> Result<Made> {
+    if first_here(comm) == comm.rank() {
+        let region = comm.engine.create_region(Control::bytes(comm.size()))?;
+        made.control = Some(region.id());
+        made.regions.push(region);
+    }
+    Ok(made)
+}

@@ -1,0 +1,267 @@
+//! What an accumulate does to the elements of a target: each is changed as a whole (MPI 5.0, §12.7.1).
+//!
+//! Owns the choice of the way, which depends on an element's size and address alone, so that whoever changes an element goes the
+//! same way as anybody else who does:
+//!
+//! ```text
+//!   1, 2, 4 or 8 bytes, aligned ── the processor's atomic operations
+//!   any other ──────────────────── the atomicity word of the memory's owner is held meanwhile
+//! ```
+
+use canele_engine::{Rank, Window};
+use canele_mem::atomic_element::{AtomicElement, put_value, value_of};
+use canele_sys::atomic::{AtomicU64, Ordering};
+
+use crate::op::{BuiltIn, Combine, Element};
+use crate::{Result, fail};
+
+/// An operation on elements of one predefined datatype.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Accumulation {
+    /// The operation.
+    pub op: BuiltIn,
+    /// What the elements are, if the operation has to know.
+    pub element: Option<Element>,
+    /// Bytes of an element, packed.
+    pub bytes: usize,
+}
+
+/// How an element changes.
+#[derive(Clone, Copy)]
+enum Rule {
+    Keep,
+    Replace,
+    Add,
+    And,
+    Or,
+    Xor,
+    AddDouble,
+    AddFloat,
+    Combine(Combine),
+}
+
+impl Accumulation {
+    fn rule(self) -> Result<Rule> {
+        use Element::{Byte, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+        let integer = matches!(self.element, Some(I8 | I16 | I32 | I64 | U8 | U16 | U32 | U64));
+        let bits = integer || self.element == Some(Byte);
+        Ok(match (self.op, self.element) {
+            (BuiltIn::NoOp, _) => Rule::Keep,
+            (BuiltIn::Replace, _) => Rule::Replace,
+            (BuiltIn::Sum, _) if integer => Rule::Add,
+            (BuiltIn::Sum, Some(F64)) => Rule::AddDouble,
+            (BuiltIn::Sum, Some(F32)) => Rule::AddFloat,
+            (BuiltIn::BitAnd, _) if bits => Rule::And,
+            (BuiltIn::BitOr, _) if bits => Rule::Or,
+            (BuiltIn::BitXor, _) if bits => Rule::Xor,
+            (op, Some(element)) => Rule::Combine(op.accumulation(element)?),
+            (op, None) => fail!(Operation, "op is {}, which does not take such elements", op.text().0),
+        })
+    }
+
+    /// True if such an element at an address is changed by the processor's atomic operations.
+    fn is_atomic_at(self, window: &Window<'_>) -> bool {
+        window.element(0, self.bytes).is_some()
+    }
+}
+
+/// The stretches in which the packed bytes of a target lie, in order: calls the function for each, with its offset in those.
+pub(super) type Stretches<'a> = dyn Fn(&mut dyn FnMut(Window<'_>, usize)) + 'a;
+
+/// Accumulates into one element; returns what it was, or nothing if it is none for the processor's atomic operations.
+///
+/// # Errors
+/// The operation is not defined for the elements.
+#[inline]
+pub(super) fn fetch_and_change(window: &Window<'_>, how: Accumulation, operand: u64) -> Result<Option<u64>> {
+    let Some(element) = window.element(0, how.bytes) else { return Ok(None) };
+    Ok(Some(match how.rule()? {
+        Rule::Keep => element.load(),
+        Rule::Replace => element.swap(operand),
+        Rule::Add => element.fetch_add(operand),
+        Rule::And => element.fetch_and(operand),
+        Rule::Or => element.fetch_or(operand),
+        Rule::Xor => element.fetch_xor(operand),
+        Rule::AddDouble => add_double(element, operand),
+        Rule::AddFloat => add_float(element, operand),
+        Rule::Combine(combine) => combined(element, how.bytes, combine, operand),
+    }))
+}
+
+/// Changes an element by one of the standard's loops.
+fn combined(element: AtomicElement<'_>, bytes: usize, combine: Combine, operand: u64) -> u64 {
+    element.update(|old| {
+        let (mut into, mut from) = ([0; 8], [0; 8]);
+        put_value(old, &mut into[..bytes]);
+        put_value(operand, &mut from[..bytes]);
+        combine(&mut into[..bytes], &from[..bytes], false);
+        value_of(&into[..bytes])
+    })
+}
+
+/// Accumulates packed elements into the stretches of a target, and writes what was there to `old`, if that is wanted. The `data` of an
+/// operation that needs none may be empty. Says nothing was done if the atomicity word was needed and is held by another process.
+///
+/// # Errors
+/// The operation is not defined for the elements; data are no whole elements.
+pub(super) fn try_accumulate(
+    stretches: &Stretches<'_>,
+    how: Accumulation,
+    atomicity: &Atomicity<'_>,
+    data: &[u8],
+    mut old: Option<&mut [u8]>,
+) -> Result<bool> {
+    let mut misaligned = !matches!(how.bytes, 1 | 2 | 4 | 8);
+    let mut len = 0;
+    stretches(&mut |window, _| {
+        misaligned |= !how.is_atomic_at(&window);
+        len += window.len();
+    });
+    let needs = if how.op == BuiltIn::NoOp { 0 } else { len };
+    if how.bytes == 0 || !len.is_multiple_of(how.bytes) || data.len() < needs {
+        fail!(Internal, "{} bytes are accumulated into {len} of elements of {}", data.len(), how.bytes);
+    }
+    let rule = how.rule()?;
+    if !misaligned {
+        stretches(&mut |window, at| {
+            let old = old.as_deref_mut().map(|old| &mut old[at..at + window.len()]);
+            change_run(window, how, rule, data.get(at..at + window.len()).unwrap_or(&[]), old);
+        });
+        return Ok(true);
+    }
+    let Some(_held) = atomicity.try_hold() else { return Ok(false) };
+    let mut seen = vec![0; len];
+    stretches(&mut |window, at| {
+        let seen = &mut seen[at..at + window.len()];
+        match how.is_atomic_at(&window) {
+            true => change_run(window, how, rule, data.get(at..at + window.len()).unwrap_or(&[]), Some(seen)),
+            false => window.read(0, seen),
+        }
+    });
+    if let Some(old) = old {
+        old[..len].copy_from_slice(&seen);
+    }
+    match (rule, how.element) {
+        (Rule::Keep, _) => return Ok(true),
+        (Rule::Replace, _) => seen.copy_from_slice(&data[..len]),
+        (_, Some(element)) => how.op.accumulation(element)?(&mut seen, &data[..len], false),
+        (_, None) => return Ok(true),
+    }
+    stretches(&mut |window, at| {
+        if !how.is_atomic_at(&window) {
+            window.write(0, &seen[at..at + window.len()]);
+        }
+    });
+    Ok(true)
+}
+
+/// Replaces an element if it is equal to the first operand, byte for byte, by the second; returns what was there, or nothing if nothing
+/// was done, as the atomicity word was needed and is held by another process.
+pub(super) fn try_compare_and_swap(
+    window: &Window<'_>,
+    atomicity: &Atomicity<'_>,
+    [compare, new]: [&[u8]; 2],
+) -> Option<Vec<u8>> {
+    let mut old = vec![0; compare.len()];
+    if let Some(element) = window.element(0, compare.len()) {
+        put_value(element.compare_and_swap(value_of(compare), value_of(new)), &mut old);
+        return Some(old);
+    }
+    let _held = atomicity.try_hold()?;
+    window.read(0, &mut old);
+    if old == compare {
+        window.write(0, new);
+    }
+    Some(old)
+}
+
+/// Changes a run of elements for which the processor has atomic operations, one after the other.
+fn change_run(window: Window<'_>, how: Accumulation, rule: Rule, data: &[u8], old: Option<&mut [u8]>) {
+    let run = Run { window, bytes: how.bytes, data };
+    match rule {
+        Rule::Keep => run.each(old, |element, _| element.load()),
+        Rule::Replace if old.is_none() => run.each(None, |element, operand| {
+            element.store(operand);
+            0
+        }),
+        Rule::Replace => run.each(old, |element, operand| element.swap(operand)),
+        Rule::Add => run.each(old, |element, operand| element.fetch_add(operand)),
+        Rule::And => run.each(old, |element, operand| element.fetch_and(operand)),
+        Rule::Or => run.each(old, |element, operand| element.fetch_or(operand)),
+        Rule::Xor => run.each(old, |element, operand| element.fetch_xor(operand)),
+        Rule::AddDouble => run.each(old, add_double),
+        Rule::AddFloat => run.each(old, add_float),
+        Rule::Combine(combine) => {
+            run.each(old, |element, operand| combined(element, how.bytes, combine, operand));
+        }
+    }
+}
+
+/// Elements one behind the other, and the operands of them.
+struct Run<'a> {
+    window: Window<'a>,
+    bytes: usize,
+    data: &'a [u8],
+}
+
+impl Run<'_> {
+    /// Changes each of them; without operands they are 0.
+    #[inline(always)]
+    fn each(&self, mut old: Option<&mut [u8]>, change: impl Fn(AtomicElement<'_>, u64) -> u64) {
+        for at in (0..self.window.len()).step_by(self.bytes) {
+            let element = self.window.element(at, self.bytes).expect("the run is aligned");
+            let operand = self.data.get(at..at + self.bytes).map_or(0, value_of);
+            let before = change(element, operand);
+            if let Some(old) = &mut old {
+                put_value(before, &mut old[at..at + self.bytes]);
+            }
+        }
+    }
+}
+
+fn add_double(element: AtomicElement<'_>, operand: u64) -> u64 {
+    element.update(|old| (f64::from_bits(old) + f64::from_bits(operand)).to_bits())
+}
+
+fn add_float(element: AtomicElement<'_>, operand: u64) -> u64 {
+    let sum = |old: u64| f32::from_bits(old as u32) + f32::from_bits(operand as u32);
+    element.update(|old| u64::from(sum(old).to_bits()))
+}
+
+/// The word that is held while elements are changed for which the processor has no atomic operation.
+pub(super) struct Atomicity<'a> {
+    /// The word: 0, or the holder's rank in the job and 1.
+    pub word: &'a AtomicU64,
+    /// This rank.
+    pub me: Rank,
+    /// Says whether a rank is gone: its hold is taken over.
+    pub is_gone: &'a dyn Fn(Rank) -> bool,
+}
+
+/// Gives the word back when it is dropped.
+struct Held<'a>(&'a AtomicU64);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `try_hold` of the next holder.
+        self.0.store(0, Ordering::Release);
+    }
+}
+
+impl<'a> Atomicity<'a> {
+    fn try_hold(&self) -> Option<Held<'a>> {
+        let mine = u64::from(self.me.0) + 1;
+        let take = |from| self.word.compare_exchange(from, mine, Ordering::Acquire, Ordering::Relaxed);
+        let held = match take(0) {
+            Ok(_) => true,
+            Err(holder) => {
+                let holds = u32::try_from(holder.wrapping_sub(1)).map(Rank);
+                holds.map_or(true, |holder| (self.is_gone)(holder)) && take(holder).is_ok()
+            }
+        };
+        held.then(|| Held(self.word))
+    }
+}
+
+#[cfg(test)]
+mod tests;

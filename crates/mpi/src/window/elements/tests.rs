@@ -1,0 +1,167 @@
+use canele_engine::Far;
+
+use super::*;
+use crate::op::Element;
+
+const ME: Rank = Rank(3);
+
+fn never(_: Rank) -> bool {
+    false
+}
+
+fn memory() -> Far {
+    Far::private(4096).expect("a page")
+}
+
+fn how(op: BuiltIn, element: Element) -> Accumulation {
+    Accumulation { op, element: Some(element), bytes: element.size() }
+}
+
+/// Accumulates into one stretch of memory, and gives what was there.
+fn accumulate(memory: &Far, at: usize, how: Accumulation, data: &[u8]) -> Vec<u8> {
+    let word = AtomicU64::new(0);
+    let atomicity = Atomicity { word: &word, me: ME, is_gone: &never };
+    let stretches = |each: &mut dyn FnMut(Window<'_>, usize)| {
+        each(memory.window(at, data.len()).expect("inside"), 0);
+    };
+    let mut old = vec![0; data.len()];
+    assert!(try_accumulate(&stretches, how, &atomicity, data, Some(&mut old)).expect("defined"));
+    assert_eq!(word.load(Ordering::Relaxed), 0, "the word is given back");
+    old
+}
+
+fn bytes_at(memory: &Far, at: usize, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    memory.window(at, len).expect("inside").read(0, &mut bytes);
+    bytes
+}
+
+#[test]
+fn every_operation_does_to_each_element_what_its_loop_does_wherever_it_lies() {
+    let mut tried = 0;
+    for element in Element::ALL {
+        for op in BuiltIn::ALL {
+            let Ok(combine) = op.accumulation(element) else { continue };
+            let len = 3 * element.size();
+            for at in [64, 67] {
+                let memory = memory();
+                let first: Vec<u8> = (0..len).map(|n| (n * 7 + 1) as u8 & 0x3f).collect();
+                let second: Vec<u8> = (0..len).map(|n| (n * 5 + 2) as u8 & 0x3f).collect();
+                memory.window(at, len).expect("inside").write(0, &first);
+                let old = accumulate(&memory, at, how(op, element), &second);
+                let mut expected = first.clone();
+                combine(&mut expected, &second, false);
+                assert_eq!(old, first, "{op:?} of {element:?} at {at}");
+                assert_eq!(bytes_at(&memory, at, len), expected, "{op:?} of {element:?} at {at}");
+                assert_eq!(bytes_at(&memory, at - 1, 1), [0], "before the elements");
+                assert_eq!(bytes_at(&memory, at + len, 1), [0], "behind the elements");
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 400, "{tried}");
+}
+
+#[test]
+fn one_element_is_fetched_and_changed_as_many_are() {
+    let memory = memory();
+    let window = memory.window(8, 8).expect("inside");
+    window.write(0, &2.5f64.to_ne_bytes());
+    let old = fetch_and_change(&window, how(BuiltIn::Sum, Element::F64), 0.5f64.to_bits());
+    assert_eq!(old.expect("defined"), Some(2.5f64.to_bits()));
+    let old = fetch_and_change(&window, how(BuiltIn::Max, Element::F64), 1f64.to_bits());
+    assert_eq!(old.expect("defined"), Some(3f64.to_bits()));
+    assert_eq!(window.read_words::<1>(0), [3f64.to_bits()]);
+    let misaligned = memory.window(9, 8).expect("inside");
+    assert_eq!(fetch_and_change(&misaligned, how(BuiltIn::Sum, Element::F64), 0).expect("defined"), None);
+}
+
+#[test]
+fn an_element_whose_parts_have_a_gap_is_changed_as_a_whole() {
+    let memory = memory();
+    // A short and an int: the short at 0, the int at 4.
+    let stretches = |each: &mut dyn FnMut(Window<'_>, usize)| {
+        each(memory.window(0, 2).expect("inside"), 0);
+        each(memory.window(4, 4).expect("inside"), 2);
+    };
+    let word = AtomicU64::new(0);
+    let atomicity = Atomicity { word: &word, me: ME, is_gone: &never };
+    let pair = |value: i16, index: i32| [&value.to_ne_bytes()[..], &index.to_ne_bytes()].concat();
+    let change = |data: &[u8]| {
+        let max = how(BuiltIn::MaxLoc, Element::ShortInt);
+        assert!(try_accumulate(&stretches, max, &atomicity, data, None).expect("defined"));
+        [bytes_at(&memory, 0, 2), bytes_at(&memory, 4, 4)].concat()
+    };
+    assert_eq!(change(&pair(5, 70_000)), pair(5, 70_000));
+    assert_eq!(change(&pair(4, 1)), pair(5, 70_000));
+    assert_eq!(change(&pair(6, 2)), pair(6, 2));
+    assert_eq!(bytes_at(&memory, 2, 2), [0, 0], "the gap is left alone");
+}
+
+#[test]
+fn a_held_word_refuses_those_that_need_it_until_its_holder_is_gone() {
+    let memory = memory();
+    let word = AtomicU64::new(8);
+    let wide = how(BuiltIn::Sum, Element::ComplexF64);
+    let data = [1f64.to_ne_bytes(), 2f64.to_ne_bytes()].concat();
+    let stretches = |each: &mut dyn FnMut(Window<'_>, usize)| each(memory.window(0, 16).expect("inside"), 0);
+    let attempt = |how, is_gone: &dyn Fn(Rank) -> bool| {
+        let atomicity = Atomicity { word: &word, me: ME, is_gone };
+        try_accumulate(&stretches, how, &atomicity, &data, None).expect("defined")
+    };
+    assert!(!attempt(wide, &never));
+    assert_eq!(bytes_at(&memory, 0, 16), [0; 16]);
+    assert!(attempt(how(BuiltIn::Sum, Element::I64), &never), "which does not need it");
+    assert!(attempt(wide, &|rank| rank == Rank(7)), "it is taken over");
+    assert_eq!(word.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn threads_that_change_the_same_elements_lose_nothing() {
+    let memory = memory();
+    let word = AtomicU64::new(0);
+    std::thread::scope(|threads| {
+        for thread in 0..4 {
+            let (memory, word) = (&memory, &word);
+            threads.spawn(move || {
+                let atomicity = Atomicity { word, me: Rank(thread), is_gone: &never };
+                for (element, at, one) in [
+                    (Element::F64, 0, &1f64.to_ne_bytes()[..]),
+                    (Element::I16, 64, &1i16.to_ne_bytes()[..]),
+                    (Element::I32, 129, &1i32.to_ne_bytes()[..]),
+                    (Element::ComplexF64, 256, &[1f64.to_ne_bytes(), 1f64.to_ne_bytes()].concat()[..]),
+                ] {
+                    let stretches = |each: &mut dyn FnMut(Window<'_>, usize)| {
+                        each(memory.window(at, one.len()).expect("inside"), 0);
+                    };
+                    for _ in 0..1000 {
+                        let sum = how(BuiltIn::Sum, element);
+                        while !try_accumulate(&stretches, sum, &atomicity, one, None).expect("defined") {
+                            std::thread::yield_now();
+                        }
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(bytes_at(&memory, 0, 8), 4000f64.to_ne_bytes());
+    assert_eq!(bytes_at(&memory, 64, 2), 4000i16.to_ne_bytes());
+    assert_eq!(bytes_at(&memory, 129, 4), 4000i32.to_ne_bytes());
+    assert_eq!(bytes_at(&memory, 256, 16), [4000f64.to_ne_bytes(); 2].concat());
+}
+
+#[test]
+fn an_element_is_swapped_if_it_is_what_it_is_compared_with() {
+    let memory = memory();
+    let word = AtomicU64::new(0);
+    let atomicity = Atomicity { word: &word, me: ME, is_gone: &never };
+    for (at, len) in [(0, 8), (17, 4), (32, 16)] {
+        let window = memory.window(at, len).expect("inside");
+        let (zero, one, two) = (vec![0; len], vec![1; len], vec![2; len]);
+        let swap = |compare: &[u8], new: &[u8]| try_compare_and_swap(&window, &atomicity, [compare, new]);
+        assert_eq!(swap(&one, &two), Some(zero.clone()));
+        assert_eq!(swap(&zero, &one), Some(zero));
+        assert_eq!(swap(&one, &two), Some(one));
+        assert_eq!(bytes_at(&memory, at, len), two);
+    }
+}

@@ -1,0 +1,142 @@
+//! Epochs: when a window may be accessed (MPI 5.0, §12.5).
+//!
+//! Owns what this process has opened: by a fence, for a group, by locks; and the errors of accesses outside of those. An access looks
+//! at two bytes.
+//!
+//! ```text
+//!   of the window   FENCED ──(first access)──▶ FENCE      LOCK_ALL
+//!   of a target     STARTED      SHARED      EXCLUSIVE
+//! ```
+
+use std::sync::{MutexGuard, PoisonError};
+
+use canele_sys::atomic::Ordering::Relaxed;
+
+use super::{Target, Win};
+use crate::{Result, fail};
+
+/// A fence permits accesses, of which none was made yet.
+pub(super) const FENCED: u8 = 1;
+/// Accesses were made since the fence.
+pub(super) const FENCE: u8 = 2;
+/// All targets are locked.
+pub(super) const LOCK_ALL: u8 = 4;
+
+/// The target is in the group that an access epoch was started for.
+pub(super) const STARTED: u8 = 1;
+/// The target is locked together with others.
+pub(super) const SHARED: u8 = 2;
+/// The target is locked for this rank alone.
+pub(super) const EXCLUSIVE: u8 = 4;
+/// The target is locked by word of the program alone.
+pub(super) const UNCHECKED: u8 = 8;
+
+/// What this process has opened beside fences.
+#[derive(Default)]
+pub(super) struct Epochs {
+    /// True if all targets are locked by word of the program alone.
+    pub all_unchecked: bool,
+    /// Targets that are locked one by one.
+    pub locks: usize,
+    /// The targets of a started epoch.
+    pub started: Option<Vec<usize>>,
+    /// The origins of an exposure, with whether each has said that it is complete.
+    pub exposed: Option<Vec<(usize, bool)>>,
+}
+
+// Relaxed: the bytes are of this process; threads that use one window order their calls (MPI 5.0, §12.5).
+impl Win {
+    pub(super) fn epochs(&self) -> MutexGuard<'_, Epochs> {
+        self.epochs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The target, if it may be accessed now.
+    ///
+    /// # Errors
+    /// There is no such rank; no epoch permits it.
+    #[inline(always)]
+    pub(super) fn access(&self, target: usize) -> Result<&Target> {
+        let Some(to) = self.targets.get(target) else { return Err(self.no_rank(target as i64)) };
+        if (self.epoch.load(Relaxed) & (FENCE | LOCK_ALL)) | to.epoch.load(Relaxed) == 0 {
+            self.begin_access(target)?;
+        }
+        Ok(to)
+    }
+
+    /// The first access after a fence.
+    #[cold]
+    fn begin_access(&self, target: usize) -> Result<()> {
+        if self.epoch.load(Relaxed) & FENCED == 0 {
+            fail!(
+                RmaSync,
+                "target_rank {target} is accessed outside of an epoch: call MPI_Win_fence, MPI_Win_start or MPI_Win_lock first"
+            );
+        }
+        self.epoch.fetch_or(FENCE, Relaxed);
+        Ok(())
+    }
+
+    /// The target, if it is locked by this process.
+    ///
+    /// # Errors
+    /// There is no such rank; it is not locked.
+    #[inline(always)]
+    pub(super) fn locked(&self, target: usize) -> Result<&Target> {
+        let Some(to) = self.targets.get(target) else { return Err(self.no_rank(target as i64)) };
+        let locked = to.epoch.load(Relaxed) & (SHARED | EXCLUSIVE) | self.epoch.load(Relaxed) & LOCK_ALL;
+        if locked == 0 {
+            fail!(RmaSync, "rank {target} is not locked: call MPI_Win_lock or MPI_Win_lock_all first");
+        }
+        Ok(to)
+    }
+
+    /// Fails unless a target is locked by this process, as accesses with a request need it.
+    ///
+    /// # Errors
+    /// As said; there is no such rank.
+    pub fn check_locked(&self, target: usize) -> Result<()> {
+        self.locked(target).map(drop)
+    }
+
+    /// Fails unless something is locked.
+    pub(super) fn check_any_locked(&self) -> Result<()> {
+        if self.epoch.load(Relaxed) & LOCK_ALL == 0 && self.epochs().locks == 0 {
+            fail!(RmaSync, "no rank is locked: call MPI_Win_lock or MPI_Win_lock_all first");
+        }
+        Ok(())
+    }
+
+    /// Fails if accesses were made since a fence, as another kind of epoch cannot begin then.
+    pub(super) fn leave_fence(&self) -> Result<()> {
+        if self.epoch.load(Relaxed) & FENCE != 0 {
+            fail!(
+                RmaSync,
+                "accesses were made since MPI_Win_fence: call it again before another epoch begins"
+            );
+        }
+        self.epoch.fetch_and(!FENCED, Relaxed);
+        Ok(())
+    }
+
+    /// Fails if locks are held or an access epoch was started.
+    pub(super) fn check_no_access(&self, epochs: &Epochs) -> Result<()> {
+        if self.epoch.load(Relaxed) & LOCK_ALL != 0 {
+            fail!(RmaSync, "all ranks are locked: call MPI_Win_unlock_all first");
+        }
+        if epochs.locks > 0 {
+            fail!(RmaSync, "{} ranks are locked: call MPI_Win_unlock first", epochs.locks);
+        }
+        if epochs.started.is_some() {
+            fail!(RmaSync, "an access epoch was started: call MPI_Win_complete first");
+        }
+        Ok(())
+    }
+
+    /// Fails if the window is exposed to a group.
+    pub(super) fn check_no_exposure(&self, epochs: &Epochs) -> Result<()> {
+        if epochs.exposed.is_some() {
+            fail!(RmaSync, "the window is exposed: call MPI_Win_wait first");
+        }
+        Ok(())
+    }
+}

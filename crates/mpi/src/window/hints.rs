@@ -1,0 +1,112 @@
+//! Hints of windows (MPI 5.0, §12.2): what the standard's keys mean, and what is told of them.
+//!
+//! The library makes use of `no_locks`, `alloc_shared_noncontig` and `mpi_minimum_memory_alignment`. Accumulates are ordered and atomic in
+//! any case; the other keys are kept and told.
+
+use super::Win;
+use crate::info::Info;
+
+/// The keys with the values that they have if the program gives none.
+const KEYS: [(&str, &str); 8] = [
+    ("no_locks", "false"),
+    ("accumulate_ordering", "rar,raw,war,waw"),
+    ("accumulate_ops", "same_op_no_op"),
+    ("same_size", "false"),
+    ("same_disp_unit", "false"),
+    ("mpi_accumulate_granularity", "0"),
+    ("alloc_shared_noncontig", "false"),
+    (ALIGNMENT, "0"),
+];
+
+/// Bytes of which the addresses of memory that a window allocates are to be multiples.
+const ALIGNMENT: &str = "mpi_minimum_memory_alignment";
+
+/// True if a key can have a value.
+fn is_valid(key: &str, value: &[u8]) -> bool {
+    let Ok(value) = std::str::from_utf8(value) else { return false };
+    match key {
+        "accumulate_ordering" => {
+            let known = |order: &str| matches!(order.trim(), "rar" | "raw" | "war" | "waw");
+            value == "none" || value.split(',').all(known)
+        }
+        "accumulate_ops" => matches!(value, "same_op" | "same_op_no_op"),
+        "mpi_accumulate_granularity" | ALIGNMENT => value.parse::<usize>().is_ok(),
+        _ => matches!(value, "true" | "false"),
+    }
+}
+
+/// What is kept of an info: the known keys with values that they can have.
+pub(super) fn kept(info: &Info) -> Info {
+    let kept = Info::new();
+    for (key, _) in KEYS {
+        let value = info.get(key).ok().flatten();
+        if let Some(value) = value.filter(|value| is_valid(key, value)) {
+            // Keys and values are those of an info.
+            let _ = kept.set(key, value);
+        }
+    }
+    kept
+}
+
+/// True if a key is set to `true`.
+pub(super) fn is_true(info: &Info, key: &str) -> bool {
+    info.get(key).ok().flatten().is_some_and(|value| *value == *b"true")
+}
+
+/// The bytes of which addresses of memory that the window allocates are to be multiples, 0 if it does not matter.
+pub(super) fn alignment(info: &Info) -> usize {
+    let value = info.get(ALIGNMENT).ok().flatten();
+    let number = value.and_then(|value| std::str::from_utf8(&value).ok()?.parse().ok());
+    number.filter(|number: &usize| number.is_power_of_two()).unwrap_or(0)
+}
+
+impl Win {
+    /// Returns all hints: those that the program gave, and the defaults of the others.
+    pub fn hints(&self) -> Info {
+        let hints = self.kept().info.duplicate();
+        for (key, value) in KEYS {
+            if hints.get(key).is_ok_and(|set| set.is_none()) {
+                // Keys and values are short.
+                let _ = hints.set(key, value);
+            }
+        }
+        hints
+    }
+
+    /// Adds hints; those that `info` does not name stay.
+    pub fn update_info(&self, info: &Info) {
+        self.kept().info.update(&kept(info));
+    }
+
+    /// True if the program has promised to lock nothing.
+    pub(super) fn has_no_locks(&self) -> bool {
+        is_true(&self.kept().info, "no_locks")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_keys_with_possible_values_are_kept() {
+        let info = Info::new();
+        for (key, value) in [
+            ("no_locks", "true"),
+            ("same_size", "perhaps"),
+            ("accumulate_ordering", "rar, waw"),
+            ("accumulate_ops", "same_op"),
+            ("mpi_accumulate_granularity", "8"),
+            (ALIGNMENT, "48"),
+            ("mine", "true"),
+        ] {
+            info.set(key, value).expect("short");
+        }
+        let kept = kept(&info);
+        assert_eq!(kept.len(), 5);
+        assert!(is_true(&kept, "no_locks") && !is_true(&kept, "same_size"));
+        assert_eq!(alignment(&kept), 0, "no power of two");
+        info.set(ALIGNMENT, "8192").expect("short");
+        assert_eq!(alignment(&info), 8192);
+    }
+}

@@ -1,0 +1,219 @@
+//! Passive target synchronisation: locks, flushes, sync (MPI 5.0, §12.5.3).
+//!
+//! ```text
+//!   try_lock ── free ──▶ held
+//!      │ taken
+//!   note_waiter ─▶ try_lock, again after every message ─▶ held ─▶ forget_waiter: if it was taken, its message is received
+//!
+//!   unlock ─▶ take_waiter ─▶ an empty message to it          a shared lock taken after a wait tells the next waiter likewise
+//! ```
+
+use canele_engine::{Error as EngineError, Mode, Want};
+use canele_sys::atomic::{Ordering::Relaxed, Ordering::SeqCst, fence};
+
+use super::control::LockKind;
+use super::epoch::{EXCLUSIVE, LOCK_ALL, SHARED, UNCHECKED};
+use super::{Win, tag};
+use crate::{Result, fail};
+
+impl Win {
+    /// Locks a target. With `unchecked` the program promises that no other lock conflicts.
+    ///
+    /// # Errors
+    /// There is no such rank; it is locked already; another kind of epoch is open; a rank that holds the lock died, or the target.
+    pub fn lock(&self, kind: LockKind, target: usize, unchecked: bool) -> Result<()> {
+        let Some(to) = self.targets.get(target) else { return Err(self.no_rank(target as i64)) };
+        self.check_locks_allowed()?;
+        {
+            let epochs = self.epochs();
+            if self.is_locked(target) {
+                fail!(RmaSync, "rank {target} is locked already: call MPI_Win_unlock first");
+            }
+            if epochs.started.is_some() {
+                fail!(RmaSync, "an access epoch was started: call MPI_Win_complete before MPI_Win_lock");
+            }
+        }
+        self.leave_fence()?;
+        if !unchecked {
+            self.acquire(target, kind)?;
+        }
+        let bits = if kind == LockKind::Shared { SHARED } else { EXCLUSIVE };
+        to.epoch.fetch_or(bits | if unchecked { UNCHECKED } else { 0 }, Relaxed);
+        self.epochs().locks += 1;
+        self.sync();
+        Ok(())
+    }
+
+    /// Unlocks a target; all accesses are done there and here.
+    ///
+    /// # Errors
+    /// There is no such rank; it was not locked by [`Win::lock`]; what was accessed failed, with which the lock is given up.
+    pub fn unlock(&self, target: usize) -> Result<()> {
+        let Some(to) = self.targets.get(target) else { return Err(self.no_rank(target as i64)) };
+        let bits = to.epoch.load(Relaxed);
+        let kind = match bits & (SHARED | EXCLUSIVE) {
+            0 => fail!(RmaSync, "rank {target} is not locked: call MPI_Win_lock first"),
+            SHARED => LockKind::Shared,
+            _ => LockKind::Exclusive,
+        };
+        let flushed = self.flush_target(target);
+        self.sync();
+        to.epoch.fetch_and(!(SHARED | EXCLUSIVE | UNCHECKED), Relaxed);
+        self.epochs().locks -= 1;
+        let released = if bits & UNCHECKED == 0 { self.release(target, kind) } else { Ok(()) };
+        flushed.and(released)
+    }
+
+    /// Locks all targets, each together with others.
+    ///
+    /// # Errors
+    /// As [`Win::lock`].
+    pub fn lock_all(&self, unchecked: bool) -> Result<()> {
+        self.check_locks_allowed()?;
+        self.check_no_access(&self.epochs())?;
+        self.leave_fence()?;
+        for target in 0..if unchecked { 0 } else { self.members() } {
+            if let Err(error) = self.acquire(target, LockKind::Shared) {
+                for taken in 0..target {
+                    // The first error counts.
+                    let _ = self.release(taken, LockKind::Shared);
+                }
+                return Err(error);
+            }
+        }
+        self.epochs().all_unchecked = unchecked;
+        self.epoch.fetch_or(LOCK_ALL, Relaxed);
+        self.sync();
+        Ok(())
+    }
+
+    /// Unlocks all targets; all accesses are done there and here.
+    ///
+    /// # Errors
+    /// They were not locked by [`Win::lock_all`]; what was accessed failed, with which the locks are given up.
+    pub fn unlock_all(&self) -> Result<()> {
+        if self.epoch.load(Relaxed) & LOCK_ALL == 0 {
+            fail!(RmaSync, "not all ranks are locked: call MPI_Win_lock_all first");
+        }
+        let mut result = self.flush_everybody();
+        self.sync();
+        self.epoch.fetch_and(!LOCK_ALL, Relaxed);
+        for target in 0..if self.epochs().all_unchecked { 0 } else { self.members() } {
+            result = result.and(self.release(target, LockKind::Shared));
+        }
+        result
+    }
+
+    fn check_locks_allowed(&self) -> Result<()> {
+        if self.has_no_locks() {
+            fail!(RmaSync, "the info key no_locks is true for the window: it cannot be locked");
+        }
+        Ok(())
+    }
+
+    /// Takes the lock of a target; waits until it is free.
+    fn acquire(&self, target: usize, kind: LockKind) -> Result<()> {
+        let (words, me) = (self.control.words(target), self.comm.rank());
+        if words.try_lock(me, kind) {
+            return Ok(());
+        }
+        let engine = &self.comm.engine;
+        let (mut told, mut is_first) = (0, true);
+        let what = || format!("the lock of rank {target} of a window");
+        let result = engine.wait_until(None, what, |proto| {
+            // Whoever takes the note sends a message.
+            told += usize::from(!words.note_waiter(me) && !is_first);
+            is_first = false;
+            if words.try_lock(me, kind) {
+                return Some(Ok(()));
+            }
+            let concerned = words.holders().into_iter().chain([target]);
+            let gone = concerned.filter_map(|member| proto.why_gone(self.targets[member].rank)).next();
+            gone.map(|failure| Err(failure.into()))
+        });
+        told += usize::from(!words.forget_waiter(me));
+        self.receive_told(told)?;
+        result?;
+        if kind == LockKind::Shared { self.tell_next(target) } else { Ok(()) }
+    }
+
+    /// Receives messages that were sent or are about to be, unless their sender dies.
+    fn receive_told(&self, told: usize) -> Result<()> {
+        for _ in 0..told {
+            let want = Want { source: None, tag: Some(tag::LOCK) };
+            match self.comm.engine.recv(self.flow(), want, &mut [], None) {
+                // A death is told once; what the dead rank has not sent will not come.
+                Ok(_) | Err(EngineError::Failed(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the lock of a target up, and tells one of those that wait for it.
+    fn release(&self, target: usize, kind: LockKind) -> Result<()> {
+        self.control.words(target).unlock(self.comm.rank(), kind);
+        self.tell_next(target)
+    }
+
+    fn tell_next(&self, target: usize) -> Result<()> {
+        let (words, me) = (self.control.words(target), self.comm.rank());
+        while let Some(waiter) = words.take_waiter(me) {
+            let to = self.targets[waiter].rank;
+            match self.comm.engine.send(to, self.flow(), tag::LOCK, Mode::Standard, &[], None) {
+                Ok(()) => break,
+                // A waiter that is gone is passed over.
+                Err(EngineError::Failed(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until all accesses to a target are done there and here.
+    ///
+    /// # Errors
+    /// There is no such rank; it is not locked; an access failed.
+    #[inline]
+    pub fn flush(&self, target: usize) -> Result<()> {
+        self.locked(target)?;
+        self.sync();
+        self.flush_target(target)
+    }
+
+    /// Waits until all accesses to all targets are done there and here.
+    ///
+    /// # Errors
+    /// No target is locked; an access failed.
+    pub fn flush_all(&self) -> Result<()> {
+        self.check_any_locked()?;
+        self.sync();
+        self.flush_everybody()
+    }
+
+    /// Waits until the program's memory of all accesses to a target may be used again.
+    ///
+    /// # Errors
+    /// As [`Win::flush`].
+    #[inline]
+    pub fn flush_local(&self, target: usize) -> Result<()> {
+        self.locked(target)?;
+        self.flush_target(target)
+    }
+
+    /// Waits until the program's memory of all accesses may be used again.
+    ///
+    /// # Errors
+    /// As [`Win::flush_all`].
+    pub fn flush_local_all(&self) -> Result<()> {
+        self.check_any_locked()?;
+        self.flush_everybody()
+    }
+
+    /// Orders loads and stores of the program with those of other ranks.
+    #[inline]
+    pub fn sync(&self) {
+        // Pairs with the same fence of the rank whose synchronisation this one follows.
+        fence(SeqCst);
+    }
+}

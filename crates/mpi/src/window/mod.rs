@@ -1,0 +1,207 @@
+//! Windows: memory that the members of a communicator open to each other (MPI 5.0, chapter 12).
+//!
+//! A window owns a duplicate of its communicator, what it has of this process's memory, and how the memory of every member is reached:
+//!
+//! ```text
+//!   put, get, accumulate ──▶ epoch: is it permitted ──▶ target: rank, displacement ──▶ place
+//!        place in memory that is mapped here ──▶ copies and the processor's atomic operations, done on return
+//!        place of another host, or in memory of a program ──▶ a request that the owner's library serves
+//!
+//!   fence: all served, then a barrier       start, post, complete, wait: empty messages on the window's flow
+//!   lock: words of the control region of the host, whose waiters are told by empty messages
+//! ```
+
+mod accumulate;
+mod active;
+mod control;
+mod create;
+mod elements;
+mod epoch;
+mod hints;
+mod lock;
+mod query;
+mod served;
+mod target;
+mod transfer;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use canele_engine::{Far, FlowId, Region, Tag};
+use canele_sys::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use crate::attribute::Attributes;
+use crate::comm::Comm;
+use crate::errhandler::Errhandler;
+use crate::group::Group;
+use crate::info::Info;
+use crate::{Class, Error};
+
+use control::Control;
+pub use control::LockKind;
+pub use create::Given;
+pub use elements::Accumulation;
+use epoch::Epochs;
+pub use query::SharedPart;
+use target::Target;
+pub use transfer::TargetData;
+
+/// How a window got its memory (MPI 5.0, §12.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Flavor {
+    /// The program had it.
+    Create,
+    /// The window allocated it.
+    Allocate,
+    /// The program attaches it.
+    Dynamic,
+    /// The window allocated it, to be shared by loads and stores.
+    Shared,
+}
+
+/// Messages of a window's flow.
+mod tag {
+    use super::Tag;
+
+    /// The sender exposes its part to the receiver.
+    pub const POST: Tag = Tag(1);
+    /// The sender has completed its accesses to the receiver's part.
+    pub const COMPLETE: Tag = Tag(2);
+    /// A lock may be free that the receiver waits for.
+    pub const LOCK: Tag = Tag(3);
+}
+
+/// A window.
+pub struct Win {
+    /// Of the members, for this window alone.
+    comm: Arc<Comm>,
+    flavor: Flavor,
+    targets: Box<[Target]>,
+    /// What permits accesses to all targets.
+    epoch: AtomicU8,
+    epochs: Mutex<Epochs>,
+    control: Control,
+    /// The part of this process.
+    part: Part,
+    /// Memory that was attached to a dynamic window, by its address.
+    attached: RwLock<BTreeMap<usize, Arc<Far>>>,
+    number: AtomicUsize,
+    kept: Mutex<Kept>,
+    attributes: Attributes,
+}
+
+/// The part of a window that this process has.
+struct Part {
+    /// Where it begins, 0 for none.
+    address: usize,
+    /// Numbers that the program reads through their addresses.
+    size: AtomicU64,
+    unit: AtomicU32,
+    /// Regions that were made for the window by this process.
+    regions: Vec<Arc<Region>>,
+}
+
+/// What a program hangs on a window.
+struct Kept {
+    name: String,
+    errhandler: Arc<Errhandler>,
+    info: Info,
+}
+
+impl Win {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the flow of the window's own messages.
+    fn flow(&self) -> FlowId {
+        self.comm.flow
+    }
+
+    /// Returns how it got its memory.
+    pub fn flavor(&self) -> Flavor {
+        self.flavor
+    }
+
+    /// Returns the group of its members.
+    pub fn group(&self) -> &Arc<Group> {
+        self.comm.group()
+    }
+
+    /// Returns the number of its members.
+    pub fn members(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// Returns where the part of this process begins, 0 if it has none.
+    pub fn address(&self) -> usize {
+        self.part.address
+    }
+
+    /// Returns the bytes of the part of this process.
+    pub fn size(&self) -> &AtomicU64 {
+        &self.part.size
+    }
+
+    /// Returns the bytes of a unit of displacements in the part of this process.
+    pub fn unit(&self) -> &AtomicU32 {
+        &self.part.unit
+    }
+
+    /// Returns its name, empty if it was given none.
+    pub fn name(&self) -> String {
+        self.kept().name.clone()
+    }
+
+    /// Gives it a name.
+    pub fn set_name(&self, name: &str) {
+        name.clone_into(&mut self.kept().name);
+    }
+
+    /// Returns what is done with errors.
+    pub fn errhandler(&self) -> Arc<Errhandler> {
+        self.kept().errhandler.clone()
+    }
+
+    /// Sets what is done with errors.
+    pub fn set_errhandler(&self, errhandler: Arc<Errhandler>) {
+        self.kept().errhandler = errhandler;
+    }
+
+    /// Returns its attributes.
+    pub fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    /// Returns the number under which the edge knows it.
+    pub fn number(&self) -> usize {
+        // Relaxed: set before anybody else can know the window.
+        self.number.load(Relaxed)
+    }
+
+    /// Sets that number.
+    pub fn set_number(&self, number: usize) {
+        self.number.store(number, Relaxed);
+    }
+
+    #[cold]
+    fn no_rank(&self, rank: i64) -> Box<Error> {
+        let last = self.targets.len() - 1;
+        let text = format!("the rank is {rank}: it must be from 0 to {last}, or MPI_PROC_NULL");
+        Error::new(Class::Rank, text)
+    }
+}
+
+impl Drop for Win {
+    fn drop(&mut self) {
+        // After the end of the job nothing is left to be given back.
+        for region in &self.part.regions {
+            let _ = self.comm.engine.drop_region(region.id());
+        }
+        let (owner, id) = self.control.region;
+        let _ = self.comm.engine.forget_region(owner, id);
+        for target in &self.targets {
+            target.forget(&self.comm.engine);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Addresses of memory in windows: parts that are shared, and what is attached to a dynamic window (MPI 5.0, §12.2.3, §12.2.4).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLockReadGuard};
+
+use canele_engine::Far;
+
+use super::target::Reached;
+use super::{Flavor, Win};
+use crate::{Result, fail};
+
+/// The part of a window that a rank has, as this process sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SharedPart {
+    /// Where it begins in this process, 0 if it cannot be reached by loads and stores.
+    pub address: usize,
+    /// Its bytes, 0 if it cannot be reached.
+    pub bytes: usize,
+    /// Bytes of a unit of displacements.
+    pub unit: usize,
+}
+
+impl Win {
+    /// Returns the part of a rank, or of the first that has any bytes, as it can be reached by loads and stores.
+    ///
+    /// # Errors
+    /// The window is dynamic; there is no such rank; the memory cannot be found.
+    pub fn shared_part(&self, rank: Option<usize>) -> Result<SharedPart> {
+        if self.flavor == Flavor::Dynamic {
+            fail!(RmaFlavor, "the window is dynamic: it has no parts that are shared");
+        }
+        let first = || self.targets.iter().position(|target| target.size > 0).unwrap_or(0);
+        let rank = rank.unwrap_or_else(first);
+        let Some(target) = self.targets.get(rank) else { return Err(self.no_rank(rank as i64)) };
+        Ok(match target.reach(&self.comm.engine)? {
+            Reached::Here(memory, offset) => SharedPart {
+                address: memory.address().wrapping_add(*offset).expose_provenance(),
+                bytes: target.size,
+                unit: target.unit,
+            },
+            Reached::Served => SharedPart { address: 0, bytes: 0, unit: target.unit },
+        })
+    }
+
+    pub(super) fn attached(&self) -> RwLockReadGuard<'_, BTreeMap<usize, Arc<Far>>> {
+        self.attached.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Attaches memory of the program to a dynamic window.
+    ///
+    /// # Errors
+    /// The window is of another flavor; the memory overlaps some that is attached.
+    pub fn attach(&self, memory: Far) -> Result<()> {
+        self.check_dynamic()?;
+        if memory.len() == 0 {
+            return Ok(());
+        }
+        let (start, len) = (memory.address().expose_provenance(), memory.len());
+        let mut attached = self.attached.write().unwrap_or_else(PoisonError::into_inner);
+        let before = attached.range(..start.saturating_add(len)).next_back();
+        if let Some((other, memory)) = before.filter(|(other, memory)| *other + memory.len() > start) {
+            fail!(
+                RmaAttach,
+                "base is {start:#x}, size {len}: {} bytes at {other:#x} are attached, which overlap it",
+                memory.len()
+            );
+        }
+        attached.insert(start, Arc::new(memory));
+        Ok(())
+    }
+
+    /// Detaches the memory that begins at an address.
+    ///
+    /// # Errors
+    /// The window is of another flavor; nothing that begins there is attached.
+    pub fn detach(&self, address: usize) -> Result<()> {
+        self.check_dynamic()?;
+        let mut attached = self.attached.write().unwrap_or_else(PoisonError::into_inner);
+        if attached.remove(&address).is_none() {
+            fail!(RmaAttach, "base is {address:#x}: nothing that begins there is attached to the window");
+        }
+        Ok(())
+    }
+
+    fn check_dynamic(&self) -> Result<()> {
+        if self.flavor != Flavor::Dynamic {
+            fail!(RmaFlavor, "memory is attached to windows of MPI_Win_create_dynamic only");
+        }
+        Ok(())
+    }
+}

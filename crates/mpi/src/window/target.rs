@@ -1,0 +1,166 @@
+//! Members of a window as targets: where their memory is, and which part of it an access means.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use canele_engine::{Engine, Far, Rank, RegionId};
+use canele_sys::atomic::{AtomicU8, Ordering::Relaxed};
+
+use super::{Flavor, Win};
+use crate::{Result, fail};
+
+/// A member of a window.
+pub(super) struct Target {
+    /// Its rank in the job.
+    pub rank: Rank,
+    /// Bytes of its part.
+    pub size: usize,
+    /// Bytes of a unit of displacements.
+    pub unit: usize,
+    /// What permits accesses to it.
+    pub epoch: AtomicU8,
+    /// The region that its part lies in, if it lies in one that can be mapped here.
+    pub region: Option<RegionPart>,
+    /// Where its part was found, from the first access on.
+    pub memory: OnceLock<Reached>,
+}
+
+/// Where in a region a part of a window lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RegionPart {
+    /// Whose region it is.
+    pub owner: Rank,
+    /// Its id there.
+    pub id: RegionId,
+    /// Its length in bytes.
+    pub bytes: usize,
+    /// Where the part begins.
+    pub offset: usize,
+    /// True if the window made the region.
+    pub is_own: bool,
+}
+
+/// How the part of a target is reached.
+pub(super) enum Reached {
+    /// It is mapped here, from this offset on.
+    Here(Arc<Far>, usize),
+    /// By requests that its owner serves.
+    Served,
+}
+
+/// Where the elements of an access lie.
+pub(super) enum Place {
+    /// In memory that is mapped here; offsets of the datatype are counted from this one.
+    Here(Arc<Far>, isize),
+    /// At the owner; offset from the start of its part, or an address in a dynamic window.
+    Served(i64),
+}
+
+impl Target {
+    /// Returns the `len` bytes at a displacement, if they are known to be in memory that is mapped here.
+    #[inline(always)]
+    pub fn here(&self, disp: i64, len: usize) -> Option<canele_engine::Window<'_>> {
+        let Reached::Here(memory, offset) = self.memory.get()? else { return None };
+        let at = usize::try_from(disp).ok()?.checked_mul(self.unit)?;
+        if at > self.size || len > self.size - at {
+            return None;
+        }
+        memory.window(offset + at, len)
+    }
+
+    /// Finds the memory.
+    ///
+    /// # Errors
+    /// It does not exist any more.
+    pub fn reach(&self, engine: &Engine) -> Result<&Reached> {
+        if let Some(reached) = self.memory.get() {
+            return Ok(reached);
+        }
+        let reached = match self.region {
+            Some(region) => {
+                let memory = engine.reach_region(region.owner, region.id, region.bytes, None)?;
+                if region.offset.checked_add(self.size).is_none_or(|end| end > memory.len()) {
+                    fail!(Internal, "{} has a window that exceeds its region", self.rank);
+                }
+                Reached::Here(memory, region.offset)
+            }
+            None => Reached::Served,
+        };
+        Ok(self.memory.get_or_init(|| reached))
+    }
+
+    /// Gives up the mapping of a region that was made for the window.
+    pub fn forget(&self, engine: &Engine) {
+        if let Some(region) = self.region.filter(|region| region.is_own) {
+            // After the end of the job nothing is mapped.
+            let _ = engine.forget_region(region.owner, region.id);
+        }
+    }
+}
+
+impl Win {
+    /// Where bytes that span this range around a displacement lie.
+    ///
+    /// # Errors
+    /// They are not all part of the target's window; its memory cannot be found.
+    pub(super) fn place(&self, target: usize, disp: i64, span: &Range<isize>) -> Result<Place> {
+        let to = &self.targets[target];
+        if self.flavor == Flavor::Dynamic {
+            return self.place_of_attached(target, disp, span);
+        }
+        let at = isize::try_from(disp).ok().and_then(|disp| disp.checked_mul(to.unit.cast_signed()));
+        let bounds = at.and_then(|at| Some((at.checked_add(span.start)?, at.checked_add(span.end)?)));
+        let (Some(at), Some((low, high))) = (at, bounds) else {
+            fail!(
+                Displacement,
+                "target_disp is {disp}: with a unit of {} bytes it exceeds the address space",
+                to.unit
+            );
+        };
+        if low < 0 && disp < 0 {
+            fail!(Displacement, "target_disp is {disp}: the memory lies before the window of rank {target}");
+        }
+        if low < 0 || high > to.size.cast_signed() {
+            fail!(
+                RmaRange,
+                "target_disp is {disp}: bytes {low} to {high} are accessed, and the window of rank {target} has {} bytes",
+                to.size
+            );
+        }
+        Ok(match to.reach(&self.comm.engine)? {
+            Reached::Here(memory, offset) => Place::Here(memory.clone(), offset.cast_signed() + at),
+            Reached::Served => Place::Served(at as i64),
+        })
+    }
+
+    /// The same of a dynamic window, whose displacements are addresses at the target.
+    fn place_of_attached(&self, target: usize, disp: i64, span: &Range<isize>) -> Result<Place> {
+        if target != self.comm.rank() {
+            return Ok(Place::Served(disp));
+        }
+        let attached = self.attached();
+        let low = (disp as isize).wrapping_add(span.start).cast_unsigned();
+        let len = (span.end - span.start).cast_unsigned();
+        let found = attached.range(..=low).next_back().filter(|(start, memory)| {
+            let within = low - *start;
+            within <= memory.len() && len <= memory.len() - within
+        });
+        match found {
+            Some((start, memory)) => {
+                Ok(Place::Here(memory.clone(), (disp as isize).wrapping_sub(start.cast_signed())))
+            }
+            None => fail!(
+                RmaRange,
+                "target_disp is {disp:#x}: {len} bytes at {low:#x} are accessed, which are not attached to the window"
+            ),
+        }
+    }
+
+    /// True if something permits accesses to all targets or to this one.
+    pub(super) fn is_locked(&self, target: usize) -> bool {
+        use super::epoch::{EXCLUSIVE, LOCK_ALL, SHARED};
+        // Relaxed: as in `epoch`.
+        self.epoch.load(Relaxed) & LOCK_ALL != 0
+            || self.targets[target].epoch.load(Relaxed) & (SHARED | EXCLUSIVE) != 0
+    }
+}

@@ -1,0 +1,168 @@
+//! Puts and gets (MPI 5.0, §12.3).
+
+use canele_engine::Window;
+use canele_mem::buffer::Readable;
+
+use super::Win;
+use super::target::Place;
+use crate::data::{Data, DataMut};
+use crate::datatype::Datatype;
+use crate::request::Request;
+use crate::{Result, fail};
+
+/// Bytes that are packed at a time where the origin's elements are not one stretch.
+const STAGE: usize = 64 << 10;
+
+/// Elements of a target.
+#[derive(Clone, Copy)]
+pub struct TargetData<'a> {
+    /// The rank in the window.
+    pub rank: usize,
+    /// Where they begin, in the target's units.
+    pub disp: i64,
+    /// How many.
+    pub count: usize,
+    /// Of which type.
+    pub of: &'a Datatype,
+}
+
+impl TargetData<'_> {
+    /// Bytes of data.
+    #[inline(always)]
+    pub(super) fn bytes(&self) -> Result<usize> {
+        self.of.check_committed()?;
+        self.of.total_bytes(self.count)
+    }
+}
+
+impl Win {
+    /// Writes elements of the program's to a target; a request, if one is wanted and it has not ended on return.
+    ///
+    /// # Errors
+    /// No epoch permits it; the elements lie outside of the window, or are not as many bytes as the program's.
+    #[inline]
+    pub fn put(&self, to: TargetData<'_>, origin: Data<'_>, tracked: bool) -> Result<Option<Request>> {
+        let (len, target) = (self.common_length(to, origin.bytes()?)?, self.access(to.rank)?);
+        if to.of.is_contiguous()
+            && origin.of.is_contiguous()
+            && let Some(window) = target.here(to.disp, len)
+        {
+            window.write(0, origin.raw.bytes(0, len));
+            return Ok(None);
+        }
+        self.put_otherwise(to, origin, len, tracked)
+    }
+
+    #[inline(never)]
+    fn put_otherwise(
+        &self,
+        to: TargetData<'_>,
+        origin: Data<'_>,
+        len: usize,
+        tracked: bool,
+    ) -> Result<Option<Request>> {
+        if len == 0 {
+            return Ok(None);
+        }
+        match self.place(to.rank, to.disp, &to.of.span(to.count))? {
+            Place::Here(memory, at) => {
+                let window = memory.window(0, memory.len()).unwrap_or(Window::empty());
+                write_elements(window, at, to, origin, len);
+                Ok(None)
+            }
+            Place::Served(at) => self.put_served(to, at, origin, tracked),
+        }
+    }
+
+    /// Reads elements of a target into the program's memory; a request, as of [`Win::put`].
+    ///
+    /// # Errors
+    /// As [`Win::put`].
+    #[inline]
+    pub fn get(&self, from: TargetData<'_>, mut into: DataMut<'_>, tracked: bool) -> Result<Option<Request>> {
+        let (len, target) = (self.common_length(from, into.bytes()?)?, self.access(from.rank)?);
+        if from.of.is_contiguous()
+            && into.of.is_contiguous()
+            && let Some(window) = target.here(from.disp, len)
+        {
+            window.read(0, into.raw.bytes_mut(0, len));
+            return Ok(None);
+        }
+        self.get_otherwise(from, into, len, tracked)
+    }
+
+    #[inline(never)]
+    fn get_otherwise(
+        &self,
+        from: TargetData<'_>,
+        mut into: DataMut<'_>,
+        len: usize,
+        tracked: bool,
+    ) -> Result<Option<Request>> {
+        if len == 0 {
+            return Ok(None);
+        }
+        match self.place(from.rank, from.disp, &from.of.span(from.count))? {
+            Place::Here(memory, at) => {
+                let window = memory.window(0, memory.len()).unwrap_or(Window::empty());
+                read_elements(window, at, from, &mut into, len);
+                Ok(None)
+            }
+            Place::Served(at) => self.get_served(from, at, into, tracked),
+        }
+    }
+
+    /// The bytes of both sides of an access, which are as many.
+    #[inline(always)]
+    pub(super) fn common_length(&self, target: TargetData<'_>, origin: usize) -> Result<usize> {
+        let len = target.bytes()?;
+        if len != origin {
+            fail!(Truncate, "the origin has {origin} bytes and the target {len}: both are to be equal");
+        }
+        Ok(len)
+    }
+
+    fn put_served(&self, _: TargetData<'_>, _: i64, _: Data<'_>, _: bool) -> Result<Option<Request>> {
+        fail!(UnsupportedOperation, "the memory of the target cannot be reached");
+    }
+
+    fn get_served(&self, _: TargetData<'_>, _: i64, _: DataMut<'_>, _: bool) -> Result<Option<Request>> {
+        fail!(UnsupportedOperation, "the memory of the target cannot be reached");
+    }
+}
+
+/// Writes `len` bytes of elements to memory, in which those of the target lie around `at`.
+fn write_elements(window: Window<'_>, at: isize, to: TargetData<'_>, origin: Data<'_>, len: usize) {
+    let mut stage = vec![0; if origin.of.is_contiguous() { 0 } else { len.min(STAGE) }];
+    for start in (0..len).step_by(STAGE) {
+        let n = STAGE.min(len - start);
+        let bytes = if origin.of.is_contiguous() {
+            origin.raw.bytes(start.cast_signed(), n)
+        } else {
+            origin.of.pack(&origin.raw, origin.count, start, &mut stage[..n]);
+            &stage[..n]
+        };
+        to.of.stretches(to.count, start, n, |place, within, len| {
+            window.write((at + place).cast_unsigned(), &bytes[within..within + len]);
+        });
+    }
+}
+
+/// Reads `len` bytes of elements from memory, in which those of the target lie around `at`.
+fn read_elements(window: Window<'_>, at: isize, from: TargetData<'_>, into: &mut DataMut<'_>, len: usize) {
+    let mut stage = vec![0; if into.of.is_contiguous() { 0 } else { len.min(STAGE) }];
+    for start in (0..len).step_by(STAGE) {
+        let n = STAGE.min(len - start);
+        let is_contiguous = into.of.is_contiguous();
+        let bytes = match is_contiguous {
+            true => into.raw.bytes_mut(start.cast_signed(), n),
+            false => &mut stage[..n],
+        };
+        from.of.stretches(from.count, start, n, |place, within, len| {
+            window.read((at + place).cast_unsigned(), &mut bytes[within..within + len]);
+        });
+        if !is_contiguous {
+            into.of.unpack(&mut into.raw, into.count, start, &stage[..n]);
+        }
+    }
+}
