@@ -22,6 +22,7 @@ pub mod process_memory;
 #[cfg(not(loom))]
 pub mod processor;
 pub mod relax;
+pub mod rounding;
 #[cfg(not(loom))]
 pub mod sealed;
 #[cfg(not(loom))]

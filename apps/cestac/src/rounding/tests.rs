@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use proptest::prelude::*;
 
-use super::Float;
+use super::{Float, Residual};
 
 /// A natural number, least significant word first: slow, exact, and independent of the code under test.
 #[derive(Clone, PartialEq, Eq)]
@@ -89,36 +89,46 @@ fn compare_products(x: f64, y: f64, z: f64, w: f64) -> Ordering {
     }
 }
 
-/// Both results that an operation can have, and the nearest one, which comes first.
-fn both<F: Float>(operation: impl Fn([u64; 2]) -> [F; 2]) -> [F; 2] {
-    operation([0, u64::MAX])
+/// Both results that an operation can have, the lower one first. The processor's own way and that by residuals agree.
+fn both<F: Float>(
+    operation: impl Fn([u64; 2]) -> [F; 2],
+    by_residual: impl Fn([u64; 2]) -> [F; 2],
+) -> [F; 2] {
+    let (results, same) = (operation([0, u64::MAX]), by_residual([0, u64::MAX]));
+    let bits = |values: [F; 2]| values.map(|value| value.to_f64().to_bits());
+    let are_numbers = results.iter().all(|value| value.to_f64() == value.to_f64());
+    assert!(!are_numbers || bits(results) == bits(same), "{results:?} {same:?}");
+    results
 }
 
-/// Checks that two results are the directed roundings; `order` orders the exact result and a finite number.
+/// Both results of an operation of `Float`.
+macro_rules! both {
+    ($name:ident, $by_residual:ident, $($operand:expr),+) => {
+        both(|up| Float::$name($([$operand; 2],)+ up), |up| Residual::$by_residual($([$operand; 2],)+ up))
+    };
+}
+
+/// Checks that two results are the directed roundings, the lower one first; `order` orders the exact result and a finite number.
 fn check(
     results: [f64; 2],
     next: impl Fn(f64) -> f64,
     order: impl Fn(f64) -> Ordering,
 ) -> Result<(), TestCaseError> {
-    let [near, other] = results;
+    let [down, up] = results;
     let largest = -next(f64::NEG_INFINITY);
     let order = |value: f64| match value {
         f64::INFINITY => Ordering::Less,
         f64::NEG_INFINITY => Ordering::Greater,
         _ => order(value),
     };
-    match order(near) {
-        Ordering::Equal => prop_assert_eq!(near, other),
-        Ordering::Greater => {
-            prop_assert_eq!(next(near), other, "near {}", near);
-            prop_assert_eq!(order(other), Ordering::Less);
-        }
-        Ordering::Less => {
-            prop_assert_eq!(near, next(other), "near {}", near);
-            prop_assert_eq!(order(other), Ordering::Greater);
-        }
+    if order(down) == Ordering::Equal {
+        prop_assert_eq!(down, up);
+    } else {
+        prop_assert_eq!(order(down), Ordering::Greater, "the exact result lies above {}", down);
+        prop_assert_eq!(order(up), Ordering::Less, "the exact result lies below {}", up);
+        prop_assert_eq!(next(down), up);
     }
-    prop_assert!(near.abs() <= largest || other.abs() == largest);
+    prop_assert!(down.abs() <= largest || up.abs() == largest || down == up);
     Ok(())
 }
 
@@ -154,7 +164,7 @@ proptest! {
 
     #[test]
     fn sums(a in doubles(), b in doubles()) {
-        let results = both(|chosen| Float::add([a; 2], [b; 2], chosen));
+        let results = both!(add, sums, a, b);
         check_double(results, |value| compare_sums(a, b, value, 0.0))?;
     }
 
@@ -163,14 +173,14 @@ proptest! {
         let b: f64 = a * b * 2f64.powi(scale);
         prop_assume!(b.is_finite());
         for b in [b, -b] {
-            let results = both(|chosen| Float::add([a; 2], [b; 2], chosen));
+            let results = both!(add, sums, a, b);
             check_double(results, |value| compare_sums(a, b, value, 0.0))?;
         }
     }
 
     #[test]
     fn products(a in doubles(), b in doubles()) {
-        let results = both(|chosen| Float::mul([a; 2], [b; 2], chosen));
+        let results = both!(mul, products, a, b);
         check_double(results, |value| compare_products(a, b, value, 1.0))?;
     }
 
@@ -178,7 +188,7 @@ proptest! {
     fn products_of_borderline_size(a in doubles(), b in 1.0..2.0, exponent in 1i32..130) {
         for target in [-1075, -1022, -960, -900, 1023] {
             let b = b * 2f64.powi((target - exponent_of(a) + exponent - 65).clamp(-1022, 1023));
-            let results = both(|chosen| Float::mul([a; 2], [b; 2], chosen));
+            let results = both!(mul, products, a, b);
             check_double(results, |value| compare_products(a, b, value, 1.0))?;
         }
     }
@@ -186,7 +196,7 @@ proptest! {
     #[test]
     fn quotients(a in doubles(), b in doubles()) {
         prop_assume!(b != 0.0);
-        let results = both(|chosen| Float::div([a; 2], [b; 2], chosen));
+        let results = both!(div, quotients, a, b);
         // The order of a / b and a value is that of a and their product if b is positive.
         let order = |value: f64| compare_products(a, 1.0, value, b);
         check_double(results, |value| if b < 0.0 { order(value).reverse() } else { order(value) })?;
@@ -195,35 +205,35 @@ proptest! {
     #[test]
     fn roots(a in doubles()) {
         let a = a.abs();
-        let results = both(|chosen| Float::sqrt([a; 2], chosen));
+        let results = both!(sqrt, roots, a);
         check_double(results, |value| compare_products(a, 1.0, value, value))?;
     }
 
     #[test]
     fn singles_of_all_operations(a in singles(), b in singles()) {
         let (x, y) = (f64::from(a), f64::from(b));
-        check_single(both(|chosen| Float::add([a; 2], [b; 2], chosen)), |value| compare_sums(x, y, value, 0.0))?;
+        check_single(both!(add, sums, a, b), |value| compare_sums(x, y, value, 0.0))?;
         // A product of two singles is exact in double precision.
         let order = |value: f64| (x * y).partial_cmp(&value).unwrap();
-        check_single(both(|chosen| Float::mul([a; 2], [b; 2], chosen)), order)?;
+        check_single(both!(mul, products, a, b), order)?;
         let order = |value: f64| x.abs().partial_cmp(&(value * value)).unwrap();
-        check_single(both(|chosen| Float::sqrt([a.abs(); 2], chosen)), order)?;
+        check_single(both!(sqrt, roots, a.abs()), order)?;
         prop_assume!(b != 0.0);
         let order = |value: f64| x.partial_cmp(&(value * y)).unwrap();
         let order = |value: f64| if b < 0.0 { order(value).reverse() } else { order(value) };
-        check_single(both(|chosen| Float::div([a; 2], [b; 2], chosen)), order)?;
+        check_single(both!(div, quotients, a, b), order)?;
     }
 
     #[test]
-    fn samples_do_not_influence_each_other(a in [doubles(), doubles(), doubles()], b in [doubles(), doubles(), doubles()], chosen: [bool; 3]) {
-        let chosen = chosen.map(|bit| u64::from(bit).wrapping_neg());
+    fn samples_do_not_influence_each_other(a in [doubles(), doubles(), doubles()], b in [doubles(), doubles(), doubles()], up: [bool; 3]) {
+        let up = up.map(|bit| u64::from(bit).wrapping_neg());
         let same = |together: [f64; 3], alone: &dyn Fn(usize) -> [f64; 1]| {
             (0..3).all(|k| together[k].to_bits() == alone(k)[0].to_bits() || together[k].is_nan())
         };
-        prop_assert!(same(Float::add(a, b, chosen), &|k| Float::add([a[k]], [b[k]], [chosen[k]])));
-        prop_assert!(same(Float::mul(a, b, chosen), &|k| Float::mul([a[k]], [b[k]], [chosen[k]])));
-        prop_assert!(same(Float::div(a, b, chosen), &|k| Float::div([a[k]], [b[k]], [chosen[k]])));
-        prop_assert!(same(Float::sqrt(a, chosen), &|k| Float::sqrt([a[k]], [chosen[k]])));
+        prop_assert!(same(Float::add(a, b, up), &|k| Float::add([a[k]], [b[k]], [up[k]])));
+        prop_assert!(same(Float::mul(a, b, up), &|k| Float::mul([a[k]], [b[k]], [up[k]])));
+        prop_assert!(same(Float::div(a, b, up), &|k| Float::div([a[k]], [b[k]], [up[k]])));
+        prop_assert!(same(Float::sqrt(a, up), &|k| Float::sqrt([a[k]], [up[k]])));
     }
 }
 
@@ -231,16 +241,14 @@ fn exponent_of(value: f64) -> i32 {
     (value.to_bits() >> 52 & 0x7ff) as i32 - 1023
 }
 
-/// Results that no choice changes, as bits.
-fn fixed<F: Float>(operation: impl Fn([u64; 2]) -> [F; 2]) -> f64 {
-    let [near, other] = operation([0, u64::MAX]).map(F::to_f64);
-    assert!(near.to_bits() == other.to_bits() || near.is_nan() && other.is_nan(), "{near} {other}");
-    near
+/// A result that no choice changes, as a number.
+fn fixed<F: Float>(results: [F; 2]) -> f64 {
+    let [down, up] = results.map(F::to_f64);
+    assert!(down.to_bits() == up.to_bits() || down.is_nan() && up.is_nan(), "{down} {up}");
+    down
 }
 
 fn special_values_stay<F: Float>() {
-    let of = F::from_f64;
-    let pair = |value| [of(value); 2];
     let (inf, nan) = (f64::INFINITY, f64::NAN);
     for (a, b) in [
         (inf, 1.0),
@@ -250,6 +258,8 @@ fn special_values_stay<F: Float>() {
         (nan, 1.0),
         (1.0, nan),
         (0.0, -0.0),
+        (-0.0, -0.0),
+        (2.0, -2.0),
         (inf, 0.0),
         (0.0, inf),
         (-inf, 4.0),
@@ -259,11 +269,11 @@ fn special_values_stay<F: Float>() {
         (5.0, -0.0),
         (0.0, 0.0),
     ] {
+        let (x, y) = (F::from_f64(a), F::from_f64(b));
         let results = [
-            (fixed::<F>(|chosen| F::add(pair(a), pair(b), chosen)), a + b),
-            (fixed::<F>(|chosen| F::mul(pair(a), pair(b), chosen)), a * b),
-            (fixed::<F>(|chosen| F::div(pair(a), pair(b), chosen)), a / b),
-            (fixed::<F>(|chosen| F::sqrt(pair(b), chosen)), b.sqrt()),
+            (fixed::<F>(both!(add, sums, x, y)), a + b),
+            (fixed::<F>(both!(mul, products, x, y)), a * b),
+            (fixed::<F>(both!(div, quotients, x, y)), a / b),
         ];
         for (found, expected) in results {
             assert!(
@@ -272,7 +282,10 @@ fn special_values_stay<F: Float>() {
             );
         }
     }
-    assert!(fixed::<F>(|chosen| F::sqrt(pair(-4.0), chosen)).is_nan());
+    for a in [0.0, -0.0, 4.0, -4.0, inf, -inf, nan] {
+        let (found, expected) = (fixed::<F>(both!(sqrt, roots, F::from_f64(a))), a.sqrt());
+        assert!(found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan(), "{a}: {found}");
+    }
 }
 
 #[test]
@@ -283,16 +296,14 @@ fn infinities_and_zeros_stay_as_they_are() {
 
 #[test]
 fn results_beyond_the_largest_and_below_the_smallest_number_have_two_roundings() {
-    let both = |results: [f64; 2]| results;
-    let chosen = [0, u64::MAX];
-    assert_eq!(both(Float::add([f64::MAX; 2], [f64::MAX; 2], chosen)), [f64::INFINITY, f64::MAX]);
-    assert_eq!(both(Float::mul([f64::MAX; 2], [-2.0; 2], chosen)), [f64::NEG_INFINITY, f64::MIN]);
-    assert_eq!(both(Float::div([f64::MAX; 2], [0.5; 2], chosen)), [f64::INFINITY, f64::MAX]);
+    assert_eq!(both!(add, sums, f64::MAX, f64::MAX), [f64::MAX, f64::INFINITY]);
+    assert_eq!(both!(mul, products, f64::MAX, -2.0), [f64::NEG_INFINITY, f64::MIN]);
+    assert_eq!(both!(div, quotients, f64::MAX, 0.5), [f64::MAX, f64::INFINITY]);
     // The exact sum is above the largest number, which is the nearest one.
-    assert_eq!(both(Float::add([f64::MAX; 2], [1.0; 2], chosen)), [f64::MAX, f64::INFINITY]);
+    assert_eq!(both!(add, sums, f64::MAX, 1.0), [f64::MAX, f64::INFINITY]);
     let tiny = f64::from_bits(1);
-    assert_eq!(both(Float::mul([tiny; 2], [-tiny; 2], chosen)), [-0.0, -tiny]);
-    assert_eq!(both(Float::div([tiny; 2], [f64::MAX; 2], chosen)), [0.0, tiny]);
-    assert_eq!(f32::mul([f32::MAX; 2], [2.0; 2], chosen), [f32::INFINITY, f32::MAX]);
-    assert_eq!(f32::mul([1e-40; 2], [1e-40; 2], chosen), [0.0, f32::from_bits(1)]);
+    assert_eq!(both!(mul, products, tiny, -tiny), [-tiny, -0.0]);
+    assert_eq!(both!(div, quotients, tiny, f64::MAX), [0.0, tiny]);
+    assert_eq!(both!(mul, products, f32::MAX, 2.0), [f32::MAX, f32::INFINITY]);
+    assert_eq!(both!(mul, products, 1e-40f32, 1e-40), [0.0, f32::from_bits(1)]);
 }

@@ -8,19 +8,16 @@
 
 use std::array::from_fn;
 
-use super::{Float, exact};
+use super::{Residual, exact};
 
 /// Products from here on have a residual of normal size: it is at most 106 bits shorter.
 const SMALLEST: f64 = f64::from_bits((1023 - 900) << 52);
 /// Splits 53 bits into 26 and 26 with a sign (Veltkamp): 2^27 + 1.
 const SPLITTER: f64 = 134_217_729.0;
 
-impl Float for f64 {
-    const DIGITS: u32 = 15;
-    const ZERO: Self = 0.0;
-
+impl Residual for f64 {
     #[inline(always)]
-    fn add<const N: usize>(a: [f64; N], b: [f64; N], chosen: [u64; N]) -> [f64; N] {
+    fn sums<const N: usize>(a: [f64; N], b: [f64; N], up: [u64; N]) -> [f64; N] {
         let near: [f64; N] = from_fn(|k| a[k] + b[k]);
         let mut residual: [f64; N] = from_fn(|k| residual_of_sum(a[k], b[k], near[k]));
         if !all_finite(residual) {
@@ -28,11 +25,11 @@ impl Float for f64 {
                 *residual = exact::residual_of_sum(a[k], b[k], near[k]);
             }
         }
-        from_fn(|k| choose(near[k], residual[k], chosen[k]))
+        from_fn(|k| choose(near[k], residual[k], up[k]))
     }
 
     #[inline(always)]
-    fn mul<const N: usize>(a: [f64; N], b: [f64; N], chosen: [u64; N]) -> [f64; N] {
+    fn products<const N: usize>(a: [f64; N], b: [f64; N], up: [u64; N]) -> [f64; N] {
         let near: [f64; N] = from_fn(|k| a[k] * b[k]);
         let mut residual: [f64; N] = from_fn(|k| residual_of_product(a[k], b[k], near[k]));
         if !(all_finite(residual) && none_is_small(near)) {
@@ -40,11 +37,11 @@ impl Float for f64 {
                 *residual = exact::residual_of_product(a[k], b[k], near[k]);
             }
         }
-        from_fn(|k| choose(near[k], residual[k], chosen[k]))
+        from_fn(|k| choose(near[k], residual[k], up[k]))
     }
 
     #[inline(always)]
-    fn div<const N: usize>(a: [f64; N], b: [f64; N], chosen: [u64; N]) -> [f64; N] {
+    fn quotients<const N: usize>(a: [f64; N], b: [f64; N], up: [u64; N]) -> [f64; N] {
         let near: [f64; N] = from_fn(|k| a[k] / b[k]);
         let mut residual: [f64; N] = from_fn(|k| residual_of_factors(a[k], near[k], b[k]));
         if !(all_finite(residual) && none_is_small(a)) {
@@ -53,11 +50,11 @@ impl Float for f64 {
             }
         }
         // a - near b has the sign of the residual if b is positive.
-        from_fn(|k| choose(near[k], with_sign_of(residual[k], b[k]), chosen[k]))
+        from_fn(|k| choose(near[k], with_sign_of(residual[k], b[k]), up[k]))
     }
 
     #[inline(always)]
-    fn sqrt<const N: usize>(a: [f64; N], chosen: [u64; N]) -> [f64; N] {
+    fn roots<const N: usize>(a: [f64; N], up: [u64; N]) -> [f64; N] {
         let near: [f64; N] = from_fn(|k| a[k].sqrt());
         let mut residual: [f64; N] = from_fn(|k| residual_of_factors(a[k], near[k], near[k]));
         if !(all_finite(residual) && none_is_small(a)) {
@@ -65,22 +62,7 @@ impl Float for f64 {
                 *residual = exact::residual_of_root(a[k], near[k]);
             }
         }
-        from_fn(|k| choose(near[k], residual[k], chosen[k]))
-    }
-
-    #[inline(always)]
-    fn negated(self) -> Self {
-        -self
-    }
-
-    #[inline(always)]
-    fn to_f64(self) -> f64 {
-        self
-    }
-
-    #[inline(always)]
-    fn from_f64(value: f64) -> Self {
-        value
+        from_fn(|k| choose(near[k], residual[k], up[k]))
     }
 }
 
@@ -143,12 +125,13 @@ fn none_is_small<const N: usize>(values: [f64; N]) -> bool {
     least > SMALLEST
 }
 
-/// The nearest number, or its neighbour on the side of the residual if that is chosen.
+/// The nearest number, or its neighbour on the side of the residual if that lies in the chosen direction.
 #[inline(always)]
-fn choose(near: f64, residual: f64, chosen: u64) -> f64 {
+fn choose(near: f64, residual: f64, up: u64) -> f64 {
     let (bits, side) = (near.to_bits(), residual.to_bits());
     // One bit more is away from zero: the side of a residual of the same sign.
     let step = ((bits ^ side) as i64 >> 63) as u64 | 1;
     let is_exact = u64::from(residual == 0.0);
-    f64::from_bits(bits.wrapping_add(step & chosen & is_exact.wrapping_sub(1)))
+    let is_chosen = up ^ (side as i64 >> 63) as u64;
+    f64::from_bits(bits.wrapping_add(step & is_chosen & is_exact.wrapping_sub(1)))
 }
