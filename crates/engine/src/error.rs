@@ -3,7 +3,7 @@
 use std::fmt;
 
 use canele_proto::request::Failure;
-use canele_proto::rma::Refusal;
+use canele_proto::rma::{AttachError, ExposureKey, Exposures, Refusal};
 use canele_rail::ConnectError;
 use canele_rail::tcp::OpenError;
 use canele_sys::ids::{Rank, RegionId};
@@ -85,22 +85,34 @@ pub enum Error {
         /// What the message holds.
         there: String,
     },
-    /// The owner of a region, on another host, could not do what it was asked for there. Nothing of that was done.
-    #[error("{owner} refused an operation on its region {index} (generation {generation}): {why}", index = region.index, generation = region.generation)]
+    /// The owner of memory could not do what it was asked for there. Nothing of that was done.
+    #[error("{owner} refused an operation on its {name}: {why}", name = name_of(*region))]
     Refused {
-        /// Whose region it is.
+        /// Whose memory it is.
         owner: Rank,
-        /// Which.
+        /// Which region, or what stands for the key of an exposure.
         region: RegionId,
         /// Why.
         why: Refusal,
     },
+    /// Memory was not attached or detached.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
     /// The mailbox was closed by its owner.
     #[error("the mailbox of {0} is closed")]
     Closed(Rank),
     /// The job was finished before.
     #[error("the job was finished by this rank: no more calls")]
     Finished,
+}
+
+/// A region or an exposure, in words.
+fn name_of(region: RegionId) -> String {
+    let RegionId { index, generation } = region;
+    match Exposures::is_key(region) {
+        true => format!("exposed memory {:#x}", ExposureKey::from(region).0),
+        false => format!("region {index} (generation {generation})"),
+    }
 }
 
 impl fmt::Debug for Error {

@@ -22,13 +22,14 @@ mod progress;
 mod rma;
 mod stats;
 
-pub use canele_proto::rma::Tell;
+pub use canele_mem::exposed::{Elements, Exposed};
+pub use canele_proto::rma::{Applied, AttachError, ExposureKey, LockKind, Refusal, RmaOperations, Tell};
 pub use engine::Engine;
 pub use error::Error;
 pub use p2p::completions::Completions;
 pub use p2p::follow_ups::{FollowUp, Submit};
 pub use p2p::requests::{Completion, NotStarted, Pending, Started};
-pub use rma::{AmHandler, Deposit};
+pub use rma::{Access, AmHandler, Deposit, ElementOperation, RmaPlace, Tracked};
 
 pub use canele_mem::window::Window;
 pub use canele_proto::request::Buffer;

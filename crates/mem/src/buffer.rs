@@ -203,6 +203,18 @@ macro_rules! both {
                 let more = More { place: Some(place), keep: Some(keep), ..More::default() };
                 Self(Lent { more: Some(Box::new(more)), ..Lent::one(start, len, std::ptr::null()) })
             }
+            /// The `len` bytes from `start` of memory that other ranks may access.
+            ///
+            /// # Safety
+            /// As of [`Self::of_region`].
+            pub(crate) unsafe fn of_exposed(
+                start: NonNull<u8>,
+                len: usize,
+                keep: Arc<dyn Any + Send + Sync>,
+            ) -> Self {
+                let more = More { keep: Some(keep), ..More::default() };
+                Self(Lent { more: Some(Box::new(more)), ..Lent::one(start, len, std::ptr::null()) })
+            }
             /// Whether a share of it is still held.
             pub fn is_shared(&self) -> bool {
                 self.0.is_shared()
@@ -211,7 +223,7 @@ macro_rules! both {
             pub fn is_fine(&self) -> bool {
                 self.0.as_scattered().is_some_and(Scattered::is_fine)
             }
-            /// Whether it was made by `of_region`, so that nobody waits for its return.
+            /// Whether it was made by `of_region`, or of exposed memory, so that nobody waits for its return.
             pub fn is_region(&self) -> bool {
                 self.0.more.as_ref().is_some_and(|more| more.keep.is_some())
             }

@@ -9,6 +9,7 @@ mod backwards;
 pub mod buffer;
 pub mod chunk_counter;
 pub mod copy;
+pub mod exposed;
 pub mod layout;
 #[cfg(not(loom))]
 pub mod limits;

@@ -182,6 +182,8 @@ pub struct Proto {
     /// The incoming link at which a receive from any source looks first.
     turn: usize,
     share_generation: u32,
+    /// An RMA request has come, or was submitted here: passes look after them.
+    rma_requested: bool,
     /// What has moved so far.
     pub traffic: Traffic,
 }
@@ -222,6 +224,7 @@ impl Proto {
             ended: 0,
             turn: 0,
             share_generation: 0,
+            rma_requested: false,
             traffic: Traffic::default(),
         }
     }
@@ -320,6 +323,12 @@ impl Proto {
     /// A peer that broke the protocol and was cut off, with what it did.
     pub fn take_fault(&mut self) -> Option<(Rank, Corrupt)> {
         self.faults.pop()
+    }
+
+    /// Whether this rank has ever had to do with an RMA request.
+    #[inline(always)]
+    pub fn has_rma_requests(&self) -> bool {
+        self.rma_requested
     }
 
     /// Changes whenever an operation ends.

@@ -9,6 +9,7 @@ use crate::choice::Protocol;
 use crate::credit::credit_cost;
 use crate::matching::Want;
 use crate::request::{Buffer, Failure, Outcome, Receive, State, Status, received};
+use crate::rma::REQUESTS;
 use crate::slab::Key;
 use crate::wire::Rts;
 use crate::{Flow, Proto};
@@ -67,6 +68,7 @@ impl Proto {
         let key = self.unexpected.insert(Unexpected { from, tag, body });
         self.flows[flow.0 as usize].matcher.store(from, tag, key.index);
         self.traffic.unexpected += 1;
+        self.rma_requested |= flow == REQUESTS;
         self.ended += 1; // A probe may be waiting for it.
         Ok(key)
     }

@@ -62,7 +62,7 @@ impl Completions<'_> {
         match pending.0 {
             PendingKind::Request(id) => self.core.progress.proto.take_status(id),
             PendingKind::Coalesced(send) => self.core.progress.proto.take_coalesced(send)?.result.ok(),
-            PendingKind::Collective(_) => None,
+            PendingKind::Collective(_) | PendingKind::Rma(_) => None,
         }
     }
 

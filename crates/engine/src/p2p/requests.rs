@@ -24,6 +24,8 @@ pub(crate) enum PendingKind {
     /// A short send that was coalesced.
     Coalesced(CoalescedSend),
     Collective(Key),
+    /// A call of this rank to the owner of memory.
+    Rma(Key),
 }
 
 impl From<RequestId> for Pending {
@@ -43,6 +45,10 @@ impl Pending {
 
     pub(crate) fn collective(key: Key) -> Self {
         Self(PendingKind::Collective(key))
+    }
+
+    pub(crate) fn rma(key: Key) -> Self {
+        Self(PendingKind::Rma(key))
     }
 
     /// True for a collective.
@@ -72,6 +78,7 @@ impl Pending {
             PendingKind::Request(id) => core.progress.proto.is_over(id),
             PendingKind::Coalesced(send) => core.progress.proto.take_coalesced(send).is_some(),
             PendingKind::Collective(key) => core.collectives.has_ended(key),
+            PendingKind::Rma(key) => core.rma.origin.has_ended(key),
         }
     }
 
@@ -81,6 +88,7 @@ impl Pending {
             PendingKind::Request(id) => core.progress.proto.take(id),
             PendingKind::Coalesced(send) => core.progress.proto.take_coalesced(send),
             PendingKind::Collective(key) => return core.collectives.take_ended(key),
+            PendingKind::Rma(key) => return core.rma.origin.take(key).map(Completion::from),
         };
         outcome.map(Completion::from)
     }
@@ -211,7 +219,7 @@ impl Engine {
         }
     }
 
-    /// What an operation does, as far as the protocols know: nothing of a collective, nor of a send whose memory was its caller's
+    /// What an operation does, as far as the protocols know: nothing of a collective or an access to memory of another rank, nor of a send whose memory was its caller's
     /// for the call alone.
     ///
     /// # Errors

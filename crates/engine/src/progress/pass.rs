@@ -14,11 +14,13 @@ impl Core {
         moved |= progress.proto.pass(&mut progress.rails);
         moved |= follow_ups.any() && follow_ups.call(progress);
         progress.rails.accept();
-        if progress.rails.has_sockets() {
+        if progress.rails.has_sockets() || progress.proto.has_rma_requests() {
             moved |= rma.serve(progress);
+        }
+        if progress.rails.has_sockets() {
             moved |= network.tend(progress, &membership.job, moved);
         }
-        // Behind all from which notices come: puts of other hosts are served, not received.
+        // Behind all from which notices come: puts as RMA requests are served, not received.
         rma.notices.call_handlers(&mut progress.proto);
         if progress.rails.shm.take_notification() {
             self.read_notifications();

@@ -1,18 +1,22 @@
-//! Remote memory access: regions, puts and fences; and the requests of ranks that cannot map the memory.
+//! Remote memory access: regions, puts and fences; and requests to owners of memory that is not mapped here, or is no region.
 
+mod access;
 mod call;
+mod exposing;
 mod fences;
 mod notices;
 mod puts;
 mod regions;
 mod remote;
 mod target;
+mod windows;
 
 use std::sync::Arc;
 
-use canele_proto::rma::RmaTarget;
+use canele_proto::rma::{RmaOperations, RmaOrigin, RmaTarget};
 use canele_sys::ids::RegionId;
 
+pub use access::{Access, ElementOperation, RmaPlace, Tracked};
 use fences::Fences;
 use notices::NoticeHandlers;
 pub(crate) use puts::PutCounts;
@@ -29,8 +33,12 @@ pub(crate) struct Rma {
     pub put_counts: Arc<PutCounts>,
     /// Regions of this rank that the launcher has confirmed to the thread that made them.
     confirmed_regions: Vec<RegionId>,
-    /// What ranks of other hosts ask for.
-    target: RmaTarget,
+    /// What other ranks ask for.
+    pub target: RmaTarget,
+    /// What this rank asks owners of memory for.
+    pub origin: RmaOrigin,
     /// What answers the questions of ranks of other hosts.
     am_handler: Option<Arc<dyn AmHandler>>,
+    /// What carries out operations on elements for other ranks.
+    operations: Option<Arc<dyn RmaOperations>>,
 }

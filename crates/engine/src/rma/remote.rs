@@ -1,9 +1,9 @@
-//! The operations on memory of ranks of other hosts, each as an RMA request.
+//! The operations on regions of ranks of other hosts, each as a call of an RMA request that is waited for.
 
 use std::time::Instant;
 
 use canele_mem::buffer::RegionAddress;
-use canele_proto::rma::{DATA, Form, REQUESTS, RmaRequest};
+use canele_proto::rma::{DATA, Form, LateAnswer, REQUESTS, RmaRequest};
 use canele_rail::shm::{Elsewhere, Far};
 use canele_sys::ids::{FlowId, Rank, Tag};
 
@@ -37,7 +37,8 @@ impl Engine {
         undo: Option<[u64; 3]>,
         deadline: Option<Instant>,
     ) -> Result<u64, Error> {
-        let call = RmaCall { undo, ..RmaCall::new(owner, RmaRequest::Ask(question)) };
+        let late = undo.map_or(LateAnswer::Ignore, LateAnswer::Undo);
+        let call = RmaCall { late, ..RmaCall::new(owner, RmaRequest::Ask(question)) };
         self.call_owner(self.lock_to_submit()?, call, deadline)
     }
 
@@ -46,7 +47,7 @@ impl Engine {
     /// # Errors
     /// The job is over.
     pub fn deposit(&self, of: [u64; 2], len: usize) -> Result<Deposit, Error> {
-        let sequence = self.lock_to_submit()?.rma.target.take_sequence();
+        let sequence = self.lock_to_submit()?.rma.origin.take_sequence();
         let rma_request = RmaRequest::Deposit { of, len: len as u64 };
         let (head, bytes) = rma_request.head(Form::Apart);
         let head = (REQUESTS, rma_request.tag(Form::Apart, sequence), head[..bytes].to_vec());
@@ -132,7 +133,8 @@ impl Engine {
         issued: u64,
         deadline: Option<Instant>,
     ) -> Result<(), Error> {
-        let result = self.call_owner(core, RmaCall::new(owner, RmaRequest::Fence), deadline).map(drop);
+        let call = RmaCall { late: LateAnswer::Keep, ..RmaCall::new(owner, RmaRequest::Fence) };
+        let result = self.call_owner(core, call, deadline).map(drop);
         let answered = matches!(result, Ok(()) | Err(Error::Refused { .. }));
         if !answered {
             return result;
@@ -141,7 +143,7 @@ impl Engine {
         let core = &mut *guard;
         core.rma.fences.confirm(owner, issued);
         // What an earlier fence did not wait for came first.
-        match core.rma.target.take_refusal(&mut core.progress.proto, &mut core.progress.rails, owner) {
+        match core.rma.origin.take_refusal(owner) {
             Some((region, why)) => Err(Error::Refused { owner, region, why }),
             None => result,
         }

@@ -1,12 +1,12 @@
-//! The RMA requests of ranks of other hosts, which this rank runs for them.
+//! The RMA requests of other ranks, which this rank runs for them.
 //!
-//! Owns nothing: it shows regions and the handler of the layer above to the [`RmaTarget`](canele_proto::rma::RmaTarget), which runs the
-//! requests in every pass of a rank that has sockets.
+//! Owns nothing: it shows regions, the handler and the operations of the layer above to the
+//! [`RmaTarget`](canele_proto::rma::RmaTarget), which runs the requests in every pass of a rank that has sockets or has seen such a request.
 
 use std::sync::Arc;
 
 use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
-use canele_proto::rma::{RmaMemory, Tell};
+use canele_proto::rma::{RmaMemory, RmaOperations, Tell};
 use canele_sys::atomic::AtomicU64;
 use canele_sys::ids::{Rank, RegionId};
 
@@ -26,6 +26,15 @@ pub trait AmHandler: Send + Sync {
 }
 
 impl Engine {
+    /// Sets what carries out operations on elements of memory that is exposed here.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn set_rma_operations(&self, operations: Arc<dyn RmaOperations>) -> Result<(), Error> {
+        self.lock()?.rma.operations = Some(operations);
+        Ok(())
+    }
+
     /// Sets the handler that answers questions and takes deposits from now on.
     ///
     /// # Errors
@@ -37,15 +46,18 @@ impl Engine {
 }
 
 impl Rma {
-    /// Does what ranks of other hosts ask for; says whether anything was done.
+    /// Does what other ranks ask for, and goes on with what this one does; says whether anything was done.
     pub fn serve(&mut self, progress: &mut Progress) -> bool {
-        let mut memory = OwnMemory { rails: &mut progress.rails, am_handler: self.am_handler.as_deref() };
-        self.target.serve(&mut progress.proto, &mut memory)
+        let Progress { proto, rails, .. } = progress;
+        let (am_handler, operations) = (self.am_handler.as_deref(), self.operations.as_deref());
+        let served = self.target.serve(proto, &mut OwnMemory { rails, am_handler, operations });
+        served | self.origin.go_on(proto, rails)
     }
 
     /// Does all that has come. For when those who asked send no more, so that there is an end.
     pub fn serve_all(&mut self, progress: &mut Progress) {
-        while progress.rails.has_sockets() && self.serve(progress) {}
+        let may_have = progress.rails.has_sockets() || progress.proto.has_rma_requests();
+        while may_have && self.serve(progress) {}
     }
 }
 
@@ -53,6 +65,7 @@ impl Rma {
 struct OwnMemory<'a> {
     rails: &'a mut Rails,
     am_handler: Option<&'a dyn AmHandler>,
+    operations: Option<&'a dyn RmaOperations>,
 }
 
 impl RmaMemory for OwnMemory<'_> {
@@ -86,5 +99,9 @@ impl RmaMemory for OwnMemory<'_> {
         if let Some(am_handler) = self.am_handler {
             am_handler.deposit(from, of, data);
         }
+    }
+
+    fn operations(&self) -> Option<&dyn RmaOperations> {
+        self.operations
     }
 }

@@ -8,11 +8,14 @@
 //!   packed   AAAAAAAA
 //! ```
 
+mod encoding;
 mod moving;
 mod node;
 
 use std::ops::Range;
 use std::sync::Arc;
+
+pub use encoding::MOST_BYTES as MOST_ENCODED;
 
 use crate::buffer::{Bounds, HasBounds, InBuffer, Lent, OutBuffer, Raw, RawMut, Readable};
 use moving::{Gather, Scatter};

@@ -193,6 +193,11 @@ impl Repeat {
 }
 
 impl Sequence {
+    /// Its nodes, and where each stands.
+    pub fn parts(&self) -> impl ExactSizeIterator<Item = (isize, &Node)> {
+        self.parts.iter().map(|part| (part.at, &part.node))
+    }
+
     fn visit(&self, at: isize, skip: usize, len: usize, visit: &mut impl Visit) {
         let first = self.parts.partition_point(|part| part.before + part.node.size() <= skip);
         let mut done = 0;

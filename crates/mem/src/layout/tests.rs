@@ -88,6 +88,33 @@ proptest! {
     }
 
     #[test]
+    fn layouts_are_the_same_after_they_were_encoded(m in model(), count in 0usize..5) {
+        let mut bytes = Vec::new();
+        prop_assert!(m.layout.encode(MOST_ENCODED, &mut bytes));
+        let read = Layout::decode(&bytes).expect("it was encoded");
+        prop_assert_eq!((read.size(), read.extent()), (m.layout.size(), m.layout.extent()));
+        prop_assert_eq!(read.span(count), m.layout.span(count));
+        let mut places = Vec::new();
+        let all = read.total(count).unwrap();
+        read.stretches(count, 0, all, |at, _, len| places.extend((0..len as isize).map(|n| at + n)));
+        prop_assert_eq!(places, m.of(count));
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_believe_them(bytes in prop::collection::vec(prop_oneof![0u8..12, any::<u8>()], 0..80)) {
+        if let Some(layout) = Layout::decode(&bytes) {
+            let span = layout.span(3);
+            let len = layout.total(3).map_or(0, |all| all.min(500));
+            let mut seen = 0;
+            layout.stretches(3, 0, len, |at, _, n| {
+                assert!(span.start <= at && at + n as isize <= span.end);
+                seen += n;
+            });
+            prop_assert_eq!(seen, len);
+        }
+    }
+
+    #[test]
     fn any_range_is_packed_and_unpacked(m in model(), count in 0usize..5, a in 0.0..1.0, b in 0.0..1.0) {
         let all = m.of(count);
         let (a, b) = ((a * all.len() as f64) as usize, (b * (all.len() + 1) as f64) as usize);

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use canele_mem::buffer::{OutBuffer, Owned};
+use canele_mem::window::Window;
 use canele_rail::FastPath;
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::request::Buffer;
-use crate::{Envelope, Proto, Sent};
+use crate::{Envelope, Filled, Proto, Sent};
 
 /// From so many messages to a rank on, those behind the oldest are looked at too.
 const SEARCHED_FROM: usize = 64;
@@ -19,14 +20,17 @@ pub(super) struct PendingSends(BTreeMap<Rank, Queue>);
 #[derive(Default)]
 struct Queue {
     messages: VecDeque<Message>,
+    /// Bytes of the library's own memory that they lie in.
+    bytes: usize,
     /// The length at which all of them are looked at.
     search_at: usize,
 }
 
 struct Message {
     request: RequestId,
-    /// Its memory, unless that keeps itself.
+    /// Its memory, unless that keeps itself, and so many bytes of it.
     bytes: Option<Owned<u8>>,
+    len: usize,
 }
 
 impl PendingSends {
@@ -39,8 +43,15 @@ impl PendingSends {
         self.0.get(&to).map_or(0, |queue| queue.messages.len())
     }
 
-    fn push(&mut self, to: Rank, request: RequestId, bytes: Option<Owned<u8>>) {
-        self.0.entry(to).or_default().messages.push_back(Message { request, bytes });
+    /// Bytes of messages to one rank.
+    pub fn bytes_to(&self, to: Rank) -> usize {
+        self.0.get(&to).map_or(0, |queue| queue.bytes)
+    }
+
+    fn push(&mut self, to: Rank, request: RequestId, bytes: Option<Owned<u8>>, len: usize) {
+        let queue = self.0.entry(to).or_default();
+        queue.bytes += len;
+        queue.messages.push_back(Message { request, bytes, len });
     }
 
     /// Sends a message that is kept here as long as need be. One to a peer that is gone is nobody's.
@@ -54,9 +65,38 @@ impl PendingSends {
         if proto.post(rail, Envelope::new(to, flow, tag), bytes) == Sent::Done {
             return;
         }
-        let mut owned = Owned::new(bytes.to_vec());
+        self.submit(proto, rail, (to, flow, tag), bytes.to_vec());
+    }
+
+    /// Sends a message that may leave with a later packet, of `len` bytes that `fill` writes, as [`PendingSends::send`].
+    pub fn send_filled<R: FastPath>(
+        &mut self,
+        proto: &mut Proto,
+        rail: &mut R,
+        (to, flow, tag): (Rank, FlowId, Tag),
+        len: usize,
+        fill: impl Fn(Window<'_>),
+    ) {
+        let envelope = Envelope { coalesce: true, ..Envelope::new(to, flow, tag) };
+        if proto.post(rail, envelope, Filled { len, fill: &fill }) != Sent::Busy {
+            return;
+        }
+        let mut bytes = vec![0; len];
+        canele_rail::on_slice(&mut bytes, &fill);
+        self.submit(proto, rail, (to, flow, tag), bytes);
+    }
+
+    fn submit<R: FastPath>(
+        &mut self,
+        proto: &mut Proto,
+        rail: &mut R,
+        (to, flow, tag): (Rank, FlowId, Tag),
+        bytes: Vec<u8>,
+    ) {
+        let len = bytes.len();
+        let mut owned = Owned::new(bytes);
         let request = proto.submit_send(rail, Envelope::new(to, flow, tag), owned.lend_out());
-        self.push(to, request, Some(owned));
+        self.push(to, request, Some(owned), len);
     }
 
     /// Sends part of a region, which keeps itself.
@@ -68,7 +108,7 @@ impl PendingSends {
         part: OutBuffer,
     ) {
         let request = proto.submit_send(rail, Envelope::new(to, flow, tag), part);
-        self.push(to, request, None);
+        self.push(to, request, None, 0);
     }
 
     /// Forgets what has left: the oldest to each rank, and once their number has doubled, all of them. A long message does not
@@ -76,12 +116,14 @@ impl PendingSends {
     pub fn clear(&mut self, proto: &mut Proto) {
         self.0.retain(|_, queue| {
             while let Some(message) = queue.messages.pop_front_if(|message| proto.is_done(message.request)) {
+                queue.bytes -= message.len;
                 message.end(proto);
             }
             if queue.messages.len() >= queue.search_at.max(SEARCHED_FROM) {
                 let (done, rest) = std::mem::take(&mut queue.messages)
                     .into_iter()
                     .partition::<VecDeque<_>, _>(|message| proto.is_done(message.request));
+                queue.bytes -= done.iter().map(|message| message.len).sum::<usize>();
                 done.into_iter().for_each(|message| message.end(proto));
                 queue.search_at = 2 * rest.len();
                 queue.messages = rest;

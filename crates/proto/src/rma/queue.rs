@@ -8,8 +8,11 @@ use canele_mem::buffer::{Owned, RegionAddress};
 use canele_sys::ids::{RegionId, RequestId, Tag};
 
 use super::range_set::RangeSet;
-use super::{MOST_HEAD, Refusal, RmaRequest};
+use super::{ElementAccess, LEAST_PIECE, MOST_HEAD, MOST_LAYOUT, Refusal, RmaRequest};
 use crate::{Matched, Proto};
+
+/// So many bytes of RMA requests of one origin are received before they are begun.
+const MOST_BYTES: usize = 1 << 20;
 
 /// The RMA requests of one origin.
 #[derive(Default)]
@@ -18,6 +21,8 @@ pub struct Queue {
     pub waiting: VecDeque<Matched>,
     /// Messages that are being received.
     pub coming: VecDeque<(RequestId, Tag, Owned<u8>)>,
+    /// Bytes of those.
+    pub coming_bytes: usize,
     /// The next to be begun.
     pub next: Option<(Tag, Vec<u8>)>,
     /// Begun, in their order.
@@ -54,8 +59,16 @@ pub enum Data {
 pub enum Then {
     Answer(u32),
     Notice(u64),
+    /// Nothing, but a refusal is remembered.
+    Silence,
     /// An answer that tells what went wrong since the last one.
     Report(u32),
+    /// The same of one exposure.
+    ReportOf(u32),
+    /// The lock of an exposure is given back, and the same answer.
+    Unlock(u32),
+    /// A signal is counted.
+    Signal(u8),
     Deposit([u64; 2]),
 }
 
@@ -73,14 +86,16 @@ impl Queue {
     /// Begins to receive what waits, until so many are under way.
     pub fn take_in(&mut self, proto: &mut Proto, most: usize) -> bool {
         let mut any = false;
-        let longest = proto.settings.eager_bytes + MOST_HEAD;
+        let longest = proto.settings.eager_bytes.max(2 * LEAST_PIECE) + MOST_HEAD + MOST_LAYOUT;
         while self.taken() < most
+            && self.coming_bytes < MOST_BYTES
             && let Some(matched) = self.waiting.pop_front()
         {
             any = true;
             // What is longer is none, and refused as such.
             let tag = matched.status.tag;
             let mut bytes = Owned::new(vec![0; matched.status.bytes.min(longest)]);
+            self.coming_bytes += bytes.bytes().len();
             let request = proto.submit_recv_matched(matched, bytes.lend_in());
             self.coming.push_back((request, tag, bytes));
         }
@@ -112,9 +127,20 @@ impl Queue {
     /// Whether data still comes that goes where an RMA request looks.
     pub fn is_ahead_of(&self, rma_request: &RmaRequest) -> bool {
         let (at, bytes) = match *rma_request {
-            RmaRequest::Put { place, len, .. } | RmaRequest::Get { place, len } => (place, len),
+            RmaRequest::Put { place, len, .. }
+            | RmaRequest::Write { place, len }
+            | RmaRequest::Get { place, len } => (place, len),
+            // Elements may lie anywhere in their exposure.
+            RmaRequest::Access(ElementAccess { place, elements: Some(_), .. }) => {
+                (RegionAddress { offset: 0, ..place }, u64::MAX)
+            }
+            RmaRequest::Access(ElementAccess { place, len, .. }) => (place, len),
             RmaRequest::Add { place, .. } | RmaRequest::Swap { place, .. } => (place, 8),
-            RmaRequest::Fence | RmaRequest::Ask(_) | RmaRequest::Deposit { .. } => return false,
+            RmaRequest::Fence
+            | RmaRequest::Flush { .. }
+            | RmaRequest::Window { .. }
+            | RmaRequest::Ask(_)
+            | RmaRequest::Deposit { .. } => return false,
         };
         self.receiving.overlap(at, bytes)
     }

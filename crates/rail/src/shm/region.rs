@@ -11,6 +11,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
+use canele_mem::exposed::Exposed;
 use canele_sys::atomic::{AtomicU32, AtomicU64};
 use canele_sys::ids::{Rank, RegionId};
 use canele_sys::segment::{Segment, SegmentError};
@@ -159,6 +160,12 @@ impl Region {
         let start = self.segment().at(offset, len, 1).ok()?;
         (offset + len <= self.len)
             .then_some((start, RegionAddress { region: self.id, offset: offset as u64 }))
+    }
+
+    /// Its memory, to be exposed under a key.
+    pub fn exposed(self: &Arc<Self>) -> Exposed {
+        // SAFETY: `self.clone()` keeps the mapping of `self.len` bytes, and regions are never borrowed as references.
+        unsafe { Exposed::kept(self.memory.base, self.len, self.clone()) }
     }
 
     /// The `len` bytes from `offset` as a message to be sent.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
 use canele_proto::Settings;
-use canele_proto::rma::{RmaMemory, Tell};
+use canele_proto::rma::{RmaMemory, RmaOperations, Tell};
 use canele_rail::shm::Region;
 use canele_sim::campaign::{Net, Packets, Watched};
 use canele_sim::world::{Cut, Model, Random, When};
@@ -47,6 +47,9 @@ impl RmaMemory for Here<'_> {
     }
     fn deposit(&mut self, from: Rank, of: [u64; 2], data: Option<Vec<u8>>) {
         self.deposits.push((from, of, data));
+    }
+    fn operations(&self) -> Option<&dyn RmaOperations> {
+        None
     }
 }
 

@@ -8,11 +8,12 @@ mod wrong;
 use std::collections::VecDeque;
 
 use canele_mem::buffer::{Owned, RegionAddress};
-use canele_proto::matching::Want;
-use canele_proto::request::{Buffer, Failure, Outcome};
+use canele_proto::request::{Buffer, Failure};
 use canele_proto::rma::{
-    ANSWER, ANSWERS, Answer, DATA, Form, LateAnswer, REQUESTS, Refusal, RmaRequest, RmaTarget,
+    DATA, Ending, Form, LateAnswer, NewCall, REQUESTS, Refusal, RmaFailure, RmaOrigin, RmaOutcome,
+    RmaRequest, RmaTarget,
 };
+use canele_proto::slab::Key;
 use canele_proto::{Envelope, Holding, Proto, Settings};
 use canele_sim::campaign::{Net, Packets};
 use canele_sim::world::{Model, Random};
@@ -30,12 +31,10 @@ type Announced = (u64, usize, Vec<u8>);
 /// An RMA request under way.
 struct Run {
     to: Rank,
-    sequence: u32,
+    key: Key,
     rma_request: RmaRequest,
-    sends: Vec<(RequestId, Owned<u8>)>,
-    answer: Option<(RequestId, Owned<u8>)>,
-    /// Large data read, once it may come.
-    data: Option<(RequestId, Owned<u8>)>,
+    data: Owned<u8>,
+    into: Owned<u8>,
     /// What is to come of it.
     expected: Expected,
 }
@@ -54,6 +53,9 @@ struct Play {
     net: Net,
     random: Random,
     targets: Vec<RmaTarget>,
+    origins: Vec<RmaOrigin>,
+    /// Messages that no call sent, and who sent them.
+    sent: Vec<(usize, RequestId, Owned<u8>)>,
     asked: Vec<Vec<(Rank, [u64; 3])>>,
     deposits: Vec<Vec<Deposit>>,
     runs: Vec<Vec<Run>>,
@@ -76,6 +78,8 @@ impl Play {
             net,
             random,
             targets: (0..ranks).map(|_| RmaTarget::default()).collect(),
+            origins: (0..ranks).map(|_| RmaOrigin::default()).collect(),
+            sent: Vec::new(),
             asked: (0..ranks).map(|_| Vec::new()).collect(),
             deposits: (0..ranks).map(|_| Vec::new()).collect(),
             runs: (0..ranks).map(|_| Vec::new()).collect(),
@@ -99,34 +103,19 @@ impl Play {
 
     /// An RMA request leaves, its data with it or apart.
     fn start(&mut self, me: usize, to: Rank, rma_request: RmaRequest, data: &[u8], expected: Expected) {
-        let sequence = self.targets[me].take_sequence();
         let (proto, rail) = self.net.both(Rank(me as u32));
-        let form = proto.form(&rma_request);
-        let mut answer = None;
-        if rma_request.is_answered() {
-            let with = match rma_request {
-                RmaRequest::Get { len, .. } if form == Form::Whole => len as usize,
-                _ => 0,
-            };
-            let mut owned = Owned::new(vec![0; ANSWER + with]);
-            let want = Want { source: Some(to), tag: Some(Tag(sequence)) };
-            answer = Some((proto.submit_recv(ANSWERS, want, owned.lend_in()), owned));
-        }
-        let (head, len) = rma_request.head(form);
-        let mut message = head[..len].to_vec();
-        let mut parts = Vec::new();
-        if form == Form::Whole {
-            message.extend(data);
-        } else if !matches!(rma_request, RmaRequest::Get { .. }) {
-            parts.push((DATA, Tag(sequence), data.to_vec()));
-        }
-        parts.insert(0, (REQUESTS, rma_request.tag(form, sequence), message));
-        let sends = parts.into_iter().map(|(flow, tag, bytes)| {
-            let mut owned = Owned::new(bytes);
-            (proto.submit_send(rail, Envelope::new(to, flow, tag), owned.lend_out()), owned)
-        });
-        let sends = sends.collect();
-        self.runs[me].push(Run { to, sequence, rma_request, sends, answer, data: None, expected });
+        let len = match rma_request {
+            RmaRequest::Get { len, .. } => len.min(AREA as u64) as usize,
+            _ => 0,
+        };
+        let (mut data, mut into) = (Owned::new(data.to_vec()), Owned::new(vec![0; len]));
+        let call = NewCall {
+            data: Some(data.lend_out()),
+            into: Some(into.lend_in()),
+            ..NewCall::new(to, rma_request)
+        };
+        let key = self.origins[me].submit(proto, rail, call);
+        self.runs[me].push(Run { to, key, rma_request, data, into, expected });
     }
 
     /// A random operation of a rank.
@@ -160,7 +149,7 @@ impl Play {
                         run.expected = Expected::Nothing;
                     }
                 }
-                let expected = if notice.is_some() { Expected::Nothing } else { Expected::Value(0) };
+                let expected = Expected::Nothing;
                 notice.into_iter().for_each(|n| self.notices[me][at].push_back((n, from, data.clone())));
                 self.start(me, to, RmaRequest::Put { place, len: len as u64, notice }, &data, expected);
             }
@@ -220,9 +209,17 @@ impl Play {
         let (asked, deposits) = (&mut self.asked[rank], &mut self.deposits[rank]);
         let region = &self.net.regions[rank];
         any |= self.targets[rank].serve(proto, &mut Here { rail, region, asked, deposits });
+        any |= self.origins[rank].go_on(proto, &mut self.net.rails[rank]);
         while let Some(notice) = self.net.protos[rank].take_notice() {
             self.on_notice(rank, notice.from.0 as usize, notice.id);
         }
+        let proto = &mut self.net.protos[rank];
+        self.sent.retain_mut(|(from, request, owned)| {
+            let Some(outcome) = (*from == rank).then(|| proto.take(*request)).flatten() else { return true };
+            let Buffer::Out(buffer) = outcome.buffer else { panic!("a send gives its buffer back") };
+            owned.take_back_out(buffer);
+            false
+        });
         for at in (0..self.runs[rank].len()).rev() {
             if self.go_on(rank, at) {
                 any = true;
@@ -243,61 +240,26 @@ impl Play {
 
     /// Looks after an RMA request; says whether it has ended.
     fn go_on(&mut self, me: usize, at: usize) -> bool {
-        let proto = &mut self.net.protos[me];
         let run = &mut self.runs[me][at];
         let may_fail = self.dead == Some(run.to);
-        let left = run.sends.extract_if(.., |(request, _)| proto.is_done(*request)).collect::<Vec<_>>();
-        for (request, mut owned) in left {
-            let Outcome { result, buffer } = proto.take(request).expect("it is done");
-            let Buffer::Out(buffer) = buffer else { panic!("a send gives its buffer back") };
-            owned.take_back_out(buffer);
-            check(result.is_ok(), result.err(), run.to, may_fail);
-        }
-        if let Some((request, owned)) = run.answer.as_mut()
-            && let Some(Outcome { result, buffer }) = proto.take(*request)
-        {
-            let Buffer::In(buffer) = buffer else { panic!("a receive gives its buffer back") };
-            owned.take_back_in(buffer);
-            let (_, owned) = run.answer.take().expect("it was there");
-            let bytes = owned.into_items();
-            check(result.is_ok(), result.clone().err(), run.to, may_fail);
-            if let Ok(status) = result {
-                let answer = Answer::read(bytes[..ANSWER].try_into().unwrap()).result;
-                let apart = proto.form(&run.rma_request) == Form::Apart;
-                if let (RmaRequest::Get { len, .. }, Ok(_), true) = (run.rma_request, answer, apart) {
-                    let mut owned = Owned::new(vec![0; len as usize]);
-                    let want = Want { source: Some(run.to), tag: Some(Tag(run.sequence)) };
-                    run.data = Some((proto.submit_recv(ANSWERS, want, owned.lend_in()), owned));
-                }
-                match (&run.expected, answer) {
-                    (Expected::Value(value), Ok(answer)) => assert_eq!(*value, answer),
-                    (Expected::Count, Ok(count)) => self.counts[run.to.0 as usize].push(count),
-                    (Expected::Bytes(expected), Ok(_)) if !apart => {
-                        assert!(bytes[ANSWER..status.bytes] == expected[..], "{} bytes read", expected.len());
-                    }
-                    (Expected::Bytes(_), Ok(_)) => {}
-                    (Expected::Refused(refusal), Err((_, answer))) => assert_eq!(*refusal, answer),
-                    (Expected::Nothing, Ok(_)) => {}
-                    (expected, answer) => panic!("{:?}: {answer:?} instead of {expected:?}", run.rma_request),
-                }
+        let Some(RmaOutcome { result, data, into, .. }) = self.origins[me].take(run.key) else {
+            return false;
+        };
+        // Of large data the request keeps what was under way, nothing else is kept.
+        data.into_iter().for_each(|buffer| run.data.take_back_out(buffer));
+        into.into_iter().for_each(|buffer| run.into.take_back_in(buffer));
+        match (&run.expected, result) {
+            (Expected::Value(value), Ok(answer)) => assert_eq!(*value, answer),
+            (Expected::Count, Ok(count)) => self.counts[run.to.0 as usize].push(count),
+            (Expected::Bytes(expected), Ok(_)) => {
+                assert!(run.into.bytes() == expected, "{} bytes read", expected.len());
             }
+            (Expected::Refused(refusal), Err(RmaFailure::Refused(_, answer))) => assert_eq!(*refusal, answer),
+            (Expected::Nothing, Ok(_)) => {}
+            (_, Err(RmaFailure::Owner(failure))) => check(false, Some(failure), run.to, may_fail),
+            (expected, answer) => panic!("{:?}: {answer:?} instead of {expected:?}", run.rma_request),
         }
-        if let Some((request, owned)) = run.data.as_mut()
-            && let Some(Outcome { result, buffer }) = proto.take(*request)
-        {
-            let Buffer::In(buffer) = buffer else { panic!("a receive gives its buffer back") };
-            owned.take_back_in(buffer);
-            let (_, owned) = run.data.take().expect("it was there");
-            check(result.is_ok(), result.clone().err(), run.to, may_fail);
-            if let (true, Expected::Bytes(expected)) = (result.is_ok(), &run.expected) {
-                assert!(owned.into_items() == *expected, "large data read");
-            }
-        }
-        let ended = run.sends.is_empty() && run.answer.is_none() && run.data.is_none();
-        if ended && may_fail {
-            proto.forget_answer(run.to, run.sequence);
-        }
-        ended
+        true
     }
 
     fn step(&mut self) -> bool {
@@ -343,6 +305,7 @@ impl Play {
             let open: Vec<_> = self.runs[rank].iter().map(|run| (run.to, run.rma_request)).collect();
             assert!(open.is_empty(), "rank {rank} waits for {open:?}");
             assert_eq!(self.targets[rank].under_way(), 0, "rank {rank}");
+            assert_eq!(self.origins[rank].under_way(), 0, "rank {rank}");
             assert_eq!(self.net.protos[rank].holding(), Holding::default(), "rank {rank}");
             if self.dead.is_none() {
                 self.check_memory(rank);

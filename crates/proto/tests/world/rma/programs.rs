@@ -48,23 +48,16 @@ fn an_answer_that_nobody_waits_for_is_undone() {
     let mut play = Play { net, ..Play::new(1, false) };
     play.left.truncate(2);
     play.runs.truncate(2);
+    play.origins.truncate(2);
     for (question, late) in [
         ([1, 1, 0], LateAnswer::Undo([9, 0, 0])),
         ([0, 0, 0], LateAnswer::Undo([8, 0, 0])),
         ([2, 0, 0], LateAnswer::Ignore),
     ] {
-        let sequence = play.targets[0].take_sequence();
-        let rma_request = RmaRequest::Ask(question);
-        let (head, len) = rma_request.head(Form::Whole);
         let (proto, rail) = play.net.both(Rank(0));
-        let mut owned = Owned::new(head[..len].to_vec());
-        let tag = rma_request.tag(Form::Whole, sequence);
-        let request = proto.submit_send(rail, Envelope::new(Rank(1), REQUESTS, tag), owned.lend_out());
-        play.targets[0].leave(proto, Rank(1), sequence, late);
+        let call = NewCall { ending: Ending::Left(late), ..NewCall::new(Rank(1), RmaRequest::Ask(question)) };
+        play.origins[0].submit(proto, rail, call);
         play.settle();
-        let outcome = play.net.protos[0].take(request).expect("it has left");
-        let Buffer::Out(buffer) = outcome.buffer else { panic!("a send gives its buffer back") };
-        owned.take_back_out(buffer);
     }
     let asked: Vec<_> = play.asked[1].iter().map(|(_, question)| question[0]).collect();
     assert_eq!(asked, [1, 9, 0, 2], "only what gave a value was undone");

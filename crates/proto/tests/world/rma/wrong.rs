@@ -13,6 +13,8 @@ fn idle(ranks: usize) -> Play {
         net,
         random: Random(1),
         targets: (0..ranks).map(|_| RmaTarget::default()).collect(),
+        origins: (0..ranks).map(|_| RmaOrigin::default()).collect(),
+        sent: Vec::new(),
         asked: vec![Vec::new(); ranks],
         deposits: vec![Vec::new(); ranks],
         runs: (0..ranks).map(|_| Vec::new()).collect(),
@@ -31,9 +33,7 @@ fn send(play: &mut Play, me: usize, to: Rank, way: (FlowId, Tag), bytes: &[u8]) 
     let (proto, rail) = play.net.both(Rank(me as u32));
     let mut owned = Owned::new(bytes.to_vec());
     let request = proto.submit_send(rail, Envelope::new(to, way.0, way.1), owned.lend_out());
-    let (rma_request, expected) = (RmaRequest::Fence, Expected::Nothing);
-    let sends = vec![(request, owned)];
-    play.runs[me].push(Run { to, sequence: 0, rma_request, sends, answer: None, data: None, expected });
+    play.sent.push((me, request, owned));
 }
 
 /// Until nothing moves any more, though no target does anything.
@@ -78,7 +78,7 @@ fn a_rank_whose_rma_requests_stand_still_keeps_nobody_elses_waiting() {
     let mut play = idle(3);
     let place = RegionAddress { region: play.net.regions[1].id(), offset: 0 };
     let put = RmaRequest::Put { place, len: 2000, notice: Some(1) };
-    let sequence = play.targets[0].take_sequence();
+    let sequence = play.origins[0].take_sequence();
     let (head, len) = put.head(Form::Apart);
     send(&mut play, 0, Rank(1), (REQUESTS, put.tag(Form::Apart, sequence)), &head[..len]);
     for _ in 0..5000 {
@@ -105,15 +105,13 @@ fn a_refusal_that_no_fence_waited_for_is_kept_and_told_once() {
     play.notices[0][1].push_back((1, 0, Vec::new()));
     for put in puts {
         play.start(0, Rank(1), put, &[7; 8], Expected::Nothing);
-        let sequence = play.targets[0].take_sequence();
-        let tag = RmaRequest::Fence.tag(Form::Whole, sequence);
-        send(&mut play, 0, Rank(1), (REQUESTS, tag), &[]);
-        play.targets[0].leave(&mut play.net.protos[0], Rank(1), sequence, RmaRequest::Fence.late(None));
+        let (proto, rail) = play.net.both(Rank(0));
+        let ending = Ending::Left(LateAnswer::Keep);
+        play.origins[0].submit(proto, rail, NewCall { ending, ..NewCall::new(Rank(1), RmaRequest::Fence) });
     }
     play.settle();
     let refused = Some((play.net.regions[1].id(), Refusal::Outside(4096)));
-    let (proto, rail) = (&mut play.net.protos[0], &mut play.net.rails[0]);
-    assert_eq!(play.targets[0].take_refusal(proto, rail, Rank(1)), refused);
-    assert_eq!(play.targets[0].take_refusal(proto, rail, Rank(1)), None, "once");
+    assert_eq!(play.origins[0].take_refusal(Rank(1)), refused);
+    assert_eq!(play.origins[0].take_refusal(Rank(1)), None, "once");
     assert!(play.notices[0][1].is_empty() && play.runs[0].is_empty());
 }

@@ -1,0 +1,189 @@
+//! Accesses to memory that other ranks have exposed: submitted here, waited for one by one or by a flush.
+
+use std::sync::Arc;
+
+use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
+use canele_mem::layout::Layout;
+use canele_proto::rma::{
+    ElementAccess, ElementAction, Ending, ExposureKey, LEAST_PIECE, NewCall, RmaRequest,
+};
+use canele_sys::ids::Rank;
+
+use crate::engine::Engine;
+use crate::{Error, NotStarted, Pending};
+
+/// Where an access goes.
+#[derive(Clone, Debug)]
+pub struct RmaPlace {
+    /// Whose memory it is.
+    pub owner: Rank,
+    /// The key under which the owner has exposed it.
+    pub window: ExposureKey,
+    /// Bytes from the start of what is exposed; the address, where memory is attached.
+    pub offset: u64,
+    /// How the elements lie from there on, and how many there are; otherwise they are one stretch, as long as the origin's data.
+    pub elements: Option<(Arc<Layout>, usize)>,
+}
+
+/// An operation on elements and their type, by the numbers of the layer above.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ElementOperation {
+    /// The operation.
+    pub op: u16,
+    /// The type of the elements.
+    pub element: u16,
+    /// Packed bytes of one element, at most 256.
+    pub element_bytes: usize,
+}
+
+/// What an access does, with the origin's memory.
+pub enum Access {
+    /// Writes data.
+    Put {
+        /// What is written.
+        data: OutBuffer,
+    },
+    /// Reads.
+    Get {
+        /// Where it belongs.
+        into: InBuffer,
+    },
+    /// Combines data with elements.
+    Accumulate {
+        /// How.
+        operation: ElementOperation,
+        /// Packed elements.
+        data: OutBuffer,
+    },
+    /// Reads elements and combines data with them, as one step for each element.
+    GetAccumulate {
+        /// How.
+        operation: ElementOperation,
+        /// Packed elements, or none for an operation that needs none.
+        data: OutBuffer,
+        /// Where the elements of before belong.
+        into: InBuffer,
+    },
+    /// Reads one element and replaces it if it is as expected, as one step.
+    CompareAndSwap {
+        /// The type of the element.
+        operation: ElementOperation,
+        /// What is expected, then what replaces it.
+        operands: OutBuffer,
+        /// Where the element of before belongs.
+        into: InBuffer,
+    },
+}
+
+/// How the end of an access is learned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tracked {
+    /// By a [`Pending`] of its own.
+    Request,
+    /// By flushes of the memory that it goes to. Its buffers have no lender: they are of `Raw` memory or of regions.
+    Counted,
+}
+
+impl Engine {
+    /// Submits an access, and never waits. The end of a put or an accumulate means that the origin's memory may be used again; that of the
+    /// others, that what was read is there.
+    ///
+    /// Accesses of this rank to one owner are carried out in the order of their submission.
+    ///
+    /// # Errors
+    /// No such rank; the lengths do not fit; the job is over. The memory comes back.
+    pub fn access(
+        &self,
+        place: RmaPlace,
+        access: Access,
+        tracked: Tracked,
+    ) -> Result<Option<Pending>, NotStarted<Access>> {
+        let checked = self.check_rank(place.owner).and_then(|()| check_lengths(&place, &access));
+        let mut core = match checked.and_then(|()| self.lock_to_submit()) {
+            Ok(core) => core,
+            Err(error) => return Err(Box::new((error, access))),
+        };
+        let ending = if tracked == Tracked::Request { Ending::Taken } else { Ending::Counted };
+        let key = core.submit_rma(NewCall { ending, ..new_call(place, access) });
+        Ok((tracked == Tracked::Request).then_some(Pending::rma(key)))
+    }
+}
+
+/// What the buffers of an access have to be.
+fn check_lengths(place: &RmaPlace, access: &Access) -> Result<(), Error> {
+    let lengths = |what, given, needed| Err(Error::Lengths { what, given, needed });
+    let (len, element) = match access {
+        Access::Put { data } => (data.len(), None),
+        Access::Get { into } => (into.len(), None),
+        Access::Accumulate { operation, data } => (data.len(), Some(operation)),
+        Access::GetAccumulate { operation, data, into } => {
+            if !data.is_empty() && data.len() != into.len() {
+                return lengths("bytes of the data of an accumulate", data.len(), into.len());
+            }
+            (into.len(), Some(operation))
+        }
+        Access::CompareAndSwap { operation, operands, into } => {
+            let needed = operation.element_bytes;
+            if into.len() != needed || operands.len() != 2 * needed {
+                return lengths("bytes compared and swapped", operands.len(), 2 * needed);
+            }
+            (needed, Some(operation))
+        }
+    };
+    if let Some((layout, count)) = &place.elements
+        && layout.total(*count) != Some(len)
+    {
+        return lengths("packed bytes at the target", layout.total(*count).unwrap_or(usize::MAX), len);
+    }
+    let Some(ElementOperation { element_bytes, .. }) = element else { return Ok(()) };
+    if *element_bytes == 0 || *element_bytes > LEAST_PIECE / 2 || !len.is_multiple_of(*element_bytes) {
+        return lengths("bytes of elements of an operation", len, *element_bytes);
+    }
+    Ok(())
+}
+
+/// The call that an access is.
+fn new_call(place: RmaPlace, access: Access) -> NewCall {
+    let RmaPlace { owner, window, offset, elements } = place;
+    let place = RegionAddress { region: window.into(), offset };
+    // One stretch from the place on needs no description.
+    let elements = elements.filter(|(layout, _)| !layout.is_contiguous());
+    let of_elements = |action, operation: Option<ElementOperation>, len| {
+        let operation = operation.map_or((0, 0), |operation| (operation.op, operation.element));
+        RmaRequest::Access(ElementAccess { action, place, operation, len, elements: None })
+    };
+    let call = |rma_request| NewCall::new(owner, rma_request);
+    match access {
+        Access::Put { data } => {
+            let len = data.len() as u64;
+            let rma_request = match &elements {
+                None => RmaRequest::Write { place, len },
+                Some(_) => of_elements(ElementAction::Put, None, len),
+            };
+            NewCall { elements, data: Some(data), ..call(rma_request) }
+        }
+        Access::Get { into } => {
+            let len = into.len() as u64;
+            let rma_request = match &elements {
+                None => RmaRequest::Get { place, len },
+                Some(_) => of_elements(ElementAction::Get, None, len),
+            };
+            NewCall { elements, into: Some(into), ..call(rma_request) }
+        }
+        Access::Accumulate { operation, data } => {
+            let rma_request = of_elements(ElementAction::Accumulate, Some(operation), data.len() as u64);
+            let element_bytes = operation.element_bytes;
+            NewCall { elements, element_bytes, data: Some(data), ..call(rma_request) }
+        }
+        Access::GetAccumulate { operation, data, into } => {
+            let rma_request = of_elements(ElementAction::GetAccumulate, Some(operation), into.len() as u64);
+            let element_bytes = operation.element_bytes;
+            NewCall { elements, element_bytes, data: Some(data), into: Some(into), ..call(rma_request) }
+        }
+        Access::CompareAndSwap { operation, operands, into } => {
+            let rma_request = of_elements(ElementAction::CompareAndSwap, Some(operation), into.len() as u64);
+            let element_bytes = operation.element_bytes;
+            NewCall { elements, element_bytes, data: Some(operands), into: Some(into), ..call(rma_request) }
+        }
+    }
+}

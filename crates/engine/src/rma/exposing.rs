@@ -1,0 +1,73 @@
+//! Memory that this rank exposes to others under keys.
+
+use canele_mem::exposed::Exposed;
+use canele_proto::rma::ExposureKey;
+use canele_sys::ids::Rank;
+
+use crate::Error;
+use crate::core::Core;
+use crate::engine::{Engine, Locked};
+
+impl Engine {
+    /// Exposes memory: whoever knows the key can access it, with places counted from its start.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn expose(&self, memory: Exposed) -> Result<ExposureKey, Error> {
+        Ok(self.lock()?.rma.target.exposures.expose(memory))
+    }
+
+    /// Begins an exposure without memory, to which some is attached later; its places are addresses.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn expose_dynamic(&self) -> Result<ExposureKey, Error> {
+        Ok(self.lock()?.rma.target.exposures.expose_dynamic())
+    }
+
+    /// Adds memory to a dynamic exposure.
+    ///
+    /// # Errors
+    /// The exposure is none or not dynamic; other memory overlaps; `Forked`.
+    pub fn attach(&self, window: ExposureKey, memory: Exposed) -> Result<(), Error> {
+        Ok(self.lock()?.rma.target.exposures.attach(window, memory)?)
+    }
+
+    /// Removes the memory that begins at an address from a dynamic exposure, and waits until no transfer touches it.
+    ///
+    /// # Errors
+    /// The exposure is none or not dynamic; nothing begins there; `Forked`.
+    pub fn detach(&self, window: ExposureKey, address: usize) -> Result<(), Error> {
+        let mut core = self.lock()?;
+        let memory = core.rma.target.exposures.detach(window, address)?;
+        self.wait_untouched(core, &[memory]);
+        Ok(())
+    }
+
+    /// Ends an exposure, and waits until no transfer touches its memory. Its locks and signals are forgotten; later requests are refused.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn unexpose(&self, window: ExposureKey) -> Result<(), Error> {
+        let mut core = self.lock()?;
+        let memory = core.rma.target.exposures.end(window);
+        self.wait_untouched(core, &memory);
+        Ok(())
+    }
+
+    /// Waits for transfers from and to memory; those of ranks that die end.
+    fn wait_untouched(&self, core: Locked<'_>, memory: &[Exposed]) {
+        self.wake_progress_owner(&core);
+        let is_free = |_: &mut Core| memory.iter().all(|memory| !memory.is_lent()).then_some(());
+        drop(self.wait_for(core, is_free));
+    }
+
+    /// Says that this rank accesses the memory of an owner no more, so that nothing is remembered of it.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn forget_window(&self, owner: Rank, window: ExposureKey) -> Result<(), Error> {
+        self.lock()?.rma.origin.forget_window(owner, window.into());
+        Ok(())
+    }
+}

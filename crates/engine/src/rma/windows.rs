@@ -1,0 +1,153 @@
+//! Synchronisation with owners of exposed memory: flushes, locks and signals.
+
+use std::time::Instant;
+
+use canele_proto::rma::{Ending, ExposureKey, LateAnswer, LockKind, NewCall, RmaRequest, WindowAction};
+use canele_sys::ids::Rank;
+
+use crate::core::Core;
+use crate::engine::Engine;
+use crate::{Error, Pending};
+
+impl Engine {
+    /// Waits until all accesses of this rank to exposed memory are done there, and what they read is here.
+    ///
+    /// # Errors
+    /// An owner is gone, or refused an access since the last flush: the first that is found; the deadline passed.
+    pub fn flush(&self, windows: &[(Rank, ExposureKey)], deadline: Option<Instant>) -> Result<(), Error> {
+        let mut core = self.lock_to_submit()?;
+        for (owner, _) in windows {
+            self.check_rank(*owner)?;
+        }
+        let flush = |window: &(Rank, ExposureKey)| {
+            let rma_request = RmaRequest::Flush { window: window.1.into() };
+            core.submit_rma(NewCall::new(window.0, rma_request))
+        };
+        let keys: Vec<_> = windows.iter().map(flush).collect();
+        let all = |core: &mut Core| keys.iter().all(|key| core.rma.origin.has_ended(*key)).then_some(());
+        let (mut core, ended) = self.wait_before(core, deadline, all);
+        let mut result = Ok(());
+        for (key, (owner, _)) in keys.into_iter().zip(windows) {
+            let Core { progress, rma, .. } = &mut *core;
+            match rma.origin.take(key) {
+                Some(outcome) => {
+                    result = result.and(outcome.result.map(drop).map_err(|why| Error::of_rma(*owner, why)));
+                }
+                None => rma.origin.leave(&mut progress.proto, &mut progress.rails, key, LateAnswer::Ignore),
+            }
+        }
+        ended.ok_or_else(|| Error::Deadline(format!("{} owners of memory to answer", windows.len())))?;
+        result
+    }
+
+    /// Waits until the memory of all accesses of this rank to exposed memory may be used again, and what they read is there.
+    ///
+    /// # Errors
+    /// As of [`Engine::flush`], as far as it is known.
+    pub fn flush_local(
+        &self,
+        windows: &[(Rank, ExposureKey)],
+        deadline: Option<Instant>,
+    ) -> Result<(), Error> {
+        let core = self.lock_to_submit()?;
+        let last = core.rma.origin.last_serial();
+        let none_open = |core: &mut Core| {
+            let is_open = |(owner, window): &(Rank, ExposureKey)| {
+                core.rma.origin.is_open(*owner, (*window).into(), last)
+            };
+            (!windows.iter().any(is_open)).then_some(())
+        };
+        let (mut core, ended) = self.wait_before(core, deadline, none_open);
+        ended.ok_or_else(|| Error::Deadline(format!("accesses to memory of {} owners", windows.len())))?;
+        let mut result = Ok(());
+        for (owner, window) in windows {
+            if let Some(failure) = core.rma.origin.take_failure(*owner, (*window).into()) {
+                result = result.and(Err(Error::of_rma(*owner, failure)));
+            }
+        }
+        result
+    }
+
+    /// Begins a flush, which ends when [`Engine::flush`] would.
+    ///
+    /// # Errors
+    /// No such rank; the job is over.
+    pub fn iflush(&self, window: (Rank, ExposureKey)) -> Result<Pending, Error> {
+        self.call_window(window, RmaRequest::Flush { window: window.1.into() })
+    }
+
+    /// Asks for the lock of exposed memory. It is granted in the order in which the owner is asked, to neighbours that share it together;
+    /// the end of the operation is the grant. A holder that dies gives it back.
+    ///
+    /// # Errors
+    /// No such rank; the job is over.
+    pub fn ilock(&self, window: (Rank, ExposureKey), kind: LockKind) -> Result<Pending, Error> {
+        let action = WindowAction::Lock(kind);
+        self.call_window(window, RmaRequest::Window { window: window.1.into(), action })
+    }
+
+    /// Gives the lock back once all accesses of this rank there are done; ends as a flush, when both have been done.
+    ///
+    /// # Errors
+    /// No such rank; the job is over.
+    pub fn iunlock(&self, window: (Rank, ExposureKey)) -> Result<Pending, Error> {
+        let action = WindowAction::Unlock;
+        self.call_window(window, RmaRequest::Window { window: window.1.into(), action })
+    }
+
+    fn call_window(
+        &self,
+        (owner, _): (Rank, ExposureKey),
+        rma_request: RmaRequest,
+    ) -> Result<Pending, Error> {
+        self.check_rank(owner)?;
+        let mut core = self.lock_to_submit()?;
+        Ok(Pending::rma(core.submit_rma(NewCall::new(owner, rma_request))))
+    }
+
+    /// Has the owner of exposed memory count a signal once all that this rank has submitted there before is done. Nothing is answered.
+    ///
+    /// # Errors
+    /// No such rank; the job is over.
+    pub fn signal(&self, window: (Rank, ExposureKey), which: u8) -> Result<(), Error> {
+        let (owner, key) = window;
+        self.check_rank(owner)?;
+        let action = WindowAction::Signal(which);
+        let rma_request = RmaRequest::Window { window: key.into(), action };
+        let call = NewCall { ending: Ending::Counted, ..NewCall::new(owner, rma_request) };
+        self.lock_to_submit()?.submit_rma(call);
+        Ok(())
+    }
+
+    /// How many signals of a kind have come from a rank to memory of this one so far.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn signals(&self, window: ExposureKey, from: Rank, which: u8) -> Result<u64, Error> {
+        Ok(self.lock()?.rma.target.exposures.signals(window, from, which))
+    }
+
+    /// Waits until so many signals of a kind, in total, have come from a rank to memory of this one.
+    ///
+    /// # Errors
+    /// The rank is gone and they have not come; the deadline passed.
+    pub fn await_signals(
+        &self,
+        window: ExposureKey,
+        from: Rank,
+        which: u8,
+        total: u64,
+        deadline: Option<Instant>,
+    ) -> Result<(), Error> {
+        self.check_rank(from)?;
+        let core = self.lock_to_submit()?;
+        let ready = |core: &mut Core| {
+            if core.rma.target.exposures.signals(window, from, which) >= total {
+                return Some(Ok(()));
+            }
+            core.progress.proto.why_gone(from).map(|failure| Err(Error::from(failure)))
+        };
+        let (_core, result) = self.wait_before(core, deadline, ready);
+        result.unwrap_or_else(|| Err(Error::Deadline(format!("{from} to signal"))))
+    }
+}

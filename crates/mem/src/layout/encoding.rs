@@ -1,0 +1,227 @@
+//! Layouts as bytes, for owners of memory in other processes.
+//!
+//! Owns the encoding and its reader, which believes nothing: what it gives was built by the checked constructors, from at most
+//! [`MOST_BYTES`] bytes and [`DEPTH`] levels.
+//!
+//! ```text
+//!   layout   place, extent, node                       numbers: 7 bits a byte, the last byte below 128; signed ones zigzag
+//!   node     length · 4                                 a block
+//!            count · 4 + 1, stride, node                copies of a node
+//!            count · 4 + 2, (place after the one before, node) …   one after the other
+//! ```
+
+use super::Layout;
+use super::node::Node;
+
+/// Encoded layouts are shorter.
+pub const MOST_BYTES: usize = 4096;
+/// Nodes lie so deep in each other at most.
+const DEPTH: usize = 24;
+
+const BLOCK: u64 = 0;
+const REPEAT: u64 = 1;
+const SEQUENCE: u64 = 2;
+
+impl Layout {
+    /// Appends its bytes; says whether they are at most `most`, otherwise what was appended is of no use.
+    pub fn encode(&self, most: usize, to: &mut Vec<u8>) -> bool {
+        let end = to.len() + most.min(MOST_BYTES);
+        put_signed(to, self.at);
+        put_signed(to, self.extent);
+        encode_node(&self.root, DEPTH, end, to)
+    }
+
+    /// Reads one; nothing if the bytes are no layout, or not one alone.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut reader = Reader(bytes);
+        if bytes.len() > MOST_BYTES {
+            return None;
+        }
+        let (at, extent) = (reader.signed()?, reader.signed()?);
+        let layout = reader.node(DEPTH)?.shifted(at)?.with_extent(extent);
+        reader.0.is_empty().then_some(layout)
+    }
+
+    /// What a range of the packed bytes of `count` elements is, alone: one element, packed in the same order; nothing if it consists of
+    /// more than `most` stretches.
+    ///
+    /// # Panics
+    /// The elements have fewer bytes.
+    pub fn part(&self, count: usize, skip: usize, len: usize, most: usize) -> Option<Self> {
+        assert!(skip.checked_add(len).is_some_and(|end| self.total(count).is_some_and(|all| end <= all)));
+        let mut blocks = Vec::new();
+        self.stretches(count, skip, len, |at, _, len| {
+            if blocks.len() <= most {
+                blocks.push((at, len));
+            }
+        });
+        if blocks.len() > most {
+            return None;
+        }
+        let blocks = blocks.into_iter().map(|(at, len)| Layout::block(len).shifted(at));
+        Self::sequence(blocks.collect::<Option<Vec<_>>>()?)
+    }
+
+    /// As [`Layout::stretches`], checked.
+    ///
+    /// # Panics
+    /// The elements have fewer bytes.
+    pub fn each_stretch(&self, count: usize, skip: usize, len: usize, each: impl FnMut(isize, usize, usize)) {
+        assert!(skip.checked_add(len).is_some_and(|end| self.total(count).is_some_and(|all| end <= all)));
+        self.stretches(count, skip, len, each);
+    }
+}
+
+fn encode_node(node: &Node, depth: usize, end: usize, to: &mut Vec<u8>) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return false };
+    match node {
+        Node::Block(len) => put(to, (*len as u64) << 2 | BLOCK),
+        Node::Repeat(repeat) => {
+            put(to, (repeat.count as u64) << 2 | REPEAT);
+            put_signed(to, repeat.stride);
+            if !encode_node(&repeat.inner, depth, end, to) {
+                return false;
+            }
+        }
+        Node::Sequence(sequence) => {
+            let mut before = 0isize;
+            put(to, (sequence.parts().len() as u64) << 2 | SEQUENCE);
+            for (at, node) in sequence.parts() {
+                put_signed(to, at.wrapping_sub(before));
+                before = at;
+                if !encode_node(node, depth, end, to) {
+                    return false;
+                }
+            }
+        }
+    }
+    to.len() <= end
+}
+
+fn put(to: &mut Vec<u8>, mut n: u64) {
+    while n >= 0x80 {
+        to.push(n as u8 | 0x80);
+        n >>= 7;
+    }
+    to.push(n as u8);
+}
+
+fn put_signed(to: &mut Vec<u8>, n: isize) {
+    let n = n as i64;
+    put(to, ((n << 1) ^ (n >> 63)) as u64);
+}
+
+/// What is still to be read.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn number(&mut self) -> Option<u64> {
+        let mut n = 0u64;
+        for shift in (0..64).step_by(7) {
+            let (byte, rest) = self.0.split_first()?;
+            self.0 = rest;
+            let bits = u64::from(byte & 0x7F);
+            if shift == 63 && bits > 1 {
+                return None;
+            }
+            n |= bits << shift;
+            if byte & 0x80 == 0 {
+                return Some(n);
+            }
+        }
+        None
+    }
+
+    fn signed(&mut self) -> Option<isize> {
+        let n = self.number()?;
+        isize::try_from((n >> 1) as i64 ^ -((n & 1) as i64)).ok()
+    }
+
+    fn node(&mut self, depth: usize) -> Option<Layout> {
+        let depth = depth.checked_sub(1)?;
+        let head = self.number()?;
+        let count = usize::try_from(head >> 2).ok()?;
+        match head & 3 {
+            BLOCK => isize::try_from(count).ok().map(|_| Layout::block(count)),
+            REPEAT => {
+                let stride = self.signed()?;
+                self.node(depth)?.repeated(count, stride)
+            }
+            SEQUENCE => {
+                let mut at = 0isize;
+                let mut parts = Vec::new();
+                // Each part has bytes of its own to be read, so there are not more than bytes.
+                for _ in 0..count {
+                    at = at.checked_add(self.signed()?)?;
+                    parts.push(self.node(depth)?.shifted(at)?);
+                }
+                Layout::sequence(parts)
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(layout: &Layout) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        assert!(layout.encode(MOST_BYTES, &mut bytes));
+        bytes
+    }
+
+    #[test]
+    fn regular_layouts_take_a_few_bytes() {
+        let vector = Layout::block(8).repeated(1_000_000, 16).unwrap();
+        assert_eq!(encoded(&vector).len(), 8, "{:?}", encoded(&vector));
+        assert_eq!(encoded(&Layout::block(8)), [0, 16, 32]);
+    }
+
+    #[test]
+    fn what_is_too_long_or_too_deep_is_not_encoded() {
+        let parts = (0..3000).map(|n| Layout::block(1 + n % 7).shifted((20 * n + n % 3) as isize).unwrap());
+        let long = Layout::sequence(parts).unwrap();
+        assert!(!long.encode(MOST_BYTES, &mut Vec::new()));
+        assert!(!long.encode(usize::MAX, &mut Vec::new()));
+        let deep = (0..30).fold(Layout::block(1), |layout, n| {
+            let far = layout.shifted(3 << n).unwrap();
+            Layout::sequence([Layout::block(1), far]).unwrap()
+        });
+        assert!(!deep.encode(MOST_BYTES, &mut Vec::new()));
+    }
+
+    #[test]
+    fn what_is_no_layout_is_refused() {
+        let bytes =
+            encoded(&Layout::sequence([Layout::block(2), Layout::block(3).shifted(9).unwrap()]).unwrap());
+        for cut in 0..bytes.len() {
+            assert!(Layout::decode(&bytes[..cut]).is_none(), "cut at {cut}");
+        }
+        let mut longer = bytes.clone();
+        longer.push(0);
+        assert!(Layout::decode(&longer).is_none());
+        // Too deep, a kind that does not exist, a number of more than 64 bits, copies that exceed an address space.
+        let mut deep = vec![0, 0];
+        deep.extend([5, 0].repeat(40));
+        deep.push(4);
+        assert!(Layout::decode(&deep).is_none());
+        assert!(Layout::decode(&[0, 0, 3]).is_none());
+        assert!(Layout::decode(&[0, 0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2]).is_none());
+        let mut huge = vec![0, 0];
+        put(&mut huge, u64::MAX << 2 >> 2 | REPEAT);
+        huge.extend([2, 4]);
+        assert!(Layout::decode(&huge).is_none());
+    }
+
+    #[test]
+    fn a_part_is_what_a_range_of_the_packed_bytes_is() {
+        let layout = Layout::block(8).repeated(4, 16).unwrap();
+        let part = layout.part(1, 4, 16, 10).unwrap();
+        let mut stretches = Vec::new();
+        part.stretches(1, 0, 16, |at, _, len| stretches.push((at, len)));
+        assert_eq!(stretches, [(4, 4), (16, 8), (32, 4)]);
+        assert!(layout.part(1, 4, 16, 2).is_none());
+    }
+}

@@ -1,0 +1,109 @@
+//! Accesses to elements of exposed memory, carried out for their origins.
+//!
+//! Owns the checks before a byte is touched. What operations and types mean is the layer above's to know ([`RmaOperations`]).
+
+use canele_mem::exposed::{Elements, Exposed};
+use canele_mem::layout::Layout;
+use canele_sys::ids::Rank;
+
+use super::exposures::Exposures;
+use super::{ElementAccess, ElementAction, ExposureKey, Refusal};
+
+/// What became of an operation on elements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Applied {
+    /// It was done.
+    Done,
+    /// Nothing was done, because others are at the elements: it is tried again in the next pass, and nothing overtakes it.
+    Busy,
+    /// Nothing was done: there is no such operation on such elements, or they are not aligned or not whole.
+    Refused,
+}
+
+/// The operations on elements, of the layer above. They are called from within whatever call makes progress, must not call the library,
+/// and must not wait.
+pub trait RmaOperations: Send + Sync {
+    /// Combines packed data with elements: as many bytes, or none for an operation that needs none. Where `old` is given it takes as
+    /// many packed bytes of before.
+    fn accumulate(
+        &self,
+        window: ExposureKey,
+        from: Rank,
+        operation: (u16, u16),
+        target: &Elements<'_>,
+        data: &[u8],
+        old: Option<&mut [u8]>,
+    ) -> Applied;
+
+    /// Replaces one element by the second operand if it equals the first; `old` takes what was there before.
+    fn compare_and_swap(
+        &self,
+        window: ExposureKey,
+        from: Rank,
+        operation: (u16, u16),
+        target: &Elements<'_>,
+        operands: [&[u8]; 2],
+        old: &mut [u8],
+    ) -> Applied;
+}
+
+/// How an access to elements went: `Ok(false)` if it is to be tried again.
+pub(super) type Carried = Result<bool, Refusal>;
+
+/// Carries out an access; `old` has room for what it reads.
+pub(super) fn carry_out(
+    exposures: &Exposures,
+    operations: Option<&dyn RmaOperations>,
+    from: Rank,
+    access: &ElementAccess,
+    (layout, data): (&[u8], &[u8]),
+    old: &mut [u8],
+) -> Carried {
+    let window = access.place.region;
+    let exposure = exposures.get(window).ok_or(Refusal::NoRegion)?;
+    let len = usize::try_from(access.len).map_err(|_| Refusal::Broken)?;
+    let (layout, count, skip) = match access.elements {
+        Some(elements) => {
+            let layout = Layout::decode(layout).ok_or(Refusal::Broken)?;
+            let number = |n: u64| usize::try_from(n).map_err(|_| Refusal::Broken);
+            (layout, number(elements.count)?, number(elements.skip)?)
+        }
+        None => (Layout::block(isize::try_from(len).map_err(|_| Refusal::Broken)?.unsigned_abs()), 1, 0),
+    };
+    let origin = isize::try_from(access.place.offset).map_err(|_| exposure.outside())?;
+    let find = |at: isize, len: usize| -> Option<(&Exposed, usize)> { exposure.find(at, len) };
+    let elements =
+        Elements::find(&layout, count, origin, (skip, len), &find).ok_or_else(|| exposure.outside())?;
+    let given = match access.action {
+        ElementAction::Get => data.is_empty(),
+        ElementAction::Put => data.len() == len,
+        ElementAction::Accumulate | ElementAction::GetAccumulate => data.len() == len || data.is_empty(),
+        ElementAction::CompareAndSwap => data.len() == 2 * len,
+    };
+    if !given {
+        return Err(Refusal::Broken);
+    }
+    let known = || operations.ok_or(Refusal::NotAccumulated);
+    let (key, operation) = (window.into(), access.operation);
+    let applied = match access.action {
+        ElementAction::Put => {
+            elements.store(data);
+            Applied::Done
+        }
+        ElementAction::Get => {
+            elements.load(old);
+            Applied::Done
+        }
+        ElementAction::Accumulate => known()?.accumulate(key, from, operation, &elements, data, None),
+        ElementAction::GetAccumulate => known()?.accumulate(key, from, operation, &elements, data, Some(old)),
+        ElementAction::CompareAndSwap => {
+            let (compare, new) = data.split_at(len);
+            known()?.compare_and_swap(key, from, operation, &elements, [compare, new], old)
+        }
+    };
+    match applied {
+        Applied::Done => Ok(true),
+        Applied::Busy => Ok(false),
+        Applied::Refused => Err(Refusal::NotAccumulated),
+    }
+}

@@ -1,0 +1,68 @@
+//! Answers of owners that are to come.
+
+use canele_mem::buffer::Owned;
+use canele_sys::ids::{Rank, RequestId, Tag};
+
+use super::{ANSWER, ANSWERS, Answer, RmaFailure};
+use crate::Proto;
+use crate::matching::Want;
+use crate::request::{Buffer, Failure};
+use crate::slab::Key;
+
+/// What receives the answer of an owner to a request with this sequence number.
+pub(super) fn answer_to(owner: Rank, sequence: u32) -> Want {
+    Want { source: Some(owner), tag: Some(Tag(sequence)) }
+}
+
+/// An answer that is to come.
+pub(super) struct Awaited {
+    pub call: Key,
+    sequence: u32,
+    request: RequestId,
+    bytes: Owned<u8>,
+    /// Where the data with it belongs in the memory of the call, and how long it is.
+    pub at: usize,
+    pub len: usize,
+}
+
+/// One that has come: its value and the data with it.
+pub(super) type Came = Result<(u64, Vec<u8>), RmaFailure>;
+
+impl Awaited {
+    /// Begins to receive it, with `len` bytes of data that belong at `at`.
+    pub fn post(proto: &mut Proto, owner: Rank, sequence: u32, call: Key, (at, len): (usize, usize)) -> Self {
+        let mut bytes = Owned::new(vec![0; ANSWER + len]);
+        let request = proto.submit_recv(ANSWERS, answer_to(owner, sequence), bytes.lend_in());
+        Self { call, sequence, request, bytes, at, len }
+    }
+
+    pub fn has_come(&self, proto: &Proto) -> bool {
+        proto.is_done(self.request)
+    }
+
+    /// Takes it. What no honest owner says counts as broken.
+    pub fn take(mut self, proto: &mut Proto, (owner, region): (Rank, canele_sys::ids::RegionId)) -> Came {
+        let broken = RmaFailure::Refused(region, super::Refusal::Broken);
+        let outcome = proto.take(self.request).ok_or_else(|| broken.clone())?;
+        if let Buffer::In(buffer) = outcome.buffer {
+            self.bytes.take_back_in(buffer);
+        }
+        let status = match outcome.result {
+            Ok(status) => status,
+            Err(Failure::Truncated { .. }) => return Err(broken),
+            Err(failure) => {
+                proto.forget_answer(owner, self.sequence);
+                return Err(RmaFailure::Owner(failure));
+            }
+        };
+        let mut bytes = self.bytes.into_items();
+        let head =
+            bytes.first_chunk::<ANSWER>().filter(|_| status.bytes >= ANSWER).ok_or_else(|| broken.clone())?;
+        let value = Answer::read(head).result.map_err(|(region, why)| RmaFailure::Refused(region, why))?;
+        // Only what is done comes with data, and with all of it.
+        if status.bytes != ANSWER + self.len {
+            return Err(broken);
+        }
+        Ok((value, bytes.split_off(ANSWER)))
+    }
+}

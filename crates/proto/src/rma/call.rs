@@ -1,0 +1,123 @@
+//! A call: one request of this rank to the owner of memory, from its submission until its outcome is taken.
+
+use std::sync::Arc;
+
+use canele_mem::buffer::{InBuffer, OutBuffer};
+use canele_mem::layout::Layout;
+use canele_sys::ids::{Rank, RegionId, RequestId};
+
+use super::cutting::Cutting;
+use super::{Refusal, RmaRequest};
+use crate::request::Failure;
+
+/// What is to be asked of an owner, with the memory that this takes.
+pub struct NewCall {
+    /// Whose memory it is.
+    pub owner: Rank,
+    /// The request; an access to elements is of all of them, and is cut into as many requests as it takes.
+    pub rma_request: RmaRequest,
+    /// The elements of an access to elements, where they are not one stretch, and how many there are.
+    pub elements: Option<(Arc<Layout>, usize)>,
+    /// Bytes between which an access to elements may be cut.
+    pub element_bytes: usize,
+    /// What is to be sent.
+    pub data: Option<OutBuffer>,
+    /// Where what is read belongs.
+    pub into: Option<InBuffer>,
+    /// Who learns of its end.
+    pub ending: Ending,
+}
+
+impl NewCall {
+    /// Without memory, and with an outcome.
+    pub fn new(owner: Rank, rma_request: RmaRequest) -> Self {
+        let (elements, data, into) = (None, None, None);
+        Self { owner, rma_request, elements, element_bytes: 1, data, into, ending: Ending::Taken }
+    }
+}
+
+/// Who learns of the end of a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// Its outcome is taken.
+    Taken,
+    /// A flush tells of it.
+    Counted,
+    /// Nobody waits for it any more.
+    Left(LateAnswer),
+}
+
+/// What is to be made of an answer that nobody waits for any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LateAnswer {
+    /// Nothing.
+    Ignore,
+    /// If it is a value other than 0, this is asked, because that must be undone.
+    Undo([u64; 3]),
+    /// If something was refused, the next fence tells of it.
+    Keep,
+}
+
+/// Why a call failed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RmaFailure {
+    /// The owner is gone.
+    Owner(Failure),
+    /// The owner refused it, in this region or exposure.
+    Refused(RegionId, Refusal),
+}
+
+/// How a call ended, with its memory.
+pub struct RmaOutcome {
+    /// Whom it was for.
+    pub owner: Rank,
+    /// The value of the answer.
+    pub result: Result<u64, RmaFailure>,
+    /// What was sent.
+    pub data: Option<OutBuffer>,
+    /// What was read.
+    pub into: Option<InBuffer>,
+}
+
+/// A call under way.
+pub(super) struct Call {
+    pub owner: Rank,
+    pub rma_request: RmaRequest,
+    /// What is still to be submitted of an access to elements.
+    pub cutting: Option<Cutting>,
+    pub data: Option<OutBuffer>,
+    pub into: Option<InBuffer>,
+    pub ending: Ending,
+    /// Its number among all calls.
+    pub serial: u64,
+    /// All its requests were submitted.
+    pub is_submitted: bool,
+    /// Large data under way.
+    pub sending: Option<RequestId>,
+    pub receiving: Option<RequestId>,
+    /// Answers to come.
+    pub awaited: usize,
+    pub value: u64,
+    pub failure: Option<RmaFailure>,
+    pub has_ended: bool,
+}
+
+impl Call {
+    /// Whether nothing of it is under way any more.
+    pub fn is_complete(&self) -> bool {
+        self.is_submitted && self.sending.is_none() && self.receiving.is_none() && self.awaited == 0
+    }
+
+    pub fn fail(&mut self, failure: RmaFailure) {
+        self.failure.get_or_insert(failure);
+    }
+
+    pub fn window(&self) -> (Rank, RegionId) {
+        (self.owner, self.rma_request.region())
+    }
+
+    pub fn into_outcome(self) -> RmaOutcome {
+        let result = self.failure.map_or(Ok(self.value), Err);
+        RmaOutcome { owner: self.owner, result, data: self.data, into: self.into }
+    }
+}

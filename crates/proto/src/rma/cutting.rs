@@ -1,0 +1,161 @@
+//! An access to elements, cut into requests each of which goes without a handshake.
+//!
+//! The layout of all elements is sent with each request where that is short; otherwise each request lists what it touches itself.
+
+use std::sync::Arc;
+
+use canele_mem::layout::Layout;
+
+use super::{ANSWER, ElementAccess, ElementAction, EncodedElements, LEAST_PIECE, MOST_HEAD, MOST_LAYOUT};
+
+/// A longer layout is not sent with each request.
+const SHORT_LAYOUT: usize = 256;
+/// Stretches that a request lists at most.
+const MOST_STRETCHES: usize = 1024;
+/// Bytes that the list of a request of more than one element takes at most.
+const LISTED: usize = 2048;
+
+/// What is still to be submitted of an access.
+pub(super) struct Cutting {
+    elements: Option<(Arc<Layout>, usize)>,
+    /// Of all elements, if that is short.
+    encoded: Option<Vec<u8>>,
+    /// Packed bytes between which it may be cut.
+    unit: usize,
+    /// Packed bytes that were submitted, and all.
+    done: usize,
+    total: usize,
+    /// Stretches are listed for so many bytes at once.
+    listed_len: usize,
+}
+
+/// One request of it.
+pub(super) struct Piece {
+    pub access: ElementAccess,
+    /// The encoded layout.
+    pub layout: Vec<u8>,
+    /// Where its packed bytes begin.
+    pub at: usize,
+    pub len: usize,
+}
+
+impl Cutting {
+    pub fn new(total: usize, unit: usize, elements: Option<(Arc<Layout>, usize)>) -> Self {
+        let encoded = elements.as_ref().and_then(|(layout, _)| {
+            let mut bytes = Vec::new();
+            layout.encode(SHORT_LAYOUT, &mut bytes).then_some(bytes)
+        });
+        Self { elements, encoded, unit: unit.max(1), done: 0, total, listed_len: usize::MAX }
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.done >= self.total
+    }
+
+    /// The next request of `access`, where messages up to `eager_bytes` go without a handshake; nothing if one element has more
+    /// stretches than can be listed.
+    pub fn next(&mut self, access: &ElementAccess, eager_bytes: usize) -> Option<Piece> {
+        let beside = MOST_HEAD.max(ANSWER) + self.encoded.as_ref().map_or(0, Vec::len);
+        let most = eager_bytes.saturating_sub(beside).max(LEAST_PIECE);
+        let left = self.total - self.done;
+        let room = match access.action {
+            ElementAction::CompareAndSwap => left,
+            _ => self.whole(most).min(left),
+        };
+        let piece = self.described(access, room)?;
+        self.done += piece.len;
+        Some(piece)
+    }
+
+    /// As many bytes of whole elements as fit, at least of one.
+    fn whole(&self, len: usize) -> usize {
+        (len - len % self.unit).max(self.unit)
+    }
+
+    fn described(&mut self, access: &ElementAccess, len: usize) -> Option<Piece> {
+        let at = self.done;
+        let piece = |place, layout: Vec<u8>, elements, len| Piece {
+            access: ElementAccess { place, len: len as u64, elements, ..*access },
+            layout,
+            at,
+            len,
+        };
+        let mut place = access.place;
+        let Some((layout, count)) = &self.elements else {
+            place.offset = place.offset.wrapping_add(at as u64);
+            return Some(piece(place, Vec::new(), None, len));
+        };
+        if let Some(encoded) = &self.encoded {
+            let layout_len = encoded.len() as u16;
+            let elements = EncodedElements { layout_len, count: *count as u64, skip: at as u64 };
+            return Some(piece(place, encoded.clone(), Some(elements), len));
+        }
+        let mut len = self.whole(self.listed_len).min(len);
+        loop {
+            let most_bytes = if len <= self.unit { MOST_LAYOUT } else { LISTED };
+            let mut bytes = Vec::new();
+            let part = layout.part(*count, at, len, MOST_STRETCHES);
+            if part.is_some_and(|part| part.encode(most_bytes, &mut bytes)) {
+                self.listed_len = len.saturating_mul(2);
+                let elements = EncodedElements { layout_len: bytes.len() as u16, count: 1, skip: 0 };
+                return Some(piece(place, bytes, Some(elements), len));
+            }
+            if len <= self.unit {
+                return None;
+            }
+            len = self.whole(len / 2);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use canele_mem::buffer::RegionAddress;
+    use canele_sys::ids::RegionId;
+
+    use super::*;
+
+    fn access(action: ElementAction) -> ElementAccess {
+        let place = RegionAddress { region: RegionId { index: 1 << 31, generation: 1 }, offset: 100 };
+        ElementAccess { action, place, operation: (0, 0), len: 0, elements: None }
+    }
+
+    /// Where the packed bytes of all pieces lie, in order.
+    fn places(mut cutting: Cutting, eager: usize) -> Vec<isize> {
+        let mut all = Vec::new();
+        while !cutting.is_done() {
+            let Piece { access, layout, at, len } =
+                cutting.next(&access(ElementAction::Put), eager).expect("a piece");
+            assert_eq!(at, all.len());
+            let (layout, count, skip) = match access.elements {
+                Some(e) => (Layout::decode(&layout).expect("a layout"), e.count as usize, e.skip as usize),
+                None => (Layout::block(len), 1, 0),
+            };
+            assert!(len <= eager.max(LEAST_PIECE));
+            layout.each_stretch(count, skip, len, |place, _, n| {
+                all.extend((0..n as isize).map(|k| access.place.offset as isize + place + k));
+            });
+        }
+        all
+    }
+
+    #[test]
+    fn the_pieces_are_the_elements_in_their_order() {
+        assert_eq!(places(Cutting::new(5000, 8, None), 1000), (100..5100).collect::<Vec<_>>());
+        let vector = Arc::new(Layout::block(8).repeated(300, 24).unwrap());
+        let expected: Vec<isize> = (0..300).flat_map(|n| 100 + 24 * n..108 + 24 * n).collect();
+        assert_eq!(places(Cutting::new(2400, 8, Some((vector, 1))), 1000), expected);
+        // Too irregular to be sent with each piece.
+        let at = |n: isize| n * 37 + n * n % 11;
+        let list = Layout::sequence((0..2000).map(|n| Layout::block(12).shifted(at(n)).unwrap())).unwrap();
+        let expected: Vec<isize> = (0..2000).flat_map(|n| 100 + at(n)..112 + at(n)).collect();
+        assert_eq!(places(Cutting::new(24_000, 12, Some((Arc::new(list), 1))), 16_384), expected);
+    }
+
+    #[test]
+    fn cuts_lie_between_elements() {
+        let mut cutting = Cutting::new(1600, 16, None);
+        let first = cutting.next(&access(ElementAction::Accumulate), 700).expect("a piece");
+        assert!(first.len.is_multiple_of(16) && first.len > 500);
+    }
+}

@@ -1,0 +1,247 @@
+//! What a rank has exposed: memory under keys, with the locks and the signals of each.
+//!
+//! Owns the table. A key has a generation, so that one of an exposure that has ended reaches nothing (invariant I11).
+
+use std::collections::{BTreeMap, HashMap};
+
+use canele_mem::exposed::Exposed;
+use canele_sys::ids::{Rank, RegionId};
+
+use super::Refusal;
+use super::locks::{Granted, LockQueue};
+
+/// Indexes from here on stand for exposures, below for regions.
+const FIRST: u32 = 1 << 31;
+
+/// What origins name exposed memory by. It is never 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ExposureKey(pub u64);
+
+impl From<ExposureKey> for RegionId {
+    fn from(key: ExposureKey) -> Self {
+        Self { index: key.0 as u32 | FIRST, generation: (key.0 >> 32) as u32 }
+    }
+}
+
+impl From<RegionId> for ExposureKey {
+    fn from(id: RegionId) -> Self {
+        Self(u64::from(id.index) | u64::from(id.generation) << 32)
+    }
+}
+
+/// Why memory was not attached or detached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum AttachError {
+    /// The exposure has ended, or has memory of its own.
+    #[error("memory is attached to and detached from exposures that began without any, until they end")]
+    NotDynamic,
+    /// Other memory of the exposure overlaps.
+    #[error("the memory overlaps memory that is attached")]
+    Overlaps,
+    /// No memory begins there.
+    #[error("no attached memory begins at that address")]
+    NotAttached,
+}
+
+/// Everything that a rank has exposed.
+#[derive(Default)]
+pub struct Exposures {
+    entries: Vec<(u32, Option<Exposure>)>,
+}
+
+/// One exposure.
+pub(super) struct Exposure {
+    memory: Memory,
+    pub locks: LockQueue,
+    /// How many signals came, by their sender and kind.
+    signals: HashMap<(Rank, u8), u64>,
+}
+
+enum Memory {
+    /// Places are counted from its start.
+    One(Exposed),
+    /// Places are addresses: what is attached, by where it begins.
+    Attached(BTreeMap<usize, Exposed>),
+}
+
+impl Memory {
+    fn find(&self, at: isize, len: usize) -> Option<(&Exposed, usize)> {
+        match self {
+            Self::One(memory) => {
+                let at = usize::try_from(at).ok()?;
+                memory.window(at, len).map(|_| (memory, at))
+            }
+            Self::Attached(list) => {
+                // Addresses of programs are positive in all that runs here.
+                let address = usize::try_from(at).ok()?;
+                let (start, memory) = list.range(..=address).next_back()?;
+                memory.window(address - start, len).map(|_| (memory, address - start))
+            }
+        }
+    }
+}
+
+impl Exposures {
+    /// True if a region's id stands for an exposure.
+    pub fn is_key(id: RegionId) -> bool {
+        id.index >= FIRST && id.index != u32::MAX
+    }
+
+    /// Exposes memory.
+    pub fn expose(&mut self, memory: Exposed) -> ExposureKey {
+        self.add(Memory::One(memory))
+    }
+
+    /// Begins an exposure without memory, to which some is attached later.
+    pub fn expose_dynamic(&mut self) -> ExposureKey {
+        self.add(Memory::Attached(BTreeMap::new()))
+    }
+
+    fn add(&mut self, memory: Memory) -> ExposureKey {
+        let index = self.entries.iter().position(|(_, entry)| entry.is_none()).unwrap_or_else(|| {
+            self.entries.push((0, None));
+            self.entries.len() - 1
+        });
+        let (generation, entry) = &mut self.entries[index];
+        *generation += 1;
+        *entry = Some(Exposure { memory, locks: LockQueue::default(), signals: HashMap::new() });
+        RegionId { index: FIRST | index as u32, generation: *generation }.into()
+    }
+
+    pub(super) fn get(&self, id: RegionId) -> Option<&Exposure> {
+        let index = id.index.checked_sub(FIRST)?;
+        let (generation, entry) = self.entries.get(index as usize)?;
+        entry.as_ref().filter(|_| *generation == id.generation)
+    }
+
+    pub(super) fn get_mut(&mut self, id: RegionId) -> Option<&mut Exposure> {
+        let index = id.index.checked_sub(FIRST)?;
+        let (generation, entry) = self.entries.get_mut(index as usize)?;
+        entry.as_mut().filter(|_| *generation == id.generation)
+    }
+
+    /// Attaches memory.
+    ///
+    /// # Errors
+    /// The exposure is not dynamic; other memory overlaps.
+    pub fn attach(&mut self, key: ExposureKey, memory: Exposed) -> Result<(), AttachError> {
+        let list = self.attached(key)?;
+        let (start, end) = (memory.address(), memory.address() + memory.len());
+        let before = list.range(..end.max(start + 1)).next_back();
+        if before.is_some_and(|(other, behind)| *other == start || other + behind.len() > start) {
+            return Err(AttachError::Overlaps);
+        }
+        list.insert(start, memory);
+        Ok(())
+    }
+
+    /// Detaches the memory that begins at an address: no later request reaches it. Transfers under way may still hold it.
+    ///
+    /// # Errors
+    /// The exposure is not dynamic; nothing begins there.
+    pub fn detach(&mut self, key: ExposureKey, address: usize) -> Result<Exposed, AttachError> {
+        self.attached(key)?.remove(&address).ok_or(AttachError::NotAttached)
+    }
+
+    fn attached(&mut self, key: ExposureKey) -> Result<&mut BTreeMap<usize, Exposed>, AttachError> {
+        match self.get_mut(key.into()).map(|exposure| &mut exposure.memory) {
+            Some(Memory::Attached(list)) => Ok(list),
+            _ => Err(AttachError::NotDynamic),
+        }
+    }
+
+    /// Ends an exposure; gives the memory, which transfers under way may still hold.
+    pub fn end(&mut self, key: ExposureKey) -> Vec<Exposed> {
+        let id = RegionId::from(key);
+        if self.get(id).is_none() {
+            return Vec::new();
+        }
+        match self.entries[(id.index - FIRST) as usize].1.take().map(|exposure| exposure.memory) {
+            Some(Memory::One(memory)) => vec![memory],
+            Some(Memory::Attached(list)) => list.into_values().collect(),
+            None => Vec::new(),
+        }
+    }
+
+    /// How many signals of a kind have come from a rank.
+    pub fn signals(&self, key: ExposureKey, from: Rank, which: u8) -> u64 {
+        self.get(key.into()).map_or(0, |exposure| exposure.signals.get(&(from, which)).copied().unwrap_or(0))
+    }
+
+    /// Takes away what a dead rank holds; who gets a lock now, and in which exposure.
+    pub(super) fn release_of(&mut self, dead: Rank) -> Vec<Granted> {
+        let living = self.entries.iter_mut().filter_map(|(_, entry)| entry.as_mut());
+        living.flat_map(|exposure| exposure.locks.release_of(dead)).collect()
+    }
+
+    /// True if nobody holds or waits for a lock.
+    pub fn is_unlocked(&self) -> bool {
+        self.entries.iter().filter_map(|(_, entry)| entry.as_ref()).all(|exposure| exposure.locks.is_free())
+    }
+
+    /// Where `len` bytes of an exposure lie, or why there are none.
+    pub(super) fn find(&self, id: RegionId, offset: u64, len: u64) -> Result<(&Exposed, usize), Refusal> {
+        let exposure = self.get(id).ok_or(Refusal::NoRegion)?;
+        let place = isize::try_from(offset).ok().zip(usize::try_from(len).ok());
+        place.and_then(|(at, len)| exposure.find(at, len)).ok_or_else(|| exposure.outside())
+    }
+}
+
+impl Exposure {
+    pub fn find(&self, at: isize, len: usize) -> Option<(&Exposed, usize)> {
+        self.memory.find(at, len)
+    }
+
+    /// What is told of a place that is not in it.
+    pub fn outside(&self) -> Refusal {
+        match &self.memory {
+            Memory::One(memory) => Refusal::Outside(memory.len() as u64),
+            Memory::Attached(list) => Refusal::Outside(list.values().map(|memory| memory.len() as u64).sum()),
+        }
+    }
+
+    pub fn count_signal(&mut self, from: Rank, which: u8) {
+        *self.signals.entry((from, which)).or_default() += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory(bytes: usize) -> Exposed {
+        Exposed::of(vec![0; bytes])
+    }
+
+    #[test]
+    fn a_key_of_an_exposure_that_has_ended_reaches_nothing() {
+        let mut exposures = Exposures::default();
+        let key = exposures.expose(memory(16));
+        assert!(Exposures::is_key(key.into()) && exposures.find(key.into(), 8, 8).is_ok());
+        assert_eq!(exposures.find(key.into(), 9, 8).err(), Some(Refusal::Outside(16)));
+        assert_eq!(exposures.find(key.into(), u64::MAX, 8).err(), Some(Refusal::Outside(16)));
+        assert_eq!(exposures.end(key).len(), 1);
+        let next = exposures.expose(memory(16));
+        assert_ne!(key, next);
+        assert_eq!(exposures.find(key.into(), 0, 1).err(), Some(Refusal::NoRegion));
+        assert!(exposures.find(next.into(), 0, 16).is_ok() && exposures.end(key).is_empty());
+    }
+
+    #[test]
+    fn attached_memory_is_found_by_address_until_it_is_detached() {
+        let mut exposures = Exposures::default();
+        let key = exposures.expose_dynamic();
+        let (one, other) = (memory(32), memory(32));
+        let at = one.address();
+        exposures.attach(key, one.clone()).unwrap();
+        exposures.attach(key, other.clone()).unwrap();
+        assert_eq!(exposures.attach(key, one.clone()), Err(AttachError::Overlaps));
+        let find = |exposures: &Exposures, at, len| exposures.find(key.into(), at, len).map(|(_, at)| at);
+        assert_eq!(find(&exposures, at as u64 + 8, 24), Ok(8));
+        assert_eq!(find(&exposures, other.address() as u64, 33), Err(Refusal::Outside(64)));
+        assert!(exposures.detach(key, at + 1).is_err() && exposures.detach(key, at).is_ok());
+        assert_eq!(find(&exposures, at as u64 + 8, 8), Err(Refusal::Outside(32)));
+        let plain = exposures.expose(memory(1));
+        assert_eq!(exposures.attach(plain, one), Err(AttachError::NotDynamic));
+    }
+}

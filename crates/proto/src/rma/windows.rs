@@ -1,0 +1,104 @@
+//! What this rank has under way in each exposure of each owner, for flushes.
+
+use std::collections::{BTreeSet, HashMap};
+
+use canele_sys::ids::{Rank, RegionId};
+
+use super::call::RmaFailure;
+use crate::slab::Key;
+
+/// One exposure of one owner.
+pub(super) type WindowAt = (Rank, RegionId);
+
+/// The state of one exposure.
+#[derive(Default)]
+pub(super) struct WindowUse {
+    /// Calls that have not ended, by their numbers.
+    open: BTreeSet<u64>,
+    /// The last request that nothing answers, and the last flush that was answered.
+    last_silent: u64,
+    last_flushed: u64,
+    /// What went wrong first since the last flush.
+    failure: Option<RmaFailure>,
+    /// Flushes that were answered, or need no answer, and wait for calls before them.
+    pub flushes: Vec<Key>,
+}
+
+/// The exposures in which something is under way, or was.
+#[derive(Default)]
+pub(super) struct Windows(HashMap<WindowAt, WindowUse>);
+
+impl Windows {
+    pub fn at(&mut self, window: WindowAt) -> &mut WindowUse {
+        self.0.entry(window).or_default()
+    }
+
+    pub fn known(&self, window: WindowAt) -> Option<&WindowUse> {
+        self.0.get(&window)
+    }
+
+    /// Forgets an exposure in which nothing is under way.
+    pub fn forget(&mut self, window: WindowAt) {
+        if self.0.get(&window).is_some_and(|used| used.open.is_empty() && used.flushes.is_empty()) {
+            self.0.remove(&window);
+        }
+    }
+}
+
+impl WindowUse {
+    pub fn begin(&mut self, serial: u64, is_silent: bool) {
+        self.open.insert(serial);
+        if is_silent {
+            self.last_silent = serial;
+        }
+    }
+
+    pub fn end(&mut self, serial: u64) {
+        self.open.remove(&serial);
+    }
+
+    pub fn fail(&mut self, failure: RmaFailure) {
+        self.failure.get_or_insert(failure);
+    }
+
+    pub fn take_failure(&mut self) -> Option<RmaFailure> {
+        self.failure.take()
+    }
+
+    /// Whether the owner has to be asked if all before is done.
+    pub fn needs_flush(&self) -> bool {
+        self.last_silent > self.last_flushed
+    }
+
+    /// A flush of this number was answered.
+    pub fn flushed(&mut self, serial: u64) {
+        self.last_flushed = self.last_flushed.max(serial);
+    }
+
+    /// Whether a call before this number has not ended.
+    pub fn is_open_before(&self, serial: u64) -> bool {
+        self.open.first().is_some_and(|first| *first < serial)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flush_asks_only_for_what_nothing_else_answers() {
+        let mut window = WindowUse::default();
+        window.begin(1, false);
+        assert!(!window.needs_flush() && window.is_open_before(2));
+        window.begin(2, true);
+        window.end(2);
+        assert!(window.needs_flush());
+        window.begin(4, true);
+        window.flushed(3);
+        assert!(window.needs_flush(), "what came later is not flushed");
+        window.flushed(5);
+        window.end(1);
+        window.end(4);
+        assert!(!window.needs_flush() && !window.is_open_before(9));
+    }
+}
