@@ -23,7 +23,9 @@ mod rma;
 mod stats;
 
 pub use canele_mem::exposed::{Elements, Exposed};
-pub use canele_proto::rma::{Applied, AttachError, ExposureKey, LockKind, Refusal, RmaOperations, Tell};
+pub use canele_proto::rma::{
+    Applied, AttachError, ElementsOrigin, ExposureKey, LockKind, Refusal, RmaOperations, Tell,
+};
 pub use engine::Engine;
 pub use error::Error;
 pub use p2p::completions::Completions;

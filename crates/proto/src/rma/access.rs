@@ -20,6 +20,16 @@ pub enum Applied {
     Refused,
 }
 
+/// Where the elements of an operation belong, who asked for it, and who lives.
+pub struct ElementsOrigin<'a> {
+    /// The exposure.
+    pub window: ExposureKey,
+    /// Who asked.
+    pub from: Rank,
+    /// True if a rank is gone, so that what it holds is nobody's.
+    pub is_gone: &'a dyn Fn(Rank) -> bool,
+}
+
 /// The operations on elements, of the layer above. They are called from within whatever call makes progress, must not call the library,
 /// and must not wait.
 pub trait RmaOperations: Send + Sync {
@@ -27,8 +37,7 @@ pub trait RmaOperations: Send + Sync {
     /// many packed bytes of before.
     fn accumulate(
         &self,
-        window: ExposureKey,
-        from: Rank,
+        origin: &ElementsOrigin<'_>,
         operation: (u16, u16),
         target: &Elements<'_>,
         data: &[u8],
@@ -38,8 +47,7 @@ pub trait RmaOperations: Send + Sync {
     /// Replaces one element by the second operand if it equals the first; `old` takes what was there before.
     fn compare_and_swap(
         &self,
-        window: ExposureKey,
-        from: Rank,
+        origin: &ElementsOrigin<'_>,
         operation: (u16, u16),
         target: &Elements<'_>,
         operands: [&[u8]; 2],
@@ -54,7 +62,7 @@ pub(super) type Carried = Result<bool, Refusal>;
 pub(super) fn carry_out(
     exposures: &Exposures,
     operations: Option<&dyn RmaOperations>,
-    from: Rank,
+    (from, is_gone): (Rank, &dyn Fn(Rank) -> bool),
     access: &ElementAccess,
     (layout, data): (&[u8], &[u8]),
     old: &mut [u8],
@@ -84,7 +92,7 @@ pub(super) fn carry_out(
         return Err(Refusal::Broken);
     }
     let known = || operations.ok_or(Refusal::NotAccumulated);
-    let (key, operation) = (window.into(), access.operation);
+    let (origin, operation) = (&ElementsOrigin { window: window.into(), from, is_gone }, access.operation);
     let applied = match access.action {
         ElementAction::Put => {
             elements.store(data);
@@ -94,11 +102,11 @@ pub(super) fn carry_out(
             elements.load(old);
             Applied::Done
         }
-        ElementAction::Accumulate => known()?.accumulate(key, from, operation, &elements, data, None),
-        ElementAction::GetAccumulate => known()?.accumulate(key, from, operation, &elements, data, Some(old)),
+        ElementAction::Accumulate => known()?.accumulate(origin, operation, &elements, data, None),
+        ElementAction::GetAccumulate => known()?.accumulate(origin, operation, &elements, data, Some(old)),
         ElementAction::CompareAndSwap => {
             let (compare, new) = data.split_at(len);
-            known()?.compare_and_swap(key, from, operation, &elements, [compare, new], old)
+            known()?.compare_and_swap(origin, operation, &elements, [compare, new], old)
         }
     };
     match applied {

@@ -31,7 +31,7 @@ mod windows;
 use canele_rail::Corrupt;
 use canele_sys::ids::{FlowId, Rank, Tag};
 
-pub use access::{Applied, RmaOperations};
+pub use access::{Applied, ElementsOrigin, RmaOperations};
 pub use answer::{Answer, Refusal};
 pub use call::{Ending, LateAnswer, NewCall, RmaFailure, RmaOutcome};
 pub use exposures::{AttachError, ExposureKey, Exposures};

@@ -346,11 +346,13 @@ impl<E: RmaMemory> Work<'_, E> {
         // What is longer than any piece is none of an honest rank.
         let fits = usize::try_from(access.len).is_ok_and(|len| len <= longest) && layout_len <= data.len();
         let mut answer = vec![0; if reads && fits { ANSWER + access.len as usize } else { 0 }];
+        let proto = &*self.proto;
+        let is_gone = |rank: Rank| (rank.0 as usize) < proto.ranks() && proto.gone(rank).is_some();
         let carried = match fits {
             true => carry_out(
                 self.exposures,
                 self.memory.operations(),
-                from,
+                (from, &is_gone),
                 &access,
                 data.split_at(layout_len),
                 answer.get_mut(ANSWER..).unwrap_or_default(),
