@@ -311,7 +311,7 @@ impl std::error::Error for Error {}
 impl From<canele_engine::Error> for Box<Error> {
     #[cold]
     fn from(error: canele_engine::Error) -> Self {
-        use canele_engine::{Error as Of, Failure};
+        use canele_engine::{Error as Of, Failure, Refusal};
         let class = match &error {
             Of::NoSuchRank { .. } => Class::Rank,
             Of::Failed(Failure::Truncated { .. }) => Class::Truncate,
@@ -319,6 +319,9 @@ impl From<canele_engine::Error> for Box<Error> {
                 Class::ProcAborted
             }
             Of::Memory(_) => Class::NoMemory,
+            Of::Refused { why: Refusal::Outside(_) | Refusal::NoRegion, .. } => Class::RmaRange,
+            Of::Refused { why: Refusal::NotAccumulated, .. } => Class::Operation,
+            Of::Refused { why: Refusal::NotLocked, .. } => Class::RmaSync,
             Of::Lengths { .. } => Class::Count,
             _ => Class::Other,
         };

@@ -51,6 +51,7 @@ impl World {
         let world = make(FlowId(0), &all, "MPI_COMM_WORLD");
         let own = make(OWN, &own, "MPI_COMM_SELF");
         own.found()?;
+        engine.set_rma_operations(shared.served.clone())?;
         Ok(Self { engine, world, own })
     }
 

@@ -183,6 +183,16 @@ impl Raw {
     pub fn lend(self, at: isize, len: usize) -> OutBuffer {
         OutBuffer(self.0.lent(at, len))
     }
+
+    /// Lends the first `len` bytes of this memory and of another one, one behind the other.
+    ///
+    /// # Panics
+    /// As of [`Readable::bytes`].
+    pub fn lend_with(self, other: Raw, len: usize) -> OutBuffer {
+        let parts = [self, other].map(|raw| raw.0.at(0, len)).into_iter();
+        let parts = parts.map(|start| (NonNull::new(start).unwrap_or(NonNull::dangling()), len));
+        OutBuffer(Lent::many(parts, std::ptr::null()))
+    }
 }
 
 impl RawMut {

@@ -95,12 +95,16 @@ static void large(void)
 }
 
 /* Every rank adds to the same elements of every size and alignment. */
-static void accumulates(void)
+static void accumulates(int own)
 {
     enum { ROUNDS = 200 };
-    char *base;
+    static _Alignas(64) char memory[256];
+    char *base = memory;
     MPI_Win win;
-    OK(MPI_Win_allocate(256, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    if (own)
+        OK(MPI_Win_create(base, 256, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    else
+        OK(MPI_Win_allocate(256, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
     memset(base, 0, 256);
     OK(MPI_Barrier(MPI_COMM_WORLD));
     const char c8 = 1;
@@ -140,12 +144,16 @@ static void accumulates(void)
 }
 
 /* Counters, and a lock made of compare-and-swap. */
-static void atomics(void)
+static void atomics(int own)
 {
     enum { ROUNDS = 300 };
-    int64_t *base;
+    static int64_t memory[8];
+    int64_t *base = memory;
     MPI_Win win;
-    OK(MPI_Win_allocate(64, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    if (own)
+        OK(MPI_Win_create(base, 64, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    else
+        OK(MPI_Win_allocate(64, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
     memset(base, 0, 64);
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Win_lock_all(MPI_MODE_NOCHECK, win));
@@ -314,19 +322,59 @@ static void passive(MPI_Win win, int *base)
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
+/* Memory that is attached while the window lives, known by its address. */
+static void dynamic(void)
+{
+    MPI_Win win;
+    int *memory = malloc(N * sizeof *memory), value = 100 + rank, got[2] = {-1, -1};
+    int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    for (int i = 0; i < N; i++)
+        memory[i] = i;
+    OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    OK(MPI_Win_attach(win, memory, N * sizeof *memory));
+    MPI_Aint mine, all[8];
+    OK(MPI_Get_address(memory, &mine));
+    OK(MPI_Allgather(&mine, 1, MPI_AINT, all, 1, MPI_AINT, MPI_COMM_WORLD));
+    OK(MPI_Win_lock_all(0, win));
+    OK(MPI_Put(&value, 1, MPI_INT, next, all[next] + 4 * 7, 1, MPI_INT, win));
+    OK(MPI_Accumulate(&value, 1, MPI_INT, next, all[next] + 4 * 8, 1, MPI_INT, MPI_SUM, win));
+    OK(MPI_Win_flush(next, win));
+    OK(MPI_Get(got, 2, MPI_INT, next, all[next] + 4 * 7, 2, MPI_INT, win));
+    OK(MPI_Win_flush(next, win));
+    CHECK(got[0] == value && got[1] == 8 + value);
+    OK(MPI_Win_unlock_all(win));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    CHECK(memory[7] == 100 + before && memory[8] == 108 + before);
+    OK(MPI_Win_detach(win, memory));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    /* What is attached no more is out of range, here at once, elsewhere at the latest when it is flushed. */
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
+    int code = MPI_Put(&value, 1, MPI_INT, next, all[next], 1, MPI_INT, win);
+    if (code == MPI_SUCCESS)
+        code = MPI_Win_flush(next, win);
+    FAILS(MPI_ERR_RMA_RANGE, code);
+    OK(MPI_Win_unlock(next, win));
+    OK(MPI_Win_free(&win));
+    CHECK(memory[0] == 0);
+    free(memory);
+}
+
 int main(int argc, char **argv)
 {
     start(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    int *base, *from_mem;
+    int *base, *from_mem, *own = malloc(N * sizeof *own);
     MPI_Win win;
     OK(MPI_Alloc_mem(N * sizeof *base, MPI_INFO_NULL, &from_mem));
-    for (int kind = 0; kind < 3; kind++) {
+    for (int kind = 0; kind < 4; kind++) {
         if (kind == 0)
             OK(MPI_Win_allocate(N * sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
         else if (kind == 1)
             OK(MPI_Win_allocate_shared(N * sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+        else if (kind == 3)
+            OK(MPI_Win_create(base = own, N * sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
         else
             OK(MPI_Win_create(base = from_mem, N * sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
         fences(win, base);
@@ -334,13 +382,18 @@ int main(int argc, char **argv)
         locks(win, base);
         groups(win, base);
         requests(win, base);
-        passive(win, base);
+        if (kind != 3)
+            passive(win, base);
         OK(MPI_Win_free(&win));
     }
     OK(MPI_Free_mem(from_mem));
     large();
-    accumulates();
-    atomics();
+    for (int of_program = 0; of_program < 2; of_program++) {
+        accumulates(of_program);
+        atomics(of_program);
+    }
+    dynamic();
+    free(own);
     MPI_Finalize();
     return result();
 }

@@ -29,6 +29,7 @@ use crate::partitioned::Pairs;
 use crate::point::Attachment;
 use crate::session::Derived;
 use crate::topology::Topology;
+use crate::window::ServedWindows;
 use crate::{Class, Error, Result};
 
 pub(crate) use create::from_group;
@@ -58,6 +59,8 @@ pub struct Comm {
 pub(crate) struct Shared {
     pub attachment: Attachment,
     pub allocated: Arc<Allocated>,
+    /// Windows whose memory is served to others.
+    pub served: Arc<ServedWindows>,
 }
 
 /// What a program hangs on a communicator.

@@ -221,6 +221,11 @@ impl Datatype {
         self.layout.unpack(raw, count, at, from);
     }
 
+    /// Where the bytes of its elements lie.
+    pub(crate) fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
     /// Calls `each(place, offset in the range, length)` for the stretches of the `len` packed bytes of `count` elements from `at` on, in
     /// their order; places are relative to the buffer's address.
     pub fn stretches(&self, count: usize, at: usize, len: usize, each: impl FnMut(isize, usize, usize)) {

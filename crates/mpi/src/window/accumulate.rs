@@ -10,9 +10,9 @@ use super::Win;
 use super::elements::{Accumulation, Atomicity, fetch_and_change, try_accumulate, try_compare_and_swap};
 use super::target::Place;
 use super::transfer::TargetData;
+use crate::Result;
 use crate::data::{Data, DataMut};
 use crate::request::Request;
-use crate::{Result, fail};
 
 /// Bytes that are accumulated at a time, at most; the atomicity word may be held meanwhile.
 const PIECE: usize = 16 << 10;
@@ -171,29 +171,7 @@ impl Win {
                 result.raw.bytes_mut(0, len).copy_from_slice(&old);
                 Ok(())
             }
-            Place::Served(at) => self.compare_and_swap_served(to, at, operands, result),
+            Place::Served(at) => self.compare_and_swap_served(to, at, [compare, new], result),
         }
-    }
-
-    fn accumulate_served(
-        &self,
-        _: TargetData<'_>,
-        _: i64,
-        _: Accumulation,
-        _: Option<Data<'_>>,
-        _: Option<DataMut<'_>>,
-        _: bool,
-    ) -> Result<Option<Request>> {
-        fail!(UnsupportedOperation, "the memory of the target cannot be reached");
-    }
-
-    fn compare_and_swap_served(
-        &self,
-        _: TargetData<'_>,
-        _: i64,
-        _: [&[u8]; 2],
-        _: DataMut<'_>,
-    ) -> Result<()> {
-        fail!(UnsupportedOperation, "the memory of the target cannot be reached");
     }
 }

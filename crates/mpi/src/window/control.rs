@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use canele_engine::{Far, Rank, RegionId};
+use canele_engine::{Far, LockKind, Rank, RegionId};
 use canele_sys::atomic::{AtomicU64, Ordering::SeqCst};
 
 use crate::{Result, fail};
@@ -24,15 +24,6 @@ const BITS: usize = 64;
 /// One more rank that shares a lock; below are the bits of the rank that has it alone.
 const SHARER: u64 = 1 << 32;
 const ALONE: u64 = SHARER - 1;
-
-/// How a part of a window is locked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LockKind {
-    /// Together with others that share it.
-    Shared,
-    /// By one rank alone.
-    Exclusive,
-}
 
 /// The control region of this host.
 pub(super) struct Control {

@@ -9,8 +9,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
-use canele_engine::{Far, RegionId};
-use canele_sys::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use canele_engine::{Exposed, ExposureKey, Far, Rank, RegionId};
+use canele_sys::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use super::control::Control;
 use super::epoch::{Epochs, FENCE};
@@ -39,7 +39,9 @@ pub enum Given {
 const PAGE: usize = 4096;
 
 /// The numbers that each member tells the others.
-const RECORD: usize = 7;
+const RECORD: usize = 8;
+/// Where in a record the control region stands.
+const CONTROL: usize = 6;
 
 /// What a member has made for a window.
 #[derive(Default)]
@@ -51,19 +53,33 @@ struct Made {
     /// Its part in memory that peers can map: the region, its length, where the part begins, whether it was made for the window.
     region: Option<(RegionId, usize, usize, bool)>,
     /// Its part in memory that is of the program alone.
-    memory: Option<Far>,
+    memory: Option<Arc<Far>>,
     regions: Vec<Arc<canele_engine::Region>>,
     /// The control region, made by the first member of each host.
     control: Option<RegionId>,
+    /// Under which its part is served to members that cannot map it.
+    key: Option<ExposureKey>,
 }
 
 impl Made {
+    /// Gives up what was made for a window that does not come about.
+    fn discard(self, comm: &Comm) {
+        if let Some(key) = self.key {
+            // The error of the creation counts.
+            let _ = comm.engine.unexpose(key);
+        }
+        for region in self.regions {
+            let _ = comm.engine.drop_region(region.id());
+        }
+    }
+
     fn record(&self) -> [i64; RECORD] {
         let (id, bytes, offset, own) = self.region.unwrap_or((RegionId::PROCESS, 0, 0, false));
         let control = self.control.unwrap_or(RegionId::PROCESS).to_word().cast_signed();
         let kind = 1 + i64::from(self.region.is_some()) + i64::from(own);
         let place = [id.to_word().cast_signed(), bytes as i64, offset as i64];
-        [kind, self.size as i64, self.unit as i64, place[0], place[1], place[2], control]
+        let key = self.key.map_or(0, |key| key.0.cast_signed());
+        [kind, self.size as i64, self.unit as i64, place[0], place[1], place[2], control, key]
     }
 }
 
@@ -94,18 +110,20 @@ impl Win {
             _ => given.and_then(|(given, unit)| make(comm, given, unit, &info)),
         };
         let made = made.and_then(|made| with_control(comm, made));
+        let made = made.and_then(|made| exposed(comm, flavor, made));
         let record = made.as_ref().map_or([0; RECORD], Made::record);
         let records = comm.numbers_of_all(&record)?;
         let made = made?;
-        check_all(&records, RECORD)?;
+        if let Err(error) = check_all(&records, RECORD) {
+            made.discard(comm);
+            return Err(error);
+        }
         Self::of_records(comm.twin()?, flavor, made, &records, info).map(Arc::new)
     }
 
     /// The part of this member in a shared window, of which the first member allocates all.
     fn make_shared(comm: &Comm, given: Result<(Given, usize)>, info: &Info) -> Result<Result<Made>> {
-        let host = |rank: canele_engine::Rank| comm.engine.job().host_of(rank.0);
-        let hosts = comm.group().members().iter().map(|rank| host(*rank));
-        if hosts.collect::<std::collections::BTreeSet<_>>().len() > 1 {
+        if !shares_host(comm) {
             fail!(
                 RmaShared,
                 "comm has members on several hosts, which share no memory: use MPI_Comm_split_type"
@@ -156,9 +174,10 @@ impl Win {
     fn of_records(own: Arc<Comm>, flavor: Flavor, made: Made, records: &[i64], info: Info) -> Result<Self> {
         let me = own.rank();
         let target = |(rank, record): (usize, &[i64])| -> Target {
-            let [kind, size, unit, id, bytes, offset, _] = *record else {
+            let [kind, size, unit, id, bytes, offset, _, key] = *record else {
                 unreachable!("records have a length")
             };
+            let key = (key != 0).then(|| ExposureKey(key.cast_unsigned()));
             let member = own.group().member(rank);
             let owner = if flavor == Flavor::Shared { own.group().member(0) } else { member };
             let mapped = kind > 1 && !own.engine.is_remote(member);
@@ -167,6 +186,8 @@ impl Win {
                 size: size as usize,
                 unit: unit as usize,
                 epoch: AtomicU8::new(0),
+                key: key.map(|key| (key, offset as usize)),
+                is_served: AtomicBool::new(false),
                 region: mapped.then(|| RegionPart {
                     owner,
                     id: RegionId::from_word(id.cast_unsigned()),
@@ -179,14 +200,24 @@ impl Win {
         };
         let targets: Box<[Target]> = records.chunks_exact(RECORD).enumerate().map(target).collect();
         if let Some(memory) = made.memory {
-            targets[me].memory.get_or_init(|| Reached::Here(Arc::new(memory), 0));
+            targets[me].memory.get_or_init(|| Reached::Here(memory, 0));
         }
         let leader = first_here(&own);
-        let id = RegionId::from_word(records[leader * RECORD + RECORD - 1].cast_unsigned());
+        let id = RegionId::from_word(records[leader * RECORD + CONTROL].cast_unsigned());
         let bytes = Control::bytes(targets.len());
         let memory = own.engine.reach_region(targets[leader].rank, id, bytes, None)?;
+        let control = Arc::new(Control::new(memory, targets.len(), (targets[leader].rank, id))?);
+        if let Some(key) = made.key {
+            own.shared.served.add(key, control.clone(), me, own.engine.rank());
+        }
+        if targets.iter().any(|target| target.key.is_some()) {
+            // Nobody asks before everybody is ready to serve.
+            own.barrier("MPI_Win_create")?;
+        }
         Ok(Self {
-            control: Control::new(memory, targets.len(), (targets[leader].rank, id))?,
+            control,
+            shares_host: shares_host(&own),
+            is_served: AtomicBool::new(false),
             flavor,
             targets,
             epoch: AtomicU8::new(0),
@@ -196,6 +227,7 @@ impl Win {
                 size: AtomicU64::new(made.size as u64),
                 unit: AtomicU32::new(made.unit as u32),
                 regions: made.regions,
+                key: made.key,
             },
             attached: RwLock::new(BTreeMap::new()),
             number: AtomicUsize::new(0),
@@ -231,6 +263,32 @@ impl Win {
     }
 }
 
+/// True if all members run on one host.
+fn shares_host(comm: &Comm) -> bool {
+    let host = |rank: &Rank| comm.engine.job().host_of(rank.0);
+    let members = comm.group().members();
+    members.iter().all(|rank| host(rank) == host(&members[0]))
+}
+
+/// Exposes the part of this member, if others cannot map it.
+fn exposed(comm: &Comm, flavor: Flavor, mut made: Made) -> Result<Made> {
+    let engine = &comm.engine;
+    if comm.size() == 1 {
+        return Ok(made);
+    }
+    made.key = match &made.memory {
+        _ if flavor == Flavor::Dynamic => Some(engine.expose_dynamic()?),
+        Some(memory) => Some(engine.expose(memory.exposed())?),
+        None if shares_host(comm) => None,
+        None => Some(engine.expose(match made.region {
+            // Its offset counts from the region's start.
+            Some((id, bytes, ..)) => engine.reach_region(engine.rank(), id, bytes, None)?.exposed(),
+            None => Exposed::of(Vec::new()),
+        })?),
+    };
+    Ok(made)
+}
+
 /// The first member on this host.
 fn first_here(comm: &Comm) -> usize {
     let is_here = |rank: &canele_engine::Rank| !comm.engine.is_remote(*rank);
@@ -254,7 +312,8 @@ fn make(comm: &Comm, given: Given, unit: usize, info: &Info) -> Result<Made> {
             let (address, size) = (memory.address().expose_provenance(), memory.len());
             let found = comm.allocated().find(address, size).filter(|_| size > 0);
             let region = found.map(|(region, offset)| (region.id(), region.len(), offset, false));
-            Made { size, address, region, memory: region.is_none().then_some(memory), ..made }
+            let memory = region.is_none().then(|| Arc::new(memory));
+            Made { size, address, region, memory, ..made }
         }
         Given::Allocate(0) => made,
         Given::Allocate(size) => {

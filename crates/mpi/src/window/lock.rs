@@ -8,10 +8,9 @@
 //!   unlock ─▶ take_waiter ─▶ an empty message to it          a shared lock taken after a wait tells the next waiter likewise
 //! ```
 
-use canele_engine::{Error as EngineError, Mode, Want};
+use canele_engine::{Error as EngineError, LockKind, Mode, Want};
 use canele_sys::atomic::{Ordering::Relaxed, Ordering::SeqCst, fence};
 
-use super::control::LockKind;
 use super::epoch::{EXCLUSIVE, LOCK_ALL, SHARED, UNCHECKED};
 use super::{Win, tag};
 use crate::{Result, fail};
@@ -56,7 +55,8 @@ impl Win {
             SHARED => LockKind::Shared,
             _ => LockKind::Exclusive,
         };
-        let flushed = self.flush_target(target);
+        let is_served = !self.shares_host && bits & UNCHECKED == 0;
+        let flushed = if is_served { Ok(()) } else { self.flush_target(target) };
         self.sync();
         to.epoch.fetch_and(!(SHARED | EXCLUSIVE | UNCHECKED), Relaxed);
         self.epochs().locks -= 1;
@@ -72,7 +72,10 @@ impl Win {
         self.check_locks_allowed()?;
         self.check_no_access(&self.epochs())?;
         self.leave_fence()?;
-        for target in 0..if unchecked { 0 } else { self.members() } {
+        if !self.shares_host && !unchecked {
+            self.acquire_served(0..self.members(), LockKind::Shared)?;
+        }
+        for target in 0..if unchecked || !self.shares_host { 0 } else { self.members() } {
             if let Err(error) = self.acquire(target, LockKind::Shared) {
                 for taken in 0..target {
                     // The first error counts.
@@ -98,7 +101,11 @@ impl Win {
         let mut result = self.flush_everybody();
         self.sync();
         self.epoch.fetch_and(!LOCK_ALL, Relaxed);
-        for target in 0..if self.epochs().all_unchecked { 0 } else { self.members() } {
+        let unchecked = self.epochs().all_unchecked;
+        if !self.shares_host && !unchecked {
+            return result.and(self.release_served(0..self.members()));
+        }
+        for target in 0..if unchecked { 0 } else { self.members() } {
             result = result.and(self.release(target, LockKind::Shared));
         }
         result
@@ -113,6 +120,9 @@ impl Win {
 
     /// Takes the lock of a target; waits until it is free.
     fn acquire(&self, target: usize, kind: LockKind) -> Result<()> {
+        if !self.shares_host {
+            return self.acquire_served(target..target + 1, kind);
+        }
         let (words, me) = (self.control.words(target), self.comm.rank());
         if words.try_lock(me, kind) {
             return Ok(());
@@ -152,6 +162,9 @@ impl Win {
 
     /// Gives the lock of a target up, and tells one of those that wait for it.
     fn release(&self, target: usize, kind: LockKind) -> Result<()> {
+        if !self.shares_host {
+            return self.release_served(target..target + 1);
+        }
         self.control.words(target).unlock(self.comm.rank(), kind);
         self.tell_next(target)
     }
@@ -198,7 +211,7 @@ impl Win {
     #[inline]
     pub fn flush_local(&self, target: usize) -> Result<()> {
         self.locked(target)?;
-        self.flush_target(target)
+        self.flush_target_here(target)
     }
 
     /// Waits until the program's memory of all accesses may be used again.
@@ -207,7 +220,7 @@ impl Win {
     /// As [`Win::flush_all`].
     pub fn flush_local_all(&self) -> Result<()> {
         self.check_any_locked()?;
-        self.flush_everybody()
+        self.flush_everybody_here()
     }
 
     /// Orders loads and stores of the program with those of other ranks.

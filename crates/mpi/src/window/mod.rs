@@ -27,8 +27,9 @@ mod transfer;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use canele_engine::{Far, FlowId, Region, Tag};
-use canele_sys::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+pub use canele_engine::LockKind;
+use canele_engine::{ExposureKey, Far, FlowId, Region, Tag};
+use canele_sys::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use crate::attribute::Attributes;
 use crate::comm::Comm;
@@ -38,11 +39,11 @@ use crate::info::Info;
 use crate::{Class, Error};
 
 use control::Control;
-pub use control::LockKind;
 pub use create::Given;
 pub use elements::Accumulation;
 use epoch::Epochs;
 pub use query::SharedPart;
+pub use served::ServedWindows;
 use target::Target;
 pub use transfer::TargetData;
 
@@ -80,7 +81,11 @@ pub struct Win {
     /// What permits accesses to all targets.
     epoch: AtomicU8,
     epochs: Mutex<Epochs>,
-    control: Control,
+    control: Arc<Control>,
+    /// True if all members share this host, whose words are their locks; otherwise the owner's library keeps each lock.
+    shares_host: bool,
+    /// Accesses were made since the last flush that owners serve.
+    is_served: AtomicBool,
     /// The part of this process.
     part: Part,
     /// Memory that was attached to a dynamic window, by its address.
@@ -99,6 +104,8 @@ struct Part {
     unit: AtomicU32,
     /// Regions that were made for the window by this process.
     regions: Vec<Arc<Region>>,
+    /// Under which it is served to others.
+    key: Option<ExposureKey>,
 }
 
 /// What a program hangs on a window.
@@ -195,6 +202,10 @@ impl Win {
 impl Drop for Win {
     fn drop(&mut self) {
         // After the end of the job nothing is left to be given back.
+        if let Some(key) = self.part.key {
+            let _ = self.comm.engine.unexpose(key);
+            self.comm.shared.served.remove(key);
+        }
         for region in &self.part.regions {
             let _ = self.comm.engine.drop_region(region.id());
         }

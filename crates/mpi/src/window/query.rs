@@ -65,7 +65,11 @@ impl Win {
                 memory.len()
             );
         }
-        attached.insert(start, Arc::new(memory));
+        let memory = Arc::new(memory);
+        if let Some(key) = self.part.key {
+            self.comm.engine.attach(key, memory.exposed())?;
+        }
+        attached.insert(start, memory);
         Ok(())
     }
 
@@ -78,6 +82,10 @@ impl Win {
         let mut attached = self.attached.write().unwrap_or_else(PoisonError::into_inner);
         if attached.remove(&address).is_none() {
             fail!(RmaAttach, "base is {address:#x}: nothing that begins there is attached to the window");
+        }
+        drop(attached);
+        if let Some(key) = self.part.key {
+            self.comm.engine.detach(key, address)?;
         }
         Ok(())
     }

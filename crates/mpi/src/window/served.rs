@@ -1,17 +1,311 @@
-//! Accesses to memory that is not mapped here, which the owner's library serves.
+//! Accesses to memory that is not mapped here: requests that the owner's library serves, and this rank's side of those of others.
+//!
+//! Owns the numbers by which operations and elements are named on their way. Requests of one rank to another are carried out in the
+//! order of their submission, so accumulates keep theirs; a flush waits for all of them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use canele_engine::{
+    Access, Applied, ElementOperation, Elements, ElementsOrigin, ExposureKey, LockKind, Pending, Rank,
+    RmaOperations, RmaPlace, Tracked, Window,
+};
+use canele_mem::buffer::{OutBuffer, RawMut};
+use canele_sys::atomic::Ordering::Relaxed;
 
 use super::Win;
-use crate::Result;
+use super::control::Control;
+use super::elements::{Accumulation, Atomicity, try_accumulate, try_compare_and_swap};
+use super::transfer::TargetData;
+use crate::data::{Data, DataMut};
+use crate::op::{BuiltIn, Element};
+use crate::request::Request;
+use crate::{Result, fail};
+
+/// Elements of which the operation need not know more than their bytes, which are the lower bits.
+const UNKNOWN: u16 = 1 << 15;
+
+impl Accumulation {
+    /// The numbers of it on the way.
+    fn numbers(self) -> ElementOperation {
+        let element = self.element.map_or(UNKNOWN | self.bytes as u16, |element| element as u16);
+        ElementOperation { op: self.op as u16, element, element_bytes: self.bytes }
+    }
+
+    /// The operation with these numbers.
+    fn of_numbers((op, element): (u16, u16)) -> Option<Self> {
+        let op = *BuiltIn::ALL.get(usize::from(op))?;
+        if element & UNKNOWN != 0 {
+            return Some(Self { op, element: None, bytes: usize::from(element & !UNKNOWN) });
+        }
+        let element = *Element::ALL.get(usize::from(element))?;
+        Some(Self { op, element: Some(element), bytes: element.size() })
+    }
+}
 
 impl Win {
+    fn served_place(&self, to: TargetData<'_>, at: i64) -> Result<RmaPlace> {
+        let target = &self.targets[to.rank];
+        let Some((window, _)) = target.key else {
+            fail!(Internal, "the memory of rank {} can neither be mapped nor is it served", to.rank);
+        };
+        let elements = (!to.of.is_contiguous()).then(|| (to.of.layout().clone(), to.count));
+        Ok(RmaPlace { owner: target.rank, window, offset: at.cast_unsigned(), elements })
+    }
+
+    fn submit(&self, to: TargetData<'_>, at: i64, access: Access, tracked: bool) -> Result<Option<Request>> {
+        let place = self.served_place(to, at)?;
+        // Relaxed: of this process; threads that use one window order their calls.
+        self.targets[to.rank].is_served.store(true, Relaxed);
+        self.is_served.store(true, Relaxed);
+        let tracked = if tracked { Tracked::Request } else { Tracked::Counted };
+        match self.comm.engine.access(place, access, tracked) {
+            Ok(pending) => Ok(pending.map(|pending| Request::send(self.comm.clone(), pending))),
+            Err(refused) => Err(refused.0.into()),
+        }
+    }
+
+    pub(super) fn put_served(
+        &self,
+        to: TargetData<'_>,
+        at: i64,
+        origin: Data<'_>,
+        tracked: bool,
+    ) -> Result<Option<Request>> {
+        self.submit(to, at, Access::Put { data: self.comm.lend(origin) }, tracked)
+    }
+
+    pub(super) fn get_served(
+        &self,
+        from: TargetData<'_>,
+        at: i64,
+        into: DataMut<'_>,
+        tracked: bool,
+    ) -> Result<Option<Request>> {
+        self.submit(from, at, Access::Get { into: self.comm.lend_mut(into) }, tracked)
+    }
+
+    pub(super) fn accumulate_served(
+        &self,
+        to: TargetData<'_>,
+        at: i64,
+        how: Accumulation,
+        origin: Option<Data<'_>>,
+        result: Option<DataMut<'_>>,
+        tracked: bool,
+    ) -> Result<Option<Request>> {
+        let operation = how.numbers();
+        let data = origin.map_or_else(nothing, |origin| self.comm.lend(origin));
+        let access = match result {
+            None => Access::Accumulate { operation, data },
+            Some(result) => Access::GetAccumulate { operation, data, into: self.comm.lend_mut(result) },
+        };
+        self.submit(to, at, access, tracked)
+    }
+
+    pub(super) fn compare_and_swap_served(
+        &self,
+        to: TargetData<'_>,
+        at: i64,
+        [compare, new]: [Data<'_>; 2],
+        result: DataMut<'_>,
+    ) -> Result<()> {
+        let len = to.bytes()?;
+        let how = Accumulation { op: BuiltIn::Replace, element: None, bytes: len };
+        let operands = compare.raw.lend_with(new.raw, len);
+        let into = self.comm.lend_mut(result);
+        let access = Access::CompareAndSwap { operation: how.numbers(), operands, into };
+        self.submit(to, at, access, false).map(drop)
+    }
+
     /// Waits until all accesses to a target that are served are done there and here.
     #[inline]
-    pub(super) fn flush_target(&self, _: usize) -> Result<()> {
-        Ok(())
+    pub(super) fn flush_target(&self, target: usize) -> Result<()> {
+        if self.is_served.load(Relaxed) { self.flush_served(&[target], true) } else { Ok(()) }
     }
 
     /// As [`Win::flush_target`] for all targets.
     pub(super) fn flush_everybody(&self) -> Result<()> {
+        if !self.is_served.load(Relaxed) {
+            return Ok(());
+        }
+        let all: Vec<usize> = (0..self.members()).collect();
+        self.flush_served(&all, true)
+    }
+
+    /// Waits until the program's memory of accesses to a target may be used again.
+    #[inline]
+    pub(super) fn flush_target_here(&self, target: usize) -> Result<()> {
+        if self.is_served.load(Relaxed) { self.flush_served(&[target], false) } else { Ok(()) }
+    }
+
+    /// As [`Win::flush_target_here`] for all targets.
+    pub(super) fn flush_everybody_here(&self) -> Result<()> {
+        let all: Vec<usize> = (0..self.members()).collect();
+        if self.is_served.load(Relaxed) { self.flush_served(&all, false) } else { Ok(()) }
+    }
+
+    /// Waits for accesses to those of these targets that any were made to since the last flush; `there` too, or only here.
+    #[inline(never)]
+    fn flush_served(&self, targets: &[usize], there: bool) -> Result<()> {
+        let is_served = |target: &&usize| self.targets[**target].is_served.load(Relaxed);
+        let served = targets.iter().filter(is_served).filter_map(|target| {
+            let target = &self.targets[*target];
+            if there {
+                target.is_served.store(false, Relaxed);
+            }
+            Some((target.rank, target.key?.0))
+        });
+        let served: Vec<_> = served.collect();
+        if served.is_empty() {
+            return Ok(());
+        }
+        let engine = &self.comm.engine;
+        match there {
+            true => engine.flush(&served, None)?,
+            false => engine.flush_local(&served, None)?,
+        }
         Ok(())
+    }
+
+    /// Takes the locks of targets where the owner's library keeps them; waits until all are granted.
+    pub(super) fn acquire_served(&self, targets: std::ops::Range<usize>, kind: LockKind) -> Result<()> {
+        let engine = &self.comm.engine;
+        let asked = targets.clone().map(|target| Ok(engine.ilock(self.served_window(target)?, kind)?));
+        let asked: Vec<Result<Pending>> = asked.collect();
+        let mut granted = Vec::new();
+        let mut result = Ok(());
+        for (target, asked) in targets.zip(asked) {
+            match asked.and_then(|pending| Ok(engine.wait(pending, None)?.result?)) {
+                Ok(_) => granted.push(target),
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+        if result.is_err() {
+            for target in granted {
+                // The first error counts.
+                let _ = self.release_served(target..target + 1);
+            }
+        }
+        result
+    }
+
+    /// Gives up the locks of targets where the owner's library keeps them; all accesses are done there and here.
+    pub(super) fn release_served(&self, targets: std::ops::Range<usize>) -> Result<()> {
+        let engine = &self.comm.engine;
+        let give = |target: usize| {
+            self.targets[target].is_served.store(false, Relaxed);
+            Ok(engine.iunlock(self.served_window(target)?)?)
+        };
+        let given: Vec<Result<Pending>> = targets.map(give).collect();
+        let mut result = Ok(());
+        for pending in given {
+            let ended = pending.and_then(|pending| Ok(engine.wait(pending, None)?.result?));
+            result = result.and(ended.map(drop));
+        }
+        result
+    }
+
+    fn served_window(&self, target: usize) -> Result<(Rank, ExposureKey)> {
+        let target = &self.targets[target];
+        match target.key {
+            Some((key, _)) => Ok((target.rank, key)),
+            None => fail!(Internal, "the window of {} is not served", target.rank),
+        }
+    }
+}
+
+/// What an operation is given that needs nothing.
+fn nothing() -> OutBuffer {
+    RawMut::of(&mut [], 0).into_raw().lend(0, 0)
+}
+
+/// A window whose memory is served: its control region, and the place in it and the rank in the job of this process.
+#[derive(Clone)]
+struct ServedWindow {
+    control: Arc<Control>,
+    member: usize,
+    me: Rank,
+}
+
+/// The windows of this process whose memory the library serves to others, by their keys.
+#[derive(Default)]
+pub struct ServedWindows {
+    windows: RwLock<HashMap<ExposureKey, ServedWindow>>,
+}
+
+impl ServedWindows {
+    /// Adds a window: its control region, and this rank's place in it and in the job.
+    pub(super) fn add(&self, key: ExposureKey, control: Arc<Control>, member: usize, me: Rank) {
+        self.windows
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(key, ServedWindow { control, member, me });
+    }
+
+    /// Takes a window away.
+    pub(super) fn remove(&self, key: ExposureKey) {
+        self.windows.write().unwrap_or_else(PoisonError::into_inner).remove(&key);
+    }
+
+    /// Does something under the atomicity word of a window, if it needs that.
+    fn with<T>(&self, origin: &ElementsOrigin<'_>, act: impl FnOnce(&Atomicity<'_>) -> T) -> Option<T> {
+        let windows = self.windows.read().unwrap_or_else(PoisonError::into_inner);
+        let ServedWindow { control, member, me } = windows.get(&origin.window).cloned()?;
+        drop(windows);
+        let word = control.words(member).atomicity();
+        Some(act(&Atomicity { word, me, is_gone: origin.is_gone }))
+    }
+}
+
+impl RmaOperations for ServedWindows {
+    fn accumulate(
+        &self,
+        origin: &ElementsOrigin<'_>,
+        operation: (u16, u16),
+        target: &Elements<'_>,
+        data: &[u8],
+        old: Option<&mut [u8]>,
+    ) -> Applied {
+        let Some(how) = Accumulation::of_numbers(operation) else { return Applied::Refused };
+        let stretches = |each: &mut dyn FnMut(Window<'_>, usize)| {
+            target.each(|memory, at, within, len| {
+                if let Some(part) = memory.window(at, len) {
+                    each(part, within);
+                }
+            });
+        };
+        match self.with(origin, |atomicity| try_accumulate(&stretches, how, atomicity, data, old)) {
+            Some(Ok(true)) => Applied::Done,
+            Some(Ok(false)) => Applied::Busy,
+            Some(Err(_)) | None => Applied::Refused,
+        }
+    }
+
+    fn compare_and_swap(
+        &self,
+        origin: &ElementsOrigin<'_>,
+        _: (u16, u16),
+        target: &Elements<'_>,
+        operands: [&[u8]; 2],
+        old: &mut [u8],
+    ) -> Applied {
+        let is_one = operands.iter().all(|operand| operand.len() == old.len()) && target.len() == old.len();
+        let swap = |atomicity: &Atomicity<'_>| {
+            let mut swapped = None;
+            target.each(|memory, at, _, len| {
+                let part = memory.window(at, len).filter(|_| len == target.len());
+                swapped = part.and_then(|part| try_compare_and_swap(&part, atomicity, operands));
+            });
+            swapped
+        };
+        match is_one.then(|| self.with(origin, swap)).flatten() {
+            Some(Some(seen)) => {
+                old.copy_from_slice(&seen);
+                Applied::Done
+            }
+            Some(None) => Applied::Busy,
+            None => Applied::Refused,
+        }
     }
 }

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use canele_engine::{Engine, Far, Rank, RegionId};
-use canele_sys::atomic::{AtomicU8, Ordering::Relaxed};
+use canele_engine::{Engine, ExposureKey, Far, Rank, RegionId};
+use canele_sys::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
 use super::{Flavor, Win};
 use crate::{Result, fail};
@@ -19,6 +19,10 @@ pub(super) struct Target {
     pub unit: usize,
     /// What permits accesses to it.
     pub epoch: AtomicU8,
+    /// Under which its owner serves it, and where its part begins in what is served.
+    pub key: Option<(ExposureKey, usize)>,
+    /// Accesses were made since the last flush that it serves.
+    pub is_served: AtomicBool,
     /// The region that its part lies in, if it lies in one that can be mapped here.
     pub region: Option<RegionPart>,
     /// Where its part was found, from the first access on.
@@ -89,8 +93,11 @@ impl Target {
         Ok(self.memory.get_or_init(|| reached))
     }
 
-    /// Gives up the mapping of a region that was made for the window.
+    /// Gives up the mapping of a region that was made for the window, and what is remembered of accesses that the owner served.
     pub fn forget(&self, engine: &Engine) {
+        if let Some((key, _)) = self.key {
+            let _ = engine.forget_window(self.rank, key);
+        }
         if let Some(region) = self.region.filter(|region| region.is_own) {
             // After the end of the job nothing is mapped.
             let _ = engine.forget_region(region.owner, region.id);
@@ -129,7 +136,9 @@ impl Win {
         }
         Ok(match to.reach(&self.comm.engine)? {
             Reached::Here(memory, offset) => Place::Here(memory.clone(), offset.cast_signed() + at),
-            Reached::Served => Place::Served(at as i64),
+            Reached::Served => {
+                Place::Served((at + to.key.map_or(0, |(_, offset)| offset.cast_signed())) as i64)
+            }
         })
     }
 

@@ -121,14 +121,6 @@ impl Win {
         }
         Ok(len)
     }
-
-    fn put_served(&self, _: TargetData<'_>, _: i64, _: Data<'_>, _: bool) -> Result<Option<Request>> {
-        fail!(UnsupportedOperation, "the memory of the target cannot be reached");
-    }
-
-    fn get_served(&self, _: TargetData<'_>, _: i64, _: DataMut<'_>, _: bool) -> Result<Option<Request>> {
-        fail!(UnsupportedOperation, "the memory of the target cannot be reached");
-    }
 }
 
 /// Writes `len` bytes of elements to memory, in which those of the target lie around `at`.

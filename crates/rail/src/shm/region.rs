@@ -69,6 +69,12 @@ impl Far {
         self.base.as_ptr()
     }
 
+    /// It as memory to be exposed under a key.
+    pub fn exposed(self: &Arc<Self>) -> Exposed {
+        // SAFETY: `self.clone()` keeps the `self.len` bytes mapped, or whoever made the value promised it, and none are borrowed.
+        unsafe { Exposed::kept(self.base, self.len, self.clone()) }
+    }
+
     /// Stands for memory that cannot be mapped. It seems to have no bytes, so that whoever looks for some finds the way to the
     /// owner where else it would find an error: where memory is mapped this costs nothing.
     pub fn elsewhere(place: Elsewhere) -> Self {
