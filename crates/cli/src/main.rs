@@ -19,7 +19,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use canele_launch::mpiexec::{self, Asked};
-use canele_launch::{serve_host, supervise};
+use canele_launch::{adopt, serve_host, supervise};
 use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
 use compile::Language;
 
@@ -69,6 +69,12 @@ enum Command {
     /// Started by `run --hosts` on each host: runs the ranks there
     #[command(hide = true)]
     Agent,
+    /// Started by a program that runs alone and starts processes itself: the launcher of its job
+    #[command(hide = true)]
+    Adopt {
+        /// Process id of the program.
+        program: u32,
+    },
     /// Started by `run`: holds the ranks, and ends them should the launcher die
     #[command(hide = true)]
     Supervise {
@@ -105,6 +111,12 @@ fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::PaperRank(arguments) => paper::rank_main(&arguments),
         Command::Sim(arguments) => sim::main(&arguments),
         Command::Agent => helper("agent: only `canele run --hosts` starts this", serve_host()),
+        Command::Adopt { program } => match adopt(program) {
+            Ok(status) => ExitCode::from(status),
+            Err(error) => {
+                wrong_usage(&format!("adopt: only a program that starts processes starts this ({error})"))
+            }
+        },
         Command::Supervise { .. } => helper("supervise: only `canele run` starts this", supervise()),
     }
 }

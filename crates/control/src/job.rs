@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 
 use canele_sys::sealed;
@@ -18,10 +19,14 @@ use crate::messages::OnFailure;
 pub struct JobInfo {
     /// Process id of the launcher, which also names the job for `canele info --job`.
     pub launcher: u32,
-    /// Number of ranks.
+    /// Number of ranks at the start of the job.
     pub size: u32,
-    /// The hosts; ranks are numbered through them in blocks. A job on one machine has one.
+    /// The hosts; the ranks at the start are numbered through them in blocks. A job on one machine has one.
     pub hosts: Vec<Host>,
+    /// The worlds that were spawned since, in the order of their ranks.
+    pub spawned: Vec<SpawnedWorld>,
+    /// How many processes the job may have in all, as far as that is known (`MPI_UNIVERSE_SIZE`); 0 if it is not.
+    pub universe: u32,
     /// Processors that the ranks of this host can use at the same time.
     pub processors: u32,
     /// What a failure does to the others.
@@ -30,12 +35,30 @@ pub struct JobInfo {
     pub network: Option<Network>,
 }
 
+/// Ranks that were added to a running job together: they have an `MPI_COMM_WORLD` of their own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpawnedWorld {
+    /// The first of its ranks, which follow each other.
+    pub first: u32,
+    /// The host of each, by its index.
+    pub hosts: Vec<u32>,
+    /// The ranks that spawned it together, in the order of their communicator.
+    pub parents: Vec<u32>,
+}
+
+impl SpawnedWorld {
+    /// Its ranks.
+    pub fn ranks(&self) -> Range<u32> {
+        self.first..self.first.saturating_add(self.hosts.len() as u32)
+    }
+}
+
 /// One host of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
     /// As given on the command line; of a job started without, this machine's name.
     pub name: String,
-    /// How many ranks it has, at least 1.
+    /// How many ranks it has at the start of the job, at least 1.
     pub ranks: u32,
 }
 
@@ -93,21 +116,58 @@ impl JobInfo {
                 self.hosts.len()
             ));
         }
-        let here = self.ranks_of(self.host_of(place.rank));
+        let mut next = self.size;
+        for world in &self.spawned {
+            let unknown = world.hosts.iter().any(|host| *host as usize >= self.hosts.len());
+            if world.first != next || world.hosts.is_empty() || unknown {
+                return Err(format!("it has a spawned world {world:?}, and the next rank is {next}"));
+            }
+            next = world.ranks().end;
+        }
+        if place.rank >= self.ranks() {
+            return Err(format!("the environment says {place}, and the job has {} ranks", self.ranks()));
+        }
+        let (host, first_world) = (self.host_of(place.rank), place.rank < self.size);
+        let before = self.ranks_on(host).take_while(|rank| *rank < place.rank).count() as u32;
+        // A spawned rank was told how many there are when it was started; others may have been added since.
         let there = RankPlace {
             rank: place.rank,
-            size: self.size,
-            local_rank: place.rank.wrapping_sub(here.start),
-            local_size: here.len() as u32,
+            size: if first_world { self.size } else { place.size.clamp(place.rank + 1, self.ranks()) },
+            local_rank: before,
+            local_size: match first_world {
+                true => self.hosts[host].ranks,
+                false => place.local_size.clamp(before + 1, self.ranks_on(host).count() as u32),
+            },
         };
-        if place != there || place.rank >= self.size {
+        if place != there {
             return Err(format!("the environment says {place}, and the description {there}"));
         }
         Ok(())
     }
 
+    /// How many ranks the job has so far, those that were spawned among them.
+    pub fn ranks(&self) -> u32 {
+        self.spawned.last().map_or(self.size, |world| world.ranks().end)
+    }
+
+    /// The ranks that share the `MPI_COMM_WORLD` of `rank`.
+    pub fn world_of(&self, rank: u32) -> Range<u32> {
+        let spawned = self.spawned.iter().map(SpawnedWorld::ranks).find(|ranks| ranks.contains(&rank));
+        spawned.unwrap_or(0..self.size)
+    }
+
+    /// The world of a rank that was spawned.
+    pub fn spawned_with(&self, rank: u32) -> Option<&SpawnedWorld> {
+        self.spawned.iter().find(|world| world.ranks().contains(&rank))
+    }
+
     /// The index of the host that `rank` runs on; of a rank there is not, that of the last host.
     pub fn host_of(&self, rank: u32) -> usize {
+        if rank >= self.size
+            && let Some(world) = self.spawned.iter().find(|world| world.ranks().contains(&rank))
+        {
+            return world.hosts[(rank - world.first) as usize] as usize;
+        }
         let mut first = 0_u32;
         let holds = |host: &Host| {
             first = first.saturating_add(host.ranks);
@@ -116,14 +176,24 @@ impl JobInfo {
         self.hosts.iter().position(holds).unwrap_or(self.hosts.len().saturating_sub(1))
     }
 
+    /// All ranks of a host so far, by its index, in their order.
+    pub fn ranks_on(&self, host: usize) -> impl Iterator<Item = u32> {
+        let of_world = move |world: &SpawnedWorld| {
+            let first = world.first;
+            let on = world.hosts.iter().enumerate().filter(move |(_, on)| **on as usize == host);
+            on.map(move |(place, _)| first + place as u32).collect::<Vec<_>>()
+        };
+        self.ranks_of(host).chain(self.spawned.iter().flat_map(of_world))
+    }
+
     /// True if the ranks of the host at `place` outnumber the processors that they can use: equal for all of them, however each is
     /// bound.
     pub fn is_oversubscribed(&self, place: RankPlace) -> bool {
         place.local_size > self.processors
     }
 
-    /// The ranks of a host, by its index; none for a host there is not.
-    pub fn ranks_of(&self, host: usize) -> std::ops::Range<u32> {
+    /// The ranks of a host at the start of the job, by its index; none for a host there is not.
+    pub fn ranks_of(&self, host: usize) -> Range<u32> {
         let before = self.hosts.iter().take(host).map(|host| host.ranks).sum();
         before..before + self.hosts.get(host).map_or(0, |host| host.ranks)
     }
@@ -174,6 +244,8 @@ mod tests {
             launcher: 1,
             size: ranks.iter().sum(),
             hosts: ranks.iter().enumerate().map(host).collect(),
+            spawned: Vec::new(),
+            universe: 0,
             processors: 1,
             on_failure: OnFailure::Stop,
             network: None,
@@ -231,6 +303,33 @@ mod tests {
         let job = job(&[2, 1, 3]);
         assert_eq!([0, 1, 2, 3, 5, 6, u32::MAX].map(|rank| job.host_of(rank)), [0, 0, 1, 2, 2, 2, 2]);
         assert_eq!([0, 1, 2, 3].map(|host| job.ranks_of(host)), [0..2, 2..3, 3..6, 6..6]);
+    }
+
+    #[test]
+    fn spawned_ranks_follow_and_have_hosts_and_a_world_of_their_own() {
+        let spawned = vec![
+            SpawnedWorld { first: 5, hosts: vec![1, 0], parents: vec![0] },
+            SpawnedWorld { first: 7, hosts: vec![1], parents: vec![5, 6] },
+        ];
+        let network = Some(Network { rails: vec![Vec::new(); 2], ..Network::draw().unwrap() });
+        let job = JobInfo { spawned, network, ..job(&[2, 3]) };
+        assert_eq!((job.ranks(), job.world_of(1), job.world_of(6), job.world_of(7)), (8, 0..5, 5..7, 7..8));
+        assert_eq!([0, 4, 5, 6, 7].map(|rank| job.host_of(rank)), [0, 1, 1, 0, 1]);
+        assert_eq!(job.ranks_on(1).collect::<Vec<_>>(), [2, 3, 4, 5, 7]);
+        // The first of the worlds was told of its own ranks alone.
+        let place = RankPlace { rank: 6, size: 7, local_rank: 2, local_size: 3 };
+        assert_eq!(job.check(place), Ok(()));
+        assert_eq!(job.check(RankPlace { rank: 1, size: 5, local_rank: 1, local_size: 2 }), Ok(()));
+        for wrong in [
+            RankPlace { local_rank: 1, ..place },
+            RankPlace { size: 6, ..place },
+            RankPlace { rank: 8, ..place },
+        ] {
+            assert!(job.check(wrong).is_err(), "{wrong}");
+        }
+        let gap =
+            JobInfo { spawned: vec![SpawnedWorld { first: 6, hosts: vec![0], parents: vec![0] }], ..job };
+        assert!(gap.check(place).is_err());
     }
 
     #[test]

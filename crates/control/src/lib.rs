@@ -15,6 +15,9 @@
 //!    ◀───────────────────────────────────  Reach instead of Peers, where the two run on different hosts
 //!    ◀───────────────────────────────────  Gone{rank}, when that rank can no longer answer
 //!    ◀───────────────────────────────────  Finished{ranks}, those that ended in order
+//!    Spawn              ───────────────▶   ranks are added to the job
+//!    ◀───────────────────────────────────  Grown to all, then Spawned once they run
+//!    Ring{to}(+fd)      ───────────────▶   Ring to that rank, where one of the two was spawned
 //!    CutOff{peer}       ───────────────▶   that rank broke the rules; all others are told
 //!    ◀───────────────────────────────────  ShowLinks, when somebody looks at the job
 //!    Links              ───────────────▶
@@ -31,11 +34,11 @@ mod rank;
 mod socket;
 
 pub use environment::{RankPlace, variable};
-pub use job::{Host, JobInfo, Network};
+pub use job::{Host, JobInfo, Network, SpawnedWorld};
 pub use links::{Links, SocketLink};
 pub use messages::{
     FromLauncher, MAX_MESSAGE, MAX_VALUE, MOST_INBOXES, MOST_PEERS, OnFailure, PeerInbox, RankEnd,
-    ToLauncher, VERSION,
+    SpawnProgram, ToLauncher, VERSION,
 };
 pub use rank::{Control, ControlError, MessageWithDescriptors};
 pub use socket::{

@@ -8,12 +8,13 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::job::SpawnedWorld;
 use crate::links::Links;
 use crate::socket::MOST_DESCRIPTORS;
 
 /// Version of this message set and of the packets that ranks send each other. Two sides that differ refuse each other, each naming both;
 /// ranks are all of the version of their launcher.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 
 /// The largest encoded message in bytes. A socket packet larger than this is malformed.
 pub const MAX_MESSAGE: usize = 64 * 1024;
@@ -109,6 +110,21 @@ pub enum ToLauncher {
     },
     /// Answer to [`FromLauncher::ShowLinks`].
     Links(Links),
+    /// Adds ranks to the job, a world of their own. Answered with [`FromLauncher::Spawned`].
+    Spawn {
+        /// Chosen by the rank; comes back with the answer.
+        ticket: u64,
+        /// The programs; ranks are numbered through them in order.
+        programs: Vec<SpawnProgram>,
+        /// The ranks that spawn together, in the order of their communicator.
+        parents: Vec<u32>,
+    },
+    /// This rank has a ring of its own for what it sends to a rank that was spawned, or sends as one: the descriptor. After
+    /// the inboxes of both were exchanged; passed on as [`FromLauncher::Ring`].
+    Ring {
+        /// The receiver, a rank of the same host.
+        to: u32,
+    },
     /// Operations are still under way, of which the rank will not see the end, because it is about to finish.
     GivenUp {
         /// How many.
@@ -116,6 +132,23 @@ pub enum ToLauncher {
         /// For example `1 receive from rank 2 with tag 7`.
         what: String,
     },
+}
+
+/// A program that a rank wants started.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpawnProgram {
+    /// How many ranks run it, at least 1.
+    pub ranks: u32,
+    /// Its name and arguments; not empty.
+    pub command: Vec<Vec<u8>>,
+    /// The hosts to choose from, as the job names them; empty: any.
+    pub hosts: Vec<String>,
+    /// Where it starts; empty: where the job's ranks start.
+    pub directory: Vec<u8>,
+    /// Directories in which the program is looked for first, with `:` between them.
+    pub path: Vec<u8>,
+    /// Variables to set.
+    pub environment: Vec<(String, String)>,
 }
 
 /// What the launcher tells a rank.
@@ -180,6 +213,24 @@ pub enum FromLauncher {
     Finished {
         /// The first and the last of each unbroken series.
         ranks: Vec<(u32, u32)>,
+    },
+    /// Ranks have been added to the job.
+    Grown {
+        /// Which, and where.
+        world: SpawnedWorld,
+    },
+    /// Answer to [`ToLauncher::Spawn`].
+    Spawned {
+        /// As asked.
+        ticket: u64,
+        /// The first of the new ranks, which follow each other; or of each, why it was not started: empty if it was and has been
+        /// ended because of the others.
+        result: Result<u32, Vec<String>>,
+    },
+    /// A ring in which packets of `from` come; its descriptor.
+    Ring {
+        /// The sender.
+        from: u32,
     },
     /// Somebody wants to see this rank's links; answered with [`ToLauncher::Links`] when it comes by.
     ShowLinks {

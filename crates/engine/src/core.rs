@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use canele_control::{Control, ControlError, Host, JobInfo, OnFailure, RankPlace, ToLauncher};
+use canele_control::{Control, ControlError, Host, JobInfo, OnFailure, ToLauncher};
 use canele_proto::{Proto, Settings};
 use canele_rail::tcp::Member;
 use canele_sys::ids::Rank;
@@ -35,23 +35,28 @@ impl Core {
         let mut launcher = Launcher::new(control);
         let place = launcher.place();
         let job = launcher.introduce()?.unwrap_or_else(job_alone);
-        let oversubscribed = job.is_oversubscribed(place);
-        let mut rails = Rails::open(place, oversubscribed, tunables)?;
+        let me = Rank(place.rank);
+        let host = job.host_of(place.rank);
+        // Ranks that are spawned later must agree with those at the start, which may be more or fewer than share the processors by now.
+        let here = job.ranks_of(host);
+        let (crowded_at_start, alone) = (here.len() as u32 > job.processors, job.hosts.len() == 1);
+        let mut rails = Rails::open(me, here, (crowded_at_start, alone), tunables)?;
+        rails.add_ranks(job.ranks(), job.ranks_on(host).skip_while(|rank| *rank < job.size).map(Rank));
         let inbox: Vec<_> = std::iter::once(rails.shm.inbox_fd()).chain(rails.shm.event_fd()).collect();
         launcher.send_with(&ToLauncher::Inbox { settings: tunables.shared() }, &inbox)?;
         if let Some(network) = &job.network {
-            let member =
-                Member { me: Rank(place.rank), ranks: place.size, job: network.job, key: *network.key };
-            let here = network.rails.get(job.host_of(place.rank));
+            let member = Member { me, ranks: job.ranks(), job: network.job, key: *network.key };
+            let here = network.rails.get(host);
             rails.open_sockets(member, here.map_or(&[][..], Vec::as_slice))?;
             let addresses = rails.tcp.iter().map(|tcp| tcp.addresses().to_vec()).collect();
             launcher.send(&ToLauncher::Addresses { rails: addresses })?;
         }
         // Hosts may differ in processors, of which each knows its own: a job of several is never oversubscribed.
-        let oversubscribed_everywhere = job.hosts.len() == 1 && oversubscribed;
+        let oversubscribed_everywhere = alone && crowded_at_start;
+        let oversubscribed = crowded_at_start || job.is_oversubscribed(place);
         Ok(Self {
             stats: Stats::new(rails.shm.counters()),
-            progress: Progress::new(rails, open_proto(place, tunables), tunables, oversubscribed),
+            progress: Progress::new(rails, open_proto(me, &job, tunables), tunables, oversubscribed),
             network: Network::new(Instant::now()),
             membership: Membership::new(launcher, job),
             rma: Rma::default(),
@@ -77,14 +82,20 @@ impl Core {
     }
 }
 
-/// The protocols of the rank at `place`.
-pub(crate) fn open_proto(place: RankPlace, tunables: &Tunables) -> Proto {
+/// The protocols of the rank `me`.
+pub(crate) fn open_proto(me: Rank, job: &JobInfo, tunables: &Tunables) -> Proto {
     let settings = Settings {
         eager_bytes: tunables.eager_bytes,
         piece_bytes: tunables.piece_bytes,
         unexpected_bytes: tunables.unexpected_bytes as u64,
     };
-    let mut proto = Proto::new(Rank(place.rank), place.size as usize, settings);
+    let mut proto = if me.0 < job.size {
+        let mut proto = Proto::new(me, job.size as usize, settings);
+        proto.add_ranks(job.ranks() as usize);
+        proto
+    } else {
+        Proto::added(me, job.ranks() as usize, settings)
+    };
     proto.set_strategy(canele_proto::strategy::named(tunables.strategy).expect("an allowed name"));
     proto
 }
@@ -98,5 +109,7 @@ pub(crate) fn job_alone() -> JobInfo {
         processors: canele_sys::topology::usable(),
         on_failure: OnFailure::Stop,
         network: None,
+        spawned: Vec::new(),
+        universe: 0,
     }
 }

@@ -1,9 +1,10 @@
 //! The handle to a rank's engine.
 
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use canele_rail::shm::Waker;
-use canele_sys::atomic::{AtomicUsize, Ordering::Relaxed};
+use canele_sys::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use canele_sys::biased_lock::{BiasedLock, Guard};
 use canele_sys::counters::Snapshot;
 use canele_sys::ids::{LinkId, Rank};
@@ -11,6 +12,7 @@ use canele_sys::tunables::Tunables;
 
 use crate::Error;
 use crate::core::Core;
+use crate::membership::FindCommand;
 use crate::rma::PutCounts;
 use canele_control::{Control, JobInfo, RankPlace};
 
@@ -20,7 +22,14 @@ pub struct Engine {
     pub(crate) waker: Waker,
     pub(crate) put_counts: Arc<PutCounts>,
     place: RankPlace,
+    /// As it was when this rank joined it.
     job: JobInfo,
+    /// The ranks that share this one's world.
+    world: Range<u32>,
+    /// How many ranks the job has, as far as this was looked up.
+    ranks: AtomicU32,
+    /// How the command is found that starts a launcher.
+    pub(crate) find_command: OnceLock<FindCommand>,
     /// Threads of the library.
     own_threads: AtomicUsize,
     pub(crate) tunables: Tunables,
@@ -49,9 +58,12 @@ impl Engine {
         Ok(Self {
             waker: core.progress.rails.waker(),
             put_counts: core.rma.put_counts.clone(),
+            world: core.membership.job.world_of(place.rank),
+            ranks: AtomicU32::new(core.membership.job.ranks()),
             job: core.membership.job.clone(),
             core: BiasedLock::new(core),
             place,
+            find_command: OnceLock::new(),
             own_threads: AtomicUsize::new(0),
             tunables: tunables.clone(),
         })
@@ -74,9 +86,22 @@ impl Engine {
         Rank(self.place.rank)
     }
 
-    /// Ranks in the job.
+    /// Ranks in the job at its start; of a rank that was spawned, those that were spawned with it.
     pub fn size(&self) -> u32 {
-        self.place.size
+        self.world.len() as u32
+    }
+
+    /// The ranks that this one was started with, it among them.
+    pub fn world(&self) -> Range<u32> {
+        self.world.clone()
+    }
+
+    /// The index of the host that a rank runs on, one that was spawned since this rank joined the job too.
+    pub fn host_of(&self, rank: Rank) -> usize {
+        if rank.0 < self.job.ranks() {
+            return self.job.host_of(rank.0);
+        }
+        self.lock().map_or(0, |core| core.membership.job.host_of(rank.0))
     }
 
     /// This rank's place in the job.
@@ -84,9 +109,17 @@ impl Engine {
         self.place
     }
 
-    /// The job.
+    /// The job as it was when this rank joined it.
     pub fn job(&self) -> &JobInfo {
         &self.job
+    }
+
+    /// The process id of the job's launcher, which tells jobs of a host apart; 0 of a job without.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn launcher(&self) -> Result<u32, Error> {
+        Ok(self.lock()?.membership.job.launcher)
     }
 
     /// Takes the lock of the core.
@@ -144,6 +177,16 @@ impl Engine {
 
     #[inline(always)]
     pub(crate) fn check_rank(&self, rank: Rank) -> Result<(), Error> {
-        if rank.0 < self.place.size { Ok(()) } else { Err(Error::NoSuchRank { rank, size: self.place.size }) }
+        // Relaxed: a number on its own, which only grows.
+        if rank.0 < self.ranks.load(Relaxed) { Ok(()) } else { self.look_for_rank(rank) }
+    }
+
+    /// The job may have grown.
+    #[cold]
+    #[inline(never)]
+    fn look_for_rank(&self, rank: Rank) -> Result<(), Error> {
+        let size = self.lock()?.membership.job.ranks();
+        self.ranks.store(size, Relaxed);
+        if rank.0 < size { Ok(()) } else { Err(Error::NoSuchRank { rank, size }) }
     }
 }

@@ -20,8 +20,16 @@ pub(crate) fn job_of_two(hosts: usize) -> JobInfo {
 fn rank_of_two(rank: u32, local_size: u32) -> Progress {
     let place = RankPlace { rank, size: 2, local_rank: rank % local_size, local_size };
     let tunables = Tunables::default();
-    let rails = Rails::open(place, false, &tunables).expect("memory for an inbox");
-    Progress::new(rails, open_proto(place, &tunables), &tunables, false)
+    let first = rank - place.local_rank;
+    let here = first..first + local_size;
+    let rails =
+        Rails::open(Rank(rank), here, (false, local_size == 2), &tunables).expect("memory for an inbox");
+    Progress::new(
+        rails,
+        open_proto(Rank(rank), &job_of_two(2 / local_size as usize), &tunables),
+        &tunables,
+        false,
+    )
 }
 
 /// Two ranks of one host, with a link both ways.

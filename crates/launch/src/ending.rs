@@ -66,7 +66,8 @@ impl Launcher {
         self.hosts.check(now, &self.events);
         self.handle_reports();
         if let Some(queries) = &mut self.queries {
-            let (plan, info, job, parts) = (&self.plan, &self.info, &self.job, self.hosts.parts());
+            let (plan, job, parts) = (&self.plan, &self.job, self.hosts.parts());
+            let info = job.info();
             let report = |counts: &[_]| JobReport::new(plan, info, job, self.started, counts, parts);
             queries.look(now, report, &self.events);
         }

@@ -55,6 +55,8 @@ pub enum Source {
     Incoming(u32),
     /// Where something is sent to the agent on a host, or in an agent to the launcher.
     Outgoing(u32),
+    /// The end of a rank that was not started by its launcher.
+    Adopted,
 }
 
 impl Source {
@@ -73,6 +75,7 @@ impl Source {
             Source::Answer(index) => (10, index),
             Source::Incoming(index) => (11, index),
             Source::Outgoing(index) => (12, index),
+            Source::Adopted => (13, 0),
         };
         kind << 32 | u64::from(index)
     }
@@ -92,7 +95,8 @@ impl Source {
             9 => Source::Listener,
             10 => Source::Answer(index),
             11 => Source::Incoming(index),
-            _ => Source::Outgoing(index),
+            12 => Source::Outgoing(index),
+            _ => Source::Adopted,
         }
     }
 }

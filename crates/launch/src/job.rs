@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::net::SocketAddr;
 
-use canele_control::{FromLauncher, JobInfo, OnFailure, RankEnd, ToLauncher};
+use canele_control::{FromLauncher, JobInfo, OnFailure, RankEnd, SpawnedWorld, ToLauncher};
 
 use super::failure::{Exit, RankFailure};
 use super::given_up::GivenUp;
@@ -46,6 +46,8 @@ pub struct Member {
     pub exit: Option<Exit>,
     /// What it last said it does.
     pub doing: String,
+    /// It was spawned with others that could not be started, and is ended for that.
+    pub unwanted: bool,
     /// It broke the rules, thus.
     pub broken: Option<String>,
     /// Where it listens.
@@ -110,6 +112,22 @@ impl Job {
         }
     }
 
+    /// Adds ranks that are to be started.
+    pub fn grow(&mut self, world: SpawnedWorld) {
+        self.members.extend(world.hosts.iter().map(|_| Member::default()));
+        self.info.spawned.push(world);
+    }
+
+    /// The job's description.
+    pub fn info(&self) -> &JobInfo {
+        &self.info
+    }
+
+    /// Tells a rank something.
+    pub fn tell(&mut self, to: u32, message: FromLauncher) {
+        self.send(to, message);
+    }
+
     /// What is known of `rank`.
     pub fn member(&self, rank: u32) -> &Member {
         &self.members[rank as usize]
@@ -127,7 +145,7 @@ impl Job {
 
     /// The ranks whose processes have not ended.
     pub fn running(&self) -> Vec<u32> {
-        (0..self.info.size).filter(|&rank| self.member(rank).exit.is_none()).collect()
+        (0..self.info.ranks()).filter(|&rank| self.member(rank).exit.is_none()).collect()
     }
 
     /// Takes the messages that wait to be sent, each with the rank it is for, in order.
@@ -145,7 +163,7 @@ impl Job {
         let mut finished = mem::take(&mut self.finished);
         finished.sort_unstable();
         let series = series(&finished);
-        let listening = (0..self.info.size).filter(|&to| self.member(to).listens());
+        let listening = (0..self.info.ranks()).filter(|&to| self.member(to).listens());
         for to in listening.collect::<Vec<_>>() {
             self.send_finished(to, &series);
         }
@@ -206,9 +224,12 @@ impl Job {
             ToLauncher::CutOff { peer, what } => return self.handle_cut(from, peer, what),
             ToLauncher::Doing { what } => self.member_mut(from).doing = what,
             ToLauncher::GivenUp { operations, what } => self.given_up.add(from, operations, what),
+            // The launcher's to do.
+            ToLauncher::Spawn { .. } => {}
             // Of one host alone.
             ToLauncher::Links(_)
             | ToLauncher::Region { .. }
+            | ToLauncher::Ring { .. }
             | ToLauncher::DropRegion { .. }
             | ToLauncher::FindRegion { .. } => {}
         }
@@ -219,7 +240,7 @@ impl Job {
         self.member_mut(from).initialised = true;
         // Those that are still to be told are told with everybody.
         let told = |rank: &u32| self.member(*rank).told_gone && !self.finished.contains(rank);
-        let gone = (0..self.info.size).filter(told);
+        let gone = (0..self.info.ranks()).filter(told);
         let gone = gone.map(|rank| (rank, self.how_gone(rank)));
         let (finished, others): (Vec<_>, Vec<_>) = gone.partition(|&(_, how)| how == RankEnd::Finished);
         if !finished.is_empty() {
@@ -237,14 +258,14 @@ impl Job {
     fn handle_addresses(&mut self, from: u32, rails: Vec<Vec<SocketAddr>>) {
         self.member_mut(from).addresses = Some(rails);
         let wanted = |&peer: &u32| self.links.contains(&(from.min(peer), from.max(peer)));
-        for peer in (0..self.info.size).filter(wanted).collect::<Vec<_>>() {
+        for peer in (0..self.info.ranks()).filter(wanted).collect::<Vec<_>>() {
             self.introduce(from, peer);
         }
     }
 
     fn handle_connect(&mut self, from: u32, peer: u32) -> Result<(), String> {
-        if peer >= self.info.size || peer == from {
-            return Err(format!("asked for a link with rank {peer} of {}", self.info.size));
+        if peer >= self.info.ranks() || peer == from {
+            return Err(format!("asked for a link with rank {peer} of {}", self.info.ranks()));
         }
         // Asked by both at once: both have been, or will be, told by the first.
         if self.links.insert((from.min(peer), from.max(peer))) {
@@ -264,15 +285,15 @@ impl Job {
 
     /// All who are in the library are told, so that nobody waits for what cannot come; not if the job ends anyway.
     fn handle_cut(&mut self, by: u32, of: u32, what: String) -> Result<(), String> {
-        if of >= self.info.size || of == by {
-            return Err(format!("cut off rank {of} of {}", self.info.size));
+        if of >= self.info.ranks() || of == by {
+            return Err(format!("cut off rank {of} of {}", self.info.ranks()));
         }
         if self.cuts.iter().any(|cut| (cut.by, cut.of) == (by, of)) {
             return Err(format!("cut off rank {of} twice"));
         }
         let cut = Cut { by, of, what };
         if self.info.on_failure == OnFailure::Continue {
-            let all = (0..self.info.size).filter(|&to| to != by && self.member(to).listens());
+            let all = (0..self.info.ranks()).filter(|&to| to != by && self.member(to).listens());
             for to in all.collect::<Vec<_>>() {
                 self.send(to, cut.message());
             }
@@ -297,6 +318,7 @@ impl Job {
         let member = self.member_mut(rank);
         member.exit = Some(exit);
         let failure = match (member.broken.take(), exit) {
+            _ if member.unwanted => None,
             (Some(text), _) => Some(RankFailure::Broken(text)),
             (None, Exit::Signal(signal)) => Some(RankFailure::Killed(signal)),
             (None, Exit::Status(0)) if member.initialised && !member.finished => {
@@ -335,7 +357,7 @@ impl Job {
         if how == RankEnd::Finished {
             return self.finished.push(rank);
         }
-        for to in 0..self.info.size {
+        for to in 0..self.info.ranks() {
             if to != rank && self.member(to).listens() {
                 self.send(to, FromLauncher::Gone { rank, how });
             }

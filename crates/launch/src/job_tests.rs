@@ -5,7 +5,16 @@ use canele_control::{Host, OnFailure, VERSION};
 use super::*;
 
 fn info(size: u32, on_failure: OnFailure) -> JobInfo {
-    JobInfo { launcher: 1, size, hosts: vec![Host::this(size)], processors: 2, on_failure, network: None }
+    JobInfo {
+        launcher: 1,
+        size,
+        hosts: vec![Host::this(size)],
+        processors: 2,
+        on_failure,
+        network: None,
+        spawned: Vec::new(),
+        universe: 0,
+    }
 }
 
 fn job(size: u32) -> Job {

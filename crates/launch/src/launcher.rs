@@ -6,7 +6,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use canele_control::{JobInfo, OnFailure};
+use canele_control::{JobInfo, OnFailure, ToLauncher};
 
 use super::events::{Events, Ready, Source};
 use super::failure::{Exit, RankFailure, SignalName, rank_list};
@@ -18,6 +18,7 @@ use super::output::Output;
 use super::plan::Plan;
 use super::query::Queries;
 use super::signals::Signals;
+use super::spawning::Spawns;
 
 /// How long processes have to react to SIGTERM.
 pub(super) const GRACE: Duration = Duration::from_millis(500);
@@ -36,7 +37,6 @@ pub struct Settings {
 
 /// The launcher of one job.
 pub struct Launcher {
-    pub(super) info: JobInfo,
     pub(super) plan: Plan,
     name_hosts: bool,
     pub(super) started: Instant,
@@ -55,6 +55,8 @@ pub struct Launcher {
     /// The last signal passed on that usually ends a program.
     pub(super) passed_on: Option<u8>,
     pub(super) ending: bool,
+    /// Worlds whose ranks are being started.
+    pub(super) spawns: Spawns,
     /// When ranks were last told which others have finished.
     pub(super) finished_told: Option<Instant>,
 }
@@ -88,7 +90,7 @@ impl Launcher {
             queries: queries.ok(),
             started,
             open: vec![true; info.hosts.len()],
-            info,
+            spawns: Spawns::default(),
             events,
             signals,
             output,
@@ -99,6 +101,11 @@ impl Launcher {
             ending: false,
             finished_told: None,
         })
+    }
+
+    /// The job's description.
+    pub(super) fn info(&self) -> &JobInfo {
+        self.job.info()
     }
 
     /// Runs the job to its end. Answers the exit status.
@@ -130,7 +137,8 @@ impl Launcher {
             }
             Source::Listener => {
                 let hosts = self.open.iter().filter(|open| **open).count();
-                let accept = |queries: &mut Queries| queries.accept(hosts, self.info.size);
+                let ranks = self.info().ranks();
+                let accept = |queries: &mut Queries| queries.accept(hosts, ranks);
                 if let Some(question) = self.queries.as_mut().and_then(accept) {
                     self.tell_all(&Order::Count { question });
                 }
@@ -147,13 +155,13 @@ impl Launcher {
     // ---- hosts ----------------------------------------------------------------------------------------
 
     pub(super) fn tell_all(&mut self, order: &Order) {
-        for host in 0..self.info.hosts.len() {
+        for host in 0..self.info().hosts.len() {
             self.hosts.tell(host, order.clone(), &self.events);
         }
     }
 
-    fn tell_host_of(&mut self, rank: u32, order: Order) {
-        self.hosts.tell(self.info.host_of(rank), order, &self.events);
+    pub(super) fn tell_host_of(&mut self, rank: u32, order: Order) {
+        self.hosts.tell(self.job.info().host_of(rank), order, &self.events);
     }
 
     /// Passes on standard input; nothing is its end.
@@ -185,9 +193,16 @@ impl Launcher {
         match report {
             Report::Started { rank, pid } => {
                 self.job.member_mut(rank).pid = Some(pid);
+                self.handle_spawned(rank, None);
                 if let (0, Some(input)) = (rank, &mut self.input) {
                     input.start();
                 }
+            }
+            Report::NotStarted { rank, name, why, .. } if rank >= self.info().size => {
+                let why = format!("cannot start {name}: {why}");
+                self.job.member_mut(rank).unwanted = true;
+                self.handle_exit(rank, Exit::Status(0));
+                self.handle_spawned(rank, Some(why));
             }
             Report::NotStarted { rank, status, name, why } => {
                 let text = format!("cannot start {name} as {}: {why}", self.name(rank));
@@ -205,9 +220,9 @@ impl Launcher {
             }
             Report::Full => self.close_input(),
             Report::Exited { rank, exit } => self.handle_exit(rank, exit),
-            Report::Counted { question, first, counts } => {
+            Report::Counted { question, counts } => {
                 if let Some(queries) = &mut self.queries {
-                    queries.handle_counts(question, first, counts);
+                    queries.handle_counts(question, self.job.info().ranks_on(host), counts);
                 }
             }
             Report::SupervisorDied { pid } => self.supervisor_died(host, pid),
@@ -235,21 +250,21 @@ impl Launcher {
     /// Nobody knows what has become of the ranks there, and nobody will hear of them again.
     fn handle_lost(&mut self, host: usize, why: &str) {
         self.open[host] = false;
-        let stop = self.info.on_failure == OnFailure::Stop;
-        let ranks = self.info.ranks_of(host);
+        let stop = self.info().on_failure == OnFailure::Stop;
+        let ranks = self.info().ranks_on(host);
         let lost: Vec<u32> = ranks.filter(|&rank| self.job.member(rank).exit.is_none()).collect();
         for &rank in &lost {
             self.job.handle_exit(rank, Exit::Lost);
         }
         if self.ending && self.status == Some(0) {
-            let name = &self.info.hosts[host].name;
+            let name = &self.info().hosts[host].name;
             self.output.say(&format!("host {name} was lost while its last processes were ended: {why}"));
             self.status = Some(1);
         }
         if !self.ending {
             let then = if stop { "ending the job" } else { "the others go on" };
             let ranks = if lost.is_empty() { String::new() } else { format!(" with {}", rank_list(&lost)) };
-            let name = &self.info.hosts[host].name;
+            let name = &self.info().hosts[host].name;
             self.output.say(&format!("host {name} was lost{ranks}: {why}; {then}"));
         }
         self.status.get_or_insert(1);
@@ -271,15 +286,18 @@ impl Launcher {
 
     /// ` on h1`, where hosts were named.
     fn on_host(&self, host: usize) -> String {
-        if self.name_hosts { format!(" on {}", self.info.hosts[host].name) } else { String::new() }
+        if self.name_hosts { format!(" on {}", self.info().hosts[host].name) } else { String::new() }
     }
 
     /// `rank 3`, and on which host where hosts were named.
     fn name(&self, rank: u32) -> String {
-        format!("rank {rank}{}", self.on_host(self.info.host_of(rank)))
+        format!("rank {rank}{}", self.on_host(self.info().host_of(rank)))
     }
 
-    fn handle_message(&mut self, rank: u32, message: canele_control::ToLauncher) {
+    fn handle_message(&mut self, rank: u32, message: ToLauncher) {
+        if let ToLauncher::Spawn { ticket, programs, parents } = message {
+            return self.spawn((rank, ticket), programs, parents);
+        }
         if let Err(how) = self.job.handle(rank, message) {
             self.job.member_mut(rank).broken.get_or_insert(how);
             self.tell_host_of(rank, Order::Kill { rank });
@@ -306,7 +324,7 @@ impl Launcher {
 
     /// A rank's memory is corrupted, or its program: a failure of the job, though nobody has died.
     fn handle_cut(&mut self, cut: &Cut) {
-        let stop = self.info.on_failure == OnFailure::Stop;
+        let stop = self.info().on_failure == OnFailure::Stop;
         let then = if stop { "ending the job" } else { "the others go on" };
         let Cut { by, of, what } = cut;
         let (by, of) = (self.name(*by), self.name(*of));
@@ -318,7 +336,7 @@ impl Launcher {
     }
 
     fn handle_failure(&mut self, rank: u32, failure: &RankFailure, was_doing: &str) {
-        let stop = self.info.on_failure == OnFailure::Stop;
+        let stop = self.info().on_failure == OnFailure::Stop;
         let expected = match failure {
             // Every rank got it; one message will do.
             RankFailure::Killed(signal) if self.passed_on == Some(*signal) => {

@@ -1,8 +1,8 @@
 //! Starts the ranks of a job and looks after them until none of their processes is left.
 //!
 //! [`run`] runs a [`JobSpec`] to its end in the calling process, the *launcher*. The launcher starts helpers from its own
-//! executable, so the `main` of that executable calls [`supervise`] when its first argument is `supervise`, and [`serve_host`] when it
-//! is `agent`. `canele` is such an executable.
+//! executable, so the `main` of that executable calls [`supervise`] when its first argument is `supervise`, [`serve_host`] when it
+//! is `agent`, and [`adopt`] when it is `adopt`. `canele` is such an executable.
 //!
 //! [`mpiexec`] translates the options of other launchers; [`query_job`] asks a launcher about its job;
 //! [`installation`] says where the MPI library lies.
@@ -49,6 +49,7 @@ mod remote;
 mod settings;
 mod signals;
 mod sink;
+mod spawning;
 mod spec;
 mod start;
 mod supervisor;
@@ -62,5 +63,5 @@ pub use query::{JobReport, PartReport, RailReport, RankReport};
 pub use query_client::{QueryError, query_job};
 pub use remote::serve_host;
 pub use spec::{JobSpec, Placement, StartError};
-pub use start::run;
+pub use start::{adopt, run};
 pub use supervisor::supervise;

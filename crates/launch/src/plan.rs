@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
+use canele_control::RankPlace;
 use canele_sys::sealed;
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +45,23 @@ pub struct Plan {
     pub binding: Binding,
     /// Each rank's first line on standard error says its processors.
     pub report_bindings: bool,
+    /// Of a plan of spawned ranks, where those stand in their job. Its one program is run by the ranks to be started here.
+    pub spawned: Option<SpawnedPlace>,
+}
+
+/// Where spawned ranks of one host, which follow each other, stand in their job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpawnedPlace {
+    /// The number of their program among those that were spawned together.
+    pub app: u32,
+    /// How many ranks the job has with them.
+    pub size: u32,
+    /// The number of the first of them on its host.
+    pub local_rank: u32,
+    /// How many ranks the host has with those that were spawned together.
+    pub local_size: u32,
+    /// Directories in which the program is looked for first, with `:` between them; empty: none.
+    pub path: OsString,
 }
 
 impl Plan {
@@ -55,7 +73,7 @@ impl Plan {
     /// Whether every rank to be started here has a program.
     pub fn is_sound(&self) -> bool {
         let complete = self.programs.iter().all(|program| program.ranks > 0 && !program.command.is_empty());
-        complete && self.here > 0 && self.ranks().end <= self.size()
+        complete && self.here > 0 && self.ranks().end - self.first_of_all() <= self.size()
     }
 
     /// The ranks to be started here.
@@ -70,12 +88,48 @@ impl Plan {
 
     /// The number of that program among those of the job.
     pub fn program_number(&self, rank: u32) -> usize {
-        let mut first = 0;
+        let mut first = self.first_of_all();
         let runs = |program: &Program| {
             first += program.ranks;
             rank < first
         };
         self.programs.iter().position(runs).expect("the rank is below the plan's size")
+    }
+
+    /// The first rank of the programs.
+    fn first_of_all(&self) -> u32 {
+        if self.spawned.is_some() { self.first } else { 0 }
+    }
+
+    /// The number of its program that `rank` is told.
+    pub fn app(&self, rank: u32) -> u32 {
+        self.spawned.as_ref().map_or_else(|| self.program_number(rank) as u32, |place| place.app)
+    }
+
+    /// The place in the job that `rank`, to be started here, is told.
+    pub fn place(&self, rank: u32) -> RankPlace {
+        let number = rank - self.first;
+        match &self.spawned {
+            None => RankPlace { rank, size: self.size(), local_rank: number, local_size: self.here },
+            Some(place) => RankPlace {
+                rank,
+                size: place.size,
+                local_rank: place.local_rank + number,
+                local_size: place.local_size,
+            },
+        }
+    }
+
+    /// Looks for the program of spawned ranks in the directories that were named for it. To be called on their host.
+    pub fn find_program(&mut self) {
+        let Some(place) = self.spawned.as_ref().filter(|place| !place.path.is_empty()) else { return };
+        for program in &mut self.programs {
+            let found =
+                std::env::split_paths(&place.path).map(|directory| directory.join(&program.command[0]));
+            if let Some(found) = found.into_iter().find(|file| file.is_file()) {
+                program.command[0] = found.into();
+            }
+        }
     }
 
     /// The processors that `rank` is bound to.
@@ -158,6 +212,7 @@ mod tests {
             directory: Some("/tmp".into()),
             binding: Binding::default(),
             report_bindings: true,
+            spawned: None,
         };
         let back = Plan::read(plan.write().unwrap()).unwrap();
         assert_eq!(back, plan);
@@ -166,5 +221,26 @@ mod tests {
         assert_eq!(back.program(1).command[0], "b");
         assert_eq!(back.program(3).command[0], "b");
         assert_eq!(back.ranks(), 1..4);
+        assert_eq!(back.place(3), RankPlace { rank: 3, size: 4, local_rank: 2, local_size: 3 });
+    }
+
+    #[test]
+    fn spawned_ranks_run_one_program_and_stand_behind_those_of_their_host() {
+        let place = SpawnedPlace { app: 2, size: 9, local_rank: 3, local_size: 6, path: "/none:/bin".into() };
+        let mut plan = Plan {
+            programs: vec![Program { ranks: 2, command: vec!["sh".into()] }],
+            first: 7,
+            here: 2,
+            environment: Vec::new(),
+            directory: None,
+            binding: Binding::default(),
+            report_bindings: false,
+            spawned: Some(place),
+        };
+        assert!(plan.is_sound());
+        assert_eq!((plan.app(8), plan.program(8).ranks), (2, 2));
+        assert_eq!(plan.place(8), RankPlace { rank: 8, size: 9, local_rank: 4, local_size: 6 });
+        plan.find_program();
+        assert_eq!(plan.program(7).command[0], "/bin/sh");
     }
 }

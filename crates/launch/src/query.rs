@@ -115,7 +115,7 @@ impl JobReport {
             job: std::process::id(),
             version: env!("CARGO_PKG_VERSION").into(),
             command: plan.to_string(),
-            size: plan.size(),
+            size: info.ranks(),
             seconds: started.elapsed().as_secs_f64(),
             rails: rails(info, parts),
             ranks: ranks.collect(),
@@ -205,14 +205,17 @@ impl Queries {
         Some(self.questions)
     }
 
-    /// A host has counted its ranks, from `first` on.
-    pub fn handle_counts(&mut self, question: u32, first: u32, counted: Vec<Counts>) {
+    /// A host has counted its ranks, which are these.
+    pub fn handle_counts(&mut self, question: u32, ranks: impl Iterator<Item = u32>, counted: Vec<Counts>) {
         let mut answers = self.answers.iter_mut().flatten();
         let Some(answer) = answers.find(|answer| answer.question == question) else { return };
         if let Step::Counting { missing, counts, .. } = &mut answer.step {
             *missing = missing.saturating_sub(1);
-            for (place, counted) in counts.iter_mut().skip(first as usize).zip(counted) {
-                *place = counted;
+            for (rank, counted) in ranks.zip(counted) {
+                // Of ranks that were spawned since the question nothing is told.
+                if let Some(place) = counts.get_mut(rank as usize) {
+                    *place = counted;
+                }
             }
         }
     }

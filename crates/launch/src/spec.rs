@@ -23,6 +23,8 @@ pub struct JobSpec {
     pub bind: BindPolicy,
     /// Says on standard error to which processors each rank is bound.
     pub report_bindings: bool,
+    /// How many processes the job may have with those that it spawns; `None`: the slots of the hosts, or this host's processors.
+    pub universe: Option<u32>,
     /// What happens to the other ranks when one fails.
     pub on_failure: OnFailure,
     /// Ends the job after this time.
@@ -56,6 +58,7 @@ impl JobSpec {
             placement: None,
             bind: BindPolicy::default(),
             report_bindings: false,
+            universe: None,
             on_failure: OnFailure::Stop,
             timeout: None,
             label: false,

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use canele_control::{Host, JobInfo, MAX_MESSAGE, Network};
+use canele_control::{Host, JobInfo, MAX_MESSAGE, Network, OnFailure, Socket};
 use canele_rail::shm::layout::MOST_LOCAL_RANKS;
 use canele_sys::ids::LinkId;
 use canele_sys::topology;
@@ -46,6 +46,47 @@ pub fn run(mut spec: JobSpec) -> Result<u8, StartError> {
     Ok(launcher(job, &spec, output)?.run())
 }
 
+/// Runs the job of a program that was started alone, the process `pid`, which has started this one with a socket to itself as standard
+/// input: it is rank 0, and the processes that it starts are the others. Returns when all have ended.
+///
+/// # Errors
+/// No such program has started this process; whatever the system refuses.
+pub fn adopt(pid: u32) -> io::Result<u8> {
+    let socket = Socket::new(rustix::stdio::stdin().try_clone_to_owned()?);
+    rustix::net::sockopt::socket_type(&socket)?;
+    // Nobody else shall keep the socket open, nor read from it.
+    rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
+    let name = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_else(|_| "program".into());
+    let plan = Plan {
+        programs: vec![Program { ranks: 1, command: vec![name.into()] }],
+        first: 0,
+        here: 1,
+        environment: Vec::new(),
+        directory: None,
+        binding: Binding::default(),
+        report_bindings: false,
+        spawned: None,
+    };
+    let host = Host::this(1);
+    let output = Output::new(false, vec![host.name.clone()], None);
+    let info = JobInfo {
+        launcher: std::process::id(),
+        size: 1,
+        hosts: vec![host],
+        spawned: Vec::new(),
+        universe: topology::usable(),
+        processors: topology::usable(),
+        on_failure: OnFailure::Stop,
+        network: None,
+    };
+    let (its_plan, its_info) = (plan.clone(), info.clone());
+    let start = |events: &Events| {
+        Ok(JobHosts::Here(Box::new(HostRanks::adopt(its_plan, its_info, (pid, socket), events)?)))
+    };
+    let settings = Settings { timeout: None, name_hosts: false };
+    Ok(Launcher::new(plan, info, settings, Events::new()?, output, None, start)?.run())
+}
+
 /// A job that makes sense.
 struct Described {
     plan: Plan,
@@ -69,6 +110,7 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
         directory: None,
         binding: Binding::default(),
         report_bindings: spec.report_bindings,
+        spawned: None,
     };
     let mut claims = CoreClaims::default();
     let hosts = match &spec.placement {
@@ -96,11 +138,25 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
         launcher: std::process::id(),
         size: plan.size(),
         network: (hosts.len() > 1).then(Network::draw).transpose().map_err(|error| error.to_string())?,
+        universe: universe(spec, &hosts),
         hosts,
+        spawned: Vec::new(),
         processors: topology::usable(),
         on_failure: spec.on_failure,
     };
     Ok(Described { plan, claims, info, tunables, shell })
+}
+
+/// How many processes the job may have: as was said, or the slots of its hosts, or the processors of this one.
+fn universe(spec: &JobSpec, hosts: &[Host]) -> u32 {
+    let ranks = hosts.iter().map(|host| host.ranks).sum();
+    let slots = match &spec.placement {
+        Some(placement) => {
+            placement.hosts.iter().fold(0, |sum: u32, host| sum.saturating_add(host.ranks.unwrap_or(0)))
+        }
+        None => topology::usable(),
+    };
+    spec.universe.unwrap_or(slots).max(ranks)
 }
 
 /// What is set for the ranks, and the settings that come of it.

@@ -30,10 +30,12 @@ use beats::StarterBeats;
 pub enum ToSupervisor {
     /// First message; one descriptor, the plan.
     Begin,
-    /// Start one of the plan's processes; descriptors: standard input, output and error, and the control socket if it is a
+    /// One descriptor, a plan of further processes.
+    Add,
+    /// Start one of the plans' processes; descriptors: standard input, output and error, and the control socket if it is a
     /// rank.
     Start {
-        /// As the plan numbers them, each once.
+        /// As the plans number them, each once.
         number: u32,
     },
     /// Send a signal to the process groups of all that run.
@@ -115,7 +117,8 @@ struct Supervisor {
     socket: Socket,
     /// Becomes readable when a child has ended.
     children: UnixStream,
-    plan: Option<Plan>,
+    /// Of different processes.
+    plans: Vec<Plan>,
     /// The processes that run.
     running: HashMap<Pid, u32>,
     /// What the launcher has not taken yet: at most two messages of each process, and the last one.
@@ -140,7 +143,7 @@ impl Supervisor {
         rustix::net::sockopt::socket_type(&socket)?;
         let (running, beats) = (HashMap::new(), StarterBeats::default());
         let to_say = VecDeque::new();
-        Ok(Supervisor { socket, children, plan: None, running, to_say, beats, force_at: None })
+        Ok(Supervisor { socket, children, plans: Vec::new(), running, to_say, beats, force_at: None })
     }
 
     fn run(mut self) -> io::Result<()> {
@@ -194,8 +197,8 @@ impl Supervisor {
 
     fn handle(&mut self, message: ToSupervisor, mut descriptors: Vec<OwnedFd>) {
         match message {
-            ToSupervisor::Begin => {
-                self.plan = descriptors.pop().and_then(|fd| Plan::read(fd).ok());
+            ToSupervisor::Begin | ToSupervisor::Add => {
+                self.plans.extend(descriptors.pop().and_then(|fd| Plan::read(fd).ok()));
             }
             ToSupervisor::Start { number } => {
                 let answer = match self.start(number, descriptors) {
@@ -242,7 +245,8 @@ impl Supervisor {
     }
 
     fn start(&mut self, number: u32, descriptors: Vec<OwnedFd>) -> io::Result<u32> {
-        let plan = self.plan.as_ref().ok_or_else(|| io::Error::other("no plan"))?;
+        let plan = self.plans.iter().find(|plan| plan.ranks().contains(&number));
+        let plan = plan.ok_or_else(|| io::Error::other("no plan"))?;
         let mut descriptors = descriptors.into_iter();
         let mut next = || descriptors.next().ok_or_else(|| io::Error::other("too few descriptors"));
         let (input, output, error, control) = (next()?, next()?, next()?, next().ok());
@@ -259,12 +263,13 @@ impl Supervisor {
             .stdout(Stdio::from(output))
             .stderr(Stdio::from(error));
         if let Some(control) = &control {
+            let place = plan.place(number);
             command
-                .env(variable::RANK, number.to_string())
-                .env(variable::LOCAL_RANK, (number - plan.first).to_string())
-                .env(variable::SIZE, plan.size().to_string())
-                .env(variable::LOCAL_SIZE, plan.here.to_string())
-                .env(variable::APP, plan.program_number(number).to_string())
+                .env(variable::RANK, place.rank.to_string())
+                .env(variable::LOCAL_RANK, place.local_rank.to_string())
+                .env(variable::SIZE, place.size.to_string())
+                .env(variable::LOCAL_SIZE, place.local_size.to_string())
+                .env(variable::APP, plan.app(number).to_string())
                 .env(variable::CONTROL_FD, control.as_raw_fd().to_string())
                 .env(variable::BIND, processors.map_or("none".into(), |all| ProcessorList(all).to_string()));
         }

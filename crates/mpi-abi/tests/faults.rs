@@ -147,7 +147,7 @@ fn the_first_function_that_is_missing_is_named_once_by_each_rank() {
     said.sort();
     let expected = [0, 1].map(|rank| {
         format!(
-            "canele: rank {rank}: MPI_Publish_name is not supported by this version of Canelé and has returned an \
+            "canele: rank {rank}: MPI_Register_datarep is not supported by this version of Canelé and has returned an \
              error; docs/mpi.md lists what is"
         )
     });

@@ -73,11 +73,13 @@ programs! {
     operations [1];
     partitioned [1 2];
     partitions [1 2 3 4];
+    ports [1 2 3 5];
     reductions [1 2 3 5];
     removed [1];
     requests [1 2];
     resources [1 2 3];
     sessions [1 3];
+    spawn [1 2 3];
     truncated [2];
     windows [1 2 3];
 }

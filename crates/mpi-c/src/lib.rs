@@ -22,6 +22,7 @@ pub mod constants;
 pub mod conversions;
 pub mod datatype;
 pub mod deferred_recv;
+pub mod dynamic;
 pub mod environment;
 pub mod errhandlers;
 pub mod error;

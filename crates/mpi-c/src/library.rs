@@ -82,6 +82,10 @@ pub fn initialize(threads: ThreadLevel) -> Result<()> {
         }
         crate::infos::publish_environment();
     })?;
+    world.engine().find_command_by(crate::dynamic::command::beside_library);
+    if let Some(parent) = &world.parent {
+        crate::dynamic::spawn::set_parent(publish(parent.clone())?);
+    }
     if threads < ThreadLevel::Multiple && !world.engine().tunables().progress_thread {
         deferred_recv::allow(threads <= ThreadLevel::Funneled);
     }

@@ -144,6 +144,11 @@ impl<T> In<T> {
     pub fn address(self) -> usize {
         self.0 as usize
     }
+
+    /// The array at an address that the program has given in an array of such.
+    pub fn at(address: *const T) -> Self {
+        Self(address)
+    }
 }
 
 /// A string that is read.
@@ -152,6 +157,11 @@ impl<T> In<T> {
 pub struct Text(*const c_char);
 
 impl Text {
+    /// The string at an address that the program has given in an array of such.
+    pub fn at(address: *const c_char) -> Self {
+        Self(address)
+    }
+
     /// It as text; bytes that are no UTF-8 are replaced.
     ///
     /// # Errors

@@ -322,6 +322,7 @@ impl From<canele_engine::Error> for Box<Error> {
             Of::Refused { why: Refusal::Outside(_) | Refusal::NoRegion, .. } => Class::RmaRange,
             Of::Refused { why: Refusal::NotAccumulated, .. } => Class::Operation,
             Of::Refused { why: Refusal::NotLocked, .. } => Class::RmaSync,
+            Of::NotSpawned(_) => Class::Spawn,
             Of::Lengths { .. } => Class::Count,
             _ => Class::Other,
         };

@@ -71,6 +71,11 @@ impl Group {
         Self::distinct((0..size).map(Rank))
     }
 
+    /// The ranks of the job of a range.
+    pub fn range(ranks: std::ops::Range<u32>) -> Self {
+        Self::distinct(ranks.map(Rank))
+    }
+
     /// The group without members.
     pub fn empty() -> Self {
         Self::distinct([])

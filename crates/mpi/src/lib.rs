@@ -15,6 +15,7 @@ pub mod collective;
 mod comm;
 mod data;
 pub mod datatype;
+pub mod dynamic;
 mod errhandler;
 mod error;
 pub mod error_classes;

@@ -6,6 +6,7 @@ use canele_engine::{Engine, FlowId};
 
 use crate::Result;
 use crate::comm::{Comm, Parts, Shared};
+use crate::dynamic::Ports;
 use crate::errhandler::Errhandler;
 use crate::group::Group;
 
@@ -16,6 +17,9 @@ pub struct World {
     pub world: Arc<Comm>,
     /// `MPI_COMM_SELF`.
     pub own: Arc<Comm>,
+    /// The communicator with the processes that started this one and those of its world, if processes did.
+    pub parent: Option<Arc<Comm>>,
+    pub(crate) ports: Ports,
 }
 
 /// The flows of this process's messages to itself. Below those that are given out, as the world's.
@@ -31,7 +35,7 @@ impl World {
         if engine.tunables().progress_thread {
             engine.start_serving();
         }
-        let all = Arc::new(Group::first(engine.size() as usize));
+        let all = Arc::new(Group::range(engine.world()));
         let own = Arc::new(Group::new(vec![engine.rank()])?);
         let shared = Arc::new(Shared::default());
         let make = |flow, group: &Arc<Group>, name: &str| {
@@ -52,7 +56,10 @@ impl World {
         let own = make(OWN, &own, "MPI_COMM_SELF");
         own.found()?;
         engine.set_rma_operations(shared.served.clone())?;
-        Ok(Self { engine, world, own })
+        // Beside the ranks of this world the job may have, or get, others.
+        world.found()?;
+        let parent = crate::dynamic::parent(&world, errhandler)?;
+        Ok(Self { engine, world, own, parent, ports: Ports::default() })
     }
 
     /// The engine under all.
@@ -63,7 +70,9 @@ impl World {
     /// The name of this process's host.
     pub fn host(&self) -> String {
         let job = self.engine.job();
-        job.hosts.get(job.host_of(self.engine.rank().0)).map_or_else(String::new, |host| host.name.clone())
+        job.hosts
+            .get(self.engine.host_of(self.engine.rank()))
+            .map_or_else(String::new, |host| host.name.clone())
     }
 
     /// A communicator of a group, made by its members alone.

@@ -39,7 +39,9 @@ pub fn base_window(total: u64, ranks: usize) -> u64 {
 /// The credit of a rank that none of its peers has.
 pub(crate) struct CreditPool {
     free: u64,
+    /// What each rank begins with, and from which rank on that is the least.
     base: u64,
+    added: usize,
     /// An equal share for each rank.
     share: u64,
     /// The peer that was refused last although it has less than that.
@@ -51,7 +53,19 @@ impl CreditPool {
     pub fn new(total: u64, ranks: usize) -> Self {
         let base = base_window(total, ranks);
         let free = total.saturating_sub(base * ranks as u64);
-        Self { free, base, share: (total / ranks as u64).max(base), refused: None }
+        Self { free, base, added: ranks, share: (total / ranks as u64).max(base), refused: None }
+    }
+
+    /// What is left of `total` bytes when each of the ranks has the least: of a rank that was added to a running job, and does not
+    /// know how its peers shared out theirs.
+    pub fn least(total: u64, ranks: usize) -> Self {
+        let free = total.saturating_sub(LEAST_WINDOW * ranks as u64);
+        Self { free, added: 0, ..Self::new(total, ranks) }
+    }
+
+    /// There are so many ranks more, each of which begins with the least.
+    pub fn grow(&mut self, ranks: usize) {
+        self.free = self.free.saturating_sub(LEAST_WINDOW * ranks as u64);
     }
 
     /// Doubles the window of a peer that has used it, while it is not wide; returns by how much it grew.
@@ -106,7 +120,8 @@ impl CreditPool {
     /// Takes back what is not charged of the window of a peer that needs no more.
     pub fn reclaim(&mut self, rank: Rank, peer: &mut Peer) {
         self.refused.take_if(|refused| *refused == rank);
-        self.take_back(peer, peer.credit_window.saturating_sub(peer.charged.max(self.base)));
+        let base = if (rank.0 as usize) < self.added { self.base } else { LEAST_WINDOW };
+        self.take_back(peer, peer.credit_window.saturating_sub(peer.charged.max(base)));
     }
 
     fn take_back(&mut self, peer: &mut Peer, bytes: u64) {

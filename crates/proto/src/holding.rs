@@ -3,7 +3,7 @@
 use canele_sys::ids::Rank;
 
 use crate::Proto;
-use crate::credit::{base_window, credit_cost};
+use crate::credit::credit_cost;
 use crate::unexpected::Body;
 
 /// What is held. All zero when every operation has been taken and every message received.
@@ -62,8 +62,6 @@ impl Proto {
 
     /// The credit that all ranks have been given, in bytes.
     pub fn credit_given(&self) -> u64 {
-        let untouched = (self.peers.len() - self.peers.iter().count()) as u64;
-        let base = base_window(self.settings.unexpected_bytes, self.peers.len());
-        untouched * base + self.peers.iter().map(|peer| peer.credit_window).sum::<u64>()
+        (0..self.peers.len()).map(|rank| self.peers[rank].credit_window).sum()
     }
 }

@@ -189,6 +189,25 @@ pub struct Proto {
 }
 
 impl Proto {
+    /// The state of rank `me`, which was added to a running job that has `ranks` with it. As [`Proto::add_ranks`] has it in the others, it and
+    /// its peers begin with the least credit for each other.
+    pub fn added(me: Rank, ranks: usize, settings: Settings) -> Self {
+        let mut proto = Self::new(me, 1, settings);
+        proto.credit_pool = CreditPool::least(settings.unexpected_bytes, ranks);
+        proto.peers = Peers::new(0, 0);
+        proto.peers.grow(ranks);
+        proto.speaking = ranks - 1;
+        proto
+    }
+
+    /// From now on the job has so many ranks. Those that are new begin with the least credit.
+    pub fn add_ranks(&mut self, ranks: usize) {
+        let more = ranks.saturating_sub(self.peers.len());
+        self.peers.grow(ranks);
+        self.credit_pool.grow(more);
+        self.speaking += more;
+    }
+
     /// The state of rank `me` among `ranks`.
     pub fn new(me: Rank, ranks: usize, settings: Settings) -> Self {
         Self {

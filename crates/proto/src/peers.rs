@@ -13,6 +13,7 @@ use std::ops::{Index, IndexMut};
 
 use canele_sys::ids::{FlowId, Rank};
 
+use crate::credit::LEAST_WINDOW;
 use crate::peer::{Gone, Peer};
 
 /// Places in a page: a page costs memory for one peer that is touched, a longer list of pages for all that are not.
@@ -46,9 +47,12 @@ pub(crate) struct Peers {
     /// The peer that was changed last, and its place.
     last: (Rank, u32),
     touched: Vec<Peer>,
-    pages: Box<[Option<Page>]>,
-    /// What is known of those that were never touched.
+    pages: Vec<Option<Page>>,
+    /// The first of those that were added later.
+    added: usize,
+    /// What is known of those that were never touched: of those at the start, and of those that were added.
     untouched: Peer,
+    untouched_added: Peer,
 }
 
 impl Peers {
@@ -60,8 +64,23 @@ impl Peers {
             last: (Rank(0), NOWHERE),
             touched: Vec::new(),
             pages,
+            added: ranks,
             untouched: Peer::untouched(credit),
+            untouched_added: Peer::untouched(LEAST_WINDOW),
         }
+    }
+
+    /// More of them, each of which begins with the least credit.
+    pub fn grow(&mut self, ranks: usize) {
+        let more = ranks.div_ceil(PAGE).saturating_sub(self.pages.len());
+        self.pages.extend((0..more).map(|_| None));
+        self.ranks = self.ranks.max(ranks);
+    }
+
+    /// What is known of a peer that was never touched.
+    #[cold]
+    fn untouched(&self, at: usize) -> &Peer {
+        if at < self.added { &self.untouched } else { &self.untouched_added }
     }
 
     pub fn len(&self) -> usize {
@@ -118,7 +137,7 @@ impl Peers {
 
     /// From now on all of them are gone, unless they were before.
     pub fn close(&mut self) {
-        for peer in self.touched.iter_mut().chain([&mut self.untouched]) {
+        for peer in self.touched.iter_mut().chain([&mut self.untouched, &mut self.untouched_added]) {
             peer.gone.get_or_insert(Gone::Finished);
             peer.refresh();
         }
@@ -142,7 +161,7 @@ impl Peers {
         let place = self.touched.len() as u32;
         self.pages[at / PAGE].get_or_insert_with(|| Box::new([NOWHERE; PAGE]))[at % PAGE] = place;
         self.last = (Rank(at as u32), place);
-        let Peer { credit, gone, .. } = self.untouched;
+        let &Peer { credit, gone, .. } = self.untouched(at);
         self.touched.push_mut(Peer { gone, ..Peer::untouched(credit) })
     }
 }
@@ -153,7 +172,7 @@ impl Index<usize> for Peers {
     #[inline(always)]
     fn index(&self, at: usize) -> &Peer {
         debug_assert!(at < self.ranks, "{} in a job of {} ranks", Rank(at as u32), self.ranks);
-        self.known(Rank(at as u32)).unwrap_or(&self.untouched)
+        self.known(Rank(at as u32)).unwrap_or_else(|| self.untouched(at))
     }
 }
 
@@ -223,6 +242,19 @@ mod tests {
         assert_eq!(gone, [Some(Gone::Failed), Some(Gone::Finished), Some(Gone::Finished)]);
         peers[17].to_return = 1;
         assert_eq!(peers[17].gone, Some(Gone::Finished));
+    }
+
+    #[test]
+    fn peers_that_are_added_begin_with_the_least_credit() {
+        let mut peers = Peers::new(PAGE, 5000);
+        peers[3].to_return = 1;
+        peers.grow(3 * PAGE);
+        assert_eq!((peers.len(), peers[1].credit, peers[PAGE].credit), (3 * PAGE, 5000, LEAST_WINDOW));
+        peers[3 * PAGE - 1].to_return = 2;
+        assert_eq!(peers[3 * PAGE - 1].credit, LEAST_WINDOW);
+        assert_eq!((peers[3].to_return, peers[3].credit), (1, 5000));
+        peers.close();
+        assert_eq!(peers[2 * PAGE].gone, Some(Gone::Finished));
     }
 
     #[test]

@@ -124,6 +124,8 @@ fn describe_job(hosts: &[u32]) -> Result<JobInfo, Error> {
         processors: size,
         on_failure: OnFailure::Continue,
         network,
+        spawned: Vec::new(),
+        universe: 0,
     })
 }
 

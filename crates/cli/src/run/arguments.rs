@@ -31,6 +31,10 @@ pub struct Arguments {
     /// Compare the collective calls of MPI programs on all ranks: wrong ones end with a text that names both (environment CANELE_CHECK)
     #[arg(long)]
     pub check: bool,
+    /// How many processes the job may have with those that it starts itself, which is MPI_UNIVERSE_SIZE [default: the numbers of the
+    /// hosts, or this host's processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub universe: Option<u32>,
     /// What happens to the other ranks when one fails
     #[arg(long, value_enum, default_value_t = OnFailure::Stop)]
     pub on_failure: OnFailure,
@@ -211,6 +215,7 @@ impl Arguments {
             placement: self.place.placement()?,
             bind: self.bind.into(),
             report_bindings: self.report_bindings,
+            universe: self.universe,
             on_failure: self.on_failure.into(),
             timeout: self.timeout,
             label: self.label,
@@ -229,6 +234,7 @@ impl Arguments {
             report_bindings: false,
             wait: None,
             check: false,
+            universe: None,
             on_failure: OnFailure::Stop,
             timeout: None,
             label: false,

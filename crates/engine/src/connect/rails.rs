@@ -10,6 +10,7 @@ mod rail;
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use canele_rail::Rail;
@@ -45,17 +46,16 @@ pub(crate) struct Rails {
 }
 
 impl Rails {
-    /// Opens the rails of the rank at `place`; `oversubscribed`: ranks of its host share processors.
+    /// Opens the rails of the rank `me` on a host that has the ranks `here` at the start of the job; `oversubscribed`: those share
+    /// processors; `alone`: the job has no other host.
     pub fn open(
-        place: canele_control::RankPlace,
-        oversubscribed: bool,
+        me: Rank,
+        here: Range<u32>,
+        (oversubscribed, alone): (bool, bool),
         tunables: &Tunables,
     ) -> Result<Self, Error> {
         let (cells, budget) = (tunables.ring_cells, tunables.inbox_bytes);
-        // The launcher numbers ranks through the hosts in blocks.
-        let first = place.rank.saturating_sub(place.local_rank);
-        let here = first..first.saturating_add(place.local_size);
-        let mut shm = Shm::open(Rank(place.rank), here, cells, tunables.payload_ring_bytes, budget)?;
+        let mut shm = Shm::open(me, here, cells, tunables.payload_ring_bytes, budget)?;
         if oversubscribed {
             shm.share_processors();
         }
@@ -65,7 +65,7 @@ impl Rails {
             _ => SingleCopy::Auto,
         };
         shm.copy_once(single_copy);
-        if place.local_size < place.size {
+        if !alone {
             shm.sleep_on_descriptors()?;
         }
         Ok(Self {
@@ -92,6 +92,12 @@ impl Rails {
             )?);
         }
         Ok(())
+    }
+
+    /// From now on the job has so many ranks, of which `here` are new on this host.
+    pub fn add_ranks(&mut self, ranks: u32, here: impl Iterator<Item = Rank>) {
+        here.for_each(|rank| self.shm.add_rank(rank));
+        self.tcp.iter_mut().for_each(|tcp| tcp.add_ranks(ranks));
     }
 
     /// This rank's sleep.

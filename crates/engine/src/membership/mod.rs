@@ -4,24 +4,28 @@ mod finish;
 mod launcher;
 mod names;
 mod notifications;
+mod spawn;
 
 use canele_control::JobInfo;
 use canele_proto::request::Failure;
 
 pub(crate) use launcher::Launcher;
 use names::Names;
+pub use spawn::FindCommand;
+use spawn::Spawns;
 
 /// What a rank knows of its job.
 pub(crate) struct Membership {
     pub launcher: Launcher,
     pub job: JobInfo,
     pub names: Names,
+    pub spawns: Spawns,
     /// Pairs of other ranks that communicate no more: collectives of both fail.
     pub splits: Vec<Failure>,
 }
 
 impl Membership {
     pub fn new(launcher: Launcher, job: JobInfo) -> Self {
-        Self { launcher, job, names: Names::default(), splits: Vec::new() }
+        Self { launcher, job, names: Names::default(), spawns: Spawns::default(), splits: Vec::new() }
     }
 }

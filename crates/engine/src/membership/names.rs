@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use canele_control::ToLauncher;
+use canele_sys::ids::Rank;
 
 use crate::Error;
 use crate::core::Core;
@@ -19,6 +20,8 @@ pub(crate) struct Names {
     refused: Vec<String>,
     /// Names of a job without a launcher.
     own: HashMap<String, Vec<u8>>,
+    /// This rank has published a name by which it knows that all questions before were answered.
+    has_marker: bool,
 }
 
 impl Names {
@@ -59,6 +62,11 @@ impl Names {
         at.map(|at| self.refused.swap_remove(at)).is_some()
     }
 
+    /// Takes the names of a job without a launcher, which has one from now on.
+    pub fn take_own(&mut self) -> HashMap<String, Vec<u8>> {
+        std::mem::take(&mut self.own)
+    }
+
     /// Publishes a name of a job without a launcher; says whether it was free.
     fn publish_own(&mut self, name: &str, value: &[u8]) -> bool {
         let is_free = !self.own.contains_key(name);
@@ -69,7 +77,41 @@ impl Names {
     }
 }
 
+/// The name of a rank that is always found, once it was published.
+fn marker(rank: Rank) -> String {
+    format!("canele asked {}", rank.0)
+}
+
 impl Engine {
+    /// The value published under `name`, if there is one now.
+    ///
+    /// # Errors
+    /// The launcher is gone.
+    pub fn lookup(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        let marker = marker(self.rank());
+        let mut core = self.lock_to_submit()?;
+        if !core.membership.launcher.is_present() {
+            return Ok(core.membership.names.own.get(name).cloned());
+        }
+        let query = core.membership.names.begin_query();
+        core.membership.launcher.send(&ToLauncher::Find { ticket: query, name: name.to_owned() })?;
+        if !std::mem::replace(&mut core.membership.names.has_marker, true) {
+            core.membership
+                .launcher
+                .send(&ToLauncher::Publish { name: marker.clone(), value: Vec::new() })?;
+        }
+        drop(core);
+        // The launcher answers in order: once it has found the marker, it has answered what it could.
+        self.find(&marker, None)?;
+        let mut core = self.lock()?;
+        let value = core.membership.names.take_value(query, name);
+        if value.is_none() {
+            core.membership.names.end_query(query);
+            core.membership.launcher.send(&ToLauncher::Forget { ticket: query })?;
+        }
+        Ok(value)
+    }
+
     /// Publishes `value` under `name`, visible to the whole job.
     ///
     /// # Errors

@@ -41,7 +41,13 @@ impl Core {
         let Self { progress, network, membership, rma, stats, .. } = self;
         let mut descriptors = descriptors.into_iter();
         match message {
-            FromLauncher::Peers { peers } => progress.handle_inboxes(&peers, descriptors),
+            FromLauncher::Peers { peers } => {
+                progress.handle_inboxes(&peers, descriptors);
+                self.hand_over_rings();
+            }
+            FromLauncher::Grown { world } => self.handle_grown(world),
+            FromLauncher::Spawned { ticket, result } => membership.spawns.handle_answer(ticket, result),
+            FromLauncher::Ring { from } => self.handle_ring(Rank(from), descriptors.next()),
             FromLauncher::Region { owner, id, .. } if Rank(owner) == progress.proto.me() => {
                 rma.handle_confirmed_region(RegionId::from_word(id));
             }
@@ -142,6 +148,7 @@ impl Core {
                 unknown.push(peer.0);
             }
         }
+        self.hand_over_rings();
         for peers in unknown.chunks(MOST_PEERS) {
             self.send_to_launcher(&ToLauncher::Connect { peers: peers.into() });
         }

@@ -22,7 +22,7 @@ pub struct Deposit {
 impl Engine {
     /// True if a rank runs on another host, so that no memory can be shared with it.
     pub fn is_remote(&self, rank: Rank) -> bool {
-        self.job().host_of(rank.0) != self.job().host_of(self.rank().0)
+        self.host_of(rank) != self.host_of(self.rank())
     }
 
     /// Asks the layer above of another host's rank something. After a deadline, `undo` is asked should the answer, when it comes,

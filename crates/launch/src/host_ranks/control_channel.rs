@@ -47,6 +47,11 @@ impl ControlChannel {
         })
     }
 
+    /// The channel of a rank that has no process.
+    pub fn closed(rank: u32) -> ControlChannel {
+        ControlChannel { rank, socket: None, queue: VecDeque::new(), interest: Ready::empty(), ignored: true }
+    }
+
     /// Queues a message; [`flush`](Self::flush) sends it. Inboxes one after the other are handed over in one message.
     pub fn push(&mut self, message: FromLauncher, descriptors: Vec<Rc<OwnedFd>>) {
         if self.socket.is_none() {

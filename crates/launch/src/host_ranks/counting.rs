@@ -40,7 +40,10 @@ impl Counting {
 
     /// The rank of this place has told its links.
     pub fn note_links(&mut self, place: usize, links: &Links) {
-        self.links[place] = Some(links.clone());
+        // One that was spawned since was not asked.
+        if let Some(place) = self.links.get_mut(place) {
+            *place = Some(links.clone());
+        }
     }
 
     /// When to look again.

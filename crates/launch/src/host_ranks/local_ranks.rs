@@ -9,10 +9,11 @@ use std::mem;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
-use canele_control::{FromLauncher, Handed, JobInfo, PeerInbox, ToLauncher, VERSION};
+use canele_control::{FromLauncher, Handed, JobInfo, PeerInbox, SpawnedWorld, ToLauncher, VERSION};
 use canele_rail::shm::InboxNotifier;
 use canele_sys::memory::Account;
 
+use super::places::Places;
 use crate::refused::refused_memory;
 use crate::settings::Settings;
 
@@ -86,8 +87,7 @@ pub struct LocalRanks {
     info: JobInfo,
     /// The same in the file that ranks get.
     job: Rc<OwnedFd>,
-    /// The number of the first one in the job.
-    first: u32,
+    places: Places,
     all: Vec<LocalRank>,
     /// Pairs (smaller rank first) one of which has asked for a link.
     links: HashSet<(u32, u32)>,
@@ -108,8 +108,8 @@ impl LocalRanks {
         Ok(LocalRanks {
             info,
             job,
-            first: ranks.start,
-            all: ranks.map(|_| LocalRank::default()).collect(),
+            all: ranks.clone().map(|_| LocalRank::default()).collect(),
+            places: Places::new(ranks),
             links: HashSet::new(),
             regions: HashMap::new(),
             account: account(),
@@ -120,17 +120,40 @@ impl LocalRanks {
 
     /// Whether `rank` is one of them.
     pub fn has(&self, rank: u32) -> bool {
-        rank.checked_sub(self.first).is_some_and(|index| (index as usize) < self.all.len())
+        self.places.place(rank).is_some()
+    }
+
+    /// Which ranks they are.
+    pub fn places(&self) -> &Places {
+        &self.places
     }
 
     /// What is known of `rank`, one of them.
     pub fn of(&self, rank: u32) -> &LocalRank {
-        &self.all[(rank - self.first) as usize]
+        &self.all[self.places.place(rank).expect("a rank of this host")]
     }
 
     /// The same, to be changed.
     pub fn of_mut(&mut self, rank: u32) -> &mut LocalRank {
-        &mut self.all[(rank - self.first) as usize]
+        &mut self.all[self.places.place(rank).expect("a rank of this host")]
+    }
+
+    /// The job has more ranks, of which `here` are on this host: those that are in the library are told.
+    ///
+    /// # Errors
+    /// The job's description cannot be written.
+    pub fn grow(&mut self, world: SpawnedWorld, here: impl Iterator<Item = u32>) -> io::Result<()> {
+        self.info.spawned.push(world.clone());
+        self.job = Rc::new(self.info.write().map_err(refused_memory)?);
+        let inside = self.places.ranks().zip(&self.all).filter(|(_, local_rank)| local_rank.is_inside());
+        for to in inside.map(|(rank, _)| rank).collect::<Vec<_>>() {
+            self.send(to, FromLauncher::Grown { world: world.clone() }, Vec::new());
+        }
+        for rank in here {
+            self.places.add(rank);
+            self.all.push(LocalRank::default());
+        }
+        Ok(())
     }
 
     /// All of them in order.
@@ -146,8 +169,8 @@ impl LocalRanks {
     /// Asks whoever is in the library for its links. Whoever has not answered yet is not asked again, so that no more than one
     /// question waits for a rank that computes.
     pub fn ask_for_links(&mut self) {
-        let most = most_links(self.info.size);
-        for (index, local_rank) in (self.first..).zip(&mut self.all) {
+        let most = most_links(self.info.ranks());
+        for (index, local_rank) in self.places.ranks().zip(&mut self.all) {
             if local_rank.is_inside()
                 && local_rank.inbox.is_some()
                 && !mem::replace(&mut local_rank.asked, true)
@@ -172,7 +195,8 @@ impl LocalRanks {
         message: ToLauncher,
         descriptor: Option<Handed>,
     ) -> Result<Option<ToLauncher>, String> {
-        let wants_one = matches!(message, ToLauncher::Inbox { .. } | ToLauncher::Region { .. });
+        let wants_one =
+            matches!(message, ToLauncher::Inbox { .. } | ToLauncher::Region { .. } | ToLauncher::Ring { .. });
         let event = descriptor.as_ref().is_some_and(|handed| handed.event.is_some());
         if event && !matches!(message, ToLauncher::Inbox { .. }) {
             return Err(format!("sent {message:?} with two descriptors"));
@@ -199,6 +223,17 @@ impl LocalRanks {
                 }
                 return Ok(None);
             }
+            (&ToLauncher::Ring { to }, Some(ring)) => {
+                let pair = (from.min(to), from.max(to));
+                let spawned = from.max(to) >= self.info.size;
+                if !spawned || !self.links.contains(&pair) || !self.has(to) || from == to {
+                    return Err(format!("sent a ring for rank {to}, which takes none from it"));
+                }
+                if self.of(to).is_inside() {
+                    self.send(to, FromLauncher::Ring { from }, vec![Rc::new(ring.memory)]);
+                }
+                return Ok(None);
+            }
             (ToLauncher::DropRegion { id }, _) => {
                 if self.regions.remove(&(from, *id)).is_none() {
                     return Err(format!("dropped region {id:#x}, which it does not have"));
@@ -213,7 +248,7 @@ impl LocalRanks {
             }
             (ToLauncher::Links(links), _) => {
                 let asked = mem::replace(&mut self.of_mut(from).asked, false);
-                if !asked || !links.is_sound(self.info.size, most_links(self.info.size)) {
+                if !asked || !links.is_sound(self.info.ranks(), most_links(self.info.ranks())) {
                     return Err("showed its links unasked, or such as there cannot be".into());
                 }
             }
@@ -239,8 +274,8 @@ impl LocalRanks {
 
     /// Links a rank with those of this host; what it wants of others is given back.
     fn handle_connect(&mut self, from: u32, peers: &[u32]) -> Result<Option<ToLauncher>, String> {
-        if let Some(peer) = peers.iter().find(|&&peer| peer >= self.info.size || peer == from) {
-            return Err(format!("asked for a link with rank {peer} of {}", self.info.size));
+        if let Some(peer) = peers.iter().find(|&&peer| peer >= self.info.ranks() || peer == from) {
+            return Err(format!("asked for a link with rank {peer} of {}", self.info.ranks()));
         }
         let (here, elsewhere): (Vec<u32>, Vec<u32>) = peers.iter().partition(|&&peer| self.has(peer));
         here.into_iter().for_each(|peer| self.connect(from, peer));
@@ -266,8 +301,8 @@ impl LocalRanks {
         notifier.notify();
         let (memory, event) = (Rc::new(inbox.memory), inbox.event.map(Rc::new));
         self.of_mut(from).inbox = Some(Inbox { memory, event, notifier });
-        let ranks = self.first..self.first + self.all.len() as u32;
-        let wanted = ranks.filter(|&peer| self.links.contains(&(from.min(peer), from.max(peer))));
+        let wanted =
+            self.places.ranks().filter(|&peer| self.links.contains(&(from.min(peer), from.max(peer))));
         for peer in wanted.collect::<Vec<_>>() {
             self.introduce(from, peer);
             self.introduce(peer, from);

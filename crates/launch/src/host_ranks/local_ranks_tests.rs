@@ -20,6 +20,8 @@ fn local_ranks(here: u32) -> LocalRanks {
         processors: 2,
         on_failure,
         network: None,
+        spawned: Vec::new(),
+        universe: 0,
     };
     let mut local_ranks = LocalRanks::new(info, 0..here).unwrap();
     for rank in 0..here {

@@ -4,25 +4,30 @@
 //! a failure means, and what ranks of other hosts do, is the job's business. It runs inside the launcher if the job has no
 //! other host, else inside each host's agent. Never waits for a rank, nor for whoever takes the reports.
 
+mod adopted;
 mod control_channel;
 mod counting;
 mod feed;
 mod local_ranks;
 mod orders;
 mod pipes;
+mod places;
 mod ranks;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use canele_control::{JobInfo, SEND_AGAIN, Socket};
+use canele_control::{JobInfo, SEND_AGAIN, Socket, SpawnedWorld};
+use rustix::process::Signal;
 
 use super::events::{Events, Ready, Source, Stream};
+use super::failure::Exit;
 use super::plan::Plan;
 use super::supervisor::{FromSupervisor, ToSupervisor};
 use super::supervisor_handle::{self, SupervisorHandle};
 use crate::installation;
+use adopted::Adopted;
 use control_channel::ControlChannel;
 use counting::Counting;
 pub use counting::PATIENCE as COUNTING_PATIENCE;
@@ -45,13 +50,19 @@ pub struct Own {
 #[derive(Debug)]
 pub struct HostRanks {
     plan: Plan,
+    /// Of ranks that were spawned since.
+    spawned: Vec<Plan>,
     supervisor: SupervisorHandle,
+    /// A rank that was not started here.
+    adopted: Option<Adopted>,
     own: Own,
     pipes: Pipes,
     feed: Option<Feed>,
     local_ranks: LocalRanks,
-    /// Of the ranks that were started, in order.
+    /// Of the ranks that were started, in the order of their places.
     channels: Vec<ControlChannel>,
+    /// A rank is being started.
+    starting: bool,
     /// Ranks whose control socket closed before they finalised, and when they must have ended.
     closed: Vec<(u32, Instant)>,
     countings: Vec<Counting>,
@@ -71,18 +82,44 @@ impl HostRanks {
     ///
     /// # Errors
     /// Whatever the system refuses, most likely descriptors.
-    pub fn start(mut plan: Plan, info: JobInfo, own: Own, events: &Events) -> io::Result<HostRanks> {
+    pub fn start(plan: Plan, info: JobInfo, own: Own, events: &Events) -> io::Result<HostRanks> {
+        let mut host_ranks = HostRanks::new(plan, info, own, events)?;
+        host_ranks.start_next(events);
+        Ok(host_ranks)
+    }
+
+    /// Begins with one rank, which runs already: the process `pid`, this one's parent, at the other end of a socket.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start); that process has ended.
+    pub fn adopt(
+        plan: Plan,
+        info: JobInfo,
+        (pid, socket): (u32, Socket),
+        events: &Events,
+    ) -> io::Result<HostRanks> {
+        let mut host_ranks = HostRanks::new(plan, info, Own::default(), events)?;
+        host_ranks.adopted = Some(Adopted::parent(pid, events)?);
+        host_ranks.channels.push(ControlChannel::new(0, socket, events)?);
+        host_ranks.reports.push(Report::Started { rank: 0, pid });
+        Ok(host_ranks)
+    }
+
+    fn new(mut plan: Plan, info: JobInfo, own: Own, events: &Events) -> io::Result<HostRanks> {
         installation::add_library_path(&mut plan.environment);
         let local_ranks = LocalRanks::new(info, plan.ranks())?;
         let supervisor = SupervisorHandle::start(&plan, events)?;
-        let mut host_ranks = HostRanks {
+        Ok(HostRanks {
             local_ranks,
             pipes: Pipes::new(plan.first),
             plan,
+            spawned: Vec::new(),
             supervisor,
+            adopted: None,
             own,
             feed: None,
             channels: Vec::new(),
+            starting: false,
             closed: Vec::new(),
             countings: Vec::new(),
             ending_until: None,
@@ -90,9 +127,7 @@ impl HostRanks {
             reading_paused: false,
             held_back: false,
             over: false,
-        };
-        host_ranks.start_next(events);
-        Ok(host_ranks)
+        })
     }
 
     /// What happened since the last call, in order.
@@ -133,6 +168,13 @@ impl HostRanks {
                 self.read_rank(rank, ranks::AT_A_TIME, events);
             }
             Source::Printed(rank, stream) => self.pipes.read(rank, stream),
+            Source::Adopted => {
+                if let Some(adopted) = self.adopted.take() {
+                    adopted.close(events);
+                    // How it ended is its parent's to know.
+                    self.handle_exit(0, Exit::Status(0), events);
+                }
+            }
             Source::Feed => {
                 let hung_up = ready.intersects(Ready::ERR);
                 self.write_feed(hung_up, events);
@@ -150,6 +192,7 @@ impl HostRanks {
                 }
             }
             Order::Kill { rank } => self.kill(rank, events),
+            Order::Spawn { world, plans } => self.spawn(world, plans, events),
             Order::Signal { signal } => self.supervisor.send(&ToSupervisor::Signal { signal }, &[]),
             Order::End { grace_ms } => self.end(grace_ms),
             Order::Room { stream, bytes } => self.pipes.give_room(stream, bytes),
@@ -169,6 +212,9 @@ impl HostRanks {
     }
 
     fn end(&mut self, grace_ms: u32) {
+        if let Some(adopted) = &self.adopted {
+            adopted.signal(if grace_ms > 0 { Signal::TERM } else { Signal::KILL });
+        }
         let grace = Duration::from_millis(grace_ms.into());
         self.ending_until = Some(Instant::now() + grace + supervisor_handle::PATIENCE);
         self.supervisor.send(&ToSupervisor::End { grace_ms }, &[]);
@@ -195,14 +241,60 @@ impl HostRanks {
 
     /// Starts the next rank, if one is left. One at a time: descriptors under way are bounded.
     fn start_next(&mut self, events: &Events) {
-        let rank = self.plan.first + self.channels.len() as u32;
-        if !self.plan.ranks().contains(&rank) || self.ending_until.is_some() {
-            return;
+        while !self.starting && self.ending_until.is_none() {
+            let Some(rank) = self.local_ranks.places().rank(self.channels.len()) else { return };
+            match self.start_rank(rank, events) {
+                Ok(()) => self.starting = true,
+                Err(error) => {
+                    let name = self.plan_of(rank).program(rank).command[0].to_string_lossy().into_owned();
+                    let report = Report::NotStarted { rank, status: 1, name, why: error.to_string() };
+                    self.handle_not_started(rank, report, events);
+                    // The job ends, unless it can do without the rank.
+                    if self.plan.ranks().contains(&rank) {
+                        return;
+                    }
+                }
+            }
         }
-        if let Err(error) = self.start_rank(rank, events) {
-            let name = self.plan.program(rank).command[0].to_string_lossy().into_owned();
-            self.reports.push(Report::NotStarted { rank, status: 1, name, why: error.to_string() });
+    }
+
+    /// The plan of which `rank` is.
+    fn plan_of(&self, rank: u32) -> &Plan {
+        self.spawned.iter().find(|plan| plan.ranks().contains(&rank)).unwrap_or(&self.plan)
+    }
+
+    /// A rank has no process: it has a channel all the same, which is closed.
+    fn handle_not_started(&mut self, rank: u32, report: Report, events: &Events) {
+        let place = self.local_ranks.places().place(rank);
+        if place == Some(self.channels.len()) {
+            self.channels.push(ControlChannel::closed(rank));
+        } else if let Some(channel) = self.channel_mut(rank) {
+            channel.close(events);
         }
+        self.pipes.drain(rank);
+        self.local_ranks.of_mut(rank).ended = true;
+        self.reports.push(report);
+    }
+
+    /// The job has more ranks: tells those that are here, and starts its own.
+    fn spawn(&mut self, world: SpawnedWorld, mut plans: Vec<Plan>, events: &Events) {
+        let ranks: Vec<u32> = plans.iter().flat_map(Plan::ranks).collect();
+        if let Err(error) = self.local_ranks.grow(world, ranks.into_iter()) {
+            let text = format!("cannot add ranks to the job: {error}");
+            return self.reports.push(Report::Failed { status: 1, text });
+        }
+        for plan in &mut plans {
+            installation::add_library_path(&mut plan.environment);
+            plan.find_program();
+            match plan.write() {
+                Ok(file) => self.supervisor.send(&ToSupervisor::Add, &[file.as_fd()]),
+                // The supervisor says of each of its ranks that there is no plan.
+                Err(error) => self.reports.push(Report::Remarked { bytes: format!("{error}\n").into() }),
+            }
+        }
+        self.spawned.extend(plans);
+        self.post();
+        self.start_next(events);
     }
 
     fn start_rank(&mut self, rank: u32, events: &Events) -> io::Result<()> {
@@ -237,10 +329,18 @@ impl HostRanks {
                 Ok(None) => return,
                 Ok(Some(FromSupervisor::Started { number: rank, pid })) => {
                     self.reports.push(Report::Started { rank, pid });
+                    self.starting = false;
                     self.start_next(events);
                 }
                 Ok(Some(FromSupervisor::NotStarted { number: rank, errno, reason })) => {
-                    self.reports.push(self.plan.not_started(rank, errno, &reason));
+                    let report = self.plan_of(rank).not_started(rank, errno, &reason);
+                    if self.plan.ranks().contains(&rank) {
+                        self.reports.push(report);
+                    } else {
+                        self.starting = false;
+                        self.handle_not_started(rank, report, events);
+                        self.start_next(events);
+                    }
                 }
                 Ok(Some(FromSupervisor::Exited { number: rank, exit })) => {
                     self.handle_exit(rank, exit, events)
@@ -262,6 +362,9 @@ impl HostRanks {
     }
 
     fn finish(&mut self, left: Vec<u32>) {
+        if let Some(adopted) = &self.adopted {
+            adopted.signal(Signal::KILL);
+        }
         self.pipes.finish();
         self.collect_prints();
         self.reports.push(Report::Empty { left });
@@ -289,12 +392,12 @@ impl HostRanks {
             let (rank, _) = self.closed.swap_remove(index);
             self.broke_rules(rank, "closed its socket to the launcher without finalising".into(), events);
         }
-        let (local_ranks, reports, first) = (&self.local_ranks, &mut self.reports, self.plan.first);
+        let (local_ranks, reports) = (&self.local_ranks, &mut self.reports);
         self.countings.retain(|counting| {
             let over = counting.is_over(local_ranks, now);
             if over {
                 let (question, counts) = (counting.question, counting.counts(local_ranks));
-                reports.push(Report::Counted { question, first, counts });
+                reports.push(Report::Counted { question, counts });
             }
             !over
         });

@@ -3,11 +3,12 @@
 //! Owns their shape, which is the same whether both are in one process or on two machines. Ranks are numbered as in the
 //! job. No descriptor is among them: descriptors stay on their host.
 
-use canele_control::{FromLauncher, Links, ToLauncher};
+use canele_control::{FromLauncher, Links, SpawnedWorld, ToLauncher};
 use serde::{Deserialize, Serialize};
 
 use crate::events::Stream;
 use crate::failure::Exit;
+use crate::plan::Plan;
 
 /// An order to a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +24,13 @@ pub enum Order {
     Kill {
         /// Which.
         rank: u32,
+    },
+    /// The job has more ranks: tell those of the host, and start its own.
+    Spawn {
+        /// All of the new ranks.
+        world: SpawnedWorld,
+        /// The plans of those to be started here, in the order of their ranks.
+        plans: Vec<Plan>,
     },
     /// Send a signal to all ranks.
     Signal {
@@ -120,8 +128,6 @@ pub enum Report {
     Counted {
         /// As asked.
         question: u32,
-        /// The first rank counted.
-        first: u32,
         /// Of each of the host's ranks, in order.
         counts: Vec<Counts>,
     },

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use canele_control::{Links, ReceiveError, ToLauncher};
+use rustix::process::Signal;
 
 use super::control_channel::ControlChannel;
 use super::{HostRanks, Report};
@@ -19,14 +20,14 @@ const LAST_WORDS: u32 = 4096;
 
 impl HostRanks {
     pub(super) fn channel_mut(&mut self, rank: u32) -> Option<&mut ControlChannel> {
-        let index = rank.checked_sub(self.plan.first)?;
-        self.channels.get_mut(index as usize)
+        let place = self.local_ranks.places().place(rank)?;
+        self.channels.get_mut(place)
     }
 
     /// For everybody who wants to see them now.
     fn note_links(&mut self, rank: u32, links: &Links) {
-        let index = (rank - self.plan.first) as usize;
-        self.countings.iter_mut().for_each(|counting| counting.note_links(index, links));
+        let Some(place) = self.local_ranks.places().place(rank) else { return };
+        self.countings.iter_mut().for_each(|counting| counting.note_links(place, links));
     }
 
     /// Queues what ranks are owed to by others of their host.
@@ -76,7 +77,10 @@ impl HostRanks {
     pub(super) fn kill(&mut self, rank: u32, events: &Events) {
         if let Some(channel) = self.channel_mut(rank) {
             channel.ignore(events);
-            self.supervisor.send(&ToSupervisor::Kill { number: rank }, &[]);
+            match &self.adopted {
+                Some(adopted) if rank == 0 => adopted.signal(Signal::KILL),
+                _ => self.supervisor.send(&ToSupervisor::Kill { number: rank }, &[]),
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Owns the streams. Decides nothing about the job; what it hears that cannot be is the end of it.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -15,6 +16,7 @@ use super::{FromAgent, Task, ToAgent, shell};
 use crate::events::Events;
 use crate::failure::Exit;
 use crate::host_ranks::{Order, Report};
+use crate::plan::Plan;
 
 /// Bytes waiting for an agent from which on it is not listened to.
 const CONGESTED: usize = 4 << 20;
@@ -40,6 +42,8 @@ pub struct Agent {
     pub(super) state: State,
     task: Task,
     ranks: Range<u32>,
+    /// Those that it was told to start since.
+    spawned: HashSet<u32>,
     /// How its shell was started.
     command: String,
     pub(super) up: Option<Inflow>,
@@ -64,6 +68,7 @@ impl Agent {
         Agent {
             state: State::Starting,
             ranks: task.plan.ranks(),
+            spawned: HashSet::new(),
             heartbeat: Heartbeat::new(Duration::from_millis(task.silence_ms.into()), now),
             task,
             command,
@@ -162,6 +167,11 @@ impl Agent {
         Ok(())
     }
 
+    /// Its host starts the ranks of these plans too.
+    pub fn note_spawned(&mut self, plans: &[Plan]) {
+        self.spawned.extend(plans.iter().flat_map(Plan::ranks));
+    }
+
     /// Whether this is about its own ranks.
     fn may_say(&self, report: &Report) -> bool {
         match report {
@@ -170,9 +180,10 @@ impl Agent {
             | Report::Said { rank, .. }
             | Report::Broke { rank, .. }
             | Report::Printed { rank, .. }
-            | Report::Exited { rank, .. } => self.ranks.contains(rank),
-            Report::Counted { first, counts, .. } => {
-                *first == self.ranks.start && counts.len() == self.ranks.len()
+            | Report::Exited { rank, .. } => self.ranks.contains(rank) || self.spawned.contains(rank),
+            Report::Counted { counts, .. } => {
+                let most = self.ranks.len() + self.spawned.len();
+                (self.ranks.len()..=most).contains(&counts.len())
             }
             Report::Lost { .. } | Report::Remarked { .. } => false,
             Report::Fed { .. }

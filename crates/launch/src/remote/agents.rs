@@ -80,6 +80,7 @@ impl Agents {
             directory: None,
             binding: Default::default(),
             report_bindings: false,
+            spawned: None,
         };
         let silence = agents.first().map_or(Duration::ZERO, Agent::silence);
         let mut agents = Agents {
@@ -311,7 +312,12 @@ impl Agents {
             self.ending_until = Some(Instant::now() + grace + supervisor_handle::PATIENCE + TRAVEL);
         }
         match self.agents[host].state {
-            State::Running => self.agents[host].tell(order),
+            State::Running => {
+                if let Order::Spawn { plans, .. } = &order {
+                    self.agents[host].note_spawned(plans);
+                }
+                self.agents[host].tell(order);
+            }
             State::Starting | State::Ready if matches!(order, Order::End { .. }) => {
                 self.close(host, [Report::Empty { left: Vec::new() }], events);
             }

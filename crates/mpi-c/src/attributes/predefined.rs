@@ -68,7 +68,11 @@ pub fn value(keyval: c_int) -> Option<Option<Value>> {
         },
         MPI_LASTUSEDCODE => &LAST_USED_CODE,
         MPI_UNIVERSE_SIZE => {
-            let size = library::world().map_or(0, |world| world.engine().size());
+            // A program that was started alone is not told how many processes there could be: as many as processors.
+            let size = library::world().map_or(0, |world| {
+                let (job, known) = (world.engine().job(), world.engine().job().universe);
+                if known == 0 { job.ranks().max(job.processors) } else { known }
+            });
             UNIVERSE_SIZE.set(size as c_int);
             &UNIVERSE_SIZE
         }

@@ -157,10 +157,3 @@ pub fn comm_disconnect(comm: Out<MPI_Comm>) -> CallResult {
     comm.get("comm")?.get()?.barrier("MPI_Comm_disconnect")?;
     comm_free(comm)
 }
-
-/// `MPI_Comm_get_parent`.
-pub fn comm_get_parent(parent: Out<MPI_Comm>) -> CallResult {
-    library::world()?;
-    // No process is started by another one.
-    Ok(parent.set(MPI_COMM_NULL, "parent")?)
-}

@@ -49,7 +49,7 @@ impl Comm {
     }
 
     /// Gives all members the bytes of one.
-    fn tell(&self, root: usize, mut bytes: Vec<u8>) -> Result<Vec<u8>> {
+    pub(crate) fn tell(&self, root: usize, mut bytes: Vec<u8>) -> Result<Vec<u8>> {
         let mut length = [bytes.len() as u64];
         let tell = |bytes: &mut [u8]| {
             let shape = Shape::new(Operation::Broadcast(Root::At(root as u32)), bytes.len());

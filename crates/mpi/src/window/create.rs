@@ -265,7 +265,7 @@ impl Win {
 
 /// True if all members run on one host.
 fn shares_host(comm: &Comm) -> bool {
-    let host = |rank: &Rank| comm.engine.job().host_of(rank.0);
+    let host = |rank: &Rank| comm.engine.host_of(*rank);
     let members = comm.group().members();
     members.iter().all(|rank| host(rank) == host(&members[0]))
 }

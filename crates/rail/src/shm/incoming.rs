@@ -4,6 +4,7 @@ use canele_mem::buffer::InShare;
 use canele_mem::chunk_counter::ChunkCounter;
 use canele_mem::window::Window;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::time::Instant;
 
 use canele_mem::ring::cells::TakeCell;
@@ -11,11 +12,12 @@ use canele_mem::ring::{cells, payload};
 use canele_sys::atomic::AtomicU32;
 use canele_sys::ids::Rank;
 use canele_sys::process_memory::{self, Proof};
-use canele_sys::segment::SegmentError;
+use canele_sys::segment::{Mapping, SegmentError};
 use canele_sys::sleep;
 
 use super::fetch::SingleCopy;
 use super::inbox::Inbox;
+use super::layout::InboxLayout;
 use super::link::{HAS_BULK, Shared, TELL, TIMED};
 use super::pace::Reading;
 use crate::{Corrupt, Header, MAX_INLINE, MAX_INLINE_WITH_BULK, Packet, TakeIf, TryTake};
@@ -40,15 +42,14 @@ pub struct Incoming {
 unsafe impl Send for Incoming {}
 
 impl Incoming {
-    /// What `sender`, the rank of the slice `number`, who has arrived, writes into our inbox.
+    /// What `sender`, who has arrived, writes into a slice of this layout: a mapping and where in it the slice begins.
     pub fn open(
-        inbox: &Inbox,
-        (sender, number): (Rank, usize),
-        sender_inbox: &Inbox,
+        slice: (Arc<Mapping>, usize),
+        layout: InboxLayout,
+        (sender, sender_inbox): (Rank, &Inbox),
         (rewinds, single_copy): (bool, SingleCopy),
     ) -> Result<Self, SegmentError> {
-        let slice = (inbox.pages().clone(), inbox.layout.slice_start(number));
-        let (shared, cells, span) = Shared::new(slice, inbox.layout, rewinds)?;
+        let (shared, cells, span) = Shared::new(slice, layout, rewinds)?;
         let shown = sender_inbox.proof().filter(|_| single_copy != SingleCopy::Never);
         let proof = shown.filter(process_memory::can_read);
         if proof.is_some() {

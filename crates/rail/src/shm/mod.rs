@@ -24,6 +24,7 @@ mod outgoing;
 mod pace;
 mod rail;
 mod region;
+mod rings;
 mod waker;
 
 use std::ops::Range;
@@ -67,6 +68,8 @@ pub struct Shm {
     /// The links on which packets can come, and those on which they can leave.
     incoming: Vec<LinkId>,
     outgoing: Vec<LinkId>,
+    /// Rings of this rank's own, to be handed to their receivers.
+    rings: Vec<(Rank, Arc<Memfd>)>,
     /// The senders that have arrived and are accepted, a bit for each.
     accepted: Vec<u64>,
     /// Payload rings begin again at their start when they are empty.
@@ -106,7 +109,7 @@ fn report_unreadable<'a>(
 }
 
 impl Shm {
-    /// Opens the rail of rank `me`, one of those of its host, which are `here`.
+    /// Opens the rail of rank `me`. The ranks at the start of the job that are on its host are `here`; it may have been spawned since.
     ///
     /// `cells` and `payload` are the wished ring sizes; an inbox stays below `budget` bytes where it can.
     pub fn open(
@@ -117,7 +120,7 @@ impl Shm {
         budget: usize,
     ) -> Result<Self, SegmentError> {
         let fencing = membarrier::register();
-        assert!(here.contains(&me.0), "{me} is one of the ranks {here:?} of its host");
+        assert!(here.start <= me.0, "{me} does not come before the ranks {here:?} of its host");
         let layout = InboxLayout::new(here.len(), cells, payload, budget);
         let caps = Caps {
             name: "shm",
@@ -141,9 +144,10 @@ impl Shm {
             inbox_file,
             watch: None,
             fencing,
-            links: here.clone().map(|_| Link::default()).collect(),
+            links: (here.start..here.end.max(me.0 + 1)).map(|_| Link::default()).collect(),
             incoming: Vec::new(),
             outgoing: Vec::new(),
+            rings: Vec::new(),
             accepted: vec![0; here.len().div_ceil(64)],
             rewinds: false,
             single_copy: SingleCopy::Never,
@@ -230,14 +234,19 @@ impl Shm {
     /// Opens the way to a peer that was introduced: reserves this rank's slice of its inbox.
     pub fn open_link(&mut self, peer: Rank) -> Result<LinkId, ConnectError> {
         let (me, how, rewinds) = (self.me, (self.fencing, self.single_copy), self.rewinds);
+        let has_slice = self.have_slices(peer);
         let link = self.link_mut(peer).expect("open_link comes after introduce");
         if link.outgoing.is_none() {
             let inbox = link.peer_inbox.as_ref().zip(link.peer_file.as_ref());
             let inbox = inbox.expect("open_link comes after introduce");
-            let opened = Outgoing::open(inbox, me, how, rewinds);
+            let (opened, ring) = match has_slice {
+                true => (Outgoing::open(inbox, me, how, rewinds), None),
+                false => rings::open(inbox.0, how, rewinds),
+            };
             link.outgoing = Some(opened.map_err(|source| ConnectError::Memory { peer, source })?);
             // Mapped memory needs no descriptor, and a rank may have thousands of peers.
             link.peer_file = None;
+            self.rings.extend(ring.map(|ring| (peer, ring)));
             self.outgoing.push(LinkId::in_memory(peer));
         }
         Ok(LinkId::in_memory(peer))
@@ -296,6 +305,7 @@ impl Shm {
     #[cold]
     fn accept_arrived(&mut self, arrivals: u32) {
         self.arrivals_seen = arrivals;
+        // Spawned ranks have no slices of it.
         for word in 0..self.accepted.len() {
             let mut new = self.inbox.arrived(word) & !self.accepted[word];
             while new != 0 {
@@ -308,13 +318,18 @@ impl Shm {
 
     fn accept_one(&mut self, number: usize) {
         // The bits are written by peers, and there may be more of them than senders.
+        if number >= self.inbox.layout.senders {
+            return;
+        }
         let Some(link) = self.links.get_mut(number) else { return };
         // Without its inbox, the launcher's word about this peer is still to be read, or the link is closed.
         let Some(peer_inbox) = &link.peer_inbox else { return };
         self.accepted[number / 64] |= 1 << (number % 64);
         if link.incoming.is_none() {
             let peer = Rank(self.first + number as u32);
-            match Incoming::open(&self.inbox, (peer, number), peer_inbox, (self.rewinds, self.single_copy)) {
+            let slice = (self.inbox.pages().clone(), self.inbox.layout.slice_start(number));
+            let how = (self.rewinds, self.single_copy);
+            match Incoming::open(slice, self.inbox.layout, (peer, peer_inbox), how) {
                 Ok(incoming) => link.incoming = Some(incoming),
                 Err(error) => link.unreadable = Some(error),
             }

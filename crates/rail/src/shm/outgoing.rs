@@ -86,18 +86,31 @@ impl Outgoing {
     pub fn open(
         (inbox, file): (&Inbox, &Arc<Memfd>),
         me: usize,
+        how: (Fencing, SingleCopy),
+        rewinds: bool,
+    ) -> Result<Self, SegmentError> {
+        let start = inbox.layout.slice_start(me);
+        let outgoing = Self::open_slice((file, start), inbox, how, rewinds)?;
+        inbox.arrive(me);
+        Ok(outgoing)
+    }
+
+    /// Maps a slice, which begins at this place of this file and is for the owner of the inbox, and reserves its first part.
+    pub fn open_slice(
+        (file, start): (&Arc<Memfd>, usize),
+        inbox: &Inbox,
         (fencing, single_copy): (Fencing, SingleCopy),
         rewinds: bool,
     ) -> Result<Self, SegmentError> {
         let layout = inbox.layout;
-        let slice = file.map(layout.slice_start(me), layout.slice_bytes())?;
+        let slice = file.map(start, layout.slice_bytes())?;
         slice.dont_fork()?;
         slice.populate(0, layout.first_bytes())?;
         let (shared, cells, span) = Shared::new((Arc::new(slice), 0), layout, rewinds)?;
         // A compiler fence suffices only where both are registered (invariant I6).
         let both = fencing == Fencing::Asymmetric && inbox.fencing() == Fencing::Asymmetric;
         let reserve = layout.cells as u64 / 8;
-        let outgoing = Self {
+        Ok(Self {
             cells: cells::Producer::new(cells, reserve),
             payload: payload::Producer::new(span),
             sleep: NonNull::from(inbox.sleep_word()),
@@ -113,9 +126,7 @@ impl Outgoing {
             message_limit: layout.payload,
             wakeups: 0,
             shared,
-        };
-        inbox.arrive(me);
-        Ok(outgoing)
+        })
     }
 
     #[inline(always)]

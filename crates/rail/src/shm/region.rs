@@ -233,6 +233,11 @@ impl Regions {
         }
     }
 
+    /// All regions of our own.
+    pub fn all_own(&self) -> impl Iterator<Item = &Arc<Region>> {
+        self.own.iter().filter_map(|(_, region)| region.as_ref())
+    }
+
     /// A region of our own.
     pub fn own(&self, id: RegionId) -> Option<&Arc<Region>> {
         let (generation, region) = self.own.get(id.index as usize)?;

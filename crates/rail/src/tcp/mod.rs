@@ -241,6 +241,16 @@ impl Tcp {
         })
     }
 
+    /// From now on the job has so many ranks.
+    pub fn add_ranks(&mut self, ranks: u32) {
+        if ranks > self.credentials.ranks {
+            self.credentials.ranks = ranks;
+            self.routes.resize_with(ranks as usize, Vec::new);
+            self.pairs.resize(ranks as usize, Pair::default());
+            self.links.resize_with(ranks as usize, || None);
+        }
+    }
+
     /// Whose rail it is.
     pub fn me(&self) -> Rank {
         self.credentials.me

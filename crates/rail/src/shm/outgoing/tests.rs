@@ -10,7 +10,9 @@ fn link() -> (Outgoing, Incoming, (Inbox, Arc<Memfd>)) {
     let inbox = |rank| Inbox::create(Rank(rank), layout, Fencing::Fences).unwrap();
     let ((owner, file), (sender, _)) = (inbox(0), inbox(1));
     let outgoing = Outgoing::open((&owner, &file), 1, (Fencing::Fences, SingleCopy::Never), false).unwrap();
-    let incoming = Incoming::open(&owner, (Rank(1), 1), &sender, (false, SingleCopy::Never)).unwrap();
+    let slice = (owner.pages().clone(), owner.layout.slice_start(1));
+    let incoming =
+        Incoming::open(slice, owner.layout, (Rank(1), &sender), (false, SingleCopy::Never)).unwrap();
     (outgoing, incoming, (owner, file))
 }
 

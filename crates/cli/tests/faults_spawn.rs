@@ -1,0 +1,108 @@
+//! Processes that are started by others, killed at any moment: what is left of the job.
+
+#[path = "../../mpi-abi/tests/support/mod.rs"]
+mod programs;
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use programs::{compiled, folder, library};
+use support::hosts::start_on;
+use support::ranks::setting;
+use support::{Run, kill, start, wait_until};
+
+fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| compiled("families", &[folder("programs/faults/families.c")]))
+}
+
+/// The command that runs it with these words.
+fn command(words: &[&str]) -> Vec<String> {
+    let path = format!("LD_LIBRARY_PATH={}", library().display());
+    let program = program().to_str().expect("a path of text").to_owned();
+    let words = words.iter().map(|word| (*word).to_owned());
+    ["env".to_owned(), path, program].into_iter().chain(words).collect()
+}
+
+fn job(options: &[&str], words: &[&str]) -> Run {
+    let command = command(words);
+    let command: Vec<&str> = command.iter().map(String::as_str).collect();
+    start(&[&["run", "--timeout", "1000"], options, &command[..]].concat())
+}
+
+/// The process of a rank, once its program runs.
+fn wait_for_rank(run: &Run, rank: u32) -> u32 {
+    let entry = format!("CANELE_RANK={rank}");
+    let mut found = None;
+    wait_until(&format!("rank {rank}"), || {
+        found = run.processes().into_iter().find(|pid| {
+            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            name.trim_end() == "families" && environment.split(|b| *b == 0).any(|e| e == entry.as_bytes())
+        });
+        found.is_some()
+    });
+    found.expect("it was found")
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+#[test]
+fn a_parent_or_a_child_that_is_killed_ends_the_job() {
+    let mut random = Random(setting("FAULT_SEED", 1));
+    for n in 0..setting("FAULT_KILLS", 8) {
+        let (victim, after) = (random.below(4) as u32, Duration::from_millis(random.below(60)));
+        let run = job(&["-n", "2"], &["forever"]);
+        let pid = wait_for_rank(&run, victim);
+        std::thread::sleep(after);
+        kill("KILL", pid);
+        // Nothing is left of it: that is looked for at its end.
+        let ended = run.end_within(Duration::from_secs(60));
+        let what = format!("kill {n}: rank {victim} after {after:?}: {ended:?}");
+        assert_eq!(ended.code(), Some(137), "{what}");
+        assert!(ended.error.contains(&format!("rank {victim} was killed by signal 9 (Killed)")), "{what}");
+    }
+}
+
+#[test]
+fn where_the_job_goes_on_the_other_side_is_told_of_the_dead() {
+    let mut random = Random(setting("FAULT_SEED", 7));
+    for n in 0..setting("FAULT_KILLS", 8) {
+        let (victim, after) = (random.below(4) as u32, Duration::from_millis(random.below(60)));
+        let run = job(&["-n", "2", "--on-failure", "continue"], &["survive"]);
+        let pid = wait_for_rank(&run, victim);
+        std::thread::sleep(after);
+        kill("KILL", pid);
+        let ended = run.end_within(Duration::from_secs(60));
+        let what = format!("kill {n}: rank {victim} after {after:?}: {ended:?}");
+        assert_eq!(ended.code(), Some(137), "{what}");
+        // All others come to their end: whatever they waited for has failed.
+        assert!(ended.lines().iter().all(|line| *line == "told" || *line == "alone"), "{what}");
+    }
+}
+
+#[test]
+fn children_of_children_outlive_their_parents_and_the_job_ends_with_the_last() {
+    let ended = job(&["-n", "1"], &["outlived"]).end_within(Duration::from_secs(60));
+    assert_eq!((ended.code(), ended.lines()), (Some(0), vec!["parent", "child"]), "{}", ended.error);
+}
+
+#[test]
+fn processes_are_started_on_several_hosts() {
+    for hosts in ["a:1,b:1", "a:2,b:1"] {
+        let command = command(&["spread"]);
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        let ended = start_on("plain", hosts, &[], &command).end_within(Duration::from_secs(90));
+        assert_eq!((ended.code(), ended.error.as_str()), (Some(0), ""), "{hosts}");
+        assert!(!ended.lines().is_empty() && ended.lines().iter().all(|line| *line == "passed"), "{ended:?}");
+    }
+}

@@ -1,0 +1,176 @@
+//! Ranks that are added to the running job: asked for here, told by the launcher.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use canele_control::{Control, ControlError, RankPlace, Socket, SpawnProgram, SpawnedWorld, ToLauncher};
+use canele_sys::ids::Rank;
+
+use super::Launcher;
+use crate::Error;
+use crate::core::Core;
+use crate::engine::Engine;
+
+/// The first of the new ranks; or of each, why it was not started, empty if it was and has been ended because of the others.
+type Answer = Result<u32, Vec<String>>;
+
+/// The worlds that this rank asked for.
+#[derive(Default)]
+pub(crate) struct Spawns {
+    /// With the answer, once it has come.
+    asked: HashMap<u64, Option<Answer>>,
+    last: u64,
+}
+
+impl Spawns {
+    fn begin(&mut self) -> u64 {
+        self.last += 1;
+        self.asked.insert(self.last, None);
+        self.last
+    }
+
+    /// Handles the launcher's answer.
+    pub fn handle_answer(&mut self, ticket: u64, answer: Answer) {
+        if let Some(asked) = self.asked.get_mut(&ticket) {
+            *asked = Some(answer);
+        }
+    }
+
+    fn take(&mut self, ticket: u64) -> Option<Answer> {
+        let answer = self.asked.get_mut(&ticket)?.take()?;
+        self.asked.remove(&ticket);
+        Some(answer)
+    }
+}
+
+impl Engine {
+    /// Adds ranks to the job, which run `programs` and have a world of their own; waits until they run. They are told that `parents`
+    /// have spawned them.
+    ///
+    /// # Errors
+    /// `NotSpawned` with the reason for each of them; the job has no launcher, or the launcher is gone.
+    pub fn spawn(&self, programs: Vec<SpawnProgram>, parents: &[Rank]) -> Result<Range<u32>, Error> {
+        let count: u32 = programs.iter().fold(0, |sum, program| sum.saturating_add(program.ranks));
+        let mut core = self.lock_to_submit()?;
+        if !core.membership.launcher.is_present() {
+            self.start_launcher(&mut core)?;
+        }
+        let ticket = core.membership.spawns.begin();
+        let parents = parents.iter().map(|rank| rank.0).collect();
+        core.membership.launcher.send(&ToLauncher::Spawn { ticket, programs, parents })?;
+        let ready = |core: &mut Core| match core.check() {
+            Ok(()) => core.membership.spawns.take(ticket).map(Ok),
+            Err(error) => Some(Err(error)),
+        };
+        let (_core, answer) = self.wait_for(core, ready);
+        match answer? {
+            Ok(first) => Ok(first..first.saturating_add(count)),
+            Err(reasons) => Err(Error::NotSpawned(reasons)),
+        }
+    }
+}
+
+/// Where the command `canele` lies, if that is known.
+pub type FindCommand = fn() -> Option<PathBuf>;
+
+impl Engine {
+    /// Says how the command `canele` is found, should this process need a launcher; else it is looked for as any command.
+    pub fn find_command_by(&self, find: FindCommand) {
+        // The first one counts.
+        let _ = self.find_command.set(find);
+    }
+
+    /// Starts a launcher, of which this process, which was started alone, is rank 0 from now on.
+    #[cold]
+    fn start_launcher(&self, core: &mut Core) -> Result<(), Error> {
+        let command = self.find_command.get().and_then(|find| find()).unwrap_or_else(|| "canele".into());
+        let (own, its) = Socket::pair().map_err(ControlError::from)?;
+        let started = Command::new(&command)
+            .arg("adopt")
+            .arg(std::process::id().to_string())
+            .stdin(Stdio::from(OwnedFd::from(its)))
+            .spawn();
+        if let Err(error) = started {
+            let why = format!(
+                "this program was started alone, and the launcher of the processes that it starts, {}, cannot be: {error}; \
+                 start the program with `canele run`, or put the command `canele` into the PATH",
+                command.display()
+            );
+            return Err(Error::NotSpawned(vec![why]));
+        }
+        let mut launcher = Launcher::new(Some(Control::new(RankPlace::ALONE, own.into())));
+        let job = launcher.introduce()?.ok_or(ControlError::LauncherGone)?;
+        let shm = &core.progress.rails.shm;
+        let inbox: Vec<_> = std::iter::once(shm.inbox_fd()).chain(shm.event_fd()).collect();
+        launcher.send_with(&ToLauncher::Inbox { settings: self.tunables.shared() }, &inbox)?;
+        for region in shm.regions.all_own() {
+            launcher.send_with(&ToLauncher::Region { id: region.id().to_word() }, &[region.fd()])?;
+        }
+        for (name, value) in core.membership.names.take_own() {
+            launcher.send(&ToLauncher::Publish { name, value })?;
+        }
+        (core.membership.launcher, core.membership.job) = (launcher, job);
+        Ok(())
+    }
+}
+
+impl Core {
+    /// The job has more ranks.
+    pub(super) fn handle_grown(&mut self, world: SpawnedWorld) {
+        let Self { progress, membership, .. } = self;
+        let (job, me) = (&mut membership.job, progress.proto.me());
+        let known = |host: &u32| (*host as usize) < job.hosts.len();
+        if world.first != job.ranks() || world.hosts.is_empty() || !world.hosts.iter().all(known) {
+            return;
+        }
+        let host = job.host_of(me.0);
+        let on_this = |(_, on): &(u32, &u32)| **on as usize == host;
+        let here: Vec<u32> = world.ranks().zip(&world.hosts).filter(on_this).map(|(rank, _)| rank).collect();
+        job.spawned.push(world.clone());
+        progress.proto.add_ranks(job.ranks() as usize);
+        progress.rails.add_ranks(job.ranks(), here.into_iter().map(Rank));
+        let living = job.ranks_on(host).filter(|rank| progress.proto.gone(Rank(*rank)).is_none());
+        progress.wait_policy.oversubscribed |= living.count() as u32 > job.processors;
+    }
+
+    /// A peer sends over a ring of its own.
+    pub(super) fn handle_ring(&mut self, from: Rank, ring: Option<OwnedFd>) {
+        let progress = &mut self.progress;
+        if from.0 as usize >= progress.proto.ranks() {
+            return;
+        }
+        let Some(ring) = ring else { return progress.handle_no_descriptor(from) };
+        if let Err(error) = progress.rails.shm.adopt_ring(from, ring) {
+            progress.proto.handle_unreachable(from, error.to_string());
+        }
+        progress.rails.accept();
+    }
+
+    /// Hands this rank's rings to their receivers.
+    pub(super) fn hand_over_rings(&mut self) {
+        while let Some((to, ring)) = self.progress.rails.shm.take_ring() {
+            // That the launcher is gone, whoever next listens to it finds out.
+            let _ = self.membership.launcher.send_with(&ToLauncher::Ring { to: to.0 }, &[ring.fd()]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_taken_once_by_who_asked() {
+        let mut spawns = Spawns::default();
+        let (first, second) = (spawns.begin(), spawns.begin());
+        spawns.handle_answer(second, Ok(4));
+        spawns.handle_answer(second + 1, Ok(9));
+        assert_eq!((spawns.take(first), spawns.take(second), spawns.take(second)), (None, Some(Ok(4)), None));
+        spawns.handle_answer(first, Err(vec!["no".into()]));
+        assert_eq!(spawns.take(first), Some(Err(vec!["no".into()])));
+        assert!(spawns.asked.is_empty());
+    }
+}

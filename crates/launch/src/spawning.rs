@@ -1,0 +1,272 @@
+//! Worlds that are added to a running job: where their ranks run, how they are started, what their spawner is told.
+//!
+//! Owns the worlds whose ranks are being started. Never starts a process itself: the hosts do.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use canele_control::{FromLauncher, JobInfo, SpawnProgram, SpawnedWorld};
+use canele_sys::ids::LinkId;
+
+use super::host_ranks::Order;
+use super::job::Member;
+use super::launcher::Launcher;
+use super::plan::{Plan, Program, SpawnedPlace};
+
+/// The worlds whose ranks are being started.
+#[derive(Debug, Default)]
+pub struct Spawns(Vec<Spawn>);
+
+/// A world whose ranks are being started.
+#[derive(Debug)]
+struct Spawn {
+    /// Who is told, with what it asked.
+    to: (u32, u64),
+    first: u32,
+    /// Of each rank, once it is known: why it was not started, empty if it was.
+    known: Vec<Option<String>>,
+}
+
+impl Launcher {
+    /// Adds ranks to the job, as one of its ranks asks.
+    pub(super) fn spawn(&mut self, (by, ticket): (u32, u64), programs: Vec<SpawnProgram>, parents: Vec<u32>) {
+        let placed = match self.ending {
+            true => Err("the job is ending".to_owned()),
+            false => place(self.job.info(), self.job.members(), &programs),
+        };
+        let hosts = match placed {
+            Ok(hosts) => hosts,
+            Err(why) => {
+                let ranks = programs.iter().fold(0, |sum: u32, program| sum.saturating_add(program.ranks));
+                let result = Err(vec![why; ranks.clamp(1, MOST_TEXTS) as usize]);
+                return self.job.tell(by, FromLauncher::Spawned { ticket, result });
+            }
+        };
+        let world = SpawnedWorld { first: self.info().ranks(), hosts, parents };
+        self.job.grow(world.clone());
+        let known = vec![None; world.hosts.len()];
+        self.spawns.0.push(Spawn { to: (by, ticket), first: world.first, known });
+        let plans = plans(&self.plan, self.job.info(), &world, programs);
+        for host in 0..self.info().hosts.len() {
+            let plans = plans.iter().filter(|(on, _)| *on == host).map(|(_, plan)| plan.clone()).collect();
+            self.hosts.tell(host, Order::Spawn { world: world.clone(), plans }, &self.events);
+        }
+    }
+
+    /// A rank was started, or not, because of `why_not`. Once that is known of all of its world, its spawner is told; a world that lacks
+    /// one is ended.
+    pub(super) fn handle_spawned(&mut self, rank: u32, why_not: Option<String>) {
+        let holds =
+            |spawn: &Spawn| (rank.checked_sub(spawn.first)).is_some_and(|n| (n as usize) < spawn.known.len());
+        let Some(at) = self.spawns.0.iter().position(holds) else { return };
+        let spawn = &mut self.spawns.0[at];
+        spawn.known[(rank - spawn.first) as usize] = Some(why_not.unwrap_or_default());
+        if spawn.known.iter().any(Option::is_none) {
+            return;
+        }
+        let Spawn { to: (to, ticket), first, known } = self.spawns.0.swap_remove(at);
+        let known: Vec<String> = known.into_iter().flatten().collect();
+        let result = if known.iter().all(String::is_empty) { Ok(first) } else { Err(known) };
+        if let Err(known) = &result {
+            for (rank, _) in (first..).zip(known).filter(|(_, why)| why.is_empty()) {
+                self.job.member_mut(rank).unwanted = true;
+                self.tell_host_of(rank, Order::Kill { rank });
+            }
+        }
+        self.job.tell(to, FromLauncher::Spawned { ticket, result: result.map_err(shortened) });
+    }
+}
+
+/// As many ranks are told why they were not started.
+const MOST_TEXTS: u32 = 1024;
+/// All of that in bytes, so that a message can hold it.
+const MOST_TEXT: usize = 16 << 10;
+
+/// Reasons that a message can hold: those that are too many or too long are as the first.
+fn shortened(mut texts: Vec<String>) -> Vec<String> {
+    texts.truncate(MOST_TEXTS as usize);
+    let mut left = MOST_TEXT;
+    for text in &mut texts {
+        if text.len() > left {
+            *text = "as the others".into();
+        }
+        left = left.saturating_sub(text.len());
+    }
+    texts
+}
+
+/// The host of each rank of these programs: of those that may be taken, that with the fewest ranks that run.
+///
+/// # Errors
+/// Why there is none.
+fn place(info: &JobInfo, members: &[Member], programs: &[SpawnProgram]) -> Result<Vec<u32>, String> {
+    let wanted = programs.iter().map(|program| u64::from(program.ranks)).sum::<u64>();
+    if programs.iter().any(|program| program.ranks == 0 || program.command.first().is_none_or(Vec::is_empty))
+    {
+        return Err("each program needs a name and at least one process".into());
+    }
+    if wanted == 0 || wanted + u64::from(info.ranks()) > u64::from(LinkId::MOST_RANKS) {
+        return Err(format!(
+            "{wanted} processes more: a job has from its start on at most {}",
+            LinkId::MOST_RANKS
+        ));
+    }
+    let mut running = vec![0_u32; info.hosts.len()];
+    for (rank, _) in (0..).zip(members).filter(|(_, member)| member.exit.is_none()) {
+        running[info.host_of(rank)] += 1;
+    }
+    let mut hosts = Vec::new();
+    for program in programs {
+        let may = allowed(info, &program.hosts)?;
+        for _ in 0..program.ranks {
+            let host =
+                may.iter().copied().min_by_key(|host| running[*host]).expect("at least one is allowed");
+            running[host] += 1;
+            hosts.push(host as u32);
+        }
+    }
+    Ok(hosts)
+}
+
+/// The hosts that are named, or all.
+fn allowed(info: &JobInfo, names: &[String]) -> Result<Vec<usize>, String> {
+    if names.is_empty() {
+        return Ok((0..info.hosts.len()).collect());
+    }
+    let find = |name: &String| {
+        let at = info.hosts.iter().position(|host| host.name == *name);
+        let alone = info.hosts.len() == 1 && ["localhost", "127.0.0.1", "::1"].contains(&&**name);
+        at.or(alone.then_some(0)).ok_or_else(|| {
+            let names: Vec<&str> = info.hosts.iter().take(8).map(|host| &*host.name).collect();
+            format!("{name} is no host of this job, which has {}", names.join(", "))
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+/// What each host starts, in the order of the ranks: a plan for each program and unbroken series of ranks.
+fn plans(
+    own: &Plan,
+    info: &JobInfo,
+    world: &SpawnedWorld,
+    programs: Vec<SpawnProgram>,
+) -> Vec<(usize, Plan)> {
+    let on = |host: usize| world.hosts.iter().filter(move |on| **on as usize == host).count() as u32;
+    let before = |host: usize| info.ranks_on(host).count() as u32 - on(host);
+    let mut placed = vec![0_u32; info.hosts.len()];
+    let (mut plans, mut first) = (Vec::new(), world.first);
+    for (app, program) in (0..).zip(programs) {
+        let end = first + program.ranks;
+        let text = OsString::from_vec;
+        let command: Vec<OsString> = program.command.into_iter().map(text).collect();
+        let set = program.environment.into_iter().map(|(name, value)| (name.into(), value.into()));
+        let environment: Vec<_> = own.environment.iter().cloned().chain(set).collect();
+        let directory = match program.directory.is_empty() {
+            true => own.directory.clone(),
+            false => Some(PathBuf::from(text(program.directory))),
+        };
+        let path = text(program.path);
+        while first < end {
+            let host_of = |rank: u32| world.hosts[(rank - world.first) as usize] as usize;
+            let host = host_of(first);
+            let here = (first..end).take_while(|rank| host_of(*rank) == host).count() as u32;
+            let place = SpawnedPlace {
+                app,
+                size: world.ranks().end,
+                local_rank: before(host) + placed[host],
+                local_size: before(host) + on(host),
+                path: path.clone(),
+            };
+            placed[host] += here;
+            plans.push((
+                host,
+                Plan {
+                    programs: vec![Program { ranks: here, command: command.clone() }],
+                    first,
+                    here,
+                    environment: environment.clone(),
+                    directory: directory.clone(),
+                    binding: Default::default(),
+                    report_bindings: false,
+                    spawned: Some(place),
+                },
+            ));
+            first += here;
+        }
+    }
+    plans
+}
+
+#[cfg(test)]
+mod tests {
+    use canele_control::{Host, OnFailure};
+
+    use super::*;
+
+    fn job(ranks: &[u32]) -> (JobInfo, Vec<Member>) {
+        let host = |(index, &ranks): (usize, &u32)| Host { name: format!("h{index}"), ranks };
+        let info = JobInfo {
+            launcher: 1,
+            size: ranks.iter().sum(),
+            hosts: ranks.iter().enumerate().map(host).collect(),
+            spawned: Vec::new(),
+            universe: 0,
+            processors: 1,
+            on_failure: OnFailure::Stop,
+            network: None,
+        };
+        let members = (0..info.size).map(|_| Member::default()).collect();
+        (info, members)
+    }
+
+    fn program(ranks: u32, hosts: &[&str]) -> SpawnProgram {
+        let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
+        SpawnProgram { ranks, command: vec![b"child".to_vec()], hosts, ..SpawnProgram::default() }
+    }
+
+    #[test]
+    fn ranks_go_where_fewest_run_or_where_they_are_wanted() {
+        let (info, members) = job(&[3, 1]);
+        assert_eq!(place(&info, &members, &[program(3, &[])]), Ok(vec![1, 1, 0]));
+        assert_eq!(place(&info, &members, &[program(1, &["h0"]), program(2, &[])]), Ok(vec![0, 1, 1]));
+        assert!(place(&info, &members, &[program(1, &["h7"])]).unwrap_err().contains("h0, h1"));
+        for impossible in [vec![], vec![program(0, &[])], vec![program(u32::MAX, &[])]] {
+            assert!(place(&info, &members, &impossible).is_err());
+        }
+    }
+
+    #[test]
+    fn every_rank_has_one_plan_and_its_place_on_its_host() {
+        let (mut info, _) = job(&[2, 1]);
+        let own = Plan {
+            programs: vec![Program { ranks: 3, command: vec!["parent".into()] }],
+            first: 0,
+            here: 3,
+            environment: vec![("A".into(), "1".into())],
+            directory: Some("/d".into()),
+            binding: Default::default(),
+            report_bindings: true,
+            spawned: None,
+        };
+        let world = SpawnedWorld { first: 3, hosts: vec![1, 1, 0, 1], parents: vec![0] };
+        info.spawned.push(world.clone());
+        let plans = plans(&own, &info, &world, vec![program(1, &[]), program(3, &[])]);
+        let told = |(host, plan): &(usize, Plan)| {
+            let place = plan.place(plan.first);
+            (*host, plan.ranks(), plan.app(plan.first), place.local_rank, place.local_size, place.size)
+        };
+        assert_eq!(
+            plans.iter().map(told).collect::<Vec<_>>(),
+            [(1, 3..4, 0, 1, 4, 7), (1, 4..5, 1, 2, 4, 7), (0, 5..6, 1, 2, 3, 7), (1, 6..7, 1, 3, 4, 7)]
+        );
+        assert!(plans.iter().all(|(_, plan)| plan.is_sound() && plan.directory == own.directory));
+    }
+
+    #[test]
+    fn reasons_fit_into_a_message() {
+        let texts = shortened(vec!["x".repeat(5000); 2000]);
+        assert_eq!(texts.len(), MOST_TEXTS as usize);
+        assert!(texts.iter().map(String::len).sum::<usize>() < 2 * MOST_TEXT);
+    }
+}

@@ -1,0 +1,84 @@
+/* Parents and children that die, outlive each other, or run on several hosts. */
+#include <limits.h>
+#include <unistd.h>
+#include "../check.h"
+
+static char self[PATH_MAX];
+
+static MPI_Comm children(char *word, int n, MPI_Comm by)
+{
+    char *arguments[] = {word, NULL};
+    MPI_Comm below = MPI_COMM_NULL;
+    int code = MPI_Comm_spawn(self, arguments, n, MPI_INFO_NULL, 0, by, &below, MPI_ERRCODES_IGNORE);
+    return code == MPI_SUCCESS ? below : MPI_COMM_NULL;
+}
+
+/* Exchanges with the other side until that fails; says whether it did. */
+static int talk(MPI_Comm with, int rounds)
+{
+    for (int i = 0; rounds < 0 || i < rounds; i++) {
+        int one = 1, sum;
+        if (MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, with) != MPI_SUCCESS) return 1;
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    start(&argc, &argv);
+    const char *how = argc > 1 ? argv[1] : "";
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    CHECK(length > 0);
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm parent, below;
+    MPI_Comm_get_parent(&parent);
+    if (parent != MPI_COMM_NULL) MPI_Comm_set_errhandler(parent, MPI_ERRORS_RETURN);
+
+    if (strcmp(how, "forever") == 0 || strcmp(how, "survive") == 0) {
+        MPI_Comm with = parent != MPI_COMM_NULL ? parent : children(argv[1], 2, MPI_COMM_WORLD);
+        int told = with == MPI_COMM_NULL || talk(with, -1);
+        printf(told ? "told\n" : "alone\n");
+        fflush(stdout);
+        /* What is under way with the dead is given up; nobody is waited for in MPI_Finalize. */
+        MPI_Finalize();
+        return 0;
+    }
+    if (strcmp(how, "outlived") == 0) {
+        if (parent != MPI_COMM_NULL) {
+            MPI_Comm_disconnect(&parent);
+            sleep(1);
+            printf("child\n");
+        } else {
+            below = children("outlived", 1, MPI_COMM_WORLD);
+            CHECK(below != MPI_COMM_NULL);
+            OK(MPI_Comm_disconnect(&below));
+            printf("parent\n");
+        }
+        MPI_Finalize();
+        return failures != 0;
+    }
+    /* On several hosts. */
+    if (parent != MPI_COMM_NULL) {
+        CHECK(!talk(parent, 20));
+        char mine[MPI_MAX_PROCESSOR_NAME] = "", all[4 * MPI_MAX_PROCESSOR_NAME];
+        int n, different = 0;
+        MPI_Comm_size(MPI_COMM_WORLD, &n);
+        MPI_Get_processor_name(mine, &(int){0});
+        OK(MPI_Allgather(mine, sizeof mine, MPI_CHAR, all, sizeof mine, MPI_CHAR, MPI_COMM_WORLD));
+        for (int i = 1; i < n; i++) different |= strcmp(all, all + i * sizeof mine) != 0;
+        CHECK(n == 1 || different);
+        OK(MPI_Comm_disconnect(&parent));
+        MPI_Finalize();
+        return result();
+    }
+    for (int i = 0; i < 2; i++) {
+        below = children("spread", i == 0 ? 4 : 1, MPI_COMM_WORLD);
+        CHECK(below != MPI_COMM_NULL);
+        MPI_Comm_set_errhandler(below, MPI_ERRORS_RETURN);
+        CHECK(!talk(below, 20));
+        OK(MPI_Comm_disconnect(&below));
+    }
+    MPI_Finalize();
+    return result();
+}

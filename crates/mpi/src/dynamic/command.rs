@@ -1,0 +1,163 @@
+//! What a process is to run, and the keys by which a program says how (MPI 5.0, §11.8.4).
+
+use canele_engine::SpawnProgram;
+
+use crate::info::Info;
+use crate::{Result, fail};
+
+/// A command, with the processes that are to run it.
+pub struct Command {
+    /// The program's name.
+    pub name: Vec<u8>,
+    /// Its arguments, without the name.
+    pub arguments: Vec<Vec<u8>>,
+    /// How many processes run it, at most.
+    pub most: i32,
+    /// How and where.
+    pub info: Info,
+}
+
+impl Command {
+    /// What the launcher is asked for. Keys that are not known are passed over, `arch` and `file` too.
+    ///
+    /// # Errors
+    /// The number of processes, the name or the value of a key makes no sense.
+    pub fn program(&self) -> Result<SpawnProgram> {
+        if self.name.is_empty() {
+            fail!(Argument, "command is an empty string: a program has a name");
+        }
+        let text =
+            |key: &str| -> Result<Vec<u8>> { Ok(self.info.get(key)?.map(Vec::from).unwrap_or_default()) };
+        let hosts = String::from_utf8_lossy(&text("host")?).into_owned();
+        let command = std::iter::once(&self.name).chain(&self.arguments).cloned().collect();
+        Ok(SpawnProgram {
+            ranks: self.processes(&String::from_utf8_lossy(&text("soft")?))?,
+            command,
+            hosts: hosts
+                .split(',')
+                .map(str::trim)
+                .filter(|host| !host.is_empty())
+                .map(str::to_owned)
+                .collect(),
+            directory: text("wdir")?,
+            path: text("path")?,
+            environment: errhandler(&text("mpi_initial_errhandler")?)?,
+        })
+    }
+
+    /// How many processes are started: the most, or of the numbers that `soft` allows the largest.
+    fn processes(&self, soft: &str) -> Result<u32> {
+        let most = match u32::try_from(self.most) {
+            Ok(most) if most > 0 => most,
+            _ => fail!(Argument, "maxprocs is {}: at least one process is started", self.most),
+        };
+        if soft.trim().is_empty() {
+            return Ok(most);
+        }
+        match largest(soft, i64::from(most)) {
+            Some(Some(number)) => Ok(number as u32),
+            Some(None) => fail!(Spawn, "soft is {soft:?}, which allows no number from 1 to {most}"),
+            None => {
+                fail!(InfoValue, "soft is {soft:?}: it is a list of a, a:b and a:b:step, with commas between")
+            }
+        }
+    }
+}
+
+/// The largest number from 1 to `most` that is in a list of triplets `first:last:step` (MPI 5.0, §11.8.1); nothing if it is none.
+fn largest(soft: &str, most: i64) -> Option<Option<i64>> {
+    let mut found = None;
+    for triplet in soft.split(',') {
+        let numbers: Option<Vec<i64>> = triplet.split(':').map(|word| word.trim().parse().ok()).collect();
+        let (first, last, step) = match numbers?[..] {
+            [only] => (only, only, 1),
+            [first, last] => (first, last, 1),
+            [first, last, step] if step != 0 => (first, last, step),
+            _ => return None,
+        };
+        found = found.max(largest_of(first, last, step, most));
+    }
+    Some(found)
+}
+
+/// The largest number from 1 to `most` among `first`, `first + step`, … up to `last`.
+fn largest_of(first: i64, last: i64, step: i64, most: i64) -> Option<i64> {
+    let (first, last, step) = (i128::from(first), i128::from(last), i128::from(step));
+    let steps = (last - first) / step;
+    if (last - first) * step.signum() < 0 {
+        return None;
+    }
+    // Ascending from the smallest.
+    let (low, high, step) = match step > 0 {
+        true => (first, first + steps * step, step),
+        false => (first + steps * step, first, -step),
+    };
+    let best =
+        if high <= i128::from(most) { high } else { low + (i128::from(most) - low).div_euclid(step) * step };
+    (low <= i128::from(most) && best >= 1).then_some(best as i64)
+}
+
+/// The variables that give processes the error handler that they begin with (MPI 5.0, §11.8.4).
+fn errhandler(name: &[u8]) -> Result<Vec<(String, String)>> {
+    let value = match name {
+        b"" => return Ok(Vec::new()),
+        b"mpi_errors_are_fatal" => "fatal",
+        b"mpi_errors_abort" => "abort",
+        b"mpi_errors_return" => "return",
+        _ => {
+            let name = name.escape_ascii();
+            fail!(
+                InfoValue,
+                "mpi_initial_errhandler is {name}: it is mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return"
+            )
+        }
+    };
+    Ok(vec![("CANELE_MPI_ERRHANDLER".to_owned(), value.to_owned())])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(most: i32, keys: &[(&str, &str)]) -> Command {
+        let info = Info::new();
+        keys.iter().for_each(|(key, value)| info.set(key, value).unwrap());
+        Command { name: b"child".to_vec(), arguments: vec![b"-x".to_vec()], most, info }
+    }
+
+    #[test]
+    fn keys_of_the_standard_say_where_and_how() {
+        let keys = [
+            ("host", "a, b"),
+            ("wdir", "/w"),
+            ("path", "/p:/q"),
+            ("arch", "any"),
+            ("mpi_initial_errhandler", "mpi_errors_return"),
+        ];
+        let program = command(3, &keys).program().unwrap();
+        assert_eq!((program.ranks, program.hosts), (3, vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!((&program.directory[..], &program.path[..]), (&b"/w"[..], &b"/p:/q"[..]));
+        assert_eq!(program.command, [b"child".to_vec(), b"-x".to_vec()]);
+        assert_eq!(program.environment, [("CANELE_MPI_ERRHANDLER".to_owned(), "return".to_owned())]);
+    }
+
+    #[test]
+    fn soft_allows_numbers() {
+        let number = |most, soft| command(most, &[("soft", soft)]).program().map(|program| program.ranks);
+        for (most, soft, ranks) in [
+            (10, "2,4", 4),
+            (10, "1:9:3", 7),
+            (5, "1:9:3", 4),
+            (10, "20:2:-4", 8),
+            (3, "0:1000000000:1", 3),
+            (9, "-3,1", 1),
+        ] {
+            assert_eq!(number(most, soft).unwrap(), ranks, "{soft}");
+        }
+        for (most, soft) in [(3, "4:8"), (3, "8:4"), (3, "0"), (3, "x"), (3, "1:2:0"), (3, "1:2:3:4")] {
+            assert!(number(most, soft).is_err(), "{soft}");
+        }
+        assert!(command(0, &[]).program().is_err());
+        assert!(command(1, &[("mpi_initial_errhandler", "x")]).program().is_err());
+    }
+}

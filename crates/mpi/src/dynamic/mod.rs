@@ -1,0 +1,10 @@
+//! Processes that are started by others, and processes that find each other (MPI 5.0, §11.8 to §11.10).
+
+pub mod command;
+mod ports;
+mod spawn;
+
+pub use command::Command;
+pub use ports::Ports;
+pub use spawn::Spawned;
+pub(crate) use spawn::parent;

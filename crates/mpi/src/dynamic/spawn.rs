@@ -1,0 +1,148 @@
+//! Starting processes, and what they have of those that started them (MPI 5.0, §11.8).
+//!
+//! The root has the launcher start the processes and tells the others; then all of them, and the new ones while they initialise, make
+//! the communicator between both.
+
+use std::sync::Arc;
+
+use canele_engine::{Engine, Rank};
+
+use super::Command;
+use crate::comm::Comm;
+use crate::errhandler::Errhandler;
+use crate::group::Group;
+use crate::{Class, Error, Result, fail};
+
+/// What became of processes that were to be started.
+pub struct Spawned {
+    /// The communicator with them; or why there is none.
+    pub comm: Result<Arc<Comm>>,
+    /// Of each process, whether it was started.
+    pub started: Vec<bool>,
+}
+
+/// What the root tells the others.
+enum Told {
+    /// The first of the new ranks, and how many there are.
+    Started(u32, u32),
+    /// The class of the error and its text, and of each process whether it was started.
+    Failed(Class, String, Vec<bool>),
+}
+
+impl Comm {
+    /// Starts processes that have a world of their own. All members call it; the commands of the `root` count. In `name` of a function.
+    ///
+    /// # Errors
+    /// A member died; this is an intercommunicator; there is no such root.
+    pub fn spawn(
+        &self,
+        name: &'static str,
+        root: usize,
+        commands: impl FnOnce() -> Result<Vec<Command>>,
+    ) -> Result<Spawned> {
+        if self.is_inter() {
+            fail!(Communicator, "comm is an intercommunicator: processes are started by those of one group");
+        }
+        if root >= self.size() {
+            fail!(Root, "root is {root}: it must be from 0 to {}", self.size() - 1);
+        }
+        self.check_call(name)?;
+        let mine = match root == self.rank() {
+            true => start(&self.engine, self.group(), commands).encode(),
+            false => Vec::new(),
+        };
+        match Told::decode(&self.tell(root, mine)?) {
+            Some(Told::Started(first, count)) => {
+                let started = vec![true; count as usize];
+                let children = Arc::new(Group::range(first..first.saturating_add(count)));
+                Ok(Spawned { comm: self.join(&children, &name_of(first), self.errhandler()), started })
+            }
+            Some(Told::Failed(class, text, started)) => {
+                Ok(Spawned { comm: Err(Error::new(class, text)), started })
+            }
+            None => fail!(Internal, "what the root says of the new processes cannot be understood"),
+        }
+    }
+}
+
+/// Starts them, as the root.
+fn start(engine: &Engine, parents: &Group, commands: impl FnOnce() -> Result<Vec<Command>>) -> Told {
+    let programs = commands().and_then(|commands| commands.iter().map(Command::program).collect());
+    let programs = match programs {
+        Ok(programs) => programs,
+        Err(error) => return Told::Failed(error.class, error.text.clone(), Vec::new()),
+    };
+    match engine.spawn(programs, parents.members()) {
+        Ok(ranks) => Told::Started(ranks.start, ranks.len() as u32),
+        Err(error) => {
+            let started = match &error {
+                canele_engine::Error::NotSpawned(reasons) => reasons.iter().map(String::is_empty).collect(),
+                _ => Vec::new(),
+            };
+            let error = Box::<Error>::from(error);
+            Told::Failed(error.class, error.text.clone(), started)
+        }
+    }
+}
+
+impl Told {
+    fn encode(&self) -> Vec<u8> {
+        match self {
+            Self::Started(first, count) => [&[0][..], &first.to_le_bytes(), &count.to_le_bytes()].concat(),
+            Self::Failed(class, text, started) => {
+                let started: Vec<u8> = started.iter().map(|started| u8::from(*started)).collect();
+                let head = [1, *class as u8];
+                [&head[..], &(started.len() as u32).to_le_bytes(), &started, text.as_bytes()].concat()
+            }
+        }
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let number = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        match bytes.first()? {
+            0 => Some(Self::Started(number(1)?, number(5)?)),
+            _ => {
+                let class = *Class::ALL.get(usize::from(*bytes.get(1)?))?;
+                let (started, text) = bytes.get(6..)?.split_at_checked(number(2)? as usize)?;
+                let started = started.iter().map(|started| *started == 1).collect();
+                Some(Self::Failed(class, String::from_utf8_lossy(text).into_owned(), started))
+            }
+        }
+    }
+}
+
+/// The name under which the members of both sides find each other.
+fn name_of(first: u32) -> String {
+    format!("spawned ranks from {first} on")
+}
+
+/// The communicator between the processes that were started with this one, which have the communicator `world`, and those that started
+/// them; none if nobody did.
+///
+/// # Errors
+/// One of either side died.
+pub(crate) fn parent(world: &Comm, errhandler: &Arc<Errhandler>) -> Result<Option<Arc<Comm>>> {
+    let engine = world.engine();
+    let Some(spawned) = engine.job().spawned_with(engine.rank().0) else { return Ok(None) };
+    let parents = Group::new(spawned.parents.iter().map(|rank| Rank(*rank)).collect())?;
+    let parent = world.join(&Arc::new(parents), &name_of(spawned.first), errhandler.clone())?;
+    parent.set_name("MPI_COMM_PARENT");
+    Ok(Some(parent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_root_says_is_understood_or_refused() {
+        let started = Told::Started(7, 3).encode();
+        assert!(matches!(Told::decode(&started), Some(Told::Started(7, 3))));
+        let failed = Told::Failed(Class::Spawn, "no such file".into(), vec![true, false]).encode();
+        let Some(Told::Failed(class, text, of_each)) = Told::decode(&failed) else { panic!("{failed:?}") };
+        assert_eq!((class, text.as_str(), of_each), (Class::Spawn, "no such file", vec![true, false]));
+        for short in [&[][..], &started[..5], &failed[..7], &[1, 255, 0, 0, 0, 0]] {
+            assert!(Told::decode(short).is_none(), "{short:?}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Rings of spawned ranks: an inbox has slices for the ranks at the start of the job, so what a spawned rank sends, or is sent, lies in
+//! a slice with a file of its own, which the sender makes and the launcher hands to the receiver.
+//!
+//! ```text
+//!   rank 0                              spawned rank 5
+//!   Outgoing ──▶ [file made by 0] ──────▶ Incoming
+//!   Incoming ◀────── [file made by 5] ◀── Outgoing
+//! ```
+//! Everything else is as in an inbox: its layout, how memory is reserved, who is woken how. Such a file is gone with the two.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use canele_sys::ids::{LinkId, Rank};
+use canele_sys::membarrier::Fencing;
+use canele_sys::segment::{Memfd, SegmentError};
+
+use super::fetch::SingleCopy;
+use super::inbox::Inbox;
+use super::{Incoming, Link, Outgoing, Shm};
+use crate::ConnectError;
+
+/// A new ring to the owner of an inbox, and its file.
+pub(super) fn open(
+    inbox: &Inbox,
+    how: (Fencing, SingleCopy),
+    rewinds: bool,
+) -> (Result<Outgoing, SegmentError>, Option<Arc<Memfd>>) {
+    let file = match Memfd::create("canele-ring", inbox.layout.slice_bytes()) {
+        Ok(file) => Arc::new(file),
+        Err(error) => return (Err(error), None),
+    };
+    (Outgoing::open_slice((&file, 0), inbox, how, rewinds), Some(file))
+}
+
+impl Shm {
+    /// Whether what this rank and a peer send each other lies in slices of their inboxes.
+    pub(super) fn have_slices(&self, peer: Rank) -> bool {
+        self.me.max(self.number(peer)) < self.inbox.layout.senders
+    }
+
+    /// From now on there is this rank of this host, which was spawned.
+    pub fn add_rank(&mut self, peer: Rank) {
+        let number = self.number(peer);
+        if self.links.len() <= number {
+            self.links.resize_with(number + 1, Link::default);
+        }
+    }
+
+    /// A ring of this rank's that is to be handed to its receiver.
+    pub fn take_ring(&mut self) -> Option<(Rank, Arc<Memfd>)> {
+        self.rings.pop()
+    }
+
+    /// Maps a ring in which packets of `peer`, which was introduced, come. One of a peer that is gone is dropped.
+    ///
+    /// # Errors
+    /// It is no ring of this layout; it cannot be mapped.
+    pub fn adopt_ring(&mut self, peer: Rank, ring: OwnedFd) -> Result<(), ConnectError> {
+        let (layout, how) = (self.inbox.layout, (self.rewinds, self.single_copy));
+        if self.have_slices(peer) {
+            return Ok(());
+        }
+        let Some(link) = self.link_mut(peer) else { return Ok(()) };
+        let Some(inbox) = link.peer_inbox.as_ref().filter(|_| link.incoming.is_none()) else { return Ok(()) };
+        let map = || {
+            let file = Arc::new(Memfd::check(ring)?);
+            let pages = file.map(0, layout.slice_bytes())?;
+            pages.dont_fork()?;
+            Incoming::open((Arc::new(pages), 0), layout, (peer, inbox), how)
+        };
+        let opened = map();
+        link.incoming = Some(opened.map_err(|source| ConnectError::Memory { peer, source })?);
+        self.incoming.push(LinkId::in_memory(peer));
+        Ok(())
+    }
+}
