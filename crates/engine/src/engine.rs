@@ -44,8 +44,15 @@ impl Engine {
     /// # Errors
     /// Wrong settings, a foreign launcher, no memory.
     pub fn start() -> Result<Self, Error> {
-        let tunables = Tunables::from_env()?;
-        Self::join(&tunables, Control::from_env()?)
+        Self::start_with(&Tunables::from_env()?)
+    }
+
+    /// Joins the job that the environment describes, with these settings in place of the environment's.
+    ///
+    /// # Errors
+    /// As [`Engine::start`].
+    pub fn start_with(tunables: &Tunables) -> Result<Self, Error> {
+        Self::join(tunables, Control::from_env()?)
     }
 
     /// Joins the job at the other end of `control`.
@@ -150,6 +157,28 @@ impl Engine {
     /// `Forked`.
     pub fn counters(&self) -> Result<Snapshot, Error> {
         Ok(self.lock()?.counters())
+    }
+
+    /// The most unexpected messages that were held at once since the last call, and the most bytes of credit that they took.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn take_peaks(&self) -> Result<[u64; 2], Error> {
+        Ok(self.lock()?.progress.proto.take_peaks())
+    }
+
+    /// True if this thread is inside the library, which it must not call then.
+    pub fn is_inside(&self) -> bool {
+        self.core.is_held_here()
+    }
+
+    /// Waits from now on as these settings say.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn set_waits(&self, tunables: &Tunables) -> Result<(), Error> {
+        self.lock()?.progress.wait_policy.set(tunables);
+        Ok(())
     }
 
     /// What a message of `bytes` to any peer would take, and why.

@@ -36,11 +36,13 @@ pub use rma::{Access, AmHandler, Deposit, ElementOperation, RmaPlace, Tracked};
 
 pub use canele_control::SpawnProgram;
 pub use canele_mem::window::Window;
+pub use canele_proto::peer::Gone;
 pub use canele_proto::request::Buffer;
 pub use canele_proto::request::{Failure, Mode, PointToPoint, Status};
+pub use canele_proto::strategy;
 pub use canele_proto::{
-    Envelope, Matched, Moved, Notice, PeerIndex, Receives, ShortAddress, ShortSent, Traffic, choice,
-    matching::Want,
+    Envelope, EventListener, Matched, Moved, Notice, PeerIndex, ProtoEvent, Receives, ShortAddress,
+    ShortSent, Traffic, choice, matching::Want,
 };
 pub use canele_rail::MAX_INLINE;
 pub use canele_rail::shm::{Far, Region};

@@ -11,12 +11,12 @@ use canele_mem::buffer::InBuffer;
 use canele_rail::{Corrupt, Packet};
 use canele_sys::ids::{FlowId, Rank, RegionId, RequestId, Tag};
 
-use crate::Proto;
 use crate::choice::{self, Answer, Ends, Protocol};
 use crate::peer::Reply;
 use crate::request::{Failure, Receive, State, received, sent};
 use crate::unexpected::Body;
 use crate::wire::{Cts, Ending, How, Rts};
+use crate::{Proto, ProtoEvent};
 
 impl Proto {
     /// A message is announced.
@@ -58,13 +58,17 @@ impl Proto {
         let place = receive.buffer.place();
         let one_sided = self.peers[from.0 as usize].one_sided;
         if let Some(far) = rts.place.filter(|far| far.region == RegionId::PROCESS) {
-            return match receive.buffer.is_fine() {
+            let is_fine = receive.buffer.is_fine();
+            self.tell_answer(from, len, if is_fine { Answer::Stream } else { Answer::Read });
+            return match is_fine {
                 true => self.invite(id, from, rts.request, How::Stream, receive),
                 false => self.copy_later(id, State::Reading(receive, far, rts.request, 0)),
             };
         }
         let ends = Ends { source: rts.place.is_some(), target: place.is_some() };
-        match (choice::answer(one_sided, ends), rts.place, place) {
+        let answer = choice::answer(one_sided, ends);
+        self.tell_answer(from, len, answer);
+        match (answer, rts.place, place) {
             (Answer::Read, Some(far), _) => {
                 self.copy_later(id, State::Reading(receive, far, rts.request, 0));
             }
@@ -74,6 +78,12 @@ impl Proto {
             }
             _ => self.invite(id, from, rts.request, How::Stream, receive),
         }
+    }
+
+    /// Tells the listener how an announced message travels.
+    fn tell_answer(&mut self, peer: Rank, len: usize, answer: Answer) {
+        let (bytes, variant) = (len as u64, answer.variant());
+        self.tell(|| ProtoEvent::ProtocolChosen { peer, bytes, variant, is_sender: false });
     }
 
     /// Answers an announcement and expects the data.

@@ -141,6 +141,18 @@ pub enum Answer {
     Stream,
 }
 
+impl Answer {
+    /// The variant of a message that is answered so.
+    pub fn variant(self) -> Variant {
+        match self {
+            Self::Read => Variant::DirectRead,
+            Self::Write => Variant::DirectWrite,
+            Self::Both => Variant::DirectBoth,
+            Self::Stream => Variant::Streamed,
+        }
+    }
+}
+
 /// How the receiver has an announced message travel.
 #[inline]
 pub fn answer(one_sided: bool, ends: Ends) -> Answer {
@@ -158,12 +170,7 @@ pub fn variant(path: &Path, bytes: usize, mode: Mode, ends: Ends) -> Variant {
         Begin::Whole if bytes <= MAX_INLINE => Variant::Short,
         Begin::Whole => Variant::Eager,
         Begin::EagerMulti => Variant::EagerMulti,
-        Begin::Announced => match answer(path.one_sided, ends) {
-            Answer::Read => Variant::DirectRead,
-            Answer::Write => Variant::DirectWrite,
-            Answer::Both => Variant::DirectBoth,
-            Answer::Stream => Variant::Streamed,
-        },
+        Begin::Announced => answer(path.one_sided, ends).variant(),
     }
 }
 

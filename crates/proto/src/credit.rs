@@ -142,6 +142,7 @@ impl Proto {
 
     /// Keeps a message of a peer no more.
     pub(crate) fn discharge(&mut self, from: Rank, len: usize) {
+        self.traffic.release_credit(credit_cost(len));
         let peer = &mut self.peers[from.0 as usize];
         peer.charged -= credit_cost(len);
         if peer.silent || from == self.me {
@@ -164,7 +165,10 @@ impl Proto {
             self.credit_pool.widen(self.me, own, cost);
         }
         let fits = own.charged + cost <= own.credit_window;
-        own.charged += if fits { cost } else { 0 };
+        if fits {
+            own.charged += cost;
+            self.traffic.hold_credit(cost);
+        }
         fits
     }
 }

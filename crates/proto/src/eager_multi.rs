@@ -14,13 +14,13 @@ use canele_mem::buffer::InBuffer;
 use canele_rail::{Class, Corrupt, FastPath, Header, Packet, Rail};
 use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
 
-use crate::choice::{Protocol, piece_bytes};
+use crate::choice::{Protocol, Variant, piece_bytes};
 use crate::credit::credit_cost;
 use crate::request::{Mode, Receive, State, received};
 use crate::slab::Key;
 use crate::unexpected::Body;
 use crate::wire::{Kind, Rts, piece_words};
-use crate::{Envelope, Proto, Sent};
+use crate::{Envelope, Proto, ProtoEvent, Sent};
 
 /// What stands for the sender's request in messages that leave at once, all pieces of which follow one another: they need none.
 const WHOLE: RequestId = RequestId { index: u32::MAX, generation: u32::MAX };
@@ -106,6 +106,8 @@ impl Proto {
         }
         peer.credit -= credit_cost(len);
         self.traffic.sent(Protocol::Streamed, len);
+        let (bytes, variant) = (len as u64, Variant::EagerMulti);
+        self.tell(|| ProtoEvent::ProtocolChosen { peer: to, bytes, variant, is_sender: true });
         Sent::Done
     }
 

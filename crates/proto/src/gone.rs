@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use canele_sys::ids::{FlowId, Rank, RequestId};
 
-use crate::Proto;
 use crate::peer::Gone;
 use crate::request::{Buffer, Failure, Outcome, State, received, sent};
+use crate::{Proto, ProtoEvent};
 
 /// A death, as told to those who receive from anybody.
 pub type Death = Rank;
@@ -38,6 +38,7 @@ impl Proto {
         self.eager_multis.remove_of(peer);
         if how != Gone::Finished {
             self.deaths.push(peer);
+            self.tell(|| ProtoEvent::RankDied { peer, how });
         }
         let failure = self.why_gone(peer).unwrap_or(Failure::PeerFailed(peer));
         for id in self.concerned(peer, how) {

@@ -223,9 +223,7 @@ impl Proto {
             _ => None,
         };
         let out_of_order = match (body, kind) {
-            (Some(body), _) => {
-                OutOfOrder::Message(tag, self.unexpected.insert(Unexpected { from, tag, body }))
-            }
+            (Some(body), _) => OutOfOrder::Message(tag, self.hold(Unexpected { from, tag, body })),
             (None, Kind::Put) => {
                 OutOfOrder::Put(Put::decode(packet.header, packet.inline).ok_or_else(broken)?)
             }

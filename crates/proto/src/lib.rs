@@ -22,6 +22,7 @@ mod compared;
 pub mod credit;
 mod direct;
 mod eager_multi;
+mod event;
 mod gone;
 mod handle;
 mod holding;
@@ -59,6 +60,7 @@ use choice::Path;
 pub use coalesced::CoalescedSend;
 use credit::{CreditPool, LEAST_WINDOW, base_window};
 use eager_multi::EagerMultis;
+pub use event::{EventListener, ProtoEvent};
 pub use gone::Death;
 pub use holding::Holding;
 use matching::Matcher;
@@ -72,7 +74,7 @@ use request::State;
 use slab::Slab;
 use spare::Spare;
 use strategy::{Draft, Strategy};
-pub use traffic::{Moved, Traffic};
+pub use traffic::{Moved, Traffic, Watermark};
 pub use unexpected::Matched;
 use unexpected::Unexpected;
 use wire::{LinkClosed, Put};
@@ -184,6 +186,8 @@ pub struct Proto {
     share_generation: u32,
     /// An RMA request has come, or was submitted here: passes look after them.
     rma_requested: bool,
+    /// Who is told of events.
+    listener: Option<Box<dyn EventListener>>,
     /// What has moved so far.
     pub traffic: Traffic,
 }
@@ -244,6 +248,7 @@ impl Proto {
             turn: 0,
             share_generation: 0,
             rma_requested: false,
+            listener: None,
             traffic: Traffic::default(),
         }
     }
@@ -294,6 +299,11 @@ impl Proto {
     pub fn set_strategy(&mut self, strategy: Box<dyn Strategy>) {
         self.coalesces = strategy.gathers();
         self.strategy = strategy;
+    }
+
+    /// What a rank holds at most of messages that nobody has asked for, in bytes of credit.
+    pub fn credit_total(&self) -> u64 {
+        self.settings.widest_window()
     }
 
     /// The name of that policy.

@@ -14,12 +14,12 @@ use std::collections::{HashSet, VecDeque};
 use canele_rail::{Bulk, Busy, Class, Corrupt, FullRail, Rail, Unacked, UnackedPacket};
 use canele_sys::ids::{FlowId, LinkId, Rank};
 
-use crate::Proto;
 use crate::coalesced::Coalesced;
 use crate::peer::{Gone, Reply};
 use crate::sequencer::{OutOfOrder, Sequencer};
 use crate::unexpected::Body;
 use crate::wire::LinkClosed;
+use crate::{Proto, ProtoEvent};
 
 /// Links that a peer may have closed before this end knows of them.
 const MOST_PEER_CLOSED: usize = 16;
@@ -153,6 +153,7 @@ impl Proto {
         state.refresh();
         // Whatever waits, and what is to be told, needs a link.
         self.list(peer);
+        self.tell(|| ProtoEvent::RailLost { peer, rail: link.rail() });
         if let Err(corrupt) = self.reconcile(peer) {
             self.on_corrupt(rail, peer, corrupt);
         }

@@ -106,7 +106,7 @@ impl Proto {
 
     /// Pulls messages of a peer with the credit that is to go to it, and with more where its window may grow.
     fn pull(&mut self, from: Rank) {
-        let Self { peers, unexpected, credit_pool, .. } = self;
+        let Self { peers, unexpected, credit_pool, traffic, .. } = self;
         let peer = &mut peers[from.0 as usize];
         let mut pulled = 0;
         let mut pull = Pull::default();
@@ -125,6 +125,7 @@ impl Proto {
                     }
                     peer.to_return -= cost;
                     peer.charged += cost;
+                    traffic.hold_credit(cost);
                     message.body = Body::Pulled(rts);
                     pulled += 1;
                     if let Some(full) = pull.add(rts.request, key) {

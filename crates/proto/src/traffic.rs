@@ -19,6 +19,34 @@ impl Moved {
     }
 }
 
+/// The highest level of something, also since it was last asked for.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Watermark {
+    /// Since it was last taken.
+    peak: u64,
+    /// Before that.
+    before: u64,
+}
+
+impl Watermark {
+    /// The level is this now.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, level: u64) {
+        self.peak = self.peak.max(level);
+    }
+
+    /// The highest level so far.
+    pub fn most(self) -> u64 {
+        self.peak.max(self.before)
+    }
+
+    /// Returns the highest level since the last call, and begins anew at the level of now.
+    pub(crate) fn take(&mut self, level: u64) -> u64 {
+        self.before = self.most();
+        std::mem::replace(&mut self.peak, level)
+    }
+}
+
 /// Counts since the start.
 #[derive(Clone, Default, Debug)]
 pub struct Traffic {
@@ -36,6 +64,12 @@ pub struct Traffic {
     pub copies: u64,
     /// Messages that came before their receive.
     pub unexpected: u64,
+    /// How many of them were held at once.
+    pub unexpected_most: Watermark,
+    /// Bytes of credit that messages held here take.
+    pub credit_held: u64,
+    /// How many they took at once.
+    pub credit_most: Watermark,
     /// Answers and announcements sent.
     pub control: u64,
     /// Packets that strategies put together, and the parts in them.
@@ -118,5 +152,37 @@ impl Traffic {
     /// A put of this rank with a notice.
     pub fn put(&mut self, bytes: usize) {
         self.put.add(bytes);
+    }
+}
+
+impl Traffic {
+    /// A message that is held takes so much credit.
+    pub(crate) fn hold_credit(&mut self, bytes: u64) {
+        self.credit_held += bytes;
+        self.credit_most.note(self.credit_held);
+    }
+
+    /// A message is held no more.
+    pub(crate) fn release_credit(&mut self, bytes: u64) {
+        self.credit_held -= bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watermark_that_is_taken_begins_at_the_level_of_now() {
+        let mut traffic = Traffic::default();
+        traffic.hold_credit(300);
+        traffic.hold_credit(200);
+        traffic.release_credit(400);
+        assert_eq!((traffic.credit_held, traffic.credit_most.most()), (100, 500));
+        assert_eq!(traffic.credit_most.take(traffic.credit_held), 500);
+        assert_eq!(traffic.credit_most.take(traffic.credit_held), 100);
+        traffic.hold_credit(50);
+        assert_eq!(traffic.credit_most.take(traffic.credit_held), 150);
+        assert_eq!(traffic.credit_most.most(), 500, "the highest so far stays");
     }
 }

@@ -12,7 +12,7 @@ use crate::request::{Buffer, Failure, Outcome, Receive, State, Status, received}
 use crate::rma::REQUESTS;
 use crate::slab::Key;
 use crate::wire::Rts;
-use crate::{Flow, Proto};
+use crate::{Flow, Proto, ProtoEvent};
 
 /// One waiting message.
 pub(crate) struct Unexpected {
@@ -49,6 +49,11 @@ impl Body {
             Self::Own(_, len) => *len,
         }
     }
+
+    /// The announcement, of a message that nobody has asked for yet.
+    fn announced(&self) -> Option<Rts> {
+        if let Self::Announced(rts) = self { Some(*rts) } else { None }
+    }
 }
 
 /// A message taken out of matching by a matched probe, to be received by it alone.
@@ -65,12 +70,32 @@ impl Proto {
         if self.flow(flow).is_none() {
             return Err(Corrupt(format!("{from} sent to flow {}, which cannot exist", flow.0)));
         }
-        let key = self.unexpected.insert(Unexpected { from, tag, body });
+        let bytes = body.len() as u64;
+        let key = self.hold(Unexpected { from, tag, body });
+        self.tell(|| ProtoEvent::UnexpectedArrived { from, flow, tag, bytes });
         self.flows[flow.0 as usize].matcher.store(from, tag, key.index);
         self.traffic.unexpected += 1;
         self.rma_requested |= flow == REQUESTS;
         self.ended += 1; // A probe may be waiting for it.
         Ok(key)
+    }
+
+    /// Puts a message among those that are held.
+    pub(crate) fn hold(&mut self, message: Unexpected) -> Key {
+        let key = self.unexpected.insert(message);
+        self.traffic.unexpected_most.note(self.unexpected.len() as u64);
+        key
+    }
+
+    /// How many messages are held that no receive has asked for.
+    pub fn unexpected_held(&self) -> u64 {
+        self.unexpected.len() as u64
+    }
+
+    /// The most messages that were held at once since the last call, and the most bytes of credit that they took.
+    pub fn take_peaks(&mut self) -> [u64; 2] {
+        let (held, traffic) = (self.unexpected_held(), &mut self.traffic);
+        [traffic.unexpected_most.take(held), traffic.credit_most.take(traffic.credit_held)]
     }
 
     /// A message that came too early has its turn.
@@ -86,8 +111,11 @@ impl Proto {
                 matcher.store(from, tag, key.index);
                 self.traffic.unexpected += 1;
                 self.ended += 1; // A probe may be waiting for it.
-                if let Some(Unexpected { body: Body::Announced(rts), .. }) = self.unexpected.get(key) {
-                    self.note_announced(from, key, *rts);
+                let Some(message) = self.unexpected.get(key) else { return };
+                let (bytes, announced) = (message.body.len() as u64, message.body.announced());
+                self.tell(|| ProtoEvent::UnexpectedArrived { from, flow, tag, bytes });
+                if let Some(rts) = announced {
+                    self.note_announced(from, key, rts);
                 }
             }
         }
@@ -102,6 +130,7 @@ impl Proto {
 
     /// Counts what is kept of a peer.
     pub(crate) fn charge(&mut self, from: Rank, len: usize) -> Result<(), Corrupt> {
+        self.traffic.hold_credit(credit_cost(len));
         let peer = &mut self.peers[from.0 as usize];
         peer.charged += credit_cost(len);
         if peer.charged > peer.credit_window {

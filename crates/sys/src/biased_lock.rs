@@ -99,6 +99,14 @@ impl<T> BiasedLock<T> {
         })
     }
 
+    /// True if this thread holds the lock.
+    pub fn is_held_here(&self) -> bool {
+        // Relaxed: only this thread changes what is compared with it, or `inside` while it is the owner.
+        let by_bias = self.owner.load(Ordering::Relaxed) == fork::known_token()
+            && self.inside.load(Ordering::Relaxed) != 0;
+        by_bias || fork::token().is_ok_and(|me| self.lock.held_by(me))
+    }
+
     /// Takes the lock for its owner; returns false if the bias is revoked.
     #[inline(always)]
     fn lock_biased(&self) -> bool {

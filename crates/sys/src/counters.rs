@@ -11,7 +11,7 @@ use std::ops::Index;
 
 /// Turns the table below into the enumeration and its rows.
 macro_rules! counters {
-    ($($variant:ident, $name:literal, $unit:literal, $doc:literal;)*) => {
+    ($($variant:ident, $name:literal, $unit:literal, $doc:literal $(, $class:ident)?;)*) => {
         /// What is counted. The number of a counter is its slot.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Counter {
@@ -21,7 +21,13 @@ macro_rules! counters {
         impl Counter {
             /// The table, in the order of the slots.
             pub const TABLE: &'static [CounterRow] = &[
-                $(CounterRow { counter: Counter::$variant, name: $name, unit: $unit, doc: $doc },)*
+                $(CounterRow {
+                    counter: Counter::$variant,
+                    name: $name,
+                    unit: $unit,
+                    doc: $doc,
+                    class: class!($unit $($class)?),
+                },)*
             ];
 
             /// How many slots the counters of a rank take.
@@ -30,8 +36,18 @@ macro_rules! counters {
     };
 }
 
+/// The class of a row: the one that it names, or else the one that its unit suggests.
+macro_rules! class {
+    ($unit:literal) => {
+        CounterClass::of_unit($unit)
+    };
+    ($unit:literal $class:ident) => {
+        CounterClass::$class
+    };
+}
+
 counters! {
-    // variant, name, unit, meaning
+    // variant, name, unit, meaning, class if it is neither a count nor, in bytes, a sum
     ShortSent, "short_sent", "messages", "sent in one cell";
     ShortSentBytes, "short_sent_bytes", "bytes", "payload sent in single cells";
     ShortReceived, "short_received", "messages", "received in one cell";
@@ -64,30 +80,63 @@ counters! {
     Parts, "parts", "parts", "of those packets: messages, answers and pieces";
     Aggregated, "aggregated", "bytes", "copied to put several parts into one packet";
     Waited, "waited", "messages", "had to wait before they could leave";
-    Deepest, "deepest", "messages", "waited at once for one peer, at most";
+    Deepest, "deepest", "messages", "waited at once for one peer, at most", HighWatermark;
     Reordered, "reordered", "messages", "came before one that stands before them";
     LostLinks, "lost_links", "links", "were lost, and made again where possible";
     SentAgain, "sent_again", "packets", "that were on a lost link and went another way";
-    Rail1Links, "rail1_links", "links", "over TCP rail 1 now";
+    Rail1Links, "rail1_links", "links", "over TCP rail 1 now", Level;
     Rail1Sent, "rail1_sent", "bytes", "sent over TCP rail 1";
-    Rail1Speed, "rail1_speed", "bytes/us", "measured on the fastest link over rail 1";
-    Rail1RoundTrip, "rail1_round_trip", "ns", "shortest time to an acknowledgement over rail 1";
-    Rail1UnderWay, "rail1_under_way", "bytes", "sent over rail 1 and not acknowledged";
-    Rail2Links, "rail2_links", "links", "over TCP rail 2 now";
+    Rail1Speed, "rail1_speed", "bytes/us", "measured on the fastest link over rail 1", Level;
+    Rail1RoundTrip, "rail1_round_trip", "ns", "shortest time to an acknowledgement over rail 1", Level;
+    Rail1UnderWay, "rail1_under_way", "bytes", "sent over rail 1 and not acknowledged", Level;
+    Rail2Links, "rail2_links", "links", "over TCP rail 2 now", Level;
     Rail2Sent, "rail2_sent", "bytes", "sent over TCP rail 2";
-    Rail2Speed, "rail2_speed", "bytes/us", "measured on the fastest link over rail 2";
-    Rail2RoundTrip, "rail2_round_trip", "ns", "shortest time to an acknowledgement over rail 2";
-    Rail2UnderWay, "rail2_under_way", "bytes", "sent over rail 2 and not acknowledged";
-    Rail3Links, "rail3_links", "links", "over TCP rail 3 now";
+    Rail2Speed, "rail2_speed", "bytes/us", "measured on the fastest link over rail 2", Level;
+    Rail2RoundTrip, "rail2_round_trip", "ns", "shortest time to an acknowledgement over rail 2", Level;
+    Rail2UnderWay, "rail2_under_way", "bytes", "sent over rail 2 and not acknowledged", Level;
+    Rail3Links, "rail3_links", "links", "over TCP rail 3 now", Level;
     Rail3Sent, "rail3_sent", "bytes", "sent over TCP rail 3";
-    Rail3Speed, "rail3_speed", "bytes/us", "measured on the fastest link over rail 3";
-    Rail3RoundTrip, "rail3_round_trip", "ns", "shortest time to an acknowledgement over rail 3";
-    Rail3UnderWay, "rail3_under_way", "bytes", "sent over rail 3 and not acknowledged";
-    Rail4Links, "rail4_links", "links", "over TCP rail 4 now";
+    Rail3Speed, "rail3_speed", "bytes/us", "measured on the fastest link over rail 3", Level;
+    Rail3RoundTrip, "rail3_round_trip", "ns", "shortest time to an acknowledgement over rail 3", Level;
+    Rail3UnderWay, "rail3_under_way", "bytes", "sent over rail 3 and not acknowledged", Level;
+    Rail4Links, "rail4_links", "links", "over TCP rail 4 now", Level;
     Rail4Sent, "rail4_sent", "bytes", "sent over TCP rail 4";
-    Rail4Speed, "rail4_speed", "bytes/us", "measured on the fastest link over rail 4";
-    Rail4RoundTrip, "rail4_round_trip", "ns", "shortest time to an acknowledgement over rail 4";
-    Rail4UnderWay, "rail4_under_way", "bytes", "sent over rail 4 and not acknowledged";
+    Rail4Speed, "rail4_speed", "bytes/us", "measured on the fastest link over rail 4", Level;
+    Rail4RoundTrip, "rail4_round_trip", "ns", "shortest time to an acknowledgement over rail 4", Level;
+    Rail4UnderWay, "rail4_under_way", "bytes", "sent over rail 4 and not acknowledged", Level;
+    UnexpectedHeld, "unexpected_held", "messages", "held now that no receive has asked for yet", Level;
+    UnexpectedMost, "unexpected_most", "messages", "held at once that no receive had asked for, at most", HighWatermark;
+    CreditHeld, "credit_held", "bytes", "of credit that messages held here take now", Level;
+    CreditMost, "credit_most", "bytes", "of credit that messages held here took at once, at most", HighWatermark;
+    CreditTotal, "credit_total", "bytes", "of credit that this rank gives all peers together", Size;
+    TimeWaited, "time_waited", "ns", "in which waits looked again and again, had given the processor away, or slept", Timer;
+}
+
+/// What kind of number a counter is, which says how it moves (MPI 5.0, §15.3.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CounterClass {
+    /// How often something happened: it only grows.
+    Count,
+    /// A sum over what happened: it only grows.
+    Sum,
+    /// Time that has passed: it only grows.
+    Timer,
+    /// How much of something there is now.
+    Level,
+    /// How large something is, which hardly ever changes.
+    Size,
+    /// The highest level so far.
+    HighWatermark,
+}
+
+impl CounterClass {
+    /// The class of what is counted in a unit.
+    const fn of_unit(unit: &str) -> Self {
+        match unit.as_bytes() {
+            b"bytes" => Self::Sum,
+            _ => Self::Count,
+        }
+    }
 }
 
 /// What the table says of one counter.
@@ -101,6 +150,8 @@ pub struct CounterRow {
     pub unit: &'static str,
     /// What of the unit it counts: read unit and meaning as one phrase.
     pub doc: &'static str,
+    /// What kind of number it is.
+    pub class: CounterClass,
 }
 
 /// The counters of one rank, wherever they lie.
@@ -174,6 +225,15 @@ mod tests {
             assert_eq!(row.counter as usize, slot);
             assert!(Counter::TABLE[..slot].iter().all(|other| other.name != row.name), "{}", row.name);
         }
+    }
+
+    #[test]
+    fn a_row_has_the_class_that_it_names_or_that_of_its_unit() {
+        let class = |counter: Counter| Counter::TABLE[counter as usize].class;
+        assert_eq!(class(Counter::ShortSent), CounterClass::Count);
+        assert_eq!(class(Counter::ShortSentBytes), CounterClass::Sum);
+        assert_eq!(class(Counter::CreditHeld), CounterClass::Level);
+        assert_eq!(class(Counter::Deepest), CounterClass::HighWatermark);
     }
 
     #[test]

@@ -8,6 +8,8 @@
 pub mod affinity;
 pub mod atomic;
 pub mod biased_lock;
+#[cfg(not(loom))]
+pub mod clock;
 pub mod counters;
 #[cfg(target_arch = "x86_64")]
 pub mod extended;

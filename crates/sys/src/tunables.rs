@@ -101,6 +101,23 @@ tunables! {
 const SHARED: [&str; 6] =
     ["check", "eager_bytes", "ring_cells", "payload_ring_bytes", "inbox_bytes", "unexpected_bytes"];
 
+/// Tunables that only the launcher looks at: a rank that changes them changes nothing.
+const OF_LAUNCHER: [&str; 3] = ["rails", "remote_start_ms", "host_lost_ms"];
+
+/// Tunables that a rank can follow when they change after its start.
+const CHANGEABLE: [&str; 5] = ["wait", "spin_ns", "yields", "strategy", "mpi_leaks"];
+
+/// Until when a rank can change a tunable by a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settable {
+    /// Never: only the launcher's environment counts.
+    Never,
+    /// Until the rank joins its job.
+    BeforeStart,
+    /// At any time.
+    Always,
+}
+
 /// Variables that the launcher sets for its ranks: known, but not tunables.
 pub const LAUNCHER_VARIABLES: [&str; 7] = [
     "CANELE_RANK",
@@ -133,6 +150,20 @@ pub struct TunableRow {
 }
 
 impl TunableRow {
+    /// True if all ranks of a job must have the same value.
+    pub fn is_shared(&self) -> bool {
+        SHARED.contains(&self.name)
+    }
+
+    /// Until when a rank can change it.
+    pub fn settable(&self) -> Settable {
+        match self.name {
+            name if OF_LAUNCHER.contains(&name) => Settable::Never,
+            name if CHANGEABLE.contains(&name) => Settable::Always,
+            _ => Settable::BeforeStart,
+        }
+    }
+
     /// The environment variable that sets it.
     pub fn variable(&self) -> String {
         format!("{PREFIX}{}", self.name.to_ascii_uppercase())
@@ -171,7 +202,11 @@ impl Tunables {
         Ok(tunables)
     }
 
-    fn assign(&mut self, variable: &str, value: &str) -> Result<(), TunableError> {
+    /// Gives the tunable that the environment variable `variable` sets the value written as `value`.
+    ///
+    /// # Errors
+    /// The variable is unknown, or the value is out of range.
+    pub fn assign(&mut self, variable: &str, value: &str) -> Result<(), TunableError> {
         let row = Tunables::table().find(|row| row.variable() == variable);
         let row = row.ok_or_else(|| error::unknown(variable))?;
         if self.set(row.name, &row.allowed, value).is_some() {

@@ -100,7 +100,9 @@ fn yield_briefly<T>(guard: &mut Locked<'_>, mut probe: impl FnMut(&mut Core) -> 
         guard.progress.counts.count_yield();
         std::thread::yield_now();
         let after = Instant::now();
-        let is_slow = guard.progress.wait_policy.learn_of_yield(after.duration_since(before));
+        let took = after.duration_since(before);
+        guard.progress.counts.count_waited(took);
+        let is_slow = guard.progress.wait_policy.learn_of_yield(took);
         before = after;
         match probe(guard) {
             Received::Nothing if is_slow => break,

@@ -83,6 +83,7 @@ impl Engine {
         core.watch_launcher();
         // Waiting awake would keep the peer from sending what is waited for.
         let next = if core.progress.is_processor_wanted(None) { Next::Sleep } else { backoff.next() };
+        core.progress.counts.count_waited(backoff.take_looked());
         match next {
             Next::Look => {
                 relax::between_looks();
@@ -127,7 +128,9 @@ impl Engine {
         let before = Instant::now();
         std::thread::yield_now();
         let took = before.elapsed();
-        (self.lock().expect("a thread of this process has held the lock before"), took)
+        let mut core = self.lock().expect("a thread of this process has held the lock before");
+        core.progress.counts.count_waited(took);
+        (core, took)
     }
 
     fn sleep<'a>(&'a self, mut core: Locked<'a>, deadline: Option<Instant>) -> Locked<'a> {
@@ -141,9 +144,12 @@ impl Engine {
         (waiters.has_progress_owner, waiters.is_owner_asleep) = (true, true);
         let longest = core.longest_sleep();
         drop(core);
-        let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        let before = Instant::now();
+        let left = deadline.map(|at| at.saturating_duration_since(before));
         self.waker.sleep(left.into_iter().chain(longest).min());
+        let slept = before.elapsed();
         let mut core = self.lock().expect("a thread of this process has held the lock before");
+        core.progress.counts.count_waited(slept);
         let waiters = &mut core.progress.waiters;
         (waiters.has_progress_owner, waiters.is_owner_asleep) = (false, false);
         core.check_launcher();

@@ -42,6 +42,13 @@ pub(crate) struct WaitPolicy {
 }
 
 impl WaitPolicy {
+    /// Takes over how to wait from settings that have changed.
+    pub fn set(&mut self, tunables: &Tunables) {
+        self.wait = tunables.wait;
+        self.spin = Duration::from_nanos(tunables.spin_ns);
+        self.yields = tunables.yields;
+    }
+
     /// Of a rank whose host has more ranks than processors if `oversubscribed`.
     pub fn new(tunables: &Tunables, oversubscribed: bool) -> Self {
         Self {
@@ -115,18 +122,27 @@ pub(crate) struct Backoff {
     spin: Duration,
     yields: u32,
     since: Option<Instant>,
+    /// When the clock was read last, and what has passed up to then and was not taken.
+    last: Option<Instant>,
+    looked: Duration,
     passes: u32,
     yielded: u32,
 }
 
 impl Backoff {
     pub fn new(wait: Wait, spin: Duration, yields: u32) -> Self {
-        Self { wait, spin, yields, since: None, passes: 0, yielded: 0 }
+        Self { wait, spin, yields, since: None, last: None, looked: Duration::ZERO, passes: 0, yielded: 0 }
     }
 
     /// Starts the back-off anew, because something came.
     pub fn renew(&mut self) {
-        (self.since, self.passes, self.yielded) = (None, 0, 0);
+        (self.since, self.last, self.passes, self.yielded) = (None, None, 0, 0);
+    }
+
+    /// Takes the time for which it has looked, as far as the clock has told.
+    #[inline]
+    pub fn take_looked(&mut self) -> Duration {
+        std::mem::take(&mut self.looked)
     }
 
     /// Returns what to do after a pass that found nothing.
@@ -150,6 +166,7 @@ impl Backoff {
             return false;
         }
         let now = Instant::now();
+        self.looked += now.duration_since(self.last.replace(now).unwrap_or(now));
         now.duration_since(*self.since.get_or_insert(now)) >= self.spin
     }
 }
@@ -219,6 +236,29 @@ mod tests {
             let tunables = Tunables { wait, ..Tunables::default() };
             assert_eq!(WaitPolicy::new(&tunables, true).yields_of_call(), 0, "{wait:?}");
         }
+    }
+
+    #[test]
+    fn a_wait_tells_how_long_it_has_looked_once() {
+        let mut backoff = Backoff::new(Wait::Adaptive, Duration::from_millis(2), 0);
+        let mut looked = Duration::ZERO;
+        while backoff.next() == Next::Look {
+            looked += backoff.take_looked();
+        }
+        looked += backoff.take_looked();
+        assert!(looked >= Duration::from_millis(2), "{looked:?}");
+        assert_eq!(backoff.take_looked(), Duration::ZERO);
+    }
+
+    #[test]
+    fn settings_that_change_are_followed() {
+        let mut wait_policy = WaitPolicy::new(&Tunables::default(), false);
+        assert_eq!(wait_policy.backoff().next(), Next::Look);
+        wait_policy.set(&Tunables { wait: Wait::Sleep, ..Tunables::default() });
+        assert_eq!(wait_policy.backoff().next(), Next::Sleep);
+        wait_policy.set(&Tunables { spin_ns: 0, yields: 1, ..Tunables::default() });
+        let mut backoff = wait_policy.backoff();
+        assert_eq!([backoff.next(), backoff.next()], [Next::Yield, Next::Sleep]);
     }
 
     #[test]

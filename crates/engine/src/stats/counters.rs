@@ -1,5 +1,7 @@
 //! The counters of a rank, and how they come to where the launcher reads them.
 
+use std::time::Duration;
+
 use canele_proto::{Moved, Traffic};
 use canele_rail::tcp::Tcp;
 use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
@@ -14,9 +16,15 @@ pub(crate) struct Counts {
     pub yields: u64,
     pub sleeps: u64,
     pub connections: u64,
+    pub waited_ns: u64,
 }
 
 impl Counts {
+    /// A wait has taken so long.
+    pub fn count_waited(&mut self, took: Duration) {
+        self.waited_ns += took.as_nanos() as u64;
+    }
+
     /// A thread gives its processor away, by a system call.
     pub fn count_yield(&mut self) {
         self.yields += 1;
@@ -58,6 +66,12 @@ pub(super) fn publish(words: &[AtomicU64], progress: &Progress, launcher_calls: 
     set(Reordered, traffic.reordered);
     set(LostLinks, traffic.lost_links);
     set(SentAgain, traffic.sent_again);
+    set(UnexpectedHeld, progress.proto.unexpected_held());
+    set(UnexpectedMost, traffic.unexpected_most.most());
+    set(CreditHeld, traffic.credit_held);
+    set(CreditMost, traffic.credit_most.most());
+    set(CreditTotal, progress.proto.credit_total());
+    set(TimeWaited, progress.counts.waited_ns);
     publish_rails(&progress.rails.tcp, set);
 }
 

@@ -1,12 +1,17 @@
 //! Which of two rails messages take: one is fast, one slow. The receiver is played by hand and sees what comes over each.
 
+use std::sync::{Arc, Mutex};
+
 use canele_mem::buffer::Owned;
 use canele_mem::window::Window;
 use canele_proto::backlog::{ORDINARY, RailPolicy};
 use canele_proto::matching::Want;
+use canele_proto::peer::Gone;
 use canele_proto::request::{Mode, Status};
 use canele_proto::wire::{Cts, How, Kind, Rts};
-use canele_proto::{Envelope, Filled, Proto, Received, Sent, Settings, batch};
+use canele_proto::{
+    Envelope, EventListener, Filled, Proto, ProtoEvent, Received, Sent, Settings, batch,
+};
 use canele_rail::{Class, Header, Rail};
 use canele_sim::world::{Model, SimRail, World};
 use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
@@ -93,6 +98,28 @@ impl Rails {
         }
         count
     }
+}
+
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<ProtoEvent>>>);
+
+impl EventListener for Heard {
+    fn notify(&mut self, event: ProtoEvent) {
+        self.0.lock().unwrap().push(event);
+    }
+}
+
+#[test]
+fn a_listener_is_told_of_a_lost_rail_and_of_a_death_once() {
+    let mut rails = Rails::new("aggregate");
+    let heard = Heard::default();
+    rails.proto.set_listener(Some(Box::new(heard.clone())));
+    assert_eq!(rails.send(FlowId(1)), [MESSAGES, 0]);
+    rails.proto.close_link(&mut rails.rail, LinkId::new(SLOW, OTHER));
+    (0..2).for_each(|_| rails.proto.handle_gone(OTHER, Gone::Failed));
+    let lost = ProtoEvent::RailLost { peer: OTHER, rail: SLOW };
+    let died = ProtoEvent::RankDied { peer: OTHER, how: Gone::Failed };
+    assert_eq!(*heard.0.lock().unwrap(), [lost, died]);
 }
 
 #[test]

@@ -29,6 +29,19 @@ fn another_thread_ends_the_bias_for_ever() {
 }
 
 #[test]
+fn a_thread_knows_whether_it_holds_the_lock() {
+    for biased in [true, false] {
+        let lock = BiasedLock::with((), biased);
+        assert!(!lock.is_held_here());
+        let guard = lock.lock().unwrap();
+        assert!(lock.is_held_here());
+        thread::scope(|scope| scope.spawn(|| assert!(!lock.is_held_here())).join().unwrap());
+        drop(guard);
+        assert!(!lock.is_held_here());
+    }
+}
+
+#[test]
 fn entering_twice_is_a_mistake() {
     for biased in [true, false] {
         let lock = BiasedLock::with((), biased);

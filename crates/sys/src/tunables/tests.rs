@@ -32,6 +32,17 @@ fn what_ranks_must_have_alike_is_in_the_table() {
 }
 
 #[test]
+fn what_the_launcher_or_a_running_rank_looks_at_is_in_the_table() {
+    let rows: Vec<_> = Tunables::table().collect();
+    let named = |settable| rows.iter().filter(|row| row.settable() == settable).count();
+    assert_eq!(named(Settable::Never), OF_LAUNCHER.len());
+    assert_eq!(named(Settable::Always), CHANGEABLE.len());
+    // A rank cannot change alone what all must have alike.
+    assert!(rows.iter().filter(|row| row.is_shared()).all(|row| row.settable() == Settable::BeforeStart));
+    assert_eq!(rows.iter().filter(|row| row.is_shared()).count(), SHARED.len());
+}
+
+#[test]
 fn names_differ_from_each_other_and_from_the_launchers_and_the_compilers() {
     let mut names: Vec<_> = Tunables::table().map(|row| row.variable()).collect();
     names.extend(LAUNCHER_VARIABLES.map(str::to_owned));
