@@ -70,6 +70,14 @@ fn a_death_ends_every_wait_for_the_dead_in_a_synchronisation_of_a_window() {
 }
 
 #[test]
+fn a_tool_is_told_of_a_death() {
+    let output = run(Some(&["-n", "3", "--on-failure", "continue"]), &program("told"), &[]);
+    let passed = text(&output).lines().filter(|line| line.ends_with("passed")).count();
+    ended(&output, 137, &["rank 1 was killed by signal 9"]);
+    assert_eq!(passed, 2, "{}", text(&output));
+}
+
+#[test]
 fn who_waits_for_anybody_else_than_the_dead_goes_on_waiting() {
     let output = job(&["-n", "3", "--on-failure", "continue"], "apart");
     ended(&output, 137, &["rank 1 was killed by signal 9"]);

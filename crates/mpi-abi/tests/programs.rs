@@ -47,6 +47,21 @@ fn ranks_that_are_bound_to_processors_are_divided_by_them() {
     all_passed(&program, &run(Some(&["-n", "2", "--bind", "core"]), &program, &["bound"]), 2);
 }
 
+#[test]
+fn the_example_of_the_documents_does_what_they_say() {
+    let documents = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/mpi.md");
+    let text = std::fs::read_to_string(documents).expect("docs/mpi.md can be read");
+    let (_, section) = text.split_once("\n## Tools\n").expect("docs/mpi.md has a section on tools");
+    let (_, example) = section.split_once("```c\n").expect("with an example");
+    let (example, _) = example.split_once("```").expect("that ends");
+    let source = library().join("tools_example.c");
+    std::fs::write(&source, example).unwrap();
+    let output = run(Some(&["-n", "2"]), &compiled("tools_example", &[source]), &[]);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(printed.lines().collect::<Vec<_>>(), ["wait is 2, 1 message to itself"; 2], "{output:?}");
+}
+
 programs! {
     abi [1];
     agreements [2];
@@ -80,6 +95,9 @@ programs! {
     resources [1 2 3];
     sessions [1 3];
     spawn [1 2 3];
+    tool_events [2];
+    tool_threads [1 2];
+    tools [1 2 3];
     truncated [2];
     windows [1 2 3];
 }

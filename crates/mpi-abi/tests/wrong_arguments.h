@@ -57,7 +57,9 @@ static void crashed(int signal) {
 #include <signal.h>
 
 int main(void) {
+    int level;
     MPI_Init(NULL, NULL);
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &level);
     signal(SIGSEGV, crashed), signal(SIGABRT, crashed), signal(SIGBUS, crashed), signal(SIGFPE, crashed);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);

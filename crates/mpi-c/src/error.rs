@@ -6,7 +6,7 @@ use std::sync::{Arc, Once};
 use canele_mpi::{Class, Comm, Errhandler, Error};
 
 use crate::codes::{class_number, keep, text};
-use crate::constants::MPI_FILE_NULL;
+use crate::constants::{MPI_FILE_NULL, MPI_T_ERR_INVALID};
 use crate::errhandlers;
 use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_Session, MPI_Win};
 use crate::{leaks, library};
@@ -47,7 +47,7 @@ pub enum On {
     Win(MPI_Win),
     /// That of files.
     File,
-    /// None: the tools interface only returns codes (MPI 5.0, §15.3.9).
+    /// None: the tools interface only returns codes of its own (MPI 5.0, §15.3.10).
     Code,
     /// This one, which the function is given for its own errors; it is told this null handle of what would have been made.
     Given(MPI_Errhandler, usize),
@@ -88,7 +88,7 @@ pub fn raise(function: &str, on: On, failed: Failed) -> c_int {
             Ok(session) => handle(&session.errhandler(), session.number(), function, &error),
             Err(_) => raise_nowhere(function, &error),
         },
-        On::Code => error.given.unwrap_or_else(|| keep(error.class, format!("{function}: {error}"))),
+        On::Code => error.given.unwrap_or(MPI_T_ERR_INVALID),
         On::Given(errhandler, null) => match errhandler.share() {
             Ok(handler) => handle(&handler, null, function, &error),
             Err(_) => raise_nowhere(function, &error),

@@ -11,6 +11,7 @@ use crate::codes::{class_number, class_of, text};
 use crate::constants::{MPI_ERR_LASTCODE, MPI_MAX_ERROR_STRING, MPI_SUCCESS};
 use crate::error::CallResult;
 use crate::pointer::{Out, Text, TextOut};
+use crate::tools;
 
 static ADDED: LazyLock<Mutex<ErrorClasses>> =
     LazyLock::new(|| Mutex::new(ErrorClasses::new(Class::ALL.len() as c_int, MPI_ERR_LASTCODE)));
@@ -29,7 +30,7 @@ pub fn error_class(errorcode: c_int, errorclass: Out<c_int>) -> CallResult {
     let class = match (added().class_of(errorcode), class_of(errorcode)) {
         (Some(class), _) => class,
         (None, Some(class)) => class_number(class),
-        (None, None) if errorcode == MPI_SUCCESS => MPI_SUCCESS,
+        (None, None) if errorcode == MPI_SUCCESS || tools::codes::text(errorcode).is_some() => errorcode,
         (None, None) => fail!(Argument, "errorcode is {errorcode}, which is no error code"),
     };
     Ok(errorclass.set(class, "errorclass")?)
@@ -39,7 +40,8 @@ pub fn error_class(errorcode: c_int, errorclass: Out<c_int>) -> CallResult {
 pub(crate) fn meaning(code: c_int) -> Option<Vec<u8>> {
     let said = added().string(code).map(<[u8]>::to_vec);
     let known = code == MPI_SUCCESS || class_of(code).is_some();
-    said.or_else(|| known.then(|| text(code).into_bytes()))
+    let said = said.or_else(|| known.then(|| text(code).into_bytes()));
+    said.or_else(|| tools::codes::text(code).map(String::into_bytes))
 }
 
 /// `MPI_Error_string`.

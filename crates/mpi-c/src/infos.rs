@@ -7,11 +7,11 @@ use std::sync::Arc;
 use canele_control::{Host, RankPlace};
 use canele_mpi::info::{Environment, Info};
 use canele_mpi::{Result, fail};
-use canele_sys::tunables::Tunables;
 
 use crate::constants::*;
 use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Info};
+use crate::library;
 use crate::pointer::{In, Out, Text, TextOut};
 
 /// What a program says by an info argument; nothing by `MPI_INFO_NULL`.
@@ -142,7 +142,7 @@ pub(crate) fn publish_environment() {
 fn environment(arguments: &[&[u8]]) -> Info {
     let (host, directory) = (Host::this(1), std::env::current_dir().ok());
     // What is wrong with the settings the start of the engine says.
-    let kinds = Tunables::from_env().map_or(String::new(), |tunables| tunables.mpi_memory_alloc_kinds);
+    let kinds = library::PROCESS.tunables().map_or(String::new(), |tunables| tunables.mpi_memory_alloc_kinds);
     let known = Environment {
         command: arguments.first().copied(),
         arguments: arguments.get(1..).unwrap_or_default(),

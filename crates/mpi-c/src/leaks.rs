@@ -64,7 +64,7 @@ pub fn tell(world: &World, before: UnderWay) -> Result<()> {
             say(&format!("MPI_Finalize: still under way and given up, wait for the requests first: {what}"));
         }
     }
-    if engine.tunables().mpi_leaks {
+    if library::PROCESS.tunables().is_ok_and(|tunables| tunables.mpi_leaks) {
         for (kind, count) in counts()? {
             say(&format!("MPI_Finalize: {count} {kind} not freed"));
         }

@@ -44,6 +44,7 @@ pub mod requests;
 pub mod session;
 pub mod status;
 mod table;
+pub mod tools;
 pub mod topology;
 pub mod types;
 pub mod width;

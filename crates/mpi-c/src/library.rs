@@ -14,6 +14,7 @@ use crate::deferred_recv;
 use crate::handle::MPI_Comm;
 use crate::leaks::{self, UnderWay};
 use crate::table::HANDLES;
+use crate::tools;
 
 /// The life of this process in MPI.
 pub static PROCESS: Process = Process::new();
@@ -86,6 +87,7 @@ pub fn initialize(threads: ThreadLevel) -> Result<()> {
     if let Some(parent) = &world.parent {
         crate::dynamic::spawn::set_parent(publish(parent.clone())?);
     }
+    tools::attach(world.engine());
     if threads < ThreadLevel::Multiple && !world.engine().tunables().progress_thread {
         deferred_recv::allow(threads <= ThreadLevel::Funneled);
     }

@@ -189,6 +189,11 @@ impl Text {
 pub struct TextOut(*mut c_char);
 
 impl TextOut {
+    /// Whether it points nowhere.
+    pub fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
     /// Stores as much of a text as fits into `room` bytes with the zero at its end; gives its length without the zero.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ use crate::error::CallResult;
 use crate::handle::{MPI_Errhandler, MPI_Group, MPI_Info, MPI_Session};
 use crate::library;
 use crate::pointer::{Out, Text, TextOut};
+use crate::tools;
 
 /// `MPI_Session_init`.
 pub fn session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI_Session>) -> CallResult {
@@ -23,7 +24,9 @@ pub fn session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI
     // First, as nothing of what follows is undone.
     session.set(MPI_SESSION_NULL, "session")?;
     crate::deferred_recv::forbid();
-    let made = Arc::new(Session::new(library::PROCESS.enter()?, handler, &info));
+    let world = library::PROCESS.enter()?;
+    tools::attach(world.engine());
+    let made = Arc::new(Session::new(world, handler, &info));
     library::leave_at_exit();
     let handle = MPI_Session::new(made.clone())?;
     made.set_number(handle.value());

@@ -8,4 +8,5 @@ pub use crate::groups::Range;
 pub use crate::operations::{UserFunction, UserFunctionLarge};
 pub use crate::pointer::{In, Out, RecvBuffer, SendBuffer, Text, TextOut};
 pub use crate::status::{MPI_Status, StatusOut};
+pub use crate::tools::event::{EventCallback, EventFreed, EventsDropped};
 pub use crate::width::{Count, Counts, Displacements, OutCount};

@@ -145,11 +145,14 @@ fn body(function: &Exported<'_>) -> (&'static str, String) {
     let call = if function.of.form == "collective" { collective(function, &call) } else { call };
     let checked = |call: String, check: String| format!("{check}.and_then(|()| {call})");
     let call = function.parameters.iter().filter_map(check).fold(call, checked);
-    let begin = if function.of.call == "-" { "    let _call = CallGuard::begin();\n" } else { "" };
+    // Dropped in the other order: tools are told of events when the call is over.
+    let tell = if function.of.call == "any" { "" } else { "    let _tell = tools::TellGuard;\n" };
+    let call_guard = if function.of.call == "-" { "    let _call = CallGuard::begin();\n" } else { "" };
+    let begin = format!("{tell}{call_guard}");
     let outcome = format!(
         "    let outcome = {call};\n    match outcome {{\n        Ok(()) => MPI_SUCCESS,\n        Err(failed) => error::raise({name:?}, {on}, failed),\n    }}"
     );
-    ("c_int", begin.to_owned() + &outcome)
+    ("c_int", begin + &outcome)
 }
 
 /// The check of a handle that bodies need not look at.

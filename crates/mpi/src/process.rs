@@ -11,9 +11,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::thread::ThreadId;
 
-use canele_engine::Engine;
+use canele_engine::{Engine, strategy};
 use canele_sys::atomic::{AtomicBool, Ordering::Relaxed};
-use canele_sys::tunables::Tunables;
+use canele_sys::tunables::{STRATEGIES, Settable, TunableError, TunableRow, Tunables};
 
 use crate::errhandler::Errhandler;
 use crate::world::World;
@@ -44,6 +44,19 @@ pub struct Process {
     /// Those who have initialised and not finalised: the world model and sessions.
     users: Mutex<usize>,
     errhandler: OnceLock<Arc<Errhandler>>,
+    /// Tunables that tools have set, with their values, in the order in which they did.
+    changes: Mutex<Vec<(&'static str, String)>>,
+}
+
+/// Why a tunable was not set.
+#[derive(Debug)]
+pub enum NotSet {
+    /// A rank can never change it.
+    Never,
+    /// It is too late to change it, or another thread is just joining the job.
+    NotNow,
+    /// It cannot have this value.
+    Value(TunableError),
 }
 
 impl Default for Process {
@@ -63,6 +76,7 @@ impl Process {
             engine: OnceLock::new(),
             users: Mutex::new(0),
             errhandler: OnceLock::new(),
+            changes: Mutex::new(Vec::new()),
         }
     }
 
@@ -111,13 +125,83 @@ impl Process {
 
     /// Returns the error handler before there is any communicator, and after.
     pub fn errhandler(&self) -> Arc<Errhandler> {
-        let read = || match Tunables::from_env().map(|tunables| tunables.mpi_errhandler) {
+        let read = || match self.settings(None).map(|tunables| tunables.mpi_errhandler) {
             Ok("return") => Errhandler::Return,
             Ok("abort") => Errhandler::Abort,
             // What is wrong with the settings the start of the engine says.
             _ => Errhandler::Fatal,
         };
         self.errhandler.get_or_init(|| Arc::new(read())).clone()
+    }
+
+    fn changes(&self) -> MutexGuard<'_, Vec<(&'static str, String)>> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The settings of an engine, or before its start those of the environment, with what tools have set.
+    fn settings(&self, engine: Option<&Engine>) -> Result<Tunables, TunableError> {
+        let mut tunables = match engine {
+            Some(engine) => engine.tunables().clone(),
+            None => Tunables::from_env()?,
+        };
+        let changes = self.changes();
+        for row in Tunables::table() {
+            if let Some((_, value)) = changes.iter().rfind(|(name, _)| *name == row.name) {
+                tunables.assign(&row.variable(), value)?;
+            }
+        }
+        Ok(tunables)
+    }
+
+    /// Returns the tunables with their values in force; before the process joins its job those with which it would.
+    ///
+    /// # Errors
+    /// A variable of the environment is unknown or out of range.
+    pub fn tunables(&self) -> Result<Tunables, TunableError> {
+        let Some(world) = self.world_at_hand() else { return self.settings(None) };
+        let engine = world.engine();
+        let mut tunables = self.settings(Some(engine))?;
+        if !engine.is_inside()
+            && let Ok(strategy) = engine.ask(|proto| proto.strategy().to_owned())
+            && let Some(strategy) = STRATEGIES.iter().find(|name| **name == strategy)
+        {
+            // A program that has a job of the own API may have chosen another one.
+            tunables.strategy = strategy;
+        }
+        Ok(tunables)
+    }
+
+    /// Sets a tunable for this process, for its start or, if it has joined its job, from now on.
+    ///
+    /// # Errors
+    /// See [`NotSet`].
+    pub fn set_tunable(&self, row: &TunableRow, value: &str) -> Result<(), NotSet> {
+        if row.settable() == Settable::Never {
+            return Err(NotSet::Never);
+        }
+        // Another thread that has it is just joining the job.
+        let Ok(world) = self.world.try_read() else { return Err(NotSet::NotNow) };
+        let Some(engine) = world.as_ref().map(|world| world.engine().clone()) else {
+            // Held until the value is set, so that the process does not join its job in between.
+            let is_read = row.name == "mpi_errhandler" && self.errhandler.get().is_some();
+            return if is_read { Err(NotSet::NotNow) } else { self.change(None, row, value).map(drop) };
+        };
+        drop(world);
+        if row.settable() != Settable::Always || engine.is_inside() {
+            return Err(NotSet::NotNow);
+        }
+        let tunables = self.change(Some(&engine), row, value)?;
+        follow(&engine, row.name, &tunables).map_err(|_| NotSet::NotNow)
+    }
+
+    /// Remembers the value of a tunable, if it may have it; returns the settings with it.
+    fn change(&self, engine: Option<&Engine>, row: &TunableRow, value: &str) -> Result<Tunables, NotSet> {
+        let mut tunables = self.settings(engine).map_err(NotSet::Value)?;
+        tunables.assign(&row.variable(), value).map_err(NotSet::Value)?;
+        let mut changes = self.changes();
+        changes.retain(|(name, _)| *name != row.name);
+        changes.push((row.name, value.to_owned()));
+        Ok(tunables)
     }
 
     fn users(&self) -> MutexGuard<'_, usize> {
@@ -133,10 +217,17 @@ impl Process {
         let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
         let world = match &mut *world {
             Some(world) => world.clone(),
-            None => world.insert(Arc::new(World::start(&self.errhandler())?)).clone(),
+            None => world.insert(Arc::new(self.start()?)).clone(),
         };
         *users += 1;
         Ok(world)
+    }
+
+    /// Joins the job. Its caller holds the lock of the world, so nothing here looks whether there is one.
+    fn start(&self) -> Result<World> {
+        let errhandler = self.errhandler();
+        let tunables = self.settings(None).map_err(canele_engine::Error::from)?;
+        World::start(&errhandler, &tunables)
     }
 
     /// Takes a user away; the last after `MPI_Finalize` leaves the job.
@@ -226,5 +317,15 @@ impl Process {
     /// True for the thread that initialised the world model.
     pub fn is_main_thread(&self) -> bool {
         self.main.get().is_some_and(|(_, thread)| *thread == std::thread::current().id())
+    }
+}
+
+/// Has an engine follow a tunable that has changed.
+fn follow(engine: &Engine, name: &str, tunables: &Tunables) -> Result<(), canele_engine::Error> {
+    match name {
+        "wait" | "spin_ns" | "yields" => engine.set_waits(tunables),
+        "strategy" => engine.set_strategy(strategy::named(tunables.strategy).expect("an allowed name")),
+        // What is left is looked at when it is needed.
+        _ => Ok(()),
     }
 }

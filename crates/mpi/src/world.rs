@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use canele_engine::{Engine, FlowId};
+use canele_sys::tunables::Tunables;
 
 use crate::Result;
 use crate::comm::{Comm, Parts, Shared};
@@ -26,12 +27,12 @@ pub struct World {
 const OWN: FlowId = FlowId(2);
 
 impl World {
-    /// Joins the job.
+    /// Joins the job with these settings.
     ///
     /// # Errors
     /// Wrong settings, a foreign launcher, no memory: the text says what to change.
-    pub fn start(errhandler: &Arc<Errhandler>) -> Result<Self> {
-        let engine = Arc::new(Engine::start()?);
+    pub fn start(errhandler: &Arc<Errhandler>, tunables: &Tunables) -> Result<Self> {
+        let engine = Arc::new(Engine::start_with(tunables)?);
         if engine.tunables().progress_thread {
             engine.start_serving();
         }

@@ -8,6 +8,7 @@ use canele_mpi::datatype::{Basic, Datatype};
 use canele_mpi::point::{From, Handing, Target};
 use canele_mpi::request::{Request, RequestProgress};
 use canele_mpi::{Comm, Data, Elements, ElementsMut, Errhandler, Mode, Rank, Tag, World};
+use canele_sys::tunables::Tunables;
 
 const MESSAGES: usize = 100;
 const TO: Target = Target { rank: Rank(0), tag: Tag(1) };
@@ -35,7 +36,7 @@ fn allocations(mut f: impl FnMut()) -> u64 {
 
 #[test]
 fn persistent_messages_and_exchanges_allocate_nothing() {
-    let world = World::start(&Arc::new(Errhandler::Return)).unwrap();
+    let world = World::start(&Arc::new(Errhandler::Return), &Tunables::default()).unwrap();
     let comm = &world.own;
     let of = Datatype::basic(Basic::Byte);
     for len in [8, 1000] {
