@@ -71,6 +71,14 @@ void say_code(const char *call, int code)
         {MPI_ERR_DIMS, "dims"},        {MPI_ERR_ARG, "arg"},               {MPI_ERR_TRUNCATE, "truncate"},
         {MPI_ERR_IN_STATUS, "status"}, {MPI_ERR_KEYVAL, "keyval"},         {MPI_ERR_INFO, "info"},
         {MPI_ERR_OTHER, "other"},      {MPI_ERR_INFO_NOKEY, "info_nokey"}, {MPI_ERR_INFO_KEY, "info_key"},
+        {MPI_ERR_WIN, "win"},          {MPI_ERR_RMA_SYNC, "rma_sync"},     {MPI_ERR_RMA_RANGE, "rma_range"},
+        {MPI_ERR_FILE, "file"},        {MPI_ERR_NO_SUCH_FILE, "no_such_file"}, {MPI_ERR_FILE_EXISTS, "file_exists"},
+        {MPI_ERR_AMODE, "amode"},      {MPI_ERR_ACCESS, "access"},         {MPI_ERR_READ_ONLY, "read_only"},
+        {MPI_ERR_BAD_FILE, "bad_file"}, {MPI_ERR_IO, "io"},                {MPI_ERR_NOT_SAME, "not_same"},
+        {MPI_ERR_UNSUPPORTED_DATAREP, "unsupported_datarep"},
+        {MPI_ERR_UNSUPPORTED_OPERATION, "unsupported_operation"},
+        {MPI_ERR_SPAWN, "spawn"},      {MPI_ERR_PORT, "port"},             {MPI_ERR_SERVICE, "service"},
+        {MPI_ERR_NAME, "name"},
     };
     int class = -1;
     MPI_Error_class(code, &class);
@@ -172,7 +180,8 @@ int main(int argc, char **argv)
         {"collectives", collectives},   {"uneven", uneven},
         {"operations", operations},     {"intercommunicators", intercommunicators},
         {"attributes", attributes},     {"infos", infos},
-        {"errors", errors},
+        {"errors", errors},             {"processes", processes},
+        {"tools", tools},
     };
     MPI_Init(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -181,6 +190,10 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (size > 4)
         MPI_Abort(MPI_COMM_WORLD, 2);
+    if (is_child(argc, argv)) {
+        MPI_Finalize();
+        return 0;
+    }
     for (size_t n = 0; n < sizeof parts / sizeof *parts; n++) {
         /* So that what is wrong is known by its part. */
         if (argc == 2 && strcmp(argv[1], parts[n].name) != 0)

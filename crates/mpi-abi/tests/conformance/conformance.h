@@ -39,3 +39,8 @@ void operations(void);
 void attributes(void);
 void infos(void);
 void errors(void);
+void processes(void);
+void tools(void);
+
+/* Does what a process has to do that was started by another one; 0 for any other. */
+int is_child(int argc, char **argv);
