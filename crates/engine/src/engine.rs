@@ -84,6 +84,16 @@ impl Engine {
         std::thread::spawn(move || engine.serve());
     }
 
+    /// Counts a thread of the library that begins, before it is started: the program sends nothing from it.
+    pub fn count_own_thread(&self) {
+        self.own_threads.fetch_add(1, Relaxed);
+    }
+
+    /// Counts a thread of the library that ends.
+    pub fn discount_own_thread(&self) {
+        self.own_threads.fetch_sub(1, Relaxed);
+    }
+
     pub(crate) fn own_threads(&self) -> usize {
         self.own_threads.load(Relaxed)
     }

@@ -5,10 +5,16 @@
 //! break this process (invariant I3). A copy accesses each byte of the window once (`racing.rs`): what was copied out and
 //! checked stays as it was checked.
 
+#[cfg(not(loom))]
+use std::io;
 use std::marker::PhantomData;
+#[cfg(not(loom))]
+use std::os::fd::BorrowedFd;
 use std::ptr::{self, NonNull};
 
 use canele_sys::atomic::AtomicU64;
+#[cfg(not(loom))]
+use canele_sys::file_io;
 
 use crate::atomic_element::AtomicElement;
 use crate::{backwards, past_cache, racing};
@@ -202,6 +208,26 @@ impl<'a> Window<'a> {
                 racing::load(to, from, len)
             }
         }
+    }
+
+    /// Writes all of it to a file.
+    ///
+    /// # Errors
+    /// The system fails; what was written before stays.
+    #[cfg(not(loom))]
+    pub fn write_to_file(&self, file: BorrowedFd<'_>, offset: u64) -> io::Result<()> {
+        // SAFETY: the bytes stay mapped and readable as long as the window lives; no reference to them is made.
+        unsafe { file_io::write_all(file, self.start.as_ptr(), self.len, offset) }
+    }
+
+    /// Fills it from a file, up to the end of the file; says how many bytes that were.
+    ///
+    /// # Errors
+    /// The system fails.
+    #[cfg(not(loom))]
+    pub fn read_from_file(&self, file: BorrowedFd<'_>, offset: u64) -> io::Result<usize> {
+        // SAFETY: the bytes stay mapped and writable as long as the window lives; no reference to them is made.
+        unsafe { file_io::read_full(file, self.start.as_ptr(), self.len, offset) }
     }
 
     /// The first byte's address.

@@ -148,21 +148,6 @@ fn operations_that_are_under_way_at_the_end_are_told_and_given_up() {
 }
 
 #[test]
-fn the_first_function_that_is_missing_is_named_once_by_each_rank() {
-    let output = job(&["-n", "2"], "unsupported");
-    all_passed(ends(), &output, 2);
-    let mut said = errors(&output);
-    said.sort();
-    let expected = [0, 1].map(|rank| {
-        format!(
-            "canele: rank {rank}: MPI_Register_datarep is not supported by this version of Canelé and has returned an \
-             error; docs/mpi.md lists what is"
-        )
-    });
-    assert_eq!(said, expected);
-}
-
-#[test]
 fn handles_that_were_not_freed_are_told_if_wanted() {
     let output = job(&["-n", "2", "--env", "CANELE_MPI_LEAKS=1"], "leaks");
     let mut told = errors(&output);

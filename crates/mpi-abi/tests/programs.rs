@@ -76,6 +76,11 @@ programs! {
     duplicates [1 2 5];
     errors [1];
     exits [1 3];
+    file_accesses [1 2 4];
+    file_datareps [1 3];
+    file_faults [1 3];
+    file_views [1 2 4];
+    files [1 3];
     fortran [1];
     fortran_library [1];
     generalized [1];

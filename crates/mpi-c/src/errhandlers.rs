@@ -134,28 +134,31 @@ pub(crate) fn of_files() -> Arc<Errhandler> {
     handler.get_or_insert_with(|| Arc::new(Errhandler::Return)).clone()
 }
 
-/// There is no file but the one that stands for all.
-fn check_null(file: MPI_File) -> canele_mpi::Result<()> {
-    if file == MPI_FILE_NULL { Ok(()) } else { Err(file.invalid()) }
+/// `MPI_File_set_errhandler`; of `MPI_FILE_NULL` it sets that of files to come.
+pub fn file_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) -> CallResult {
+    let handler = errhandler.share()?;
+    if file == MPI_FILE_NULL {
+        *OF_FILES.lock().unwrap_or_else(PoisonError::into_inner) = Some(handler);
+    } else {
+        file.get()?.comm().set_errhandler(handler);
+    }
+    Ok(())
 }
 
-/// `MPI_File_set_errhandler`.
-pub fn file_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) -> CallResult {
-    check_null(file)?;
-    *OF_FILES.lock().unwrap_or_else(PoisonError::into_inner) = Some(errhandler.share()?);
-    Ok(())
+/// The handler of a file, or that of files to come.
+fn of_file(file: MPI_File) -> canele_mpi::Result<Arc<Errhandler>> {
+    if file == MPI_FILE_NULL { Ok(of_files()) } else { Ok(file.get()?.comm().errhandler()) }
 }
 
 /// `MPI_File_get_errhandler`.
 pub fn file_get_errhandler(file: MPI_File, errhandler: Out<MPI_Errhandler>) -> CallResult {
-    check_null(file)?;
-    Ok(errhandler.set(given(of_files())?, "errhandler")?)
+    Ok(errhandler.set(given(of_file(file)?)?, "errhandler")?)
 }
 
 /// `MPI_File_call_errhandler`.
 pub fn file_call_errhandler(fh: MPI_File, errorcode: c_int) -> CallResult {
-    check_null(fh)?;
-    called(&of_files(), fh.value(), errorcode)
+    let handler = of_file(fh)?;
+    called(&handler, fh.value(), errorcode)
 }
 
 /// A handle of a handler: the constants, or a new one.

@@ -8,7 +8,8 @@ use canele_mpi::{Class, Comm, Errhandler, Error};
 use crate::codes::{class_number, keep, text};
 use crate::constants::{MPI_FILE_NULL, MPI_T_ERR_INVALID};
 use crate::errhandlers;
-use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_Session, MPI_Win};
+use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session, MPI_Win};
+use crate::pointer::Out;
 use crate::{leaks, library};
 
 /// What a body gives.
@@ -45,8 +46,8 @@ pub enum On {
     Session(MPI_Session),
     /// That of a window.
     Win(MPI_Win),
-    /// That of files.
-    File,
+    /// That of a file; of `MPI_FILE_NULL` if it is none.
+    File(MPI_File),
     /// None: the tools interface only returns codes of its own (MPI 5.0, §15.3.10).
     Code,
     /// This one, which the function is given for its own errors; it is told this null handle of what would have been made.
@@ -56,6 +57,18 @@ pub enum On {
 impl From<MPI_Win> for On {
     fn from(win: MPI_Win) -> Self {
         Self::Win(win)
+    }
+}
+
+impl From<MPI_File> for On {
+    fn from(file: MPI_File) -> Self {
+        Self::File(file)
+    }
+}
+
+impl From<Out<MPI_File>> for On {
+    fn from(file: Out<MPI_File>) -> Self {
+        Self::File(file.get("fh").unwrap_or(MPI_FILE_NULL))
     }
 }
 
@@ -93,10 +106,13 @@ pub fn raise(function: &str, on: On, failed: Failed) -> c_int {
             Ok(handler) => handle(&handler, null, function, &error),
             Err(_) => raise_nowhere(function, &error),
         },
-        On::File => handle(&errhandlers::of_files(), MPI_FILE_NULL.value(), function, &error),
         On::Win(win) => match win.share() {
             Ok(win) => handle(&win.errhandler(), win.number(), function, &error),
             Err(_) => raise_nowhere(function, &error),
+        },
+        On::File(file) => match file.share() {
+            Ok(file) => raise_on(file.comm(), function, &error),
+            Err(_) => handle(&errhandlers::of_files(), MPI_FILE_NULL.value(), function, &error),
         },
         On::Nothing => raise_nowhere(function, &error),
     }

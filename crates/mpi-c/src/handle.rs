@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use canele_mpi::datatype::Datatype;
+use canele_mpi::file::File;
 use canele_mpi::group::Group;
 use canele_mpi::info::Info;
 use canele_mpi::point::Message;
@@ -158,6 +159,7 @@ objects! {
     MPI_Message Request Message, Message;
     MPI_Session Session Session, Session;
     MPI_Win Window Win, Window;
+    MPI_File File File, File;
 }
 
 #[cold]

@@ -46,11 +46,13 @@ pub enum ObjectKind {
     Session,
     /// A window.
     Window,
+    /// A file.
+    File,
 }
 
 impl ObjectKind {
     /// All kinds, with their plurals for texts.
-    pub const ALL: [(Self, &str); 9] = [
+    pub const ALL: [(Self, &str); 10] = [
         (Self::Comm, "communicators"),
         (Self::Group, "groups"),
         (Self::Datatype, "datatypes"),
@@ -60,6 +62,7 @@ impl ObjectKind {
         (Self::Message, "messages"),
         (Self::Session, "sessions"),
         (Self::Window, "windows"),
+        (Self::File, "files"),
     ];
 }
 

@@ -3,6 +3,7 @@
 pub use crate::attributes::{CopyFunction, DeleteFunction, Value};
 pub use crate::environment::Arguments;
 pub use crate::errhandlers::ErrhandlerFunction;
+pub use crate::file::datarep::{DatarepConversion, DatarepConversionLarge, DatarepExtent};
 pub use crate::generalized::{GrequestCancel, GrequestFree, GrequestQuery};
 pub use crate::groups::Range;
 pub use crate::operations::{UserFunction, UserFunctionLarge};

@@ -198,7 +198,9 @@ fn collective(function: &Exported<'_>, call: &str) -> String {
 fn error_object(function: &Exported<'_>) -> String {
     let of = function.of.parameters.iter().find(|p| p.kind.name == function.of.errors);
     match (function.of.errors.as_str(), of) {
-        ("file", _) => "On::File".to_owned(),
+        ("file", None) if function.name == "MPI_File_close" => "On::from(fh)".to_owned(),
+        // The function has no file yet, or none at all.
+        ("file", None) => "On::File(constants::MPI_FILE_NULL)".to_owned(),
         ("code", _) => "On::Code".to_owned(),
         // The function makes an object out of none: the handler is told a null handle.
         ("errhandler", Some(parameter)) => {

@@ -13,6 +13,10 @@ pub mod clock;
 pub mod counters;
 #[cfg(target_arch = "x86_64")]
 pub mod extended;
+#[cfg(not(loom))]
+pub mod file_io;
+#[cfg(not(loom))]
+pub mod file_lock;
 pub mod fork;
 pub mod futex;
 pub mod ids;

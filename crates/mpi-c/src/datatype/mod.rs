@@ -43,7 +43,7 @@ static UNNAMED: Mutex<Vec<(Arc<Datatype>, MPI_Datatype)>> = Mutex::new(Vec::new(
 ///
 /// # Errors
 /// All handles are used.
-fn publish(datatype: Arc<Datatype>) -> Result<MPI_Datatype> {
+pub(crate) fn publish(datatype: Arc<Datatype>) -> Result<MPI_Datatype> {
     if !datatype.is_predefined() {
         return MPI_Datatype::new(datatype);
     }

@@ -61,7 +61,7 @@ impl Comm {
     }
 
     /// A pair of flows that is new for all members, who all call this.
-    pub(super) fn new_flow(&self) -> Result<FlowId> {
+    pub(crate) fn new_flow(&self) -> Result<FlowId> {
         if !self.is_inter() {
             return Ok(self.engine.create_flow(self.collectives())?);
         }

@@ -146,7 +146,7 @@ impl Comm {
         self.split_by_color(color, key)
     }
 
-    pub(super) fn split_by_color(&self, color: Option<u32>, key: i32) -> Result<Option<Arc<Comm>>> {
+    pub(crate) fn split_by_color(&self, color: Option<u32>, key: i32) -> Result<Option<Arc<Comm>>> {
         let mine = [color.map_or(-1, i64::from), i64::from(key)];
         let (all, everybody) = (self.numbers_of_all(&mine)?, self.everybody());
         let flow = self.new_flow()?;

@@ -22,6 +22,7 @@ use canele_sys::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::attribute::Attributes;
 use crate::data::{Data, DataMut};
 use crate::errhandler::Errhandler;
+use crate::file::Workers;
 use crate::group::Group;
 use crate::info::Info;
 use crate::memory::Allocated;
@@ -54,13 +55,28 @@ pub struct Comm {
     pub(crate) shared: Arc<Shared>,
 }
 
+/// Threads that carry out non-blocking accesses to files.
+const FILE_THREADS: usize = 4;
+
 /// What all communicators of a process share.
-#[derive(Default)]
 pub(crate) struct Shared {
     pub attachment: Attachment,
     pub allocated: Arc<Allocated>,
     /// Windows whose memory is served to others.
     pub served: Arc<ServedWindows>,
+    /// Threads for accesses to files that are not waited for.
+    pub file_workers: Arc<Workers>,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Self {
+            attachment: Attachment::default(),
+            allocated: Arc::default(),
+            served: Arc::default(),
+            file_workers: Workers::new(FILE_THREADS),
+        }
+    }
 }
 
 /// What a program hangs on a communicator.

@@ -16,6 +16,7 @@ mod elements;
 mod envelope;
 mod external;
 mod fortran;
+mod in_file;
 mod map;
 mod pack;
 mod pair;

@@ -114,15 +114,6 @@ static void pending_sends(void)
 }
 
 /* The program ignores that a function is missing, twice. */
-static void unsupported(void)
-{
-    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    for (int i = 0; i < 2; i++)
-        FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_Register_datarep("none", NULL, NULL, NULL, NULL));
-    OK(MPI_Finalize());
-    exit(result());
-}
-
 static void leaks(void)
 {
     MPI_Comm comm;
@@ -196,7 +187,7 @@ int main(int argc, char **argv)
         {"probe", probe},     {"abort", aborts},    {"abort-part", aborts_part}, {"exit", exits},
         {"pending", pending}, {"leaks", leaks},     {"fatal-rank", fatal_rank}, {"fatal-truncate", fatal_truncate},
         {"fatal-handle", fatal_handle}, {"fine", fine}, {"apart", apart},
-        {"pending-alike", pending_alike}, {"pending-sends", pending_sends}, {"unsupported", unsupported},
+        {"pending-alike", pending_alike}, {"pending-sends", pending_sends},
     };
     MPI_Init(&argc, &argv);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -1,0 +1,243 @@
+//! Data accesses (MPI 5.0, §14.4): what a call reads or writes, and in which of the ways it is done.
+
+use std::sync::Arc;
+
+use canele_sys::file_lock::LockKind;
+
+use super::File;
+use super::hints::Hints;
+use super::memory::Memory;
+use super::operation::{Ending, Operation};
+use super::position::{beyond, stream_offset};
+use super::view::View;
+use crate::data::ElementsMut;
+use crate::request::Request;
+use crate::status::Status;
+use crate::{Class, Error, Result, fail};
+
+/// Where an access begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// At this position of the view.
+    At(i64),
+    /// At the individual file pointer.
+    Individual,
+    /// At the shared file pointer, whoever comes first.
+    Shared,
+    /// At the shared file pointer, in the order of ranks: all members take part.
+    Ordered,
+}
+
+/// A call that reads or writes.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// Its name in the standard.
+    pub name: &'static str,
+    /// Where it begins.
+    pub place: Place,
+    /// Whether all members take part.
+    pub together: bool,
+}
+
+/// An access that has been checked, with all that it needs of the file's state.
+pub(super) struct Access {
+    pub view: Arc<View>,
+    pub hints: Arc<Hints>,
+    pub atomic: bool,
+    /// The first byte of the stream.
+    pub start: usize,
+    /// Bytes in the file.
+    pub len: usize,
+    /// The data as it is in the file.
+    pub memory: Memory,
+    /// What data that is read is converted to, if it is another in memory.
+    converted: Option<ElementsMut>,
+    /// Bytes in memory.
+    memory_bytes: usize,
+}
+
+impl Access {
+    /// From the first byte in the file to behind the last.
+    pub fn range(&self) -> (u64, u64) {
+        if self.len == 0 {
+            return (0, 0);
+        }
+        let tiles = &self.view.tiles;
+        (tiles.offset_of(self.start), tiles.offset_of(self.start + self.len - 1) + 1)
+    }
+
+    /// What is known once so many bytes of the file were read or written.
+    fn end(self, done: usize) -> Result<(Status, usize)> {
+        let bytes = match (self.converted, &self.memory) {
+            (Some(mut elements), Memory::Converted { bytes, .. }) => {
+                self.view.datarep().store(&bytes[..done], &mut elements)?
+            }
+            _ if done == self.len => self.memory_bytes,
+            _ => done,
+        };
+        Ok((Status { bytes, ..Status::EMPTY }, done))
+    }
+}
+
+impl File {
+    /// Reads or writes; with all members, if the call is one of all.
+    ///
+    /// # Errors
+    /// The file was opened for the other; a place that the file does not have; the system fails, on any member if the call is one of all;
+    /// a member died.
+    pub fn access(&self, call: Call, memory: Memory) -> Result<Status> {
+        if call.together {
+            self.begin_together(call.name)?;
+            self.comm.check_call(call.name)?;
+        }
+        let writes = memory.is_source();
+        let (access, requested) = if call.place == Place::Ordered {
+            (self.prepare_in_order(call, memory)?, 0)
+        } else {
+            let access = self.prepare(call, memory);
+            let requested = access.as_ref().map_or(0, |access| access.len);
+            (access, requested)
+        };
+        let etype_bytes = access.as_ref().map_or(1, |access| access.view.etype_bytes());
+        let (status, done) = self.carry_out(call, writes, access)?;
+        if call.place == Place::Individual && done < requested {
+            // The pointer is behind what was read.
+            self.state().position -= (requested / etype_bytes - done / etype_bytes) as i64;
+        }
+        Ok(status)
+    }
+
+    /// Starts the same; the memory is the library's until the request has ended.
+    ///
+    /// # Errors
+    /// As [`File::access`], as far as the call itself can tell.
+    pub fn start_access(self: &Arc<Self>, call: Call, memory: Memory) -> Result<Request> {
+        if call.together {
+            self.check_no_split(call.name)?;
+        }
+        let writes = memory.is_source();
+        let operation = Arc::new(Operation::default());
+        let ending = Ending::of(&operation);
+        let (file, engine) = (self.clone(), self.comm.engine().clone());
+        let job: Box<dyn FnOnce() + Send> = if call.place == Place::Ordered {
+            Box::new(move || {
+                let access = file.prepare_in_order(call, memory);
+                ending.end(
+                    access.and_then(|access| file.carry_out(call, writes, access)).map(|(status, _)| status),
+                );
+            })
+        } else {
+            let access = self.prepare(call, memory);
+            if !call.together && access.is_err() {
+                ending.end(Ok(Status::EMPTY));
+                access?;
+                return Err(Error::new(Class::Internal, "an access has failed without an error"));
+            }
+            Box::new(move || ending.end(file.carry_out(call, writes, access).map(|(status, _)| status)))
+        };
+        let workers = if call.together { &self.queue } else { &self.comm.shared.file_workers };
+        workers.start(&engine, job);
+        Ok(Request::foreign(Some(self.comm.clone()), operation))
+    }
+
+    /// Does what was prepared; gives the status, and the bytes of the file that were read or written.
+    fn carry_out(&self, call: Call, writes: bool, access: Result<Access>) -> Result<(Status, usize)> {
+        if !call.together {
+            let mut access = access?;
+            let done = self.access_alone(&mut access)?;
+            return access.end(done);
+        }
+        let mut access = access;
+        let done = self.access_together(&mut access, writes);
+        self.agree(match (access, done) {
+            (Err(error), _) | (_, Err(error)) => Err(error),
+            (Ok(access), Ok(done)) => access.end(done),
+        })
+    }
+
+    /// Reads or writes without the other members; gives the bytes that were.
+    pub(super) fn access_alone(&self, access: &mut Access) -> Result<usize> {
+        let writes = access.memory.is_source();
+        let kind = if writes { LockKind::Exclusive } else { LockKind::Shared };
+        let (start, end) = access.range();
+        let _lock = self.lock_if(access.atomic && access.len > 0, kind, start, end)?;
+        if writes { self.write_stream(access) } else { self.read_stream(access) }
+    }
+
+    /// Checks an access with the pointer of its place, which it moves.
+    fn prepare(&self, call: Call, memory: Memory) -> Result<Access> {
+        let etypes = self.check(call, &memory)?;
+        let position = match call.place {
+            Place::At(offset) => offset,
+            Place::Individual => {
+                let mut state = self.state();
+                let position = state.position;
+                state.position = position.checked_add(etypes).ok_or_else(|| beyond(position))?;
+                position
+            }
+            Place::Shared => self.shared_pointer.add(&self.comm, etypes as u64)?.cast_signed(),
+            Place::Ordered => fail!(Internal, "an access in order was prepared alone"),
+        };
+        self.prepare_at(position, memory)
+    }
+
+    /// The same at the shared pointer in the order of ranks, with all members; the inner error is this member's own.
+    fn prepare_in_order(&self, call: Call, memory: Memory) -> Result<Result<Access>> {
+        let own = self.check(call, &memory);
+        let mine = *own.as_ref().unwrap_or(&0);
+        let all = self.comm.numbers_of_all(&[mine])?;
+        let total: i64 = all.iter().sum();
+        let first = if self.comm.rank() == 0 {
+            self.shared_pointer.add(&self.comm, total.max(0).cast_unsigned())
+        } else {
+            Ok(0)
+        };
+        let mut first = [self.agree(first)?];
+        self.comm.broadcast(0, bytemuck::cast_slice_mut(&mut first))?;
+        let before: i64 = all[..self.comm.rank()].iter().sum();
+        Ok(own.and_then(|_| self.prepare_at(first[0].cast_signed().saturating_add(before), memory)))
+    }
+
+    /// Checks what does not depend on the place; gives the number of etypes.
+    fn check(&self, call: Call, memory: &Memory) -> Result<i64> {
+        let name = call.name;
+        if memory.is_source() && !self.amode.writes() {
+            return Err(self.read_only(name));
+        }
+        if !memory.is_source() && !self.amode.reads() {
+            fail!(
+                Access,
+                "{} was opened with MPI_MODE_WRONLY: {name} needs MPI_MODE_RDONLY or MPI_MODE_RDWR",
+                self.path.display()
+            );
+        }
+        if matches!(call.place, Place::At(_) | Place::Individual) {
+            self.check_not_sequential(name)?;
+        }
+        let view = self.view();
+        let (len, unit) = (view.datarep().file_bytes(memory)?, view.etype_bytes());
+        if !len.is_multiple_of(unit) {
+            fail!(
+                Io,
+                "the buffer has {len} bytes of data, which are no multiple of the {unit} bytes of the view's etype: whole etypes are accessed"
+            );
+        }
+        if len > 0 && view.tiles.size() == 0 {
+            fail!(Io, "the view's filetype has no data: nothing can be accessed through it");
+        }
+        Ok((len / unit) as i64)
+    }
+
+    fn prepare_at(&self, position: i64, memory: Memory) -> Result<Access> {
+        let state = self.state();
+        let (view, hints, atomic) = (state.view.clone(), state.hints.clone(), state.atomic);
+        drop(state);
+        let (memory_bytes, len) = (memory.bytes()?, view.datarep().file_bytes(&memory)?);
+        let start = stream_offset(&view, position)?;
+        if !view.tiles.has_places(start, len) {
+            return Err(beyond(position));
+        }
+        let (memory, converted) = view.datarep().convert(memory, len)?;
+        Ok(Access { view, hints, atomic, start, len, memory, converted, memory_bytes })
+    }
+}

@@ -1,0 +1,181 @@
+//! Data representations (MPI 5.0, §14.5): how data is written in a file, and how long it is there.
+//!
+//! What differs from memory is converted as a whole, before it is written and after it was read: the file's bytes are then accessed as
+//! any others are.
+
+use std::sync::Arc;
+
+use canele_mem::buffer::RawMut;
+use canele_mem::layout::Layout;
+
+use super::memory::Memory;
+use crate::data::{Elements, ElementsMut};
+use crate::datatype::{Basic, Datatype};
+use crate::{Result, fail};
+
+/// A data representation.
+#[derive(Clone)]
+pub enum Datarep {
+    /// As in memory.
+    Native,
+    /// As in memory: all hosts of a job have the same architecture.
+    Internal,
+    /// Big-endian, the same on all machines.
+    External32,
+    /// One of the program's.
+    Registered(Arc<dyn Representation>),
+}
+
+/// A data representation that the program has registered.
+pub trait Representation: Send + Sync {
+    /// Its name.
+    fn name(&self) -> &str;
+    /// Bytes of a basic datatype in the file.
+    ///
+    /// # Errors
+    /// The code that the function gives.
+    fn size(&self, basic: Basic) -> Result<usize>;
+    /// Converts elements to the bytes of the file; false if the program has no function for that: both are the same.
+    ///
+    /// # Errors
+    /// The code that the function gives.
+    fn write(&self, from: &Elements, into: &mut [u8]) -> Result<bool>;
+    /// Converts the first `count` elements from the bytes of the file; false as in [`Representation::write`].
+    ///
+    /// # Errors
+    /// The code that the function gives.
+    fn read(&self, from: &[u8], into: &mut ElementsMut, count: usize) -> Result<bool>;
+}
+
+impl Datarep {
+    /// The representation of the standard with a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "native" => Self::Native,
+            "internal" => Self::Internal,
+            "external32" => Self::External32,
+            _ => return None,
+        })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Native => "native",
+            Self::Internal => "internal",
+            Self::External32 => "external32",
+            Self::Registered(registered) => registered.name(),
+        }
+    }
+
+    fn is_same_as_memory(&self) -> bool {
+        matches!(self, Self::Native | Self::Internal)
+    }
+
+    fn size(&self, basic: Basic) -> Result<usize> {
+        match self {
+            Self::Native | Self::Internal => Ok(basic.size()),
+            Self::External32 => Ok(basic.external_size()),
+            Self::Registered(registered) => registered.size(basic),
+        }
+    }
+
+    /// A datatype as it lies in the file.
+    fn in_file(&self, datatype: &Arc<Datatype>) -> Result<Arc<Datatype>> {
+        match self.is_same_as_memory() {
+            true => Ok(datatype.clone()),
+            false => datatype.in_file(&|basic| self.size(basic)),
+        }
+    }
+
+    /// Where the bytes of elements lie in the file.
+    pub(super) fn layout(&self, datatype: &Arc<Datatype>) -> Result<Layout> {
+        Ok((**self.in_file(datatype)?.layout()).clone())
+    }
+
+    /// How far the next element of a datatype is in the file.
+    ///
+    /// # Errors
+    /// The program's function says that it cannot be said.
+    pub fn extent(&self, datatype: &Arc<Datatype>) -> Result<isize> {
+        Ok(self.in_file(datatype)?.extent())
+    }
+
+    /// Bytes that data of memory has in the file.
+    pub(super) fn file_bytes(&self, memory: &Memory) -> Result<usize> {
+        if self.is_same_as_memory() {
+            return memory.bytes();
+        }
+        match memory {
+            Memory::Source(Elements { count, of, .. }) => self.in_file(of)?.total_bytes(*count),
+            Memory::Target(ElementsMut { count, of, .. }) => self.in_file(of)?.total_bytes(*count),
+            Memory::Converted { .. } => memory.bytes(),
+        }
+    }
+
+    /// The data as it is in the file, of so many bytes; for a read, room for it, and the elements that it is converted to.
+    pub(super) fn convert(&self, memory: Memory, len: usize) -> Result<(Memory, Option<ElementsMut>)> {
+        if self.is_same_as_memory() {
+            return Ok((memory, None));
+        }
+        match memory {
+            Memory::Source(elements) => {
+                let mut bytes = vec![0; len];
+                self.write(&elements, &mut bytes)?;
+                Ok((Memory::Converted { bytes, writes: true }, None))
+            }
+            Memory::Target(elements) => {
+                Ok((Memory::Converted { bytes: vec![0; len], writes: false }, Some(elements)))
+            }
+            converted => Ok((converted, None)),
+        }
+    }
+
+    fn write(&self, from: &Elements, into: &mut [u8]) -> Result<()> {
+        let Elements { raw, count, of } = from;
+        match self {
+            Self::External32 => of.pack_external(raw, *count, into, 0).map(drop),
+            Self::Registered(registered) => {
+                if !registered.write(from, into)? {
+                    same_size(of.total_bytes(*count)?, into.len())?;
+                    of.pack(raw, *count, 0, into);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Converts what was read, as far as it is whole elements; gives the bytes in memory.
+    pub(super) fn store(&self, from: &[u8], into: &mut ElementsMut) -> Result<usize> {
+        let size = self.in_file(&into.of)?.size();
+        let count = from.len().checked_div(size).unwrap_or(0);
+        let (from, bytes) = (&from[..count * size], into.of.total_bytes(count)?);
+        let ElementsMut { raw, of, .. } = into;
+        match self {
+            Self::External32 => of.unpack_external(from, 0, raw, count).map(drop)?,
+            Self::Registered(registered) if !registered.read(from, into, count)? => {
+                same_size(bytes, from.len())?;
+                unpack(into, count, from);
+            }
+            _ => {}
+        }
+        Ok(bytes)
+    }
+}
+
+fn unpack(into: &mut ElementsMut, count: usize, from: &[u8]) {
+    let raw: &mut RawMut = &mut into.raw;
+    into.of.unpack(raw, count, 0, from);
+}
+
+/// Data without a conversion is as long in the file as in memory.
+fn same_size(memory: usize, file: usize) -> Result<()> {
+    if memory != file {
+        fail!(
+            Conversion,
+            "the data has {memory} bytes in memory and {file} in the file, but its data representation has no conversion function"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,251 @@
+//! Memory through which the members of a host exchange windows of a file: a region of the first of them, which all map.
+//!
+//! ```text
+//!   page 0   how much of its part each reader has filled, for either half
+//!   bits     one for each byte of either half: the byte is there
+//!   data     two halves
+//! ```
+//! Nothing here waits: who may write and read when is the matter of `together`, whose exchanges order the accesses; so all are relaxed.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use canele_engine::{Far, Region, Window};
+use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
+use canele_sys::ids::RegionId;
+use rustix::io::Errno;
+
+use super::File;
+use super::together::Span;
+use crate::Result;
+
+const HEADER: usize = 4096;
+/// Readers that have a word in the header, for either half.
+const READERS: usize = HEADER / 16;
+
+/// The memory, as long as the file is open.
+pub(super) struct Exchange {
+    far: Arc<Far>,
+    /// At the member that owns it.
+    region: Option<Arc<Region>>,
+    /// Bytes of a half.
+    half: usize,
+}
+
+impl File {
+    /// The memory of the members of this host, made at the first call; nothing if there is none to be had.
+    pub(super) fn exchange(&self, bytes: usize) -> Result<Option<Arc<Exchange>>> {
+        let half = (bytes / 2).next_multiple_of(HEADER);
+        let known = self.state().exchange.clone();
+        if let Some(known) = known.filter(|known| known.half == half) {
+            return Ok(Some(known));
+        }
+        let (host, engine) = (&self.host, self.comm.engine());
+        let total = HEADER + 2 * (half / 8) + 2 * half;
+        let region = if host.rank() == 0 { engine.create_region(total).ok() } else { None };
+        let mut id = [region.as_ref().map_or(u64::MAX, |region| region.id().to_word())];
+        host.broadcast(0, bytemuck::cast_slice_mut(&mut id))?;
+        if id[0] == u64::MAX {
+            return Ok(None);
+        }
+        let far = match &region {
+            Some(region) => region.far(),
+            None => engine.reach_region(host.group().member(0), RegionId::from_word(id[0]), total, None)?,
+        };
+        let made = Arc::new(Exchange { far, region, half });
+        let old = self.state().exchange.replace(made.clone());
+        if let Some(old) = old {
+            old.free(self)?;
+        }
+        Ok(Some(made))
+    }
+}
+
+impl Exchange {
+    /// Gives the memory back.
+    pub fn free(&self, file: &File) -> Result<()> {
+        match &self.region {
+            Some(region) => Ok(file.comm.engine().drop_region(region.id())?),
+            None => Ok(()),
+        }
+    }
+
+    /// Bytes of a window.
+    pub fn window_bytes(&self) -> usize {
+        self.half
+    }
+
+    fn data(&self, half: usize) -> Window<'_> {
+        let start = HEADER + 2 * (self.half / 8) + half * self.half;
+        self.far.window(start, self.half).unwrap_or_else(Window::empty)
+    }
+
+    fn bits(&self, half: usize) -> Window<'_> {
+        self.far.window(HEADER + half * (self.half / 8), self.half / 8).unwrap_or_else(Window::empty)
+    }
+
+    /// Copies bytes into a half, and says that they are there.
+    #[inline]
+    pub fn put(&self, half: usize, at: usize, bytes: &[u8]) {
+        self.data(half).write(at, bytes);
+        mark(self.bits(half), at, at + bytes.len());
+    }
+
+    /// Copies bytes out of a half.
+    #[inline]
+    pub fn get(&self, half: usize, at: usize, bytes: &mut [u8]) {
+        self.data(half).read(at, bytes);
+    }
+
+    /// Calls `each(at, len)` for the runs of bytes that are there in a part of a window which begins at `origin` of the file.
+    pub fn each_run(
+        &self,
+        half: usize,
+        part: Span,
+        origin: u64,
+        mut each: impl FnMut(usize, usize) -> Result<()>,
+    ) -> Result<()> {
+        let bits = self.bits(half);
+        let (first, end) = ((part.start - origin) as usize, (part.end - origin) as usize);
+        let mut run: Option<usize> = None;
+        for at in (first..end).step_by(64) {
+            let found = word(bits, at).load(Relaxed);
+            match (found, run) {
+                (u64::MAX, Some(_)) | (0, None) => continue,
+                (u64::MAX, None) => {
+                    run = Some(at);
+                    continue;
+                }
+                _ => {}
+            }
+            let mut bit = 0;
+            while bit < 64 {
+                let rest = found >> bit;
+                match run {
+                    Some(start) => {
+                        bit += rest.trailing_ones() as usize;
+                        if bit < 64 {
+                            each(start, at + bit - start)?;
+                            run = None;
+                        }
+                    }
+                    None => {
+                        bit += (rest.trailing_zeros() as usize).min(64 - bit);
+                        run = (bit < 64).then_some(at + bit);
+                    }
+                }
+            }
+        }
+        run.map_or(Ok(()), |start| each(start, end - start))
+    }
+
+    /// Forgets what is there in a part of a window.
+    pub fn clear(&self, half: usize, part: Span, origin: u64) {
+        let bits = self.bits(half);
+        for at in ((part.start - origin) as usize..(part.end - origin) as usize).step_by(64) {
+            word(bits, at).store(0, Relaxed);
+        }
+    }
+
+    /// Writes bytes of a half to a file.
+    pub fn write_to(
+        &self,
+        half: usize,
+        at: usize,
+        len: usize,
+        file: &OwnedFd,
+        offset: u64,
+    ) -> Result<(), Errno> {
+        let bytes = self.data(half).part(at, len).unwrap_or_else(Window::empty);
+        bytes.write_to_file(file.as_fd(), offset).map_err(errno)
+    }
+
+    /// Reads bytes of a file into a half, up to its end; says how many.
+    pub fn read_from(
+        &self,
+        half: usize,
+        at: usize,
+        len: usize,
+        file: &OwnedFd,
+        offset: u64,
+    ) -> Result<usize, Errno> {
+        let room = self.data(half).part(at, len).unwrap_or_else(Window::empty);
+        room.read_from_file(file.as_fd(), offset).map_err(errno)
+    }
+
+    /// Says how many bytes of its part a reader has filled.
+    pub fn set_filled(&self, half: usize, reader: usize, bytes: usize) {
+        if let Some(word) = self.far.word(8 * (half * READERS + reader)) {
+            word.store(bytes as u64, Relaxed);
+        }
+    }
+
+    /// How many bytes of its part a reader has filled.
+    pub fn filled(&self, half: usize, reader: usize) -> usize {
+        self.far.word(8 * (half * READERS + reader)).map_or(0, |word| word.load(Relaxed) as usize)
+    }
+
+    /// How many readers there can be.
+    pub const fn most_readers() -> usize {
+        READERS
+    }
+}
+
+fn errno(error: std::io::Error) -> Errno {
+    Errno::from_io_error(&error).unwrap_or(Errno::IO)
+}
+
+/// The word with the bit of a byte.
+#[inline]
+fn word(bits: Window<'_>, at: usize) -> &AtomicU64 {
+    bits.word(at / 64 * 8).expect("a window has a bit for each of its bytes")
+}
+
+/// Sets the bits from one to before another. Words that others set bits of too are changed by processor atomics.
+#[inline]
+fn mark(bits: Window<'_>, from: usize, to: usize) {
+    let mut at = from;
+    while at < to {
+        let (bit, n) = (at % 64, (to - at).min(64 - at % 64));
+        if n == 64 {
+            word(bits, at).store(u64::MAX, Relaxed);
+        } else {
+            word(bits, at).fetch_or(((1 << n) - 1) << bit, Relaxed);
+        }
+        at += n;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn runs_are_what_was_put(puts in prop::collection::vec((0usize..8000, 1usize..300), 0..40)) {
+            let half = 8192;
+            let far = Arc::new(Far::private(HEADER + 2 * (half / 8) + 2 * half).unwrap());
+            let exchange = Exchange { far, region: None, half };
+            let mut there = vec![false; half];
+            for (at, len) in puts {
+                let len = len.min(half - at);
+                exchange.put(1, at, &vec![7; len]);
+                there[at..at + len].fill(true);
+            }
+            let whole = Span { start: 4096, end: 4096 + half as u64 };
+            let runs = |exchange: &Exchange| {
+                let mut seen = vec![false; half];
+                exchange.each_run(1, whole, 4096, |at, len| {
+                    assert!(len > 0 && (at == 0 || !seen[at - 1]), "runs do not touch");
+                    seen[at..at + len].fill(true);
+                    Ok(())
+                }).unwrap();
+                seen
+            };
+            prop_assert_eq!(runs(&exchange), there);
+            exchange.clear(1, whole, 4096);
+            prop_assert_eq!(runs(&exchange), vec![false; half]);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Data between memory and a file by this process alone.
+//!
+//! ```text
+//!   memory ──(as it lies, or packed piece by piece)──▶ a piece of the stream ──▶ its stretches in the file: one pwrite each
+//!   memory ◀── unpacked ── a piece of the stream ◀── its stretches: one pread each, or sieved from one pread that spans many
+//! ```
+//! Signals are no errors, nor is it one that the system takes less than it was given: the rest is given again. What was written before an
+//! error stays.
+
+use rustix::io::{self, Errno, retry_on_intr};
+
+use canele_sys::file_lock::LockKind;
+
+use super::File;
+use super::access::Access;
+use super::extents::{Extent, Tiles};
+use super::hints::Use;
+use super::lock::RangeLock;
+use crate::Result;
+
+/// Bytes that are packed at once.
+const PIECE: usize = 1 << 20;
+/// Stretches that are longer on average are read one by one.
+const LONG_STRETCH: usize = 64 << 10;
+/// Sieving pays if at least one byte of so many is wanted.
+const SPARSE: usize = 16;
+
+impl File {
+    /// Writes the data of an access; gives the bytes written.
+    pub(super) fn write_stream(&self, access: &Access) -> Result<usize> {
+        let Access { memory, view, start, len, .. } = access;
+        let piece = if memory.is_contiguous() { usize::MAX } else { PIECE };
+        let mut scratch = Vec::new();
+        let mut done = 0;
+        while done < *len {
+            let n = piece.min(len - done);
+            let bytes = memory.bytes_at(done, n, &mut scratch);
+            for extent in view.tiles.extents(start + done, n) {
+                let at = extent.at - start - done;
+                self.write_all(&bytes[at..at + extent.len], extent.offset)?;
+            }
+            done += n;
+        }
+        Ok(done)
+    }
+
+    /// Reads the data of an access; gives the bytes before the end of the file.
+    pub(super) fn read_stream(&self, access: &mut Access) -> Result<usize> {
+        let (start, len) = (access.start, access.len);
+        let sieves = sieves_reads(&access.view.tiles, access.hints.ds_read);
+        let window = access.hints.ind_rd_buffer_size;
+        let piece = if access.memory.is_contiguous() { usize::MAX } else { PIECE };
+        let (mut scratch, mut sieve) = (Vec::new(), Sieve::default());
+        let mut done = 0;
+        while done < len {
+            let n = piece.min(len - done);
+            let tiles = &access.view.tiles;
+            let mut read = |into: &mut [u8]| {
+                if sieves {
+                    self.read_sieved(tiles, start + done, into, window, &mut sieve)
+                } else {
+                    self.read_stretches(tiles, start + done, into)
+                }
+            };
+            let got = match access.memory.room_at(done, n) {
+                Some(room) => read(room)?,
+                None => {
+                    scratch.resize(n, 0);
+                    let got = read(&mut scratch)?;
+                    access.memory.store(done, &scratch[..got]);
+                    got
+                }
+            };
+            done += got;
+            if got < n {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    /// Reads stretches one by one.
+    fn read_stretches(&self, tiles: &Tiles, start: usize, into: &mut [u8]) -> Result<usize> {
+        for extent in tiles.extents(start, into.len()) {
+            let at = extent.at - start;
+            let got = self.read_full(&mut into[at..at + extent.len], extent.offset)?;
+            if got < extent.len {
+                return Ok(at + got);
+            }
+        }
+        Ok(into.len())
+    }
+
+    /// Reads stretches out of windows that span many.
+    fn read_sieved(
+        &self,
+        tiles: &Tiles,
+        start: usize,
+        into: &mut [u8],
+        window: usize,
+        sieve: &mut Sieve,
+    ) -> Result<usize> {
+        if into.is_empty() {
+            return Ok(0);
+        }
+        let end = tiles.offset_of(start + into.len() - 1) + 1;
+        for extent in tiles.extents(start, into.len()) {
+            let mut done = 0;
+            while done < extent.len {
+                let offset = extent.offset + done as u64;
+                if !sieve.has(offset) {
+                    let len = (end - offset).min(window as u64) as usize;
+                    sieve.bytes.resize(len, 0);
+                    sieve.offset = offset;
+                    sieve.filled = self.read_full(&mut sieve.bytes, offset)?;
+                }
+                let rest = Extent { offset, at: 0, len: extent.len - done };
+                let found = sieve.part(&rest);
+                let at = extent.at - start + done;
+                into[at..at + found.len()].copy_from_slice(found);
+                done += found.len();
+                if found.is_empty() {
+                    return Ok(at);
+                }
+            }
+        }
+        Ok(into.len())
+    }
+
+    /// Writes all bytes.
+    pub(super) fn write_all(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        let (mut left, mut at) = (bytes, offset);
+        while !left.is_empty() {
+            let written = retry_on_intr(|| io::pwrite(&self.descriptor, left, at)).and_then(|n| match n {
+                0 => Err(Errno::IO),
+                n => Ok(n),
+            });
+            match written {
+                Ok(n) => {
+                    left = &left[n..];
+                    at += n as u64;
+                }
+                Err(errno) => {
+                    return Err(self.failed(errno, &format!("write {} bytes at {at} of", left.len())));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads up to the end of the bytes or of the file; says how many.
+    pub(super) fn read_full(&self, bytes: &mut [u8], offset: u64) -> Result<usize> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let at = offset + done as u64;
+            match retry_on_intr(|| io::pread(&self.descriptor, &mut bytes[done..], at)) {
+                Ok(0) => break,
+                Ok(n) => done += n,
+                Err(errno) => {
+                    let len = bytes.len() - done;
+                    return Err(self.failed(errno, &format!("read {len} bytes at {at} of")));
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    /// Locks a range if that is wanted.
+    pub(super) fn lock_if(
+        &self,
+        wanted: bool,
+        kind: LockKind,
+        start: u64,
+        end: u64,
+    ) -> Result<Option<RangeLock<'_>>> {
+        if wanted { self.lock(kind, start, end).map(Some) } else { Ok(None) }
+    }
+}
+
+/// A window of a file.
+#[derive(Default)]
+struct Sieve {
+    offset: u64,
+    bytes: Vec<u8>,
+    /// Bytes before the end of the file.
+    filled: usize,
+}
+
+impl Sieve {
+    /// Whether a byte of the file lies in it, or behind the end of the file in it.
+    fn has(&self, offset: u64) -> bool {
+        offset >= self.offset && offset - self.offset < self.bytes.len() as u64
+    }
+
+    /// The bytes of a stretch that begins in it.
+    fn part(&self, extent: &Extent) -> &[u8] {
+        let from = ((extent.offset - self.offset) as usize).min(self.filled);
+        &self.bytes[from..self.filled.min(from.saturating_add(extent.len))]
+    }
+}
+
+fn sieves_reads(tiles: &Tiles, hint: Use) -> bool {
+    match hint {
+        _ if tiles.is_dense() => false,
+        Use::Enable => true,
+        Use::Disable => false,
+        Use::Automatic => tiles.mean_len() < LONG_STRETCH && tiles.density_at_least(SPARSE),
+    }
+}

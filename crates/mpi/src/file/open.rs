@@ -1,0 +1,154 @@
+//! Files are opened, closed and deleted (MPI 5.0, §14.2.1 to §14.2.3).
+//!
+//! The first member makes a file that is to be made, before the others open it. What fails on one member fails on all.
+
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use canele_engine::Rank;
+use rustix::fs::{self, FileType, Mode, OFlags};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::agree::hash;
+use super::hints::Hints;
+use super::shared_pointer::SharedPointer;
+use super::view::View;
+use super::workers::Workers;
+use super::{Amode, File, State, fault};
+use crate::comm::Comm;
+use crate::errhandler::Errhandler;
+use crate::info::Info;
+use crate::{Class, Error, Result, fail};
+
+impl File {
+    /// Opens a file, with all members of a communicator. `amode` may be an error, which all members are told.
+    ///
+    /// # Errors
+    /// A file that cannot be opened on any member; members that give different names or modes; an intercommunicator; a member died.
+    pub fn open(
+        comm: &Comm,
+        name: &[u8],
+        amode: Result<Amode>,
+        info: Option<&Info>,
+        errhandler: Arc<Errhandler>,
+    ) -> Result<Arc<Self>> {
+        if comm.is_inter() {
+            fail!(Communicator, "comm is an intercommunicator: a file is opened by one group");
+        }
+        comm.check_call("MPI_File_open")?;
+        let comm = comm.twin()?;
+        comm.set_errhandler(errhandler);
+        let path = Path::new(OsStr::from_bytes(name)).to_owned();
+        let amode = amode.and_then(|amode| if name.is_empty() { Err(no_name()) } else { Ok(amode) });
+        let numbers = [amode.as_ref().map_or(0, |amode| amode.number()), hash(name)];
+        let amode = comm.agree_on(amode, numbers, "the file names or the access modes differ")?;
+        let hints = comm.agree_on_hints(Hints::default(), info)?;
+        let is_first = comm.rank() == 0;
+        let opened = |first: bool| open_here(&path, amode, first, hints.file_perm, comm.rank());
+        let first = comm.agree(if is_first { opened(true).map(Some) } else { Ok(None) })?;
+        let descriptor = comm.agree(match first {
+            Some(descriptor) => Ok(descriptor),
+            None => opened(false),
+        })?;
+        let shared_pointer = SharedPointer::new(&comm)?;
+        let (host, hosts) = members_here(&comm)?;
+        let state = State {
+            view: Arc::new(View::bytes()),
+            position: 0,
+            atomic: false,
+            hints: Arc::new(hints),
+            split: None,
+            exchange: None,
+        };
+        let queue = Workers::new(1);
+        let state = Mutex::new(state);
+        let file = Self { comm, host, hosts, descriptor, path, amode, state, shared_pointer, queue };
+        if amode.bits().append {
+            // Equal on all members, though the file may grow meanwhile.
+            let mut size = [file.agree(file.size())? as u64];
+            file.comm.broadcast(0, bytemuck::cast_slice_mut(&mut size))?;
+            file.state().position = size[0].cast_signed();
+            file.reset_shared(size[0])?;
+        }
+        Ok(Arc::new(file))
+    }
+
+    /// Closes it, with all members.
+    ///
+    /// # Errors
+    /// A member could not close it, or not delete it; a member died.
+    pub fn close(&self) -> Result<()> {
+        self.begin_together("MPI_File_close")?;
+        self.agree(Ok(()))?;
+        self.shared_pointer.free(&self.comm)?;
+        let exchange = self.state().exchange.take();
+        exchange.map_or(Ok(()), |exchange| exchange.free(self))?;
+        if !self.amode.bits().delete_on_close {
+            return Ok(());
+        }
+        let own = if self.comm.rank() == 0 { remove(&self.path, 0) } else { Ok(()) };
+        self.agree(own)
+    }
+}
+
+/// A communicator of the members on this host, and how many hosts have members.
+fn members_here(comm: &Arc<Comm>) -> Result<(Arc<Comm>, usize)> {
+    let host = |rank: &Rank| comm.engine().job().host_of(rank.0);
+    let mut hosts: Vec<usize> = comm.group().members().iter().map(host).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    if hosts.len() <= 1 {
+        return Ok((comm.clone(), 1));
+    }
+    let own = host(&comm.engine().rank()) as u32;
+    let made = comm.split_by_color(Some(own), 0)?;
+    let none = || Error::new(Class::Internal, "a member is on no host");
+    Ok((made.ok_or_else(none)?, hosts.len()))
+}
+
+fn no_name() -> Box<Error> {
+    Error::new(Class::BadFile, "filename is empty")
+}
+
+/// Opens the file on this member; the first one makes it.
+fn open_here(path: &Path, amode: Amode, first: bool, perm: u32, rank: usize) -> Result<OwnedFd> {
+    let bits = amode.bits();
+    let mut flags = match (amode.reads(), amode.writes()) {
+        (true, true) => OFlags::RDWR,
+        (false, true) => OFlags::WRONLY,
+        _ => OFlags::RDONLY,
+    };
+    flags |= OFlags::CLOEXEC;
+    if first && bits.create {
+        flags |= OFlags::CREATE;
+    }
+    if first && bits.create && bits.exclusive {
+        flags |= OFlags::EXCL;
+    }
+    let mode = Mode::from_raw_mode(perm);
+    let opened = retry_on_intr(|| fs::open(path, flags, mode)).and_then(|descriptor| {
+        match FileType::from_raw_mode(fs::fstat(&descriptor)?.st_mode) {
+            FileType::Directory => Err(Errno::ISDIR),
+            _ => Ok(descriptor),
+        }
+    });
+    opened.map_err(|errno| fault::failed(errno, "open", path, rank))
+}
+
+/// Deletes a file by its name.
+///
+/// # Errors
+/// There is no such file; it cannot be deleted.
+pub fn delete(name: &[u8], rank: usize) -> Result<()> {
+    if name.is_empty() {
+        return Err(no_name());
+    }
+    remove(Path::new(OsStr::from_bytes(name)), rank)
+}
+
+fn remove(path: &Path, rank: usize) -> Result<()> {
+    retry_on_intr(|| fs::unlink(path)).map_err(|errno| fault::failed(errno, "delete", path, rank))
+}

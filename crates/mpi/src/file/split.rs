@@ -1,0 +1,113 @@
+//! Split collective accesses (MPI 5.0, §14.4.5): one call begins, another one ends.
+
+use std::sync::Arc;
+
+use super::File;
+use super::access::{Call, Place};
+use super::memory::Memory;
+use crate::awaited;
+use crate::request::Request;
+use crate::status::Status;
+use crate::{Result, fail};
+
+/// The access that a pair of calls makes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SplitCall {
+    /// `MPI_File_read_at_all_begin` and `_end`.
+    ReadAtAll,
+    /// `MPI_File_read_all_begin` and `_end`.
+    ReadAll,
+    /// `MPI_File_read_ordered_begin` and `_end`.
+    ReadOrdered,
+    /// `MPI_File_write_at_all_begin` and `_end`.
+    WriteAtAll,
+    /// `MPI_File_write_all_begin` and `_end`.
+    WriteAll,
+    /// `MPI_File_write_ordered_begin` and `_end`.
+    WriteOrdered,
+}
+
+impl SplitCall {
+    /// The call that begins it.
+    pub fn begin_name(self) -> &'static str {
+        match self {
+            Self::ReadAtAll => "MPI_File_read_at_all_begin",
+            Self::ReadAll => "MPI_File_read_all_begin",
+            Self::ReadOrdered => "MPI_File_read_ordered_begin",
+            Self::WriteAtAll => "MPI_File_write_at_all_begin",
+            Self::WriteAll => "MPI_File_write_all_begin",
+            Self::WriteOrdered => "MPI_File_write_ordered_begin",
+        }
+    }
+
+    /// The call that ends it.
+    pub fn end_name(self) -> &'static str {
+        match self {
+            Self::ReadAtAll => "MPI_File_read_at_all_end",
+            Self::ReadAll => "MPI_File_read_all_end",
+            Self::ReadOrdered => "MPI_File_read_ordered_end",
+            Self::WriteAtAll => "MPI_File_write_at_all_end",
+            Self::WriteAll => "MPI_File_write_all_end",
+            Self::WriteOrdered => "MPI_File_write_ordered_end",
+        }
+    }
+}
+
+/// One that has begun.
+pub(super) struct Split {
+    call: SplitCall,
+    /// The address of the buffer.
+    buffer: usize,
+    request: Request,
+}
+
+impl Split {
+    pub fn call(&self) -> SplitCall {
+        self.call
+    }
+}
+
+impl File {
+    /// Begins a split access with the buffer at an address, with all members.
+    ///
+    /// # Errors
+    /// Another one has begun on the file.
+    pub fn begin_split(
+        self: &Arc<Self>,
+        call: SplitCall,
+        place: Place,
+        buffer: usize,
+        memory: Memory,
+    ) -> Result<()> {
+        self.begin_together(call.begin_name())?;
+        let request = self.start_access(Call { name: call.begin_name(), place, together: true }, memory)?;
+        self.state().split = Some(Split { call, buffer, request });
+        Ok(())
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// None has begun, or another one, or one with another buffer; the access has failed, on any member.
+    pub fn end_split(&self, call: SplitCall, buffer: usize) -> Result<Status> {
+        let mut state = self.state();
+        let Some(begun) = &state.split else {
+            fail!(Other, "no split collective call has begun on the file: call {} first", call.begin_name());
+        };
+        if begun.call != call {
+            let (begun, end) = (begun.call.begin_name(), begun.call.end_name());
+            fail!(Other, "{begun} has begun on the file: {end} ends it");
+        }
+        if begun.buffer != buffer {
+            fail!(
+                Buffer,
+                "buf is {buffer:#x}, but {} was given {:#x}: both calls take the same buffer",
+                call.begin_name(),
+                begun.buffer
+            );
+        }
+        let request = state.split.take().map(|split| split.request);
+        drop(state);
+        request.map_or(Ok(Status::EMPTY), |request| awaited::finish(self.comm.engine(), request))
+    }
+}
