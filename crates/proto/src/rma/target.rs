@@ -341,7 +341,8 @@ impl<E: RmaMemory> Work<'_, E> {
     fn access(&mut self, from: Rank, access: ElementAccess, sequence: u32, data: &[u8]) -> Began {
         let region = access.place.region;
         let reads = access.action.reads();
-        let longest = self.proto.eager_bytes().max(LEAST_PIECE);
+        // Of the settings, which all ranks have: what links carry an origin may not know yet.
+        let longest = self.proto.settings.eager_bytes.max(LEAST_PIECE);
         let layout_len = access.elements.map_or(0, |elements| usize::from(elements.layout_len));
         // What is longer than any piece is none of an honest rank.
         let fits = usize::try_from(access.len).is_ok_and(|len| len <= longest) && layout_len <= data.len();
