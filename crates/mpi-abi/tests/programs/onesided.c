@@ -2,7 +2,7 @@
 #include "check.h"
 #include <stdint.h>
 
-static int rank, size;
+static int rank, size, one_host;
 
 enum { N = 1000 };
 
@@ -61,14 +61,19 @@ static void layouts(MPI_Win win, int *base)
     OK(MPI_Type_free(&nothing));
 }
 
-static void large(void)
+static void large(int own)
 {
     enum { MANY = 200000 };
-    double *base, *mine = malloc(MANY * sizeof *mine), *back = malloc(MANY * sizeof *back);
+    double *base = calloc(2 * MANY, sizeof *base), *memory = base;
+    double *mine = malloc(MANY * sizeof *mine), *back = malloc(MANY * sizeof *back);
     MPI_Win win;
     MPI_Datatype other;
     int next = (rank + 1) % size, before = (rank + size - 1) % size;
-    OK(MPI_Win_allocate(2 * MANY * sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    MPI_Aint bytes = 2 * MANY * sizeof *base;
+    if (own)
+        OK(MPI_Win_create(base, bytes, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    else
+        OK(MPI_Win_allocate(bytes, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
     OK(MPI_Type_vector(MANY, 1, 2, MPI_DOUBLE, &other));
     OK(MPI_Type_commit(&other));
     for (int i = 0; i < MANY; i++)
@@ -90,6 +95,7 @@ static void large(void)
     OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
     OK(MPI_Type_free(&other));
     OK(MPI_Win_free(&win));
+    free(memory);
     free(mine);
     free(back);
 }
@@ -365,13 +371,21 @@ int main(int argc, char **argv)
     start(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm host;
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
+    OK(MPI_Comm_size(host, &one_host));
+    one_host = one_host == size;
+    OK(MPI_Comm_free(&host));
     int *base, *from_mem, *own = malloc(N * sizeof *own);
     MPI_Win win;
     OK(MPI_Alloc_mem(N * sizeof *base, MPI_INFO_NULL, &from_mem));
     for (int kind = 0; kind < 4; kind++) {
         if (kind == 0)
             OK(MPI_Win_allocate(N * sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
-        else if (kind == 1)
+        else if (kind == 1 && !one_host) {
+            FAILS(MPI_ERR_RMA_SHARED, MPI_Win_allocate_shared(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+            continue;
+        } else if (kind == 1)
             OK(MPI_Win_allocate_shared(N * sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
         else if (kind == 3)
             OK(MPI_Win_create(base = own, N * sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
@@ -382,13 +396,13 @@ int main(int argc, char **argv)
         locks(win, base);
         groups(win, base);
         requests(win, base);
-        if (kind != 3)
+        if (kind != 3 && one_host)
             passive(win, base);
         OK(MPI_Win_free(&win));
     }
     OK(MPI_Free_mem(from_mem));
-    large();
     for (int of_program = 0; of_program < 2; of_program++) {
+        large(of_program);
         accumulates(of_program);
         atomics(of_program);
     }

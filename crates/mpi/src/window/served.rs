@@ -22,6 +22,9 @@ use crate::op::{BuiltIn, Element};
 use crate::request::Request;
 use crate::{Result, fail};
 
+/// Bytes that may be read by one piece.
+const LONG_READ: usize = 4096;
+
 /// Elements of which the operation need not know more than their bytes, which are the lower bits.
 const UNKNOWN: u16 = 1 << 15;
 
@@ -55,11 +58,20 @@ impl Win {
 
     fn submit(&self, to: TargetData<'_>, at: i64, access: Access, tracked: bool) -> Result<Option<Request>> {
         let place = self.served_place(to, at)?;
+        // A flush does not wait for all pieces of a long read, its request does.
+        let waits = match &access {
+            Access::Get { into } | Access::GetAccumulate { into, .. } => !tracked && into.len() > LONG_READ,
+            _ => false,
+        };
         // Relaxed: of this process; threads that use one window order their calls.
         self.targets[to.rank].is_served.store(true, Relaxed);
         self.is_served.store(true, Relaxed);
-        let tracked = if tracked { Tracked::Request } else { Tracked::Counted };
-        match self.comm.engine.access(place, access, tracked) {
+        let how = if tracked || waits { Tracked::Request } else { Tracked::Counted };
+        match self.comm.engine.access(place, access, how) {
+            Ok(Some(pending)) if waits => {
+                self.comm.engine.wait(pending, None)?.result?;
+                Ok(None)
+            }
             Ok(pending) => Ok(pending.map(|pending| Request::send(self.comm.clone(), pending))),
             Err(refused) => Err(refused.0.into()),
         }
