@@ -22,7 +22,7 @@ mod progress;
 mod rma;
 mod stats;
 
-pub use canele_mem::exposed::{Elements, Exposed};
+pub use canele_mem::exposed::{Exposed, ExposedElements};
 pub use canele_proto::rma::{
     Applied, AttachError, ElementsOrigin, ExposureKey, LockKind, Refusal, RmaOperations, Tell,
 };

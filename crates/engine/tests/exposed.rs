@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::thread;
 
 use canele_engine::{
-    Access, Applied, Buffer, ElementOperation, Elements, ElementsOrigin, Engine, Error, Exposed, ExposureKey,
-    Failure, LockKind, Rank, Refusal, RmaOperations, RmaPlace, Tracked,
+    Access, Applied, Buffer, ElementOperation, ElementsOrigin, Engine, Error, Exposed, ExposedElements,
+    ExposureKey, Failure, LockKind, Rank, Refusal, RmaOperations, RmaPlace, Tracked,
 };
 use canele_mem::buffer::{InBuffer, OutBuffer, Owned, RawMut};
 use canele_mem::layout::Layout;
@@ -30,7 +30,7 @@ impl RmaOperations for Words {
         &self,
         _: &ElementsOrigin<'_>,
         operation: (u16, u16),
-        target: &Elements<'_>,
+        target: &ExposedElements<'_>,
         data: &[u8],
         mut old: Option<&mut [u8]>,
     ) -> Applied {
@@ -53,7 +53,7 @@ impl RmaOperations for Words {
         &self,
         _: &ElementsOrigin<'_>,
         _: (u16, u16),
-        target: &Elements<'_>,
+        target: &ExposedElements<'_>,
         operands: [&[u8]; 2],
         old: &mut [u8],
     ) -> Applied {

@@ -1,7 +1,7 @@
 //! Memory of this process that other ranks may read and write at any time.
 //!
 //! Owns the promise that the bytes stay mapped, made once where their address enters ([`Exposed::new`]), and nothing of them: bytes are
-//! copied in and out, or accessed as atomic words, and never borrowed. An [`Elements`] says which bytes the elements of a datatype are.
+//! copied in and out, or accessed as atomic words, and never borrowed. An [`ExposedElements`] says which bytes the elements of a datatype are.
 
 use std::any::Any;
 use std::ptr::NonNull;
@@ -163,7 +163,7 @@ impl Exposed {
 pub type FindExposed<'a> = &'a dyn Fn(isize, usize) -> Option<(&'a Exposed, usize)>;
 
 /// A range of the packed bytes of elements that lie in exposed memory.
-pub struct Elements<'a> {
+pub struct ExposedElements<'a> {
     find: FindExposed<'a>,
     layout: &'a Layout,
     count: usize,
@@ -173,7 +173,7 @@ pub struct Elements<'a> {
     len: usize,
 }
 
-impl<'a> Elements<'a> {
+impl<'a> ExposedElements<'a> {
     /// `len` packed bytes from `skip` on of `count` elements that stand at `origin`; nothing if they have not so many, or if one of the
     /// bytes lies where `find` finds no memory.
     pub fn find(
@@ -285,20 +285,23 @@ mod tests {
             })
         };
         let layout = Layout::block(4).repeated(2, 100).unwrap();
-        let elements = Elements::find(&layout, 1, 103, (0, 8), &find).expect("both blocks are there");
+        let elements = ExposedElements::find(&layout, 1, 103, (0, 8), &find).expect("both blocks are there");
         elements.store(&[1, 2, 3, 4, 5, 6, 7, 8]);
         let mut bytes = [0; 8];
         elements.load(&mut bytes);
         assert_eq!((bytes, elements.len()), ([1, 2, 3, 4, 5, 6, 7, 8], 8));
         let mut second = [0; 4];
         assert!(memories[1].1.load(3, &mut second) && second == [5, 6, 7, 8]);
-        assert!(Elements::find(&layout, 1, 107, (0, 8), &find).is_none(), "a block leaves its memory");
+        assert!(ExposedElements::find(&layout, 1, 107, (0, 8), &find).is_none(), "a block leaves its memory");
         assert!(
-            Elements::find(&layout, 1, 107, (0, 3), &find).is_some(),
+            ExposedElements::find(&layout, 1, 107, (0, 3), &find).is_some(),
             "what is not touched may lie anywhere"
         );
-        assert!(Elements::find(&layout, 1, 103, (5, 4), &find).is_none(), "more than the elements have");
-        assert!(Elements::find(&layout, 1, 103, (usize::MAX, 4), &find).is_none());
-        assert!(Elements::find(&layout, 1, isize::MAX, (0, 8), &find).is_none());
+        assert!(
+            ExposedElements::find(&layout, 1, 103, (5, 4), &find).is_none(),
+            "more than the elements have"
+        );
+        assert!(ExposedElements::find(&layout, 1, 103, (usize::MAX, 4), &find).is_none());
+        assert!(ExposedElements::find(&layout, 1, isize::MAX, (0, 8), &find).is_none());
     }
 }

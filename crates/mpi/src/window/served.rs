@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use canele_engine::{
-    Access, Applied, ElementOperation, Elements, ElementsOrigin, ExposureKey, LockKind, Pending, Rank,
+    Access, Applied, ElementOperation, ElementsOrigin, ExposedElements, ExposureKey, LockKind, Pending, Rank,
     RmaOperations, RmaPlace, Tracked, Window,
 };
 use canele_mem::buffer::{OutBuffer, RawMut};
@@ -275,7 +275,7 @@ impl RmaOperations for ServedWindows {
         &self,
         origin: &ElementsOrigin<'_>,
         operation: (u16, u16),
-        target: &Elements<'_>,
+        target: &ExposedElements<'_>,
         data: &[u8],
         old: Option<&mut [u8]>,
     ) -> Applied {
@@ -298,7 +298,7 @@ impl RmaOperations for ServedWindows {
         &self,
         origin: &ElementsOrigin<'_>,
         _: (u16, u16),
-        target: &Elements<'_>,
+        target: &ExposedElements<'_>,
         operands: [&[u8]; 2],
         old: &mut [u8],
     ) -> Applied {

@@ -2,7 +2,7 @@
 //!
 //! Owns the checks before a byte is touched. What operations and types mean is the layer above's to know ([`RmaOperations`]).
 
-use canele_mem::exposed::{Elements, Exposed};
+use canele_mem::exposed::{Exposed, ExposedElements};
 use canele_mem::layout::Layout;
 use canele_sys::ids::Rank;
 
@@ -39,7 +39,7 @@ pub trait RmaOperations: Send + Sync {
         &self,
         origin: &ElementsOrigin<'_>,
         operation: (u16, u16),
-        target: &Elements<'_>,
+        target: &ExposedElements<'_>,
         data: &[u8],
         old: Option<&mut [u8]>,
     ) -> Applied;
@@ -49,7 +49,7 @@ pub trait RmaOperations: Send + Sync {
         &self,
         origin: &ElementsOrigin<'_>,
         operation: (u16, u16),
-        target: &Elements<'_>,
+        target: &ExposedElements<'_>,
         operands: [&[u8]; 2],
         old: &mut [u8],
     ) -> Applied;
@@ -80,8 +80,8 @@ pub(super) fn carry_out(
     };
     let origin = isize::try_from(access.place.offset).map_err(|_| exposure.outside())?;
     let find = |at: isize, len: usize| -> Option<(&Exposed, usize)> { exposure.find(at, len) };
-    let elements =
-        Elements::find(&layout, count, origin, (skip, len), &find).ok_or_else(|| exposure.outside())?;
+    let elements = ExposedElements::find(&layout, count, origin, (skip, len), &find)
+        .ok_or_else(|| exposure.outside())?;
     let given = match access.action {
         ElementAction::Get => data.is_empty(),
         ElementAction::Put => data.len() == len,
