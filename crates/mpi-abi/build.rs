@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use canele_mpi_tables::{Tables, exports, header, summary};
+use canele_mpi_tables::{Tables, exports, extensions, header, summary};
 
 fn main() {
     let out = std::env::var_os("OUT_DIR").expect("cargo gives a folder");
@@ -10,6 +10,7 @@ fn main() {
     for (name, text) in [
         ("exports.rs", exports::rust(&tables)),
         ("mpi.h", header::text(&tables)),
+        ("mpi-ext.h", extensions::text(&tables)),
         ("mpi.md", summary::text(&tables)),
     ] {
         std::fs::write(Path::new(&out).join(name), text).expect("the folder can be written to");

@@ -13,7 +13,8 @@
 //! read. Messages say that it is there.
 //!
 //! Members are all ranks of the job or a team of them ([`Team`]). A member that died fails the collective on every other one, and
-//! every later one on the flow ([`MemberLiveness`]). Nothing is retried and no rank is left out.
+//! every later one on the flow ([`MemberLiveness`]). Nothing is retried and no rank is left out: what the members that are left agree on
+//! is in [`survivors`].
 //!
 //! What this crate never does: wait, read a clock, or decide by what arrives first (see `choose`).
 #![forbid(unsafe_code)]
@@ -34,6 +35,7 @@ mod schedule_cache;
 mod schedule_run;
 mod shared_buffers;
 mod spec;
+pub mod survivors;
 mod team;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use canele_sys::ids::Rank;
+use canele_sys::ids::{FlowId, Rank};
 
 use canele_proto::Proto;
 use canele_proto::request::Failure;
@@ -69,15 +69,17 @@ impl Team {
 pub struct MemberLiveness {
     /// All ranks, if none.
     pub team: Option<Team>,
+    /// The flow of their collectives: a group may be revoked, which is known by it.
+    flow: Option<FlowId>,
     /// So many deaths, and pairs that communicate no more, are none of this team.
     deaths: usize,
     splits: usize,
 }
 
 impl MemberLiveness {
-    /// Of a team, or else all ranks.
-    pub fn new(team: Option<Team>) -> Self {
-        Self { team, ..Self::default() }
+    /// Of a team, or else all ranks, whose collectives have this flow.
+    pub fn new(flow: FlowId, team: Option<Team>) -> Self {
+        Self { team, flow: Some(flow), ..Self::default() }
     }
 
     /// Whether the team is of two groups.
@@ -89,8 +91,13 @@ impl MemberLiveness {
         self.team.as_ref().is_none_or(|team| team.contains(rank))
     }
 
-    /// Whether all members live or have finished in good order, and none has cut off another. `splits` are the pairs of ranks
-    /// that communicate no more.
+    /// True if the group with this flow, or the one before it, is meant.
+    fn is_on(&self, flow: FlowId) -> bool {
+        self.flow.is_some_and(|own| own.0 | 1 == flow.0 | 1)
+    }
+
+    /// Whether all members live or have finished in good order, and none has cut off another or revoked the group. `splits` are the pairs of
+    /// ranks that communicate no more, and the groups that are revoked.
     ///
     /// # Errors
     /// The first that does not hold.
@@ -104,6 +111,11 @@ impl MemberLiveness {
 
     #[cold]
     fn look_for_deaths(&mut self, proto: &Proto, splits: &[Failure]) -> Result<(), Failure> {
+        // Of a revoked group with dead members the revocation is told: it stands for what the members do about deaths.
+        let is_revoked = |split: &&Failure| matches!(split, Failure::Revoked { flow } if self.is_on(*flow));
+        if let Some(revoked) = splits[self.splits..].iter().find(is_revoked) {
+            return Err(revoked.clone());
+        }
         for rank in &proto.deaths()[self.deaths..] {
             if self.concerns(*rank) {
                 return Err(proto.why_gone(*rank).unwrap_or(Failure::PeerFailed(*rank)));
@@ -113,6 +125,7 @@ impl MemberLiveness {
         for split in &splits[self.splits..] {
             match split {
                 Failure::CutOff { by, of, .. } if !(self.concerns(*by) && self.concerns(*of)) => {}
+                Failure::Revoked { flow } if !self.is_on(*flow) => {}
                 split => return Err(split.clone()),
             }
             self.splits += 1;

@@ -17,6 +17,7 @@ use crate::p2p::follow_ups::FollowUps;
 use crate::progress::Progress;
 use crate::rma::Rma;
 use crate::stats::Stats;
+use crate::survivors::Survivors;
 
 /// The state of one rank's engine. A part that needs the rails or the protocols gets `progress` as an argument.
 pub(crate) struct Core {
@@ -25,6 +26,7 @@ pub(crate) struct Core {
     pub membership: Membership,
     pub rma: Rma,
     pub collectives: Collectives,
+    pub survivors: Survivors,
     pub follow_ups: FollowUps,
     pub stats: Stats,
 }
@@ -61,6 +63,7 @@ impl Core {
             membership: Membership::new(launcher, job),
             rma: Rma::default(),
             collectives: Collectives::new(oversubscribed_everywhere),
+            survivors: Survivors::new(Rank(place.rank)),
             follow_ups: FollowUps::default(),
         })
     }

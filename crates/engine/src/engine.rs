@@ -14,7 +14,7 @@ use crate::Error;
 use crate::core::Core;
 use crate::membership::FindCommand;
 use crate::rma::PutCounts;
-use canele_control::{Control, JobInfo, RankPlace};
+use canele_control::{Control, JobInfo, OnFailure, RankPlace};
 
 /// One rank's engine; shared by its threads.
 pub struct Engine {
@@ -124,6 +124,11 @@ impl Engine {
     /// This rank's place in the job.
     pub fn place(&self) -> RankPlace {
         self.place
+    }
+
+    /// True if the other ranks go on when one dies.
+    pub fn goes_on_after_failures(&self) -> bool {
+        self.job.on_failure == OnFailure::Continue
     }
 
     /// The job as it was when this rank joined it.

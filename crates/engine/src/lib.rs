@@ -21,7 +21,9 @@ mod p2p;
 mod progress;
 mod rma;
 mod stats;
+mod survivors;
 
+pub use canele_collective::survivors::Decision;
 pub use canele_mem::exposed::{Exposed, ExposedElements};
 pub use canele_proto::rma::{
     Applied, AttachError, ElementsOrigin, ExposureKey, LockKind, Refusal, RmaOperations, Tell,
@@ -33,6 +35,7 @@ pub use p2p::completions::Completions;
 pub use p2p::follow_ups::{FollowUp, Submit};
 pub use p2p::requests::{Completion, NotStarted, Pending, Started};
 pub use rma::{Access, AmHandler, Deposit, ElementOperation, RmaPlace, Tracked};
+pub use survivors::RevokedHook;
 
 pub use canele_control::SpawnProgram;
 pub use canele_mem::window::Window;

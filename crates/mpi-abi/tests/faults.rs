@@ -48,7 +48,7 @@ fn a_rank_that_is_killed_ends_the_others_in_whatever_they_wait_with_one_message(
 #[test]
 fn where_the_job_goes_on_the_survivors_say_what_they_wanted_of_the_dead() {
     let output = job(&["-n", "3", "--on-failure", "continue"], "receive");
-    let wanted = |rank| format!("canele: rank {rank}: MPI_Recv: MPI_ERR_PROC_ABORTED: rank 1 is gone");
+    let wanted = |rank| format!("canele: rank {rank}: MPI_Recv: MPIX_ERR_PROC_FAILED: rank 1 is gone");
     ended(&output, 137, &["rank 1 was killed by signal 9", &wanted(0), &wanted(2)]);
 }
 

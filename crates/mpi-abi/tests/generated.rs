@@ -28,6 +28,11 @@ fn the_header_follows_from_the_tables() {
 }
 
 #[test]
+fn the_header_beyond_the_standard_follows_from_the_tables() {
+    is_current("crates/mpi-abi/include/mpi-ext.h", include_str!(concat!(env!("OUT_DIR"), "/mpi-ext.h")));
+}
+
+#[test]
 fn the_list_of_functions_is_that_of_the_code() {
     let path = repository().join("docs/mpi.md");
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use canele_mpi::Class;
 use canele_sys::atomic::{AtomicUsize, Ordering};
 
-use crate::constants::MPI_ERR_LASTCODE;
+use crate::constants::*;
 
 /// Texts that are kept; a later one takes the place of an earlier.
 const KEPT: usize = 1 << 12;
@@ -36,14 +36,23 @@ pub fn keep(class: Class, text: String) -> c_int {
 
 /// The number of a class in this ABI.
 pub fn class_number(class: Class) -> c_int {
-    // The order of the standard, from one; a test compares all with the constants.
-    class as c_int + 1
+    match class {
+        Class::ProcFailed => MPIX_ERR_PROC_FAILED,
+        Class::ProcFailedPending => MPIX_ERR_PROC_FAILED_PENDING,
+        Class::Revoked => MPIX_ERR_REVOKED,
+        // The order of the standard, from one; a test compares all with the constants.
+        class => class as c_int + 1,
+    }
 }
 
 /// The class of one of the library's codes.
 pub fn class_of(code: c_int) -> Option<Class> {
     let number = if code & DETAILED != 0 { code & ((1 << CLASS_BITS) - 1) } else { code };
-    (code >= 0 && number < MPI_ERR_LASTCODE).then(|| Class::ALL.get((number - 1) as usize).copied())?
+    if code < 0 || number >= MPI_ERR_LASTCODE {
+        return None;
+    }
+    let extension = Class::EXTENSIONS.into_iter().find(|class| class_number(*class) == number);
+    extension.or_else(|| Class::ALL.get((number - 1) as usize).copied())
 }
 
 /// What one of the library's codes means.
@@ -94,7 +103,11 @@ mod tests {
             keep(Class::Tag, n.to_string());
         }
         assert_eq!(text(first), "MPI_ERR_RANK: invalid rank");
-        for none in [0, -1, 63, MPI_ERR_LASTCODE] {
+        for class in Class::EXTENSIONS {
+            assert_eq!(class_of(class_number(class)), Some(class));
+            assert_eq!(class_of(keep(class, String::new())), Some(class));
+        }
+        for none in [0, -1, 63, MPIX_ERR_REVOKED + 1, MPI_ERR_LASTCODE] {
             assert_eq!(class_of(none), None);
         }
     }

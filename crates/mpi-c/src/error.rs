@@ -152,7 +152,7 @@ fn handle(handler: &Arc<Errhandler>, number: usize, function: &str, error: &Erro
     let code = error.given.unwrap_or_else(|| keep(error.class, format!("{function}: {error}")));
     match &**handler {
         Errhandler::Fatal | Errhandler::Abort => {
-            if error.class == Class::ProcAborted {
+            if error.class == Class::ProcFailed {
                 library::await_end();
             }
             let text = if error.given.is_some() { format!("{function}: {error}") } else { text(code) };

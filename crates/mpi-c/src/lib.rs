@@ -27,6 +27,7 @@ pub mod environment;
 pub mod errhandlers;
 pub mod error;
 pub mod error_classes;
+pub mod failure;
 pub mod file;
 pub mod generalized;
 pub mod groups;

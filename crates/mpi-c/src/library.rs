@@ -17,7 +17,7 @@ use crate::table::HANDLES;
 use crate::tools;
 
 /// The life of this process in MPI.
-pub static PROCESS: Process = Process::new();
+pub static PROCESS: Process = Process::new(crate::call_cache::forget);
 
 /// The levels of threads by the numbers of the ABI.
 const LEVELS: [(c_int, ThreadLevel); 4] = [

@@ -13,11 +13,10 @@ pub fn rust(tables: &Tables) -> String {
         name: name.to_owned(),
         value: value.to_owned(),
     });
-    for constant in tables.constants.iter().chain(&removed) {
+    for constant in tables.constants.iter().chain(&tables.extension_constants).chain(&removed) {
         if let Some(value) = value(constant) {
             let name = &constant.name;
-            writeln!(text, "/// `{name}` of the standard.\npub const {name}: {value};")
-                .expect("a string grows");
+            writeln!(text, "/// `{name}` of C.\npub const {name}: {value};").expect("a string grows");
         }
     }
     text + &datatypes(tables)

@@ -36,6 +36,11 @@ pub fn exported(tables: &Tables) -> Vec<Exported<'_>> {
     all
 }
 
+/// Returns the functions beyond the standard.
+pub fn extensions(tables: &Tables) -> Vec<Exported<'_>> {
+    tables.extensions.iter().flat_map(forms).collect()
+}
+
 /// Returns the functions that MPI 3.0 removed.
 pub fn removed_functions(tables: &Tables) -> Vec<Exported<'_>> {
     tables.functions.iter().filter(|function| function.successor.is_some()).flat_map(forms).collect()

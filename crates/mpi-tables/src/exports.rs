@@ -4,16 +4,16 @@
 
 use std::fmt::Write;
 
-use crate::exported::{CallForm, Exported, exported, removed_functions};
+use crate::exported::{CallForm, Exported, exported, extensions, removed_functions};
 use crate::tables::{ParameterKind, Tables};
 
 /// Types of bodies that stand for two types of C.
 const WIDE_TYPES: [&str; 4] = ["Count", "Counts", "Displacements", "OutCount"];
 
-/// Returns the code: a `MPI_` and a `PMPI_` function for each function of the standard.
+/// Returns the code: a `MPI_` and a `PMPI_` function for each function of the standard, and likewise for those beyond it.
 pub fn rust(tables: &Tables) -> String {
     let mut text = String::new();
-    for function in exported(tables).into_iter().chain(removed_functions(tables)) {
+    for function in exported(tables).into_iter().chain(extensions(tables)).chain(removed_functions(tables)) {
         for prefix in ["", "P"] {
             write_function(&mut text, prefix, &function);
         }

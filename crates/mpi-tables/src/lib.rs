@@ -5,10 +5,13 @@
 //!   tables/kinds.tsv       what a parameter is in each language
 //!   tables/constants.tsv   names and values of the standard ABI
 //!   tables/types.txt       type definitions of C
+//!   tables/extensions.tsv  functions beyond the standard, with the columns of functions.tsv
+//!   tables/extension_constants.tsv
 //!
 //!   functions ──▶ exported: the large-count twins, and the three forms of each collective
 //!                   ├──▶ exports::rust     functions of the C interface
 //!                   ├──▶ header::text      mpi.h
+//!                   ├──▶ extensions::text  mpi-ext.h
 //!                   └──▶ summary::text     what is written, for docs/mpi.md
 //!   constants ────▶ constants::rust
 //! ```
@@ -31,6 +34,7 @@ pub mod constants;
 mod conversions;
 mod exported;
 pub mod exports;
+pub mod extensions;
 pub mod header;
 mod removed;
 pub mod summary;

@@ -62,8 +62,12 @@ pub struct Constant {
 pub struct Tables {
     /// Functions that are written by hand.
     pub functions: Vec<FunctionRow>,
+    /// Functions beyond the standard.
+    pub extensions: Vec<FunctionRow>,
     /// Constants.
     pub constants: Vec<Constant>,
+    /// Constants beyond the standard.
+    pub extension_constants: Vec<Constant>,
     /// Type definitions: what stands behind `typedef`, without the semicolon.
     pub types: Vec<String>,
 }
@@ -78,11 +82,13 @@ impl Tables {
             .map(kind)
             .map(|kind| (kind.name.clone(), kind))
             .collect();
+        let functions = |text| rows(text).map(|row| function(&row, &kinds)).collect();
+        let constants = |text| rows(text).map(constant).collect();
         Self {
-            functions: rows(include_str!("../tables/functions.tsv"))
-                .map(|row| function(&row, &kinds))
-                .collect(),
-            constants: rows(include_str!("../tables/constants.tsv")).map(constant).collect(),
+            functions: functions(include_str!("../tables/functions.tsv")),
+            extensions: functions(include_str!("../tables/extensions.tsv")),
+            constants: constants(include_str!("../tables/constants.tsv")),
+            extension_constants: constants(include_str!("../tables/extension_constants.tsv")),
             types: include_str!("../tables/types.txt").lines().map(str::to_owned).collect(),
         }
     }

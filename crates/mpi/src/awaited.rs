@@ -55,5 +55,9 @@ pub fn finish(engine: &Engine, mut request: Request) -> Result<Status> {
         awaited.add(&request);
         awaited.wait(engine)?;
     }
+    if let Some(pending) = request.pending().filter(|_| request.is_in_doubt()) {
+        // Nothing can wait for it again.
+        engine.completions(|completions| completions.take_or_fail(pending))?;
+    }
     request.take().unwrap_or(Ok(Status::EMPTY))
 }

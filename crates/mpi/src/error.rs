@@ -127,10 +127,16 @@ pub enum Class {
     Errhandler,
     /// Error in the binary interface.
     Abi,
+    /// A process with which the operation was has failed. Beyond the standard.
+    ProcFailed,
+    /// A process has failed that may be the one from which the operation receives; it is still under way. Beyond the standard.
+    ProcFailedPending,
+    /// The communicator was revoked. Beyond the standard.
+    Revoked,
 }
 
 impl Class {
-    /// All classes, in the order of the standard.
+    /// The classes of the standard, in its order.
     pub const ALL: [Class; 62] = [
         Class::Buffer,
         Class::Count,
@@ -195,6 +201,9 @@ impl Class {
         Class::Errhandler,
         Class::Abi,
     ];
+
+    /// The classes that are beyond the standard.
+    pub const EXTENSIONS: [Class; 3] = [Class::ProcFailed, Class::ProcFailedPending, Class::Revoked];
 
     /// Its name in the standard, and what it means.
     pub fn text(self) -> (&'static str, &'static str) {
@@ -265,6 +274,14 @@ impl Class {
             Class::Session => ("MPI_ERR_SESSION", "invalid session"),
             Class::Errhandler => ("MPI_ERR_ERRHANDLER", "invalid error handler"),
             Class::Abi => ("MPI_ERR_ABI", "error in the binary interface"),
+            Class::ProcFailed => {
+                ("MPIX_ERR_PROC_FAILED", "a process with which the operation was has failed")
+            }
+            Class::ProcFailedPending => (
+                "MPIX_ERR_PROC_FAILED_PENDING",
+                "a process has failed that may be the sender; still under way",
+            ),
+            Class::Revoked => ("MPIX_ERR_REVOKED", "the communicator was revoked"),
         }
     }
 }
@@ -315,9 +332,13 @@ impl From<canele_engine::Error> for Box<Error> {
         let class = match &error {
             Of::NoSuchRank { .. } => Class::Rank,
             Of::Failed(Failure::Truncated { .. }) => Class::Truncate,
-            Of::Failed(Failure::PeerFailed(_) | Failure::Unreachable(..) | Failure::NobodyLeft) => {
-                Class::ProcAborted
-            }
+            Of::Failed(
+                Failure::PeerFailed(_)
+                | Failure::Unreachable(..)
+                | Failure::CutOff { .. }
+                | Failure::NobodyLeft,
+            ) => Class::ProcFailed,
+            Of::Failed(Failure::Revoked { .. }) => Class::Revoked,
             Of::Memory(_) => Class::NoMemory,
             Of::Refused { why: Refusal::Outside(_) | Refusal::NoRegion, .. } => Class::RmaRange,
             Of::Refused { why: Refusal::NotAccumulated, .. } => Class::Operation,

@@ -19,6 +19,7 @@ pub mod dynamic;
 mod errhandler;
 mod error;
 pub mod error_classes;
+mod failure;
 pub mod file;
 pub mod generalized;
 pub mod group;

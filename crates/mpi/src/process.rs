@@ -46,6 +46,8 @@ pub struct Process {
     errhandler: OnceLock<Arc<Errhandler>>,
     /// Tunables that tools have set, with their values, in the order in which they did.
     changes: Mutex<Vec<(&'static str, String)>>,
+    /// Called when a communicator was revoked, from within any call.
+    on_revoked: fn(),
 }
 
 /// Why a tunable was not set.
@@ -59,15 +61,9 @@ pub enum NotSet {
     Value(TunableError),
 }
 
-impl Default for Process {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Process {
-    /// Returns a process that has not begun.
-    pub const fn new() -> Self {
+    /// Returns a process that has not begun. `on_revoked` is called whenever a communicator was revoked; it must not call the library.
+    pub const fn new(on_revoked: fn()) -> Self {
         Self {
             initialized: AtomicBool::new(false),
             finalized: AtomicBool::new(false),
@@ -77,6 +73,7 @@ impl Process {
             users: Mutex::new(0),
             errhandler: OnceLock::new(),
             changes: Mutex::new(Vec::new()),
+            on_revoked,
         }
     }
 
@@ -227,7 +224,7 @@ impl Process {
     fn start(&self) -> Result<World> {
         let errhandler = self.errhandler();
         let tunables = self.settings(None).map_err(canele_engine::Error::from)?;
-        World::start(&errhandler, &tunables)
+        World::start(&errhandler, &tunables, self.on_revoked)
     }
 
     /// Takes a user away; the last after `MPI_Finalize` leaves the job.
@@ -293,8 +290,11 @@ impl Process {
     /// # Errors
     /// Another rank makes a collective call instead, and that is looked for.
     pub fn await_ranks(&self, world: &World) -> Result<()> {
+        let goes_on = world.engine().goes_on_after_failures();
         match world.world.barrier("MPI_Finalize") {
             Err(error) if error.class == Class::NotSame => Err(error),
+            // Those that are left may still ask what they agreed on.
+            Err(_) if goes_on => world.world.await_survivors().or(Ok(())),
             _ => Ok(()),
         }
     }

@@ -33,6 +33,8 @@ enum State {
     Over,
     Send(Pending),
     Receive(Pending),
+    /// A receive that is under way, and the error of a failure that is not acknowledged, which is told now.
+    InDoubt(Pending, Box<Error>),
     Sent,
     Received(canele_engine::Status),
     Steps(Box<Running>),
@@ -169,7 +171,7 @@ impl Request {
     /// What the engine is to be asked about.
     pub fn pending(&self) -> Option<Pending> {
         match &self.active().state {
-            State::Send(pending) | State::Receive(pending) => Some(*pending),
+            State::Send(pending) | State::Receive(pending) | State::InDoubt(pending, _) => Some(*pending),
             State::Steps(running) => Some(running.pending),
             State::Foreign(operation) => operation.pending(),
             _ => None,
@@ -188,11 +190,17 @@ impl Request {
                     None => return RequestProgress::UnderWay,
                 },
             },
-            State::Receive(pending) => match completions.take_status(*pending) {
+            State::Receive(pending) | State::InDoubt(pending, _) => match completions.take_status(*pending) {
                 Some(status) => State::Received(status),
                 None => match completions.take(*pending) {
                     Some(ended) => received(ended.result),
-                    None => return RequestProgress::UnderWay,
+                    None => match completions.why_pending(*pending) {
+                        Some(failure) => State::InDoubt(*pending, in_doubt(&failure)),
+                        None => {
+                            self.state = State::Receive(*pending);
+                            return RequestProgress::UnderWay;
+                        }
+                    },
                 },
             },
             State::Steps(_) | State::Foreign(_) => return RequestProgress::Outside,
@@ -213,7 +221,12 @@ impl Request {
                 return Ok(progress);
             }
             let Some(pending) = self.pending() else { break };
-            let Some(ended) = engine.completions(|completions| completions.take(pending))? else { break };
+            let ended = engine.completions(|completions| match self.state {
+                // A message that is part of an operation fails with it.
+                State::Steps(_) | State::Foreign(_) => completions.take_or_fail(pending),
+                _ => completions.take(pending),
+            })?;
+            let Some(ended) = ended else { break };
             self.step(pending, ended);
         }
         Ok(if self.is_ended() { RequestProgress::Ended } else { RequestProgress::UnderWay })
@@ -244,7 +257,12 @@ impl Request {
             return None;
         }
         if let State::Persistent(persistent) = &mut self.state {
-            return persistent.active.take()?.take();
+            let active = persistent.active.as_mut()?;
+            return if active.is_in_doubt() { active.take() } else { persistent.active.take()?.take() };
+        }
+        if let State::InDoubt(pending, _) = self.state {
+            let told = std::mem::replace(&mut self.state, State::Receive(pending));
+            return if let State::InDoubt(_, error) = told { Some(Err(error)) } else { None };
         }
         Some(match std::mem::replace(&mut self.state, State::Over) {
             State::Received(status) => Ok(self.status_of(status)),
@@ -264,9 +282,15 @@ impl Request {
             State::Sent => Some(Ok(Status::EMPTY)),
             State::Received(status) => Some(Ok(self.status_of(*status))),
             State::Ended(result) => Some((**result).clone()),
+            State::InDoubt(_, error) => Some(Err(error.clone())),
             State::Foreign(operation) if operation.is_complete() => Some(operation.status()),
             _ => None,
         }
+    }
+
+    /// True if its end is an error that leaves it under way: it may be waited for again.
+    pub fn is_in_doubt(&self) -> bool {
+        matches!(self.active().state, State::InDoubt(..))
     }
 
     fn status_of(&self, status: canele_engine::Status) -> Status {
@@ -276,7 +300,7 @@ impl Request {
     /// Whether it has ended, and its end was not taken.
     pub fn is_ended(&self) -> bool {
         match &self.active().state {
-            State::Sent | State::Received(_) | State::Ended(_) => true,
+            State::Sent | State::Received(_) | State::Ended(_) | State::InDoubt(..) => true,
             State::Foreign(operation) => operation.is_complete(),
             _ => false,
         }
@@ -305,7 +329,7 @@ impl Request {
     /// It is not active; the program's own function failed.
     pub fn cancel(&self) -> Result<()> {
         match (&self.active().state, &self.comm) {
-            (State::Send(pending) | State::Receive(pending), Some(comm)) => {
+            (State::Send(pending) | State::Receive(pending) | State::InDoubt(pending, _), Some(comm)) => {
                 comm.engine.cancel(*pending)?;
             }
             (State::Foreign(operation), _) => operation.cancel()?,
@@ -326,6 +350,9 @@ impl Request {
     /// # Errors
     /// What the program's own function gives.
     pub fn give_up(&mut self) -> Result<()> {
+        if self.is_in_doubt() {
+            self.take();
+        }
         match self.operation() {
             Some(operation) if operation.is_complete() => operation.release(),
             _ => Ok(()),
@@ -342,9 +369,9 @@ impl Persistent {
                 Some(ended) => (ended.buffer, sent(ended.result)),
                 None => return RequestProgress::UnderWay,
             },
-            State::Receive(pending) => match completions.take(pending) {
+            State::Receive(pending) | State::InDoubt(pending, _) => match completions.take(pending) {
                 Some(ended) => (ended.buffer, received(ended.result)),
-                None => return RequestProgress::UnderWay,
+                None => return active.advance(completions),
             },
             _ => return active.advance(completions),
         };
@@ -366,6 +393,13 @@ fn received(result: Result<canele_engine::Status, canele_engine::Error>) -> Stat
         Ok(status) => State::Received(status),
         Err(error) => State::Ended(Box::new(cancelled(error))),
     }
+}
+
+/// The error of a receive from any source that is under way though a member has failed.
+#[cold]
+fn in_doubt(failure: &Failure) -> Box<Error> {
+    let text = format!("{failure}, and may be the sender: acknowledge it, wait again, or cancel the receive");
+    Error::new(Class::ProcFailedPending, text)
 }
 
 /// A cancelled operation has ended well.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use canele_engine::{Engine, FlowId};
+use canele_sys::atomic::Ordering;
 use canele_sys::tunables::Tunables;
 
 use crate::Result;
@@ -27,11 +28,11 @@ pub struct World {
 const OWN: FlowId = FlowId(2);
 
 impl World {
-    /// Joins the job with these settings.
+    /// Joins the job with these settings. `on_revoked` is called whenever a communicator was revoked.
     ///
     /// # Errors
     /// Wrong settings, a foreign launcher, no memory: the text says what to change.
-    pub fn start(errhandler: &Arc<Errhandler>, tunables: &Tunables) -> Result<Self> {
+    pub fn start(errhandler: &Arc<Errhandler>, tunables: &Tunables, on_revoked: fn()) -> Result<Self> {
         let engine = Arc::new(Engine::start_with(tunables)?);
         if engine.tunables().progress_thread {
             engine.start_serving();
@@ -39,6 +40,11 @@ impl World {
         let all = Arc::new(Group::range(engine.world()));
         let own = Arc::new(Group::new(vec![engine.rank()])?);
         let shared = Arc::new(Shared::default());
+        let any_revoked = shared.any_revoked.clone();
+        engine.set_revoked_hook(Arc::new(move || {
+            any_revoked.store(true, Ordering::Relaxed);
+            on_revoked();
+        }))?;
         let make = |flow, group: &Arc<Group>, name: &str| {
             let comm = Comm::on(Parts {
                 engine: engine.clone(),
@@ -55,6 +61,7 @@ impl World {
         };
         let world = make(FlowId(0), &all, "MPI_COMM_WORLD");
         let own = make(OWN, &own, "MPI_COMM_SELF");
+        world.enter_group()?;
         own.found()?;
         engine.set_rma_operations(shared.served.clone())?;
         // Beside the ranks of this world the job may have, or get, others.

@@ -36,7 +36,7 @@ fn allocations(mut f: impl FnMut()) -> u64 {
 
 #[test]
 fn persistent_messages_and_exchanges_allocate_nothing() {
-    let world = World::start(&Arc::new(Errhandler::Return), &Tunables::default()).unwrap();
+    let world = World::start(&Arc::new(Errhandler::Return), &Tunables::default(), || {}).unwrap();
     let comm = &world.own;
     let of = Datatype::basic(Basic::Byte);
     for len in [8, 1000] {

@@ -177,6 +177,10 @@ impl Proto {
         };
         match state {
             State::ExpectCts(send) | State::ExpectFin(send) | State::SharingOut(send, ..) => {
+                let result = match (ending, self.why_revoked(send.flow)) {
+                    (Ending::Withdrawn, Some(failure)) => Err(failure),
+                    _ => result,
+                };
                 if result.is_ok() {
                     self.traffic.sent(Protocol::Direct, send.buffer.len());
                 }

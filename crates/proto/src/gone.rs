@@ -92,7 +92,7 @@ impl Proto {
     }
 
     /// Ends an operation on ordinary memory whatever state it is in: for when its other end is known to give up too,
-    /// because what still comes of it is dropped and nothing answers for the rest.
+    /// because what still comes of it is dropped and nothing answers for the rest. A send whose receiver may read its memory is asked back.
     pub fn abandon(&mut self, id: RequestId) {
         if self.cancel_here(id) {
             return;
@@ -100,13 +100,18 @@ impl Proto {
         let Some(state) = self.leave(id) else { return };
         let cancelled = Err(Failure::Cancelled);
         match state {
-            State::ExpectCts(s) if s.buffer.place().is_none() => self.end(id, sent(s, cancelled)),
+            State::ExpectCts(s) if s.buffer.place().is_none() && !s.fetched => {
+                self.end(id, sent(s, cancelled))
+            }
             State::Streaming(s, _, done) if s.buffer.place().is_none() => {
                 self.peers[s.to.0 as usize].backlog().streamed(s.buffer.len() - done);
                 self.end(id, sent(s, cancelled));
             }
             State::ExpectPieces(r, _) if r.buffer.place().is_none() => self.end(id, received(r, cancelled)),
-            other => self.enter(id, other),
+            other => {
+                self.enter(id, other);
+                self.cancel(id);
+            }
         }
     }
 
@@ -123,7 +128,7 @@ impl Proto {
         }
     }
 
-    fn sends_on(&self, flow: FlowId, peer: Rank) -> bool {
+    pub(crate) fn sends_on(&self, flow: FlowId, peer: Rank) -> bool {
         let senders = self.flows.get(flow.0 as usize).and_then(|flow| flow.senders.as_ref());
         senders.is_none_or(|senders| senders.contains(&peer))
     }
@@ -132,7 +137,9 @@ impl Proto {
     /// it may have been the one.
     fn concerned(&self, peer: Rank, how: Gone) -> Vec<RequestId> {
         let may_be_the_one = |state: &State| match state {
-            State::ExpectMessage { want, flow, .. } => want.source.is_none() && self.sends_on(*flow, peer),
+            State::ExpectMessage { want, flow, .. } => {
+                want.source.is_none() && !self.acknowledges(*flow) && self.sends_on(*flow, peer)
+            }
             _ => false,
         };
         let hit =
@@ -140,8 +147,9 @@ impl Proto {
         self.requests.iter().filter(|(_, state)| hit(state)).map(|(key, _)| key.into()).collect()
     }
 
-    fn fail(&mut self, id: RequestId, failure: Failure) {
+    pub(crate) fn fail(&mut self, id: RequestId, failure: Failure) {
         let Some(state) = self.leave(id) else { return };
+        let died = !matches!(failure, Failure::Revoked { .. });
         let done = match state {
             State::ExpectRoom(s, _)
             | State::ExpectCts(s)
@@ -156,7 +164,7 @@ impl Proto {
                 let deaths = self.deaths.len();
                 if let Some(flow) = self.flow(flow) {
                     flow.matcher.cancel(posted);
-                    if want.source.is_none() {
+                    if want.source.is_none() && !flow.acknowledges && died {
                         flow.deaths_told = deaths;
                     }
                 }

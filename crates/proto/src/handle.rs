@@ -266,7 +266,7 @@ impl Proto {
     }
 
     /// A peer broke the protocol: nothing more is taken from it.
-    pub(crate) fn on_corrupt<R: Rail>(&mut self, rail: &mut R, from: Rank, corrupt: Corrupt) {
+    pub fn on_corrupt<R: Rail>(&mut self, rail: &mut R, from: Rank, corrupt: Corrupt) {
         let here: Vec<LinkId> = rail.incoming().iter().copied().filter(|link| link.peer() == from).collect();
         here.into_iter()
             .chain(self.links_to(from).collect::<Vec<_>>())

@@ -11,6 +11,7 @@
 //! Handling a packet never waits for room: answers are kept with the peer and sent when there is some.
 #![forbid(unsafe_code)]
 
+mod acknowledged;
 mod announced;
 pub mod backlog;
 pub mod batch;
@@ -38,6 +39,7 @@ mod put;
 mod receive;
 mod receive_run;
 pub mod request;
+mod revoked;
 pub mod rma;
 mod sequencer;
 pub mod slab;
@@ -122,12 +124,16 @@ struct Flow {
     senders: Option<Arc<[Rank]>>,
     /// How many of the deaths so far its any-source receives have been told of.
     deaths_told: usize,
+    /// Deaths count as told only once they are acknowledged.
+    acknowledges: bool,
+    /// Operations that wait for a peer fail, and so do new ones.
+    revoked: bool,
 }
 
 impl Default for Flow {
     fn default() -> Self {
         let (matcher, level, policy) = (Matcher::default(), ORDINARY, RailPolicy::Any);
-        Self { matcher, level, policy, senders: None, deaths_told: 0 }
+        Self { matcher, level, policy, senders: None, deaths_told: 0, acknowledges: false, revoked: false }
     }
 }
 

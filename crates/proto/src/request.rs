@@ -107,6 +107,12 @@ pub enum Failure {
     /// It was cancelled.
     #[error("the operation was cancelled")]
     Cancelled,
+    /// A member has revoked the group that communicates on the flow.
+    #[error("the group that communicates on flow {} was revoked: its members agree on who is left, and go on as another group", flow.0)]
+    Revoked {
+        /// Which, or the one before.
+        flow: FlowId,
+    },
     /// A region is not there any more.
     #[error("a region of {0} that the message was to be copied from or to is gone")]
     RegionLost(Rank),

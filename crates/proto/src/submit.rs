@@ -22,6 +22,10 @@ impl Proto {
     ) -> RequestId {
         let Envelope { to, flow, tag, mode, .. } = envelope;
         let (level, policy) = self.standing(flow);
+        if let Some(failure) = self.why_revoked(flow) {
+            let send = Send { to, flow, tag, mode, level, asked_back: false, fetched: false, buffer };
+            return self.requests.insert(sent(send, Err(failure))).into();
+        }
         let fetched = self.is_fetched(rail, envelope, &buffer);
         let send = Send { to, flow, tag, mode, level, asked_back: false, fetched, buffer };
         if to == self.me {
@@ -161,10 +165,11 @@ impl Proto {
     }
 
     fn post_receive(&mut self, id: RequestId, flow: FlowId, want: Want, buffer: InBuffer) {
-        let failure = match want.source {
+        let failure = self.why_revoked(flow).or_else(|| match want.source {
             Some(source) => self.why_gone(source),
+            None if self.acknowledges(flow) => None,
             None => self.untold_death(flow),
-        };
+        });
         if let Some(failure) = failure {
             let outcome = Outcome { result: Err(failure), buffer: Buffer::In(buffer) };
             return self.end(id, State::Done(outcome));
@@ -190,26 +195,31 @@ impl Proto {
     /// Withdraws what no other rank knows of: a receive without a message, a send still in the backlog, a send to this
     /// rank itself that found no receive.
     pub fn cancel_here(&mut self, id: RequestId) -> bool {
+        self.withdraw_here(id, Failure::Cancelled)
+    }
+
+    /// The same because of `failure`.
+    pub(crate) fn withdraw_here(&mut self, id: RequestId, failure: Failure) -> bool {
         let Some(state) = self.leave(id) else { return false };
         match state {
             State::ExpectMessage { flow, posted, buffer, .. } => {
                 if let Some(flow) = self.flow(flow) {
                     flow.matcher.cancel(posted);
                 }
-                let outcome = Outcome { result: Err(Failure::Cancelled), buffer: Buffer::In(buffer) };
+                let outcome = Outcome { result: Err(failure), buffer: Buffer::In(buffer) };
                 self.end(id, State::Done(outcome));
                 true
             }
             State::ExpectSelf(send) => {
                 // Its announcement stays among the unexpected messages until somebody looks there: see `discard_stale`.
-                self.end(id, sent(send, Err(Failure::Cancelled)));
+                self.end(id, sent(send, Err(failure)));
                 true
             }
             State::ExpectRoom(send, key) => {
                 let peer = &mut self.peers[send.to.0 as usize];
                 peer.backlog().cancel(key);
                 peer.refresh();
-                self.end(id, sent(send, Err(Failure::Cancelled)));
+                self.end(id, sent(send, Err(failure)));
                 true
             }
             other => {

@@ -95,7 +95,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let core = self.lock()?;
         core.check()?;
-        let mut state = State::new(Some(team.clone()), tag);
+        let mut state = State::new(flow, Some(team.clone()), tag);
         let user = Slices { input, output };
         self.call(core, flow, &mut state, &spec.into(), reduction, user).1
     }

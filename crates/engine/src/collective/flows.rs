@@ -6,12 +6,12 @@
 use canele_sys::ids::{FlowId, Tag};
 
 use canele_collective::{
-    FIRST_PAIR, Kernel, MemberLiveness, Operation, Reduction, Shape, Team, WINDOW, WINDOW_PAIRS, conjunction,
-    first_of,
+    FIRST_PAIR, Kernel, Operation, Reduction, Shape, Team, WINDOW, WINDOW_PAIRS, conjunction, first_of,
 };
 
 use super::State;
 use crate::Error;
+use crate::core::Core;
 use crate::engine::Engine;
 
 impl Engine {
@@ -44,7 +44,9 @@ impl Engine {
         self.drop_team(FlowId(flow.0 | 1))?;
         let mut core = self.lock()?;
         core.progress.proto.drop_flow(flow);
-        core.collectives.pairs.free(flow.0 / 2);
+        let Core { survivors, collectives, .. } = &mut *core;
+        survivors.leave(flow, &mut collectives.pairs);
+        core.drop_messages_of_kept_flows();
         Ok(())
     }
 
@@ -55,7 +57,7 @@ impl Engine {
     pub fn set_team(&self, flow: FlowId, team: Team) -> Result<(), Error> {
         team.members().iter().try_for_each(|rank| self.check_rank(*rank))?;
         let (mut core, mut state) = self.begin(flow)?;
-        *state = State { liveness: MemberLiveness::new(Some(team)), ..State::default() };
+        *state = State::new(flow, Some(team), Tag(0));
         self.give_back(&mut core, flow, state);
         Ok(())
     }
@@ -66,7 +68,7 @@ impl Engine {
     /// `Forked`; the job is over.
     pub fn drop_team(&self, flow: FlowId) -> Result<(), Error> {
         let (mut core, _) = self.begin(flow)?;
-        self.give_back(&mut core, flow, Box::default());
+        self.give_back(&mut core, flow, Box::new(State::new(flow, None, Tag(0))));
         core.progress.proto.drop_flow(flow);
         Ok(())
     }

@@ -14,6 +14,7 @@ pub use canele_collective::{
     Block, Buffers, CollectiveBuffer, CollectiveSpec, Kernel, Number, Op, Operation, Plan, Reduction, Root,
     Shape, SharedKernel, Team, Uneven,
 };
+pub use canele_collective::{FIRST_PAIR, WINDOW_PAIRS, first_of};
 
 use canele_collective::{Calls, MemberLiveness, Pairs, ScheduleCache, SharedBufferPool};
 use canele_mem::buffer::Divided;
@@ -61,8 +62,8 @@ struct State {
 }
 
 impl State {
-    /// Of a team whose first call has this tag.
-    fn new(team: Option<Team>, first: Tag) -> Self {
+    /// Of a team on a flow, whose first call has this tag.
+    fn new(flow: FlowId, team: Option<Team>, first: Tag) -> Self {
         Self {
             calls: Calls::from(first),
             started: Calls::started(),
@@ -70,14 +71,8 @@ impl State {
             started_cache: ScheduleCache::default(),
             scratch: Divided::default(),
             missing: Vec::new(),
-            liveness: MemberLiveness::new(team),
+            liveness: MemberLiveness::new(flow, team),
         }
-    }
-}
-
-impl Default for State {
-    fn default() -> Self {
-        Self::new(None, Tag(0))
     }
 }
 
@@ -96,7 +91,7 @@ impl Collectives {
         }
         match std::mem::replace(&mut self.flows[at], Slot::Busy) {
             Slot::Idle(state) => Some(state),
-            Slot::Unused => Some(Box::default()),
+            Slot::Unused => Some(Box::new(State::new(flow, None, Tag(0)))),
             Slot::Busy => None,
         }
     }

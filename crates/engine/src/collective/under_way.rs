@@ -188,6 +188,23 @@ impl Collectives {
         key
     }
 
+    /// Adds an operation that ends elsewhere: see [`Collectives::end`].
+    pub fn add_under_way(&mut self) -> Key {
+        self.under_way.all.insert(None)
+    }
+
+    /// Ends one that was added.
+    pub fn end(&mut self, key: Key, completion: Completion) {
+        if let Some(place) = self.under_way.all.get_mut(key) {
+            *place = Some(completion);
+        }
+    }
+
+    /// The pairs of flows that are in use.
+    pub fn pairs(&mut self) -> &mut Pairs {
+        &mut self.pairs
+    }
+
     /// Takes all that are under way further; says whether any has ended.
     #[cold]
     #[inline(never)]

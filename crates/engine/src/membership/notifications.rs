@@ -72,7 +72,7 @@ impl Core {
     }
 
     /// A peer is gone. What it sent before is delivered first.
-    fn handle_gone(&mut self, peer: Rank, how: RankEnd) {
+    pub fn handle_gone(&mut self, peer: Rank, how: RankEnd) {
         if peer.0 as usize >= self.progress.proto.ranks() {
             return;
         }
@@ -100,6 +100,8 @@ impl Core {
             self.membership.splits.push(Failure::CutOff { by, of, why: what.into() });
         } else if (by.0 as usize) < proto.ranks() {
             self.receive_last(by);
+            let why = what.clone().into();
+            self.survivors.handle_excluded(Failure::CutOff { by, of, why });
             self.progress.proto.handle_cut_off(by, what);
         }
     }
@@ -120,7 +122,7 @@ impl Core {
 
     /// Without a launcher no rank learns who lives: all others count as gone.
     #[cold]
-    fn handle_lost_launcher(&mut self) {
+    pub fn handle_lost_launcher(&mut self) {
         let Self { progress, network, membership, .. } = self;
         membership.launcher.is_lost = true;
         for rank in (0..progress.proto.ranks() as u32).map(Rank) {

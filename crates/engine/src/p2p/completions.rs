@@ -8,7 +8,7 @@ use crate::core::Core;
 use crate::engine::Engine;
 use crate::p2p::requests::PendingKind;
 use crate::progress::spin::spin_once;
-use crate::{Completion, Error, Pending, Status};
+use crate::{Completion, Error, Failure, Pending, Status};
 
 impl Engine {
     /// Lets `f` take how several operations have ended, without making progress. `f` must not call the engine.
@@ -51,9 +51,30 @@ impl Completions<'_> {
         pending.has_ended(self.core)
     }
 
+    /// Why an operation may never end though it is under way, as [`Engine::why_pending`].
+    #[inline]
+    pub fn why_pending(&mut self, pending: Pending) -> Option<Failure> {
+        if self.core.progress.proto.deaths().is_empty() {
+            return None;
+        }
+        pending.request().and_then(|id| self.core.progress.proto.why_pending(id))
+    }
+
     /// How an operation has ended; nothing while it is under way.
     pub fn take(&mut self, pending: Pending) -> Option<Completion> {
         pending.take(self.core)
+    }
+
+    /// The same; an operation that may never end fails: see [`Engine::why_pending`].
+    pub fn take_or_fail(&mut self, pending: Pending) -> Option<Completion> {
+        pending.request().map(|id| self.core.progress.proto.fail_pending(id));
+        self.take(pending)
+    }
+
+    /// True if a rank has died: receives from any source may be in doubt.
+    #[inline(always)]
+    pub fn any_deaths(&self) -> bool {
+        !self.core.progress.proto.deaths().is_empty()
     }
 
     /// Takes the status of a message that has ended well and whose memory the caller does not want back. One that has failed stays.

@@ -24,9 +24,9 @@ impl Engine {
     /// Waits until a receive would get something.
     ///
     /// # Errors
-    /// The named rank, or every other one, is gone; the deadline passed.
+    /// The named rank, or every other one, is gone; a death is not acknowledged; the group was revoked; the deadline passed.
     pub fn probe(&self, flow: FlowId, want: Want, deadline: Option<Instant>) -> Result<Status, Error> {
-        self.probe_with(want, deadline, |core| core.progress.proto.probe(flow, want))
+        self.probe_with(flow, want, deadline, |core| core.progress.proto.probe(flow, want))
     }
 
     /// The same, and takes the message out of matching.
@@ -34,7 +34,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::probe`].
     pub fn mprobe(&self, flow: FlowId, want: Want, deadline: Option<Instant>) -> Result<Matched, Error> {
-        self.probe_with(want, deadline, |core| core.progress.proto.probe_matched(flow, want))
+        self.probe_with(flow, want, deadline, |core| core.progress.proto.probe_matched(flow, want))
     }
 
     /// Takes a message out of matching, if there is one, after one pass.
@@ -49,16 +49,23 @@ impl Engine {
 
     fn probe_with<T>(
         &self,
+        flow: FlowId,
         want: Want,
         deadline: Option<Instant>,
         mut look: impl FnMut(&mut Core) -> Option<T>,
     ) -> Result<T, Error> {
         self.check_source(want)?;
         let core = self.lock_to_submit()?;
-        let ready = |core: &mut Core| match (look(core), want.source) {
-            (Some(found), _) => Some(Ok(found)),
-            (None, Some(source)) => core.progress.proto.why_gone(source).map(|failure| Err(failure.into())),
-            (None, None) => None,
+        let ready = |core: &mut Core| {
+            if let Some(found) = look(core) {
+                return Some(Ok(found));
+            }
+            let proto = &mut core.progress.proto;
+            let failure = proto.why_revoked(flow).or_else(|| match want.source {
+                Some(source) => proto.why_gone(source),
+                None => proto.unacknowledged(flow),
+            });
+            failure.map(|failure| Err(failure.into()))
         };
         if want.source.is_none() && deadline.is_none() {
             let (_core, found) = self.wait_for_any_sender(core, ready);

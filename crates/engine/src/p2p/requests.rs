@@ -66,6 +66,11 @@ impl Pending {
         matches!(self.0, PendingKind::Request(id) if core.progress.proto.is_from_anybody(id))
     }
 
+    /// True for such a receive if a death is not acknowledged: its waiter is told.
+    pub(crate) fn is_in_doubt(self, core: &mut Core) -> bool {
+        matches!(self.0, PendingKind::Request(id) if core.progress.proto.why_pending(id).is_some())
+    }
+
     /// Ends it, if it is such a receive; says whether it was.
     fn give_up(self, core: &mut Core) -> bool {
         matches!(self.0, PendingKind::Request(id) if core.progress.proto.give_up(id))
@@ -290,6 +295,9 @@ impl Engine {
         let core = self.lock()?;
         self.wake_progress_owner(&core);
         let ready = |core: &mut Core| {
+            list.iter().filter_map(|pending| pending.request()).for_each(|id| {
+                core.progress.proto.fail_pending(id);
+            });
             list.iter().enumerate().find_map(|(at, pending)| Some((at, pending.take(core)?)))
         };
         let request = match list {
@@ -322,7 +330,7 @@ impl Engine {
         let core = self.lock()?;
         self.wake_progress_owner(&core);
         let ready = |core: &mut Core| {
-            let ended = list.iter().any(|pending| pending.has_ended(core));
+            let ended = list.iter().any(|pending| pending.has_ended(core) || pending.is_in_doubt(core));
             (ended || by_program.is_some_and(|is_done| is_done())).then_some(())
         };
         let request = match list {

@@ -5,10 +5,10 @@ use crate::core::Core;
 impl Core {
     /// Makes one pass; says whether anything moved. The order: links that a look before a sleep has made; collectives under way, which
     /// take their messages from where they come; packets and copies, which are most of the work; what follows operations; then connections of this host
-    /// and of others; then what the launcher says; then what is to be asked of it.
+    /// and of others; what survivors tell each other; then what the launcher says; then what is to be asked of it.
     #[inline]
     pub fn pass(&mut self) -> bool {
-        let Self { progress, network, membership, rma, collectives, follow_ups, .. } = self;
+        let Self { progress, network, membership, rma, collectives, follow_ups, survivors, .. } = self;
         let mut moved = progress.rails.has_sockets() && network.open_links(progress);
         moved |= collectives.has_any_under_way() && collectives.advance(progress, &membership.splits);
         moved |= progress.proto.pass(&mut progress.rails);
@@ -22,7 +22,10 @@ impl Core {
         }
         // Behind all from which notices come: puts as RMA requests are served, not received.
         rma.notices.call_handlers(&mut progress.proto);
-        if progress.rails.shm.take_notification() {
+        if survivors.have_work(progress, &membership.splits) {
+            moved |= self.advance_survivors();
+        }
+        if self.progress.rails.shm.take_notification() {
             self.read_notifications();
             return true;
         }

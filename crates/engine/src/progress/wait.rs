@@ -189,7 +189,11 @@ impl Engine {
         id: RequestId,
         deadline: Option<Instant>,
     ) -> (Locked<'a>, canele_proto::request::Outcome, bool) {
-        let take = |core: &mut Core| core.progress.proto.take(id);
+        let take = |core: &mut Core| {
+            // A call that waits inside is told of deaths; the receive goes with it.
+            core.progress.proto.fail_pending(id);
+            core.progress.proto.take(id)
+        };
         let core = if deadline.is_none() && core.progress.proto.is_from_anybody(id) {
             let (mut core, outcome) = self.wait_for_any_sender(core, take);
             if let Some(outcome) = outcome {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use canele_mpi::info::Info;
 use canele_mpi::split_type::SplitType;
-use canele_mpi::{Comm, Result, fail};
+use canele_mpi::{Class, Comm, Result, fail};
 
 use crate::constants::*;
 use crate::error::CallResult;
@@ -154,6 +154,9 @@ pub fn comm_free(comm: Out<MPI_Comm>) -> CallResult {
 
 /// `MPI_Comm_disconnect`.
 pub fn comm_disconnect(comm: Out<MPI_Comm>) -> CallResult {
-    comm.get("comm")?.get()?.barrier("MPI_Comm_disconnect")?;
-    comm_free(comm)
+    match comm.get("comm")?.get()?.barrier("MPI_Comm_disconnect") {
+        // What is left of it is given up all the same.
+        Err(error) if !matches!(error.class, Class::ProcFailed | Class::Revoked) => return Err(error.into()),
+        _ => comm_free(comm),
+    }
 }

@@ -25,12 +25,13 @@ pub const LARGEST_TAG: c_int = (1 << 30) - 1;
 /// Where a send goes; `None`: nowhere, by `MPI_PROC_NULL`.
 ///
 /// # Errors
-/// There is no such rank, or no such tag.
+/// There is no such rank, or no such tag; the communicator was revoked.
 #[inline(always)]
 pub fn target(comm: &Comm, dest: c_int, tag: c_int) -> Result<Option<Target>> {
     if tag as u32 > LARGEST_TAG as u32 {
         return Err(no_tag(tag, "tag"));
     }
+    comm.check_revoked()?;
     match comm.peers().members().get(dest as usize) {
         Some(rank) => Ok(Some(Target { rank: *rank, tag: Tag(tag as u32) })),
         None if dest == MPI_PROC_NULL => Ok(None),
@@ -41,7 +42,7 @@ pub fn target(comm: &Comm, dest: c_int, tag: c_int) -> Result<Option<Target>> {
 /// What a receive accepts; `None`: nothing, by `MPI_PROC_NULL`.
 ///
 /// # Errors
-/// There is no such rank, or no such tag.
+/// There is no such rank, or no such tag; the communicator was revoked.
 #[inline(always)]
 pub fn from(comm: &Comm, source: c_int, tag: c_int) -> Result<Option<From>> {
     let tag = match tag {
@@ -49,6 +50,7 @@ pub fn from(comm: &Comm, source: c_int, tag: c_int) -> Result<Option<From>> {
         _ if tag as u32 <= LARGEST_TAG as u32 => Some(Tag(tag as u32)),
         _ => return Err(no_tag(tag, "tag")),
     };
+    comm.check_revoked()?;
     match comm.peers().members().get(source as usize) {
         Some(rank) => Ok(Some(From { source: Some(*rank), tag })),
         None if source == MPI_ANY_SOURCE => Ok(Some(From { source: None, tag })),

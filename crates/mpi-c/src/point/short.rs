@@ -81,6 +81,8 @@ impl Route {
         let freed = call_cache::freed();
         let (on, of) = (comm.find()?, datatype.find()?);
         let to = *on.peers().members().get(rank as usize)?;
+        // That a handle is freed or a communicator revoked makes all routes unknown.
+        on.check_revoked().ok()?;
         let fits = of.is_contiguous() && of.is_committed() && (1..=MOST_BYTES).contains(&of.size());
         if !fits {
             return None;

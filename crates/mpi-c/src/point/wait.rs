@@ -48,7 +48,7 @@ impl End {
 
     /// Calls the handler with an error of a list of which this is the first that failed.
     pub fn raise(&self, function: &str, error: Box<Error>) -> Failed {
-        let died = matches!(&self.result, Err(error) if error.class == Class::ProcAborted);
+        let died = matches!(&self.result, Err(error) if error.class == Class::ProcFailed);
         let is_fatal = |comm: &Arc<Comm>| matches!(*comm.errhandler(), Errhandler::Fatal | Errhandler::Abort);
         if died && self.comm.as_ref().is_some_and(is_fatal) {
             library::await_end();
@@ -130,6 +130,9 @@ fn advance_outside(handle: MPI_Request, engine: &Engine) -> Result<RequestProgre
 pub(super) fn are_under_way(handles: &[MPI_Request]) -> bool {
     let (Ok(mut table), Ok(engine)) = (requests(), library::engine()) else { return false };
     let one_is_not = |completions: &mut Completions<'_>| {
+        if completions.any_deaths() {
+            return Some(()); // Some may have to be told.
+        }
         let is_under_way =
             |handle| table.message(handle).is_some_and(|pending| !completions.has_ended(pending));
         (!handles.iter().copied().all(is_under_way)).then_some(())
@@ -215,7 +218,7 @@ pub(super) fn has_ended(handle: MPI_Request) -> Result<bool> {
     })
 }
 
-/// Takes the end of a request that has ended; its handle becomes null unless it is persistent.
+/// Takes the end of a request that has ended; its handle becomes null unless it is persistent, or is told of a failure and stays under way.
 ///
 /// # Errors
 /// The handle names no request; in a forked child.
@@ -226,7 +229,7 @@ pub(super) fn take_end(handle: &mut MPI_Request) -> Result<End> {
     }
     let mut table = requests()?;
     let request = table.get(*handle)?;
-    if request.is_persistent() {
+    if request.is_persistent() || request.is_in_doubt() {
         let result = request.take().unwrap_or(Ok(Status::EMPTY));
         let comm = if result.is_err() { request.comm().cloned() } else { None };
         return Ok(End { result, comm });

@@ -38,7 +38,7 @@ impl Comm {
     }
 
     /// All members, of both groups if there are two, in an order that is the same for all.
-    pub(super) fn everybody(&self) -> Group {
+    pub(crate) fn everybody(&self) -> Group {
         match self.remote_if() {
             Some(remote) => both(self.group(), remote),
             None => (**self.group()).clone(),

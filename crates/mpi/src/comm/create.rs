@@ -99,7 +99,7 @@ impl Comm {
     }
 
     /// A communicator for the members of a group, and its flow given back by the others.
-    pub(super) fn member_of(
+    pub(crate) fn member_of(
         &self,
         flow: FlowId,
         group: Arc<Group>,

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use canele_engine::collective::{Operation, Shape, Team};
 use canele_engine::{Engine, FlowId, Rank};
 use canele_mem::buffer::{InBuffer, OutBuffer};
-use canele_sys::atomic::{AtomicU64, AtomicUsize, Ordering};
+use canele_sys::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::attribute::Attributes;
 use crate::data::{Data, DataMut};
@@ -52,6 +52,8 @@ pub struct Comm {
     pub(crate) partitioned: Pairs,
     /// Collective calls that were compared with those of the other members.
     checked: AtomicU64,
+    /// Of the deaths that the engine knows the first are acknowledged, so many.
+    pub(crate) deaths_acknowledged: AtomicUsize,
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -66,6 +68,8 @@ pub(crate) struct Shared {
     pub served: Arc<ServedWindows>,
     /// Threads for accesses to files that are not waited for.
     pub file_workers: Arc<Workers>,
+    /// A communicator was revoked.
+    pub any_revoked: Arc<AtomicBool>,
 }
 
 impl Default for Shared {
@@ -74,6 +78,7 @@ impl Default for Shared {
             attachment: Attachment::default(),
             allocated: Arc::default(),
             served: Arc::default(),
+            any_revoked: Arc::default(),
             file_workers: Workers::new(FILE_THREADS),
         }
     }
@@ -110,7 +115,13 @@ impl Comm {
     /// Says who sends its messages and who takes part in its collectives.
     pub(crate) fn found(&self) -> Result<()> {
         self.engine.set_senders(self.flow, Arc::from(self.peers().members()))?;
-        Ok(self.engine.set_team(self.collectives(), self.team())?)
+        self.engine.set_team(self.collectives(), self.team())?;
+        self.enter_group()
+    }
+
+    /// Makes its members known, who learn of failures and may revoke it.
+    pub(crate) fn enter_group(&self) -> Result<()> {
+        Ok(self.engine.enter_group(self.flow, Arc::from(self.everybody().members()))?)
     }
 
     /// The members as its collectives count them.
@@ -146,6 +157,7 @@ impl Comm {
             topology,
             partitioned: Pairs::default(),
             checked: AtomicU64::new(0),
+            deaths_acknowledged: AtomicUsize::new(0),
             shared,
         }
     }
@@ -298,7 +310,7 @@ impl Comm {
 }
 
 /// Flows below are those of communicators that exist from the start.
-const GIVEN_OUT: u32 = 8;
+const GIVEN_OUT: u32 = 10;
 
 impl Drop for Comm {
     fn drop(&mut self) {

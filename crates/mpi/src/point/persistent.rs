@@ -56,6 +56,7 @@ impl Again for Send {
     fn start(&mut self) -> Result<Request> {
         let left = || Request::left(self.comm.clone());
         let Some(to) = self.to else { return Ok(left()) };
+        self.comm.check_revoked()?;
         match self.handing {
             Handing::Lent(mode) => {
                 let pending = self.comm.start_send(to, mode, self.elements.data())?;
@@ -78,6 +79,7 @@ impl Again for Receive {
         let Some(from) = self.from else {
             return Ok(Request::ended_with(Some(self.comm.clone()), Ok(Status::NO_PROCESS)));
         };
+        self.comm.check_revoked()?;
         self.of.total_bytes(self.count)?;
         let buffer = self.comm.allocated().lend_again(&mut self.memory, self.count, &self.of);
         match self.comm.engine().irecv(self.comm.flow(), from.want(), buffer) {

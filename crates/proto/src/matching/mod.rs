@@ -82,6 +82,12 @@ impl Matcher {
         self.posted.is_empty() && self.unexpected.is_empty()
     }
 
+    /// Whether a message waits.
+    #[inline]
+    pub fn has_unexpected(&self) -> bool {
+        !self.unexpected.is_empty()
+    }
+
     /// Lets a receive wait. The caller has seen [`Matcher::take`] find nothing, or the receive would overtake.
     #[inline]
     pub fn post(&mut self, want: Want, request: RequestId) -> PostedId {

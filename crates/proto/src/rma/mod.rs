@@ -36,6 +36,7 @@ pub use answer::{Answer, Refusal};
 pub use call::{Ending, LateAnswer, NewCall, RmaFailure, RmaOutcome};
 pub use exposures::{AttachError, ExposureKey, Exposures};
 pub use origin::RmaOrigin;
+pub use pending::PendingSends;
 pub use request::{ElementAccess, ElementAction, EncodedElements, Form, LockKind, RmaRequest, WindowAction};
 pub use target::{RmaMemory, RmaTarget, Tell};
 

@@ -15,7 +15,7 @@ const SEARCHED_FROM: usize = 64;
 
 /// Messages that have not left yet, to each rank in the order in which they were sent.
 #[derive(Default)]
-pub(super) struct PendingSends(BTreeMap<Rank, Queue>);
+pub struct PendingSends(BTreeMap<Rank, Queue>);
 
 #[derive(Default)]
 struct Queue {
@@ -34,6 +34,7 @@ struct Message {
 }
 
 impl PendingSends {
+    /// All of them.
     pub fn len(&self) -> usize {
         self.0.values().map(|queue| queue.messages.len()).sum()
     }

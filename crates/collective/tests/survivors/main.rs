@@ -1,0 +1,74 @@
+//! Agreements and revocations among ranks that die at any moment, from seeds: messages take any time, a rank dies between any two of its
+//! messages, and each of the others learns of it at another time, after the last message of the dead.
+
+mod world;
+
+use canele_collective::survivors::Name;
+use canele_sys::ids::{FlowId, Rank};
+
+use crate::world::{AGREEMENTS, FLOWS, World};
+
+const SEEDS: u64 = 4000;
+
+/// All that live have decided on the same, which is what those gave that are not said to be gone.
+fn check_agreements(world: &World, seed: u64) {
+    let survivors = world.survivors();
+    for name in world.names() {
+        let decisions: Vec<_> = survivors.iter().map(|rank| world.decision(*rank, name)).collect();
+        let first = decisions[0].unwrap_or_else(|| panic!("seed {seed}: {name:?} has not ended"));
+        assert!(
+            decisions.iter().all(|decision| *decision == Some(first)),
+            "seed {seed}: {name:?} gave {decisions:?}"
+        );
+        let all: Vec<Rank> = (0..world.ranks() as u32).map(Rank).collect();
+        let (failed, lived): (Vec<Rank>, Vec<Rank>) =
+            all.iter().partition(|rank| first.failed.contains(rank));
+        assert!(failed.iter().all(|rank| world.is_dead(*rank)), "seed {seed}: {failed:?} are not all dead");
+        let words = lived.iter().map(|rank| World::word(*rank, name)).fold(u64::MAX, |all, word| all & word);
+        assert_eq!(first.words, [words], "seed {seed}: {name:?} without {failed:?}");
+        let acknowledged = |rank: &Rank| lived.iter().all(|of| world.acknowledged(*of, name).contains(rank));
+        let expected: Vec<Rank> = all.iter().copied().filter(acknowledged).collect();
+        assert_eq!(first.acknowledged, expected, "seed {seed}: {name:?}");
+    }
+}
+
+#[test]
+fn all_that_live_agree_and_know_what_is_revoked_whoever_dies_and_when() {
+    let (mut deaths, mut revoked, mut coordinators) = (0, 0, 0);
+    for seed in 0..SEEDS {
+        let mut world = World::new(seed);
+        world.run();
+        let survivors = world.survivors();
+        deaths += world.ranks() - survivors.len();
+        coordinators += usize::from(world.is_dead(Rank(0)));
+        check_agreements(&world, seed);
+        for flow in (0..FLOWS).map(|n| FlowId(10 + 2 * n)) {
+            let know: Vec<bool> = survivors.iter().map(|rank| world.is_revoked(*rank, flow)).collect();
+            assert!(
+                know.iter().all(|known| *known == know[0]),
+                "seed {seed}: {flow:?} is revoked for {know:?}"
+            );
+            assert!(
+                know[0] || !world.was_revoked_by_a_survivor(flow),
+                "seed {seed}: {flow:?} is not revoked"
+            );
+            revoked += usize::from(know[0]);
+        }
+        for rank in survivors {
+            assert!(world.is_empty(rank), "seed {seed}: {rank} keeps agreements for ever");
+        }
+    }
+    // The seeds are worth their time.
+    let seeds = SEEDS as usize;
+    assert!(deaths > seeds && coordinators > seeds / 4, "{deaths} deaths, {coordinators} of coordinators");
+    assert!(revoked > seeds / 4, "{revoked} groups were revoked");
+}
+
+#[test]
+fn an_agreement_that_nobody_dies_in_takes_four_messages_for_each_other_member() {
+    let mut world = World::of(5, 0);
+    world.run();
+    let name = |number| Name { flow: FlowId(10), number };
+    assert!((0..AGREEMENTS).all(|number| world.decision(Rank(3), name(number)).is_some()));
+    assert_eq!(world.delivered(), (AGREEMENTS * FLOWS) as usize * 4 * 4);
+}

@@ -1,0 +1,143 @@
+//! The calls: groups, agreements, revocation, acknowledged deaths.
+
+use std::sync::Arc;
+
+use canele_collective::Words;
+use canele_collective::survivors::{Contribution, Decision, Message};
+use canele_proto::request::Failure;
+use canele_sys::ids::{FlowId, Rank};
+
+use super::RevokedHook;
+use crate::core::Core;
+use crate::engine::Engine;
+use crate::{Completion, Error, Pending};
+
+impl Engine {
+    /// Makes a group known that communicates on `flow` and the flow after it, until [`Engine::free_flow`]. Deaths of its members are told
+    /// to receives from any source until they are acknowledged.
+    ///
+    /// # Errors
+    /// `Forked`; the job is over.
+    pub fn enter_group(&self, flow: FlowId, members: Arc<[Rank]>) -> Result<(), Error> {
+        let mut core = self.lock_to_submit()?;
+        core.progress.proto.acknowledge_deaths(flow);
+        if core.survivors.enter(flow, members) {
+            core.handle_revoked(flow);
+        }
+        Ok(())
+    }
+
+    /// Starts an agreement of the members of a group that live, who all call it in the same order with as many words, at most 64: the
+    /// end's [`decision`](Engine::decision) is the conjunction of the words of all that have contributed, and who has not. It ends whoever
+    /// dies meanwhile, and also if the group is revoked.
+    ///
+    /// # Errors
+    /// No such group; `Forked`; the job is over.
+    pub fn start_consensus(
+        &self,
+        flow: FlowId,
+        words: Vec<u64>,
+        mut acknowledged: Vec<Rank>,
+    ) -> Result<Pending, Error> {
+        let mut core = self.lock_to_submit()?;
+        let Some(members) = core.survivors.groups.get(&flow).cloned() else {
+            return Err(Error::Lengths { what: "groups that communicate on this flow", given: 0, needed: 1 });
+        };
+        core.tell_survivors_of_gone();
+        acknowledged.sort_unstable();
+        let name = core.survivors.draw(flow);
+        let key = core.collectives.add_under_way();
+        core.survivors.waiting.insert(name, key);
+        let contribution = Contribution { words, failed: Vec::new(), acknowledged };
+        core.survivors.consensus.start(name, members, contribution);
+        core.settle_survivors();
+        Ok(Pending::collective(key))
+    }
+
+    /// What an agreement has ended with.
+    pub fn decision(&self, ended: &Completion) -> Option<Decision> {
+        let bytes = ended.output.as_ref().filter(|_| ended.result.is_ok())?.bytes();
+        let ranks = self.ask(canele_proto::Proto::ranks).ok()?;
+        match Message::decode(bytes, ranks) {
+            Ok(Message::Decided(_, decision)) => Some(decision),
+            _ => None,
+        }
+    }
+
+    /// Revokes a group: whatever is under way on its flows ends with [`Failure::Revoked`] at all members, and so does what they begin
+    /// there, but for agreements.
+    ///
+    /// # Errors
+    /// `Forked`; the job is over.
+    pub fn revoke(&self, flow: FlowId) -> Result<(), Error> {
+        let mut core = self.lock_to_submit()?;
+        let Core { survivors, .. } = &mut *core;
+        let Some(members) = survivors.groups.get(&flow) else { return Ok(()) };
+        if survivors.revocations.revoke(flow, members) {
+            core.tell_survivors_of_gone();
+            core.handle_revoked(flow);
+            core.settle_survivors();
+        }
+        Ok(())
+    }
+
+    /// True if a group is revoked, as far as this rank knows.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn is_revoked(&self, flow: FlowId) -> Result<bool, Error> {
+        self.ask(|proto| proto.why_revoked(flow).is_some())
+    }
+
+    /// Sets what is called whenever a group was revoked, by this rank or another one. It must not call the library.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn set_revoked_hook(&self, hook: RevokedHook) -> Result<(), Error> {
+        self.lock()?.survivors.revoked_hook = Some(hook);
+        Ok(())
+    }
+
+    /// Acknowledges the first deaths, so many of those that the protocols know, on a flow: receives from any source are not told of them any more.
+    ///
+    /// # Errors
+    /// `Forked`; the job is over.
+    pub fn acknowledge(&self, flow: FlowId, deaths: usize) -> Result<(), Error> {
+        self.lock_to_submit()?.progress.proto.acknowledge(flow, deaths);
+        Ok(())
+    }
+
+    /// Why an operation may never end though it is under way: it receives from any source, and a death is not acknowledged.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn why_pending(&self, pending: Pending) -> Result<Option<Failure>, Error> {
+        let mut core = self.lock()?;
+        Ok(pending.request().and_then(|id| core.progress.proto.why_pending(id)))
+    }
+
+    /// The pairs of flows that are free here, in the window of `first`: what members agree on that make a group of those that live.
+    ///
+    /// # Errors
+    /// All flows are in use; `Forked`.
+    pub fn free_pairs(&self, first: u32) -> Result<Words, Error> {
+        Ok(self.lock()?.collectives.pairs().window(first)?)
+    }
+
+    /// Takes a pair of flows; says whether it was free.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn take_pair(&self, pair: u32) -> Result<bool, Error> {
+        Ok(self.lock()?.collectives.pairs().take(pair))
+    }
+
+    /// Gives a pair of flows back that was taken.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn give_pair_back(&self, pair: u32) -> Result<(), Error> {
+        self.lock()?.collectives.pairs().free(pair);
+        Ok(())
+    }
+}

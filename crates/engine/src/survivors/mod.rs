@@ -1,0 +1,272 @@
+//! What the ranks that live do together though others died: agreements, and groups that are revoked. The protocols are those of
+//! [`canele_collective::survivors`]; here are their messages, who is gone, and the threads that wait.
+//!
+//! The launcher tells all ranks of the same deaths, and of each rank that another one has cut off, which counts as gone for all. Where this rank
+//! alone finds that it cannot reach another one, it tells the launcher that it has cut it off.
+
+mod calls;
+mod mail;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use canele_collective::Pairs;
+use canele_collective::survivors::{Consensus, Contribution, Message, Name, Revocations};
+use canele_control::{RankEnd, ToLauncher};
+use canele_mem::buffer::Divided;
+use canele_proto::peer::Gone;
+use canele_proto::request::{Buffer, Failure};
+use canele_proto::slab::Key;
+use canele_rail::Corrupt;
+use canele_sys::ids::{FlowId, Rank, Tag};
+
+use crate::core::Core;
+use crate::progress::Progress;
+use crate::{Completion, Error, Status};
+use mail::Mail;
+
+/// The flow of their messages.
+const MESSAGES: FlowId = FlowId(8);
+/// Flows that are kept from being used again: the oldest beyond is given back.
+const MOST_KEPT: usize = 4096;
+
+/// What is called, with the engine's lock held, when a group was revoked.
+pub type RevokedHook = Arc<dyn Fn() + Send + Sync>;
+
+/// The state of one rank.
+pub(crate) struct Survivors {
+    consensus: Consensus,
+    revocations: Revocations,
+    mail: Mail,
+    /// The groups that live here, by their flow.
+    groups: HashMap<FlowId, Arc<[Rank]>>,
+    /// How many agreements each flow has seen, if any.
+    numbers: HashMap<FlowId, u32>,
+    /// Agreements that a thread waits for or will ask about.
+    waiting: HashMap<Name, Key>,
+    /// What was looked at: how many ranks were gone, and how many pairs communicated no more.
+    seen: (usize, usize),
+    /// Flows of groups that are gone here, which others may still ask about.
+    kept: VecDeque<FlowId>,
+    /// Why this rank itself counts as gone.
+    excluded: Option<Failure>,
+    /// Ranks that this rank alone cannot reach, of which the launcher was told.
+    reported: HashSet<Rank>,
+    /// The protocols have still to be told who is gone.
+    is_behind: bool,
+    revoked_hook: Option<RevokedHook>,
+    me: Rank,
+}
+
+impl Survivors {
+    pub fn new(me: Rank) -> Self {
+        Self {
+            consensus: Consensus::new(me),
+            revocations: Revocations::new(me),
+            mail: Mail::default(),
+            groups: HashMap::new(),
+            numbers: HashMap::new(),
+            waiting: HashMap::new(),
+            seen: (0, 0),
+            kept: VecDeque::new(),
+            excluded: None,
+            reported: HashSet::new(),
+            is_behind: false,
+            revoked_hook: None,
+            me,
+        }
+    }
+
+    /// True if [`Core::advance_survivors`] may find something to do.
+    #[inline]
+    pub fn have_work(&self, progress: &Progress, splits: &[Failure]) -> bool {
+        progress.proto.has_unexpected(MESSAGES)
+            || self.mail.is_busy()
+            || self.seen != (progress.proto.partings(), splits.len())
+    }
+
+    /// A group communicates on a flow from now on; says whether it was revoked by others already.
+    fn enter(&mut self, flow: FlowId, members: Arc<[Rank]>) -> bool {
+        let is_revoked = self.revocations.handle_group(flow, &members);
+        self.groups.insert(flow, members);
+        is_revoked
+    }
+
+    /// A group communicates no more. Its flow is given back, unless the other members may ask about it.
+    pub fn leave(&mut self, flow: FlowId, pairs: &mut Pairs) {
+        self.groups.remove(&flow);
+        if !self.revocations.is_revoked(flow) && !self.numbers.contains_key(&flow) {
+            return pairs.free(flow.0 / 2);
+        }
+        self.kept.push_back(flow);
+        while self.kept.len() > MOST_KEPT
+            && let Some(oldest) = self.kept.pop_front_if(|flow| !self.consensus.is_of(*flow))
+        {
+            self.numbers.remove(&oldest);
+            pairs.free(oldest.0 / 2);
+        }
+    }
+
+    fn draw(&mut self, flow: FlowId) -> Name {
+        let next = self.numbers.entry(flow).or_default();
+        let number = *next;
+        *next = next.wrapping_add(1);
+        Name { flow, number }
+    }
+
+    /// This rank counts as gone for all others.
+    pub fn handle_excluded(&mut self, why: Failure) {
+        self.excluded.get_or_insert(why);
+    }
+}
+
+impl Core {
+    /// Drops what still came for groups that are gone here.
+    pub fn drop_messages_of_kept_flows(&mut self) {
+        let Self { survivors, progress, .. } = self;
+        for flow in survivors.kept.iter().flat_map(|flow| [*flow, FlowId(flow.0 + 1)]) {
+            if progress.proto.has_unexpected(flow) {
+                progress.proto.drop_flow(flow);
+            }
+        }
+    }
+
+    /// Takes messages, learns who is gone, sends what follows, and ends what has been decided; says whether anything was done.
+    #[cold]
+    #[inline(never)]
+    pub fn advance_survivors(&mut self) -> bool {
+        let mut any = false;
+        self.survivors.mail.take_new(&mut self.progress.proto);
+        while let Some((from, bytes)) = self.survivors.mail.poll(&mut self.progress.proto) {
+            any = true;
+            self.handle_survivor_message(from, &bytes);
+        }
+        any |= self.learn_of_gone();
+        self.settle_survivors() | any
+    }
+
+    fn handle_survivor_message(&mut self, from: Rank, bytes: &[u8]) {
+        let ranks = self.progress.proto.ranks();
+        match Message::decode(bytes, ranks) {
+            Ok(Message::Revoke(flow)) => {
+                let members = self.survivors.groups.get(&flow);
+                if self.survivors.revocations.handle_message(from, flow, members) {
+                    self.handle_revoked(flow);
+                }
+            }
+            Ok(message) => self.survivors.consensus.handle_message(from, message),
+            Err(malformed) => {
+                let Progress { proto, rails, .. } = &mut self.progress;
+                proto.on_corrupt(
+                    rails,
+                    from,
+                    Corrupt(format!("{from} sent {malformed}, {} bytes", bytes.len())),
+                );
+            }
+        }
+    }
+
+    /// A group was revoked: what is under way on its flows ends.
+    fn handle_revoked(&mut self, flow: FlowId) {
+        let progress = &mut self.progress;
+        progress.proto.revoke(flow);
+        progress.proto.revoke(FlowId(flow.0 + 1));
+        self.membership.splits.push(Failure::Revoked { flow });
+        progress.waiters.wake_all_after_pass();
+        if let Some(hook) = &self.survivors.revoked_hook {
+            hook();
+        }
+    }
+
+    /// Tells the protocols who is gone; says whether anything is new. While nothing is under way it is put off.
+    fn learn_of_gone(&mut self) -> bool {
+        let Self { survivors, progress, membership, .. } = self;
+        let now = (progress.proto.partings(), membership.splits.len());
+        survivors.is_behind |= survivors.seen != now;
+        survivors.seen = now;
+        if !survivors.is_behind || survivors.consensus.is_empty() && survivors.revocations.is_empty() {
+            return false;
+        }
+        self.tell_survivors_of_gone();
+        true
+    }
+
+    /// Tells the protocols of all that are gone, and the launcher of those that this rank alone cannot reach.
+    fn tell_survivors_of_gone(&mut self) {
+        let Self { survivors, progress, membership, .. } = self;
+        survivors.is_behind = false;
+        let proto = &progress.proto;
+        let all = (0..proto.ranks() as u32).map(Rank);
+        let gone = all.filter_map(|rank| Some((rank, proto.gone(rank)?)));
+        let (unreachable, gone): (Vec<_>, Vec<_>) = gone.partition(|(_, how)| *how == Gone::Unreachable);
+        let cut_off = membership.splits.iter().filter_map(|split| match split {
+            Failure::CutOff { of, .. } => Some(*of),
+            _ => None,
+        });
+        for rank in gone.into_iter().chain(unreachable.clone()).map(|(rank, _)| rank).chain(cut_off) {
+            survivors.consensus.handle_gone(rank);
+            survivors.revocations.handle_gone(rank);
+        }
+        for (rank, _) in unreachable {
+            if survivors.reported.insert(rank) {
+                let what = proto.why_gone(rank).map_or_else(String::new, |why| why.to_string());
+                if membership.launcher.send(&ToLauncher::CutOff { peer: rank.0, what }).is_err() {
+                    return self.handle_lost_launcher();
+                }
+            }
+        }
+    }
+
+    /// Sends what is to be sent, and ends what has been decided; says whether anything has.
+    fn settle_survivors(&mut self) -> bool {
+        let Self { survivors, progress, .. } = self;
+        let next = |survivors: &mut Survivors| {
+            survivors.consensus.poll_transmit().or_else(|| survivors.revocations.poll_transmit())
+        };
+        while let Some((to, message)) = next(survivors) {
+            survivors.mail.send(&mut progress.proto, &mut progress.rails, to, &message.encode());
+        }
+        survivors.mail.clear(&mut progress.proto);
+        let mut any = false;
+        if let Some(why) = self.survivors.excluded.clone() {
+            for name in self.survivors.waiting.keys().copied().collect::<Vec<_>>() {
+                self.end_agreement(name, Err(why.clone().into()));
+            }
+        }
+        while let Some((name, decision)) = self.survivors.consensus.poll_decided() {
+            any = true;
+            self.handle_decided(name, decision);
+        }
+        any
+    }
+
+    /// An agreement has ended: those that it says to be gone are gone for this rank, too.
+    fn handle_decided(&mut self, name: Name, decision: Contribution) {
+        let me = self.survivors.me;
+        let result = if decision.failed.contains(&me) {
+            let why = "the other members could not, and go on without it".into();
+            Err(Failure::Unreachable(me, why).into())
+        } else {
+            for rank in &decision.failed {
+                if !matches!(self.progress.proto.gone(*rank), Some(how) if how != Gone::Finished) {
+                    self.handle_gone(*rank, RankEnd::HostLost);
+                }
+            }
+            Ok(decision)
+        };
+        self.end_agreement(name, result);
+    }
+
+    fn end_agreement(&mut self, name: Name, result: Result<Contribution, Error>) {
+        let Some(key) = self.survivors.waiting.remove(&name) else { return };
+        let output = result.as_ref().ok().map(|decision| {
+            let bytes = Message::Decided(name, decision.clone()).encode();
+            Box::new(Divided::from(&bytes[..]))
+        });
+        let source = self.survivors.me;
+        let result = result.map(|_| Status { source, tag: Tag(name.number), bytes: 0 });
+        let completion = Completion { result, buffer: Buffer::None, output };
+        self.collectives.end(key, completion);
+        self.progress.waiters.wake_all_after_pass();
+    }
+}

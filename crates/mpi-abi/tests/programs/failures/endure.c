@@ -1,0 +1,153 @@
+/* Ranks die at random moments, asynchronously, until one is left. The others compute, check what they get, and go on with those that are left.
+ * Arguments: a seed, the milliseconds within which they die. */
+#include "../check.h"
+#include <mpi-ext.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum { LONG = 12000, MORE = 20 };
+
+static unsigned long state;
+
+static unsigned below(unsigned limit)
+{
+    state = state * 6364136223846793005ul + 1442695040888963407ul;
+    return (unsigned)(state >> 33) % limit;
+}
+
+static void die(int signal)
+{
+    (void)signal;
+    kill(getpid(), SIGKILL);
+}
+
+/* All ranks but one die, each at a moment of its own. */
+static void choose_death(unsigned long seed, unsigned within_ms)
+{
+    int rank, size;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    state = seed;
+    unsigned survivor = below((unsigned)size), after_us = 0;
+    for (int n = 0; n <= rank; n++)
+        after_us = 1 + below(1000 * within_ms);
+    if ((unsigned)rank == survivor)
+        return;
+    struct itimerval timer = {{0, 0}, {after_us / 1000000, after_us % 1000000}};
+    signal(SIGALRM, die);
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/* Only what a failure or a revocation explains may fail. */
+static int went_well(int code, const char *what)
+{
+    int class = MPI_SUCCESS;
+    if (code == MPI_SUCCESS)
+        return 1;
+    MPI_Error_class(code, &class);
+    if (class != MPIX_ERR_PROC_FAILED && class != MPIX_ERR_REVOKED) {
+        char text[MPI_MAX_ERROR_STRING];
+        int len;
+        MPI_Error_string(code, text, &len);
+        failures++;
+        fprintf(stderr, "%s: error class %d: %s\n", what, class, text);
+    }
+    return 0;
+}
+
+#define STEP(call) do { if (!went_well((call), #call)) return 0; } while (0)
+
+/* Messages in a ring, short and long. */
+static int ring(MPI_Comm comm, int round, int rank, int size)
+{
+    static int out[LONG], in[LONG];
+    int next = (rank + 1) % size, last = (rank + size - 1) % size;
+    for (int length = 1; length <= LONG; length *= 109) {
+        for (int n = 0; n < length; n++)
+            out[n] = round * 1000 + rank + n;
+        memset(in, 0, sizeof in);
+        STEP(MPI_Sendrecv(out, length, MPI_INT, next, 1, in, length, MPI_INT, last, 1, comm, MPI_STATUS_IGNORE));
+        for (int n = 0; n < length; n++)
+            if (in[n] != round * 1000 + last + n) {
+                CHECK(!"the ring brings what was sent");
+                return 0;
+            }
+    }
+    return 1;
+}
+
+/* Everybody sends to one, which receives from anybody. */
+static int gather_from_any(MPI_Comm comm, int round, int rank, int size)
+{
+    int root = round % size, mine = round + rank, sum = 0;
+    if (rank != root) {
+        STEP(MPI_Send(&mine, 1, MPI_INT, root, 2, comm));
+        return 1;
+    }
+    for (int n = 1; n < size; n++) {
+        int got;
+        STEP(MPI_Recv(&got, 1, MPI_INT, MPI_ANY_SOURCE, 2, comm, MPI_STATUS_IGNORE));
+        sum += got - round;
+    }
+    CHECK(sum == size * (size - 1) / 2 - root);
+    return 1;
+}
+
+static int compute(MPI_Comm comm, int round)
+{
+    int rank, size, mine[2], sum[2] = {0, 0}, all[64];
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    mine[0] = rank + 1;
+    mine[1] = round;
+    STEP(MPI_Allreduce(mine, sum, 2, MPI_INT, MPI_SUM, comm));
+    CHECK(sum[0] == size * (size + 1) / 2 && sum[1] == size * round);
+    STEP(ring(comm, round, rank, size) ? MPI_SUCCESS : MPIX_ERR_REVOKED);
+    for (int n = 0; n < 64; n++)
+        all[n] = rank == round % size ? round + n : -1;
+    STEP(MPI_Bcast(all, 64, MPI_INT, round % size, comm));
+    CHECK(all[0] == round && all[63] == round + 63);
+    MPI_Request request;
+    int total = 0;
+    STEP(MPI_Iallreduce(mine, &total, 1, MPI_INT, MPI_SUM, comm, &request));
+    STEP(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    CHECK(total == sum[0]);
+    return gather_from_any(comm, round, rank, size);
+}
+
+int main(int argc, char **argv)
+{
+    start(&argc, &argv);
+    int ranks, size, round = 0, alone = 0, shrunk = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    choose_death(strtoul(argv[1], NULL, 10), (unsigned)atoi(argv[2]));
+    MPI_Comm comm = MPI_COMM_WORLD;
+    do {
+        int fine = compute(comm, round);
+        /* The others may wait for this rank. */
+        if (!fine)
+            OK(MPIX_Comm_revoke(comm));
+        int all_fine = fine, code = MPIX_Comm_agree(comm, &all_fine);
+        if (went_well(code, "MPIX_Comm_agree") && all_fine) {
+            round++;
+        } else {
+            MPI_Comm left;
+            int before;
+            MPI_Comm_size(comm, &before);
+            OK(MPIX_Comm_shrink(comm, &left));
+            MPI_Comm_size(left, &size);
+            CHECK(size >= 1 && size <= before);
+            if (comm != MPI_COMM_WORLD)
+                OK(MPI_Comm_free(&comm));
+            comm = left;
+            shrunk++;
+        }
+        MPI_Comm_size(comm, &size);
+        alone = size == 1 ? alone + 1 : 0;
+    } while (alone < MORE);
+    CHECK(shrunk >= 1 || ranks == 1);
+    printf("%d rounds, %d times fewer\n", round, shrunk);
+    MPI_Finalize();
+    return result();
+}

@@ -1,0 +1,102 @@
+//! Process failures: functions beyond the standard, as the proposal *User Level Failure Mitigation* and Open MPI have them (`mpi-ext.h`).
+
+use core::ffi::c_int;
+use std::sync::Arc;
+
+use canele_mpi::group::Group;
+use canele_mpi::{Comm, Result, fail};
+
+use crate::comm::create::give;
+use crate::constants::{MPI_COMM_NULL, MPI_GROUP_EMPTY};
+use crate::error::CallResult;
+use crate::handle::{MPI_Comm, MPI_Group, MPI_Request};
+use crate::library::publish;
+use crate::point::start;
+use crate::pointer::Out;
+
+/// `MPIX_Comm_revoke`.
+pub fn comm_revoke(comm: MPI_Comm) -> CallResult {
+    Ok(comm.get()?.revoke()?)
+}
+
+/// `MPIX_Comm_is_revoked`.
+pub fn comm_is_revoked(comm: MPI_Comm, flag: Out<c_int>) -> CallResult {
+    // What others have told is taken first.
+    let comm = comm.get()?;
+    comm.engine().poll()?;
+    Ok(flag.set(c_int::from(comm.is_revoked()?), "flag")?)
+}
+
+/// A handle of a group: the constant if nobody is in it.
+fn give_group(group: Group, newgroup: Out<MPI_Group>, what: &str) -> CallResult {
+    let handle = if group.is_empty() { MPI_GROUP_EMPTY } else { MPI_Group::new(Arc::new(group))? };
+    Ok(newgroup.set(handle, what)?)
+}
+
+/// `MPIX_Comm_get_failed`.
+pub fn comm_get_failed(comm: MPI_Comm, failedgrp: Out<MPI_Group>) -> CallResult {
+    let comm = comm.get()?;
+    comm.engine().poll()?;
+    give_group(comm.failed()?, failedgrp, "failedgrp")
+}
+
+/// `MPIX_Comm_ack_failed`.
+pub fn comm_ack_failed(comm: MPI_Comm, num_to_ack: c_int, num_acked: Out<c_int>) -> CallResult {
+    let Ok(most) = usize::try_from(num_to_ack) else {
+        fail!(Argument, "num_to_ack is {num_to_ack}: it must not be negative");
+    };
+    let acknowledged = comm.get()?.acknowledge_failed(most)?;
+    Ok(num_acked.set(acknowledged as c_int, "num_acked")?)
+}
+
+/// `MPIX_Comm_failure_ack`.
+pub fn comm_failure_ack(comm: MPI_Comm) -> CallResult {
+    let comm = comm.get()?;
+    comm.engine().poll()?;
+    comm.acknowledge_failed(usize::MAX)?;
+    Ok(())
+}
+
+/// `MPIX_Comm_failure_get_acked`.
+pub fn comm_failure_get_acked(comm: MPI_Comm, failedgrp: Out<MPI_Group>) -> CallResult {
+    give_group(comm.get()?.acknowledged()?, failedgrp, "failedgrp")
+}
+
+/// Stores the flags that were agreed on where the program wants them.
+fn store_flags(flag: Out<c_int>) -> impl FnOnce(u32) -> Result<()> + Send + 'static {
+    let place = flag.address().expose_provenance();
+    move |agreed| Out::<c_int>::at(place).set(agreed.cast_signed(), "flag")
+}
+
+/// `MPIX_Comm_agree`.
+pub fn comm_agree(comm: MPI_Comm, flag: Out<c_int>) -> CallResult {
+    let flags = flag.get("flag")?.cast_unsigned();
+    Ok(comm.share()?.agree(flags, Box::new(store_flags(flag)))?)
+}
+
+/// `MPIX_Comm_iagree`.
+pub fn comm_iagree(comm: MPI_Comm, flag: Out<c_int>, request: Out<MPI_Request>) -> CallResult {
+    let flags = flag.get("flag")?.cast_unsigned();
+    start::give(request, Some(comm.share()?.iagree(flags, Box::new(store_flags(flag)))?))
+}
+
+/// Stores the handle of the communicator that was made.
+fn store_comm(newcomm: Out<MPI_Comm>) -> impl FnOnce(Option<Arc<Comm>>) -> Result<()> + Send + 'static {
+    let place = newcomm.address().expose_provenance();
+    move |made| {
+        let handle = made.map_or(Ok(MPI_COMM_NULL), publish)?;
+        Out::<MPI_Comm>::at(place).set(handle, "newcomm")
+    }
+}
+
+/// `MPIX_Comm_shrink`.
+pub fn comm_shrink(comm: MPI_Comm, newcomm: Out<MPI_Comm>) -> CallResult {
+    give(newcomm, None)?;
+    Ok(comm.share()?.shrink(Box::new(store_comm(newcomm)))?)
+}
+
+/// `MPIX_Comm_ishrink`.
+pub fn comm_ishrink(comm: MPI_Comm, newcomm: Out<MPI_Comm>, request: Out<MPI_Request>) -> CallResult {
+    give(newcomm, None)?;
+    start::give(request, Some(comm.share()?.ishrink(Box::new(store_comm(newcomm)))?))
+}

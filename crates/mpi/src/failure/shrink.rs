@@ -1,0 +1,116 @@
+//! A communicator of the members that are left.
+//!
+//! ```text
+//!   flows free here ──(agreement)──▶ flows free everywhere: take one ──(agreement)──▶ all could: made; else once more
+//! ```
+//! Its members are those whose words were in the last agreement. Who dies after that is a failed member of the new one.
+
+use std::sync::Arc;
+
+use canele_engine::collective::{FIRST_PAIR, WINDOW_PAIRS, first_of};
+use canele_engine::{Completion, FlowId, Pending, Rank};
+
+use crate::Result;
+use crate::awaited;
+use crate::comm::Comm;
+use crate::group::Group;
+use crate::request::{Request, Step, Steps};
+use crate::status::Status;
+
+/// What is done with the new communicator; there is none if one of two groups has no members left.
+pub type TakeComm = Box<dyn FnOnce(Option<Arc<Comm>>) -> Result<()> + Send>;
+
+/// One that is being made.
+struct Shrink {
+    comm: Arc<Comm>,
+    /// The window of pairs that is looked at begins here.
+    first: u32,
+    /// The pair that all are asked about, and whether it was free here.
+    taken: Option<(u32, bool)>,
+    take: Option<TakeComm>,
+}
+
+impl Comm {
+    /// Starts to make a communicator of the members that are left, in their order. All of them call it, revoked or not.
+    ///
+    /// # Errors
+    /// In a forked child; the job is over; all flows are in use.
+    pub fn ishrink(self: &Arc<Self>, take: TakeComm) -> Result<Request> {
+        let mut shrink = Shrink { comm: self.clone(), first: FIRST_PAIR, taken: None, take: Some(take) };
+        let pending = shrink.look()?;
+        Ok(Request::steps(self.clone(), pending, Box::new(shrink)))
+    }
+
+    /// The same, and waits.
+    ///
+    /// # Errors
+    /// As [`Comm::ishrink`].
+    pub fn shrink(self: &Arc<Self>, take: TakeComm) -> Result<()> {
+        awaited::finish(&self.engine, self.ishrink(take)?).map(drop)
+    }
+}
+
+impl Shrink {
+    /// Asks which pairs are free everywhere.
+    fn look(&mut self) -> Result<Pending> {
+        let free = self.comm.engine().free_pairs(self.first)?;
+        self.comm.start_consensus(free.to_vec())
+    }
+
+    /// An agreement has ended; the next one, or none if all is done.
+    fn go_on(&mut self, ended: Completion) -> Result<Option<Pending>> {
+        let decision = self.comm.decided(ended)?;
+        match self.taken.take() {
+            None => self.choose(&decision.words).map(Some),
+            Some((pair, true)) if decision.words.first() == Some(&1) => {
+                let made = self.make(FlowId(2 * pair), &decision.failed)?;
+                self.take.take().map_or(Ok(()), |take| take(made))?;
+                Ok(None)
+            }
+            Some((pair, taken)) => {
+                if taken {
+                    self.comm.engine().give_pair_back(pair)?;
+                }
+                self.first = pair + 1;
+                self.look().map(Some)
+            }
+        }
+    }
+
+    /// Takes the first pair that is free everywhere and asks whether all could.
+    fn choose(&mut self, window: &[u64]) -> Result<Pending> {
+        let begin = self.first / WINDOW_PAIRS * WINDOW_PAIRS;
+        let Some(pair) = first_of(begin, window) else {
+            self.first = begin + WINDOW_PAIRS;
+            return self.look();
+        };
+        let taken = self.comm.engine().take_pair(pair)?;
+        self.taken = Some((pair, taken));
+        self.comm.start_consensus(vec![u64::from(taken)])
+    }
+
+    fn make(&self, flow: FlowId, failed: &[Rank]) -> Result<Option<Arc<Comm>>> {
+        let left = |group: &Group| {
+            let members = group.members().iter().copied().filter(|rank| !failed.contains(rank));
+            Group::new(members.collect()).map(Arc::new)
+        };
+        let remote = self.comm.remote_if().map(|remote| left(remote)).transpose()?;
+        self.comm.member_of(flow, left(self.comm.group())?, remote, None)
+    }
+}
+
+impl Steps for Shrink {
+    fn step(&mut self, ended: Completion) -> Step {
+        match self.go_on(ended) {
+            Ok(Some(pending)) => Step::Next(pending),
+            Ok(None) => Step::Done(Ok(Status::EMPTY)),
+            Err(error) => {
+                if let Some((pair, true)) = self.taken.take() {
+                    // The first error counts.
+                    let _ = self.comm.engine().give_pair_back(pair);
+                }
+                Step::Done(Err(error))
+            }
+        }
+    }
+}
