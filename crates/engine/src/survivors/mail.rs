@@ -35,7 +35,7 @@ struct Incoming {
 impl Mail {
     /// True if messages are coming or leaving.
     pub fn is_busy(&self) -> bool {
-        !self.coming.is_empty() || self.pending.len() > 0
+        !self.coming.is_empty() || !self.pending.is_empty()
     }
 
     /// Sends a message.

@@ -34,6 +34,11 @@ struct Message {
 }
 
 impl PendingSends {
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// All of them.
     pub fn len(&self) -> usize {
         self.0.values().map(|queue| queue.messages.len()).sum()
