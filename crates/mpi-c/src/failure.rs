@@ -9,7 +9,7 @@ use canele_mpi::{Comm, Result, fail};
 use crate::comm::create::give;
 use crate::constants::{MPI_COMM_NULL, MPI_GROUP_EMPTY};
 use crate::error::CallResult;
-use crate::handle::{MPI_Comm, MPI_Group, MPI_Request};
+use crate::handle::{MPI_Comm, MPI_Group, MPI_Request, MPI_Win};
 use crate::library::publish;
 use crate::point::start;
 use crate::pointer::Out;
@@ -60,6 +60,18 @@ pub fn comm_failure_ack(comm: MPI_Comm) -> CallResult {
 /// `MPIX_Comm_failure_get_acked`.
 pub fn comm_failure_get_acked(comm: MPI_Comm, failedgrp: Out<MPI_Group>) -> CallResult {
     give_group(comm.get()?.acknowledged()?, failedgrp, "failedgrp")
+}
+
+/// `MPIX_Win_revoke`.
+pub fn win_revoke(win: MPI_Win) -> CallResult {
+    Ok(win.get()?.comm().revoke()?)
+}
+
+/// `MPIX_Win_get_failed`.
+pub fn win_get_failed(win: MPI_Win, failedgrp: Out<MPI_Group>) -> CallResult {
+    let comm = win.get()?.comm();
+    comm.engine().poll()?;
+    give_group(comm.failed()?, failedgrp, "failedgrp")
 }
 
 /// Stores the flags that were agreed on where the program wants them.

@@ -124,9 +124,11 @@ impl Win {
             return self.acquire_served(target..target + 1, kind);
         }
         let (words, me) = (self.control.words(target), self.comm.rank());
+        self.comm.check_revoked()?;
         if words.try_lock(me, kind) {
             return Ok(());
         }
+        let flow = self.flow();
         let engine = &self.comm.engine;
         let (mut told, mut is_first) = (0, true);
         let what = || format!("the lock of rank {target} of a window");
@@ -139,7 +141,7 @@ impl Win {
             }
             let concerned = words.holders().into_iter().chain([target]);
             let gone = concerned.filter_map(|member| proto.why_gone(self.targets[member].rank)).next();
-            gone.map(|failure| Err(failure.into()))
+            proto.why_revoked(flow).or(gone).map(|failure| Err(failure.into()))
         });
         told += usize::from(!words.forget_waiter(me));
         self.receive_told(told)?;

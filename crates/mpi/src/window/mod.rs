@@ -120,6 +120,11 @@ impl Win {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the window's own communicator of its members, which is revoked with it.
+    pub fn comm(&self) -> &Arc<Comm> {
+        &self.comm
+    }
+
     /// Returns the flow of the window's own messages.
     fn flow(&self) -> FlowId {
         self.comm.flow

@@ -194,13 +194,42 @@ static void shrink(MPI_Comm comm)
     OK(MPI_Comm_free(&left));
 }
 
+/* A window ends what waits on it, and is freed. */
+static void give_up_window(MPI_Win win)
+{
+    MPI_Group group;
+    int size;
+    OK(MPIX_Win_get_failed(win, &group));
+    OK(MPI_Group_size(group, &size));
+    CHECK(size == 1);
+    OK(MPI_Group_free(&group));
+    if (rank == 1) {
+        OK(MPIX_Win_revoke(win));
+    } else {
+        MPI_Group other;
+        int one = 1;
+        OK(MPI_Comm_group(MPI_COMM_WORLD, &group));
+        OK(MPI_Group_incl(group, 1, &one, &other));
+        /* Rank 1 never exposes its part: the start of an epoch waits for that. */
+        FAILS(MPIX_ERR_REVOKED, MPI_Win_start(other, 0, win));
+        OK(MPI_Group_free(&other));
+        OK(MPI_Group_free(&group));
+    }
+    FAILS(MPIX_ERR_REVOKED, MPI_Win_fence(0, win));
+    FAILS(MPIX_ERR_REVOKED, MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+    OK(MPI_Win_free(&win));
+}
+
 int main(int argc, char **argv)
 {
     MPI_Comm comm;
-    int word = 0;
+    MPI_Win win;
+    int word = 0, *memory;
     start(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
     before();
     /* Routes are known by now. */
     OK(MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % 4, 0, &word, 1, MPI_INT, (rank + 3) % 4, 0, comm, MPI_STATUS_IGNORE));
@@ -217,6 +246,7 @@ int main(int argc, char **argv)
     revoke_it(comm);
     shrink(comm);
     OK(MPI_Comm_free(&comm));
+    give_up_window(win);
     /* Another one is as it was. */
     if (rank == 0)
         OK(MPI_Send(&rank, 1, MPI_INT, 1, 0, MPI_COMM_WORLD));
