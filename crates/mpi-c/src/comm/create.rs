@@ -156,7 +156,7 @@ pub fn comm_free(comm: Out<MPI_Comm>) -> CallResult {
 pub fn comm_disconnect(comm: Out<MPI_Comm>) -> CallResult {
     match comm.get("comm")?.get()?.barrier("MPI_Comm_disconnect") {
         // What is left of it is given up all the same.
-        Err(error) if !matches!(error.class, Class::ProcFailed | Class::Revoked) => return Err(error.into()),
+        Err(error) if !matches!(error.class, Class::ProcFailed | Class::Revoked) => Err(error.into()),
         _ => comm_free(comm),
     }
 }

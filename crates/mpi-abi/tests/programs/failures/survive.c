@@ -238,8 +238,13 @@ int main(int argc, char **argv)
             OK(MPI_Send(&rank, 1, MPI_INT, (rank + 1) % 3, 0, comm));
             OK(MPI_Recv(&word, 1, MPI_INT, (rank + 2) % 3, 0, comm, MPI_STATUS_IGNORE));
         }
-    if (rank == 3)
+    /* It dies once no other one is inside of what came before. */
+    if (rank == 3) {
+        for (int n = 0; n < 3; n++)
+            OK(MPI_Recv(&word, 1, MPI_INT, n, 1, comm, MPI_STATUS_IGNORE));
         raise(SIGKILL);
+    }
+    OK(MPI_Send(&rank, 1, MPI_INT, 3, 1, comm));
     wait_for_the_dead(comm);
     receive_from_anybody(comm);
     agree(comm);
