@@ -83,13 +83,13 @@ fn store_flags(flag: Out<c_int>) -> impl FnOnce(u32) -> Result<()> + Send + 'sta
 /// `MPIX_Comm_agree`.
 pub fn comm_agree(comm: MPI_Comm, flag: Out<c_int>) -> CallResult {
     let flags = flag.get("flag")?.cast_unsigned();
-    Ok(comm.share()?.agree(flags, Box::new(store_flags(flag)))?)
+    Ok(comm.share()?.agree_on_flags(flags, Box::new(store_flags(flag)))?)
 }
 
 /// `MPIX_Comm_iagree`.
 pub fn comm_iagree(comm: MPI_Comm, flag: Out<c_int>, request: Out<MPI_Request>) -> CallResult {
     let flags = flag.get("flag")?.cast_unsigned();
-    start::give(request, Some(comm.share()?.iagree(flags, Box::new(store_flags(flag)))?))
+    start::give(request, Some(comm.share()?.iagree_on_flags(flags, Box::new(store_flags(flag)))?))
 }
 
 /// Stores the handle of the communicator that was made.

@@ -29,7 +29,7 @@ impl Comm {
     ///
     /// # Errors
     /// In a forked child; the job is over.
-    pub fn iagree(self: &Arc<Self>, flags: u32, take: TakeFlags) -> Result<Request> {
+    pub fn iagree_on_flags(self: &Arc<Self>, flags: u32, take: TakeFlags) -> Result<Request> {
         let mut words = vec![u64::MAX, u64::MAX];
         words[self.group_number()] = u64::from(flags);
         let pending = self.start_consensus(words)?;
@@ -40,9 +40,9 @@ impl Comm {
     /// The same, and waits.
     ///
     /// # Errors
-    /// As [`Comm::iagree`].
-    pub fn agree(self: &Arc<Self>, flags: u32, take: TakeFlags) -> Result<()> {
-        awaited::finish(&self.engine, self.iagree(flags, take)?).map(drop)
+    /// As [`Comm::iagree_on_flags`].
+    pub fn agree_on_flags(self: &Arc<Self>, flags: u32, take: TakeFlags) -> Result<()> {
+        awaited::finish(&self.engine, self.iagree_on_flags(flags, take)?).map(drop)
     }
 
     /// Returns once all members that are left have called it.
