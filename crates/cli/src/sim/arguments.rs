@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use canele_sim::campaign::{Faults, Setup};
+use canele_sim::campaign::{Faults, Programs, Setup};
 use canele_sim::preset;
 use canele_sim::world::Model;
 use canele_sys::tunables::STRATEGIES;
@@ -36,6 +36,7 @@ const SCALE_EXAMPLES: &str = "Examples:
 const EXAMPLES: &str = "Examples:
   canele sim campaign --seeds 0..1000                     any networks, any strategy
   canele sim campaign --seeds 0..1000 --faults losses     links are lost and made again
+  canele sim campaign --seeds 0..1000 --programs rma      remote memory access instead of messages
   canele sim campaign --seeds 7..8 --net hsl --ranks 5    one seed, on the routers of HSL
   canele sim campaign --seeds 0..99 --net ethernet --net mine.toml --strategy split";
 
@@ -59,6 +60,9 @@ pub struct Campaign {
     /// back, corrupted, and the rail mends it; not with deaths)
     #[arg(long, value_name = "F", value_delimiter = ',', value_parser = PossibleValuesParser::new(["deaths", "losses", "packets"]))]
     pub faults: Vec<String>,
+    /// What the ranks do: messages (they send and receive), rma (they access memory of each other, and lock it)
+    #[arg(long, value_name = "P", default_value = "messages", value_parser = PossibleValuesParser::new(["messages", "rma"]))]
+    pub programs: String,
 }
 
 /// A network and what it was called.
@@ -94,6 +98,7 @@ impl Campaign {
             ranks: self.ranks.map(|ranks| ranks as usize),
             strategy: self.strategy.clone(),
             faults: Faults { deaths: has("deaths"), losses: has("losses"), packets: has("packets") },
+            programs: if self.programs == "rma" { Programs::Rma } else { Programs::Messages },
         }
     }
 
@@ -105,6 +110,9 @@ impl Campaign {
         words.extend(self.strategy.iter().map(|strategy| format!("--strategy {strategy}")));
         if !self.faults.is_empty() {
             words.push(format!("--faults {}", self.faults.join(",")));
+        }
+        if self.programs != "messages" {
+            words.push(format!("--programs {}", self.programs));
         }
         words.join(" ")
     }

@@ -105,7 +105,7 @@ fn run(program: &Program, report: &Sender<Result<(), String>>) {
     let _ = report.send(good);
 }
 
-fn text(panic: &(dyn std::any::Any + Send)) -> String {
+pub fn text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
     format!("panic: {}", text.unwrap_or("without a text"))
 }

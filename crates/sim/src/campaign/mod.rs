@@ -16,6 +16,7 @@ mod net;
 mod play;
 mod program;
 mod reference;
+mod rma;
 mod under;
 mod watch;
 
@@ -37,6 +38,18 @@ pub struct Setup {
     pub strategy: Option<String>,
     /// What goes wrong.
     pub faults: Faults,
+    /// What ranks do.
+    pub programs: Programs,
+}
+
+/// What the ranks of a program do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Programs {
+    /// They send and receive messages.
+    #[default]
+    Messages,
+    /// They access memory of each other.
+    Rma,
 }
 
 /// What goes wrong in a program.
@@ -69,6 +82,9 @@ pub struct FailedSeed {
 /// # Errors
 /// What went wrong.
 pub fn run(seed: u64, setup: &Setup) -> Result<(), FailedSeed> {
+    if setup.programs == Programs::Rma {
+        return rma::run(seed, setup);
+    }
     let program = Program::new(seed, setup);
     let Err(what) = attempt::attempt(&program) else { return Ok(()) };
     let (smallest, its_failure) = attempt::shrink(program, what.clone());
@@ -98,6 +114,26 @@ mod tests {
             Rates { corrupt: 20, window, ..Rates::default() },
         ] {
             assert!(well(rates) < 15, "{rates:?}");
+        }
+    }
+
+    #[test]
+    fn accesses_to_memory_are_what_their_order_and_atomicity_allow() {
+        let count = std::env::var("PROTO_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
+        for (deaths, losses, packets) in [
+            (false, false, false),
+            (true, false, false),
+            (false, true, false),
+            (true, true, false),
+            (false, true, true),
+        ] {
+            let faults = Faults { deaths, losses, packets };
+            let setup = Setup { faults, programs: Programs::Rma, ..Setup::default() };
+            for seed in 0..count {
+                if let Err(failure) = run(seed, &setup) {
+                    panic!("{faults:?}, {failure}");
+                }
+            }
         }
     }
 
