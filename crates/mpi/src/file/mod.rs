@@ -7,7 +7,7 @@
 //! ```
 //! A file has a communicator of its own, whose handler and number are the file's: requests on it raise their errors there. Each member holds
 //! a descriptor of its own. A [`View`] says which bytes of the file a member sees; positions count in etypes of it. Members that do
-//! something together tell each other whether it failed ([`File::agree`]), so that none waits for one that gave up.
+//! something together tell each other whether it failed (`agree`), so that none waits for one that gave up.
 
 mod access;
 mod agree;
