@@ -75,6 +75,17 @@ impl Core {
         if over { Err(self.why_over()) } else { Ok(()) }
     }
 
+    /// Fails if the job has no such rank so far.
+    pub fn check_rank(&self, rank: Rank) -> Result<(), Error> {
+        let size = self.membership.job.ranks();
+        if rank.0 < size { Ok(()) } else { Err(Error::NoSuchRank { rank, size }) }
+    }
+
+    /// Fails if the job has no such source so far.
+    pub fn check_source(&self, want: canele_proto::matching::Want) -> Result<(), Error> {
+        want.source.map_or(Ok(()), |source| self.check_rank(source))
+    }
+
     #[cold]
     #[inline(never)]
     fn why_over(&self) -> Error {

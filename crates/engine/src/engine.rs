@@ -229,8 +229,8 @@ impl Engine {
     #[cold]
     #[inline(never)]
     fn look_for_rank(&self, rank: Rank) -> Result<(), Error> {
-        let size = self.lock()?.membership.job.ranks();
-        self.ranks.store(size, Relaxed);
-        if rank.0 < size { Ok(()) } else { Err(Error::NoSuchRank { rank, size }) }
+        let core = self.lock()?;
+        self.ranks.store(core.membership.job.ranks(), Relaxed);
+        core.check_rank(rank)
     }
 }

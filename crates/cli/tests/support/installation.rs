@@ -48,7 +48,9 @@ impl Installation {
         for script in ["install", "prepare"] {
             fs::copy(scripts.join(script), made.root.join("tree/scripts").join(script)).unwrap();
         }
-        fs::write(made.root.join("tree/crates/mpi-abi/include/mpi.h"), HEADER).unwrap();
+        for header in ["mpi.h", "mpi-ext.h"] {
+            fs::write(made.root.join("tree/crates/mpi-abi/include").join(header), HEADER).unwrap();
+        }
         let release = made.root.join("tree/built/release");
         fs::hard_link(env!("CARGO_BIN_EXE_canele"), release.join("canele")).unwrap();
         made.compile(&release.join("libmpi_abi.so"), "ours");

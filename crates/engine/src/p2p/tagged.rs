@@ -93,7 +93,7 @@ impl Engine {
         buffer: OutBuffer,
         deadline: Option<Instant>,
     ) -> (Result<(), Error>, OutBuffer) {
-        if let Err(error) = self.check_rank(envelope.to).and_then(|()| core.check()) {
+        if let Err(error) = core.check_rank(envelope.to).and_then(|()| core.check()) {
             return (Err(error), buffer);
         }
         self.wake_progress_owner(&core);
@@ -200,7 +200,7 @@ impl Engine {
         buffer: InBuffer,
         deadline: Option<Instant>,
     ) -> (Result<Status, Error>, InBuffer) {
-        if let Err(error) = self.check_source(want).and_then(|()| core.check()) {
+        if let Err(error) = core.check_source(want).and_then(|()| core.check()) {
             return (Err(error), buffer);
         }
         self.wake_progress_owner(&core);

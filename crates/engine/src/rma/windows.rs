@@ -16,9 +16,7 @@ impl Engine {
     /// An owner is gone, or refused an access since the last flush: the first that is found; the deadline passed.
     pub fn flush(&self, windows: &[(Rank, ExposureKey)], deadline: Option<Instant>) -> Result<(), Error> {
         let mut core = self.lock_to_submit()?;
-        for (owner, _) in windows {
-            self.check_rank(*owner)?;
-        }
+        windows.iter().try_for_each(|(owner, _)| core.check_rank(*owner))?;
         let flush = |window: &(Rank, ExposureKey)| {
             let rma_request = RmaRequest::Flush { window: window.1.into() };
             core.submit_rma(NewCall::new(window.0, rma_request))
