@@ -139,7 +139,10 @@ impl World {
         if !locked(&self.ports.published).remove(service) {
             fail!(Service, "service_name is {service:?}, which this process has not published");
         }
-        Ok(self.engine().withdraw(&service_name(service))?)
+        let name = service_name(service);
+        self.engine().withdraw(&name)?;
+        // The launcher answers in order: once it has, no rank finds the name any more.
+        Ok(self.engine().lookup(&name).map(drop)?)
     }
 
     /// The name of the port of a service.
