@@ -225,10 +225,14 @@ impl Engine {
         if rank.0 < self.ranks.load(Relaxed) { Ok(()) } else { self.look_for_rank(rank) }
     }
 
-    /// The job may have grown.
+    /// The job may have grown: a peer may speak of ranks that the launcher's word of has not been read here.
     #[cold]
     #[inline(never)]
     fn look_for_rank(&self, rank: Rank) -> Result<(), Error> {
+        if self.lock()?.check_rank(rank).is_err() {
+            // It has told of them before it answers.
+            self.lookup("")?;
+        }
         let core = self.lock()?;
         self.ranks.store(core.membership.job.ranks(), Relaxed);
         core.check_rank(rank)

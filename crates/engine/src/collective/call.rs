@@ -93,6 +93,7 @@ impl Engine {
         input: &[u8],
         output: &mut [u8],
     ) -> Result<(), Error> {
+        team.members().iter().try_for_each(|rank| self.check_rank(*rank))?;
         let core = self.lock()?;
         core.check()?;
         let mut state = State::new(flow, Some(team.clone()), tag);

@@ -24,7 +24,7 @@ fn threads_with_different_parents_never_get_the_same_flow() {
                     (0..60).map(|_| engine.create_flow(FlowId(parent)).unwrap().0).collect()
                 }
             };
-            let threads: Vec<_> = [1, 3, 5].into_iter().map(|parent| scope.spawn(get(parent))).collect();
+            let threads: Vec<_> = [1, 3, 9].into_iter().map(|parent| scope.spawn(get(parent))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
         })
     });
