@@ -29,6 +29,10 @@ fn write_function(text: &mut String, prefix: &str, function: &Exported<'_>) {
         write_short(text, prefix, function, &statements);
         return;
     }
+    if function.of.form == "mapped" {
+        write_mapped(text, prefix, function, &statements);
+        return;
+    }
     let unused = |name: &str| function.of.body.is_none() && !statements.contains(&format!("({name})"));
     let declared = |p: &crate::Parameter| {
         let underscore = if unused(&p.name) { "_" } else { "" };
@@ -112,6 +116,37 @@ fn write_short(text: &mut String, prefix: &str, function: &Exported<'_>, stateme
          Attempt::LeftOn(route, bytes) => routed_{name}(route, bytes, {own_names}),\n    }}\n}}",
         packed = packed(&|p| p.name.clone(), &format!("({rank} as u64) << 32 | {tag} as u32 as u64")),
         own_names = own.map(|p| p.name.as_str()).collect::<Vec<_>>().join(", "),
+        arguments = arguments.join(", ")
+    )
+    .expect("a string grows");
+}
+
+/// A function that is tried first where memory is mapped: it does all of a call or nothing. Its general part is a function of its own with the
+/// same parameters, so that a jump suffices.
+fn write_mapped(text: &mut String, prefix: &str, function: &Exported<'_>, statements: &str) {
+    let name = &function.name;
+    let path = function.of.body.as_ref().expect("such a function is written");
+    let declared = |p: &crate::Parameter| format!("{}: {}", p.name, extern_type(&p.kind, function.large));
+    let list = function.parameters.iter().map(declared).collect::<Vec<_>>().join(", ");
+    let names = function.parameters.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", ");
+    let arguments: Vec<String> =
+        function.of.parameters.iter().filter_map(|p| argument(p, function.large)).collect();
+    if prefix.is_empty() {
+        writeln!(
+            text,
+            "/// `{name}` where it takes more.\n\
+             #[inline(never)]\n\
+             extern \"C\" fn general_{name}({list}) -> c_int {{\n{statements}\n}}"
+        )
+        .expect("a string grows");
+    }
+    writeln!(
+        text,
+        "/// `{prefix}{name}` of the standard.\n\
+         // SAFETY: the name is MPI's, and this crate alone defines it.\n\
+         #[unsafe(no_mangle)]\n\
+         pub extern \"C\" fn {prefix}{name}({list}) -> c_int {{\n    \
+         if {path}_at_once({arguments}) {{ MPI_SUCCESS }} else {{ general_{name}({names}) }}\n}}",
         arguments = arguments.join(", ")
     )
     .expect("a string grows");

@@ -158,7 +158,10 @@ fn find_kind(name: &str, kinds: &HashMap<String, ParameterKind>) -> Option<Param
 fn check(function: &FunctionRow) {
     let FunctionRow { name, returns, errors, call, form, body, .. } = function;
     assert!(["hot", "any", "-"].contains(&call.as_str()), "{name}: call is {call}");
-    assert!(["collective", "short", "value", "-"].contains(&form.as_str()), "{name}: form is {form}");
+    assert!(
+        ["collective", "mapped", "short", "value", "-"].contains(&form.as_str()),
+        "{name}: form is {form}"
+    );
     assert!(returns == "int" || form == "value", "{name}: what fails returns an int");
     assert!(
         form != "value" || body.is_some(),

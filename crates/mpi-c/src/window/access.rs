@@ -6,7 +6,7 @@ use canele_mpi::Result;
 use canele_mpi::request::Request;
 use canele_mpi::window::{TargetData, Win};
 
-use super::member;
+use super::{mapped, member};
 use crate::buffer::data;
 use crate::error::CallResult;
 use crate::handle::{MPI_Datatype, MPI_Request, MPI_Win};
@@ -51,8 +51,23 @@ fn get_elements(
     win.get(from, data(origin.0, origin.1, origin.2)?, tracked)
 }
 
+/// `MPI_Put` of few bytes where the target's memory is mapped; false if nothing was done.
+#[inline(always)]
+pub fn put_at_once(
+    origin_addr: SendBuffer,
+    origin_count: Count,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: Count,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+) -> bool {
+    let origin = (origin_addr, origin_count, origin_datatype);
+    mapped::put(origin, (target_rank, target_disp), (target_count, target_datatype), win)
+}
+
 /// `MPI_Put`.
-#[inline]
 pub fn put(
     origin_addr: SendBuffer,
     origin_count: Count,
@@ -65,6 +80,7 @@ pub fn put(
 ) -> CallResult {
     let to = target((target_rank, target_disp), (target_count, target_datatype))?;
     put_elements(win.get()?, (origin_addr, origin_count, origin_datatype), to, false)?;
+    mapped::learn(win, target_datatype, target_rank);
     Ok(())
 }
 
@@ -86,8 +102,23 @@ pub fn rput(
     give(request, put_elements(win, (origin_addr, origin_count, origin_datatype), to, true)?)
 }
 
+/// `MPI_Get` of few bytes where the target's memory is mapped; false if nothing was done.
+#[inline(always)]
+pub fn get_at_once(
+    origin_addr: RecvBuffer,
+    origin_count: Count,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: i64,
+    target_count: Count,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+) -> bool {
+    let origin = (origin_addr, origin_count, origin_datatype);
+    mapped::get(origin, (target_rank, target_disp), (target_count, target_datatype), win)
+}
+
 /// `MPI_Get`.
-#[inline]
 pub fn get(
     origin_addr: RecvBuffer,
     origin_count: Count,
@@ -100,6 +131,7 @@ pub fn get(
 ) -> CallResult {
     let from = target((target_rank, target_disp), (target_count, target_datatype))?;
     get_elements(win.get()?, (origin_addr, origin_count, origin_datatype), from, false)?;
+    mapped::learn(win, target_datatype, target_rank);
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use canele_mpi::window::LockKind;
 use canele_mpi::{Result, fail};
 
-use super::member;
+use super::{mapped, member};
 use crate::constants::*;
 use crate::error::CallResult;
 use crate::handle::{MPI_Group, MPI_Win};
@@ -86,11 +86,18 @@ pub fn win_unlock_all(win: MPI_Win) -> CallResult {
     Ok(win.get()?.unlock_all()?)
 }
 
+/// `MPI_Win_flush` where only mapped memory was accessed; false if nothing was done.
+#[inline(always)]
+pub fn win_flush_at_once(rank: c_int, win: MPI_Win) -> bool {
+    mapped::flush(rank, win, true)
+}
+
 /// `MPI_Win_flush`.
-#[inline]
 pub fn win_flush(rank: c_int, win: MPI_Win) -> CallResult {
-    let win = win.get()?;
-    Ok(member(rank).map_or(Ok(()), |rank| win.flush(rank))?)
+    let found = win.get()?;
+    member(rank).map_or(Ok(()), |rank| found.flush(rank))?;
+    mapped::learn(win, MPI_DATATYPE_NULL, rank);
+    Ok(())
 }
 
 /// `MPI_Win_flush_all`.
@@ -98,11 +105,18 @@ pub fn win_flush_all(win: MPI_Win) -> CallResult {
     Ok(win.get()?.flush_all()?)
 }
 
+/// `MPI_Win_flush_local` where only mapped memory was accessed; false if nothing was done.
+#[inline(always)]
+pub fn win_flush_local_at_once(rank: c_int, win: MPI_Win) -> bool {
+    mapped::flush(rank, win, false)
+}
+
 /// `MPI_Win_flush_local`.
-#[inline]
 pub fn win_flush_local(rank: c_int, win: MPI_Win) -> CallResult {
-    let win = win.get()?;
-    Ok(member(rank).map_or(Ok(()), |rank| win.flush_local(rank))?)
+    let found = win.get()?;
+    member(rank).map_or(Ok(()), |rank| found.flush_local(rank))?;
+    mapped::learn(win, MPI_DATATYPE_NULL, rank);
+    Ok(())
 }
 
 /// `MPI_Win_flush_local_all`.

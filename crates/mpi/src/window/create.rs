@@ -218,6 +218,7 @@ impl Win {
             control,
             shares_host: shares_host(&own),
             is_served: AtomicBool::new(false),
+            flushes: AtomicU32::new(0),
             flavor,
             targets,
             epoch: AtomicU8::new(0),

@@ -57,10 +57,16 @@ impl Win {
     #[inline(always)]
     pub(super) fn access(&self, target: usize) -> Result<&Target> {
         let Some(to) = self.targets.get(target) else { return Err(self.no_rank(target as i64)) };
-        if (self.epoch.load(Relaxed) & (FENCE | LOCK_ALL)) | to.epoch.load(Relaxed) == 0 {
+        if !self.may_access(to) {
             self.begin_access(target)?;
         }
         Ok(to)
+    }
+
+    /// True if an epoch in which accesses were made already, or one for this target, permits them.
+    #[inline(always)]
+    pub(super) fn may_access(&self, to: &Target) -> bool {
+        (self.epoch.load(Relaxed) & (FENCE | LOCK_ALL)) | to.epoch.load(Relaxed) != 0
     }
 
     /// The first access after a fence.
@@ -83,11 +89,16 @@ impl Win {
     #[inline(always)]
     pub(super) fn locked(&self, target: usize) -> Result<&Target> {
         let Some(to) = self.targets.get(target) else { return Err(self.no_rank(target as i64)) };
-        let locked = to.epoch.load(Relaxed) & (SHARED | EXCLUSIVE) | self.epoch.load(Relaxed) & LOCK_ALL;
-        if locked == 0 {
+        if !self.is_held(to) {
             fail!(RmaSync, "rank {target} is not locked: call MPI_Win_lock or MPI_Win_lock_all first");
         }
         Ok(to)
+    }
+
+    /// True if all targets are locked by this process, or this one.
+    #[inline(always)]
+    pub(super) fn is_held(&self, to: &Target) -> bool {
+        to.epoch.load(Relaxed) & (SHARED | EXCLUSIVE) | self.epoch.load(Relaxed) & LOCK_ALL != 0
     }
 
     /// Fails unless a target is locked by this process, as accesses with a request need it.

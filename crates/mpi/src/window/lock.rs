@@ -193,7 +193,16 @@ impl Win {
     pub fn flush(&self, target: usize) -> Result<()> {
         self.locked(target)?;
         self.sync();
+        self.make_progress()?;
         self.flush_target(target)
+    }
+
+    /// Looks at the network now and then: a program that waits for a value in a window has no other calls.
+    fn make_progress(&self) -> Result<()> {
+        if self.is_time_to_poll() {
+            self.comm.engine.poll()?;
+        }
+        Ok(())
     }
 
     /// Waits until all accesses to all targets are done there and here.
@@ -203,6 +212,7 @@ impl Win {
     pub fn flush_all(&self) -> Result<()> {
         self.check_any_locked()?;
         self.sync();
+        self.make_progress()?;
         self.flush_everybody()
     }
 
@@ -213,6 +223,7 @@ impl Win {
     #[inline]
     pub fn flush_local(&self, target: usize) -> Result<()> {
         self.locked(target)?;
+        self.make_progress()?;
         self.flush_target_here(target)
     }
 

@@ -19,6 +19,7 @@ mod elements;
 mod epoch;
 mod hints;
 mod lock;
+mod mapped;
 mod query;
 mod served;
 mod target;
@@ -42,6 +43,7 @@ use control::Control;
 pub use create::Given;
 pub use elements::Accumulation;
 use epoch::Epochs;
+pub use mapped::MappedTarget;
 pub use query::SharedPart;
 pub use served::ServedWindows;
 use target::Target;
@@ -86,6 +88,8 @@ pub struct Win {
     shares_host: bool,
     /// Accesses were made since the last flush that owners serve.
     is_served: AtomicBool,
+    /// Flushes, which look at the network now and then.
+    flushes: AtomicU32,
     /// The part of this process.
     part: Part,
     /// Memory that was attached to a dynamic window, by its address.

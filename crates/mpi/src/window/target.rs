@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use canele_engine::{Engine, ExposureKey, Far, Rank, RegionId};
-use canele_sys::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+use canele_sys::atomic::{AtomicBool, AtomicU8};
 
 use super::{Flavor, Win};
 use crate::{Result, fail};
@@ -167,9 +167,6 @@ impl Win {
 
     /// True if something permits accesses to all targets or to this one.
     pub(super) fn is_locked(&self, target: usize) -> bool {
-        use super::epoch::{EXCLUSIVE, LOCK_ALL, SHARED};
-        // Relaxed: as in `epoch`.
-        self.epoch.load(Relaxed) & LOCK_ALL != 0
-            || self.targets[target].epoch.load(Relaxed) & (SHARED | EXCLUSIVE) != 0
+        self.is_held(&self.targets[target])
     }
 }
