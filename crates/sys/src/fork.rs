@@ -31,6 +31,12 @@ pub(crate) fn known_token() -> u64 {
     thread_word::get()
 }
 
+/// Returns this thread's number, unique in the process and for ever; 0 before its first call of an engine, and in a forked child.
+#[inline(always)]
+pub fn thread_number() -> u64 {
+    known_token()
+}
+
 /// This thread's number, unique in the process and for ever; given on the first call.
 ///
 /// # Errors

@@ -1,0 +1,205 @@
+//! Exclusion between threads that change single elements of shared memory and one that changes a long run of them.
+//!
+//! Owns the protocol, not its words, which lie in memory that all processes concerned have mapped. Single elements are changed by the
+//! processor's atomic operations, between an announcement and its end: two plain stores and a load. A long run is changed by plain
+//! loops, by the holder of the lock, once no announcement is left. The lock is asymmetric: the long side pays the barrier of both.
+//!
+//! ```text
+//!   single:  announce (store); light fence; load the word ── short mode: atomic operations; end (store)
+//!                                                         ── long mode: end; wait until nobody holds it; end the mode; again
+//!   long:    take the word, in long mode; if it was in short mode: heavy barrier, wait for announcements; plain loops; give the word back
+//!
+//!   word ┌ 0..32 holder + 1, 0 for none ┬ 32 long mode ┐       a word for each part of the memory, a few announcements for each rank
+//! ```
+//!
+//! The word stays in long mode after the run, so that runs that follow each other need one barrier. Who dies amid a single element or a
+//! run keeps nobody out: every wait asks whether the rank that it waits for is gone.
+
+use canele_sys::atomic::{AtomicU64, Ordering, hint};
+use canele_sys::ids::Rank;
+use canele_sys::membarrier::Fencing;
+
+/// Plain loops change elements; single elements are not entered.
+const LONG: u64 = 1 << 32;
+const HOLDER: u64 = LONG - 1;
+/// Looks at an announcement before the wait says so.
+const MOST_LOOKS: u32 = if cfg!(loom) { 1 } else { 2000 };
+
+/// Announcements of one rank: the first of its first thread, the others of all its other threads.
+pub const ANNOUNCEMENTS: usize = 8;
+
+/// The lock of the elements of one part of shared memory.
+#[derive(Clone, Copy)]
+pub struct ElementLock<'a> {
+    word: &'a AtomicU64,
+    fencing: Fencing,
+    /// The number of the part, and this rank.
+    part: u32,
+    me: Rank,
+}
+
+/// How a rank waits for another that has announced itself.
+pub struct Waiting<'a> {
+    /// True if a rank is gone.
+    pub is_gone: &'a dyn Fn(Rank) -> bool,
+    /// Lets others have the processor, and looks for deaths; nothing where a wait is not allowed.
+    pub relax: Option<&'a dyn Fn()>,
+}
+
+/// Single elements may be changed by atomic operations until this is dropped.
+#[must_use]
+pub struct Entered<'a>(Option<&'a AtomicU64>);
+
+impl Drop for Entered<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `await_announced`, so that a long run sees the element as it was changed.
+        self.0.into_iter().for_each(|slot| slot.store(0, Ordering::Release));
+    }
+}
+
+/// The word is held until this is dropped.
+#[must_use]
+pub struct Held<'a> {
+    word: &'a AtomicU64,
+    mode: u64,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // Release: pairs with the acquires in `enter`, `try_hold` and `end_long_mode`.
+        self.word.store(self.mode, Ordering::Release);
+    }
+}
+
+impl<'a> ElementLock<'a> {
+    /// The lock of the part with this number, by this rank; all ranks have to give the same fencing. Without a heavy barrier there is no
+    /// long mode.
+    pub fn new(word: &'a AtomicU64, fencing: Fencing, part: u32, me: Rank) -> Self {
+        Self { word, fencing, part, me }
+    }
+
+    fn announcement(&self) -> u64 {
+        (u64::from(self.part) + 1) | (u64::from(self.me.0) << 32)
+    }
+
+    /// True if the next long run needs no barrier.
+    pub fn is_in_long_mode(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & LONG != 0
+    }
+
+    /// True if there is a long mode.
+    pub fn has_long_mode(&self) -> bool {
+        self.fencing == Fencing::Asymmetric
+    }
+
+    /// Announces a change of single elements by the first thread of this rank, in the announcement that is its own. Nothing in long mode.
+    #[inline(always)]
+    pub fn enter(&self, slot: &'a AtomicU64) -> Option<Entered<'a>> {
+        if !self.has_long_mode() {
+            return Some(Entered(None));
+        }
+        // Relaxed: the fence orders it before the load, completed by the heavy barrier in `try_hold_long`.
+        slot.store(self.announcement(), Ordering::Relaxed);
+        self.entered(slot)
+    }
+
+    /// As [`ElementLock::enter`] by any other thread, in one of the announcements that they share; nothing if all are taken, too.
+    pub fn enter_shared(&self, slots: impl IntoIterator<Item = &'a AtomicU64>) -> Option<Entered<'a>> {
+        if !self.has_long_mode() {
+            return Some(Entered(None));
+        }
+        let mine = self.announcement();
+        let mut slots = slots.into_iter();
+        // Acquire: the announcement of another thread has ended. The rest as in `enter`.
+        let slot = slots
+            .find(|slot| slot.compare_exchange(0, mine, Ordering::Acquire, Ordering::Relaxed).is_ok())?;
+        self.entered(slot)
+    }
+
+    #[inline(always)]
+    fn entered(&self, slot: &'a AtomicU64) -> Option<Entered<'a>> {
+        self.fencing.light();
+        let entered = Entered(Some(slot));
+        // Acquire: pairs with the release of a holder, so that elements are seen as its run left them.
+        (self.word.load(Ordering::Acquire) & LONG == 0).then_some(entered)
+    }
+
+    /// Ends the long mode if nobody who lives holds the word; says whether single elements may be entered then.
+    pub fn end_long_mode(&self, is_gone: &dyn Fn(Rank) -> bool) -> bool {
+        let seen = self.word.load(Ordering::Relaxed);
+        let is_free = seen & HOLDER == 0 || seen & LONG != 0 && is_held_by_gone(seen, is_gone);
+        // AcqRel: passes on what the last holder released.
+        seen & LONG == 0
+            || is_free && self.word.compare_exchange(seen, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Takes the word, in the mode that it is in, if nobody who lives holds it.
+    pub fn try_hold(&self, is_gone: &dyn Fn(Rank) -> bool) -> Option<Held<'a>> {
+        let mine = u64::from(self.me.0) + 1;
+        let seen = self.word.load(Ordering::Relaxed);
+        let mode = match seen & HOLDER {
+            0 => seen & LONG,
+            // A dead holder may not have waited for announcements.
+            _ if is_held_by_gone(seen, is_gone) => 0,
+            _ => return None,
+        };
+        // Acquire: pairs with the release of the holder before.
+        let taken = self.word.compare_exchange(seen, mode | mine, Ordering::Acquire, Ordering::Relaxed);
+        taken.is_ok().then(|| Held { word: self.word, mode })
+    }
+
+    /// Takes the word in long mode, once none of the announcements is of this part any more. Nothing if somebody holds the word, or an
+    /// announcement stays and no wait is allowed.
+    pub fn try_hold_long(
+        &self,
+        announcements: impl IntoIterator<Item = &'a AtomicU64>,
+        waiting: &Waiting<'_>,
+    ) -> Option<Held<'a>> {
+        let mut held = self.try_hold(waiting.is_gone)?;
+        if held.mode == LONG {
+            return Some(held);
+        }
+        // Relaxed: the barrier orders it before the loads of announcements. Only a holder's word changes.
+        self.word.store(LONG | (u64::from(self.me.0) + 1), Ordering::Relaxed);
+        self.fencing.heavy();
+        for slot in announcements {
+            if !self.await_announced(slot, waiting) {
+                return None;
+            }
+        }
+        held.mode = LONG;
+        Some(held)
+    }
+
+    /// Waits until an announcement is not of this part, or its rank is gone; says whether that came.
+    fn await_announced(&self, slot: &AtomicU64, waiting: &Waiting<'_>) -> bool {
+        let mut looks = 0;
+        loop {
+            // Acquire: pairs with the release at the end of an announcement.
+            let seen = slot.load(Ordering::Acquire);
+            if seen as u32 != self.part + 1 {
+                return true;
+            }
+            looks += 1;
+            if looks < MOST_LOOKS {
+                hint::spin_loop();
+                continue;
+            }
+            if (waiting.is_gone)(Rank((seen >> 32) as u32)) {
+                return true;
+            }
+            let Some(relax) = waiting.relax else { return false };
+            relax();
+        }
+    }
+}
+
+fn is_held_by_gone(seen: u64, is_gone: &dyn Fn(Rank) -> bool) -> bool {
+    u32::try_from((seen & HOLDER).wrapping_sub(1)).is_ok_and(|holder| is_gone(Rank(holder)))
+}
+
+#[cfg(all(test, loom))]
+mod models;
+#[cfg(all(test, not(loom)))]
+mod tests;
