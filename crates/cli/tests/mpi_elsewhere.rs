@@ -5,6 +5,7 @@ mod programs;
 mod support;
 
 use std::path::Path;
+use std::thread::sleep;
 use std::time::Duration;
 
 use programs::{compiled, conformance, conforming, folder, library};
@@ -13,10 +14,13 @@ use support::hosts::Cluster;
 
 /// A job of such a program.
 fn job(cluster: &Cluster, hosts: &str, program: &Path, words: &[&str]) -> Ended {
+    start(cluster, hosts, &[], program, words).end_within(Duration::from_secs(90))
+}
+
+fn start(cluster: &Cluster, hosts: &str, options: &[&str], program: &Path, words: &[&str]) -> support::Run {
     let path = format!("LD_LIBRARY_PATH={}", library().display());
     let command = ["env", path.as_str(), program.to_str().expect("a path of text")];
-    let run = cluster.start(hosts, &[], &[&command, words].concat());
-    run.end_within(Duration::from_secs(90))
+    cluster.start(hosts, options, &[&command, words].concat())
 }
 
 fn fault(name: &str) -> std::path::PathBuf {
@@ -75,6 +79,55 @@ fn ranks_of_several_hosts_share_files() {
                 "{name}: {}",
                 ended.error
             );
+        }
+    }
+}
+
+#[test]
+fn ranks_of_several_hosts_access_windows() {
+    let Some(cluster) = Cluster::up() else { return };
+    for name in ["accumulates", "onesided"] {
+        let program = compiled(name, &[folder("programs").join(format!("{name}.c"))]);
+        for (hosts, ranks) in [("h0:1,h1:1", 2), ("h0:1,h1:2", 3), ("h0:2,h1:2", 4)] {
+            // With a progress thread an owner computes, too, while its memory is accessed.
+            for progress in ["0", "1"] {
+                let setting = format!("CANELE_PROGRESS_THREAD={progress}");
+                let run = start(&cluster, hosts, &["--env", &setting], &program, &[]);
+                let ended = run.end_within(Duration::from_secs(90));
+                let said = (ended.code(), ended.lines());
+                assert_eq!(said, (Some(0), vec!["passed"; ranks]), "{name}, {hosts}: {}", ended.error);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rail_that_is_lost_amid_accesses_to_windows_loses_none_and_doubles_none() {
+    let Some(cluster) = Cluster::up() else { return };
+    let program = compiled("accumulates-on", &[folder("programs/accumulates.c")]);
+    let run = start(&cluster, "h0:1,h1:1", &[], &program, &["6"]);
+    for rail in ["ra0", "rb0"] {
+        sleep(Duration::from_secs(1));
+        assert!(cluster.does(&["cut", rail]).status.success());
+        sleep(Duration::from_millis(1500));
+        assert!(cluster.does(&["mend", rail]).status.success());
+    }
+    let ended = run.end_within(Duration::from_secs(90));
+    assert_eq!((ended.code(), ended.lines()), (Some(0), vec!["passed"; 2]), "{}", ended.error);
+}
+
+#[test]
+fn a_rank_of_another_host_that_dies_amid_accesses_to_windows_is_told() {
+    let Some(cluster) = Cluster::up() else { return };
+    let program = compiled("windows-and-deaths", &[folder("programs/faults/windows.c")]);
+    let options = ["--on-failure", "continue"];
+    for how in
+        ["fence", "lock", "lock-shared", "start", "wait", "free", "flush", "unlock", "complete", "elements"]
+    {
+        for hosts in ["h0:1,h1:2", "h0:2,h1:1"] {
+            let ended =
+                start(&cluster, hosts, &options, &program, &[how]).end_within(Duration::from_secs(90));
+            assert_eq!(ended.lines(), ["passed"; 2], "{how}, {hosts}: {}", ended.error);
         }
     }
 }

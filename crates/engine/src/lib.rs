@@ -26,7 +26,7 @@ mod survivors;
 pub use canele_collective::survivors::Decision;
 pub use canele_mem::exposed::{Exposed, ExposedElements};
 pub use canele_proto::rma::{
-    Applied, AttachError, ElementsOrigin, ExposureKey, LockKind, Refusal, RmaOperations, Tell,
+    Applied, AttachError, ElementsOrigin, ExposureKey, Refusal, RmaLockKind, RmaOperations, Tell,
 };
 pub use engine::Engine;
 pub use error::Error;

@@ -5,7 +5,7 @@ use std::thread;
 
 use canele_engine::{
     Access, Applied, Buffer, ElementOperation, ElementsOrigin, Engine, Error, Exposed, ExposedElements,
-    ExposureKey, Failure, LockKind, Rank, Refusal, RmaOperations, RmaPlace, Tracked,
+    ExposureKey, Failure, Rank, Refusal, RmaLockKind, RmaOperations, RmaPlace, Tracked,
 };
 use canele_mem::buffer::{InBuffer, OutBuffer, Owned, RawMut};
 use canele_mem::layout::Layout;
@@ -151,7 +151,7 @@ fn play(me: &Engine, keys: &[ExposureKey]) {
             );
         }
         for _ in 0..10 {
-            let lock = me.ilock((*owner, *key), LockKind::Exclusive).unwrap();
+            let lock = me.ilock((*owner, *key), RmaLockKind::Exclusive).unwrap();
             me.wait(lock, None).unwrap().result.unwrap();
             let n = word(&read(me, at(owner.0, *key, 8), 8, get));
             count(me, at(owner.0, *key, 8), Access::Put { data: out(&(n + 1).to_ne_bytes()) });
@@ -261,7 +261,7 @@ fn a_dead_owner_fails_every_wait_and_a_dead_holder_gives_its_lock_back() {
         let (window, dead) = ((Rank(0), keys[0]), (Rank(2), keys[2]));
         let (third, second, first) = (ranks.pop().unwrap(), ranks.pop().unwrap(), ranks.pop().unwrap());
         let holder = thread::spawn(move || {
-            let lock = third.ilock(window, LockKind::Exclusive).unwrap();
+            let lock = third.ilock(window, RmaLockKind::Exclusive).unwrap();
             third.wait(lock, None).unwrap().result.unwrap();
             // It is inside the library no more.
             third
@@ -275,13 +275,13 @@ fn a_dead_owner_fails_every_wait_and_a_dead_holder_gives_its_lock_back() {
         }
         third.get_or_insert(holder.join().unwrap());
         let waiting = thread::spawn(move || {
-            let lock = second.ilock(window, LockKind::Shared).unwrap();
+            let lock = second.ilock(window, RmaLockKind::Shared).unwrap();
             second.wait(lock, None).unwrap().result.unwrap();
             second.signal(window, 1).unwrap();
             second.finish().unwrap();
             second
         });
-        let lost = first.ilock(dead, LockKind::Exclusive).unwrap();
+        let lost = first.ilock(dead, RmaLockKind::Exclusive).unwrap();
         count(&first, at(2, keys[2], 0), Access::Put { data: out(&[1; 8]) });
         for _ in 0..100 {
             first.poll().unwrap();

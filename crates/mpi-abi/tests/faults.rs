@@ -55,16 +55,21 @@ fn where_the_job_goes_on_the_survivors_say_what_they_wanted_of_the_dead() {
 #[test]
 fn a_death_ends_every_wait_for_the_dead_in_a_synchronisation_of_a_window() {
     let program = program("windows");
-    for how in ["fence", "lock", "lock-shared", "start", "wait", "free"] {
-        for wait in ["adaptive", "sleep"] {
-            let options = ["-n", "3", "--on-failure", "continue", "--wait", wait];
-            let output = run(Some(&options), &program, &[how]);
-            let said = text(&output);
-            assert_eq!(said.matches("passed").count(), 2, "{how}, {wait}: {said}");
-            assert!(
-                !said.contains("does not hold") && !said.contains("error class"),
-                "{how}, {wait}: {said}"
-            );
+    let check = |how: &[&str], wait: &str| {
+        let options = ["-n", "3", "--on-failure", "continue", "--wait", wait];
+        let said = text(&run(Some(&options), &program, how));
+        assert_eq!(said.matches("passed").count(), 2, "{how:?}, {wait}: {said}");
+        assert!(!said.contains("does not hold") && !said.contains("error class"), "{how:?}, {wait}: {said}");
+    };
+    for wait in ["adaptive", "sleep"] {
+        for how in ["fence", "lock", "lock-shared", "start", "wait", "free"] {
+            check(&[how], wait);
+        }
+        for how in ["fence", "wait", "flush", "unlock", "complete"] {
+            check(&[how, "served"], wait);
+        }
+        for memory in ["direct", "served"] {
+            check(&["elements", memory], wait);
         }
     }
 }

@@ -31,6 +31,13 @@ fn the_programs_of_a_job_have_numbers() {
 }
 
 #[test]
+fn a_progress_thread_serves_a_window_whose_owner_computes() {
+    let program = compiled("served", &[folder("programs/onesided.c")]);
+    let options = ["-n", "3", "--env", "CANELE_PROGRESS_THREAD=1"];
+    all_passed(&program, &run(Some(&options), &program, &[]), 3);
+}
+
+#[test]
 fn the_kinds_of_memory_that_a_job_asks_for_are_told() {
     let program = compiled("asked", &[folder("programs/infos.c")]);
     let asked = "system,mpi:alloc_mem,nothing:known";
@@ -64,6 +71,7 @@ fn the_example_of_the_documents_does_what_they_say() {
 
 programs! {
     abi [1];
+    accumulates [1 2 3];
     agreements [2];
     aliases [1 3];
     anytime [1 2];

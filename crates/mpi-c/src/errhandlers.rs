@@ -116,13 +116,13 @@ pub fn session_get_errhandler(session: MPI_Session, errhandler: Out<MPI_Errhandl
 
 /// `MPI_Win_set_errhandler`.
 pub fn win_set_errhandler(win: MPI_Win, errhandler: MPI_Errhandler) -> CallResult {
-    win.get()?.set_errhandler(errhandler.share()?);
+    win.get()?.comm().set_errhandler(errhandler.share()?);
     Ok(())
 }
 
 /// `MPI_Win_get_errhandler`.
 pub fn win_get_errhandler(win: MPI_Win, errhandler: Out<MPI_Errhandler>) -> CallResult {
-    Ok(errhandler.set(given(win.get()?.errhandler())?, "errhandler")?)
+    Ok(errhandler.set(given(win.get()?.comm().errhandler())?, "errhandler")?)
 }
 
 /// What is done with errors of files, unless the program says otherwise by `MPI_FILE_NULL`: calls return the code.
@@ -185,8 +185,8 @@ pub fn session_call_errhandler(session: MPI_Session, errorcode: c_int) -> CallRe
 
 /// `MPI_Win_call_errhandler`.
 pub fn win_call_errhandler(win: MPI_Win, errorcode: c_int) -> CallResult {
-    let win = win.get()?;
-    called(&win.errhandler(), win.number(), errorcode)
+    let comm = win.get()?.comm();
+    called(&comm.errhandler(), comm.number(), errorcode)
 }
 
 /// Calls a handler with a code of the program's choice; the call itself succeeds if the handler returns.

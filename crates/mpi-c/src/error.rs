@@ -107,7 +107,7 @@ pub fn raise(function: &str, on: On, failed: Failed) -> c_int {
             Err(_) => raise_nowhere(function, &error),
         },
         On::Win(win) => match win.share() {
-            Ok(win) => handle(&win.errhandler(), win.number(), function, &error),
+            Ok(win) => raise_on(win.comm(), function, &error),
             Err(_) => raise_nowhere(function, &error),
         },
         On::File(file) => match file.share() {

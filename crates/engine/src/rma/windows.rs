@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use canele_proto::rma::{Ending, ExposureKey, LateAnswer, LockKind, NewCall, RmaRequest, WindowAction};
+use canele_proto::rma::{Ending, ExposureKey, LateAnswer, NewCall, RmaLockKind, RmaRequest, WindowAction};
 use canele_sys::ids::Rank;
 
 use crate::core::Core;
@@ -79,7 +79,7 @@ impl Engine {
     ///
     /// # Errors
     /// No such rank; the job is over.
-    pub fn ilock(&self, window: (Rank, ExposureKey), kind: LockKind) -> Result<Pending, Error> {
+    pub fn ilock(&self, window: (Rank, ExposureKey), kind: RmaLockKind) -> Result<Pending, Error> {
         let action = WindowAction::Lock(kind);
         self.call_window(window, RmaRequest::Window { window: window.1.into(), action })
     }

@@ -307,13 +307,14 @@ static void requests(MPI_Win win, int *base)
     CHECK(base[0] == from && base[1] == 6 && base[2] == 10);
 }
 
-/* A target that computes answers nothing, and need not. */
+/* A target that computes without a call answers nothing, and need not: its memory is reached without it, or by its progress thread. */
 static void passive(MPI_Win win, int *base)
 {
     if (size < 2)
         return;
     volatile int *seen = base;
-    seen[0] = 0;
+    int one = 1, old = -1, got[2] = {-1, -1};
+    memset(base, 0, N * sizeof *base);
     OK(MPI_Barrier(MPI_COMM_WORLD));
     if (rank == 0) {
         while (seen[0] != 3)
@@ -321,11 +322,115 @@ static void passive(MPI_Win win, int *base)
     } else if (rank == 1) {
         for (int value = 1; value <= 3; value++) {
             OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+            OK(MPI_Accumulate(&one, 1, MPI_INT, 0, 1, 1, MPI_INT, MPI_SUM, win));
+            OK(MPI_Fetch_and_op(&one, &old, MPI_INT, 0, 2, MPI_SUM, win));
+            OK(MPI_Win_flush(0, win));
+            OK(MPI_Get(got, 2, MPI_INT, 0, 1, 2, MPI_INT, win));
+            OK(MPI_Win_flush(0, win));
+            CHECK(old == value - 1 && got[0] == value && got[1] == value);
             OK(MPI_Put(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, win));
             OK(MPI_Win_unlock(0, win));
         }
     }
     OK(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+/* A null pointer is told as such, and a part without bytes has no address. */
+static void nothing(void)
+{
+    MPI_Win win;
+    void *base = &win, *part = &win;
+    int there = 0, unit = 0;
+    MPI_Aint bytes = -1;
+    OK(MPI_Win_create(NULL, 0, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    OK(MPI_Win_get_attr(win, MPI_WIN_BASE, &base, &there));
+    CHECK(there && base == NULL);
+    OK(MPI_Win_free(&win));
+    OK(MPI_Win_allocate(rank == 0 ? 0 : 8, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    OK(MPI_Win_shared_query(win, 0, &bytes, &unit, &part));
+    CHECK(bytes == 0 && unit == 4 && part == NULL);
+    OK(MPI_Win_free(&win));
+}
+
+static int told;
+
+static void tell(MPI_Win *win, int *code, ...)
+{
+    MPI_Group group;
+    (void)code;
+    told++;
+    OK(MPI_Win_get_group(*win, &group));
+    OK(MPI_Group_free(&group));
+}
+
+/* What a request finds wrong is told to the handler of its window. */
+static void handlers(void)
+{
+    MPI_Win win;
+    MPI_Errhandler handler, set;
+    MPI_Request request;
+    int value = 1;
+    OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    OK(MPI_Win_create_errhandler(tell, &handler));
+    OK(MPI_Win_set_errhandler(win, handler));
+    OK(MPI_Win_get_errhandler(win, &set));
+    OK(MPI_Win_lock_all(0, win));
+    told = 0;
+    int code = MPI_Rget(&value, 1, MPI_INT, (rank + 1) % size, 4096, 1, MPI_INT, win, &request);
+    if (code == MPI_SUCCESS)
+        code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    FAILS(MPI_ERR_RMA_RANGE, code);
+    CHECK(told == 1);
+    MPI_Win_unlock_all(win);
+    OK(MPI_Errhandler_free(&handler));
+    OK(MPI_Errhandler_free(&set));
+    OK(MPI_Win_free(&win));
+}
+
+/* Who promises that no lock conflicts is told if one does, where that is known. */
+static void promises(void)
+{
+    int *base;
+    MPI_Win win;
+    if (!one_host || size < 2)
+        return;
+    OK(MPI_Win_allocate(8, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    if (rank == 0)
+        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == 1)
+        FAILS(MPI_ERR_RMA_CONFLICT, MPI_Win_lock(MPI_LOCK_SHARED, 1, MPI_MODE_NOCHECK, win));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == 0)
+        OK(MPI_Win_unlock(1, win));
+    OK(MPI_Win_free(&win));
+}
+
+/* One who wants a lock alone gets it though others share it again and again. */
+static void writers(void)
+{
+    int *base, seen = 0, wanted = 1;
+    MPI_Win win;
+    OK(MPI_Win_allocate(8, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    base[0] = 0;
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == size - 1) {
+        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+        OK(MPI_Put(&wanted, 1, MPI_INT, 0, 0, 1, MPI_INT, win));
+        OK(MPI_Win_unlock(0, win));
+    } else {
+        while (!seen) {
+            OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+            for (int n = 0; n < 20; n++) {
+                OK(MPI_Get(&seen, 1, MPI_INT, 0, 0, 1, MPI_INT, win));
+                OK(MPI_Win_flush(0, win));
+            }
+            OK(MPI_Win_unlock(0, win));
+        }
+    }
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Win_free(&win));
 }
 
 /* Memory that is attached while the window lives, known by its address. */
@@ -375,6 +480,8 @@ int main(int argc, char **argv)
     OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
     OK(MPI_Comm_size(host, &one_host));
     one_host = one_host == size;
+    const char *thread = getenv("CANELE_PROGRESS_THREAD");
+    int is_served = thread && strcmp(thread, "1") == 0;
     OK(MPI_Comm_free(&host));
     int *base, *from_mem, *own = malloc(N * sizeof *own);
     MPI_Win win;
@@ -396,7 +503,7 @@ int main(int argc, char **argv)
         locks(win, base);
         groups(win, base);
         requests(win, base);
-        if (kind != 3 && one_host)
+        if (is_served || (kind != 3 && one_host))
             passive(win, base);
         OK(MPI_Win_free(&win));
     }
@@ -407,6 +514,10 @@ int main(int argc, char **argv)
         atomics(of_program);
     }
     dynamic();
+    nothing();
+    handlers();
+    promises();
+    writers();
     free(own);
     MPI_Finalize();
     return result();

@@ -62,7 +62,7 @@ pub fn win_free_keyval(win_keyval: Out<c_int>) -> CallResult {
 /// `MPI_Win_set_attr`.
 pub fn win_set_attr(win: MPI_Win, win_keyval: c_int, attribute_val: Value) -> CallResult {
     let on = win.share()?;
-    super::set(Window, on.attributes(), on.number(), win_keyval, attribute_val)
+    super::set(Window, on.attributes(), on.comm().number(), win_keyval, attribute_val)
 }
 
 /// `MPI_Win_get_attr`.
@@ -83,5 +83,5 @@ pub fn win_get_attr(
 /// `MPI_Win_delete_attr`.
 pub fn win_delete_attr(win: MPI_Win, win_keyval: c_int) -> CallResult {
     let on = win.share()?;
-    super::delete(Window, on.attributes(), on.number(), win_keyval)
+    super::delete(Window, on.attributes(), on.comm().number(), win_keyval)
 }

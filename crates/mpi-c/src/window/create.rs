@@ -26,15 +26,14 @@ fn unit(disp_unit: Count) -> Result<usize> {
     }
 }
 
-/// Memory of the program that others are to reach.
-fn memory(base: RecvBuffer, size: i64) -> Result<Far> {
+/// Memory of the program that others are to reach; none for a null pointer to no bytes.
+fn memory(base: RecvBuffer, size: i64) -> Result<Option<Far>> {
     let len = bytes(size)?;
     match NonNull::new(base.cast()) {
         // SAFETY: the program keeps the memory as long as it is in the window, and orders its own accesses with those of others, as the
         // standard says; this library makes no references to it meanwhile.
-        Some(start) => Ok(unsafe { Far::of_program(start, len) }),
-        // SAFETY: there are no bytes.
-        None if len == 0 => Ok(unsafe { Far::of_program(NonNull::dangling(), 0) }),
+        Some(start) => Ok(Some(unsafe { Far::of_program(start, len) })),
+        None if len == 0 => Ok(None),
         None => fail!(Base, "base is a null pointer, and size is {size}"),
     }
 }
@@ -50,7 +49,7 @@ fn create(
     let made = Win::create(comm.get()?, name, what, &*given(info)?)?;
     let address = core::ptr::with_exposed_provenance_mut(made.address());
     let handle = MPI_Win::new(made.clone())?;
-    made.set_number(handle.value());
+    made.comm().set_number(handle.value());
     win.set(handle, "win")?;
     Ok(address)
 }
@@ -64,7 +63,8 @@ pub fn win_create(
     comm: MPI_Comm,
     win: Out<MPI_Win>,
 ) -> CallResult {
-    let what = memory(base, size).and_then(|memory| Ok((Given::Program(memory), unit(disp_unit)?)));
+    let given = |memory: Option<Far>| memory.map_or(Given::Nothing, Given::Program);
+    let what = memory(base, size).and_then(|memory| Ok((given(memory), unit(disp_unit)?)));
     create("MPI_Win_create", comm, what, info, win)?;
     Ok(())
 }
@@ -103,7 +103,8 @@ pub fn win_create_dynamic(info: MPI_Info, comm: MPI_Comm, win: Out<MPI_Win>) -> 
 
 /// `MPI_Win_attach`.
 pub fn win_attach(win: MPI_Win, base: RecvBuffer, size: i64) -> CallResult {
-    Ok(win.get()?.attach(memory(base, size)?)?)
+    let win = win.get()?;
+    Ok(memory(base, size)?.map_or(Ok(()), |memory| win.attach(memory))?)
 }
 
 /// `MPI_Win_detach`.
@@ -117,7 +118,7 @@ pub fn win_free(win: Out<MPI_Win>) -> CallResult {
     let freed = handle.share()?;
     let end = || {
         freed.check_free()?;
-        freed.attributes().clear(freed.number())
+        freed.attributes().clear(freed.comm().number())
     };
     let raised = |error| Failed::Raised(error::raise("MPI_Win_free", On::Win(handle), Failed::Error(error)));
     end().map_err(raised)?;

@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use canele_mpi::window::LockKind;
+use canele_mpi::window::RmaLockKind;
 use canele_mpi::{Result, fail};
 
 use super::{mapped, member};
@@ -59,8 +59,8 @@ pub fn win_test(win: MPI_Win, flag: Out<c_int>) -> CallResult {
 pub fn win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) -> CallResult {
     let win = win.get()?;
     let kind = match lock_type {
-        MPI_LOCK_SHARED => LockKind::Shared,
-        MPI_LOCK_EXCLUSIVE => LockKind::Exclusive,
+        MPI_LOCK_SHARED => RmaLockKind::Shared,
+        MPI_LOCK_EXCLUSIVE => RmaLockKind::Exclusive,
         _ => fail!(Locktype, "lock_type is {lock_type}: it is MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE"),
     };
     check_assertion(assert, MPI_MODE_NOCHECK)?;

@@ -1,21 +1,19 @@
 //! Accumulates, fetch-and-op, compare-and-swap (MPI 5.0, §12.3.4).
 
-use std::thread;
-
-use canele_engine::{Rank, Window};
+use canele_engine::Window;
 use canele_mem::atomic_element::{put_value, value_of};
 use canele_mem::buffer::Readable;
 
 use super::Win;
-use super::elements::{Accumulation, Atomicity, fetch_and_change, try_accumulate, try_compare_and_swap};
+use super::elements::{Accumulation, fetch_and_change, try_accumulate, try_compare_and_swap};
 use super::target::Place;
 use super::transfer::TargetData;
 use crate::Result;
 use crate::data::{Data, DataMut};
 use crate::request::Request;
 
-/// Bytes that are accumulated at a time, at most; the atomicity word may be held meanwhile.
-const PIECE: usize = 16 << 10;
+/// Bytes that are accumulated at a time, at most; others may be excluded from the elements meanwhile.
+const PIECE: usize = 64 << 10;
 
 impl Win {
     /// Combines elements of the program's into those of a target. If `result` is given, it gets what was there before. Operations that
@@ -61,7 +59,8 @@ impl Win {
         mut result: Option<DataMut<'_>>,
     ) -> Result<()> {
         let len = to.bytes()?;
-        let piece = (PIECE / how.bytes).max(1) * how.bytes;
+        // Of equal length, so that none is short.
+        let piece = len.div_ceil(len.div_ceil(PIECE)).next_multiple_of(how.bytes);
         let stage = |wanted: bool| vec![0; if wanted { len.min(piece) } else { 0 }];
         let mut packed = stage(origin.is_some_and(|origin| !origin.of.is_contiguous()));
         let mut old = stage(result.is_some());
@@ -81,36 +80,15 @@ impl Win {
                     each(part.expect("the elements lie in the window"), within);
                 });
             };
-            self.atomically(to.rank, |atomicity| {
+            self.atomically(to.rank, |exclusion| {
                 let old = result.is_some().then(|| &mut old[..n]);
-                Ok(try_accumulate(&stretches, how, atomicity, data, old)?.then_some(()))
+                Ok(try_accumulate(&stretches, how, exclusion, data, old)?.then_some(()))
             })?;
             if let Some(result) = &mut result {
                 result.of.unpack(&mut result.raw, result.count, start, &old[..n]);
             }
         }
         Ok(())
-    }
-
-    /// Does something that may need the atomicity word of a target, until it was done: it is tried again while another process holds
-    /// the word, which is not for long.
-    fn atomically<T>(
-        &self,
-        target: usize,
-        mut attempt: impl FnMut(&Atomicity<'_>) -> Result<Option<T>>,
-    ) -> Result<T> {
-        let engine = &self.comm.engine;
-        let is_gone = |rank: Rank| engine.ask(|proto| proto.why_gone(rank).is_some()).unwrap_or(false);
-        let word = self.control.words(target).atomicity();
-        let atomicity = Atomicity { word, me: engine.rank(), is_gone: &is_gone };
-        loop {
-            if let Some(done) = attempt(&atomicity)? {
-                return Ok(done);
-            }
-            // Deaths become known in passes; the holder may need this processor.
-            engine.poll()?;
-            thread::yield_now();
-        }
     }
 
     /// Combines one element into one of a target; gives what was there before.
@@ -129,6 +107,7 @@ impl Win {
         let len = how.bytes;
         if to.of.is_contiguous()
             && let Some(window) = target.here(to.disp, len)
+            && let Some(_entered) = self.enter(to.rank)
         {
             let operand = match origin {
                 Some(origin) if matches!(len, 1 | 2 | 4 | 8) => value_of(origin.raw.bytes(0, len)),
@@ -157,6 +136,7 @@ impl Win {
         let operands = [compare.raw.bytes(0, len), new.raw.bytes(0, len)];
         if let Some(window) = target.here(to.disp, len)
             && let Some(element) = window.element(0, len)
+            && let Some(_entered) = self.enter(to.rank)
         {
             let old = element.compare_and_swap(value_of(operands[0]), value_of(operands[1]));
             put_value(old, result.raw.bytes_mut(0, len));
@@ -165,8 +145,8 @@ impl Win {
         match self.place(to.rank, to.disp, &to.of.span(1))? {
             Place::Here(memory, at) => {
                 let window = memory.window(at.cast_unsigned(), len).expect("the element lies in the window");
-                let old = self.atomically(to.rank, |atomicity| {
-                    Ok(try_compare_and_swap(&window, atomicity, operands))
+                let old = self.atomically(to.rank, |exclusion| {
+                    Ok(try_compare_and_swap(&window, exclusion, operands))
                 })?;
                 result.raw.bytes_mut(0, len).copy_from_slice(&old);
                 Ok(())

@@ -5,20 +5,22 @@
 //! ```text
 //!   control region of a host: an entry for each member of the window's communicator
 //!
-//!   entry ┌ atomicity 64 B ┬ state 64 B ┬ waiters, one bit a member ┬ sharers, one bit a member ┐
-//!         │ process in a   │ holder + 1 │                           │ set before the lock is    │
-//!         │ wide accumulate│ and sharers│                           │ taken, cleared after it   │
+//!   entry ┌ elements 64 B ┬ state 64 B ┬ announcements 64 B ┬ one bit a member in each: ────────────────────────────────┐
+//!         │ lock of its   │ holder + 1 │ of this member at  │ waiters │ sharers: set before the │ queued: those that wait │
+//!         │ elements      │ and sharers│ any part           │ to tell │ lock is taken           │ for the lock alone      │
 //! ```
 
 use std::sync::Arc;
 
-use canele_engine::{Far, LockKind, Rank, RegionId};
+use canele_engine::{Far, Rank, RegionId, RmaLockKind};
+use canele_mem::element_lock::ANNOUNCEMENTS;
 use canele_sys::atomic::{AtomicU64, Ordering::SeqCst};
 
 use crate::{Result, fail};
 
 const STATE: usize = 64;
-const BITMAPS: usize = 128;
+const ANNOUNCED: usize = 128;
+const BITMAPS: usize = 192;
 /// Bits of a word of a bitmap.
 const BITS: usize = 64;
 /// One more rank that shares a lock; below are the bits of the rank that has it alone.
@@ -29,13 +31,15 @@ const ALONE: u64 = SHARER - 1;
 pub(super) struct Control {
     memory: Arc<Far>,
     members: usize,
+    /// Bytes of an entry.
+    entry: usize,
     /// Whose region it is, and its id.
     pub region: (Rank, RegionId),
 }
 
 /// Bytes of an entry.
 fn entry_bytes(members: usize) -> usize {
-    BITMAPS + 2 * members.div_ceil(BITS).next_multiple_of(8) * 8
+    BITMAPS + 3 * members.div_ceil(BITS).next_multiple_of(8) * 8
 }
 
 impl Control {
@@ -52,12 +56,19 @@ impl Control {
         if memory.len() < Self::bytes(members) {
             fail!(Internal, "the control region of a window has {} bytes", memory.len());
         }
-        Ok(Self { memory, members, region })
+        Ok(Self { memory, members, entry: entry_bytes(members), region })
     }
 
     /// Returns the words of a member of this host.
+    #[inline(always)]
     pub fn words(&self, member: usize) -> LockWords<'_> {
-        LockWords { control: self, at: member * entry_bytes(self.members) }
+        LockWords { control: self, at: member * self.entry }
+    }
+
+    /// Returns the announcements of all members.
+    pub fn announcements(&self) -> impl Iterator<Item = &AtomicU64> {
+        (0..self.members)
+            .flat_map(move |member| (0..ANNOUNCEMENTS).map(move |n| self.words(member).announcement(n)))
     }
 }
 
@@ -71,13 +82,21 @@ pub(super) struct LockWords<'a> {
 // All accesses are sequentially consistent: a waiter sets its bit and then looks at the state, who unlocks changes the state and
 // then looks at the bits, so that one of both sees the other.
 impl<'a> LockWords<'a> {
+    #[inline(always)]
     fn word(&self, at: usize) -> &'a AtomicU64 {
         self.control.memory.word(self.at + at).expect("entries lie in the control region")
     }
 
-    /// Returns the word that is held during accumulates of elements for which the processor has no atomic operation.
-    pub fn atomicity(&self) -> &'a AtomicU64 {
+    /// Returns the word of the lock of the member's elements.
+    #[inline(always)]
+    pub fn elements(&self) -> &'a AtomicU64 {
         self.word(0)
+    }
+
+    /// Returns an announcement of the member, of those that it has.
+    #[inline(always)]
+    pub fn announcement(&self, n: usize) -> &'a AtomicU64 {
+        self.word(ANNOUNCED + 8 * n)
     }
 
     fn state(&self) -> &'a AtomicU64 {
@@ -88,18 +107,27 @@ impl<'a> LockWords<'a> {
         self.control.members.div_ceil(BITS)
     }
 
+    /// A word of the bitmap with this number.
+    fn bits(&self, bitmap: usize, n: usize) -> &'a AtomicU64 {
+        self.word(BITMAPS + 8 * (bitmap * self.bitmap_words().next_multiple_of(8) + n))
+    }
+
     fn waiters(&self, n: usize) -> &'a AtomicU64 {
-        self.word(BITMAPS + 8 * n)
+        self.bits(0, n)
     }
 
     fn sharers(&self, n: usize) -> &'a AtomicU64 {
-        self.word(BITMAPS + 8 * (self.bitmap_words().next_multiple_of(8) + n))
+        self.bits(1, n)
+    }
+
+    fn queued(&self, n: usize) -> &'a AtomicU64 {
+        self.bits(2, n)
     }
 
     /// Takes the lock for a member if it is free for it; says whether it did.
-    pub fn try_lock(&self, member: usize, kind: LockKind) -> bool {
+    pub fn try_lock(&self, member: usize, kind: RmaLockKind) -> bool {
         let state = self.state();
-        if kind == LockKind::Exclusive {
+        if kind == RmaLockKind::Exclusive {
             return state.compare_exchange(0, member as u64 + 1, SeqCst, SeqCst).is_ok();
         }
         let (sharers, bit) = (self.sharers(member / BITS), 1 << (member % BITS));
@@ -113,10 +141,10 @@ impl<'a> LockWords<'a> {
     }
 
     /// Gives up the lock of a member.
-    pub fn unlock(&self, member: usize, kind: LockKind) {
+    pub fn unlock(&self, member: usize, kind: RmaLockKind) {
         match kind {
-            LockKind::Exclusive => self.state().store(0, SeqCst),
-            LockKind::Shared => {
+            RmaLockKind::Exclusive => self.state().store(0, SeqCst),
+            RmaLockKind::Shared => {
                 self.state().fetch_sub(SHARER, SeqCst);
                 self.sharers(member / BITS).fetch_and(!(1 << (member % BITS)), SeqCst);
             }
@@ -146,6 +174,31 @@ impl<'a> LockWords<'a> {
         })
     }
 
+    /// Notes that a member waits for the lock alone: others that come to share it do not go before it.
+    pub fn queue(&self, member: usize) {
+        self.queued(member / BITS).fetch_or(1 << (member % BITS), SeqCst);
+    }
+
+    /// Takes that note back.
+    pub fn leave_queue(&self, member: usize) {
+        self.queued(member / BITS).fetch_and(!(1 << (member % BITS)), SeqCst);
+    }
+
+    /// Returns the members that wait for the lock alone.
+    pub fn all_queued(&self) -> impl Iterator<Item = usize> + use<'a> {
+        let words = *self;
+        (0..self.bitmap_words()).flat_map(move |n| {
+            let seen = words.queued(n).load(SeqCst);
+            (0..BITS).filter(move |bit| seen & 1 << bit != 0).map(move |bit| n * BITS + bit)
+        })
+    }
+
+    /// True if another member holds the lock in a way that excludes this kind.
+    pub fn conflicts(&self, kind: RmaLockKind) -> bool {
+        let state = self.state().load(SeqCst);
+        if kind == RmaLockKind::Exclusive { state != 0 } else { state & ALONE != 0 }
+    }
+
     /// Returns the members that have the lock, or may just be taking it.
     pub fn holders(&self) -> Vec<usize> {
         let state = self.state().load(SeqCst);
@@ -170,17 +223,17 @@ mod tests {
     fn one_alone_or_many_together_have_a_lock() {
         let control = control(130);
         let words = control.words(129);
-        assert!(words.try_lock(7, LockKind::Shared) && words.try_lock(129, LockKind::Shared));
-        assert!(!words.try_lock(3, LockKind::Exclusive));
+        assert!(words.try_lock(7, RmaLockKind::Shared) && words.try_lock(129, RmaLockKind::Shared));
+        assert!(!words.try_lock(3, RmaLockKind::Exclusive));
         assert_eq!(words.holders(), [7, 129]);
-        words.unlock(7, LockKind::Shared);
-        assert!(!words.try_lock(3, LockKind::Exclusive));
-        words.unlock(129, LockKind::Shared);
-        assert!(words.try_lock(3, LockKind::Exclusive) && !words.try_lock(7, LockKind::Shared));
+        words.unlock(7, RmaLockKind::Shared);
+        assert!(!words.try_lock(3, RmaLockKind::Exclusive));
+        words.unlock(129, RmaLockKind::Shared);
+        assert!(words.try_lock(3, RmaLockKind::Exclusive) && !words.try_lock(7, RmaLockKind::Shared));
         assert_eq!(words.holders(), [3]);
-        words.unlock(3, LockKind::Exclusive);
-        assert!(words.try_lock(7, LockKind::Exclusive), "who was refused left nothing");
-        assert!(control.words(0).try_lock(0, LockKind::Exclusive), "each member has a lock of its own");
+        words.unlock(3, RmaLockKind::Exclusive);
+        assert!(words.try_lock(7, RmaLockKind::Exclusive), "who was refused left nothing");
+        assert!(control.words(0).try_lock(0, RmaLockKind::Exclusive), "each member has a lock of its own");
     }
 
     #[test]
@@ -195,6 +248,19 @@ mod tests {
         assert_eq!((words.take_waiter(3), words.take_waiter(69)), (Some(69), Some(0)));
         assert!(words.forget_waiter(3) && !words.forget_waiter(3));
         assert_eq!(words.take_waiter(3), None);
+    }
+
+    #[test]
+    fn members_that_wait_for_the_lock_alone_are_known() {
+        let control = control(70);
+        let words = control.words(1);
+        [69, 3].into_iter().for_each(|member| words.queue(member));
+        assert_eq!(words.all_queued().collect::<Vec<_>>(), [3, 69]);
+        words.leave_queue(3);
+        assert_eq!(words.all_queued().collect::<Vec<_>>(), [69]);
+        assert_eq!(control.words(0).all_queued().count(), 0);
+        assert!(words.try_lock(5, RmaLockKind::Shared) && words.conflicts(RmaLockKind::Exclusive));
+        assert!(!words.conflicts(RmaLockKind::Shared));
     }
 
     #[test]

@@ -10,12 +10,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use canele_engine::{Exposed, ExposureKey, Far, Rank, RegionId};
-use canele_sys::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use canele_sys::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use canele_sys::membarrier::{self, Fencing};
 
 use super::control::Control;
 use super::epoch::{Epochs, FENCE};
+use super::exclusion::Excluding;
 use super::hints;
-use super::target::{Reached, RegionPart, Target};
+use super::target::{Reached, RegionPart, ServedCount, Target};
 use super::{Flavor, Kept, Part, Win};
 use crate::attribute::Attributes;
 use crate::comm::Comm;
@@ -27,6 +29,8 @@ use crate::{Class, Error, Result, fail};
 pub enum Given {
     /// Memory that the program has.
     Program(Far),
+    /// No memory.
+    Nothing,
     /// So many bytes are to be allocated.
     Allocate(usize),
     /// So many bytes are to be allocated, shared with the others.
@@ -39,9 +43,11 @@ pub enum Given {
 const PAGE: usize = 4096;
 
 /// The numbers that each member tells the others.
-const RECORD: usize = 8;
+const RECORD: usize = 9;
 /// Where in a record the control region stands.
 const CONTROL: usize = 6;
+/// Where in a record it stands whether heavy barriers of others reach the member.
+const FENCING: usize = 8;
 
 /// What a member has made for a window.
 #[derive(Default)]
@@ -79,7 +85,8 @@ impl Made {
         let kind = 1 + i64::from(self.region.is_some()) + i64::from(own);
         let place = [id.to_word().cast_signed(), bytes as i64, offset as i64];
         let key = self.key.map_or(0, |key| key.0.cast_signed());
-        [kind, self.size as i64, self.unit as i64, place[0], place[1], place[2], control, key]
+        let is_asymmetric = i64::from(membarrier::register() == Fencing::Asymmetric);
+        [kind, self.size as i64, self.unit as i64, place[0], place[1], place[2], control, key, is_asymmetric]
     }
 }
 
@@ -164,7 +171,11 @@ impl Win {
         Ok(Ok(Made {
             size,
             unit,
-            address: memory.address().wrapping_add(offsets[rank]).expose_provenance(),
+            address: if size == 0 {
+                0
+            } else {
+                memory.address().wrapping_add(offsets[rank]).expose_provenance()
+            },
             region: Some((id, total, offsets[rank], true)),
             regions: region.into_iter().collect(),
             ..Made::default()
@@ -173,8 +184,9 @@ impl Win {
 
     fn of_records(own: Arc<Comm>, flavor: Flavor, made: Made, records: &[i64], info: Info) -> Result<Self> {
         let me = own.rank();
+        own.set_errhandler(Arc::new(Errhandler::Fatal));
         let target = |(rank, record): (usize, &[i64])| -> Target {
-            let [kind, size, unit, id, bytes, offset, _, key] = *record else {
+            let [kind, size, unit, id, bytes, offset, _, key, _] = *record else {
                 unreachable!("records have a length")
             };
             let key = (key != 0).then(|| ExposureKey(key.cast_unsigned()));
@@ -187,7 +199,7 @@ impl Win {
                 unit: unit as usize,
                 epoch: AtomicU8::new(0),
                 key: key.map(|key| (key, offset as usize)),
-                is_served: AtomicBool::new(false),
+                served: ServedCount::default(),
                 region: mapped.then(|| RegionPart {
                     owner,
                     id: RegionId::from_word(id.cast_unsigned()),
@@ -207,8 +219,15 @@ impl Win {
         let bytes = Control::bytes(targets.len());
         let memory = own.engine.reach_region(targets[leader].rank, id, bytes, None)?;
         let control = Arc::new(Control::new(memory, targets.len(), (targets[leader].rank, id))?);
+        let is_here = |member: &usize| !own.engine.is_remote(targets[*member].rank);
+        let mut here = (0..targets.len()).filter(is_here);
+        let fencing = match here.all(|member| records[member * RECORD + FENCING] == 1) {
+            true => Fencing::Asymmetric,
+            false => Fencing::Fences,
+        };
+        let excluding = Excluding::new(me, own.engine.rank(), fencing);
         if let Some(key) = made.key {
-            own.shared.served.add(key, control.clone(), me, own.engine.rank());
+            own.shared.served.add(key, control.clone(), excluding);
         }
         if targets.iter().any(|target| target.key.is_some()) {
             // Nobody asks before everybody is ready to serve.
@@ -216,6 +235,7 @@ impl Win {
         }
         Ok(Self {
             control,
+            excluding,
             shares_host: shares_host(&own),
             is_served: AtomicBool::new(false),
             flushes: AtomicU32::new(0),
@@ -231,8 +251,7 @@ impl Win {
                 key: made.key,
             },
             attached: RwLock::new(BTreeMap::new()),
-            number: AtomicUsize::new(0),
-            kept: Mutex::new(Kept { name: String::new(), errhandler: Arc::new(Errhandler::Fatal), info }),
+            kept: Mutex::new(Kept { name: String::new(), info }),
             attributes: Attributes::new(),
             comm: own,
         })
@@ -320,7 +339,7 @@ fn make(comm: &Comm, given: Given, unit: usize, info: &Info) -> Result<Made> {
             let memory = region.is_none().then(|| Arc::new(memory));
             Made { size, address, region, memory, ..made }
         }
-        Given::Allocate(0) => made,
+        Given::Nothing | Given::Allocate(0) => made,
         Given::Allocate(size) => {
             let align = hints::alignment(info);
             let Some(bytes) = size.checked_add(if align > PAGE { align } else { 0 }) else {

@@ -4,14 +4,14 @@
 //! same way as anybody else who does:
 //!
 //! ```text
-//!   1, 2, 4 or 8 bytes, aligned ── the processor's atomic operations
-//!   any other ──────────────────── the atomicity word of the memory's owner is held meanwhile
+//!   1, 2, 4 or 8 bytes, aligned ── the processor's atomic operations, or in a long run plain loops that exclude those
+//!   any other ──────────────────── the lock of the elements is held meanwhile
 //! ```
 
-use canele_engine::{Rank, Window};
+use canele_engine::Window;
 use canele_mem::atomic_element::{AtomicElement, put_value, value_of};
-use canele_sys::atomic::{AtomicU64, Ordering};
 
+use super::exclusion::Exclusion;
 use crate::op::{BuiltIn, Combine, Element};
 use crate::{Result, fail};
 
@@ -99,37 +99,81 @@ fn combined(element: AtomicElement<'_>, bytes: usize, combine: Combine, operand:
     })
 }
 
+/// How the elements of an accumulate lie.
+struct Shape {
+    bytes: usize,
+    stretches: usize,
+    /// The processor has atomic operations for all of them.
+    is_aligned: bool,
+}
+
+impl Shape {
+    fn of(stretches: &Stretches<'_>, how: Accumulation) -> Self {
+        let mut shape = Self { bytes: 0, stretches: 0, is_aligned: matches!(how.bytes, 1 | 2 | 4 | 8) };
+        stretches(&mut |window, _| {
+            shape.is_aligned &= how.is_atomic_at(&window);
+            shape.bytes += window.len();
+            shape.stretches += 1;
+        });
+        shape
+    }
+}
+
 /// Accumulates packed elements into the stretches of a target, and writes what was there to `old`, if that is wanted. The `data` of an
-/// operation that needs none may be empty. Says nothing was done if the atomicity word was needed and is held by another process.
+/// operation that needs none may be empty. Says nothing was done if others are at the elements.
 ///
 /// # Errors
 /// The operation is not defined for the elements; data are no whole elements.
 pub(super) fn try_accumulate(
     stretches: &Stretches<'_>,
     how: Accumulation,
-    atomicity: &Atomicity<'_>,
+    exclusion: &Exclusion<'_>,
     data: &[u8],
     mut old: Option<&mut [u8]>,
 ) -> Result<bool> {
-    let mut misaligned = !matches!(how.bytes, 1 | 2 | 4 | 8);
-    let mut len = 0;
-    stretches(&mut |window, _| {
-        misaligned |= !how.is_atomic_at(&window);
-        len += window.len();
-    });
+    let shape = Shape::of(stretches, how);
+    let len = shape.bytes;
     let needs = if how.op == BuiltIn::NoOp { 0 } else { len };
     if how.bytes == 0 || !len.is_multiple_of(how.bytes) || data.len() < needs {
         fail!(Internal, "{} bytes are accumulated into {len} of elements of {}", data.len(), how.bytes);
     }
     let rule = how.rule()?;
-    if !misaligned {
-        stretches(&mut |window, at| {
-            let old = old.as_deref_mut().map(|old| &mut old[at..at + window.len()]);
-            change_run(window, how, rule, data.get(at..at + window.len()).unwrap_or(&[]), old);
-        });
-        return Ok(true);
+    if !shape.is_aligned {
+        return change_wide(stretches, how, rule, exclusion, data, (len, old));
     }
-    let Some(_held) = atomicity.try_hold() else { return Ok(false) };
+    let is_long = exclusion.suits_long(len, shape.stretches);
+    let (mut _entered, mut _held) = (None, None);
+    if is_long {
+        _held = exclusion.hold_long();
+    } else {
+        _entered = exclusion.enter();
+    }
+    if _entered.is_none() && _held.is_none() {
+        return Ok(false);
+    }
+    let combine = how.element.map(|element| how.op.accumulation(element)).transpose()?;
+    stretches(&mut |window, at| {
+        let range = at..at + window.len();
+        let old = old.as_deref_mut().map(|old| &mut old[range.clone()]);
+        let data = data.get(range).unwrap_or(&[]);
+        match is_long {
+            true => change_plainly(window, rule, combine, data, old),
+            false => change_run(window, how, rule, data, old),
+        }
+    });
+    Ok(true)
+}
+
+/// Changes elements of which the processor cannot change all: the lock is held for the sake of those.
+fn change_wide(
+    stretches: &Stretches<'_>,
+    how: Accumulation,
+    rule: Rule,
+    exclusion: &Exclusion<'_>,
+    data: &[u8],
+    (len, old): (usize, Option<&mut [u8]>),
+) -> Result<bool> {
+    let Some(_held) = exclusion.hold() else { return Ok(false) };
     let mut seen = vec![0; len];
     stretches(&mut |window, at| {
         let seen = &mut seen[at..at + window.len()];
@@ -156,23 +200,62 @@ pub(super) fn try_accumulate(
 }
 
 /// Replaces an element if it is equal to the first operand, byte for byte, by the second; returns what was there, or nothing if nothing
-/// was done, as the atomicity word was needed and is held by another process.
+/// was done, as others are at the elements.
 pub(super) fn try_compare_and_swap(
     window: &Window<'_>,
-    atomicity: &Atomicity<'_>,
+    exclusion: &Exclusion<'_>,
     [compare, new]: [&[u8]; 2],
 ) -> Option<Vec<u8>> {
     let mut old = vec![0; compare.len()];
     if let Some(element) = window.element(0, compare.len()) {
+        let _entered = exclusion.enter()?;
         put_value(element.compare_and_swap(value_of(compare), value_of(new)), &mut old);
         return Some(old);
     }
-    let _held = atomicity.try_hold()?;
+    let _held = exclusion.hold()?;
     window.read(0, &mut old);
     if old == compare {
         window.write(0, new);
     }
     Some(old)
+}
+
+/// Bytes of a long run that are changed at a time, in memory of this thread: they stay in the processor's first cache.
+const BLOCK: usize = 4096;
+
+#[repr(align(64))]
+struct Block([u8; BLOCK]);
+
+/// Changes a run of elements that nobody else changes meanwhile.
+fn change_plainly(
+    window: Window<'_>,
+    rule: Rule,
+    combine: Option<Combine>,
+    data: &[u8],
+    mut old: Option<&mut [u8]>,
+) {
+    if let (Rule::Replace, None) = (rule, &old) {
+        return window.write(0, data);
+    }
+    let mut block = Block([0; BLOCK]);
+    for start in (0..window.len()).step_by(BLOCK) {
+        let len = BLOCK.min(window.len() - start);
+        let block = &mut block.0[..len];
+        window.read(start, block);
+        if let Some(old) = &mut old {
+            old[start..start + len].copy_from_slice(block);
+        }
+        match (rule, combine) {
+            (Rule::Keep, _) => {}
+            (Rule::Replace, _) => window.write(start, &data[start..start + len]),
+            (_, Some(combine)) => {
+                combine(block, &data[start..start + len], false);
+                window.write(start, block);
+            }
+            // There is a rule for known elements only.
+            (_, None) => {}
+        }
+    }
 }
 
 /// Changes a run of elements for which the processor has atomic operations, one after the other.
@@ -226,41 +309,6 @@ fn add_double(element: AtomicElement<'_>, operand: u64) -> u64 {
 fn add_float(element: AtomicElement<'_>, operand: u64) -> u64 {
     let sum = |old: u64| f32::from_bits(old as u32) + f32::from_bits(operand as u32);
     element.update(|old| u64::from(sum(old).to_bits()))
-}
-
-/// The word that is held while elements are changed for which the processor has no atomic operation.
-pub(super) struct Atomicity<'a> {
-    /// The word: 0, or the holder's rank in the job and 1.
-    pub word: &'a AtomicU64,
-    /// This rank.
-    pub me: Rank,
-    /// Says whether a rank is gone: its hold is taken over.
-    pub is_gone: &'a dyn Fn(Rank) -> bool,
-}
-
-/// Gives the word back when it is dropped.
-struct Held<'a>(&'a AtomicU64);
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        // Release: pairs with the acquire in `try_hold` of the next holder.
-        self.0.store(0, Ordering::Release);
-    }
-}
-
-impl<'a> Atomicity<'a> {
-    fn try_hold(&self) -> Option<Held<'a>> {
-        let mine = u64::from(self.me.0) + 1;
-        let take = |from| self.word.compare_exchange(from, mine, Ordering::Acquire, Ordering::Relaxed);
-        let held = match take(0) {
-            Ok(_) => true,
-            Err(holder) => {
-                let holds = u32::try_from(holder.wrapping_sub(1)).map(Rank);
-                holds.map_or(true, |holder| (self.is_gone)(holder)) && take(holder).is_ok()
-            }
-        };
-        held.then(|| Held(self.word))
-    }
 }
 
 #[cfg(test)]

@@ -7,8 +7,9 @@
 //!
 //!   unlock ─▶ take_waiter ─▶ an empty message to it          a shared lock taken after a wait tells the next waiter likewise
 //! ```
+//! Who comes to share a lock waits, too, while a member is queued that wants it alone; who waited and was told takes it if it is free.
 
-use canele_engine::{Error as EngineError, LockKind, Mode, Want};
+use canele_engine::{Error as EngineError, Mode, RmaLockKind, Want};
 use canele_sys::atomic::{Ordering::Relaxed, Ordering::SeqCst, fence};
 
 use super::epoch::{EXCLUSIVE, LOCK_ALL, SHARED, UNCHECKED};
@@ -20,7 +21,7 @@ impl Win {
     ///
     /// # Errors
     /// There is no such rank; it is locked already; another kind of epoch is open; a rank that holds the lock died, or the target.
-    pub fn lock(&self, kind: LockKind, target: usize, unchecked: bool) -> Result<()> {
+    pub fn lock(&self, kind: RmaLockKind, target: usize, unchecked: bool) -> Result<()> {
         let Some(to) = self.targets.get(target) else { return Err(self.no_rank(target as i64)) };
         self.check_locks_allowed()?;
         {
@@ -35,8 +36,13 @@ impl Win {
         self.leave_fence()?;
         if !unchecked {
             self.acquire(target, kind)?;
+        } else if self.shares_host && self.control.words(target).conflicts(kind) {
+            fail!(
+                RmaConflict,
+                "assert has MPI_MODE_NOCHECK, and another rank holds a lock of rank {target} that conflicts"
+            );
         }
-        let bits = if kind == LockKind::Shared { SHARED } else { EXCLUSIVE };
+        let bits = if kind == RmaLockKind::Shared { SHARED } else { EXCLUSIVE };
         to.epoch.fetch_or(bits | if unchecked { UNCHECKED } else { 0 }, Relaxed);
         self.epochs().locks += 1;
         self.sync();
@@ -52,8 +58,8 @@ impl Win {
         let bits = to.epoch.load(Relaxed);
         let kind = match bits & (SHARED | EXCLUSIVE) {
             0 => fail!(RmaSync, "rank {target} is not locked: call MPI_Win_lock first"),
-            SHARED => LockKind::Shared,
-            _ => LockKind::Exclusive,
+            SHARED => RmaLockKind::Shared,
+            _ => RmaLockKind::Exclusive,
         };
         let is_served = !self.shares_host && bits & UNCHECKED == 0;
         let flushed = if is_served { Ok(()) } else { self.flush_target(target) };
@@ -73,13 +79,13 @@ impl Win {
         self.check_no_access(&self.epochs())?;
         self.leave_fence()?;
         if !self.shares_host && !unchecked {
-            self.acquire_served(0..self.members(), LockKind::Shared)?;
+            self.acquire_served(0..self.members(), RmaLockKind::Shared)?;
         }
         for target in 0..if unchecked || !self.shares_host { 0 } else { self.members() } {
-            if let Err(error) = self.acquire(target, LockKind::Shared) {
+            if let Err(error) = self.acquire(target, RmaLockKind::Shared) {
                 for taken in 0..target {
                     // The first error counts.
-                    let _ = self.release(taken, LockKind::Shared);
+                    let _ = self.release(taken, RmaLockKind::Shared);
                 }
                 return Err(error);
             }
@@ -106,7 +112,7 @@ impl Win {
             return result.and(self.release_served(0..self.members()));
         }
         for target in 0..if unchecked { 0 } else { self.members() } {
-            result = result.and(self.release(target, LockKind::Shared));
+            result = result.and(self.release(target, RmaLockKind::Shared));
         }
         result
     }
@@ -119,14 +125,18 @@ impl Win {
     }
 
     /// Takes the lock of a target; waits until it is free.
-    fn acquire(&self, target: usize, kind: LockKind) -> Result<()> {
+    fn acquire(&self, target: usize, kind: RmaLockKind) -> Result<()> {
         if !self.shares_host {
             return self.acquire_served(target..target + 1, kind);
         }
         let (words, me) = (self.control.words(target), self.comm.rank());
         self.comm.check_revoked()?;
-        if words.try_lock(me, kind) {
+        let is_behind = kind == RmaLockKind::Shared && words.all_queued().next().is_some();
+        if !is_behind && words.try_lock(me, kind) {
             return Ok(());
+        }
+        if kind == RmaLockKind::Exclusive {
+            words.queue(me);
         }
         let flow = self.flow();
         let engine = &self.comm.engine;
@@ -136,17 +146,27 @@ impl Win {
             // Whoever takes the note sends a message.
             told += usize::from(!words.note_waiter(me) && !is_first);
             is_first = false;
-            if words.try_lock(me, kind) {
+            let why_gone = |member: usize| proto.why_gone(self.targets[member].rank);
+            let is_dead = |member: &usize| *member < self.members() && why_gone(*member).is_some();
+            words.all_queued().filter(is_dead).for_each(|dead| words.leave_queue(dead));
+            let may_take = kind == RmaLockKind::Exclusive || told > 0 || words.all_queued().next().is_none();
+            if may_take && words.try_lock(me, kind) {
                 return Some(Ok(()));
             }
             let concerned = words.holders().into_iter().chain([target]);
-            let gone = concerned.filter_map(|member| proto.why_gone(self.targets[member].rank)).next();
+            let gone = concerned.filter_map(why_gone).next();
             proto.why_revoked(flow).or(gone).map(|failure| Err(failure.into()))
         });
         told += usize::from(!words.forget_waiter(me));
+        if kind == RmaLockKind::Exclusive {
+            words.leave_queue(me);
+        }
         self.receive_told(told)?;
-        result?;
-        if kind == LockKind::Shared { self.tell_next(target) } else { Ok(()) }
+        // Those behind it may go on: those that share it, or all if it gives up.
+        if kind == RmaLockKind::Shared || result.is_err() {
+            self.tell_next(target)?;
+        }
+        Ok(result?)
     }
 
     /// Receives messages that were sent or are about to be, unless their sender dies.
@@ -163,7 +183,7 @@ impl Win {
     }
 
     /// Gives the lock of a target up, and tells one of those that wait for it.
-    fn release(&self, target: usize, kind: LockKind) -> Result<()> {
+    fn release(&self, target: usize, kind: RmaLockKind) -> Result<()> {
         if !self.shares_host {
             return self.release_served(target..target + 1);
         }

@@ -17,6 +17,7 @@ mod control;
 mod create;
 mod elements;
 mod epoch;
+mod exclusion;
 mod hints;
 mod lock;
 mod mapped;
@@ -28,13 +29,12 @@ mod transfer;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-pub use canele_engine::LockKind;
+pub use canele_engine::RmaLockKind;
 use canele_engine::{ExposureKey, Far, FlowId, Region, Tag};
-use canele_sys::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use canele_sys::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
 use crate::attribute::Attributes;
 use crate::comm::Comm;
-use crate::errhandler::Errhandler;
 use crate::group::Group;
 use crate::info::Info;
 use crate::{Class, Error};
@@ -43,6 +43,7 @@ use control::Control;
 pub use create::Given;
 pub use elements::Accumulation;
 use epoch::Epochs;
+use exclusion::Excluding;
 pub use mapped::MappedTarget;
 pub use query::SharedPart;
 pub use served::ServedWindows;
@@ -84,6 +85,8 @@ pub struct Win {
     epoch: AtomicU8,
     epochs: Mutex<Epochs>,
     control: Arc<Control>,
+    /// This process among those that change elements.
+    excluding: Excluding,
     /// True if all members share this host, whose words are their locks; otherwise the owner's library keeps each lock.
     shares_host: bool,
     /// Accesses were made since the last flush that owners serve.
@@ -94,7 +97,6 @@ pub struct Win {
     part: Part,
     /// Memory that was attached to a dynamic window, by its address.
     attached: RwLock<BTreeMap<usize, Arc<Far>>>,
-    number: AtomicUsize,
     kept: Mutex<Kept>,
     attributes: Attributes,
 }
@@ -115,7 +117,6 @@ struct Part {
 /// What a program hangs on a window.
 struct Kept {
     name: String,
-    errhandler: Arc<Errhandler>,
     info: Info,
 }
 
@@ -124,7 +125,8 @@ impl Win {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the window's own communicator of its members, which is revoked with it.
+    /// Returns the window's own communicator of its members: its handler is told of the window's errors, its number is the window's, and
+    /// it is revoked with the window.
     pub fn comm(&self) -> &Arc<Comm> {
         &self.comm
     }
@@ -174,30 +176,9 @@ impl Win {
         name.clone_into(&mut self.kept().name);
     }
 
-    /// Returns what is done with errors.
-    pub fn errhandler(&self) -> Arc<Errhandler> {
-        self.kept().errhandler.clone()
-    }
-
-    /// Sets what is done with errors.
-    pub fn set_errhandler(&self, errhandler: Arc<Errhandler>) {
-        self.kept().errhandler = errhandler;
-    }
-
     /// Returns its attributes.
     pub fn attributes(&self) -> &Attributes {
         &self.attributes
-    }
-
-    /// Returns the number under which the edge knows it.
-    pub fn number(&self) -> usize {
-        // Relaxed: set before anybody else can know the window.
-        self.number.load(Relaxed)
-    }
-
-    /// Sets that number.
-    pub fn set_number(&self, number: usize) {
-        self.number.store(number, Relaxed);
     }
 
     #[cold]

@@ -12,7 +12,7 @@ use crate::{Result, fail};
 /// The part of a window that a rank has, as this process sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SharedPart {
-    /// Where it begins in this process, 0 if it cannot be reached by loads and stores.
+    /// Where it begins in this process, 0 if it has no bytes or cannot be reached by loads and stores.
     pub address: usize,
     /// Its bytes, 0 if it cannot be reached.
     pub bytes: usize,
@@ -33,12 +33,12 @@ impl Win {
         let rank = rank.unwrap_or_else(first);
         let Some(target) = self.targets.get(rank) else { return Err(self.no_rank(rank as i64)) };
         Ok(match target.reach(&self.comm.engine)? {
-            Reached::Here(memory, offset) => SharedPart {
+            Reached::Here(memory, offset) if target.size > 0 => SharedPart {
                 address: memory.address().wrapping_add(*offset).expose_provenance(),
                 bytes: target.size,
                 unit: target.unit,
             },
-            Reached::Served => SharedPart { address: 0, bytes: 0, unit: target.unit },
+            _ => SharedPart { address: 0, bytes: 0, unit: target.unit },
         })
     }
 

@@ -7,23 +7,23 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use canele_engine::{
-    Access, Applied, ElementOperation, ElementsOrigin, ExposedElements, ExposureKey, LockKind, Pending, Rank,
-    RmaOperations, RmaPlace, Tracked, Window,
+    Access, Applied, ElementOperation, ElementsOrigin, ExposedElements, ExposureKey, Pending, Rank,
+    RmaLockKind, RmaOperations, RmaPlace, Tracked, Window,
 };
 use canele_mem::buffer::{OutBuffer, RawMut};
+use canele_mem::element_lock::Waiting;
 use canele_sys::atomic::Ordering::Relaxed;
 
 use super::Win;
 use super::control::Control;
-use super::elements::{Accumulation, Atomicity, try_accumulate, try_compare_and_swap};
+use super::elements::{Accumulation, try_accumulate, try_compare_and_swap};
+use super::exclusion::{Excluding, Exclusion};
+use super::target::Target;
 use super::transfer::TargetData;
 use crate::data::{Data, DataMut};
 use crate::op::{BuiltIn, Element};
 use crate::request::Request;
 use crate::{Result, fail};
-
-/// Bytes that may be read by one piece.
-const LONG_READ: usize = 4096;
 
 /// Elements of which the operation need not know more than their bytes, which are the lower bits.
 const UNKNOWN: u16 = 1 << 15;
@@ -58,20 +58,13 @@ impl Win {
 
     fn submit(&self, to: TargetData<'_>, at: i64, access: Access, tracked: bool) -> Result<Option<Request>> {
         let place = self.served_place(to, at)?;
-        // A flush does not wait for all pieces of a long read, its request does.
-        let waits = match &access {
-            Access::Get { into } | Access::GetAccumulate { into, .. } => !tracked && into.len() > LONG_READ,
-            _ => false,
-        };
-        // Relaxed: of this process; threads that use one window order their calls.
-        self.targets[to.rank].is_served.store(true, Relaxed);
+        let how = if tracked { Tracked::Request } else { Tracked::Counted };
+        let submitted = self.comm.engine.access(place, access, how);
+        // Behind the submission, so that no flush of another thread counts it that does not wait for it.
+        self.targets[to.rank].served.count();
+        // Relaxed: a thread that flushes what another has accessed is told of it by that one.
         self.is_served.store(true, Relaxed);
-        let how = if tracked || waits { Tracked::Request } else { Tracked::Counted };
-        match self.comm.engine.access(place, access, how) {
-            Ok(Some(pending)) if waits => {
-                self.comm.engine.wait(pending, None)?.result?;
-                Ok(None)
-            }
+        match submitted {
             Ok(pending) => Ok(pending.map(|pending| Request::send(self.comm.clone(), pending))),
             Err(refused) => Err(refused.0.into()),
         }
@@ -160,28 +153,25 @@ impl Win {
     /// Waits for accesses to those of these targets that any were made to since the last flush; `there` too, or only here.
     #[inline(never)]
     fn flush_served(&self, targets: &[usize], there: bool) -> Result<()> {
-        let is_served = |target: &&usize| self.targets[**target].is_served.load(Relaxed);
-        let served = targets.iter().filter(is_served).filter_map(|target| {
-            let target = &self.targets[*target];
-            if there {
-                target.is_served.store(false, Relaxed);
-            }
-            Some((target.rank, target.key?.0))
-        });
+        let open = |target: &usize| Some((&self.targets[*target], self.targets[*target].served.open()?));
+        let open: Vec<(&Target, u64)> = targets.iter().filter_map(open).collect();
+        let served = open.iter().filter_map(|(target, _)| Some((target.rank, target.key?.0)));
         let served: Vec<_> = served.collect();
         if served.is_empty() {
             return Ok(());
         }
         let engine = &self.comm.engine;
-        match there {
-            true => engine.flush(&served, None)?,
-            false => engine.flush_local(&served, None)?,
+        if !there {
+            return Ok(engine.flush_local(&served, None)?);
         }
-        Ok(())
+        let flushed = engine.flush(&served, None);
+        // What went wrong is told once.
+        open.iter().for_each(|(target, up_to)| target.served.flushed(*up_to));
+        Ok(flushed?)
     }
 
     /// Takes the locks of targets where the owner's library keeps them; waits until all are granted.
-    pub(super) fn acquire_served(&self, targets: std::ops::Range<usize>, kind: LockKind) -> Result<()> {
+    pub(super) fn acquire_served(&self, targets: std::ops::Range<usize>, kind: RmaLockKind) -> Result<()> {
         let engine = &self.comm.engine;
         let asked = targets.clone().map(|target| Ok(engine.ilock(self.served_window(target)?, kind)?));
         let asked: Vec<Result<Pending>> = asked.collect();
@@ -206,13 +196,17 @@ impl Win {
     pub(super) fn release_served(&self, targets: std::ops::Range<usize>) -> Result<()> {
         let engine = &self.comm.engine;
         let give = |target: usize| {
-            self.targets[target].is_served.store(false, Relaxed);
-            Ok(engine.iunlock(self.served_window(target)?)?)
+            let open = self.targets[target].served.open();
+            Ok((target, open, engine.iunlock(self.served_window(target)?)?))
         };
-        let given: Vec<Result<Pending>> = targets.map(give).collect();
+        let given: Vec<Result<(usize, Option<u64>, Pending)>> = targets.map(give).collect();
         let mut result = Ok(());
-        for pending in given {
-            let ended = pending.and_then(|pending| Ok(engine.wait(pending, None)?.result?));
+        for given in given {
+            let ended = given.and_then(|(target, open, pending)| {
+                let ended = engine.wait(pending, None)?.result;
+                open.into_iter().for_each(|up_to| self.targets[target].served.flushed(up_to));
+                Ok(ended?)
+            });
             result = result.and(ended.map(drop));
         }
         result
@@ -232,12 +226,11 @@ fn nothing() -> OutBuffer {
     RawMut::of(&mut [], 0).into_raw().lend(0, 0)
 }
 
-/// A window whose memory is served: its control region, and the place in it and the rank in the job of this process.
+/// A window whose memory is served: its control region, and how this process excludes others.
 #[derive(Clone)]
 struct ServedWindow {
     control: Arc<Control>,
-    member: usize,
-    me: Rank,
+    excluding: Excluding,
 }
 
 /// The windows of this process whose memory the library serves to others, by their keys.
@@ -247,12 +240,10 @@ pub struct ServedWindows {
 }
 
 impl ServedWindows {
-    /// Adds a window: its control region, and this rank's place in it and in the job.
-    pub(super) fn add(&self, key: ExposureKey, control: Arc<Control>, member: usize, me: Rank) {
-        self.windows
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(key, ServedWindow { control, member, me });
+    /// Adds a window.
+    pub(super) fn add(&self, key: ExposureKey, control: Arc<Control>, excluding: Excluding) {
+        let window = ServedWindow { control, excluding };
+        self.windows.write().unwrap_or_else(PoisonError::into_inner).insert(key, window);
     }
 
     /// Takes a window away.
@@ -260,13 +251,13 @@ impl ServedWindows {
         self.windows.write().unwrap_or_else(PoisonError::into_inner).remove(&key);
     }
 
-    /// Does something under the atomicity word of a window, if it needs that.
-    fn with<T>(&self, origin: &ElementsOrigin<'_>, act: impl FnOnce(&Atomicity<'_>) -> T) -> Option<T> {
+    /// Does something that excludes others from this process's part of a window. Whoever calls must not wait.
+    fn with<T>(&self, origin: &ElementsOrigin<'_>, act: impl FnOnce(&Exclusion<'_>) -> T) -> Option<T> {
         let windows = self.windows.read().unwrap_or_else(PoisonError::into_inner);
-        let ServedWindow { control, member, me } = windows.get(&origin.window).cloned()?;
+        let ServedWindow { control, excluding } = windows.get(&origin.window).cloned()?;
         drop(windows);
-        let word = control.words(member).atomicity();
-        Some(act(&Atomicity { word, me, is_gone: origin.is_gone }))
+        let waiting = Waiting { is_gone: origin.is_gone, relax: None };
+        Some(act(&Exclusion::new(&control, excluding.member, excluding, waiting)))
     }
 }
 
@@ -287,7 +278,7 @@ impl RmaOperations for ServedWindows {
                 }
             });
         };
-        match self.with(origin, |atomicity| try_accumulate(&stretches, how, atomicity, data, old)) {
+        match self.with(origin, |exclusion| try_accumulate(&stretches, how, exclusion, data, old)) {
             Some(Ok(true)) => Applied::Done,
             Some(Ok(false)) => Applied::Busy,
             Some(Err(_)) | None => Applied::Refused,
@@ -303,11 +294,11 @@ impl RmaOperations for ServedWindows {
         old: &mut [u8],
     ) -> Applied {
         let is_one = operands.iter().all(|operand| operand.len() == old.len()) && target.len() == old.len();
-        let swap = |atomicity: &Atomicity<'_>| {
+        let swap = |exclusion: &Exclusion<'_>| {
             let mut swapped = None;
             target.each(|memory, at, _, len| {
                 let part = memory.window(at, len).filter(|_| len == target.len());
-                swapped = part.and_then(|part| try_compare_and_swap(&part, atomicity, operands));
+                swapped = part.and_then(|part| try_compare_and_swap(&part, exclusion, operands));
             });
             swapped
         };

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use canele_engine::{Engine, ExposureKey, Far, Rank, RegionId};
-use canele_sys::atomic::{AtomicBool, AtomicU8};
+use canele_sys::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use super::{Flavor, Win};
 use crate::{Result, fail};
@@ -21,12 +21,40 @@ pub(super) struct Target {
     pub epoch: AtomicU8,
     /// Under which its owner serves it, and where its part begins in what is served.
     pub key: Option<(ExposureKey, usize)>,
-    /// Accesses were made since the last flush that it serves.
-    pub is_served: AtomicBool,
+    /// Accesses that it serves.
+    pub served: ServedCount,
     /// The region that its part lies in, if it lies in one that can be mapped here.
     pub region: Option<RegionPart>,
     /// Where its part was found, from the first access on.
     pub memory: OnceLock<Reached>,
+}
+
+/// How many accesses the owner of a part serves were submitted, and how many of them were flushed.
+#[derive(Default)]
+pub(super) struct ServedCount {
+    submitted: AtomicU64,
+    flushed: AtomicU64,
+}
+
+// Several threads may access and flush at the same time. Each counts its access behind the submission, and a flush reads the count
+// before it begins: what a flush covers was submitted before it.
+impl ServedCount {
+    /// Counts an access that was submitted.
+    pub fn count(&self) {
+        // Release: pairs with the acquire in `open`.
+        self.submitted.fetch_add(1, Ordering::Release);
+    }
+
+    /// Returns up to which access a flush that begins now covers them; nothing if all are covered.
+    pub fn open(&self) -> Option<u64> {
+        let submitted = self.submitted.load(Ordering::Acquire);
+        (submitted > self.flushed.load(Ordering::Acquire)).then_some(submitted)
+    }
+
+    /// A flush has ended that covered the accesses up to this one.
+    pub fn flushed(&self, up_to: u64) {
+        self.flushed.fetch_max(up_to, Ordering::AcqRel);
+    }
 }
 
 /// Where in a region a part of a window lies.

@@ -4,7 +4,7 @@ use canele_mem::buffer::RegionAddress;
 use canele_sys::ids::RegionId;
 
 use super::ANSWER;
-use super::request::{place_words, read_place};
+use super::encoding::{place_words, read_place};
 
 /// Why an RMA request was not done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

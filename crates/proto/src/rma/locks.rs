@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use canele_sys::ids::Rank;
 
-use super::request::LockKind;
+use super::request::RmaLockKind;
 
 /// Wishes of one rank that wait at most.
 const MOST_OF_ONE: usize = 64;
@@ -18,12 +18,12 @@ pub(super) struct LockQueue {
     /// The holders: many that share it, or one.
     holders: Vec<Rank>,
     is_exclusive: bool,
-    waiting: VecDeque<(Rank, u32, LockKind)>,
+    waiting: VecDeque<(Rank, u32, RmaLockKind)>,
 }
 
 impl LockQueue {
     /// A rank wants the lock; says who has got it, and nothing if the rank has too many wishes.
-    pub fn ask(&mut self, from: Rank, sequence: u32, kind: LockKind) -> Option<Vec<Granted>> {
+    pub fn ask(&mut self, from: Rank, sequence: u32, kind: RmaLockKind) -> Option<Vec<Granted>> {
         let of_it = self.waiting.iter().filter(|(rank, ..)| *rank == from).count();
         let held = self.holders.iter().filter(|rank| **rank == from).count();
         if of_it.max(held) >= MOST_OF_ONE {
@@ -55,9 +55,9 @@ impl LockQueue {
     fn grant(&mut self) -> Vec<Granted> {
         let mut granted = Vec::new();
         while let Some((rank, sequence, kind)) = self.waiting.pop_front_if(|(_, _, kind)| {
-            self.holders.is_empty() || !self.is_exclusive && *kind == LockKind::Shared
+            self.holders.is_empty() || !self.is_exclusive && *kind == RmaLockKind::Shared
         }) {
-            self.is_exclusive = kind == LockKind::Exclusive;
+            self.is_exclusive = kind == RmaLockKind::Exclusive;
             self.holders.push(rank);
             granted.push((rank, sequence));
         }
@@ -67,7 +67,7 @@ impl LockQueue {
 
 #[cfg(test)]
 mod tests {
-    use super::LockKind::{Exclusive, Shared};
+    use super::RmaLockKind::{Exclusive, Shared};
     use super::*;
 
     #[test]

@@ -17,6 +17,8 @@ mod answer;
 mod awaited;
 mod call;
 mod cutting;
+mod encoding;
+mod ending;
 mod exposures;
 mod locks;
 mod origin;
@@ -25,8 +27,11 @@ mod queue;
 mod range_set;
 mod refusals;
 mod request;
+mod serving;
+mod submitting;
 mod target;
 mod windows;
+mod work;
 
 use canele_rail::Corrupt;
 use canele_sys::ids::{FlowId, Rank, Tag};
@@ -37,7 +42,9 @@ pub use call::{Ending, LateAnswer, NewCall, RmaFailure, RmaOutcome};
 pub use exposures::{AttachError, ExposureKey, Exposures};
 pub use origin::RmaOrigin;
 pub use pending::PendingSends;
-pub use request::{ElementAccess, ElementAction, EncodedElements, Form, LockKind, RmaRequest, WindowAction};
+pub use request::{
+    ElementAccess, ElementAction, EncodedElements, Form, RmaLockKind, RmaRequest, WindowAction,
+};
 pub use target::{RmaMemory, RmaTarget, Tell};
 
 use crate::matching::Want;

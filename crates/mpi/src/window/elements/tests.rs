@@ -1,5 +1,12 @@
-use canele_engine::Far;
+use std::sync::Arc;
 
+use canele_engine::{Far, Rank, RegionId};
+use canele_mem::element_lock::Waiting;
+use canele_sys::atomic::Ordering;
+use canele_sys::membarrier::{self, Fencing};
+
+use super::super::control::Control;
+use super::super::exclusion::Excluding;
 use super::*;
 use crate::op::Element;
 
@@ -13,20 +20,32 @@ fn memory() -> Far {
     Far::private(4096).expect("a page")
 }
 
+/// The control region of a window of 8 members.
+fn control() -> Control {
+    let memory = Far::private(Control::bytes(8)).expect("some pages");
+    Control::new(Arc::new(memory), 8, (Rank(0), RegionId::PROCESS)).expect("long enough")
+}
+
+/// What member 3 does at part 1.
+fn exclusion<'a>(control: &'a Control, is_gone: &'a dyn Fn(Rank) -> bool) -> Exclusion<'a> {
+    let excluding = Excluding::new(3, ME, membarrier::register());
+    Exclusion::new(control, 1, excluding, Waiting { is_gone, relax: None })
+}
+
 fn how(op: BuiltIn, element: Element) -> Accumulation {
     Accumulation { op, element: Some(element), bytes: element.size() }
 }
 
 /// Accumulates into one stretch of memory, and gives what was there.
 fn accumulate(memory: &Far, at: usize, how: Accumulation, data: &[u8]) -> Vec<u8> {
-    let word = AtomicU64::new(0);
-    let atomicity = Atomicity { word: &word, me: ME, is_gone: &never };
+    let control = control();
+    let exclusion = exclusion(&control, &never);
     let stretches = |each: &mut dyn FnMut(Window<'_>, usize)| {
         each(memory.window(at, data.len()).expect("inside"), 0);
     };
     let mut old = vec![0; data.len()];
-    assert!(try_accumulate(&stretches, how, &atomicity, data, Some(&mut old)).expect("defined"));
-    assert_eq!(word.load(Ordering::Relaxed), 0, "the word is given back");
+    assert!(try_accumulate(&stretches, how, &exclusion, data, Some(&mut old)).expect("defined"));
+    assert!(exclusion.hold().is_some(), "the lock is given back");
     old
 }
 
@@ -84,12 +103,12 @@ fn an_element_whose_parts_have_a_gap_is_changed_as_a_whole() {
         each(memory.window(0, 2).expect("inside"), 0);
         each(memory.window(4, 4).expect("inside"), 2);
     };
-    let word = AtomicU64::new(0);
-    let atomicity = Atomicity { word: &word, me: ME, is_gone: &never };
+    let control = control();
+    let exclusion = exclusion(&control, &never);
     let pair = |value: i16, index: i32| [&value.to_ne_bytes()[..], &index.to_ne_bytes()].concat();
     let change = |data: &[u8]| {
         let max = how(BuiltIn::MaxLoc, Element::ShortInt);
-        assert!(try_accumulate(&stretches, max, &atomicity, data, None).expect("defined"));
+        assert!(try_accumulate(&stretches, max, &exclusion, data, None).expect("defined"));
         [bytes_at(&memory, 0, 2), bytes_at(&memory, 4, 4)].concat()
     };
     assert_eq!(change(&pair(5, 70_000)), pair(5, 70_000));
@@ -101,30 +120,32 @@ fn an_element_whose_parts_have_a_gap_is_changed_as_a_whole() {
 #[test]
 fn a_held_word_refuses_those_that_need_it_until_its_holder_is_gone() {
     let memory = memory();
-    let word = AtomicU64::new(8);
+    let control = control();
+    control.words(1).elements().store(8, Ordering::Relaxed);
     let wide = how(BuiltIn::Sum, Element::ComplexF64);
     let data = [1f64.to_ne_bytes(), 2f64.to_ne_bytes()].concat();
     let stretches = |each: &mut dyn FnMut(Window<'_>, usize)| each(memory.window(0, 16).expect("inside"), 0);
     let attempt = |how, is_gone: &dyn Fn(Rank) -> bool| {
-        let atomicity = Atomicity { word: &word, me: ME, is_gone };
-        try_accumulate(&stretches, how, &atomicity, &data, None).expect("defined")
+        try_accumulate(&stretches, how, &exclusion(&control, is_gone), &data, None).expect("defined")
     };
     assert!(!attempt(wide, &never));
     assert_eq!(bytes_at(&memory, 0, 16), [0; 16]);
     assert!(attempt(how(BuiltIn::Sum, Element::I64), &never), "which does not need it");
     assert!(attempt(wide, &|rank| rank == Rank(7)), "it is taken over");
-    assert_eq!(word.load(Ordering::Relaxed), 0);
+    assert_eq!(control.words(1).elements().load(Ordering::Relaxed), 0);
 }
 
 #[test]
 fn threads_that_change_the_same_elements_lose_nothing() {
     let memory = memory();
-    let word = AtomicU64::new(0);
+    let control = control();
     std::thread::scope(|threads| {
         for thread in 0..4 {
-            let (memory, word) = (&memory, &word);
+            let (memory, control) = (&memory, &control);
             threads.spawn(move || {
-                let atomicity = Atomicity { word, me: Rank(thread), is_gone: &never };
+                let excluding = Excluding::new(thread as usize, Rank(thread), membarrier::register());
+                let waiting = Waiting { is_gone: &never, relax: None };
+                let exclusion = Exclusion::new(control, 1, excluding, waiting);
                 for (element, at, one) in [
                     (Element::F64, 0, &1f64.to_ne_bytes()[..]),
                     (Element::I16, 64, &1i16.to_ne_bytes()[..]),
@@ -136,7 +157,7 @@ fn threads_that_change_the_same_elements_lose_nothing() {
                     };
                     for _ in 0..1000 {
                         let sum = how(BuiltIn::Sum, element);
-                        while !try_accumulate(&stretches, sum, &atomicity, one, None).expect("defined") {
+                        while !try_accumulate(&stretches, sum, &exclusion, one, None).expect("defined") {
                             std::thread::yield_now();
                         }
                     }
@@ -153,15 +174,100 @@ fn threads_that_change_the_same_elements_lose_nothing() {
 #[test]
 fn an_element_is_swapped_if_it_is_what_it_is_compared_with() {
     let memory = memory();
-    let word = AtomicU64::new(0);
-    let atomicity = Atomicity { word: &word, me: ME, is_gone: &never };
+    let control = control();
+    let exclusion = exclusion(&control, &never);
     for (at, len) in [(0, 8), (17, 4), (32, 16)] {
         let window = memory.window(at, len).expect("inside");
         let (zero, one, two) = (vec![0; len], vec![1; len], vec![2; len]);
-        let swap = |compare: &[u8], new: &[u8]| try_compare_and_swap(&window, &atomicity, [compare, new]);
+        let swap = |compare: &[u8], new: &[u8]| try_compare_and_swap(&window, &exclusion, [compare, new]);
         assert_eq!(swap(&one, &two), Some(zero.clone()));
         assert_eq!(swap(&zero, &one), Some(zero));
         assert_eq!(swap(&one, &two), Some(one));
         assert_eq!(bytes_at(&memory, at, len), two);
     }
+}
+
+#[test]
+fn a_long_run_is_changed_as_its_elements_one_by_one() {
+    const BYTES: usize = 20_000;
+    let control = control();
+    let asymmetric =
+        Excluding { fencing: Fencing::Asymmetric, ..Excluding::new(3, ME, membarrier::register()) };
+    let fenced = Excluding { fencing: Fencing::Fences, ..asymmetric };
+    for element in Element::ALL.into_iter().filter(|element| matches!(element.size(), 1 | 2 | 4 | 8)) {
+        for op in BuiltIn::ALL {
+            if op.accumulation(element).is_err() {
+                continue;
+            }
+            let data: Vec<u8> = (0..BYTES).map(|n| (n * 5 + 2) as u8 & 0x3f).collect();
+            let change = |excluding: Excluding, keeps: bool| {
+                let memory = Far::private(BYTES + 64).expect("some pages");
+                let first: Vec<u8> = (0..BYTES).map(|n| (n * 7 + 1) as u8 & 0x3f).collect();
+                memory.window(8, BYTES).expect("inside").write(0, &first);
+                let exclusion =
+                    Exclusion::new(&control, 1, excluding, Waiting { is_gone: &never, relax: None });
+                assert_eq!(exclusion.suits_long(BYTES, 1), excluding.fencing == Fencing::Asymmetric);
+                let stretches = |each: &mut dyn FnMut(Window<'_>, usize)| {
+                    each(memory.window(8, 8000).expect("inside"), 0);
+                    each(memory.window(8008, BYTES - 8000).expect("inside"), 8000);
+                };
+                let mut old = vec![0; BYTES];
+                let wanted = keeps.then_some(&mut old[..]);
+                assert!(
+                    try_accumulate(&stretches, how(op, element), &exclusion, &data, wanted).expect("defined")
+                );
+                (bytes_at(&memory, 8, BYTES), old)
+            };
+            for keeps in [false, true] {
+                assert!(change(asymmetric, keeps) == change(fenced, keeps), "{op:?} of {element:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn long_runs_and_single_elements_of_several_threads_lose_nothing() {
+    const ELEMENTS: usize = 2048;
+    let memory = Far::private(8 * ELEMENTS).expect("some pages");
+    let control = control();
+    let fencing = membarrier::register();
+    std::thread::scope(|threads| {
+        for thread in 0..4 {
+            let (memory, control) = (&memory, &control);
+            threads.spawn(move || {
+                // Two threads of each of two members; none is the first.
+                let excluding = Excluding::new(thread / 2, Rank(thread as u32 / 2), fencing);
+                let relax = std::thread::yield_now;
+                let waiting = Waiting { is_gone: &never, relax: Some(&relax) };
+                let exclusion = Exclusion::new(control, 1, excluding, waiting);
+                let ones = vec![1f64; ELEMENTS];
+                for round in 0..400 {
+                    let (at, count) = match (round + thread) % 4 {
+                        0 => (0, ELEMENTS),
+                        1 => (round % ELEMENTS, 1),
+                        2 => (0, 1),
+                        _ => (round % 64, 40),
+                    };
+                    let stretches = |each: &mut dyn FnMut(Window<'_>, usize)| {
+                        each(memory.window(8 * at, 8 * count).expect("inside"), 0);
+                    };
+                    let data = bytemuck::cast_slice(&ones[..count]);
+                    let sum = how(BuiltIn::Sum, Element::F64);
+                    while !try_accumulate(&stretches, sum, &exclusion, data, None).expect("defined") {
+                        std::thread::yield_now();
+                    }
+                }
+            });
+        }
+    });
+    let mut expected = vec![0f64; ELEMENTS];
+    for (round, thread) in (0..400).flat_map(|round| (0..4).map(move |thread| (round, thread))) {
+        match (round + thread) % 4 {
+            0 => expected.iter_mut().for_each(|element| *element += 1.0),
+            1 => expected[round % ELEMENTS] += 1.0,
+            2 => expected[0] += 1.0,
+            _ => expected[round % 64..round % 64 + 40].iter_mut().for_each(|element| *element += 1.0),
+        }
+    }
+    assert!(bytes_at(&memory, 0, 8 * ELEMENTS) == bytemuck::cast_slice::<f64, u8>(&expected));
 }

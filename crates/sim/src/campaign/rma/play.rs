@@ -7,7 +7,7 @@ use canele_mem::exposed::Exposed;
 use canele_mem::layout::Layout;
 use canele_proto::Holding;
 use canele_proto::rma::{
-    ElementAccess, ElementAction, ExposureKey, Form, LockKind, NewCall, Refusal, RmaFailure, RmaMemory,
+    ElementAccess, ElementAction, ExposureKey, Form, NewCall, Refusal, RmaFailure, RmaLockKind, RmaMemory,
     RmaOperations, RmaOrigin, RmaOutcome, RmaRequest, RmaTarget, Tell, WindowAction,
 };
 use canele_proto::slab::Key;
@@ -37,10 +37,10 @@ enum Expected {
     /// Replaced, if this was there.
     Replaced(u64),
     Refused,
-    Granted(LockKind),
+    Granted(RmaLockKind),
     /// The word that the lock protects.
     Protected,
-    Unlocked(LockKind),
+    Unlocked(RmaLockKind),
 }
 
 struct Run {
@@ -75,7 +75,7 @@ pub struct Play<'p> {
     /// What each origin has done: [origin][owner].
     done: Vec<Vec<Done>>,
     /// Who has the lock of each owner.
-    holders: Vec<Vec<(usize, LockKind)>>,
+    holders: Vec<Vec<(usize, RmaLockKind)>>,
     dead: Option<usize>,
 }
 
@@ -297,7 +297,8 @@ impl<'p> Play<'p> {
             }
             16 | 17 if !self.parties[me].in_section => {
                 self.parties[me].in_section = true;
-                let kind = self.random.pick(&[LockKind::Exclusive, LockKind::Exclusive, LockKind::Shared]);
+                let kind =
+                    self.random.pick(&[RmaLockKind::Exclusive, RmaLockKind::Exclusive, RmaLockKind::Shared]);
                 self.window(me, to, WindowAction::Lock(kind), Expected::Granted(kind));
             }
             18 => {
@@ -425,10 +426,10 @@ impl<'p> Play<'p> {
                 let write = RmaRequest::Write { place, len: 8 };
                 self.submit(me, to, (write, None), n.to_le_bytes().to_vec(), 0, Expected::End);
                 self.holders[to].retain(|(rank, _)| *rank != me);
-                self.window(me, to, WindowAction::Unlock, Expected::Unlocked(LockKind::Exclusive));
+                self.window(me, to, WindowAction::Unlock, Expected::Unlocked(RmaLockKind::Exclusive));
             }
             (Expected::Unlocked(kind), Ok(_)) => {
-                self.done[me][to].sections += u64::from(kind == LockKind::Exclusive);
+                self.done[me][to].sections += u64::from(kind == RmaLockKind::Exclusive);
                 self.leave(me, to);
             }
             (_, result) => return Err(format!("rank {me} at {to}: {:?} gave {result:?}", run.rma_request)),
@@ -437,15 +438,15 @@ impl<'p> Play<'p> {
     }
 
     /// A rank has got a lock.
-    fn enter(&mut self, me: usize, to: usize, kind: LockKind) -> Checked {
+    fn enter(&mut self, me: usize, to: usize, kind: RmaLockKind) -> Checked {
         let dead = self.dead;
         let others = self.holders[to].iter().filter(|(rank, _)| Some(*rank) != dead);
-        let alone = |other: &LockKind| kind == LockKind::Exclusive || *other == LockKind::Exclusive;
+        let alone = |other: &RmaLockKind| kind == RmaLockKind::Exclusive || *other == RmaLockKind::Exclusive;
         if let Some((other, other_kind)) = others.into_iter().find(|(_, other)| alone(other)) {
             return Err(format!("{kind:?} lock of {to}: rank {me} has it beside {other}, {other_kind:?}"));
         }
         self.holders[to].push((me, kind));
-        if kind == LockKind::Exclusive {
+        if kind == RmaLockKind::Exclusive {
             self.done[me][to].sections_begun += 1;
             let place = self.place(to, 8 * LOCKED);
             self.submit(

@@ -1,0 +1,135 @@
+//! How this process changes elements of a member's part while others do, too.
+//!
+//! Owns which of the ways is taken: single elements are entered, long runs and wide elements are held. The lock is of
+//! [`canele_mem::element_lock`]; its words lie in the control region of the host.
+
+use std::thread;
+
+use canele_engine::{Engine, Rank};
+use canele_mem::element_lock::{ANNOUNCEMENTS, ElementLock, Entered, Held, Waiting};
+use canele_sys::fork::thread_number;
+use canele_sys::membarrier::Fencing;
+
+use super::Win;
+use super::control::Control;
+use crate::Result;
+
+/// Bytes of a run for which the barrier of the first one pays.
+const LONG_RUN: usize = 8 << 10;
+/// Bytes of a run that is long where no barrier is needed.
+const NEXT_RUN: usize = 256;
+/// Bytes of each stretch of a long run, on average.
+const STRETCH: usize = 256;
+
+/// This process among those that change elements.
+#[derive(Clone, Copy)]
+pub(super) struct Excluding {
+    /// Its place in the window.
+    pub member: usize,
+    /// Its rank in the job.
+    pub me: Rank,
+    /// The number of the thread that announces itself where no other does.
+    pub first_thread: u64,
+    /// How announcements are ordered, the same at all members of the host.
+    pub fencing: Fencing,
+}
+
+/// The exclusion of one part, from this process's side.
+pub(super) struct Exclusion<'a> {
+    lock: ElementLock<'a>,
+    control: &'a Control,
+    this: Excluding,
+    waiting: Waiting<'a>,
+}
+
+impl Excluding {
+    /// Of this thread, the first of those that use the window.
+    pub fn new(member: usize, me: Rank, fencing: Fencing) -> Self {
+        // 0 is the number of many threads.
+        let first_thread = Some(thread_number()).filter(|number| *number != 0).unwrap_or(u64::MAX);
+        Self { member, me, first_thread, fencing }
+    }
+
+    fn lock(self, control: &Control, part: usize) -> ElementLock<'_> {
+        ElementLock::new(control.words(part).elements(), self.fencing, part as u32, self.me)
+    }
+
+    /// Announces a change of single elements of a part, if that may be made at once.
+    #[inline(always)]
+    fn enter<'a>(self, control: &'a Control, lock: ElementLock<'a>) -> Option<Entered<'a>> {
+        let words = control.words(self.member);
+        if thread_number() == self.first_thread {
+            lock.enter(words.announcement(0))
+        } else {
+            lock.enter_shared((1..ANNOUNCEMENTS).map(|n| words.announcement(n)))
+        }
+    }
+}
+
+impl<'a> Exclusion<'a> {
+    /// Of a part, for this process.
+    pub fn new(control: &'a Control, part: usize, this: Excluding, waiting: Waiting<'a>) -> Self {
+        Self { lock: this.lock(control, part), control, this, waiting }
+    }
+
+    /// Announces a change of single elements; nothing while another changes a long run.
+    pub fn enter(&self) -> Option<Entered<'a>> {
+        let enter = || self.this.enter(self.control, self.lock);
+        enter().or_else(|| self.lock.end_long_mode(self.waiting.is_gone).then(enter).flatten())
+    }
+
+    /// Holds the part, so that no other long run or wide element is changed.
+    pub fn hold(&self) -> Option<Held<'a>> {
+        self.lock.try_hold(self.waiting.is_gone)
+    }
+
+    /// Holds the part alone.
+    pub fn hold_long(&self) -> Option<Held<'a>> {
+        self.lock.try_hold_long(self.control.announcements(), &self.waiting)
+    }
+
+    /// True if so many bytes in so many stretches are better changed by plain loops.
+    pub fn suits_long(&self, bytes: usize, stretches: usize) -> bool {
+        bytes >= NEXT_RUN
+            && bytes / stretches >= STRETCH
+            && self.lock.has_long_mode()
+            && (bytes >= LONG_RUN || self.lock.is_in_long_mode())
+    }
+}
+
+impl Win {
+    /// Announces a change of a single element of a target, if that may be made at once.
+    #[inline(always)]
+    pub(super) fn enter(&self, target: usize) -> Option<Entered<'_>> {
+        self.excluding.enter(&self.control, self.excluding.lock(&self.control, target))
+    }
+
+    /// Does something that excludes others from a target's elements, until it was done: it is tried again while another process is at
+    /// them, which is not for long.
+    pub(super) fn atomically<T>(
+        &self,
+        target: usize,
+        mut attempt: impl FnMut(&Exclusion<'_>) -> Result<Option<T>>,
+    ) -> Result<T> {
+        let engine = &self.comm.engine;
+        let is_gone = |rank| is_gone(engine, rank);
+        // Deaths become known in passes; who is waited for may need this processor.
+        let relax = || {
+            let _ = engine.poll();
+            thread::yield_now();
+        };
+        let waiting = Waiting { is_gone: &is_gone, relax: Some(&relax) };
+        let exclusion = Exclusion::new(&self.control, target, self.excluding, waiting);
+        loop {
+            if let Some(done) = attempt(&exclusion)? {
+                return Ok(done);
+            }
+            engine.poll()?;
+            thread::yield_now();
+        }
+    }
+}
+
+fn is_gone(engine: &Engine, rank: Rank) -> bool {
+    engine.ask(|proto| (rank.0 as usize) < proto.ranks() && proto.why_gone(rank).is_some()).unwrap_or(false)
+}

@@ -1,0 +1,156 @@
+//! How calls end: answers, large data that has moved, flushes.
+
+use canele_rail::FastPath;
+use canele_sys::ids::Rank;
+
+use super::awaited::Came;
+use super::call::{Call, Ending, LateAnswer, NewCall, RmaFailure};
+use super::origin::{RmaOrigin, is_flush};
+use super::{Refusal, RmaRequest};
+use crate::Proto;
+use crate::request::{Buffer, Failure};
+use crate::slab::Key;
+
+impl RmaOrigin {
+    /// Takes the answers of an owner that have come; says whether any had.
+    pub(super) fn take_answers<R: FastPath>(&mut self, proto: &mut Proto, rail: &mut R, owner: Rank) -> bool {
+        let Some(state) = self.owners.get_mut(&owner) else { return false };
+        let came: Vec<_> = state.awaited.extract_if(.., |awaited| awaited.has_come(proto)).collect();
+        state.awaited_bytes -= came.iter().map(|awaited| awaited.len).sum::<usize>();
+        let any = !came.is_empty();
+        let mut answered = Vec::with_capacity(came.len());
+        for awaited in came {
+            let (key, at) = (awaited.call, awaited.at);
+            let Some(call) = self.calls.get_mut(key) else { continue };
+            call.awaited -= 1;
+            let answer = awaited.take(proto, call.window());
+            self.handle_answer(proto, key, at, answer);
+            answered.push(key);
+        }
+        // Once all of them are in their memory: a call may have several, and a flush behind a read may have come with it.
+        answered.dedup();
+        answered.into_iter().for_each(|key| self.settle(proto, rail, key));
+        any
+    }
+
+    pub(super) fn handle_answer(&mut self, proto: &mut Proto, key: Key, at: usize, answer: Came) {
+        let Some(call) = self.calls.get_mut(key) else { return };
+        match answer {
+            Ok((value, data)) => {
+                call.value = value;
+                if let Some(into) = call.into.as_mut().filter(|_| !data.is_empty()) {
+                    into.copy_from_slice(at, &data);
+                    proto.traffic.copies += 1;
+                }
+            }
+            Err(failure) => {
+                call.fail(failure);
+                // Nothing follows a refusal.
+                if let Some(request) = call.receiving {
+                    proto.cancel_here(request);
+                }
+            }
+        }
+        if is_flush(&call.rma_request) {
+            let (window, serial) = (call.window(), call.serial);
+            self.windows.at(window).flushed(serial);
+        }
+    }
+
+    /// Takes back large data that has moved; says whether any had.
+    pub(super) fn end_moves<R: FastPath>(&mut self, proto: &mut Proto, rail: &mut R) -> bool {
+        let mut ended = Vec::new();
+        let Self { moving, calls, .. } = self;
+        moving.retain(|key| {
+            let Some(call) = calls.get_mut(*key) else { return false };
+            if let Some(outcome) = call.sending.and_then(|request| proto.take(request)) {
+                call.sending = None;
+                if let Buffer::Out(buffer) = outcome.buffer {
+                    call.data = Some(buffer);
+                }
+                outcome.result.err().into_iter().for_each(|failure| call.fail(RmaFailure::Owner(failure)));
+            }
+            if let Some(outcome) = call.receiving.and_then(|request| proto.take(request)) {
+                call.receiving = None;
+                let region = call.rma_request.region();
+                let mut len = 0;
+                if let Buffer::In(buffer) = outcome.buffer {
+                    len = buffer.len();
+                    call.into = Some(buffer);
+                }
+                match outcome.result {
+                    Ok(status) if status.bytes == len => {}
+                    // Refused: the answer says why, which may still be to be taken.
+                    Err(Failure::Cancelled) => {}
+                    Ok(_) | Err(Failure::Truncated { .. }) => {
+                        call.fail(RmaFailure::Refused(region, Refusal::Broken));
+                    }
+                    Err(failure) => call.fail(RmaFailure::Owner(failure)),
+                }
+            }
+            let is_moving = call.sending.is_some() || call.receiving.is_some();
+            if !is_moving {
+                ended.push(*key);
+            }
+            is_moving
+        });
+        let any = !ended.is_empty();
+        ended.into_iter().for_each(|key| self.settle(proto, rail, key));
+        any
+    }
+
+    /// Ends a call of which nothing is under way any more; a flush waits for all calls before it.
+    pub(super) fn settle<R: FastPath>(&mut self, proto: &mut Proto, rail: &mut R, key: Key) {
+        let Some(call) = self.calls.get_mut(key) else { return };
+        if !call.is_complete() || call.has_ended {
+            return;
+        }
+        let (window, serial) = (call.window(), call.serial);
+        let state = self.windows.at(window);
+        if is_flush(&call.rma_request) {
+            if state.is_open_before(serial) {
+                if !state.flushes.contains(&key) {
+                    state.flushes.push(key);
+                }
+                return;
+            }
+            state.flushes.retain(|other| *other != key);
+            // The owner's word comes first: it is of what was done there.
+            let failure = state.take_failure();
+            failure.into_iter().for_each(|failure| call.fail(failure));
+        } else {
+            state.end(serial);
+            if let (Ending::Counted, Some(failure)) = (call.ending, &call.failure) {
+                state.fail(failure.clone());
+            }
+        }
+        call.has_ended = true;
+        proto.ended += 1;
+        let flushes = state.flushes.clone();
+        self.finish(proto, rail, key);
+        flushes.into_iter().filter(|other| *other != key).for_each(|other| self.settle(proto, rail, other));
+    }
+
+    /// Forgets a call that has ended unless its outcome is to be taken.
+    pub(super) fn finish<R: FastPath>(&mut self, proto: &mut Proto, rail: &mut R, key: Key) {
+        let Some(late) = self.calls.get(key).and_then(|call| match call.ending {
+            Ending::Taken => None,
+            Ending::Counted => Some(LateAnswer::Ignore),
+            Ending::Left(late) => Some(late),
+        }) else {
+            return;
+        };
+        let Some(outcome) = self.calls.remove(key).map(Call::into_outcome) else { return };
+        match (outcome.result, late) {
+            (Ok(value), LateAnswer::Undo(question)) if value != 0 => {
+                let ending = Ending::Left(LateAnswer::Ignore);
+                let call = NewCall { ending, ..NewCall::new(outcome.owner, RmaRequest::Ask(question)) };
+                self.submit(proto, rail, call);
+            }
+            (Err(RmaFailure::Refused(region, refusal)), LateAnswer::Keep) => {
+                self.refused.entry(outcome.owner).or_insert((region, refusal));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What an RMA request does at the owner of the memory: reads, writes, accesses to elements, locks, and the answers.
+
+use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
+use canele_sys::ids::{Rank, RegionId, Tag};
+
+use super::access::carry_out;
+use super::exposures::Exposures;
+use super::locks::Granted;
+use super::queue::{Begun, Data, Then};
+use super::target::RmaMemory;
+use super::work::{Began, Work};
+use super::{ANSWER, ANSWERS, Answer, DATA, ElementAccess, Form, LEAST_PIECE, Refusal, RmaLockKind};
+use crate::matching::Want;
+
+impl<E: RmaMemory> Work<'_, E> {
+    /// Writes data into memory, or begins to receive it there.
+    pub(super) fn put(
+        &mut self,
+        from: Rank,
+        place: RegionAddress,
+        len: u64,
+        form: Form,
+        sequence: u32,
+        data: &[u8],
+    ) -> (Data, Result<(), Refusal>) {
+        let unwanted = if form == Form::Whole { Data::Here } else { Data::Unwanted(sequence) };
+        if let Err(refusal) = self.check(place, len) {
+            return (unwanted, Err(refusal));
+        }
+        let Some(mut room) = self.room(place, len as usize) else {
+            return (unwanted, Err(Refusal::NoRegion));
+        };
+        if form == Form::Whole {
+            room.copy_from_slice(0, data);
+            self.proto.traffic.copies += 1;
+            return (Data::Here, Ok(()));
+        }
+        let want = Want { source: Some(from), tag: Some(Tag(sequence)) };
+        let request = self.proto.submit_recv(DATA, want, room);
+        (Data::Receiving(request, place, len), Ok(()))
+    }
+
+    pub(super) fn room(&mut self, place: RegionAddress, len: usize) -> Option<InBuffer> {
+        if Exposures::is_key(place.region) {
+            let (memory, at) = self.exposures.find(place.region, place.offset, len as u64).ok()?;
+            return memory.in_buffer(at, len);
+        }
+        self.memory.room(place, len)
+    }
+
+    pub(super) fn part(&mut self, place: RegionAddress, len: usize) -> Option<OutBuffer> {
+        if Exposures::is_key(place.region) {
+            let (memory, at) = self.exposures.find(place.region, place.offset, len as u64).ok()?;
+            return memory.out_buffer(at, len);
+        }
+        self.memory.part(place, len)
+    }
+
+    /// Carries out an access to elements.
+    pub(super) fn access(&mut self, from: Rank, access: ElementAccess, sequence: u32, data: &[u8]) -> Began {
+        let region = access.place.region;
+        let reads = access.action.reads();
+        // Of the settings, which all ranks have: what links carry an origin may not know yet.
+        let longest = self.proto.settings.eager_bytes.max(LEAST_PIECE);
+        let layout_len = access.elements.map_or(0, |elements| usize::from(elements.layout_len));
+        // What is longer than any piece is none of an honest rank.
+        let fits = usize::try_from(access.len).is_ok_and(|len| len <= longest) && layout_len <= data.len();
+        let mut answer = vec![0; if reads && fits { ANSWER + access.len as usize } else { 0 }];
+        let proto = &*self.proto;
+        let is_gone = |rank: Rank| (rank.0 as usize) < proto.ranks() && proto.gone(rank).is_some();
+        let carried = match fits {
+            true => carry_out(
+                self.exposures,
+                self.memory.operations(),
+                (from, &is_gone),
+                &access,
+                data.split_at(layout_len),
+                answer.get_mut(ANSWER..).unwrap_or_default(),
+            ),
+            false => Err(Refusal::Broken),
+        };
+        match carried {
+            Ok(false) => return Began::Busy,
+            Ok(true) if reads => {
+                answer[..ANSWER].copy_from_slice(&Answer { result: Ok(access.len) }.to_bytes());
+                self.pending.send(self.proto, self.memory.rails(), (from, ANSWERS, Tag(sequence)), &answer);
+            }
+            Err(refusal) if reads => {
+                self.answer(from, sequence, Answer { result: Err((region, refusal)) });
+            }
+            result => {
+                let begun = Begun { data: Data::Here, region, result: result.map(drop), then: Then::Silence };
+                return Began::Queued(Box::new(begun));
+            }
+        }
+        Began::Done
+    }
+
+    /// A rank asks for the lock of an exposure.
+    pub(super) fn lock(&mut self, from: Rank, window: RegionId, kind: RmaLockKind, sequence: u32) {
+        let asked = match self.exposures.get_mut(window) {
+            Some(exposure) => exposure.locks.ask(from, sequence, kind).ok_or(Refusal::Broken),
+            None => Err(Refusal::NoRegion),
+        };
+        match asked {
+            Ok(granted) => self.grant(granted),
+            Err(refusal) => self.answer(from, sequence, Answer { result: Err((window, refusal)) }),
+        }
+    }
+
+    /// Tells ranks that they have got their locks.
+    pub(super) fn grant(&mut self, granted: Vec<Granted>) {
+        for (rank, sequence) in granted {
+            self.answer(rank, sequence, Answer { result: Ok(0) });
+        }
+    }
+
+    /// Gives a lock back for a rank; whether it held it.
+    pub(super) fn unlock(&mut self, from: Rank, window: RegionId) -> Result<(), Refusal> {
+        let exposure = self.exposures.get_mut(window).ok_or(Refusal::NoRegion)?;
+        let granted = exposure.locks.release(from).ok_or(Refusal::NotLocked)?;
+        self.grant(granted);
+        Ok(())
+    }
+
+    /// Answers with part of a region.
+    pub(super) fn get(&mut self, to: Rank, place: RegionAddress, len: u64, form: Form, sequence: u32) {
+        if let Err(refusal) = self.check(place, len) {
+            return self.answer(to, sequence, Answer { result: Err((place.region, refusal)) });
+        }
+        let Some(part) = self.part(place, len as usize) else { return };
+        let head = Answer { result: Ok(len) }.to_bytes();
+        let way = (to, ANSWERS, Tag(sequence));
+        if form == Form::Apart || len as usize > self.proto.settings.eager_bytes {
+            self.pending.send(self.proto, self.memory.rails(), way, &head);
+            return self.pending.send_region(self.proto, self.memory.rails(), way, part);
+        }
+        let mut bytes = vec![0; head.len() + len as usize];
+        bytes[..head.len()].copy_from_slice(&head);
+        part.copy_to_slice(0, &mut bytes[head.len()..]);
+        self.proto.traffic.copies += 1;
+        self.pending.send(self.proto, self.memory.rails(), way, &bytes);
+    }
+
+    pub(super) fn answer(&mut self, to: Rank, sequence: u32, answer: Answer) {
+        self.pending.send(self.proto, self.memory.rails(), (to, ANSWERS, Tag(sequence)), &answer.to_bytes());
+    }
+
+    pub(super) fn no_word(&mut self, place: RegionAddress) -> (RegionId, Refusal) {
+        let refusal =
+            self.memory.len_of(place.region).map_or(Refusal::NoRegion, |len| Refusal::Outside(len as u64));
+        (place.region, refusal)
+    }
+
+    /// Whether a region has a range.
+    pub(super) fn check(&mut self, place: RegionAddress, len: u64) -> Result<(), Refusal> {
+        if Exposures::is_key(place.region) {
+            return self.exposures.find(place.region, place.offset, len).map(drop);
+        }
+        let region = self.memory.len_of(place.region).ok_or(Refusal::NoRegion)? as u64;
+        let inside = place.offset.checked_add(len).is_some_and(|end| end <= region);
+        if inside { Ok(()) } else { Err(Refusal::Outside(region)) }
+    }
+}

@@ -1,0 +1,265 @@
+//! The RMA requests of an origin from their message to their end, in their order.
+
+use std::collections::HashSet;
+
+use canele_mem::buffer::Owned;
+use canele_rail::Corrupt;
+use canele_sys::atomic::{AtomicU64, Ordering::SeqCst};
+use canele_sys::ids::{Rank, RegionId, Tag};
+
+use super::exposures::Exposures;
+use super::pending::PendingSends;
+use super::queue::{Begun, Data, Queue, Then};
+use super::refusals::Refusals;
+use super::target::{MOST_ANSWER_BYTES, RmaMemory, TURN};
+use super::{Answer, DATA, Form, REQUESTS, Refusal, RmaRequest, SEQUENCE_MASK, WindowAction};
+use crate::Proto;
+use crate::matching::Want;
+use crate::request::Buffer;
+
+/// The target while it serves requests, with what it needs for that.
+pub(super) struct Work<'a, E> {
+    pub proto: &'a mut Proto,
+    pub memory: &'a mut E,
+    pub pending: &'a mut PendingSends,
+    pub exposures: &'a mut Exposures,
+    pub refusals: &'a mut Refusals,
+    pub torn: &'a mut HashSet<Rank>,
+}
+
+/// What became of an RMA request that was begun.
+pub(super) enum Began {
+    /// It is done, and answered.
+    Done,
+    /// It ends after all before it.
+    Queued(Box<Begun>),
+    /// It is to be begun again later.
+    Busy,
+}
+
+impl<E: RmaMemory> Work<'_, E> {
+    pub(super) fn go_on(&mut self, from: Rank, queue: &mut Queue) -> bool {
+        let mut any = false;
+        for _ in 0..TURN {
+            if self.pending.bytes_to(from) >= MOST_ANSWER_BYTES {
+                break;
+            }
+            let Some((tag, bytes)) = queue.next.take().or_else(|| self.receive(from, queue)) else { break };
+            if queue.corrupt {
+                continue;
+            }
+            let Some((rma_request, form, sequence, data)) = RmaRequest::read(tag, &bytes) else {
+                any = true;
+                self.shun(from, queue, tag, bytes.len());
+                continue;
+            };
+            if queue.is_ahead_of(&rma_request) {
+                queue.next = Some((tag, bytes));
+                break;
+            }
+            match self.begin(from, rma_request, form, sequence, data) {
+                Began::Done => {}
+                Began::Queued(begun) => queue.begin(*begun),
+                Began::Busy => {
+                    queue.next = Some((tag, bytes));
+                    break;
+                }
+            }
+            any = true;
+        }
+        while let Some(begun) = queue.oldest() {
+            if !self.has_data(from, begun) {
+                break;
+            }
+            any = true;
+            let Some(begun) = queue.take_oldest() else { break };
+            if begun.result.is_err() && self.proto.gone(from).is_some() {
+                self.torn.insert(from);
+            }
+            if !(matches!(begun.then, Then::Notice(_)) && self.torn.contains(&from)) {
+                self.end(from, begun);
+            }
+        }
+        any
+    }
+
+    /// An origin sent what is no RMA request: nothing is done any more of what it sent behind it, here or still to be received.
+    pub(super) fn shun(&mut self, from: Rank, queue: &mut Queue, tag: Tag, len: usize) {
+        let what = format!("{from} sent an RMA request that cannot be: {tag:?}, {len} bytes");
+        self.proto.on_corrupt(self.memory.rails(), from, Corrupt(what));
+        queue.corrupt = true;
+        queue.waiting.drain(..).for_each(|matched| self.proto.discard(matched));
+        self.proto.forget(REQUESTS, from, None);
+    }
+
+    /// The next message of an origin, once it is here.
+    pub(super) fn receive(&mut self, from: Rank, queue: &mut Queue) -> Option<(Tag, Vec<u8>)> {
+        while let Some((request, ..)) = queue.coming.front() {
+            let outcome = self.proto.take(*request)?;
+            let (_, tag, mut bytes) = queue.coming.pop_front()?;
+            if let Buffer::In(buffer) = outcome.buffer {
+                bytes.take_back_in(buffer);
+            }
+            let mut bytes = bytes.into_items();
+            queue.coming_bytes -= bytes.len();
+            match outcome.result {
+                Ok(status) => bytes.truncate(status.bytes),
+                Err(_) if self.proto.gone(from).is_some() => {
+                    self.torn.insert(from);
+                    self.proto.forget(DATA, from, Some(tag.0 & SEQUENCE_MASK));
+                    continue;
+                }
+                // Too long for an RMA request: none can be read from what is left.
+                Err(_) => bytes.clear(),
+            }
+            return Some((tag, bytes));
+        }
+        None
+    }
+
+    /// Begins an RMA request; does those that need not wait for their turn.
+    pub(super) fn begin(
+        &mut self,
+        from: Rank,
+        rma_request: RmaRequest,
+        form: Form,
+        sequence: u32,
+        data: &[u8],
+    ) -> Began {
+        let begun =
+            |data, region, result, then| Began::Queued(Box::new(Begun { data, region, result, then }));
+        let none = RegionId { index: u32::MAX, generation: 0 };
+        match rma_request {
+            RmaRequest::Put { place, len, notice } => {
+                let then = notice.map_or(Then::Answer(sequence), Then::Notice);
+                let (data, result) = self.put(from, place, len, form, sequence, data);
+                begun(data, place.region, result, then)
+            }
+            RmaRequest::Write { place, len } => {
+                let (data, result) = self.put(from, place, len, form, sequence, data);
+                begun(data, place.region, result, Then::Silence)
+            }
+            RmaRequest::Access(access) => self.access(from, access, sequence, data),
+            RmaRequest::Flush { window } => begun(Data::Here, window, Ok(()), Then::ReportOf(sequence)),
+            RmaRequest::Window { window, action } => match action {
+                WindowAction::Lock(kind) => {
+                    self.lock(from, window, kind, sequence);
+                    Began::Done
+                }
+                WindowAction::Unlock => begun(Data::Here, window, Ok(()), Then::Unlock(sequence)),
+                WindowAction::Signal(which) => begun(Data::Here, window, Ok(()), Then::Signal(which)),
+            },
+            RmaRequest::Fence => begun(Data::Here, none, Ok(()), Then::Report(sequence)),
+            RmaRequest::Deposit { of, len } => {
+                let has_room = |len: &usize| Vec::<u8>::new().try_reserve_exact(*len).is_ok();
+                let Some(len) = usize::try_from(len).ok().filter(has_room) else {
+                    return begun(Data::Unwanted(sequence), none, Err(Refusal::Broken), Then::Deposit(of));
+                };
+                // Pages that the system gives when they are first written: only what comes takes memory.
+                let mut memory = Owned::new(vec![0; len]);
+                let want = Want { source: Some(from), tag: Some(Tag(sequence)) };
+                let request = self.proto.submit_recv(DATA, want, memory.lend_in());
+                begun(Data::Filling(request, memory), none, Ok(()), Then::Deposit(of))
+            }
+            RmaRequest::Get { place, len } => {
+                self.get(from, place, len, form, sequence);
+                Began::Done
+            }
+            RmaRequest::Add { place, n } => {
+                // SeqCst: one order of all atomic operations of all ranks, as where memory is shared.
+                let old = self.memory.word(place).map(|word| word.fetch_add(n, SeqCst));
+                let result = old.ok_or_else(|| self.no_word(place));
+                self.answer(from, sequence, Answer { result });
+                Began::Done
+            }
+            RmaRequest::Swap { place, expected, new } => {
+                let swap = |word: &AtomicU64| word.compare_exchange(expected, new, SeqCst, SeqCst);
+                let old = self.memory.word(place).map(swap).map(|seen| seen.unwrap_or_else(|other| other));
+                let result = old.ok_or_else(|| self.no_word(place));
+                self.answer(from, sequence, Answer { result });
+                Began::Done
+            }
+            RmaRequest::Ask(question) => {
+                let mut tell = Vec::new();
+                let value = self.memory.ask(from, question, &mut tell);
+                tell.into_iter().for_each(|way| self.pending.send(self.proto, self.memory.rails(), way, &[]));
+                self.answer(from, sequence, Answer { result: Ok(value) });
+                Began::Done
+            }
+        }
+    }
+
+    /// Whether the data of an RMA request is there, or never will be.
+    pub(super) fn has_data(&mut self, from: Rank, begun: &mut Begun) -> bool {
+        match &mut begun.data {
+            Data::Here | Data::Filled(_) => true,
+            Data::Unwanted(sequence) => {
+                let want = Want { source: Some(from), tag: Some(Tag(*sequence)) };
+                let came = self.proto.probe_matched(DATA, want);
+                let known = came.is_some() || self.proto.gone(from).is_some();
+                came.into_iter().for_each(|matched| self.proto.discard(matched));
+                known
+            }
+            Data::Receiving(request, _, len) => {
+                let Some(outcome) = self.proto.take(*request) else { return false };
+                if !outcome.result.is_ok_and(|status| status.bytes as u64 == *len) {
+                    begun.result = Err(Refusal::Broken);
+                }
+                true
+            }
+            Data::Filling(request, _) => {
+                let Some(outcome) = self.proto.take(*request) else { return false };
+                let data = std::mem::replace(&mut begun.data, Data::Here);
+                if let (Data::Filling(_, mut memory), Buffer::In(buffer)) = (data, outcome.buffer) {
+                    memory.take_back_in(buffer);
+                    let items = memory.into_items();
+                    if outcome.result.is_ok_and(|status| status.bytes == items.len()) {
+                        begun.data = Data::Filled(items);
+                    }
+                }
+                true
+            }
+        }
+    }
+
+    /// An RMA request is done, and so are all before it.
+    pub(super) fn end(&mut self, from: Rank, Begun { data, region, result, then }: Begun) {
+        match (then, result) {
+            (Then::Answer(sequence), result) => {
+                let result = result.map(|()| 0).map_err(|refusal| (region, refusal));
+                self.answer(from, sequence, Answer { result });
+            }
+            (Then::Notice(id), Ok(())) => {
+                if let Err(corrupt) = self.proto.show_notice(from, id) {
+                    self.proto.on_corrupt(self.memory.rails(), from, corrupt);
+                }
+            }
+            (Then::Notice(_) | Then::Silence, Err(refusal)) => self.refusals.add(from, region, refusal),
+            (Then::Silence, Ok(())) => {}
+            (Then::Report(sequence), _) => {
+                let result = self.refusals.take(from, None).map_or(Ok(0), Err);
+                self.answer(from, sequence, Answer { result });
+            }
+            (Then::ReportOf(sequence), _) => {
+                let result = self.refusals.take(from, Some(region)).map_or(Ok(0), Err);
+                self.answer(from, sequence, Answer { result });
+            }
+            (Then::Unlock(sequence), _) => {
+                let unlocked = self.unlock(from, region).map_err(|refusal| (region, refusal));
+                let result = unlocked.and(self.refusals.take(from, Some(region)).map_or(Ok(0), Err));
+                self.answer(from, sequence, Answer { result });
+            }
+            (Then::Signal(which), _) => match self.exposures.get_mut(region) {
+                Some(exposure) => {
+                    exposure.count_signal(from, which);
+                    self.proto.ended += 1;
+                }
+                None => self.refusals.add(from, region, Refusal::NoRegion),
+            },
+            (Then::Deposit(of), _) => {
+                let data = if let Data::Filled(data) = data { Some(data) } else { None };
+                self.memory.deposit(from, of, data);
+            }
+        }
+    }
+}
