@@ -74,7 +74,8 @@ impl PendingSends {
         self.submit(proto, rail, (to, flow, tag), bytes.to_vec());
     }
 
-    /// Sends a message that may leave with a later packet, of `len` bytes that `fill` writes, as [`PendingSends::send`].
+    /// Sends a message that may leave with a later packet, of `len` bytes that `fill` writes, as [`PendingSends::send`]; and what was to
+    /// leave with the next one.
     pub fn send_filled<R: FastPath>(
         &mut self,
         proto: &mut Proto,
@@ -84,12 +85,34 @@ impl PendingSends {
         fill: impl Fn(Window<'_>),
     ) {
         let envelope = Envelope { coalesce: true, ..Envelope::new(to, flow, tag) };
-        if proto.post(rail, envelope, Filled { len, fill: &fill }) != Sent::Busy {
-            return;
+        if proto.post(rail, envelope, Filled { len, fill: &fill }) == Sent::Busy {
+            let mut bytes = vec![0; len];
+            canele_rail::on_slice(&mut bytes, &fill);
+            self.submit(proto, rail, (to, flow, tag), bytes);
         }
-        let mut bytes = vec![0; len];
-        canele_rail::on_slice(&mut bytes, &fill);
-        self.submit(proto, rail, (to, flow, tag), bytes);
+        proto.send_if_coalesced(rail, to);
+    }
+
+    /// Sends a message, as [`PendingSends::send_filled`], that nobody waits for: it leaves with the next one to its receiver, or in the next
+    /// pass.
+    pub fn send_later<R: FastPath>(
+        &mut self,
+        proto: &mut Proto,
+        rail: &mut R,
+        (to, flow, tag): (Rank, FlowId, Tag),
+        len: usize,
+        fill: impl Fn(Window<'_>),
+    ) {
+        let envelope = Envelope { coalesce: true, ..Envelope::new(to, flow, tag) };
+        loop {
+            if proto.coalesce(envelope, Filled { len, fill: &fill }) != Sent::Busy {
+                return;
+            }
+            // Perhaps as much waits as a packet holds.
+            if !proto.send_if_coalesced(rail, to) {
+                return self.send_filled(proto, rail, (to, flow, tag), len, fill);
+            }
+        }
     }
 
     fn submit<R: FastPath>(

@@ -1,5 +1,6 @@
 //! How the requests of calls leave, for each owner in the order of the calls.
 
+use canele_mem::window::Window;
 use canele_rail::FastPath;
 use canele_sys::ids::{Rank, Tag};
 
@@ -7,6 +8,7 @@ use super::awaited::{Awaited, answer_to};
 use super::call::RmaFailure;
 use super::cutting::Piece;
 use super::origin::RmaOrigin;
+use super::pending::PendingSends;
 use super::{ANSWERS, DATA, Form, REQUESTS, Refusal, RmaRequest};
 use crate::slab::Key;
 use crate::{Envelope, Proto};
@@ -91,12 +93,18 @@ impl RmaOrigin {
         let way = (owner, REQUESTS, rma_request.tag(form, sequence));
         let data = call.data.as_ref().filter(|_| form == Form::Whole && rma_request.carries_data());
         let len = head_len + data.map_or(0, |data| data.len());
-        self.pending.send_filled(proto, rail, way, len, |slot| {
+        let send = if form == Form::Apart || rma_request.is_answered() {
+            PendingSends::send_filled
+        } else {
+            PendingSends::send_later
+        };
+        let fill = |slot: Window<'_>| {
             slot.write(0, &head[..head_len]);
             if let Some((data, rest)) = data.zip(slot.part(head_len, len - head_len)) {
                 data.copy_to(0, rest);
             }
-        });
+        };
+        send(&mut self.pending, proto, rail, way, len, fill);
         let Some(call) = self.calls.get_mut(key) else { return };
         if form == Form::Apart
             && rma_request.carries_data()
@@ -134,7 +142,8 @@ impl RmaOrigin {
         });
         let data_at = head_len + layout.len();
         let total = data_at + data.map_or(0, |(_, len)| len);
-        self.pending.send_filled(proto, rail, way, total, |slot| {
+        let send = if access.action.reads() { PendingSends::send_filled } else { PendingSends::send_later };
+        let fill = |slot: Window<'_>| {
             slot.write(0, &head[..head_len]);
             slot.write(head_len, &layout);
             if let Some(((data, len), true)) = data.map(|data| (data, data.1 > 0))
@@ -142,7 +151,8 @@ impl RmaOrigin {
             {
                 data.copy_to(at, rest);
             }
-        });
+        };
+        send(&mut self.pending, proto, rail, way, total, fill);
     }
 
     pub(super) fn expect_answer(
