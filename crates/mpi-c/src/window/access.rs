@@ -8,6 +8,7 @@ use canele_mpi::window::{TargetData, Win};
 
 use super::{mapped, member};
 use crate::buffer::data;
+use crate::constants::MPI_OP_NULL;
 use crate::error::CallResult;
 use crate::handle::{MPI_Datatype, MPI_Request, MPI_Win};
 use crate::point::start::give;
@@ -80,7 +81,7 @@ pub fn put(
 ) -> CallResult {
     let to = target((target_rank, target_disp), (target_count, target_datatype))?;
     put_elements(win.get()?, (origin_addr, origin_count, origin_datatype), to, false)?;
-    mapped::learn(win, target_datatype, target_rank);
+    mapped::learn(win, target_datatype, MPI_OP_NULL, target_rank);
     Ok(())
 }
 
@@ -131,7 +132,7 @@ pub fn get(
 ) -> CallResult {
     let from = target((target_rank, target_disp), (target_count, target_datatype))?;
     get_elements(win.get()?, (origin_addr, origin_count, origin_datatype), from, false)?;
-    mapped::learn(win, target_datatype, target_rank);
+    mapped::learn(win, target_datatype, MPI_OP_NULL, target_rank);
     Ok(())
 }
 

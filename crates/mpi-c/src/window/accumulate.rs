@@ -9,7 +9,9 @@ use canele_mpi::window::{Accumulation, TargetData, Win};
 use canele_mpi::{Result, fail};
 
 use super::access::{check_passive, target};
+use super::mapped;
 use crate::buffer::data;
+use crate::constants::MPI_OP_NULL;
 use crate::error::CallResult;
 use crate::handle::{MPI_Datatype, MPI_Op, MPI_Request, MPI_Win};
 use crate::operations::{OpObject, element_of};
@@ -18,7 +20,7 @@ use crate::pointer::{Out, RecvBuffer, SendBuffer};
 use crate::width::Count;
 
 /// What an operation does to the elements of a target's datatype.
-fn accumulation(op: MPI_Op, of: &Datatype, count: usize) -> Result<Accumulation> {
+pub(super) fn accumulation(op: MPI_Op, of: &Datatype, count: usize) -> Result<Accumulation> {
     let OpObject::BuiltIn(op) = *op.get()? else {
         fail!(
             Operation,
@@ -150,6 +152,20 @@ pub fn rget_accumulate(
 /// One element.
 const ONE: Count = Count { value: 1, large: false };
 
+/// `MPI_Fetch_and_op` where the target's memory is mapped; false if nothing was done.
+#[inline(always)]
+pub fn fetch_and_op_at_once(
+    origin_addr: SendBuffer,
+    result_addr: RecvBuffer,
+    datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: i64,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> bool {
+    mapped::fetch_and_op((origin_addr, result_addr), (datatype, op), (target_rank, target_disp), win)
+}
+
 /// `MPI_Fetch_and_op`.
 pub fn fetch_and_op(
     origin_addr: SendBuffer,
@@ -160,7 +176,7 @@ pub fn fetch_and_op(
     op: MPI_Op,
     win: MPI_Win,
 ) -> CallResult {
-    let win = win.get()?;
+    let found = win.get()?;
     let Some(to) = target((target_rank, target_disp), (ONE, datatype))? else { return Ok(()) };
     if !to.of.is_predefined() {
         fail!(Datatype, "datatype is {:?}: one element of a predefined datatype is fetched", to.of);
@@ -170,7 +186,35 @@ pub fn fetch_and_op(
         BuiltIn::NoOp => None,
         _ => Some(data(origin_addr, ONE, datatype)?),
     };
-    Ok(win.fetch_and_op(to, how, origin, data(result_addr, ONE, datatype)?)?)
+    found.fetch_and_op(to, how, origin, data(result_addr, ONE, datatype)?)?;
+    mapped::learn(win, datatype, op, target_rank);
+    Ok(())
+}
+
+/// True if elements of a datatype are compared and swapped.
+pub(super) fn is_swapped(of: &Datatype) -> bool {
+    let swaps =
+        |kind| matches!(kind, BasicKind::Signed | BasicKind::Unsigned | BasicKind::Logical | BasicKind::Byte);
+    of.as_basic().map(|basic| basic.kind()).is_some_and(swaps)
+}
+
+/// `MPI_Compare_and_swap` where the target's memory is mapped; false if nothing was done.
+#[inline(always)]
+pub fn compare_and_swap_at_once(
+    origin_addr: SendBuffer,
+    compare_addr: SendBuffer,
+    result_addr: RecvBuffer,
+    datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: i64,
+    win: MPI_Win,
+) -> bool {
+    mapped::compare_and_swap(
+        (origin_addr, compare_addr, result_addr),
+        datatype,
+        (target_rank, target_disp),
+        win,
+    )
 }
 
 /// `MPI_Compare_and_swap`.
@@ -183,14 +227,13 @@ pub fn compare_and_swap(
     target_disp: i64,
     win: MPI_Win,
 ) -> CallResult {
-    let win = win.get()?;
+    let found = win.get()?;
     let Some(to) = target((target_rank, target_disp), (ONE, datatype))? else { return Ok(()) };
-    let kind = to.of.as_basic().map(|basic| basic.kind());
-    let swaps =
-        |kind| matches!(kind, BasicKind::Signed | BasicKind::Unsigned | BasicKind::Logical | BasicKind::Byte);
-    if !kind.is_some_and(swaps) {
+    if !is_swapped(to.of) {
         fail!(Datatype, "datatype is {:?}: integers, logicals and bytes are compared and swapped", to.of);
     }
     let operands = [data(compare_addr, ONE, datatype)?, data(origin_addr, ONE, datatype)?];
-    Ok(win.compare_and_swap(to, operands, data(result_addr, ONE, datatype)?)?)
+    found.compare_and_swap(to, operands, data(result_addr, ONE, datatype)?)?;
+    mapped::learn(win, datatype, MPI_OP_NULL, target_rank);
+    Ok(())
 }

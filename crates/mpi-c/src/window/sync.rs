@@ -55,8 +55,15 @@ pub fn win_test(win: MPI_Win, flag: Out<c_int>) -> CallResult {
     Ok(flag.set(c_int::from(win.get()?.test()?), "flag")?)
 }
 
+/// `MPI_Win_lock` of a mapped target that is free, for this process alone; false if nothing was done.
+#[inline(always)]
+pub fn win_lock_at_once(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) -> bool {
+    lock_type == MPI_LOCK_EXCLUSIVE && assert == 0 && mapped::lock_alone(rank, win)
+}
+
 /// `MPI_Win_lock`.
 pub fn win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) -> CallResult {
+    mapped::learn_target(win, rank);
     let win = win.get()?;
     let kind = match lock_type {
         MPI_LOCK_SHARED => RmaLockKind::Shared,
@@ -66,6 +73,12 @@ pub fn win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) -> C
     check_assertion(assert, MPI_MODE_NOCHECK)?;
     let Some(rank) = member(rank) else { return Ok(()) };
     Ok(win.lock(kind, rank, assert & MPI_MODE_NOCHECK != 0)?)
+}
+
+/// `MPI_Win_unlock` of a mapped target that this process had locked for itself; false if nothing was done.
+#[inline(always)]
+pub fn win_unlock_at_once(rank: c_int, win: MPI_Win) -> bool {
+    mapped::unlock_alone(rank, win)
 }
 
 /// `MPI_Win_unlock`.
@@ -96,7 +109,7 @@ pub fn win_flush_at_once(rank: c_int, win: MPI_Win) -> bool {
 pub fn win_flush(rank: c_int, win: MPI_Win) -> CallResult {
     let found = win.get()?;
     member(rank).map_or(Ok(()), |rank| found.flush(rank))?;
-    mapped::learn(win, MPI_DATATYPE_NULL, rank);
+    mapped::learn_target(win, rank);
     Ok(())
 }
 
@@ -115,7 +128,7 @@ pub fn win_flush_local_at_once(rank: c_int, win: MPI_Win) -> bool {
 pub fn win_flush_local(rank: c_int, win: MPI_Win) -> CallResult {
     let found = win.get()?;
     member(rank).map_or(Ok(()), |rank| found.flush_local(rank))?;
-    mapped::learn(win, MPI_DATATYPE_NULL, rank);
+    mapped::learn_target(win, rank);
     Ok(())
 }
 

@@ -107,16 +107,16 @@ impl Win {
         let len = how.bytes;
         if to.of.is_contiguous()
             && let Some(window) = target.here(to.disp, len)
+            && let Some(element) = window.element(0, len)
             && let Some(_entered) = self.enter(to.rank)
         {
             let operand = match origin {
                 Some(origin) if matches!(len, 1 | 2 | 4 | 8) => value_of(origin.raw.bytes(0, len)),
                 _ => 0,
             };
-            if let Some(old) = fetch_and_change(&window, how, operand)? {
-                put_value(old, result.raw.bytes_mut(0, len));
-                return Ok(());
-            }
+            let old = fetch_and_change(element, how.change()?, operand);
+            put_value(old, result.raw.bytes_mut(0, len));
+            return Ok(());
         }
         self.accumulate(to, how, origin, Some(result), false).map(drop)
     }

@@ -9,7 +9,7 @@
 use canele_engine::{Mode, Tag, Want};
 use canele_sys::atomic::Ordering::Relaxed;
 
-use super::epoch::{FENCE, FENCED, STARTED};
+use super::epoch::{FENCE, FENCED, GROUP, STARTED};
 use super::{Win, tag};
 use crate::group::Group;
 use crate::{Result, fail};
@@ -75,6 +75,7 @@ impl Win {
         for target in &targets {
             self.targets[*target].epoch.fetch_or(STARTED, Relaxed);
         }
+        self.epoch.fetch_or(GROUP, Relaxed);
         self.epochs().started = Some(targets);
         Ok(())
     }
@@ -87,6 +88,7 @@ impl Win {
         let Some(targets) = self.epochs().started.take() else {
             fail!(RmaSync, "no access epoch was started: call MPI_Win_start first");
         };
+        self.epoch.fetch_and(!GROUP, Relaxed);
         let mut result = Ok(());
         for target in &targets {
             self.targets[*target].epoch.fetch_and(!STARTED, Relaxed);

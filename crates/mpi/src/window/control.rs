@@ -99,19 +99,23 @@ impl<'a> LockWords<'a> {
         self.word(ANNOUNCED + 8 * n)
     }
 
+    #[inline(always)]
     fn state(&self) -> &'a AtomicU64 {
         self.word(STATE)
     }
 
+    #[inline(always)]
     fn bitmap_words(&self) -> usize {
         self.control.members.div_ceil(BITS)
     }
 
     /// A word of the bitmap with this number.
+    #[inline(always)]
     fn bits(&self, bitmap: usize, n: usize) -> &'a AtomicU64 {
         self.word(BITMAPS + 8 * (bitmap * self.bitmap_words().next_multiple_of(8) + n))
     }
 
+    #[inline(always)]
     fn waiters(&self, n: usize) -> &'a AtomicU64 {
         self.bits(0, n)
     }
@@ -125,6 +129,7 @@ impl<'a> LockWords<'a> {
     }
 
     /// Takes the lock for a member if it is free for it; says whether it did.
+    #[inline(always)]
     pub fn try_lock(&self, member: usize, kind: RmaLockKind) -> bool {
         let state = self.state();
         if kind == RmaLockKind::Exclusive {
@@ -141,6 +146,7 @@ impl<'a> LockWords<'a> {
     }
 
     /// Gives up the lock of a member.
+    #[inline(always)]
     pub fn unlock(&self, member: usize, kind: RmaLockKind) {
         match kind {
             RmaLockKind::Exclusive => self.state().store(0, SeqCst),
@@ -163,10 +169,16 @@ impl<'a> LockWords<'a> {
         self.waiters(member / BITS).fetch_and(!bit, SeqCst) & bit != 0
     }
 
+    /// True if a member waits.
+    #[inline(always)]
+    pub fn has_waiters(&self) -> bool {
+        (0..self.bitmap_words()).any(|n| self.waiters(n).load(SeqCst) != 0)
+    }
+
     /// Takes the next member behind `member` that waits, which is then to be told.
     pub fn take_waiter(&self, member: usize) -> Option<usize> {
-        let (words, members) = (self.bitmap_words(), self.control.members);
-        if (0..words).all(|n| self.waiters(n).load(SeqCst) == 0) {
+        let members = self.control.members;
+        if !self.has_waiters() {
             return None;
         }
         (1..=members).map(|n| (member + n) % members).find(|next| {

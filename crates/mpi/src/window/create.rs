@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use canele_engine::{Exposed, ExposureKey, Far, Rank, RegionId};
-use canele_sys::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use canele_sys::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use canele_sys::membarrier::{self, Fencing};
 
 use super::control::Control;
@@ -239,6 +239,7 @@ impl Win {
             shares_host: shares_host(&own),
             is_served: AtomicBool::new(false),
             flushes: AtomicU32::new(0),
+            locks: AtomicUsize::new(0),
             flavor,
             targets,
             epoch: AtomicU8::new(0),

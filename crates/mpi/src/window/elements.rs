@@ -68,14 +68,36 @@ impl Accumulation {
 /// The stretches in which the packed bytes of a target lie, in order: calls the function for each, with its offset in those.
 pub(super) type Stretches<'a> = dyn Fn(&mut dyn FnMut(Window<'_>, usize)) + 'a;
 
-/// Accumulates into one element; returns what it was, or nothing if it is none for the processor's atomic operations.
-///
-/// # Errors
-/// The operation is not defined for the elements.
-#[inline]
-pub(super) fn fetch_and_change(window: &Window<'_>, how: Accumulation, operand: u64) -> Result<Option<u64>> {
-    let Some(element) = window.element(0, how.bytes) else { return Ok(None) };
-    Ok(Some(match how.rule()? {
+/// What is done to single elements, looked up once.
+#[derive(Clone, Copy)]
+pub struct ElementChange {
+    rule: Rule,
+    /// Bytes of an element.
+    pub bytes: usize,
+}
+
+impl Accumulation {
+    /// What it does to single elements.
+    ///
+    /// # Errors
+    /// The operation is not defined for the elements.
+    pub fn change(self) -> Result<ElementChange> {
+        Ok(ElementChange { rule: self.rule()?, bytes: self.bytes })
+    }
+}
+
+impl ElementChange {
+    /// True if it takes an element of the program's.
+    #[inline(always)]
+    pub fn has_operand(self) -> bool {
+        !matches!(self.rule, Rule::Keep)
+    }
+}
+
+/// Accumulates into one element; returns what it was.
+#[inline(always)]
+pub(super) fn fetch_and_change(element: AtomicElement<'_>, how: ElementChange, operand: u64) -> u64 {
+    match how.rule {
         Rule::Keep => element.load(),
         Rule::Replace => element.swap(operand),
         Rule::Add => element.fetch_add(operand),
@@ -85,7 +107,7 @@ pub(super) fn fetch_and_change(window: &Window<'_>, how: Accumulation, operand: 
         Rule::AddDouble => add_double(element, operand),
         Rule::AddFloat => add_float(element, operand),
         Rule::Combine(combine) => combined(element, how.bytes, combine, operand),
-    }))
+    }
 }
 
 /// Changes an element by one of the standard's loops.

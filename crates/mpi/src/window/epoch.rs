@@ -4,7 +4,7 @@
 //! at two bytes.
 //!
 //! ```text
-//!   of the window   FENCED ──(first access)──▶ FENCE      LOCK_ALL
+//!   of the window   FENCED ──(first access)──▶ FENCE      LOCK_ALL      GROUP
 //!   of a target     STARTED      SHARED      EXCLUSIVE
 //! ```
 
@@ -21,6 +21,8 @@ pub(super) const FENCED: u8 = 1;
 pub(super) const FENCE: u8 = 2;
 /// All targets are locked.
 pub(super) const LOCK_ALL: u8 = 4;
+/// An access epoch was started for a group.
+pub(super) const GROUP: u8 = 8;
 
 /// The target is in the group that an access epoch was started for.
 pub(super) const STARTED: u8 = 1;
@@ -36,8 +38,6 @@ pub(super) const UNCHECKED: u8 = 8;
 pub(super) struct Epochs {
     /// True if all targets are locked by word of the program alone.
     pub all_unchecked: bool,
-    /// Targets that are locked one by one.
-    pub locks: usize,
     /// The targets of a started epoch.
     pub started: Option<Vec<usize>>,
     /// The origins of an exposure, with whether each has said that it is complete.
@@ -111,7 +111,7 @@ impl Win {
 
     /// Fails unless something is locked.
     pub(super) fn check_any_locked(&self) -> Result<()> {
-        if self.epoch.load(Relaxed) & LOCK_ALL == 0 && self.epochs().locks == 0 {
+        if self.epoch.load(Relaxed) & LOCK_ALL == 0 && self.locks.load(Relaxed) == 0 {
             fail!(RmaSync, "no rank is locked: call MPI_Win_lock or MPI_Win_lock_all first");
         }
         Ok(())
@@ -134,8 +134,9 @@ impl Win {
         if self.epoch.load(Relaxed) & LOCK_ALL != 0 {
             fail!(RmaSync, "all ranks are locked: call MPI_Win_unlock_all first");
         }
-        if epochs.locks > 0 {
-            fail!(RmaSync, "{} ranks are locked: call MPI_Win_unlock first", epochs.locks);
+        let locks = self.locks.load(Relaxed);
+        if locks > 0 {
+            fail!(RmaSync, "{locks} ranks are locked: call MPI_Win_unlock first");
         }
         if epochs.started.is_some() {
             fail!(RmaSync, "an access epoch was started: call MPI_Win_complete first");

@@ -7,6 +7,7 @@ use std::thread;
 
 use canele_engine::{Engine, Rank};
 use canele_mem::element_lock::{ANNOUNCEMENTS, ElementLock, Entered, Held, Waiting};
+use canele_sys::atomic::AtomicU64;
 use canele_sys::fork::thread_number;
 use canele_sys::membarrier::Fencing;
 
@@ -52,6 +53,11 @@ impl Excluding {
 
     fn lock(self, control: &Control, part: usize) -> ElementLock<'_> {
         ElementLock::new(control.words(part).elements(), self.fencing, part as u32, self.me)
+    }
+
+    /// The lock of a part and the announcement of a process one of whose threads at a time changes elements.
+    pub fn of_one_thread(self, control: &Control, part: usize) -> (ElementLock<'_>, &AtomicU64) {
+        (self.lock(control, part), control.words(self.member).announcement(0))
     }
 
     /// Announces a change of single elements of a part, if that may be made at once.

@@ -44,7 +44,7 @@ impl Win {
         }
         let bits = if kind == RmaLockKind::Shared { SHARED } else { EXCLUSIVE };
         to.epoch.fetch_or(bits | if unchecked { UNCHECKED } else { 0 }, Relaxed);
-        self.epochs().locks += 1;
+        self.locks.fetch_add(1, Relaxed);
         self.sync();
         Ok(())
     }
@@ -65,7 +65,7 @@ impl Win {
         let flushed = if is_served { Ok(()) } else { self.flush_target(target) };
         self.sync();
         to.epoch.fetch_and(!(SHARED | EXCLUSIVE | UNCHECKED), Relaxed);
-        self.epochs().locks -= 1;
+        self.locks.fetch_sub(1, Relaxed);
         let released = if bits & UNCHECKED == 0 { self.release(target, kind) } else { Ok(()) };
         flushed.and(released)
     }
@@ -191,7 +191,7 @@ impl Win {
         self.tell_next(target)
     }
 
-    fn tell_next(&self, target: usize) -> Result<()> {
+    pub(super) fn tell_next(&self, target: usize) -> Result<()> {
         let (words, me) = (self.control.words(target), self.comm.rank());
         while let Some(waiter) = words.take_waiter(me) {
             let to = self.targets[waiter].rank;

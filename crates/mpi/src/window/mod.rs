@@ -31,7 +31,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 pub use canele_engine::RmaLockKind;
 use canele_engine::{ExposureKey, Far, FlowId, Region, Tag};
-use canele_sys::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
+use canele_sys::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
 
 use crate::attribute::Attributes;
 use crate::comm::Comm;
@@ -41,7 +41,7 @@ use crate::{Class, Error};
 
 use control::Control;
 pub use create::Given;
-pub use elements::Accumulation;
+pub use elements::{Accumulation, ElementChange};
 use epoch::Epochs;
 use exclusion::Excluding;
 pub use mapped::MappedTarget;
@@ -84,6 +84,8 @@ pub struct Win {
     /// What permits accesses to all targets.
     epoch: AtomicU8,
     epochs: Mutex<Epochs>,
+    /// Targets that are locked one by one.
+    locks: AtomicUsize,
     control: Arc<Control>,
     /// This process among those that change elements.
     excluding: Excluding,

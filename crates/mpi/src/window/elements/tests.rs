@@ -86,13 +86,14 @@ fn one_element_is_fetched_and_changed_as_many_are() {
     let memory = memory();
     let window = memory.window(8, 8).expect("inside");
     window.write(0, &2.5f64.to_ne_bytes());
-    let old = fetch_and_change(&window, how(BuiltIn::Sum, Element::F64), 0.5f64.to_bits());
-    assert_eq!(old.expect("defined"), Some(2.5f64.to_bits()));
-    let old = fetch_and_change(&window, how(BuiltIn::Max, Element::F64), 1f64.to_bits());
-    assert_eq!(old.expect("defined"), Some(3f64.to_bits()));
+    let change = |op, operand: f64| {
+        let change = how(op, Element::F64).change().expect("defined");
+        fetch_and_change(window.element(0, 8).expect("aligned"), change, operand.to_bits())
+    };
+    assert_eq!(change(BuiltIn::Sum, 0.5), 2.5f64.to_bits());
+    assert_eq!(change(BuiltIn::Max, 1.0), 3f64.to_bits());
     assert_eq!(window.read_words::<1>(0), [3f64.to_bits()]);
-    let misaligned = memory.window(9, 8).expect("inside");
-    assert_eq!(fetch_and_change(&misaligned, how(BuiltIn::Sum, Element::F64), 0).expect("defined"), None);
+    assert!(memory.window(9, 8).expect("inside").element(0, 8).is_none(), "it is not aligned");
 }
 
 #[test]
