@@ -14,6 +14,8 @@ mod assembly;
 mod atomics;
 #[cfg(loom)]
 mod plain;
+#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+pub(crate) mod sums;
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 pub(crate) use assembly::{copy, load, load_wide_block, load16, store, stream_line, transfer, transfer_line};

@@ -38,6 +38,23 @@ enum Manner {
     Backwards,
 }
 
+/// What the numbers are that are added in place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Numbers {
+    /// Floating-point numbers of 64 bits.
+    F64,
+    /// Floating-point numbers of 32 bits.
+    F32,
+    /// Integers of 64 bits, with or without sign.
+    I64,
+    /// Integers of 32 bits.
+    I32,
+    /// Integers of 16 bits.
+    I16,
+    /// Integers of 8 bits.
+    I8,
+}
+
 impl<'a> Window<'a> {
     /// The window on `len` bytes from `start`.
     ///
@@ -104,6 +121,27 @@ impl<'a> Window<'a> {
         // SAFETY: the range was checked; a slice of this process and the window's memory do not overlap, because no
         // reference to the window's memory exists (`new`). What others write meanwhile may be torn.
         unsafe { self.fill(offset, bytes.as_ptr(), bytes.len()) }
+    }
+
+    /// Adds numbers to those from `offset` on, which nobody else changes meanwhile or whose values are anybody's; says how many bytes of them
+    /// were added, from the first on: none where the processor has no instructions for it.
+    ///
+    /// # Panics
+    /// Where there are not as many.
+    pub fn add(&self, offset: usize, numbers: Numbers, bytes: &[u8]) -> usize {
+        assert!(offset <= self.len && bytes.len() <= self.len - offset, "sums outside of a window");
+        #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+        {
+            let len = bytes.len() / racing::sums::LINE * racing::sums::LINE;
+            // SAFETY: the range was checked; the rest as in `write`.
+            unsafe { racing::sums::add(numbers, self.start.as_ptr().add(offset), bytes.as_ptr(), len) };
+            len
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
+        {
+            let _ = numbers;
+            0
+        }
     }
 
     /// Copies bytes out from `offset` until `bytes` is full.

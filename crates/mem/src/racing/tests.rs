@@ -100,3 +100,44 @@ fn each_byte_that_is_read_was_written_by_somebody() {
         assert!(last == 1 || last == 2);
     }
 }
+
+#[test]
+fn whole_lines_of_numbers_are_added_in_place() {
+    use crate::window::{Numbers, Window};
+
+    fn sums<const N: usize>(old: &[u8], data: &[u8], sum: impl Fn([u8; N], [u8; N]) -> [u8; N]) -> Vec<u8> {
+        let pairs = old.as_chunks::<N>().0.iter().zip(data.as_chunks::<N>().0);
+        pairs.flat_map(|(old, new)| sum(*old, *new)).collect()
+    }
+    let bytes = |factor: usize| (0..200).map(|n| (n * factor % 251) as u8).collect::<Vec<u8>>();
+    let (old, data) = (bytes(7), bytes(13));
+    for numbers in [Numbers::I8, Numbers::I16, Numbers::I32, Numbers::I64, Numbers::F32, Numbers::F64] {
+        let expected = match numbers {
+            Numbers::I8 => {
+                sums(&old, &data, |a, b| [u8::from_ne_bytes(a).wrapping_add(u8::from_ne_bytes(b))])
+            }
+            Numbers::I16 => sums(&old, &data, |a, b| {
+                u16::from_ne_bytes(a).wrapping_add(u16::from_ne_bytes(b)).to_ne_bytes()
+            }),
+            Numbers::I32 => sums(&old, &data, |a, b| {
+                u32::from_ne_bytes(a).wrapping_add(u32::from_ne_bytes(b)).to_ne_bytes()
+            }),
+            Numbers::I64 => sums(&old, &data, |a, b| {
+                u64::from_ne_bytes(a).wrapping_add(u64::from_ne_bytes(b)).to_ne_bytes()
+            }),
+            Numbers::F32 => {
+                sums(&old, &data, |a, b| (f32::from_ne_bytes(a) + f32::from_ne_bytes(b)).to_ne_bytes())
+            }
+            Numbers::F64 => {
+                sums(&old, &data, |a, b| (f64::from_ne_bytes(a) + f64::from_ne_bytes(b)).to_ne_bytes())
+            }
+        };
+        let mut memory = [&[1, 2, 3][..], &old].concat();
+        let done = Window::on(&mut memory).add(3, numbers, &data);
+        assert!(done == 0 || done == 192, "{numbers:?}: whole lines, or nothing without instructions");
+        assert_eq!(memory[..3], [1, 2, 3]);
+        assert_eq!(memory[3..3 + done], expected[..done], "{numbers:?}");
+        assert_eq!(memory[3 + done..], old[done..], "{numbers:?}");
+        assert_eq!(Window::on(&mut memory).add(0, numbers, &data[..63]), 0);
+    }
+}

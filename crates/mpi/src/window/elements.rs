@@ -10,6 +10,7 @@
 
 use canele_engine::Window;
 use canele_mem::atomic_element::{AtomicElement, put_value, value_of};
+use canele_mem::window::Numbers;
 
 use super::exclusion::Exclusion;
 use crate::op::{BuiltIn, Combine, Element};
@@ -179,7 +180,7 @@ pub(super) fn try_accumulate(
         let old = old.as_deref_mut().map(|old| &mut old[range.clone()]);
         let data = data.get(range).unwrap_or(&[]);
         match is_long {
-            true => change_plainly(window, rule, combine, data, old),
+            true => change_plainly(window, (rule, how.bytes), combine, data, old),
             false => change_run(window, how, rule, data, old),
         }
     });
@@ -248,19 +249,36 @@ const BLOCK: usize = 4096;
 #[repr(align(64))]
 struct Block([u8; BLOCK]);
 
+/// What the elements of so many bytes are that a rule adds.
+fn numbers_of(rule: Rule, bytes: usize) -> Option<Numbers> {
+    match (rule, bytes) {
+        (Rule::AddDouble, _) => Some(Numbers::F64),
+        (Rule::AddFloat, _) => Some(Numbers::F32),
+        (Rule::Add, 8) => Some(Numbers::I64),
+        (Rule::Add, 4) => Some(Numbers::I32),
+        (Rule::Add, 2) => Some(Numbers::I16),
+        (Rule::Add, 1) => Some(Numbers::I8),
+        _ => None,
+    }
+}
+
 /// Changes a run of elements that nobody else changes meanwhile.
 fn change_plainly(
     window: Window<'_>,
-    rule: Rule,
+    (rule, bytes): (Rule, usize),
     combine: Option<Combine>,
     data: &[u8],
     mut old: Option<&mut [u8]>,
 ) {
-    if let (Rule::Replace, None) = (rule, &old) {
-        return window.write(0, data);
+    let mut done = 0;
+    if old.is_none() {
+        if let Rule::Replace = rule {
+            return window.write(0, data);
+        }
+        done = numbers_of(rule, bytes).map_or(0, |numbers| window.add(0, numbers, data));
     }
     let mut block = Block([0; BLOCK]);
-    for start in (0..window.len()).step_by(BLOCK) {
+    for start in (done..window.len()).step_by(BLOCK) {
         let len = BLOCK.min(window.len() - start);
         let block = &mut block.0[..len];
         window.read(start, block);

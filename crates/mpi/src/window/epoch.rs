@@ -60,6 +60,7 @@ impl Win {
         if !self.may_access(to) {
             self.begin_access(target)?;
         }
+        self.is_unfenced.store(true, Relaxed);
         Ok(to)
     }
 

@@ -82,6 +82,7 @@ impl<'a> MappedTarget<'a> {
     pub fn put(&self, disp: i64, bytes: &[u8]) -> bool {
         self.part(disp, bytes.len()).is_some_and(|part| {
             part.write(0, bytes);
+            self.win.is_unfenced.store(true, Relaxed);
             true
         })
     }
@@ -148,7 +149,9 @@ impl<'a> MappedTarget<'a> {
     #[inline(always)]
     pub fn flush(&self) -> bool {
         let done = self.flush_local();
-        if done {
+        // Atomic operations are fences by themselves.
+        if done && self.win.is_unfenced.load(Relaxed) {
+            self.win.is_unfenced.store(false, Relaxed);
             self.win.sync();
         }
         done

@@ -93,6 +93,8 @@ pub struct Win {
     shares_host: bool,
     /// Accesses were made since the last flush that owners serve.
     is_served: AtomicBool,
+    /// Mapped memory was written by plain stores since the last flush that this process made.
+    is_unfenced: AtomicBool,
     /// Flushes, which look at the network now and then.
     flushes: AtomicU32,
     /// The part of this process.
