@@ -137,7 +137,6 @@ static void keys(void)
     OK(MPI_Info_set(info, "wdir", "/"));
     OK(MPI_Info_set(info, "soft", "1:2,7"));
     OK(MPI_Info_set(info, "host", "localhost"));
-    OK(MPI_Info_set(info, "arch", "whatever"));
     char *arguments[] = {"placed", "2", NULL};
     MPI_Comm children;
     OK(MPI_Comm_spawn(slash + 1, arguments, 3, info, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE));

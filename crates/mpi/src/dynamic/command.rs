@@ -1,5 +1,9 @@
 //! What a process is to run, and the keys by which a program says how (MPI 5.0, §11.8.4).
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
 use canele_engine::SpawnProgram;
 
 use crate::info::Info;
@@ -18,16 +22,25 @@ pub struct Command {
 }
 
 impl Command {
-    /// What the launcher is asked for. Keys that are not known are passed over, `arch` and `file` too.
+    /// What the launcher is asked for. Keys that are not known are passed over.
     ///
     /// # Errors
-    /// The number of processes, the name or the value of a key makes no sense.
+    /// The number of processes, the name or the value of a key makes no sense; a file of keys cannot be read; the architecture is another
+    /// one.
     pub fn program(&self) -> Result<SpawnProgram> {
         if self.name.is_empty() {
             fail!(Argument, "command is an empty string: a program has a name");
         }
-        let text =
+        let in_info =
             |key: &str| -> Result<Vec<u8>> { Ok(self.info.get(key)?.map(Vec::from).unwrap_or_default()) };
+        let in_file = keys_of_file(&in_info("file")?)?;
+        let text = |key: &str| -> Result<Vec<u8>> {
+            let told = in_info(key)?;
+            let further =
+                || in_file.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.clone());
+            Ok(if told.is_empty() { further().unwrap_or_default().into_bytes() } else { told })
+        };
+        check_architecture(&String::from_utf8_lossy(&text("arch")?))?;
         let hosts = String::from_utf8_lossy(&text("host")?).into_owned();
         let command = std::iter::once(&self.name).chain(&self.arguments).cloned().collect();
         Ok(SpawnProgram {
@@ -62,6 +75,39 @@ impl Command {
             }
         }
     }
+}
+
+/// The keys that a file gives: lines with `key = value`, and those that begin with `#`, which are passed over.
+fn keys_of_file(name: &[u8]) -> Result<Vec<(String, String)>> {
+    if name.is_empty() {
+        return Ok(Vec::new());
+    }
+    let path = Path::new(OsStr::from_bytes(name));
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) => fail!(InfoValue, "file is {}, which cannot be read: {error}", path.display()),
+    };
+    let mut keys = Vec::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let Some((key, value)) = line.split_once('=') else {
+            fail!(
+                InfoValue,
+                "file is {}, whose line {line:?} is not of the form key = value",
+                path.display()
+            );
+        };
+        keys.push((key.trim().to_owned(), value.trim().to_owned()));
+    }
+    Ok(keys)
+}
+
+/// Fails if processes are wanted on another kind of machine: the hosts of a job are of one kind.
+fn check_architecture(wanted: &str) -> Result<()> {
+    let here = std::env::consts::ARCH;
+    if !wanted.is_empty() && !wanted.eq_ignore_ascii_case(here) {
+        fail!(Spawn, "arch is {wanted:?}: the hosts of this job are {here}");
+    }
+    Ok(())
 }
 
 /// The largest number from 1 to `most` that is in a list of triplets `first:last:step` (MPI 5.0, §11.8.1); nothing if it is none.
@@ -131,7 +177,7 @@ mod tests {
             ("host", "a, b"),
             ("wdir", "/w"),
             ("path", "/p:/q"),
-            ("arch", "any"),
+            ("arch", std::env::consts::ARCH),
             ("mpi_initial_errhandler", "mpi_errors_return"),
         ];
         let program = command(3, &keys).program().unwrap();
@@ -139,6 +185,24 @@ mod tests {
         assert_eq!((&program.directory[..], &program.path[..]), (&b"/w"[..], &b"/p:/q"[..]));
         assert_eq!(program.command, [b"child".to_vec(), b"-x".to_vec()]);
         assert_eq!(program.environment, [("CANELE_MPI_ERRHANDLER".to_owned(), "return".to_owned())]);
+    }
+
+    #[test]
+    fn a_file_gives_the_keys_that_the_info_does_not() {
+        let file = std::env::temp_dir().join(format!("canele-keys-{}", std::process::id()));
+        let name = file.to_str().unwrap();
+        let program = || command(3, &[("file", name), ("wdir", "/w")]).program();
+        let refused = |class| program().is_err_and(|error| error.class == class);
+        assert!(refused(crate::Class::InfoValue));
+        std::fs::write(&file, "# where\nhost = a,b\n\nwdir = /x\nsoft=2\n").unwrap();
+        let given = program().unwrap();
+        assert_eq!((given.ranks, &given.directory[..]), (2, &b"/w"[..]));
+        assert_eq!(given.hosts, ["a", "b"]);
+        std::fs::write(&file, "host").unwrap();
+        assert!(refused(crate::Class::InfoValue));
+        std::fs::write(&file, "arch = pdp11").unwrap();
+        assert!(refused(crate::Class::Spawn));
+        std::fs::remove_file(&file).unwrap();
     }
 
     #[test]
