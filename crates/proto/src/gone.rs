@@ -80,6 +80,11 @@ impl Proto {
         hopeless
     }
 
+    /// True if sends on a flow are under way, also those that nobody will ask about.
+    pub fn is_sending_on(&self, flow: FlowId) -> bool {
+        self.requests.iter().any(|(_, state)| state.sends_on() == Some(flow))
+    }
+
     /// Moves whenever another peer is gone.
     #[inline]
     pub fn partings(&self) -> usize {

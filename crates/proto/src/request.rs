@@ -224,6 +224,17 @@ pub(crate) enum State {
 }
 
 impl State {
+    /// The flow of a send that has not ended.
+    pub(crate) fn sends_on(&self) -> Option<FlowId> {
+        match self {
+            Self::ExpectRoom(s, _) | Self::ExpectCts(s) | Self::Streaming(s, ..) | Self::Writing(s, ..) => {
+                Some(s.flow)
+            }
+            Self::SharingOut(s, ..) | Self::ExpectFin(s) | Self::ExpectSelf(s) => Some(s.flow),
+            _ => None,
+        }
+    }
+
     /// The peer it cannot do without.
     pub(crate) fn peer(&self) -> Option<Rank> {
         match self {

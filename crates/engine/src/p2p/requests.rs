@@ -151,6 +151,19 @@ impl From<Outcome> for Completion {
 
 #[allow(clippy::result_large_err)] // The buffer comes back with the error, which is rare and far from the short path.
 impl Engine {
+    /// Waits until no send of this rank on a flow is under way.
+    ///
+    /// # Errors
+    /// `Forked`; the job is over.
+    pub fn wait_for_sends(&self, flow: FlowId) -> Result<(), Error> {
+        let core = self.lock_to_submit()?;
+        let ready = |core: &mut Core| match core.check() {
+            Ok(()) => (!core.progress.proto.is_sending_on(flow)).then_some(Ok(())),
+            Err(error) => Some(Err(error)),
+        };
+        self.wait_for(core, ready).1
+    }
+
     /// Sends a message that can go at once or, if its envelope allows, with the next packet: without a request, and its
     /// memory may be used again on return. Takes nothing that has come.
     ///

@@ -26,8 +26,24 @@ static void talk(MPI_Comm with)
     for (int i = 0; i < ranks; i++)
         if ((i < half) != (rank < half)) expected += i;
     CHECK(sum == expected);
+    /* Sends whose requests are freed have arrived when the two part: their memory is the program's again. */
+    enum { LONG = 1 << 20 };
+    int *out = malloc(LONG * sizeof *out), *in = malloc(LONG * sizeof *in);
+    if (me == 0) {
+        MPI_Request request;
+        for (int i = 0; i < LONG; i++) out[i] = i;
+        OK(MPI_Isend(out, LONG, MPI_INT, 0, 4, with, &request));
+        OK(MPI_Request_free(&request));
+        OK(MPI_Irecv(in, LONG, MPI_INT, 0, 4, with, &request));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        int wrong = 0;
+        for (int i = 0; i < LONG; i++) wrong += in[i] != i;
+        CHECK(wrong == 0);
+    }
     OK(MPI_Comm_disconnect(&with));
     CHECK(with == MPI_COMM_NULL);
+    free(out);
+    free(in);
 }
 
 /* The name goes by a message, or is that of a service. */

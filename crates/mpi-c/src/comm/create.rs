@@ -154,7 +154,7 @@ pub fn comm_free(comm: Out<MPI_Comm>) -> CallResult {
 
 /// `MPI_Comm_disconnect`.
 pub fn comm_disconnect(comm: Out<MPI_Comm>) -> CallResult {
-    match comm.get("comm")?.get()?.barrier("MPI_Comm_disconnect") {
+    match comm.get("comm")?.get()?.await_parting() {
         // What is left of it is given up all the same.
         Err(error) if !matches!(error.class, Class::ProcFailed | Class::Revoked) => Err(error.into()),
         _ => comm_free(comm),

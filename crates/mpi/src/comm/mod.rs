@@ -3,7 +3,7 @@
 //! A communicator has a pair of flows, of its messages and of its collectives, which no other communicator that lives has.
 //! What hangs on it (name, handler, attributes …) is here too; messages are in `point`.
 
-mod agree;
+pub(crate) mod agree;
 mod create;
 pub(crate) mod hints;
 mod idup;
@@ -277,6 +277,15 @@ impl Comm {
         self.check_call(name)?;
         let shape = Shape::new(Operation::Barrier, 0);
         Ok(self.engine.collective(self.collectives(), shape, None, &[], &mut [])?)
+    }
+
+    /// Waits for the members before they part: for what this one has sent, also by requests that were freed, and then for the others.
+    ///
+    /// # Errors
+    /// A member died.
+    pub fn await_parting(&self) -> Result<()> {
+        self.engine.wait_for_sends(self.flow)?;
+        self.barrier("MPI_Comm_disconnect")
     }
 
     /// The engine its messages go through.
