@@ -17,13 +17,15 @@ use crate::messages::OnFailure;
 /// The job as its launcher sees it; equal on all ranks but for `processors`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobInfo {
+    /// Drawn at random: by it jobs know each other. 0 of a job without a launcher, which no other job knows.
+    pub id: u64,
     /// Process id of the launcher, which also names the job for `canele info --job`.
     pub launcher: u32,
     /// Number of ranks at the start of the job.
     pub size: u32,
     /// The hosts; the ranks at the start are numbered through them in blocks. A job on one machine has one.
     pub hosts: Vec<Host>,
-    /// The worlds that were spawned since, in the order of their ranks.
+    /// The worlds that were added since, in the order of their ranks: spawned ones, and ranks of other jobs.
     pub spawned: Vec<SpawnedWorld>,
     /// How many processes the job may have in all, as far as that is known (`MPI_UNIVERSE_SIZE`); 0 if it is not.
     pub universe: u32,
@@ -35,15 +37,36 @@ pub struct JobInfo {
     pub network: Option<Network>,
 }
 
-/// Ranks that were added to a running job together: they have an `MPI_COMM_WORLD` of their own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Ranks that were added to a running job together. Those that were spawned have an `MPI_COMM_WORLD` of their own.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpawnedWorld {
     /// The first of its ranks, which follow each other.
     pub first: u32,
     /// The host of each, by its index.
     pub hosts: Vec<u32>,
-    /// The ranks that spawned it together, in the order of their communicator.
+    /// The ranks that spawned it together, in the order of their communicator; none of ranks of another job.
     pub parents: Vec<u32>,
+    /// Of ranks of another job, which this one is connected with: the first of them as that job numbers them.
+    pub origin: Option<Process>,
+}
+
+/// A rank, named so that every job understands it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Process {
+    /// The job that has started it.
+    pub job: u64,
+    /// Its number there.
+    pub rank: u32,
+}
+
+/// A new job's number, which no other job has.
+///
+/// # Errors
+/// As getrandom(2).
+pub fn draw_job_id() -> rustix::io::Result<u64> {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    Ok(u64::from_ne_bytes(bytes).max(1))
 }
 
 impl SpawnedWorld {
@@ -119,7 +142,9 @@ impl JobInfo {
         let mut next = self.size;
         for world in &self.spawned {
             let unknown = world.hosts.iter().any(|host| *host as usize >= self.hosts.len());
-            if world.first != next || world.hosts.is_empty() || unknown {
+            let last = |origin: Process| origin.rank.checked_add(world.hosts.len() as u32);
+            let endless = world.origin.is_some_and(|origin| last(origin).is_none());
+            if world.first != next || world.hosts.is_empty() || unknown || endless {
                 return Err(format!("it has a spawned world {world:?}, and the next rank is {next}"));
             }
             next = world.ranks().end;
@@ -156,7 +181,38 @@ impl JobInfo {
         spawned.unwrap_or(0..self.size)
     }
 
-    /// The world of a rank that was spawned.
+    /// The name of a rank that every job understands.
+    pub fn process(&self, rank: u32) -> Process {
+        let origin = self.spawned_with(rank).and_then(|world| Some((world.first, world.origin?)));
+        match origin {
+            Some((first, origin)) => Process { job: origin.job, rank: origin.rank + (rank - first) },
+            None => Process { job: self.id, rank },
+        }
+    }
+
+    /// The number of a rank in this job, if it is known here.
+    pub fn rank_of(&self, process: Process) -> Option<u32> {
+        if process.job == self.id {
+            return (process.rank < self.ranks() && self.is_own(process.rank)).then_some(process.rank);
+        }
+        self.spawned.iter().find_map(|world| {
+            let origin = world.origin.filter(|origin| origin.job == process.job)?;
+            let place = process.rank.checked_sub(origin.rank)?;
+            ((place as usize) < world.hosts.len()).then_some(world.first + place)
+        })
+    }
+
+    /// True if this job has started the rank; false of ranks of other jobs.
+    pub fn is_own(&self, rank: u32) -> bool {
+        rank < self.size || self.spawned_with(rank).is_none_or(|world| world.origin.is_none())
+    }
+
+    /// True if ranks of other jobs are known here.
+    pub fn is_connected(&self) -> bool {
+        self.spawned.iter().any(|world| world.origin.is_some())
+    }
+
+    /// The world of a rank that was added.
     pub fn spawned_with(&self, rank: u32) -> Option<&SpawnedWorld> {
         self.spawned.iter().find(|world| world.ranks().contains(&rank))
     }
@@ -241,6 +297,7 @@ mod tests {
     fn job(ranks: &[u32]) -> JobInfo {
         let host = |(index, &ranks)| Host { name: format!("h{index}"), ranks };
         JobInfo {
+            id: 5,
             launcher: 1,
             size: ranks.iter().sum(),
             hosts: ranks.iter().enumerate().map(host).collect(),
@@ -308,8 +365,8 @@ mod tests {
     #[test]
     fn spawned_ranks_follow_and_have_hosts_and_a_world_of_their_own() {
         let spawned = vec![
-            SpawnedWorld { first: 5, hosts: vec![1, 0], parents: vec![0] },
-            SpawnedWorld { first: 7, hosts: vec![1], parents: vec![5, 6] },
+            SpawnedWorld { first: 5, hosts: vec![1, 0], parents: vec![0], origin: None },
+            SpawnedWorld { first: 7, hosts: vec![1], parents: vec![5, 6], origin: None },
         ];
         let network = Some(Network { rails: vec![Vec::new(); 2], ..Network::draw().unwrap() });
         let job = JobInfo { spawned, network, ..job(&[2, 3]) };
@@ -327,9 +384,32 @@ mod tests {
         ] {
             assert!(job.check(wrong).is_err(), "{wrong}");
         }
-        let gap =
-            JobInfo { spawned: vec![SpawnedWorld { first: 6, hosts: vec![0], parents: vec![0] }], ..job };
+        let gap = JobInfo {
+            spawned: vec![SpawnedWorld { first: 6, hosts: vec![0], ..SpawnedWorld::default() }],
+            ..job
+        };
         assert!(gap.check(place).is_err());
+    }
+
+    #[test]
+    fn ranks_of_other_jobs_are_known_by_the_numbers_that_they_have_there() {
+        let own = SpawnedWorld { first: 5, hosts: vec![0], ..SpawnedWorld::default() };
+        let other = |first, rank, ranks| SpawnedWorld {
+            first,
+            hosts: vec![0; ranks],
+            parents: Vec::new(),
+            origin: Some(Process { job: 9, rank }),
+        };
+        let spawned = vec![other(3, 0, 2), own, other(6, 7, 2)];
+        let job = JobInfo { spawned, ..job(&[3]) };
+        for (rank, process) in [(0, (5, 0)), (4, (9, 1)), (5, (5, 5)), (7, (9, 8))] {
+            let process = Process { job: process.0, rank: process.1 };
+            assert_eq!((job.process(rank), job.rank_of(process)), (process, Some(rank)));
+        }
+        for (of, rank) in [(5, 3), (5, 4), (5, 6), (9, 2), (9, 9), (8, 0)] {
+            assert_eq!(job.rank_of(Process { job: of, rank }), None, "{of} {rank}");
+        }
+        assert_eq!([2, 3, 5, 7].map(|rank| job.is_own(rank)), [true, false, true, false]);
     }
 
     #[test]

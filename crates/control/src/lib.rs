@@ -17,6 +17,8 @@
 //!    ◀───────────────────────────────────  Finished{ranks}, those that ended in order
 //!    Spawn              ───────────────▶   ranks are added to the job
 //!    ◀───────────────────────────────────  Grown to all, then Spawned once they run
+//!    Accept, ConnectPort───────────────▶   matched with each other, also with those of another job
+//!    ◀───────────────────────────────────  Connected
 //!    Ring{to}(+fd)      ───────────────▶   Ring to that rank, where one of the two was spawned
 //!    CutOff{peer}       ───────────────▶   that rank broke the rules; all others are told
 //!    ◀───────────────────────────────────  ShowLinks, when somebody looks at the job
@@ -34,11 +36,11 @@ mod rank;
 mod socket;
 
 pub use environment::{RankPlace, variable};
-pub use job::{Host, JobInfo, Network, SpawnedWorld};
+pub use job::{Host, JobInfo, Network, Process, SpawnedWorld, draw_job_id};
 pub use links::{Links, SocketLink};
 pub use messages::{
-    FromLauncher, MAX_MESSAGE, MAX_VALUE, MOST_INBOXES, MOST_PEERS, OnFailure, PeerInbox, RankEnd,
-    SpawnProgram, ToLauncher, VERSION,
+    FromLauncher, MAX_MESSAGE, MAX_VALUE, MOST_INBOXES, MOST_PEERS, Meeting, OnFailure, PeerInbox, PortName,
+    RankEnd, SpawnProgram, ToLauncher, VERSION,
 };
 pub use rank::{Control, ControlError, MessageWithDescriptors};
 pub use socket::{

@@ -8,13 +8,13 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::SpawnedWorld;
+use crate::job::{Process, SpawnedWorld};
 use crate::links::Links;
 use crate::socket::MOST_DESCRIPTORS;
 
 /// Version of this message set and of the packets that ranks send each other. Two sides that differ refuse each other, each naming both;
 /// ranks are all of the version of their launcher.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 
 /// The largest encoded message in bytes. A socket packet larger than this is malformed.
 pub const MAX_MESSAGE: usize = 64 * 1024;
@@ -119,6 +119,48 @@ pub enum ToLauncher {
         /// The ranks that spawn together, in the order of their communicator.
         parents: Vec<u32>,
     },
+    /// Opens a port of this rank, at which others may connect.
+    OpenPort {
+        /// Its number among the ports of this rank.
+        port: u32,
+    },
+    /// Closes a port of this rank: those that wait there, to accept or to connect, are refused.
+    ClosePort {
+        /// Its number.
+        port: u32,
+    },
+    /// This rank accepts one connection at a port of its job. Answered with [`FromLauncher::Connected`] once there is one.
+    Accept {
+        /// Chosen by the rank; comes back with the answer.
+        ticket: u64,
+        /// The port.
+        port: PortName,
+    },
+    /// This rank wants to be connected with one that accepts at a port, maybe of another job. Answered with
+    /// [`FromLauncher::Connected`] once one does.
+    ConnectPort {
+        /// Chosen by the rank; comes back with the answer.
+        ticket: u64,
+        /// The port.
+        port: PortName,
+    },
+    /// The rank waits for an answer to [`Accept`](Self::Accept) or [`ConnectPort`](Self::ConnectPort) no longer, which may be under way.
+    Abandon {
+        /// As asked.
+        ticket: u64,
+    },
+    /// Lets ranks of other jobs of the user find a name that this rank has published.
+    Announce {
+        /// The name.
+        name: String,
+    },
+    /// Asks for a name that a rank of another job has announced. Answered with [`FromLauncher::FoundElsewhere`].
+    FindElsewhere {
+        /// Chosen by the rank; comes back with the answer.
+        ticket: u64,
+        /// The name.
+        name: String,
+    },
     /// This rank has a ring of its own for what it sends to a rank that was spawned, or sends as one: the descriptor. After
     /// the inboxes of both were exchanged; passed on as [`FromLauncher::Ring`].
     Ring {
@@ -132,6 +174,24 @@ pub enum ToLauncher {
         /// For example `1 receive from rank 2 with tag 7`.
         what: String,
     },
+}
+
+/// A port: by what a job finds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PortName {
+    /// The rank that has opened it.
+    pub owner: Process,
+    /// Its number among the ports of that rank.
+    pub number: u32,
+}
+
+/// What two ranks that are connected by a port know of each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meeting {
+    /// The other rank, as this job numbers it.
+    pub with: u32,
+    /// The number of this connection among those that the job of the port has accepted.
+    pub call: u64,
 }
 
 /// A program that a rank wants started.
@@ -227,6 +287,20 @@ pub enum FromLauncher {
         /// ended because of the others.
         result: Result<u32, Vec<String>>,
     },
+    /// Answer to [`ToLauncher::Accept`] and [`ToLauncher::ConnectPort`].
+    Connected {
+        /// As asked.
+        ticket: u64,
+        /// With whom; or why with nobody.
+        result: Result<Meeting, String>,
+    },
+    /// Answer to [`ToLauncher::FindElsewhere`].
+    FoundElsewhere {
+        /// As asked.
+        ticket: u64,
+        /// As published, if a job has announced the name.
+        value: Option<Vec<u8>>,
+    },
     /// A ring in which packets of `from` come; its descriptor.
     Ring {
         /// The sender.
@@ -259,6 +333,8 @@ pub enum RankEnd {
     Killed(u8),
     /// Nothing is heard any more of the host it runs on.
     HostLost,
+    /// Its job, another one, has ended without saying how.
+    JobLost,
 }
 
 impl fmt::Display for RankEnd {
@@ -269,6 +345,7 @@ impl fmt::Display for RankEnd {
             RankEnd::Exited(status) => write!(f, "exited with status {status}"),
             RankEnd::Killed(signal) => write!(f, "was killed by signal {signal}"),
             RankEnd::HostLost => write!(f, "was on a host that was lost"),
+            RankEnd::JobLost => write!(f, "was of a job that has ended"),
         }
     }
 }

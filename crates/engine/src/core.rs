@@ -117,6 +117,7 @@ pub(crate) fn open_proto(me: Rank, job: &JobInfo, tunables: &Tunables) -> Proto 
 /// A job of one rank, without a launcher.
 pub(crate) fn job_alone() -> JobInfo {
     JobInfo {
+        id: 0,
         launcher: 0,
         size: 1,
         hosts: vec![Host::this(1)],

@@ -128,7 +128,8 @@ impl Engine {
 
     /// True if the other ranks go on when one dies.
     pub fn goes_on_after_failures(&self) -> bool {
-        self.job.on_failure == OnFailure::Continue
+        // A program that was started alone may have got a launcher since.
+        self.lock().is_ok_and(|core| core.membership.job.on_failure == OnFailure::Continue)
     }
 
     /// The job as it was when this rank joined it.

@@ -30,14 +30,14 @@ pub use canele_proto::rma::{
 };
 pub use engine::Engine;
 pub use error::Error;
-pub use membership::FindCommand;
+pub use membership::{Connection, FindCommand};
 pub use p2p::completions::Completions;
 pub use p2p::follow_ups::{FollowUp, Submit};
 pub use p2p::requests::{Completion, NotStarted, Pending, Started};
 pub use rma::{Access, AmHandler, Deposit, ElementOperation, RmaPlace, Tracked};
 pub use survivors::RevokedHook;
 
-pub use canele_control::SpawnProgram;
+pub use canele_control::{PortName, Process, SpawnProgram};
 pub use canele_mem::window::Window;
 pub use canele_proto::peer::Gone;
 pub use canele_proto::request::Buffer;

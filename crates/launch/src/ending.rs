@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use super::failure::{SignalName, rank_list};
 use super::host_ranks::Order;
 use super::input::Input;
+use super::job::Member;
 use super::launcher::{GRACE, Launcher};
 use super::query::{JobReport, Queries};
 
@@ -35,7 +36,8 @@ impl Launcher {
     pub(super) fn pass_on(&mut self, signal: Signal) {
         let number = signal.as_raw() as u8;
         let status = 128 + number;
-        let all_started = self.job.members().iter().all(|member| member.pid.is_some());
+        let started = |member: &Member| member.pid.is_some() || member.is_elsewhere;
+        let all_started = self.job.members().iter().all(started);
         let again = self.passed_on.replace(number).is_some();
         if again || self.ending {
             if !self.ending {
@@ -54,9 +56,9 @@ impl Launcher {
         let running = self.timeout_at.filter(|_| !self.ending);
         let input = self.input.as_ref().and_then(Input::deadline);
         let queries = self.queries.as_ref().and_then(Queries::deadline);
-        let all =
-            [running, self.hosts.deadline(), input, queries, self.finished_due(), self.output.deadline()];
-        all.into_iter().flatten().min()
+        let hosts = [self.hosts.deadline(), self.connected.deadline()];
+        let all = [running, input, queries, self.finished_due(), self.output.deadline()];
+        all.into_iter().chain(hosts).flatten().min()
     }
 
     pub(super) fn check_deadlines(&mut self) {
@@ -64,6 +66,7 @@ impl Launcher {
         let bytes = self.input.as_mut().and_then(|input| input.look(now, &self.events));
         self.feed(bytes);
         self.hosts.check(now, &self.events);
+        self.check_connected(now);
         self.handle_reports();
         if let Some(queries) = &mut self.queries {
             let (plan, job, parts) = (&self.plan, &self.job, self.hosts.parts());

@@ -57,6 +57,14 @@ pub enum Source {
     Outgoing(u32),
     /// The end of a rank that was not started by its launcher.
     Adopted,
+    /// The socket on which launchers of other jobs arrive.
+    JobListener,
+    /// The link to another job.
+    JobLink(u32),
+    /// A name that other jobs find here.
+    Announced(u32),
+    /// A name that is looked for in another job.
+    Search(u32),
 }
 
 impl Source {
@@ -76,6 +84,10 @@ impl Source {
             Source::Incoming(index) => (11, index),
             Source::Outgoing(index) => (12, index),
             Source::Adopted => (13, 0),
+            Source::JobListener => (14, 0),
+            Source::JobLink(index) => (15, index),
+            Source::Announced(index) => (16, index),
+            Source::Search(index) => (17, index),
         };
         kind << 32 | u64::from(index)
     }
@@ -96,7 +108,11 @@ impl Source {
             10 => Source::Answer(index),
             11 => Source::Incoming(index),
             12 => Source::Outgoing(index),
-            _ => Source::Adopted,
+            13 => Source::Adopted,
+            14 => Source::JobListener,
+            15 => Source::JobLink(index),
+            16 => Source::Announced(index),
+            _ => Source::Search(index),
         }
     }
 }
@@ -172,6 +188,11 @@ mod tests {
             Source::Answer(3),
             Source::Incoming(4),
             Source::Outgoing(5),
+            Source::Adopted,
+            Source::JobListener,
+            Source::JobLink(6),
+            Source::Announced(7),
+            Source::Search(8),
         ] {
             assert_eq!(Source::decode(source.encode()), source);
         }

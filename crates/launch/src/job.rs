@@ -53,6 +53,10 @@ pub struct Member {
     /// Where it listens.
     addresses: Option<Vec<Vec<SocketAddr>>>,
     told_gone: bool,
+    /// A rank of another job.
+    pub is_elsewhere: bool,
+    /// How a rank of another job ended.
+    gone: Option<RankEnd>,
 }
 
 impl Member {
@@ -89,6 +93,8 @@ pub struct Job {
     out: Vec<(u32, FromLauncher)>,
     /// Ranks that have finished, which the others are still to be told.
     finished: Vec<u32>,
+    /// Ranks of this job that are gone, which other jobs are still to be told.
+    gone: Vec<(u32, RankEnd)>,
     /// What ranks have given up at their end.
     pub given_up: GivenUp,
 }
@@ -108,13 +114,15 @@ impl Job {
             cuts_taken: 0,
             out: Vec::new(),
             finished: Vec::new(),
+            gone: Vec::new(),
             given_up: GivenUp::default(),
         }
     }
 
-    /// Adds ranks that are to be started.
+    /// Adds ranks that are to be started, or are of another job.
     pub fn grow(&mut self, world: SpawnedWorld) {
-        self.members.extend(world.hosts.iter().map(|_| Member::default()));
+        let is_elsewhere = world.origin.is_some();
+        self.members.extend(world.hosts.iter().map(|_| Member { is_elsewhere, ..Member::default() }));
         self.info.spawned.push(world);
     }
 
@@ -143,14 +151,45 @@ impl Job {
         &self.members
     }
 
-    /// The ranks whose processes have not ended.
+    /// The ranks of this job whose processes have not ended.
     pub fn running(&self) -> Vec<u32> {
-        (0..self.info.ranks()).filter(|&rank| self.member(rank).exit.is_none()).collect()
+        let runs = |member: &Member| member.exit.is_none() && !member.is_elsewhere;
+        (0..self.info.ranks()).filter(|&rank| runs(self.member(rank))).collect()
     }
 
     /// Takes the messages that wait to be sent, each with the rank it is for, in order.
     pub fn take_messages(&mut self) -> Vec<(u32, FromLauncher)> {
         mem::take(&mut self.out)
+    }
+
+    /// The settings that all ranks have alike, once the first has told them.
+    pub fn settings(&self) -> &[(String, String)] {
+        self.settings.of_first()
+    }
+
+    /// The value of a name that a rank has published.
+    pub fn published_by(&self, rank: u32, name: &str) -> Option<&[u8]> {
+        self.names.get(name).filter(|(owner, _)| *owner == rank).map(|(_, value)| &value[..])
+    }
+
+    /// The ranks of this job that are gone.
+    pub fn gone(&self) -> Vec<(u32, RankEnd)> {
+        let gone = |rank: &u32| self.member(*rank).told_gone && !self.member(*rank).is_elsewhere;
+        (0..self.info.ranks()).filter(gone).map(|rank| (rank, self.how_gone(rank))).collect()
+    }
+
+    /// Takes the ranks of this job that are gone, of which other jobs are to be told.
+    pub fn take_gone(&mut self) -> Vec<(u32, RankEnd)> {
+        mem::take(&mut self.gone)
+    }
+
+    /// A rank of another job will neither send nor answer any more.
+    pub fn handle_gone_elsewhere(&mut self, rank: u32, how: RankEnd) {
+        let member = self.member_mut(rank);
+        if member.is_elsewhere {
+            let how = *member.gone.get_or_insert(how);
+            self.tell_gone(rank, how);
+        }
     }
 
     /// True if ranks have finished and the others are still to be told.
@@ -225,7 +264,14 @@ impl Job {
             ToLauncher::Doing { what } => self.member_mut(from).doing = what,
             ToLauncher::GivenUp { operations, what } => self.given_up.add(from, operations, what),
             // The launcher's to do.
-            ToLauncher::Spawn { .. } => {}
+            ToLauncher::Spawn { .. }
+            | ToLauncher::OpenPort { .. }
+            | ToLauncher::ClosePort { .. }
+            | ToLauncher::Accept { .. }
+            | ToLauncher::ConnectPort { .. }
+            | ToLauncher::Abandon { .. }
+            | ToLauncher::Announce { .. }
+            | ToLauncher::FindElsewhere { .. } => {}
             // Of one host alone.
             ToLauncher::Links(_)
             | ToLauncher::Region { .. }
@@ -339,6 +385,7 @@ impl Job {
 
     fn how_gone(&self, rank: u32) -> RankEnd {
         match *self.member(rank) {
+            Member { gone: Some(how), .. } => how,
             Member { finished: true, .. } => RankEnd::Finished,
             Member { exit: Some(Exit::Signal(signal)), .. } => RankEnd::Killed(signal),
             Member { exit: Some(Exit::Status(0)), initialised: false, .. } => RankEnd::Finished,
@@ -353,6 +400,9 @@ impl Job {
     fn tell_gone(&mut self, rank: u32, how: RankEnd) {
         if mem::replace(&mut self.member_mut(rank).told_gone, true) {
             return;
+        }
+        if !self.member(rank).is_elsewhere {
+            self.gone.push((rank, how));
         }
         if how == RankEnd::Finished {
             return self.finished.push(rank);

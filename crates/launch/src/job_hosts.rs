@@ -18,6 +18,22 @@ pub enum JobHosts {
 }
 
 impl JobHosts {
+    /// The ranks of this host, if the job has no other.
+    pub fn here(&self) -> Option<&HostRanks> {
+        match self {
+            JobHosts::Here(host_ranks) => Some(host_ranks),
+            JobHosts::There(_) => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn here_mut(&mut self) -> Option<&mut HostRanks> {
+        match self {
+            JobHosts::Here(host_ranks) => Some(host_ranks),
+            JobHosts::There(_) => None,
+        }
+    }
+
     /// Something is ready.
     pub fn handle(&mut self, source: Source, ready: Ready, events: &Events) {
         match self {

@@ -6,6 +6,7 @@ use super::*;
 
 fn info(size: u32, on_failure: OnFailure) -> JobInfo {
     JobInfo {
+        id: 1,
         launcher: 1,
         size,
         hosts: vec![Host::this(size)],

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use canele_control::{JobInfo, OnFailure, ToLauncher};
 
+use super::connected::ConnectedJobs;
 use super::events::{Events, Ready, Source};
 use super::failure::{Exit, RankFailure, SignalName, rank_list};
 use super::host_ranks::{Order, Report};
@@ -48,6 +49,8 @@ pub struct Launcher {
     pub(super) input: Option<Input>,
     pub(super) job: Job,
     pub(super) hosts: JobHosts,
+    /// Other jobs, and ports.
+    pub(super) connected: ConnectedJobs,
     /// Hosts whose hosts have not said their last word.
     open: Vec<bool>,
     /// The first failure decides.
@@ -91,6 +94,7 @@ impl Launcher {
             started,
             open: vec![true; info.hosts.len()],
             spawns: Spawns::default(),
+            connected: ConnectedJobs::listen(info.id, &events),
             events,
             signals,
             output,
@@ -147,6 +151,9 @@ impl Launcher {
                 if let Some(queries) = &mut self.queries {
                     queries.write(index, &self.events);
                 }
+            }
+            Source::JobListener | Source::JobLink(_) | Source::Announced(_) | Source::Search(_) => {
+                self.handle_connected(source);
             }
             _ => self.hosts.handle(source, ready, &self.events),
         }
@@ -222,7 +229,9 @@ impl Launcher {
             Report::Exited { rank, exit } => self.handle_exit(rank, exit),
             Report::Counted { question, counts } => {
                 if let Some(queries) = &mut self.queries {
-                    queries.handle_counts(question, self.job.info().ranks_on(host), counts);
+                    let info = self.job.info();
+                    let ranks = info.ranks_on(host).filter(|rank| info.is_own(*rank));
+                    queries.handle_counts(question, ranks, counts);
                 }
             }
             Report::SupervisorDied { pid } => self.supervisor_died(host, pid),
@@ -298,11 +307,27 @@ impl Launcher {
         if let ToLauncher::Spawn { ticket, programs, parents } = message {
             return self.spawn((rank, ticket), programs, parents);
         }
-        if let Err(how) = self.job.handle(rank, message) {
+        let handled = match message {
+            ToLauncher::OpenPort { .. }
+            | ToLauncher::ClosePort { .. }
+            | ToLauncher::Accept { .. }
+            | ToLauncher::ConnectPort { .. }
+            | ToLauncher::Abandon { .. }
+            | ToLauncher::Announce { .. }
+            | ToLauncher::FindElsewhere { .. } => self.handle_connecting(rank, message),
+            _ => {
+                if let ToLauncher::Withdraw { name } = &message {
+                    self.withdraw_elsewhere(name);
+                }
+                self.job.handle(rank, message)
+            }
+        };
+        if let Err(how) = handled {
             self.job.member_mut(rank).broken.get_or_insert(how);
             self.tell_host_of(rank, Order::Kill { rank });
         }
         while let Some(cut) = self.job.take_cut() {
+            self.tell_cut_off(cut.by, cut.of, &cut.what);
             if !self.ending {
                 self.handle_cut(&cut);
             }
@@ -311,6 +336,7 @@ impl Launcher {
 
     fn handle_exit(&mut self, rank: u32, exit: Exit) {
         let was_doing = std::mem::take(&mut self.job.member_mut(rank).doing);
+        self.close_ports_of(rank);
         let failure = self.job.handle_exit(rank, exit);
         if let Some(failure) = failure
             && !self.ending
@@ -375,6 +401,7 @@ impl Launcher {
     }
 
     fn deliver_once(&mut self) {
+        self.deliver_to_jobs();
         if self.finished_due().is_some_and(|at| Instant::now() >= at) {
             self.finished_told = Some(Instant::now());
             self.job.tell_finished();

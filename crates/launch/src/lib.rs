@@ -27,6 +27,7 @@
 
 mod binding;
 mod closing;
+mod connected;
 mod descendants;
 mod ending;
 mod events;

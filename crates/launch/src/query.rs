@@ -101,7 +101,8 @@ impl JobReport {
         counts: &[Counts],
         parts: &[Vec<Part>],
     ) -> JobReport {
-        let ranks = job.members().iter().zip(counts).zip(0..).map(|((member, counts), rank)| RankReport {
+        let own = job.members().iter().zip(counts).zip(0..).filter(|((member, _), _)| !member.is_elsewhere);
+        let ranks = own.map(|((member, counts), rank)| RankReport {
             rank,
             host: info.hosts[info.host_of(rank)].name.clone(),
             pid: member.pid,
@@ -115,7 +116,7 @@ impl JobReport {
             job: std::process::id(),
             version: env!("CARGO_PKG_VERSION").into(),
             command: plan.to_string(),
-            size: info.ranks(),
+            size: job.members().iter().filter(|member| !member.is_elsewhere).count() as u32,
             seconds: started.elapsed().as_secs_f64(),
             rails: rails(info, parts),
             ranks: ranks.collect(),

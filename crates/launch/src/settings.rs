@@ -7,6 +7,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Those of the first rank; none before it has told them.
+    pub fn of_first(&self) -> &[(String, String)] {
+        self.first.as_ref().map_or(&[], |(_, settings)| settings)
+    }
+
     /// The first rank decides what the others must have too.
     ///
     /// # Errors

@@ -43,8 +43,9 @@ impl Launcher {
                 return self.job.tell(by, FromLauncher::Spawned { ticket, result });
             }
         };
-        let world = SpawnedWorld { first: self.info().ranks(), hosts, parents };
+        let world = SpawnedWorld { first: self.info().ranks(), hosts, parents, origin: None };
         self.job.grow(world.clone());
+        self.tell_grown(world.first, world.hosts.len() as u32);
         let known = vec![None; world.hosts.len()];
         self.spawns.0.push(Spawn { to: (by, ticket), first: world.first, known });
         let plans = plans(&self.plan, self.job.info(), &world, programs);
@@ -113,7 +114,7 @@ fn place(info: &JobInfo, members: &[Member], programs: &[SpawnProgram]) -> Resul
         ));
     }
     let mut running = vec![0_u32; info.hosts.len()];
-    for (rank, _) in (0..).zip(members).filter(|(_, member)| member.exit.is_none()) {
+    for (rank, _) in (0..).zip(members).filter(|(_, member)| member.exit.is_none() && !member.is_elsewhere) {
         running[info.host_of(rank)] += 1;
     }
     let mut hosts = Vec::new();
@@ -207,6 +208,7 @@ mod tests {
     fn job(ranks: &[u32]) -> (JobInfo, Vec<Member>) {
         let host = |(index, &ranks): (usize, &u32)| Host { name: format!("h{index}"), ranks };
         let info = JobInfo {
+            id: 1,
             launcher: 1,
             size: ranks.iter().sum(),
             hosts: ranks.iter().enumerate().map(host).collect(),
@@ -249,7 +251,7 @@ mod tests {
             report_bindings: true,
             spawned: None,
         };
-        let world = SpawnedWorld { first: 3, hosts: vec![1, 1, 0, 1], parents: vec![0] };
+        let world = SpawnedWorld { first: 3, hosts: vec![1, 1, 0, 1], parents: vec![0], origin: None };
         info.spawned.push(world.clone());
         let plans = plans(&own, &info, &world, vec![program(1, &[]), program(3, &[])]);
         let told = |(host, plan): &(usize, Plan)| {

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use canele_control::{Host, JobInfo, MAX_MESSAGE, Network, OnFailure, Socket};
+use canele_control::{Host, JobInfo, MAX_MESSAGE, Network, OnFailure, Socket, draw_job_id};
 use canele_rail::shm::layout::MOST_LOCAL_RANKS;
 use canele_sys::ids::LinkId;
 use canele_sys::topology;
@@ -50,7 +50,7 @@ pub fn run(mut spec: JobSpec) -> Result<u8, StartError> {
 /// input: it is rank 0, and the processes that it starts are the others. Returns when all have ended.
 ///
 /// # Errors
-/// No such program has started this process; whatever the system refuses.
+/// No such program has started this process; `CANELE_ON_FAILURE` makes no sense; whatever the system refuses.
 pub fn adopt(pid: u32) -> io::Result<u8> {
     let socket = Socket::new(rustix::stdio::stdin().try_clone_to_owned()?);
     rustix::net::sockopt::socket_type(&socket)?;
@@ -67,16 +67,25 @@ pub fn adopt(pid: u32) -> io::Result<u8> {
         report_bindings: false,
         spawned: None,
     };
+    let on_failure = match std::env::var("CANELE_ON_FAILURE").as_deref() {
+        Err(_) | Ok("stop") => OnFailure::Stop,
+        Ok("continue") => OnFailure::Continue,
+        Ok(other) => {
+            let text = format!("CANELE_ON_FAILURE is {other:?}: it is stop or continue");
+            return Err(io::Error::other(text));
+        }
+    };
     let host = Host::this(1);
     let output = Output::new(false, vec![host.name.clone()], None);
     let info = JobInfo {
+        id: draw_job_id()?,
         launcher: std::process::id(),
         size: 1,
         hosts: vec![host],
         spawned: Vec::new(),
         universe: topology::usable(),
         processors: topology::usable(),
-        on_failure: OnFailure::Stop,
+        on_failure,
         network: None,
     };
     let (its_plan, its_info) = (plan.clone(), info.clone());
@@ -135,6 +144,7 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
         }
     };
     let info = JobInfo {
+        id: draw_job_id().map_err(|error| error.to_string())?,
         launcher: std::process::id(),
         size: plan.size(),
         network: (hosts.len() > 1).then(Network::draw).transpose().map_err(|error| error.to_string())?,

@@ -5,7 +5,6 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use canele_control::OnFailure;
 use canele_engine::Engine;
 use canele_mpi::{Comm, Errhandler, Process, Result, ThreadLevel, World};
 
@@ -115,7 +114,7 @@ pub fn finalize() -> Result<()> {
 #[cold]
 pub fn await_end() {
     let Ok(world) = world() else { return };
-    if world.engine().job().on_failure == OnFailure::Stop {
+    if !world.engine().goes_on_after_failures() {
         // SAFETY: always permitted; what the program has printed is to be seen though the process is killed.
         unsafe { libc::fflush(core::ptr::null_mut()) };
         std::thread::sleep(Duration::from_secs(2));

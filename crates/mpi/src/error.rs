@@ -344,6 +344,7 @@ impl From<canele_engine::Error> for Box<Error> {
             Of::Refused { why: Refusal::NotAccumulated, .. } => Class::Operation,
             Of::Refused { why: Refusal::NotLocked, .. } => Class::RmaSync,
             Of::NotSpawned(_) => Class::Spawn,
+            Of::Port(_) => Class::Port,
             Of::Lengths { .. } => Class::Count,
             _ => Class::Other,
         };

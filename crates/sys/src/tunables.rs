@@ -118,8 +118,8 @@ pub enum Settable {
     Always,
 }
 
-/// Variables that the launcher sets for its ranks: known, but not tunables.
-pub const LAUNCHER_VARIABLES: [&str; 7] = [
+/// Variables that the launcher sets for its ranks, or is told by: known, but not tunables.
+pub const LAUNCHER_VARIABLES: [&str; 8] = [
     "CANELE_RANK",
     "CANELE_SIZE",
     "CANELE_LOCAL_RANK",
@@ -127,6 +127,7 @@ pub const LAUNCHER_VARIABLES: [&str; 7] = [
     "CANELE_CONTROL_FD",
     "CANELE_APP",
     "CANELE_BIND",
+    "CANELE_ON_FAILURE",
 ];
 
 /// Variables by which `canele cc` and `canele c++` are told the compiler: known, but not tunables.

@@ -118,6 +118,7 @@ fn describe_job(hosts: &[u32]) -> Result<JobInfo, Error> {
         }
     };
     Ok(JobInfo {
+        id: 1,
         launcher: 0,
         size,
         hosts: hosts.iter().map(|ranks| Host::this(*ranks)).collect(),

@@ -94,9 +94,10 @@ impl Engine {
         output: &mut [u8],
     ) -> Result<(), Error> {
         team.members().iter().try_for_each(|rank| self.check_rank(*rank))?;
+        let is_of_one_job = self.are_of_this_job(team.members())?;
         let core = self.lock()?;
         core.check()?;
-        let mut state = State::new(flow, Some(team.clone()), tag);
+        let mut state = State { is_of_one_job, ..State::new(flow, Some(team.clone()), tag) };
         let user = Slices { input, output };
         self.call(core, flow, &mut state, &spec.into(), reduction, user).1
     }
@@ -165,7 +166,7 @@ impl Engine {
 
     /// Where this rank sits in the collectives of a flow.
     fn seat(&self, core: &Core, state: &State, mode: CallMode) -> Seat {
-        let oversubscribed = core.collectives.oversubscribed;
+        let oversubscribed = core.collectives.oversubscribed && state.is_of_one_job;
         let shared_buffers = oversubscribed && mode == CallMode::Blocking;
         match &state.liveness.team {
             Some(team) => team.seat(oversubscribed, shared_buffers),

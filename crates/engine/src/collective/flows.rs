@@ -56,8 +56,9 @@ impl Engine {
     /// A member that the job does not have; the job is over.
     pub fn set_team(&self, flow: FlowId, team: Team) -> Result<(), Error> {
         team.members().iter().try_for_each(|rank| self.check_rank(*rank))?;
+        let is_of_one_job = self.are_of_this_job(team.members())?;
         let (mut core, mut state) = self.begin(flow)?;
-        *state = State::new(flow, Some(team), Tag(0));
+        *state = State { is_of_one_job, ..State::new(flow, Some(team), Tag(0)) };
         self.give_back(&mut core, flow, state);
         Ok(())
     }

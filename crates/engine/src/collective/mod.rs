@@ -59,6 +59,8 @@ struct State {
     /// Receives of the current round whose message has not come: `ScheduleRun::missing`, kept for its memory.
     missing: Vec<u32>,
     liveness: MemberLiveness,
+    /// False of a team with ranks of other jobs, which know nothing of how this job's ranks share processors.
+    is_of_one_job: bool,
 }
 
 impl State {
@@ -72,6 +74,7 @@ impl State {
             scratch: Divided::default(),
             missing: Vec::new(),
             liveness: MemberLiveness::new(flow, team),
+            is_of_one_job: true,
         }
     }
 }

@@ -4,6 +4,7 @@ mod finish;
 mod launcher;
 mod names;
 mod notifications;
+mod ports;
 mod spawn;
 
 use canele_control::JobInfo;
@@ -11,6 +12,8 @@ use canele_proto::request::Failure;
 
 pub(crate) use launcher::Launcher;
 use names::Names;
+pub use ports::Connection;
+use ports::Ports;
 pub use spawn::FindCommand;
 use spawn::Spawns;
 
@@ -20,12 +23,14 @@ pub(crate) struct Membership {
     pub job: JobInfo,
     pub names: Names,
     pub spawns: Spawns,
+    pub ports: Ports,
     /// Pairs of other ranks that communicate no more: collectives of both fail.
     pub splits: Vec<Failure>,
 }
 
 impl Membership {
     pub fn new(launcher: Launcher, job: JobInfo) -> Self {
-        Self { launcher, job, names: Names::default(), spawns: Spawns::default(), splits: Vec::new() }
+        let (names, spawns, ports) = (Names::default(), Spawns::default(), Ports::default());
+        Self { launcher, job, names, spawns, ports, splits: Vec::new() }
     }
 }

@@ -47,6 +47,8 @@ impl Core {
             }
             FromLauncher::Grown { world } => self.handle_grown(world),
             FromLauncher::Spawned { ticket, result } => membership.spawns.handle_answer(ticket, result),
+            FromLauncher::Connected { ticket, result } => membership.ports.handle_connected(ticket, result),
+            FromLauncher::FoundElsewhere { ticket, value } => membership.ports.handle_found(ticket, value),
             FromLauncher::Ring { from } => self.handle_ring(Rank(from), descriptors.next()),
             FromLauncher::Region { owner, id, .. } if Rank(owner) == progress.proto.me() => {
                 rma.handle_confirmed_region(RegionId::from_word(id));
@@ -79,7 +81,9 @@ impl Core {
         self.receive_last(peer);
         let how = match how {
             RankEnd::Finished => peer::Gone::Finished,
-            RankEnd::Exited(_) | RankEnd::Killed(_) | RankEnd::HostLost => peer::Gone::Failed,
+            RankEnd::Exited(_) | RankEnd::Killed(_) | RankEnd::HostLost | RankEnd::JobLost => {
+                peer::Gone::Failed
+            }
         };
         self.progress.proto.handle_gone(peer, how);
     }

@@ -55,9 +55,7 @@ impl Engine {
     pub fn spawn(&self, programs: Vec<SpawnProgram>, parents: &[Rank]) -> Result<Range<u32>, Error> {
         let count: u32 = programs.iter().fold(0, |sum, program| sum.saturating_add(program.ranks));
         let mut core = self.lock_to_submit()?;
-        if !core.membership.launcher.is_present() {
-            self.start_launcher(&mut core)?;
-        }
+        self.need_launcher(&mut core)?;
         let ticket = core.membership.spawns.begin();
         let parents = parents.iter().map(|rank| rank.0).collect();
         core.membership.launcher.send(&ToLauncher::Spawn { ticket, programs, parents })?;
@@ -83,6 +81,11 @@ impl Engine {
         let _ = self.find_command.set(find);
     }
 
+    /// Starts a launcher if there is none.
+    pub(super) fn need_launcher(&self, core: &mut Core) -> Result<(), Error> {
+        if core.membership.launcher.is_present() { Ok(()) } else { self.start_launcher(core) }
+    }
+
     /// Starts a launcher, of which this process, which was started alone, is rank 0 from now on.
     #[cold]
     fn start_launcher(&self, core: &mut Core) -> Result<(), Error> {
@@ -95,7 +98,7 @@ impl Engine {
             .spawn();
         if let Err(error) = started {
             let why = format!(
-                "this program was started alone, and the launcher of the processes that it starts, {}, cannot be: {error}; \
+                "this program was started alone, and the launcher that it needs for other processes, {}, cannot be started: {error}; \
                  start the program with `canele run`, or put the command `canele` into the PATH",
                 command.display()
             );
@@ -118,7 +121,7 @@ impl Engine {
 }
 
 impl Core {
-    /// The job has more ranks.
+    /// The job has more ranks, or ranks of another job are known.
     pub(super) fn handle_grown(&mut self, world: SpawnedWorld) {
         let Self { progress, membership, .. } = self;
         let (job, me) = (&mut membership.job, progress.proto.me());

@@ -13,6 +13,7 @@ use canele_control::{FromLauncher, Handed, JobInfo, PeerInbox, SpawnedWorld, ToL
 use canele_rail::shm::InboxNotifier;
 use canele_sys::memory::Account;
 
+use super::introductions::Introductions;
 use super::places::Places;
 use crate::refused::refused_memory;
 use crate::settings::Settings;
@@ -84,14 +85,16 @@ impl LocalRank {
 /// The ranks of one host.
 #[derive(Debug)]
 pub struct LocalRanks {
-    info: JobInfo,
+    pub(super) info: JobInfo,
     /// The same in the file that ranks get.
     job: Rc<OwnedFd>,
     places: Places,
     all: Vec<LocalRank>,
     /// Pairs (smaller rank first) one of which has asked for a link.
-    links: HashSet<(u32, u32)>,
-    regions: HashMap<(u32, u64), Rc<OwnedFd>>,
+    pub(super) links: HashSet<(u32, u32)>,
+    pub(super) regions: HashMap<(u32, u64), Rc<OwnedFd>>,
+    /// Between these ranks and those of other jobs.
+    pub(super) introductions: Introductions,
     /// The page on which the ranks reserve memory; without, each of them has its own.
     account: Option<Rc<OwnedFd>>,
     settings: Settings,
@@ -112,6 +115,7 @@ impl LocalRanks {
             places: Places::new(ranks),
             links: HashSet::new(),
             regions: HashMap::new(),
+            introductions: Introductions::default(),
             account: account(),
             settings: Settings::default(),
             out: Vec::new(),
@@ -181,7 +185,7 @@ impl LocalRanks {
         }
     }
 
-    fn send(&mut self, to: u32, message: FromLauncher, descriptors: Vec<Rc<OwnedFd>>) {
+    pub(super) fn send(&mut self, to: u32, message: FromLauncher, descriptors: Vec<Rc<OwnedFd>>) {
         self.out.push(ControlMessage { to, message, descriptors });
     }
 
@@ -225,6 +229,10 @@ impl LocalRanks {
             }
             (&ToLauncher::Ring { to }, Some(ring)) => {
                 let pair = (from.min(to), from.max(to));
+                if self.is_elsewhere(to) && self.links.contains(&pair) {
+                    self.send_ring(from, to, ring.memory);
+                    return Ok(None);
+                }
                 let spawned = from.max(to) >= self.info.size;
                 if !spawned || !self.links.contains(&pair) || !self.has(to) || from == to {
                     return Err(format!("sent a ring for rank {to}, which takes none from it"));
@@ -238,6 +246,10 @@ impl LocalRanks {
                 if self.regions.remove(&(from, *id)).is_none() {
                     return Err(format!("dropped region {id:#x}, which it does not have"));
                 }
+                return Ok(None);
+            }
+            (&ToLauncher::FindRegion { owner, id }, _) if self.is_elsewhere(owner) => {
+                self.find_region_elsewhere(from, owner, id);
                 return Ok(None);
             }
             (&ToLauncher::FindRegion { owner, id }, _) => {
@@ -277,6 +289,8 @@ impl LocalRanks {
         if let Some(peer) = peers.iter().find(|&&peer| peer >= self.info.ranks() || peer == from) {
             return Err(format!("asked for a link with rank {peer} of {}", self.info.ranks()));
         }
+        let (others, peers): (Vec<u32>, Vec<u32>) = peers.iter().partition(|&&peer| self.is_elsewhere(peer));
+        others.into_iter().for_each(|peer| self.connect_elsewhere(from, peer));
         let (here, elsewhere): (Vec<u32>, Vec<u32>) = peers.iter().partition(|&&peer| self.has(peer));
         here.into_iter().for_each(|peer| self.connect(from, peer));
         Ok((!elsewhere.is_empty()).then_some(ToLauncher::Connect { peers: elsewhere }))
@@ -307,7 +321,14 @@ impl LocalRanks {
             self.introduce(from, peer);
             self.introduce(peer, from);
         }
+        self.introduce_elsewhere(from);
         Ok(())
+    }
+
+    /// The descriptors of a rank's inbox, if it has sent one.
+    pub(super) fn inbox_of(&self, rank: u32) -> Option<Vec<Rc<OwnedFd>>> {
+        let inbox = self.of(rank).inbox.as_ref()?;
+        Some(std::iter::once(&inbox.memory).chain(&inbox.event).cloned().collect())
     }
 
     fn handle_addresses(&mut self, from: u32) -> Result<(), String> {
@@ -332,8 +353,8 @@ impl LocalRanks {
     /// Gives `to` the inbox of `peer`, once both have sent theirs.
     fn introduce(&mut self, to: u32, peer: u32) {
         if let (Some(_), Some(inbox)) = (&self.of(to).inbox, &self.of(peer).inbox) {
-            let descriptors = std::iter::once(&inbox.memory).chain(&inbox.event).cloned().collect();
             let peers = vec![PeerInbox { rank: peer, has_event: inbox.event.is_some() }];
+            let descriptors = self.inbox_of(peer).unwrap_or_default();
             self.send(to, FromLauncher::Peers { peers }, descriptors);
         }
     }

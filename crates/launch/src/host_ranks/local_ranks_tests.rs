@@ -14,6 +14,7 @@ fn local_ranks(here: u32) -> LocalRanks {
     let hosts = ["a", "b"].map(|name| Host { name: name.into(), ranks: here });
     let on_failure = OnFailure::Continue;
     let info = JobInfo {
+        id: 1,
         launcher: 1,
         size: 2 * here,
         hosts: hosts.into(),

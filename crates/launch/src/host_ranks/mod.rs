@@ -8,23 +8,25 @@ mod adopted;
 mod control_channel;
 mod counting;
 mod feed;
+mod introductions;
 mod local_ranks;
 mod orders;
 mod pipes;
 mod places;
 mod ranks;
+mod starting;
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use canele_control::{JobInfo, SEND_AGAIN, Socket, SpawnedWorld};
+use canele_control::{JobInfo, SEND_AGAIN, Socket};
 use rustix::process::Signal;
 
-use super::events::{Events, Ready, Source, Stream};
+use super::events::{Events, Ready, Source};
 use super::failure::Exit;
 use super::plan::Plan;
-use super::supervisor::{FromSupervisor, ToSupervisor};
+use super::supervisor::ToSupervisor;
 use super::supervisor_handle::{self, SupervisorHandle};
 use crate::installation;
 use adopted::Adopted;
@@ -235,140 +237,6 @@ impl HostRanks {
                 self.reports.push(Report::Full);
             }
         }
-    }
-
-    // ---- starting -------------------------------------------------------------------------------------
-
-    /// Starts the next rank, if one is left. One at a time: descriptors under way are bounded.
-    fn start_next(&mut self, events: &Events) {
-        while !self.starting && self.ending_until.is_none() {
-            let Some(rank) = self.local_ranks.places().rank(self.channels.len()) else { return };
-            match self.start_rank(rank, events) {
-                Ok(()) => self.starting = true,
-                Err(error) => {
-                    let name = self.plan_of(rank).program(rank).command[0].to_string_lossy().into_owned();
-                    let report = Report::NotStarted { rank, status: 1, name, why: error.to_string() };
-                    self.handle_not_started(rank, report, events);
-                    // The job ends, unless it can do without the rank.
-                    if self.plan.ranks().contains(&rank) {
-                        return;
-                    }
-                }
-            }
-        }
-    }
-
-    /// The plan of which `rank` is.
-    fn plan_of(&self, rank: u32) -> &Plan {
-        self.spawned.iter().find(|plan| plan.ranks().contains(&rank)).unwrap_or(&self.plan)
-    }
-
-    /// A rank has no process: it has a channel all the same, which is closed.
-    fn handle_not_started(&mut self, rank: u32, report: Report, events: &Events) {
-        let place = self.local_ranks.places().place(rank);
-        if place == Some(self.channels.len()) {
-            self.channels.push(ControlChannel::closed(rank));
-        } else if let Some(channel) = self.channel_mut(rank) {
-            channel.close(events);
-        }
-        self.pipes.drain(rank);
-        self.local_ranks.of_mut(rank).ended = true;
-        self.reports.push(report);
-    }
-
-    /// The job has more ranks: tells those that are here, and starts its own.
-    fn spawn(&mut self, world: SpawnedWorld, mut plans: Vec<Plan>, events: &Events) {
-        let ranks: Vec<u32> = plans.iter().flat_map(Plan::ranks).collect();
-        if let Err(error) = self.local_ranks.grow(world, ranks.into_iter()) {
-            let text = format!("cannot add ranks to the job: {error}");
-            return self.reports.push(Report::Failed { status: 1, text });
-        }
-        for plan in &mut plans {
-            installation::add_library_path(&mut plan.environment);
-            plan.find_program();
-            match plan.write() {
-                Ok(file) => self.supervisor.send(&ToSupervisor::Add, &[file.as_fd()]),
-                // The supervisor says of each of its ranks that there is no plan.
-                Err(error) => self.reports.push(Report::Remarked { bytes: format!("{error}\n").into() }),
-            }
-        }
-        self.spawned.extend(plans);
-        self.post();
-        self.start_next(events);
-    }
-
-    fn start_rank(&mut self, rank: u32, events: &Events) -> io::Result<()> {
-        let (own, its) = Socket::pair()?;
-        let input = match (rank, self.own.input.take()) {
-            (0, Some(input)) => input,
-            (0, None) => {
-                let (reader, feed) = Feed::open(events)?;
-                self.feed = Some(feed);
-                reader
-            }
-            _ => std::fs::File::open("/dev/null")?.into(),
-        };
-        let mut print = |stream: Stream| match &self.own.output[stream as usize] {
-            Some(output) => output.try_clone(),
-            None => self.pipes.open(rank, stream, events),
-        };
-        let (output, error) = (print(Stream::Out)?, print(Stream::Error)?);
-        self.channels.push(ControlChannel::new(rank, own, events)?);
-        self.supervisor.send(
-            &ToSupervisor::Start { number: rank },
-            &[input.as_fd(), output.as_fd(), error.as_fd(), its.as_fd()],
-        );
-        Ok(())
-    }
-
-    // ---- the supervisor -----------------------------------------------------------------------------------
-
-    fn handle_supervisor(&mut self, events: &Events) {
-        while !self.over {
-            match self.supervisor.try_receive() {
-                Ok(None) => return,
-                Ok(Some(FromSupervisor::Started { number: rank, pid })) => {
-                    self.reports.push(Report::Started { rank, pid });
-                    self.starting = false;
-                    self.start_next(events);
-                }
-                Ok(Some(FromSupervisor::NotStarted { number: rank, errno, reason })) => {
-                    let report = self.plan_of(rank).not_started(rank, errno, &reason);
-                    if self.plan.ranks().contains(&rank) {
-                        self.reports.push(report);
-                    } else {
-                        self.starting = false;
-                        self.handle_not_started(rank, report, events);
-                        self.start_next(events);
-                    }
-                }
-                Ok(Some(FromSupervisor::Exited { number: rank, exit })) => {
-                    self.handle_exit(rank, exit, events)
-                }
-                Ok(Some(FromSupervisor::Empty { left })) => {
-                    self.supervisor.collect();
-                    self.finish(left);
-                }
-                Err(supervisor_handle::Died) => self.take_over(),
-            }
-        }
-    }
-
-    /// Nobody else is left to end the processes below: does it here.
-    fn take_over(&mut self) {
-        self.reports.push(Report::SupervisorDied { pid: self.supervisor.pid() });
-        let left = self.supervisor.take_over();
-        self.finish(left);
-    }
-
-    fn finish(&mut self, left: Vec<u32>) {
-        if let Some(adopted) = &self.adopted {
-            adopted.signal(Signal::KILL);
-        }
-        self.pipes.finish();
-        self.collect_prints();
-        self.reports.push(Report::Empty { left });
-        self.over = true;
     }
 
     // ---- time -----------------------------------------------------------------------------------------

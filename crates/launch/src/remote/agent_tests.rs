@@ -31,6 +31,7 @@ fn agent(events: &Events) -> (Agent, std::fs::File) {
     let hosts = ["h0", "h1"].map(|name| Host { name: name.into(), ranks: 2 });
     let on_failure = OnFailure::Stop;
     let info = JobInfo {
+        id: 1,
         launcher: 1,
         size: 4,
         hosts: hosts.into(),

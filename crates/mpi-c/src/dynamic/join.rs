@@ -1,9 +1,9 @@
-//! A communicator between two processes that have a socket (MPI 5.0, §11.10.4).
+//! A communicator between two processes that have a socket (MPI 5.0, §11.10.4): they tell each other a port, at which they are connected.
 
 use core::ffi::{c_int, c_void};
 
+use canele_mpi::dynamic::NAME_BYTES;
 use canele_mpi::{Result, fail};
-use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::comm::create::give;
 use crate::error::CallResult;
@@ -11,47 +11,30 @@ use crate::handle::MPI_Comm;
 use crate::library;
 use crate::pointer::Out;
 
-/// What both ends say: the job, the rank, the number of the call.
-const WORDS: usize = 4;
-const MAGIC: u64 = u64::from_le_bytes(*b"can-join");
-
-/// `MPI_Comm_join`. Processes of different jobs get `MPI_COMM_NULL`.
+/// `MPI_Comm_join`.
 pub fn comm_join(fd: c_int, intercomm: Out<MPI_Comm>) -> CallResult {
-    static CALLS: AtomicU64 = AtomicU64::new(0);
-    let world = library::world()?;
-    let engine = world.engine();
-    // Relaxed: a number on its own.
-    let call = CALLS.fetch_add(1, Relaxed);
-    let mine = [MAGIC, u64::from(engine.launcher()?), u64::from(engine.rank().0), call];
-    let theirs = exchange(fd, mine)?;
-    if theirs[0] != MAGIC {
-        fail!(Argument, "fd is {fd}: the other end of that socket does not call MPI_Comm_join");
-    }
-    if theirs[1] != mine[1] || mine[1] == 0 {
-        return give(intercomm, None);
-    }
-    let (mut low, mut high) = ((mine[2], mine[3]), (theirs[2], theirs[3]));
-    if high < low {
-        (low, high) = (high, low);
-    }
-    give(intercomm, Some(world.join_one(theirs[2] as u32, &format!("join {low:?} {high:?}"))?))
+    give(intercomm, Some(library::world()?.join_by(|mine| exchange(fd, mine), || is_open(fd))?))
 }
 
-/// Sends words and receives as many: they fit into any socket.
-fn exchange(fd: c_int, mine: [u64; WORDS]) -> Result<[u64; WORDS]> {
-    let mut bytes: Vec<u8> = mine.iter().flat_map(|word| word.to_le_bytes()).collect();
-    transfer(fd, libc::POLLOUT, bytes.len(), |done, left| {
-        // SAFETY: `left` bytes from `done` on are inside of the vector.
-        unsafe { libc::send(fd, bytes.as_ptr().add(done).cast::<c_void>(), left, libc::MSG_NOSIGNAL) }
+/// True as long as the other end of a socket may be there.
+fn is_open(fd: c_int) -> bool {
+    let mut byte = 0_u8;
+    let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+    // SAFETY: one byte, which stays there during the call.
+    unsafe { libc::recv(fd, (&raw mut byte).cast::<c_void>(), 1, flags) != 0 }
+}
+
+/// Sends bytes and receives as many: they fit into any socket.
+fn exchange(fd: c_int, mine: [u8; NAME_BYTES]) -> Result<[u8; NAME_BYTES]> {
+    transfer(fd, libc::POLLOUT, mine.len(), |done, left| {
+        // SAFETY: `left` bytes from `done` on are inside of the array.
+        unsafe { libc::send(fd, mine.as_ptr().add(done).cast::<c_void>(), left, libc::MSG_NOSIGNAL) }
     })?;
-    transfer(fd, libc::POLLIN, bytes.len(), |done, left| {
+    let mut theirs = [0; NAME_BYTES];
+    transfer(fd, libc::POLLIN, theirs.len(), |done, left| {
         // SAFETY: as above.
-        unsafe { libc::recv(fd, bytes.as_mut_ptr().add(done).cast::<c_void>(), left, 0) }
+        unsafe { libc::recv(fd, theirs.as_mut_ptr().add(done).cast::<c_void>(), left, 0) }
     })?;
-    let mut theirs = [0; WORDS];
-    for (word, bytes) in theirs.iter_mut().zip(bytes.as_chunks().0) {
-        *word = u64::from_le_bytes(*bytes);
-    }
     Ok(theirs)
 }
 

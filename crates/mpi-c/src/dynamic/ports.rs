@@ -1,8 +1,9 @@
 //! Ports and the names of services (MPI 5.0, §11.9).
 
 use core::ffi::c_int;
+use std::time::Duration;
 
-use canele_mpi::Result;
+use canele_mpi::{Result, fail};
 
 use crate::comm::create::give;
 use crate::constants::MPI_MAX_PORT_NAME;
@@ -69,7 +70,20 @@ pub fn comm_connect(
 ) -> CallResult {
     infos::check(info)?;
     let (found, root) = (comm.share()?, super::spawn::root_of(root)?);
-    give(newcomm, Some(library::world()?.connect(&found, root, || name(port_name))?))
+    let port = || Ok((name(port_name)?, limit(info)?));
+    give(newcomm, Some(library::world()?.connect(&found, root, port)?))
+}
+
+/// The time limit that an info gives a connection: the key `timeout`, in seconds.
+fn limit(info: MPI_Info) -> Result<Option<Duration>> {
+    let Some(text) = infos::said(info)?.map(|info| info.get("timeout")).transpose()?.flatten() else {
+        return Ok(None);
+    };
+    let text = String::from_utf8_lossy(&text).into_owned();
+    match text.trim().parse() {
+        Ok(seconds) => Ok(Some(Duration::from_secs(seconds))),
+        Err(_) => fail!(InfoValue, "timeout is {text:?}: it is a number of seconds"),
+    }
 }
 
 fn name(port_name: Text) -> Result<String> {

@@ -1,12 +1,12 @@
 //! What members of a communicator find out from each other before a new one exists.
 //!
-//! Between two groups everybody takes part in one order that both sides count alike: the group with the lower first rank of
-//! the job comes first. Messages go over the flow of collectives, with tags that those never use.
+//! Between two groups everybody takes part in one order that both sides count alike: the group whose first member
+//! has the lower name comes first. Messages go over the flow of collectives, with tags that those never use.
 
 use std::sync::Arc;
 
 use canele_engine::collective::{Operation, Shape, Team};
-use canele_engine::{FlowId, Mode, Rank, Tag, Want};
+use canele_engine::{Engine, FlowId, Mode, Process, Rank, Tag, Want};
 use canele_mem::buffer::Owned;
 
 use super::Comm;
@@ -40,7 +40,7 @@ impl Comm {
     /// All members, of both groups if there are two, in an order that is the same for all.
     pub(crate) fn everybody(&self) -> Group {
         match self.remote_if() {
-            Some(remote) => both(self.group(), remote),
+            Some(remote) => both(&self.engine, self.group(), remote),
             None => (**self.group()).clone(),
         }
     }
@@ -71,33 +71,63 @@ impl Comm {
 
     /// Gives another rank bytes and gets its own, which may have another length.
     pub(super) fn swap(&self, with: Rank, tag: Tag, mine: Vec<u8>) -> Result<Vec<u8>> {
-        let (engine, flow) = (&self.engine, self.collectives());
-        let mut mine = Owned::new(mine);
-        let pending = match engine.isend(with, flow, tag, Mode::Standard, mine.lend_out()) {
-            Ok(pending) => pending,
-            Err(refused) => {
-                mine.take_back_out(refused.1);
-                return Err(refused.0.into());
-            }
-        };
-        let want = Want { source: Some(with), tag: Some(tag) };
-        let received = engine.probe(flow, want, None).and_then(|status| {
-            let mut theirs = vec![0; status.bytes];
-            engine.recv(flow, want, &mut theirs, None)?;
-            Ok(theirs)
-        });
-        let sent = engine.wait(pending, None)?;
-        if let canele_engine::Buffer::Out(buffer) = sent.buffer {
-            mine.take_back_out(buffer);
-        }
-        sent.result?;
-        Ok(received?)
+        swap(&self.engine, self.collectives(), with, tag, mine)
     }
 }
 
+/// Gives another rank bytes and gets its own, which may have another length.
+pub(crate) fn swap(engine: &Engine, flow: FlowId, with: Rank, tag: Tag, mine: Vec<u8>) -> Result<Vec<u8>> {
+    let mut mine = Owned::new(mine);
+    let pending = match engine.isend(with, flow, tag, Mode::Standard, mine.lend_out()) {
+        Ok(pending) => pending,
+        Err(refused) => {
+            mine.take_back_out(refused.1);
+            return Err(refused.0.into());
+        }
+    };
+    let want = Want { source: Some(with), tag: Some(tag) };
+    let received = engine.probe(flow, want, None).and_then(|status| {
+        let mut theirs = vec![0; status.bytes];
+        engine.recv(flow, want, &mut theirs, None)?;
+        Ok(theirs)
+    });
+    let sent = engine.wait(pending, None)?;
+    if let canele_engine::Buffer::Out(buffer) = sent.buffer {
+        mine.take_back_out(buffer);
+    }
+    sent.result?;
+    Ok(received?)
+}
+
 /// The members of two groups, in the order that both sides have.
-pub(super) fn both(one: &Group, other: &Group) -> Group {
-    if other.member(0) < one.member(0) { other.union(one) } else { one.union(other) }
+pub(super) fn both(engine: &Engine, one: &Group, other: &Group) -> Group {
+    // In a forked child, where nothing of it matters any more, no process has a name.
+    let first = |group: &Group| engine.process(group.member(0)).ok();
+    if first(other) < first(one) { other.union(one) } else { one.union(other) }
+}
+
+/// The names of members, for those that number ranks otherwise.
+pub(crate) fn names_of(engine: &Engine, group: &Group) -> Result<Vec<Process>> {
+    Ok(group.members().iter().map(|rank| engine.process(*rank)).collect::<std::result::Result<_, _>>()?)
+}
+
+/// The members of a group as bytes that every job understands.
+pub(crate) fn encode(engine: &Engine, group: &Group) -> Result<Vec<u8>> {
+    let bytes = |name: &Process| [&name.job.to_le_bytes()[..], &name.rank.to_le_bytes()].concat();
+    Ok(names_of(engine, group)?.iter().flat_map(bytes).collect())
+}
+
+/// The members that were encoded, as this job numbers them.
+///
+/// # Errors
+/// One is of a job that this one is not connected with.
+pub(crate) fn decode(engine: &Engine, bytes: &[u8]) -> Result<Vec<Rank>> {
+    let member = |bytes: &[u8; 12]| -> Result<Rank> {
+        let (job, rank) = bytes.split_first_chunk().expect("twelve bytes are more than eight");
+        let rank = u32::from_le_bytes(rank.try_into().expect("four are left"));
+        Ok(engine.rank_of(Process { job: u64::from_le_bytes(*job), rank })?)
+    };
+    bytes.as_chunks().0.iter().map(member).collect()
 }
 
 /// The team of a group that contains this rank.

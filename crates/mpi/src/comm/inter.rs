@@ -5,7 +5,7 @@ use std::sync::Arc;
 use canele_engine::Rank;
 use canele_engine::collective::{Operation, Root, Shape};
 
-use super::agree::{both, leaders};
+use super::agree::{both, decode, encode, leaders, names_of};
 use super::named::Name;
 use super::{Comm, Parts};
 use crate::errhandler::Errhandler;
@@ -22,14 +22,14 @@ impl Comm {
         self.check_call("MPI_Intercomm_create")?;
         let theirs = match peers {
             Some((peers, other)) if leader == self.rank() => {
-                peers.swap(other, leaders(tag), encode(self.group()))?
+                peers.swap(other, leaders(tag), encode(&self.engine, self.group())?)?
             }
             _ => Vec::new(),
         };
-        let remote = Arc::new(Group::new(decode(&self.tell(leader, theirs)?))?);
+        let remote = Arc::new(Group::new(decode(&self.engine, &self.tell(leader, theirs)?)?)?);
         // The leaders' tag says nothing to the others: the members tell this call from others.
-        let members: Vec<u32> = both(self.group(), &remote).members().iter().map(|rank| rank.0).collect();
-        self.join(&remote, &format!("tag {tag}, ranks {members:?}"), self.errhandler())
+        let members = names_of(&self.engine, &both(&self.engine, self.group(), &remote))?;
+        self.join(&remote, &format!("tag {tag}, {members:?}"), self.errhandler())
     }
 
     /// A communicator between this one's group and another one, whose members all call this.
@@ -42,7 +42,7 @@ impl Comm {
         if let Some(twice) = remote.members().iter().find(|rank| self.group().rank_of(**rank).is_some()) {
             fail!(Communicator, "{twice} of the job is in both groups: they must have no member in common");
         }
-        let everybody = both(self.group(), remote);
+        let everybody = both(&self.engine, self.group(), remote);
         let flow = Name::new(name, "between groups").agree(&self.engine, &everybody)?;
         let parts = self.parts(flow, self.group().clone());
         Ok(Arc::new(Comm::new(Parts { remote: Some(remote.clone()), errhandler, ..parts })?))
@@ -90,12 +90,4 @@ impl Comm {
         let flow = self.new_flow()?;
         self.member_of(flow, group.clone(), Some(Arc::new(Group::new(members)?)), None)
     }
-}
-
-fn encode(group: &Group) -> Vec<u8> {
-    group.members().iter().flat_map(|rank| rank.0.to_le_bytes()).collect()
-}
-
-fn decode(bytes: &[u8]) -> Vec<Rank> {
-    bytes.as_chunks().0.iter().map(|word| Rank(u32::from_le_bytes(*word))).collect()
 }

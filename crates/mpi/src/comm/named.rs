@@ -6,10 +6,10 @@
 use std::hash::Hasher;
 
 use canele_engine::collective::{Kernel, Operation, Reduction, Shape};
-use canele_engine::{Engine, FlowId, Tag};
+use canele_engine::{Engine, FlowId, Process, Tag};
 use rustc_hash::FxHasher;
 
-use super::agree::{some_members, team_of};
+use super::agree::{names_of, some_members, team_of};
 use crate::group::Group;
 use crate::{Result, fail};
 
@@ -35,7 +35,7 @@ impl<'a> Name<'a> {
     /// A member died; another call with the same members, or other ones, has a string with the same hash.
     pub fn agree(&self, engine: &Engine, group: &Group) -> Result<FlowId> {
         let (team, tag) = (team_of(group, engine.rank()), self.tag());
-        let mine = self.digest(group);
+        let mine = self.digest(&names_of(engine, group)?);
         // A bit that all have set, and one that none has: together they say that all have the same.
         let words = [mine[0], mine[1], !mine[0], !mine[1]];
         let mut all = [0_u64; 4];
@@ -59,8 +59,9 @@ impl<'a> Name<'a> {
         some_members((self.hash(&[0]) >> 34) as u32)
     }
 
-    fn digest(&self, group: &Group) -> [u64; 2] {
-        let members: &[u32] = &group.members().iter().map(|rank| rank.0).collect::<Vec<_>>();
+    fn digest(&self, members: &[Process]) -> [u64; 2] {
+        let words = |name: &Process| [name.job as u32, (name.job >> 32) as u32, name.rank];
+        let members: &[u32] = &members.iter().flat_map(words).collect::<Vec<_>>();
         [1, 2].map(|seed| self.hash(&[&[seed], members].concat()))
     }
 
@@ -91,8 +92,8 @@ mod tests {
         let (one, other) = same.expect("a million of 2^30 tags are not all different");
         // The pair that a test in C uses.
         assert_eq!((one, other), (38519, 21771));
-        let group = Group::first(2);
-        let digests = [one, other].map(|n| Name::new(&format!("name {n}"), "").digest(&group));
+        let members = [0, 1].map(|rank| Process { job: 1, rank });
+        let digests = [one, other].map(|n| Name::new(&format!("name {n}"), "").digest(&members));
         assert_ne!(digests[0], digests[1]);
     }
 }

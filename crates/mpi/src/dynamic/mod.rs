@@ -5,6 +5,6 @@ mod ports;
 mod spawn;
 
 pub use command::Command;
-pub use ports::Ports;
+pub use ports::{NAME_BYTES, Ports};
 pub use spawn::Spawned;
 pub(crate) use spawn::parent;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use canele_engine::{Engine, Rank};
+use canele_engine::{Engine, Process, Rank};
 
 use super::Command;
 use crate::comm::Comm;
@@ -23,8 +23,8 @@ pub struct Spawned {
 
 /// What the root tells the others.
 enum Told {
-    /// The first of the new ranks, and how many there are.
-    Started(u32, u32),
+    /// The first of the new ranks, by the name that every job understands, and how many there are.
+    Started(Process, u32),
     /// The class of the error and its text, and of each process whether it was started.
     Failed(Class, String, Vec<bool>),
 }
@@ -53,9 +53,10 @@ impl Comm {
         };
         match Told::decode(&self.tell(root, mine)?) {
             Some(Told::Started(first, count)) => {
+                let (first, name) = (self.engine.rank_of(first)?.0, name_of(first));
                 let started = vec![true; count as usize];
                 let children = Arc::new(Group::range(first..first.saturating_add(count)));
-                Ok(Spawned { comm: self.join(&children, &name_of(first), self.errhandler()), started })
+                Ok(Spawned { comm: self.join(&children, &name, self.errhandler()), started })
             }
             Some(Told::Failed(class, text, started)) => {
                 Ok(Spawned { comm: Err(Error::new(class, text)), started })
@@ -72,8 +73,10 @@ fn start(engine: &Engine, parents: &Group, commands: impl FnOnce() -> Result<Vec
         Ok(programs) => programs,
         Err(error) => return Told::Failed(error.class, error.text.clone(), Vec::new()),
     };
-    match engine.spawn(programs, parents.members()) {
-        Ok(ranks) => Told::Started(ranks.start, ranks.len() as u32),
+    let spawned = engine.spawn(programs, parents.members());
+    let spawned = spawned.and_then(|ranks| Ok((engine.process(Rank(ranks.start))?, ranks.len() as u32)));
+    match spawned {
+        Ok((first, count)) => Told::Started(first, count),
         Err(error) => {
             let started = match &error {
                 canele_engine::Error::NotSpawned(reasons) => reasons.iter().map(String::is_empty).collect(),
@@ -88,7 +91,9 @@ fn start(engine: &Engine, parents: &Group, commands: impl FnOnce() -> Result<Vec
 impl Told {
     fn encode(&self) -> Vec<u8> {
         match self {
-            Self::Started(first, count) => [&[0][..], &first.to_le_bytes(), &count.to_le_bytes()].concat(),
+            Self::Started(Process { job, rank }, count) => {
+                [&[0][..], &rank.to_le_bytes(), &count.to_le_bytes(), &job.to_le_bytes()].concat()
+            }
             Self::Failed(class, text, started) => {
                 let started: Vec<u8> = started.iter().map(|started| u8::from(*started)).collect();
                 let head = [1, *class as u8];
@@ -100,7 +105,10 @@ impl Told {
     fn decode(bytes: &[u8]) -> Option<Self> {
         let number = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         match bytes.first()? {
-            0 => Some(Self::Started(number(1)?, number(5)?)),
+            0 => {
+                let job = u64::from_le_bytes(bytes.get(9..17)?.try_into().ok()?);
+                Some(Self::Started(Process { job, rank: number(1)? }, number(5)?))
+            }
             _ => {
                 let class = *Class::ALL.get(usize::from(*bytes.get(1)?))?;
                 let (started, text) = bytes.get(6..)?.split_at_checked(number(2)? as usize)?;
@@ -112,8 +120,8 @@ impl Told {
 }
 
 /// The name under which the members of both sides find each other.
-fn name_of(first: u32) -> String {
-    format!("spawned ranks from {first} on")
+fn name_of(first: Process) -> String {
+    format!("spawned ranks from {} of job {:016x} on", first.rank, first.job)
 }
 
 /// The communicator between the processes that were started with this one, which have the communicator `world`, and those that started
@@ -125,7 +133,8 @@ pub(crate) fn parent(world: &Comm, errhandler: &Arc<Errhandler>) -> Result<Optio
     let engine = world.engine();
     let Some(spawned) = engine.job().spawned_with(engine.rank().0) else { return Ok(None) };
     let parents = Group::new(spawned.parents.iter().map(|rank| Rank(*rank)).collect())?;
-    let parent = world.join(&Arc::new(parents), &name_of(spawned.first), errhandler.clone())?;
+    let parent =
+        world.join(&Arc::new(parents), &name_of(engine.process(Rank(spawned.first))?), errhandler.clone())?;
     parent.set_name("MPI_COMM_PARENT");
     Ok(Some(parent))
 }
@@ -136,8 +145,9 @@ mod tests {
 
     #[test]
     fn what_the_root_says_is_understood_or_refused() {
-        let started = Told::Started(7, 3).encode();
-        assert!(matches!(Told::decode(&started), Some(Told::Started(7, 3))));
+        let first = Process { job: 1 << 40, rank: 7 };
+        let started = Told::Started(first, 3).encode();
+        assert!(matches!(Told::decode(&started), Some(Told::Started(back, 3)) if back == first));
         let failed = Told::Failed(Class::Spawn, "no such file".into(), vec![true, false]).encode();
         let Some(Told::Failed(class, text, of_each)) = Told::decode(&failed) else { panic!("{failed:?}") };
         assert_eq!((class, text.as_str(), of_each), (Class::Spawn, "no such file", vec![true, false]));

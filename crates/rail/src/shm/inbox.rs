@@ -50,6 +50,17 @@ impl Inbox {
         self.word(layout::FENCING).store(asymmetric, Ordering::Relaxed);
     }
 
+    /// Says that the owner's payload rings begin again at their start when they are empty. For the owner, before anybody else has the
+    /// inbox.
+    pub fn say_rewinds(&self) {
+        self.word(layout::REWINDS).store(1, Ordering::Relaxed);
+    }
+
+    /// True if the owner's payload rings begin again at their start when they are empty.
+    pub fn rewinds(&self) -> bool {
+        self.word(layout::REWINDS).load(Ordering::Relaxed) == 1
+    }
+
     /// Shows by what peers know the owner when they read its memory. For the owner, before anybody else has the inbox.
     pub fn show(&self, proof: Proof) {
         for (n, word) in [u64::from(proof.pid), proof.address, proof.word].into_iter().enumerate() {

@@ -24,7 +24,7 @@ use crate::CHUNK_COUNTERS;
 /// "CANELÉ" and a zero: what every inbox starts with.
 const MAGIC: u64 = u64::from_le_bytes(*b"CANEL\xc3\x89\0");
 /// Changes with every change of what is described here.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 /// As many ranks of one host can have a slice in each other's inboxes.
 pub const MOST_LOCAL_RANKS: usize = 4096;
 /// Cells a ring may have.
@@ -44,6 +44,8 @@ pub const PROCESSOR: usize = 24;
 pub const SLEEP: usize = 64;
 /// Offset of the word that says whether the owner answers `membarrier`.
 pub const FENCING: usize = 68;
+/// Offset of the word that says whether the owner's payload rings begin again at their start when they are empty.
+pub const REWINDS: usize = 72;
 /// Offset of the counter of notifications from the launcher.
 pub const NOTIFICATIONS: usize = 128;
 /// Offset of the counter of ranks that have arrived.
@@ -157,6 +159,12 @@ impl InboxLayout {
             cells: WORDS_BYTES,
             payload: self.payload_start(),
         }
+    }
+
+    /// The layout of a ring between ranks whose inboxes have these layouts, for there may be other sizes in another job: both sides find
+    /// the same one.
+    pub fn of_ring_with(&self, other: &Self) -> Self {
+        Self { senders: 1, cells: self.cells.min(other.cells), payload: self.payload.min(other.payload) }
     }
 
     /// Writes the header of a fresh inbox.

@@ -170,6 +170,7 @@ impl Shm {
     /// barrier for all would interrupt every processor at each.
     pub fn share_processors(&mut self) {
         self.rewinds = true;
+        self.inbox.say_rewinds();
         self.fencing = Fencing::Fences;
         self.inbox.say_fencing(self.fencing);
     }
@@ -213,8 +214,14 @@ impl Shm {
         event: Option<OwnedFd>,
     ) -> Result<(), ConnectError> {
         let incompatible = |what: String| ConnectError::Incompatible { peer, what };
-        let (inbox, file) = Inbox::open(inbox, Some(&self.inbox.layout)).map_err(incompatible)?;
-        let inbox = inbox.with_event(event).map_err(incompatible)?;
+        let expected = Some(&self.inbox.layout).filter(|_| self.have_slices(peer));
+        let (inbox, file) = Inbox::open(inbox, expected).map_err(incompatible)?;
+        let mut inbox = inbox.with_event(event).map_err(incompatible)?;
+        if !self.have_slices(peer) {
+            inbox.layout = self.inbox.layout.of_ring_with(&inbox.layout);
+            // What is sent to one peer may have to be sent as it is to another one.
+            self.caps.max_bulk = self.caps.max_bulk.min(inbox.layout.max_bulk());
+        }
         let Some(link) = self.link_mut(peer) else {
             return Err(incompatible("it is of another host".into()));
         };
@@ -233,15 +240,15 @@ impl Shm {
 
     /// Opens the way to a peer that was introduced: reserves this rank's slice of its inbox.
     pub fn open_link(&mut self, peer: Rank) -> Result<LinkId, ConnectError> {
-        let (me, how, rewinds) = (self.me, (self.fencing, self.single_copy), self.rewinds);
-        let has_slice = self.have_slices(peer);
+        let (me, how, has_slice) = (self.me, (self.fencing, self.single_copy), self.have_slices(peer));
+        let rewinds = self.rewinds;
         let link = self.link_mut(peer).expect("open_link comes after introduce");
         if link.outgoing.is_none() {
             let inbox = link.peer_inbox.as_ref().zip(link.peer_file.as_ref());
             let inbox = inbox.expect("open_link comes after introduce");
             let (opened, ring) = match has_slice {
                 true => (Outgoing::open(inbox, me, how, rewinds), None),
-                false => rings::open(inbox.0, how, rewinds),
+                false => rings::open(inbox.0, how, rewinds && inbox.0.rewinds()),
             };
             link.outgoing = Some(opened.map_err(|source| ConnectError::Memory { peer, source })?);
             // Mapped memory needs no descriptor, and a rank may have thousands of peers.

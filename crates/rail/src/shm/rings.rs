@@ -57,12 +57,13 @@ impl Shm {
     /// # Errors
     /// It is no ring of this layout; it cannot be mapped.
     pub fn adopt_ring(&mut self, peer: Rank, ring: OwnedFd) -> Result<(), ConnectError> {
-        let (layout, how) = (self.inbox.layout, (self.rewinds, self.single_copy));
+        let (rewinds, single_copy) = (self.rewinds, self.single_copy);
         if self.have_slices(peer) {
             return Ok(());
         }
         let Some(link) = self.link_mut(peer) else { return Ok(()) };
         let Some(inbox) = link.peer_inbox.as_ref().filter(|_| link.incoming.is_none()) else { return Ok(()) };
+        let (layout, how) = (inbox.layout, (rewinds && inbox.rewinds(), single_copy));
         let map = || {
             let file = Arc::new(Memfd::check(ring)?);
             let pages = file.map(0, layout.slice_bytes())?;

@@ -1,0 +1,179 @@
+//! How two jobs get a link, and what its end means. Owns these reactions of the launcher.
+
+use std::os::fd::OwnedFd;
+use std::time::Instant;
+
+use canele_control::{FromLauncher, RankEnd, SpawnedWorld, VERSION};
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, accept_with};
+
+use super::link::{JobLink, address, connect_with, is_of_this_user};
+use super::messages::ToJob;
+use super::{ATTEMPTS, MOST_SERIES, MOST_STRANGERS, PATIENCE, Wanted};
+use crate::launcher::Launcher;
+
+impl Launcher {
+    pub(super) fn accept_jobs(&mut self) {
+        let Some(listener) = &self.connected.listener else { return };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let Ok(socket) = accept_with(listener, flags) else { return };
+        let strangers = self.connected.links.iter().flatten().filter(|link| link.job.is_none()).count();
+        if strangers < MOST_STRANGERS && is_of_this_user(&socket) {
+            // Without room for it the other job is refused, as its socket closes.
+            let _ = self.add_link(socket, None);
+        }
+    }
+
+    pub(super) fn add_link(&mut self, socket: OwnedFd, job: Option<u64>) -> Result<u32, Errno> {
+        let place = self.connected.free_place();
+        let until = Instant::now() + PATIENCE;
+        let link = JobLink::new(canele_control::Socket::new(socket), place, job, until, &self.events)?;
+        self.connected.links[place as usize] = Some(link);
+        Ok(place)
+    }
+
+    /// Sends what ranks want of a job, to which a link is begun if there is none.
+    pub(super) fn begin_link(&mut self, job: u64) {
+        if self.connected.link(job).is_some() {
+            return self.connected.send_wanted(job);
+        }
+        let begun = self.check_connectable(job).and_then(|()| {
+            let socket = address(job).and_then(|at| connect_with(&at)).map_err(|error| match error {
+                Errno::CONNREFUSED => "the job of that port has ended, or runs on another machine".to_owned(),
+                Errno::ACCESS => "the job of that port is of another user".to_owned(),
+                error => format!("the job of that port cannot be reached: {error}"),
+            })?;
+            self.add_link(socket.into(), Some(job)).map_err(|error| error.to_string())
+        });
+        match begun {
+            Ok(place) => self.say_hello(place),
+            Err(why) => self.refuse_wanted(job, &why),
+        }
+    }
+
+    /// Why this job and another one cannot be connected, if so.
+    pub(super) fn check_connectable(&self, job: u64) -> Result<(), String> {
+        let known = |world: &SpawnedWorld| world.origin.is_some_and(|origin| origin.job == job);
+        if self.hosts.here().is_none() {
+            return Err("a job with hosts of its own (`--hosts`) is not connected with other jobs".into());
+        }
+        if self.ending || self.connected.listener.is_none() {
+            return Err("this job takes no connection with another one".into());
+        }
+        match self.info().spawned.iter().any(known) {
+            true => Err("the connection of both jobs was lost".into()),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn say_hello(&mut self, place: u32) {
+        let info = self.job.info();
+        let own = info.spawned.iter().filter(|world| world.origin.is_none());
+        let spawned = own.map(|world| (world.first, world.hosts.len() as u32));
+        let hello = ToJob::Hello {
+            version: VERSION,
+            job: info.id,
+            settings: self.job.settings().to_vec(),
+            ranks: std::iter::once((0, info.size)).chain(spawned).collect(),
+        };
+        if let Some(Some(link)) = self.connected.links.get_mut(place as usize) {
+            link.push(hello, Vec::new());
+        }
+    }
+
+    /// Tells ranks that they are not connected at ports of a job.
+    pub(super) fn refuse_wanted(&mut self, job: u64, why: &str) {
+        let refused = self.connected.wanted.extract_if(|_, wanted| wanted.port.owner.job == job);
+        for (_, Wanted { rank, ticket, .. }) in refused.collect::<Vec<_>>() {
+            let result = Err(why.to_owned());
+            self.job.tell(rank, FromLauncher::Connected { ticket, result });
+        }
+    }
+
+    /// The link to another job is of no use any more: its ranks are gone.
+    pub(super) fn lose_link(&mut self, place: u32) {
+        let Some(link) = self.connected.links[place as usize].take() else { return };
+        let (job, was_open) = (link.job, link.is_open());
+        link.close(&self.events);
+        let Some(job) = job else { return };
+        if self.connected.link(job).is_some() {
+            return;
+        }
+        if was_open {
+            let of_job = |rank: &u32| self.info().process(*rank).job == job;
+            for rank in (0..self.info().ranks()).filter(of_job).collect::<Vec<_>>() {
+                self.job.handle_gone_elsewhere(rank, RankEnd::JobLost);
+            }
+            self.connected.ports.forget(|caller| caller.job == Some(job));
+            return self.refuse_wanted(job, "the job of that port has ended");
+        }
+        // The other job may have begun a link at the same time.
+        let waiting = self.connected.wanted.values_mut().filter(|wanted| wanted.port.owner.job == job);
+        let mut attempts = ATTEMPTS;
+        for wanted in waiting {
+            wanted.attempts = wanted.attempts.saturating_sub(1);
+            (wanted.is_sent, attempts) = (false, attempts.min(wanted.attempts));
+        }
+        match attempts {
+            0 => self.refuse_wanted(job, "the job of that port takes no connection"),
+            ATTEMPTS => {}
+            _ => self.begin_link(job),
+        }
+    }
+
+    /// Both sides know each other from now on.
+    pub(super) fn greet(
+        &mut self,
+        place: u32,
+        version: u32,
+        (job, settings): (u64, &[(String, String)]),
+        ranks: &[(u32, u32)],
+    ) -> Option<()> {
+        let link = self.connected.links[place as usize].as_mut()?;
+        let is_ours = link.is_ours;
+        if job == self.job.info().id || is_ours && link.job != Some(job) {
+            return None;
+        }
+        if !is_ours && let Some(other) = self.connected.place(job) {
+            let theirs_counts = job < self.info().id;
+            let other_link = self.connected.links[other as usize].as_ref()?;
+            // Both have begun one: that of the job with the smaller number counts.
+            if other_link.is_open() || !theirs_counts {
+                return None;
+            }
+            let other_link = self.connected.links[other as usize].take()?;
+            other_link.close(&self.events);
+        }
+        let mine = self.job.settings();
+        let differs = mine.iter().zip(settings).find(|(mine, theirs)| mine != theirs);
+        let refusal = match (version, differs) {
+            (VERSION, None) => self.check_connectable(job).err(),
+            (VERSION, Some(((name, mine), (other, theirs)))) => Some(format!(
+                "one of the two jobs has {name}={mine}, the other {other}={theirs}: both need the same"
+            )),
+            _ => Some(format!("one of the two jobs speaks version {version}, the other {VERSION}")),
+        };
+        if let Some(why) = refusal {
+            self.refuse_wanted(job, &why);
+            let link = self.connected.links[place as usize].as_mut()?;
+            link.push(ToJob::Refused { why }, Vec::new());
+            link.is_closing = true;
+            return Some(());
+        }
+        let ascending = ranks.windows(2).all(|two| two[0].0.saturating_add(two[0].1) <= two[1].0);
+        if ranks.is_empty() || ranks.len() > MOST_SERIES || !ascending {
+            return None;
+        }
+        let link = self.connected.links[place as usize].as_mut()?;
+        (link.job, link.greeting_until) = (Some(job), None);
+        if !is_ours {
+            self.say_hello(place);
+        }
+        ranks.iter().try_for_each(|(first, ranks)| self.add_ranks(job, *first, *ranks))?;
+        for (rank, how) in self.job.gone() {
+            self.connected.link(job)?.push(ToJob::Gone { rank, how }, Vec::new());
+        }
+        self.connected.send_wanted(job);
+        Some(())
+    }
+}

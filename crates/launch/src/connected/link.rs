@@ -1,0 +1,158 @@
+//! The socket to the launcher of another job of the user, with what that launcher has not read yet.
+//!
+//! Owns the queue. Never waits for the other launcher: a queue that grows too long closes the link.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+use std::time::Instant;
+
+use canele_control::{ReceiveError, SendError, Socket};
+use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+
+use super::messages::ToJob;
+use crate::events::{Events, Ready, Source};
+
+/// Messages queued for another launcher beyond which it counts as lost.
+const QUEUE_LIMIT: usize = 1 << 16;
+
+/// The address at which the launcher of a job listens for those of others.
+///
+/// # Errors
+/// Never; the type of the address asks for it.
+pub fn address(job: u64) -> Result<SocketAddrUnix, Errno> {
+    SocketAddrUnix::new_abstract_name(format!("canele-job-{job:016x}").as_bytes())
+}
+
+/// True if the process that made the other end of a socket, or listens there, is of this user.
+pub fn is_of_this_user(socket: impl AsFd) -> bool {
+    let user = socket_peercred(&socket).map(|credentials| credentials.uid);
+    user.is_ok_and(|user| user == rustix::process::getuid())
+}
+
+/// Connects with a listener of this user.
+///
+/// # Errors
+/// As connect(2): `CONNREFUSED` if nobody listens; `ACCESS` if it is another user who does.
+pub fn connect_with(address: &SocketAddrUnix) -> Result<Socket, Errno> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    connect(&socket, address)?;
+    match is_of_this_user(&socket) {
+        true => Ok(Socket::new(socket)),
+        false => Err(Errno::ACCESS),
+    }
+}
+
+/// A link to the launcher of another job.
+#[derive(Debug)]
+pub struct JobLink {
+    socket: Socket,
+    place: u32,
+    queue: VecDeque<(ToJob, Vec<Rc<OwnedFd>>)>,
+    interest: Ready,
+    /// The other job; none of a link whose other end has not said Hello.
+    pub job: Option<u64>,
+    /// This launcher has begun it.
+    pub is_ours: bool,
+    /// Until when the other end has to say Hello; none once it has.
+    pub greeting_until: Option<Instant>,
+    /// The last message was queued: the link is closed once that has left.
+    pub is_closing: bool,
+}
+
+impl JobLink {
+    /// A link over a connected socket, known by its place.
+    ///
+    /// # Errors
+    /// As epoll_ctl(2).
+    pub fn new(
+        socket: Socket,
+        place: u32,
+        job: Option<u64>,
+        greeting_until: Instant,
+        events: &Events,
+    ) -> Result<JobLink, Errno> {
+        events.add(&socket, Source::JobLink(place), Ready::IN)?;
+        Ok(JobLink {
+            socket,
+            place,
+            queue: VecDeque::new(),
+            interest: Ready::IN,
+            job,
+            is_ours: job.is_some(),
+            greeting_until: Some(greeting_until),
+            is_closing: false,
+        })
+    }
+
+    /// True if both have said Hello.
+    pub fn is_open(&self) -> bool {
+        self.greeting_until.is_none() && !self.is_closing
+    }
+
+    /// Queues a message; [`flush`](Self::flush) sends it.
+    pub fn push(&mut self, message: ToJob, descriptors: Vec<Rc<OwnedFd>>) {
+        self.queue.push_back((message, descriptors));
+    }
+
+    /// The next message, if there is one.
+    ///
+    /// # Errors
+    /// As [`Socket::try_receive_many`].
+    pub fn receive(&mut self) -> Result<Option<(ToJob, Vec<OwnedFd>)>, ReceiveError> {
+        self.socket.try_receive_many()
+    }
+
+    /// Sends what the socket takes.
+    pub fn flush(&mut self, events: &Events) -> Flushed {
+        let mut flushed = Flushed::All;
+        while let Some((message, descriptors)) = self.queue.front() {
+            let descriptors: Vec<_> = descriptors.iter().map(|descriptor| descriptor.as_fd()).collect();
+            match self.socket.try_send(message, &descriptors) {
+                Ok(()) => drop(self.queue.pop_front()),
+                Err(SendError::Full) => {
+                    flushed = Flushed::Full;
+                    break;
+                }
+                Err(SendError::DescriptorsUnderWay) => {
+                    flushed = Flushed::HeldBack;
+                    break;
+                }
+                Err(SendError::Closed | SendError::TooLarge(_) | SendError::System(_)) => {
+                    return Flushed::Lost;
+                }
+            }
+        }
+        if self.queue.len() > QUEUE_LIMIT || self.is_closing && self.queue.is_empty() {
+            return Flushed::Lost;
+        }
+        let mut interest = Ready::IN;
+        interest.set(Ready::OUT, flushed == Flushed::Full);
+        if interest != self.interest {
+            self.interest = interest;
+            events.change(&self.socket, Source::JobLink(self.place), interest);
+        }
+        flushed
+    }
+
+    /// Closes the link.
+    pub fn close(self, events: &Events) {
+        events.remove(&self.socket);
+    }
+}
+
+/// What became of a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flushed {
+    /// All has left.
+    All,
+    /// The other end has to read first.
+    Full,
+    /// The rest waits until descriptors that are under way have been received, of which no event tells.
+    HeldBack,
+    /// The link is of no use any more.
+    Lost,
+}

@@ -1,0 +1,207 @@
+//! Other jobs of the user that this one is connected with, ports at which its ranks are connected, names that other jobs find.
+//!
+//! ```text
+//!   job 1                                                        job 2
+//!   rank ── ConnectPort ─▶ launcher ── Hello ─────────────────▶ launcher ◀─ Accept ── rank
+//!                                   ◀───────────────── Hello ──            each adds the other's ranks to its own
+//!                                   ── ConnectPort ───────────▶
+//!   rank ◀── Connected ───          ◀──────────── Connected ──  ── Connected ─▶ rank
+//!   both ranks want a link: their inboxes and rings go the same way
+//! ```
+//! Two jobs have one link, at most, until one of them ends. Whoever is at its other end is believed nothing: numbers are checked against what is
+//! known of its ranks, and a link that breaks the rules is closed, which harms nothing but the ranks behind it.
+
+mod callers;
+mod greeting;
+mod link;
+mod messages;
+mod ports;
+mod received;
+mod services;
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use canele_control::{PortName, Process, SEND_AGAIN};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with};
+
+use super::events::{Events, Ready, Source};
+use super::launcher::Launcher;
+use link::{Flushed, JobLink};
+pub use messages::ToJob;
+use ports::Ports;
+use services::Services;
+
+/// Jobs that may wait at the listener.
+const BACKLOG: i32 = 64;
+/// Links whose other end has not said Hello, at most.
+const MOST_STRANGERS: usize = 64;
+/// How long a launcher has to say Hello.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Messages of a link handled in a row.
+const AT_A_TIME: usize = 64;
+/// Series of ranks in a Hello, at most.
+const MOST_SERIES: usize = 1024;
+/// How often a link that closes before the Hello is begun anew: two jobs may begin one at the same time.
+const ATTEMPTS: u32 = 8;
+
+/// What there is of other jobs.
+#[derive(Debug, Default)]
+pub struct ConnectedJobs {
+    listener: Option<OwnedFd>,
+    links: Vec<Option<JobLink>>,
+    ports: Ports,
+    services: Services,
+    /// What ranks want at ports of other jobs, by its number.
+    wanted: HashMap<u64, Wanted>,
+    last: u64,
+    /// Something could not be sent, and no event tells when it can.
+    held_back: bool,
+}
+
+/// A connection that a rank wants at a port of another job.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    rank: u32,
+    ticket: u64,
+    port: PortName,
+    is_sent: bool,
+    attempts: u32,
+}
+
+impl ConnectedJobs {
+    /// Listens for other jobs. Without a listener the ranks of this job are connected with each other only.
+    pub fn listen(job: u64, events: &Events) -> ConnectedJobs {
+        let listener = || -> Result<OwnedFd, Errno> {
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+            bind(&listener, &link::address(job)?)?;
+            listen(&listener, BACKLOG)?;
+            events.add(&listener, Source::JobListener, Ready::IN)?;
+            Ok(listener)
+        };
+        ConnectedJobs { listener: listener().ok(), ..ConnectedJobs::default() }
+    }
+
+    /// The link to a job, if there is one.
+    fn link(&mut self, job: u64) -> Option<&mut JobLink> {
+        self.links.iter_mut().flatten().find(|link| link.job == Some(job) && !link.is_closing)
+    }
+
+    fn place(&self, job: u64) -> Option<u32> {
+        let is_to = |link: &JobLink| link.job == Some(job) && !link.is_closing;
+        self.links.iter().position(|link| link.as_ref().is_some_and(is_to)).map(|place| place as u32)
+    }
+
+    fn free_place(&mut self) -> u32 {
+        let free = self.links.iter().position(Option::is_none);
+        free.unwrap_or_else(|| {
+            self.links.push(None);
+            self.links.len() - 1
+        }) as u32
+    }
+
+    fn open_links(&mut self) -> impl Iterator<Item = &mut JobLink> {
+        self.links.iter_mut().flatten().filter(|link| link.is_open())
+    }
+
+    /// Sends what ranks want at ports of a job, to which there is an open link.
+    fn send_wanted(&mut self, job: u64) {
+        let ConnectedJobs { links, wanted, .. } = self;
+        let Some(link) = links.iter_mut().flatten().find(|link| link.job == Some(job) && link.is_open())
+        else {
+            return;
+        };
+        let mut to_send: Vec<_> =
+            wanted.iter_mut().filter(|(_, wanted)| wanted.port.owner.job == job && !wanted.is_sent).collect();
+        to_send.sort_by_key(|(number, _)| **number);
+        for (number, wanted) in to_send {
+            wanted.is_sent = true;
+            link.push(ToJob::ConnectPort { ticket: *number, port: wanted.port, by: wanted.rank }, Vec::new());
+        }
+    }
+
+    /// When [`Launcher::check_connected`] next has something to do.
+    pub fn deadline(&self) -> Option<Instant> {
+        let greeting = self.links.iter().flatten().filter_map(|link| link.greeting_until);
+        let held_back = self.held_back.then(|| Instant::now() + SEND_AGAIN);
+        greeting.chain(self.services.deadline()).chain(held_back).min()
+    }
+}
+impl Launcher {
+    /// Something is ready that concerns other jobs.
+    pub(crate) fn handle_connected(&mut self, source: Source) {
+        match source {
+            Source::JobListener => self.accept_jobs(),
+            Source::JobLink(place) => self.read_job(place),
+            Source::Announced(place) => self.connected.services.answer(place),
+            Source::Search(place) => {
+                let found = self.connected.services.handle(place, &self.events);
+                self.tell_found(found);
+            }
+            _ => {}
+        }
+    }
+
+    /// The other jobs hear of ranks that this one has spawned.
+    pub(crate) fn tell_grown(&mut self, first: u32, ranks: u32) {
+        self.connected.open_links().for_each(|link| link.push(ToJob::Grown { first, ranks }, Vec::new()));
+    }
+
+    /// A rank of another job hears that one of this job accepts nothing more from it.
+    pub(crate) fn tell_cut_off(&mut self, by: u32, of: u32, what: &str) {
+        let Process { job, rank } = self.info().process(of);
+        if let Some(link) = self.connected.link(job) {
+            link.push(ToJob::CutOff { by, of: rank, what: what.to_owned() }, Vec::new());
+        }
+    }
+
+    /// Sends other jobs what waits for them. To be called before what waits for ranks is sent.
+    pub(crate) fn deliver_to_jobs(&mut self) {
+        let introductions = self.hosts.here_mut().map(|here| here.take_introductions());
+        for (job, message, descriptors) in introductions.into_iter().flatten() {
+            if let Some(link) = self.connected.link(job) {
+                link.push(message, descriptors);
+            }
+        }
+        for (rank, how) in self.job.take_gone() {
+            self.connected.open_links().for_each(|link| link.push(ToJob::Gone { rank, how }, Vec::new()));
+        }
+        // A link that is lost may be begun anew.
+        while let Some(lost) = self.flush_links() {
+            self.lose_link(lost);
+        }
+    }
+
+    /// Sends what sockets take; gives the place of a link that is of no use any more, if there is one.
+    fn flush_links(&mut self) -> Option<u32> {
+        let ConnectedJobs { links, held_back, .. } = &mut self.connected;
+        *held_back = false;
+        for (link, place) in links.iter_mut().zip(0..) {
+            match link.as_mut().map(|link| link.flush(&self.events)) {
+                Some(Flushed::HeldBack) => *held_back = true,
+                Some(Flushed::Lost) => return Some(place),
+                Some(Flushed::All | Flushed::Full) | None => {}
+            }
+        }
+        None
+    }
+
+    /// Does what is due.
+    pub(crate) fn check_connected(&mut self, now: Instant) {
+        let found = self.connected.services.check(now, &self.events);
+        self.tell_found(found);
+        for place in 0..self.connected.links.len() {
+            let late = |link: &JobLink| link.greeting_until.is_some_and(|until| now >= until);
+            if let Some(link) = self.connected.links[place].take_if(|link| late(link)) {
+                let job = link.job;
+                link.close(&self.events);
+                if let Some(job) = job {
+                    self.refuse_wanted(job, "the job of that port does not answer");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What other jobs say. Owns these reactions of the launcher; what breaks the rules closes the link.
+
+use std::os::fd::OwnedFd;
+
+use canele_control::{FromLauncher, Meeting, PortName, Process, ReceiveError, SpawnedWorld};
+use canele_sys::ids::LinkId;
+
+use super::messages::ToJob;
+use super::ports::Caller;
+use super::{AT_A_TIME, Wanted};
+use crate::host_ranks::{HostRanks, Order};
+use crate::launcher::Launcher;
+
+impl Launcher {
+    pub(super) fn read_job(&mut self, place: u32) {
+        for _ in 0..AT_A_TIME {
+            let Some(Some(link)) = self.connected.links.get_mut(place as usize) else { return };
+            match link.receive() {
+                Ok(None) => return,
+                Ok(Some((message, descriptors))) => {
+                    if self.handle_job_message(place, message, descriptors).is_none() {
+                        return self.lose_link(place);
+                    }
+                }
+                Err(ReceiveError::Closed | ReceiveError::Malformed(_) | ReceiveError::System(_)) => {
+                    return self.lose_link(place);
+                }
+            }
+        }
+    }
+
+    /// Handles a message of another job; nothing if it breaks the rules.
+    fn handle_job_message(&mut self, place: u32, message: ToJob, descriptors: Vec<OwnedFd>) -> Option<()> {
+        let link = self.connected.links[place as usize].as_mut()?;
+        let (job, is_greeting) = (link.job, link.greeting_until.is_some());
+        match message {
+            _ if link.is_closing => Some(()),
+            ToJob::Hello { version, job, settings, ranks } if is_greeting => {
+                self.greet(place, version, (job, &settings), &ranks)
+            }
+            ToJob::Refused { why } if is_greeting => {
+                self.refuse_wanted(job?, &why);
+                None
+            }
+            _ if is_greeting => None,
+            ToJob::Hello { .. } | ToJob::Refused { .. } => None,
+            ToJob::Grown { first, ranks } => self.add_ranks(job?, first, ranks),
+            ToJob::Gone { rank, how } => {
+                let rank = self.rank_of(job?, rank)?;
+                self.job.handle_gone_elsewhere(rank, how);
+                Some(())
+            }
+            ToJob::CutOff { by, of, what } => {
+                let by = self.rank_of(job?, by)?;
+                self.own_rank(of)?;
+                self.job.tell(of, FromLauncher::CutOff { by, of, what });
+                Some(())
+            }
+            ToJob::ConnectPort { ticket, port: PortName { owner, number }, by } => {
+                let (rank, own) = (self.rank_of(job?, by)?, self.info().id);
+                let caller = Caller { rank, ticket, job };
+                let answers = match owner.job == own {
+                    true => self.connected.ports.connect((owner.rank, number), caller),
+                    false => return None,
+                };
+                self.tell_callers(answers);
+                Some(())
+            }
+            ToJob::Abandon { ticket } => {
+                self.connected.ports.forget(|caller| caller.job == job && caller.ticket == ticket);
+                Some(())
+            }
+            ToJob::Connected { ticket, result } => {
+                let wanted = self.connected.wanted.get(&ticket);
+                if wanted.is_none_or(|wanted| Some(wanted.port.owner.job) == job) {
+                    let with = |met: Meeting| Some(Meeting { with: self.rank_of(job?, met.with)?, ..met });
+                    let result = match result {
+                        Ok(met) => Ok(with(met)?),
+                        Err(why) => Err(why),
+                    };
+                    // Nobody may wait any more.
+                    if let Some(Wanted { rank, ticket, .. }) = self.connected.wanted.remove(&ticket) {
+                        self.job.tell(rank, FromLauncher::Connected { ticket, result });
+                    }
+                    return Some(());
+                }
+                None
+            }
+            ToJob::Link { from, to } => {
+                self.between(job?, from, to, |here, from, to| here.link_with(from, to))
+            }
+            ToJob::Inbox { from, to, has_event } => self.between(job?, from, to, |here, from, to| {
+                (descriptors.len() == 1 + usize::from(has_event))
+                    .then(|| here.take_inbox(from, to, descriptors))
+                    .flatten()
+            }),
+            ToJob::Ring { from, to } => {
+                let ring = descriptors.into_iter().next()?;
+                self.between(job?, from, to, |here, from, to| here.take_ring(from, to, ring))
+            }
+            ToJob::FindRegion { from, owner, id } => {
+                self.between(job?, from, owner, |here, from, owner| here.find_region_for(from, owner, id))
+            }
+            ToJob::Region { owner, to, id, found } => {
+                let region = descriptors.into_iter().next().filter(|_| found);
+                self.between(job?, owner, to, |here, owner, to| {
+                    here.take_region((owner, id), to, found, region)
+                })
+            }
+        }
+    }
+
+    /// Another job has these ranks, which this one numbers behind its own.
+    pub(super) fn add_ranks(&mut self, job: u64, first: u32, ranks: u32) -> Option<()> {
+        let all = u64::from(self.info().ranks()) + u64::from(ranks);
+        let last = first.checked_add(ranks)?;
+        let known = (first..last).any(|rank| self.rank_of(job, rank).is_some());
+        if ranks == 0 || all > u64::from(LinkId::MOST_RANKS) || known {
+            return None;
+        }
+        let world = SpawnedWorld {
+            first: self.info().ranks(),
+            hosts: vec![0; ranks as usize],
+            parents: Vec::new(),
+            origin: Some(Process { job, rank: first }),
+        };
+        self.job.grow(world.clone());
+        self.hosts.tell(0, Order::Spawn { world, plans: Vec::new() }, &self.events);
+        Some(())
+    }
+
+    /// The number here of a rank of another job.
+    fn rank_of(&self, job: u64, rank: u32) -> Option<u32> {
+        self.info().rank_of(Process { job, rank })
+    }
+
+    /// A rank that this job has started.
+    fn own_rank(&self, rank: u32) -> Option<u32> {
+        self.rank_of(self.info().id, rank)
+    }
+
+    /// Does something between a rank of another job, by its number there, and one of this job.
+    fn between(
+        &mut self,
+        job: u64,
+        theirs: u32,
+        own: u32,
+        act: impl FnOnce(&mut HostRanks, u32, u32) -> Option<()>,
+    ) -> Option<()> {
+        let (theirs, own) = (self.rank_of(job, theirs)?, self.own_rank(own)?);
+        act(self.hosts.here_mut()?, theirs, own)
+    }
+}

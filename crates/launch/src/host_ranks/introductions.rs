@@ -1,0 +1,190 @@
+//! Ranks of this host and ranks of other jobs on it: their inboxes, rings and regions go through the launchers of both jobs.
+//!
+//! Owns what is under way between them. Ranks of other jobs are numbered as in this one, behind its own.
+
+use std::collections::HashSet;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+
+use canele_control::{FromLauncher, PeerInbox};
+
+use super::HostRanks;
+use super::local_ranks::LocalRanks;
+use crate::connected::ToJob;
+
+/// For the launcher of which job, what, and the descriptors that go with it.
+pub type Introduction = (u64, ToJob, Vec<Rc<OwnedFd>>);
+
+/// What is under way between ranks of this job and of others.
+#[derive(Debug, Default)]
+pub(super) struct Introductions {
+    out: Vec<Introduction>,
+    /// Inboxes of ranks of other jobs for ranks of this one that have none yet.
+    waiting: Vec<(u32, u32, Vec<OwnedFd>)>,
+    /// Pairs, the rank of this job first, that have exchanged their inboxes, as far as this rank's has left and the other has come.
+    sent: HashSet<(u32, u32)>,
+    taken: HashSet<(u32, u32)>,
+    /// Regions that were asked for: who asked, the owner, the id.
+    asked: HashSet<(u32, u32, u64)>,
+}
+
+impl LocalRanks {
+    /// True of a rank of another job.
+    pub(super) fn is_elsewhere(&self, rank: u32) -> bool {
+        rank < self.info.ranks() && !self.info.is_own(rank)
+    }
+
+    fn tell_job_of(&mut self, peer: u32, message: impl FnOnce(u32) -> ToJob, descriptors: Vec<Rc<OwnedFd>>) {
+        let process = self.info.process(peer);
+        self.introductions.out.push((process.job, message(process.rank), descriptors));
+    }
+
+    /// A rank wants a link with one of another job.
+    pub(super) fn connect_elsewhere(&mut self, from: u32, peer: u32) {
+        // Asked by both at once: both have been, or will be, told by the first.
+        if self.links.insert((from.min(peer), from.max(peer))) {
+            self.tell_job_of(peer, |to| ToJob::Link { from, to }, Vec::new());
+            self.send_inbox(from, peer);
+        }
+    }
+
+    /// Hands the inbox of a rank to one of another job, once there is one and the two want a link.
+    fn send_inbox(&mut self, own: u32, peer: u32) {
+        let Some(inbox) = self.inbox_of(own) else { return };
+        if self.introductions.sent.insert((own, peer)) {
+            let has_event = inbox.len() > 1;
+            self.tell_job_of(peer, |to| ToJob::Inbox { from: own, to, has_event }, inbox);
+        }
+    }
+
+    /// A rank has an inbox from now on: ranks of other jobs get it, and it gets theirs.
+    pub(super) fn introduce_elsewhere(&mut self, own: u32) {
+        let mut wanted: Vec<u32> =
+            self.links.iter().filter(|(one, _)| *one == own).map(|(_, other)| *other).collect();
+        wanted.retain(|peer| self.is_elsewhere(*peer));
+        wanted.into_iter().for_each(|peer| self.send_inbox(own, peer));
+        let waiting = std::mem::take(&mut self.introductions.waiting);
+        let (now, later) = waiting.into_iter().partition(|(_, to, _)| *to == own);
+        self.introductions.waiting = later;
+        let now: Vec<_> = now;
+        now.into_iter().for_each(|(from, to, inbox)| self.hand_over(from, to, inbox));
+    }
+
+    fn hand_over(&mut self, from: u32, to: u32, inbox: Vec<OwnedFd>) {
+        let peers = vec![PeerInbox { rank: from, has_event: inbox.len() > 1 }];
+        let inbox = inbox.into_iter().map(Rc::new).collect();
+        self.send(to, FromLauncher::Peers { peers }, inbox);
+    }
+
+    /// A rank has made a ring for one of another job, with which it has a link.
+    pub(super) fn send_ring(&mut self, from: u32, to: u32, ring: OwnedFd) {
+        self.tell_job_of(to, |to| ToJob::Ring { from, to }, vec![Rc::new(ring)]);
+    }
+
+    /// A rank asks for a region of one of another job.
+    pub(super) fn find_region_elsewhere(&mut self, from: u32, owner: u32, id: u64) {
+        if self.introductions.asked.insert((from, owner, id)) {
+            self.tell_job_of(owner, |owner| ToJob::FindRegion { from, owner, id }, Vec::new());
+        }
+    }
+
+    fn link_with(&mut self, from: u32, to: u32) {
+        if self.links.insert((from.min(to), from.max(to))) {
+            self.send_inbox(to, from);
+        }
+    }
+
+    fn take_inbox(&mut self, from: u32, to: u32, inbox: Vec<OwnedFd>) -> Option<()> {
+        // Once for each pair that wants a link.
+        if !self.links.contains(&(from.min(to), from.max(to))) || !self.introductions.taken.insert((to, from))
+        {
+            return None;
+        }
+        match self.inbox_of(to) {
+            Some(_) => self.hand_over(from, to, inbox),
+            None => self.introductions.waiting.push((from, to, inbox)),
+        }
+        Some(())
+    }
+
+    fn take_ring(&mut self, from: u32, to: u32, ring: OwnedFd) -> Option<()> {
+        if !self.introductions.taken.contains(&(to, from)) {
+            return None;
+        }
+        if self.of(to).is_inside() {
+            self.send(to, FromLauncher::Ring { from }, vec![Rc::new(ring)]);
+        }
+        Some(())
+    }
+
+    fn find_region_for(&mut self, from: u32, owner: u32, id: u64) {
+        let region = self.regions.get(&(owner, id)).cloned();
+        let found = region.is_some();
+        self.tell_job_of(from, |to| ToJob::Region { owner, to, id, found }, region.into_iter().collect());
+    }
+
+    fn take_region(
+        &mut self,
+        (owner, id): (u32, u64),
+        to: u32,
+        found: bool,
+        region: Option<OwnedFd>,
+    ) -> Option<()> {
+        if !self.introductions.asked.remove(&(to, owner, id)) || found != region.is_some() {
+            return None;
+        }
+        self.send(to, FromLauncher::Region { owner, id, found }, region.map(Rc::new).into_iter().collect());
+        Some(())
+    }
+}
+
+/// What other jobs say of their ranks, the first of the two that are named; nothing if it breaks the rules.
+impl HostRanks {
+    /// Takes what waits for other jobs, in order.
+    pub fn take_introductions(&mut self) -> Vec<Introduction> {
+        std::mem::take(&mut self.local_ranks.introductions.out)
+    }
+
+    fn with_local(&mut self, act: impl FnOnce(&mut LocalRanks) -> Option<()>) -> Option<()> {
+        let done = act(&mut self.local_ranks);
+        self.post();
+        done
+    }
+
+    /// A rank of another job wants a link.
+    pub fn link_with(&mut self, from: u32, to: u32) -> Option<()> {
+        self.with_local(|local| {
+            local.link_with(from, to);
+            Some(())
+        })
+    }
+
+    /// The inbox of a rank of another job has come, and its event if it has one.
+    pub fn take_inbox(&mut self, from: u32, to: u32, inbox: Vec<OwnedFd>) -> Option<()> {
+        self.with_local(|local| local.take_inbox(from, to, inbox))
+    }
+
+    /// A ring of a rank of another job has come.
+    pub fn take_ring(&mut self, from: u32, to: u32, ring: OwnedFd) -> Option<()> {
+        self.with_local(|local| local.take_ring(from, to, ring))
+    }
+
+    /// A rank of another job asks for a region.
+    pub fn find_region_for(&mut self, from: u32, owner: u32, id: u64) -> Option<()> {
+        self.with_local(|local| {
+            local.find_region_for(from, owner, id);
+            Some(())
+        })
+    }
+
+    /// Another job answers a question for a region.
+    pub fn take_region(
+        &mut self,
+        region: (u32, u64),
+        to: u32,
+        found: bool,
+        memory: Option<OwnedFd>,
+    ) -> Option<()> {
+        self.with_local(|local| local.take_region(region, to, found, memory))
+    }
+}
