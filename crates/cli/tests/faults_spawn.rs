@@ -90,6 +90,41 @@ fn where_the_job_goes_on_the_other_side_is_told_of_the_dead() {
     }
 }
 
+/// The processes of a job that run the program or start and hold those, the launcher among them.
+fn all_of(run: &Run) -> Vec<u32> {
+    let mut all = run.processes();
+    all.push(run.pid());
+    all.sort_unstable();
+    all
+}
+
+/// Parents spawn children, are connected with them by ports, part and spawn others, until a process is killed at any moment: one of theirs, the
+/// launcher or its supervisor.
+#[test]
+fn nothing_is_left_of_a_job_that_spawns_when_any_process_of_it_is_killed() {
+    let mut random = Random(setting("FAULT_SEED", 11));
+    for n in 0..setting("FAULT_KILLS", 10) {
+        let goes_on = random.below(2) == 1;
+        // Where the job goes on a rank may accept connections for ever.
+        let (options, how) = match goes_on {
+            true => (&["-n", "2", "--on-failure", "continue"][..], "quiet-storm"),
+            false => (&["-n", "2"][..], "storm"),
+        };
+        let run = job(options, &[how]);
+        wait_for_rank(&run, 0);
+        std::thread::sleep(Duration::from_millis(random.below(400)));
+        let all = all_of(&run);
+        let victim = all[random.below(all.len() as u64) as usize];
+        let (name, launcher) = (std::fs::read_to_string(format!("/proc/{victim}/comm")), run.pid());
+        // It may have ended by itself.
+        let _ = std::process::Command::new("kill").args(["-KILL", &victim.to_string()]).output();
+        let ended = run.end_within(Duration::from_secs(60));
+        let sockets = std::fs::read_to_string("/proc/net/unix").unwrap();
+        let left = sockets.lines().filter(|line| line.ends_with(&format!("@canele-{launcher}")));
+        assert_eq!(left.count(), 0, "kill {n}: {victim} {name:?}: {ended:?}");
+    }
+}
+
 #[test]
 fn children_of_children_outlive_their_parents_and_the_job_ends_with_the_last() {
     let ended = job(&["-n", "1"], &["outlived"]).end_within(Duration::from_secs(60));

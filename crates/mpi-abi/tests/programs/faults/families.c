@@ -23,6 +23,36 @@ static int talk(MPI_Comm with, int rounds)
     return 0;
 }
 
+/* Parents and children talk, are connected by a port, and part; says whether all of it succeeded. */
+static int round_of(MPI_Comm with, int is_child, int with_ports)
+{
+    MPI_Comm again, all;
+    char port[MPI_MAX_PORT_NAME] = "";
+    int rank, opens;
+    if (with == MPI_COMM_NULL) return 0;
+    MPI_Comm_set_errhandler(with, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    opens = is_child && rank == 0;
+    if (talk(with, 3) || MPI_Intercomm_merge(with, is_child, &all) != MPI_SUCCESS) return 0;
+    MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN);
+    if (talk(all, 3)) return 0;
+    if (with_ports) {
+        if (opens && MPI_Open_port(MPI_INFO_NULL, port) != MPI_SUCCESS) return 0;
+        int ends, size;
+        MPI_Comm_remote_size(with, &ends);
+        MPI_Comm_size(all, &size);
+        int root = is_child ? ends : size - ends;
+        if (MPI_Bcast(port, sizeof port, MPI_CHAR, root, all) != MPI_SUCCESS) return 0;
+        int code = is_child ? MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &again)
+                            : MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &again);
+        if (code != MPI_SUCCESS) return 0;
+        MPI_Comm_set_errhandler(again, MPI_ERRORS_RETURN);
+        if (talk(again, 3) || MPI_Comm_disconnect(&again) != MPI_SUCCESS) return 0;
+        if (opens) MPI_Close_port(port);
+    }
+    return MPI_Comm_free(&all) == MPI_SUCCESS && MPI_Comm_disconnect(&with) == MPI_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
     start(&argc, &argv);
@@ -41,6 +71,15 @@ int main(int argc, char **argv)
         printf(told ? "told\n" : "alone\n");
         fflush(stdout);
         /* What is under way with the dead is given up; nobody is waited for in MPI_Finalize. */
+        MPI_Finalize();
+        return 0;
+    }
+    if (strcmp(how, "storm") == 0 || strcmp(how, "quiet-storm") == 0) {
+        int with_ports = how[0] == 's', ends = parent == MPI_COMM_NULL ? 1000 : 1;
+        for (int i = 0; i < ends; i++)
+            if (!round_of(parent != MPI_COMM_NULL ? parent : children(argv[1], 2, MPI_COMM_WORLD), parent != MPI_COMM_NULL,
+                          with_ports))
+                break;
         MPI_Finalize();
         return 0;
     }
