@@ -39,6 +39,11 @@ void operations(void);
 void attributes(void);
 void infos(void);
 void errors(void);
+void windows(void);
+void onesided(void);
+void files(void);
+void views(void);
+void pointers(void);
 void processes(void);
 void tools(void);
 
