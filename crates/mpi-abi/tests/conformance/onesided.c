@@ -36,10 +36,13 @@ static void fences(void)
     MPI_Win_fence(0, window);
     part("put");
     say_ints("got", got, 3);
+    /* Nobody adds before all have looked. */
+    MPI_Win_fence(0, window);
     for (int n = 0; n < size; n++)
         MPI_Accumulate(from, 2, MPI_INT, n, 10, 2, MPI_INT, MPI_SUM, window);
     MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
     part("sum of all");
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 /* Rank 0 puts to all others, which expect it. */
