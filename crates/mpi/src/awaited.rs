@@ -53,6 +53,10 @@ pub fn finish(engine: &Engine, mut request: Request) -> Result<Status> {
     while request.advance_outside(engine)? == RequestProgress::UnderWay {
         let mut awaited = Awaited::default();
         awaited.add(&request);
+        // What the program did before it was looked for is seen by a further look.
+        if awaited.is_of_program() && request.advance_outside(engine)? != RequestProgress::UnderWay {
+            break;
+        }
         awaited.wait(engine)?;
     }
     if let Some(pending) = request.pending().filter(|_| request.is_in_doubt()) {
@@ -60,4 +64,48 @@ pub fn finish(engine: &Engine, mut request: Request) -> Result<Status> {
         engine.completions(|completions| completions.take_or_fail(pending))?;
     }
     request.take().unwrap_or(Ok(Status::EMPTY))
+}
+
+#[cfg(test)]
+mod tests {
+    use canele_sys::atomic::{AtomicU32, Ordering::Relaxed};
+    use canele_sys::tunables::Tunables;
+
+    use super::*;
+
+    /// Completes right after the first look at it.
+    #[derive(Default)]
+    struct CompleteAfterLook {
+        looks: AtomicU32,
+    }
+
+    impl Foreign for CompleteAfterLook {
+        fn is_complete(&self) -> bool {
+            self.looks.fetch_add(1, Relaxed) > 0
+        }
+
+        fn status(&self) -> Result<Status> {
+            Ok(Status::EMPTY)
+        }
+
+        fn cancel(&self) -> Result<()> {
+            Ok(())
+        }
+
+        fn release(&self) -> Result<()> {
+            Ok(())
+        }
+
+        fn program_steps(&self) -> u32 {
+            (self.looks.load(Relaxed) > 0).into()
+        }
+    }
+
+    /// Waits for ever if the wait counts the last step among those that it knows.
+    #[test]
+    fn a_step_between_a_look_and_the_wait_is_not_missed() {
+        let engine = Engine::join(&Tunables::default(), None).unwrap();
+        let operation = Arc::new(CompleteAfterLook::default());
+        finish(&engine, Request::foreign(None, operation)).unwrap();
+    }
 }
