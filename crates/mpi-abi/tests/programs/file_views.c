@@ -170,6 +170,79 @@ static void anything(void)
     MPI_Type_free(&memory);
 }
 
+/* A filetype that is used once and reaches far beyond its extent, as that of selected chunks: each rank has a column of each chunk. */
+static void beyond_the_extent(MPI_Info info)
+{
+    enum { CHUNKS = 5, CHUNK = 40 };
+    int lens[CHUNKS], count = 0;
+    MPI_Aint places[CHUNKS];
+    MPI_Datatype column, columns[CHUNKS], chunks, filetype;
+    MPI_Type_vector(CHUNK, 1, size, MPI_INT, &column);
+    for (int n = 0; n < CHUNKS; n++) {
+        lens[n] = 1;
+        columns[n] = column;
+        /* Chunks lie anywhere, in the order of their places. */
+        places[n] = (MPI_Aint)sizeof(int) * (n * size * (CHUNK + 3) + rank);
+        count += CHUNK;
+    }
+    MPI_Type_create_struct(CHUNKS, lens, places, columns, &chunks);
+    MPI_Type_create_resized(chunks, 0, (MPI_Aint)sizeof(int) * size * CHUNK, &filetype);
+    MPI_Type_commit(&filetype);
+    int data[CHUNKS * CHUNK], back[CHUNKS * CHUNK];
+    for (int n = 0; n < count; n++)
+        data[n] = rank * 1000 + n;
+    MPI_Status status;
+    for (int way = 0; way < 3; way++) {
+        OK(MPI_File_set_size(fh, 0));
+        OK(MPI_File_set_view(fh, 8, MPI_INT, filetype, "native", info));
+        memset(back, 0, sizeof back);
+        if (way == 0) {
+            OK(MPI_File_write_at(fh, 0, data, count, MPI_INT, &status));
+            together();
+            OK(MPI_File_read_at(fh, 0, back, count, MPI_INT, &status));
+        } else if (way == 1) {
+            OK(MPI_File_write_at_all(fh, 0, data, count, MPI_INT, &status));
+            OK(MPI_File_read_at_all(fh, 0, back, count, MPI_INT, &status));
+        } else {
+            /* Less than the whole, from within. */
+            OK(MPI_File_write_at_all(fh, 0, data, 3, MPI_INT, &status));
+            OK(MPI_File_write_at_all(fh, 3, data + 3, count - 3, MPI_INT, &status));
+            OK(MPI_File_read_all(fh, back, 7, MPI_INT, &status));
+            OK(MPI_File_read_all(fh, back + 7, count - 7, MPI_INT, &status));
+        }
+        CHECK(count_of(&status, MPI_INT) == (way == 2 ? count - 7 : count) && memcmp(data, back, sizeof data) == 0);
+        together();
+        OK(MPI_File_set_view(fh, 8, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+        int wrong = 0, found;
+        for (int n = 0; n < count; n += 3) {
+            MPI_Offset at = n / CHUNK * size * (CHUNK + 3) + n % CHUNK * size + rank;
+            OK(MPI_File_read_at(fh, at, &found, 1, MPI_INT, &status));
+            wrong += found != data[n];
+        }
+        CHECK(wrong == 0);
+        together();
+    }
+    /* The next element begins where the extent says, before the last data of the first one: data of the stream's end stay. */
+    OK(MPI_File_set_view(fh, 0, MPI_INT, filetype, "native", info));
+    MPI_Offset at;
+    OK(MPI_File_get_byte_offset(fh, count, &at));
+    CHECK(at == (MPI_Offset)sizeof(int) * (size * CHUNK + rank));
+    int twice[2 * CHUNKS * CHUNK], last;
+    memcpy(twice, data, sizeof data);
+    for (int n = 0; n < count; n++)
+        twice[count + n] = rank * 1000 + count + n;
+    together();
+    OK(MPI_File_write_at_all(fh, 0, twice, 2 * count, MPI_INT, &status));
+    OK(MPI_File_read_at_all(fh, 2 * count - 1, &last, 1, MPI_INT, &status));
+    CHECK(last == twice[2 * count - 1]);
+    OK(MPI_File_read_at_all(fh, count, back, count, MPI_INT, &status));
+    CHECK(memcmp(back, twice + count, sizeof back) == 0);
+    together();
+    MPI_Type_free(&column);
+    MPI_Type_free(&chunks);
+    MPI_Type_free(&filetype);
+}
+
 static void errors(void)
 {
     MPI_Datatype raw, backwards;
@@ -223,6 +296,8 @@ int main(int argc, char **argv)
             interleaved(16, 3, 5000, way, infos[info]);
             interleaved(1000, 1, 3333, way, infos[info]);
         }
+    for (int info = 0; info < 3; info++)
+        beyond_the_extent(infos[info]);
     errors();
     OK(MPI_File_close(&fh));
     snprintf(path + strlen(path), 20, "-%d", rank);

@@ -57,13 +57,14 @@ pub(super) struct Access {
 }
 
 impl Access {
-    /// From the first byte in the file to behind the last.
+    /// From its first byte in the file to behind its last.
     pub fn range(&self) -> (u64, u64) {
-        if self.len == 0 {
-            return (0, 0);
-        }
-        let tiles = &self.view.tiles;
-        (tiles.offset_of(self.start), tiles.offset_of(self.start + self.len - 1) + 1)
+        self.view.tiles.range(self.start, self.len)
+    }
+
+    /// Whether each of its bytes lies behind those before it in the file.
+    pub fn is_ordered(&self) -> bool {
+        self.view.tiles.is_ordered(self.start, self.len)
     }
 
     /// What is known once so many bytes of the file were read or written.

@@ -3,6 +3,8 @@
 //! Owns the walk. The datatype's layout says where the bytes of one tile lie; tiles follow each other at the distance of the filetype's
 //! extent, from the displacement on. Positions in the stream count the bytes of the view, without its gaps.
 
+use std::ops::Range;
+
 use canele_mem::layout::Layout;
 
 /// Stretches that are looked up together.
@@ -16,6 +18,18 @@ pub(super) struct Tiles {
     layout: Layout,
     /// Stretches of one tile, at most.
     blocks: usize,
+    order: Order,
+}
+
+/// Which bytes of the stream lie behind those before them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Order {
+    /// All.
+    Always,
+    /// Those of one tile: the next one begins before its end.
+    WithinTile,
+    /// Some places are there twice.
+    Never,
 }
 
 /// A stretch of a file.
@@ -37,15 +51,24 @@ impl Extent {
 }
 
 impl Tiles {
-    /// Tiles whose stretches lie at places that are not negative and do not decrease.
+    /// Tiles whose stretches lie at places that are not negative and do not decrease within a tile.
     pub fn new(displacement: u64, layout: Layout) -> Self {
-        let mut blocks = 0;
         if layout.is_contiguous() {
-            blocks = 1;
-        } else {
-            layout.stretches(1, 0, layout.size(), |_, _, _| blocks += 1);
+            return Self { displacement, layout, blocks: 1, order: Order::Always };
         }
-        Self { displacement, layout, blocks }
+        let (mut blocks, mut end, mut order) = (0, isize::MIN, Order::Always);
+        layout.stretches(1, 0, layout.size(), |place, _, len| {
+            blocks += 1;
+            if place < end {
+                order = Order::Never;
+            }
+            end = place.saturating_add_unsigned(len);
+        });
+        let next = layout.bounds().start.saturating_add(layout.extent());
+        if order == Order::Always && (layout.extent() <= 0 || next < end) {
+            order = Order::WithinTile;
+        }
+        Self { displacement, layout, blocks, order }
     }
 
     /// Bytes of one tile.
@@ -65,7 +88,39 @@ impl Tiles {
 
     /// Whether at least one byte of so many belongs to the stream.
     pub fn density_at_least(&self, one_of: usize) -> bool {
-        self.layout.extent().unsigned_abs() <= self.size().saturating_mul(one_of)
+        let span = match self.order {
+            Order::Always => self.layout.extent().unsigned_abs(),
+            _ => self.layout.bounds().len(),
+        };
+        span <= self.size().saturating_mul(one_of)
+    }
+
+    /// Whether each byte of a range of the stream lies behind those before it.
+    pub fn is_ordered(&self, at: usize, len: usize) -> bool {
+        match self.order {
+            _ if len == 0 => true,
+            Order::Always => true,
+            Order::WithinTile => at / self.size() == (at + len - 1) / self.size(),
+            Order::Never => false,
+        }
+    }
+
+    /// From the lowest place of a range of the stream to behind the highest, or more where places decrease.
+    pub fn range(&self, at: usize, len: usize) -> (u64, u64) {
+        if len == 0 || self.size() == 0 {
+            return (0, 0);
+        }
+        if self.is_ordered(at, len) {
+            return (self.offset_of(at), self.offset_of(at + len - 1) + 1);
+        }
+        let bounds = self.layout.bounds();
+        let place = |tile: usize, within: isize| {
+            let place = (tile as isize).wrapping_mul(self.layout.extent()).wrapping_add(within);
+            self.displacement.wrapping_add_signed(place as i64)
+        };
+        let (first, last) = (at / self.size(), (at + len - 1) / self.size());
+        let start = place(first, bounds.start).min(place(last, bounds.start));
+        (start, place(first, bounds.end).max(place(last, bounds.end)))
     }
 
     /// Whether all bytes of a range of the stream have places that a file can have.
@@ -74,9 +129,12 @@ impl Tiles {
         if len == 0 || self.size() == 0 {
             return true;
         }
-        let tile = (end - 1) / self.size();
-        let high = tile as i128 * self.layout.extent() as i128 + self.layout.bounds().end as i128;
-        high + i128::from(self.displacement) <= i128::from(i64::MAX)
+        let bounds = self.layout.bounds();
+        let is_place = |tile: usize| {
+            let start = tile as i128 * self.layout.extent() as i128 + i128::from(self.displacement);
+            start + bounds.start as i128 >= 0 && start + bounds.end as i128 <= i128::from(i64::MAX)
+        };
+        is_place(at / self.size()) && is_place((end - 1) / self.size())
     }
 
     /// Where a byte of the stream lies in the file; the place of the next tile where there are none.
@@ -93,22 +151,32 @@ impl Tiles {
         self.displacement.wrapping_add_signed(found as i64)
     }
 
-    /// Bytes of the stream that lie before a place of the file.
+    /// Bytes of the stream that lie before a place of the file; where places decrease, up to the last tile that begins before it.
     pub fn bytes_before(&self, offset: u64) -> usize {
-        let size = self.size();
-        if offset <= self.displacement || size == 0 {
+        let Some(within) = offset.checked_sub(self.displacement).filter(|_| self.size() > 0) else {
             return 0;
-        }
-        let within = offset - self.displacement;
+        };
         if self.is_dense() {
             return within as usize;
         }
-        let extent = self.layout.extent().max(1) as u64;
-        let tile = usize::try_from(within / extent).unwrap_or(usize::MAX);
-        let low = tile.saturating_sub(1).saturating_mul(size);
-        let high = tile.saturating_add(1).saturating_mul(size);
-        // The first byte at or behind the place.
-        let (mut low, mut high) = (low, high);
+        let within = within.saturating_sub(self.layout.bounds().start.unsigned_abs() as u64);
+        let extent = u64::try_from(self.layout.extent()).unwrap_or(0);
+        let tile = within.checked_div(extent).map_or(0, |tile| usize::try_from(tile).unwrap_or(usize::MAX));
+        let start = tile.saturating_mul(self.size());
+        self.search(offset, start..start.saturating_add(self.size()))
+    }
+
+    /// The first byte of a range of the stream, which is ordered, that lies at a place of the file or behind it; the end of the range if
+    /// none does.
+    pub fn first_from(&self, offset: u64, range: Range<usize>) -> usize {
+        match self.order {
+            Order::Always => self.bytes_before(offset).clamp(range.start, range.end),
+            _ => self.search(offset, range),
+        }
+    }
+
+    fn search(&self, offset: u64, range: Range<usize>) -> usize {
+        let (mut low, mut high) = (range.start, range.end);
         while low < high {
             let middle = low + (high - low) / 2;
             if self.offset_of(middle) < offset {
@@ -233,8 +301,29 @@ mod tests {
             }
             prop_assert_eq!(&seen[..], &places[at..at + len]);
             prop_assert_eq!(tiles.offset_of(at), places[at]);
-            prop_assert_eq!(tiles.bytes_before(offset), places.iter().filter(|place| **place < offset).count());
+            let before = places.iter().filter(|place| **place < offset).count();
+            prop_assert_eq!(tiles.bytes_before(offset), before);
+            prop_assert_eq!(tiles.first_from(offset, at..at + len), before.clamp(at, at + len));
         }
+    }
+
+    #[test]
+    fn a_tile_may_reach_beyond_the_next_one() {
+        // 4 bytes at 0 and 4 at 20; the next tile begins at 8.
+        let parts = [0, 20].map(|at| Layout::block(4).shifted(at).unwrap());
+        let tiles = Tiles::new(100, Layout::sequence(parts).unwrap().with_extent(8));
+        assert!(tiles.is_ordered(8, 8) && !tiles.is_ordered(7, 2));
+        assert_eq!((tiles.range(8, 8), tiles.range(4, 8)), ((108, 132), (100, 132)));
+        assert_eq!(tiles.first_from(120, 8..16), 12);
+        assert_eq!(tiles.bytes_before(130), 8 * 3 + 4);
+        let offsets: Vec<_> = tiles.extents(4, 8).map(|extent| (extent.offset, extent.at)).collect();
+        assert_eq!(offsets, [(120, 4), (108, 8)]);
+        let back = Tiles::new(10, Layout::block(4).with_extent(-4));
+        assert!(back.has_places(0, 12) && !back.has_places(0, 13) && !back.is_ordered(0, 5));
+        assert_eq!(back.range(0, 12), (2, 14));
+        let twice =
+            Tiles::new(0, Layout::sequence([0, 2].map(|at| Layout::block(4).shifted(at).unwrap())).unwrap());
+        assert!(!twice.is_ordered(0, 8));
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl File {
     /// Reads the data of an access; gives the bytes before the end of the file.
     pub(super) fn read_stream(&self, access: &mut Access) -> Result<usize> {
         let (start, len) = (access.start, access.len);
-        let sieves = sieves_reads(&access.view.tiles, access.hints.ds_read);
+        let sieves = access.is_ordered() && sieves_reads(&access.view.tiles, access.hints.ds_read);
         let window = access.hints.ind_rd_buffer_size;
         let piece = if access.memory.is_contiguous() { usize::MAX } else { PIECE };
         let (mut scratch, mut sieve) = (Vec::new(), Sieve::default());

@@ -62,7 +62,8 @@ impl File {
             Ok(access) if access.len > 0 => {
                 let (first, end) = access.range();
                 let mean = access.view.tiles.mean_len().min(access.len);
-                [first.cast_signed(), end.cast_signed(), mean as i64, i64::from(access.atomic)]
+                let alone = access.atomic || !access.is_ordered();
+                [first.cast_signed(), end.cast_signed(), mean as i64, i64::from(alone)]
             }
             _ => [0, 0, i64::MAX, 0],
         };
@@ -146,7 +147,7 @@ impl Windows<'_> {
     fn fill(&self, half: usize, span: Span, access: &Access, rest: &mut Rest<'_>, scratch: &mut Vec<u8>) {
         let Some(first) = rest.next else { return };
         let from = first.at;
-        let behind = access.view.tiles.bytes_before(span.end).min(access.start + access.len);
+        let behind = access.view.tiles.first_from(span.end, from..access.start + access.len);
         if behind <= from {
             return;
         }
