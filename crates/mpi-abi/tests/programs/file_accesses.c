@@ -265,6 +265,32 @@ static void sequential(void)
     OK(MPI_File_close(&other));
 }
 
+/* In atomic mode what several write to the same place together is the data of one of them. */
+static void conflicts(void)
+{
+    MPI_Datatype some;
+    MPI_Type_vector(N / 2, 1, 2, MPI_INT, &some);
+    MPI_Type_commit(&some);
+    for (int way = 0; way < 4; way++) {
+        OK(MPI_File_set_view(fh, 0, MPI_INT, way % 2 ? some : MPI_INT, "native", MPI_INFO_NULL));
+        for (int n = 0; n < N; n++)
+            mine[n] = rank + 1;
+        if (way < 2)
+            OK(MPI_File_write_at_all(fh, 0, mine, N, MPI_INT, MPI_STATUS_IGNORE));
+        else
+            OK(MPI_File_write_at(fh, 0, mine, N, MPI_INT, MPI_STATUS_IGNORE));
+        together();
+        OK(MPI_File_read_at_all(fh, 0, got, N, MPI_INT, MPI_STATUS_IGNORE));
+        int wrong = got[0] < 1 || got[0] > size;
+        for (int n = 0; n < N; n++)
+            wrong += got[n] != got[0];
+        CHECK(wrong == 0);
+        together();
+    }
+    OK(MPI_File_set_view(fh, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    MPI_Type_free(&some);
+}
+
 int main(int argc, char **argv)
 {
     start_file(&argc, &argv, "accesses");
@@ -279,6 +305,7 @@ int main(int argc, char **argv)
     OK(MPI_File_set_atomicity(fh, 1));
     offsets();
     pointers();
+    conflicts();
     OK(MPI_File_close(&fh));
     MPI_Finalize();
     return result();

@@ -3,10 +3,10 @@
 use core::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use canele_mem::buffer::Readable;
+use canele_mem::buffer::{RawMut, Readable};
 use canele_mpi::datatype::{Basic, Datatype};
 use canele_mpi::file::{Datarep, Representation};
-use canele_mpi::{Class, Elements, ElementsMut, Error, Result, fail};
+use canele_mpi::{Class, Elements, Error, Result, fail};
 
 use crate::attributes::Value;
 use crate::constants::{MPI_MAX_DATAREP_STRING, MPI_SUCCESS};
@@ -110,9 +110,9 @@ impl Representation for Registered {
         Ok(true)
     }
 
-    fn read(&self, from: &[u8], into: &mut ElementsMut, count: usize) -> Result<bool> {
+    fn read(&self, from: &[u8], into: &mut RawMut, of: &Arc<Datatype>, count: usize) -> Result<bool> {
         let Some(conversion) = self.read else { return Ok(false) };
-        self.convert(conversion, into.raw.address(), &into.of, count, from.as_ptr().cast_mut())?;
+        self.convert(conversion, into.address(), of, count, from.as_ptr().cast_mut())?;
         Ok(true)
     }
 }

@@ -10,7 +10,6 @@ use super::memory::Memory;
 use super::operation::{Ending, Operation};
 use super::position::{beyond, stream_offset};
 use super::view::View;
-use crate::data::ElementsMut;
 use crate::request::Request;
 use crate::status::Status;
 use crate::{Class, Error, Result, fail};
@@ -48,10 +47,8 @@ pub(super) struct Access {
     pub start: usize,
     /// Bytes in the file.
     pub len: usize,
-    /// The data as it is in the file.
+    /// The data, as a stream of the file's bytes.
     pub memory: Memory,
-    /// What data that is read is converted to, if it is another in memory.
-    converted: Option<ElementsMut>,
     /// Bytes in memory.
     memory_bytes: usize,
 }
@@ -69,10 +66,8 @@ impl Access {
 
     /// What is known once so many bytes of the file were read or written.
     fn end(self, done: usize) -> Result<(Status, usize)> {
-        let bytes = match (self.converted, &self.memory) {
-            (Some(mut elements), Memory::Converted { bytes, .. }) => {
-                self.view.datarep().store(&bytes[..done], &mut elements)?
-            }
+        let bytes = match &self.memory {
+            Memory::Decoded(data) => data.memory_bytes()?,
             _ if done == self.len => self.memory_bytes,
             _ => done,
         };
@@ -238,7 +233,7 @@ impl File {
         if !view.tiles.has_places(start, len) {
             return Err(beyond(position));
         }
-        let (memory, converted) = view.datarep().convert(memory, len)?;
-        Ok(Access { view, hints, atomic, start, len, memory, converted, memory_bytes })
+        let memory = view.datarep().convert(memory)?;
+        Ok(Access { view, hints, atomic, start, len, memory, memory_bytes })
     }
 }

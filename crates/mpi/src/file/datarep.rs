@@ -1,13 +1,13 @@
 //! Data representations (MPI 5.0, §14.5): how data is written in a file, and how long it is there.
 //!
-//! What differs from memory is converted as a whole, before it is written and after it was read: the file's bytes are then accessed as
-//! any others are.
+//! Owns the conversion of elements; which elements are converted when is the matter of `conversion`.
 
 use std::sync::Arc;
 
 use canele_mem::buffer::RawMut;
 use canele_mem::layout::Layout;
 
+use super::conversion::{DecodedData, EncodedData};
 use super::memory::Memory;
 use crate::data::{Elements, ElementsMut};
 use crate::datatype::{Basic, Datatype};
@@ -40,11 +40,11 @@ pub trait Representation: Send + Sync {
     /// # Errors
     /// The code that the function gives.
     fn write(&self, from: &Elements, into: &mut [u8]) -> Result<bool>;
-    /// Converts the first `count` elements from the bytes of the file; false as in [`Representation::write`].
+    /// Converts `count` elements from the bytes of the file; false as in [`Representation::write`].
     ///
     /// # Errors
     /// The code that the function gives.
-    fn read(&self, from: &[u8], into: &mut ElementsMut, count: usize) -> Result<bool>;
+    fn read(&self, from: &[u8], into: &mut RawMut, of: &Arc<Datatype>, count: usize) -> Result<bool>;
 }
 
 impl Datarep {
@@ -109,64 +109,60 @@ impl Datarep {
         match memory {
             Memory::Source(Elements { count, of, .. }) => self.in_file(of)?.total_bytes(*count),
             Memory::Target(ElementsMut { count, of, .. }) => self.in_file(of)?.total_bytes(*count),
-            Memory::Converted { .. } => memory.bytes(),
+            Memory::Encoded(_) | Memory::Decoded(_) => memory.bytes(),
         }
     }
 
-    /// The data as it is in the file, of so many bytes; for a read, room for it, and the elements that it is converted to.
-    pub(super) fn convert(&self, memory: Memory, len: usize) -> Result<(Memory, Option<ElementsMut>)> {
+    /// The data as it is in the file.
+    pub(super) fn convert(&self, memory: Memory) -> Result<Memory> {
         if self.is_same_as_memory() {
-            return Ok((memory, None));
+            return Ok(memory);
         }
-        match memory {
+        Ok(match memory {
             Memory::Source(elements) => {
-                let mut bytes = vec![0; len];
-                self.write(&elements, &mut bytes)?;
-                Ok((Memory::Converted { bytes, writes: true }, None))
+                let element = self.in_file(&elements.of)?.size();
+                Memory::Encoded(EncodedData::new(elements, self.clone(), element))
             }
             Memory::Target(elements) => {
-                Ok((Memory::Converted { bytes: vec![0; len], writes: false }, Some(elements)))
+                let element = self.in_file(&elements.of)?.size();
+                Memory::Decoded(DecodedData::new(elements, self.clone(), element))
             }
-            converted => Ok((converted, None)),
-        }
+            converted => converted,
+        })
     }
 
-    fn write(&self, from: &Elements, into: &mut [u8]) -> Result<()> {
+    /// Converts elements to the bytes of the file.
+    pub(super) fn encode(&self, from: &Elements, into: &mut [u8]) -> Result<()> {
         let Elements { raw, count, of } = from;
         match self {
             Self::External32 => of.pack_external(raw, *count, into, 0).map(drop),
-            Self::Registered(registered) => {
-                if !registered.write(from, into)? {
-                    same_size(of.total_bytes(*count)?, into.len())?;
-                    of.pack(raw, *count, 0, into);
-                }
+            Self::Registered(registered) if registered.write(from, into)? => Ok(()),
+            _ => {
+                same_size(of.total_bytes(*count)?, into.len())?;
+                of.pack(raw, *count, 0, into);
                 Ok(())
             }
-            _ => Ok(()),
         }
     }
 
-    /// Converts what was read, as far as it is whole elements; gives the bytes in memory.
-    pub(super) fn store(&self, from: &[u8], into: &mut ElementsMut) -> Result<usize> {
-        let size = self.in_file(&into.of)?.size();
-        let count = from.len().checked_div(size).unwrap_or(0);
-        let (from, bytes) = (&from[..count * size], into.of.total_bytes(count)?);
-        let ElementsMut { raw, of, .. } = into;
+    /// Converts elements from the bytes of the file.
+    pub(super) fn decode(
+        &self,
+        from: &[u8],
+        into: &mut RawMut,
+        of: &Arc<Datatype>,
+        count: usize,
+    ) -> Result<()> {
         match self {
-            Self::External32 => of.unpack_external(from, 0, raw, count).map(drop)?,
-            Self::Registered(registered) if !registered.read(from, into, count)? => {
-                same_size(bytes, from.len())?;
-                unpack(into, count, from);
+            Self::External32 => of.unpack_external(from, 0, into, count).map(drop),
+            Self::Registered(registered) if registered.read(from, into, of, count)? => Ok(()),
+            _ => {
+                same_size(of.total_bytes(count)?, from.len())?;
+                of.unpack(into, count, 0, from);
+                Ok(())
             }
-            _ => {}
         }
-        Ok(bytes)
     }
-}
-
-fn unpack(into: &mut ElementsMut, count: usize, from: &[u8]) {
-    let raw: &mut RawMut = &mut into.raw;
-    into.of.unpack(raw, count, 0, from);
 }
 
 /// Data without a conversion is as long in the file as in memory.

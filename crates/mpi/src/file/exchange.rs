@@ -5,7 +5,8 @@
 //!   bits     one for each byte of either half: the byte is there
 //!   data     two halves
 //! ```
-//! Nothing here waits: who may write and read when is the matter of `together`, whose exchanges order the accesses; so all are relaxed.
+//! Nothing here waits but where it is made: who may write and read when is the matter of `windows`, whose exchanges order the accesses; so
+//! all are relaxed.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use canele_sys::ids::RegionId;
 use rustix::io::Errno;
 
 use super::File;
-use super::together::Span;
+use super::runs::Runs;
+use super::windows::{Scope, Span};
 use crate::Result;
 
 const HEADER: usize = 4096;
@@ -33,24 +35,43 @@ pub(super) struct Exchange {
 }
 
 impl File {
-    /// The memory of the members of this host, made at the first call; nothing if there is none to be had.
-    pub(super) fn exchange(&self, bytes: usize) -> Result<Option<Arc<Exchange>>> {
-        let half = (bytes / 2).next_multiple_of(HEADER);
+    /// Whether the members of this host have memory for windows of this size.
+    pub(super) fn has_exchange(&self, bytes: usize) -> bool {
+        self.state().exchange.as_ref().is_some_and(|known| known.half == half_of(bytes))
+    }
+
+    /// The memory of the members of this host, made at the first call; nothing if there is none to be had, on any host of the scope.
+    pub(super) fn exchange_of(
+        &self,
+        scope: Scope,
+        bytes: usize,
+        all_have_memory: bool,
+    ) -> Result<Option<Arc<Exchange>>> {
         let known = self.state().exchange.clone();
-        if let Some(known) = known.filter(|known| known.half == half) {
-            return Ok(Some(known));
+        let known = known.filter(|known| known.half == half_of(bytes));
+        let found = if known.is_some() { known } else { self.make_exchange(half_of(bytes))? };
+        if scope == Scope::Host || all_have_memory {
+            return Ok(found);
         }
+        let all = self.comm.numbers_of_all(&[i64::from(found.is_some())])?;
+        Ok(found.filter(|_| !all.contains(&0)))
+    }
+
+    /// Makes the memory, with the other members of the host.
+    fn make_exchange(&self, half: usize) -> Result<Option<Arc<Exchange>>> {
         let (host, engine) = (&self.host, self.comm.engine());
         let total = HEADER + 2 * (half / 8) + 2 * half;
         let region = if host.rank() == 0 { engine.create_region(total).ok() } else { None };
         let mut id = [region.as_ref().map_or(u64::MAX, |region| region.id().to_word())];
         host.broadcast(0, bytemuck::cast_slice_mut(&mut id))?;
-        if id[0] == u64::MAX {
-            return Ok(None);
-        }
         let far = match &region {
-            Some(region) => region.far(),
-            None => engine.reach_region(host.group().member(0), RegionId::from_word(id[0]), total, None)?,
+            Some(region) => Some(region.far()),
+            None if id[0] == u64::MAX => None,
+            None => engine.reach_region(host.group().member(0), RegionId::from_word(id[0]), total, None).ok(),
+        };
+        let all = host.numbers_of_all(&[i64::from(far.is_some())])?;
+        let Some(far) = far.filter(|_| !all.contains(&0)) else {
+            return region.map_or(Ok(None), |region| Ok(engine.drop_region(region.id()).map(|()| None)?));
         };
         let made = Arc::new(Exchange { far, region, half });
         let old = self.state().exchange.replace(made.clone());
@@ -59,6 +80,11 @@ impl File {
         }
         Ok(Some(made))
     }
+}
+
+/// Bytes of a half of memory of so many bytes.
+fn half_of(bytes: usize) -> usize {
+    (bytes / 2).next_multiple_of(HEADER)
 }
 
 impl Exchange {
@@ -89,6 +115,47 @@ impl Exchange {
     pub fn put(&self, half: usize, at: usize, bytes: &[u8]) {
         self.data(half).write(at, bytes);
         mark(self.bits(half), at, at + bytes.len());
+    }
+
+    /// Says that bytes of a half are wanted.
+    pub fn mark(&self, half: usize, at: usize, len: usize) {
+        mark(self.bits(half), at, at + len);
+    }
+
+    /// The runs of bytes that are there, or wanted, in a part of a window; counted from the beginning of the part.
+    pub fn runs(&self, half: usize, part: Span, origin: u64) -> Runs {
+        let (mut runs, start) = (Runs::default(), (part.start - origin) as usize);
+        let found = self.each_run(half, part, origin, |at, len| {
+            runs.push(at - start, len);
+            Ok(())
+        });
+        debug_assert!(found.is_ok(), "nothing here fails");
+        runs
+    }
+
+    /// Copies runs of a part behind what is there in a message.
+    pub fn append(&self, half: usize, part: Span, origin: u64, runs: &Runs, message: &mut Vec<u8>) {
+        let (data, start) = (self.data(half), (part.start - origin) as usize);
+        let mut done = message.len();
+        message.resize(done + runs.total(), 0);
+        for (at, len) in runs.iter() {
+            data.read(start + at, &mut message[done..done + len]);
+            done += len;
+        }
+    }
+
+    /// Copies the bytes of runs into a part, and says that they are there; says whether there are as many as the runs have.
+    pub fn store(&self, half: usize, part: Span, origin: u64, runs: &Runs, mut bytes: &[u8]) -> bool {
+        if runs.total() != bytes.len() {
+            return false;
+        }
+        let start = (part.start - origin) as usize;
+        for (at, len) in runs.iter() {
+            let (run, rest) = bytes.split_at(len);
+            self.put(half, start + at, run);
+            bytes = rest;
+        }
+        true
     }
 
     /// Copies bytes out of a half.

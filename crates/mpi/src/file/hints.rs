@@ -127,8 +127,9 @@ impl Hints {
     }
 
     /// The numbers on which all members have to agree.
-    pub fn shared(&self) -> [i64; 4] {
-        [self.cb_nodes as i64, self.cb_buffer_size as i64, self.cb_read as i64, self.cb_write as i64]
+    pub fn shared(&self) -> [i64; 5] {
+        let [read, write, sieve] = [self.cb_read, self.cb_write, self.ds_write].map(|of| of as i64);
+        [self.cb_nodes as i64, self.cb_buffer_size as i64, read, write, sieve]
     }
 
     /// Takes the numbers that all members agree on.
@@ -138,10 +139,10 @@ impl Hints {
             2 => Use::Disable,
             _ => Use::Automatic,
         };
-        let [nodes, buffer, read, write] = numbers else { return };
+        let [nodes, buffer, read, write, sieve] = numbers else { return };
         self.cb_nodes = usize::try_from(*nodes).unwrap_or(0);
         self.cb_buffer_size = usize::try_from(*buffer).unwrap_or(0).clamp(SMALLEST_BUFFER, LARGEST_BUFFER);
-        (self.cb_read, self.cb_write) = (way(*read), way(*write));
+        (self.cb_read, self.cb_write, self.ds_write) = (way(*read), way(*write), way(*sieve));
     }
 
     /// What is in use, as an info; `nodes` is how many ranks access the file in a collective call.

@@ -1,7 +1,8 @@
 //! Data between memory and a file by this process alone.
 //!
 //! ```text
-//!   memory ──(as it lies, or packed piece by piece)──▶ a piece of the stream ──▶ its stretches in the file: one pwrite each
+//!   memory ──(as it lies, or packed piece by piece)──▶ a piece of the stream ──▶ its stretches in the file: one pwrite each, or
+//!                                                      put among what lies there (`sieved`)
 //!   memory ◀── unpacked ── a piece of the stream ◀── its stretches: one pread each, or sieved from one pread that spans many
 //! ```
 //! Signals are no errors, nor is it one that the system takes less than it was given: the rest is given again. What was written before an
@@ -27,17 +28,26 @@ const SPARSE: usize = 16;
 
 impl File {
     /// Writes the data of an access; gives the bytes written.
-    pub(super) fn write_stream(&self, access: &Access) -> Result<usize> {
+    pub(super) fn write_stream(&self, access: &mut Access) -> Result<usize> {
+        let manner = WriteManner::of(self, access);
         let Access { memory, view, start, len, .. } = access;
         let piece = if memory.is_contiguous() { usize::MAX } else { PIECE };
-        let mut scratch = Vec::new();
+        let (mut scratch, mut sieve) = (Vec::new(), Vec::new());
         let mut done = 0;
         while done < *len {
-            let n = piece.min(len - done);
-            let bytes = memory.bytes_at(done, n, &mut scratch);
-            for extent in view.tiles.extents(start + done, n) {
-                let at = extent.at - start - done;
-                self.write_all(&bytes[at..at + extent.len], extent.offset)?;
+            let n = piece.min(*len - done);
+            let bytes = memory.bytes_at(done, n, &mut scratch)?;
+            match manner {
+                WriteManner::Sieved { window } => {
+                    self.write_sieved(&view.tiles, *start + done, bytes, window, &mut sieve)?;
+                }
+                WriteManner::Stretches { locked } => {
+                    for extent in view.tiles.extents(*start + done, n) {
+                        let at = extent.at - *start - done;
+                        let _lock = self.lock_if(locked, LockKind::Exclusive, extent.offset, extent.end())?;
+                        self.write_all(&bytes[at..at + extent.len], extent.offset)?;
+                    }
+                }
             }
             done += n;
         }
@@ -67,7 +77,7 @@ impl File {
                 None => {
                     scratch.resize(n, 0);
                     let got = read(&mut scratch)?;
-                    access.memory.store(done, &scratch[..got]);
+                    access.memory.store(done, &scratch[..got])?;
                     got
                 }
             };
@@ -196,6 +206,30 @@ impl Sieve {
     fn part(&self, extent: &Extent) -> &[u8] {
         let from = ((extent.offset - self.offset) as usize).min(self.filled);
         &self.bytes[from..self.filled.min(from.saturating_add(extent.len))]
+    }
+}
+
+/// How the stretches of an access are written.
+#[derive(Clone, Copy)]
+enum WriteManner {
+    /// One by one, each under a lock if others sieve.
+    Stretches { locked: bool },
+    /// Put among what lies in windows of the file.
+    Sieved { window: usize },
+}
+
+impl WriteManner {
+    fn of(file: &File, access: &Access) -> Self {
+        let tiles = &access.view.tiles;
+        let pays = !tiles.is_dense() && tiles.mean_len() < LONG_STRETCH && tiles.density_at_least(SPARSE);
+        // In atomic mode all of it is locked already.
+        if !file.sieves_writes(&access.hints) || access.atomic {
+            Self::Stretches { locked: false }
+        } else if pays && access.is_ordered() {
+            Self::Sieved { window: access.hints.ind_wr_buffer_size }
+        } else {
+            Self::Stretches { locked: true }
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use canele_mem::buffer::Readable;
 
+use super::conversion::{DecodedData, EncodedData};
 use crate::Result;
 use crate::data::{Elements, ElementsMut};
 
@@ -11,17 +12,14 @@ pub enum Memory {
     Source(Elements),
     /// Room for data that is read.
     Target(ElementsMut),
-    /// Bytes as they are in the file.
-    Converted {
-        /// The bytes.
-        bytes: Vec<u8>,
-        /// Whether they are written to the file.
-        writes: bool,
-    },
+    /// Data that is converted as it is written.
+    Encoded(EncodedData),
+    /// Room for data that is converted as it is read.
+    Decoded(DecodedData),
 }
 
 impl Memory {
-    /// Bytes of data.
+    /// Bytes of the stream.
     ///
     /// # Errors
     /// More than can be counted.
@@ -29,13 +27,14 @@ impl Memory {
         match self {
             Self::Source(elements) => elements.of.total_bytes(elements.count),
             Self::Target(elements) => elements.of.total_bytes(elements.count),
-            Self::Converted { bytes, .. } => Ok(bytes.len()),
+            Self::Encoded(data) => Ok(data.len()),
+            Self::Decoded(data) => Ok(data.len()),
         }
     }
 
     /// Whether it is data that is written to the file.
     pub fn is_source(&self) -> bool {
-        matches!(self, Self::Source(_) | Self::Converted { writes: true, .. })
+        matches!(self, Self::Source(_) | Self::Encoded(_))
     }
 
     /// Whether its bytes lie one behind the other.
@@ -43,32 +42,36 @@ impl Memory {
         match self {
             Self::Source(elements) => elements.of.is_contiguous(),
             Self::Target(elements) => elements.of.is_contiguous(),
-            Self::Converted { .. } => true,
+            Self::Encoded(_) | Self::Decoded(_) => false,
         }
     }
 
-    /// Bytes of the stream, where they lie or packed into `scratch`.
-    pub(super) fn bytes_at<'a>(&'a self, at: usize, len: usize, scratch: &'a mut Vec<u8>) -> &'a [u8] {
-        if self.is_contiguous() {
-            return match self {
-                Self::Source(elements) => elements.raw.bytes(at.cast_signed(), len),
-                Self::Target(elements) => elements.raw.bytes(at.cast_signed(), len),
-                Self::Converted { bytes, .. } => &bytes[at..at + len],
-            };
-        }
-        if scratch.len() < len {
-            scratch.resize(len, 0);
-        }
-        self.pack(at, &mut scratch[..len]);
-        &scratch[..len]
-    }
-
-    /// Copies bytes of the stream.
-    pub(super) fn pack(&self, at: usize, into: &mut [u8]) {
+    /// Bytes of the stream that is written, where they lie or packed into `scratch`.
+    ///
+    /// # Errors
+    /// The conversion fails.
+    pub(super) fn bytes_at<'a>(
+        &'a mut self,
+        at: usize,
+        len: usize,
+        scratch: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8]> {
         match self {
-            Self::Source(elements) => elements.of.pack(&elements.raw, elements.count, at, into),
-            Self::Target(elements) => elements.of.pack(&elements.raw, elements.count, at, into),
-            Self::Converted { bytes, .. } => into.copy_from_slice(&bytes[at..at + into.len()]),
+            Self::Source(elements) => {
+                if elements.of.is_contiguous() {
+                    return Ok(elements.raw.bytes(at.cast_signed(), len));
+                }
+                if scratch.len() < len {
+                    scratch.resize(len, 0);
+                }
+                elements.of.pack(&elements.raw, elements.count, at, &mut scratch[..len]);
+                Ok(&scratch[..len])
+            }
+            Self::Encoded(data) => data.bytes_at(at, len),
+            Self::Target(_) | Self::Decoded(_) => {
+                debug_assert!(len == 0, "memory that is filled from a file is only written");
+                Ok(&[])
+            }
         }
     }
 
@@ -78,17 +81,22 @@ impl Memory {
             Self::Target(elements) if elements.of.is_contiguous() => {
                 Some(elements.raw.bytes_mut(at.cast_signed(), len))
             }
-            Self::Converted { bytes, writes: false } => bytes.get_mut(at..at + len),
             _ => None,
         }
     }
 
-    /// Stores bytes of the stream.
-    pub(super) fn store(&mut self, at: usize, from: &[u8]) {
+    /// Stores the next bytes of the stream, which are at `at`.
+    ///
+    /// # Errors
+    /// The conversion fails.
+    pub(super) fn store(&mut self, at: usize, from: &[u8]) -> Result<()> {
         match self {
             Self::Target(elements) => elements.of.unpack(&mut elements.raw, elements.count, at, from),
-            Self::Converted { bytes, .. } => bytes[at..at + from.len()].copy_from_slice(from),
-            Self::Source(_) => debug_assert!(from.is_empty(), "data that is written to a file is only read"),
+            Self::Decoded(data) => data.store(from)?,
+            Self::Source(_) | Self::Encoded(_) => {
+                debug_assert!(from.is_empty(), "data that is written to a file is only read");
+            }
         }
+        Ok(())
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   call ──▶ Access: view, first byte of the stream, memory ──▶ independent: preadv, pwritev, sieving
-//!              │                                            └▶ collective: together through memory that members share
+//!              │                                            └▶ collective: together through memory that members of a host
+//!              │                                                 share, and messages between hosts
 //!              └─ non-blocking: the same on a thread of the library, which ends a request
 //! ```
 //! A file has a communicator of its own, whose handler and number are the file's: requests on it raise their errors there. Each member holds
@@ -12,22 +13,28 @@
 mod access;
 mod agree;
 mod amode;
+mod conversion;
 mod datarep;
 mod exchange;
 mod extents;
 mod fault;
 mod hints;
+mod hosts;
 mod independent;
 mod lock;
 mod memory;
 mod open;
 mod operation;
 mod position;
+mod runs;
 mod shared_pointer;
+mod shipping;
+mod sieved;
 mod size;
 mod split;
 mod together;
 mod view;
+mod windows;
 mod workers;
 
 use std::os::fd::OwnedFd;
@@ -36,6 +43,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use access::{Call, Place};
 pub use amode::{Amode, AmodeBits};
+pub use conversion::{DecodedData, EncodedData};
 pub use datarep::{Datarep, Representation};
 pub use memory::Memory;
 pub use open::delete;
@@ -49,6 +57,7 @@ use crate::info::Info;
 use crate::{Error, Result, fail};
 use exchange::Exchange;
 use hints::Hints;
+use hosts::Hosts;
 use shared_pointer::SharedPointer;
 use split::Split;
 pub(crate) use workers::Workers;
@@ -59,9 +68,10 @@ pub struct File {
     comm: Arc<Comm>,
     /// The members on this host.
     host: Arc<Comm>,
-    /// Hosts with members.
-    hosts: usize,
+    hosts: Hosts,
     descriptor: OwnedFd,
+    /// Held by the thread that holds locks on ranges.
+    locking: Mutex<()>,
     path: PathBuf,
     amode: Amode,
     state: Mutex<State>,
@@ -110,7 +120,7 @@ impl File {
     /// Hints in use.
     pub fn info(&self) -> Info {
         let hints = self.state().hints.clone();
-        hints.info(&self.path, self.aggregators(&hints).len())
+        hints.info(&self.path, self.hosts.aggregators(hints.cb_nodes).len())
     }
 
     /// Changes hints, with all members.
@@ -205,28 +215,6 @@ impl File {
             }
             None => Ok(()),
         }
-    }
-
-    /// The members that access the file in a collective call: by default the first of each host.
-    fn aggregators(&self, hints: &Hints) -> Vec<usize> {
-        let members = self.group().members();
-        let host = |rank: usize| self.comm.engine().job().host_of(members[rank].0);
-        let mut hosts: Vec<(usize, Vec<usize>)> = Vec::new();
-        for rank in 0..members.len() {
-            let host = host(rank);
-            match hosts.iter_mut().find(|(known, _)| *known == host) {
-                Some((_, ranks)) => ranks.push(rank),
-                None => hosts.push((host, vec![rank])),
-            }
-        }
-        let wanted = if hints.cb_nodes == 0 { hosts.len() } else { hints.cb_nodes.min(members.len()) };
-        // The first of each host, then the second of each.
-        let mut chosen: Vec<(usize, usize)> = hosts
-            .iter()
-            .flat_map(|(_, ranks)| ranks.iter().enumerate().map(|(turn, rank)| (turn, *rank)))
-            .collect();
-        chosen.sort_unstable();
-        chosen.into_iter().take(wanted).map(|(_, rank)| rank).collect()
     }
 
     /// An error of the operating system; `what` says which operation failed.

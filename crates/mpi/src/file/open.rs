@@ -8,12 +8,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use canele_engine::Rank;
 use rustix::fs::{self, FileType, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::agree::hash;
 use super::hints::Hints;
+use super::hosts::Hosts;
 use super::shared_pointer::SharedPointer;
 use super::view::View;
 use super::workers::Workers;
@@ -54,7 +54,8 @@ impl File {
             None => opened(false),
         })?;
         let shared_pointer = SharedPointer::new(&comm)?;
-        let (host, hosts) = members_here(&comm)?;
+        let hosts = Hosts::of(&comm);
+        let host = hosts.members_here(&comm)?;
         let state = State {
             view: Arc::new(View::bytes()),
             position: 0,
@@ -64,8 +65,8 @@ impl File {
             exchange: None,
         };
         let queue = Workers::new(1);
-        let state = Mutex::new(state);
-        let file = Self { comm, host, hosts, descriptor, path, amode, state, shared_pointer, queue };
+        let (state, locking) = (Mutex::new(state), Mutex::new(()));
+        let file = Self { comm, host, hosts, descriptor, locking, path, amode, state, shared_pointer, queue };
         if amode.bits().append {
             // Equal on all members, though the file may grow meanwhile.
             let mut size = [file.agree(file.size())? as u64];
@@ -92,21 +93,6 @@ impl File {
         let own = if self.comm.rank() == 0 { remove(&self.path, 0) } else { Ok(()) };
         self.agree(own)
     }
-}
-
-/// A communicator of the members on this host, and how many hosts have members.
-fn members_here(comm: &Arc<Comm>) -> Result<(Arc<Comm>, usize)> {
-    let host = |rank: &Rank| comm.engine().job().host_of(rank.0);
-    let mut hosts: Vec<usize> = comm.group().members().iter().map(host).collect();
-    hosts.sort_unstable();
-    hosts.dedup();
-    if hosts.len() <= 1 {
-        return Ok((comm.clone(), 1));
-    }
-    let own = host(&comm.engine().rank()) as u32;
-    let made = comm.split_by_color(Some(own), 0)?;
-    let none = || Error::new(Class::Internal, "a member is on no host");
-    Ok((made.ok_or_else(none)?, hosts.len()))
 }
 
 fn no_name() -> Box<Error> {

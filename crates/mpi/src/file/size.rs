@@ -97,7 +97,7 @@ impl File {
 
     /// Has a file system that keeps copies of what is on another host ask for it again, which taking a lock does.
     fn look_again(&self) -> Result<()> {
-        if self.hosts > 1 && self.amode.reads() {
+        if self.hosts.count() > 1 && self.amode.reads() {
             self.lock(LockKind::Shared, 0, 1)?;
         }
         Ok(())

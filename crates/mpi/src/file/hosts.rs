@@ -1,0 +1,95 @@
+//! The hosts of a file's members, and which members access the file for all.
+
+use std::sync::Arc;
+
+use canele_engine::Rank;
+
+use crate::comm::Comm;
+use crate::{Class, Error, Result};
+
+/// Which member is on which host.
+pub(super) struct Hosts {
+    /// The host of each member.
+    of: Vec<usize>,
+    /// The members of each host, in the order of their ranks.
+    members: Vec<Vec<usize>>,
+}
+
+impl Hosts {
+    /// Of the members of a communicator.
+    pub fn of(comm: &Comm) -> Self {
+        let job = comm.engine().job();
+        Self::from_names(comm.group().members().iter().map(|rank: &Rank| job.host_of(rank.0)))
+    }
+
+    /// Of members whose hosts have these numbers; hosts are counted in the order in which they come.
+    fn from_names(names: impl Iterator<Item = usize>) -> Self {
+        let (mut known, mut of, mut members) = (Vec::new(), Vec::new(), Vec::<Vec<usize>>::new());
+        for (rank, name) in names.enumerate() {
+            let host = known.iter().position(|one| *one == name).unwrap_or_else(|| {
+                known.push(name);
+                members.push(Vec::new());
+                known.len() - 1
+            });
+            of.push(host);
+            members[host].push(rank);
+        }
+        Self { of, members }
+    }
+
+    /// A communicator of the members on this host.
+    pub fn members_here(&self, comm: &Arc<Comm>) -> Result<Arc<Comm>> {
+        if self.count() == 1 {
+            return Ok(comm.clone());
+        }
+        let made = comm.split_by_color(Some(self.of[comm.rank()] as u32), 0)?;
+        made.ok_or_else(|| Error::new(Class::Internal, "a member is on no host"))
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.members.len()
+    }
+
+    /// The host of a member.
+    pub fn host_of(&self, rank: usize) -> usize {
+        self.of[rank]
+    }
+
+    /// The members of a host.
+    pub fn members(&self, host: usize) -> &[usize] {
+        &self.members[host]
+    }
+
+    /// The members that access the file in a collective call: the first of each host, then the second of each; by default one of each.
+    pub fn aggregators(&self, cb_nodes: usize) -> Vec<usize> {
+        let wanted = if cb_nodes == 0 { self.count() } else { cb_nodes.min(self.of.len()) };
+        let mut chosen: Vec<(usize, usize)> =
+            self.members.iter().flat_map(|ranks| ranks.iter().copied().enumerate()).collect();
+        chosen.sort_unstable();
+        chosen.into_iter().take(wanted).map(|(_, rank)| rank).collect()
+    }
+
+    /// The member of a host that carries a part of a window to or from its aggregator on another host: parts are dealt to the members.
+    pub fn carrier(&self, host: usize, part: usize) -> usize {
+        let members = &self.members[host];
+        members[part % members.len()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aggregators_are_on_as_many_hosts_as_can_be() {
+        let hosts = Hosts::from_names([7, 7, 3, 7, 3].into_iter());
+        assert_eq!((hosts.count(), hosts.members(0), hosts.members(1)), (2, &[0, 1, 3][..], &[2, 4][..]));
+        assert_eq!(hosts.aggregators(0), [0, 2]);
+        assert_eq!(hosts.aggregators(1), [0]);
+        assert_eq!(hosts.aggregators(4), [0, 2, 1, 4]);
+        assert_eq!(hosts.aggregators(9), [0, 2, 1, 4, 3]);
+        let carriers: Vec<_> = (0..4).map(|part| hosts.carrier(0, part)).collect();
+        assert_eq!(carriers, [0, 1, 3, 0]);
+    }
+}

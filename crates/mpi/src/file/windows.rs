@@ -1,0 +1,320 @@
+//! Windows of a file, through which members exchange the data of one access.
+//!
+//! ```text
+//!   member 0 ─┐ each copies its stretches of a window of the file     ┌─ aggregator 0: pwrite of the first part
+//!   member 1 ─┼─▶ [ window: data │ one bit for each byte that is there ] ─▶ …
+//!   member 2 ─┘                        ▲                              └─ (as many aggregators as cb_nodes says)
+//!                                      └── what members of other hosts have for the parts of this host's aggregators (`shipping`)
+//! ```
+//! Windows follow each other along the file; two halves of the memory take turns, so that the next window is filled while the last one is
+//! written. The exchange between two windows says where the next one begins, and is the barrier between filling and writing: who fills a
+//! half again has passed an exchange that its writers entered after they had written it. Reads go the other way. Bytes that no member has
+//! given are never written.
+
+use canele_engine::collective::{Operation, Shape};
+
+use super::File;
+use super::access::Access;
+use super::exchange::Exchange;
+use super::extents::{Extent, Extents};
+use crate::Result;
+use crate::comm::Comm;
+
+/// No member has anything left.
+const NOWHERE: i64 = i64::MAX;
+
+/// Whose members take part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Scope {
+    /// Those of this host: others have windows of their own.
+    Host,
+    /// Those of all hosts.
+    All,
+}
+
+/// The windows of one access.
+pub(super) struct Windows<'a> {
+    pub file: &'a File,
+    pub exchange: &'a Exchange,
+    /// The members that access the file: one for each part of a window.
+    pub aggregators: Vec<usize>,
+    pub scope: Scope,
+    /// Whether what lies in the file around the data may be written again.
+    pub sieves: bool,
+}
+
+/// What is left of a member's stretches.
+struct Rest<'a> {
+    extents: Extents<'a>,
+    next: Option<Extent>,
+}
+
+impl<'a> Rest<'a> {
+    fn of(mut extents: Extents<'a>) -> Self {
+        let next = extents.next();
+        Self { extents, next }
+    }
+
+    /// The next stretch before a place, cut off there.
+    fn before(&mut self, end: u64) -> Option<Extent> {
+        let extent = self.next.filter(|extent| extent.offset < end)?;
+        let len = (extent.len as u64).min(end - extent.offset) as usize;
+        self.next = if len < extent.len {
+            Some(Extent { offset: end, at: extent.at + len, len: extent.len - len })
+        } else {
+            self.extents.next()
+        };
+        Some(Extent { len, ..extent })
+    }
+}
+
+/// A window of the file, or a part of one.
+#[derive(Clone, Copy)]
+pub(super) struct Span {
+    pub start: u64,
+    pub end: u64,
+}
+
+impl Span {
+    /// Bytes of it.
+    pub fn len(&self) -> usize {
+        (self.end - self.start) as usize
+    }
+}
+
+impl Windows<'_> {
+    /// Writes the data of all members.
+    pub fn write(&self, mut own: Option<&mut Access>) -> Result<usize> {
+        let view = own.as_ref().map(|access| access.view.clone());
+        let mut rest = own
+            .as_ref()
+            .zip(view.as_ref())
+            .map(|(access, view)| Rest::of(view.tiles.extents(access.start, access.len)));
+        let (mut scratch, mut sieve) = (Vec::new(), Vec::new());
+        let mut failed = Ok(());
+        let mut window = self.next_window(rest.as_ref())?;
+        for half in [0, 1].into_iter().cycle() {
+            let Some(span) = window else { break };
+            if let (Some(access), Some(rest)) = (own.as_deref_mut(), rest.as_mut()) {
+                failed = failed.and(self.fill(half, span, access, rest, &mut scratch));
+            }
+            window = self.next_window(rest.as_ref())?;
+            if self.is_between_hosts() {
+                failed = failed.and(self.ship_writes(half, span));
+            }
+            if let Some((_, part)) = self.own_part(span) {
+                let written =
+                    if failed.is_ok() { self.write_part(half, span, part, &mut sieve) } else { Ok(()) };
+                self.exchange.clear(half, part, span.start);
+                failed = failed.and(written);
+            }
+        }
+        failed.map(|()| own.map_or(0, |access| access.len))
+    }
+
+    /// Copies this member's stretches into a window; goes on behind it in any case.
+    fn fill(
+        &self,
+        half: usize,
+        span: Span,
+        access: &mut Access,
+        rest: &mut Rest<'_>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<()> {
+        let Some(first) = rest.next else { return Ok(()) };
+        let from = first.at;
+        let behind = access.view.tiles.first_from(span.end, from..access.start + access.len);
+        if behind <= from {
+            return Ok(());
+        }
+        let bytes = access.memory.bytes_at(from - access.start, behind - from, scratch);
+        while let Some(extent) = rest.before(span.end) {
+            if let Ok(bytes) = &bytes {
+                let at = extent.at - from;
+                self.exchange.put(half, (extent.offset - span.start) as usize, &bytes[at..at + extent.len]);
+            }
+        }
+        bytes.map(drop)
+    }
+
+    fn write_part(&self, half: usize, span: Span, part: Span, sieve: &mut Vec<u8>) -> Result<()> {
+        if self.sieves {
+            return self.write_part_sieved(half, span, part, sieve);
+        }
+        self.exchange.each_run(half, part, span.start, |at, len| {
+            let offset = span.start + at as u64;
+            self.exchange
+                .write_to(half, at, len, &self.file.descriptor, offset)
+                .map_err(|errno| self.file.failed(errno, &format!("write {len} bytes at {offset} of")))
+        })
+    }
+
+    /// Reads what all members want.
+    pub fn read(&self, own: Option<&mut Access>) -> Result<usize> {
+        let Some(access) = own else {
+            return self.read_windows(None, |_, _, _| Ok(0));
+        };
+        let view = access.view.clone();
+        let (start, len) = (access.start, access.len);
+        let rest = Rest::of(view.tiles.extents(start, len));
+        let memory = &mut access.memory;
+        let mut scratch = Vec::new();
+        self.read_windows(Some(rest), |half, (span, valid), stretches| {
+            let (Some(first), Some(last)) = (stretches.first(), stretches.last()) else { return Ok(0) };
+            let (from, n) = (first.at - start, last.at + last.len - first.at);
+            let take = |into: &mut [u8]| {
+                let mut done = 0;
+                for extent in stretches {
+                    let there = valid.saturating_sub(extent.offset).min(extent.len as u64) as usize;
+                    let (at, place) = (extent.at - first.at, (extent.offset - span.start) as usize);
+                    self.exchange.get(half, place, &mut into[at..at + there]);
+                    done += there;
+                    if there < extent.len {
+                        break;
+                    }
+                }
+                done
+            };
+            match memory.room_at(from, n) {
+                Some(room) => Ok(take(room)),
+                None => {
+                    scratch.resize(n, 0);
+                    let done = take(&mut scratch);
+                    memory.store(from, &scratch[..done])?;
+                    Ok(done)
+                }
+            }
+        })
+    }
+
+    /// Reads the windows; `take` copies the stretches of one that lie before the end of the file.
+    fn read_windows(
+        &self,
+        mut rest: Option<Rest<'_>>,
+        mut take: impl FnMut(usize, (Span, u64), &[Extent]) -> Result<usize>,
+    ) -> Result<usize> {
+        let mut failed = Ok(());
+        let (mut done, mut stretches) = (0, Vec::new());
+        let mut window = self.next_window(rest.as_ref())?;
+        for half in [0, 1].into_iter().cycle() {
+            let Some(span) = window else { break };
+            stretches.clear();
+            if let Some(rest) = rest.as_mut() {
+                stretches.extend(std::iter::from_fn(|| rest.before(span.end)));
+            }
+            if self.is_between_hosts() {
+                for extent in &stretches {
+                    self.exchange.mark(half, (extent.offset - span.start) as usize, extent.len);
+                }
+            }
+            if let Some((number, part)) = self.own_part(span) {
+                let (read, filled) = self.read_part(half, span, part);
+                self.exchange.set_filled(half, number, filled);
+                failed = failed.and(read);
+            }
+            window = self.next_window(rest.as_ref())?;
+            if self.is_between_hosts() {
+                failed = failed.and(self.ship_reads(half, span));
+                // What came is there for the members of this host once all have passed.
+                barrier(&self.file.host)?;
+            }
+            match take(half, (span, self.valid_end(half, span)), &stretches) {
+                Ok(taken) => done += taken,
+                Err(error) => failed = failed.and(Err(error)),
+            }
+        }
+        failed.map(|()| done)
+    }
+
+    /// Reads a part; how many bytes of it lie before the end of the file.
+    fn read_part(&self, half: usize, span: Span, part: Span) -> (Result<()>, usize) {
+        let (at, len) = ((part.start - span.start) as usize, part.len());
+        match self.exchange.read_from(half, at, len, &self.file.descriptor, part.start) {
+            Ok(filled) => (Ok(()), filled),
+            Err(errno) => {
+                let what = format!("read {len} bytes at {} of", part.start);
+                (Err(self.file.failed(errno, &what)), 0)
+            }
+        }
+    }
+
+    /// Tells the other members where this one goes on; gives the window that begins at the first of these places.
+    fn next_window(&self, rest: Option<&Rest<'_>>) -> Result<Option<Span>> {
+        let next = rest.and_then(|rest| rest.next).map_or(NOWHERE, |extent| extent.offset.cast_signed());
+        let comm = match self.scope {
+            Scope::Host => &self.file.host,
+            Scope::All => &self.file.comm,
+        };
+        let all = comm.numbers_of_all(&[next])?;
+        let first = all.iter().copied().min().unwrap_or(NOWHERE);
+        if first == NOWHERE {
+            return Ok(None);
+        }
+        let (first, size) = (first.cast_unsigned(), self.exchange.window_bytes() as u64);
+        // Windows end at multiples of their size, so that most are whole pages.
+        Ok(Some(Span { start: first / PAGE * PAGE, end: (first / size + 1) * size }))
+    }
+
+    /// Whether parts of windows go from host to host.
+    fn is_between_hosts(&self) -> bool {
+        self.scope == Scope::All
+    }
+
+    /// The part of a window with a number.
+    pub fn part(&self, span: Span, number: usize) -> Option<Span> {
+        part(span, number, self.aggregators.len())
+    }
+
+    /// The part of a window that this member writes or reads, and its number.
+    pub fn own_part(&self, span: Span) -> Option<(usize, Span)> {
+        let me = self.file.comm.rank();
+        let number = self.aggregators.iter().position(|aggregator| *aggregator == me)?;
+        Some((number, self.part(span, number)?))
+    }
+
+    /// Where the file ends in a window that was read, or the window.
+    fn valid_end(&self, half: usize, span: Span) -> u64 {
+        for number in 0..self.aggregators.len() {
+            let Some(part) = self.part(span, number) else { break };
+            let filled = self.exchange.filled(half, number);
+            if filled < part.len() {
+                return part.start + filled as u64;
+            }
+        }
+        span.end
+    }
+}
+
+/// Waits for the other members.
+fn barrier(comm: &Comm) -> Result<()> {
+    let shape = Shape::new(Operation::Barrier, 0);
+    Ok(comm.engine().collective(comm.collectives(), shape, None, &[], &mut [])?)
+}
+
+const PAGE: u64 = 4096;
+
+/// The part of a window that one of several members accesses: whole pages.
+fn part(span: Span, member: usize, members: usize) -> Option<Span> {
+    if member >= members {
+        return None;
+    }
+    let each = (span.end - span.start).div_ceil(members as u64).next_multiple_of(PAGE);
+    let start = span.start + each * member as u64;
+    (start < span.end).then(|| Span { start, end: span.end.min(start + each) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_window_are_the_window() {
+        for (start, end) in [(0, 4096), (4096, 8 << 20), (8192, 20480)] {
+            for members in 1..7 {
+                let parts: Vec<_> = (0..7).filter_map(|n| part(Span { start, end }, n, members)).collect();
+                assert_eq!((parts[0].start, parts[parts.len() - 1].end), (start, end));
+                assert!(parts.windows(2).all(|pair| pair[0].end == pair[1].start));
+            }
+        }
+    }
+}
