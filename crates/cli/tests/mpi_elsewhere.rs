@@ -129,3 +129,24 @@ fn a_rank_of_another_host_that_dies_amid_accesses_to_windows_is_told() {
         }
     }
 }
+
+#[test]
+fn what_was_written_together_stays_when_ranks_of_several_hosts_die() {
+    let Some(cluster) = Cluster::up() else { return };
+    let program = compiled("files", &[folder("programs/failures").join("files.c")]);
+    let (ranks, files) = (4, std::env::temp_dir());
+    for (seed, within) in [("1", "150"), ("2", "60"), ("3", "200"), ("4", "20")] {
+        let words = [seed, within, files.to_str().expect("a path of text")];
+        let run = start(&cluster, "h0:2,h1:2", &["--on-failure", "continue"], &program, &words);
+        let ended = run.end_within(Duration::from_secs(90));
+        assert_eq!(ended.code(), Some(137), "seed {seed}: {}", ended.error);
+        assert!(ended.lines().contains(&"passed"), "seed {seed}: {}", ended.error);
+        let told = ended.error.lines().filter(|line| line.ends_with("; the others go on")).count();
+        assert_eq!(
+            (told, ended.error.lines().count()),
+            (ranks - 1, ranks - 1),
+            "seed {seed}: {}",
+            ended.error
+        );
+    }
+}

@@ -36,14 +36,15 @@ fn survivors_are_told_and_agree_and_go_on() {
     }
 }
 
-/// `FAULT_KILLS`: so many ranks are killed at least.
-#[test]
-fn ranks_that_die_at_any_moment_leave_the_others_in_agreement() {
-    let number = |name: &str, default: u64| {
-        std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text}")))
-    };
-    let (kills, seed) = (number("FAULT_KILLS", 28), number("FAULT_SEED", 1));
-    let program = program("endure");
+/// A number that the environment may set.
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text}")))
+}
+
+/// Has all ranks but one of jobs of such a program die, until so many are killed at least, or as many as `FAULT_KILLS` says. The survivor
+/// of each job has passed.
+fn kill_ranks_of(program: &Path, kills: u64, arguments: &[&str]) {
+    let (kills, seed) = (number("FAULT_KILLS", kills), number("FAULT_SEED", 1));
     let mut killed = 0;
     for n in 0.. {
         if killed >= kills {
@@ -52,13 +53,42 @@ fn ranks_that_die_at_any_moment_leave_the_others_in_agreement() {
         let ranks = [4, 8, 6, 3][n % 4];
         let (seed, within) = ((seed * 1000 + n as u64).to_string(), ["60", "200", "15"][n % 3]);
         let wait = ["adaptive", "sleep", "poll"][n / 2 % 3];
-        let output = job(&program, ranks, &["--wait", wait], &[&seed, within]);
+        let arguments = [&[seed.as_str(), within], arguments].concat();
+        let output = job(program, ranks, &["--wait", wait], &arguments);
         survived(&output, 1, ranks, &format!("{ranks} ranks, seed {seed}, within {within} ms, {wait}"));
         killed += ranks as u64 - 1;
     }
 }
 
 #[test]
+fn ranks_that_die_at_any_moment_leave_the_others_in_agreement() {
+    kill_ranks_of(&program("endure"), 28, &[]);
+}
+
+#[test]
+fn what_was_written_together_stays_when_ranks_die_at_any_moment() {
+    let folder = std::env::temp_dir();
+    kill_ranks_of(&program("files"), 18, &[folder.to_str().expect("a path of text")]);
+}
+
+#[test]
+fn a_death_amid_collective_writes_ends_the_job() {
+    let folder = std::env::temp_dir().join(format!("canele-deaths-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let program = program("files");
+    for (seed, within) in [("1", "50"), ("2", "100"), ("3", "20")] {
+        let output = run(Some(&["-n", "4"]), &program, &[seed, within, folder.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(137), "seed {seed}: {}", text(&output));
+        assert!(
+            text(&output).contains("was killed by signal 9 (Killed); ending the job"),
+            "{}",
+            text(&output)
+        );
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn every_program_in_the_folder_is_run() {
-    assert_eq!(names(&folder("programs/failures")), ["endure", "survive"]);
+    assert_eq!(names(&folder("programs/failures")), ["endure", "files", "survive"]);
 }
