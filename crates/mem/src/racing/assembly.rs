@@ -19,7 +19,13 @@ macro_rules! by_length {
         } else {
             match len {
                 // First, so that the call vanishes where the length is known to be that of a cell at most.
-                49.. => $long(to, from, len),
+                65.. => $long(to, from, len),
+                49.. => {
+                    $piece::copy16(to, from);
+                    $piece::copy16(to.add(16), from.add(16));
+                    $piece::copy16(to.add(32), from.add(32));
+                    $piece::copy16(to.add(len - 16), from.add(len - 16));
+                }
                 33.. => {
                     $piece::copy16(to, from);
                     $piece::copy16(to.add(16), from.add(16));

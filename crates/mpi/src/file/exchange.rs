@@ -110,16 +110,9 @@ impl Exchange {
         self.far.window(HEADER + half * (self.half / 8), self.half / 8).unwrap_or_else(Window::empty)
     }
 
-    /// Copies bytes into a half, and says that they are there.
-    #[inline]
-    pub fn put(&self, half: usize, at: usize, bytes: &[u8]) {
-        self.data(half).write(at, bytes);
-        mark(self.bits(half), at, at + bytes.len());
-    }
-
-    /// Says that bytes of a half are wanted.
-    pub fn mark(&self, half: usize, at: usize, len: usize) {
-        mark(self.bits(half), at, at + len);
+    /// One half.
+    pub fn half(&self, half: usize) -> Half<'_> {
+        Half { data: self.data(half), bits: self.bits(half) }
     }
 
     /// The runs of bytes that are there, or wanted, in a part of a window; counted from the beginning of the part.
@@ -149,19 +142,13 @@ impl Exchange {
         if runs.total() != bytes.len() {
             return false;
         }
-        let start = (part.start - origin) as usize;
+        let (start, into) = ((part.start - origin) as usize, self.half(half));
         for (at, len) in runs.iter() {
             let (run, rest) = bytes.split_at(len);
-            self.put(half, start + at, run);
+            into.put(start + at, run);
             bytes = rest;
         }
         true
-    }
-
-    /// Copies bytes out of a half.
-    #[inline]
-    pub fn get(&self, half: usize, at: usize, bytes: &mut [u8]) {
-        self.data(half).read(at, bytes);
     }
 
     /// Calls `each(at, len)` for the runs of bytes that are there in a part of a window which begins at `origin` of the file.
@@ -258,18 +245,46 @@ impl Exchange {
     }
 }
 
+/// A half, found once for many copies.
+#[derive(Clone, Copy)]
+pub(super) struct Half<'a> {
+    data: Window<'a>,
+    bits: Window<'a>,
+}
+
+impl Half<'_> {
+    /// Copies bytes in, and says that they are there.
+    #[inline(always)]
+    pub fn put(&self, at: usize, bytes: &[u8]) {
+        self.data.write(at, bytes);
+        mark(self.bits, at, at + bytes.len());
+    }
+
+    /// Says that bytes are wanted.
+    #[inline(always)]
+    pub fn mark(&self, at: usize, len: usize) {
+        mark(self.bits, at, at + len);
+    }
+
+    /// Copies bytes out.
+    #[inline(always)]
+    pub fn get(&self, at: usize, bytes: &mut [u8]) {
+        self.data.read(at, bytes);
+    }
+}
+
 fn errno(error: std::io::Error) -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }
 
 /// The word with the bit of a byte.
-#[inline]
+#[inline(always)]
 fn word(bits: Window<'_>, at: usize) -> &AtomicU64 {
     bits.word(at / 64 * 8).expect("a window has a bit for each of its bytes")
 }
 
 /// Sets the bits from one to before another. Words that others set bits of too are changed by processor atomics.
-#[inline]
+#[inline(always)]
 fn mark(bits: Window<'_>, from: usize, to: usize) {
     let mut at = from;
     while at < to {
@@ -297,7 +312,7 @@ mod tests {
             let mut there = vec![false; half];
             for (at, len) in puts {
                 let len = len.min(half - at);
-                exchange.put(1, at, &vec![7; len]);
+                exchange.half(1).put(at, &vec![7; len]);
                 there[at..at + len].fill(true);
             }
             let whole = Span { start: 4096, end: 4096 + half as u64 };

@@ -19,6 +19,8 @@ pub(super) struct Tiles {
     /// Stretches of one tile, at most.
     blocks: usize,
     order: Order,
+    /// Where the stretch of the first tile begins in the file, if each has one and they do not decrease.
+    lone: Option<u64>,
 }
 
 /// Which bytes of the stream lie behind those before them.
@@ -54,7 +56,7 @@ impl Tiles {
     /// Tiles whose stretches lie at places that are not negative and do not decrease within a tile.
     pub fn new(displacement: u64, layout: Layout) -> Self {
         if layout.is_contiguous() {
-            return Self { displacement, layout, blocks: 1, order: Order::Always };
+            return Self { displacement, layout, blocks: 1, order: Order::Always, lone: None };
         }
         let (mut blocks, mut end, mut order) = (0, isize::MIN, Order::Always);
         layout.stretches(1, 0, layout.size(), |place, _, len| {
@@ -68,7 +70,9 @@ impl Tiles {
         if order == Order::Always && (layout.extent() <= 0 || next < end) {
             order = Order::WithinTile;
         }
-        Self { displacement, layout, blocks, order }
+        let start = u64::try_from(layout.bounds().start).ok();
+        let lone = start.filter(|_| blocks == 1 && order == Order::Always).map(|start| displacement + start);
+        Self { displacement, layout, blocks, order, lone }
     }
 
     /// Bytes of one tile.
@@ -88,11 +92,20 @@ impl Tiles {
 
     /// Whether at least one byte of so many belongs to the stream.
     pub fn density_at_least(&self, one_of: usize) -> bool {
-        let span = match self.order {
+        self.span() <= self.size().saturating_mul(one_of)
+    }
+
+    /// Mean bytes between two stretches.
+    pub fn mean_gap(&self) -> usize {
+        self.span().saturating_sub(self.size()) / self.blocks.max(1)
+    }
+
+    /// Bytes of the file from a tile to the next, or that a tile reaches over.
+    fn span(&self) -> usize {
+        match self.order {
             Order::Always => self.layout.extent().unsigned_abs(),
             _ => self.layout.bounds().len(),
-        };
-        span <= self.size().saturating_mul(one_of)
+        }
     }
 
     /// Whether each byte of a range of the stream lies behind those before it.
@@ -146,6 +159,11 @@ impl Tiles {
         if self.is_dense() {
             return self.displacement + at as u64;
         }
+        if let Some(lone) = self.lone {
+            return lone
+                + (at / size) as u64 * self.layout.extent().unsigned_abs() as u64
+                + (at % size) as u64;
+        }
         let mut found = 0;
         self.layout.stretches(at / size + 1, at, 1, |place, _, _| found = place);
         self.displacement.wrapping_add_signed(found as i64)
@@ -186,6 +204,22 @@ impl Tiles {
             }
         }
         low
+    }
+
+    /// Calls `each` for the stretches of a range of the stream, in their order.
+    #[inline(always)]
+    pub fn each(&self, range: Range<usize>, mut each: impl FnMut(Extent)) {
+        let Some(lone) = self.lone else {
+            return self.extents(range.start, range.len()).for_each(each);
+        };
+        let (size, extent) = (self.size(), self.layout.extent().unsigned_abs() as u64);
+        let (mut at, mut within) = (range.start, range.start % size);
+        let mut tile = lone + (range.start / size) as u64 * extent;
+        while at < range.end {
+            let len = (size - within).min(range.end - at);
+            each(Extent { offset: tile + within as u64, at, len });
+            (at, within, tile) = (at + len, 0, tile + extent);
+        }
     }
 
     /// The stretches of a range of the stream, in their order.
@@ -300,6 +334,9 @@ mod tests {
                 seen.extend((extent.offset..extent.end()).collect::<Vec<_>>());
             }
             prop_assert_eq!(&seen[..], &places[at..at + len]);
+            let mut again = Vec::new();
+            tiles.each(at..at + len, |extent| again.extend(extent.offset..extent.end()));
+            prop_assert_eq!(seen, again);
             prop_assert_eq!(tiles.offset_of(at), places[at]);
             let before = places.iter().filter(|place| **place < offset).count();
             prop_assert_eq!(tiles.bytes_before(offset), before);

@@ -59,12 +59,12 @@ impl Default for Hints {
     fn default() -> Self {
         Self {
             cb_nodes: 0,
-            cb_buffer_size: 16 << 20,
+            cb_buffer_size: 2 << 20,
             cb_read: Use::Automatic,
             cb_write: Use::Automatic,
             ds_read: Use::Automatic,
             ds_write: Use::Automatic,
-            ind_rd_buffer_size: 4 << 20,
+            ind_rd_buffer_size: 512 << 10,
             ind_wr_buffer_size: 512 << 10,
             file_perm: 0o666,
             told: Vec::new(),
@@ -205,7 +205,7 @@ mod tests {
             ("cb_buffer_size", Some("4096")),
             ("romio_cb_write", Some("enable")),
             ("romio_ds_read", Some("automatic")),
-            ("ind_rd_buffer_size", Some("4194304")),
+            ("ind_rd_buffer_size", Some("524288")),
             ("striping_factor", Some("4")),
             ("file_perm", Some("600")),
             ("filename", Some("/a/b")),

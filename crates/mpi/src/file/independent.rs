@@ -23,7 +23,9 @@ use crate::Result;
 const PIECE: usize = 1 << 20;
 /// Stretches that are longer on average are read one by one.
 const LONG_STRETCH: usize = 64 << 10;
-/// Sieving pays if at least one byte of so many is wanted.
+/// A call takes about as long as so many bytes more that are read from the page cache: gaps that are shorter are read, too.
+const CALL_BYTES: usize = 4 << 10;
+/// Sieving writes pays if at least one byte of so many is wanted.
 const SPARSE: usize = 16;
 
 impl File {
@@ -238,6 +240,6 @@ fn sieves_reads(tiles: &Tiles, hint: Use) -> bool {
         _ if tiles.is_dense() => false,
         Use::Enable => true,
         Use::Disable => false,
-        Use::Automatic => tiles.mean_len() < LONG_STRETCH && tiles.density_at_least(SPARSE),
+        Use::Automatic => tiles.mean_len() < LONG_STRETCH && tiles.mean_gap() < CALL_BYTES,
     }
 }

@@ -83,7 +83,7 @@ impl Windows<'_> {
             let span = Span { start: place(first), end: place(end) };
             self.file.change(span, few.len() == 1, sieve, |sieve| {
                 for (at, len) in few {
-                    self.exchange.get(half, origin + at, &mut sieve[at - first..at - first + len]);
+                    self.exchange.half(half).get(origin + at, &mut sieve[at - first..at - first + len]);
                 }
             })
         };

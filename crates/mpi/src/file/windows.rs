@@ -11,12 +11,14 @@
 //! half again has passed an exchange that its writers entered after they had written it. Reads go the other way. Bytes that no member has
 //! given are never written.
 
+use std::ops::Range;
+
 use canele_engine::collective::{Operation, Shape};
 
 use super::File;
 use super::access::Access;
 use super::exchange::Exchange;
-use super::extents::{Extent, Extents};
+use super::extents::Tiles;
 use crate::Result;
 use crate::comm::Comm;
 
@@ -43,28 +45,22 @@ pub(super) struct Windows<'a> {
     pub sieves: bool,
 }
 
-/// What is left of a member's stretches.
+/// What is left of a member's access: a range of the stream of its view.
 struct Rest<'a> {
-    extents: Extents<'a>,
-    next: Option<Extent>,
+    tiles: &'a Tiles,
+    left: Range<usize>,
 }
 
-impl<'a> Rest<'a> {
-    fn of(mut extents: Extents<'a>) -> Self {
-        let next = extents.next();
-        Self { extents, next }
+impl Rest<'_> {
+    /// Where it begins in the file.
+    fn offset(&self) -> Option<u64> {
+        (!self.left.is_empty()).then(|| self.tiles.offset_of(self.left.start))
     }
 
-    /// The next stretch before a place, cut off there.
-    fn before(&mut self, end: u64) -> Option<Extent> {
-        let extent = self.next.filter(|extent| extent.offset < end)?;
-        let len = (extent.len as u64).min(end - extent.offset) as usize;
-        self.next = if len < extent.len {
-            Some(Extent { offset: end, at: extent.at + len, len: extent.len - len })
-        } else {
-            self.extents.next()
-        };
-        Some(Extent { len, ..extent })
+    /// Takes what lies before a place of the file.
+    fn before(&mut self, end: u64) -> Range<usize> {
+        let behind = self.tiles.first_from(end, self.left.clone());
+        std::mem::replace(&mut self.left.start, behind)..behind
     }
 }
 
@@ -89,7 +85,7 @@ impl Windows<'_> {
         let mut rest = own
             .as_ref()
             .zip(view.as_ref())
-            .map(|(access, view)| Rest::of(view.tiles.extents(access.start, access.len)));
+            .map(|(access, view)| Rest { tiles: &view.tiles, left: access.start..access.start + access.len });
         let (mut scratch, mut sieve) = (Vec::new(), Vec::new());
         let mut failed = Ok(());
         let mut window = self.next_window(rest.as_ref())?;
@@ -121,20 +117,18 @@ impl Windows<'_> {
         rest: &mut Rest<'_>,
         scratch: &mut Vec<u8>,
     ) -> Result<()> {
-        let Some(first) = rest.next else { return Ok(()) };
-        let from = first.at;
-        let behind = access.view.tiles.first_from(span.end, from..access.start + access.len);
-        if behind <= from {
+        let range = rest.before(span.end);
+        if range.is_empty() {
             return Ok(());
         }
-        let bytes = access.memory.bytes_at(from - access.start, behind - from, scratch);
-        while let Some(extent) = rest.before(span.end) {
-            if let Ok(bytes) = &bytes {
-                let at = extent.at - from;
-                self.exchange.put(half, (extent.offset - span.start) as usize, &bytes[at..at + extent.len]);
-            }
-        }
-        bytes.map(drop)
+        let from = range.start;
+        let bytes = access.memory.bytes_at(from - access.start, range.len(), scratch)?;
+        let into = self.exchange.half(half);
+        rest.tiles.each(range, |extent| {
+            let at = extent.at - from;
+            into.put((extent.offset - span.start) as usize, &bytes[at..at + extent.len]);
+        });
+        Ok(())
     }
 
     fn write_part(&self, half: usize, span: Span, part: Span, sieve: &mut Vec<u8>) -> Result<()> {
@@ -156,34 +150,29 @@ impl Windows<'_> {
         };
         let view = access.view.clone();
         let (start, len) = (access.start, access.len);
-        let rest = Rest::of(view.tiles.extents(start, len));
+        let rest = Rest { tiles: &view.tiles, left: start..start + len };
         let memory = &mut access.memory;
         let mut scratch = Vec::new();
-        self.read_windows(Some(rest), |half, (span, valid), stretches| {
-            let (Some(first), Some(last)) = (stretches.first(), stretches.last()) else { return Ok(0) };
-            let (from, n) = (first.at - start, last.at + last.len - first.at);
+        self.read_windows(Some(rest), |half, (span, valid), range| {
+            // What lies behind the end of the file is not read.
+            let there = view.tiles.first_from(valid, range.clone());
+            let (from, n) = (range.start, there - range.start);
+            let half = self.exchange.half(half);
             let take = |into: &mut [u8]| {
-                let mut done = 0;
-                for extent in stretches {
-                    let there = valid.saturating_sub(extent.offset).min(extent.len as u64) as usize;
-                    let (at, place) = (extent.at - first.at, (extent.offset - span.start) as usize);
-                    self.exchange.get(half, place, &mut into[at..at + there]);
-                    done += there;
-                    if there < extent.len {
-                        break;
-                    }
-                }
-                done
+                view.tiles.each(from..there, |extent| {
+                    let at = extent.at - from;
+                    half.get((extent.offset - span.start) as usize, &mut into[at..at + extent.len]);
+                });
             };
-            match memory.room_at(from, n) {
-                Some(room) => Ok(take(room)),
+            match memory.room_at(from - start, n) {
+                Some(room) => take(room),
                 None => {
                     scratch.resize(n, 0);
-                    let done = take(&mut scratch);
-                    memory.store(from, &scratch[..done])?;
-                    Ok(done)
+                    take(&mut scratch);
+                    memory.store(from - start, &scratch)?;
                 }
             }
+            Ok(n)
         })
     }
 
@@ -191,21 +180,19 @@ impl Windows<'_> {
     fn read_windows(
         &self,
         mut rest: Option<Rest<'_>>,
-        mut take: impl FnMut(usize, (Span, u64), &[Extent]) -> Result<usize>,
+        mut take: impl FnMut(usize, (Span, u64), Range<usize>) -> Result<usize>,
     ) -> Result<usize> {
         let mut failed = Ok(());
-        let (mut done, mut stretches) = (0, Vec::new());
+        let mut done = 0;
         let mut window = self.next_window(rest.as_ref())?;
         for half in [0, 1].into_iter().cycle() {
             let Some(span) = window else { break };
-            stretches.clear();
-            if let Some(rest) = rest.as_mut() {
-                stretches.extend(std::iter::from_fn(|| rest.before(span.end)));
-            }
-            if self.is_between_hosts() {
-                for extent in &stretches {
-                    self.exchange.mark(half, (extent.offset - span.start) as usize, extent.len);
-                }
+            let range = rest.as_mut().map_or(0..0, |rest| rest.before(span.end));
+            if let Some(rest) = rest.as_ref().filter(|_| self.is_between_hosts()) {
+                let wanted = self.exchange.half(half);
+                rest.tiles.each(range.clone(), |extent| {
+                    wanted.mark((extent.offset - span.start) as usize, extent.len);
+                });
             }
             if let Some((number, part)) = self.own_part(span) {
                 let (read, filled) = self.read_part(half, span, part);
@@ -218,9 +205,11 @@ impl Windows<'_> {
                 // What came is there for the members of this host once all have passed.
                 barrier(&self.file.host)?;
             }
-            match take(half, (span, self.valid_end(half, span)), &stretches) {
-                Ok(taken) => done += taken,
-                Err(error) => failed = failed.and(Err(error)),
+            if !range.is_empty() {
+                match take(half, (span, self.valid_end(half, span)), range) {
+                    Ok(taken) => done += taken,
+                    Err(error) => failed = failed.and(Err(error)),
+                }
             }
         }
         failed.map(|()| done)
@@ -240,7 +229,7 @@ impl Windows<'_> {
 
     /// Tells the other members where this one goes on; gives the window that begins at the first of these places.
     fn next_window(&self, rest: Option<&Rest<'_>>) -> Result<Option<Span>> {
-        let next = rest.and_then(|rest| rest.next).map_or(NOWHERE, |extent| extent.offset.cast_signed());
+        let next = rest.and_then(Rest::offset).map_or(NOWHERE, u64::cast_signed);
         let comm = match self.scope {
             Scope::Host => &self.file.host,
             Scope::All => &self.file.comm,
