@@ -47,12 +47,12 @@ pub struct SpawnedWorld {
     /// The ranks that spawned it together, in the order of their communicator; none of ranks of another job.
     pub parents: Vec<u32>,
     /// Of ranks of another job, which this one is connected with: the first of them as that job numbers them.
-    pub origin: Option<Process>,
+    pub origin: Option<JobRank>,
 }
 
 /// A rank, named so that every job understands it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Process {
+pub struct JobRank {
     /// The job that has started it.
     pub job: u64,
     /// Its number there.
@@ -142,7 +142,7 @@ impl JobInfo {
         let mut next = self.size;
         for world in &self.spawned {
             let unknown = world.hosts.iter().any(|host| *host as usize >= self.hosts.len());
-            let last = |origin: Process| origin.rank.checked_add(world.hosts.len() as u32);
+            let last = |origin: JobRank| origin.rank.checked_add(world.hosts.len() as u32);
             let endless = world.origin.is_some_and(|origin| last(origin).is_none());
             if world.first != next || world.hosts.is_empty() || unknown || endless {
                 return Err(format!("it has a spawned world {world:?}, and the next rank is {next}"));
@@ -182,16 +182,16 @@ impl JobInfo {
     }
 
     /// The name of a rank that every job understands.
-    pub fn process(&self, rank: u32) -> Process {
+    pub fn process(&self, rank: u32) -> JobRank {
         let origin = self.spawned_with(rank).and_then(|world| Some((world.first, world.origin?)));
         match origin {
-            Some((first, origin)) => Process { job: origin.job, rank: origin.rank + (rank - first) },
-            None => Process { job: self.id, rank },
+            Some((first, origin)) => JobRank { job: origin.job, rank: origin.rank + (rank - first) },
+            None => JobRank { job: self.id, rank },
         }
     }
 
     /// The number of a rank in this job, if it is known here.
-    pub fn rank_of(&self, process: Process) -> Option<u32> {
+    pub fn rank_of(&self, process: JobRank) -> Option<u32> {
         if process.job == self.id {
             return (process.rank < self.ranks() && self.is_own(process.rank)).then_some(process.rank);
         }
@@ -398,16 +398,16 @@ mod tests {
             first,
             hosts: vec![0; ranks],
             parents: Vec::new(),
-            origin: Some(Process { job: 9, rank }),
+            origin: Some(JobRank { job: 9, rank }),
         };
         let spawned = vec![other(3, 0, 2), own, other(6, 7, 2)];
         let job = JobInfo { spawned, ..job(&[3]) };
         for (rank, process) in [(0, (5, 0)), (4, (9, 1)), (5, (5, 5)), (7, (9, 8))] {
-            let process = Process { job: process.0, rank: process.1 };
+            let process = JobRank { job: process.0, rank: process.1 };
             assert_eq!((job.process(rank), job.rank_of(process)), (process, Some(rank)));
         }
         for (of, rank) in [(5, 3), (5, 4), (5, 6), (9, 2), (9, 9), (8, 0)] {
-            assert_eq!(job.rank_of(Process { job: of, rank }), None, "{of} {rank}");
+            assert_eq!(job.rank_of(JobRank { job: of, rank }), None, "{of} {rank}");
         }
         assert_eq!([2, 3, 5, 7].map(|rank| job.is_own(rank)), [true, false, true, false]);
     }

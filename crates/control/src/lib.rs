@@ -36,7 +36,7 @@ mod rank;
 mod socket;
 
 pub use environment::{RankPlace, variable};
-pub use job::{Host, JobInfo, Network, Process, SpawnedWorld, draw_job_id};
+pub use job::{Host, JobInfo, JobRank, Network, SpawnedWorld, draw_job_id};
 pub use links::{Links, SocketLink};
 pub use messages::{
     FromLauncher, MAX_MESSAGE, MAX_VALUE, MOST_INBOXES, MOST_PEERS, Meeting, OnFailure, PeerInbox, PortName,

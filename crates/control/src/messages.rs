@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::{Process, SpawnedWorld};
+use crate::job::{JobRank, SpawnedWorld};
 use crate::links::Links;
 use crate::socket::MOST_DESCRIPTORS;
 
@@ -180,7 +180,7 @@ pub enum ToLauncher {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PortName {
     /// The rank that has opened it.
-    pub owner: Process,
+    pub owner: JobRank,
     /// Its number among the ports of that rank.
     pub number: u32,
 }

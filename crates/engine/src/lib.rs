@@ -37,7 +37,7 @@ pub use p2p::requests::{Completion, NotStarted, Pending, Started};
 pub use rma::{Access, AmHandler, Deposit, ElementOperation, RmaPlace, Tracked};
 pub use survivors::RevokedHook;
 
-pub use canele_control::{PortName, Process, SpawnProgram};
+pub use canele_control::{JobRank, PortName, SpawnProgram};
 pub use canele_mem::window::Window;
 pub use canele_proto::peer::Gone;
 pub use canele_proto::request::Buffer;

@@ -39,7 +39,7 @@ pub struct ElementLock<'a> {
 }
 
 /// How a rank waits for another that has announced itself.
-pub struct Waiting<'a> {
+pub struct ElementWait<'a> {
     /// True if a rank is gone.
     pub is_gone: &'a dyn Fn(Rank) -> bool,
     /// Lets others have the processor, and looks for deaths; nothing where a wait is not allowed.
@@ -154,7 +154,7 @@ impl<'a> ElementLock<'a> {
     pub fn try_hold_long(
         &self,
         announcements: impl IntoIterator<Item = &'a AtomicU64>,
-        waiting: &Waiting<'_>,
+        waiting: &ElementWait<'_>,
     ) -> Option<Held<'a>> {
         let mut held = self.try_hold(waiting.is_gone)?;
         if held.mode == LONG {
@@ -173,7 +173,7 @@ impl<'a> ElementLock<'a> {
     }
 
     /// Waits until an announcement is not of this part, or its rank is gone; says whether that came.
-    fn await_announced(&self, slot: &AtomicU64, waiting: &Waiting<'_>) -> bool {
+    fn await_announced(&self, slot: &AtomicU64, waiting: &ElementWait<'_>) -> bool {
         let mut looks = 0;
         loop {
             // Acquire: pairs with the release at the end of an announcement.

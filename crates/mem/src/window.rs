@@ -40,7 +40,7 @@ enum Manner {
 
 /// What the numbers are that are added in place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Numbers {
+pub enum LaneType {
     /// Floating-point numbers of 64 bits.
     F64,
     /// Floating-point numbers of 32 bits.
@@ -128,7 +128,7 @@ impl<'a> Window<'a> {
     ///
     /// # Panics
     /// Where there are not as many.
-    pub fn add(&self, offset: usize, numbers: Numbers, bytes: &[u8]) -> usize {
+    pub fn add(&self, offset: usize, numbers: LaneType, bytes: &[u8]) -> usize {
         assert!(offset <= self.len && bytes.len() <= self.len - offset, "sums outside of a window");
         #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
         {

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use canele_control::{Meeting, PortName, Process, ToLauncher};
+use canele_control::{JobRank, Meeting, PortName, ToLauncher};
 use canele_sys::ids::Rank;
 
 use crate::Error;
@@ -183,7 +183,7 @@ impl Engine {
     ///
     /// # Errors
     /// `Forked`.
-    pub fn process(&self, rank: Rank) -> Result<Process, Error> {
+    pub fn process(&self, rank: Rank) -> Result<JobRank, Error> {
         Ok(self.lock()?.membership.job.process(rank.0))
     }
 
@@ -191,7 +191,7 @@ impl Engine {
     ///
     /// # Errors
     /// `Port`: it is of a job that this one is not connected with; the launcher is gone.
-    pub fn rank_of(&self, process: Process) -> Result<Rank, Error> {
+    pub fn rank_of(&self, process: JobRank) -> Result<Rank, Error> {
         for _ in 0..ATTEMPTS {
             if let Some(rank) = self.lock()?.membership.job.rank_of(process) {
                 return Ok(Rank(rank));

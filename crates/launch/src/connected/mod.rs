@@ -23,7 +23,7 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use canele_control::{PortName, Process, SEND_AGAIN};
+use canele_control::{JobRank, PortName, SEND_AGAIN};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with};
 
@@ -152,7 +152,7 @@ impl Launcher {
 
     /// A rank of another job hears that one of this job accepts nothing more from it.
     pub(crate) fn tell_cut_off(&mut self, by: u32, of: u32, what: &str) {
-        let Process { job, rank } = self.info().process(of);
+        let JobRank { job, rank } = self.info().process(of);
         if let Some(link) = self.connected.link(job) {
             link.push(ToJob::CutOff { by, of: rank, what: what.to_owned() }, Vec::new());
         }

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use canele_control::{FromLauncher, Meeting, PortName, Process, ReceiveError, SpawnedWorld};
+use canele_control::{FromLauncher, JobRank, Meeting, PortName, ReceiveError, SpawnedWorld};
 use canele_sys::ids::LinkId;
 
 use super::messages::ToJob;
@@ -122,7 +122,7 @@ impl Launcher {
             first: self.info().ranks(),
             hosts: vec![0; ranks as usize],
             parents: Vec::new(),
-            origin: Some(Process { job, rank: first }),
+            origin: Some(JobRank { job, rank: first }),
         };
         self.job.grow(world.clone());
         self.hosts.tell(0, Order::Spawn { world, plans: Vec::new() }, &self.events);
@@ -131,7 +131,7 @@ impl Launcher {
 
     /// The number here of a rank of another job.
     fn rank_of(&self, job: u64, rank: u32) -> Option<u32> {
-        self.info().rank_of(Process { job, rank })
+        self.info().rank_of(JobRank { job, rank })
     }
 
     /// A rank that this job has started.

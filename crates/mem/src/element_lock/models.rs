@@ -46,7 +46,7 @@ impl Memory {
 
     /// Adds as a plain loop does, if nobody is there; says how much.
     fn add_long(&self, me: u32) -> u64 {
-        let waiting = Waiting { is_gone: &|rank| rank == DEAD, relax: None };
+        let waiting = ElementWait { is_gone: &|rank| rank == DEAD, relax: None };
         let Some(_held) = self.lock(me).try_hold_long(&self.announcements, &waiting) else { return 0 };
         let seen = self.element.load(Ordering::Relaxed);
         self.element.store(seen + 10, Ordering::Relaxed);

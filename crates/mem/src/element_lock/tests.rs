@@ -11,7 +11,7 @@ fn never(_: Rank) -> bool {
     false
 }
 
-const NO_WAIT: Waiting<'static> = Waiting { is_gone: &never, relax: None };
+const NO_WAIT: ElementWait<'static> = ElementWait { is_gone: &never, relax: None };
 
 #[test]
 fn runs_that_follow_each_other_stay_in_long_mode_until_a_single_element_ends_it() {
@@ -43,11 +43,11 @@ fn an_announcement_of_the_part_is_waited_for_and_no_other() {
     assert!(lock.try_hold_long(&slots, &NO_WAIT).is_none());
     assert_eq!(word.load(Ordering::Relaxed), 0, "given back");
     let gone = |rank| rank == Rank(7);
-    assert!(lock.try_hold_long(&slots, &Waiting { is_gone: &gone, relax: None }).is_some());
+    assert!(lock.try_hold_long(&slots, &ElementWait { is_gone: &gone, relax: None }).is_some());
     assert!(lock.end_long_mode(&never));
     let entered = Cell::new(Some(entered));
     let relax = || drop(entered.take());
-    assert!(lock.try_hold_long(&slots, &Waiting { is_gone: &never, relax: Some(&relax) }).is_some());
+    assert!(lock.try_hold_long(&slots, &ElementWait { is_gone: &never, relax: Some(&relax) }).is_some());
     assert!(entered.take().is_none(), "it was waited for");
 }
 
@@ -91,7 +91,7 @@ fn threads_that_change_single_elements_and_runs_lose_nothing() {
                 for round in 0..ROUNDS {
                     let is_long = me == 0 || me == 1 && round % 16 == 0;
                     loop {
-                        let waiting = Waiting { is_gone: &never, relax: Some(&relax) };
+                        let waiting = ElementWait { is_gone: &never, relax: Some(&relax) };
                         if is_long && let Some(_held) = lock.try_hold_long(slots, &waiting) {
                             element.store(element.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
                             break;

@@ -2,7 +2,7 @@
 
 use std::arch::asm;
 
-use crate::window::Numbers;
+use crate::window::LaneType;
 
 /// Bytes that are added at a time.
 pub(crate) const LINE: usize = 64;
@@ -45,7 +45,7 @@ macro_rules! add {
 /// # Safety
 /// Both ranges are this long, `from` readable by this thread alone, `to` writable, where others may write meanwhile; `len` is a multiple of
 /// [`LINE`].
-pub(crate) unsafe fn add(numbers: Numbers, to: *mut u8, from: *const u8, len: usize) {
+pub(crate) unsafe fn add(numbers: LaneType, to: *mut u8, from: *const u8, len: usize) {
     if len == 0 {
         return;
     }
@@ -53,12 +53,12 @@ pub(crate) unsafe fn add(numbers: Numbers, to: *mut u8, from: *const u8, len: us
     // SAFETY: the loop ends where `from` is `end`, a multiple of its step further; the ranges are the caller's.
     unsafe {
         match numbers {
-            Numbers::F64 => add!("addpd", to, from, end),
-            Numbers::F32 => add!("addps", to, from, end),
-            Numbers::I64 => add!("paddq", to, from, end),
-            Numbers::I32 => add!("paddd", to, from, end),
-            Numbers::I16 => add!("paddw", to, from, end),
-            Numbers::I8 => add!("paddb", to, from, end),
+            LaneType::F64 => add!("addpd", to, from, end),
+            LaneType::F32 => add!("addps", to, from, end),
+            LaneType::I64 => add!("paddq", to, from, end),
+            LaneType::I32 => add!("paddd", to, from, end),
+            LaneType::I16 => add!("paddw", to, from, end),
+            LaneType::I8 => add!("paddb", to, from, end),
         }
     }
 }

@@ -103,7 +103,7 @@ fn each_byte_that_is_read_was_written_by_somebody() {
 
 #[test]
 fn whole_lines_of_numbers_are_added_in_place() {
-    use crate::window::{Numbers, Window};
+    use crate::window::{LaneType, Window};
 
     fn sums<const N: usize>(old: &[u8], data: &[u8], sum: impl Fn([u8; N], [u8; N]) -> [u8; N]) -> Vec<u8> {
         let pairs = old.as_chunks::<N>().0.iter().zip(data.as_chunks::<N>().0);
@@ -111,24 +111,24 @@ fn whole_lines_of_numbers_are_added_in_place() {
     }
     let bytes = |factor: usize| (0..200).map(|n| (n * factor % 251) as u8).collect::<Vec<u8>>();
     let (old, data) = (bytes(7), bytes(13));
-    for numbers in [Numbers::I8, Numbers::I16, Numbers::I32, Numbers::I64, Numbers::F32, Numbers::F64] {
+    for numbers in [LaneType::I8, LaneType::I16, LaneType::I32, LaneType::I64, LaneType::F32, LaneType::F64] {
         let expected = match numbers {
-            Numbers::I8 => {
+            LaneType::I8 => {
                 sums(&old, &data, |a, b| [u8::from_ne_bytes(a).wrapping_add(u8::from_ne_bytes(b))])
             }
-            Numbers::I16 => sums(&old, &data, |a, b| {
+            LaneType::I16 => sums(&old, &data, |a, b| {
                 u16::from_ne_bytes(a).wrapping_add(u16::from_ne_bytes(b)).to_ne_bytes()
             }),
-            Numbers::I32 => sums(&old, &data, |a, b| {
+            LaneType::I32 => sums(&old, &data, |a, b| {
                 u32::from_ne_bytes(a).wrapping_add(u32::from_ne_bytes(b)).to_ne_bytes()
             }),
-            Numbers::I64 => sums(&old, &data, |a, b| {
+            LaneType::I64 => sums(&old, &data, |a, b| {
                 u64::from_ne_bytes(a).wrapping_add(u64::from_ne_bytes(b)).to_ne_bytes()
             }),
-            Numbers::F32 => {
+            LaneType::F32 => {
                 sums(&old, &data, |a, b| (f32::from_ne_bytes(a) + f32::from_ne_bytes(b)).to_ne_bytes())
             }
-            Numbers::F64 => {
+            LaneType::F64 => {
                 sums(&old, &data, |a, b| (f64::from_ne_bytes(a) + f64::from_ne_bytes(b)).to_ne_bytes())
             }
         };

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use canele_engine::collective::{Operation, Shape, Team};
-use canele_engine::{Engine, FlowId, Mode, Process, Rank, Tag, Want};
+use canele_engine::{Engine, FlowId, JobRank, Mode, Rank, Tag, Want};
 use canele_mem::buffer::Owned;
 
 use super::Comm;
@@ -107,13 +107,13 @@ pub(super) fn both(engine: &Engine, one: &Group, other: &Group) -> Group {
 }
 
 /// The names of members, for those that number ranks otherwise.
-pub(crate) fn names_of(engine: &Engine, group: &Group) -> Result<Vec<Process>> {
+pub(crate) fn names_of(engine: &Engine, group: &Group) -> Result<Vec<JobRank>> {
     Ok(group.members().iter().map(|rank| engine.process(*rank)).collect::<std::result::Result<_, _>>()?)
 }
 
 /// The members of a group as bytes that every job understands.
 pub(crate) fn encode(engine: &Engine, group: &Group) -> Result<Vec<u8>> {
-    let bytes = |name: &Process| [&name.job.to_le_bytes()[..], &name.rank.to_le_bytes()].concat();
+    let bytes = |name: &JobRank| [&name.job.to_le_bytes()[..], &name.rank.to_le_bytes()].concat();
     Ok(names_of(engine, group)?.iter().flat_map(bytes).collect())
 }
 
@@ -125,7 +125,7 @@ pub(crate) fn decode(engine: &Engine, bytes: &[u8]) -> Result<Vec<Rank>> {
     let member = |bytes: &[u8; 12]| -> Result<Rank> {
         let (job, rank) = bytes.split_first_chunk().expect("twelve bytes are more than eight");
         let rank = u32::from_le_bytes(rank.try_into().expect("four are left"));
-        Ok(engine.rank_of(Process { job: u64::from_le_bytes(*job), rank })?)
+        Ok(engine.rank_of(JobRank { job: u64::from_le_bytes(*job), rank })?)
     };
     bytes.as_chunks().0.iter().map(member).collect()
 }

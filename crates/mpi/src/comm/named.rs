@@ -6,7 +6,7 @@
 use std::hash::Hasher;
 
 use canele_engine::collective::{Kernel, Operation, Reduction, Shape};
-use canele_engine::{Engine, FlowId, Process, Tag};
+use canele_engine::{Engine, FlowId, JobRank, Tag};
 use rustc_hash::FxHasher;
 
 use super::agree::{names_of, some_members, team_of};
@@ -59,8 +59,8 @@ impl<'a> Name<'a> {
         some_members((self.hash(&[0]) >> 34) as u32)
     }
 
-    fn digest(&self, members: &[Process]) -> [u64; 2] {
-        let words = |name: &Process| [name.job as u32, (name.job >> 32) as u32, name.rank];
+    fn digest(&self, members: &[JobRank]) -> [u64; 2] {
+        let words = |name: &JobRank| [name.job as u32, (name.job >> 32) as u32, name.rank];
         let members: &[u32] = &members.iter().flat_map(words).collect::<Vec<_>>();
         [1, 2].map(|seed| self.hash(&[&[seed], members].concat()))
     }
@@ -92,7 +92,7 @@ mod tests {
         let (one, other) = same.expect("a million of 2^30 tags are not all different");
         // The pair that a test in C uses.
         assert_eq!((one, other), (38519, 21771));
-        let members = [0, 1].map(|rank| Process { job: 1, rank });
+        let members = [0, 1].map(|rank| JobRank { job: 1, rank });
         let digests = [one, other].map(|n| Name::new(&format!("name {n}"), "").digest(&members));
         assert_ne!(digests[0], digests[1]);
     }

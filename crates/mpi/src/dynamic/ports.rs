@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use canele_engine::{Connection, FlowId, PortName, Process, Tag};
+use canele_engine::{Connection, FlowId, JobRank, PortName, Tag};
 use canele_sys::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::comm::Comm;
@@ -48,7 +48,7 @@ fn port_of(name: &str) -> Result<PortName> {
         let is_ours = words.next() == Some(PREFIX);
         let job = u64::from_str_radix(words.next()?, 16).ok()?;
         let (rank, number) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        (is_ours && words.next().is_none()).then_some(PortName { owner: Process { job, rank }, number })
+        (is_ours && words.next().is_none()).then_some(PortName { owner: JobRank { job, rank }, number })
     };
     match read() {
         Some(port) => Ok(port),
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_port_is_read_from_its_name_and_nothing_else_is_one() {
-        let port = PortName { owner: Process { job: u64::MAX, rank: u32::MAX }, number: u32::MAX };
+        let port = PortName { owner: JobRank { job: u64::MAX, rank: u32::MAX }, number: u32::MAX };
         assert_eq!(port_of(&name_of(port)).unwrap(), port);
         assert!(name_of(port).len() <= NAME_BYTES);
         for name in

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use canele_engine::{Engine, Process, Rank};
+use canele_engine::{Engine, JobRank, Rank};
 
 use super::Command;
 use crate::comm::Comm;
@@ -24,7 +24,7 @@ pub struct Spawned {
 /// What the root tells the others.
 enum Told {
     /// The first of the new ranks, by the name that every job understands, and how many there are.
-    Started(Process, u32),
+    Started(JobRank, u32),
     /// The class of the error and its text, and of each process whether it was started.
     Failed(Class, String, Vec<bool>),
 }
@@ -91,7 +91,7 @@ fn start(engine: &Engine, parents: &Group, commands: impl FnOnce() -> Result<Vec
 impl Told {
     fn encode(&self) -> Vec<u8> {
         match self {
-            Self::Started(Process { job, rank }, count) => {
+            Self::Started(JobRank { job, rank }, count) => {
                 [&[0][..], &rank.to_le_bytes(), &count.to_le_bytes(), &job.to_le_bytes()].concat()
             }
             Self::Failed(class, text, started) => {
@@ -107,7 +107,7 @@ impl Told {
         match bytes.first()? {
             0 => {
                 let job = u64::from_le_bytes(bytes.get(9..17)?.try_into().ok()?);
-                Some(Self::Started(Process { job, rank: number(1)? }, number(5)?))
+                Some(Self::Started(JobRank { job, rank: number(1)? }, number(5)?))
             }
             _ => {
                 let class = *Class::ALL.get(usize::from(*bytes.get(1)?))?;
@@ -120,7 +120,7 @@ impl Told {
 }
 
 /// The name under which the members of both sides find each other.
-fn name_of(first: Process) -> String {
+fn name_of(first: JobRank) -> String {
     format!("spawned ranks from {} of job {:016x} on", first.rank, first.job)
 }
 
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn what_the_root_says_is_understood_or_refused() {
-        let first = Process { job: 1 << 40, rank: 7 };
+        let first = JobRank { job: 1 << 40, rank: 7 };
         let started = Told::Started(first, 3).encode();
         assert!(matches!(Told::decode(&started), Some(Told::Started(back, 3)) if back == first));
         let failed = Told::Failed(Class::Spawn, "no such file".into(), vec![true, false]).encode();

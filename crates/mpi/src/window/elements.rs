@@ -10,7 +10,7 @@
 
 use canele_engine::Window;
 use canele_mem::atomic_element::{AtomicElement, put_value, value_of};
-use canele_mem::window::Numbers;
+use canele_mem::window::LaneType;
 
 use super::exclusion::Exclusion;
 use crate::op::{BuiltIn, Combine, Element};
@@ -250,14 +250,14 @@ const BLOCK: usize = 4096;
 struct Block([u8; BLOCK]);
 
 /// What the elements of so many bytes are that a rule adds.
-fn numbers_of(rule: Rule, bytes: usize) -> Option<Numbers> {
+fn numbers_of(rule: Rule, bytes: usize) -> Option<LaneType> {
     match (rule, bytes) {
-        (Rule::AddDouble, _) => Some(Numbers::F64),
-        (Rule::AddFloat, _) => Some(Numbers::F32),
-        (Rule::Add, 8) => Some(Numbers::I64),
-        (Rule::Add, 4) => Some(Numbers::I32),
-        (Rule::Add, 2) => Some(Numbers::I16),
-        (Rule::Add, 1) => Some(Numbers::I8),
+        (Rule::AddDouble, _) => Some(LaneType::F64),
+        (Rule::AddFloat, _) => Some(LaneType::F32),
+        (Rule::Add, 8) => Some(LaneType::I64),
+        (Rule::Add, 4) => Some(LaneType::I32),
+        (Rule::Add, 2) => Some(LaneType::I16),
+        (Rule::Add, 1) => Some(LaneType::I8),
         _ => None,
     }
 }

@@ -6,7 +6,7 @@
 use std::thread;
 
 use canele_engine::{Engine, Rank};
-use canele_mem::element_lock::{ANNOUNCEMENTS, ElementLock, Entered, Held, Waiting};
+use canele_mem::element_lock::{ANNOUNCEMENTS, ElementLock, ElementWait, Entered, Held};
 use canele_sys::atomic::AtomicU64;
 use canele_sys::fork::thread_number;
 use canele_sys::membarrier::Fencing;
@@ -40,7 +40,7 @@ pub(super) struct Exclusion<'a> {
     lock: ElementLock<'a>,
     control: &'a Control,
     this: Excluding,
-    waiting: Waiting<'a>,
+    waiting: ElementWait<'a>,
 }
 
 impl Excluding {
@@ -74,7 +74,7 @@ impl Excluding {
 
 impl<'a> Exclusion<'a> {
     /// Of a part, for this process.
-    pub fn new(control: &'a Control, part: usize, this: Excluding, waiting: Waiting<'a>) -> Self {
+    pub fn new(control: &'a Control, part: usize, this: Excluding, waiting: ElementWait<'a>) -> Self {
         Self { lock: this.lock(control, part), control, this, waiting }
     }
 
@@ -124,7 +124,7 @@ impl Win {
             let _ = engine.poll();
             thread::yield_now();
         };
-        let waiting = Waiting { is_gone: &is_gone, relax: Some(&relax) };
+        let waiting = ElementWait { is_gone: &is_gone, relax: Some(&relax) };
         let exclusion = Exclusion::new(&self.control, target, self.excluding, waiting);
         loop {
             if let Some(done) = attempt(&exclusion)? {

@@ -11,7 +11,7 @@ use canele_engine::{
     RmaLockKind, RmaOperations, RmaPlace, Tracked, Window,
 };
 use canele_mem::buffer::{OutBuffer, RawMut};
-use canele_mem::element_lock::Waiting;
+use canele_mem::element_lock::ElementWait;
 use canele_sys::atomic::Ordering::Relaxed;
 
 use super::Win;
@@ -256,7 +256,7 @@ impl ServedWindows {
         let windows = self.windows.read().unwrap_or_else(PoisonError::into_inner);
         let ServedWindow { control, excluding } = windows.get(&origin.window).cloned()?;
         drop(windows);
-        let waiting = Waiting { is_gone: origin.is_gone, relax: None };
+        let waiting = ElementWait { is_gone: origin.is_gone, relax: None };
         Some(act(&Exclusion::new(&control, excluding.member, excluding, waiting)))
     }
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use canele_engine::{Far, Rank, RegionId};
-use canele_mem::element_lock::Waiting;
+use canele_mem::element_lock::ElementWait;
 use canele_sys::atomic::Ordering;
 use canele_sys::membarrier::{self, Fencing};
 
@@ -29,7 +29,7 @@ fn control() -> Control {
 /// What member 3 does at part 1.
 fn exclusion<'a>(control: &'a Control, is_gone: &'a dyn Fn(Rank) -> bool) -> Exclusion<'a> {
     let excluding = Excluding::new(3, ME, membarrier::register());
-    Exclusion::new(control, 1, excluding, Waiting { is_gone, relax: None })
+    Exclusion::new(control, 1, excluding, ElementWait { is_gone, relax: None })
 }
 
 fn how(op: BuiltIn, element: Element) -> Accumulation {
@@ -145,7 +145,7 @@ fn threads_that_change_the_same_elements_lose_nothing() {
             let (memory, control) = (&memory, &control);
             threads.spawn(move || {
                 let excluding = Excluding::new(thread as usize, Rank(thread), membarrier::register());
-                let waiting = Waiting { is_gone: &never, relax: None };
+                let waiting = ElementWait { is_gone: &never, relax: None };
                 let exclusion = Exclusion::new(control, 1, excluding, waiting);
                 for (element, at, one) in [
                     (Element::F64, 0, &1f64.to_ne_bytes()[..]),
@@ -206,7 +206,7 @@ fn a_long_run_is_changed_as_its_elements_one_by_one() {
                 let first: Vec<u8> = (0..BYTES).map(|n| (n * 7 + 1) as u8 & 0x3f).collect();
                 memory.window(8, BYTES).expect("inside").write(0, &first);
                 let exclusion =
-                    Exclusion::new(&control, 1, excluding, Waiting { is_gone: &never, relax: None });
+                    Exclusion::new(&control, 1, excluding, ElementWait { is_gone: &never, relax: None });
                 assert_eq!(exclusion.suits_long(BYTES, 1), excluding.fencing == Fencing::Asymmetric);
                 let stretches = |each: &mut dyn FnMut(Window<'_>, usize)| {
                     each(memory.window(8, 8000).expect("inside"), 0);
@@ -239,7 +239,7 @@ fn long_runs_and_single_elements_of_several_threads_lose_nothing() {
                 // Two threads of each of two members; none is the first.
                 let excluding = Excluding::new(thread / 2, Rank(thread as u32 / 2), fencing);
                 let relax = std::thread::yield_now;
-                let waiting = Waiting { is_gone: &never, relax: Some(&relax) };
+                let waiting = ElementWait { is_gone: &never, relax: Some(&relax) };
                 let exclusion = Exclusion::new(control, 1, excluding, waiting);
                 let ones = vec![1f64; ELEMENTS];
                 for round in 0..400 {
