@@ -181,9 +181,10 @@ int main(int argc, char **argv)
         {"operations", operations},     {"intercommunicators", intercommunicators},
         {"attributes", attributes},     {"infos", infos},
         {"errors", errors},             {"windows", windows},
-        {"onesided", onesided},         {"files", files},
-        {"views", views},               {"pointers", pointers},
-        {"processes", processes},       {"tools", tools},
+        {"sharing", sharing},           {"onesided", onesided},
+        {"files", files},               {"views", views},
+        {"pointers", pointers},         {"processes", processes},
+        {"tools", tools},
     };
     MPI_Init(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);

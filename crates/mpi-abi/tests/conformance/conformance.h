@@ -40,6 +40,7 @@ void attributes(void);
 void infos(void);
 void errors(void);
 void windows(void);
+void sharing(void);
 void onesided(void);
 void files(void);
 void views(void);

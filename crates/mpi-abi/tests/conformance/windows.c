@@ -88,8 +88,17 @@ static void window_attributes(MPI_Win window)
     say("key invalid: %d", key == MPI_KEYVAL_INVALID);
 }
 
-static void shared_memory(void)
+/* Of ranks of one host; on several, nothing. */
+void sharing(void)
 {
+    MPI_Comm host;
+    int neighbours;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    MPI_Comm_size(host, &neighbours);
+    MPI_Comm_free(&host);
+    MPI_Allreduce(MPI_IN_PLACE, &neighbours, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (neighbours < size)
+        return;
     MPI_Win window;
     MPI_Aint bytes;
     int unit, *mine, *other;
@@ -177,7 +186,6 @@ void windows(void)
     CODE(MPI_Win_attach(window, attached, 10 * sizeof *attached));
     CODE(MPI_Win_detach(window, attached));
     MPI_Win_free(&window);
-    shared_memory();
     MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &key, NULL);
     CODE(MPI_Win_free_keyval(&key));
     free(own);
