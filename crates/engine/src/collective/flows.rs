@@ -14,6 +14,9 @@ use crate::Error;
 use crate::core::Core;
 use crate::engine::Engine;
 
+/// Passes in which what has come is taken before a flow is used anew.
+const MOST_PASSES: usize = 100;
+
 impl Engine {
     /// A flow that is new on all members of the flow of collectives `parent`, which all call this. The flow after it is
     /// the one of its collectives; it has no team yet.
@@ -74,6 +77,24 @@ impl Engine {
         Ok(())
     }
 
+    /// Drops what came on a flow before it was free everywhere: a member that had not heard of a failure yet may have sent something when this
+    /// one had given the flow back. All members have sent that before they said that the flow is free, and nobody sends on the new one
+    /// before all have taken it.
+    pub(crate) fn drop_stale(&self, flow: FlowId) -> Result<(), Error> {
+        for _ in 0..MOST_PASSES {
+            if !self.poll()? {
+                break;
+            }
+        }
+        let mut core = self.lock()?;
+        for flow in [flow, FlowId(flow.0 | 1)] {
+            if core.progress.proto.has_unexpected(flow) {
+                core.progress.proto.drop_flow(flow);
+            }
+        }
+        Ok(())
+    }
+
     /// `all` gives everybody the conjunction of what all gave.
     fn agree(
         &self,
@@ -95,7 +116,7 @@ impl Engine {
                 first = begin + WINDOW_PAIRS;
                 continue;
             };
-            let taken = self.lock()?.collectives.pairs.take(pair);
+            let taken = self.take_pair(pair)?;
             let result = conjunction(&[u64::from(taken)], &mut agreed[..1]);
             if result.is_ok() && agreed[0] == 1 {
                 return Ok(FlowId(2 * pair));

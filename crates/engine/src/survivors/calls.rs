@@ -124,12 +124,16 @@ impl Engine {
         Ok(self.lock()?.collectives.pairs().window(first)?)
     }
 
-    /// Takes a pair of flows; says whether it was free.
+    /// Takes a pair of flows that was free at all members, before any of them uses it; says whether it still was.
     ///
     /// # Errors
     /// `Forked`.
     pub fn take_pair(&self, pair: u32) -> Result<bool, Error> {
-        Ok(self.lock()?.collectives.pairs().take(pair))
+        let taken = self.lock()?.collectives.pairs().take(pair);
+        if taken {
+            self.drop_stale(FlowId(2 * pair))?;
+        }
+        Ok(taken)
     }
 
     /// Gives a pair of flows back that was taken.
