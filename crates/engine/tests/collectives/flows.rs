@@ -109,3 +109,30 @@ fn members_agree_without_a_parent() {
     let of_two: Vec<_> = all[0].iter().filter(|(n, ..)| *n == 2).collect();
     assert!(of_two.into_iter().eq(all[3].iter().filter(|(n, ..)| *n == 2)));
 }
+
+#[test]
+fn a_flow_that_is_used_anew_has_no_messages_of_before() {
+    let told = job(2, Wait::Adaptive, |engine| {
+        let (first, tag) = (engine.create_flow(FlowId(1)).unwrap(), Tag(7));
+        let mut byte = [0];
+        let any = Want { source: None, tag: Some(tag) };
+        // Rank 1 has given the flow back when rank 0 sends on it.
+        if engine.rank() == Rank(1) {
+            engine.free_flow(first).unwrap();
+            engine.send(Rank(0), FlowId(0), tag, Mode::Standard, &[0], None).unwrap();
+        } else {
+            engine.recv(FlowId(0), any, &mut byte, None).unwrap();
+            engine.send(Rank(1), first, tag, Mode::Standard, &[1], None).unwrap();
+            engine.free_flow(first).unwrap();
+        }
+        let again = engine.create_flow(FlowId(1)).unwrap();
+        assert_eq!(again, first, "the first flow that is free");
+        if engine.rank() == Rank(0) {
+            engine.send(Rank(1), again, tag, Mode::Standard, &[2], None).unwrap();
+        } else {
+            engine.recv(again, any, &mut byte, None).unwrap();
+        }
+        byte[0]
+    });
+    assert_eq!(told[1], 2, "what was sent on the new flow");
+}
