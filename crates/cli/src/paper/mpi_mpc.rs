@@ -49,7 +49,7 @@ pub fn counts(lab: &Lab) -> Result<Outcome, Trouble> {
                     of("system_calls") < most && traced,
                 );
             } else {
-                // A rank may sleep between the pieces of a long message, as often as its processor is taken away or given back.
+                // Between the pieces of a long message a rank may sleep again.
                 outcome.check(
                     format!("ranks that sleep for {length} messages do so at most {interrupts} times for one, the paper's interrupts"),
                     of("sleeps") <= f64::from(interrupts),

@@ -79,7 +79,7 @@ impl Engine {
 
     /// Drops what came on a flow before it was free everywhere: a member that had not heard of a failure yet may have sent something when this
     /// one had given the flow back. All members have sent that before they said that the flow is free, and nobody sends on the new one
-    /// before all have taken it.
+    /// before all have taken it. Over several networks a message may come later than what follows from it: such a one is not found here.
     pub(crate) fn drop_stale(&self, flow: FlowId) -> Result<(), Error> {
         for _ in 0..MOST_PASSES {
             if !self.poll()? {
