@@ -73,7 +73,7 @@ fn ranks_that_die_or_abort_on_another_host_end_the_job() {
 #[test]
 fn ranks_of_several_hosts_share_files() {
     let Some(cluster) = Cluster::up() else { return };
-    for name in ["file_accesses", "file_views"] {
+    for name in ["file_accesses", "file_hints", "file_views"] {
         let program = compiled(name, &[folder("programs").join(format!("{name}.c"))]);
         for (hosts, ranks) in [("h0:1,h1:1", 2), ("h0:2,h1:2", 4)] {
             let ended = job(&cluster, hosts, &program, &[]);

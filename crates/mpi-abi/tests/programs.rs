@@ -87,6 +87,7 @@ programs! {
     file_accesses [1 2 4];
     file_datareps [1 3];
     file_faults [1 3];
+    file_hints [1 2 4];
     file_views [1 2 4];
     files [1 3];
     fortran [1];

@@ -1,7 +1,7 @@
 //! Data accesses of files, blocking and not (MPI 5.0, §14.4.2 to §14.4.4).
 
 use canele_mpi::Result;
-use canele_mpi::file::{Call, Memory, Place};
+use canele_mpi::file::{AccessBuffer, Call, Place};
 
 use super::use_threads;
 use crate::buffer::elements;
@@ -13,296 +13,75 @@ use crate::status::StatusOut;
 use crate::width::Count;
 
 /// Room for data that is read.
-pub(super) fn target(buf: RecvBuffer, count: Count, datatype: MPI_Datatype) -> Result<Memory> {
-    elements(buf, count.get()?, datatype).map(Memory::Target)
+pub(super) fn target(buf: RecvBuffer, count: Count, datatype: MPI_Datatype) -> Result<AccessBuffer> {
+    elements(buf, count.get()?, datatype).map(AccessBuffer::Target)
 }
 
 /// Data that is written.
-pub(super) fn source(buf: SendBuffer, count: Count, datatype: MPI_Datatype) -> Result<Memory> {
-    elements(buf, count.get()?, datatype).map(Memory::Source)
+pub(super) fn source(buf: SendBuffer, count: Count, datatype: MPI_Datatype) -> Result<AccessBuffer> {
+    elements(buf, count.get()?, datatype).map(AccessBuffer::Source)
 }
 
 /// Carries an access out.
-fn now(fh: MPI_File, call: Call, memory: Result<Memory>, status: StatusOut) -> CallResult {
+fn now(fh: MPI_File, call: Call, memory: Result<AccessBuffer>, status: StatusOut) -> CallResult {
     Ok(status.set(fh.get()?.access(call, memory?)?))
 }
 
 /// Starts an access.
-fn start(fh: MPI_File, call: Call, memory: Result<Memory>, request: Out<MPI_Request>) -> CallResult {
+fn start(fh: MPI_File, call: Call, memory: Result<AccessBuffer>, request: Out<MPI_Request>) -> CallResult {
     let (file, memory) = (fh.share()?, memory?);
     use_threads();
     let started = file.start_access(call, memory)?;
     Ok(request.set(requests::publish(started)?, "request")?)
 }
 
-/// `MPI_File_read_at`.
-pub fn file_read_at(
-    fh: MPI_File,
-    offset: i64,
-    buf: RecvBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    status: StatusOut,
-) -> CallResult {
-    let call = Call { name: "MPI_File_read_at", place: Place::At(offset), together: false };
-    now(fh, call, target(buf, count, datatype), status)
+/// Defines the functions of a table: those that read or write, blocking or not. Each line is the function's name, its name in the
+/// standard, where in the file it accesses, and whether all members call it together.
+macro_rules! accesses {
+    ($carry_out:ident($result:ty), $data:ident($buffer:ty):
+     $($function:ident $name:literal $place:ident $(($offset:ident))? $together:literal;)*) => {$(
+        #[doc = concat!("`", $name, "`.")]
+        pub fn $function(
+            fh: MPI_File,
+            $($offset: i64,)?
+            buf: $buffer,
+            count: Count,
+            datatype: MPI_Datatype,
+            result: $result,
+        ) -> CallResult {
+            let call = Call { name: $name, place: Place::$place $(($offset))?, together: $together };
+            $carry_out(fh, call, $data(buf, count, datatype), result)
+        }
+    )*};
 }
 
-/// `MPI_File_read_at_all`.
-pub fn file_read_at_all(
-    fh: MPI_File,
-    offset: i64,
-    buf: RecvBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    status: StatusOut,
-) -> CallResult {
-    let call = Call { name: "MPI_File_read_at_all", place: Place::At(offset), together: true };
-    now(fh, call, target(buf, count, datatype), status)
+accesses! { now(StatusOut), target(RecvBuffer):
+    file_read_at "MPI_File_read_at" At(offset) false;
+    file_read_at_all "MPI_File_read_at_all" At(offset) true;
+    file_read "MPI_File_read" Individual false;
+    file_read_all "MPI_File_read_all" Individual true;
+    file_read_shared "MPI_File_read_shared" Shared false;
+    file_read_ordered "MPI_File_read_ordered" Ordered true;
 }
-
-/// `MPI_File_read`.
-pub fn file_read(
-    fh: MPI_File,
-    buf: RecvBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    status: StatusOut,
-) -> CallResult {
-    let call = Call { name: "MPI_File_read", place: Place::Individual, together: false };
-    now(fh, call, target(buf, count, datatype), status)
+accesses! { start(Out<MPI_Request>), target(RecvBuffer):
+    file_iread_at "MPI_File_iread_at" At(offset) false;
+    file_iread_at_all "MPI_File_iread_at_all" At(offset) true;
+    file_iread "MPI_File_iread" Individual false;
+    file_iread_all "MPI_File_iread_all" Individual true;
+    file_iread_shared "MPI_File_iread_shared" Shared false;
 }
-
-/// `MPI_File_read_all`.
-pub fn file_read_all(
-    fh: MPI_File,
-    buf: RecvBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    status: StatusOut,
-) -> CallResult {
-    let call = Call { name: "MPI_File_read_all", place: Place::Individual, together: true };
-    now(fh, call, target(buf, count, datatype), status)
+accesses! { now(StatusOut), source(SendBuffer):
+    file_write_at "MPI_File_write_at" At(offset) false;
+    file_write_at_all "MPI_File_write_at_all" At(offset) true;
+    file_write "MPI_File_write" Individual false;
+    file_write_all "MPI_File_write_all" Individual true;
+    file_write_shared "MPI_File_write_shared" Shared false;
+    file_write_ordered "MPI_File_write_ordered" Ordered true;
 }
-
-/// `MPI_File_read_shared`.
-pub fn file_read_shared(
-    fh: MPI_File,
-    buf: RecvBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    status: StatusOut,
-) -> CallResult {
-    let call = Call { name: "MPI_File_read_shared", place: Place::Shared, together: false };
-    now(fh, call, target(buf, count, datatype), status)
-}
-
-/// `MPI_File_read_ordered`.
-pub fn file_read_ordered(
-    fh: MPI_File,
-    buf: RecvBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    status: StatusOut,
-) -> CallResult {
-    let call = Call { name: "MPI_File_read_ordered", place: Place::Ordered, together: true };
-    now(fh, call, target(buf, count, datatype), status)
-}
-
-/// `MPI_File_iread_at`.
-pub fn file_iread_at(
-    fh: MPI_File,
-    offset: i64,
-    buf: RecvBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    request: Out<MPI_Request>,
-) -> CallResult {
-    let call = Call { name: "MPI_File_iread_at", place: Place::At(offset), together: false };
-    start(fh, call, target(buf, count, datatype), request)
-}
-
-/// `MPI_File_iread_at_all`.
-pub fn file_iread_at_all(
-    fh: MPI_File,
-    offset: i64,
-    buf: RecvBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    request: Out<MPI_Request>,
-) -> CallResult {
-    let call = Call { name: "MPI_File_iread_at_all", place: Place::At(offset), together: true };
-    start(fh, call, target(buf, count, datatype), request)
-}
-
-/// `MPI_File_iread`.
-pub fn file_iread(
-    fh: MPI_File,
-    buf: RecvBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    request: Out<MPI_Request>,
-) -> CallResult {
-    let call = Call { name: "MPI_File_iread", place: Place::Individual, together: false };
-    start(fh, call, target(buf, count, datatype), request)
-}
-
-/// `MPI_File_iread_all`.
-pub fn file_iread_all(
-    fh: MPI_File,
-    buf: RecvBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    request: Out<MPI_Request>,
-) -> CallResult {
-    let call = Call { name: "MPI_File_iread_all", place: Place::Individual, together: true };
-    start(fh, call, target(buf, count, datatype), request)
-}
-
-/// `MPI_File_iread_shared`.
-pub fn file_iread_shared(
-    fh: MPI_File,
-    buf: RecvBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    request: Out<MPI_Request>,
-) -> CallResult {
-    let call = Call { name: "MPI_File_iread_shared", place: Place::Shared, together: false };
-    start(fh, call, target(buf, count, datatype), request)
-}
-
-/// `MPI_File_write_at`.
-pub fn file_write_at(
-    fh: MPI_File,
-    offset: i64,
-    buf: SendBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    status: StatusOut,
-) -> CallResult {
-    let call = Call { name: "MPI_File_write_at", place: Place::At(offset), together: false };
-    now(fh, call, source(buf, count, datatype), status)
-}
-
-/// `MPI_File_write_at_all`.
-pub fn file_write_at_all(
-    fh: MPI_File,
-    offset: i64,
-    buf: SendBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    status: StatusOut,
-) -> CallResult {
-    let call = Call { name: "MPI_File_write_at_all", place: Place::At(offset), together: true };
-    now(fh, call, source(buf, count, datatype), status)
-}
-
-/// `MPI_File_write`.
-pub fn file_write(
-    fh: MPI_File,
-    buf: SendBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    status: StatusOut,
-) -> CallResult {
-    let call = Call { name: "MPI_File_write", place: Place::Individual, together: false };
-    now(fh, call, source(buf, count, datatype), status)
-}
-
-/// `MPI_File_write_all`.
-pub fn file_write_all(
-    fh: MPI_File,
-    buf: SendBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    status: StatusOut,
-) -> CallResult {
-    let call = Call { name: "MPI_File_write_all", place: Place::Individual, together: true };
-    now(fh, call, source(buf, count, datatype), status)
-}
-
-/// `MPI_File_write_shared`.
-pub fn file_write_shared(
-    fh: MPI_File,
-    buf: SendBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    status: StatusOut,
-) -> CallResult {
-    let call = Call { name: "MPI_File_write_shared", place: Place::Shared, together: false };
-    now(fh, call, source(buf, count, datatype), status)
-}
-
-/// `MPI_File_write_ordered`.
-pub fn file_write_ordered(
-    fh: MPI_File,
-    buf: SendBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    status: StatusOut,
-) -> CallResult {
-    let call = Call { name: "MPI_File_write_ordered", place: Place::Ordered, together: true };
-    now(fh, call, source(buf, count, datatype), status)
-}
-
-/// `MPI_File_iwrite_at`.
-pub fn file_iwrite_at(
-    fh: MPI_File,
-    offset: i64,
-    buf: SendBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    request: Out<MPI_Request>,
-) -> CallResult {
-    let call = Call { name: "MPI_File_iwrite_at", place: Place::At(offset), together: false };
-    start(fh, call, source(buf, count, datatype), request)
-}
-
-/// `MPI_File_iwrite_at_all`.
-pub fn file_iwrite_at_all(
-    fh: MPI_File,
-    offset: i64,
-    buf: SendBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    request: Out<MPI_Request>,
-) -> CallResult {
-    let call = Call { name: "MPI_File_iwrite_at_all", place: Place::At(offset), together: true };
-    start(fh, call, source(buf, count, datatype), request)
-}
-
-/// `MPI_File_iwrite`.
-pub fn file_iwrite(
-    fh: MPI_File,
-    buf: SendBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    request: Out<MPI_Request>,
-) -> CallResult {
-    let call = Call { name: "MPI_File_iwrite", place: Place::Individual, together: false };
-    start(fh, call, source(buf, count, datatype), request)
-}
-
-/// `MPI_File_iwrite_all`.
-pub fn file_iwrite_all(
-    fh: MPI_File,
-    buf: SendBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    request: Out<MPI_Request>,
-) -> CallResult {
-    let call = Call { name: "MPI_File_iwrite_all", place: Place::Individual, together: true };
-    start(fh, call, source(buf, count, datatype), request)
-}
-
-/// `MPI_File_iwrite_shared`.
-pub fn file_iwrite_shared(
-    fh: MPI_File,
-    buf: SendBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-    request: Out<MPI_Request>,
-) -> CallResult {
-    let call = Call { name: "MPI_File_iwrite_shared", place: Place::Shared, together: false };
-    start(fh, call, source(buf, count, datatype), request)
+accesses! { start(Out<MPI_Request>), source(SendBuffer):
+    file_iwrite_at "MPI_File_iwrite_at" At(offset) false;
+    file_iwrite_at_all "MPI_File_iwrite_at_all" At(offset) true;
+    file_iwrite "MPI_File_iwrite" Individual false;
+    file_iwrite_all "MPI_File_iwrite_all" Individual true;
+    file_iwrite_shared "MPI_File_iwrite_shared" Shared false;
 }

@@ -1,7 +1,7 @@
 //! Split collective accesses of files (MPI 5.0, §14.4.5).
 
 use canele_mpi::Result;
-use canele_mpi::file::{Memory, Place, SplitCall};
+use canele_mpi::file::{AccessBuffer, Place, SplitCall};
 
 use super::access::{source, target};
 use super::use_threads;
@@ -11,7 +11,13 @@ use crate::pointer::{RecvBuffer, SendBuffer};
 use crate::status::StatusOut;
 use crate::width::Count;
 
-fn begin(fh: MPI_File, call: SplitCall, place: Place, buf: SendBuffer, memory: Result<Memory>) -> CallResult {
+fn begin(
+    fh: MPI_File,
+    call: SplitCall,
+    place: Place,
+    buf: SendBuffer,
+    memory: Result<AccessBuffer>,
+) -> CallResult {
     let (file, memory) = (fh.share()?, memory?);
     use_threads();
     Ok(file.begin_split(call, place, buf.addr(), memory)?)
@@ -21,94 +27,36 @@ fn end(fh: MPI_File, call: SplitCall, buf: SendBuffer, status: StatusOut) -> Cal
     Ok(status.set(fh.get()?.end_split(call, buf.addr())?))
 }
 
-/// `MPI_File_read_at_all_begin`.
-pub fn file_read_at_all_begin(
-    fh: MPI_File,
-    offset: i64,
-    buf: RecvBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-) -> CallResult {
-    begin(fh, SplitCall::ReadAtAll, Place::At(offset), buf, target(buf, count, datatype))
+/// Defines the two halves of each access of a table. Each line is the names of the halves, their names in the standard, the access,
+/// and where in the file it is.
+macro_rules! split_accesses {
+    ($data:ident($buffer:ty):
+     $($begin:ident $begin_name:literal $end:ident $end_name:literal $call:ident $place:ident $(($offset:ident))?;)*) => {$(
+        #[doc = concat!("`", $begin_name, "`.")]
+        pub fn $begin(
+            fh: MPI_File,
+            $($offset: i64,)?
+            buf: $buffer,
+            count: Count,
+            datatype: MPI_Datatype,
+        ) -> CallResult {
+            begin(fh, SplitCall::$call, Place::$place $(($offset))?, buf, $data(buf, count, datatype))
+        }
+
+        #[doc = concat!("`", $end_name, "`.")]
+        pub fn $end(fh: MPI_File, buf: $buffer, status: StatusOut) -> CallResult {
+            end(fh, SplitCall::$call, buf, status)
+        }
+    )*};
 }
 
-/// `MPI_File_read_at_all_end`.
-pub fn file_read_at_all_end(fh: MPI_File, buf: RecvBuffer, status: StatusOut) -> CallResult {
-    end(fh, SplitCall::ReadAtAll, buf, status)
+split_accesses! { target(RecvBuffer):
+    file_read_at_all_begin "MPI_File_read_at_all_begin" file_read_at_all_end "MPI_File_read_at_all_end" ReadAtAll At(offset);
+    file_read_all_begin "MPI_File_read_all_begin" file_read_all_end "MPI_File_read_all_end" ReadAll Individual;
+    file_read_ordered_begin "MPI_File_read_ordered_begin" file_read_ordered_end "MPI_File_read_ordered_end" ReadOrdered Ordered;
 }
-
-/// `MPI_File_read_all_begin`.
-pub fn file_read_all_begin(
-    fh: MPI_File,
-    buf: RecvBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-) -> CallResult {
-    begin(fh, SplitCall::ReadAll, Place::Individual, buf, target(buf, count, datatype))
-}
-
-/// `MPI_File_read_all_end`.
-pub fn file_read_all_end(fh: MPI_File, buf: RecvBuffer, status: StatusOut) -> CallResult {
-    end(fh, SplitCall::ReadAll, buf, status)
-}
-
-/// `MPI_File_read_ordered_begin`.
-pub fn file_read_ordered_begin(
-    fh: MPI_File,
-    buf: RecvBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-) -> CallResult {
-    begin(fh, SplitCall::ReadOrdered, Place::Ordered, buf, target(buf, count, datatype))
-}
-
-/// `MPI_File_read_ordered_end`.
-pub fn file_read_ordered_end(fh: MPI_File, buf: RecvBuffer, status: StatusOut) -> CallResult {
-    end(fh, SplitCall::ReadOrdered, buf, status)
-}
-
-/// `MPI_File_write_at_all_begin`.
-pub fn file_write_at_all_begin(
-    fh: MPI_File,
-    offset: i64,
-    buf: SendBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-) -> CallResult {
-    begin(fh, SplitCall::WriteAtAll, Place::At(offset), buf, source(buf, count, datatype))
-}
-
-/// `MPI_File_write_at_all_end`.
-pub fn file_write_at_all_end(fh: MPI_File, buf: SendBuffer, status: StatusOut) -> CallResult {
-    end(fh, SplitCall::WriteAtAll, buf, status)
-}
-
-/// `MPI_File_write_all_begin`.
-pub fn file_write_all_begin(
-    fh: MPI_File,
-    buf: SendBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-) -> CallResult {
-    begin(fh, SplitCall::WriteAll, Place::Individual, buf, source(buf, count, datatype))
-}
-
-/// `MPI_File_write_all_end`.
-pub fn file_write_all_end(fh: MPI_File, buf: SendBuffer, status: StatusOut) -> CallResult {
-    end(fh, SplitCall::WriteAll, buf, status)
-}
-
-/// `MPI_File_write_ordered_begin`.
-pub fn file_write_ordered_begin(
-    fh: MPI_File,
-    buf: SendBuffer,
-    count: Count,
-    datatype: MPI_Datatype,
-) -> CallResult {
-    begin(fh, SplitCall::WriteOrdered, Place::Ordered, buf, source(buf, count, datatype))
-}
-
-/// `MPI_File_write_ordered_end`.
-pub fn file_write_ordered_end(fh: MPI_File, buf: SendBuffer, status: StatusOut) -> CallResult {
-    end(fh, SplitCall::WriteOrdered, buf, status)
+split_accesses! { source(SendBuffer):
+    file_write_at_all_begin "MPI_File_write_at_all_begin" file_write_at_all_end "MPI_File_write_at_all_end" WriteAtAll At(offset);
+    file_write_all_begin "MPI_File_write_all_begin" file_write_all_end "MPI_File_write_all_end" WriteAll Individual;
+    file_write_ordered_begin "MPI_File_write_ordered_begin" file_write_ordered_end "MPI_File_write_ordered_end" WriteOrdered Ordered;
 }

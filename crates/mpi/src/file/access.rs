@@ -5,8 +5,8 @@ use std::sync::Arc;
 use canele_sys::file_lock::LockKind;
 
 use super::File;
+use super::access_buffer::AccessBuffer;
 use super::hints::Hints;
-use super::memory::Memory;
 use super::operation::{Ending, Operation};
 use super::position::{beyond, stream_offset};
 use super::view::View;
@@ -48,7 +48,7 @@ pub(super) struct Access {
     /// Bytes in the file.
     pub len: usize,
     /// The data, as a stream of the file's bytes.
-    pub memory: Memory,
+    pub memory: AccessBuffer,
     /// Bytes in memory.
     memory_bytes: usize,
 }
@@ -67,7 +67,7 @@ impl Access {
     /// What is known once so many bytes of the file were read or written.
     fn end(self, done: usize) -> Result<(Status, usize)> {
         let bytes = match &self.memory {
-            Memory::Decoded(data) => data.memory_bytes()?,
+            AccessBuffer::Decoded(data) => data.memory_bytes()?,
             _ if done == self.len => self.memory_bytes,
             _ => done,
         };
@@ -81,7 +81,7 @@ impl File {
     /// # Errors
     /// The file was opened for the other; a place that the file does not have; the system fails, on any member if the call is one of all;
     /// a member died.
-    pub fn access(&self, call: Call, memory: Memory) -> Result<Status> {
+    pub fn access(&self, call: Call, memory: AccessBuffer) -> Result<Status> {
         if call.together {
             self.begin_together(call.name)?;
             self.comm.check_call(call.name)?;
@@ -107,7 +107,7 @@ impl File {
     ///
     /// # Errors
     /// As [`File::access`], as far as the call itself can tell.
-    pub fn start_access(self: &Arc<Self>, call: Call, memory: Memory) -> Result<Request> {
+    pub fn start_access(self: &Arc<Self>, call: Call, memory: AccessBuffer) -> Result<Request> {
         if call.together {
             self.check_no_split(call.name)?;
         }
@@ -161,7 +161,7 @@ impl File {
     }
 
     /// Checks an access with the pointer of its place, which it moves.
-    fn prepare(&self, call: Call, memory: Memory) -> Result<Access> {
+    fn prepare(&self, call: Call, memory: AccessBuffer) -> Result<Access> {
         let etypes = self.check(call, &memory)?;
         let position = match call.place {
             Place::At(offset) => offset,
@@ -178,7 +178,7 @@ impl File {
     }
 
     /// The same at the shared pointer in the order of ranks, with all members; the inner error is this member's own.
-    fn prepare_in_order(&self, call: Call, memory: Memory) -> Result<Result<Access>> {
+    fn prepare_in_order(&self, call: Call, memory: AccessBuffer) -> Result<Result<Access>> {
         let own = self.check(call, &memory);
         let mine = *own.as_ref().unwrap_or(&0);
         let all = self.comm.numbers_of_all(&[mine])?;
@@ -195,7 +195,7 @@ impl File {
     }
 
     /// Checks what does not depend on the place; gives the number of etypes.
-    fn check(&self, call: Call, memory: &Memory) -> Result<i64> {
+    fn check(&self, call: Call, memory: &AccessBuffer) -> Result<i64> {
         let name = call.name;
         if memory.is_source() && !self.amode.writes() {
             return Err(self.read_only(name));
@@ -224,7 +224,7 @@ impl File {
         Ok((len / unit) as i64)
     }
 
-    fn prepare_at(&self, position: i64, memory: Memory) -> Result<Access> {
+    fn prepare_at(&self, position: i64, memory: AccessBuffer) -> Result<Access> {
         let state = self.state();
         let (view, hints, atomic) = (state.view.clone(), state.hints.clone(), state.atomic);
         drop(state);

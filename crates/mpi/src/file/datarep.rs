@@ -7,8 +7,8 @@ use std::sync::Arc;
 use canele_mem::buffer::RawMut;
 use canele_mem::layout::Layout;
 
+use super::access_buffer::AccessBuffer;
 use super::conversion::{DecodedData, EncodedData};
-use super::memory::Memory;
 use crate::data::{Elements, ElementsMut};
 use crate::datatype::{Basic, Datatype};
 use crate::{Result, fail};
@@ -102,30 +102,30 @@ impl Datarep {
     }
 
     /// Bytes that data of memory has in the file.
-    pub(super) fn file_bytes(&self, memory: &Memory) -> Result<usize> {
+    pub(super) fn file_bytes(&self, memory: &AccessBuffer) -> Result<usize> {
         if self.is_same_as_memory() {
             return memory.bytes();
         }
         match memory {
-            Memory::Source(Elements { count, of, .. }) => self.in_file(of)?.total_bytes(*count),
-            Memory::Target(ElementsMut { count, of, .. }) => self.in_file(of)?.total_bytes(*count),
-            Memory::Encoded(_) | Memory::Decoded(_) => memory.bytes(),
+            AccessBuffer::Source(Elements { count, of, .. }) => self.in_file(of)?.total_bytes(*count),
+            AccessBuffer::Target(ElementsMut { count, of, .. }) => self.in_file(of)?.total_bytes(*count),
+            AccessBuffer::Encoded(_) | AccessBuffer::Decoded(_) => memory.bytes(),
         }
     }
 
     /// The data as it is in the file.
-    pub(super) fn convert(&self, memory: Memory) -> Result<Memory> {
+    pub(super) fn convert(&self, memory: AccessBuffer) -> Result<AccessBuffer> {
         if self.is_same_as_memory() {
             return Ok(memory);
         }
         Ok(match memory {
-            Memory::Source(elements) => {
+            AccessBuffer::Source(elements) => {
                 let element = self.in_file(&elements.of)?.size();
-                Memory::Encoded(EncodedData::new(elements, self.clone(), element))
+                AccessBuffer::Encoded(EncodedData::new(elements, self.clone(), element))
             }
-            Memory::Target(elements) => {
+            AccessBuffer::Target(elements) => {
                 let element = self.in_file(&elements.of)?.size();
-                Memory::Decoded(DecodedData::new(elements, self.clone(), element))
+                AccessBuffer::Decoded(DecodedData::new(elements, self.clone(), element))
             }
             converted => converted,
         })

@@ -11,6 +11,7 @@
 //! something together tell each other whether it failed (`agree`), so that none waits for one that gave up.
 
 mod access;
+mod access_buffer;
 mod agree;
 mod amode;
 mod conversion;
@@ -22,7 +23,6 @@ mod hints;
 mod hosts;
 mod independent;
 mod lock;
-mod memory;
 mod open;
 mod operation;
 mod position;
@@ -42,10 +42,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use access::{Call, Place};
+pub use access_buffer::AccessBuffer;
 pub use amode::{Amode, AmodeBits};
 pub use conversion::{DecodedData, EncodedData};
 pub use datarep::{Datarep, Representation};
-pub use memory::Memory;
 pub use open::delete;
 pub use position::Whence;
 pub use split::SplitCall;

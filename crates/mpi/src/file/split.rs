@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::File;
 use super::access::{Call, Place};
-use super::memory::Memory;
+use super::access_buffer::AccessBuffer;
 use crate::awaited;
 use crate::request::Request;
 use crate::status::Status;
@@ -77,7 +77,7 @@ impl File {
         call: SplitCall,
         place: Place,
         buffer: usize,
-        memory: Memory,
+        memory: AccessBuffer,
     ) -> Result<()> {
         self.begin_together(call.begin_name())?;
         let request = self.start_access(Call { name: call.begin_name(), place, together: true }, memory)?;

@@ -7,7 +7,7 @@ use crate::Result;
 use crate::data::{Elements, ElementsMut};
 
 /// Elements that are written to a file, or filled from it.
-pub enum Memory {
+pub enum AccessBuffer {
     /// Data that is written to the file.
     Source(Elements),
     /// Room for data that is read.
@@ -18,7 +18,7 @@ pub enum Memory {
     Decoded(DecodedData),
 }
 
-impl Memory {
+impl AccessBuffer {
     /// Bytes of the stream.
     ///
     /// # Errors
