@@ -35,7 +35,7 @@ pub use p2p::completions::Completions;
 pub use p2p::follow_ups::{FollowUp, Submit};
 pub use p2p::requests::{Completion, NotStarted, Pending, Started};
 pub use rma::{Access, AmHandler, Deposit, ElementOperation, RmaPlace, Tracked};
-pub use survivors::RevokedHook;
+pub use survivors::{FailureHook, FailureKind};
 
 pub use canele_control::{JobRank, PortName, SpawnProgram};
 pub use canele_mem::window::Window;

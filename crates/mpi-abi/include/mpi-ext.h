@@ -13,6 +13,7 @@ extern "C" {
 #define MPIX_ERR_PROC_FAILED 101
 #define MPIX_ERR_PROC_FAILED_PENDING 102
 #define MPIX_ERR_REVOKED 103
+#define MPIX_FT 508
 
 int MPIX_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked);
 int MPIX_Comm_agree(MPI_Comm comm, int *flag);
@@ -24,8 +25,10 @@ int MPIX_Comm_is_revoked(MPI_Comm comm, int *flag);
 int MPIX_Comm_ishrink(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request);
 int MPIX_Comm_revoke(MPI_Comm comm);
 int MPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm);
+int MPIX_File_is_revoked(MPI_File file, int *flag);
 int MPIX_File_revoke(MPI_File file);
 int MPIX_Win_get_failed(MPI_Win win, MPI_Group *failedgrp);
+int MPIX_Win_is_revoked(MPI_Win win, int *flag);
 int MPIX_Win_revoke(MPI_Win win);
 int PMPIX_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked);
 int PMPIX_Comm_agree(MPI_Comm comm, int *flag);
@@ -37,8 +40,10 @@ int PMPIX_Comm_is_revoked(MPI_Comm comm, int *flag);
 int PMPIX_Comm_ishrink(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request);
 int PMPIX_Comm_revoke(MPI_Comm comm);
 int PMPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm);
+int PMPIX_File_is_revoked(MPI_File file, int *flag);
 int PMPIX_File_revoke(MPI_File file);
 int PMPIX_Win_get_failed(MPI_Win win, MPI_Group *failedgrp);
+int PMPIX_Win_is_revoked(MPI_Win win, int *flag);
 int PMPIX_Win_revoke(MPI_Win win);
 
 #ifdef __cplusplus

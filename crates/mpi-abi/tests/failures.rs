@@ -5,7 +5,7 @@ mod support;
 use std::path::Path;
 use std::process::Output;
 
-use support::{compiled, folder, names, run, text};
+use support::{all_passed, compiled, folder, names, run, text};
 
 fn program(name: &str) -> std::path::PathBuf {
     compiled(name, &[folder("programs/failures").join(format!("{name}.c"))])
@@ -20,7 +20,8 @@ fn job(program: &Path, ranks: usize, options: &[&str], arguments: &[&str]) -> Ou
 /// So many ranks have passed, the others were killed, and nothing else is said.
 fn survived(output: &Output, survivors: usize, ranks: usize, what: &str) {
     let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(137), "{what}: {}", text(output));
+    let status = if survivors < ranks { 137 } else { 0 };
+    assert_eq!(output.status.code(), Some(status), "{what}: {}", text(output));
     assert_eq!(out.lines().filter(|line| *line == "passed").count(), survivors, "{what}: {}", text(output));
     let killed =
         error.lines().filter(|line| line.ends_with("was killed by signal 9 (Killed); the others go on"));
@@ -33,6 +34,30 @@ fn survivors_are_told_and_agree_and_go_on() {
     let program = program("survive");
     for wait in ["adaptive", "sleep"] {
         survived(&job(&program, 4, &["--wait", wait], &[]), 3, 4, wait);
+    }
+}
+
+#[test]
+fn windows_and_files_that_are_revoked_end_whatever_waits_and_refuse_the_rest() {
+    let (program, folder) = (program("revoke"), std::env::temp_dir());
+    let folder = folder.to_str().expect("a path of text");
+    for wait in ["adaptive", "sleep"] {
+        for memory in ["direct", "served"] {
+            let output = run(Some(&["-n", "4", "--wait", wait]), &program, &[memory, folder]);
+            all_passed(&program, &output, 4);
+            survived(&job(&program, 4, &["--wait", wait], &[memory, folder]), 4, 4, memory);
+        }
+    }
+}
+
+#[test]
+fn windows_and_files_outlive_a_member_until_all_others_have_given_them_up() {
+    let (program, folder) = (program("outlive"), std::env::temp_dir());
+    let folder = folder.to_str().expect("a path of text");
+    for wait in ["adaptive", "sleep"] {
+        for memory in ["direct", "served"] {
+            survived(&job(&program, 4, &["--wait", wait], &[memory, folder]), 3, 4, memory);
+        }
     }
 }
 
@@ -90,5 +115,5 @@ fn a_death_amid_collective_writes_ends_the_job() {
 
 #[test]
 fn every_program_in_the_folder_is_run() {
-    assert_eq!(names(&folder("programs/failures")), ["endure", "files", "survive"]);
+    assert_eq!(names(&folder("programs/failures")), ["endure", "files", "outlive", "revoke", "survive"]);
 }

@@ -22,13 +22,13 @@ static FREED: AtomicUsize = AtomicUsize::new(SHARED);
 /// The highest bit: so many handles are never freed.
 const SHARED: usize = 1 << (usize::BITS - 1);
 
-/// A handle was freed, or a communicator revoked: no call that is kept is good any more.
+/// A handle was freed, a communicator revoked, or a rank has died: no call that is kept is good any more.
 pub fn forget() {
     // Relaxed: whoever uses a handle while another thread frees it errs.
     FREED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Moves whenever a handle is freed or a communicator revoked, and when several threads may or may no longer call the library.
+/// Moves whenever a handle is freed, a communicator revoked or a rank dies, and when several threads may or may no longer call the library.
 #[inline(always)]
 pub fn freed() -> usize {
     FREED.load(Ordering::Relaxed)

@@ -9,7 +9,7 @@ use canele_mpi::{Comm, Result, fail};
 use crate::comm::create::give;
 use crate::constants::{MPI_COMM_NULL, MPI_GROUP_EMPTY};
 use crate::error::CallResult;
-use crate::handle::{MPI_Comm, MPI_Group, MPI_Request, MPI_Win};
+use crate::handle::{MPI_Comm, MPI_File, MPI_Group, MPI_Request, MPI_Win};
 use crate::library::publish;
 use crate::point::start;
 use crate::pointer::Out;
@@ -19,12 +19,16 @@ pub fn comm_revoke(comm: MPI_Comm) -> CallResult {
     Ok(comm.get()?.revoke()?)
 }
 
-/// `MPIX_Comm_is_revoked`.
-pub fn comm_is_revoked(comm: MPI_Comm, flag: Out<c_int>) -> CallResult {
+/// Says whether a communicator is revoked.
+fn give_revoked(comm: &Comm, flag: Out<c_int>) -> CallResult {
     // What others have told is taken first.
-    let comm = comm.get()?;
     comm.engine().poll()?;
     Ok(flag.set(c_int::from(comm.is_revoked()?), "flag")?)
+}
+
+/// `MPIX_Comm_is_revoked`.
+pub fn comm_is_revoked(comm: MPI_Comm, flag: Out<c_int>) -> CallResult {
+    give_revoked(comm.get()?, flag)
 }
 
 /// A handle of a group: the constant if nobody is in it.
@@ -64,7 +68,22 @@ pub fn comm_failure_get_acked(comm: MPI_Comm, failedgrp: Out<MPI_Group>) -> Call
 
 /// `MPIX_Win_revoke`.
 pub fn win_revoke(win: MPI_Win) -> CallResult {
-    Ok(win.get()?.comm().revoke()?)
+    Ok(win.get()?.revoke()?)
+}
+
+/// `MPIX_Win_is_revoked`.
+pub fn win_is_revoked(win: MPI_Win, flag: Out<c_int>) -> CallResult {
+    give_revoked(win.get()?.comm(), flag)
+}
+
+/// `MPIX_File_revoke`.
+pub fn file_revoke(file: MPI_File) -> CallResult {
+    Ok(file.get()?.revoke()?)
+}
+
+/// `MPIX_File_is_revoked`.
+pub fn file_is_revoked(file: MPI_File, flag: Out<c_int>) -> CallResult {
+    give_revoked(file.get()?.comm(), flag)
 }
 
 /// `MPIX_Win_get_failed`.

@@ -46,8 +46,8 @@ pub struct Process {
     errhandler: OnceLock<Arc<Errhandler>>,
     /// Tunables that tools have set, with their values, in the order in which they did.
     changes: Mutex<Vec<(&'static str, String)>>,
-    /// Called when a communicator was revoked, from within any call.
-    on_revoked: fn(),
+    /// Called when a communicator was revoked or a rank has died, from within any call.
+    on_failure: fn(),
 }
 
 /// Why a tunable was not set.
@@ -62,8 +62,9 @@ pub enum NotSet {
 }
 
 impl Process {
-    /// Returns a process that has not begun. `on_revoked` is called whenever a communicator was revoked; it must not call the library.
-    pub const fn new(on_revoked: fn()) -> Self {
+    /// Returns a process that has not begun. `on_failure` is called whenever a communicator was revoked or a rank has
+    /// died; it must not call the library.
+    pub const fn new(on_failure: fn()) -> Self {
         Self {
             initialized: AtomicBool::new(false),
             finalized: AtomicBool::new(false),
@@ -73,7 +74,7 @@ impl Process {
             users: Mutex::new(0),
             errhandler: OnceLock::new(),
             changes: Mutex::new(Vec::new()),
-            on_revoked,
+            on_failure,
         }
     }
 
@@ -224,7 +225,7 @@ impl Process {
     fn start(&self) -> Result<World> {
         let errhandler = self.errhandler();
         let tunables = self.settings(None).map_err(canele_engine::Error::from)?;
-        World::start(&errhandler, &tunables, self.on_revoked)
+        World::start(&errhandler, &tunables, self.on_failure)
     }
 
     /// Takes a user away; the last after `MPI_Finalize` leaves the job.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use canele_engine::{Engine, FlowId};
+use canele_engine::{Engine, FailureKind, FlowId};
 use canele_sys::atomic::Ordering;
 use canele_sys::tunables::Tunables;
 
@@ -28,11 +28,11 @@ pub struct World {
 const OWN: FlowId = FlowId(2);
 
 impl World {
-    /// Joins the job with these settings. `on_revoked` is called whenever a communicator was revoked.
+    /// Joins the job with these settings. `on_failure` is called whenever a communicator was revoked or a rank has died.
     ///
     /// # Errors
     /// Wrong settings, a foreign launcher, no memory: the text says what to change.
-    pub fn start(errhandler: &Arc<Errhandler>, tunables: &Tunables, on_revoked: fn()) -> Result<Self> {
+    pub fn start(errhandler: &Arc<Errhandler>, tunables: &Tunables, on_failure: fn()) -> Result<Self> {
         let engine = Arc::new(Engine::start_with(tunables)?);
         if engine.tunables().progress_thread {
             engine.start_serving();
@@ -40,10 +40,11 @@ impl World {
         let all = Arc::new(Group::range(engine.world()));
         let own = Arc::new(Group::new(vec![engine.rank()])?);
         let shared = Arc::new(Shared::default());
-        let any_revoked = shared.any_revoked.clone();
-        engine.set_revoked_hook(Arc::new(move || {
-            any_revoked.store(true, Ordering::Relaxed);
-            on_revoked();
+        let (any_revoked, any_failure) = (shared.any_revoked.clone(), shared.any_failure.clone());
+        engine.set_failure_hook(Arc::new(move |kind| {
+            any_revoked.fetch_or(kind == FailureKind::Revoked, Ordering::Relaxed);
+            any_failure.store(true, Ordering::Relaxed);
+            on_failure();
         }))?;
         let make = |flow, group: &Arc<Group>, name: &str| {
             let comm = Comm::on(Parts {

@@ -3,10 +3,11 @@
 use std::time::Instant;
 
 use canele_proto::rma::{Ending, ExposureKey, LateAnswer, NewCall, RmaLockKind, RmaRequest, WindowAction};
-use canele_sys::ids::Rank;
+use canele_sys::ids::{FlowId, Rank};
 
 use crate::core::Core;
 use crate::engine::Engine;
+use crate::p2p::requests::PendingKind;
 use crate::{Error, Pending};
 
 impl Engine {
@@ -82,6 +83,25 @@ impl Engine {
     pub fn ilock(&self, window: (Rank, ExposureKey), kind: RmaLockKind) -> Result<Pending, Error> {
         let action = WindowAction::Lock(kind);
         self.call_window(window, RmaRequest::Window { window: window.1.into(), action })
+    }
+
+    /// Waits until a lock is granted that [`Engine::ilock`] has asked for, or the group of a flow is revoked: then the lock is of no use to
+    /// any member.
+    ///
+    /// # Errors
+    /// The owner is gone, or refused it; the group was revoked.
+    pub fn await_lock(&self, lock: Pending, group: FlowId) -> Result<(), Error> {
+        let core = self.lock_to_submit()?;
+        let ready = |core: &mut Core| {
+            let granted = lock.take(core).map(|ended| ended.result.map(drop));
+            granted.or_else(|| core.progress.proto.why_revoked(group).map(|why| Err(why.into())))
+        };
+        let (mut core, result) = self.wait_for(core, ready);
+        if let PendingKind::Rma(key) = lock.0 {
+            let Core { progress, rma, .. } = &mut *core;
+            rma.origin.leave(&mut progress.proto, &mut progress.rails, key, LateAnswer::Ignore);
+        }
+        result
     }
 
     /// Gives the lock back once all accesses of this rank there are done; ends as a flush, when both have been done.

@@ -7,7 +7,7 @@ use canele_collective::survivors::{Contribution, Decision, Message};
 use canele_proto::request::Failure;
 use canele_sys::ids::{FlowId, Rank};
 
-use super::RevokedHook;
+use super::FailureHook;
 use crate::core::Core;
 use crate::engine::Engine;
 use crate::{Completion, Error, Pending};
@@ -89,12 +89,25 @@ impl Engine {
         self.ask(|proto| proto.why_revoked(flow).is_some())
     }
 
-    /// Sets what is called whenever a group was revoked, by this rank or another one. It must not call the library.
+    /// Has a group, until [`Engine::free_flow`], revoked here whenever one that it is a part of is: `flow` with `leader`.
+    ///
+    /// # Errors
+    /// `Forked`; the job is over.
+    pub fn revoke_with(&self, flow: FlowId, leader: FlowId) -> Result<(), Error> {
+        let mut core = self.lock_to_submit()?;
+        core.survivors.followers.entry(leader).or_default().push(flow);
+        if core.progress.proto.why_revoked(leader).is_some() {
+            core.handle_revoked(leader);
+        }
+        Ok(())
+    }
+
+    /// Sets what is called whenever a group was revoked, by this rank or another one, or a rank has died. It must not call the library.
     ///
     /// # Errors
     /// `Forked`.
-    pub fn set_revoked_hook(&self, hook: RevokedHook) -> Result<(), Error> {
-        self.lock()?.survivors.revoked_hook = Some(hook);
+    pub fn set_failure_hook(&self, hook: FailureHook) -> Result<(), Error> {
+        self.lock()?.survivors.failure_hook = Some(hook);
         Ok(())
     }
 

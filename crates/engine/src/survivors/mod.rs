@@ -30,8 +30,17 @@ const MESSAGES: FlowId = FlowId(8);
 /// Flows that are kept from being used again: the oldest beyond is given back.
 const MOST_KEPT: usize = 4096;
 
-/// What is called, with the engine's lock held, when a group was revoked.
-pub type RevokedHook = Arc<dyn Fn() + Send + Sync>;
+/// Something after which operations may fail that did not before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FailureKind {
+    /// A group was revoked.
+    Revoked,
+    /// A rank is gone that has not finished.
+    Died,
+}
+
+/// What is called, with the engine's lock held, when something has failed.
+pub type FailureHook = Arc<dyn Fn(FailureKind) + Send + Sync>;
 
 /// The state of one rank.
 pub(crate) struct Survivors {
@@ -44,8 +53,12 @@ pub(crate) struct Survivors {
     numbers: HashMap<FlowId, u32>,
     /// Agreements that a thread waits for or will ask about.
     waiting: HashMap<Name, Key>,
+    /// Flows of groups that are revoked together with another one, by the flow of that one.
+    followers: HashMap<FlowId, Vec<FlowId>>,
     /// What was looked at: how many ranks were gone, and how many pairs communicated no more.
     seen: (usize, usize),
+    /// Deaths of which the hook was told.
+    deaths_told: usize,
     /// Flows of groups that are gone here, which others may still ask about.
     kept: VecDeque<FlowId>,
     /// Why this rank itself counts as gone.
@@ -54,7 +67,7 @@ pub(crate) struct Survivors {
     reported: HashSet<Rank>,
     /// The protocols have still to be told who is gone.
     is_behind: bool,
-    revoked_hook: Option<RevokedHook>,
+    failure_hook: Option<FailureHook>,
     me: Rank,
 }
 
@@ -67,12 +80,14 @@ impl Survivors {
             groups: HashMap::new(),
             numbers: HashMap::new(),
             waiting: HashMap::new(),
+            followers: HashMap::new(),
             seen: (0, 0),
+            deaths_told: 0,
             kept: VecDeque::new(),
             excluded: None,
             reported: HashSet::new(),
             is_behind: false,
-            revoked_hook: None,
+            failure_hook: None,
             me,
         }
     }
@@ -95,6 +110,8 @@ impl Survivors {
     /// A group communicates no more. Its flow is given back, unless the other members may ask about it.
     pub fn leave(&mut self, flow: FlowId, pairs: &mut Pairs) {
         self.groups.remove(&flow);
+        self.followers.remove(&flow);
+        self.followers.values_mut().for_each(|followers| followers.retain(|follower| *follower != flow));
         if !self.revocations.is_revoked(flow) && !self.numbers.contains_key(&flow) {
             return pairs.free(flow.0 / 2);
         }
@@ -112,6 +129,12 @@ impl Survivors {
         let number = *next;
         *next = next.wrapping_add(1);
         Name { flow, number }
+    }
+
+    fn call_hook(&self, kind: FailureKind) {
+        if let Some(hook) = &self.failure_hook {
+            hook(kind);
+        }
     }
 
     /// This rank counts as gone for all others.
@@ -166,16 +189,17 @@ impl Core {
         }
     }
 
-    /// A group was revoked: what is under way on its flows ends.
+    /// A group was revoked: what is under way on its flows ends, and on those of its followers.
     fn handle_revoked(&mut self, flow: FlowId) {
-        let progress = &mut self.progress;
-        progress.proto.revoke(flow);
-        progress.proto.revoke(FlowId(flow.0 + 1));
-        self.membership.splits.push(Failure::Revoked { flow });
-        progress.waiters.wake_all_after_pass();
-        if let Some(hook) = &self.survivors.revoked_hook {
-            hook();
+        let Self { progress, survivors, membership, .. } = self;
+        let followers = survivors.followers.get(&flow).into_iter().flatten();
+        for flow in [&flow].into_iter().chain(followers).copied() {
+            progress.proto.revoke(flow);
+            progress.proto.revoke(FlowId(flow.0 + 1));
+            membership.splits.push(Failure::Revoked { flow });
         }
+        progress.waiters.wake_all_after_pass();
+        survivors.call_hook(FailureKind::Revoked);
     }
 
     /// Tells the protocols who is gone; says whether anything is new. While nothing is under way it is put off.
@@ -184,6 +208,10 @@ impl Core {
         let now = (progress.proto.partings(), membership.splits.len());
         survivors.is_behind |= survivors.seen != now;
         survivors.seen = now;
+        let deaths = progress.proto.deaths().len();
+        if std::mem::replace(&mut survivors.deaths_told, deaths) != deaths {
+            survivors.call_hook(FailureKind::Died);
+        }
         if !survivors.is_behind || survivors.consensus.is_empty() && survivors.revocations.is_empty() {
             return false;
         }

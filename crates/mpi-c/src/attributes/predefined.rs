@@ -36,6 +36,7 @@ static WTIME_IS_GLOBAL: Number = Number::new(0);
 static APPNUM: Number = Number::new(0);
 static LAST_USED_CODE: Number = Number::new(MPI_ERR_LASTCODE);
 static UNIVERSE_SIZE: Number = Number::new(0);
+static FT: Number = Number::new(0);
 
 /// The largest error code in use has changed.
 pub(crate) fn set_last_used_code(code: c_int) {
@@ -75,6 +76,10 @@ pub fn value(keyval: c_int) -> Option<Option<Value>> {
             });
             UNIVERSE_SIZE.set(size as c_int);
             &UNIVERSE_SIZE
+        }
+        MPIX_FT => {
+            FT.set(c_int::from(library::world().is_ok_and(|world| world.engine().goes_on_after_failures())));
+            &FT
         }
         _ => return None,
     };

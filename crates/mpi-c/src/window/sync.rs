@@ -139,6 +139,8 @@ pub fn win_flush_local_all(win: MPI_Win) -> CallResult {
 
 /// `MPI_Win_sync`.
 pub fn win_sync(win: MPI_Win) -> CallResult {
-    win.get()?.sync();
+    let win = win.get()?;
+    win.check_revoked()?;
+    win.sync();
     Ok(())
 }

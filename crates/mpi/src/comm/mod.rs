@@ -70,6 +70,8 @@ pub(crate) struct Shared {
     pub file_workers: Arc<Workers>,
     /// A communicator was revoked.
     pub any_revoked: Arc<AtomicBool>,
+    /// A communicator was revoked, or a rank has died.
+    pub any_failure: Arc<AtomicBool>,
 }
 
 impl Default for Shared {
@@ -79,6 +81,7 @@ impl Default for Shared {
             allocated: Arc::default(),
             served: Arc::default(),
             any_revoked: Arc::default(),
+            any_failure: Arc::default(),
             file_workers: Workers::new(FILE_THREADS),
         }
     }

@@ -55,6 +55,21 @@ impl Comm {
         Ok(())
     }
 
+    /// Returns once all members have called it, in the function `name`; those that died are not waited for if the job goes on without them.
+    ///
+    /// # Errors
+    /// A member makes another call; where the job ends with a rank, it died; in a forked child; the job is over.
+    pub(crate) fn await_members(&self, name: &'static str) -> Result<()> {
+        if !self.engine.goes_on_after_failures() {
+            return self.barrier(name);
+        }
+        // At a death a barrier ends for some members, and for others it does not: an agreement waits for all that live.
+        match self.check_call(name) {
+            Err(error) if error.class == Class::NotSame => Err(error),
+            _ => self.await_survivors(),
+        }
+    }
+
     pub(super) fn start_consensus(&self, words: Vec<u64>) -> Result<Pending> {
         Ok(self.engine.start_consensus(self.flow, words, self.acknowledged_members()?)?)
     }

@@ -196,6 +196,7 @@ impl File {
 
     /// Checks what does not depend on the place; gives the number of etypes.
     fn check(&self, call: Call, memory: &AccessBuffer) -> Result<i64> {
+        self.check_revoked()?;
         let name = call.name;
         if memory.is_source() && !self.amode.writes() {
             return Err(self.read_only(name));

@@ -18,6 +18,7 @@ mod conversion;
 mod datarep;
 mod exchange;
 mod extents;
+mod failure;
 mod fault;
 mod hints;
 mod hosts;
@@ -201,10 +202,11 @@ impl File {
     /// Begins a call that all members make: those that were started before have ended then.
     ///
     /// # Errors
-    /// A split collective call is under way; in a forked child.
+    /// A split collective call is under way; the file is revoked; in a forked child.
     fn begin_together(&self, call: &str) -> Result<()> {
         self.check_no_split(call)?;
-        self.queue.finish(self.comm.engine())
+        self.queue.finish(self.comm.engine())?;
+        self.check_revoked()
     }
 
     /// Fails while a split collective call is under way.

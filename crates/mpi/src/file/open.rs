@@ -56,6 +56,9 @@ impl File {
         let shared_pointer = SharedPointer::new(&comm)?;
         let hosts = Hosts::of(&comm);
         let host = hosts.members_here(&comm)?;
+        if hosts.count() > 1 {
+            comm.engine.revoke_with(host.flow(), comm.flow())?;
+        }
         let state = State {
             view: Arc::new(View::bytes()),
             position: 0,
@@ -77,21 +80,26 @@ impl File {
         Ok(Arc::new(file))
     }
 
-    /// Closes it, with all members.
+    /// Closes it, with all members that live.
     ///
     /// # Errors
-    /// A member could not close it, or not delete it; a member died.
+    /// A member could not close it, or not delete it; where the job ends with a rank, it died.
     pub fn close(&self) -> Result<()> {
-        self.begin_together("MPI_File_close")?;
-        self.agree(Ok(()))?;
+        self.await_closing()?;
         self.shared_pointer.free(&self.comm)?;
         let exchange = self.state().exchange.take();
         exchange.map_or(Ok(()), |exchange| exchange.free(self))?;
         if !self.amode.bits().delete_on_close {
             return Ok(());
         }
-        let own = if self.comm.rank() == 0 { remove(&self.path, 0) } else { Ok(()) };
-        self.agree(own)
+        let removed = match self.is_first_alive()? {
+            true => remove(&self.path, self.comm.rank()),
+            false => Ok(()),
+        };
+        match self.agree(removed) {
+            Err(error) if matches!(error.class, Class::ProcFailed | Class::Revoked) => self.await_members(),
+            other => other,
+        }
     }
 }
 

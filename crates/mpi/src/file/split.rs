@@ -65,6 +65,11 @@ impl Split {
     pub fn call(&self) -> SplitCall {
         self.call
     }
+
+    /// What waits for its end.
+    pub fn into_request(self) -> Request {
+        self.request
+    }
 }
 
 impl File {

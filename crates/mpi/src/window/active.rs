@@ -18,7 +18,7 @@ impl Win {
     /// Ends the accesses since the last fence everywhere; with `goes_on`, accesses are permitted until the next one.
     ///
     /// # Errors
-    /// Another kind of epoch is open; a member died; an access failed.
+    /// Another kind of epoch is open. A member died, an access failed, or the window is revoked: the epoch has ended, and none begins.
     pub fn fence(&self, goes_on: bool) -> Result<()> {
         {
             let epochs = self.epochs();
@@ -27,9 +27,10 @@ impl Win {
         }
         let flushed = self.flush_everybody();
         self.sync();
+        self.epoch.fetch_and(!(FENCE | FENCED), Relaxed);
+        self.check_revoked()?;
         self.comm.barrier("MPI_Win_fence")?;
         self.sync();
-        self.epoch.fetch_and(!(FENCE | FENCED), Relaxed);
         if goes_on {
             self.epoch.fetch_or(FENCED, Relaxed);
         }
@@ -63,11 +64,12 @@ impl Win {
     /// have.
     ///
     /// # Errors
-    /// A rank is no member; another access epoch is open; a target died.
+    /// A rank is no member; another access epoch is open; a target died; the window is revoked.
     pub fn start(&self, group: &Group, unchecked: bool) -> Result<()> {
         let targets = self.ranks_of(group)?;
         self.check_no_access(&self.epochs())?;
         self.leave_fence()?;
+        self.check_revoked()?;
         if !unchecked {
             targets.iter().try_for_each(|target| self.await_tell(*target, tag::POST))?;
         }
@@ -83,7 +85,7 @@ impl Win {
     /// Ends the accesses of a started epoch: they are done here, and the targets are told once they are done there.
     ///
     /// # Errors
-    /// None was started; a target died, or an access failed, with which the epoch has ended.
+    /// None was started. A target died, an access failed, or the window is revoked: the epoch has ended.
     pub fn complete(&self) -> Result<()> {
         let Some(targets) = self.epochs().started.take() else {
             fail!(RmaSync, "no access epoch was started: call MPI_Win_start first");
@@ -98,17 +100,18 @@ impl Win {
         for target in &targets {
             result = result.and(self.tell(*target, tag::COMPLETE));
         }
-        result
+        result.and_then(|()| self.check_revoked())
     }
 
     /// Exposes the part of this process to the members of a group. With `unchecked` they are not told.
     ///
     /// # Errors
-    /// A rank is no member; the part is exposed already; an origin died.
+    /// A rank is no member; the part is exposed already; an origin died; the window is revoked.
     pub fn post(&self, group: &Group, unchecked: bool) -> Result<()> {
         let origins = self.ranks_of(group)?;
         self.check_no_exposure(&self.epochs())?;
         self.leave_fence()?;
+        self.check_revoked()?;
         self.sync();
         if !unchecked {
             origins.iter().try_for_each(|origin| self.tell(*origin, tag::POST))?;
@@ -120,7 +123,7 @@ impl Win {
     /// Waits until all origins of an exposure have completed their accesses.
     ///
     /// # Errors
-    /// Nothing is exposed; an origin died, with which the exposure has ended.
+    /// Nothing is exposed. An origin died, or the window is revoked: the exposure has ended.
     pub fn wait(&self) -> Result<()> {
         let Some(origins) = self.epochs().exposed.take() else { return Err(self.not_exposed()) };
         let mut result = Ok(());
@@ -128,7 +131,7 @@ impl Win {
             result = result.and(self.await_tell(*origin, tag::COMPLETE));
         }
         self.sync();
-        result
+        result.and_then(|()| self.check_revoked())
     }
 
     /// As [`Win::wait`] without waiting: says whether all origins have completed.
@@ -138,8 +141,9 @@ impl Win {
     pub fn test(&self) -> Result<bool> {
         let Some(mut origins) = self.epochs().exposed.take() else { return Err(self.not_exposed()) };
         for (origin, complete) in origins.iter_mut().filter(|(_, complete)| !complete) {
-            let engine = &self.comm.engine;
-            if engine.iprobe(self.flow(), self.want(*origin, tag::COMPLETE))?.is_some() {
+            let has_come = self.comm.engine.iprobe(self.flow(), self.want(*origin, tag::COMPLETE))?.is_some();
+            // What will not come is an error of the receive.
+            if has_come || self.check_target(&self.targets[*origin]).is_err() {
                 self.await_tell(*origin, tag::COMPLETE)?;
                 *complete = true;
             }

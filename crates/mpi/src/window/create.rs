@@ -262,8 +262,11 @@ impl Win {
     /// Fails if the window cannot be freed yet.
     ///
     /// # Errors
-    /// An epoch is open.
+    /// An epoch is open, and the window is not revoked.
     pub fn check_free(&self) -> Result<()> {
+        if self.check_revoked().is_err() {
+            return Ok(());
+        }
         let epochs = self.epochs();
         self.check_no_access(&epochs)?;
         self.check_no_exposure(&epochs)?;
@@ -273,18 +276,17 @@ impl Win {
         Ok(())
     }
 
-    /// Waits until no member accesses the window any more.
+    /// Waits until no member that lives accesses the window any more.
     ///
     /// # Errors
     /// A member makes another call.
     pub fn finish(&self) -> Result<()> {
         let flushed = self.flush_everybody();
         self.sync();
-        match self.comm.barrier("MPI_Win_free") {
+        match self.comm.await_members("MPI_Win_free").and(flushed) {
             // Those that are left give it up all the same.
             Err(error) if matches!(error.class, Class::ProcFailed | Class::Revoked) => Ok(()),
-            Err(error) => Err(error),
-            Ok(()) => flushed,
+            result => result,
         }
     }
 }

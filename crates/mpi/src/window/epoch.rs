@@ -53,10 +53,11 @@ impl Win {
     /// The target, if it may be accessed now.
     ///
     /// # Errors
-    /// There is no such rank; no epoch permits it.
+    /// There is no such rank; no epoch permits it; the window is revoked, or the target has died.
     #[inline(always)]
     pub(super) fn access(&self, target: usize) -> Result<&Target> {
         let Some(to) = self.targets.get(target) else { return Err(self.no_rank(target as i64)) };
+        self.check_target(to)?;
         if !self.may_access(to) {
             self.begin_access(target)?;
         }
@@ -86,13 +87,14 @@ impl Win {
     /// The target, if it is locked by this process.
     ///
     /// # Errors
-    /// There is no such rank; it is not locked.
+    /// There is no such rank; it is not locked; the window is revoked, or the target has died.
     #[inline(always)]
     pub(super) fn locked(&self, target: usize) -> Result<&Target> {
         let Some(to) = self.targets.get(target) else { return Err(self.no_rank(target as i64)) };
         if !self.is_held(to) {
             fail!(RmaSync, "rank {target} is not locked: call MPI_Win_lock or MPI_Win_lock_all first");
         }
+        self.check_target(to)?;
         Ok(to)
     }
 
@@ -110,12 +112,12 @@ impl Win {
         self.locked(target).map(drop)
     }
 
-    /// Fails unless something is locked.
+    /// Fails unless something is locked, and if the window is revoked.
     pub(super) fn check_any_locked(&self) -> Result<()> {
         if self.epoch.load(Relaxed) & LOCK_ALL == 0 && self.locks.load(Relaxed) == 0 {
             fail!(RmaSync, "no rank is locked: call MPI_Win_lock or MPI_Win_lock_all first");
         }
-        Ok(())
+        self.check_revoked()
     }
 
     /// Fails if accesses were made since a fence, as another kind of epoch cannot begin then.

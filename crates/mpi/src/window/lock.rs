@@ -20,7 +20,8 @@ impl Win {
     /// Locks a target. With `unchecked` the program promises that no other lock conflicts.
     ///
     /// # Errors
-    /// There is no such rank; it is locked already; another kind of epoch is open; a rank that holds the lock died, or the target.
+    /// There is no such rank; it is locked already; another kind of epoch is open; a rank that holds the lock died, or the target; the window
+    /// is revoked.
     pub fn lock(&self, kind: RmaLockKind, target: usize, unchecked: bool) -> Result<()> {
         let Some(to) = self.targets.get(target) else { return Err(self.no_rank(target as i64)) };
         self.check_locks_allowed()?;
@@ -34,6 +35,7 @@ impl Win {
             }
         }
         self.leave_fence()?;
+        self.check_target(to)?;
         if !unchecked {
             self.acquire(target, kind)?;
         } else if self.shares_host && self.control.words(target).conflicts(kind) {
@@ -52,7 +54,8 @@ impl Win {
     /// Unlocks a target; all accesses are done there and here.
     ///
     /// # Errors
-    /// There is no such rank; it was not locked by [`Win::lock`]; what was accessed failed, with which the lock is given up.
+    /// There is no such rank; it was not locked by [`Win::lock`]. What was accessed failed, the target has died, or the window is revoked:
+    /// the lock is given up all the same.
     pub fn unlock(&self, target: usize) -> Result<()> {
         let Some(to) = self.targets.get(target) else { return Err(self.no_rank(target as i64)) };
         let bits = to.epoch.load(Relaxed);
@@ -67,7 +70,7 @@ impl Win {
         to.epoch.fetch_and(!(SHARED | EXCLUSIVE | UNCHECKED), Relaxed);
         self.locks.fetch_sub(1, Relaxed);
         let released = if bits & UNCHECKED == 0 { self.release(target, kind) } else { Ok(()) };
-        flushed.and(released)
+        flushed.and(released).and_then(|()| self.check_target(to))
     }
 
     /// Locks all targets, each together with others.
@@ -78,6 +81,7 @@ impl Win {
         self.check_locks_allowed()?;
         self.check_no_access(&self.epochs())?;
         self.leave_fence()?;
+        self.check_revoked()?;
         if !self.shares_host && !unchecked {
             self.acquire_served(0..self.members(), RmaLockKind::Shared)?;
         }
@@ -99,7 +103,7 @@ impl Win {
     /// Unlocks all targets; all accesses are done there and here.
     ///
     /// # Errors
-    /// They were not locked by [`Win::lock_all`]; what was accessed failed, with which the locks are given up.
+    /// They were not locked by [`Win::lock_all`]. What was accessed failed, or the window is revoked: the locks are given up all the same.
     pub fn unlock_all(&self) -> Result<()> {
         if self.epoch.load(Relaxed) & LOCK_ALL == 0 {
             fail!(RmaSync, "not all ranks are locked: call MPI_Win_lock_all first");
@@ -109,12 +113,12 @@ impl Win {
         self.epoch.fetch_and(!LOCK_ALL, Relaxed);
         let unchecked = self.epochs().all_unchecked;
         if !self.shares_host && !unchecked {
-            return result.and(self.release_served(0..self.members()));
+            return result.and(self.release_served(0..self.members())).and_then(|()| self.check_revoked());
         }
         for target in 0..if unchecked { 0 } else { self.members() } {
             result = result.and(self.release(target, RmaLockKind::Shared));
         }
-        result
+        result.and_then(|()| self.check_revoked())
     }
 
     fn check_locks_allowed(&self) -> Result<()> {
@@ -130,7 +134,7 @@ impl Win {
             return self.acquire_served(target..target + 1, kind);
         }
         let (words, me) = (self.control.words(target), self.comm.rank());
-        self.comm.check_revoked()?;
+        self.check_target(&self.targets[target])?;
         let is_behind = kind == RmaLockKind::Shared && words.all_queued().next().is_some();
         if !is_behind && words.try_lock(me, kind) {
             return Ok(());

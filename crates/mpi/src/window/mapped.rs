@@ -33,10 +33,11 @@ pub struct MappedTarget<'a> {
 }
 
 impl Win {
-    /// Returns a member, if its memory was found to be mapped here.
+    /// Returns a member, if its memory was found to be mapped here and may be accessed: it lives, and the window is not revoked.
     pub fn mapped_target(&self, member: usize) -> Option<MappedTarget<'_>> {
         let target = self.targets.get(member)?;
         let Reached::Here(memory, offset) = target.memory.get()? else { return None };
+        self.check_target(target).ok()?;
         let locks = self.shares_host && !self.has_no_locks();
         Some(MappedTarget {
             win: self,

@@ -18,6 +18,7 @@ mod create;
 mod elements;
 mod epoch;
 mod exclusion;
+mod failure;
 mod hints;
 mod lock;
 mod mapped;

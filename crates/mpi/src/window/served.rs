@@ -178,8 +178,8 @@ impl Win {
         let mut granted = Vec::new();
         let mut result = Ok(());
         for (target, asked) in targets.zip(asked) {
-            match asked.and_then(|pending| Ok(engine.wait(pending, None)?.result?)) {
-                Ok(_) => granted.push(target),
+            match asked.and_then(|pending| Ok(engine.await_lock(pending, self.flow())?)) {
+                Ok(()) => granted.push(target),
                 Err(error) => result = result.and(Err(error)),
             }
         }

@@ -1,0 +1,61 @@
+//! Windows that are revoked, and members that died: what accesses and synchronisations raise.
+//!
+//! An access looks at one flag of the process, which is set once any rank has died or anything was revoked. Whoever remembers mapped targets
+//! forgets all of them at that moment, and is given only those again that may be accessed.
+//!
+//! A call that ends an epoch ends it also where it raises such an error, so that a window can be freed.
+
+use canele_engine::Error as EngineError;
+use canele_sys::atomic::Ordering::Relaxed;
+
+use super::Win;
+use super::target::Target;
+use crate::{Class, Error, Result};
+
+impl Win {
+    /// Revokes the window: all members learn of it, and what they do or wait for with it raises [`Class::Revoked`], but for freeing it.
+    ///
+    /// # Errors
+    /// In a forked child; the job is over.
+    pub fn revoke(&self) -> Result<()> {
+        self.comm.revoke()
+    }
+
+    /// Fails if the window is revoked.
+    ///
+    /// # Errors
+    /// As said.
+    #[inline(always)]
+    pub fn check_revoked(&self) -> Result<()> {
+        // Relaxed, here and below: the engine is asked what is meant.
+        if self.comm.shared.any_revoked.load(Relaxed) { self.check_own_revocation() } else { Ok(()) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn check_own_revocation(&self) -> Result<()> {
+        match self.comm.is_revoked()? {
+            true => Err(Error::new(
+                Class::Revoked,
+                "the window was revoked: free it, and make another one of the processes that are left",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Fails if the window is revoked or the target has died.
+    #[inline(always)]
+    pub(super) fn check_target(&self, to: &Target) -> Result<()> {
+        if self.comm.shared.any_failure.load(Relaxed) { self.check_target_lives(to) } else { Ok(()) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn check_target_lives(&self, to: &Target) -> Result<()> {
+        self.check_revoked()?;
+        match self.comm.engine.ask(|proto| proto.why_gone(to.rank))? {
+            Some(failure) => Err(EngineError::Failed(failure).into()),
+            None => Ok(()),
+        }
+    }
+}
