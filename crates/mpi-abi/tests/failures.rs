@@ -51,6 +51,12 @@ fn windows_and_files_that_are_revoked_end_whatever_waits_and_refuse_the_rest() {
 }
 
 #[test]
+fn what_follows_many_revoked_communicators_is_not_revoked() {
+    let program = program("again");
+    survived(&job(&program, 3, &[], &[]), 3, 3, "again");
+}
+
+#[test]
 fn windows_and_files_outlive_a_member_until_all_others_have_given_them_up() {
     let (program, folder) = (program("outlive"), std::env::temp_dir());
     let folder = folder.to_str().expect("a path of text");
@@ -115,5 +121,8 @@ fn a_death_amid_collective_writes_ends_the_job() {
 
 #[test]
 fn every_program_in_the_folder_is_run() {
-    assert_eq!(names(&folder("programs/failures")), ["endure", "files", "outlive", "revoke", "survive"]);
+    assert_eq!(
+        names(&folder("programs/failures")),
+        ["again", "endure", "files", "outlive", "revoke", "survive"]
+    );
 }

@@ -1,5 +1,8 @@
 //! Error codes: a class, or a class with the number of a text that is kept for a while, so that `MPI_Error_string` can
 //! tell the function, the argument and its value. Codes of the program's own are above `MPI_ERR_LASTCODE`.
+//!
+//! The codes of process failures are their classes, as programs that go on after failures compare codes with these: of each the last text
+//! is kept.
 
 use core::ffi::c_int;
 use std::sync::{Mutex, PoisonError};
@@ -18,9 +21,22 @@ const CLASS_BITS: u32 = 14;
 static TEXTS: Mutex<Vec<(c_int, String)>> = Mutex::new(Vec::new());
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
+/// The last texts of process failures, in the order of [`Class::EXTENSIONS`].
+static FAILURES: Mutex<[String; Class::EXTENSIONS.len()]> =
+    Mutex::new([const { String::new() }; Class::EXTENSIONS.len()]);
+
+/// The place of a class among those of process failures.
+fn place_of_failure(class: Class) -> Option<usize> {
+    Class::EXTENSIONS.into_iter().position(|one| one == class)
+}
+
 /// The code of a class with a text.
 #[cold]
 pub fn keep(class: Class, text: String) -> c_int {
+    if let Some(place) = place_of_failure(class) {
+        FAILURES.lock().unwrap_or_else(PoisonError::into_inner)[place] = text;
+        return class_number(class);
+    }
     // Relaxed: only a number that differs from the last ones.
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let slot = number % KEPT;
@@ -66,7 +82,14 @@ pub fn text(code: c_int) -> String {
             return text.clone();
         }
     }
-    match class_of(code).map(Class::text) {
+    let class = class_of(code);
+    if let Some(place) = class.and_then(place_of_failure) {
+        let last = FAILURES.lock().unwrap_or_else(PoisonError::into_inner)[place].clone();
+        if !last.is_empty() {
+            return last;
+        }
+    }
+    match class.map(Class::text) {
         Some((name, meaning)) => format!("{name}: {meaning}"),
         None if code == 0 => "MPI_SUCCESS: no error".to_owned(),
         None => format!("{code} is no error code"),
@@ -105,7 +128,10 @@ mod tests {
         assert_eq!(text(first), "MPI_ERR_RANK: invalid rank");
         for class in Class::EXTENSIONS {
             assert_eq!(class_of(class_number(class)), Some(class));
-            assert_eq!(class_of(keep(class, String::new())), Some(class));
+            let meaning = text(class_number(class));
+            assert!(meaning.starts_with(class.text().0), "{meaning}");
+            assert_eq!(keep(class, "rank 7 is gone".to_owned()), class_number(class));
+            assert_eq!(text(class_number(class)), "rank 7 is gone");
         }
         for none in [0, -1, 63, MPIX_ERR_REVOKED + 1, MPI_ERR_LASTCODE] {
             assert_eq!(class_of(none), None);

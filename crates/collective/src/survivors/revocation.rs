@@ -2,7 +2,7 @@
 //!
 //! Who revokes a group tells all members. A member that learns of it remembers who told it, and tells all members itself should that one
 //! be gone, which may have told only some. So a group costs one message for each member, and as many again for each that dies amid
-//! them. What is known of a group is kept for ever: its flow is never used again by a rank that knows it to be revoked.
+//! them. What is known of a group is kept until its flow is given back.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -92,6 +92,11 @@ impl Revocations {
     /// True if the group with this flow is revoked.
     pub fn is_revoked(&self, flow: FlowId) -> bool {
         self.revoked.contains_key(&flow)
+    }
+
+    /// The flow of a group that is gone may be another group's from now on.
+    pub fn forget(&mut self, flow: FlowId) {
+        self.revoked.remove(&flow);
     }
 
     /// True if no group is revoked.

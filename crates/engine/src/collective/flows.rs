@@ -47,8 +47,13 @@ impl Engine {
         self.drop_team(FlowId(flow.0 | 1))?;
         let mut core = self.lock()?;
         core.progress.proto.drop_flow(flow);
-        let Core { survivors, collectives, .. } = &mut *core;
-        survivors.leave(flow, &mut collectives.pairs);
+        let Core { survivors, collectives, membership, progress, .. } = &mut *core;
+        for flow in survivors.leave(flow, &mut collectives.pairs) {
+            if membership.forget_revocation(flow) {
+                progress.proto.drop_flow(flow);
+                progress.proto.drop_flow(FlowId(flow.0 + 1));
+            }
+        }
         core.drop_messages_of_kept_flows();
         Ok(())
     }

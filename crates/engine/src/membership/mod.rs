@@ -9,6 +9,7 @@ mod spawn;
 
 use canele_control::JobInfo;
 use canele_proto::request::Failure;
+use canele_sys::ids::FlowId;
 
 pub(crate) use launcher::Launcher;
 use names::Names;
@@ -17,6 +18,9 @@ use ports::Ports;
 pub use spawn::FindCommand;
 use spawn::Spawns;
 
+/// A flow that no group has.
+const NO_GROUP: FlowId = FlowId(u32::MAX);
+
 /// What a rank knows of its job.
 pub(crate) struct Membership {
     pub launcher: Launcher,
@@ -24,7 +28,8 @@ pub(crate) struct Membership {
     pub names: Names,
     pub spawns: Spawns,
     pub ports: Ports,
-    /// Pairs of other ranks that communicate no more: collectives of both fail.
+    /// Pairs of other ranks that communicate no more, and groups that are revoked: collectives of both fail. It only grows, as each group knows
+    /// up to where none is its own.
     pub splits: Vec<Failure>,
 }
 
@@ -32,5 +37,15 @@ impl Membership {
     pub fn new(launcher: Launcher, job: JobInfo) -> Self {
         let (names, spawns, ports) = (Names::default(), Spawns::default(), Ports::default());
         Self { launcher, job, names, spawns, ports, splits: Vec::new() }
+    }
+
+    /// A flow may be another group's from now on; says whether a group with it was revoked.
+    pub fn forget_revocation(&mut self, flow: FlowId) -> bool {
+        let is_of_it = |split: &&mut Failure| matches!(split, Failure::Revoked { flow: of } if *of == flow);
+        let revoked = self.splits.iter_mut().find(is_of_it);
+        let was_revoked = revoked.is_some();
+        // Of no group: what stands behind it keeps its place.
+        revoked.into_iter().for_each(|split| *split = Failure::Revoked { flow: NO_GROUP });
+        was_revoked
     }
 }

@@ -107,21 +107,27 @@ impl Survivors {
         is_revoked
     }
 
-    /// A group communicates no more. Its flow is given back, unless the other members may ask about it.
-    pub fn leave(&mut self, flow: FlowId, pairs: &mut Pairs) {
+    /// A group communicates no more. Its flow is given back, unless the other members may ask about it: then it is kept, and the oldest
+    /// beyond those that are kept is given back. Returns the flows that were.
+    pub fn leave(&mut self, flow: FlowId, pairs: &mut Pairs) -> Vec<FlowId> {
         self.groups.remove(&flow);
         self.followers.remove(&flow);
         self.followers.values_mut().for_each(|followers| followers.retain(|follower| *follower != flow));
         if !self.revocations.is_revoked(flow) && !self.numbers.contains_key(&flow) {
-            return pairs.free(flow.0 / 2);
+            pairs.free(flow.0 / 2);
+            return vec![flow];
         }
+        let mut given_back = Vec::new();
         self.kept.push_back(flow);
         while self.kept.len() > MOST_KEPT
             && let Some(oldest) = self.kept.pop_front_if(|flow| !self.consensus.is_of(*flow))
         {
             self.numbers.remove(&oldest);
+            self.revocations.forget(oldest);
             pairs.free(oldest.0 / 2);
+            given_back.push(oldest);
         }
+        given_back
     }
 
     fn draw(&mut self, flow: FlowId) -> Name {

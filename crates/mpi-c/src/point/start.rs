@@ -2,12 +2,13 @@
 
 use core::ffi::c_int;
 
-use canele_mpi::Mode;
 use canele_mpi::request::Request;
+use canele_mpi::{Error, Mode};
 
 use super::short::{self, Attempt};
 use super::{from, probe, target, wait};
 use crate::buffer::data;
+use crate::constants::MPI_REQUEST_NULL;
 use crate::deferred_recv;
 use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request};
@@ -96,7 +97,7 @@ fn isend_in_mode(
 ) -> CallResult {
     let on = comm.get()?;
     let data = data(buf, count, datatype)?;
-    let to = target(on, dest, tag)?;
+    let to = target(on, dest, tag).map_err(|error| not_started(request, error))?;
     let pending = to.map(|to| on.start_send(to, mode, data)).transpose()?.flatten();
     let handle = match pending {
         Some(pending) => requests::publish(comm.share()?.sending(pending))?,
@@ -140,7 +141,7 @@ pub fn irecv(
     }
     let on = comm.get()?;
     let data = data(buf, count, datatype)?;
-    let Some(from) = from(on, source, tag)? else {
+    let Some(from) = from(on, source, tag).map_err(|error| not_started(request, error))? else {
         return Ok(request.set(FROM_NOBODY, "request")?);
     };
     deferred_recv::settle();
@@ -166,7 +167,8 @@ pub fn isendrecv(
 ) -> CallResult {
     let comm = comm.share()?;
     let (out, into) = (data(sendbuf, sendcount, sendtype)?, data(recvbuf, recvcount, recvtype)?);
-    let (to, from) = (target(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
+    let ends = target(&comm, dest, sendtag).and_then(|to| Ok((to, from(&comm, source, recvtag)?)));
+    let (to, from) = ends.map_err(|error| not_started(request, error))?;
     give(request, Some(comm.iexchange(to, out, from, into)?))
 }
 
@@ -184,7 +186,8 @@ pub fn isendrecv_replace(
 ) -> CallResult {
     let comm = comm.share()?;
     let data = data(buf, count, datatype)?;
-    let (to, from) = (target(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
+    let ends = target(&comm, dest, sendtag).and_then(|to| Ok((to, from(&comm, source, recvtag)?)));
+    let (to, from) = ends.map_err(|error| not_started(request, error))?;
     give(request, Some(comm.iexchange_in_place(to, from, data)?))
 }
 
@@ -203,6 +206,14 @@ pub fn imrecv(
         Some(started) => give(request, Some(started)),
         None => Ok(request.set(FROM_NOBODY, "request")?),
     }
+}
+
+/// Gives the program the handle of no request. Programs that go on after failures wait for what a revoked communicator has not started.
+#[cold]
+fn not_started(request: Out<MPI_Request>, error: Box<Error>) -> Box<Error> {
+    // The first error counts.
+    let _ = request.set(MPI_REQUEST_NULL, "request");
+    error
 }
 
 /// Gives the program the handle of what was started; `None`: it has ended already.

@@ -161,8 +161,12 @@ static void revoke_it(MPI_Comm comm)
     CHECK(revoked == 1);
     int next = (rank + 1) % 3;
     FAILS(MPIX_ERR_REVOKED, MPI_Send(&word, 1, MPI_INT, next, 0, comm));
+    memset(requests, 0, sizeof requests);
     FAILS(MPIX_ERR_REVOKED, MPI_Isend(&word, 1, MPI_INT, next, 0, comm, &requests[0]));
-    FAILS(MPIX_ERR_REVOKED, MPI_Irecv(&word, 1, MPI_INT, next, 0, comm, &requests[0]));
+    FAILS(MPIX_ERR_REVOKED, MPI_Irecv(&word, 1, MPI_INT, next, 0, comm, &requests[1]));
+    FAILS(MPIX_ERR_REVOKED, MPI_Isendrecv(&word, 1, MPI_INT, next, 0, &word, 1, MPI_INT, next, 0, comm, &requests[2]));
+    OK(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE));
+    CHECK(MPI_Barrier(comm) == MPIX_ERR_REVOKED);
     FAILS(MPIX_ERR_REVOKED, MPI_Recv(&word, 1, MPI_INT, next, 0, comm, MPI_STATUS_IGNORE));
     FAILS(MPIX_ERR_REVOKED, MPI_Iprobe(next, 0, comm, &flag, MPI_STATUS_IGNORE));
     FAILS(MPIX_ERR_REVOKED, MPI_Bcast(&word, 1, MPI_INT, 0, comm));
