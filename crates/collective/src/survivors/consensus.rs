@@ -140,7 +140,7 @@ impl Consensus {
             }
             Message::Done(name) => {
                 if self.all.get(&name).is_some_and(|instance| instance.decision.is_some()) {
-                    self.all.remove(&name);
+                    self.forget(name, from);
                 }
                 name
             }
@@ -178,6 +178,14 @@ impl Consensus {
     pub fn is_of(&self, flow: FlowId) -> bool {
         let from = Name { flow, number: 0 };
         self.all.range(from..=Name { flow, number: u32::MAX }).any(|(_, instance)| instance.mine.is_some())
+    }
+
+    /// All have the decision, as a coordinator says. Members that know already that it is gone have turned to this rank, and wait for the
+    /// same word from it.
+    fn forget(&mut self, name: Name, coordinator: Rank) {
+        let Some(instance) = self.all.remove(&name) else { return };
+        let waiting = instance.have.into_iter().filter(|rank| *rank != coordinator && *rank != self.me);
+        self.outgoing.extend(waiting.map(|rank| (rank, Message::Done(name))));
     }
 
     fn decide(&mut self, name: Name, decision: Decision) {

@@ -65,6 +65,26 @@ fn all_that_live_agree_and_know_what_is_revoked_whoever_dies_and_when() {
 }
 
 #[test]
+fn a_coordinator_that_dies_while_it_says_that_all_have_the_decision_leaves_nothing_behind() {
+    for ranks in 2..=6 {
+        let all_done = (AGREEMENTS * FLOWS) as usize * (ranks - 1);
+        for done in 0..all_done {
+            for seed in 0..20 {
+                let mut world = World::with_death_amid_done(ranks, done, seed);
+                world.run();
+                assert!(world.is_dead(Rank(0)), "{ranks} ranks, {done} messages, seed {seed}");
+                check_agreements(&world, seed);
+                let mut survivors = world.survivors().into_iter();
+                assert!(
+                    survivors.all(|rank| world.is_empty(rank)),
+                    "{ranks} ranks, {done} messages, seed {seed}: an agreement is kept for ever"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn an_agreement_that_nobody_dies_in_takes_four_messages_for_each_other_member() {
     let mut world = World::of(5, 0);
     world.run();

@@ -34,6 +34,8 @@ pub struct World {
     /// What is under way from one rank to another, as bytes.
     channels: BTreeMap<(Rank, Rank), VecDeque<Vec<u8>>>,
     kills_left: usize,
+    /// Rank 0 dies where it would say `Done` once more than so often.
+    done_of_first: Option<usize>,
     delivered: usize,
 }
 
@@ -79,7 +81,24 @@ impl World {
             has_revoked: false,
         };
         let members = (0..ranks as u32).map(member).collect();
-        Self { random: Random(1), members, channels: BTreeMap::new(), kills_left, delivered: 0 }
+        let (random, channels, done_of_first) = (Random(1), BTreeMap::new(), None);
+        Self { random, members, channels, kills_left, done_of_first, delivered: 0 }
+    }
+
+    /// So many ranks, of which the first coordinator dies after so many messages that all have a decision, in this order of events.
+    pub fn with_death_amid_done(ranks: usize, done: usize, seed: u64) -> Self {
+        Self { random: Random(seed), done_of_first: Some(done), ..Self::of(ranks, 0) }
+    }
+
+    /// Whether a rank dies now that would send this message.
+    fn dies_before(&mut self, from: Rank, message: &Message) -> bool {
+        let Some(done) = self.done_of_first.filter(|_| from == Rank(0)) else { return false };
+        if !matches!(message, Message::Done(_)) {
+            return false;
+        }
+        self.members[0].is_dead = done == 0;
+        self.done_of_first = Some(done.saturating_sub(1));
+        done == 0
     }
 
     pub fn ranks(&self) -> usize {
@@ -191,7 +210,9 @@ impl World {
         let (all, ranks) = (self.all(), self.ranks());
         match step {
             StepKind::Transmit(from) => {
-                if let Some((to, message)) = self.members[from.0 as usize].outbox.pop_front() {
+                if let Some((to, message)) = self.members[from.0 as usize].outbox.pop_front()
+                    && !self.dies_before(from, &message)
+                {
                     self.channels.entry((from, to)).or_default().push_back(message.encode());
                 }
             }
