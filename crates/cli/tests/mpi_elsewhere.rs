@@ -11,6 +11,7 @@ use std::time::Duration;
 use programs::{compiled, conformance, conforming, folder, library};
 use support::Ended;
 use support::hosts::Cluster;
+use support::ranks::setting;
 
 /// A job of such a program.
 fn job(cluster: &Cluster, hosts: &str, program: &Path, words: &[&str]) -> Ended {
@@ -134,23 +135,53 @@ fn a_rank_of_another_host_that_dies_amid_accesses_to_windows_is_told() {
     }
 }
 
+/// A program of those that go on after failures, on two ranks of each of two hosts.
+fn survivor_job(cluster: &Cluster, program: &Path, words: &[&str]) -> Ended {
+    let run = start(cluster, "h0:2,h1:2", &["--on-failure", "continue"], program, words);
+    run.end_within(Duration::from_secs(90))
+}
+
+/// All ranks but one were killed, that one has passed, and nothing else is said.
+fn one_is_left(ended: &Ended, seed: &str) {
+    assert_eq!(ended.code(), Some(137), "seed {seed}: {}", ended.error);
+    assert!(ended.lines().contains(&"passed"), "seed {seed}: {}", ended.error);
+    let told = ended.error.lines().filter(|line| line.ends_with("; the others go on")).count();
+    assert_eq!((told, ended.error.lines().count()), (3, 3), "seed {seed}: {}", ended.error);
+}
+
+#[test]
+fn windows_and_files_of_several_hosts_are_revoked_and_outlive_a_member() {
+    let Some(cluster) = Cluster::up() else { return };
+    let files = std::env::temp_dir();
+    for (name, survivors) in [("revoke", 4), ("outlive", 3)] {
+        let program = compiled(name, &[folder("programs/failures").join(format!("{name}.c"))]);
+        for memory in ["direct", "served"] {
+            let ended = survivor_job(&cluster, &program, &[memory, files.to_str().expect("a path of text")]);
+            assert_eq!(ended.lines(), vec!["passed"; survivors], "{name}, {memory}: {}", ended.error);
+            assert_eq!(ended.error.lines().count(), 4 - survivors, "{name}, {memory}: {}", ended.error);
+        }
+    }
+}
+
+#[test]
+fn ranks_of_several_hosts_that_die_at_any_moment_leave_the_others_in_agreement() {
+    let Some(cluster) = Cluster::up() else { return };
+    let program = compiled("endure", &[folder("programs/failures/endure.c")]);
+    let (kills, first) = (setting("FAULT_KILLS", 12), setting("FAULT_SEED", 1));
+    for seed in first..first + kills.div_ceil(3) {
+        let within = ["60", "200", "15"][(seed % 3) as usize];
+        let seed = seed.to_string();
+        one_is_left(&survivor_job(&cluster, &program, &[&seed, within]), &seed);
+    }
+}
+
 #[test]
 fn what_was_written_together_stays_when_ranks_of_several_hosts_die() {
     let Some(cluster) = Cluster::up() else { return };
     let program = compiled("files", &[folder("programs/failures").join("files.c")]);
-    let (ranks, files) = (4, std::env::temp_dir());
+    let files = std::env::temp_dir();
     for (seed, within) in [("1", "150"), ("2", "60"), ("3", "200"), ("4", "20")] {
         let words = [seed, within, files.to_str().expect("a path of text")];
-        let run = start(&cluster, "h0:2,h1:2", &["--on-failure", "continue"], &program, &words);
-        let ended = run.end_within(Duration::from_secs(90));
-        assert_eq!(ended.code(), Some(137), "seed {seed}: {}", ended.error);
-        assert!(ended.lines().contains(&"passed"), "seed {seed}: {}", ended.error);
-        let told = ended.error.lines().filter(|line| line.ends_with("; the others go on")).count();
-        assert_eq!(
-            (told, ended.error.lines().count()),
-            (ranks - 1, ranks - 1),
-            "seed {seed}: {}",
-            ended.error
-        );
+        one_is_left(&survivor_job(&cluster, &program, &words), seed);
     }
 }
