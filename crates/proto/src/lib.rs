@@ -24,6 +24,7 @@ pub mod credit;
 mod direct;
 mod eager_multi;
 mod event;
+mod flow;
 mod gone;
 mod handle;
 mod holding;
@@ -52,20 +53,20 @@ mod unexpected;
 pub mod wire;
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
 
 use canele_rail::{Corrupt, FullRail, Speed};
-use canele_sys::ids::{FlowId, LinkId, Rank, RequestId};
+use canele_sys::ids::{LinkId, Rank, RequestId};
 
-use backlog::{Backlog, LEVELS, ORDINARY, RailPolicy};
+use backlog::Backlog;
 use choice::Path;
 pub use coalesced::CoalescedSend;
 use credit::{CreditPool, LEAST_WINDOW, base_window};
 use eager_multi::EagerMultis;
 pub use event::{EventListener, ProtoEvent};
+use flow::Flow;
+pub use flow::MAX_FLOWS;
 pub use gone::Death;
 pub use holding::Holding;
-use matching::Matcher;
 use peer::Peer;
 use peers::Peers;
 pub use peers::{PeerIndex, ShortAddress};
@@ -80,9 +81,6 @@ pub use traffic::{Moved, Traffic, Watermark};
 pub use unexpected::Matched;
 use unexpected::Unexpected;
 use wire::{LinkClosed, Put};
-
-/// Flows are numbered below this, so that a corrupted number cannot make a table of any size.
-pub const MAX_FLOWS: u32 = 1 << 16;
 
 /// Peers that can have something to be sent at the same time before their list grows.
 const LISTED: usize = 64;
@@ -112,29 +110,6 @@ pub struct Notice {
     pub from: Rank,
     /// The identifier.
     pub id: u64,
-}
-
-/// One flow of this rank.
-struct Flow {
-    matcher: Matcher,
-    /// How urgent its messages are, and which rails take them.
-    level: u8,
-    policy: RailPolicy,
-    /// Who sends on it; all, if nobody said.
-    senders: Option<Arc<[Rank]>>,
-    /// How many of the deaths so far its any-source receives have been told of.
-    deaths_told: usize,
-    /// Deaths count as told only once they are acknowledged.
-    acknowledges: bool,
-    /// Operations that wait for a peer fail, and so do new ones.
-    revoked: bool,
-}
-
-impl Default for Flow {
-    fn default() -> Self {
-        let (matcher, level, policy) = (Matcher::default(), ORDINARY, RailPolicy::Any);
-        Self { matcher, level, policy, senders: None, deaths_told: 0, acknowledges: false, revoked: false }
-    }
 }
 
 /// The protocol state of one rank.
@@ -317,22 +292,6 @@ impl Proto {
         self.strategy.name()
     }
 
-    /// What [`Proto::set_flow`] was told of a flow last.
-    pub fn flow_settings(&mut self, flow: FlowId) -> (u8, RailPolicy) {
-        self.flow(flow).map_or((backlog::ORDINARY, RailPolicy::Any), |flow| (flow.level, flow.policy))
-    }
-
-    /// How urgent the messages of a flow are from now on, and which rails take them.
-    ///
-    /// # Panics
-    /// There is no such level.
-    pub fn set_flow(&mut self, flow: FlowId, level: u8, policy: RailPolicy) {
-        assert!(usize::from(level) < LEVELS, "levels go from 0 to {}", LEVELS - 1);
-        if let Some(flow) = self.flow(flow) {
-            (flow.level, flow.policy) = (level, policy);
-        }
-    }
-
     /// A peer whose link is to be opened, if there is one; answered by [`Proto::link_opened`].
     pub fn take_wanted(&mut self) -> Option<Rank> {
         self.wanted.pop()
@@ -387,24 +346,6 @@ impl Proto {
     /// Lets no message go straight to the rail any more: whatever is tried takes the general path, which says why not.
     pub fn close(&mut self) {
         self.peers.close();
-    }
-
-    /// The flow, made if it is new here: a peer may use one before this rank does.
-    #[inline(always)]
-    fn flow(&mut self, id: FlowId) -> Option<&mut Flow> {
-        if id.0 as usize >= self.flows.len() {
-            self.grow_flows(id)?;
-        }
-        Some(&mut self.flows[id.0 as usize])
-    }
-
-    #[cold]
-    fn grow_flows(&mut self, id: FlowId) -> Option<()> {
-        if id.0 >= MAX_FLOWS {
-            return None;
-        }
-        self.flows.resize_with(id.0 as usize + 1, Flow::default);
-        Some(())
     }
 
     /// Puts a peer into the list of those with something to be sent.

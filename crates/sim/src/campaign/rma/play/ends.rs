@@ -1,0 +1,82 @@
+//! What has become of an access, held against what was to come of it, and what follows.
+
+use canele_mem::buffer::Owned;
+use canele_proto::rma::{Refusal, RmaFailure, RmaLockKind, RmaOutcome, RmaRequest, WindowAction};
+
+use super::{Checked, Expected, Play, Run};
+use crate::campaign::rma::reference::LOCKED;
+
+impl Play<'_> {
+    pub(super) fn end(&mut self, me: usize, mut run: Run, outcome: RmaOutcome) -> Checked {
+        let RmaOutcome { result, data, into, .. } = outcome;
+        data.into_iter().for_each(|buffer| run.data.take_back_out(buffer));
+        into.into_iter().for_each(|buffer| run.into.take_back_in(buffer));
+        let to = run.to;
+        let word = |bytes: &mut Owned<u8>| bytes.bytes().try_into().map_or(0, u64::from_le_bytes);
+        if let Err(RmaFailure::Owner(failure)) = &result {
+            if Some(to) != self.dead {
+                return Err(format!("rank {me} at {to}, which lives: {failure}"));
+            }
+            if matches!(run.expected, Expected::Granted(_) | Expected::Protected | Expected::Unlocked(_)) {
+                self.leave(me, to);
+            }
+            return Ok(());
+        }
+        match (run.expected, result) {
+            (Expected::End, Ok(_)) => {}
+            (Expected::Bytes(expected), Ok(_)) if run.into.bytes() == expected => {}
+            (Expected::Refused, Err(RmaFailure::Refused(_, Refusal::Outside(_)))) => {}
+            (Expected::Fetched, Ok(_)) => self.done[me][to].fetched.push(word(&mut run.into)),
+            (Expected::Replaced(expected), Ok(_)) => {
+                self.done[me][to].replaced += u64::from(word(&mut run.into) == expected);
+            }
+            (Expected::Granted(kind), Ok(_)) => self.enter(me, to, kind)?,
+            (Expected::Protected, Ok(_)) => {
+                let n = word(&mut run.into) + 1;
+                let place = self.place(to, 8 * LOCKED);
+                let write = RmaRequest::Write { place, len: 8 };
+                self.submit(me, to, (write, None), n.to_le_bytes().to_vec(), 0, Expected::End);
+                self.holders[to].retain(|(rank, _)| *rank != me);
+                self.window(me, to, WindowAction::Unlock, Expected::Unlocked(RmaLockKind::Exclusive));
+            }
+            (Expected::Unlocked(kind), Ok(_)) => {
+                self.done[me][to].sections += u64::from(kind == RmaLockKind::Exclusive);
+                self.leave(me, to);
+            }
+            (_, result) => return Err(format!("rank {me} at {to}: {:?} gave {result:?}", run.rma_request)),
+        }
+        Ok(())
+    }
+
+    /// A rank has got a lock.
+    fn enter(&mut self, me: usize, to: usize, kind: RmaLockKind) -> Checked {
+        let dead = self.dead;
+        let others = self.holders[to].iter().filter(|(rank, _)| Some(*rank) != dead);
+        let alone = |other: &RmaLockKind| kind == RmaLockKind::Exclusive || *other == RmaLockKind::Exclusive;
+        if let Some((other, other_kind)) = others.into_iter().find(|(_, other)| alone(other)) {
+            return Err(format!("{kind:?} lock of {to}: rank {me} has it beside {other}, {other_kind:?}"));
+        }
+        self.holders[to].push((me, kind));
+        if kind == RmaLockKind::Exclusive {
+            self.done[me][to].sections_begun += 1;
+            let place = self.place(to, 8 * LOCKED);
+            self.submit(
+                me,
+                to,
+                (RmaRequest::Get { place, len: 8 }, None),
+                Vec::new(),
+                8,
+                Expected::Protected,
+            );
+        } else {
+            self.holders[to].retain(|(rank, _)| *rank != me);
+            self.window(me, to, WindowAction::Unlock, Expected::Unlocked(kind));
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, me: usize, to: usize) {
+        self.holders[to].retain(|(rank, _)| *rank != me);
+        self.parties[me].in_section = false;
+    }
+}
