@@ -32,16 +32,18 @@ mod environment;
 mod job;
 mod links;
 mod messages;
+mod network;
 mod rank;
 mod socket;
 
 pub use environment::{RankPlace, variable};
-pub use job::{Host, JobInfo, JobRank, Network, SpawnedWorld, draw_job_id};
+pub use job::{Host, JobInfo, JobRank, SpawnedWorld, draw_job_id};
 pub use links::{Links, SocketLink};
 pub use messages::{
     FromLauncher, MAX_MESSAGE, MAX_VALUE, MOST_INBOXES, MOST_PEERS, Meeting, OnFailure, PeerInbox, PortName,
     RankEnd, SpawnProgram, ToLauncher, VERSION,
 };
+pub use network::Network;
 pub use rank::{Control, ControlError, MessageWithDescriptors};
 pub use socket::{
     Handed, MOST_DESCRIPTORS, MessageAndHanded, ReceiveError, SEND_AGAIN, SendError, Socket, send_until_taken,

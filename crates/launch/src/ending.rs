@@ -9,8 +9,8 @@ use rustix::process::Signal;
 use super::failure::{SignalName, rank_list};
 use super::host_ranks::Order;
 use super::input::Input;
-use super::job::Member;
 use super::launcher::{GRACE, Launcher};
+use super::member::Member;
 use super::query::{JobReport, Queries};
 
 /// Exit status after `--timeout`.

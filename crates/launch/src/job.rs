@@ -11,6 +11,7 @@ use canele_control::{FromLauncher, JobInfo, OnFailure, RankEnd, SpawnedWorld, To
 
 use super::failure::{Exit, RankFailure};
 use super::given_up::GivenUp;
+use super::member::Member;
 use super::settings::Settings;
 
 /// A rank found that another one broke the rules of rail or protocol, and accepts nothing more from it.
@@ -32,50 +33,6 @@ impl Cut {
 
 /// Series of finished ranks in one message, which any message can hold.
 const MOST_SERIES: usize = 4096;
-
-/// What is known of one rank.
-#[derive(Debug, Default)]
-pub struct Member {
-    /// Its process, once started.
-    pub pid: Option<u32>,
-    /// It has said Hello.
-    pub initialised: bool,
-    /// It has said Finished.
-    pub finished: bool,
-    /// How its process ended.
-    pub exit: Option<Exit>,
-    /// What it last said it does.
-    pub doing: String,
-    /// It was spawned with others that could not be started, and is ended for that.
-    pub unwanted: bool,
-    /// It broke the rules, thus.
-    pub broken: Option<String>,
-    /// Where it listens.
-    addresses: Option<Vec<Vec<SocketAddr>>>,
-    told_gone: bool,
-    /// A rank of another job.
-    pub is_elsewhere: bool,
-    /// How a rank of another job ended.
-    gone: Option<RankEnd>,
-}
-
-impl Member {
-    /// One word for lists.
-    pub fn state(&self) -> &'static str {
-        match self {
-            Member { exit: Some(_), .. } => "ended",
-            Member { pid: None, .. } => "starting",
-            Member { finished: true, .. } => "finished",
-            Member { initialised: true, .. } => "initialised",
-            _ => "running",
-        }
-    }
-
-    /// Whether it is in the library.
-    fn listens(&self) -> bool {
-        self.initialised && !self.finished && self.exit.is_none()
-    }
-}
 
 /// The job.
 #[derive(Debug)]
@@ -175,7 +132,7 @@ impl Job {
     /// The ranks of this job that are gone.
     pub fn gone(&self) -> Vec<(u32, RankEnd)> {
         let gone = |rank: &u32| self.member(*rank).told_gone && !self.member(*rank).is_elsewhere;
-        (0..self.info.ranks()).filter(gone).map(|rank| (rank, self.how_gone(rank))).collect()
+        (0..self.info.ranks()).filter(gone).map(|rank| (rank, self.member(rank).end())).collect()
     }
 
     /// Takes the ranks of this job that are gone, of which other jobs are to be told.
@@ -287,7 +244,7 @@ impl Job {
         // Those that are still to be told are told with everybody.
         let told = |rank: &u32| self.member(*rank).told_gone && !self.finished.contains(rank);
         let gone = (0..self.info.ranks()).filter(told);
-        let gone = gone.map(|rank| (rank, self.how_gone(rank)));
+        let gone = gone.map(|rank| (rank, self.member(rank).end()));
         let (finished, others): (Vec<_>, Vec<_>) = gone.partition(|&(_, how)| how == RankEnd::Finished);
         if !finished.is_empty() {
             let finished: Vec<u32> = finished.into_iter().map(|(rank, _)| rank).collect();
@@ -374,25 +331,13 @@ impl Job {
             (None, Exit::Status(status)) => Some(RankFailure::Exited(status)),
             (None, Exit::Lost) => Some(RankFailure::HostLost),
         };
-        let how = self.how_gone(rank);
+        let how = self.member(rank).end();
         self.tell_gone(rank, how);
         self.finds.retain(|_, waiting| {
             waiting.retain(|&(from, _)| from != rank);
             !waiting.is_empty()
         });
         failure
-    }
-
-    fn how_gone(&self, rank: u32) -> RankEnd {
-        match *self.member(rank) {
-            Member { gone: Some(how), .. } => how,
-            Member { finished: true, .. } => RankEnd::Finished,
-            Member { exit: Some(Exit::Signal(signal)), .. } => RankEnd::Killed(signal),
-            Member { exit: Some(Exit::Status(0)), initialised: false, .. } => RankEnd::Finished,
-            Member { exit: Some(Exit::Status(status)), .. } => RankEnd::Exited(status),
-            Member { exit: Some(Exit::Lost), .. } => RankEnd::HostLost,
-            Member { exit: None, .. } => RankEnd::Finished,
-        }
     }
 
     /// Tells every rank that is in the library, once. Of ranks that finished they are told later and together: if each end cost a

@@ -1,6 +1,6 @@
 //! The launcher's loop: waits for whatever happens next in the job and reacts to it.
 //!
-//! Owns the order of things: what hosts report, what a failure does (signals, the time limit and the end are in `ending`).
+//! Owns the order of things: what a failure does (what hosts report is in `reports`; signals, the time limit and the end are in `ending`).
 //! Never waits for a rank or a host, nor for whoever reads its output. What concerns processes is done by the hosts.
 
 use std::io;
@@ -10,8 +10,8 @@ use canele_control::{JobInfo, OnFailure, ToLauncher};
 
 use super::connected::ConnectedJobs;
 use super::events::{Events, Ready, Source};
-use super::failure::{Exit, RankFailure, SignalName, rank_list};
-use super::host_ranks::{Order, Report};
+use super::failure::{Exit, RankFailure, SignalName};
+use super::host_ranks::Order;
 use super::input::Input;
 use super::job::{Cut, Job};
 use super::job_hosts::JobHosts;
@@ -52,7 +52,7 @@ pub struct Launcher {
     /// Other jobs, and ports.
     pub(super) connected: ConnectedJobs,
     /// Hosts whose hosts have not said their last word.
-    open: Vec<bool>,
+    pub(super) open: Vec<bool>,
     /// The first failure decides.
     pub(super) status: Option<u8>,
     /// The last signal passed on that usually ends a program.
@@ -180,130 +180,25 @@ impl Launcher {
         self.tell_host_of(0, Order::Feed { bytes });
     }
 
-    fn close_input(&mut self) {
+    pub(super) fn close_input(&mut self) {
         if let Some(input) = self.input.take() {
             input.close(&self.events);
         }
     }
 
-    /// Says whether there was any.
-    pub(super) fn handle_reports(&mut self) -> bool {
-        let reports = self.hosts.take_reports();
-        let any = !reports.is_empty();
-        for (host, report) in reports {
-            self.handle_report(host, report);
-        }
-        any
-    }
-
-    fn handle_report(&mut self, host: usize, report: Report) {
-        match report {
-            Report::Started { rank, pid } => {
-                self.job.member_mut(rank).pid = Some(pid);
-                self.handle_spawned(rank, None);
-                if let (0, Some(input)) = (rank, &mut self.input) {
-                    input.start();
-                }
-            }
-            Report::NotStarted { rank, name, why, .. } if rank >= self.info().size => {
-                let why = format!("cannot start {name}: {why}");
-                self.job.member_mut(rank).unwanted = true;
-                self.handle_exit(rank, Exit::Status(0));
-                self.handle_spawned(rank, Some(why));
-            }
-            Report::NotStarted { rank, status, name, why } => {
-                let text = format!("cannot start {name} as {}: {why}", self.name(rank));
-                self.end_saying(&text, status);
-            }
-            Report::Said { rank, message } => self.handle_message(rank, message),
-            Report::Broke { rank, how } => {
-                self.job.member_mut(rank).broken.get_or_insert(how);
-            }
-            Report::Printed { rank, stream, bytes } => self.output.put(host, rank, stream, &bytes),
-            Report::Fed { bytes } => {
-                if let Some(input) = &mut self.input {
-                    input.give_room(bytes);
-                }
-            }
-            Report::Full => self.close_input(),
-            Report::Exited { rank, exit } => self.handle_exit(rank, exit),
-            Report::Counted { question, counts } => {
-                if let Some(queries) = &mut self.queries {
-                    let info = self.job.info();
-                    let ranks = info.ranks_on(host).filter(|rank| info.is_own(*rank));
-                    queries.handle_counts(question, ranks, counts);
-                }
-            }
-            Report::SupervisorDied { pid } => self.supervisor_died(host, pid),
-            Report::Failed { status, text } => self.end_saying(&text, status),
-            Report::Lost { why } => self.handle_lost(host, &why),
-            Report::Remarked { bytes } => self.output.put_remark(host, &bytes),
-            Report::Empty { left } => {
-                for pid in left {
-                    let host = self.on_host(host);
-                    self.output.say(&format!("process {pid}{host} could not be ended"));
-                }
-                self.open[host] = false;
-            }
-        }
-    }
-
-    /// One such message is enough: several hosts may find the same.
-    fn end_saying(&mut self, text: &str, status: u8) {
-        if !self.ending {
-            self.output.say(text);
-            self.end(status, GRACE);
-        }
-    }
-
-    /// Nobody knows what has become of the ranks there, and nobody will hear of them again.
-    fn handle_lost(&mut self, host: usize, why: &str) {
-        self.open[host] = false;
-        let stop = self.info().on_failure == OnFailure::Stop;
-        let ranks = self.info().ranks_on(host);
-        let lost: Vec<u32> = ranks.filter(|&rank| self.job.member(rank).exit.is_none()).collect();
-        for &rank in &lost {
-            self.job.handle_exit(rank, Exit::Lost);
-        }
-        if self.ending && self.status == Some(0) {
-            let name = &self.info().hosts[host].name;
-            self.output.say(&format!("host {name} was lost while its last processes were ended: {why}"));
-            self.status = Some(1);
-        }
-        if !self.ending {
-            let then = if stop { "ending the job" } else { "the others go on" };
-            let ranks = if lost.is_empty() { String::new() } else { format!(" with {}", rank_list(&lost)) };
-            let name = &self.info().hosts[host].name;
-            self.output.say(&format!("host {name} was lost{ranks}: {why}; {then}"));
-        }
-        self.status.get_or_insert(1);
-        if !self.ending && (stop || self.job.running().is_empty()) {
-            self.end(1, GRACE);
-        }
-    }
-
-    fn supervisor_died(&mut self, host: usize, pid: u32) {
-        if self.status.is_none() {
-            let host = self.on_host(host);
-            self.output
-                .say(&format!("the job's supervisor (process {pid}{host}) was killed; ending the job"));
-        }
-        self.end(1, GRACE);
-    }
-
     // ---- ranks ----------------------------------------------------------------------------------------
 
     /// ` on h1`, where hosts were named.
-    fn on_host(&self, host: usize) -> String {
+    pub(super) fn on_host(&self, host: usize) -> String {
         if self.name_hosts { format!(" on {}", self.info().hosts[host].name) } else { String::new() }
     }
 
     /// `rank 3`, and on which host where hosts were named.
-    fn name(&self, rank: u32) -> String {
+    pub(super) fn name(&self, rank: u32) -> String {
         format!("rank {rank}{}", self.on_host(self.info().host_of(rank)))
     }
 
-    fn handle_message(&mut self, rank: u32, message: ToLauncher) {
+    pub(super) fn handle_message(&mut self, rank: u32, message: ToLauncher) {
         if let ToLauncher::Spawn { ticket, programs, parents } = message {
             return self.spawn((rank, ticket), programs, parents);
         }
@@ -334,7 +229,7 @@ impl Launcher {
         }
     }
 
-    fn handle_exit(&mut self, rank: u32, exit: Exit) {
+    pub(super) fn handle_exit(&mut self, rank: u32, exit: Exit) {
         let was_doing = std::mem::take(&mut self.job.member_mut(rank).doing);
         self.close_ports_of(rank);
         let failure = self.job.handle_exit(rank, exit);

@@ -10,8 +10,8 @@ use canele_control::{FromLauncher, JobInfo, SpawnProgram, SpawnedWorld};
 use canele_sys::ids::LinkId;
 
 use super::host_ranks::Order;
-use super::job::Member;
 use super::launcher::Launcher;
+use super::member::Member;
 use super::plan::{Plan, Program, SpawnedPlace};
 
 /// The worlds whose ranks are being started.

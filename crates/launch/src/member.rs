@@ -1,0 +1,65 @@
+//! What a launcher knows of one rank of its job. Owns the state of the rank; tells nobody.
+
+use std::net::SocketAddr;
+
+use canele_control::RankEnd;
+
+use super::failure::Exit;
+
+/// What is known of one rank.
+#[derive(Debug, Default)]
+pub struct Member {
+    /// Its process, once started.
+    pub pid: Option<u32>,
+    /// It has said Hello.
+    pub initialised: bool,
+    /// It has said Finished.
+    pub finished: bool,
+    /// How its process ended.
+    pub exit: Option<Exit>,
+    /// What it last said it does.
+    pub doing: String,
+    /// It was spawned with others that could not be started, and is ended for that.
+    pub unwanted: bool,
+    /// It broke the rules, thus.
+    pub broken: Option<String>,
+    /// Where it listens.
+    pub(super) addresses: Option<Vec<Vec<SocketAddr>>>,
+    /// Its end was told, or is about to be.
+    pub(super) told_gone: bool,
+    /// A rank of another job.
+    pub is_elsewhere: bool,
+    /// How a rank of another job ended.
+    pub(super) gone: Option<RankEnd>,
+}
+
+impl Member {
+    /// One word for lists.
+    pub fn state(&self) -> &'static str {
+        match self {
+            Member { exit: Some(_), .. } => "ended",
+            Member { pid: None, .. } => "starting",
+            Member { finished: true, .. } => "finished",
+            Member { initialised: true, .. } => "initialised",
+            _ => "running",
+        }
+    }
+
+    /// Whether it is in the library.
+    pub(super) fn listens(&self) -> bool {
+        self.initialised && !self.finished && self.exit.is_none()
+    }
+
+    /// How it ended, as the others are told.
+    pub(super) fn end(&self) -> RankEnd {
+        match *self {
+            Member { gone: Some(how), .. } => how,
+            Member { finished: true, .. } => RankEnd::Finished,
+            Member { exit: Some(Exit::Signal(signal)), .. } => RankEnd::Killed(signal),
+            Member { exit: Some(Exit::Status(0)), initialised: false, .. } => RankEnd::Finished,
+            Member { exit: Some(Exit::Status(status)), .. } => RankEnd::Exited(status),
+            Member { exit: Some(Exit::Lost), .. } => RankEnd::HostLost,
+            Member { exit: None, .. } => RankEnd::Finished,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What the hosts of a job report to its launcher: ranks that start, speak, print and exit, and hosts that are lost.
+//!
+//! Owns what each report does; waits for none.
+
+use canele_control::OnFailure;
+
+use super::failure::{Exit, rank_list};
+use super::host_ranks::Report;
+use super::launcher::{GRACE, Launcher};
+
+impl Launcher {
+    /// Says whether there was any.
+    pub(super) fn handle_reports(&mut self) -> bool {
+        let reports = self.hosts.take_reports();
+        let any = !reports.is_empty();
+        for (host, report) in reports {
+            self.handle_report(host, report);
+        }
+        any
+    }
+
+    fn handle_report(&mut self, host: usize, report: Report) {
+        match report {
+            Report::Started { rank, pid } => {
+                self.job.member_mut(rank).pid = Some(pid);
+                self.handle_spawned(rank, None);
+                if let (0, Some(input)) = (rank, &mut self.input) {
+                    input.start();
+                }
+            }
+            Report::NotStarted { rank, name, why, .. } if rank >= self.info().size => {
+                let why = format!("cannot start {name}: {why}");
+                self.job.member_mut(rank).unwanted = true;
+                self.handle_exit(rank, Exit::Status(0));
+                self.handle_spawned(rank, Some(why));
+            }
+            Report::NotStarted { rank, status, name, why } => {
+                let text = format!("cannot start {name} as {}: {why}", self.name(rank));
+                self.end_saying(&text, status);
+            }
+            Report::Said { rank, message } => self.handle_message(rank, message),
+            Report::Broke { rank, how } => {
+                self.job.member_mut(rank).broken.get_or_insert(how);
+            }
+            Report::Printed { rank, stream, bytes } => self.output.put(host, rank, stream, &bytes),
+            Report::Fed { bytes } => {
+                if let Some(input) = &mut self.input {
+                    input.give_room(bytes);
+                }
+            }
+            Report::Full => self.close_input(),
+            Report::Exited { rank, exit } => self.handle_exit(rank, exit),
+            Report::Counted { question, counts } => {
+                if let Some(queries) = &mut self.queries {
+                    let info = self.job.info();
+                    let ranks = info.ranks_on(host).filter(|rank| info.is_own(*rank));
+                    queries.handle_counts(question, ranks, counts);
+                }
+            }
+            Report::SupervisorDied { pid } => self.supervisor_died(host, pid),
+            Report::Failed { status, text } => self.end_saying(&text, status),
+            Report::Lost { why } => self.handle_lost(host, &why),
+            Report::Remarked { bytes } => self.output.put_remark(host, &bytes),
+            Report::Empty { left } => {
+                for pid in left {
+                    let host = self.on_host(host);
+                    self.output.say(&format!("process {pid}{host} could not be ended"));
+                }
+                self.open[host] = false;
+            }
+        }
+    }
+
+    /// One such message is enough: several hosts may find the same.
+    fn end_saying(&mut self, text: &str, status: u8) {
+        if !self.ending {
+            self.output.say(text);
+            self.end(status, GRACE);
+        }
+    }
+
+    /// Nobody knows what has become of the ranks there, and nobody will hear of them again.
+    fn handle_lost(&mut self, host: usize, why: &str) {
+        self.open[host] = false;
+        let stop = self.info().on_failure == OnFailure::Stop;
+        let ranks = self.info().ranks_on(host);
+        let lost: Vec<u32> = ranks.filter(|&rank| self.job.member(rank).exit.is_none()).collect();
+        for &rank in &lost {
+            self.job.handle_exit(rank, Exit::Lost);
+        }
+        if self.ending && self.status == Some(0) {
+            let name = &self.info().hosts[host].name;
+            self.output.say(&format!("host {name} was lost while its last processes were ended: {why}"));
+            self.status = Some(1);
+        }
+        if !self.ending {
+            let then = if stop { "ending the job" } else { "the others go on" };
+            let ranks = if lost.is_empty() { String::new() } else { format!(" with {}", rank_list(&lost)) };
+            let name = &self.info().hosts[host].name;
+            self.output.say(&format!("host {name} was lost{ranks}: {why}; {then}"));
+        }
+        self.status.get_or_insert(1);
+        if !self.ending && (stop || self.job.running().is_empty()) {
+            self.end(1, GRACE);
+        }
+    }
+
+    fn supervisor_died(&mut self, host: usize, pid: u32) {
+        if self.status.is_none() {
+            let host = self.on_host(host);
+            self.output
+                .say(&format!("the job's supervisor (process {pid}{host}) was killed; ending the job"));
+        }
+        self.end(1, GRACE);
+    }
+}
