@@ -151,8 +151,7 @@ fn play(me: &Engine, keys: &[ExposureKey]) {
             );
         }
         for _ in 0..10 {
-            let lock = me.ilock((*owner, *key), RmaLockKind::Exclusive).unwrap();
-            me.wait(lock, None).unwrap().result.unwrap();
+            me.lock_window((*owner, *key), RmaLockKind::Exclusive).unwrap();
             let n = word(&read(me, at(owner.0, *key, 8), 8, get));
             count(me, at(owner.0, *key, 8), Access::Put { data: out(&(n + 1).to_ne_bytes()) });
             let unlock = me.iunlock((*owner, *key)).unwrap();
@@ -261,8 +260,8 @@ fn a_dead_owner_fails_every_wait_and_a_dead_holder_gives_its_lock_back() {
         let (window, dead) = ((Rank(0), keys[0]), (Rank(2), keys[2]));
         let (third, second, first) = (ranks.pop().unwrap(), ranks.pop().unwrap(), ranks.pop().unwrap());
         let holder = thread::spawn(move || {
-            let lock = third.ilock(window, RmaLockKind::Exclusive).unwrap();
-            third.wait(lock, None).unwrap().result.unwrap();
+            third.lock_window(window, RmaLockKind::Exclusive).unwrap();
+            third.flush(&[window], None).unwrap();
             // It is inside the library no more.
             third
         });
@@ -275,13 +274,14 @@ fn a_dead_owner_fails_every_wait_and_a_dead_holder_gives_its_lock_back() {
         }
         third.get_or_insert(holder.join().unwrap());
         let waiting = thread::spawn(move || {
-            let lock = second.ilock(window, RmaLockKind::Shared).unwrap();
-            second.wait(lock, None).unwrap().result.unwrap();
+            second.lock_window(window, RmaLockKind::Shared).unwrap();
+            second.flush(&[window], None).unwrap();
             second.signal(window, 1).unwrap();
             second.finish().unwrap();
             second
         });
-        let lost = first.ilock(dead, RmaLockKind::Exclusive).unwrap();
+        first.lock_window(dead, RmaLockKind::Exclusive).unwrap();
+        let lost = first.iflush(dead).unwrap();
         count(&first, at(2, keys[2], 0), Access::Put { data: out(&[1; 8]) });
         for _ in 0..100 {
             first.poll().unwrap();
@@ -292,6 +292,7 @@ fn a_dead_owner_fails_every_wait_and_a_dead_holder_gives_its_lock_back() {
         };
         failed(first.wait(lost, None).unwrap().result.map(drop));
         failed(first.flush(&[dead], None));
+        failed(first.lock_window(dead, RmaLockKind::Exclusive));
         failed(first.await_signals(keys[0], Rank(2), 1, 1, None));
         first.await_signals(keys[0], Rank(1), 1, 1, None).unwrap();
         first.finish().unwrap();

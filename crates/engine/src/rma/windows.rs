@@ -75,29 +75,37 @@ impl Engine {
         self.call_window(window, RmaRequest::Flush { window: window.1.into() })
     }
 
-    /// Asks for the lock of exposed memory. It is granted in the order in which the owner is asked, to neighbours that share it together;
-    /// the end of the operation is the grant. A holder that dies gives it back.
+    /// Asks for the lock of exposed memory, and never waits: the request leaves with the next one to its owner, or in the next pass. It is
+    /// granted in the order in which the owner is asked, to neighbours that share it together; what this rank submits there behind it is
+    /// done once it is granted, and a flush ends then. A holder that dies gives it back.
     ///
     /// # Errors
-    /// No such rank; the job is over.
-    pub fn ilock(&self, window: (Rank, ExposureKey), kind: RmaLockKind) -> Result<Pending, Error> {
+    /// No such rank; the owner is gone; the job is over.
+    pub fn lock_window(&self, window: (Rank, ExposureKey), kind: RmaLockKind) -> Result<(), Error> {
+        let (owner, key) = window;
+        self.check_rank(owner)?;
+        let mut core = self.lock_to_submit()?;
+        if let Some(failure) = core.progress.proto.why_gone(owner) {
+            return Err(failure.into());
+        }
         let action = WindowAction::Lock(kind);
-        self.call_window(window, RmaRequest::Window { window: window.1.into(), action })
+        core.submit_unanswered(owner, RmaRequest::Window { window: key.into(), action });
+        Ok(())
     }
 
-    /// Waits until a lock is granted that [`Engine::ilock`] has asked for, or the group of a flow is revoked: then the lock is of no use to
-    /// any member.
+    /// Waits until a flush or an unlock behind [`Engine::lock_window`] has ended, or the group of a flow is revoked: then the lock is of no
+    /// use to any member. No access behind the lock may have memory of the caller.
     ///
     /// # Errors
     /// The owner is gone, or refused it; the group was revoked.
-    pub fn await_lock(&self, lock: Pending, group: FlowId) -> Result<(), Error> {
+    pub fn await_grant(&self, ended: Pending, group: FlowId) -> Result<(), Error> {
         let core = self.lock_to_submit()?;
         let ready = |core: &mut Core| {
-            let granted = lock.take(core).map(|ended| ended.result.map(drop));
+            let granted = ended.take(core).map(|ended| ended.result.map(drop));
             granted.or_else(|| core.progress.proto.why_revoked(group).map(|why| Err(why.into())))
         };
         let (mut core, result) = self.wait_for(core, ready);
-        if let PendingKind::Rma(key) = lock.0 {
+        if let PendingKind::Rma(key) = ended.0 {
             let Core { progress, rma, .. } = &mut *core;
             rma.origin.leave(&mut progress.proto, &mut progress.rails, key, LateAnswer::Ignore);
         }
@@ -131,9 +139,7 @@ impl Engine {
         let (owner, key) = window;
         self.check_rank(owner)?;
         let action = WindowAction::Signal(which);
-        let rma_request = RmaRequest::Window { window: key.into(), action };
-        let call = NewCall { ending: Ending::Counted, ..NewCall::new(owner, rma_request) };
-        self.lock_to_submit()?.submit_rma(call);
+        self.lock_to_submit()?.submit_unanswered(owner, RmaRequest::Window { window: key.into(), action });
         Ok(())
     }
 
@@ -167,5 +173,12 @@ impl Engine {
         };
         let (_core, result) = self.wait_before(core, deadline, ready);
         result.unwrap_or_else(|| Err(Error::Deadline(format!("{from} to signal"))))
+    }
+}
+
+impl Core {
+    /// Submits a request that the owner does not answer.
+    fn submit_unanswered(&mut self, owner: Rank, rma_request: RmaRequest) {
+        self.submit_rma(NewCall { ending: Ending::Counted, ..NewCall::new(owner, rma_request) });
     }
 }

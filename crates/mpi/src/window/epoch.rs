@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   of the window   FENCED ──(first access)──▶ FENCE      LOCK_ALL      GROUP
-//!   of a target     STARTED      SHARED      EXCLUSIVE
+//!   of a target     STARTED      SHARED      EXCLUSIVE      with ASKED until the owner has answered something
 //! ```
 
 use std::sync::{MutexGuard, PoisonError};
@@ -32,6 +32,8 @@ pub(super) const SHARED: u8 = 2;
 pub(super) const EXCLUSIVE: u8 = 4;
 /// The target is locked by word of the program alone.
 pub(super) const UNCHECKED: u8 = 8;
+/// The lock of the target was asked for, and may not be granted yet.
+pub(super) const ASKED: u8 = 16;
 
 /// What this process has opened beside fences.
 #[derive(Default)]

@@ -8,6 +8,9 @@
 //!   unlock ─▶ take_waiter ─▶ an empty message to it          a shared lock taken after a wait tells the next waiter likewise
 //! ```
 //! Who comes to share a lock waits, too, while a member is queued that wants it alone; who waited and was told takes it if it is free.
+//!
+//! Where the owner's library keeps the lock, it is only asked for: the request leaves with the accesses behind it, and the owner does them
+//! once it has granted the lock.
 
 use canele_engine::{Error as EngineError, Mode, RmaLockKind, Want};
 use canele_sys::atomic::{Ordering::Relaxed, Ordering::SeqCst, fence};
@@ -17,7 +20,8 @@ use super::{Win, tag};
 use crate::{Result, fail};
 
 impl Win {
-    /// Locks a target. With `unchecked` the program promises that no other lock conflicts.
+    /// Locks a target; the lock of one that is accessed by requests may be granted later. With `unchecked` the program promises that no other
+    /// lock conflicts.
     ///
     /// # Errors
     /// There is no such rank; it is locked already; another kind of epoch is open; a rank that holds the lock died, or the target; the window
@@ -108,12 +112,13 @@ impl Win {
         if self.epoch.load(Relaxed) & LOCK_ALL == 0 {
             fail!(RmaSync, "not all ranks are locked: call MPI_Win_lock_all first");
         }
-        let mut result = self.flush_everybody();
+        let unchecked = self.epochs().all_unchecked;
+        let is_served = !self.shares_host && !unchecked;
+        let mut result = if is_served { Ok(()) } else { self.flush_everybody() };
         self.sync();
         self.epoch.fetch_and(!LOCK_ALL, Relaxed);
-        let unchecked = self.epochs().all_unchecked;
-        if !self.shares_host && !unchecked {
-            return result.and(self.release_served(0..self.members())).and_then(|()| self.check_revoked());
+        if is_served {
+            return self.release_served(0..self.members()).and_then(|()| self.check_revoked());
         }
         for target in 0..if unchecked { 0 } else { self.members() } {
             result = result.and(self.release(target, RmaLockKind::Shared));

@@ -17,6 +17,7 @@ use canele_sys::atomic::Ordering::Relaxed;
 use super::Win;
 use super::control::Control;
 use super::elements::{Accumulation, try_accumulate, try_compare_and_swap};
+use super::epoch::ASKED;
 use super::exclusion::{Excluding, Exclusion};
 use super::target::Target;
 use super::transfer::TargetData;
@@ -24,6 +25,13 @@ use crate::data::{Data, DataMut};
 use crate::op::{BuiltIn, Element};
 use crate::request::Request;
 use crate::{Result, fail};
+
+/// An access of more bytes waits for the grant of a lock that was asked for, and so does one behind so many, or one that reads: owners keep
+/// little for origins that wait, and if the window is revoked meanwhile nothing is under way in the program's memory.
+const ASKED_BYTES: usize = 4 << 10;
+const ASKED_ACCESSES: u64 = 32;
+/// Bytes of a request beside its data, with which a short one leaves at once.
+const HEAD: usize = 24;
 
 /// Elements of which the operation need not know more than their bytes, which are the lower bits.
 const UNKNOWN: u16 = 1 << 15;
@@ -58,6 +66,10 @@ impl Win {
 
     fn submit(&self, to: TargetData<'_>, at: i64, access: Access, tracked: bool) -> Result<Option<Request>> {
         let place = self.served_place(to, at)?;
+        if self.targets[to.rank].epoch.load(Relaxed) & ASKED != 0 {
+            let reads = !matches!(access, Access::Put { .. } | Access::Accumulate { .. });
+            self.limit_before_grant(to, reads || tracked)?;
+        }
         let how = if tracked { Tracked::Request } else { Tracked::Counted };
         let submitted = self.comm.engine.access(place, access, how);
         // Behind the submission, so that no flush of another thread counts it that does not wait for it.
@@ -160,6 +172,11 @@ impl Win {
         if served.is_empty() {
             return Ok(());
         }
+        let is_asked = |(target, _): &(&Target, u64)| target.epoch.load(Relaxed) & ASKED != 0;
+        if open.iter().any(is_asked) {
+            let is_asked = |target: &usize| self.targets[*target].epoch.load(Relaxed) & ASKED != 0;
+            self.await_grants(targets.iter().copied().filter(is_asked))?;
+        }
         let engine = &self.comm.engine;
         if !there {
             return Ok(engine.flush_local(&served, None)?);
@@ -170,26 +187,59 @@ impl Win {
         Ok(flushed?)
     }
 
-    /// Takes the locks of targets where the owner's library keeps them; waits until all are granted.
+    /// Asks for the locks of targets where the owner's library keeps them. Waits only for those of memory that is reached without the owner.
     pub(super) fn acquire_served(&self, targets: std::ops::Range<usize>, kind: RmaLockKind) -> Result<()> {
-        let engine = &self.comm.engine;
-        let asked = targets.clone().map(|target| Ok(engine.ilock(self.served_window(target)?, kind)?));
-        let asked: Vec<Result<Pending>> = asked.collect();
-        let mut granted = Vec::new();
+        let mut asked = targets.start;
         let mut result = Ok(());
-        for (target, asked) in targets.zip(asked) {
-            match asked.and_then(|pending| Ok(engine.await_lock(pending, self.flow())?)) {
-                Ok(()) => granted.push(target),
-                Err(error) => result = result.and(Err(error)),
+        for target in targets.clone() {
+            let lock =
+                self.served_window(target).and_then(|it| Ok(self.comm.engine.lock_window(it, kind)?));
+            if let Err(error) = lock {
+                result = Err(error);
+                break;
             }
+            self.targets[target].epoch.fetch_or(ASKED, Relaxed);
+            asked += 1;
         }
+        let is_direct =
+            |target: &usize| *target == self.comm.rank() || self.targets[*target].region.is_some();
+        let direct = targets.clone().filter(is_direct);
+        result = result.and_then(|()| self.await_grants(direct));
         if result.is_err() {
-            for target in granted {
-                // The first error counts.
-                let _ = self.release_served(target..target + 1);
-            }
+            // The first error counts.
+            let _ = self.release_served(targets.start..asked);
         }
         result
+    }
+
+    /// Waits until the locks of targets that were asked for are granted, and accesses behind them are done.
+    fn await_grants(&self, targets: impl Iterator<Item = usize> + Clone) -> Result<()> {
+        let windows = targets.clone().map(|target| self.served_window(target)).collect::<Result<Vec<_>>>()?;
+        if windows.is_empty() {
+            return Ok(());
+        }
+        let open: Vec<_> = targets.map(|target| (target, self.targets[target].served.open())).collect();
+        let engine = &self.comm.engine;
+        let asked: Vec<_> = windows.into_iter().map(|window| engine.iflush(window)).collect();
+        let mut result = Ok(());
+        for ((target, up_to), asked) in open.into_iter().zip(asked) {
+            let granted = asked.and_then(|flush| engine.await_grant(flush, self.flow()));
+            if granted.is_ok() {
+                up_to.into_iter().for_each(|up_to| self.targets[target].served.flushed(up_to));
+                self.targets[target].epoch.fetch_and(!ASKED, Relaxed);
+            }
+            result = result.and(granted);
+        }
+        Ok(result?)
+    }
+
+    /// Waits for the grant of a lock that was asked for if the next access there must not be done behind it: it is long, or one of many, or
+    /// `has_memory` of the program that waits for it.
+    #[cold]
+    fn limit_before_grant(&self, to: TargetData<'_>, has_memory: bool) -> Result<()> {
+        let most = ASKED_BYTES.min(self.comm.engine.eager_bytes()?.saturating_sub(HEAD));
+        let is_little = to.bytes()? <= most && self.targets[to.rank].served.open_len() < ASKED_ACCESSES;
+        if is_little && !has_memory { Ok(()) } else { self.await_grants(std::iter::once(to.rank)) }
     }
 
     /// Gives up the locks of targets where the owner's library keeps them; all accesses are done there and here.
@@ -203,7 +253,12 @@ impl Win {
         let mut result = Ok(());
         for given in given {
             let ended = given.and_then(|(target, open, pending)| {
-                let ended = engine.wait(pending, None)?.result;
+                let epoch = &self.targets[target].epoch;
+                // Where the window is revoked, another member may keep its lock for ever.
+                let ended = match epoch.fetch_and(!ASKED, Relaxed) & ASKED {
+                    0 => engine.wait(pending, None)?.result.map(drop),
+                    _ => engine.await_grant(pending, self.flow()),
+                };
                 open.into_iter().for_each(|up_to| self.targets[target].served.flushed(up_to));
                 Ok(ended?)
             });

@@ -51,6 +51,11 @@ impl ServedCount {
         (submitted > self.flushed.load(Ordering::Acquire)).then_some(submitted)
     }
 
+    /// Returns how many accesses no flush has covered.
+    pub fn open_len(&self) -> u64 {
+        self.submitted.load(Ordering::Acquire).saturating_sub(self.flushed.load(Ordering::Acquire))
+    }
+
     /// A flush has ended that covered the accesses up to this one.
     pub fn flushed(&self, up_to: u64) {
         self.flushed.fetch_max(up_to, Ordering::AcqRel);

@@ -8,7 +8,7 @@ use canele_mem::exposed::Exposed;
 use canele_sys::ids::{Rank, RegionId};
 
 use super::Refusal;
-use super::locks::{Granted, LockQueue};
+use super::locks::LockQueue;
 
 /// Indexes from here on stand for exposures, below for regions.
 const FIRST: u32 = 1 << 31;
@@ -168,10 +168,15 @@ impl Exposures {
         self.get(key.into()).map_or(0, |exposure| exposure.signals.get(&(from, which)).copied().unwrap_or(0))
     }
 
-    /// Takes away what a dead rank holds; who gets a lock now, and in which exposure.
-    pub(super) fn release_of(&mut self, dead: Rank) -> Vec<Granted> {
+    /// Takes away what a dead rank holds.
+    pub(super) fn release_of(&mut self, dead: Rank) {
         let living = self.entries.iter_mut().filter_map(|(_, entry)| entry.as_mut());
-        living.flat_map(|exposure| exposure.locks.release_of(dead)).collect()
+        living.for_each(|exposure| exposure.locks.release_of(dead));
+    }
+
+    /// True if a rank waits for the lock of an exposure.
+    pub(super) fn is_lock_awaited(&self, id: RegionId, from: Rank) -> bool {
+        self.get(id).is_some_and(|exposure| exposure.locks.is_awaited_by(from))
     }
 
     /// True if nobody holds or waits for a lock.

@@ -9,42 +9,46 @@ use super::request::RmaLockKind;
 /// Wishes of one rank that wait at most.
 const MOST_OF_ONE: usize = 64;
 
-/// A rank that has got a lock, and the sequence number of its request.
-pub(super) type Granted = (Rank, u32);
-
 /// The lock of an exposure. It is granted in the order of the wishes, so neither kind starves the other.
 #[derive(Default)]
 pub(super) struct LockQueue {
     /// The holders: many that share it, or one.
     holders: Vec<Rank>,
     is_exclusive: bool,
-    waiting: VecDeque<(Rank, u32, RmaLockKind)>,
+    waiting: VecDeque<(Rank, RmaLockKind)>,
 }
 
 impl LockQueue {
-    /// A rank wants the lock; says who has got it, and nothing if the rank has too many wishes.
-    pub fn ask(&mut self, from: Rank, sequence: u32, kind: RmaLockKind) -> Option<Vec<Granted>> {
-        let of_it = self.waiting.iter().filter(|(rank, ..)| *rank == from).count();
+    /// A rank wants the lock, which it has or waits for from then on. False if the rank has too many wishes.
+    pub fn ask(&mut self, from: Rank, kind: RmaLockKind) -> bool {
+        let of_it = self.waiting.iter().filter(|(rank, _)| *rank == from).count();
         let held = self.holders.iter().filter(|rank| **rank == from).count();
         if of_it.max(held) >= MOST_OF_ONE {
-            return None;
+            return false;
         }
-        self.waiting.push_back((from, sequence, kind));
-        Some(self.grant())
+        self.waiting.push_back((from, kind));
+        self.grant();
+        true
     }
 
-    /// A rank gives the lock back; who has got it then, and nothing if the rank does not hold it.
-    pub fn release(&mut self, from: Rank) -> Option<Vec<Granted>> {
-        let at = self.holders.iter().position(|rank| *rank == from)?;
+    /// True if a rank waits for the lock.
+    pub fn is_awaited_by(&self, from: Rank) -> bool {
+        self.waiting.iter().any(|(rank, _)| *rank == from)
+    }
+
+    /// A rank gives the lock back. False if the rank does not hold it.
+    pub fn release(&mut self, from: Rank) -> bool {
+        let Some(at) = self.holders.iter().position(|rank| *rank == from) else { return false };
         self.holders.swap_remove(at);
-        Some(self.grant())
+        self.grant();
+        true
     }
 
-    /// A rank died; who gets the lock then.
-    pub fn release_of(&mut self, dead: Rank) -> Vec<Granted> {
+    /// A rank died: it holds nothing and waits for nothing.
+    pub fn release_of(&mut self, dead: Rank) {
         self.holders.retain(|rank| *rank != dead);
-        self.waiting.retain(|(rank, ..)| *rank != dead);
-        self.grant()
+        self.waiting.retain(|(rank, _)| *rank != dead);
+        self.grant();
     }
 
     /// True if nobody holds it or waits for it.
@@ -52,16 +56,13 @@ impl LockQueue {
         self.holders.is_empty() && self.waiting.is_empty()
     }
 
-    fn grant(&mut self) -> Vec<Granted> {
-        let mut granted = Vec::new();
-        while let Some((rank, sequence, kind)) = self.waiting.pop_front_if(|(_, _, kind)| {
+    fn grant(&mut self) {
+        while let Some((rank, kind)) = self.waiting.pop_front_if(|(_, kind)| {
             self.holders.is_empty() || !self.is_exclusive && *kind == RmaLockKind::Shared
         }) {
             self.is_exclusive = kind == RmaLockKind::Exclusive;
             self.holders.push(rank);
-            granted.push((rank, sequence));
         }
-        granted
     }
 }
 
@@ -70,36 +71,49 @@ mod tests {
     use super::RmaLockKind::{Exclusive, Shared};
     use super::*;
 
+    /// Who holds it.
+    fn holders(locks: &LockQueue) -> Vec<u32> {
+        let mut ranks: Vec<u32> = locks.holders.iter().map(|rank| rank.0).collect();
+        ranks.sort_unstable();
+        ranks
+    }
+
     #[test]
     fn locks_are_granted_in_order_and_shared_among_neighbours() {
         let mut locks = LockQueue::default();
-        assert_eq!(locks.ask(Rank(0), 1, Shared), Some(vec![(Rank(0), 1)]));
-        assert_eq!(locks.ask(Rank(1), 2, Shared), Some(vec![(Rank(1), 2)]));
-        assert_eq!(locks.ask(Rank(2), 3, Exclusive), Some(vec![]));
-        assert_eq!(locks.ask(Rank(3), 4, Shared), Some(vec![]), "who comes later does not overtake");
-        assert_eq!(locks.release(Rank(2)), None);
-        assert_eq!(locks.release(Rank(1)), Some(vec![]));
-        assert_eq!(locks.release(Rank(0)), Some(vec![(Rank(2), 3)]));
-        assert_eq!(locks.ask(Rank(0), 5, Shared), Some(vec![]));
-        assert_eq!(locks.release(Rank(2)), Some(vec![(Rank(3), 4), (Rank(0), 5)]));
+        for (rank, kind) in [(0, Shared), (1, Shared), (2, Exclusive), (3, Shared)] {
+            assert!(locks.ask(Rank(rank), kind));
+        }
+        assert_eq!(holders(&locks), [0, 1], "who comes later does not overtake");
+        assert!(
+            locks.is_awaited_by(Rank(2)) && locks.is_awaited_by(Rank(3)) && !locks.is_awaited_by(Rank(1))
+        );
+        assert!(!locks.release(Rank(2)) && locks.release(Rank(1)));
+        assert_eq!(holders(&locks), [0]);
+        assert!(locks.release(Rank(0)));
+        assert_eq!(holders(&locks), [2]);
+        assert!(locks.ask(Rank(0), Shared) && locks.release(Rank(2)));
+        assert_eq!(holders(&locks), [0, 3]);
     }
 
     #[test]
     fn who_dies_holds_nothing_and_waits_for_nothing() {
         let mut locks = LockQueue::default();
         for (rank, kind) in [(0, Exclusive), (1, Exclusive), (0, Shared), (2, Shared)] {
-            locks.ask(Rank(rank), rank, kind).expect("few wishes");
+            assert!(locks.ask(Rank(rank), kind));
         }
-        assert_eq!(locks.release_of(Rank(0)), [(Rank(1), 1)]);
-        assert_eq!(locks.release_of(Rank(1)), [(Rank(2), 2)]);
-        assert_eq!(locks.release(Rank(2)), Some(vec![]));
+        locks.release_of(Rank(0));
+        assert_eq!(holders(&locks), [1]);
+        locks.release_of(Rank(1));
+        assert_eq!(holders(&locks), [2]);
+        assert!(locks.release(Rank(2)));
         assert!(locks.is_free());
     }
 
     #[test]
     fn the_wishes_of_one_rank_are_bounded() {
         let mut locks = LockQueue::default();
-        assert!((0..1000).filter(|n| locks.ask(Rank(0), *n, Exclusive).is_some()).count() <= MOST_OF_ONE + 1);
-        assert!(locks.ask(Rank(1), 0, Shared).is_some());
+        assert!((0..1000).filter(|_| locks.ask(Rank(0), Exclusive)).count() <= MOST_OF_ONE + 1);
+        assert!(locks.ask(Rank(1), Shared));
     }
 }

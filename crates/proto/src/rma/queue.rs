@@ -2,7 +2,7 @@
 //!
 //! Owns them from their message to their end. Never looks at a region: the target does.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use canele_mem::buffer::{Owned, RegionAddress};
 use canele_sys::ids::{RegionId, RequestId, Tag};
@@ -21,12 +21,16 @@ pub struct Queue {
     pub waiting: VecDeque<Matched>,
     /// Messages that are being received.
     pub coming: VecDeque<(RequestId, Tag, Owned<u8>)>,
-    /// Bytes of those.
+    /// Bytes of those, and of those that wait for locks.
     pub coming_bytes: usize,
     /// The next to be begun.
     pub next: Option<(Tag, Vec<u8>)>,
     /// Begun, in their order.
     begun: VecDeque<Begun>,
+    /// Those for exposures whose lock the origin waits for, in their order.
+    held: BTreeMap<RegionId, VecDeque<(Tag, Vec<u8>)>>,
+    /// How many those are.
+    held_len: usize,
     /// Where data of theirs comes into regions.
     receiving: RangeSet,
     /// One of them could not be: what is behind it is not done.
@@ -80,7 +84,7 @@ impl Queue {
 
     /// Those that wait for nothing but what they need.
     pub fn taken(&self) -> usize {
-        self.coming.len() + usize::from(self.next.is_some()) + self.begun.len()
+        self.coming.len() + usize::from(self.next.is_some()) + self.held_len + self.begun.len()
     }
 
     /// Begins to receive what waits, until so many are under way.
@@ -100,6 +104,54 @@ impl Queue {
             self.coming.push_back((request, tag, bytes));
         }
         any
+    }
+
+    /// Keeps one until the origin has the lock of its exposure.
+    pub fn hold(&mut self, window: RegionId, tag: Tag, bytes: Vec<u8>) {
+        self.held_len += 1;
+        self.coming_bytes += bytes.len();
+        self.held.entry(window).or_default().push_back((tag, bytes));
+    }
+
+    /// Keeps one again that was taken.
+    pub fn hold_again(&mut self, window: RegionId, tag: Tag, bytes: Vec<u8>) {
+        self.held_len += 1;
+        self.coming_bytes += bytes.len();
+        self.held.entry(window).or_default().push_front((tag, bytes));
+    }
+
+    /// True if any is kept for the lock of an exposure.
+    pub fn holds(&self, window: RegionId) -> bool {
+        self.held_len > 0 && self.held.contains_key(&window)
+    }
+
+    /// True if any is kept for a lock.
+    pub fn holds_any(&self) -> bool {
+        self.held_len > 0
+    }
+
+    /// The exposures for whose locks any are kept.
+    pub fn held_windows(&self) -> Vec<RegionId> {
+        self.held.keys().copied().collect()
+    }
+
+    /// Takes the oldest that is kept for the lock of an exposure.
+    pub fn take_held(&mut self, window: RegionId) -> Option<(Tag, Vec<u8>)> {
+        let list = self.held.get_mut(&window)?;
+        let (tag, bytes) = list.pop_front()?;
+        if list.is_empty() {
+            self.held.remove(&window);
+        }
+        self.held_len -= 1;
+        self.coming_bytes -= bytes.len();
+        Some((tag, bytes))
+    }
+
+    /// Drops what is kept for locks.
+    pub fn drop_held(&mut self) {
+        self.coming_bytes -= self.held.values().flatten().map(|(_, bytes)| bytes.len()).sum::<usize>();
+        self.held.clear();
+        self.held_len = 0;
     }
 
     /// Adds one that was begun.

@@ -118,7 +118,7 @@ pub struct EncodedElements {
 /// What concerns an exposure as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WindowAction {
-    /// The lock is asked for; the answer grants it.
+    /// The lock is asked for. What is sent for the exposure behind that is done once it is granted, and a flush answered then.
     Lock(RmaLockKind),
     /// The lock is given back once all before is done; answered as a flush.
     Unlock,
@@ -177,7 +177,7 @@ impl RmaRequest {
         match self {
             Self::Put { notice: Some(_), .. } | Self::Deposit { .. } | Self::Write { .. } => false,
             Self::Access(access) => access.action.reads(),
-            Self::Window { action, .. } => !matches!(action, WindowAction::Signal(_)),
+            Self::Window { action, .. } => *action == WindowAction::Unlock,
             _ => true,
         }
     }

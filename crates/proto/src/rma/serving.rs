@@ -5,7 +5,6 @@ use canele_sys::ids::{Rank, RegionId, Tag};
 
 use super::access::carry_out;
 use super::exposures::Exposures;
-use super::locks::Granted;
 use super::queue::{Begun, Data, Then};
 use super::target::RmaMemory;
 use super::work::{Began, Work};
@@ -96,31 +95,16 @@ impl<E: RmaMemory> Work<'_, E> {
         Began::Done
     }
 
-    /// A rank asks for the lock of an exposure.
-    pub(super) fn lock(&mut self, from: Rank, window: RegionId, kind: RmaLockKind, sequence: u32) {
-        let asked = match self.exposures.get_mut(window) {
-            Some(exposure) => exposure.locks.ask(from, sequence, kind).ok_or(Refusal::Broken),
-            None => Err(Refusal::NoRegion),
-        };
-        match asked {
-            Ok(granted) => self.grant(granted),
-            Err(refusal) => self.answer(from, sequence, Answer { result: Err((window, refusal)) }),
-        }
-    }
-
-    /// Tells ranks that they have got their locks.
-    pub(super) fn grant(&mut self, granted: Vec<Granted>) {
-        for (rank, sequence) in granted {
-            self.answer(rank, sequence, Answer { result: Ok(0) });
-        }
+    /// A rank asks for the lock of an exposure. What it sends there behind that is begun once it has the lock.
+    pub(super) fn lock(&mut self, from: Rank, window: RegionId, kind: RmaLockKind) -> Result<(), Refusal> {
+        let exposure = self.exposures.get_mut(window).ok_or(Refusal::NoRegion)?;
+        if exposure.locks.ask(from, kind) { Ok(()) } else { Err(Refusal::Broken) }
     }
 
     /// Gives a lock back for a rank; whether it held it.
     pub(super) fn unlock(&mut self, from: Rank, window: RegionId) -> Result<(), Refusal> {
         let exposure = self.exposures.get_mut(window).ok_or(Refusal::NoRegion)?;
-        let granted = exposure.locks.release(from).ok_or(Refusal::NotLocked)?;
-        self.grant(granted);
-        Ok(())
+        if exposure.locks.release(from) { Ok(()) } else { Err(Refusal::NotLocked) }
     }
 
     /// Answers with part of a region.

@@ -1,7 +1,7 @@
 //! The target side of RMA: serves the RMA requests of other ranks in this rank's memory.
 //!
 //! RMA requests of one origin are begun in the order in which they were sent, unless data that still comes goes where they look: then
-//! they wait for it. Puts end one after the other, so that notices, answers and fences tell of them in that order, while the
+//! they wait for it, or they are sent behind a request for a lock that another rank has: then those for its exposure wait. Puts end one after the other, so that notices, answers and fences tell of them in that order, while the
 //! data of several may come at the same time. Nothing here blocks: what cannot go on is looked at again in the next pass. What is kept of
 //! one origin is bounded, in requests and in bytes, and origins take turns.
 
@@ -80,11 +80,11 @@ impl RmaTarget {
             any |= work.go_on(*from, queue);
         }
         self.queues.retain(|_, queue| queue.len() > 0);
-        any | self.tidy(proto, memory)
+        any | self.tidy(proto)
     }
 
     /// Drops data of the dead whose RMA requests never came, and gives on the locks that they held.
-    fn tidy<E: RmaMemory>(&mut self, proto: &mut Proto, memory: &mut E) -> bool {
+    fn tidy(&mut self, proto: &mut Proto) -> bool {
         let mut any = false;
         while let Some(dead) = proto.deaths().get(self.tidied).copied()
             && !self.queues.contains_key(&dead)
@@ -92,9 +92,7 @@ impl RmaTarget {
             any = true;
             proto.forget(DATA, dead, None);
             self.refusals.forget(dead);
-            let granted = self.exposures.release_of(dead);
-            let Self { exposures, pending, refusals, torn, .. } = self;
-            Work { proto, memory, pending, exposures, refusals, torn }.grant(granted);
+            self.exposures.release_of(dead);
             self.tidied += 1;
         }
         any

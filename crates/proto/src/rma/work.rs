@@ -39,7 +39,7 @@ pub(super) enum Began {
 
 impl<E: RmaMemory> Work<'_, E> {
     pub(super) fn go_on(&mut self, from: Rank, queue: &mut Queue) -> bool {
-        let mut any = false;
+        let mut any = self.begin_held(from, queue);
         for _ in 0..TURN {
             if self.pending.bytes_to(from) >= MOST_ANSWER_BYTES {
                 break;
@@ -53,17 +53,14 @@ impl<E: RmaMemory> Work<'_, E> {
                 self.shun(from, queue, tag, bytes.len());
                 continue;
             };
-            if queue.is_ahead_of(&rma_request) {
+            if self.is_behind_lock(from, queue, &rma_request) {
+                any = true;
+                queue.hold(rma_request.region(), tag, bytes);
+                continue;
+            }
+            if !self.try_begin(from, queue, (rma_request, form, sequence), data) {
                 queue.next = Some((tag, bytes));
                 break;
-            }
-            match self.begin(from, rma_request, form, sequence, data) {
-                Began::Done => {}
-                Began::Queued(begun) => queue.begin(*begun),
-                Began::Busy => {
-                    queue.next = Some((tag, bytes));
-                    break;
-                }
             }
             any = true;
         }
@@ -78,6 +75,60 @@ impl<E: RmaMemory> Work<'_, E> {
             }
             if !(matches!(begun.then, Then::Notice(_)) && self.torn.contains(&from)) {
                 self.end(from, begun);
+            }
+        }
+        any
+    }
+
+    /// Begins an RMA request unless it must be begun again later.
+    fn try_begin(
+        &mut self,
+        from: Rank,
+        queue: &mut Queue,
+        (rma_request, form, sequence): (RmaRequest, Form, u32),
+        data: &[u8],
+    ) -> bool {
+        if queue.is_ahead_of(&rma_request) {
+            return false;
+        }
+        match self.begin(from, rma_request, form, sequence, data) {
+            Began::Done => {}
+            Began::Queued(begun) => queue.begin(*begun),
+            Began::Busy => return false,
+        }
+        true
+    }
+
+    /// True if an RMA request is sent behind one for the lock of its exposure that is not granted. Signals are of other epochs.
+    fn is_behind_lock(&self, from: Rank, queue: &Queue, rma_request: &RmaRequest) -> bool {
+        let is_signal = matches!(rma_request, RmaRequest::Window { action: WindowAction::Signal(_), .. });
+        let window = rma_request.region();
+        !is_signal
+            && Exposures::is_key(window)
+            && (queue.holds(window) || self.exposures.is_lock_awaited(window, from))
+    }
+
+    /// Begins what has waited for locks that the origin has now; says whether anything was. Of a dead origin nothing is.
+    fn begin_held(&mut self, from: Rank, queue: &mut Queue) -> bool {
+        if !queue.holds_any() {
+            return false;
+        }
+        if self.proto.gone(from).is_some() {
+            queue.drop_held();
+            return true;
+        }
+        let mut any = false;
+        for window in queue.held_windows() {
+            while !self.exposures.is_lock_awaited(window, from)
+                && let Some((tag, bytes)) = queue.take_held(window)
+            {
+                let read = RmaRequest::read(tag, &bytes);
+                let Some((rma_request, form, sequence, data)) = read else { continue };
+                if !self.try_begin(from, queue, (rma_request, form, sequence), data) {
+                    queue.hold_again(window, tag, bytes);
+                    break;
+                }
+                any = true;
             }
         }
         any
@@ -142,8 +193,11 @@ impl<E: RmaMemory> Work<'_, E> {
             RmaRequest::Access(access) => self.access(from, access, sequence, data),
             RmaRequest::Flush { window } => begun(Data::Here, window, Ok(()), Then::ReportOf(sequence)),
             RmaRequest::Window { window, action } => match action {
+                // At once, not behind what it is sent after: that may wait for data, and others for the lock.
                 WindowAction::Lock(kind) => {
-                    self.lock(from, window, kind, sequence);
+                    if let Err(refusal) = self.lock(from, window, kind) {
+                        self.refusals.add(from, window, refusal);
+                    }
                     Began::Done
                 }
                 WindowAction::Unlock => begun(Data::Here, window, Ok(()), Then::Unlock(sequence)),

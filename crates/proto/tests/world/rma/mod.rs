@@ -2,6 +2,7 @@
 //! them may die. What each rank has put is where it belongs, in order; notices come when their data is there.
 
 mod here;
+mod locks;
 mod programs;
 mod wrong;
 

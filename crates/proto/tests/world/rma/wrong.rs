@@ -5,7 +5,7 @@ use canele_sys::ids::FlowId;
 use super::*;
 
 /// A few ranks with small regions that do nothing of their own.
-fn idle(ranks: usize) -> Play {
+pub(super) fn idle(ranks: usize) -> Play {
     let settings = Settings { eager_bytes: 1000, piece_bytes: 512, unexpected_bytes: 1 << 20 };
     let model = Model { numbered: true, one_sided: false, ..Model::default() };
     let net = Net::new(settings, &[model], "aggregate", Packets::Well, 1, &vec![4096; ranks]);

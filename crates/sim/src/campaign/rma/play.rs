@@ -43,6 +43,8 @@ enum Expected {
     /// The word that the lock protects.
     Protected,
     Unlocked(RmaLockKind),
+    /// The lock was asked for, used and given back without a wait between.
+    SectionDone,
 }
 
 struct Run {

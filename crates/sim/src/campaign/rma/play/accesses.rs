@@ -8,7 +8,7 @@ use canele_proto::rma::{ElementAccess, ElementAction, Form, RmaLockKind, RmaRequ
 
 use super::{Expected, Play};
 use crate::campaign::rma::operations::{ADD, FOLD};
-use crate::campaign::rma::reference::{AREA, FETCHED, ORDERED, REPLACED, SUMS, area_at, sums_at};
+use crate::campaign::rma::reference::{AREA, FETCHED, LOCKED, ORDERED, REPLACED, SUMS, area_at, sums_at};
 
 impl Play<'_> {
     pub(super) fn place(&self, to: usize, offset: usize) -> RegionAddress {
@@ -73,7 +73,7 @@ impl Play<'_> {
                 self.parties[me].in_section = true;
                 let kind =
                     self.random.pick(&[RmaLockKind::Exclusive, RmaLockKind::Exclusive, RmaLockKind::Shared]);
-                self.window(me, to, WindowAction::Lock(kind), Expected::Granted(kind));
+                self.lock(me, to, kind);
             }
             18 => {
                 let window = self.keys[to].into();
@@ -95,6 +95,27 @@ impl Play<'_> {
                 self.submit(me, to, (RmaRequest::Flush { window }, None), Vec::new(), 0, Expected::End);
             }
         }
+    }
+
+    /// Asks for a lock, and waits for it or not.
+    fn lock(&mut self, me: usize, to: usize, kind: RmaLockKind) {
+        self.window(me, to, WindowAction::Lock(kind), Expected::End);
+        if self.random.chance(50) {
+            let flush = RmaRequest::Flush { window: self.keys[to].into() };
+            return self.submit(me, to, (flush, None), Vec::new(), 0, Expected::Granted(kind));
+        }
+        if kind == RmaLockKind::Exclusive {
+            // What a holder writes of the word that it has read makes up for nothing that is done meanwhile.
+            self.done[me][to].sections_begun += 1;
+            let access = self.access(to, ElementAction::Accumulate, ADD, 8 * LOCKED, 8);
+            self.submit(me, to, (access, None), 1u64.to_le_bytes().to_vec(), 0, Expected::End);
+        }
+        if self.random.chance(50) {
+            self.put(me, to);
+        }
+        let done =
+            if kind == RmaLockKind::Exclusive { Expected::SectionDone } else { Expected::Unlocked(kind) };
+        self.window(me, to, WindowAction::Unlock, done);
     }
 
     pub(super) fn window(&mut self, me: usize, to: usize, action: WindowAction, expected: Expected) {

@@ -17,7 +17,10 @@ impl Play<'_> {
             if Some(to) != self.dead {
                 return Err(format!("rank {me} at {to}, which lives: {failure}"));
             }
-            if matches!(run.expected, Expected::Granted(_) | Expected::Protected | Expected::Unlocked(_)) {
+            if matches!(
+                run.expected,
+                Expected::Granted(_) | Expected::Protected | Expected::Unlocked(_) | Expected::SectionDone
+            ) {
                 self.leave(me, to);
             }
             return Ok(());
@@ -38,6 +41,10 @@ impl Play<'_> {
                 self.submit(me, to, (write, None), n.to_le_bytes().to_vec(), 0, Expected::End);
                 self.holders[to].retain(|(rank, _)| *rank != me);
                 self.window(me, to, WindowAction::Unlock, Expected::Unlocked(RmaLockKind::Exclusive));
+            }
+            (Expected::SectionDone, Ok(_)) => {
+                self.done[me][to].sections += 1;
+                self.leave(me, to);
             }
             (Expected::Unlocked(kind), Ok(_)) => {
                 self.done[me][to].sections += u64::from(kind == RmaLockKind::Exclusive);
