@@ -1,11 +1,11 @@
-//! `canele demo`: finds an example program beside the `canele` executable and runs it as a job.
+//! `canele demo`: finds an example program of this installation and runs it as a job.
 //!
 //! Owns nothing of the programs; they are ordinary users of the library.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
+use canele_launch::installation::example_program;
 use canele_sys::topology;
 use clap::Parser;
 
@@ -78,7 +78,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
             PROGRAMS.map(|(name, _)| name).join(", ")
         ));
     };
-    match beside_this_executable(executable) {
+    match example_program(executable) {
         Ok(path) => {
             command[0] = path.into_os_string();
             run::main(&run::Arguments::new(ranks, command), None)
@@ -119,13 +119,6 @@ fn split(arguments: Arguments) -> Result<(u32, Vec<OsString>), clap::Error> {
 /// No more than processors: otherwise the times that a program prints would be those of its neighbours.
 fn default_ranks() -> u32 {
     topology::usable().min(MOST_RANKS)
-}
-
-/// A program beside this one, or where it is not.
-pub fn beside_this_executable(name: &str) -> Result<PathBuf, PathBuf> {
-    let executable = std::env::current_exe().unwrap_or_default();
-    let path = executable.with_file_name(name);
-    if path.is_file() { Ok(path) } else { Err(path) }
 }
 
 #[cfg(test)]

@@ -84,13 +84,25 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let mut words = std::env::args_os();
+    let mut words = std::env::args_os().peekable();
     let name = words.next().unwrap_or_default();
-    match Path::new(&name).file_name().and_then(OsStr::to_str) {
-        Some("mpicc") => compile::main(Language::C, words.collect()),
-        Some("mpicxx" | "mpic++" | "mpiCC") => compile::main(Language::Cxx, words.collect()),
-        Some("mpiexec" | "mpirun") => mpiexec(words.collect()),
-        _ => command(std::iter::once(name).chain(words)),
+    if let Some(main) = mpi_command(&name) {
+        return main(words.collect());
+    }
+    // Installations without links name the command in the first word.
+    match words.peek().and_then(|first| mpi_command(first)) {
+        Some(main) => main(words.skip(1).collect()),
+        None => command(std::iter::once(name).chain(words)),
+    }
+}
+
+/// The command of MPI that has this name, in any folder.
+fn mpi_command(name: &OsStr) -> Option<fn(Vec<OsString>) -> ExitCode> {
+    match Path::new(name).file_name().and_then(OsStr::to_str)? {
+        "mpicc" => Some(|words| compile::main(Language::C, words)),
+        "mpicxx" | "mpic++" | "mpiCC" => Some(|words| compile::main(Language::Cxx, words)),
+        "mpiexec" | "mpirun" => Some(mpiexec),
+        _ => None,
     }
 }
 

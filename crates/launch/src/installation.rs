@@ -4,6 +4,7 @@
 //!   installed                                    in the tree it is built in
 //!     PREFIX/bin/canele                            target/PROFILE/canele
 //!     PREFIX/lib/canele/libmpi_abi.so.1            target/PROFILE/libmpi_abi.so
+//!     PREFIX/lib/canele/programs/laplace …         target/PROFILE/laplace …
 //!     PREFIX/include/mpi.h                         target/PROFILE/mpi/libmpi_abi.so.1   made here when it is asked for
 //!                                                  crates/mpi-abi/include/mpi.h
 //! ```
@@ -41,6 +42,18 @@ pub fn library_folder() -> Result<PathBuf, String> {
 /// A text that says where it was looked for and what to do.
 pub fn include_folder() -> Result<PathBuf, String> {
     include_folder_from(&executable_folder()?, Path::new(SOURCE_INCLUDE))
+}
+
+/// An example program of this name.
+///
+/// # Errors
+/// Where it would have to lie.
+pub fn example_program(name: &str) -> Result<PathBuf, PathBuf> {
+    let here = executable_folder().unwrap_or_default();
+    let places = [here.join(name), sibling(&here, "lib/canele/programs").join(name)];
+    let found = places.iter().find(|path| path.is_file()).cloned();
+    let [built, _] = places;
+    found.ok_or(built)
 }
 
 /// Lets programs that are started with `environment`, on top of this process's own, find the library before any other. Where it

@@ -6,6 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use canele_launch::installation::example_program;
 use indicatif::ProgressBar;
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,7 +14,6 @@ use serde_json::Value;
 use super::compared::Compared;
 use crate::bench::Failure;
 use crate::bench::report::Row;
-use crate::demo::beside_this_executable;
 
 /// Runs things for experiments.
 pub struct Lab {
@@ -144,7 +144,7 @@ impl Lab {
         let package = name.split('-').next().unwrap_or(name);
         let how =
             |_| format!("the program {name}: build it with `cargo build --release -p canele-{package}`");
-        beside_this_executable(name).map_err(|path| Trouble::Missing(how(path)))
+        example_program(name).map_err(|path| Trouble::Missing(how(path)))
     }
 
     /// This command, as a program of a job: see [`super::rank`].
