@@ -128,8 +128,11 @@ static void window(const char *how)
     else
         OK(MPI_Win_allocate(4 * sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
     OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
-    if (rank == REVOKER && strncmp(how, "lock", 4) == 0 && strcmp(how, "locked") != 0)
+    if (rank == REVOKER && strncmp(how, "lock", 4) == 0 && strcmp(how, "locked") != 0) {
         OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+        /* The lock of a rank of another host may be asked for with what follows it. */
+        OK(MPI_Win_flush(0, win));
+    }
     if (strcmp(how, "locked") == 0)
         OK(MPI_Win_lock_all(0, win));
     if (strcmp(how, "fenced") == 0)
