@@ -5,13 +5,14 @@ mod programs;
 mod support;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use programs::{compiled, folder, library};
 use support::hosts::start_on;
 use support::ranks::setting;
-use support::{Run, kill, start, wait_until};
+use support::{Run, kill, killed_by, start, start_command, wait_until};
 
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
@@ -30,6 +31,16 @@ fn job(options: &[&str], words: &[&str]) -> Run {
     let command = command(words);
     let command: Vec<&str> = command.iter().map(String::as_str).collect();
     start(&[&["run", "--timeout", "1000"], options, &command[..]].concat())
+}
+
+/// The program without a launcher, which it starts itself.
+fn alone(on_failure: &str, words: &[&str]) -> Run {
+    let launcher = Path::new(env!("CARGO_BIN_EXE_canele")).parent().expect("it lies in a folder").to_owned();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(std::iter::once(launcher).chain(std::env::split_paths(&path)));
+    let mut command = Command::new(program());
+    command.args(words).env("LD_LIBRARY_PATH", library()).env("PATH", path.expect("folders of a PATH"));
+    start_command(command.env("CANELE_ON_FAILURE", on_failure), b"")
 }
 
 /// The process of a rank, once its program runs.
@@ -90,6 +101,26 @@ fn where_the_job_goes_on_the_other_side_is_told_of_the_dead() {
     }
 }
 
+#[test]
+fn a_program_that_was_started_alone_and_is_killed_ends_its_children() {
+    for (on_failure, words, told) in [("stop", "forever", vec![]), ("continue", "survive", vec!["told"; 2])] {
+        let run = alone(on_failure, &[words]);
+        wait_for_rank(&run, 2);
+        kill("KILL", run.pid());
+        let ended = run.end_within(Duration::from_secs(60));
+        assert_eq!((killed_by(&ended), ended.lines()), (Some(9), told), "{}", ended.error);
+        assert!(ended.error.contains("rank 0 was killed by signal 9 (Killed)"), "{}", ended.error);
+    }
+}
+
+#[test]
+fn how_a_program_that_was_started_alone_ends_after_it_has_finalised_is_no_failure() {
+    let ended = alone("stop", &["outlived", "killed"]).end_within(Duration::from_secs(60));
+    let mut lines = ended.lines();
+    lines.sort_unstable();
+    assert_eq!((killed_by(&ended), lines, ended.error.as_str()), (Some(9), vec!["child", "parent"], ""));
+}
+
 /// The processes of a job that run the program or start and hold those, the launcher among them.
 fn all_of(run: &Run) -> Vec<u32> {
     let mut all = run.processes();
@@ -117,7 +148,7 @@ fn nothing_is_left_of_a_job_that_spawns_when_any_process_of_it_is_killed() {
         let victim = all[random.below(all.len() as u64) as usize];
         let (name, launcher) = (std::fs::read_to_string(format!("/proc/{victim}/comm")), run.pid());
         // It may have ended by itself.
-        let _ = std::process::Command::new("kill").args(["-KILL", &victim.to_string()]).output();
+        let _ = Command::new("kill").args(["-KILL", &victim.to_string()]).output();
         let ended = run.end_within(Duration::from_secs(60));
         let sockets = std::fs::read_to_string("/proc/net/unix").unwrap();
         let left = sockets.lines().filter(|line| line.ends_with(&format!("@canele-{launcher}")));

@@ -341,7 +341,7 @@ impl fmt::Display for RankEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RankEnd::Finished => write!(f, "finished"),
-            RankEnd::Exited(0) => write!(f, "exited without finalising"),
+            RankEnd::Exited(0) => write!(f, "ended without finalising"),
             RankEnd::Exited(status) => write!(f, "exited with status {status}"),
             RankEnd::Killed(signal) => write!(f, "was killed by signal {signal}"),
             RankEnd::HostLost => write!(f, "was on a host that was lost"),

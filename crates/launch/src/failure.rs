@@ -13,6 +13,8 @@ pub enum Exit {
     Signal(u8),
     /// Nobody knows: its host was lost.
     Lost,
+    /// Its parent knows, which is not of the job.
+    Unknown,
 }
 
 /// Why a rank counts as failed.
@@ -24,6 +26,8 @@ pub enum RankFailure {
     Exited(u8),
     /// It exited with 0, had initialised, but not finalised.
     Unfinished,
+    /// It ended in a way that its parent alone knows, and had not finalised.
+    Unknown,
     /// It broke the rules of the control socket.
     Broken(String),
     /// Nothing is heard any more of its host.
@@ -36,7 +40,10 @@ impl RankFailure {
         match self {
             RankFailure::Killed(signal) => 128_u8.saturating_add(*signal),
             RankFailure::Exited(status) => *status,
-            RankFailure::Unfinished | RankFailure::Broken(_) | RankFailure::HostLost => 1,
+            RankFailure::Unfinished
+            | RankFailure::Unknown
+            | RankFailure::Broken(_)
+            | RankFailure::HostLost => 1,
         }
     }
 }
@@ -52,6 +59,7 @@ impl fmt::Display for RankFailure {
                     "exited with status 0 without finalising (it had initialised: call `Job::finish`, in MPI programs `MPI_Finalize`)"
                 )
             }
+            RankFailure::Unknown => write!(f, "ended without finalising, how is unknown"),
             RankFailure::Broken(text) => write!(f, "{text}"),
             RankFailure::HostLost => write!(f, "was on a host that was lost"),
         }

@@ -328,6 +328,7 @@ impl Job {
                 Some(RankFailure::Unfinished)
             }
             (None, Exit::Status(0)) => None,
+            (None, Exit::Unknown) => Some(RankFailure::Unknown),
             (None, Exit::Status(status)) => Some(RankFailure::Exited(status)),
             (None, Exit::Lost) => Some(RankFailure::HostLost),
         };

@@ -58,6 +58,7 @@ impl Member {
             Member { exit: Some(Exit::Signal(signal)), .. } => RankEnd::Killed(signal),
             Member { exit: Some(Exit::Status(0)), initialised: false, .. } => RankEnd::Finished,
             Member { exit: Some(Exit::Status(status)), .. } => RankEnd::Exited(status),
+            Member { exit: Some(Exit::Unknown), .. } => RankEnd::Exited(0),
             Member { exit: Some(Exit::Lost), .. } => RankEnd::HostLost,
             Member { exit: None, .. } => RankEnd::Finished,
         }

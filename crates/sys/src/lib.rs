@@ -23,6 +23,8 @@ pub mod ids;
 pub mod membarrier;
 pub mod memory;
 #[cfg(not(loom))]
+pub mod pidfd;
+#[cfg(not(loom))]
 pub mod poller;
 pub mod process_memory;
 #[cfg(not(loom))]

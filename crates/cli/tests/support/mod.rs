@@ -57,12 +57,16 @@ fn read_all(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
 
 /// Starts `canele ARGS` with its standard input closed after `input`.
 pub fn start_with(args: &[&str], variables: &[(&str, &str)], input: &[u8]) -> Run {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_canele"));
+    start_command(command.args(args).envs(variables.iter().copied()), input)
+}
+
+/// Starts a command with its standard input closed after `input`.
+pub fn start_command(command: &mut Command, input: &[u8]) -> Run {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let mark = format!("run-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    let mut child = Command::new(env!("CARGO_BIN_EXE_canele"))
-        .args(args)
+    let mut child = command
         .env("TEST_MARK", &mark)
-        .envs(variables.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

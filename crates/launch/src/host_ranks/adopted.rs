@@ -5,13 +5,16 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use canele_sys::pidfd;
 use rustix::process::{Pid, PidfdFlags, Signal, getppid, pidfd_open, pidfd_send_signal};
 
 use crate::events::{Events, Ready, Source};
+use crate::failure::Exit;
 
 /// The process of rank 0, which is the parent of this one.
 #[derive(Debug)]
 pub struct Adopted {
+    pid: u32,
     process: OwnedFd,
 }
 
@@ -29,7 +32,7 @@ impl Adopted {
             return Err(ended());
         }
         events.add(&process, Source::Adopted, Ready::IN)?;
-        Ok(Adopted { process })
+        Ok(Adopted { pid, process })
     }
 
     /// Sends it a signal.
@@ -38,8 +41,57 @@ impl Adopted {
         let _ = pidfd_send_signal(&self.process, signal);
     }
 
+    /// How it ended. A file tells until its parent asks for that, which may happen at any moment, and its descriptor afterwards.
+    pub fn exit(&self) -> Exit {
+        let reaped = || pidfd::status_of_reaped(&self.process);
+        let line = || std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
+        let status = reaped().or_else(|| status_in(&line())).or_else(reaped);
+        status.map_or(Exit::Unknown, |status| match status & 0x7f {
+            0 => Exit::Status((status >> 8) as u8),
+            signal => Exit::Signal(signal as u8),
+        })
+    }
+
     /// It has ended.
     pub fn close(self, events: &Events) {
         events.remove(self.process.as_fd());
+    }
+}
+
+/// The status as wait(2) tells it of a process that has ended, by its line of proc_pid_stat(5): the last word. The state stands after the
+/// name, which may hold anything.
+fn status_in(line: &str) -> Option<u32> {
+    let (_, fields) = line.rsplit_once(") ")?;
+    let mut words = fields.split_ascii_whitespace();
+    let has_ended = words.next() == Some("Z");
+    words.next_back().filter(|_| has_ended)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    fn ends(script: &str, how: Exit) {
+        let mut child = Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).spawn().unwrap();
+        let pid = Pid::from_raw(child.id() as i32).unwrap();
+        let adopted = Adopted { pid: child.id(), process: pidfd_open(pid, PidfdFlags::empty()).unwrap() };
+        assert_eq!(adopted.exit(), Exit::Unknown, "it waits for its input");
+        drop(child.stdin.take());
+        let mut ready = [rustix::event::PollFd::new(&adopted.process, rustix::event::PollFlags::IN)];
+        rustix::event::poll(&mut ready, None).unwrap();
+        assert_eq!(adopted.exit(), how);
+        child.wait().unwrap();
+        // Older kernels do not tell any more.
+        let after = adopted.exit();
+        assert!(after == how || after == Exit::Unknown, "{after:?}, not {how:?}");
+    }
+
+    #[test]
+    fn how_a_process_of_others_ended_is_known() {
+        ends("read word; kill -KILL $$", Exit::Signal(9));
+        ends("read word; exit 3", Exit::Status(3));
+        assert_eq!(status_in("7 (a) Z 1) S 1 2 0"), None);
     }
 }

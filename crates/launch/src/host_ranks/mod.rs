@@ -24,7 +24,6 @@ use canele_control::{JobInfo, SEND_AGAIN, Socket};
 use rustix::process::Signal;
 
 use super::events::{Events, Ready, Source};
-use super::failure::Exit;
 use super::plan::Plan;
 use super::supervisor::ToSupervisor;
 use super::supervisor_handle::{self, SupervisorHandle};
@@ -170,13 +169,7 @@ impl HostRanks {
                 self.read_rank(rank, ranks::AT_A_TIME, events);
             }
             Source::Printed(rank, stream) => self.pipes.read(rank, stream),
-            Source::Adopted => {
-                if let Some(adopted) = self.adopted.take() {
-                    adopted.close(events);
-                    // How it ended is its parent's to know.
-                    self.handle_exit(0, Exit::Status(0), events);
-                }
-            }
+            Source::Adopted => self.handle_adopted_exit(events),
             Source::Feed => {
                 let hung_up = ready.intersects(Ready::ERR);
                 self.write_feed(hung_up, events);

@@ -84,6 +84,18 @@ impl HostRanks {
         }
     }
 
+    /// How the process ends after it has finalised is no matter of the job, which it had begun before it had one.
+    pub(super) fn handle_adopted_exit(&mut self, events: &Events) {
+        let Some(adopted) = self.adopted.take() else { return };
+        self.read_rank(0, LAST_WORDS, events);
+        let exit = match self.local_ranks.of(0).finished {
+            true => Exit::Status(0),
+            false => adopted.exit(),
+        };
+        adopted.close(events);
+        self.handle_exit(0, exit, events);
+    }
+
     pub(super) fn handle_exit(&mut self, rank: u32, exit: Exit, events: &Events) {
         // What it said and printed before comes first (invariant I19).
         let Some(channel) = self.channel_mut(rank) else { return };

@@ -62,7 +62,7 @@ pub fn ended(exit: Exit) -> String {
     match exit {
         Exit::Status(status) => format!("exited with status {status}"),
         Exit::Signal(signal) => format!("was killed by {}", SignalName(signal)),
-        Exit::Lost => "was lost".into(),
+        Exit::Lost | Exit::Unknown => "was lost".into(),
     }
 }
 
