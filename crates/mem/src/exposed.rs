@@ -90,6 +90,28 @@ impl Exposed {
         Self(Arc::new(ExposedBytes { start, len, _keep: Some(keep), lent: Arc::default() }))
     }
 
+    /// The `len` bytes from `at` as memory of their own, if they lie inside. The whole is lent while they exist.
+    pub fn part(&self, at: usize, len: usize) -> Option<Self> {
+        // SAFETY: inside of the memory, which is kept.
+        self.start_of(at, len).map(|start| unsafe { Self::kept(start, len, self.hold()) })
+    }
+
+    /// Several memories as one, if each begins where the one before it ends. All of them are lent while the new one or a buffer of it
+    /// exists.
+    pub fn joined(parts: &[Self]) -> Option<Self> {
+        let first = parts.first()?;
+        let mut end = first.address();
+        for part in parts {
+            if part.address() != end {
+                return None;
+            }
+            end = part.address().checked_add(part.len())?;
+        }
+        let keep: Vec<_> = parts.iter().map(|part| (part.0.clone(), part.0.lent.clone())).collect();
+        // SAFETY: the bytes are those of the parts, without a gap; `keep` keeps each part, which keeps what was promised of it.
+        Some(unsafe { Self::kept(first.0.start, end - first.address(), Arc::new(keep)) })
+    }
+
     /// Their number.
     pub fn len(&self) -> usize {
         self.0.len
@@ -273,6 +295,25 @@ mod tests {
         drop(buffer);
         let mut bytes = [0; 4];
         assert!(memory.load(0, &mut bytes) && bytes == [1, 8, 9, 4] && !memory.is_lent());
+    }
+
+    #[test]
+    fn adjacent_memories_are_lent_together_while_they_are_one() {
+        let all = Exposed::of(vec![0; 24]);
+        let part = |at| all.part(at, 8).expect("inside");
+        let parts = [part(0), part(8), part(16)];
+        assert!(
+            Exposed::joined(&[parts[0].clone(), parts[2].clone()]).is_none()
+                && Exposed::joined(&[]).is_none()
+        );
+        let joined = Exposed::joined(&parts).expect("without a gap");
+        assert!(joined.store(4, &[1; 16]) && parts[1].is_lent());
+        let buffer = joined.out_buffer(4, 16).expect("inside");
+        drop(joined);
+        assert!(parts[2].is_lent());
+        drop(buffer);
+        let mut bytes = [0; 8];
+        assert!(parts[1].load(0, &mut bytes) && bytes == [1; 8] && !parts[1].is_lent());
     }
 
     #[test]

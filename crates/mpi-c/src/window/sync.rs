@@ -142,5 +142,5 @@ pub fn win_sync(win: MPI_Win) -> CallResult {
     let win = win.get()?;
     win.check_revoked()?;
     win.sync();
-    Ok(())
+    Ok(win.make_progress()?)
 }

@@ -68,6 +68,7 @@ impl Win {
             SHARED => RmaLockKind::Shared,
             _ => RmaLockKind::Exclusive,
         };
+        self.make_progress()?;
         let is_served = !self.shares_host && bits & UNCHECKED == 0;
         let flushed = if is_served { Ok(()) } else { self.flush_target(target) };
         self.sync();
@@ -227,7 +228,11 @@ impl Win {
     }
 
     /// Looks at the network now and then: a program that waits for a value in a window has no other calls.
-    fn make_progress(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// This process has lost its place in the job.
+    #[inline]
+    pub fn make_progress(&self) -> Result<()> {
         if self.is_time_to_poll() {
             self.comm.engine.poll()?;
         }

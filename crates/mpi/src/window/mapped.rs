@@ -12,7 +12,7 @@ use super::elements::{ElementChange, fetch_and_change};
 use super::epoch::EXCLUSIVE;
 use super::target::{Reached, Target};
 
-/// So many flushes of what is mapped here take no look at the network; a power of 2.
+/// So many flushes and unlocks of what is mapped here take no look at the network; a power of 2.
 const FLUSHES: u32 = 256;
 
 /// A member of a window whose memory is mapped here.
@@ -51,7 +51,7 @@ impl Win {
         })
     }
 
-    /// Counts a flush; true if it is time to look at the network, on which others may wait for this process.
+    /// Counts a flush or an unlock; true if it is time to look at the network, on which others may wait for this process.
     pub(super) fn is_time_to_poll(&self) -> bool {
         // Relaxed: a count that two threads spoil is good enough.
         let flushes = self.flushes.load(Relaxed).wrapping_add(1);
@@ -132,9 +132,14 @@ impl<'a> MappedTarget<'a> {
     pub fn unlock_alone(&self) -> bool {
         let Some(words) = self.lock_words else { return false };
         let (win, target) = (self.win, self.target);
-        if target.epoch.load(Relaxed) != EXCLUSIVE || win.is_served.load(Relaxed) {
+        let flushes = win.flushes.load(Relaxed).wrapping_add(1);
+        if target.epoch.load(Relaxed) != EXCLUSIVE
+            || win.is_served.load(Relaxed)
+            || flushes.is_multiple_of(FLUSHES)
+        {
             return false;
         }
+        win.flushes.store(flushes, Relaxed);
         target.epoch.store(0, Relaxed);
         win.locks.store(win.locks.load(Relaxed) - 1, Relaxed);
         // A full fence, too.

@@ -1,5 +1,6 @@
 //! Members of a window as targets: where their memory is, and which part of it an access means.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -191,6 +192,10 @@ impl Win {
             Some((start, memory)) => {
                 Ok(Place::Here(memory.clone(), (disp as isize).wrapping_sub(start.cast_signed())))
             }
+            // What is adjacent is one memory for requests.
+            None if self.targets[target].key.is_some() && is_covered(&attached, low, len) => {
+                Ok(Place::Served(disp))
+            }
             None => fail!(
                 RmaRange,
                 "target_disp is {disp:#x}: {len} bytes at {low:#x} are accessed, which are not attached to the window"
@@ -202,4 +207,17 @@ impl Win {
     pub(super) fn is_locked(&self, target: usize) -> bool {
         self.is_held(&self.targets[target])
     }
+}
+
+/// True if several parts that are attached hold all of the range between them.
+fn is_covered(attached: &BTreeMap<usize, Arc<Far>>, low: usize, len: usize) -> bool {
+    let Some(end) = low.checked_add(len) else { return false };
+    let mut covered = low;
+    while let Some((start, memory)) = attached.range(..=covered).next_back().filter(|_| covered < end) {
+        if start + memory.len() <= covered {
+            return false;
+        }
+        covered = start + memory.len();
+    }
+    covered >= end
 }

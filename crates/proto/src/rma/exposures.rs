@@ -2,12 +2,13 @@
 //!
 //! Owns the table. A key has a generation, so that one of an exposure that has ended reaches nothing (invariant I11).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use canele_mem::exposed::Exposed;
 use canele_sys::ids::{Rank, RegionId};
 
 use super::Refusal;
+use super::attached::{AttachError, Attached};
 use super::locks::LockQueue;
 
 /// Indexes from here on stand for exposures, below for regions.
@@ -29,20 +30,6 @@ impl From<RegionId> for ExposureKey {
     }
 }
 
-/// Why memory was not attached or detached.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum AttachError {
-    /// The exposure has ended, or has memory of its own.
-    #[error("memory is attached to and detached from exposures that began without any, until they end")]
-    NotDynamic,
-    /// Other memory of the exposure overlaps.
-    #[error("the memory overlaps memory that is attached")]
-    Overlaps,
-    /// No memory begins there.
-    #[error("no attached memory begins at that address")]
-    NotAttached,
-}
-
 /// Everything that a rank has exposed.
 #[derive(Default)]
 pub struct Exposures {
@@ -60,8 +47,8 @@ pub(super) struct Exposure {
 enum Memory {
     /// Places are counted from its start.
     One(Exposed),
-    /// Places are addresses: what is attached, by where it begins.
-    Attached(BTreeMap<usize, Exposed>),
+    /// Places are addresses.
+    Attached(Attached),
 }
 
 impl Memory {
@@ -73,9 +60,7 @@ impl Memory {
             }
             Self::Attached(list) => {
                 // Addresses of programs are positive in all that runs here.
-                let address = usize::try_from(at).ok()?;
-                let (start, memory) = list.range(..=address).next_back()?;
-                memory.window(address - start, len).map(|_| (memory, address - start))
+                list.find(usize::try_from(at).ok()?, len)
             }
         }
     }
@@ -94,7 +79,7 @@ impl Exposures {
 
     /// Begins an exposure without memory, to which some is attached later.
     pub fn expose_dynamic(&mut self) -> ExposureKey {
-        self.add(Memory::Attached(BTreeMap::new()))
+        self.add(Memory::Attached(Attached::default()))
     }
 
     fn add(&mut self, memory: Memory) -> ExposureKey {
@@ -125,14 +110,7 @@ impl Exposures {
     /// # Errors
     /// The exposure is not dynamic; other memory overlaps.
     pub fn attach(&mut self, key: ExposureKey, memory: Exposed) -> Result<(), AttachError> {
-        let list = self.attached(key)?;
-        let (start, end) = (memory.address(), memory.address() + memory.len());
-        let before = list.range(..end.max(start + 1)).next_back();
-        if before.is_some_and(|(other, behind)| *other == start || other + behind.len() > start) {
-            return Err(AttachError::Overlaps);
-        }
-        list.insert(start, memory);
-        Ok(())
+        self.attached(key)?.attach(memory)
     }
 
     /// Detaches the memory that begins at an address: no later request reaches it. Transfers under way may still hold it.
@@ -140,10 +118,10 @@ impl Exposures {
     /// # Errors
     /// The exposure is not dynamic; nothing begins there.
     pub fn detach(&mut self, key: ExposureKey, address: usize) -> Result<Exposed, AttachError> {
-        self.attached(key)?.remove(&address).ok_or(AttachError::NotAttached)
+        self.attached(key)?.detach(address)
     }
 
-    fn attached(&mut self, key: ExposureKey) -> Result<&mut BTreeMap<usize, Exposed>, AttachError> {
+    fn attached(&mut self, key: ExposureKey) -> Result<&mut Attached, AttachError> {
         match self.get_mut(key.into()).map(|exposure| &mut exposure.memory) {
             Some(Memory::Attached(list)) => Ok(list),
             _ => Err(AttachError::NotDynamic),
@@ -158,7 +136,7 @@ impl Exposures {
         }
         match self.entries[(id.index - FIRST) as usize].1.take().map(|exposure| exposure.memory) {
             Some(Memory::One(memory)) => vec![memory],
-            Some(Memory::Attached(list)) => list.into_values().collect(),
+            Some(Memory::Attached(list)) => list.parts.into_values().collect(),
             None => Vec::new(),
         }
     }
@@ -201,7 +179,9 @@ impl Exposure {
     pub fn outside(&self) -> Refusal {
         match &self.memory {
             Memory::One(memory) => Refusal::Outside(memory.len() as u64),
-            Memory::Attached(list) => Refusal::Outside(list.values().map(|memory| memory.len() as u64).sum()),
+            Memory::Attached(list) => {
+                Refusal::Outside(list.parts.values().map(|memory| memory.len() as u64).sum())
+            }
         }
     }
 

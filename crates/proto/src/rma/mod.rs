@@ -14,6 +14,7 @@
 
 mod access;
 mod answer;
+mod attached;
 mod awaited;
 mod call;
 mod cutting;
@@ -38,8 +39,9 @@ use canele_sys::ids::{FlowId, Rank, Tag};
 
 pub use access::{Applied, ElementsOrigin, RmaOperations};
 pub use answer::{Answer, Refusal};
+pub use attached::AttachError;
 pub use call::{Ending, LateAnswer, NewCall, RmaFailure, RmaOutcome};
-pub use exposures::{AttachError, ExposureKey, Exposures};
+pub use exposures::{ExposureKey, Exposures};
 pub use origin::RmaOrigin;
 pub use pending::PendingSends;
 pub use request::{
