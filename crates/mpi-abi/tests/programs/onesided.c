@@ -186,6 +186,16 @@ static void atomics(int own)
         OK(MPI_Win_flush_all(win));
         CHECK(old == mine);
     }
+    /* One rank finds the place of the letter free, the others that letter. */
+    const char none = 0, letter = 'A' + rank;
+    char before = '?', first;
+    OK(MPI_Compare_and_swap(&letter, &none, &before, MPI_CHAR, 0, 3, win));
+    OK(MPI_Win_flush(0, win));
+    first = before == 0 ? letter : before;
+    char least, most;
+    OK(MPI_Allreduce(&first, &least, 1, MPI_SIGNED_CHAR, MPI_MIN, MPI_COMM_WORLD));
+    OK(MPI_Allreduce(&first, &most, 1, MPI_SIGNED_CHAR, MPI_MAX, MPI_COMM_WORLD));
+    CHECK(least == most && most >= 'A' && most < 'A' + size);
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Fetch_and_op(NULL, &old, MPI_INT64_T, 0, 0, MPI_NO_OP, win));
     OK(MPI_Win_flush_local(0, win));

@@ -275,6 +275,7 @@ static void wrong_use(void)
     FAILS(MPI_ERR_OP, MPI_Accumulate(&value, 1, MPI_INT, rank, 0, 1, MPI_INT, MPI_MINLOC, win));
     FAILS(MPI_ERR_OP, MPI_Accumulate(&value, 1, MPI_INT, rank, 0, 1, MPI_INT, MPI_OP_NULL, win));
     FAILS(MPI_ERR_TYPE, MPI_Compare_and_swap(&value, &value, &value, MPI_FLOAT, rank, 0, win));
+    FAILS(MPI_ERR_TYPE, MPI_Compare_and_swap(&value, &value, &value, MPI_WCHAR, rank, 0, win));
     OK(MPI_Put(&value, 1, MPI_INT, rank, 9, 1, MPI_INT, win));
     if (size > 1)
         FAILS(MPI_ERR_RMA_SYNC, MPI_Put(&value, 1, MPI_INT, (rank + 1) % size, 0, 1, MPI_INT, win));

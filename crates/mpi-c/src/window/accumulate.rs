@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use canele_mpi::datatype::{BasicKind, Datatype};
+use canele_mpi::datatype::{Basic, BasicKind, Datatype};
 use canele_mpi::op::BuiltIn;
 use canele_mpi::request::Request;
 use canele_mpi::window::{Accumulation, TargetData, Win};
@@ -191,11 +191,14 @@ pub fn fetch_and_op(
     Ok(())
 }
 
-/// True if elements of a datatype are compared and swapped.
+/// True if elements of a datatype are compared and swapped. The standard leaves out characters; other implementations take
+/// `MPI_CHAR`, and programs name it for bytes.
 pub(super) fn is_swapped(of: &Datatype) -> bool {
-    let swaps =
-        |kind| matches!(kind, BasicKind::Signed | BasicKind::Unsigned | BasicKind::Logical | BasicKind::Byte);
-    of.as_basic().map(|basic| basic.kind()).is_some_and(swaps)
+    let swaps = |basic: Basic| {
+        matches!(basic.kind(), BasicKind::Signed | BasicKind::Unsigned | BasicKind::Logical | BasicKind::Byte)
+            || matches!(basic, Basic::Char)
+    };
+    of.as_basic().is_some_and(swaps)
 }
 
 /// `MPI_Compare_and_swap` where the target's memory is mapped; false if nothing was done.
