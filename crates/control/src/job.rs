@@ -47,6 +47,9 @@ pub struct SpawnedWorld {
     pub parents: Vec<u32>,
     /// Of ranks of another job, which this one is connected with: the first of them as that job numbers them.
     pub origin: Option<JobRank>,
+    /// Of ranks of another job that are reached over sockets: the key that both jobs have for that, and the rails of this job's hosts.
+    /// Their hosts are numbered behind those of this job, whether or not they are the same.
+    pub network: Option<Network>,
 }
 
 /// A rank, named so that every job understands it.
@@ -140,7 +143,8 @@ impl JobInfo {
         }
         let mut next = self.size;
         for world in &self.spawned {
-            let unknown = world.hosts.iter().any(|host| *host as usize >= self.hosts.len());
+            let own = world.network.is_none();
+            let unknown = world.hosts.iter().any(|host| ((*host as usize) < self.hosts.len()) != own);
             let last = |origin: JobRank| origin.rank.checked_add(world.hosts.len() as u32);
             let endless = world.origin.is_some_and(|origin| last(origin).is_none());
             if world.first != next || world.hosts.is_empty() || unknown || endless {
@@ -214,6 +218,16 @@ impl JobInfo {
     /// The world of a rank that was added.
     pub fn spawned_with(&self, rank: u32) -> Option<&SpawnedWorld> {
         self.spawned.iter().find(|world| world.ranks().contains(&rank))
+    }
+
+    /// True of a rank of another job that is reached over sockets, wherever it runs.
+    pub fn is_behind_sockets(&self, rank: u32) -> bool {
+        self.spawned_with(rank).is_some_and(|world| world.network.is_some())
+    }
+
+    /// The name of a rank's host, as far as it is known here.
+    pub fn host_name(&self, rank: u32) -> &str {
+        self.hosts.get(self.host_of(rank)).map_or("of another job", |host| &host.name)
     }
 
     /// The index of the host that `rank` runs on; of a rank there is not, that of the last host.
@@ -329,8 +343,8 @@ mod tests {
     #[test]
     fn spawned_ranks_follow_and_have_hosts_and_a_world_of_their_own() {
         let spawned = vec![
-            SpawnedWorld { first: 5, hosts: vec![1, 0], parents: vec![0], origin: None },
-            SpawnedWorld { first: 7, hosts: vec![1], parents: vec![5, 6], origin: None },
+            SpawnedWorld { first: 5, hosts: vec![1, 0], parents: vec![0], ..SpawnedWorld::default() },
+            SpawnedWorld { first: 7, hosts: vec![1], parents: vec![5, 6], ..SpawnedWorld::default() },
         ];
         let network = Some(Network { rails: vec![Vec::new(); 2], ..Network::draw().unwrap() });
         let job = JobInfo { spawned, network, ..job(&[2, 3]) };
@@ -363,6 +377,7 @@ mod tests {
             hosts: vec![0; ranks],
             parents: Vec::new(),
             origin: Some(JobRank { job: 9, rank }),
+            network: None,
         };
         let spawned = vec![other(3, 0, 2), own, other(6, 7, 2)];
         let job = JobInfo { spawned, ..job(&[3]) };

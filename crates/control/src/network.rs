@@ -32,6 +32,13 @@ impl Network {
         network.job = u64::from_ne_bytes(job);
         Ok(network)
     }
+
+    /// That of two jobs, which have told each other what they have drawn for it: a key to which both have contributed, and these rails.
+    pub fn shared(&self, theirs: &Network, rails: Vec<Vec<Vec<IpAddr>>>) -> Network {
+        let mut shared = Network { rails, ..self.clone() };
+        shared.key.iter_mut().zip(theirs.key.iter()).for_each(|(byte, other)| *byte ^= other);
+        shared
+    }
 }
 
 impl fmt::Debug for Network {

@@ -42,7 +42,8 @@ impl Core {
         // Ranks that are spawned later must agree with those at the start, which may be more or fewer than share the processors by now.
         let here = job.ranks_of(host);
         let (crowded_at_start, alone) = (here.len() as u32 > job.processors, job.hosts.len() == 1);
-        let mut rails = Rails::open(me, here, (crowded_at_start, alone), tunables)?;
+        let shares_memory_only = alone && job.spawned.iter().all(|world| world.network.is_none());
+        let mut rails = Rails::open(me, here, (crowded_at_start, shares_memory_only), tunables)?;
         rails.add_ranks(job.ranks(), job.ranks_on(host).skip_while(|rank| *rank < job.size).map(Rank));
         let inbox: Vec<_> = std::iter::once(rails.shm.inbox_fd()).chain(rails.shm.event_fd()).collect();
         launcher.send_with(&ToLauncher::Inbox { settings: tunables.shared() }, &inbox)?;
@@ -50,8 +51,12 @@ impl Core {
             let member = Member { me, ranks: job.ranks(), job: network.job, key: *network.key };
             let here = network.rails.get(host);
             rails.open_sockets(member, here.map_or(&[][..], Vec::as_slice))?;
-            let addresses = rails.tcp.iter().map(|tcp| tcp.addresses().to_vec()).collect();
-            launcher.send(&ToLauncher::Addresses { rails: addresses })?;
+        }
+        for world in &job.spawned {
+            rails.add_others(me, &job, world)?;
+        }
+        if job.network.is_some() || rails.has_sockets() {
+            launcher.send(&ToLauncher::Addresses { rails: rails.socket_addresses() })?;
         }
         // Hosts may differ in processors, of which each knows its own: a job of several is never oversubscribed.
         let oversubscribed_everywhere = alone && crowded_at_start;

@@ -11,6 +11,7 @@ use canele_control::{FromLauncher, JobInfo, OnFailure, RankEnd, SpawnedWorld, To
 
 use super::failure::{Exit, RankFailure};
 use super::given_up::GivenUp;
+use super::job_elsewhere::ElsewhereLinks;
 use super::member::Member;
 use super::settings::Settings;
 
@@ -39,7 +40,7 @@ const MOST_SERIES: usize = 4096;
 pub struct Job {
     info: JobInfo,
     members: Vec<Member>,
-    /// Pairs of different hosts (smaller rank first) one of which has asked for a link.
+    /// Pairs of different hosts or jobs (smaller rank first) one of which has asked for a link.
     links: HashSet<(u32, u32)>,
     names: HashMap<String, (u32, Vec<u8>)>,
     finds: HashMap<String, Vec<(u32, u64)>>,
@@ -54,6 +55,8 @@ pub struct Job {
     gone: Vec<(u32, RankEnd)>,
     /// What ranks have given up at their end.
     pub given_up: GivenUp,
+    /// Of ranks of other jobs.
+    pub(super) elsewhere: ElsewhereLinks,
 }
 
 impl Job {
@@ -73,6 +76,7 @@ impl Job {
             finished: Vec::new(),
             gone: Vec::new(),
             given_up: GivenUp::default(),
+            elsewhere: ElsewhereLinks::default(),
         }
     }
 
@@ -271,14 +275,22 @@ impl Job {
             return Err(format!("asked for a link with rank {peer} of {}", self.info.ranks()));
         }
         // Asked by both at once: both have been, or will be, told by the first.
-        if self.links.insert((from.min(peer), from.max(peer))) {
+        if self.note_link(from, peer) {
             self.introduce(from, peer);
         }
         Ok(())
     }
 
+    /// One of two ranks wants a link with the other; says whether that is new.
+    pub(super) fn note_link(&mut self, one: u32, other: u32) -> bool {
+        self.links.insert((one.min(other), one.max(other)))
+    }
+
     /// Tells two ranks of different hosts where the other listens, once both have said it.
     fn introduce(&mut self, one: u32, other: u32) {
+        if self.member(other).is_elsewhere {
+            return self.introduce_elsewhere(one, other);
+        }
         let addresses = |rank| self.member(rank).addresses.clone();
         if let (Some(ones), Some(others)) = (addresses(one), addresses(other)) {
             self.send(one, FromLauncher::Reach { rank: other, rails: others });

@@ -2,8 +2,12 @@
 //!
 //! Owns which of the two it is. The launcher tells them orders and hears reports, and does not know either.
 
+use std::net::IpAddr;
 use std::time::Instant;
 
+use canele_rail::tcp::interfaces::{Interface, interfaces};
+
+use super::connected::HostRails;
 use super::events::{Events, Ready, Source};
 use super::host_ranks::{HostRanks, Order, Report};
 use super::remote::{Agents, Part};
@@ -18,15 +22,7 @@ pub enum JobHosts {
 }
 
 impl JobHosts {
-    /// The ranks of this host, if the job has no other.
-    pub fn here(&self) -> Option<&HostRanks> {
-        match self {
-            JobHosts::Here(host_ranks) => Some(host_ranks),
-            JobHosts::There(_) => None,
-        }
-    }
-
-    /// The same, to be changed.
+    /// The ranks of this host, to be changed, if the job has no agents.
     pub fn here_mut(&mut self) -> Option<&mut HostRanks> {
         match self {
             JobHosts::Here(host_ranks) => Some(host_ranks),
@@ -65,6 +61,27 @@ impl JobHosts {
         match self {
             JobHosts::Here(_) => &[],
             JobHosts::There(agents) => agents.parts(),
+        }
+    }
+
+    /// True if other jobs may be connected with this one: where agents run, they must have answered.
+    pub fn is_ready(&self) -> bool {
+        matches!(self, JobHosts::Here(_)) || !self.parts().is_empty()
+    }
+
+    /// The rails of each host with an agent.
+    pub fn rails(&self) -> Vec<HostRails> {
+        let addresses = |host: &Vec<Part>| host.iter().map(|part| part.addresses.clone()).collect();
+        self.parts().iter().map(addresses).collect()
+    }
+
+    /// All addresses of the host of a job that has one.
+    pub fn addresses_of_one(&self) -> Vec<IpAddr> {
+        match self {
+            JobHosts::Here(_) => {
+                interfaces().unwrap_or_default().iter().flat_map(Interface::addresses).collect()
+            }
+            JobHosts::There(agents) => agents.addresses_of_one(),
         }
     }
 

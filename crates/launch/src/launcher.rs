@@ -195,7 +195,11 @@ impl Launcher {
 
     /// `rank 3`, and on which host where hosts were named.
     pub(super) fn name(&self, rank: u32) -> String {
-        format!("rank {rank}{}", self.on_host(self.info().host_of(rank)))
+        let process = self.info().process(rank);
+        match self.info().is_own(rank) {
+            true => format!("rank {rank}{}", self.on_host(self.info().host_of(rank))),
+            false => format!("rank {} of another job", process.rank),
+        }
     }
 
     pub(super) fn handle_message(&mut self, rank: u32, message: ToLauncher) {

@@ -38,6 +38,7 @@ mod hosts;
 mod input;
 pub mod installation;
 mod job;
+mod job_elsewhere;
 mod job_hosts;
 mod launcher;
 mod member;

@@ -43,9 +43,9 @@ impl Launcher {
                 return self.job.tell(by, FromLauncher::Spawned { ticket, result });
             }
         };
-        let world = SpawnedWorld { first: self.info().ranks(), hosts, parents, origin: None };
+        let world = SpawnedWorld { first: self.info().ranks(), hosts, parents, ..SpawnedWorld::default() };
         self.job.grow(world.clone());
-        self.tell_grown(world.first, world.hosts.len() as u32);
+        self.tell_grown(&world);
         let known = vec![None; world.hosts.len()];
         self.spawns.0.push(Spawn { to: (by, ticket), first: world.first, known });
         let plans = plans(&self.plan, self.job.info(), &world, programs);
@@ -251,7 +251,8 @@ mod tests {
             report_bindings: true,
             spawned: None,
         };
-        let world = SpawnedWorld { first: 3, hosts: vec![1, 1, 0, 1], parents: vec![0], origin: None };
+        let world =
+            SpawnedWorld { first: 3, hosts: vec![1, 1, 0, 1], parents: vec![0], ..SpawnedWorld::default() };
         info.spawned.push(world.clone());
         let plans = plans(&own, &info, &world, vec![program(1, &[]), program(3, &[])]);
         let told = |(host, plan): &(usize, Plan)| {

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use canele_sys::atomic::{AtomicU32, Ordering};
 
-use super::{Ended, Run, start_with};
+use super::{Ended, Run, start_command, start_with};
 
 /// The remote shell that does `how` (see the script).
 pub fn rsh(how: &str) -> String {
@@ -109,9 +109,22 @@ impl Cluster {
         String::from_utf8_lossy(&output.stdout).lines().map(|pid| pid.trim().parse().unwrap()).collect()
     }
 
+    /// What reaches the hosts.
+    pub fn remote_shell(&self) -> String {
+        format!("{SCRIPT} rsh")
+    }
+
+    /// Starts `canele run WHERE OPTIONS COMMAND` on one of the hosts.
+    pub fn start_within(&self, host: &str, place: &[&str], options: &[&str], command: &[&str]) -> Run {
+        let mut run = Command::new("ip");
+        run.args(["netns", "exec", &format!("{}-{host}", self.name), env!("CARGO_BIN_EXE_canele"), "run"]);
+        run.args(["--timeout", "1000"]).args(place).args(options).args(command);
+        start_command(run.env("CLUSTER", &self.name), b"")
+    }
+
     /// Starts `canele run --hosts HOSTS OPTIONS COMMAND` on it.
     pub fn start(&self, hosts: &str, options: &[&str], command: &[&str]) -> Run {
-        let rsh = format!("{SCRIPT} rsh");
+        let rsh = self.remote_shell();
         let first = ["run", "--timeout", "1000", "--hosts", hosts, "--rsh", &rsh];
         start_with(&[&first, options, command].concat(), &[("CLUSTER", &self.name)], b"")
     }

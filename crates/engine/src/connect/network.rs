@@ -128,7 +128,7 @@ impl Network {
             rails.introduce(peer, at, addresses);
         }
         if rails.routes(peer).is_empty() {
-            let host = &job.hosts[job.host_of(peer.0)].name;
+            let host = job.host_name(peer.0);
             let why = format!(
                 "its host {host} and this one share no network: CANELE_RAILS names the interfaces to use"
             );
@@ -296,7 +296,7 @@ impl Network {
         self.forget_links(progress, peer);
         let text = reasons.into_iter().map(|(rail, why)| format!("over rail {rail} {why}"));
         let text = text.collect::<Vec<_>>().join("; ");
-        let host = job.hosts.get(job.host_of(peer.0)).map_or("", |host| &host.name);
+        let host = job.host_name(peer.0);
         progress.proto.handle_unreachable(peer, format!("no connection to host {host}: {text}"));
     }
 

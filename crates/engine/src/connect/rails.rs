@@ -13,10 +13,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use canele_control::{ControlError, JobInfo, Network, SpawnedWorld};
 use canele_rail::Rail;
 use canele_rail::shm::fetch::SingleCopy;
 use canele_rail::shm::{Shm, Waker};
-use canele_rail::tcp::{Member, Tcp, TcpLimits};
+use canele_rail::tcp::{Member, OtherRanks, Tcp, TcpLimits};
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::poller::Ready;
 use canele_sys::tunables::Tunables;
@@ -25,6 +26,9 @@ use crate::Error;
 
 /// How long an attempt to connect may take.
 const CONNECT_TIMEOUT_NS: u64 = 10_000_000_000;
+
+/// How long a rank sleeps at most whose sleep its sockets do not end: one that has got them after its inbox was handed out.
+const UNWATCHED_SLEEP: Duration = Duration::from_millis(1);
 
 /// The rails of a rank.
 pub(crate) struct Rails {
@@ -47,7 +51,7 @@ pub(crate) struct Rails {
 
 impl Rails {
     /// Opens the rails of the rank `me` on a host that has the ranks `here` at the start of the job; `oversubscribed`: those share
-    /// processors; `alone`: the job has no other host.
+    /// processors; `alone`: there is no rank on another host, nor one of another job that is reached over sockets.
     pub fn open(
         me: Rank,
         here: Range<u32>,
@@ -92,6 +96,38 @@ impl Rails {
             )?);
         }
         Ok(())
+    }
+
+    /// Lets ranks of another job be reached, if they are over sockets; says whether this rank has its first ones from now on.
+    ///
+    /// # Errors
+    /// Sockets cannot be opened.
+    pub fn add_others(&mut self, me: Rank, job: &JobInfo, world: &SpawnedWorld) -> Result<bool, Error> {
+        let (Some(network), Some(origin)) = (&world.network, world.origin) else { return Ok(false) };
+        let opens = !self.has_sockets();
+        if opens {
+            let drawn = Network::draw().map_err(ControlError::from)?;
+            // Nobody else has the key: ranks of this job share the memory of their host.
+            let member = Member { me, ranks: job.ranks(), job: drawn.job, key: *drawn.key };
+            let here = network.rails.get(job.host_of(me.0));
+            self.open_sockets(member, here.map_or(&[][..], Vec::as_slice))?;
+            self.list_links();
+        }
+        let others = OtherRanks {
+            job: job.id,
+            theirs: origin.job,
+            key: *network.key,
+            first: origin.rank,
+            ranks: world.hosts.len() as u32,
+            here: Rank(world.first),
+        };
+        self.tcp.iter_mut().for_each(|tcp| tcp.add_others(others));
+        Ok(opens)
+    }
+
+    /// Where this rank listens, for each rail over sockets.
+    pub fn socket_addresses(&self) -> Vec<Vec<SocketAddr>> {
+        self.tcp.iter().map(|tcp| tcp.addresses().to_vec()).collect()
     }
 
     /// From now on the job has so many ranks, of which `here` are new on this host.
@@ -221,7 +257,8 @@ impl Rails {
 
     /// How long a sleep may last; for ever, unless an attempt to connect may time out.
     pub fn longest_sleep(&self) -> Option<Duration> {
-        self.tcp.iter().filter_map(Tcp::patience).min()
+        let unwatched = (self.has_sockets() && !self.waker.watches()).then_some(UNWATCHED_SLEEP);
+        self.tcp.iter().filter_map(Tcp::patience).chain(unwatched).min()
     }
 
     /// Wakes the thread that sleeps on the sockets, if one does: what it waits for may be gone from them.

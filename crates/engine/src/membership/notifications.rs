@@ -192,7 +192,7 @@ impl Core {
         self.send_to_launcher(&ToLauncher::CutOff { peer: peer.0, what: corrupt.to_string() });
     }
 
-    fn send_to_launcher(&mut self, message: &ToLauncher) {
+    pub(super) fn send_to_launcher(&mut self, message: &ToLauncher) {
         if self.membership.launcher.send(message).is_err() {
             self.handle_lost_launcher();
         }

@@ -125,7 +125,7 @@ impl Core {
     pub(super) fn handle_grown(&mut self, world: SpawnedWorld) {
         let Self { progress, membership, .. } = self;
         let (job, me) = (&mut membership.job, progress.proto.me());
-        let known = |host: &u32| (*host as usize) < job.hosts.len();
+        let known = |host: &u32| (*host as usize) < job.hosts.len() || world.network.is_some();
         if world.first != job.ranks() || world.hosts.is_empty() || !world.hosts.iter().all(known) {
             return;
         }
@@ -135,8 +135,18 @@ impl Core {
         job.spawned.push(world.clone());
         progress.proto.add_ranks(job.ranks() as usize);
         progress.rails.add_ranks(job.ranks(), here.into_iter().map(Rank));
+        let opened = progress.rails.add_others(me, job, &world);
         let living = job.ranks_on(host).filter(|rank| progress.proto.gone(Rank(*rank)).is_none());
         progress.wait_policy.oversubscribed |= living.count() as u32 > job.processors;
+        if let Err(error) = &opened {
+            let unreachable = |rank| progress.proto.handle_unreachable(Rank(rank), error.to_string());
+            world.ranks().for_each(unreachable);
+        }
+        // The other job hears too of a rank that listens nowhere.
+        if !matches!(opened, Ok(false)) {
+            let rails = progress.rails.socket_addresses();
+            self.send_to_launcher(&ToLauncher::Addresses { rails });
+        }
     }
 
     /// A peer sends over a ring of its own.

@@ -3,12 +3,13 @@
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use canele_control::{FromLauncher, RankEnd, SpawnedWorld, VERSION};
+use canele_control::{FromLauncher, Host, Network, RankEnd, SpawnedWorld, VERSION};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
 
 use super::link::{JobLink, address, connect_with, is_of_this_user};
-use super::messages::ToJob;
+use super::messages::{RankSeries, ToJob};
+use super::network::{HostRails, OwnRails, agree};
 use super::{ATTEMPTS, MOST_SERIES, MOST_STRANGERS, PATIENCE, Wanted};
 use crate::launcher::Launcher;
 
@@ -54,8 +55,8 @@ impl Launcher {
     /// Why this job and another one cannot be connected, if so.
     pub(super) fn check_connectable(&self, job: u64) -> Result<(), String> {
         let known = |world: &SpawnedWorld| world.origin.is_some_and(|origin| origin.job == job);
-        if self.hosts.here().is_none() {
-            return Err("a job with hosts of its own (`--hosts`) is not connected with other jobs".into());
+        if !self.hosts.is_ready() {
+            return Err("that job is still starting".into());
         }
         if self.ending || self.connected.listener.is_none() {
             return Err("this job takes no connection with another one".into());
@@ -67,18 +68,20 @@ impl Launcher {
     }
 
     pub(super) fn say_hello(&mut self, place: u32) {
+        let Some(Some(link)) = self.connected.links.get_mut(place as usize) else { return };
         let info = self.job.info();
+        let at_start = (0..).zip(&info.hosts).map(|(host, Host { ranks, .. })| (host, *ranks));
+        let at_start = RankSeries { first: 0, hosts: at_start.filter(|(_, ranks)| *ranks > 0).collect() };
         let own = info.spawned.iter().filter(|world| world.origin.is_none());
-        let spawned = own.map(|world| (world.first, world.hosts.len() as u32));
+        let spawned = own.map(|world| RankSeries::new(world.first, world.hosts.iter().copied()));
         let hello = ToJob::Hello {
             version: VERSION,
             job: info.id,
             settings: self.job.settings().to_vec(),
-            ranks: std::iter::once((0, info.size)).chain(spawned).collect(),
+            ranks: std::iter::once(at_start).chain(spawned).collect(),
+            network: Network { rails: self.hosts.rails(), ..link.drawn.clone() },
         };
-        if let Some(Some(link)) = self.connected.links.get_mut(place as usize) {
-            link.push(hello, Vec::new());
-        }
+        link.push(hello, Vec::new());
     }
 
     /// Tells ranks that they are not connected at ports of a job.
@@ -121,13 +124,25 @@ impl Launcher {
         }
     }
 
+    /// The rails of this job's hosts for ranks of another one, whose hosts have `theirs`; none where both are on one host. A job of one host
+    /// keeps those that it has once agreed on.
+    fn agree_on_rails(&mut self, theirs: &[HostRails]) -> Result<Option<Vec<HostRails>>, String> {
+        let (hosts, taken) = (self.hosts.rails(), self.connected.rails.clone());
+        let here = if hosts.len() < 2 { self.hosts.addresses_of_one() } else { Vec::new() };
+        let agreed = agree(&OwnRails { hosts, here, taken }, theirs)?;
+        if let Some([one]) = agreed.as_deref() {
+            self.connected.rails = Some(one.clone());
+        }
+        Ok(agreed)
+    }
+
     /// Both sides know each other from now on.
     pub(super) fn greet(
         &mut self,
         place: u32,
         version: u32,
         (job, settings): (u64, &[(String, String)]),
-        ranks: &[(u32, u32)],
+        (ranks, theirs): (&[RankSeries], &Network),
     ) -> Option<()> {
         let link = self.connected.links[place as usize].as_mut()?;
         let is_ours = link.is_ours;
@@ -146,30 +161,35 @@ impl Launcher {
         }
         let mine = self.job.settings();
         let differs = mine.iter().zip(settings).find(|(mine, theirs)| mine != theirs);
-        let refusal = match (version, differs) {
-            (VERSION, None) => self.check_connectable(job).err(),
-            (VERSION, Some(((name, mine), (other, theirs)))) => Some(format!(
+        let agreed = match (version, differs) {
+            (VERSION, None) => self.check_connectable(job).and_then(|()| self.agree_on_rails(&theirs.rails)),
+            (VERSION, Some(((name, mine), (other, theirs)))) => Err(format!(
                 "one of the two jobs has {name}={mine}, the other {other}={theirs}: both need the same"
             )),
-            _ => Some(format!("one of the two jobs speaks version {version}, the other {VERSION}")),
+            _ => Err(format!("one of the two jobs speaks version {version}, the other {VERSION}")),
         };
-        if let Some(why) = refusal {
-            self.refuse_wanted(job, &why);
-            let link = self.connected.links[place as usize].as_mut()?;
-            link.push(ToJob::Refused { why }, Vec::new());
-            link.is_closing = true;
-            return Some(());
-        }
-        let ascending = ranks.windows(2).all(|two| two[0].0.saturating_add(two[0].1) <= two[1].0);
+        let rails = match agreed {
+            Ok(rails) => rails,
+            Err(why) => {
+                self.refuse_wanted(job, &why);
+                let link = self.connected.links[place as usize].as_mut()?;
+                link.push(ToJob::Refused { why }, Vec::new());
+                link.is_closing = true;
+                return Some(());
+            }
+        };
+        let ascending = ranks.windows(2).all(|two| two[0].end() <= two[1].first);
         if ranks.is_empty() || ranks.len() > MOST_SERIES || !ascending {
             return None;
         }
         let link = self.connected.links[place as usize].as_mut()?;
         (link.job, link.greeting_until) = (Some(job), None);
+        link.network = rails.map(|rails| link.drawn.shared(theirs, rails));
+        link.has_agents = !theirs.rails.is_empty();
         if !is_ours {
             self.say_hello(place);
         }
-        ranks.iter().try_for_each(|(first, ranks)| self.add_ranks(job, *first, *ranks))?;
+        ranks.iter().try_for_each(|series| self.add_ranks(job, series))?;
         for (rank, how) in self.job.gone() {
             self.connected.link(job)?.push(ToJob::Gone { rank, how }, Vec::new());
         }

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::time::Instant;
 
-use canele_control::{ReceiveError, SendError, Socket};
+use canele_control::{Network, ReceiveError, SendError, Socket};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
@@ -59,6 +59,12 @@ pub struct JobLink {
     pub is_ours: bool,
     /// Until when the other end has to say Hello; none once it has.
     pub greeting_until: Option<Instant>,
+    /// What was drawn for a key of both jobs, which the other end is told in the Hello.
+    pub drawn: Network,
+    /// Of a job that is reached over sockets, once both have said Hello.
+    pub network: Option<Network>,
+    /// The job has agents on its hosts.
+    pub has_agents: bool,
     /// The last message was queued: the link is closed once that has left.
     pub is_closing: bool,
 }
@@ -67,7 +73,7 @@ impl JobLink {
     /// A link over a connected socket, known by its place.
     ///
     /// # Errors
-    /// As epoll_ctl(2).
+    /// As epoll_ctl(2) and getrandom(2).
     pub fn new(
         socket: Socket,
         place: u32,
@@ -84,6 +90,9 @@ impl JobLink {
             job,
             is_ours: job.is_some(),
             greeting_until: Some(greeting_until),
+            drawn: Network::draw()?,
+            network: None,
+            has_agents: false,
             is_closing: false,
         })
     }

@@ -1,8 +1,43 @@
 //! What the launchers of two jobs tell each other. Owns the shape; ranks are numbered as in the sender's job where they are the
 //! sender's, and as in the receiver's job where they are the receiver's.
 
-use canele_control::{Meeting, PortName, RankEnd};
+use std::net::SocketAddr;
+
+use canele_control::{Meeting, Network, PortName, RankEnd};
 use serde::{Deserialize, Serialize};
+
+/// Ranks that follow each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankSeries {
+    /// The first of them.
+    pub first: u32,
+    /// Their hosts, as their job numbers them: of how many the next are.
+    pub hosts: Vec<(u32, u32)>,
+}
+
+impl RankSeries {
+    /// Ranks from `first` on, of which each has its host here.
+    pub fn new(first: u32, each: impl Iterator<Item = u32>) -> RankSeries {
+        let mut hosts: Vec<(u32, u32)> = Vec::new();
+        for host in each {
+            match hosts.last_mut() {
+                Some((last, ranks)) if *last == host => *ranks += 1,
+                _ => hosts.push((host, 1)),
+            }
+        }
+        RankSeries { first, hosts }
+    }
+
+    /// How many there are. Saturates, so that what makes no sense is still too much.
+    pub fn ranks(&self) -> u32 {
+        self.hosts.iter().fold(0, |sum, (_, ranks)| sum.saturating_add(*ranks))
+    }
+
+    /// The rank behind them.
+    pub fn end(&self) -> u32 {
+        self.first.saturating_add(self.ranks())
+    }
+}
 
 /// A message from one launcher to another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,8 +50,10 @@ pub enum ToJob {
         job: u64,
         /// The settings that all ranks must have alike.
         settings: Vec<(String, String)>,
-        /// The sender's ranks: the first of each unbroken series, and how many.
-        ranks: Vec<(u32, u32)>,
+        /// The sender's ranks.
+        ranks: Vec<RankSeries>,
+        /// What the sender has drawn for a key of both jobs, and the rails of its hosts; none if it has no agents.
+        network: Network,
     },
     /// Last message: why the two jobs cannot be connected.
     Refused {
@@ -25,10 +62,8 @@ pub enum ToJob {
     },
     /// The sender's job has more ranks.
     Grown {
-        /// The first of them.
-        first: u32,
-        /// How many there are.
-        ranks: u32,
+        /// Which.
+        ranks: RankSeries,
     },
     /// A rank of the sender's will neither send nor answer any more.
     Gone {
@@ -73,6 +108,15 @@ pub enum ToJob {
         from: u32,
         /// The receiver's.
         to: u32,
+    },
+    /// Where a rank of the sender's listens for one of the receiver's, one of which wants a link with the other. Both then say so.
+    Reach {
+        /// The sender's.
+        from: u32,
+        /// The receiver's.
+        to: u32,
+        /// Where it listens, for each rail.
+        rails: Vec<Vec<SocketAddr>>,
     },
     /// The inbox of a rank of the sender's, and its event if it has one: descriptors.
     Inbox {

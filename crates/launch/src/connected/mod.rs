@@ -8,6 +8,9 @@
 //!   rank ◀── Connected ───          ◀──────────── Connected ──  ── Connected ─▶ rank
 //!   both ranks want a link: their inboxes and rings go the same way
 //! ```
+//! Where one of the two jobs has hosts of its own (`--hosts`) descriptors do not reach its ranks: those of the other job are on other hosts to
+//! them, also where they are not, and instead of inboxes the addresses on which the ranks listen go that way.
+//!
 //! Two jobs have one link, at most, until one of them ends. Whoever is at its other end is believed nothing: numbers are checked against what is
 //! known of its ranks, and a link that breaks the rules is closed, which harms nothing but the ranks behind it.
 
@@ -15,6 +18,7 @@ mod callers;
 mod greeting;
 mod link;
 mod messages;
+mod network;
 mod ports;
 mod received;
 mod services;
@@ -23,14 +27,17 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use canele_control::{JobRank, PortName, SEND_AGAIN};
+use canele_control::{JobRank, PortName, SEND_AGAIN, SpawnedWorld};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with};
 
 use super::events::{Events, Ready, Source};
+use super::job_elsewhere::Reachable;
 use super::launcher::Launcher;
 use link::{Flushed, JobLink};
+use messages::RankSeries;
 pub use messages::ToJob;
+pub use network::HostRails;
 use ports::Ports;
 use services::Services;
 
@@ -57,6 +64,11 @@ pub struct ConnectedJobs {
     /// What ranks want at ports of other jobs, by its number.
     wanted: HashMap<u64, Wanted>,
     last: u64,
+    /// The hosts of ranks that are reached over sockets, by their job, 0 of all jobs without agents, and their number there. They are numbered
+    /// behind the hosts of this job.
+    others_hosts: Vec<(u64, u32)>,
+    /// The rails on which ranks of this job listen for those of other jobs, if they did not at its start.
+    rails: Option<HostRails>,
     /// Something could not be sent, and no event tells when it can.
     held_back: bool,
 }
@@ -107,6 +119,15 @@ impl ConnectedJobs {
         self.links.iter_mut().flatten().filter(|link| link.is_open())
     }
 
+    /// The number of a host of another job, counted from 0.
+    fn number_host(&mut self, job: u64, host: u32) -> u32 {
+        let known = self.others_hosts.iter().position(|other| *other == (job, host));
+        known.unwrap_or_else(|| {
+            self.others_hosts.push((job, host));
+            self.others_hosts.len() - 1
+        }) as u32
+    }
+
     /// Sends what ranks want at ports of a job, to which there is an open link.
     fn send_wanted(&mut self, job: u64) {
         let ConnectedJobs { links, wanted, .. } = self;
@@ -146,8 +167,11 @@ impl Launcher {
     }
 
     /// The other jobs hear of ranks that this one has spawned.
-    pub(crate) fn tell_grown(&mut self, first: u32, ranks: u32) {
-        self.connected.open_links().for_each(|link| link.push(ToJob::Grown { first, ranks }, Vec::new()));
+    pub(crate) fn tell_grown(&mut self, world: &SpawnedWorld) {
+        let ranks = RankSeries::new(world.first, world.hosts.iter().copied());
+        self.connected
+            .open_links()
+            .for_each(|link| link.push(ToJob::Grown { ranks: ranks.clone() }, Vec::new()));
     }
 
     /// A rank of another job hears that one of this job accepts nothing more from it.
@@ -164,6 +188,12 @@ impl Launcher {
         for (job, message, descriptors) in introductions.into_iter().flatten() {
             if let Some(link) = self.connected.link(job) {
                 link.push(message, descriptors);
+            }
+        }
+        for Reachable { own, peer, rails } in self.job.take_reachable() {
+            let JobRank { job, rank } = self.info().process(peer);
+            if let Some(link) = self.connected.link(job) {
+                link.push(ToJob::Reach { from: own, to: rank, rails }, Vec::new());
             }
         }
         for (rank, how) in self.job.take_gone() {

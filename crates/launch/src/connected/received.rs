@@ -5,10 +5,11 @@ use std::os::fd::OwnedFd;
 use canele_control::{FromLauncher, JobRank, Meeting, PortName, ReceiveError, SpawnedWorld};
 use canele_sys::ids::LinkId;
 
-use super::messages::ToJob;
+use super::messages::{RankSeries, ToJob};
 use super::ports::Caller;
 use super::{AT_A_TIME, Wanted};
 use crate::host_ranks::{HostRanks, Order};
+use crate::job_elsewhere::Reachable;
 use crate::launcher::Launcher;
 
 impl Launcher {
@@ -35,8 +36,8 @@ impl Launcher {
         let (job, is_greeting) = (link.job, link.greeting_until.is_some());
         match message {
             _ if link.is_closing => Some(()),
-            ToJob::Hello { version, job, settings, ranks } if is_greeting => {
-                self.greet(place, version, (job, &settings), &ranks)
+            ToJob::Hello { version, job, settings, ranks, network } if is_greeting => {
+                self.greet(place, version, (job, &settings), (&ranks, &network))
             }
             ToJob::Refused { why } if is_greeting => {
                 self.refuse_wanted(job?, &why);
@@ -44,7 +45,7 @@ impl Launcher {
             }
             _ if is_greeting => None,
             ToJob::Hello { .. } | ToJob::Refused { .. } => None,
-            ToJob::Grown { first, ranks } => self.add_ranks(job?, first, ranks),
+            ToJob::Grown { ranks } => self.add_ranks(job?, &ranks),
             ToJob::Gone { rank, how } => {
                 let rank = self.rank_of(job?, rank)?;
                 self.job.handle_gone_elsewhere(rank, how);
@@ -89,6 +90,11 @@ impl Launcher {
             ToJob::Link { from, to } => {
                 self.between(job?, from, to, |here, from, to| here.link_with(from, to))
             }
+            ToJob::Reach { from, to, rails } => {
+                let (peer, own) = (self.rank_of(job?, from)?, self.own_rank(to)?);
+                let is_sound = self.info().is_behind_sockets(peer) && rails.len() <= usize::from(u8::MAX);
+                is_sound.then(|| self.job.handle_reachable(Reachable { own, peer, rails }))
+            }
             ToJob::Inbox { from, to, has_event } => self.between(job?, from, to, |here, from, to| {
                 (descriptors.len() == 1 + usize::from(has_event))
                     .then(|| here.take_inbox(from, to, descriptors))
@@ -111,21 +117,35 @@ impl Launcher {
     }
 
     /// Another job has these ranks, which this one numbers behind its own.
-    pub(super) fn add_ranks(&mut self, job: u64, first: u32, ranks: u32) -> Option<()> {
+    pub(super) fn add_ranks(&mut self, job: u64, series: &RankSeries) -> Option<()> {
+        let ranks = series.ranks();
         let all = u64::from(self.info().ranks()) + u64::from(ranks);
-        let last = first.checked_add(ranks)?;
-        let known = (first..last).any(|rank| self.rank_of(job, rank).is_some());
-        if ranks == 0 || all > u64::from(LinkId::MOST_RANKS) || known {
+        let last = series.first.checked_add(ranks)?;
+        if ranks == 0 || all > u64::from(LinkId::MOST_RANKS) {
             return None;
         }
+        if (series.first..last).any(|rank| self.rank_of(job, rank).is_some()) {
+            return None;
+        }
+        let link = self.connected.link(job)?;
+        let (network, of) = (link.network.clone(), if link.has_agents { job } else { 0 });
+        let own_hosts = self.info().hosts.len() as u32;
+        let mut number = |host: u32| match &network {
+            // All of them are on this host.
+            None => 0,
+            Some(_) => own_hosts + self.connected.number_host(of, host),
+        };
+        let hosts = series.hosts.iter().flat_map(|(host, ranks)| vec![number(*host); *ranks as usize]);
+        let hosts = hosts.collect();
         let world = SpawnedWorld {
             first: self.info().ranks(),
-            hosts: vec![0; ranks as usize],
+            hosts,
             parents: Vec::new(),
-            origin: Some(JobRank { job, rank: first }),
+            origin: Some(JobRank { job, rank: series.first }),
+            network,
         };
         self.job.grow(world.clone());
-        self.hosts.tell(0, Order::Spawn { world, plans: Vec::new() }, &self.events);
+        self.tell_all(&Order::Spawn { world, plans: Vec::new() });
         Some(())
     }
 
@@ -148,6 +168,9 @@ impl Launcher {
         act: impl FnOnce(&mut HostRanks, u32, u32) -> Option<()>,
     ) -> Option<()> {
         let (theirs, own) = (self.rank_of(job, theirs)?, self.own_rank(own)?);
+        if self.info().is_behind_sockets(theirs) {
+            return None;
+        }
         act(self.hosts.here_mut()?, theirs, own)
     }
 }

@@ -29,9 +29,9 @@ pub(super) struct Introductions {
 }
 
 impl LocalRanks {
-    /// True of a rank of another job.
+    /// True of a rank of another job on this host.
     pub(super) fn is_elsewhere(&self, rank: u32) -> bool {
-        rank < self.info.ranks() && !self.info.is_own(rank)
+        rank < self.info.ranks() && !self.info.is_own(rank) && !self.info.is_behind_sockets(rank)
     }
 
     fn tell_job_of(&mut self, peer: u32, message: impl FnOnce(u32) -> ToJob, descriptors: Vec<Rc<OwnedFd>>) {

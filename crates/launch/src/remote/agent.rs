@@ -211,6 +211,11 @@ impl Agent {
         self.found.as_ref().filter(|_| self.state == State::Ready)
     }
 
+    /// All addresses of its host.
+    pub fn addresses(&self) -> Vec<IpAddr> {
+        self.found.iter().flatten().flat_map(Interface::addresses).collect()
+    }
+
     /// Gives it its task, with the addresses of all hosts' rails. What its shell remarked before is no failure, so everybody
     /// shall see it.
     pub fn begin(&mut self, rails: &[Vec<Vec<IpAddr>>]) -> Report {

@@ -7,6 +7,7 @@
 mod due;
 
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -328,6 +329,14 @@ impl Agents {
     /// What each host has of each rail; empty before all have answered.
     pub fn parts(&self) -> &[Vec<rails::Part>] {
         &self.parts
+    }
+
+    /// All addresses of the host of a job that has one.
+    pub fn addresses_of_one(&self) -> Vec<IpAddr> {
+        match &self.agents[..] {
+            [agent] => agent.addresses(),
+            _ => Vec::new(),
+        }
     }
 
     /// What happened since the last call, in order for each host.

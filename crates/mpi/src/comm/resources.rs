@@ -65,7 +65,9 @@ impl Comm {
         key: i32,
     ) -> Result<(Option<Arc<Comm>>, Option<SharedResource>)> {
         self.check_call("MPI_Comm_split_type")?;
-        let host = self.engine.job().host_of(self.engine.rank().0) as i64;
+        // The first of the host's members: jobs number hosts as they like.
+        let on_host = |rank: &canele_engine::Rank| !self.engine.is_remote(*rank);
+        let host = self.group().members().iter().position(on_host).unwrap_or(self.rank()) as i64;
         let or_none = |number: Option<u32>| number.map_or(NONE, i64::from);
         let (place, guide) = match division {
             Division::Guided(_, guide) => (host, guide),

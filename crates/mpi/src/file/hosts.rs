@@ -18,8 +18,7 @@ pub(super) struct Hosts {
 impl Hosts {
     /// Of the members of a communicator.
     pub fn of(comm: &Comm) -> Self {
-        let job = comm.engine().job();
-        Self::from_names(comm.group().members().iter().map(|rank: &Rank| job.host_of(rank.0)))
+        Self::from_names(comm.group().members().iter().map(|rank: &Rank| comm.engine().host_of(*rank)))
     }
 
     /// Of members whose hosts have these numbers; hosts are counted in the order in which they come.

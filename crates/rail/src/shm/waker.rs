@@ -35,6 +35,11 @@ impl Waker {
         sleep::wake_if_asleep(self.inbox.sleep_word(), Fencing::Fences, event);
     }
 
+    /// True if descriptors can end a sleep.
+    pub fn watches(&self) -> bool {
+        self.watch.is_some()
+    }
+
     /// Lets `descriptor` end the next sleep in which it becomes `ready`; to be said again for another. Without effect for
     /// a rank that does not sleep on descriptors.
     ///

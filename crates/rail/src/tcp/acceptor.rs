@@ -238,7 +238,7 @@ impl Acceptor {
     /// Begins the handshake of an accepted connection, for which another one makes room.
     fn begin(&mut self, socket: OwnedFd, address: SocketAddr, context: &Context<'_>) {
         let begin = || {
-            let handshake = Handshake::respond(context.credentials, nonce()?);
+            let handshake = Handshake::respond_to_all(context.credentials, context.others, nonce()?);
             Ok::<_, AddressFailure>(Handshaking::accepted(socket, address, handshake, context.now_ns))
         };
         let Ok(handshaking) = begin() else {

@@ -115,14 +115,19 @@ impl Tcp {
     }
 
     fn let_in(&mut self, ready: &[ReadyDescriptor]) {
-        let Self { credentials, links, connectors, lost, pairs, number, acceptor, .. } = self;
+        let Self { credentials, others, links, connectors, lost, pairs, number, acceptor, .. } = self;
         let (me, number) = (credentials.me, *number);
+        // Of the dials of both ends of a pair, both prefer that of the first. Jobs number each other's ranks as they like.
+        let is_first = |peer: Rank| {
+            let among = others.iter().find(|among| among.theirs(peer).is_some());
+            among.map_or(me < peer, |among| among.job < among.theirs)
+        };
         let decide = |peer: Rank, attempt: u32| {
             let (pair, link) = (&mut pairs[peer.0 as usize], &mut links[peer.0 as usize]);
             if attempt <= pair.past {
                 return Decision::Drop;
             }
-            if me < peer && connectors.contains_key(&peer) {
+            if is_first(peer) && connectors.contains_key(&peer) {
                 return Decision::Wait;
             }
             if let Some(link) = link {
@@ -137,6 +142,7 @@ impl Tcp {
         };
         let context = Context {
             credentials,
+            others,
             poller: &self.handshake_poller,
             ready,
             now_ns: self.now_ns,
@@ -153,6 +159,7 @@ impl Tcp {
         let Some(mut connector) = self.connectors.remove(&peer) else { return };
         let context = Context {
             credentials: &self.credentials,
+            others: &self.others,
             poller: &self.handshake_poller,
             ready: &[],
             now_ns,

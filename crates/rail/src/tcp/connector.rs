@@ -4,11 +4,12 @@
 //! one has failed or kept silent for a moment (as RFC 8305), so one that swallows everything does not hold up the others.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use canele_sys::ids::Rank;
 use canele_sys::poller::{Poller, ReadyDescriptor};
 
-use super::handshake::{Credentials, Handshake};
+use super::handshake::{Credentials, Handshake, OtherRanks};
 use super::handshaking::{Handshaking, nonce};
 use super::lost::AddressFailure;
 use super::token::Token;
@@ -42,6 +43,8 @@ pub struct Connector {
 /// What handshakes need of their owner.
 pub struct Context<'a> {
     pub credentials: &'a Credentials,
+    /// Ranks of other jobs.
+    pub others: &'a Arc<[OtherRanks]>,
     pub poller: &'a Poller,
     /// Sockets that are ready.
     pub ready: &'a [ReadyDescriptor],
@@ -110,7 +113,9 @@ impl Connector {
     }
 
     fn connect(&self, way: Route, context: &Context<'_>) -> Result<Handshaking, AddressFailure> {
-        let handshake = Handshake::initiate(context.credentials, self.peer, self.number, nonce()?);
+        let among = context.others.iter().find(|among| among.theirs(self.peer).is_some()).copied();
+        let handshake =
+            Handshake::initiate_among(context.credentials, among, self.peer, self.number, nonce()?);
         Handshaking::connect(way.from, way.to, handshake, Token::Connecting(self.peer))
     }
 

@@ -17,12 +17,16 @@
 //! successive connections it is; its proof is of that too. Frames follow it.
 //!
 //! The proof of the first flight is of its hello alone. It can be repeated by anyone who has seen it, and so proves nothing of
-//! the other end; but who has seen none cannot make one. Strangers are told apart by it before they are answered.
+//! the other end; but who has seen none cannot make one. Strangers are told apart by it before they are answered, and so are ranks of
+//! other jobs, with which this one has other keys.
 
+mod other_ranks;
 mod refused;
 
-use canele_sys::ids::Rank;
+use std::sync::Arc;
 
+use canele_sys::ids::Rank;
+pub use other_ranks::OtherRanks;
 pub use refused::HandshakeError;
 
 /// The version of handshake and frames.
@@ -76,6 +80,10 @@ enum Expect {
 /// One end of one handshake.
 pub struct Handshake {
     credentials: Credentials,
+    /// Those of another job that may be at the other end of a connection that is accepted.
+    others: Arc<[OtherRanks]>,
+    /// Among whom the other end is, if it is of another job.
+    among: Option<OtherRanks>,
     /// Whom an initiator looks for; whom a responder has found.
     peer: Option<Rank>,
     generation: u32,
@@ -92,10 +100,23 @@ pub struct Handshake {
 impl Handshake {
     /// The end that connects, to reach `peer`; `dial` grows from one attempt to reach it to the next. A nonce is used once.
     pub fn initiate(credentials: &Credentials, peer: Rank, dial: u32, nonce: [u8; NONCE]) -> Self {
+        Self::initiate_among(credentials, None, peer, dial, nonce)
+    }
+
+    /// The same to reach one of another job's ranks, if it is among those.
+    pub fn initiate_among(
+        credentials: &Credentials,
+        among: Option<OtherRanks>,
+        peer: Rank,
+        dial: u32,
+        nonce: [u8; NONCE],
+    ) -> Self {
         let mut handshake = Self::new(credentials, nonce, Expect::HelloAndProof);
+        let theirs = among.and_then(|among| among.theirs(peer)).unwrap_or(peer);
+        among.into_iter().for_each(|among| handshake.turn_to(among));
         handshake.peer = Some(peer);
         handshake.mine[32..36].copy_from_slice(&dial.to_le_bytes());
-        handshake.mine[12..16].copy_from_slice(&peer.0.to_le_bytes());
+        handshake.mine[12..16].copy_from_slice(&theirs.0.to_le_bytes());
         let proof = handshake.proof(b"beginning", 0, &handshake.mine, &[0; HELLO]);
         handshake.send(&[handshake.mine]);
         handshake.send(&[*proof.as_bytes()]);
@@ -105,6 +126,18 @@ impl Handshake {
     /// The end that listens.
     pub fn respond(credentials: &Credentials, nonce: [u8; NONCE]) -> Self {
         Self::new(credentials, nonce, Expect::Hello)
+    }
+
+    /// The same, where ranks of other jobs may connect, too.
+    pub fn respond_to_all(own: &Credentials, others: &Arc<[OtherRanks]>, nonce: [u8; NONCE]) -> Self {
+        Self { others: others.clone(), ..Self::respond(own, nonce) }
+    }
+
+    /// The other end is among these.
+    fn turn_to(&mut self, among: OtherRanks) {
+        (self.credentials.job, self.credentials.key) = (among.job, among.key);
+        self.mine[16..24].copy_from_slice(&among.job.to_le_bytes());
+        self.among = Some(among);
     }
 
     fn new(credentials: &Credentials, nonce: [u8; NONCE], expect: Expect) -> Self {
@@ -119,6 +152,8 @@ impl Handshake {
         mine[40..].copy_from_slice(&nonce);
         Self {
             credentials: credentials.clone(),
+            others: Arc::default(),
+            among: None,
             peer: None,
             generation: 0,
             expect,
@@ -213,7 +248,16 @@ impl Handshake {
 
     fn handle_hello(&mut self) -> Result<(), HandshakeError> {
         self.theirs.copy_from_slice(&self.got[..HELLO]);
-        self.compare(self.proof(b"beginning", 0, &self.theirs, &[0; HELLO]), HELLO)?;
+        let begins = |key: &[u8; 32]| proof(key, b"beginning", 0, &self.theirs, &[0; HELLO]);
+        if let Err(wrong) = self.compare(begins(&self.credentials.key), HELLO) {
+            let has_key = |among: &&OtherRanks| self.compare(begins(&among.key), HELLO).is_ok();
+            // Several series of the ranks of one job have one key.
+            let mut of_job = self.others.iter().filter(has_key);
+            let first = *of_job.next().ok_or(wrong)?;
+            let has_it = |among: &&OtherRanks| among.here(Rank(self.theirs_at(8))).is_some();
+            let among = std::iter::once(&first).chain(of_job).find(has_it);
+            self.turn_to(among.copied().unwrap_or(first));
+        }
         // To whom it may concern: not interpreted, only given back.
         self.mine[12..16].copy_from_slice(&self.theirs[8..12]);
         let proof = self.proof(b"responder", 0, &self.theirs, &self.mine);
@@ -262,9 +306,11 @@ impl Handshake {
         initiator: &[u8; HELLO],
         responder: &[u8; HELLO],
     ) -> blake3::Hash {
-        let mut hasher = blake3::Hasher::new_keyed(&self.credentials.key);
-        hasher.update(role).update(&generation.to_le_bytes()).update(initiator).update(responder);
-        hasher.finalize()
+        proof(&self.credentials.key, role, generation, initiator, responder)
+    }
+
+    fn theirs_at(&self, at: usize) -> u32 {
+        u32::from_le_bytes(self.theirs[at..at + 4].try_into().expect("4 bytes"))
     }
 
     /// Compares the proof that came at `place` in constant time, as [`blake3::Hash`] does.
@@ -275,15 +321,15 @@ impl Handshake {
 
     /// What a hello says, once it is proven; from whom it is.
     fn check_hello(&self) -> Result<Rank, HandshakeError> {
-        let u32_at = |at: usize| u32::from_le_bytes(self.theirs[at..at + 4].try_into().expect("4 bytes"));
         let ours = &self.credentials;
-        let (from, to) = (Rank(u32_at(8)), Rank(u32_at(12)));
+        let (from, to) = (Rank(self.theirs_at(8)), Rank(self.theirs_at(12)));
         let job = u64::from_le_bytes(self.theirs[16..24].try_into().expect("8 bytes"));
-        let sizes = (u32_at(24), u32_at(28));
-        if job != ours.job {
-            return Err(HandshakeError::Job { ours: ours.job, theirs: job });
+        let sizes = (self.theirs_at(24), self.theirs_at(28));
+        let expected = self.among.map_or(ours.job, |among| among.theirs);
+        if job != expected {
+            return Err(HandshakeError::Job { ours: expected, theirs: job });
         }
-        if from == ours.me {
+        if from == ours.me && self.among.is_none() {
             return Err(HandshakeError::Oneself);
         }
         if to != ours.me {
@@ -292,13 +338,14 @@ impl Handshake {
         if self.theirs[36] != ours.rail {
             return Err(HandshakeError::Rail { ours: ours.rail, theirs: self.theirs[36] });
         }
-        if from.0 >= ours.ranks {
-            return Err(HandshakeError::NoSuchRank { theirs: from, ranks: ours.ranks });
-        }
+        let ranks = self.among.map_or(ours.ranks, |among| among.ranks);
+        let own = Some(from).filter(|from| from.0 < ranks);
+        let peer = self.among.map_or(own, |among| among.here(from));
+        let peer = peer.ok_or(HandshakeError::NoSuchRank { theirs: from, ranks })?;
         if sizes != (ours.cells, ours.payload) {
             return Err(HandshakeError::Sizes { ours: (ours.cells, ours.payload), theirs: sizes });
         }
-        Ok(from)
+        Ok(peer)
     }
 
     /// Responder: true if the first flight was made, once, by a process that has the key.
@@ -335,6 +382,18 @@ impl Handshake {
     pub fn is_over(&self) -> bool {
         self.expect == Expect::Nothing && self.to_send().is_empty()
     }
+}
+
+fn proof(
+    key: &[u8; 32],
+    role: &[u8; 9],
+    generation: u32,
+    initiator: &[u8; HELLO],
+    responder: &[u8; HELLO],
+) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new_keyed(key);
+    hasher.update(role).update(&generation.to_le_bytes()).update(initiator).update(responder);
+    hasher.finalize()
 }
 
 #[cfg(test)]

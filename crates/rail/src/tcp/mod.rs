@@ -14,7 +14,7 @@
 //!
 //! *Two connections at once.* Whoever answers decides. A rank that connects to a higher one leaves the connection of that
 //! rank unanswered until its own has come about or failed; a higher rank accepts that of a lower one and drops its own. So the
-//! lower rank's is used, and no packet was on the other.
+//! lower rank's is used, and no packet was on the other. Of ranks of two jobs, those of the job with the lower number are the lower ones.
 //!
 //! *Acknowledgements* count what the peer's library has released. They give room back, and say what need not be kept.
 
@@ -46,6 +46,7 @@ mod worklists;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use acceptor::Acceptor;
@@ -55,6 +56,7 @@ use canele_sys::poller::{Interest, Poller, Ready, ReadyDescriptor};
 use connect::Pair;
 use connector::{Connector, Route};
 use handshake::Credentials;
+pub use handshake::OtherRanks;
 use link::Link;
 use lost::Why;
 pub use lost::{AddressFailure, Unreachable};
@@ -126,6 +128,8 @@ pub struct Now {
 pub struct Tcp {
     number: u8,
     credentials: Credentials,
+    /// Ranks of other jobs.
+    others: Arc<[OtherRanks]>,
     sizes: Sizes,
     patience_ns: u64,
     caps: Caps,
@@ -214,6 +218,7 @@ impl Tcp {
         Ok(Self {
             number,
             credentials: Credentials { me, rail: number, ranks, job, key, cells, payload: payload as u32 },
+            others: Arc::default(),
             sizes,
             patience_ns: limits.patience_ns,
             caps,
@@ -249,6 +254,12 @@ impl Tcp {
             self.pairs.resize(ranks as usize, Pair::default());
             self.links.resize_with(ranks as usize, || None);
         }
+    }
+
+    /// Ranks of another job, which this one has numbered, may be connected from now on.
+    pub fn add_others(&mut self, others: OtherRanks) {
+        self.add_ranks(others.here.0 + others.ranks);
+        self.others = self.others.iter().copied().chain([others]).collect();
     }
 
     /// Whose rail it is.

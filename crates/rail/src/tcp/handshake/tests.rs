@@ -242,3 +242,38 @@ proptest! {
         }
     }
 }
+
+/// Ranks of two jobs as each of them numbers the other's.
+fn two_jobs() -> [OtherRanks; 2] {
+    let first = OtherRanks { job: 5, theirs: 6, key: [9; 32], first: 0, ranks: 2, here: Rank(4) };
+    [first, OtherRanks { job: 6, theirs: 5, here: Rank(8), ranks: 4, ..first }]
+}
+
+fn meet_other(
+    peer: u32,
+    among: OtherRanks,
+    others: &[OtherRanks],
+    to: u32,
+) -> (Handshake, Handshake, Result<(), HandshakeError>) {
+    let mut a = Handshake::initiate_among(&credentials(1), Some(among), Rank(peer), 9, [1; 32]);
+    let other_job = Credentials { job: 0x4321, key: [8; 32], ..credentials(to) };
+    let mut b = Handshake::respond_to_all(&other_job, &others.into(), [2; 32]);
+    let met = meet(&mut a, &mut b, 1000, [&honest, &honest]);
+    (a, b, met)
+}
+
+#[test]
+fn ranks_of_two_jobs_meet_by_their_key_and_are_known_by_their_numbers_in_each() {
+    let [mine, theirs] = two_jobs();
+    let spawned = OtherRanks { first: 4, ranks: 2, here: Rank(20), ..theirs };
+    // Rank 1 of the first job, which the second numbers 9, has numbered rank 1 of the second 5.
+    let (a, b, met) = meet_other(5, mine, &[spawned, theirs], 1);
+    assert_eq!((met, a.is_over(), b.is_over(), b.peer), (Ok(()), true, true, Some(Rank(9))));
+    let elsewhere = OtherRanks { key: [3; 32], ..theirs };
+    assert_eq!(meet_other(5, mine, &[elsewhere], 1).2, Err(HandshakeError::Proof));
+    assert_eq!(meet_other(5, mine, &[], 1).2, Err(HandshakeError::Proof));
+    let reversed = OtherRanks { theirs: 6, ..theirs };
+    assert!(matches!(meet_other(5, mine, &[reversed], 1).2, Err(HandshakeError::Job { .. })));
+    assert!(matches!(meet_other(5, mine, &[theirs], 0).2, Err(HandshakeError::Rank { .. })));
+    assert!(matches!(meet_other(5, mine, &[spawned], 1).2, Err(HandshakeError::NoSuchRank { .. })));
+}

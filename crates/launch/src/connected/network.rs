@@ -1,0 +1,116 @@
+//! Over which rails the ranks of two jobs reach each other, if not through the memory of the host that both are on. Owns the decision.
+//!
+//! A job with agents has numbered the rails of its hosts at its start, one without has none. A rail has the same number on all hosts of both
+//! jobs: a job of several hosts keeps its own, and has to share a host with the other, by which that is seen; a job of one host takes the
+//! other's.
+
+use std::net::IpAddr;
+
+/// The addresses of each rail of a host.
+pub type HostRails = Vec<Vec<IpAddr>>;
+
+/// What a job has.
+#[derive(Debug, Default)]
+pub struct OwnRails {
+    /// Of each of its hosts; none of a job without agents.
+    pub hosts: Vec<HostRails>,
+    /// All addresses of its host, if it has one.
+    pub here: Vec<IpAddr>,
+    /// Those on which the ranks of its one host listen already, because of another connection.
+    pub taken: Option<HostRails>,
+}
+
+const NOTHING_IN_COMMON: &str = "the two jobs have no host in common: start both with the same `--hosts`, or one of them on the host of the other";
+const DIFFERENT: &str = "the hosts of the two jobs have different networks in common: start both with the same `--hosts`, or with the same \
+     interfaces in CANELE_RAILS";
+
+/// The rails of each host of a job that is connected with another one, whose hosts have `theirs`; none where both are on one host.
+///
+/// # Errors
+/// Why they are not connected, and what to do.
+pub fn agree(own: &OwnRails, theirs: &[HostRails]) -> Result<Option<Vec<HostRails>>, String> {
+    let offered = match (&own.hosts[..], theirs) {
+        ([], []) => return Ok(None),
+        ([one], []) => one,
+        ([one], [other]) if one != other => return Err(NOTHING_IN_COMMON.into()),
+        ([] | [_], _) => {
+            let is_here = |host: &&HostRails| {
+                let mut addresses = host.iter().flatten().peekable();
+                addresses.peek().is_some() && addresses.all(|address| own.here.contains(address))
+            };
+            theirs.iter().find(is_here).ok_or(NOTHING_IN_COMMON)?
+        }
+        // The other job sees whether its host is among these.
+        (_, [] | [_]) => return Ok(Some(own.hosts.clone())),
+        _ => return of_several(&own.hosts, theirs).map(Some),
+    };
+    match &own.taken {
+        Some(taken) if taken != offered => Err(DIFFERENT.into()),
+        _ => Ok(Some(vec![offered.clone()])),
+    }
+}
+
+fn of_several(own: &[HostRails], theirs: &[HostRails]) -> Result<Vec<HostRails>, String> {
+    let has_one_of = |one: &HostRails, other: &HostRails| {
+        one.iter().flatten().any(|address| other.iter().flatten().any(|of_other| of_other == address))
+    };
+    let pairs = own.iter().flat_map(|one| theirs.iter().map(move |other| (one, other)));
+    let mut common = pairs.filter(|(one, other)| has_one_of(one, other)).peekable();
+    if common.peek().is_none() {
+        return Err(NOTHING_IN_COMMON.into());
+    }
+    match common.all(|(one, other)| one == other) {
+        true => Ok(own.to_vec()),
+        false => Err(DIFFERENT.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(addresses: &[&str]) -> HostRails {
+        addresses.iter().map(|address| vec![address.parse().unwrap()]).collect()
+    }
+
+    fn several(hosts: &[&HostRails]) -> OwnRails {
+        OwnRails { hosts: hosts.iter().map(|host| (*host).clone()).collect(), ..OwnRails::default() }
+    }
+
+    fn one(hosts: &[&HostRails], here: &[&str]) -> OwnRails {
+        let here = here.iter().map(|address| address.parse().unwrap()).collect();
+        OwnRails { here, ..several(hosts) }
+    }
+
+    #[test]
+    fn a_job_of_one_host_takes_the_rails_of_one_that_has_it_too() {
+        let (a, b) = (host(&["10.1.0.1", "10.2.0.1"]), host(&["10.1.0.2", "10.2.0.2"]));
+        let mut here = one(&[], &["172.17.0.1", "10.2.0.1", "10.1.0.1"]);
+        assert_eq!(agree(&here, &[]), Ok(None));
+        assert_eq!(agree(&here, &[b.clone(), a.clone()]), Ok(Some(vec![a.clone()])));
+        assert!(agree(&here, std::slice::from_ref(&b)).unwrap_err().contains("no host in common"));
+        assert_eq!(agree(&several(&[&a, &b]), &[]), Ok(Some(vec![a.clone(), b.clone()])));
+        here.taken = Some(host(&["10.2.0.1"]));
+        assert!(agree(&here, &[a, b]).unwrap_err().contains("CANELE_RAILS"));
+    }
+
+    #[test]
+    fn two_jobs_of_one_host_each_are_on_the_same() {
+        let (a, b) = (host(&["10.1.0.1"]), host(&["10.1.0.2"]));
+        let with_agents = one(&[&a], &["10.1.0.1"]);
+        assert_eq!(agree(&with_agents, &[]), Ok(Some(vec![a.clone()])));
+        assert_eq!(agree(&one(&[], &["10.1.0.1"]), std::slice::from_ref(&a)), Ok(Some(vec![a.clone()])));
+        assert_eq!(agree(&with_agents, std::slice::from_ref(&a)), Ok(Some(vec![a])));
+        assert!(agree(&with_agents, &[b]).is_err());
+    }
+
+    #[test]
+    fn jobs_of_several_hosts_share_one_whose_rails_have_the_same_numbers() {
+        let (a, b, c) = (host(&["10.1.0.1"]), host(&["10.1.0.2"]), host(&["10.1.0.3"]));
+        let own = several(&[&a, &b]);
+        assert_eq!(agree(&own, &[b.clone(), c.clone()]), Ok(Some(own.hosts.clone())));
+        assert!(agree(&own, &[c.clone(), c.clone()]).unwrap_err().contains("no host in common"));
+        let other = host(&["10.2.0.2", "10.1.0.2"]);
+        assert!(agree(&own, &[other, c]).unwrap_err().contains("CANELE_RAILS"));
+    }
+}
