@@ -78,6 +78,30 @@ fn when_a_supervisor_is_killed_everything_ends_and_somebody_says_so() {
 }
 
 #[test]
+fn with_continue_the_ranks_of_other_hosts_outlive_a_supervisor() {
+    let script = "test $TEST_HOST = h1 && { setsid sleep 1000 & exec sleep 1000; }; while test -e $FILE; do sleep 0.1; done; echo $CANELE_RANK";
+    let file = std::env::temp_dir().join(format!("canele-supervisor-{}", std::process::id()));
+    std::fs::write(&file, "").unwrap();
+    let variables = [("FILE", file.to_str().unwrap())];
+    let options = ["--on-failure", "continue"];
+    let run = start_on_with("between", TWO, &options, &["sh", "-c", script], &variables, b"");
+    wait_on_host(&run, "h1", 4, "sleep");
+    kill("KILL", wait_on_host(&run, "h1", 1, "rank-supervisor")[0]);
+    // The agent there ends what the supervisor held, and then itself.
+    wait_on_host(&run, "h1", 0, "sleep");
+    wait_on_host(&run, "h1", 0, "canele");
+    std::fs::remove_file(&file).unwrap();
+    let ended = run.end();
+    assert_eq!((ended.code(), ended.lines()), (Some(1), vec!["0", "1"]), "{}", ended.error);
+    let error = ended.error.as_str();
+    assert!(
+        error.starts_with("canele: the job's supervisor (process ") && error.lines().count() == 1,
+        "{error}"
+    );
+    assert!(error.ends_with(" on h1) was killed with ranks 2-3; the others go on\n"), "{error}");
+}
+
+#[test]
 fn when_the_supervisor_of_the_shells_is_killed_everything_ends() {
     let run = start_on("apart", TWO, &[], &["sleep", "1000"]);
     run.wait_for(4, "sleep");

@@ -9,9 +9,9 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use programs::{compiled, conformance, conforming, folder, library};
-use support::Ended;
 use support::hosts::Cluster;
 use support::ranks::setting;
+use support::{Ended, kill, wait_until};
 
 /// A job of such a program.
 fn job(cluster: &Cluster, hosts: &str, program: &Path, words: &[&str]) -> Ended {
@@ -172,6 +172,40 @@ fn ranks_of_several_hosts_that_die_at_any_moment_leave_the_others_in_agreement()
         let within = ["60", "200", "15"][(seed % 3) as usize];
         let seed = seed.to_string();
         one_is_left(&survivor_job(&cluster, &program, &[&seed, within]), &seed);
+    }
+}
+
+/// The processes on a host that have one of these names.
+fn named(cluster: &Cluster, host: &str, names: &[&str]) -> Vec<u32> {
+    let comm = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    cluster.processes(host).into_iter().filter(|pid| names.contains(&comm(pid).trim_end())).collect()
+}
+
+#[test]
+fn ranks_go_on_when_another_host_dies() {
+    let Some(cluster) = Cluster::up() else { return };
+    let program = compiled("endure-hosts", &[folder("programs/failures/endure.c")]);
+    let options = ["--on-failure", "continue"];
+    for (host, victims) in [
+        ("h1", &["rank-supervisor"][..]),
+        ("h0", &["rank-supervisor"]),
+        ("h1", &["canele"]),
+        ("h0", &["canele", "rank-supervisor"]),
+    ] {
+        let run = start(&cluster, "h0:2,h1:2", &options, &program, &["0", "0", "2"]);
+        wait_until("the ranks of both hosts", || {
+            ["h0", "h1"].iter().all(|host| named(&cluster, host, &["endure-hosts"]).len() == 2)
+        });
+        // Amid their rounds.
+        sleep(Duration::from_millis(500));
+        named(&cluster, host, victims).into_iter().for_each(|pid| kill("KILL", pid));
+        let ended = run.end_within(Duration::from_secs(90));
+        let what = format!("{victims:?} of {host}: {}", ended.error);
+        assert_eq!(ended.code(), Some(1), "{what}");
+        assert_eq!(ended.lines().iter().filter(|line| **line == "passed").count(), 2, "{what}");
+        let with = if host == "h0" { "with ranks 0-1" } else { "with ranks 2-3" };
+        assert!(ended.error.contains(with) && ended.error.ends_with("; the others go on\n"), "{what}");
+        wait_until("the host to be empty", || named(&cluster, host, &["endure-hosts"]).is_empty());
     }
 }
 

@@ -3,6 +3,7 @@
 //! Owns what each report does; waits for none.
 
 use canele_control::OnFailure;
+use rustix::process::Signal;
 
 use super::failure::{Exit, rank_list};
 use super::host_ranks::Report;
@@ -81,36 +82,50 @@ impl Launcher {
 
     /// Nobody knows what has become of the ranks there, and nobody will hear of them again.
     fn handle_lost(&mut self, host: usize, why: &str) {
-        self.open[host] = false;
-        let stop = self.info().on_failure == OnFailure::Stop;
-        let ranks = self.info().ranks_on(host);
-        let lost: Vec<u32> = ranks.filter(|&rank| self.job.member(rank).exit.is_none()).collect();
-        for &rank in &lost {
-            self.job.handle_exit(rank, Exit::Lost);
-        }
+        let lost = self.end_ranks_of(host, Exit::Lost);
+        let name = self.info().hosts[host].name.clone();
         if self.ending && self.status == Some(0) {
-            let name = &self.info().hosts[host].name;
             self.output.say(&format!("host {name} was lost while its last processes were ended: {why}"));
             self.status = Some(1);
         }
-        if !self.ending {
-            let then = if stop { "ending the job" } else { "the others go on" };
-            let ranks = if lost.is_empty() { String::new() } else { format!(" with {}", rank_list(&lost)) };
-            let name = &self.info().hosts[host].name;
-            self.output.say(&format!("host {name} was lost{ranks}: {why}; {then}"));
-        }
-        self.status.get_or_insert(1);
-        if !self.ending && (stop || self.job.running().is_empty()) {
-            self.end(1, GRACE);
-        }
+        let with = if lost.is_empty() { String::new() } else { format!(" with {}", rank_list(&lost)) };
+        self.go_on_without(&format!("host {name} was lost{with}: {why}"));
     }
 
+    /// The ranks of its host are being killed.
     fn supervisor_died(&mut self, host: usize, pid: u32) {
-        if self.status.is_none() {
-            let host = self.on_host(host);
-            self.output
-                .say(&format!("the job's supervisor (process {pid}{host}) was killed; ending the job"));
+        let lost = self.end_ranks_of(host, Exit::Signal(Signal::KILL.as_raw() as u8));
+        let on_host = self.on_host(host);
+        let with = if lost.is_empty() { String::new() } else { format!(" with {}", rank_list(&lost)) };
+        self.go_on_without(&format!("the job's supervisor (process {pid}{on_host}) was killed{with}"));
+    }
+
+    /// All ranks of a host that have not ended have ended thus, and nothing more is asked of the host. Returns which they are.
+    fn end_ranks_of(&mut self, host: usize, exit: Exit) -> Vec<u32> {
+        self.open[host] = false;
+        let info = self.job.info();
+        let runs = |rank: &u32| info.is_own(*rank) && self.job.member(*rank).exit.is_none();
+        let lost: Vec<u32> = info.ranks_on(host).filter(runs).collect();
+        if lost.contains(&0) {
+            self.close_input();
         }
-        self.end(1, GRACE);
+        for &rank in &lost {
+            self.close_ports_of(rank);
+            self.job.handle_exit(rank, exit);
+            self.handle_spawned(rank, Some("its host was lost".into()));
+        }
+        lost
+    }
+
+    /// Says what has happened to a host, and ends the job unless ranks of other hosts are to go on.
+    fn go_on_without(&mut self, what: &str) {
+        let stop = self.info().on_failure == OnFailure::Stop || self.job.running().is_empty();
+        if !self.ending {
+            self.output.say(&format!("{what}; {}", if stop { "ending the job" } else { "the others go on" }));
+        }
+        self.status.get_or_insert(1);
+        if !self.ending && stop {
+            self.end(1, GRACE);
+        }
     }
 }

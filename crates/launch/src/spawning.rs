@@ -33,7 +33,7 @@ impl Launcher {
     pub(super) fn spawn(&mut self, (by, ticket): (u32, u64), programs: Vec<SpawnProgram>, parents: Vec<u32>) {
         let placed = match self.ending {
             true => Err("the job is ending".to_owned()),
-            false => place(self.job.info(), self.job.members(), &programs),
+            false => place(self.job.info(), self.job.members(), &self.open, &programs),
         };
         let hosts = match placed {
             Ok(hosts) => hosts,
@@ -97,11 +97,16 @@ fn shortened(mut texts: Vec<String>) -> Vec<String> {
     texts
 }
 
-/// The host of each rank of these programs: of those that may be taken, that with the fewest ranks that run.
+/// The host of each rank of these programs: of those that may be taken and are still `open`, that with the fewest ranks that run.
 ///
 /// # Errors
 /// Why there is none.
-fn place(info: &JobInfo, members: &[Member], programs: &[SpawnProgram]) -> Result<Vec<u32>, String> {
+fn place(
+    info: &JobInfo,
+    members: &[Member],
+    open: &[bool],
+    programs: &[SpawnProgram],
+) -> Result<Vec<u32>, String> {
     let wanted = programs.iter().map(|program| u64::from(program.ranks)).sum::<u64>();
     if programs.iter().any(|program| program.ranks == 0 || program.command.first().is_none_or(Vec::is_empty))
     {
@@ -119,10 +124,13 @@ fn place(info: &JobInfo, members: &[Member], programs: &[SpawnProgram]) -> Resul
     }
     let mut hosts = Vec::new();
     for program in programs {
-        let may = allowed(info, &program.hosts)?;
+        let may: Vec<usize> = allowed(info, &program.hosts)?.into_iter().filter(|host| open[*host]).collect();
         for _ in 0..program.ranks {
-            let host =
-                may.iter().copied().min_by_key(|host| running[*host]).expect("at least one is allowed");
+            let host = may.iter().copied().min_by_key(|host| running[*host]);
+            let host = host.ok_or_else(|| match program.hosts.len() {
+                1 => format!("host {} was lost", program.hosts[0]),
+                _ => "all hosts that may be taken were lost".to_owned(),
+            })?;
             running[host] += 1;
             hosts.push(host as u32);
         }
@@ -230,11 +238,17 @@ mod tests {
     #[test]
     fn ranks_go_where_fewest_run_or_where_they_are_wanted() {
         let (info, members) = job(&[3, 1]);
-        assert_eq!(place(&info, &members, &[program(3, &[])]), Ok(vec![1, 1, 0]));
-        assert_eq!(place(&info, &members, &[program(1, &["h0"]), program(2, &[])]), Ok(vec![0, 1, 1]));
-        assert!(place(&info, &members, &[program(1, &["h7"])]).unwrap_err().contains("h0, h1"));
+        assert_eq!(place(&info, &members, &[true; 2], &[program(3, &[])]), Ok(vec![1, 1, 0]));
+        assert_eq!(
+            place(&info, &members, &[true; 2], &[program(1, &["h0"]), program(2, &[])]),
+            Ok(vec![0, 1, 1])
+        );
+        assert!(place(&info, &members, &[true; 2], &[program(1, &["h7"])]).unwrap_err().contains("h0, h1"));
+        let lost = [true, false];
+        assert_eq!(place(&info, &members, &lost, &[program(3, &[])]), Ok(vec![0, 0, 0]));
+        assert_eq!(place(&info, &members, &lost, &[program(1, &["h1"])]), Err("host h1 was lost".into()));
         for impossible in [vec![], vec![program(0, &[])], vec![program(u32::MAX, &[])]] {
-            assert!(place(&info, &members, &impossible).is_err());
+            assert!(place(&info, &members, &[true; 2], &impossible).is_err());
         }
     }
 
