@@ -175,6 +175,22 @@ fn ranks_of_several_hosts_that_die_at_any_moment_leave_the_others_in_agreement()
     }
 }
 
+#[test]
+fn ranks_of_several_hosts_that_abort_end_the_members_of_the_communicator_and_no_others() {
+    let Some(cluster) = Cluster::up() else { return };
+    let program = compiled("aborts", &[folder("programs/failures/aborts.c")]);
+    for (how, said, survivors) in [
+        ("world", "canele: rank 1 on h0 has aborted all ranks; ending the job\n", 0),
+        ("part", "canele: rank 1 on h0 has aborted rank 3 too; the others go on\n", 2),
+        ("self", "canele: rank 1 on h0 exited with status 7; the others go on\n", 3),
+    ] {
+        let ended = survivor_job(&cluster, &program, &[how]);
+        assert_eq!(ended.lines(), vec!["passed"; survivors], "{how}: {}", ended.error);
+        assert_eq!((ended.code(), ended.error.lines().count()), (Some(7), 2), "{how}: {}", ended.error);
+        assert!(ended.error.contains(said), "{how}: {}", ended.error);
+    }
+}
+
 /// The processes on a host that have one of these names.
 fn named(cluster: &Cluster, host: &str, names: &[&str]) -> Vec<u32> {
     let comm = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();

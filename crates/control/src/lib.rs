@@ -23,6 +23,7 @@
 //!    CutOff{peer}       ───────────────▶   that rank broke the rules; all others are told
 //!    ◀───────────────────────────────────  ShowLinks, when somebody looks at the job
 //!    Links              ───────────────▶
+//!    Abort{ranks}       ───────────────▶   those are killed; if they are all, the job ends
 //!    GivenUp            ───────────────▶   operations are under way at the rank's end
 //!    Finished           ───────────────▶   and then exit 0; anything else is a failure of this rank
 //! ```
@@ -40,8 +41,8 @@ pub use environment::{RankPlace, variable};
 pub use job::{Host, JobInfo, JobRank, SpawnedWorld, draw_job_id};
 pub use links::{Links, SocketLink};
 pub use messages::{
-    FromLauncher, MAX_MESSAGE, MAX_VALUE, MOST_INBOXES, MOST_PEERS, Meeting, OnFailure, PeerInbox, PortName,
-    RankEnd, SpawnProgram, ToLauncher, VERSION,
+    FromLauncher, MAX_MESSAGE, MAX_VALUE, MOST_INBOXES, MOST_PEERS, MOST_SERIES, Meeting, OnFailure,
+    PeerInbox, PortName, RankEnd, SpawnProgram, ToLauncher, VERSION, series_of,
 };
 pub use network::Network;
 pub use rank::{Control, ControlError, MessageWithDescriptors};

@@ -22,6 +22,9 @@ pub const MAX_MESSAGE: usize = 64 * 1024;
 /// Links that a rank asks for in one message, at most.
 pub const MOST_PEERS: usize = 1024;
 
+/// Series of ranks in one message, at most, which any message can hold.
+pub const MOST_SERIES: usize = 4096;
+
 /// Inboxes in one message, at most; with an event for each, as many descriptors as a message may have.
 pub const MOST_INBOXES: usize = MOST_DESCRIPTORS / 2;
 
@@ -167,6 +170,13 @@ pub enum ToLauncher {
         /// The receiver, a rank of the same host.
         to: u32,
     },
+    /// The rank is about to end, and these ranks with it.
+    Abort {
+        /// The first and the last of each unbroken series, at most [`MOST_SERIES`]; ranks of other jobs among them are left alone.
+        ranks: Vec<(u32, u32)>,
+        /// The exit status of the job, if nothing else has decided it.
+        status: u8,
+    },
     /// Operations are still under way, of which the rank will not see the end, because it is about to finish.
     GivenUp {
         /// How many.
@@ -174,6 +184,18 @@ pub enum ToLauncher {
         /// For example `1 receive from rank 2 with tag 7`.
         what: String,
     },
+}
+
+/// The first and the last of each unbroken series of `ranks`, which ascend.
+pub fn series_of(ranks: &[u32]) -> Vec<(u32, u32)> {
+    let mut series: Vec<(u32, u32)> = Vec::new();
+    for &rank in ranks {
+        match series.last_mut() {
+            Some((_, last)) if *last + 1 >= rank => *last = rank,
+            _ => series.push((rank, rank)),
+        }
+    }
+    series
 }
 
 /// A port: by what a job finds it.

@@ -2,8 +2,10 @@
 //!
 //! Owns these reactions of the launcher. Never ends a process itself: the supervisors do.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use canele_control::OnFailure;
 use rustix::process::Signal;
 
 use super::failure::{SignalName, rank_list};
@@ -92,6 +94,40 @@ impl Launcher {
         self.output.say(&text);
         self.status = Some(TIMED_OUT);
         self.end(TIMED_OUT, GRACE);
+    }
+
+    /// A rank is about to end, and others with it; the job, if no rank is left then that may have something to do.
+    ///
+    /// # Errors
+    /// A text that says, after `rank N `, which rule the rank broke.
+    pub(super) fn handle_abort(&mut self, by: u32, series: &[(u32, u32)], status: u8) -> Result<(), String> {
+        let ranks = self.info().ranks();
+        if let Some((first, last)) = series.iter().find(|(first, last)| first > last || *last >= ranks) {
+            return Err(format!("aborted the ranks {first} to {last} of {ranks}"));
+        }
+        self.status.get_or_insert(status);
+        if self.ending {
+            return Ok(());
+        }
+        let mut left: BTreeSet<u32> = self.job.running().into_iter().collect();
+        left.retain(|rank| !self.job.member(*rank).finished);
+        let aborted = series.iter().flat_map(|&(first, last)| first..=last).filter(|rank| left.remove(rank));
+        let aborted: Vec<u32> = aborted.filter(|rank| *rank != by).collect();
+        let by_name = self.name(by);
+        if left.is_empty() || self.info().on_failure == OnFailure::Stop {
+            self.output.say(&format!("{by_name} has aborted all ranks; ending the job"));
+            self.end(status, GRACE);
+            return Ok(());
+        }
+        if !aborted.is_empty() {
+            self.output.say(&format!("{by_name} has aborted {} too; the others go on", rank_list(&aborted)));
+            self.job.member_mut(by).unwanted = true;
+        }
+        for rank in aborted {
+            self.job.member_mut(rank).unwanted = true;
+            self.tell_host_of(rank, Order::Kill { rank });
+        }
+        Ok(())
     }
 
     /// Ends whatever still runs. The first status that was set stays.

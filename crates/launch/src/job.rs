@@ -7,7 +7,9 @@ use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::net::SocketAddr;
 
-use canele_control::{FromLauncher, JobInfo, OnFailure, RankEnd, SpawnedWorld, ToLauncher};
+use canele_control::{
+    FromLauncher, JobInfo, MOST_SERIES, OnFailure, RankEnd, SpawnedWorld, ToLauncher, series_of,
+};
 
 use super::failure::{Exit, RankFailure};
 use super::given_up::GivenUp;
@@ -31,9 +33,6 @@ impl Cut {
         FromLauncher::CutOff { by: self.by, of: self.of, what: self.what.clone() }
     }
 }
-
-/// Series of finished ranks in one message, which any message can hold.
-const MOST_SERIES: usize = 4096;
 
 /// The job.
 #[derive(Debug)]
@@ -162,7 +161,7 @@ impl Job {
     pub fn tell_finished(&mut self) {
         let mut finished = mem::take(&mut self.finished);
         finished.sort_unstable();
-        let series = series(&finished);
+        let series = series_of(&finished);
         let listening = (0..self.info.ranks()).filter(|&to| self.member(to).listens());
         for to in listening.collect::<Vec<_>>() {
             self.send_finished(to, &series);
@@ -226,6 +225,7 @@ impl Job {
             ToLauncher::GivenUp { operations, what } => self.given_up.add(from, operations, what),
             // The launcher's to do.
             ToLauncher::Spawn { .. }
+            | ToLauncher::Abort { .. }
             | ToLauncher::OpenPort { .. }
             | ToLauncher::ClosePort { .. }
             | ToLauncher::Accept { .. }
@@ -252,7 +252,7 @@ impl Job {
         let (finished, others): (Vec<_>, Vec<_>) = gone.partition(|&(_, how)| how == RankEnd::Finished);
         if !finished.is_empty() {
             let finished: Vec<u32> = finished.into_iter().map(|(rank, _)| rank).collect();
-            self.send_finished(from, &series(&finished));
+            self.send_finished(from, &series_of(&finished));
         }
         for (rank, how) in others {
             self.send(from, FromLauncher::Gone { rank, how });
@@ -371,18 +371,6 @@ impl Job {
             }
         }
     }
-}
-
-/// The first and the last of each unbroken series of `ranks`, which ascend.
-fn series(ranks: &[u32]) -> Vec<(u32, u32)> {
-    let mut series: Vec<(u32, u32)> = Vec::new();
-    for &rank in ranks {
-        match series.last_mut() {
-            Some((_, last)) if *last + 1 >= rank => *last = rank,
-            _ => series.push((rank, rank)),
-        }
-    }
-    series
 }
 
 #[cfg(test)]

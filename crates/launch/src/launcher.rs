@@ -214,6 +214,7 @@ impl Launcher {
             | ToLauncher::Abandon { .. }
             | ToLauncher::Announce { .. }
             | ToLauncher::FindElsewhere { .. } => self.handle_connecting(rank, message),
+            ToLauncher::Abort { ranks, status } => self.handle_abort(rank, &ranks, status),
             _ => {
                 if let ToLauncher::Withdraw { name } = &message {
                     self.withdraw_elsewhere(name);

@@ -19,7 +19,7 @@ pub struct Member {
     pub exit: Option<Exit>,
     /// What it last said it does.
     pub doing: String,
-    /// It was spawned with others that could not be started, and is ended for that.
+    /// It is ended because of another rank, whose failure that is: it was spawned with one that could not be started, or one has aborted it.
     pub unwanted: bool,
     /// It broke the rules, thus.
     pub broken: Option<String>,

@@ -119,10 +119,39 @@ fn a_death_amid_collective_writes_ends_the_job() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// What the launcher says of rank 1, which ends others with it, and how many ranks go on.
+const ABORTS: [(&str, &str, usize); 6] = [
+    ("world", "has aborted all ranks; ending the job", 0),
+    ("fatal", "has aborted all ranks; ending the job", 0),
+    ("part", "has aborted rank 3 too; the others go on", 2),
+    ("abort", "has aborted rank 3 too; the others go on", 2),
+    ("window", "has aborted rank 3 too; the others go on", 2),
+    ("self", "exited with status 7; the others go on", 3),
+];
+
+#[test]
+fn a_rank_that_aborts_ends_the_members_of_the_communicator_and_no_others() {
+    let program = program("aborts");
+    for (how, said, survivors) in ABORTS {
+        let output = job(&program, 4, &[], &[how]);
+        let (all, error) = (text(&output), String::from_utf8_lossy(&output.stderr));
+        let own = error.lines().filter(|line| line.starts_with("canele: rank 1: ")).count();
+        let status = if ["fatal", "abort", "window"].contains(&how) { 6 } else { 7 };
+        assert_eq!(output.status.code(), Some(status), "{how}: {all}");
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout).matches("passed\n").count(),
+            survivors,
+            "{how}: {all}"
+        );
+        assert!(error.contains(&format!("canele: rank 1 {said}\n")), "{how}: {all}");
+        assert_eq!((own, error.lines().count()), (1, 2), "{how}: {all}");
+    }
+}
+
 #[test]
 fn every_program_in_the_folder_is_run() {
     assert_eq!(
         names(&folder("programs/failures")),
-        ["again", "endure", "files", "outlive", "revoke", "survive"]
+        ["aborts", "again", "endure", "files", "outlive", "revoke", "survive"]
     );
 }

@@ -46,6 +46,15 @@ fn the_kinds_of_memory_that_a_job_asks_for_are_told() {
 }
 
 #[test]
+fn programs_begin_with_the_error_handler_that_was_asked_for() {
+    let program = compiled("initial-errhandler", &[folder("programs/initial.c")]);
+    for handler in ["mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"] {
+        let options = ["-n", "2", "--initial-errhandler", handler];
+        all_passed(&program, &run(Some(&options), &program, &[handler]), 2);
+    }
+}
+
+#[test]
 fn ranks_that_are_bound_to_processors_are_divided_by_them() {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
         return;
@@ -96,6 +105,7 @@ programs! {
     generalized [1];
     groups [1 2 5];
     infos [1 3];
+    initial [1 2];
     kept [1 3];
     late [2 3];
     mixed [1 2];

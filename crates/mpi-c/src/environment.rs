@@ -7,7 +7,7 @@ use canele_mpi::{ThreadLevel, fail};
 use crate::constants::*;
 use crate::error::CallResult;
 use crate::handle::MPI_Comm;
-use crate::library::{self, PROCESS};
+use crate::library::{self, Aborted, PROCESS};
 use crate::pointer::{Out, TextOut};
 
 /// The arguments of `main`, which need not be changed: the launcher says everything by other ways.
@@ -57,12 +57,14 @@ pub fn is_thread_main(flag: Out<c_int>) -> CallResult {
 
 /// `MPI_Abort`.
 pub fn abort(comm: MPI_Comm, errorcode: c_int) -> CallResult {
-    let by = comm.get().map_or(String::new(), |comm| {
+    let comm = comm.get().ok();
+    let by = comm.map_or(String::new(), |comm| {
         let name = comm.name();
         let name = if name.is_empty() { "a communicator without a name" } else { &*name };
         format!(" by rank {} of {name}", comm.rank())
     });
-    library::abort(&format!("MPI_Abort was called{by} with error code {errorcode}"), errorcode)
+    let whom = comm.map_or(Aborted::All, Aborted::Members);
+    library::abort(&format!("MPI_Abort was called{by} with error code {errorcode}"), errorcode, whom)
 }
 
 /// `MPI_Get_version`.

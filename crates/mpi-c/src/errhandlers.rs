@@ -3,12 +3,13 @@
 use core::ffi::c_int;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use canele_mpi::{Class, Errhandler, Error};
+use canele_mpi::{Class, Comm, Errhandler, Error};
 
 use crate::constants::*;
 use crate::error::{CallResult, Failed};
 use crate::error_classes;
 use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session, MPI_Win};
+use crate::library::Aborted;
 use crate::pointer::Out;
 use crate::program_call::call_program_or;
 
@@ -32,6 +33,7 @@ fn create<T: Copy + 'static>(
             "catch it in the handler, or set MPI_ERRORS_RETURN and throw once the call has returned its code";
         // SAFETY: the program gave this function for errors of such objects; both arguments live during the call.
         call_program_or("an error handler", instead, || unsafe { function(&raw mut object, &raw mut code) });
+        code
     };
     let made = MPI_Errhandler::new(Arc::new(Errhandler::Call(Arc::new(call))))?;
     Ok(errhandler.set(made, "errhandler")?)
@@ -158,7 +160,8 @@ pub fn file_get_errhandler(file: MPI_File, errhandler: Out<MPI_Errhandler>) -> C
 /// `MPI_File_call_errhandler`.
 pub fn file_call_errhandler(fh: MPI_File, errorcode: c_int) -> CallResult {
     let handler = of_file(fh)?;
-    called(&handler, fh.value(), errorcode)
+    let file = fh.get().ok();
+    called(&handler, fh.value(), errorcode, file.map(|file| &**file.comm()))
 }
 
 /// A handle of a handler: the constants, or a new one.
@@ -174,28 +177,38 @@ fn given(handler: Arc<Errhandler>) -> canele_mpi::Result<MPI_Errhandler> {
 /// `MPI_Comm_call_errhandler`.
 pub fn comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> CallResult {
     let comm = comm.get()?;
-    called(&comm.errhandler(), comm.number(), errorcode)
+    called(&comm.errhandler(), comm.number(), errorcode, Some(comm))
 }
 
 /// `MPI_Session_call_errhandler`.
 pub fn session_call_errhandler(session: MPI_Session, errorcode: c_int) -> CallResult {
     let session = session.get()?;
-    called(&session.errhandler(), session.number(), errorcode)
+    called(&session.errhandler(), session.number(), errorcode, None)
 }
 
 /// `MPI_Win_call_errhandler`.
 pub fn win_call_errhandler(win: MPI_Win, errorcode: c_int) -> CallResult {
     let comm = win.get()?.comm();
-    called(&comm.errhandler(), comm.number(), errorcode)
+    called(&comm.errhandler(), comm.number(), errorcode, Some(comm))
 }
 
-/// Calls a handler with a code of the program's choice; the call itself succeeds if the handler returns.
-fn called(handler: &Errhandler, number: usize, code: c_int) -> CallResult {
+/// Whom a handler that ends processes ends, called for an object of the members of `comm`, or of this process alone (MPI 5.0, §9.3).
+pub(crate) fn whom<'a>(handler: &Errhandler, comm: Option<&'a Comm>) -> Aborted<'a> {
+    match handler {
+        Errhandler::Abort => comm.map_or(Aborted::Own, Aborted::Members),
+        _ => Aborted::All,
+    }
+}
+
+/// Calls a handler with a code of the program's choice; the call itself succeeds if the handler returns. Its object is of the members of
+/// `comm`, or of this process alone.
+fn called(handler: &Errhandler, number: usize, code: c_int, comm: Option<&Comm>) -> CallResult {
     match handler {
         Errhandler::Fatal | Errhandler::Abort => {
             let meaning = error_classes::meaning(code).unwrap_or_default();
             let meaning = String::from_utf8_lossy(&meaning);
-            crate::library::abort(&format!("an error handler was called with code {code}: {meaning}"), code)
+            let text = format!("an error handler was called with code {code}: {meaning}");
+            crate::library::abort(&text, code, whom(handler, comm))
         }
         Errhandler::Return => Ok(()),
         Errhandler::Call(call) => {

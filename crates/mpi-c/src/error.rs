@@ -98,12 +98,12 @@ pub fn raise(function: &str, on: On, failed: Failed) -> c_int {
             Err(_) => raise_nowhere(function, &error),
         },
         On::Session(session) => match session.share() {
-            Ok(session) => handle(&session.errhandler(), session.number(), function, &error),
+            Ok(session) => handle(&session.errhandler(), session.number(), function, &error, None),
             Err(_) => raise_nowhere(function, &error),
         },
         On::Code => error.given.unwrap_or(MPI_T_ERR_INVALID),
         On::Given(errhandler, null) => match errhandler.share() {
-            Ok(handler) => handle(&handler, null, function, &error),
+            Ok(handler) => handle(&handler, null, function, &error, None),
             Err(_) => raise_nowhere(function, &error),
         },
         On::Win(win) => match win.share() {
@@ -112,7 +112,7 @@ pub fn raise(function: &str, on: On, failed: Failed) -> c_int {
         },
         On::File(file) => match file.share() {
             Ok(file) => raise_on(file.comm(), function, &error),
-            Err(_) => handle(&errhandlers::of_files(), MPI_FILE_NULL.value(), function, &error),
+            Err(_) => handle(&errhandlers::of_files(), MPI_FILE_NULL.value(), function, &error, None),
         },
         On::Nothing => raise_nowhere(function, &error),
     }
@@ -121,7 +121,7 @@ pub fn raise(function: &str, on: On, failed: Failed) -> c_int {
 /// Calls the handler of a communicator.
 #[cold]
 pub fn raise_on(comm: &Comm, function: &str, error: &Error) -> c_int {
-    handle(&comm.errhandler(), comm.number(), function, error)
+    handle(&comm.errhandler(), comm.number(), function, error, Some(comm))
 }
 
 /// Calls the handler that stands for calls without an object; before and after MPI's life that is the first one.
@@ -129,7 +129,7 @@ pub fn raise_on(comm: &Comm, function: &str, error: &Error) -> c_int {
 fn raise_nowhere(function: &str, error: &Error) -> c_int {
     match library::own_comm() {
         Some(own) => raise_on(&own, function, error),
-        None => handle(&library::PROCESS.errhandler(), 0, function, error),
+        None => handle(&library::PROCESS.errhandler(), 0, function, error, None),
     }
 }
 
@@ -148,7 +148,14 @@ pub fn unsupported(function: &str, on: On) -> c_int {
     code
 }
 
-fn handle(handler: &Arc<Errhandler>, number: usize, function: &str, error: &Error) -> c_int {
+/// Calls a handler for an object of the members of `comm`, or of this process alone.
+fn handle(
+    handler: &Arc<Errhandler>,
+    number: usize,
+    function: &str,
+    error: &Error,
+    comm: Option<&Comm>,
+) -> c_int {
     let code = error.given.unwrap_or_else(|| keep(error.class, format!("{function}: {error}")));
     match &**handler {
         Errhandler::Fatal | Errhandler::Abort => {
@@ -156,12 +163,9 @@ fn handle(handler: &Arc<Errhandler>, number: usize, function: &str, error: &Erro
                 library::await_end();
             }
             let text = if error.given.is_some() { format!("{function}: {error}") } else { text(code) };
-            library::abort(&text, class_number(error.class));
+            library::abort(&text, class_number(error.class), errhandlers::whom(handler, comm));
         }
         Errhandler::Return => code,
-        Errhandler::Call(call) => {
-            call(number, code);
-            code
-        }
+        Errhandler::Call(call) => call(number, code),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use canele_control::{Host, RankPlace};
 use canele_mpi::info::{Environment, Info};
-use canele_mpi::{Result, fail};
+use canele_mpi::{Errhandler, Result, fail};
 
 use crate::constants::*;
 use crate::error::CallResult;
@@ -142,13 +142,16 @@ pub(crate) fn publish_environment() {
 fn environment(arguments: &[&[u8]]) -> Info {
     let (host, directory) = (Host::this(1), std::env::current_dir().ok());
     // What is wrong with the settings the start of the engine says.
-    let kinds = library::PROCESS.tunables().map_or(String::new(), |tunables| tunables.mpi_memory_alloc_kinds);
+    let (kinds, errhandler) = library::PROCESS
+        .tunables()
+        .map_or((String::new(), ""), |tunables| (tunables.mpi_memory_alloc_kinds, tunables.mpi_errhandler));
     let known = Environment {
         command: arguments.first().copied(),
         arguments: arguments.get(1..).unwrap_or_default(),
         max_procs: Some(RankPlace::from_env().size as usize),
         host: Some(host.name.as_bytes()),
         arch: Some(std::env::consts::ARCH.as_bytes()),
+        initial_errhandler: Errhandler::initial(errhandler).initial_name().map(str::as_bytes),
         memory_alloc_kinds: (!kinds.is_empty()).then_some(kinds.as_bytes()),
         wdir: directory.as_ref().map(|path| path.as_os_str().as_bytes()),
     };

@@ -121,16 +121,37 @@ pub fn await_end() {
     }
 }
 
-/// Ends this process, and so the job, because of an error that is fatal.
+/// Whom an error that ends processes ends, where a job goes on after failures; else it ends the job.
+#[derive(Clone, Copy)]
+pub enum Aborted<'a> {
+    /// All processes of the job.
+    All,
+    /// Those of a communicator.
+    Members(&'a Comm),
+    /// The one that made the call.
+    Own,
+}
+
+/// Ends this process and others, because of an error or because the program wants it.
 #[cold]
-pub fn abort(text: &str, code: c_int) -> ! {
+pub fn abort(text: &str, code: c_int, whom: Aborted<'_>) -> ! {
     let who =
         PROCESS.world_at_hand().map_or("canele".to_owned(), |w| format!("canele: {}", w.engine().rank()));
     let mut error = std::io::stderr().lock();
     // Nothing is left to be done if even that fails.
     let _ = writeln!(error, "{who}: {text}");
     drop(error);
+    match (whom, PROCESS.world_at_hand()) {
+        (Aborted::Members(comm), Some(_)) => comm.abort(status(code)),
+        (Aborted::All, Some(world)) => world.engine().abort(None, status(code)),
+        (Aborted::Own, _) | (_, None) => {}
+    }
     end(code)
+}
+
+/// The exit status for an error code: 0 would say that all is well.
+fn status(code: c_int) -> u8 {
+    if code as u8 == 0 { 1 } else { code as u8 }
 }
 
 /// Ends this process at once; what it has printed is written first. The launcher ends the others.
@@ -139,8 +160,7 @@ pub fn end(code: c_int) -> ! {
     // orderly exit are not run: they could wait for ranks that wait for this one.
     unsafe {
         libc::fflush(core::ptr::null_mut());
-        // A status of 0 would say that all is well.
-        libc::_exit(if code & 0xff == 0 { 1 } else { code & 0xff })
+        libc::_exit(c_int::from(status(code)))
     }
 }
 

@@ -4,6 +4,7 @@
 //! text instead. The functions have types with `C-unwind`, so that the exception gets as far as here.
 
 use crate::constants::MPI_ERR_OTHER;
+use crate::library::{self, Aborted};
 
 /// Ends the process if it is dropped: an exception leaves the function.
 struct AbortOnException {
@@ -17,7 +18,7 @@ impl Drop for AbortOnException {
         let text = format!(
             "{what} of the program threw an exception, which cannot pass through a call of MPI: {instead}"
         );
-        crate::library::abort(&text, MPI_ERR_OTHER)
+        library::abort(&text, MPI_ERR_OTHER, Aborted::All)
     }
 }
 

@@ -140,6 +140,8 @@ pub struct Environment<'a> {
     pub wdir: Option<&'a [u8]>,
     /// The kinds of memory that were asked for.
     pub memory_alloc_kinds: Option<&'a [u8]>,
+    /// The name of the error handler that communicators begin with.
+    pub initial_errhandler: Option<&'a [u8]>,
 }
 
 impl Environment<'_> {
@@ -158,6 +160,7 @@ impl Environment<'_> {
             ("arch", self.arch),
             ("wdir", self.wdir),
             ("mpi_memory_alloc_kinds", self.memory_alloc_kinds),
+            ("mpi_initial_errhandler", self.initial_errhandler),
         ];
         for (key, value) in pairs {
             // The keys are short, so what fails is a value.

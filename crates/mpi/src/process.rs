@@ -123,13 +123,9 @@ impl Process {
 
     /// Returns the error handler before there is any communicator, and after.
     pub fn errhandler(&self) -> Arc<Errhandler> {
-        let read = || match self.settings(None).map(|tunables| tunables.mpi_errhandler) {
-            Ok("return") => Errhandler::Return,
-            Ok("abort") => Errhandler::Abort,
-            // What is wrong with the settings the start of the engine says.
-            _ => Errhandler::Fatal,
-        };
-        self.errhandler.get_or_init(|| Arc::new(read())).clone()
+        // What is wrong with the settings the start of the engine says.
+        let value = || self.settings(None).map_or("", |tunables| tunables.mpi_errhandler);
+        self.errhandler.get_or_init(|| Arc::new(Errhandler::initial(value()))).clone()
     }
 
     fn changes(&self) -> MutexGuard<'_, Vec<(&'static str, String)>> {

@@ -89,7 +89,7 @@ tunables! {
     rails: String = String::new(), "", Text, "Over which interfaces ranks of other hosts are reached: names or addresses with commas between, each a rail; nothing: all that are up";
     remote_start_ms: u64 = 15_000, "ms", Between(100, 3_600_000), "How long the remote shell of a host may take until the agent there answers";
     host_lost_ms: u64 = 8_000, "ms", Between(800, 3_600_000), "How long a host may be silent until its ranks count as lost";
-    mpi_errhandler: &'static str = MPI_ERRHANDLERS[0], "", OneOf(MPI_ERRHANDLERS), "What an MPI program's communicators do with errors at first: end the job (fatal), end their ranks, which is the same here (abort), or return a code (return)";
+    mpi_errhandler: &'static str = MPI_ERRHANDLERS[0], "", OneOf(MPI_ERRHANDLERS), "What an MPI program's communicators do with errors at first: end the job (fatal), end the ranks of the communicator, which is the same unless the others go on (abort), or return a code (return)";
     mpi_leaks: bool = false, "", OneOf(&["0", "1"]), "Whether MPI_Finalize prints how many handles of each kind the program has not freed";
     check: bool = false, "", OneOf(&["0", "1"]), "Whether the members of a communicator compare their collective calls before each, so that calls that do not belong together end with a text that names both";
     mpi_memory_alloc_kinds: String = String::new(), "", Text, "Kinds of memory that an MPI program asks for, with commas between, as MPI_INFO_ENV tells; mpi and system are always supported";

@@ -38,6 +38,9 @@ pub struct Arguments {
     /// What happens to the other ranks when one fails
     #[arg(long, value_enum, default_value_t = OnFailure::Stop)]
     pub on_failure: OnFailure,
+    /// What MPI programs do with errors at first (environment CANELE_MPI_ERRHANDLER) [default: mpi_errors_are_fatal]
+    #[arg(long, value_enum, value_name = "HANDLER")]
+    pub initial_errhandler: Option<InitialErrhandler>,
     /// End the job after this many seconds, with exit status 124
     #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
     pub timeout: Option<Duration>,
@@ -173,6 +176,31 @@ pub enum OnFailure {
     Continue,
 }
 
+/// The handler that communicators begin with (MPI 5.0, §11.6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum InitialErrhandler {
+    /// All processes of the job end
+    #[value(name = "mpi_errors_are_fatal")]
+    Fatal,
+    /// The processes of the communicator end
+    #[value(name = "mpi_errors_abort")]
+    Abort,
+    /// Calls return a code
+    #[value(name = "mpi_errors_return")]
+    Return,
+}
+
+impl InitialErrhandler {
+    /// The value of the environment variable CANELE_MPI_ERRHANDLER.
+    fn value(self) -> &'static str {
+        match self {
+            Self::Fatal => "fatal",
+            Self::Abort => "abort",
+            Self::Return => "return",
+        }
+    }
+}
+
 /// What follows a `:`.
 #[derive(Debug, Parser)]
 #[command(name = "canele run … :", disable_help_flag = true)]
@@ -210,6 +238,9 @@ impl Arguments {
     pub fn job(&self, output: Option<OwnedFd>) -> Result<JobSpec, String> {
         let wait = self.wait.map(|wait| ("CANELE_WAIT".into(), wait.value().into()));
         let check = self.check.then(|| ("CANELE_CHECK".into(), "1".into()));
+        let errhandler =
+            self.initial_errhandler.map(|handler| ("CANELE_MPI_ERRHANDLER".into(), handler.value().into()));
+        let options = wait.into_iter().chain(check).chain(errhandler);
         Ok(JobSpec {
             programs: self.programs()?,
             placement: self.place.placement()?,
@@ -219,7 +250,7 @@ impl Arguments {
             on_failure: self.on_failure.into(),
             timeout: self.timeout,
             label: self.label,
-            environment: wait.into_iter().chain(check).chain(self.environment.iter().cloned()).collect(),
+            environment: options.chain(self.environment.iter().cloned()).collect(),
             directory: self.directory.clone(),
             output,
         })
@@ -236,6 +267,7 @@ impl Arguments {
             check: false,
             universe: None,
             on_failure: OnFailure::Stop,
+            initial_errhandler: None,
             timeout: None,
             label: false,
             environment: Vec::new(),

@@ -1,6 +1,7 @@
 //! The orderly end of a rank.
 
-use canele_control::ToLauncher;
+use canele_control::{MOST_SERIES, OnFailure, ToLauncher, series_of};
+use canele_sys::ids::Rank;
 
 use crate::Error;
 use crate::core::Core;
@@ -17,6 +18,31 @@ impl Engine {
         let launcher = &mut core.membership.launcher;
         launcher.send(&ToLauncher::GivenUp { operations, what: what.to_owned() })?;
         Ok(launcher.is_present())
+    }
+
+    /// Has the launcher end these ranks, or all if none are named, where the others of a job go on after a failure: this one is about to
+    /// end with `status`. Elsewhere, and within a call of the library, its end has to do.
+    pub fn abort(&self, ranks: Option<&[Rank]>, status: u8) {
+        if self.is_inside() {
+            return;
+        }
+        let Ok(mut core) = self.lock() else { return };
+        let job = &core.membership.job;
+        if job.on_failure != OnFailure::Continue {
+            return;
+        }
+        let mut ranks: Vec<u32> = match ranks {
+            Some(ranks) => ranks.iter().map(|rank| rank.0).collect(),
+            None => (0..job.ranks()).collect(),
+        };
+        ranks.sort_unstable();
+        if ranks == [self.rank().0] {
+            return;
+        }
+        for series in series_of(&ranks).chunks(MOST_SERIES) {
+            // Without a launcher there is nobody to end.
+            let _ = core.membership.launcher.send(&ToLauncher::Abort { ranks: series.to_vec(), status });
+        }
     }
 
     /// Sends everything that still waits and tells the launcher that this rank is done. Later calls are errors.

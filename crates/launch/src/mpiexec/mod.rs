@@ -101,6 +101,8 @@ Usage: mpiexec [OPTIONS] PROG ARGS… [: -n M PROG2 ARGS…]
   -genv, -env NAME VALUE      set a variable for the ranks; -x NAME[=VALUE] and -genvlist A,B pass them on
   -wdir, -wd DIR              start there
   -l, --tag-output            start each line with its rank
+  -initial-errhandler mpi_errors_return   what programs do with errors at first: this, mpi_errors_abort or
+                              mpi_errors_are_fatal
   --rsh, --canele, --timeout, --wait, --on-failure, --bind   as `canele run`
 
 Options have one dash or two. Taken, and without a meaning here: --oversubscribe (always allowed),

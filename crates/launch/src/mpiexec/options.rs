@@ -117,6 +117,7 @@ const OPTIONS: &[(&str, Meaning)] = &[
     ("timeout", Kept("--timeout")),
     ("wait", Kept("--wait")),
     ("on-failure", Kept("--on-failure")),
+    ("initial-errhandler", Kept("--initial-errhandler")),
     ("bind", Kept("--bind")),
     ("oversubscribe", Nothing),
     ("allow-run-as-root", Nothing),

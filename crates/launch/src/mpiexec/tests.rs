@@ -115,6 +115,10 @@ fn variables_are_set_and_passed_on() {
 #[test]
 fn the_rest_is_translated_or_means_nothing() {
     becomes(
+        "-n 1 -initial-errhandler mpi_errors_return a",
+        "canele run --initial-errhandler mpi_errors_return -n 1 -- a",
+    );
+    becomes(
         "-n 1 -memory-alloc-kinds system,mpi a",
         "canele run --env CANELE_MPI_MEMORY_ALLOC_KINDS=system,mpi -n 1 -- a",
     );

@@ -55,6 +55,32 @@ static void standard(void)
     CHECK(strstr(text, "MPI_Comm_size") != NULL);
 }
 
+static int instead;
+
+static void of_comm(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm;
+    *code = instead;
+}
+
+/* A call returns the code as its handler leaves it. */
+static void changed(void)
+{
+    MPI_Errhandler handler;
+    MPI_Request request;
+    OK(MPI_Comm_create_errhandler(of_comm, &handler));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler));
+    instead = MPI_SUCCESS;
+    CHECK(MPI_Send(NULL, 0, MPI_INT, 1000, 0, MPI_COMM_WORLD) == MPI_SUCCESS);
+    CHECK(MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_RANK) == MPI_SUCCESS);
+    OK(MPI_Add_error_class(&instead));
+    CHECK(MPI_Isend(NULL, 0, MPI_INT, 1000, 0, MPI_COMM_WORLD, &request) == instead);
+    CHECK(MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_RANK) == MPI_SUCCESS);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    OK(MPI_Errhandler_free(&handler));
+    OK(MPI_Remove_error_class(instead));
+}
+
 static int called, last_file_code;
 
 static void of_file(MPI_File *file, int *code, ...)
@@ -99,6 +125,7 @@ int main(int argc, char **argv)
     start(&argc, &argv);
     own();
     standard();
+    changed();
     files();
     tools();
     OK(MPI_Finalize());

@@ -296,6 +296,12 @@ impl Comm {
         &self.engine
     }
 
+    /// Ends the other members, of both groups if there are two, where the rest of the job goes on after failures: this process is about to
+    /// end with `status`.
+    pub fn abort(&self, status: u8) {
+        self.engine.abort(Some(self.everybody().members()), status);
+    }
+
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }

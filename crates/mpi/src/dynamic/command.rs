@@ -6,6 +6,7 @@ use std::path::Path;
 
 use canele_engine::SpawnProgram;
 
+use crate::errhandler::INITIAL;
 use crate::info::Info;
 use crate::{Result, fail};
 
@@ -145,20 +146,17 @@ fn largest_of(first: i64, last: i64, step: i64, most: i64) -> Option<i64> {
 
 /// The variables that give processes the error handler that they begin with (MPI 5.0, §11.8.4).
 fn errhandler(name: &[u8]) -> Result<Vec<(String, String)>> {
-    let value = match name {
-        b"" => return Ok(Vec::new()),
-        b"mpi_errors_are_fatal" => "fatal",
-        b"mpi_errors_abort" => "abort",
-        b"mpi_errors_return" => "return",
-        _ => {
-            let name = name.escape_ascii();
-            fail!(
-                InfoValue,
-                "mpi_initial_errhandler is {name}: it is mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return"
-            )
-        }
+    if name.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Some((_, value)) = INITIAL.iter().find(|(known, _)| known.as_bytes() == name) else {
+        let name = name.escape_ascii();
+        fail!(
+            InfoValue,
+            "mpi_initial_errhandler is {name}: it is mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return"
+        )
     };
-    Ok(vec![("CANELE_MPI_ERRHANDLER".to_owned(), value.to_owned())])
+    Ok(vec![("CANELE_MPI_ERRHANDLER".to_owned(), (*value).to_owned())])
 }
 
 #[cfg(test)]
