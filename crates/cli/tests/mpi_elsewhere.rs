@@ -91,7 +91,7 @@ fn ranks_of_several_hosts_share_files() {
 #[test]
 fn ranks_of_several_hosts_access_windows() {
     let Some(cluster) = Cluster::up() else { return };
-    for name in ["accumulates", "onesided"] {
+    for name in ["accumulates", "onesided", "window_kinds"] {
         let program = compiled(name, &[folder("programs").join(format!("{name}.c"))]);
         for (hosts, ranks) in [("h0:1,h1:1", 2), ("h0:1,h1:2", 3), ("h0:2,h1:2", 4)] {
             // With a progress thread an owner computes, too, while its memory is accessed.

@@ -124,6 +124,7 @@ programs! {
     tool_threads [1 2];
     tools [1 2 3];
     truncated [2];
+    window_kinds [1 2 3 4];
     windows [1 2 3];
 }
 
