@@ -33,8 +33,8 @@ pub const ANNOUNCEMENTS: usize = 8;
 pub struct ElementLock<'a> {
     word: &'a AtomicU64,
     fencing: Fencing,
-    /// The number of the part, and this rank.
-    part: u32,
+    /// What this rank announces: the number of the part, and its own.
+    announcement: u64,
     me: Rank,
 }
 
@@ -76,11 +76,7 @@ impl<'a> ElementLock<'a> {
     /// The lock of the part with this number, by this rank; all ranks have to give the same fencing. Without a heavy barrier there is no
     /// long mode.
     pub fn new(word: &'a AtomicU64, fencing: Fencing, part: u32, me: Rank) -> Self {
-        Self { word, fencing, part, me }
-    }
-
-    fn announcement(&self) -> u64 {
-        (u64::from(self.part) + 1) | (u64::from(self.me.0) << 32)
+        Self { word, fencing, announcement: (u64::from(part) + 1) | (u64::from(me.0) << 32), me }
     }
 
     /// True if the next long run needs no barrier.
@@ -96,11 +92,9 @@ impl<'a> ElementLock<'a> {
     /// Announces a change of single elements by the first thread of this rank, in the announcement that is its own. Nothing in long mode.
     #[inline(always)]
     pub fn enter(&self, slot: &'a AtomicU64) -> Option<Entered<'a>> {
-        if !self.has_long_mode() {
-            return Some(Entered(None));
-        }
-        // Relaxed: the fence orders it before the load, completed by the heavy barrier in `try_hold_long`.
-        slot.store(self.announcement(), Ordering::Relaxed);
+        // Without a long mode nobody looks at it; a test would take as long. Relaxed: the fence orders it before the load, completed by
+        // the heavy barrier in `try_hold_long`.
+        slot.store(self.announcement, Ordering::Relaxed);
         self.entered(slot)
     }
 
@@ -109,7 +103,7 @@ impl<'a> ElementLock<'a> {
         if !self.has_long_mode() {
             return Some(Entered(None));
         }
-        let mine = self.announcement();
+        let mine = self.announcement;
         let mut slots = slots.into_iter();
         // Acquire: the announcement of another thread has ended. The rest as in `enter`.
         let slot = slots
@@ -119,7 +113,8 @@ impl<'a> ElementLock<'a> {
 
     #[inline(always)]
     fn entered(&self, slot: &'a AtomicU64) -> Option<Entered<'a>> {
-        self.fencing.light();
+        // With any other fencing there is no long mode, and nothing to be ordered.
+        Fencing::Asymmetric.light();
         let entered = Entered(Some(slot));
         // Acquire: pairs with the release of a holder, so that elements are seen as its run left them.
         (self.word.load(Ordering::Acquire) & LONG == 0).then_some(entered)
@@ -178,7 +173,7 @@ impl<'a> ElementLock<'a> {
         loop {
             // Acquire: pairs with the release at the end of an announcement.
             let seen = slot.load(Ordering::Acquire);
-            if seen as u32 != self.part + 1 {
+            if seen as u32 != self.announcement as u32 {
                 return true;
             }
             looks += 1;

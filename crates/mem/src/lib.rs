@@ -9,6 +9,7 @@ mod backwards;
 pub mod buffer;
 pub mod chunk_counter;
 pub mod copy;
+pub mod displaced;
 pub mod element_lock;
 pub mod exposed;
 pub mod layout;

@@ -7,7 +7,7 @@ use canele_mpi::request::Request;
 use canele_mpi::window::{TargetData, Win};
 
 use super::{mapped, member};
-use crate::buffer::data;
+use crate::buffer::{UserBuffer, data};
 use crate::constants::MPI_OP_NULL;
 use crate::error::CallResult;
 use crate::handle::{MPI_Datatype, MPI_Request, MPI_Win};
@@ -15,12 +15,14 @@ use crate::point::start::give;
 use crate::pointer::{Out, RecvBuffer, SendBuffer};
 use crate::width::Count;
 
+/// Elements of the program's, as functions are given them.
+pub(super) type Origin<B> = (B, Count, MPI_Datatype);
+/// A target and its elements, as functions are given them: rank, displacement, number, datatype.
+pub(super) type At = (c_int, i64, Count, MPI_Datatype);
+
 /// The elements of a target; nothing for `MPI_PROC_NULL`.
 #[inline(always)]
-pub(super) fn target<'a>(
-    (rank, disp): (c_int, i64),
-    (count, datatype): (Count, MPI_Datatype),
-) -> Result<Option<TargetData<'a>>> {
+pub(super) fn target<'a>((rank, disp, count, datatype): At) -> Result<Option<TargetData<'a>>> {
     let Some(rank) = member(rank) else { return Ok(None) };
     Ok(Some(TargetData { rank, disp, count: count.get()?, of: datatype.get()? }))
 }
@@ -30,126 +32,98 @@ pub(super) fn check_passive(win: &Win, target: Option<TargetData<'_>>) -> Result
     target.map_or(Ok(()), |target| win.check_locked(target.rank))
 }
 
-#[inline(always)]
-fn put_elements(
-    win: &Win,
-    origin: (SendBuffer, Count, MPI_Datatype),
-    to: Option<TargetData<'_>>,
-    tracked: bool,
-) -> Result<Option<Request>> {
-    let Some(to) = to else { return Ok(None) };
-    win.put(to, data(origin.0, origin.1, origin.2)?, tracked)
+/// A buffer that is put or gotten.
+trait Transferred: UserBuffer {
+    /// Moves elements from or to the buffer; a request, if one is wanted and the elements were not moved on return.
+    fn transfer(
+        origin: Origin<Self>,
+        at: TargetData<'_>,
+        win: &Win,
+        tracked: bool,
+    ) -> Result<Option<Request>>;
 }
 
-#[inline(always)]
-fn get_elements(
-    win: &Win,
-    origin: (RecvBuffer, Count, MPI_Datatype),
-    from: Option<TargetData<'_>>,
-    tracked: bool,
-) -> Result<Option<Request>> {
-    let Some(from) = from else { return Ok(None) };
-    win.get(from, data(origin.0, origin.1, origin.2)?, tracked)
+impl Transferred for SendBuffer {
+    #[inline(always)]
+    fn transfer(
+        origin: Origin<Self>,
+        at: TargetData<'_>,
+        win: &Win,
+        tracked: bool,
+    ) -> Result<Option<Request>> {
+        win.put(at, data(origin.0, origin.1, origin.2)?, tracked)
+    }
 }
 
-/// `MPI_Put` of few bytes where the target's memory is mapped; false if nothing was done.
-#[inline(always)]
-pub fn put_at_once(
-    origin_addr: SendBuffer,
-    origin_count: Count,
-    origin_datatype: MPI_Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: Count,
-    target_datatype: MPI_Datatype,
-    win: MPI_Win,
-) -> bool {
-    let origin = (origin_addr, origin_count, origin_datatype);
-    mapped::put(origin, (target_rank, target_disp), (target_count, target_datatype), win)
+impl Transferred for RecvBuffer {
+    #[inline(always)]
+    fn transfer(
+        origin: Origin<Self>,
+        at: TargetData<'_>,
+        win: &Win,
+        tracked: bool,
+    ) -> Result<Option<Request>> {
+        win.get(at, data(origin.0, origin.1, origin.2)?, tracked)
+    }
 }
 
-/// `MPI_Put`.
-pub fn put(
-    origin_addr: SendBuffer,
-    origin_count: Count,
-    origin_datatype: MPI_Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: Count,
-    target_datatype: MPI_Datatype,
-    win: MPI_Win,
-) -> CallResult {
-    let to = target((target_rank, target_disp), (target_count, target_datatype))?;
-    put_elements(win.get()?, (origin_addr, origin_count, origin_datatype), to, false)?;
-    mapped::learn(win, target_datatype, MPI_OP_NULL, target_rank);
+/// A transfer whose end a synchronisation tells.
+#[inline(always)]
+fn transfer<B: Transferred>(origin: Origin<B>, at: At, win: MPI_Win) -> CallResult {
+    let (to, found) = (target(at)?, win.get()?);
+    if let Some(to) = to {
+        B::transfer(origin, to, found, false)?;
+    }
+    mapped::learn(win, at.3, MPI_OP_NULL, at.0);
     Ok(())
 }
 
-/// `MPI_Rput`.
-pub fn rput(
-    origin_addr: SendBuffer,
-    origin_count: Count,
-    origin_datatype: MPI_Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: Count,
-    target_datatype: MPI_Datatype,
+/// A transfer whose end its request tells.
+fn transfer_with_request<B: Transferred>(
+    origin: Origin<B>,
+    at: At,
     win: MPI_Win,
     request: Out<MPI_Request>,
 ) -> CallResult {
-    let win = win.get()?;
-    let to = target((target_rank, target_disp), (target_count, target_datatype))?;
+    let (win, to) = (win.get()?, target(at)?);
     check_passive(win, to)?;
-    give(request, put_elements(win, (origin_addr, origin_count, origin_datatype), to, true)?)
+    give(request, to.map_or(Ok(None), |to| B::transfer(origin, to, win, true))?)
 }
 
-/// `MPI_Get` of few bytes where the target's memory is mapped; false if nothing was done.
-#[inline(always)]
-pub fn get_at_once(
-    origin_addr: RecvBuffer,
-    origin_count: Count,
-    origin_datatype: MPI_Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: Count,
-    target_datatype: MPI_Datatype,
-    win: MPI_Win,
-) -> bool {
-    let origin = (origin_addr, origin_count, origin_datatype);
-    mapped::get(origin, (target_rank, target_disp), (target_count, target_datatype), win)
+/// Functions with the arguments of `MPI_Put`, and what they do with those.
+macro_rules! transfers {
+    ($($(#[$attribute:meta])* $name:ident: $buffer:ty $(, $request:ident)? => $does:path, $returned:ty;)*) => {$(
+        $(#[$attribute])*
+        pub fn $name(
+            origin_addr: $buffer,
+            origin_count: Count,
+            origin_datatype: MPI_Datatype,
+            target_rank: c_int,
+            target_disp: i64,
+            target_count: Count,
+            target_datatype: MPI_Datatype,
+            win: MPI_Win,
+            $($request: Out<MPI_Request>,)?
+        ) -> $returned {
+            let origin = (origin_addr, origin_count, origin_datatype);
+            $does(origin, (target_rank, target_disp, target_count, target_datatype), win $(, $request)?)
+        }
+    )*};
 }
 
-/// `MPI_Get`.
-pub fn get(
-    origin_addr: RecvBuffer,
-    origin_count: Count,
-    origin_datatype: MPI_Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: Count,
-    target_datatype: MPI_Datatype,
-    win: MPI_Win,
-) -> CallResult {
-    let from = target((target_rank, target_disp), (target_count, target_datatype))?;
-    get_elements(win.get()?, (origin_addr, origin_count, origin_datatype), from, false)?;
-    mapped::learn(win, target_datatype, MPI_OP_NULL, target_rank);
-    Ok(())
-}
-
-/// `MPI_Rget`.
-pub fn rget(
-    origin_addr: RecvBuffer,
-    origin_count: Count,
-    origin_datatype: MPI_Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: Count,
-    target_datatype: MPI_Datatype,
-    win: MPI_Win,
-    request: Out<MPI_Request>,
-) -> CallResult {
-    let win = win.get()?;
-    let from = target((target_rank, target_disp), (target_count, target_datatype))?;
-    check_passive(win, from)?;
-    give(request, get_elements(win, (origin_addr, origin_count, origin_datatype), from, true)?)
+transfers! {
+    /// `MPI_Put` of few bytes where the target's memory is mapped; false if nothing was done.
+    #[inline(always)]
+    put_at_once: SendBuffer => mapped::put, bool;
+    /// `MPI_Put`.
+    put: SendBuffer => transfer, CallResult;
+    /// `MPI_Rput`.
+    rput: SendBuffer, request => transfer_with_request, CallResult;
+    /// `MPI_Get` of few bytes where the target's memory is mapped; false if nothing was done.
+    #[inline(always)]
+    get_at_once: RecvBuffer => mapped::get, bool;
+    /// `MPI_Get`.
+    get: RecvBuffer => transfer, CallResult;
+    /// `MPI_Rget`.
+    rget: RecvBuffer, request => transfer_with_request, CallResult;
 }

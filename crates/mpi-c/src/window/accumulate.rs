@@ -8,7 +8,7 @@ use canele_mpi::request::Request;
 use canele_mpi::window::{Accumulation, TargetData, Win};
 use canele_mpi::{Result, fail};
 
-use super::access::{check_passive, target};
+use super::access::{At, Origin, check_passive, target};
 use super::mapped;
 use crate::buffer::data;
 use crate::constants::MPI_OP_NULL;
@@ -43,13 +43,10 @@ pub(super) fn accumulation(op: MPI_Op, of: &Datatype, count: usize) -> Result<Ac
     Ok(Accumulation { op, element, bytes })
 }
 
-type Origin = (SendBuffer, Count, MPI_Datatype);
-type Results = (RecvBuffer, Count, MPI_Datatype);
-
 fn accumulate_elements(
     win: &Win,
-    origin: Origin,
-    result: Option<Results>,
+    origin: Origin<SendBuffer>,
+    result: Option<Origin<RecvBuffer>>,
     to: Option<TargetData<'_>>,
     op: MPI_Op,
     tracked: bool,
@@ -65,94 +62,74 @@ fn accumulate_elements(
     win.accumulate(to, how, origin, result, tracked)
 }
 
-/// `MPI_Accumulate`.
-pub fn accumulate(
-    origin_addr: SendBuffer,
-    origin_count: Count,
-    origin_datatype: MPI_Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: Count,
-    target_datatype: MPI_Datatype,
+/// An accumulate whose end a synchronisation tells.
+fn accumulate_counted(
+    (origin, result): (Origin<SendBuffer>, Option<Origin<RecvBuffer>>),
+    at: At,
     op: MPI_Op,
     win: MPI_Win,
 ) -> CallResult {
-    let to = target((target_rank, target_disp), (target_count, target_datatype))?;
-    let origin = (origin_addr, origin_count, origin_datatype);
-    accumulate_elements(win.get()?, origin, None, to, op, false)?;
+    let to = target(at)?;
+    accumulate_elements(win.get()?, origin, result, to, op, false)?;
     Ok(())
 }
 
-/// `MPI_Raccumulate`.
-pub fn raccumulate(
-    origin_addr: SendBuffer,
-    origin_count: Count,
-    origin_datatype: MPI_Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: Count,
-    target_datatype: MPI_Datatype,
+/// An accumulate whose end its request tells.
+fn accumulate_with_request(
+    (origin, result): (Origin<SendBuffer>, Option<Origin<RecvBuffer>>),
+    at: At,
     op: MPI_Op,
     win: MPI_Win,
     request: Out<MPI_Request>,
 ) -> CallResult {
-    let win = win.get()?;
-    let to = target((target_rank, target_disp), (target_count, target_datatype))?;
+    let (win, to) = (win.get()?, target(at)?);
     check_passive(win, to)?;
-    let origin = (origin_addr, origin_count, origin_datatype);
-    give(request, accumulate_elements(win, origin, None, to, op, true)?)
+    give(request, accumulate_elements(win, origin, result, to, op, true)?)
 }
 
-/// `MPI_Get_accumulate`.
-pub fn get_accumulate(
-    origin_addr: SendBuffer,
-    origin_count: Count,
-    origin_datatype: MPI_Datatype,
-    result_addr: RecvBuffer,
-    result_count: Count,
-    result_datatype: MPI_Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: Count,
-    target_datatype: MPI_Datatype,
-    op: MPI_Op,
-    win: MPI_Win,
-) -> CallResult {
-    let to = target((target_rank, target_disp), (target_count, target_datatype))?;
-    let (origin, result) =
-        ((origin_addr, origin_count, origin_datatype), (result_addr, result_count, result_datatype));
-    accumulate_elements(win.get()?, origin, Some(result), to, op, false)?;
-    Ok(())
+/// Functions with the arguments of `MPI_Accumulate`, some with a result, and what they do with those.
+macro_rules! accumulates {
+    ($(
+        $(#[$attribute:meta])*
+        $name:ident $(($result:ident, $result_count:ident, $result_datatype:ident))? $(, $request:ident)? => $does:path;
+    )*) => {$(
+        $(#[$attribute])*
+        pub fn $name(
+            origin_addr: SendBuffer,
+            origin_count: Count,
+            origin_datatype: MPI_Datatype,
+            $($result: RecvBuffer, $result_count: Count, $result_datatype: MPI_Datatype,)?
+            target_rank: c_int,
+            target_disp: i64,
+            target_count: Count,
+            target_datatype: MPI_Datatype,
+            op: MPI_Op,
+            win: MPI_Win,
+            $($request: Out<MPI_Request>,)?
+        ) -> CallResult {
+            let origin = (origin_addr, origin_count, origin_datatype);
+            let result = None$(.or(Some(($result, $result_count, $result_datatype))))?;
+            let at = (target_rank, target_disp, target_count, target_datatype);
+            $does((origin, result), at, op, win $(, $request)?)
+        }
+    )*};
 }
 
-/// `MPI_Rget_accumulate`.
-pub fn rget_accumulate(
-    origin_addr: SendBuffer,
-    origin_count: Count,
-    origin_datatype: MPI_Datatype,
-    result_addr: RecvBuffer,
-    result_count: Count,
-    result_datatype: MPI_Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: Count,
-    target_datatype: MPI_Datatype,
-    op: MPI_Op,
-    win: MPI_Win,
-    request: Out<MPI_Request>,
-) -> CallResult {
-    let win = win.get()?;
-    let to = target((target_rank, target_disp), (target_count, target_datatype))?;
-    check_passive(win, to)?;
-    let (origin, result) =
-        ((origin_addr, origin_count, origin_datatype), (result_addr, result_count, result_datatype));
-    give(request, accumulate_elements(win, origin, Some(result), to, op, true)?)
+accumulates! {
+    /// `MPI_Accumulate`.
+    accumulate => accumulate_counted;
+    /// `MPI_Raccumulate`.
+    raccumulate, request => accumulate_with_request;
+    /// `MPI_Get_accumulate`.
+    get_accumulate(result_addr, result_count, result_datatype) => accumulate_counted;
+    /// `MPI_Rget_accumulate`.
+    rget_accumulate(result_addr, result_count, result_datatype), request => accumulate_with_request;
 }
 
 /// One element.
 const ONE: Count = Count { value: 1, large: false };
 
-/// `MPI_Fetch_and_op` where the target's memory is mapped; false if nothing was done.
+/// `MPI_Fetch_and_op` of a word where the target's memory is mapped; false if nothing was done.
 #[inline(always)]
 pub fn fetch_and_op_at_once(
     origin_addr: SendBuffer,
@@ -163,7 +140,7 @@ pub fn fetch_and_op_at_once(
     op: MPI_Op,
     win: MPI_Win,
 ) -> bool {
-    mapped::fetch_and_op((origin_addr, result_addr), (datatype, op), (target_rank, target_disp), win)
+    mapped::fetch_and_op_word((origin_addr, result_addr), (datatype, op), (target_rank, target_disp), win)
 }
 
 /// `MPI_Fetch_and_op`.
@@ -176,8 +153,11 @@ pub fn fetch_and_op(
     op: MPI_Op,
     win: MPI_Win,
 ) -> CallResult {
+    if mapped::fetch_and_op((origin_addr, result_addr), (datatype, op), (target_rank, target_disp), win) {
+        return Ok(());
+    }
     let found = win.get()?;
-    let Some(to) = target((target_rank, target_disp), (ONE, datatype))? else { return Ok(()) };
+    let Some(to) = target((target_rank, target_disp, ONE, datatype))? else { return Ok(()) };
     if !to.of.is_predefined() {
         fail!(Datatype, "datatype is {:?}: one element of a predefined datatype is fetched", to.of);
     }
@@ -231,7 +211,7 @@ pub fn compare_and_swap(
     win: MPI_Win,
 ) -> CallResult {
     let found = win.get()?;
-    let Some(to) = target((target_rank, target_disp), (ONE, datatype))? else { return Ok(()) };
+    let Some(to) = target((target_rank, target_disp, ONE, datatype))? else { return Ok(()) };
     if !is_swapped(to.of) {
         fail!(Datatype, "datatype is {:?}: integers, logicals and bytes are compared and swapped", to.of);
     }

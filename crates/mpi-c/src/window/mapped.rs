@@ -7,8 +7,10 @@ use core::cell::UnsafeCell;
 use core::ffi::c_int;
 
 use canele_mem::atomic_element::{put_value, value_of};
-use canele_mpi::window::{ElementChange, MappedTarget};
+use canele_mem::displaced::WORD;
+use canele_mpi::window::{ElementChange, MappedTarget, WordChange};
 
+use super::access::{At, Origin};
 use super::accumulate::{accumulation, is_swapped};
 use crate::call_cache;
 use crate::constants::{MPI_DATATYPE_NULL, MPI_OP_NULL};
@@ -19,21 +21,27 @@ use crate::width::Count;
 /// Longer data take the general path, whose cost is little beside theirs.
 const MOST_BYTES: usize = 48;
 
-/// What a window, a rank in it and a datatype came to: programs name the same few again and again.
+/// What a window, a rank in it, a datatype and an operation came to: programs name the same few again and again.
+#[repr(align(64))]
 struct Known {
-    /// What [`call_cache::freed`] said: no handle has been freed since, whose value something else could have by now.
+    /// What [`call_cache::freed_alone`] said: no handle has been freed since, whose value something else could have by now, and one thread
+    /// at a time has called the library.
     freed: usize,
     win: MPI_Win,
     datatype: MPI_Datatype,
+    op: MPI_Op,
     rank: c_int,
     /// Bytes of an element; elements lie one after the other. 0 without a datatype.
     size: u32,
-    target: Option<MappedTarget<'static>>,
-    /// What an operation does to an element of the datatype; none without an operation.
-    op: MPI_Op,
-    change: Option<ElementChange>,
+    /// How many elements are a word; -1 if none are.
+    word_elements: c_int,
     /// The datatype is one whose elements are compared and swapped.
     swaps: bool,
+    target: Option<MappedTarget<'static>>,
+    /// What the operation does to an element of the datatype; none without an operation.
+    change: Option<ElementChange>,
+    /// The same, if it is one instruction for a word.
+    word_change: Option<WordChange>,
 }
 
 impl Known {
@@ -41,30 +49,42 @@ impl Known {
         freed: 0,
         win: MPI_Win::of(usize::MAX),
         datatype: MPI_Datatype::of(0),
+        op: MPI_OP_NULL,
         rank: 0,
         size: 0,
-        target: None,
-        op: MPI_OP_NULL,
-        change: None,
+        word_elements: -1,
         swaps: false,
+        target: None,
+        change: None,
+        word_change: None,
     };
 
     /// Finds it, if there is such a window with such a rank whose memory is mapped, if the datatype is committed and has no gaps, and if the
     /// operation is for its elements.
     fn find(win: MPI_Win, datatype: MPI_Datatype, op: MPI_Op, rank: c_int) -> Option<Self> {
-        let freed = call_cache::freed();
+        let freed = call_cache::freed_alone()?;
         let target = win.find()?.mapped_target(usize::try_from(rank).ok()?)?;
         let mut known = Self { freed, win, datatype, rank, target: Some(target), op, ..Self::NONE };
         if datatype != MPI_DATATYPE_NULL {
             let of = datatype.find().filter(|of| of.is_contiguous() && of.is_committed())?;
             known.size = u32::try_from(of.size()).ok()?;
+            if matches!(of.size(), 1 | 2 | 4 | WORD) {
+                known.word_elements = (WORD / of.size()) as c_int;
+            }
             known.swaps = is_swapped(of);
             if op != MPI_OP_NULL {
                 let is_element = of.is_predefined() && matches!(of.size(), 1 | 2 | 4 | 8);
-                known.change = Some(accumulation(op, of, 1).ok().filter(|_| is_element)?.change().ok()?);
+                let change = accumulation(op, of, 1).ok().filter(|_| is_element)?.change().ok()?;
+                (known.word_change, known.change) = (change.of_words(), Some(change));
             }
         }
         Some(known)
+    }
+
+    /// True if so many elements on both sides are a word.
+    #[inline(always)]
+    fn is_word(&self, count: Count, target_count: Count) -> bool {
+        count.value == i64::from(self.word_elements) && count.value == target_count.value
     }
 
     /// The bytes of so many elements on both sides, if they are few.
@@ -82,7 +102,7 @@ impl Known {
     }
 }
 
-/// Places of what is remembered, by the last bits of rank, datatype and operation.
+/// Places of what is remembered, by the last bits of what tells calls apart.
 const PLACES: usize = 16;
 
 struct Places(UnsafeCell<[Known; PLACES]>);
@@ -90,33 +110,60 @@ struct Places(UnsafeCell<[Known; PLACES]>);
 // SAFETY: two threads never reach a place at a time, see `known` and `learn`.
 unsafe impl Sync for Places {}
 
-static KNOWN: Places = Places(UnsafeCell::new([const { Known::NONE }; PLACES]));
+impl Places {
+    const fn new() -> Self {
+        Self(UnsafeCell::new([const { Known::NONE }; PLACES]))
+    }
 
-#[inline(always)]
-fn place(datatype: MPI_Datatype, op: MPI_Op, rank: c_int) -> *mut Known {
-    let at = (rank as usize ^ datatype.value() ^ op.value()) % PLACES;
-    // SAFETY: the index is below the length of the array.
-    unsafe { KNOWN.0.get().cast::<Known>().add(at) }
+    #[inline(always)]
+    fn place(&self, at: usize) -> *mut Known {
+        // SAFETY: the index is below the length of the array.
+        unsafe { self.0.get().cast::<Known>().add(at % PLACES) }
+    }
+
+    /// What is remembered of a rank in a window at a place, if the program uses one thread at a time.
+    #[inline(always)]
+    fn known(&self, at: usize, win: MPI_Win, rank: c_int) -> Option<&'static Known> {
+        // SAFETY: one thread calls the library, and the reference ends before `learn` is called. Where several may, nothing has been
+        // remembered that has this count.
+        let known = unsafe { &*self.place(at) };
+        (known.freed == call_cache::freed() && known.win == win && known.rank == rank).then_some(known)
+    }
 }
 
-/// The target of a call, if it is remembered and the program uses one thread at a time.
+/// Of calls with an operation, of those with a datatype alone, and of those with neither.
+static CHANGES: Places = Places::new();
+static TRANSFERS: Places = Places::new();
+static TARGETS: Places = Places::new();
+
 #[inline(always)]
-fn known(win: MPI_Win, datatype: MPI_Datatype, op: MPI_Op, rank: c_int) -> Option<&'static Known> {
-    let freed = call_cache::freed_alone()?;
-    // SAFETY: one thread calls the library, and the reference ends before `learn` is called.
-    let known = unsafe { &*place(datatype, op, rank) };
-    let is_of_target = known.freed == freed && known.win == win && known.rank == rank;
-    (is_of_target && known.datatype == datatype && known.op == op).then_some(known)
+fn known_change(win: MPI_Win, datatype: MPI_Datatype, op: MPI_Op, rank: c_int) -> Option<&'static Known> {
+    let known = CHANGES.known(rank as usize ^ datatype.value() ^ op.value(), win, rank)?;
+    (known.datatype == datatype && known.op == op).then_some(known)
+}
+
+#[inline(always)]
+fn known_transfer(win: MPI_Win, datatype: MPI_Datatype, rank: c_int) -> Option<&'static Known> {
+    TRANSFERS.known(rank as usize ^ datatype.value(), win, rank).filter(|known| known.datatype == datatype)
+}
+
+#[inline(always)]
+fn known_target(win: MPI_Win, rank: c_int) -> Option<&'static MappedTarget<'static>> {
+    TARGETS.known(rank as usize, win, rank).map(Known::target)
 }
 
 /// Remembers the target of a call that was done on the general path.
 pub fn learn(win: MPI_Win, datatype: MPI_Datatype, op: MPI_Op, rank: c_int) {
-    if call_cache::freed_alone().is_none() || known(win, datatype, op, rank).is_some() {
-        return;
-    }
-    if let Some(found) = Known::find(win, datatype, op, rank) {
-        // SAFETY: one thread calls the library, and holds no reference to what is remembered here.
-        unsafe { *place(datatype, op, rank) = found };
+    let (places, at) = match (datatype, op) {
+        (MPI_DATATYPE_NULL, _) => (&TARGETS, rank as usize),
+        (_, MPI_OP_NULL) => (&TRANSFERS, rank as usize ^ datatype.value()),
+        _ => (&CHANGES, rank as usize ^ datatype.value() ^ op.value()),
+    };
+    let is_known =
+        places.known(at, win, rank).is_some_and(|known| known.datatype == datatype && known.op == op);
+    if !is_known && let Some(found) = Known::find(win, datatype, op, rank) {
+        // SAFETY: one thread calls the library, as `find` has seen, and holds no reference to what is remembered here.
+        unsafe { *places.place(at) = found };
     }
 }
 
@@ -125,50 +172,64 @@ pub fn learn_target(win: MPI_Win, rank: c_int) {
     learn(win, MPI_DATATYPE_NULL, MPI_OP_NULL, rank);
 }
 
-#[inline(always)]
-fn known_target(win: MPI_Win, rank: c_int) -> Option<&'static MappedTarget<'static>> {
-    known(win, MPI_DATATYPE_NULL, MPI_OP_NULL, rank).map(Known::target)
-}
-
 /// Writes elements of the program's to a target; false if nothing was done.
 #[inline(always)]
-pub fn put(
-    from: (SendBuffer, Count, MPI_Datatype),
-    (rank, disp): (c_int, i64),
-    to: (Count, MPI_Datatype),
-    win: MPI_Win,
-) -> bool {
-    let Some(known) = known(win, to.1, MPI_OP_NULL, rank).filter(|_| from.2 == to.1) else { return false };
-    let Some(bytes) = known.bytes(from.1, to.0).filter(|_| !from.0.is_null()) else { return false };
+pub fn put(from: Origin<SendBuffer>, (rank, disp, count, of): At, win: MPI_Win) -> bool {
+    let Some(known) = known_transfer(win, of, rank).filter(|_| from.2 == of) else { return false };
+    if from.0.is_null() {
+        return false;
+    }
+    if known.is_word(from.1, count) {
+        // SAFETY: not null; the program gives a word to be read as long as the call lasts.
+        return known.target().put_word(disp, unsafe { &*from.0.cast() });
+    }
+    let Some(bytes) = known.bytes(from.1, count) else { return false };
     // SAFETY: not null; the program gives so many bytes to be read as long as the call lasts.
     known.target().put(disp, unsafe { core::slice::from_raw_parts(from.0.cast(), bytes) })
 }
 
 /// Reads elements of a target into the program's memory; false if nothing was done.
 #[inline(always)]
-pub fn get(
-    into: (RecvBuffer, Count, MPI_Datatype),
-    (rank, disp): (c_int, i64),
-    from: (Count, MPI_Datatype),
-    win: MPI_Win,
-) -> bool {
-    let Some(known) = known(win, from.1, MPI_OP_NULL, rank).filter(|_| into.2 == from.1) else {
+pub fn get(into: Origin<RecvBuffer>, (rank, disp, count, of): At, win: MPI_Win) -> bool {
+    let Some(known) = known_transfer(win, of, rank).filter(|_| into.2 == of) else { return false };
+    if into.0.is_null() {
         return false;
-    };
-    let Some(bytes) = known.bytes(into.1, from.0).filter(|_| !into.0.is_null()) else { return false };
+    }
+    if known.is_word(into.1, count) {
+        // SAFETY: not null; the program gives a word to be written as long as the call lasts.
+        return known.target().get_word(disp, unsafe { &mut *into.0.cast() });
+    }
+    let Some(bytes) = known.bytes(into.1, count) else { return false };
     // SAFETY: not null; the program gives so many bytes to be written as long as the call lasts.
     known.target().get(disp, unsafe { core::slice::from_raw_parts_mut(into.0.cast(), bytes) })
 }
 
-/// Changes one element of a target; false if nothing was done.
+/// Changes one word of a target by an operation that is one instruction; false if nothing was done.
 #[inline(always)]
+pub fn fetch_and_op_word(
+    (from, into): (SendBuffer, RecvBuffer),
+    (datatype, op): (MPI_Datatype, MPI_Op),
+    (rank, disp): (c_int, i64),
+    win: MPI_Win,
+) -> bool {
+    let Some(known) = known_change(win, datatype, op, rank) else { return false };
+    let Some(change) = known.word_change.filter(|_| !from.is_null() && !into.is_null()) else { return false };
+    // SAFETY: not null; the program gives a word to be read as long as the call lasts.
+    let operand = u64::from_ne_bytes(unsafe { *from.cast() });
+    let Some(old) = known.target().fetch_and_op_word(disp, change, operand) else { return false };
+    // SAFETY: not null; the program gives a word to be written as long as the call lasts.
+    unsafe { *into.cast() = old.to_ne_bytes() };
+    true
+}
+
+/// Changes one element of a target; false if nothing was done.
 pub fn fetch_and_op(
     (from, into): (SendBuffer, RecvBuffer),
     (datatype, op): (MPI_Datatype, MPI_Op),
     (rank, disp): (c_int, i64),
     win: MPI_Win,
 ) -> bool {
-    let Some(known) = known(win, datatype, op, rank) else { return false };
+    let Some(known) = known_change(win, datatype, op, rank) else { return false };
     let Some(change) = known.change.filter(|_| !into.is_null()) else { return false };
     let operand = match change.has_operand() {
         true if from.is_null() => return false,
@@ -190,7 +251,7 @@ pub fn compare_and_swap(
     (rank, disp): (c_int, i64),
     win: MPI_Win,
 ) -> bool {
-    let Some(known) = known(win, datatype, MPI_OP_NULL, rank) else { return false };
+    let Some(known) = known_transfer(win, datatype, rank) else { return false };
     let len = known.size as usize;
     let is_element = known.swaps && matches!(len, 1 | 2 | 4 | 8);
     if !is_element || new.is_null() || compare.is_null() || into.is_null() {
@@ -206,11 +267,10 @@ pub fn compare_and_swap(
     true
 }
 
-/// Waits until all accesses to a target are done, there too or only here; false if nothing was done.
+/// Waits until all accesses to a target are done, there and here; false if nothing was done.
 #[inline(always)]
-pub fn flush(rank: c_int, win: MPI_Win, there: bool) -> bool {
-    let Some(target) = known_target(win, rank) else { return false };
-    if there { target.flush() } else { target.flush_local() }
+pub fn flush(rank: c_int, win: MPI_Win) -> bool {
+    known_target(win, rank).is_some_and(MappedTarget::flush)
 }
 
 /// Locks a target alone; false if nothing was done.

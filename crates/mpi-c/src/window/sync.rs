@@ -102,7 +102,7 @@ pub fn win_unlock_all(win: MPI_Win) -> CallResult {
 /// `MPI_Win_flush` where only mapped memory was accessed; false if nothing was done.
 #[inline(always)]
 pub fn win_flush_at_once(rank: c_int, win: MPI_Win) -> bool {
-    mapped::flush(rank, win, true)
+    mapped::flush(rank, win)
 }
 
 /// `MPI_Win_flush`.
@@ -121,7 +121,7 @@ pub fn win_flush_all(win: MPI_Win) -> CallResult {
 /// `MPI_Win_flush_local` where only mapped memory was accessed; false if nothing was done.
 #[inline(always)]
 pub fn win_flush_local_at_once(rank: c_int, win: MPI_Win) -> bool {
-    mapped::flush(rank, win, false)
+    mapped::flush(rank, win)
 }
 
 /// `MPI_Win_flush_local`.

@@ -4,10 +4,10 @@ use canele_engine::Window;
 use canele_mem::atomic_element::{put_value, value_of};
 use canele_mem::buffer::Readable;
 
-use super::Win;
 use super::elements::{Accumulation, fetch_and_change, try_accumulate, try_compare_and_swap};
 use super::target::Place;
 use super::transfer::TargetData;
+use super::{Win, fencing};
 use crate::Result;
 use crate::data::{Data, DataMut};
 use crate::request::Request;
@@ -43,7 +43,10 @@ impl Win {
         match self.place(to.rank, to.disp, &to.of.span(to.count))? {
             Place::Here(memory, at) => {
                 let window = memory.window(0, memory.len()).unwrap_or(Window::empty());
+                // Both plain loads and plain stores, where elements are not changed by the processor's atomic operations.
+                fencing::load();
                 self.accumulate_here((window, at), to, how, origin, result)?;
+                fencing::store();
                 Ok(None)
             }
             Place::Served(at) => self.accumulate_served(to, at, how, origin, result, tracked),
@@ -114,7 +117,11 @@ impl Win {
                 Some(origin) if matches!(len, 1 | 2 | 4 | 8) => value_of(origin.raw.bytes(0, len)),
                 _ => 0,
             };
-            let old = fetch_and_change(element, how.change()?, operand);
+            let change = how.change()?;
+            if !change.has_operand() {
+                fencing::load();
+            }
+            let old = fetch_and_change(element, change, operand);
             put_value(old, result.raw.bytes_mut(0, len));
             return Ok(());
         }
@@ -144,10 +151,12 @@ impl Win {
         }
         match self.place(to.rank, to.disp, &to.of.span(1))? {
             Place::Here(memory, at) => {
+                fencing::load();
                 let window = memory.window(at.cast_unsigned(), len).expect("the element lies in the window");
                 let old = self.atomically(to.rank, |exclusion| {
                     Ok(try_compare_and_swap(&window, exclusion, operands))
                 })?;
+                fencing::store();
                 result.raw.bytes_mut(0, len).copy_from_slice(&old);
                 Ok(())
             }

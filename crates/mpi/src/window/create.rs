@@ -238,7 +238,7 @@ impl Win {
             excluding,
             shares_host: shares_host(&own),
             is_served: AtomicBool::new(false),
-            is_unfenced: AtomicBool::new(false),
+            is_shared: AtomicBool::new(flavor == Flavor::Shared),
             flushes: AtomicU32::new(0),
             locks: AtomicUsize::new(0),
             flavor,

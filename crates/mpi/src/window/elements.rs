@@ -10,6 +10,7 @@
 
 use canele_engine::Window;
 use canele_mem::atomic_element::{AtomicElement, put_value, value_of};
+use canele_mem::displaced::WORD;
 use canele_mem::window::LaneType;
 
 use super::exclusion::Exclusion;
@@ -77,6 +78,15 @@ pub struct ElementChange {
     pub bytes: usize,
 }
 
+/// What is done to single words of 8 bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum WordChange {
+    /// Addition, wrapping around.
+    Add,
+    /// Replacement.
+    Replace,
+}
+
 impl Accumulation {
     /// What it does to single elements.
     ///
@@ -92,6 +102,15 @@ impl ElementChange {
     #[inline(always)]
     pub fn has_operand(self) -> bool {
         !matches!(self.rule, Rule::Keep)
+    }
+
+    /// Returns what it does to words, if that is one instruction which takes a word of the program's.
+    pub fn of_words(self) -> Option<WordChange> {
+        match self.rule {
+            Rule::Add if self.bytes == WORD => Some(WordChange::Add),
+            Rule::Replace if self.bytes == WORD => Some(WordChange::Replace),
+            _ => None,
+        }
     }
 }
 

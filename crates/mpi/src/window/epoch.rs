@@ -8,6 +8,7 @@
 //!   of a target     STARTED      SHARED      EXCLUSIVE      with ASKED until the owner has answered something
 //! ```
 
+use std::hint::cold_path;
 use std::sync::{MutexGuard, PoisonError};
 
 use canele_sys::atomic::Ordering::Relaxed;
@@ -63,14 +64,17 @@ impl Win {
         if !self.may_access(to) {
             self.begin_access(target)?;
         }
-        self.is_unfenced.store(true, Relaxed);
         Ok(to)
     }
 
     /// True if an epoch in which accesses were made already, or one for this target, permits them.
     #[inline(always)]
     pub(super) fn may_access(&self, to: &Target) -> bool {
-        (self.epoch.load(Relaxed) & (FENCE | LOCK_ALL)) | to.epoch.load(Relaxed) != 0
+        if self.epoch.load(Relaxed) & (FENCE | LOCK_ALL) != 0 {
+            return true;
+        }
+        cold_path();
+        to.epoch.load(Relaxed) != 0
     }
 
     /// The first access after a fence.
@@ -103,7 +107,11 @@ impl Win {
     /// True if all targets are locked by this process, or this one.
     #[inline(always)]
     pub(super) fn is_held(&self, to: &Target) -> bool {
-        to.epoch.load(Relaxed) & (SHARED | EXCLUSIVE) | self.epoch.load(Relaxed) & LOCK_ALL != 0
+        if self.epoch.load(Relaxed) & LOCK_ALL != 0 {
+            return true;
+        }
+        cold_path();
+        to.epoch.load(Relaxed) & (SHARED | EXCLUSIVE) != 0
     }
 
     /// Fails unless a target is locked by this process, as accesses with a request need it.

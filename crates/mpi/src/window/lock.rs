@@ -13,10 +13,10 @@
 //! once it has granted the lock.
 
 use canele_engine::{Error as EngineError, Mode, RmaLockKind, Want};
-use canele_sys::atomic::{Ordering::Relaxed, Ordering::SeqCst, fence};
+use canele_sys::atomic::Ordering::Relaxed;
 
 use super::epoch::{EXCLUSIVE, LOCK_ALL, SHARED, UNCHECKED};
-use super::{Win, tag};
+use super::{Win, fencing, tag};
 use crate::{Result, fail};
 
 impl Win {
@@ -273,7 +273,6 @@ impl Win {
     /// Orders loads and stores of the program with those of other ranks.
     #[inline]
     pub fn sync(&self) {
-        // Pairs with the same fence of the rank whose synchronisation this one follows.
-        fence(SeqCst);
+        fencing::sync();
     }
 }

@@ -1,28 +1,28 @@
 //! Accesses to a member whose memory is mapped here, by a caller that has looked up everything else before, in a process of which one
 //! thread at a time uses windows.
 
-use canele_engine::{RmaLockKind, Window};
-use canele_mem::atomic_element::AtomicElement;
-use canele_mem::element_lock::{ElementLock, Entered};
-use canele_sys::atomic::{AtomicU64, Ordering::Relaxed};
+use core::cell::Cell;
+use core::hint::cold_path;
 
-use super::Win;
+use canele_engine::RmaLockKind;
+use canele_mem::displaced::{DisplacedWindow, WORD};
+use canele_mem::element_lock::{ElementLock, Entered};
+use canele_sys::atomic::{AtomicU64, Ordering::AcqRel, Ordering::Relaxed};
+
 use super::control::LockWords;
-use super::elements::{ElementChange, fetch_and_change};
+use super::elements::{ElementChange, WordChange, fetch_and_change};
 use super::epoch::EXCLUSIVE;
 use super::target::{Reached, Target};
+use super::{Win, fencing};
 
 /// So many flushes and unlocks of what is mapped here take no look at the network; a power of 2.
 const FLUSHES: u32 = 256;
 
 /// A member of a window whose memory is mapped here.
-#[derive(Clone, Copy)]
 pub struct MappedTarget<'a> {
     win: &'a Win,
     target: &'a Target,
-    memory: Window<'a>,
-    /// Bytes of a unit of displacements.
-    unit: usize,
+    memory: DisplacedWindow<'a>,
     /// Of its elements, and where this process announces that it changes some.
     elements: (ElementLock<'a>, &'a AtomicU64),
     /// Its place in the window, and that of this process.
@@ -30,24 +30,31 @@ pub struct MappedTarget<'a> {
     me: usize,
     /// Of the target, unless the window permits no locks or they are elsewhere.
     lock_words: Option<LockWords<'a>>,
+    /// Each flush fences.
+    is_shared: bool,
+    /// Flushes of it before one is to look at the network; 0 if it is shared.
+    flushes_left: Cell<u32>,
 }
 
 impl Win {
-    /// Returns a member, if its memory was found to be mapped here and may be accessed: it lives, and the window is not revoked.
+    /// Returns a member, if its memory was found to be mapped here and may be accessed: it lives, and the window is not revoked. What is
+    /// returned is good until the program asks where the window's memory is ([`Win::shared_part`]).
     pub fn mapped_target(&self, member: usize) -> Option<MappedTarget<'_>> {
         let target = self.targets.get(member)?;
         let Reached::Here(memory, offset) = target.memory.get()? else { return None };
         self.check_target(target).ok()?;
         let locks = self.shares_host && !self.has_no_locks();
+        let is_shared = self.is_shared.load(Relaxed);
         Some(MappedTarget {
             win: self,
             target,
-            memory: memory.window(*offset, target.size)?,
-            unit: target.unit,
+            memory: DisplacedWindow::new(memory.window(*offset, target.size)?, target.unit),
             elements: self.excluding.of_one_thread(&self.control, member),
             member,
             me: self.comm.rank(),
             lock_words: locks.then(|| self.control.words(member)),
+            is_shared,
+            flushes_left: Cell::new(if is_shared { 0 } else { FLUSHES }),
         })
     }
 
@@ -61,46 +68,85 @@ impl Win {
 }
 
 impl<'a> MappedTarget<'a> {
-    /// The bytes at a displacement, if they may be accessed now and lie in the window.
+    /// True if it may be accessed now.
     #[inline(always)]
-    fn part(&self, disp: i64, len: usize) -> Option<Window<'a>> {
-        if !self.win.may_access(self.target) {
-            return None;
-        }
-        self.memory.part(usize::try_from(disp).ok()?.checked_mul(self.unit)?, len)
+    fn may_access(&self) -> bool {
+        self.win.may_access(self.target)
     }
 
-    /// The element at a displacement, if the processor has atomic operations for it that may be used now.
+    /// Announces that elements are changed by the processor's atomic operations, if they may be now.
     #[inline(always)]
-    fn element(&self, disp: i64, len: usize) -> Option<(AtomicElement<'a>, Entered<'a>)> {
-        let element = self.part(disp, len)?.element(0, len)?;
+    fn enter(&self) -> Option<Entered<'a>> {
         let (lock, announcement) = self.elements;
-        Some((element, lock.enter(announcement)?))
+        lock.enter(announcement)
     }
 
-    /// Writes bytes at a displacement; false if nothing was done, as it is not permitted.
+    /// Writes a word at a displacement; false if nothing was done, as it is not permitted.
+    #[inline(always)]
+    pub fn put_word(&self, disp: i64, word: &[u8; WORD]) -> bool {
+        let done = self.may_access() && self.memory.write_word(disp, word);
+        if done {
+            fencing::store();
+        }
+        done
+    }
+
+    /// Writes bytes at a displacement; false as of [`Self::put_word`].
     #[inline(always)]
     pub fn put(&self, disp: i64, bytes: &[u8]) -> bool {
-        self.part(disp, bytes.len()).is_some_and(|part| {
-            part.write(0, bytes);
-            self.win.is_unfenced.store(true, Relaxed);
-            true
-        })
+        let done = self.may_access() && self.memory.write(disp, bytes);
+        if done {
+            fencing::store();
+        }
+        done
     }
 
-    /// Reads the bytes at a displacement; false as of [`Self::put`].
+    /// Reads the word at a displacement; false as of [`Self::put_word`].
+    #[inline(always)]
+    pub fn get_word(&self, disp: i64, into: &mut [u8; WORD]) -> bool {
+        if !self.may_access() {
+            return false;
+        }
+        fencing::load();
+        self.memory.read_word(disp, into)
+    }
+
+    /// Reads the bytes at a displacement; false as of [`Self::put_word`].
     #[inline(always)]
     pub fn get(&self, disp: i64, into: &mut [u8]) -> bool {
-        self.part(disp, into.len()).is_some_and(|part| {
-            part.read(0, into);
-            true
+        if !self.may_access() {
+            return false;
+        }
+        fencing::load();
+        self.memory.read(disp, into)
+    }
+
+    /// Changes the word at a displacement and gives what it was; nothing if nothing was done.
+    #[inline(always)]
+    pub fn fetch_and_op_word(&self, disp: i64, change: WordChange, operand: u64) -> Option<u64> {
+        if !self.may_access() {
+            return None;
+        }
+        let word = self.memory.atomic_word(disp)?;
+        let _entered = self.enter()?;
+        // As all operations of `AtomicElement`.
+        Some(match change {
+            WordChange::Add => word.fetch_add(operand, AcqRel),
+            WordChange::Replace => word.swap(operand, AcqRel),
         })
     }
 
     /// Changes the element at a displacement and gives what it was; nothing if nothing was done.
     #[inline(always)]
     pub fn fetch_and_op(&self, disp: i64, change: ElementChange, operand: u64) -> Option<u64> {
-        let (element, _entered) = self.element(disp, change.bytes)?;
+        if !self.may_access() {
+            return None;
+        }
+        let element = self.memory.element(disp, change.bytes)?;
+        let _entered = self.enter()?;
+        if !change.has_operand() {
+            fencing::load();
+        }
         Some(fetch_and_change(element, change, operand))
     }
 
@@ -108,7 +154,11 @@ impl<'a> MappedTarget<'a> {
     /// done.
     #[inline(always)]
     pub fn compare_and_swap(&self, disp: i64, len: usize, compare: u64, new: u64) -> Option<u64> {
-        let (element, _entered) = self.element(disp, len)?;
+        if !self.may_access() {
+            return None;
+        }
+        let element = self.memory.element(disp, len)?;
+        let _entered = self.enter()?;
         Some(element.compare_and_swap(compare, new))
     }
 
@@ -151,27 +201,36 @@ impl<'a> MappedTarget<'a> {
         true
     }
 
-    /// Waits until all accesses are done there and here, if only accesses to mapped memory were made; false if nothing was done.
+    /// Waits until all accesses are done there and here; false if nothing was done. The owner of memory that is mapped serves no accesses
+    /// to it.
     #[inline(always)]
     pub fn flush(&self) -> bool {
-        let done = self.flush_local();
-        // Atomic operations are fences by themselves.
-        if done && self.win.is_unfenced.load(Relaxed) {
-            self.win.is_unfenced.store(false, Relaxed);
-            self.win.sync();
-        }
-        done
-    }
-
-    /// The same, here alone.
-    #[inline(always)]
-    pub fn flush_local(&self) -> bool {
-        let win = self.win;
-        let flushes = win.flushes.load(Relaxed).wrapping_add(1);
-        if !win.is_held(self.target) || win.is_served.load(Relaxed) || flushes.is_multiple_of(FLUSHES) {
+        if !self.win.is_held(self.target) {
             return false;
         }
-        win.flushes.store(flushes, Relaxed);
+        let left = self.flushes_left.get();
+        if left == 0 {
+            cold_path();
+            return self.flush_and_renew();
+        }
+        self.flushes_left.set(left - 1);
+        fencing::flush();
         true
+    }
+
+    /// The last flush before one that is to look at the network, and each of a window that is shared.
+    fn flush_and_renew(&self) -> bool {
+        if self.is_shared {
+            self.win.sync();
+            let flushes = self.win.flushes.load(Relaxed).wrapping_add(1);
+            if !flushes.is_multiple_of(FLUSHES) {
+                self.win.flushes.store(flushes, Relaxed);
+                return true;
+            }
+        } else {
+            self.flushes_left.set(FLUSHES);
+            self.win.flushes.store(FLUSHES - 1, Relaxed);
+        }
+        false
     }
 }

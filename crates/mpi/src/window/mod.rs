@@ -19,6 +19,7 @@ mod elements;
 mod epoch;
 mod exclusion;
 mod failure;
+mod fencing;
 mod hints;
 mod lock;
 mod mapped;
@@ -42,7 +43,7 @@ use crate::{Class, Error};
 
 use control::Control;
 pub use create::Given;
-pub use elements::{Accumulation, ElementChange};
+pub use elements::{Accumulation, ElementChange, WordChange};
 use epoch::Epochs;
 use exclusion::Excluding;
 pub use mapped::MappedTarget;
@@ -94,8 +95,8 @@ pub struct Win {
     shares_host: bool,
     /// Accesses were made since the last flush that owners serve.
     is_served: AtomicBool,
-    /// Mapped memory was written by plain stores since the last flush that this process made.
-    is_unfenced: AtomicBool,
+    /// Programs reach it by loads and stores of their own.
+    is_shared: AtomicBool,
     /// Flushes, which look at the network now and then.
     flushes: AtomicU32,
     /// The part of this process.

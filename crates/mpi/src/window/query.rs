@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLockReadGuard};
 
 use canele_engine::Far;
+use canele_sys::atomic::Ordering::Relaxed;
 
 use super::target::Reached;
 use super::{Flavor, Win};
@@ -32,6 +33,8 @@ impl Win {
         let first = || self.targets.iter().position(|target| target.size > 0).unwrap_or(0);
         let rank = rank.unwrap_or_else(first);
         let Some(target) = self.targets.get(rank) else { return Err(self.no_rank(rank as i64)) };
+        // Relaxed: a thread that tells others of the part orders that itself.
+        self.is_shared.store(true, Relaxed);
         Ok(match target.reach(&self.comm.engine)? {
             Reached::Here(memory, offset) if target.size > 0 => SharedPart {
                 address: memory.address().wrapping_add(*offset).expose_provenance(),

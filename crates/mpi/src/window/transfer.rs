@@ -3,8 +3,8 @@
 use canele_engine::Window;
 use canele_mem::buffer::Readable;
 
-use super::Win;
 use super::target::Place;
+use super::{Win, fencing};
 use crate::data::{Data, DataMut};
 use crate::datatype::Datatype;
 use crate::request::Request;
@@ -48,6 +48,7 @@ impl Win {
             && let Some(window) = target.here(to.disp, len)
         {
             window.write(0, origin.raw.bytes(0, len));
+            fencing::store();
             return Ok(None);
         }
         self.put_otherwise(to, origin, len, tracked)
@@ -68,6 +69,7 @@ impl Win {
             Place::Here(memory, at) => {
                 let window = memory.window(0, memory.len()).unwrap_or(Window::empty());
                 write_elements(window, at, to, origin, len);
+                fencing::store();
                 Ok(None)
             }
             Place::Served(at) => self.put_served(to, at, origin, tracked),
@@ -85,6 +87,7 @@ impl Win {
             && into.of.is_contiguous()
             && let Some(window) = target.here(from.disp, len)
         {
+            fencing::load();
             window.read(0, into.raw.bytes_mut(0, len));
             return Ok(None);
         }
@@ -105,6 +108,7 @@ impl Win {
         match self.place(from.rank, from.disp, &from.of.span(from.count))? {
             Place::Here(memory, at) => {
                 let window = memory.window(0, memory.len()).unwrap_or(Window::empty());
+                fencing::load();
                 read_elements(window, at, from, &mut into, len);
                 Ok(None)
             }
