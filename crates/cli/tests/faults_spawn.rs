@@ -103,12 +103,14 @@ fn where_the_job_goes_on_the_other_side_is_told_of_the_dead() {
 
 #[test]
 fn a_program_that_was_started_alone_and_is_killed_ends_its_children() {
-    for (on_failure, words, told) in [("stop", "forever", vec![]), ("continue", "survive", vec!["told"; 2])] {
+    for (on_failure, words) in [("stop", "forever"), ("continue", "survive")] {
         let run = alone(on_failure, &[words]);
         wait_for_rank(&run, 2);
         kill("KILL", run.pid());
         let ended = run.end_within(Duration::from_secs(60));
-        assert_eq!((killed_by(&ended), ended.lines()), (Some(9), told), "{}", ended.error);
+        assert_eq!(killed_by(&ended), Some(9), "{}", ended.error);
+        // All children come to their end: whatever they waited for has failed, MPI_Init too.
+        assert!(ended.lines().iter().all(|line| *line == "told"), "{ended:?}");
         assert!(ended.error.contains("rank 0 was killed by signal 9 (Killed)"), "{}", ended.error);
     }
 }
