@@ -226,6 +226,32 @@ fn ranks_go_on_when_another_host_dies() {
 }
 
 #[test]
+fn ranks_go_on_when_no_network_joins_the_hosts_any_more() {
+    let Some(cluster) = Cluster::up() else { return };
+    let program = compiled("endure-severed", &[folder("programs/failures/endure.c")]);
+    // The host with fewer ranks is given up.
+    for (hosts, left, given_up) in [("h0:2,h1:2", "2", "ranks 2-3 on h1"), ("h0:1,h1:2", "2", "rank 0 on h0")]
+    {
+        let run = start(&cluster, hosts, &["--on-failure", "continue"], &program, &["0", "0", left]);
+        wait_until("the ranks of both hosts", || {
+            ["h0", "h1"].iter().all(|host| !named(&cluster, host, &["endure-severed"]).is_empty())
+        });
+        sleep(Duration::from_secs(1));
+        for rail in ["ra0", "rb0", "rc0"] {
+            assert!(cluster.does(&["cut", rail]).status.success());
+        }
+        let ended = run.end_within(Duration::from_secs(90));
+        let what = format!("{hosts}: {}", ended.error);
+        assert_eq!((ended.code(), ended.error.lines().count()), (Some(1), 1), "{what}");
+        assert_eq!(ended.lines().iter().filter(|line| **line == "passed").count(), 2, "{what}");
+        assert!(ended.error.contains(&format!("; ending {given_up}, the others go on\n")), "{what}");
+        for rail in ["ra0", "rb0", "rc0"] {
+            assert!(cluster.does(&["mend", rail]).status.success());
+        }
+    }
+}
+
+#[test]
 fn what_was_written_together_stays_when_ranks_of_several_hosts_die() {
     let Some(cluster) = Cluster::up() else { return };
     let program = compiled("files", &[folder("programs/failures").join("files.c")]);

@@ -106,6 +106,13 @@ pub enum ToLauncher {
         /// What was found, in words.
         what: String,
     },
+    /// This rank reaches `peer` over no network, and others wait for both to agree.
+    Unreachable {
+        /// The other rank, not this one.
+        peer: u32,
+        /// Why, in words.
+        what: String,
+    },
     /// What the rank is about to wait in, for the message printed should it die there.
     Doing {
         /// For example `receiving from rank 2`; empty: nothing special.

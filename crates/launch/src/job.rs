@@ -220,7 +220,9 @@ impl Job {
                 self.member_mut(from).finished = true;
                 self.tell_gone(from, RankEnd::Finished);
             }
-            ToLauncher::CutOff { peer, what } => return self.handle_cut(from, peer, what),
+            ToLauncher::CutOff { peer, what } | ToLauncher::Unreachable { peer, what } => {
+                return self.handle_cut(from, peer, what);
+            }
             ToLauncher::Doing { what } => self.member_mut(from).doing = what,
             ToLauncher::GivenUp { operations, what } => self.given_up.add(from, operations, what),
             // The launcher's to do.

@@ -214,6 +214,7 @@ impl Launcher {
             | ToLauncher::Abandon { .. }
             | ToLauncher::Announce { .. }
             | ToLauncher::FindElsewhere { .. } => self.handle_connecting(rank, message),
+            ToLauncher::Unreachable { peer, what } => self.handle_unreachable(rank, peer, what),
             ToLauncher::Abort { ranks, status } => self.handle_abort(rank, &ranks, status),
             _ => {
                 if let ToLauncher::Withdraw { name } = &message {

@@ -2,11 +2,11 @@
 //!
 //! Owns what each report does; waits for none.
 
-use canele_control::OnFailure;
+use canele_control::{OnFailure, ToLauncher};
 use rustix::process::Signal;
 
 use super::failure::{Exit, rank_list};
-use super::host_ranks::Report;
+use super::host_ranks::{Order, Report};
 use super::launcher::{GRACE, Launcher};
 
 impl Launcher {
@@ -98,6 +98,46 @@ impl Launcher {
         let on_host = self.on_host(host);
         let with = if lost.is_empty() { String::new() } else { format!(" with {}", rank_list(&lost)) };
         self.go_on_without(&format!("the job's supervisor (process {pid}{on_host}) was killed{with}"));
+    }
+
+    /// Two ranks do not reach each other, though each has an agent that is heard. Where a job goes on after failures one of the two hosts has to
+    /// be given up, the same whichever rank tells first: the one with fewer ranks, else the later one.
+    ///
+    /// # Errors
+    /// As [`Job::handle`](super::job::Job::handle).
+    pub(super) fn handle_unreachable(&mut self, by: u32, of: u32, what: String) -> Result<(), String> {
+        let info = self.job.info();
+        let may_go_on = info.on_failure == OnFailure::Continue && of < info.ranks() && info.is_own(of);
+        let hosts = [by, of].map(|rank| info.host_of(rank));
+        if !may_go_on || hosts[0] == hosts[1] {
+            return self.job.handle(by, ToLauncher::CutOff { peer: of, what });
+        }
+        let lives = |rank: &u32| {
+            let member = self.job.member(*rank);
+            info.is_own(*rank) && member.exit.is_none() && !member.unwanted
+        };
+        if self.ending || ![by, of].iter().all(lives) {
+            return Ok(());
+        }
+        let living = hosts.map(|host| info.ranks_on(host).filter(lives).collect::<Vec<u32>>());
+        let later = usize::from(hosts[1] > hosts[0]);
+        let lost = if living[0].len() == living[1].len() {
+            later
+        } else {
+            usize::from(living[1].len() < living[0].len())
+        };
+        let (host, ranks) = (hosts[lost], &living[lost]);
+        let (list, name) = (rank_list(ranks), &info.hosts[host].name);
+        let (by, of) = (self.name(by), self.name(of));
+        self.output
+            .say(&format!("{by} does not reach {of}: {what}; ending {list} on {name}, the others go on"));
+        self.open[host] = false;
+        self.status.get_or_insert(1);
+        for &rank in ranks {
+            self.job.member_mut(rank).unwanted = true;
+            self.tell_host_of(rank, Order::Kill { rank });
+        }
+        Ok(())
     }
 
     /// All ranks of a host that have not ended have ended thus, and nothing more is asked of the host. Returns which they are.

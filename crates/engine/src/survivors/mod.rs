@@ -244,7 +244,7 @@ impl Core {
         for (rank, _) in unreachable {
             if survivors.reported.insert(rank) {
                 let what = proto.why_gone(rank).map_or_else(String::new, |why| why.to_string());
-                if membership.launcher.send(&ToLauncher::CutOff { peer: rank.0, what }).is_err() {
+                if membership.launcher.send(&ToLauncher::Unreachable { peer: rank.0, what }).is_err() {
                     return self.handle_lost_launcher();
                 }
             }
