@@ -108,8 +108,14 @@ impl Pace {
     }
 
     /// The bulk chosen for last has been written: says whether the reader is to time it.
-    #[inline]
+    #[inline(always)]
     pub fn written(&mut self) -> bool {
+        // Most bulks are not timed, and take no call.
+        self.trial.is_some() && self.note_written()
+    }
+
+    #[cold]
+    fn note_written(&mut self) -> bool {
         match &mut self.trial {
             Some(trial) if trial.wrote_ns.is_none() => {
                 trial.wrote_ns = Some(trial.since.elapsed().as_nanos() as u64);
@@ -162,13 +168,19 @@ impl Reading {
     }
 
     /// A bulk has been read.
-    #[inline]
+    #[inline(always)]
     pub fn end(&mut self, answer: &AtomicU64) {
-        if let Some(since) = self.since.take() {
-            self.number = self.number.wrapping_add(1);
-            let took_ns = since.elapsed().as_nanos().min(u128::from(u32::MAX)) as u64;
-            answer.store(u64::from(self.number) << 32 | took_ns, Relaxed);
+        if let Some(since) = self.since {
+            self.tell_time(since, answer);
         }
+    }
+
+    #[cold]
+    fn tell_time(&mut self, since: Instant, answer: &AtomicU64) {
+        self.since = None;
+        self.number = self.number.wrapping_add(1);
+        let took_ns = since.elapsed().as_nanos().min(u128::from(u32::MAX)) as u64;
+        answer.store(u64::from(self.number) << 32 | took_ns, Relaxed);
     }
 }
 
