@@ -51,9 +51,9 @@ impl Job {
         self.endpoint.engine.place().local_size
     }
 
-    /// How many hosts the job runs on.
+    /// How many hosts have had ranks of the job at its start.
     pub fn hosts(&self) -> u32 {
-        self.endpoint.engine.job().hosts.len() as u32
+        self.endpoint.engine.job().hosts.iter().filter(|host| host.ranks > 0).count() as u32
     }
 
     /// What this rank sends and receives with.

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use programs::{compiled, folder, library};
-use support::hosts::start_on;
+use support::hosts::{Cluster, start_on};
 use support::ranks::setting;
 use support::{Run, kill, killed_by, start, start_command, wait_until};
 
@@ -176,4 +176,37 @@ fn processes_are_started_on_several_hosts() {
         assert_eq!((ended.code(), ended.error.as_str()), (Some(0), ""), "{hosts}");
         assert!(!ended.lines().is_empty() && ended.lines().iter().all(|line| *line == "passed"), "{ended:?}");
     }
+}
+
+#[test]
+fn processes_are_started_on_a_host_that_had_none() {
+    for (hosts, ranks, host) in [("a:1,b:2", 1, "b"), ("a:1,b:1,c:9", 2, "c"), ("a:1,b:1", 2, "b")] {
+        let command = command(&["later", host]);
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        let n = ranks.to_string();
+        let ended = start_on("plain", hosts, &["-n", &n], &command).end_within(Duration::from_secs(90));
+        let all = vec!["passed"; ranks + 6];
+        assert_eq!((ended.code(), ended.lines(), ended.error.as_str()), (Some(0), all, ""), "{hosts}");
+    }
+}
+
+#[test]
+fn processes_are_started_in_a_namespace_that_had_none() {
+    let Some(cluster) = Cluster::up() else { return };
+    let command = command(&["later", "h1"]);
+    let command: Vec<&str> = command.iter().map(String::as_str).collect();
+    for (hosts, options) in [("h0:2,h1:2", ["-n", "2"]), ("h0:1,h1:2", ["-n", "1"])] {
+        let ended = cluster.start(hosts, &options, &command).end_within(Duration::from_secs(90));
+        let all = vec!["passed"; options[1].parse::<usize>().unwrap() + 6];
+        assert_eq!((ended.code(), ended.lines(), ended.error.as_str()), (Some(0), all, ""), "{hosts}");
+    }
+}
+
+/// The remote shell reaches h0 alone.
+#[test]
+fn a_job_goes_on_where_no_process_can_be_started_on_a_host() {
+    let command = command(&["never", "h1"]);
+    let command: Vec<&str> = command.iter().map(String::as_str).collect();
+    let ended = start_on("half", "h0:1,h1:1", &["-n", "1"], &command).end_within(Duration::from_secs(90));
+    assert_eq!((ended.code(), ended.lines()), (Some(0), vec!["passed"; 3]), "{}", ended.error);
 }

@@ -83,7 +83,7 @@ impl SpawnedWorld {
 pub struct Host {
     /// As given on the command line; of a job started without, this machine's name.
     pub name: String,
-    /// How many ranks it has at the start of the job, at least 1.
+    /// How many ranks it has at the start of the job; none if ranks may be spawned there.
     pub ranks: u32,
 }
 
@@ -127,7 +127,7 @@ impl JobInfo {
     /// A text that says in what they differ, or why there cannot be such a job.
     pub fn check(&self, place: RankPlace) -> Result<(), String> {
         let ranks: u64 = self.hosts.iter().map(|host| u64::from(host.ranks)).sum();
-        if ranks != u64::from(self.size) || self.hosts.iter().any(|host| host.ranks == 0) {
+        if ranks != u64::from(self.size) || self.size == 0 {
             return Err(format!(
                 "its {} hosts have {ranks} ranks, and the job has {}",
                 self.hosts.len(),
@@ -326,9 +326,9 @@ mod tests {
         }
         let alone = JobInfo { network: None, ..job.clone() };
         let large = JobInfo { size: 6, ..job.clone() };
-        let empty = JobInfo { hosts: vec![Host::this(0), Host::this(5)], ..job.clone() };
+        let fewer = JobInfo { hosts: vec![Host::this(0), Host::this(4)], ..job.clone() };
         let endless = JobInfo { hosts: vec![Host::this(u32::MAX); 2], ..job.clone() };
-        for impossible in [alone, large, empty, endless, JobInfo { network: network(1), ..job }] {
+        for impossible in [alone, large, fewer, endless, JobInfo { network: network(1), ..job }] {
             assert!(impossible.check(place).is_err(), "{impossible:?}");
         }
     }
@@ -338,6 +338,14 @@ mod tests {
         let job = job(&[2, 1, 3]);
         assert_eq!([0, 1, 2, 3, 5, 6, u32::MAX].map(|rank| job.host_of(rank)), [0, 0, 1, 2, 2, 2, 2]);
         assert_eq!([0, 1, 2, 3].map(|host| job.ranks_of(host)), [0..2, 2..3, 3..6, 6..6]);
+    }
+
+    #[test]
+    fn a_host_without_ranks_gets_those_that_are_spawned() {
+        let spawned = vec![SpawnedWorld { first: 3, hosts: vec![1, 1], ..SpawnedWorld::default() }];
+        let network = Some(Network { rails: vec![Vec::new(); 3], ..Network::draw().unwrap() });
+        let place = RankPlace { rank: 4, size: 5, local_rank: 1, local_size: 2 };
+        assert_eq!(JobInfo { spawned, network, ..job(&[2, 0, 1]) }.check(place), Ok(()));
     }
 
     #[test]
@@ -362,11 +370,8 @@ mod tests {
         ] {
             assert!(job.check(wrong).is_err(), "{wrong}");
         }
-        let gap = JobInfo {
-            spawned: vec![SpawnedWorld { first: 6, hosts: vec![0], ..SpawnedWorld::default() }],
-            ..job
-        };
-        assert!(gap.check(place).is_err());
+        let gap = vec![SpawnedWorld { first: 6, hosts: vec![0], ..SpawnedWorld::default() }];
+        assert!(JobInfo { spawned: gap, ..job }.check(place).is_err());
     }
 
     #[test]

@@ -97,7 +97,7 @@ pub fn capacity(hosts: &[NamedHost]) -> Result<Option<u32>, String> {
 }
 
 /// Places `size` ranks, at least 1: fills the hosts in order up to their numbers, or spreads evenly where they have none. A
-/// host for which nothing is left is not used.
+/// host for which nothing is left has no rank, until one is spawned there.
 ///
 /// # Errors
 /// A text that says what is wrong.
@@ -116,7 +116,7 @@ pub fn place(hosts: &[NamedHost], size: u32) -> Result<Vec<Host>, String> {
         left -= ranks;
         Host { name: host.name.clone(), ranks }
     };
-    Ok((0..).zip(hosts).map(share).filter(|host| host.ranks > 0).collect())
+    Ok((0..).zip(hosts).map(share).collect())
 }
 
 #[cfg(test)]
@@ -136,10 +136,10 @@ mod tests {
     fn ranks_fill_numbers_in_order_or_are_spread_in_blocks() {
         assert_eq!(placed("h0:2,h1:2", 4), expect(&[("h0", 2), ("h1", 2)]));
         assert_eq!(placed("h0:2,h1:2", 3), expect(&[("h0", 2), ("h1", 1)]));
-        assert_eq!(placed("h0:2, h1:2", 2), expect(&[("h0", 2)]));
+        assert_eq!(placed("h0:2, h1:2", 2), expect(&[("h0", 2), ("h1", 0)]));
         assert_eq!(placed("a,b,c", 8), expect(&[("a", 3), ("b", 3), ("c", 2)]));
-        assert_eq!(placed("a,b", 1), expect(&[("a", 1)]));
-        assert_eq!(placed("[fd77:1::1]:2,me@[::1]:1", 1).len(), 1);
+        assert_eq!(placed("a,b", 1), expect(&[("a", 1), ("b", 0)]));
+        assert_eq!(placed("[fd77:1::1]:2,me@[::1]:1", 1).len(), 2);
         assert!(place(&read_list("h0:2,h1:2").unwrap(), 5).unwrap_err().contains("take 4 in all"));
     }
 

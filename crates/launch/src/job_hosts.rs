@@ -5,6 +5,7 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
+use canele_control::JobInfo;
 use canele_rail::tcp::interfaces::{Interface, interfaces};
 
 use super::connected::HostRails;
@@ -35,6 +36,22 @@ impl JobHosts {
         match self {
             JobHosts::Here(host_ranks) => host_ranks.handle(source, ready, events),
             JobHosts::There(agents) => agents.handle(source, events),
+        }
+    }
+
+    /// True of a host where no agent was started yet.
+    pub fn is_absent(&self, host: usize) -> bool {
+        match self {
+            JobHosts::Here(_) => false,
+            JobHosts::There(agents) => agents.is_absent(host),
+        }
+    }
+
+    /// A host gets ranks of the job, which is by now as `info` says; says whether it had none before.
+    pub fn start_later(&mut self, host: usize, info: &JobInfo, events: &Events) -> bool {
+        match self {
+            JobHosts::Here(_) => false,
+            JobHosts::There(agents) => agents.start_later(host, info, events),
         }
     }
 

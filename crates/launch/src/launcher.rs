@@ -92,7 +92,7 @@ impl Launcher {
             timeout_at: settings.timeout.and_then(|after| started.checked_add(after)),
             queries: queries.ok(),
             started,
-            open: vec![true; info.hosts.len()],
+            open: info.hosts.iter().map(|host| host.ranks > 0).collect(),
             spawns: Spawns::default(),
             connected: ConnectedJobs::listen(info.id, &events),
             events,

@@ -73,7 +73,7 @@ impl Plan {
     /// Whether every rank to be started here has a program.
     pub fn is_sound(&self) -> bool {
         let complete = self.programs.iter().all(|program| program.ranks > 0 && !program.command.is_empty());
-        complete && self.here > 0 && self.ranks().end - self.first_of_all() <= self.size()
+        complete && self.ranks().end - self.first_of_all() <= self.size()
     }
 
     /// The ranks to be started here.

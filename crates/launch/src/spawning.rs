@@ -33,7 +33,7 @@ impl Launcher {
     pub(super) fn spawn(&mut self, (by, ticket): (u32, u64), programs: Vec<SpawnProgram>, parents: Vec<u32>) {
         let placed = match self.ending {
             true => Err("the job is ending".to_owned()),
-            false => place(self.job.info(), self.job.members(), &self.open, &programs),
+            false => place(self.job.info(), self.job.members(), &self.hosts_to_use(), &programs),
         };
         let hosts = match placed {
             Ok(hosts) => hosts,
@@ -43,6 +43,12 @@ impl Launcher {
                 return self.job.tell(by, FromLauncher::Spawned { ticket, result });
             }
         };
+        let mut used = hosts.clone();
+        used.sort_unstable();
+        used.dedup();
+        for host in used.into_iter().map(|host| host as usize) {
+            self.open[host] |= self.hosts.start_later(host, self.job.info(), &self.events);
+        }
         let world = SpawnedWorld { first: self.info().ranks(), hosts, parents, ..SpawnedWorld::default() };
         self.job.grow(world.clone());
         self.tell_grown(&world);
@@ -53,6 +59,11 @@ impl Launcher {
             let plans = plans.iter().filter(|(on, _)| *on == host).map(|(_, plan)| plan.clone()).collect();
             self.hosts.tell(host, Order::Spawn { world: world.clone(), plans }, &self.events);
         }
+    }
+
+    /// Of each host, whether ranks can be placed there: it is not lost, or no rank was there before.
+    fn hosts_to_use(&self) -> Vec<bool> {
+        (0..).zip(&self.open).map(|(host, open)| *open || self.hosts.is_absent(host)).collect()
     }
 
     /// A rank was started, or not, because of `why_not`. Once that is known of all of its world, its spawner is told; a world that lacks

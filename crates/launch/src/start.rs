@@ -274,7 +274,8 @@ fn launcher(job: Described, spec: &JobSpec, out: Option<OwnedFd>) -> io::Result<
         let ranks = info.ranks_of(host);
         let plan = Plan { first: ranks.start, here: ranks.end - ranks.start, ..plan.clone() };
         let bind = spec.bind;
-        Task { plan, info: info.clone(), bind, silence_ms: tunables.host_lost_ms as u32 }
+        let silence_ms = tunables.host_lost_ms as u32;
+        Task { host: host as u32, plan, info: info.clone(), bind, silence_ms }
     };
     let tasks = (0..info.hosts.len()).map(task).collect();
     let patience = Duration::from_millis(tunables.remote_start_ms);

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use canele_control::VERSION;
+use canele_control::{JobInfo, VERSION};
 use canele_rail::tcp::interfaces::Interface;
 
 use super::frames::{Inflow, MOST_NOISE, Outflow, Preamble, Read};
@@ -26,6 +26,8 @@ const STATUS_PATIENCE: Duration = Duration::from_millis(300);
 /// How far an agent has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
+    /// No rank was placed on its host yet: nothing is started there.
+    Absent,
     /// Its preamble is waited for.
     Starting,
     /// It waits for its task.
@@ -44,8 +46,14 @@ pub struct Agent {
     ranks: Range<u32>,
     /// Those that it was told to start since.
     spawned: HashSet<u32>,
+    /// Its host had no ranks at the start of the job.
+    pub(super) is_later: bool,
+    /// What it is to be told once it has its task.
+    waiting: Vec<Order>,
     /// How its shell was started.
     command: String,
+    /// It was started.
+    pub(super) has_shell: bool,
     pub(super) up: Option<Inflow>,
     pub(super) down: Option<Outflow>,
     /// The interfaces of its host, once it has told.
@@ -66,8 +74,11 @@ impl Agent {
     /// Of which nothing is heard yet.
     pub fn new(task: Task, command: String, now: Instant) -> Agent {
         Agent {
-            state: State::Starting,
+            state: if task.plan.here > 0 { State::Starting } else { State::Absent },
             ranks: task.plan.ranks(),
+            is_later: task.plan.here == 0,
+            waiting: Vec::new(),
+            has_shell: false,
             spawned: HashSet::new(),
             heartbeat: Heartbeat::new(Duration::from_millis(task.silence_ms.into()), now),
             task,
@@ -81,6 +92,18 @@ impl Agent {
             exit: None,
             until: None,
         }
+    }
+
+    /// Its host gets ranks of the job, which is by now as `info` says.
+    pub fn begin_starting(&mut self, info: &JobInfo, now: Instant) {
+        self.state = State::Starting;
+        self.task.info = info.clone();
+        self.heartbeat = Heartbeat::new(self.silence(), now);
+    }
+
+    /// Takes what it was to be told once it has its task.
+    pub fn take_waiting(&mut self) -> Vec<Order> {
+        std::mem::take(&mut self.waiting)
     }
 
     /// How often either side tells the other that it lives.
@@ -167,11 +190,6 @@ impl Agent {
         Ok(())
     }
 
-    /// Its host starts the ranks of these plans too.
-    pub fn note_spawned(&mut self, plans: &[Plan]) {
-        self.spawned.extend(plans.iter().flat_map(Plan::ranks));
-    }
-
     /// Whether this is about its own ranks.
     fn may_say(&self, report: &Report) -> bool {
         match report {
@@ -216,6 +234,11 @@ impl Agent {
         self.found.iter().flatten().flat_map(Interface::addresses).collect()
     }
 
+    /// The interfaces of its host, as far as they are known.
+    pub fn found(&self) -> &[Interface] {
+        self.found.as_deref().unwrap_or_default()
+    }
+
     /// Gives it its task, with the addresses of all hosts' rails. What its shell remarked before is no failure, so everybody
     /// shall see it.
     pub fn begin(&mut self, rails: &[Vec<Vec<IpAddr>>]) -> Report {
@@ -224,6 +247,9 @@ impl Agent {
         }
         (self.state, self.begun) = (State::Running, true);
         self.send(&ToAgent::Begin(Box::new(self.task.clone())));
+        for order in self.take_waiting() {
+            self.tell(order);
+        }
         Report::Remarked { bytes: std::mem::take(&mut self.remarks) }
     }
 
@@ -254,8 +280,14 @@ impl Agent {
         beat
     }
 
-    /// Passes on an order.
+    /// Passes on an order, once it has its task.
     pub fn tell(&mut self, order: Order) {
+        if self.state != State::Running {
+            return self.waiting.push(order);
+        }
+        if let Order::Spawn { plans, .. } = &order {
+            self.spawned.extend(plans.iter().flat_map(Plan::ranks));
+        }
         self.send(&ToAgent::Order(order));
     }
 
@@ -280,11 +312,10 @@ impl Agent {
         }
     }
 
-    /// It has come to nothing, because its shell did `what`.
-    pub fn failed(&self, host: &str, what: &str) -> Report {
+    /// Why it has come to nothing, because its shell did `what`.
+    pub fn failed(&self, host: &str, what: &str) -> String {
         let printed = shell::last_lines(&self.printed);
-        let text = format!("cannot start on host {host}: `{}` {what}{printed}", self.command);
-        Report::Failed { status: 1, text }
+        format!("cannot start on host {host}: `{}` {what}{printed}", self.command)
     }
 
     /// How its shell ended, as far as is known.

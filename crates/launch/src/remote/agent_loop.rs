@@ -142,7 +142,7 @@ impl AgentLoop {
             ToAgent::Begin(task) if self.host_ranks.is_none() && !self.refused => {
                 let silence = Duration::from_millis(task.silence_ms.into());
                 self.heartbeat = Some(Heartbeat::new(silence, Instant::now()));
-                let name = task.info.hosts.get(task.info.host_of(task.plan.first));
+                let name = task.info.hosts.get(task.host as usize);
                 let name = name.map_or(String::new(), |host| host.name.clone());
                 if let Err(text) = self.begin(*task) {
                     let text = format!("cannot start on host {name}: {text}");

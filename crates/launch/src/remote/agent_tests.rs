@@ -41,7 +41,7 @@ fn agent(events: &Events) -> (Agent, std::fs::File) {
         spawned: Vec::new(),
         universe: 0,
     };
-    let task = Task { plan, info, bind: Default::default(), silence_ms: 8000 };
+    let task = Task { host: 1, plan, info, bind: Default::default(), silence_ms: 8000 };
     let mut agent = Agent::new(task, "rsh h1 canele agent".into(), Instant::now());
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
     agent.up = Some(Inflow::new(reader, Source::Incoming(1), events).unwrap());
@@ -184,7 +184,7 @@ fn hear(bytes: &[u8], random: &mut Random) -> usize {
             break;
         }
         if let Some(found) = agent.interfaces() {
-            let rails = rails::agree(&[found.clone(), found.clone()], "").unwrap();
+            let rails = rails::agree(&[found.clone(), found.clone()], "", false).unwrap();
             let addresses = |host: Vec<rails::Part>| host.into_iter().map(|part| part.addresses).collect();
             agent.begin(&rails.into_iter().map(addresses).collect::<Vec<_>>());
         }

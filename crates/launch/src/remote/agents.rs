@@ -4,8 +4,10 @@
 //! Owns the supervisor of the shells: like ranks on one machine, no shell outlives the launcher. What a lost host means is the
 //! launcher's business.
 
+mod beginning;
 mod due;
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
@@ -34,8 +36,9 @@ pub struct Agents {
     names: Vec<String>,
     supervisor: SupervisorHandle,
     agents: Vec<Agent>,
-    /// How many shells have been started.
-    started: usize,
+    /// Hosts whose shells are still to be started, one after the other, and whether one is being started.
+    to_start: VecDeque<usize>,
+    is_starting: bool,
     /// Standard error of the shells, by host.
     pipes: Pipes,
     start_patience: Duration,
@@ -88,7 +91,8 @@ impl Agents {
             names,
             supervisor: SupervisorHandle::start(&plan, events)?,
             agents,
-            started: 0,
+            to_start: VecDeque::new(),
+            is_starting: false,
             pipes: Pipes::new(0),
             start_patience,
             rails,
@@ -100,18 +104,20 @@ impl Agents {
             reports: Vec::new(),
             over: false,
         };
+        let hosts = 0..agents.agents.len();
+        agents.to_start = hosts.filter(|host| agents.agents[*host].state == State::Starting).collect();
         agents.start_next(events);
         Ok(agents)
     }
 
     fn start_next(&mut self, events: &Events) {
-        let host = self.started;
-        if host == self.agents.len() || self.ending_until.is_some() {
-            return;
-        }
-        self.started += 1;
-        if let Err(error) = self.start_shell(host, events) {
-            self.give_up(host, &format!("could not be started ({error})"), events);
+        while !self.is_starting && self.ending_until.is_none() {
+            let Some(host) = self.to_start.pop_front() else { return };
+            self.is_starting = true;
+            if let Err(error) = self.start_shell(host, events) {
+                self.is_starting = false;
+                self.give_up(host, &format!("could not be started ({error})"), events);
+            }
         }
     }
 
@@ -121,6 +127,7 @@ impl Agents {
         let (up, its_output) = pipe_with(PipeFlags::CLOEXEC)?;
         let its_error = self.pipes.open(number, Stream::Error, events)?;
         let agent = &mut self.agents[host];
+        agent.has_shell = true;
         let every_ms = agent.beats_every().as_millis() as u32;
         // As long as it is open, the agent is told that a launcher that is stopped lives.
         self.supervisor.send(&ToSupervisor::StartBeats { number, every_ms }, &[down.as_fd()]);
@@ -175,29 +182,18 @@ impl Agents {
         }
     }
 
-    fn begin_if_all_are_ready(&mut self, events: &Events) {
-        let found: Option<Vec<_>> = self.agents.iter().map(|agent| agent.interfaces().cloned()).collect();
-        let Some(found) = found else { return };
-        match rails::agree(&found, &self.rails) {
-            Ok(parts) => {
-                let addresses =
-                    |host: &Vec<rails::Part>| host.iter().map(|part| part.addresses.clone()).collect();
-                let rails: Vec<_> = parts.iter().map(addresses).collect();
-                let remarks = self.agents.iter_mut().map(|agent| agent.begin(&rails)).enumerate();
-                self.reports.extend(remarks);
-                self.parts = parts;
-            }
-            Err((host, what)) => self.give_up(host, &format!("cannot make the rails: {what}"), events),
-        }
-    }
-
     fn handle_supervisor(&mut self, events: &Events) {
         while !self.over {
             match self.supervisor.try_receive() {
                 Ok(None) => return,
-                Ok(Some(FromSupervisor::Started { .. })) => self.start_next(events),
+                Ok(Some(FromSupervisor::Started { .. })) => {
+                    self.is_starting = false;
+                    self.start_next(events);
+                }
                 Ok(Some(FromSupervisor::NotStarted { number, reason, .. })) => {
+                    self.is_starting = false;
                     self.give_up(number as usize, &format!("could not be started ({reason})"), events);
+                    self.start_next(events);
                 }
                 Ok(Some(FromSupervisor::Exited { number, exit })) => {
                     self.handle_exit(number as usize, exit, events);
@@ -252,7 +248,7 @@ impl Agents {
                 let why = agent.how_it_ended();
                 self.lose(host, why, events);
             }
-            (State::Over, _) => {}
+            (State::Absent | State::Over, _) => {}
         }
     }
 
@@ -262,11 +258,18 @@ impl Agents {
             State::Starting | State::Ready => {
                 self.pipes.drain(host as u32);
                 self.hear_remarks();
-                let failed = self.agents[host].failed(&self.names[host], what);
+                let text = self.agents[host].failed(&self.names[host], what);
+                if self.agents[host].is_later {
+                    // The job goes on without its ranks.
+                    let waiting = self.agents[host].take_waiting();
+                    waiting.into_iter().for_each(|order| self.refuse(host, order, &text));
+                    return self.close(host, [Report::Empty { left: Vec::new() }], events);
+                }
+                let failed = Report::Failed { status: 1, text };
                 self.close(host, [failed, Report::Empty { left: Vec::new() }], events);
             }
             State::Running => self.lose(host, format!("its agent {what}"), events),
-            State::Over => {}
+            State::Absent | State::Over => {}
         }
     }
 
@@ -291,7 +294,7 @@ impl Agents {
             format!("the supervisor of the remote shells (process {}) was killed", self.supervisor.pid());
         self.supervisor.take_over();
         for host in 0..self.agents.len() {
-            if self.agents[host].state != State::Over {
+            if !matches!(self.agents[host].state, State::Absent | State::Over) {
                 self.lose(host, why.clone(), events);
             }
         }
@@ -313,16 +316,12 @@ impl Agents {
             self.ending_until = Some(Instant::now() + grace + supervisor_handle::PATIENCE + TRAVEL);
         }
         match self.agents[host].state {
-            State::Running => {
-                if let Order::Spawn { plans, .. } = &order {
-                    self.agents[host].note_spawned(plans);
-                }
-                self.agents[host].tell(order);
-            }
             State::Starting | State::Ready if matches!(order, Order::End { .. }) => {
                 self.close(host, [Report::Empty { left: Vec::new() }], events);
             }
-            State::Starting | State::Ready | State::Over => {}
+            State::Starting | State::Ready if !self.agents[host].is_later => {}
+            State::Starting | State::Ready | State::Running => self.agents[host].tell(order),
+            State::Absent | State::Over => self.refuse(host, order, "its host was lost"),
         }
     }
 
@@ -351,7 +350,7 @@ impl Agents {
     }
 
     fn is_open(&self) -> bool {
-        self.agents.iter().any(|agent| agent.state != State::Over)
+        self.agents.iter().any(|agent| !matches!(agent.state, State::Absent | State::Over))
     }
 
     /// Writes what can be written. To be called after everything else.

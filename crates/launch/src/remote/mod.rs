@@ -37,6 +37,8 @@ use super::plan::Plan;
 /// What an agent is told first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Task {
+    /// The number of its host.
+    pub host: u32,
     /// What to start.
     pub plan: Plan,
     /// The job; `processors` is the agent's to say.

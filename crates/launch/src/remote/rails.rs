@@ -14,24 +14,63 @@ pub struct Part {
     pub addresses: Vec<IpAddr>,
 }
 
-/// What each host has of each rail. With names, comma-separated, rails are what they name, in that order on all hosts; without, interfaces
+/// What each host has of each rail. If there are `more` hosts, of which nothing is known yet, all interfaces of the only one that is known are
+/// rails. With names, comma-separated, rails are what they name, in that order on all hosts; without, interfaces
 /// on one network are one rail.
 ///
 /// # Errors
 /// The number of a host that has nothing of a name, and why.
-pub fn agree(hosts: &[Vec<Interface>], names: &str) -> Result<Vec<Vec<Part>>, (usize, String)> {
-    let names: Vec<&str> = names.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+pub fn agree(hosts: &[Vec<Interface>], names: &str, more: bool) -> Result<Vec<Vec<Part>>, (usize, String)> {
+    let names = list(names);
     let chosen = hosts
         .iter()
         .enumerate()
         .map(|(host, found)| choose(found, &names).map_err(|error| (host, format!("CANELE_RAILS: {error}"))));
     let chosen = chosen.collect::<Result<Vec<_>, _>>()?;
-    let numbers = if names.is_empty() {
+    let numbers = if names.is_empty() && !(more && hosts.len() == 1) {
         number(&chosen)
     } else {
         chosen.iter().map(|here| (0..here.len() as u8).map(Some).collect()).collect()
     };
     Ok(chosen.iter().zip(&numbers).map(|(interfaces, numbers)| in_order(interfaces, numbers)).collect())
+}
+
+fn list(names: &str) -> Vec<&str> {
+    names.split(',').map(str::trim).filter(|name| !name.is_empty()).collect()
+}
+
+/// What one more host has of each rail of those that have agreed: of each the interface on the same network, or, with names, that of its name.
+///
+/// # Errors
+/// It has nothing of a name, and why.
+pub fn join(
+    hosts: &[(Vec<Interface>, Vec<Part>)],
+    found: &[Interface],
+    names: &str,
+) -> Result<Vec<Part>, String> {
+    let names = list(names);
+    let chosen = choose(found, &names).map_err(|error| format!("CANELE_RAILS: {error}"))?;
+    let rails = hosts.iter().map(|(_, parts)| parts.len()).max().unwrap_or(0);
+    if !names.is_empty() {
+        return Ok(in_order(&chosen, &(0..chosen.len() as u8).map(Some).collect::<Vec<_>>()));
+    }
+    let is_on = |rail: usize, one: &&Interface| {
+        hosts.iter().any(|(interfaces, parts)| {
+            let other = parts.get(rail).and_then(|part| {
+                interfaces
+                    .iter()
+                    .find(|interface| !part.addresses.is_empty() && interface.name == part.interface)
+            });
+            other.is_some_and(|other| {
+                other.nets.iter().any(|net| one.nets.iter().any(|own| own.trunc() == net.trunc()))
+            })
+        })
+    };
+    let part = |rail: usize| {
+        let one = chosen.iter().find(|one| is_on(rail, one));
+        one.map_or_else(Part::default, |one| Part { interface: one.name.clone(), addresses: one.addresses() })
+    };
+    Ok((0..rails).map(part).collect())
 }
 
 /// By number.
@@ -69,7 +108,7 @@ mod tests {
             host(&[("br", "172.17.0.1"), ("fast", "10.2.0.1"), ("slow", "10.1.0.1")]),
             host(&[("eth0", "10.1.0.2"), ("eth1", "10.2.0.2")]),
         ];
-        let rails = agree(&hosts, "").unwrap();
+        let rails = agree(&hosts, "", false).unwrap();
         assert_eq!(addresses(&rails), [["10.1.0.1", "10.2.0.1"], ["10.1.0.2", "10.2.0.2"]]);
         assert_eq!([&rails[0][1], &rails[1][1]].map(|part| part.interface.as_str()), ["fast", "eth1"]);
     }
@@ -77,7 +116,7 @@ mod tests {
     #[test]
     fn one_machine_under_two_names_reaches_itself() {
         let here = host(&[("eth0", "10.1.0.1"), ("br", "172.17.0.1")]);
-        let rails = agree(&[here.clone(), here], "").unwrap();
+        let rails = agree(&[here.clone(), here], "", false).unwrap();
         assert_eq!(addresses(&rails), [["10.1.0.1"], ["10.1.0.1"]]);
     }
 
@@ -85,9 +124,24 @@ mod tests {
     fn names_say_which_and_in_which_order() {
         let hosts = [("a", "10.1.0.1"), ("b", "10.2.0.1"), ("c", "10.3.0.1")];
         let hosts = [host(&hosts), host(&[("a", "10.1.0.2"), ("b", "10.2.0.2")])];
-        let rails = agree(&hosts, "b, a").unwrap();
+        let rails = agree(&hosts, "b, a", false).unwrap();
         assert_eq!(addresses(&rails), [["10.2.0.1", "10.1.0.1"], ["10.2.0.2", "10.1.0.2"]]);
-        let (host, text) = agree(&hosts, "c").unwrap_err();
+        let (host, text) = agree(&hosts, "c", false).unwrap_err();
         assert!(host == 1 && text.contains('c') && text.contains("10.2.0.2"), "{text}");
+    }
+
+    #[test]
+    fn a_host_that_comes_later_has_the_rails_whose_networks_it_is_on() {
+        let first = host(&[("br", "172.17.0.1"), ("fast", "10.2.0.1"), ("slow", "10.1.0.1")]);
+        let parts = agree(std::slice::from_ref(&first), "", true).unwrap().remove(0);
+        assert_eq!(
+            parts.iter().map(|part| part.interface.as_str()).collect::<Vec<_>>(),
+            ["br", "fast", "slow"]
+        );
+        let later = host(&[("eth0", "10.1.0.2"), ("eth1", "10.2.0.2"), ("eth2", "10.9.0.2")]);
+        let joined = join(&[(first, parts)], &later, "").unwrap();
+        assert_eq!(addresses(&[joined]), [["", "10.2.0.2", "10.1.0.2"]]);
+        assert_eq!(join(&[], &later, "eth1,eth0").unwrap()[0].interface, "eth1");
+        assert!(join(&[], &later, "ib0").unwrap_err().contains("ib0"));
     }
 }

@@ -58,7 +58,7 @@ impl Agents {
     fn check_shells(&mut self, now: Instant, events: &Events) {
         let until = *self.closing_until.get_or_insert(now + CLOSING);
         let ended = |agent: &Agent| agent.exit.is_some();
-        let all_ended = self.agents[..self.started].iter().all(ended);
+        let all_ended = self.agents.iter().filter(|agent| agent.has_shell).all(ended);
         if self.closed {
             if now >= until {
                 self.take_over(events);

@@ -6,12 +6,50 @@
 
 static char self[PATH_MAX];
 
+/* On these hosts, or on any. */
+static MPI_Comm children_on(char *hosts, char *word, int n, MPI_Comm by)
+{
+    char *arguments[] = {word, hosts, NULL};
+    MPI_Comm below = MPI_COMM_NULL;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    if (hosts != NULL) MPI_Info_set(info, "host", hosts);
+    int code = MPI_Comm_spawn(self, arguments, n, info, 0, by, &below, MPI_ERRCODES_IGNORE);
+    MPI_Info_free(&info);
+    return code == MPI_SUCCESS ? below : MPI_COMM_NULL;
+}
+
 static MPI_Comm children(char *word, int n, MPI_Comm by)
 {
-    char *arguments[] = {word, NULL};
-    MPI_Comm below = MPI_COMM_NULL;
-    int code = MPI_Comm_spawn(self, arguments, n, MPI_INFO_NULL, 0, by, &below, MPI_ERRCODES_IGNORE);
-    return code == MPI_SUCCESS ? below : MPI_COMM_NULL;
+    return children_on(NULL, word, n, by);
+}
+
+/* On a host that may have had no process before: twice, and then on any. */
+static void later(char *host, MPI_Comm parent, int must_fail)
+{
+    if (parent != MPI_COMM_NULL) {
+        const char *here = getenv("TEST_HOST");
+        CHECK(here == NULL || host == NULL || strcmp(here, host) == 0);
+    }
+    for (int i = 0; i < (parent != MPI_COMM_NULL ? 1 : 3); i++) {
+        MPI_Comm with = parent, all;
+        if (parent == MPI_COMM_NULL) with = children_on(i < 2 ? host : NULL, "later", 2, MPI_COMM_WORLD);
+        CHECK((with == MPI_COMM_NULL) == (must_fail && i < 2));
+        if (with == MPI_COMM_NULL) continue;
+        MPI_Comm_set_errhandler(with, MPI_ERRORS_RETURN);
+        OK(MPI_Intercomm_merge(with, parent != MPI_COMM_NULL, &all));
+        for (int count = 1; count <= 1 << 18; count *= 64) {
+            int *mine = calloc(count, sizeof *mine), *sum = malloc(count * sizeof *sum), size;
+            MPI_Comm_size(all, &size);
+            mine[count - 1] = 1;
+            OK(MPI_Allreduce(mine, sum, count, MPI_INT, MPI_SUM, all));
+            CHECK(sum[count - 1] == size);
+            free(mine);
+            free(sum);
+        }
+        OK(MPI_Comm_free(&all));
+        OK(MPI_Comm_disconnect(&with));
+    }
 }
 
 /* Exchanges with the other side until that fails; says whether it did. */
@@ -66,6 +104,11 @@ int main(int argc, char **argv)
     MPI_Comm_get_parent(&parent);
     if (parent != MPI_COMM_NULL) MPI_Comm_set_errhandler(parent, MPI_ERRORS_RETURN);
 
+    if (strcmp(how, "later") == 0 || strcmp(how, "never") == 0) {
+        later(argc > 2 ? argv[2] : NULL, parent, strcmp(how, "never") == 0);
+        MPI_Finalize();
+        return result();
+    }
     if (strcmp(how, "forever") == 0 || strcmp(how, "survive") == 0) {
         MPI_Comm with = parent != MPI_COMM_NULL ? parent : children(argv[1], 2, MPI_COMM_WORLD);
         int told = with == MPI_COMM_NULL || talk(with, -1);

@@ -1,0 +1,89 @@
+//! How agents get their tasks: those of the job's start together, once all have answered; those of hosts that get ranks later each for itself.
+//!
+//! Owns what the rails of the hosts are agreed on, and that every rank is heard of that was to be started on a host that is not to be reached.
+
+use std::time::Instant;
+
+use canele_control::JobInfo;
+
+use super::super::agent::State;
+use super::super::rails;
+use super::Agents;
+use crate::events::Events;
+use crate::host_ranks::{Order, Report};
+use crate::plan::Plan;
+
+/// Hosts, and what each has of each rail.
+type PartsOfHosts = Vec<(usize, Vec<rails::Part>)>;
+
+impl Agents {
+    /// True of a host where no agent was started yet.
+    pub fn is_absent(&self, host: usize) -> bool {
+        self.agents[host].state == State::Absent
+    }
+
+    /// A host gets ranks of the job, which is by now as `info` says; says whether it had none before.
+    pub fn start_later(&mut self, host: usize, info: &JobInfo, events: &Events) -> bool {
+        let is_first = self.is_absent(host);
+        if is_first {
+            self.agents[host].begin_starting(info, Instant::now());
+            self.to_start.push_back(host);
+            self.start_next(events);
+        }
+        is_first
+    }
+
+    /// Gives the agents their tasks once all that are waited for have answered, first those of the start together.
+    pub(super) fn begin_if_all_are_ready(&mut self, events: &Events) {
+        let present = |host: &usize| !self.agents[*host].is_later;
+        let first: Vec<usize> = (0..self.agents.len()).filter(present).collect();
+        let agreed = match self.parts.is_empty() {
+            true => {
+                let found: Option<Vec<_>> =
+                    first.iter().map(|host| self.agents[*host].interfaces().cloned()).collect();
+                let Some(found) = found else { return };
+                let parts = rails::agree(&found, &self.rails, first.len() < self.agents.len());
+                parts
+                    .map_err(|(at, what)| (first[at], what))
+                    .map(|parts| first.into_iter().zip(parts).collect())
+            }
+            false => self.agree_with_later(),
+        };
+        match agreed {
+            Ok(parts) => self.begin(parts),
+            Err((host, what)) => self.give_up(host, &format!("cannot make the rails: {what}"), events),
+        }
+    }
+
+    /// What a host that comes later has of each rail, once its agent is ready.
+    fn agree_with_later(&self) -> Result<PartsOfHosts, (usize, String)> {
+        let is_ready = |host: &usize| self.agents[*host].interfaces().is_some();
+        let Some(host) = (0..self.agents.len()).find(is_ready) else { return Ok(Vec::new()) };
+        let known = self.agents.iter().zip(&self.parts).filter(|(_, parts)| !parts.is_empty());
+        let known: Vec<_> = known.map(|(agent, parts)| (agent.found().to_vec(), parts.clone())).collect();
+        let parts = rails::join(&known, self.agents[host].found(), &self.rails);
+        parts.map(|parts| vec![(host, parts)]).map_err(|what| (host, what))
+    }
+
+    /// Gives agents their tasks, whose hosts have this of each rail.
+    fn begin(&mut self, parts: PartsOfHosts) {
+        self.parts.resize_with(self.agents.len(), Vec::new);
+        let begun: Vec<usize> = parts.iter().map(|(host, _)| *host).collect();
+        parts.into_iter().for_each(|(host, parts)| self.parts[host] = parts);
+        let addresses = |host: &Vec<rails::Part>| host.iter().map(|part| part.addresses.clone()).collect();
+        let rails: Vec<_> = self.parts.iter().map(addresses).collect();
+        for host in begun {
+            self.reports.push((host, self.agents[host].begin(&rails)));
+        }
+    }
+
+    /// An order comes too late for a host: its ranks are not started.
+    pub(super) fn refuse(&mut self, host: usize, order: Order, why: &str) {
+        let Order::Spawn { plans, .. } = order else { return };
+        let name = |plan: &Plan| plan.programs[0].command[0].to_string_lossy().into_owned();
+        let ranks = plans.iter().flat_map(|plan| plan.ranks().map(|rank| (rank, name(plan))));
+        let not_started =
+            |(rank, name)| (host, Report::NotStarted { rank, status: 1, name, why: why.to_owned() });
+        self.reports.extend(ranks.map(not_started));
+    }
+}
