@@ -155,7 +155,7 @@ fn a_python_program_that_failed_is_told_that_its_mpi4py_is_of_other_mpis() {
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let script = script.to_str().unwrap();
     let run = |words: &[&str]| canele(&[&["run", "-n", "2", "--env", path.as_str()], words].concat());
-    let of_others = ["MPI.mpich.cpython-311-x86_64-linux-gnu.so", "MPI.openmpi.abi3.so"];
+    let of_others = ["MPI.openmpi.cpython-311-x86_64-linux-gnu.so", "MPI.msmpi.abi3.so"];
     mpi4py(&folder, &of_others);
     for words in [&["python3", "-c", "import mpi4py"][..], &[script]] {
         let ended = run(words);
@@ -172,11 +172,12 @@ fn a_python_program_that_failed_is_told_that_its_mpi4py_is_of_other_mpis() {
         assert!(ended.error.starts_with("canele: no rank has joined the job: mpi4py in"), "{}", ended.error);
         says_nothing(&canele(&[&["run", "-n", "1", "--env", path.as_str()], words].concat()));
     }
-    // Not if a program that succeeds does not name it, nor is no Python program, nor if mpi4py was built here or knows the ABI.
+    // Not if a program that succeeds does not name it, nor is no Python program, nor if mpi4py was built here or knows one of the ABIs.
     says_nothing(&run(&["python3", "-c", "pass"]));
     assert!(!run(&["sh", "-c", "exit 1"]).error.contains("mpi4py in"));
-    for good in ["MPI.cpython-311-x86_64-linux-gnu.so", "MPI.mpiabi.cpython-311-x86_64-linux-gnu.so"] {
-        mpi4py(&folder, &[&of_others[..], &[good]].concat());
+    for abi in ["", "mpiabi.", "mpich."] {
+        let good = format!("MPI.{abi}cpython-311-x86_64-linux-gnu.so");
+        mpi4py(&folder, &[&of_others[..], &[&good]].concat());
         let ended = run(&["python3", "-c", "import mpi4py"]);
         assert!(ended.code() == Some(1) && !ended.error.contains("mpi4py in"), "{}", ended.error);
     }

@@ -4,12 +4,13 @@
 //!   installed                                    in the tree it is built in
 //!     PREFIX/bin/canele                            target/PROFILE/canele
 //!     PREFIX/lib/canele/libmpi_abi.so.1            target/PROFILE/libmpi_abi.so
+//!     PREFIX/lib/canele/libmpi.so.12               target/PROFILE/libmpi.so
 //!     PREFIX/lib/canele/programs/laplace …         target/PROFILE/laplace …
 //!     PREFIX/include/mpi.h                         target/PROFILE/mpi/libmpi_abi.so.1   made here when it is asked for
 //!                                                  crates/mpi-abi/include/mpi.h
 //! ```
 //!
-//! Owns both layouts. The library has a folder in which nothing else lies: programs that search it find no other library
+//! Owns both layouts. The libraries, one for each ABI, have a folder in which nothing else lies: programs that search it find no other library
 //! there. Never looks at the environment: another implementation's library is none of its business.
 
 use std::ffi::OsString;
@@ -20,6 +21,9 @@ use std::path::{Path, PathBuf};
 
 /// The name that programs are linked with and that the dynamic linker looks for.
 pub const SONAME: &str = "libmpi_abi.so.1";
+/// The name that programs look for which were built for MPICH or Intel MPI.
+pub const MPICH_SONAME: &str = "libmpi.so.12";
+const MPICH_BUILT: &str = "libmpi.so";
 /// The name that the compiler's linker looks for.
 const LINK_NAME: &str = "libmpi_abi.so";
 const HEADER: &str = "mpi.h";
@@ -90,8 +94,11 @@ fn library_folder_from(here: &Path) -> Result<PathBuf, String> {
         return Err(missing("the MPI library", &[installed.join(SONAME), built]));
     }
     let folder = here.join("mpi");
-    let link = |name| link_to(Path::new("..").join(LINK_NAME).as_path(), &folder.join(name));
-    let made = fs::create_dir_all(&folder).and_then(|()| link(SONAME)).and_then(|()| link(LINK_NAME));
+    let link = |built: &str, name| link_to(&Path::new("..").join(built), &folder.join(name));
+    let mut names = vec![(LINK_NAME, SONAME), (LINK_NAME, LINK_NAME)];
+    names.extend(here.join(MPICH_BUILT).is_file().then_some((MPICH_BUILT, MPICH_SONAME)));
+    let made = fs::create_dir_all(&folder)
+        .and_then(|()| names.into_iter().try_for_each(|(built, name)| link(built, name)));
     made.map_err(|error| format!("cannot make {} for the MPI library beside it: {error}", folder.display()))?;
     Ok(folder)
 }
@@ -176,6 +183,9 @@ mod tests {
             assert!(names.iter().all(|file| *file == here.join(LINK_NAME)), "{names:?}");
             assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
         }
+        fs::write(here.join("libmpi.so"), "").unwrap();
+        let folder = library_folder_from(&here).unwrap();
+        assert_eq!(fs::canonicalize(folder.join(MPICH_SONAME)).unwrap(), here.join("libmpi.so"));
         assert_eq!(include_folder_from(&here, &source), Ok(source));
     }
 

@@ -4,17 +4,19 @@ use core::ffi::c_int;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use canele_mpi::error_classes::ErrorClasses;
-use canele_mpi::{Class, fail};
+use canele_mpi::fail;
 
 use crate::attributes;
 use crate::codes::{class_number, class_of, text};
-use crate::constants::{MPI_ERR_LASTCODE, MPI_MAX_ERROR_STRING, MPI_SUCCESS};
+use crate::constants::{CLASSES, MPI_ERR_LASTCODE, MPI_MAX_ERROR_STRING, MPI_SUCCESS};
 use crate::error::CallResult;
 use crate::pointer::{Out, Text, TextOut};
 use crate::tools;
 
-static ADDED: LazyLock<Mutex<ErrorClasses>> =
-    LazyLock::new(|| Mutex::new(ErrorClasses::new(Class::ALL.len() as c_int, MPI_ERR_LASTCODE)));
+static ADDED: LazyLock<Mutex<ErrorClasses>> = LazyLock::new(|| {
+    let highest = CLASSES.into_iter().max().unwrap_or(0);
+    Mutex::new(ErrorClasses::new(highest, MPI_ERR_LASTCODE))
+});
 
 fn added() -> MutexGuard<'static, ErrorClasses> {
     ADDED.lock().unwrap_or_else(PoisonError::into_inner)

@@ -11,6 +11,7 @@ use canele_mpi::session::Session;
 use canele_mpi::window::Win;
 use canele_mpi::{Class, Comm, Errhandler, Error, Result};
 
+use crate::layout::{HandleNumber, constant_row};
 use crate::operations::OpObject;
 use crate::table::{HANDLES, Object, ObjectKind};
 
@@ -23,53 +24,60 @@ pub trait Handle: Copy {
 }
 
 macro_rules! handles {
-    ($($name:ident $class:ident $what:literal;)*) => {$(
+    ($($name:ident($number:ty) $class:ident $what:literal;)*) => {$(
         #[doc = concat!("`", stringify!($name), "`: ", $what, ".")]
         #[repr(transparent)]
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub struct $name(usize);
+        pub struct $name($number);
 
         impl Handle for $name {
             fn of(value: usize) -> Self {
-                Self(value)
+                Self::of(value)
             }
 
             fn value(self) -> usize {
-                self.0
+                self.value()
             }
         }
 
         impl $name {
             /// The handle with this value.
+            #[inline(always)]
             pub const fn of(value: usize) -> Self {
-                Self(value)
+                Self(value as $number)
             }
 
             /// Its value.
+            #[inline(always)]
             pub const fn value(self) -> usize {
-                self.0
+                self.0 as usize
+            }
+
+            /// Whether it has the value of a constant, which names the same object as long as the library is used.
+            pub fn is_constant(self) -> bool {
+                constant_row(self.value()).is_some()
             }
 
             /// The error of a handle that names nothing.
             #[cold]
             pub fn invalid(self) -> Box<Error> {
-                Error::new(Class::$class, format!("{:#x} is no {}: {}", self.0, $what, why(self.0)))
+                Error::new(Class::$class, format!("{:#x} is no {}: {}", self.0, $what, why(self.value())))
             }
         }
     )*};
 }
 handles! {
-    MPI_Op Operation "operation";
-    MPI_Comm Communicator "communicator";
-    MPI_Group Group "group";
-    MPI_Win Window "window";
-    MPI_File File "file";
-    MPI_Session Session "session";
-    MPI_Message Request "message";
-    MPI_Info Info "info object";
-    MPI_Errhandler Errhandler "error handler";
-    MPI_Request Request "request";
-    MPI_Datatype Datatype "datatype";
+    MPI_Op(HandleNumber) Operation "operation";
+    MPI_Comm(HandleNumber) Communicator "communicator";
+    MPI_Group(HandleNumber) Group "group";
+    MPI_Win(HandleNumber) Window "window";
+    MPI_File(usize) File "file";
+    MPI_Session(HandleNumber) Session "session";
+    MPI_Message(HandleNumber) Request "message";
+    MPI_Info(HandleNumber) Info "info object";
+    MPI_Errhandler(HandleNumber) Errhandler "error handler";
+    MPI_Request(HandleNumber) Request "request";
+    MPI_Datatype(HandleNumber) Datatype "datatype";
 }
 
 /// Why a value is no handle of its kind.
@@ -78,11 +86,11 @@ fn why(value: usize) -> String {
     match value {
         0 => "it was never set".to_owned(),
         _ if other.is_some() => format!("it is one of the {}", other.map_or("", |(_, plural)| plural)),
-        1..0x1000 if !crate::library::PROCESS.is_initialized() => {
+        _ if HANDLES.may_be(value) => "it was freed, or never made".to_owned(),
+        _ if !crate::library::PROCESS.is_initialized() => {
             "MPI is not initialised, or was finalised".to_owned()
         }
-        1..0x1000 => "it is a null handle, or a constant of another kind".to_owned(),
-        _ => "it was freed, or never made".to_owned(),
+        _ => "it is a null handle, or a constant of another kind".to_owned(),
     }
 }
 
@@ -107,7 +115,7 @@ macro_rules! objects {
             /// Its object, if there is one.
             #[inline(always)]
             pub fn find(self) -> Option<&'static $object> {
-                HANDLES.get(self.0)
+                HANDLES.get(self.value())
             }
 
             /// Its object, to be kept beyond the call.
@@ -115,7 +123,7 @@ macro_rules! objects {
             /// # Errors
             /// As [`Self::get`].
             pub fn share(self) -> Result<Arc<$object>> {
-                HANDLES.share(self.0).ok_or_else(|| self.invalid())
+                HANDLES.share(self.value()).ok_or_else(|| self.invalid())
             }
 
             /// A new handle.
@@ -123,12 +131,12 @@ macro_rules! objects {
             /// # Errors
             /// All handles are used.
             pub fn new(object: Arc<$object>) -> Result<Self> {
-                HANDLES.insert(object).map(Self).ok_or_else(all_used)
+                HANDLES.insert(object).map(Self::of).ok_or_else(all_used)
             }
 
             /// Gives the value of a constant an object.
             pub fn fix(self, object: Arc<$object>) {
-                HANDLES.fix(self.0, object);
+                HANDLES.fix(self.value(), object);
             }
 
             /// Gives the handle up; its object lives on in what uses it.
@@ -137,13 +145,13 @@ macro_rules! objects {
             /// As [`Self::get`]; it is a constant.
             pub fn free(self) -> Result<Arc<$object>> {
                 self.get()?;
-                if self.0 < 0x1000 {
+                if self.is_constant() {
                     return Err(Error::new(
                         Class::$class,
                         format!("{:#x} is predefined: it cannot be freed", self.0),
                     ));
                 }
-                HANDLES.remove(self.0).ok_or_else(|| self.invalid())
+                HANDLES.remove(self.value()).ok_or_else(|| self.invalid())
             }
         }
     )*};

@@ -34,6 +34,7 @@ pub mod groups;
 pub mod handle;
 pub mod hardware;
 pub mod infos;
+pub mod layout;
 mod leaks;
 pub mod library;
 pub mod memory;

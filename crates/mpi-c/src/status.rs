@@ -1,58 +1,14 @@
-//! `MPI_Status` (MPI 5.0, §20.2): three public numbers, and five of the library's own.
+//! `MPI_Status`: from what is known of an operation to the struct of the ABI, and back.
 
 use core::ffi::c_int;
 
 use canele_mpi::{Origin, Status};
 
-use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL, MPI_SUCCESS};
+use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL, MPI_STATUS_IGNORE};
+use crate::error::CallResult;
 use crate::handle::MPI_Comm;
-
-/// The struct of the ABI.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(non_snake_case)] // The names are the ABI's.
-pub struct MPI_Status {
-    /// Who sent the message.
-    pub MPI_SOURCE: c_int,
-    /// Its tag.
-    pub MPI_TAG: c_int,
-    /// The code of the operation, where a call gives several.
-    pub MPI_ERROR: c_int,
-    /// Bytes, as two halves, the lower first; then whether it was cancelled.
-    pub MPI_internal: [c_int; 5],
-}
-
-impl MPI_Status {
-    /// Of an operation of which nothing is to be known.
-    pub const EMPTY: Self = Self {
-        MPI_SOURCE: MPI_ANY_SOURCE,
-        MPI_TAG: MPI_ANY_TAG,
-        MPI_ERROR: MPI_SUCCESS,
-        MPI_internal: [0; 5],
-    };
-
-    /// Bytes received.
-    pub fn bytes(&self) -> u64 {
-        u64::from(self.MPI_internal[0] as u32) | u64::from(self.MPI_internal[1] as u32) << 32
-    }
-
-    /// Sets it.
-    #[inline]
-    pub fn set_bytes(&mut self, bytes: u64) {
-        self.MPI_internal[0] = bytes as u32 as c_int;
-        self.MPI_internal[1] = (bytes >> 32) as c_int;
-    }
-
-    /// Whether the operation was cancelled.
-    pub fn cancelled(&self) -> bool {
-        self.MPI_internal[2] != 0
-    }
-
-    /// Sets it.
-    pub fn set_cancelled(&mut self, cancelled: bool) {
-        self.MPI_internal[2] = c_int::from(cancelled);
-    }
-}
+pub use crate::layout::MPI_Status;
+use crate::pointer::{In, Out};
 
 impl From<MPI_Status> for Status {
     /// What the program wrote; numbers that are no ranks or tags stay what they are.
@@ -80,7 +36,7 @@ pub enum Got {
     Received(MPI_Comm, canele_engine::Status),
 }
 
-/// Where a status goes; null means that it is not wanted.
+/// Where a status goes; `MPI_STATUS_IGNORE`, like null, means that it is not wanted.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct StatusOut(*mut MPI_Status);
@@ -102,18 +58,18 @@ impl StatusOut {
 
     /// The same in an array.
     pub fn set_empty_at(self, at: usize) {
-        if !self.0.is_null() {
-            // SAFETY: not null: a place for a status, or an array of as many as the call has operations.
+        if self.is_wanted() {
+            // SAFETY: wanted: a place for a status, or an array of as many as the call has operations.
             unsafe { self.0.add(at).write(MPI_Status::EMPTY) };
         }
     }
 
     /// Stores it in an array.
     pub fn set_at(self, at: usize, of: Status) {
-        if self.0.is_null() {
+        if !self.is_wanted() {
             return;
         }
-        // SAFETY: not null: a place for a status, or an array of as many as the call has operations.
+        // SAFETY: wanted: a place for a status, or an array of as many as the call has operations.
         let to = unsafe { &mut *self.0.add(at) };
         to.MPI_SOURCE = match of.source {
             Origin::Nobody => MPI_ANY_SOURCE,
@@ -121,14 +77,13 @@ impl StatusOut {
             Origin::Rank(rank) => rank as c_int,
         };
         to.MPI_TAG = of.tag.map_or(MPI_ANY_TAG, |tag| tag as c_int);
-        to.set_bytes(of.bytes as u64);
-        to.set_cancelled(of.cancelled);
+        to.set_outcome(of.bytes as u64, of.cancelled);
     }
 
     /// Stores in an array what a message got.
     #[inline]
     pub fn set_got_at(self, at: usize, got: Got) {
-        if self.0.is_null() {
+        if !self.is_wanted() {
             return;
         }
         match got {
@@ -143,7 +98,7 @@ impl StatusOut {
 
     /// Stores the error code of one operation of several.
     pub fn set_error_at(self, at: usize, code: c_int) {
-        if !self.0.is_null() {
+        if self.is_wanted() {
             // SAFETY: as above.
             unsafe { (*self.0.add(at)).MPI_ERROR = code }
         }
@@ -152,19 +107,23 @@ impl StatusOut {
     /// Stores what a blocking receive got.
     #[inline(always)]
     pub fn set_received(self, source: c_int, tag: c_int, bytes: usize) {
-        if self.0.is_null() {
+        if !self.is_wanted() {
             return;
         }
-        // SAFETY: not null: a place for a status.
+        // SAFETY: wanted: a place for a status.
         let to = unsafe { &mut *self.0 };
         (to.MPI_SOURCE, to.MPI_TAG) = (source, tag);
-        to.set_bytes(bytes as u64);
-        to.set_cancelled(false);
+        to.set_outcome(bytes as u64, false);
     }
 
     /// Whether it is wanted.
     #[inline(always)]
     pub fn is_wanted(self) -> bool {
-        !self.0.is_null()
+        self.0.addr() > MPI_STATUS_IGNORE
     }
+}
+
+/// `MPI_Status_c2f` and its likes, of an ABI where all forms of a status look the same.
+pub fn copy(from: In<MPI_Status>, to: Out<MPI_Status>) -> CallResult {
+    Ok(to.set(from.slice(1, "from")?[0], "to")?)
 }

@@ -1,7 +1,7 @@
 //! The table from handle values to objects of all kinds, without a lock on the way.
 //!
 //! ```text
-//!   value:  generation (8 bits) | index (22 bits)        below 4096: the constants of the ABI, generation 0
+//!   value:  generation (8 bits) | index (22 bits)        index below 4096: none; the constants of the ABI have rows by their own rule
 //!   index ──▶ chunk of 4096 rows, allocated when needed, for ever ──▶ row { generation and kind, object }
 //! ```
 //! Values stay below 2³⁰, and indexes below 2²¹: above are those of requests. A value that was freed is told from the next tenant of its row by the generation, and a value of another kind by
@@ -14,10 +14,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use canele_sys::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::call_cache;
+use crate::layout::{CONSTANT_ROWS, constant_mark, constant_row};
 
 const INDEX_BITS: u32 = 22;
 const GENERATIONS: u32 = 1 << 8;
-const ROWS: usize = 1 << 12;
+const ROWS: usize = CONSTANT_ROWS;
 /// The indexes from here on are those of requests, which have a table of their own.
 pub const FIRST_REQUEST: usize = 1 << (INDEX_BITS - 1);
 const CHUNKS: usize = FIRST_REQUEST / ROWS;
@@ -126,14 +127,16 @@ impl Table {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The row that a value leads to, and the generation that it has there if it is the value's.
     #[inline(always)]
-    fn row(&self, value: usize) -> Option<&Row> {
-        match self.constants.get(value) {
-            Some(row) => Some(row),
+    fn row(&self, value: usize) -> Option<(&Row, u32)> {
+        match constant_row(value) {
+            Some(row) => Some((self.constants.get(row)?, constant_mark(value))),
             None if value >> (INDEX_BITS + 8) != 0 => None,
             None => {
                 let index = value & ((1 << INDEX_BITS) - 1);
-                Some(&self.chunks.get(index / ROWS)?.get()?[index % ROWS])
+                let row = &self.chunks.get(index / ROWS)?.get()?[index % ROWS];
+                Some((row, (value >> INDEX_BITS) as u32))
             }
         }
     }
@@ -141,9 +144,9 @@ impl Table {
     /// The row of an object that is there.
     #[inline(always)]
     fn row_of<T: Object>(&self, value: usize) -> Option<&Row> {
-        let row = self.row(value)?;
+        let (row, generation) = self.row(value)?;
         // Relaxed: whoever was given the handle was given what stands in the row, too.
-        (row.tag.load(Ordering::Relaxed) == tag((value >> INDEX_BITS) as u32, T::KIND)).then_some(row)
+        (row.tag.load(Ordering::Relaxed) == tag(generation, T::KIND)).then_some(row)
     }
 
     /// Returns the object of a handle.
@@ -168,9 +171,15 @@ impl Table {
 
     /// Returns what a handle names.
     pub fn kind(&self, value: usize) -> Option<ObjectKind> {
-        let found = self.row(value)?.tag.load(Ordering::Relaxed);
-        let is_there = |kind: &ObjectKind| found == tag((value >> INDEX_BITS) as u32, *kind);
+        let (row, generation) = self.row(value)?;
+        let found = row.tag.load(Ordering::Relaxed);
+        let is_there = |kind: &ObjectKind| found == tag(generation, *kind);
         ObjectKind::ALL.iter().map(|(kind, _)| *kind).find(is_there)
+    }
+
+    /// True if a value could be one of an object of the program's.
+    pub fn may_be(&self, value: usize) -> bool {
+        constant_row(value).is_none() && value & ((1 << INDEX_BITS) - 1) >= ROWS
     }
 
     /// Gives an object a handle, or none when all are used.
@@ -194,7 +203,8 @@ impl Table {
     /// Gives an object the value of a constant.
     pub fn fix<T: Object>(&self, value: usize, object: Arc<T>) {
         self.remove::<T>(value);
-        place(&self.constants[value], 0, object);
+        let row = constant_row(value).expect("a constant of the ABI has a row");
+        place(&self.constants[row], constant_mark(value), object);
     }
 
     /// Takes the object of a handle, which names nothing any more.
@@ -205,7 +215,7 @@ impl Table {
             return None;
         }
         call_cache::forget();
-        let is_constant = value < ROWS;
+        let is_constant = constant_row(value).is_some();
         let next = if is_constant { 0 } else { ((value >> INDEX_BITS) as u32 + 1) % GENERATIONS };
         row.tag.store(next << 8, Ordering::Relaxed);
         if !is_constant {
@@ -273,18 +283,21 @@ mod tests {
     #[test]
     fn what_is_no_handle_is_refused() {
         static TABLE: Table = Table::new();
-        TABLE.fix(0x101, Arc::new(Number(7)));
-        assert_eq!(TABLE.get::<Number>(0x101).map(|number| number.0), Some(7));
+        let world = crate::constants::MPI_COMM_WORLD.value();
+        TABLE.fix(world, Arc::new(Number(7)));
+        assert_eq!(TABLE.get::<Number>(world).map(|number| number.0), Some(7));
         for value in [
             0,
-            0x100,
-            0x102,
+            crate::constants::MPI_COMM_NULL.value(),
+            world + 1,
             4096,
             usize::MAX,
             1 << 40,
-            0x101 | 1 << 22,
-            0x101 | 1 << 30,
-            0x101 | 1 << 31,
+            world | 1 << 22,
+            world | 1 << 29,
+            world | 1 << 31,
+            world | 1 << 32,
+            world | 1 << 9,
             FIRST_REQUEST,
             FIRST_REQUEST | 1,
         ] {

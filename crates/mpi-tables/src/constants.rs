@@ -2,24 +2,37 @@
 
 use std::fmt::Write;
 
-use crate::removed;
 use crate::tables::{Constant, Tables};
 
 /// Returns the constants: handles as values of their handle types, numbers as `int` of C.
 pub fn rust(tables: &Tables) -> String {
     let mut text = String::new();
-    let removed = removed::CONSTANTS.map(|(name, value)| Constant {
-        is_macro: true,
-        name: name.to_owned(),
-        value: value.to_owned(),
-    });
-    for constant in tables.constants.iter().chain(&tables.extension_constants).chain(&removed) {
+    let beyond = tables.extension_constants.iter().chain(&tables.removed_constants);
+    for constant in tables.constants.iter().chain(beyond) {
         if let Some(value) = value(constant) {
             let name = &constant.name;
             writeln!(text, "/// `{name}` of C.\npub const {name}: {value};").expect("a string grows");
         }
     }
-    text + &datatypes(tables)
+    text + &datatypes(tables) + &classes(tables)
+}
+
+/// The numbers of the error classes, in the order of the standard ABI, where they are 1, 2, 3 and so on.
+fn classes(tables: &Tables) -> String {
+    let standard = Tables::standard();
+    let number = |constant: &Constant| constant.value.parse::<usize>().ok();
+    let is_class = |of: &&Constant| of.name.starts_with("MPI_ERR_") && of.name != "MPI_ERR_LASTCODE";
+    let mut names: Vec<&Constant> = standard.constants.iter().filter(is_class).collect();
+    names.sort_by_key(|constant| number(constant));
+    let is_defined = |name: &str| tables.constants.iter().any(|constant| constant.name == name);
+    assert!(names.iter().all(|constant| is_defined(&constant.name)), "each class has a number");
+    let names: Vec<&str> = names.iter().map(|constant| constant.name.as_str()).collect();
+    format!(
+        "/// The numbers of the error classes, in the order of the standard ABI.\n\
+         pub const CLASSES: [::core::ffi::c_int; {}] = [{}];\n",
+        names.len(),
+        names.join(", ")
+    )
 }
 
 /// The handles of the predefined datatypes by their names, synonyms too.
@@ -47,6 +60,17 @@ fn value(constant: &Constant) -> Option<String> {
         return Some(format!("::core::ffi::c_int = {value}"));
     }
     if let Some((of, number)) = value.strip_prefix("((")?.strip_suffix(')')?.split_once(')') {
+        match of {
+            // Values that stand for a buffer are compared with buffers, others with the addresses of places.
+            "void*" => {
+                return Some(format!(
+                    "*const ::core::ffi::c_void = ::core::ptr::without_provenance({number}_isize as usize)"
+                ));
+            }
+            "int*" | "MPI_Status*" | "MPI_T_pvar_handle" => return Some(format!("usize = {number}")),
+            "MPI_Offset" => return Some(format!("i64 = {number}")),
+            _ => {}
+        }
         let handles = [
             "Op",
             "Comm",

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::exported::exported;
-use crate::tables::{Constant, Tables};
+use crate::exported::{exported, extensions};
+use crate::tables::{Abi, Constant, Tables};
 use crate::{conversions, removed};
 
 /// Returns `mpi.h`.
@@ -24,10 +24,28 @@ pub fn text(tables: &Tables) -> String {
         functions.iter().for_each(|function| put(&format!("{};", function.declaration(prefix))));
     }
     put("");
-    text += &conversions::text();
+    match tables.abi {
+        Abi::Standard => text += &conversions::text(),
+        Abi::Mpich => text += &mpich(tables),
+    }
     text += &removed::text(tables);
     text + TAIL
 }
+
+/// What is declared of MPICH's library beside the functions of the standard.
+fn mpich(tables: &Tables) -> String {
+    let mut text = String::from(MPICH);
+    for prefix in ["", "P"] {
+        for function in extensions(tables) {
+            writeln!(text, "{};", function.declaration(prefix)).expect("a string grows");
+        }
+    }
+    text
+}
+
+const MPICH: &str = "\
+int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra_state, void *attribute_val_in, void *attribute_val_out, int *flag);
+";
 
 /// True if an enumerator stands in a type of the table of types.
 fn has_own_type(name: &str) -> bool {

@@ -3,8 +3,9 @@
 //! ```text
 //!   tables/functions.tsv   one row for each function that is written by hand
 //!   tables/kinds.tsv       what a parameter is in each language
-//!   tables/constants.tsv   names and values of the standard ABI
+//!   tables/constants.tsv, removed_constants.tsv   names and values of the standard ABI
 //!   tables/types.txt       type definitions of C
+//!   tables/mpich_*         the same of MPICH's ABI, and the functions that its library alone has
 //!   tables/extensions.tsv  functions beyond the standard, with the columns of functions.tsv
 //!   tables/extension_constants.tsv
 //!
@@ -41,4 +42,4 @@ pub mod summary;
 mod tables;
 
 pub use exported::{CallForm, Exported, exported, removed_functions};
-pub use tables::{Constant, FunctionRow, Parameter, ParameterKind, Tables};
+pub use tables::{Abi, Constant, FunctionRow, Parameter, ParameterKind, Tables};

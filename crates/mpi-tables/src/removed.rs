@@ -6,22 +6,14 @@ use crate::exported::removed_functions;
 use crate::header::cast;
 use crate::tables::Tables;
 
-/// What programs of MPI 1 name beside functions. The ABI has no values for them: markers have those of no handle, and combiners
-/// those that no datatype's envelope has.
-pub(crate) const CONSTANTS: [(&str, &str); 5] = [
-    ("MPI_LB", "((MPI_Datatype)0x00000ff0)"),
-    ("MPI_UB", "((MPI_Datatype)0x00000ff1)"),
-    ("MPI_COMBINER_HVECTOR_INTEGER", "1105"),
-    ("MPI_COMBINER_HINDEXED_INTEGER", "1107"),
-    ("MPI_COMBINER_STRUCT_INTEGER", "1110"),
-];
-
 /// Returns the declarations.
 pub fn text(tables: &Tables) -> String {
     let functions = removed_functions(tables);
     let mut text = String::from(HEAD);
     let mut put = |line: &str| writeln!(text, "{line}").expect("a string grows");
-    CONSTANTS.iter().for_each(|(name, value)| put(&format!("#define {name} {}", cast(value))));
+    // The standard ABI has no values for them: markers have those of no handle, and combiners those that no datatype's envelope has.
+    let constants = tables.removed_constants.iter();
+    constants.for_each(|of| put(&format!("#define {} {}", of.name, cast(&of.value))));
     for prefix in ["", "P"] {
         for function in &functions {
             let instead = function.of.successor.as_deref().unwrap_or_default();

@@ -58,8 +58,19 @@ pub struct Constant {
     pub value: String,
 }
 
+/// A binary interface of C programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Abi {
+    /// That of MPI 5.0, chapter 20.
+    Standard,
+    /// That which MPICH 3.1 to 5.0, Intel MPI and their kin share: `libmpi.so.12`.
+    Mpich,
+}
+
 /// All tables.
 pub struct Tables {
+    /// Of which interface the constants and types are.
+    pub abi: Abi,
     /// Functions that are written by hand.
     pub functions: Vec<FunctionRow>,
     /// Functions beyond the standard.
@@ -68,30 +79,60 @@ pub struct Tables {
     pub constants: Vec<Constant>,
     /// Constants beyond the standard.
     pub extension_constants: Vec<Constant>,
+    /// Constants that MPI 3.0 removed.
+    pub removed_constants: Vec<Constant>,
     /// Type definitions: what stands behind `typedef`, without the semicolon.
     pub types: Vec<String>,
 }
 
 impl Tables {
-    /// Returns the tables of MPI 5.0.
+    /// Returns the tables of MPI 5.0 by its standard ABI.
     ///
     /// # Panics
     /// A row is wrong: the text says which.
     pub fn standard() -> Self {
-        let kinds: HashMap<String, ParameterKind> = rows(include_str!("../tables/kinds.tsv"))
-            .map(kind)
-            .map(|kind| (kind.name.clone(), kind))
-            .collect();
-        let functions = |text| rows(text).map(|row| function(&row, &kinds)).collect();
+        Self::read(
+            Abi::Standard,
+            [include_str!("../tables/constants.tsv"), include_str!("../tables/removed_constants.tsv")],
+            include_str!("../tables/types.txt"),
+        )
+    }
+
+    /// Returns the same functions by MPICH's ABI, with those that programs find in its library alone.
+    ///
+    /// # Panics
+    /// As [`Tables::standard`].
+    pub fn mpich() -> Self {
+        let mut tables = Self::read(
+            Abi::Mpich,
+            [
+                include_str!("../tables/mpich_constants.tsv"),
+                include_str!("../tables/mpich_removed_constants.tsv"),
+            ],
+            include_str!("../tables/mpich_types.txt"),
+        );
+        tables.extensions.extend(functions(include_str!("../tables/mpich_functions.tsv")));
+        tables
+    }
+
+    fn read(abi: Abi, [of_abi, removed]: [&'static str; 2], types: &str) -> Self {
         let constants = |text| rows(text).map(constant).collect();
         Self {
+            abi,
             functions: functions(include_str!("../tables/functions.tsv")),
             extensions: functions(include_str!("../tables/extensions.tsv")),
-            constants: constants(include_str!("../tables/constants.tsv")),
+            constants: constants(of_abi),
             extension_constants: constants(include_str!("../tables/extension_constants.tsv")),
-            types: include_str!("../tables/types.txt").lines().map(str::to_owned).collect(),
+            removed_constants: constants(removed),
+            types: types.lines().map(str::to_owned).collect(),
         }
     }
+}
+
+fn functions(text: &'static str) -> Vec<FunctionRow> {
+    let kinds = rows(include_str!("../tables/kinds.tsv")).map(kind);
+    let kinds: HashMap<String, ParameterKind> = kinds.map(|kind| (kind.name.clone(), kind)).collect();
+    rows(text).map(|row| function(&row, &kinds)).collect()
 }
 
 /// The columns of each row but the first, which names them.

@@ -1,5 +1,5 @@
-//! Python programs that did not join: mpi4py as pip installs it is made for the libraries of other MPIs. It fails without one of
-//! them, and with one each rank is a job of its own.
+//! Python programs that did not join: their mpi4py is made for Open MPI's library alone. It fails without that, and with it each rank is a
+//! job of its own.
 //!
 //! Owns finding such an mpi4py. Python is asked where it would import it from; nothing of it is imported.
 
@@ -16,7 +16,7 @@ const MODULE: &[u8] = b"mpi4py";
 /// Of longer ones the first bytes are looked at: the imports.
 const LONGEST_SCRIPT: u64 = 64 * 1024;
 
-/// Prints the folder of an mpi4py that has extension modules for other ABIs (`MPI.mpich.….so`) and none for the standard's, which
+/// Prints the folder of an mpi4py that has extension modules for other ABIs (`MPI.openmpi.….so`) and none for MPICH's or the standard's, which
 /// is called so or has no ABI in its name.
 const FIND: &str = "
 import importlib.util, pathlib
@@ -24,7 +24,7 @@ found = importlib.util.find_spec('mpi4py')
 folder = pathlib.Path(found.origin).parent
 of_abis = {path.name.split('.')[1] for path in folder.glob('MPI.*.*.so')}
 built = [path for path in folder.glob('MPI.*.so') if path.name.count('.') == 2]
-if of_abis and 'mpiabi' not in of_abis and not built: print(folder)
+if of_abis and not of_abis & {'mpiabi', 'mpich'} and not built: print(folder)
 ";
 
 /// What to say of a job one of whose programs runs in a Python with such an mpi4py. One that has not failed must name mpi4py.
@@ -37,7 +37,7 @@ pub fn text(plan: &Plan, has_failed: bool) -> Option<String> {
     let folder = folder.trim();
     (!folder.is_empty()).then(|| {
         format!(
-            "no rank has joined the job: mpi4py in {folder} cannot load Canelé's library, it was built for MPICH and Open MPI. \
+            "no rank has joined the job: mpi4py in {folder} cannot load Canelé's library, it was built for Open MPI. \
              Instead: MPICC=mpicc pip install --force-reinstall --no-cache-dir --no-binary mpi4py mpi4py"
         )
     })

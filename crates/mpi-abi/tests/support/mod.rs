@@ -9,6 +9,37 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+/// The library that programs are compiled for and run with.
+struct Interface {
+    package: &'static str,
+    /// Its name in the folder of a build.
+    built: &'static str,
+    /// The names that programs and the compiler look for.
+    names: &'static [&'static str],
+    link: &'static str,
+    include: &'static str,
+}
+
+/// That of the package whose tests include this file: MPICH's ABI, or the standard's.
+fn interface() -> Interface {
+    match env!("CARGO_PKG_NAME") {
+        "canele-mpich-abi" => Interface {
+            package: "canele-mpich-abi",
+            built: "libmpi.so",
+            names: &["libmpi.so.12"],
+            link: "-l:libmpi.so.12",
+            include: option_env!("OUT_DIR").unwrap_or_default(),
+        },
+        _ => Interface {
+            package: "canele-mpi-abi",
+            built: "libmpi_abi.so",
+            names: &["libmpi_abi.so.1", "libmpi_abi.so"],
+            link: "-lmpi_abi",
+            include: concat!(env!("CARGO_MANIFEST_DIR"), "/../mpi-abi/include"),
+        },
+    }
+}
+
 /// This package's folder, whosever tests include this file.
 const PACKAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../mpi-abi");
 
@@ -44,16 +75,21 @@ pub fn names(folder: &Path) -> Vec<String> {
 pub fn library() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
+        let interface = interface();
         // Nothing links with it, so no test has it built.
         let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "-p", "canele-mpi-abi"]).current_dir(PACKAGE);
+        build.args(["build", "--quiet", "-p", interface.package]).current_dir(PACKAGE);
         build.args((!cfg!(debug_assertions)).then_some("--release"));
         assert!(build.status().expect("cargo can be run").success(), "the library can be built");
         let test = std::env::current_exe().unwrap();
-        let built = test.parent().unwrap().parent().unwrap().join("libmpi_abi.so");
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mpi-{}", std::process::id()));
+        let built = test.parent().unwrap().parent().unwrap().join(interface.built);
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!(
+            "{}-{}",
+            interface.package,
+            std::process::id()
+        ));
         std::fs::create_dir_all(&folder).unwrap();
-        for name in ["libmpi_abi.so.1", "libmpi_abi.so"] {
+        for name in interface.names {
             let _ = std::fs::remove_file(folder.join(name));
             std::os::unix::fs::symlink(&built, folder.join(name)).unwrap();
         }
@@ -75,9 +111,9 @@ fn compiled_by([compiler, standard]: [&str; 2], name: &str, sources: &[PathBuf])
     let program = library().join(name);
     let mut compiler = Command::new(compiler);
     compiler.args([standard, "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]);
-    compiler.arg("-I").arg(Path::new(PACKAGE).join("include"));
+    compiler.arg("-I").arg(interface().include);
     compiler.args(sources).arg("-o").arg(&program);
-    compiler.arg("-L").arg(library()).args(["-lmpi_abi", "-lpthread"]);
+    compiler.arg("-L").arg(library()).args([interface().link, "-lpthread"]);
     let output = compiler.output().expect("the compiler starts");
     assert!(output.status.success(), "{name}: {}", text(&output));
     program

@@ -29,7 +29,7 @@ impl CopyFunction {
     /// As the semantics call it.
     pub fn called(self, extra_state: Value) -> Copy {
         let function = match self.0.addr() {
-            // The values of the ABI: MPI_NULL_COPY_FN and MPI_DUP_FN.
+            // MPI_NULL_COPY_FN, and MPI_DUP_FN where it is not a function of the library.
             0 => return Arc::new(|_, _, _| Ok(None)),
             1 => return Arc::new(|_, _, value| Ok(Some(value))),
             // SAFETY: any other value is a function of this type, as the standard says.

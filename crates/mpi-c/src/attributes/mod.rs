@@ -25,8 +25,10 @@ pub use functions::{CopyFunction, DeleteFunction};
 /// Where values go and come from: the program's word for them is an address.
 pub type Value = *mut c_void;
 
-/// Numbers below are those of the ABI.
+/// The first key of the program's. Those of the ABI are below, or far above.
 const FIRST: i32 = 1 << 12;
+/// The keys of the program's end here.
+const END: i32 = 1 << 24;
 
 static KEYVALS: LazyLock<Keyvals> = LazyLock::new(|| Keyvals::new(FIRST));
 
@@ -75,7 +77,7 @@ fn delete(kind: ObjectKind, attributes: &Attributes, object: usize, keyval: c_in
 
 /// Fails for keys that are the library's.
 fn check_own(keyval: c_int) -> Result<()> {
-    if keyval != MPI_KEYVAL_INVALID && keyval < FIRST {
+    if keyval != MPI_KEYVAL_INVALID && !(FIRST..END).contains(&keyval) {
         fail!(Keyval, "keyval {keyval} is predefined: what it stands for can only be read");
     }
     Ok(())

@@ -144,7 +144,7 @@ pub fn comm_split_type(
 pub fn comm_free(comm: Out<MPI_Comm>) -> CallResult {
     let handle = comm.get("comm")?;
     let freed = handle.get()?;
-    if handle.value() < 0x1000 {
+    if handle.is_constant() {
         handle.free()?;
     }
     freed.attributes().clear(freed.number())?;

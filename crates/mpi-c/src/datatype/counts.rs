@@ -45,7 +45,7 @@ fn set_elements(status: Out<MPI_Status>, datatype: MPI_Datatype, count: Count) -
     let (of, n) = (datatype.get()?, count.get()?);
     let status = &mut status.slice(1, "status")?[0];
     match of.bytes_of(n) {
-        Some(bytes) => Ok(status.set_bytes(bytes as u64)),
+        Some(bytes) => Ok(status.set_outcome(bytes as u64, status.cancelled())),
         None => fail!(Count, "count is {n}: the datatype has {} bytes, so it cannot be", of.size()),
     }
 }

@@ -21,12 +21,15 @@ use canele_mpi::{Result, fail};
 use crate::constants::{DATATYPES, MPI_ORDER_C, MPI_ORDER_FORTRAN};
 use crate::error::CallResult;
 use crate::handle::MPI_Datatype;
+use crate::layout::SYNONYMS;
 use crate::pointer::Out;
 
 /// Gives the predefined datatypes their handles.
 pub(crate) fn predefine() {
     for basic in Basic::ALL {
         constant(*basic).fix(Datatype::basic(*basic).clone());
+        let synonyms = SYNONYMS.iter().filter(|(_, name)| *name == basic.name());
+        synonyms.for_each(|(handle, _)| handle.fix(Datatype::basic(*basic).clone()));
     }
 }
 

@@ -6,15 +6,12 @@ use canele_mpi::file::View;
 
 use super::datarep::named;
 use super::whence as whence_of;
-use crate::constants::MPI_MAX_DATAREP_STRING;
+use crate::constants::{MPI_DISPLACEMENT_CURRENT, MPI_MAX_DATAREP_STRING};
 use crate::datatype::publish;
 use crate::error::CallResult;
 use crate::handle::{MPI_Datatype, MPI_File, MPI_Info};
 use crate::infos::said;
 use crate::pointer::{Out, Text, TextOut};
-
-/// Where the shared file pointer stands, as a displacement.
-const MPI_DISPLACEMENT_CURRENT: i64 = -1;
 
 /// `MPI_File_set_view`.
 pub fn file_set_view(

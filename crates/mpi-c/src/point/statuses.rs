@@ -14,7 +14,8 @@ pub fn test_cancelled(status: In<MPI_Status>, flag: Out<c_int>) -> CallResult {
 
 /// `MPI_Status_set_cancelled`.
 pub fn status_set_cancelled(status: Out<MPI_Status>, flag: c_int) -> CallResult {
-    Ok(status.slice(1, "status")?[0].set_cancelled(flag != 0))
+    let status = &mut status.slice(1, "status")?[0];
+    Ok(status.set_outcome(status.bytes(), flag != 0))
 }
 
 /// `MPI_Status_get_source`.

@@ -1,0 +1,71 @@
+//! The standard's ABI (MPI 5.0, chapter 20): handles are pointers, whose constants are small numbers.
+
+use core::ffi::c_int;
+
+use super::CONSTANT_ROWS;
+use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
+use crate::handle::MPI_Datatype;
+
+/// What the library says of its interface.
+pub const ABI: &str = "standard ABI 1.0";
+
+/// Datatypes beyond the standard, and the predefined ones that they are the same as.
+pub const SYNONYMS: &[(MPI_Datatype, &str)] = &[];
+
+/// What a handle is, but for files.
+pub type HandleNumber = usize;
+
+/// The row of a constant.
+#[inline(always)]
+pub const fn constant_row(value: usize) -> Option<usize> {
+    if value < CONSTANT_ROWS { Some(value) } else { None }
+}
+
+/// What tells the constant of a row from other values that lead there: nothing does.
+#[inline(always)]
+pub const fn constant_mark(_value: usize) -> u32 {
+    0
+}
+
+/// The struct of the ABI (§20.2): three public numbers, and five of the library's own.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(non_snake_case)] // The names are the ABI's.
+pub struct MPI_Status {
+    /// Who sent the message.
+    pub MPI_SOURCE: c_int,
+    /// Its tag.
+    pub MPI_TAG: c_int,
+    /// The code of the operation, where a call gives several.
+    pub MPI_ERROR: c_int,
+    /// Bytes, as two halves, the lower first; then whether it was cancelled.
+    pub MPI_internal: [c_int; 5],
+}
+
+impl MPI_Status {
+    /// Of an operation of which nothing is to be known.
+    pub const EMPTY: Self = Self {
+        MPI_SOURCE: MPI_ANY_SOURCE,
+        MPI_TAG: MPI_ANY_TAG,
+        MPI_ERROR: MPI_SUCCESS,
+        MPI_internal: [0; 5],
+    };
+
+    /// Bytes received.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.MPI_internal[0] as u32) | u64::from(self.MPI_internal[1] as u32) << 32
+    }
+
+    /// Whether the operation was cancelled.
+    pub fn cancelled(&self) -> bool {
+        self.MPI_internal[2] != 0
+    }
+
+    /// Sets both.
+    #[inline(always)]
+    pub fn set_outcome(&mut self, bytes: u64, cancelled: bool) {
+        self.MPI_internal[0] = bytes as u32 as c_int;
+        self.MPI_internal[1] = (bytes >> 32) as c_int;
+        self.MPI_internal[2] = c_int::from(cancelled);
+    }
+}

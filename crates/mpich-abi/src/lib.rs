@@ -1,0 +1,23 @@
+//! `libmpi.so.12`: MPI for programs that were built for MPICH 3.1 to 5.0, Intel MPI and their kin.
+//!
+//! This crate exports the functions, as `canele-mpi-abi` does for the standard's ABI, and the few variables that MPICH's header declares.
+#![allow(non_snake_case)] // The names are the standard's.
+#![allow(clippy::too_many_arguments)] // The parameters are, too.
+
+mod exports {
+    use core::ffi::{c_char, c_double, c_int, c_void};
+
+    use canele_mpich_c::call_cache::{CallCache, Word};
+    use canele_mpich_c::constants::MPI_SUCCESS;
+    use canele_mpich_c::deferred_recv::CallGuard;
+    use canele_mpich_c::error::{self, On};
+    use canele_mpich_c::handle::*;
+    use canele_mpich_c::point::short::{Attempt, Route};
+    use canele_mpich_c::types::*;
+    use canele_mpich_c::width::WideArgument;
+    use canele_mpich_c::*;
+
+    include!(concat!(env!("OUT_DIR"), "/exports.rs"));
+}
+
+mod variables;
