@@ -43,7 +43,6 @@ programs! {
     copies [3];
     datatypes [2];
     duplicates [2];
-    errors [1];
     file_accesses [2];
     file_datareps [1 3];
     file_views [2];

@@ -76,9 +76,11 @@ pub fn library() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let interface = interface();
-        // Nothing links with it, so no test has it built.
+        // Nothing links with it, so no test has it built. The launcher finds any of them beside that of the standard.
         let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "-p", interface.package]).current_dir(PACKAGE);
+        build
+            .args(["build", "--quiet", "-p", "canele-mpi-abi", "-p", interface.package])
+            .current_dir(PACKAGE);
         build.args((!cfg!(debug_assertions)).then_some("--release"));
         assert!(build.status().expect("cargo can be run").success(), "the library can be built");
         let test = std::env::current_exe().unwrap();
