@@ -21,22 +21,21 @@ use canele_mpi::{Result, fail};
 use crate::constants::{DATATYPES, MPI_ORDER_C, MPI_ORDER_FORTRAN};
 use crate::error::CallResult;
 use crate::handle::MPI_Datatype;
-use crate::layout::SYNONYMS;
 use crate::pointer::Out;
 
 /// Gives the predefined datatypes their handles.
 pub(crate) fn predefine() {
     for basic in Basic::ALL {
-        constant(*basic).fix(Datatype::basic(*basic).clone());
-        let synonyms = SYNONYMS.iter().filter(|(_, name)| *name == basic.name());
-        synonyms.for_each(|(handle, _)| handle.fix(Datatype::basic(*basic).clone()));
+        if let Some(handle) = constant(*basic) {
+            handle.fix(Datatype::basic(*basic).clone());
+        }
     }
 }
 
-/// The handle of a predefined datatype.
-fn constant(basic: Basic) -> MPI_Datatype {
+/// The handle of a predefined datatype, if the ABI has one.
+fn constant(basic: Basic) -> Option<MPI_Datatype> {
     let named = |(name, _): &&(&str, _)| *name == basic.name();
-    DATATYPES.iter().find(named).expect("the ABI has a handle for it").1
+    DATATYPES.iter().find(named).map(|(_, handle)| *handle)
 }
 
 /// Predefined datatypes without a name that the program has asked for, and their handles: as few as there are, for ever.
@@ -51,7 +50,7 @@ pub(crate) fn publish(datatype: Arc<Datatype>) -> Result<MPI_Datatype> {
         return MPI_Datatype::new(datatype);
     }
     if let Some(basic) = datatype.as_basic().filter(|_| datatype.is_named()) {
-        return Ok(constant(basic));
+        return Ok(constant(basic).expect("a program has those only that it has handles of"));
     }
     let mut unnamed = UNNAMED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, handle)) = unnamed.iter().find(|(known, _)| Arc::ptr_eq(known, &datatype)) {

@@ -8,14 +8,10 @@
 
 use core::ffi::c_int;
 
-use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS, MPIX_C_FLOAT16};
-use crate::handle::MPI_Datatype;
+use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
 
 /// What the library says of its interface.
 pub const ABI: &str = "MPICH ABI 12";
-
-/// Datatypes beyond the standard, and the predefined ones that they are the same as.
-pub const SYNONYMS: &[(MPI_Datatype, &str)] = &[(MPIX_C_FLOAT16, "MPI_REAL2")];
 
 /// What a handle is, but for files, whose handles are pointers.
 pub type HandleNumber = u32;

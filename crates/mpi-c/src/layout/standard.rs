@@ -4,13 +4,9 @@ use core::ffi::c_int;
 
 use super::CONSTANT_ROWS;
 use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
-use crate::handle::MPI_Datatype;
 
 /// What the library says of its interface.
 pub const ABI: &str = "standard ABI 1.0";
-
-/// Datatypes beyond the standard, and the predefined ones that they are the same as.
-pub const SYNONYMS: &[(MPI_Datatype, &str)] = &[];
 
 /// What a handle is, but for files.
 pub type HandleNumber = usize;
