@@ -167,7 +167,10 @@ impl Comm {
         let bytes = all.of.total_bytes(all.count)?;
         if let Some(mine) = &mine {
             check_apart(Location::of(mine), Location::of(&all))?;
-            check_apart(Location::of(mine), Location::of(&all).of_rank(self.rank()))?;
+            // Of an intercommunicator the parts are those of the other group: there may be fewer of them than ranks here.
+            if !self.is_inter() {
+                check_apart(Location::of(mine), Location::of(&all).of_rank(self.rank()))?;
+            }
         }
         let output = self.many(all)?;
         let Some(mine) = mine else {
