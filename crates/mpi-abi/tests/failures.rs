@@ -51,6 +51,38 @@ fn windows_and_files_that_are_revoked_end_whatever_waits_and_refuse_the_rest() {
 }
 
 #[test]
+fn two_groups_are_told_of_a_death_in_either_and_agree_and_go_on_as_two() {
+    let program = program("inter");
+    for of_first in ["0", "1"] {
+        survived(&job(&program, 5, &[], &["halves", of_first]), 4, 5, of_first);
+        survived(&job(&program, 2, &[], &["spawn", of_first]), 3, 4, of_first);
+    }
+}
+
+#[test]
+fn two_jobs_are_told_of_a_death_in_either_and_agree_and_go_on_as_two() {
+    let program = program("inter");
+    for of_first in ["0", "1"] {
+        let place = support::library().join(format!("inter-{}-{of_first}", std::process::id()));
+        let place = place.to_str().expect("a path of text");
+        let serving = std::thread::spawn({
+            let (program, place) = (program.clone(), place.to_owned());
+            move || job(&program, 3, &[], &["serve", of_first, &place])
+        });
+        let visiting = job(&program, 2, &[], &["visit", of_first, place]);
+        let serving = serving.join().unwrap();
+        let dead = usize::from(of_first == "1");
+        survived(&serving, 3 - dead, 3, &format!("serve {of_first}: {}", text(&visiting)));
+        survived(&visiting, 1 + dead, 2, &format!("visit {of_first}: {}", text(&serving)));
+    }
+}
+
+#[test]
+fn two_groups_whose_members_die_at_any_moment_agree_as_long_as_there_are_two() {
+    kill_ranks_of(&program("inter"), 18, &[]);
+}
+
+#[test]
 fn what_follows_many_revoked_communicators_is_not_revoked() {
     let program = program("again");
     survived(&job(&program, 3, &[], &[]), 3, 3, "again");
@@ -152,6 +184,6 @@ fn a_rank_that_aborts_ends_the_members_of_the_communicator_and_no_others() {
 fn every_program_in_the_folder_is_run() {
     assert_eq!(
         names(&folder("programs/failures")),
-        ["aborts", "again", "endure", "files", "outlive", "revoke", "survive"]
+        ["aborts", "again", "endure", "files", "inter", "outlive", "revoke", "survive"]
     );
 }

@@ -55,6 +55,14 @@ impl Message {
         words.into_iter().flat_map(u32::to_le_bytes).collect()
     }
 
+    /// What a member gives, or all together, if the message has that.
+    pub fn contribution_mut(&mut self) -> Option<&mut Contribution> {
+        match self {
+            Self::Vote(_, body) | Self::Decided(_, body) => Some(body),
+            Self::Have(_) | Self::Done(_) | Self::Revoke(_) => None,
+        }
+    }
+
     /// The message of these bytes, in a job of so many ranks.
     ///
     /// # Errors

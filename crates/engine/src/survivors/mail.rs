@@ -14,9 +14,9 @@ use super::MESSAGES;
 
 /// Messages of one sender that are received at the same time; what comes beyond waits against its credit.
 const MOST_COMING: usize = 16;
-/// No message is longer but those that cannot be: words, and two lists of all ranks.
+/// No message is longer but those that cannot be: words, two lists of all ranks, and their names.
 fn longest(ranks: usize) -> usize {
-    1024 + 8 * ranks
+    1024 + 20 * ranks
 }
 
 /// The messages of one rank.

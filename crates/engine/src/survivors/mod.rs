@@ -6,6 +6,7 @@
 
 mod calls;
 mod mail;
+mod other_jobs;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -176,7 +177,7 @@ impl Core {
 
     fn handle_survivor_message(&mut self, from: Rank, bytes: &[u8]) {
         let ranks = self.progress.proto.ranks();
-        match Message::decode(bytes, ranks) {
+        match other_jobs::decode(&self.membership.job, from, bytes, ranks) {
             Ok(Message::Revoke(flow)) => {
                 let members = self.survivors.groups.get(&flow);
                 if self.survivors.revocations.handle_message(from, flow, members) {
@@ -253,12 +254,13 @@ impl Core {
 
     /// Sends what is to be sent, and ends what has been decided; says whether anything has.
     fn settle_survivors(&mut self) -> bool {
-        let Self { survivors, progress, .. } = self;
+        let Self { survivors, progress, membership, .. } = self;
         let next = |survivors: &mut Survivors| {
             survivors.consensus.poll_transmit().or_else(|| survivors.revocations.poll_transmit())
         };
         while let Some((to, message)) = next(survivors) {
-            survivors.mail.send(&mut progress.proto, &mut progress.rails, to, &message.encode());
+            let bytes = other_jobs::encode(&membership.job, to, message);
+            survivors.mail.send(&mut progress.proto, &mut progress.rails, to, &bytes);
         }
         survivors.mail.clear(&mut progress.proto);
         let mut any = false;

@@ -55,12 +55,14 @@ impl Comm {
         Ok(())
     }
 
-    /// Returns once all members have called it, in the function `name`; those that died are not waited for if the job goes on without them.
+    /// Returns once all members have called it, in the function `name`; those that died are not waited for if the job goes on without them, or if
+    /// there are members of another job, whose deaths end none of them.
     ///
     /// # Errors
     /// A member makes another call; where the job ends with a rank, it died; in a forked child; the job is over.
     pub(crate) fn await_members(&self, name: &'static str) -> Result<()> {
-        if !self.engine.goes_on_after_failures() {
+        let is_of_one_job = self.engine.are_of_this_job(self.everybody().members())?;
+        if is_of_one_job && !self.engine.goes_on_after_failures() {
             return self.barrier(name);
         }
         // At a death a barrier ends for some members, and for others it does not: an agreement waits for all that live.
@@ -83,8 +85,8 @@ impl Comm {
 
     /// The number of this process's group in the order that both have.
     fn group_number(&self) -> usize {
-        let is_second = |remote: &Arc<crate::group::Group>| remote.member(0) < self.group().member(0);
-        usize::from(self.remote_if().is_some_and(is_second))
+        let first = self.everybody().member(0);
+        usize::from(self.remote_if().is_some_and(|remote| remote.member(0) == first))
     }
 }
 
