@@ -47,6 +47,16 @@ impl Engine {
         Ok(core.progress.proto.probe_matched(flow, want))
     }
 
+    /// Why a receive that would get nothing now will not get anything.
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub fn why_in_vain(&self, flow: FlowId, want: Want) -> Result<Option<Failure>, Error> {
+        let mut core = self.lock()?;
+        let has_come = core.progress.proto.probe(flow, want).is_some();
+        Ok(if has_come { None } else { core.why_in_vain(flow, want) })
+    }
+
     fn probe_with<T>(
         &self,
         flow: FlowId,
@@ -60,12 +70,7 @@ impl Engine {
             if let Some(found) = look(core) {
                 return Some(Ok(found));
             }
-            let proto = &mut core.progress.proto;
-            let failure = proto.why_revoked(flow).or_else(|| match want.source {
-                Some(source) => proto.why_gone(source),
-                None => proto.unacknowledged(flow),
-            });
-            failure.map(|failure| Err(failure.into()))
+            core.why_in_vain(flow, want).map(|failure| Err(failure.into()))
         };
         if want.source.is_none() && deadline.is_none() {
             let (_core, found) = self.wait_for_any_sender(core, ready);
@@ -73,5 +78,15 @@ impl Engine {
         }
         let (_core, found) = self.wait_before(core, deadline, ready);
         found.unwrap_or_else(|| Err(Error::Deadline(crate::p2p::tagged::describe(want))))
+    }
+}
+
+impl Core {
+    fn why_in_vain(&mut self, flow: FlowId, want: Want) -> Option<Failure> {
+        let proto = &mut self.progress.proto;
+        proto.why_revoked(flow).or_else(|| match want.source {
+            Some(source) => proto.why_gone(source),
+            None => proto.unacknowledged(flow),
+        })
     }
 }

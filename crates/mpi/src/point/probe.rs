@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use canele_engine::Matched;
+use canele_engine::{Matched, Want};
+use canele_sys::atomic::Ordering;
 
 use super::From;
 use crate::comm::Comm;
@@ -29,9 +30,10 @@ impl Comm {
     /// Tells which message a receive would get now.
     ///
     /// # Errors
-    /// The job is over.
+    /// There is none, and the sender has finished or died; the job is over.
     pub fn iprobe(&self, from: From) -> Result<Option<Status>> {
-        Ok(self.engine.iprobe(self.flow, from.want())?.map(|status| self.status(status)))
+        let found = self.engine.iprobe(self.flow, from.want())?;
+        Ok(self.unless_in_vain(found, from.want())?.map(|status| self.status(status)))
     }
 
     /// Waits for a message and takes it.
@@ -45,9 +47,22 @@ impl Comm {
     /// Takes a message, if there is one now.
     ///
     /// # Errors
-    /// The job is over.
+    /// As [`Comm::iprobe`].
     pub fn improbe(self: &Arc<Self>, from: From) -> Result<Option<(Message, Status)>> {
-        Ok(self.engine.improbe(self.flow, from.want())?.map(|matched| self.message(matched)))
+        let found = self.engine.improbe(self.flow, from.want())?;
+        Ok(self.unless_in_vain(found, from.want())?.map(|matched| self.message(matched)))
+    }
+
+    /// What was found. Who asks again and again would never learn of a death otherwise.
+    fn unless_in_vain<T>(&self, found: Option<T>, want: Want) -> Result<Option<T>> {
+        // Relaxed: the engine is asked who is meant.
+        if found.is_some() || !self.shared.any_failure.load(Ordering::Relaxed) {
+            return Ok(found);
+        }
+        match self.engine.why_in_vain(self.flow, want)? {
+            Some(failure) => Err(canele_engine::Error::from(failure).into()),
+            None => Ok(None),
+        }
     }
 
     fn message(self: &Arc<Self>, matched: Matched) -> (Message, Status) {

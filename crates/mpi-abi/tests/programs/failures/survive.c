@@ -82,6 +82,12 @@ static void receive_from_anybody(MPI_Comm comm)
         MPI_Status statuses[2], status;
         FAILS(MPIX_ERR_PROC_FAILED, MPI_Recv(&word, 1, MPI_INT, MPI_ANY_SOURCE, 8, comm, &status));
         FAILS(MPIX_ERR_PROC_FAILED, MPI_Probe(MPI_ANY_SOURCE, 8, comm, &status));
+        MPI_Message message;
+        FAILS(MPIX_ERR_PROC_FAILED, MPI_Iprobe(MPI_ANY_SOURCE, 8, comm, &flag, &status));
+        FAILS(MPIX_ERR_PROC_FAILED, MPI_Improbe(MPI_ANY_SOURCE, 8, comm, &flag, &message, &status));
+        FAILS(MPIX_ERR_PROC_FAILED, MPI_Iprobe(3, 8, comm, &flag, &status));
+        OK(MPI_Iprobe(2, 8, comm, &flag, &status));
+        CHECK(!flag);
         OK(MPI_Irecv(&word, 1, MPI_INT, MPI_ANY_SOURCE, 9, comm, &request));
         for (int n = 0; n < 3; n++) {
             FAILS(MPIX_ERR_PROC_FAILED_PENDING, MPI_Wait(&request, &status));
@@ -100,6 +106,8 @@ static void receive_from_anybody(MPI_Comm comm)
         OK(MPIX_Comm_ack_failed(comm, 1, &num));
         CHECK(num == 1 && acknowledged(comm) == 1);
         OK(MPI_Test(&request, &flag, &status));
+        CHECK(!flag);
+        OK(MPI_Iprobe(MPI_ANY_SOURCE, 8, comm, &flag, &status));
         CHECK(!flag);
         OK(MPI_Send(&word, 1, MPI_INT, 1, 7, comm));
         OK(MPI_Wait(&request, &status));
