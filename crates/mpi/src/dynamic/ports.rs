@@ -148,19 +148,9 @@ impl World {
     ) -> Result<Arc<Comm>> {
         check_group(comm, root)?;
         comm.check_call("MPI_Comm_accept")?;
-        let mine = (root == comm.rank()).then(|| self.accept_as_root(comm, &port()?, || None));
+        let accept = |port| self.engine().accept(port, || None);
+        let mine = (root == comm.rank()).then(|| self.meet(comm, &port()?, accept));
         join_found(comm, root, mine)
-    }
-
-    fn accept_as_root(
-        &self,
-        comm: &Comm,
-        name: &str,
-        stops: impl FnMut() -> Option<&'static str>,
-    ) -> Result<Found> {
-        let port = port_of(name)?;
-        let accepted = self.engine().accept(port, stops);
-        self.meet(comm, name, port, accepted)
     }
 
     /// Connects with the group that accepts connections at a port, which the `root` names, with a time limit if there is one. All members of
@@ -180,33 +170,22 @@ impl World {
             let (name, limit) = port()?;
             let until = limit.and_then(|limit| Instant::now().checked_add(limit));
             let is_late = || until.is_some_and(|until| Instant::now() >= until);
-            self.connect_as_root(comm, &name, || is_late().then_some("nobody has accepted there in time"))
+            let stops = || is_late().then_some("nobody has accepted there in time");
+            self.meet(comm, &name, |port| self.engine().connect_port(port, stops))
         };
         let mine = (root == comm.rank()).then(ask);
         join_found(comm, root, mine)
     }
 
-    fn connect_as_root(
-        &self,
-        comm: &Comm,
-        name: &str,
-        stops: impl FnMut() -> Option<&'static str>,
-    ) -> Result<Found> {
-        let port = port_of(name)?;
-        let connected = self.engine().connect_port(port, stops);
-        self.meet(comm, name, port, connected)
-    }
-
-    /// Exchanges the groups with the other root.
+    /// As root is connected with the other one, in one of two ways, and exchanges the groups with it.
     fn meet(
         &self,
         comm: &Comm,
         name: &str,
-        port: PortName,
-        connection: std::result::Result<Connection, canele_engine::Error>,
+        connect: impl FnOnce(PortName) -> std::result::Result<Connection, canele_engine::Error>,
     ) -> Result<Found> {
-        let engine = self.engine();
-        let Connection { with, call } = match connection {
+        let (engine, port) = (self.engine(), port_of(name)?);
+        let Connection { with, call } = match connect(port) {
             Err(canele_engine::Error::Port(why)) => fail!(Port, "port_name is {name:?}: {why}"),
             connection => connection?,
         };
@@ -237,8 +216,10 @@ impl World {
         // That of the smaller name counts.
         let found = match port_of(&text) {
             Ok(_) if text == name => fail!(Argument, "fd leads to this process itself"),
-            Ok(_) if text < name => self.connect_as_root(&self.own, &text, ended),
-            Ok(_) => self.accept_as_root(&self.own, &name, ended),
+            Ok(_) if text < name => {
+                self.meet(&self.own, &text, |port| self.engine().connect_port(port, ended))
+            }
+            Ok(_) => self.meet(&self.own, &name, |port| self.engine().accept(port, ended)),
             Err(_) => fail!(Argument, "the other end of fd does not call MPI_Comm_join"),
         };
         self.close_port(&name)?;
