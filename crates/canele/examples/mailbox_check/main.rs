@@ -1,4 +1,4 @@
-//! Mailboxes checked: `canele run -n 4 mailbox_check many|depth|full|names|long|late|granted|dead|rate`.
+//! Mailboxes checked: `canele run -n 4 mailbox_check many|depth|full|names|long|late|granted|dead|rate`; `many 200`: of so many messages each.
 //!
 //! Rank 0 owns the mailbox, all ranks post. Ends with an error if anything is lost, doubled, changed, or too much.
 #![allow(clippy::disallowed_types)] // A program of a user, who has only the standard library.

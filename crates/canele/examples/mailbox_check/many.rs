@@ -3,12 +3,14 @@
 use super::*;
 
 pub const THREADS: u32 = 3;
-const EACH: u32 = 1500;
+/// Messages of each thread, where the second word does not say how many.
+const MESSAGES: u32 = 1500;
 const DEEP: usize = 5;
 
 /// Threads of all ranks post, threads of rank 0 retrieve: every message once, and never more than the depth between.
 pub fn many(job: &Job) -> Checked {
     let endpoint = job.endpoint();
+    let each = std::env::args().nth(2).map_or(Ok(MESSAGES), |text| text.parse())?;
     let counts = if job.rank().0 == 0 {
         let region = endpoint.region(16)?;
         region.publish("counts")?;
@@ -19,12 +21,12 @@ pub fn many(job: &Job) -> Checked {
     let mailbox = if job.rank().0 == 0 { Some(endpoint.create_mailbox("many", DEEP)?) } else { None };
     let producers = job.size() * THREADS;
     let seen: Vec<AtomicU64> = (0..producers).map(|_| AtomicU64::new(0)).collect();
-    let left = AtomicU64::new(u64::from(producers * EACH));
+    let left = AtomicU64::new(u64::from(producers * each));
     std::thread::scope(|scope| {
         let mut threads = Vec::new();
         for thread in 0..THREADS {
             let number = job.rank().0 * THREADS + thread;
-            threads.push(scope.spawn(move || produce(endpoint, number)));
+            threads.push(scope.spawn(move || produce(endpoint, number, each)));
             if let Some(mailbox) = &mailbox {
                 let (seen, left) = (&seen, &left);
                 threads.push(scope.spawn(move || {
@@ -36,7 +38,7 @@ pub fn many(job: &Job) -> Checked {
                         counts.fetch_add(8, 1)?;
                         let (producer, item) = read(mailbox.retrieve()?)?;
                         let old = seen[producer as usize].fetch_add(u64::from(item) + 1, Ordering::Relaxed);
-                        assert!(old < u64::from(EACH) * u64::from(EACH + 1), "doubled");
+                        assert!(old < u64::from(each) * u64::from(each + 1), "doubled");
                     }
                     Ok(())
                 }));
@@ -45,7 +47,7 @@ pub fn many(job: &Job) -> Checked {
         threads.into_iter().try_for_each(|thread| thread.join().expect("a thread panicked"))
     })?;
     if mailbox.is_some() {
-        let all = u64::from(EACH) * u64::from(EACH + 1) / 2;
+        let all = u64::from(each) * u64::from(each + 1) / 2;
         assert!(seen.iter().all(|sum| sum.load(Ordering::Relaxed) == all), "lost or doubled: {seen:?}");
     }
     meet(job)?;
@@ -53,10 +55,10 @@ pub fn many(job: &Job) -> Checked {
     Ok(())
 }
 
-fn produce(endpoint: &Endpoint, number: u32) -> Result<(), Error> {
+fn produce(endpoint: &Endpoint, number: u32, each: u32) -> Result<(), Error> {
     let postbox = endpoint.find_mailbox("many", FIND)?;
     let counts = endpoint.find_region("counts", FIND)?;
-    for item in 0..EACH {
+    for item in 0..each {
         let message = written(number, item);
         match item % 3 {
             0 => postbox.post(message)?,
