@@ -21,6 +21,7 @@ use super::work::Work;
 use super::{DATA, REQUESTS};
 use crate::Proto;
 use crate::matching::Want;
+use crate::peer::Gone;
 
 /// So many RMA requests of one origin and answers to it may be under way; what comes beyond waits where it is, against its sender's
 /// credit, and nobody else waits for it.
@@ -79,7 +80,14 @@ impl RmaTarget {
             let mut work = Work { proto, memory, pending, exposures, refusals, torn };
             any |= work.go_on(*from, queue);
         }
-        self.queues.retain(|_, queue| queue.len() > 0);
+        self.queues.retain(|from, queue| {
+            let is_over = queue.len() == 0;
+            // What came of a dead origin after its locks were given on may have asked for one.
+            if is_over && matches!(proto.gone(*from), Some(how) if how != Gone::Finished) {
+                self.exposures.release_of(*from);
+            }
+            !is_over
+        });
         any | self.tidy(proto)
     }
 

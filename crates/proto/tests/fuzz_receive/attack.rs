@@ -2,6 +2,9 @@
 //!
 //! Owns how bytes of an input become packets, calls and rounds, and what must hold afterwards.
 
+mod batch;
+mod remote;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -9,11 +12,14 @@ use canele_mem::buffer::Owned;
 use canele_proto::matching::Want;
 use canele_proto::peer::Gone;
 use canele_proto::request::{Buffer, Cancel, Failure, Mode, Outcome};
+use canele_proto::rma::RmaOrigin;
 use canele_proto::{Envelope, Proto, Settings};
 use canele_rail::shm::Region;
-use canele_rail::{Class, Header, MAX_INLINE, Rail, Recoverable};
+use canele_rail::{Class, Header, Rail, Recoverable};
 use canele_sim::world::{Model, SimRail, World};
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
+
+use super::rma::Rma;
 
 const ATTACKED: Rank = Rank(0);
 const HONEST: Rank = Rank(1);
@@ -34,10 +40,10 @@ fn accept(proto: &mut Proto, rail: &mut SimRail) {
     }
 }
 
-struct Bytes<'a>(std::slice::Iter<'a, u8>);
+pub struct Bytes<'a>(std::slice::Iter<'a, u8>);
 
 impl Bytes<'_> {
-    fn next(&mut self) -> Option<usize> {
+    pub fn next(&mut self) -> Option<usize> {
         self.0.next().map(|byte| *byte as usize)
     }
 }
@@ -80,6 +86,9 @@ pub struct Attack {
     numbers: HashMap<u32, u32>,
     /// What the bad rank sent cannot be, and it was cut off.
     blamed: bool,
+    rma: Rma,
+    /// What the honest rank asks of the attacked one.
+    honest_origin: RmaOrigin,
     /// The honest rank looks at nothing for now, so that what it takes part in stays under way.
     honest_sleeps: bool,
 }
@@ -106,6 +115,7 @@ impl Attack {
         regions[0].window(0, REGION).expect("all of it").write(0, &[UNTOUCHED; REGION]);
         bad.open_link(0, ATTACKED);
         honest.open_link(0, ATTACKED);
+        let rma = Rma::new(rail.create_region(4096).expect("memory"));
         let seen = vec![u64::from(regions[1].id().generation) << 32 | u64::from(regions[1].id().index)];
         let honest = (honest_proto, honest);
         Self {
@@ -119,6 +129,8 @@ impl Attack {
             seen,
             numbers: HashMap::new(),
             blamed: false,
+            rma,
+            honest_origin: RmaOrigin::default(),
             honest_sleeps: false,
         }
     }
@@ -133,6 +145,8 @@ impl Attack {
                 proto.link_opened(rail, peer, link);
             }
         }
+        self.rma.go_on(&mut self.proto, &mut self.rail);
+        self.honest_origin.go_on(&mut self.honest.0, &mut self.honest.1);
         while let Some((peer, _)) = self.proto.take_fault() {
             assert_eq!(peer, BAD, "only the bad rank is cut off");
             self.blamed = true;
@@ -209,30 +223,6 @@ impl Attack {
         Header { kind: kind as u8, inline_len: 0, flow, tag, sequence }
     }
 
-    /// Packets one after another, as a batch carries them; cut short if `cut` says so.
-    fn batch(&mut self, input: &mut Bytes<'_>, cut: bool) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        while bytes.len() < 2000
-            && let Some(more) = input.next()
-            && more < 200
-        {
-            let [kind, flow, tag, bulk] = [(); 4].map(|()| input.next().unwrap_or_default());
-            let header = self.header([kind, flow, tag]);
-            let words = self.words(input);
-            let bulk = [0, 0, 0, 8, 300, 60_000][bulk % 6];
-            let len = if more < 150 { 8 * words.len() } else { more % (MAX_INLINE + 9) };
-            bytes.extend([header.kind, len as u8]);
-            bytes.extend((bulk as u16).to_le_bytes());
-            bytes.extend([header.flow, header.tag, header.sequence].map(u32::to_le_bytes).as_flattened());
-            let inline: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            bytes.extend(inline.iter().chain(std::iter::repeat(&0xcc)).take(len));
-            bytes.extend(vec![0xdd; bulk.min(400)]);
-        }
-        bytes.truncate(4096 - usize::from(cut));
-        bytes.truncate(bytes.len() - usize::from(cut).min(bytes.len()));
-        bytes
-    }
-
     /// One packet of the bad rank.
     fn send(&mut self, input: &mut Bytes<'_>) -> Option<()> {
         let [kind, flow, tag, len, bulk] = [(); 5].map(|()| input.next().unwrap_or_default());
@@ -298,6 +288,8 @@ impl Attack {
             match byte {
                 0..120 => drop(self.send(&mut input)),
                 120..180 => drop(self.ask(&mut input)),
+                190..215 => drop(self.send_rma(&mut input)),
+                215..220 => self.ask_rma(&mut input),
                 180..190 if !self.pending.is_empty() => {
                     let (id, _) = self.pending[byte % self.pending.len()];
                     let _ = self.proto.cancel(id);
@@ -318,6 +310,7 @@ impl Attack {
         }
         self.proto.handle_gone(BAD, Gone::Failed);
         (0..100).for_each(|_| self.round());
+        self.honest_access();
         self.everything_ends();
         self.blamed
     }
@@ -367,6 +360,7 @@ impl Attack {
     }
 
     fn everything_ends(&mut self) {
+        self.rma.everything_ends();
         for (id, home) in std::mem::take(&mut self.pending) {
             // Only a receive from anybody may still hope, once it was told.
             if !self.proto.is_done(id) {

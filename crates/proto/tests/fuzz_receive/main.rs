@@ -7,6 +7,7 @@
 //! files, and its name told; as a file of the corpus it is run first.
 
 mod attack;
+mod rma;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
