@@ -32,6 +32,18 @@ static void gather_and_scatter(MPI_Comm between, int group)
     for (int j = 0; group != mine && j < n; j++) CHECK(own[j] == 100 * me + j);
 }
 
+/* Each member's number, kept behind what comes: the own group may have more members than there are parts. */
+static void gather_to_all(MPI_Comm between)
+{
+    int all[16], me;
+    MPI_Comm_rank(between, &me);
+    for (int place = remote; place < 12; place++) {
+        all[place] = 100 * mine + me;
+        OK(MPI_Allgather(&all[place], 1, MPI_INT, all, 1, MPI_INT, between));
+        for (int i = 0; i < remote; i++) CHECK(all[i] == 100 * !mine + i);
+    }
+}
+
 int main(int argc, char **argv)
 {
     start(&argc, &argv);
@@ -48,6 +60,7 @@ int main(int argc, char **argv)
         int members = group == mine ? local : remote;
         for (root = 0; root < members; root++) gather_and_scatter(between, group);
     }
+    gather_to_all(between);
     OK(MPI_Comm_free(&between));
     OK(MPI_Comm_free(&own));
     MPI_Finalize();
