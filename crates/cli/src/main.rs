@@ -107,6 +107,10 @@ fn mpi_command(name: &OsStr) -> Option<fn(Vec<OsString>) -> ExitCode> {
 }
 
 fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let mut words: Vec<OsString> = words.into_iter().collect();
+    if words.get(1).is_some_and(|word| word == "run") {
+        words = run::with_number(words);
+    }
     let command = match Canele::try_parse_from(words) {
         Ok(canele) => canele.command,
         Err(error) => return usage(&error),

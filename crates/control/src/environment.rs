@@ -87,6 +87,23 @@ impl RankPlace {
     }
 }
 
+/// A rank's place under the names of Open MPI, Hydra and Intel MPI, which scripts look for. The library does not read them where its own launcher
+/// has said the place.
+pub fn foreign_names(place: RankPlace) -> [(&'static str, String); 8] {
+    let RankPlace { rank, size, local_rank, local_size } = place;
+    [
+        ("OMPI_COMM_WORLD_RANK", rank),
+        ("OMPI_COMM_WORLD_SIZE", size),
+        ("OMPI_COMM_WORLD_LOCAL_RANK", local_rank),
+        ("OMPI_COMM_WORLD_LOCAL_SIZE", local_size),
+        ("PMI_RANK", rank),
+        ("PMI_SIZE", size),
+        ("MPI_LOCALRANKID", local_rank),
+        ("MPI_LOCALNRANKS", local_size),
+    ]
+    .map(|(name, number)| (name, number.to_string()))
+}
+
 /// Refuses to be N times "rank 0 of 1" under a launcher of another system.
 fn refuse_foreign(get: &impl Fn(&str) -> Option<String>) -> Result<(), ControlError> {
     // Number from which the variable says "more than one rank": a count of 2, or a rank of 1.

@@ -38,7 +38,7 @@ mod network;
 mod rank;
 mod socket;
 
-pub use environment::{RankPlace, variable};
+pub use environment::{RankPlace, foreign_names, variable};
 pub use job::{Host, JobInfo, JobRank, SpawnedWorld, draw_job_id};
 pub use links::{Links, SocketLink};
 pub use messages::{

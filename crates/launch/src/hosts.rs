@@ -13,6 +13,8 @@ pub struct NamedHost {
     pub name: String,
     /// How many ranks it takes; `None`: the ranks are spread evenly.
     pub ranks: Option<u32>,
+    /// How many it takes at most, once all hosts have their number; `None`: no more.
+    pub most: Option<u32>,
 }
 
 /// Reads `h0:2,h1:2` or `h0,h1`; IPv6 addresses in brackets.
@@ -23,7 +25,7 @@ pub fn read_list(text: &str) -> Result<Vec<NamedHost>, String> {
     text.split(',').map(|word| read_one(word.trim())).collect()
 }
 
-/// Reads a host file: on each line `host`, `host:ranks` or `host slots=ranks`; what follows `#` is a comment.
+/// Reads a host file: on each line `host`, `host:ranks` or `host slots=ranks max_slots=most`; what follows `#` is a comment.
 ///
 /// # Errors
 /// A text that says what is wrong, and in which line.
@@ -35,18 +37,33 @@ pub fn read_file(text: &str) -> Result<Vec<NamedHost>, String> {
         let Some(first) = words.next() else { continue };
         let wrong = |text: String| format!("line {number}: {text}");
         let mut host = read_one(first).map_err(wrong)?;
-        if let Some(word) = words.next() {
-            let slots = word.strip_prefix("slots=").filter(|_| host.ranks.is_none());
-            let slots = slots
-                .ok_or_else(|| wrong(format!("`{line}`: a host is written `h0`, `h0:2` or `h0 slots=2`")))?;
-            host.ranks = Some(read_ranks(slots, line).map_err(wrong)?);
+        for word in words {
+            read_slots(word, line, &mut host).map_err(wrong)?;
         }
-        if let Some(word) = words.next() {
-            return Err(wrong(format!("nothing is expected after `{}`, but there is `{word}`", host.name)));
+        host.ranks = host.ranks.or(host.most);
+        if host.most < host.ranks.filter(|_| host.most.is_some()) {
+            return Err(wrong(format!("`{line}`: max_slots is below the number of ranks")));
         }
         hosts.push(host);
     }
     Ok(hosts)
+}
+
+/// Reads a word behind a host.
+fn read_slots(word: &str, line: &str, host: &mut NamedHost) -> Result<(), String> {
+    let Some((name, number)) = word.split_once('=') else {
+        return Err(format!("nothing is expected after `{}`, but there is `{word}`", host.name));
+    };
+    let place = match name {
+        "slots" => &mut host.ranks,
+        "max_slots" | "max-slots" => &mut host.most,
+        _ => return Err(format!("`{line}`: a host is written `h0`, `h0:2` or `h0 slots=2 max_slots=4`")),
+    };
+    if place.is_some() {
+        return Err(format!("`{line}`: the host has two numbers"));
+    }
+    *place = Some(read_ranks(number, line)?);
+    Ok(())
 }
 
 fn read_one(word: &str) -> Result<NamedHost, String> {
@@ -66,7 +83,7 @@ fn read_one(word: &str) -> Result<NamedHost, String> {
         None if rest.is_empty() => None,
         None => return Err(format!("`{word}` is no host: one is written `h0` or `h0:2`")),
     };
-    Ok(NamedHost { name: name.to_owned(), ranks })
+    Ok(NamedHost { name: name.to_owned(), ranks, most: None })
 }
 
 fn read_ranks(number: &str, word: &str) -> Result<u32, String> {
@@ -96,17 +113,18 @@ pub fn capacity(hosts: &[NamedHost]) -> Result<Option<u32>, String> {
     Ok((!numbers.is_empty()).then_some(sum))
 }
 
-/// Places `size` ranks, at least 1: fills the hosts in order up to their numbers, or spreads evenly where they have none. A
-/// host for which nothing is left has no rank, until one is spawned there.
+/// Places `size` ranks, at least 1: fills the hosts in order up to their numbers, then up to what they take at most, or spreads evenly where
+/// they have none. A host for which nothing is left has no rank, until one is spawned there.
 ///
 /// # Errors
 /// A text that says what is wrong.
 pub fn place(hosts: &[NamedHost], size: u32) -> Result<Vec<Host>, String> {
-    if let Some(capacity) = capacity(hosts)?
-        && size > capacity
-    {
+    let has_numbers = capacity(hosts)?.is_some();
+    let most = |host: &NamedHost| host.most.or(host.ranks).unwrap_or(u32::MAX);
+    let all = hosts.iter().fold(0_u32, |sum, host| sum.saturating_add(most(host)));
+    if has_numbers && size > all {
         return Err(format!(
-            "{size} ranks do not fit: the hosts take {capacity} in all (raise their numbers, or name more hosts)"
+            "{size} ranks do not fit: the hosts take {all} in all (raise their numbers, or name more hosts)"
         ));
     }
     let count = hosts.len() as u32;
@@ -116,7 +134,13 @@ pub fn place(hosts: &[NamedHost], size: u32) -> Result<Vec<Host>, String> {
         left -= ranks;
         Host { name: host.name.clone(), ranks }
     };
-    Ok((0..).zip(hosts).map(share).collect())
+    let mut placed: Vec<Host> = (0..).zip(hosts).map(share).collect();
+    for (placed, host) in placed.iter_mut().zip(hosts) {
+        let more = left.min(most(host) - placed.ranks);
+        placed.ranks += more;
+        left -= more;
+    }
+    Ok(placed)
 }
 
 #[cfg(test)]
@@ -145,7 +169,7 @@ mod tests {
 
     #[test]
     fn addresses_of_both_kinds_and_users_are_hosts() {
-        let named = |name: &str, ranks| NamedHost { name: name.into(), ranks };
+        let named = |name: &str, ranks| NamedHost { name: name.into(), ranks, most: None };
         assert_eq!(
             read_list("[fd77::1]:2,[fd77::2],10.0.0.1:3,me@h1.example.org:1").unwrap(),
             [
@@ -175,10 +199,12 @@ mod tests {
     fn a_file_names_a_host_on_each_line() {
         let hosts = read_file("# cluster\n\nh0:2   # first\nh1 slots=3\n  [fd77::2]:1\n").unwrap();
         assert_eq!(capacity(&hosts), Ok(Some(6)));
-        assert_eq!(hosts[1], NamedHost { name: "h1".into(), ranks: Some(3) });
+        assert_eq!(hosts[1], NamedHost { name: "h1".into(), ranks: Some(3), most: None });
         for (text, words) in [
             ("h0\nh1 x=2", "line 2"),
             ("h0:1 slots=2", "line 1"),
+            ("h0 slots=3 max_slots=2", "below"),
+            ("h0 max_slots=2 max_slots=2", "two numbers"),
             ("h0 slots=2 y", "`y`"),
             ("h0 slots=no", "no"),
         ] {
@@ -186,5 +212,16 @@ mod tests {
             assert!(error.contains(words), "{error}");
         }
         assert!(capacity(&read_file("# none\n").unwrap()).is_err());
+    }
+
+    #[test]
+    fn hosts_take_more_than_their_numbers_once_all_are_full() {
+        let hosts = read_file("h0 slots=1 max_slots=3\nh1 slots=2\nh2 max-slots=2\n").unwrap();
+        assert_eq!(capacity(&hosts), Ok(Some(5)));
+        let ranks = |size| place(&hosts, size).map(|placed| placed.iter().map(|host| host.ranks).collect());
+        assert_eq!(ranks(4), Ok(vec![1, 2, 1]));
+        assert_eq!(ranks(6), Ok(vec![2, 2, 2]));
+        assert_eq!(ranks(7), Ok(vec![3, 2, 2]));
+        assert!(ranks(8).unwrap_err().contains("take 7 in all"));
     }
 }

@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use canele_control::{ReceiveError, SendError, Socket, variable};
+use canele_control::{ReceiveError, SendError, Socket, foreign_names, variable};
 use canele_sys::affinity::ProcessorSet;
 use canele_sys::spawn::{Preparation, prepare};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -271,6 +271,7 @@ impl Supervisor {
                 .env(variable::LOCAL_SIZE, place.local_size.to_string())
                 .env(variable::APP, plan.app(number).to_string())
                 .env(variable::CONTROL_FD, control.as_raw_fd().to_string())
+                .envs(foreign_names(place))
                 .env(variable::BIND, processors.map_or("none".into(), |all| ProcessorList(all).to_string()));
         }
         if let Some(directory) = &plan.directory {

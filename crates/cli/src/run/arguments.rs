@@ -15,7 +15,13 @@ use clap::Parser;
 #[command(override_usage = USAGE, after_help = EXAMPLES)]
 pub struct Arguments {
     /// Number of ranks to start; with hosts that have numbers, as many as fit
-    #[arg(short = 'n', long = "ranks", value_name = "N", required_unless_present = "where")]
+    #[arg(
+        short = 'n',
+        long = "ranks",
+        visible_alias = "np",
+        value_name = "N",
+        required_unless_present = "where"
+    )]
     ranks: Option<u32>,
     #[command(flatten)]
     pub place: Place,
@@ -66,7 +72,8 @@ remote shell and nothing else. Program and directory must be there, too; of this
 ranks get the variables CANELE_… and what --env says.
 
 Each rank finds CANELE_RANK, CANELE_SIZE, CANELE_LOCAL_RANK and CANELE_LOCAL_SIZE in its
-environment. Standard input goes to rank 0. Signals to this command go to all ranks; a second
+environment, and the same under the names of other launchers (OMPI_COMM_WORLD_RANK, PMI_RANK,
+MPI_LOCALRANKID and so on). Standard input goes to rank 0. Signals to this command go to all ranks; a second
 interrupt kills them.
 
 Exit status: 0, or that of the first rank that failed (128 + n if signal n killed it); 124 after
@@ -80,13 +87,39 @@ Examples:
   canele run --hosts h0:2,h1:2 ./solver input.dat
   canele run -n 64 --hostfile cluster.txt --rsh 'ssh -p 2222' --canele /opt/bin/canele ./solver";
 
+/// The words of `canele run` with `-n N` in place of `-np N`, which other launchers have: by itself it would be the number `p`.
+pub fn with_number(mut words: Vec<OsString>) -> Vec<OsString> {
+    let run = <Arguments as clap::Args>::augment_args(clap::Command::new("run"));
+    let takes_value = |word: &OsStr| {
+        let is_named = |argument: &clap::Arg| {
+            argument.get_long().is_some_and(|name| word == OsStr::new(&format!("--{name}")))
+                || argument.get_short().is_some_and(|name| word == OsStr::new(&format!("-{name}")))
+        };
+        run.get_arguments().any(|argument| argument.get_action().takes_values() && is_named(argument))
+    };
+    let mut is_value = false;
+    for word in words.iter_mut().skip(2) {
+        if std::mem::take(&mut is_value) {
+            continue;
+        }
+        if word == "-np" {
+            *word = "-n".into();
+        }
+        if word == "--" || !word.to_string_lossy().starts_with('-') {
+            break;
+        }
+        is_value = takes_value(word);
+    }
+    words
+}
+
 /// Where the ranks run, for every command that starts any.
 #[derive(Debug, Default, Clone, clap::Args)]
 pub struct Place {
     /// Run on these hosts, `NAME:RANKS` each, filled in order; without `:RANKS` the ranks are spread evenly
     #[arg(long, value_name = "H0:R,H1:R…", group = "where")]
     pub hosts: Option<String>,
-    /// The same from a file: `NAME`, `NAME:RANKS` or `NAME slots=RANKS` on each line, comments after `#`
+    /// The same from a file: `NAME`, `NAME:RANKS` or `NAME slots=RANKS max_slots=MOST` on each line, comments after `#`
     #[arg(long, value_name = "FILE", group = "where")]
     pub hostfile: Option<PathBuf>,
     /// The command, with arguments, that runs another one on a host, as `CMD HOST PROGRAM agent` [default: ssh]
@@ -205,7 +238,7 @@ impl InitialErrhandler {
 #[derive(Debug, Parser)]
 #[command(name = "canele run … :", disable_help_flag = true)]
 struct Further {
-    #[arg(short = 'n', long = "ranks", value_name = "M")]
+    #[arg(short = 'n', long = "ranks", alias = "np", value_name = "M")]
     ranks: u32,
     #[arg(required = true, trailing_var_arg = true, value_name = "PROG ARGS")]
     command: Vec<OsString>,
@@ -345,6 +378,16 @@ mod tests {
         assert_eq!(counts, [2, 3, 1]);
         assert_eq!(programs[0].command, ["a", "-n", "x"]);
         assert_eq!(programs[1].command, ["b", "--flag"]);
+    }
+
+    #[test]
+    fn the_number_of_ranks_may_be_called_as_elsewhere() {
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let becomes = |line: &str, expected: &str| assert_eq!(with_number(words(line)), words(expected));
+        becomes("canele run -np 4 a -np 2", "canele run -n 4 a -np 2");
+        becomes("canele run --label --bind core -np 4 a", "canele run --label --bind core -n 4 a");
+        becomes("canele run --wd -np -np 4 a", "canele run --wd -np -n 4 a");
+        becomes("canele run -n 1 -- -np", "canele run -n 1 -- -np");
     }
 
     #[test]

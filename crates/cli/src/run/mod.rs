@@ -7,7 +7,7 @@ mod arguments;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
-pub use arguments::{Arguments, Bind, Place, Wait};
+pub use arguments::{Arguments, Bind, Place, Wait, with_number};
 use canele_launch::StartError;
 
 use crate::{say, wrong_usage};

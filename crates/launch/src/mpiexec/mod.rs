@@ -4,6 +4,7 @@
 
 mod options;
 mod places;
+mod programs;
 
 use std::ffi::OsString;
 
@@ -30,13 +31,17 @@ pub enum Asked {
 /// # Errors
 /// A text that names the option that is wrong.
 pub fn translate(words: Vec<OsString>, variable: impl Fn(&str) -> Option<OsString>) -> Result<Asked, String> {
-    let wanted = match options::read(words, &variable)? {
+    let mut wanted = match options::read(words, &variable)? {
         options::Read::Help => return Ok(Asked::Help),
         options::Read::Version => return Ok(Asked::Version),
         options::Read::Run(wanted) => *wanted,
     };
     if wanted.programs.is_empty() {
         return Err("no program to run, as in `mpiexec -n 4 ./program`".into());
+    }
+    for program in &mut wanted.programs {
+        let name = std::mem::take(&mut program.command[0]);
+        program.command[0] = programs::found(name, wanted.directory.as_deref(), variable("PATH"));
     }
     let place = places::resolve(&wanted)?;
     let mut remarks = wanted.remarks.clone();
@@ -55,6 +60,7 @@ fn line(wanted: Wanted, place: places::Place) -> Vec<OsString> {
     let mut option = |name: &str, value: OsString| line.extend([name.into(), value]);
     if let Some(hosts) = place.hosts {
         option("--hosts", hosts.into());
+        wanted.remote.into_iter().for_each(|(name, value)| option(name, value));
     }
     for (name, value) in wanted.kept {
         option(name, value);
@@ -106,7 +112,10 @@ Usage: mpiexec [OPTIONS] PROG ARGS… [: -n M PROG2 ARGS…]
   --rsh, --canele, --timeout, --wait, --on-failure, --bind   as `canele run`
 
 Options have one dash or two. Taken, and without a meaning here: --oversubscribe (always allowed),
---allow-run-as-root, --use-hwthread-cpus, -genvall, -envall.";
+--allow-run-as-root, --use-hwthread-cpus, -genvall, -envall,
+-v, -q. -launcher, -bootstrap (as --rsh), --prefix DIR: of jobs on hosts. -configfile FILE stands alone:
+the options and the program of each line. Options of other launchers that mean nothing here, as
+--mca KEY VALUE, are taken with a remark.";
 
 #[cfg(test)]
 mod tests;

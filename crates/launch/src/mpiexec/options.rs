@@ -1,6 +1,7 @@
 //! The options of `mpiexec`: one table of names and meanings, and the reading of a command line by it.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 /// A command line, read.
 pub enum Read {
@@ -26,6 +27,8 @@ pub struct Wanted {
     pub report_bindings: bool,
     /// Options of `canele run` with their values.
     pub kept: Vec<(&'static str, OsString)>,
+    /// The same, of jobs that have hosts.
+    pub remote: Vec<(&'static str, OsString)>,
     /// An option that wants the ranks numbered across the hosts.
     pub order: Option<String>,
     pub remarks: Vec<String>,
@@ -65,8 +68,14 @@ enum Meaning {
     Setting(&'static str),
     /// An option of `canele run` with a value.
     Kept(&'static str),
+    /// An option of `canele run` with a value, for jobs that have hosts: how they are reached.
+    Remote(&'static str),
+    /// The folder that the command lies in on the hosts, with `bin` below it.
+    Prefix,
     /// What it asks for is the case anyway.
     Nothing,
+    /// Known, with so many values, and without a meaning here.
+    Ignored(u8),
     /// Known, and not to be had: why.
     Refused(&'static str),
 }
@@ -74,8 +83,6 @@ enum Meaning {
 use Meaning::*;
 
 const INHERITED: &str = "the ranks of this host always inherit the environment";
-const SETTING: &str =
-    "settings of Open MPI mean nothing here; `canele info --tunables` lists those of Canelé";
 
 /// Names without their dashes.
 const OPTIONS: &[(&str, Meaning)] = &[
@@ -119,6 +126,13 @@ const OPTIONS: &[(&str, Meaning)] = &[
     ("on-failure", Kept("--on-failure")),
     ("initial-errhandler", Kept("--initial-errhandler")),
     ("bind", Kept("--bind")),
+    ("launcher", Remote("--rsh")),
+    ("launcher-exec", Remote("--rsh")),
+    ("bootstrap", Remote("--rsh")),
+    ("bootstrap-exec", Remote("--rsh")),
+    ("prefix", Prefix),
+    ("display-map", ReportBindings),
+    ("print-rank-map", ReportBindings),
     ("oversubscribe", Nothing),
     ("allow-run-as-root", Nothing),
     ("use-hwthread-cpus", Nothing),
@@ -126,14 +140,48 @@ const OPTIONS: &[(&str, Meaning)] = &[
     ("envall", Nothing),
     ("genvnone", Refused(INHERITED)),
     ("envnone", Refused(INHERITED)),
-    ("mca", Refused(SETTING)),
-    ("gmca", Refused(SETTING)),
-    ("prtemca", Refused(SETTING)),
-    ("configfile", Refused("several programs are written in one line, with `:` between them")),
+    ("v", Nothing),
+    ("verbose", Nothing),
+    ("q", Nothing),
+    ("quiet", Nothing),
+    ("nolocal", Ignored(0)),
+    ("display-allocation", Ignored(0)),
+    ("print-all-exitcodes", Ignored(0)),
+    ("disable-hostname-propagation", Ignored(0)),
+    ("enable-recovery", Ignored(0)),
+    ("iface", Ignored(1)),
+    ("rmk", Ignored(1)),
+    ("demux", Ignored(1)),
+    ("order-nodes", Ignored(1)),
+    ("report-uri", Ignored(1)),
+    ("s", Ignored(1)),
+    ("stdin", Ignored(1)),
+    ("mca", Ignored(2)),
+    ("gmca", Ignored(2)),
+    ("prtemca", Ignored(2)),
+    ("pmixmca", Ignored(2)),
 ];
+
+/// The words of a file that `-configfile FILE` names, which stands alone: each line is a program with its options, what follows `#` a comment.
+fn from_file(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
+    let is_config = words.first().is_some_and(|word| word == "-configfile" || word == "--configfile");
+    if !is_config {
+        return Ok(words);
+    }
+    let [option, file] = &words[..] else {
+        return Err("-configfile FILE stands alone: the file has all options and programs".into());
+    };
+    let typed = format!("{} {}", option.to_string_lossy(), file.to_string_lossy());
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{typed}: {error}"))?;
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
+    let lines = lines.filter(|line| !line.trim().is_empty());
+    let words: Vec<Vec<&str>> = lines.map(|line| line.split_whitespace().collect()).collect();
+    Ok(words.join(&":").into_iter().map(OsString::from).collect())
+}
 
 /// Reads the words behind `mpiexec`.
 pub fn read(words: Vec<OsString>, variable: &impl Fn(&str) -> Option<OsString>) -> Result<Read, String> {
+    let words = from_file(words)?;
     let parts: Vec<&[OsString]> = words.split(|word| word == ":").collect();
     let mut wanted = Wanted::default();
     for (index, part) in parts.iter().enumerate() {
@@ -221,6 +269,9 @@ impl<F: Fn(&str) -> Option<OsString>> Reader<'_, F> {
         attached: Option<OsString>,
         wanted: &mut Wanted,
     ) -> Result<(), String> {
+        if let Ignored(values) = meaning {
+            return self.ignore(typed, values - u8::from(values > 0 && attached.is_some()), wanted);
+        }
         let flag = matches!(meaning, Label | ReportBindings | Nothing);
         if let Some(value) = attached.as_ref().filter(|_| flag) {
             return Err(format!("{typed}={}: {typed} takes no value", value.to_string_lossy()));
@@ -255,8 +306,22 @@ impl<F: Fn(&str) -> Option<OsString>> Reader<'_, F> {
             Label => wanted.label = true,
             ReportBindings => wanted.report_bindings = true,
             Kept(option) => wanted.kept.push((option, value)),
-            Nothing | Help | Version | Refused(_) => {}
+            Remote(option) => wanted.remote.push((option, value)),
+            Prefix => wanted.remote.push(("--canele", Path::new(&value).join("bin/canele").into())),
+            Nothing | Ignored(_) | Help | Version | Refused(_) => {}
         }
+        Ok(())
+    }
+
+    /// Says that an option and its values mean nothing here.
+    fn ignore(&mut self, typed: &str, values: u8, wanted: &mut Wanted) -> Result<(), String> {
+        let mut text = typed.to_owned();
+        for _ in 0..values {
+            text = format!("{text} {}", self.next(&text)?.to_string_lossy());
+        }
+        wanted.remarks.push(format!(
+            "{text} means nothing here; `canele info --tunables` lists the settings of Canelé"
+        ));
         Ok(())
     }
 

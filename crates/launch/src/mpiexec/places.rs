@@ -41,6 +41,7 @@ pub fn resolve(wanted: &Wanted) -> Result<Place, String> {
     // Asked for nothing else, each host gets one rank.
     let said = wanted.programs.iter().any(|program| program.ranks.is_some());
     let named = if said { named } else { numbered(named) };
+    let named = filled(named, wanted)?;
     let words: Vec<String> = named.iter().map(word).collect();
     Ok(Place { hosts: Some(words.join(",")), ranks: None, says_ranks: sum(&named).is_some() })
 }
@@ -62,9 +63,22 @@ fn merged(named: Vec<NamedHost>, per_host: Option<u32>) -> Vec<NamedHost> {
         hosts = numbered(hosts);
     }
     if per_host.is_some() {
-        hosts.iter_mut().for_each(|host| host.ranks = per_host);
+        hosts.iter_mut().for_each(|host| (host.ranks, host.most) = (per_host, None));
     }
     hosts
+}
+
+/// Hosts that take more than their numbers have what the programs ask for.
+fn filled(named: Vec<NamedHost>, wanted: &Wanted) -> Result<Vec<NamedHost>, String> {
+    let asked = wanted.programs.iter().map(|program| program.ranks.unwrap_or(1)).sum();
+    if sum(&named).is_none_or(|numbers| asked <= numbers) || named.iter().all(|host| host.most.is_none()) {
+        return Ok(named);
+    }
+    let placed = hosts::place(&named, asked)?;
+    Ok(placed
+        .into_iter()
+        .map(|host| NamedHost { name: host.name, ranks: Some(host.ranks), most: None })
+        .collect())
 }
 
 fn numbered(mut hosts: Vec<NamedHost>) -> Vec<NamedHost> {

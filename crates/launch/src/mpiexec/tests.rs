@@ -78,6 +78,10 @@ fn a_file_of_hosts_is_read() {
         becomes(&format!("{option} {name} -n 4 a"), "canele run --hosts h0:2,h1:2 -n 4 -- a");
     }
     becomes(&format!("-f {name} -ppn 1 a"), "canele run --hosts h0:1,h1:1 -- a");
+    std::fs::write(file, "h0 slots=1 max_slots=3\nh1 slots=1\n").unwrap();
+    becomes(&format!("-f {name} a"), "canele run --hosts h0:1,h1:1 -- a");
+    becomes(&format!("-f {name} -n 4 a"), "canele run --hosts h0:3,h1:1 -n 4 -- a");
+    refused(&format!("-f {name} -n 5 a"), "take 4");
     std::fs::write(file, "localhost slots=2 # here\n").unwrap();
     becomes(&format!("-f {name} a"), "canele run -n 2 -- a");
     std::fs::write(file, "# nobody\n").unwrap();
@@ -131,6 +135,38 @@ fn the_rest_is_translated_or_means_nothing() {
 }
 
 #[test]
+fn a_program_in_the_working_directory_is_found() {
+    let folder = std::env::temp_dir().join(format!("canele-programs-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::copy("/bin/true", folder.join("solver")).unwrap();
+    std::fs::write(folder.join("data"), "").unwrap();
+    let name = folder.display();
+    becomes(&format!("-n 1 -wdir {name} solver"), &format!("canele run --wd {name} -n 1 -- ./solver"));
+    becomes(&format!("-n 1 -wdir {name} data"), &format!("canele run --wd {name} -n 1 -- data"));
+    becomes(&format!("-n 1 -wdir {name} other"), &format!("canele run --wd {name} -n 1 -- other"));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn how_hosts_are_reached_matters_where_there_are_any() {
+    becomes("-launcher ssh -n 2 a", "canele run -n 2 -- a");
+    becomes("-launcher rsh -H h0 -n 1 a", "canele run --hosts h0 --rsh rsh -n 1 -- a");
+    becomes("--prefix /opt/c -H h0 -n 1 a", "canele run --hosts h0 --canele /opt/c/bin/canele -n 1 -- a");
+    becomes("-v -q --display-map -n 2 a", "canele run --report-bindings -n 2 -- a");
+}
+
+#[test]
+fn a_file_has_options_and_programs_in_its_lines() {
+    let path = std::env::temp_dir().join(format!("canele-config-{}", std::process::id()));
+    let name = path.display();
+    std::fs::write(&path, "# two programs\n-n 1 m\n\n-n 3 w --fast # the others\n").unwrap();
+    becomes(&format!("-configfile {name}"), "canele run -n 1 -- m : -n 3 -- w --fast");
+    refused(&format!("-configfile {name} a"), "stands alone");
+    std::fs::remove_file(&path).unwrap();
+    refused(&format!("-configfile {name}"), "No such file");
+}
+
+#[test]
 fn several_programs_are_one_job() {
     becomes("-n 1 m : -n 3 w --fast", "canele run -n 1 -- m : -n 3 -- w --fast");
     becomes("m : w", "canele run -n 1 -- m : -n 1 -- w");
@@ -144,8 +180,10 @@ fn several_programs_are_one_job() {
 #[test]
 fn what_is_unknown_is_named() {
     refused("-n 2 --fancy a", "--fancy");
-    refused("-n 2 -launcher ssh a", "-launcher");
-    refused("-n 2 --mca btl self a", "--mca");
+    remarks("-n 2 --mca btl self a", "canele run -n 2 -- a", "--mca btl self");
+    remarks("-n 2 --stdin=all a", "canele run -n 2 -- a", "--stdin");
+    remarks("-n 2 -nolocal a", "canele run -n 2 -- a", "-nolocal");
+    refused("-n 2 --mca btl", "--mca btl");
     refused("-n 2 --oversubscribe=1 a", "takes no value");
     refused("-n 2", "no program");
 }
