@@ -143,6 +143,14 @@ pub fn place(hosts: &[NamedHost], size: u32) -> Result<Vec<Host>, String> {
     Ok(placed)
 }
 
+/// Whether a name means this host: nobody should need a remote shell to it.
+pub fn is_here(name: &str) -> bool {
+    let own = rustix::system::uname();
+    let own = own.nodename().to_string_lossy().into_owned();
+    let first = own.split('.').next().unwrap_or_default();
+    ["localhost", "127.0.0.1", "[::1]", &own, first].contains(&name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

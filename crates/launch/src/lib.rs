@@ -25,6 +25,7 @@
 
 #![forbid(unsafe_code)]
 
+mod allocation;
 mod binding;
 mod closing;
 mod connected;
@@ -60,8 +61,9 @@ mod supervisor;
 mod supervisor_handle;
 mod unjoined;
 
+pub use allocation::{Allocation, allocation};
 pub use binding::BindPolicy;
-pub use hosts::{NamedHost, capacity, read_file as read_host_file, read_list as read_host_list};
+pub use hosts::{NamedHost, capacity, is_here, read_file as read_host_file, read_list as read_host_list};
 pub use plan::Program;
 pub use query::{JobReport, PartReport, RailReport, RankReport};
 pub use query_client::{QueryError, query_job};

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use canele_launch::{
-    BindPolicy, JobSpec, NamedHost, Placement, Program, capacity, read_host_file, read_host_list,
+    BindPolicy, JobSpec, NamedHost, Placement, Program, allocation, capacity, is_here, read_host_file,
+    read_host_list,
 };
 use clap::Parser;
 
@@ -14,14 +15,8 @@ use clap::Parser;
 #[derive(Debug, clap::Args)]
 #[command(override_usage = USAGE, after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Number of ranks to start; with hosts that have numbers, as many as fit
-    #[arg(
-        short = 'n',
-        long = "ranks",
-        visible_alias = "np",
-        value_name = "N",
-        required_unless_present = "where"
-    )]
+    /// Number of ranks to start; with hosts that have numbers, or in an allocation of a batch system, as many as fit
+    #[arg(short = 'n', long = "ranks", visible_alias = "np", value_name = "N")]
     ranks: Option<u32>,
     #[command(flatten)]
     pub place: Place,
@@ -67,6 +62,7 @@ pub struct Arguments {
 const USAGE: &str = "canele run -n N [--hosts H0:R,H1:R…] [OPTIONS] PROG ARGS… [: -n M PROG2 ARGS…]";
 
 const EXAMPLES: &str = "\
+In an allocation of Slurm, PBS or LSF that has other hosts its hosts are used, in Slurm through srun.
 With --hosts or --hostfile the ranks are numbered host by host. Hosts are reached through the
 remote shell and nothing else. Program and directory must be there, too; of this environment the
 ranks get the variables CANELE_… and what --env says.
@@ -150,13 +146,6 @@ impl Place {
         read_host_file(&text).map(Some).map_err(|text| wrong(&text))
     }
 
-    /// The hosts and how they are reached, if any were named.
-    fn placement(&self) -> Result<Option<Placement>, String> {
-        let placement =
-            |hosts| Placement { hosts, remote_shell: self.rsh.clone(), executable: self.canele.clone() };
-        Ok(self.named_hosts()?.map(placement))
-    }
-
     /// How many ranks the hosts take, where they were named with numbers.
     ///
     /// # Errors
@@ -234,6 +223,14 @@ impl InitialErrhandler {
     }
 }
 
+/// Where the ranks of a job run.
+struct Whereabouts {
+    /// The hosts and how they are reached; none: here.
+    placement: Option<Placement>,
+    /// How many ranks there is room for, if that is known.
+    capacity: Option<u32>,
+}
+
 /// What follows a `:`.
 #[derive(Debug, Parser)]
 #[command(name = "canele run … :", disable_help_flag = true)]
@@ -276,7 +273,7 @@ impl Arguments {
         let options = wait.into_iter().chain(check).chain(errhandler);
         Ok(JobSpec {
             programs: self.programs()?,
-            placement: self.place.placement()?,
+            placement: self.whereabouts()?.placement,
             bind: self.bind.into(),
             report_bindings: self.report_bindings,
             universe: self.universe,
@@ -309,6 +306,28 @@ impl Arguments {
         }
     }
 
+    /// Where the ranks run: on hosts that were named, on those of an allocation that has others than this one, or here.
+    fn whereabouts(&self) -> Result<Whereabouts, String> {
+        let Place { rsh, canele, .. } = &self.place;
+        let placement = |hosts, usual: Option<&str>| Placement {
+            hosts,
+            remote_shell: rsh.clone().or(usual.map(str::to_owned)),
+            executable: canele.clone(),
+        };
+        if let Some(hosts) = self.place.named_hosts()? {
+            let capacity = capacity(&hosts)?;
+            return Ok(Whereabouts { placement: Some(placement(hosts, None)), capacity });
+        }
+        let variable = |name: &str| std::env::var(name).ok();
+        let Some(allocated) = allocation(variable, |file| std::fs::read_to_string(file))? else {
+            return Ok(Whereabouts { placement: None, capacity: None });
+        };
+        let capacity = capacity(&allocated.hosts)?;
+        let is_elsewhere = !allocated.hosts.iter().all(|host| is_here(&host.name));
+        let placement = is_elsewhere.then(|| placement(allocated.hosts, allocated.remote_shell));
+        Ok(Whereabouts { placement, capacity })
+    }
+
     /// The programs, split at `:`.
     ///
     /// # Errors
@@ -320,10 +339,13 @@ impl Arguments {
         }
         let mut parts = self.command.split(|argument| argument == OsStr::new(":"));
         let first = parts.next().unwrap_or_default().to_vec();
-        let ranks = self
-            .ranks
-            .or(self.place.capacity()?)
-            .ok_or("-n N is needed where hosts have no numbers of ranks")?;
+        let ranks = match self.ranks {
+            Some(ranks) => ranks,
+            None => self.whereabouts()?.capacity.ok_or(match self.place.is_elsewhere() {
+                true => "-n N is needed where hosts have no numbers of ranks",
+                false => "the number of ranks is needed, as in `canele run -n 4 PROG ARGS…`",
+            })?,
+        };
         let mut programs = vec![program(ranks, first)?];
         for part in parts {
             let name = OsString::from("canele run … :");

@@ -10,6 +10,8 @@ use std::ffi::OsString;
 
 use options::Wanted;
 
+use crate::allocation::ALLOCATION_VARIABLES;
+
 /// What `mpiexec` is to do.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Asked {
@@ -43,7 +45,8 @@ pub fn translate(words: Vec<OsString>, variable: impl Fn(&str) -> Option<OsStrin
         let name = std::mem::take(&mut program.command[0]);
         program.command[0] = programs::found(name, wanted.directory.as_deref(), variable("PATH"));
     }
-    let place = places::resolve(&wanted)?;
+    let in_allocation = ALLOCATION_VARIABLES.iter().any(|name| variable(name).is_some());
+    let place = places::resolve(&wanted, in_allocation)?;
     let mut remarks = wanted.remarks.clone();
     remarks.extend(
         wanted

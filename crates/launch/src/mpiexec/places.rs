@@ -12,14 +12,16 @@ pub struct Place {
     pub hosts: Option<String>,
     /// How many ranks, if nobody says.
     pub ranks: Option<u32>,
-    /// The hosts have numbers.
+    /// The hosts have numbers, those of an allocation among them.
     pub says_ranks: bool,
 }
 
 /// Looks at hosts, host file and ranks per host together.
-pub fn resolve(wanted: &Wanted) -> Result<Place, String> {
+pub fn resolve(wanted: &Wanted, in_allocation: bool) -> Result<Place, String> {
     let (named, typed) = match (&wanted.hosts, &wanted.hostfile) {
-        (None, None) => return Ok(Place { ranks: wanted.per_host, ..Place::default() }),
+        (None, None) => {
+            return Ok(Place { ranks: wanted.per_host, says_ranks: in_allocation, ..Place::default() });
+        }
         (Some(_), Some(file)) => {
             let file = file.to_string_lossy();
             return Err(format!("hosts are named in the list as well as in the file {file}: one is enough"));
@@ -35,7 +37,7 @@ pub fn resolve(wanted: &Wanted) -> Result<Place, String> {
     if named.is_empty() {
         return Err(format!("{typed}: no host is named"));
     }
-    if named.iter().all(|host| is_here(&host.name)) {
+    if named.iter().all(|host| hosts::is_here(&host.name)) {
         return Ok(Place { ranks: sum(&named), ..Place::default() });
     }
     // Asked for nothing else, each host gets one rank.
@@ -96,12 +98,4 @@ fn word(host: &NamedHost) -> String {
         Some(ranks) => format!("{}:{ranks}", host.name),
         None => host.name.clone(),
     }
-}
-
-/// Whether a name means this host: nobody should need a remote shell to it.
-fn is_here(name: &str) -> bool {
-    let own = rustix::system::uname();
-    let own = own.nodename().to_string_lossy().into_owned();
-    let first = own.split('.').next().unwrap_or_default();
-    ["localhost", "127.0.0.1", "[::1]", &own, first].contains(&name)
 }

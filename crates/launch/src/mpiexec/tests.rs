@@ -135,6 +135,18 @@ fn the_rest_is_translated_or_means_nothing() {
 }
 
 #[test]
+fn in_an_allocation_the_number_of_ranks_is_its_own() {
+    let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+    let allocated = |name: &str| (name == "SLURM_JOB_NODELIST").then(|| "n[1-2]".into());
+    let run = |line: &str| match translate(words(line), allocated) {
+        Ok(Asked::Run { words, .. }) => words,
+        other => panic!("{line}: {other:?}"),
+    };
+    assert_eq!(run("a"), words("canele run -- a"));
+    assert_eq!(run("-n 3 a"), words("canele run -n 3 -- a"));
+}
+
+#[test]
 fn a_program_in_the_working_directory_is_found() {
     let folder = std::env::temp_dir().join(format!("canele-programs-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use canele_control::VERSION;
 use canele_rail::tcp::interfaces::interfaces;
 use canele_sys::topology;
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 use super::frames::{Inflow, Outflow, Read, preamble};
 use super::heartbeat::{Beat, Heartbeat};
@@ -52,8 +53,14 @@ struct AgentLoop {
 impl AgentLoop {
     fn new() -> io::Result<AgentLoop> {
         let (input, output) = (io::stdin(), io::stdout());
-        if input.is_terminal() || output.is_terminal() {
+        if input.is_terminal() {
             return Err(io::Error::other("its standard input and output lead to a launcher"));
+        }
+        if output.is_terminal() {
+            // That of a batch system, which passes bytes on before a line ends; it must change none.
+            let mut modes = tcgetattr(&output)?;
+            modes.make_raw();
+            tcsetattr(&output, OptionalActions::Now, &modes)?;
         }
         let events = Events::new()?;
         let up = Inflow::new(input.as_fd().try_clone_to_owned()?, Source::Incoming(0), &events)?;
