@@ -54,6 +54,7 @@ impl Installation {
         let release = made.root.join("tree/built/release");
         fs::hard_link(env!("CARGO_BIN_EXE_canele"), release.join("canele")).unwrap();
         made.compile(&release.join("libmpi_abi.so"), "ours");
+        fs::write(release.join("libmpi.so"), "by MPICH's ABI").unwrap();
         // Everything is built.
         let cargo = made.root.join("commands/cargo");
         fs::write(&cargo, "#!/bin/sh\n").unwrap();
