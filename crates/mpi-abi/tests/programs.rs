@@ -91,7 +91,7 @@ programs! {
     copies [1 3];
     datatypes [1 2];
     duplicates [1 2 5];
-    dynamic [2 3];
+    dynamic [1 2 3];
     errors [1];
     exits [1 3];
     file_accesses [1 2 4];

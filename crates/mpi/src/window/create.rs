@@ -298,10 +298,10 @@ fn shares_host(comm: &Comm) -> bool {
     members.iter().all(|rank| host(rank) == host(&members[0]))
 }
 
-/// Exposes the part of this member, if others cannot map it.
+/// Exposes the part of this member, if others cannot map it, or if memory will be attached: accesses over borders are requests.
 fn exposed(comm: &Comm, flavor: Flavor, mut made: Made) -> Result<Made> {
     let engine = &comm.engine;
-    if comm.size() == 1 {
+    if comm.size() == 1 && flavor != Flavor::Dynamic {
         return Ok(made);
     }
     made.key = match &made.memory {
