@@ -18,6 +18,13 @@ macro_rules! programs {
     };
 }
 
+/// A line without the eight digits of the datatypes that are named in it.
+fn without_handles(line: &str) -> Vec<&str> {
+    const BEFORE: &str = "((MPI_Datatype)0x";
+    let parts = line.split(BEFORE).enumerate();
+    parts.map(|(n, part)| if n == 0 { part } else { part.get(8..).unwrap_or_default() }).collect()
+}
+
 #[test]
 fn the_conformance_program_prints_what_it_prints_by_the_standards_abi() {
     let program = compiled("conformance", &conformance());
@@ -28,7 +35,8 @@ fn the_conformance_program_prints_what_it_prints_by_the_standards_abi() {
         // The numbers of combiners are the ABI's.
         let has_combiner = |line: &str| line.contains(" envelope ") || line.starts_with("contents: ");
         for (at, (said, expected)) in said.lines().zip(expected.lines()).enumerate() {
-            assert!(said == expected || has_combiner(expected), "line {} on {ranks} ranks: {said}", at + 1);
+            let is_same = without_handles(said) == without_handles(expected);
+            assert!(is_same || has_combiner(expected), "line {} on {ranks} ranks: {said}", at + 1);
         }
         assert_eq!(said.lines().count(), expected.lines().count(), "lines on {ranks} ranks");
     }
