@@ -79,7 +79,7 @@ fn ranks_of_another_mpi_are_told_which_one_it_is() {
 #[test]
 fn a_job_that_fails_is_told_too_and_keeps_its_status() {
     let folder = Folder::new("other-mpi-fails");
-    let program = program(&folder, "libmpi.so.12");
+    let program = program(&folder, "libmpi.so.40");
     let ended = canele(&["run", "-n", "2", &program, "3"]);
     assert_eq!(ended.code(), Some(3), "{}", ended.error);
     assert_eq!(ended.error.matches("no rank has joined the job").count(), 1, "{}", ended.error);
@@ -88,7 +88,7 @@ fn a_job_that_fails_is_told_too_and_keeps_its_status() {
 #[test]
 fn programs_are_found_as_they_are_started() {
     let folder = Folder::new("other-mpi-path");
-    program(&folder, "libmpi.so.12");
+    program(&folder, "libmpi.so.40");
     let path = format!("PATH={}:{}", folder.0.display(), std::env::var("PATH").unwrap());
     for options in [&["--env", path.as_str()][..], &["--wd", folder.0.to_str().unwrap()]] {
         let name = if options[0] == "--wd" { "./program" } else { "program" };
@@ -101,7 +101,7 @@ fn programs_are_found_as_they_are_started() {
 fn nobody_else_is_told() {
     let folder = Folder::new("no-other-mpi");
     // One rank is a job of one, whoever starts it.
-    let other = program(&folder, "libmpi.so.12");
+    let other = program(&folder, "libmpi.so.40");
     says_nothing(&canele(&["run", "-n", "1", &other]));
     // Programs without MPI: linked, scripts, linked to a library with a similar name.
     says_nothing(&canele(&["run", "-n", "4", "hostname"]));
