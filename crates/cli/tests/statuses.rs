@@ -78,7 +78,7 @@ fn wrong_usage_is_2_and_says_what_is_wrong() {
         (&["run", "-n", "0", "true"][..], "-n 0"),
         (&["run", "-n", "x", "true"], "'x'"),
         (&["run", "-n", "2"], "PROG"),
-        (&["run", "true"], "--ranks"),
+        (&["run", "true"], "canele run -n 4"),
         (&["run", "-n", "1", "true", ":"], "after `:`"),
         (&["run", "-n", "1", "true", ":", "-n", "0", "true"], "-n 0"),
         (&["run", "-n", "4000000000", "true"], "a job has at most 16777216"),
