@@ -5,11 +5,10 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use canele_launch::{
-    BindPolicy, JobSpec, NamedHost, Placement, Program, allocation, capacity, is_here, read_host_file,
-    read_host_list,
-};
+use canele_launch::{BindPolicy, JobSpec, Program};
 use clap::Parser;
+
+use super::place::Place;
 
 /// Arguments of `canele run`.
 #[derive(Debug, clap::Args)]
@@ -109,52 +108,6 @@ pub fn with_number(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
-/// Where the ranks run, for every command that starts any.
-#[derive(Debug, Default, Clone, clap::Args)]
-pub struct Place {
-    /// Run on these hosts, `NAME:RANKS` each, filled in order; without `:RANKS` the ranks are spread evenly
-    #[arg(long, value_name = "H0:R,H1:R…", group = "where")]
-    pub hosts: Option<String>,
-    /// The same from a file: `NAME`, `NAME:RANKS` or `NAME slots=RANKS max_slots=MOST` on each line, comments after `#`
-    #[arg(long, value_name = "FILE", group = "where")]
-    pub hostfile: Option<PathBuf>,
-    /// The command, with arguments, that runs another one on a host, as `CMD HOST PROGRAM agent` [default: ssh]
-    #[arg(long, value_name = "CMD", requires = "where")]
-    pub rsh: Option<String>,
-    /// Where the `canele` command lies on the hosts [default: where it lies here]
-    #[arg(long, value_name = "PATH", requires = "where")]
-    pub canele: Option<PathBuf>,
-}
-
-impl Place {
-    /// Whether any hosts were named.
-    pub fn is_elsewhere(&self) -> bool {
-        self.hosts.is_some() || self.hostfile.is_some()
-    }
-
-    /// The hosts that were named, if any were.
-    ///
-    /// # Errors
-    /// A text that says what is wrong with them.
-    pub fn named_hosts(&self) -> Result<Option<Vec<NamedHost>>, String> {
-        if let Some(list) = &self.hosts {
-            return read_host_list(list).map(Some).map_err(|text| format!("--hosts {list}: {text}"));
-        }
-        let Some(path) = &self.hostfile else { return Ok(None) };
-        let wrong = |text: &dyn std::fmt::Display| format!("--hostfile {}: {text}", path.display());
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
-        read_host_file(&text).map(Some).map_err(|text| wrong(&text))
-    }
-
-    /// How many ranks the hosts take, where they were named with numbers.
-    ///
-    /// # Errors
-    /// A text that says what is wrong with them.
-    pub fn capacity(&self) -> Result<Option<u32>, String> {
-        Ok(self.named_hosts()?.as_deref().map(capacity).transpose()?.flatten())
-    }
-}
-
 /// Where ranks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Bind {
@@ -223,14 +176,6 @@ impl InitialErrhandler {
     }
 }
 
-/// Where the ranks of a job run.
-struct Whereabouts {
-    /// The hosts and how they are reached; none: here.
-    placement: Option<Placement>,
-    /// How many ranks there is room for, if that is known.
-    capacity: Option<u32>,
-}
-
 /// What follows a `:`.
 #[derive(Debug, Parser)]
 #[command(name = "canele run … :", disable_help_flag = true)]
@@ -273,7 +218,7 @@ impl Arguments {
         let options = wait.into_iter().chain(check).chain(errhandler);
         Ok(JobSpec {
             programs: self.programs()?,
-            placement: self.whereabouts()?.placement,
+            placement: self.place.whereabouts()?.placement,
             bind: self.bind.into(),
             report_bindings: self.report_bindings,
             universe: self.universe,
@@ -306,28 +251,6 @@ impl Arguments {
         }
     }
 
-    /// Where the ranks run: on hosts that were named, on those of an allocation that has others than this one, or here.
-    fn whereabouts(&self) -> Result<Whereabouts, String> {
-        let Place { rsh, canele, .. } = &self.place;
-        let placement = |hosts, usual: Option<&str>| Placement {
-            hosts,
-            remote_shell: rsh.clone().or(usual.map(str::to_owned)),
-            executable: canele.clone(),
-        };
-        if let Some(hosts) = self.place.named_hosts()? {
-            let capacity = capacity(&hosts)?;
-            return Ok(Whereabouts { placement: Some(placement(hosts, None)), capacity });
-        }
-        let variable = |name: &str| std::env::var(name).ok();
-        let Some(allocated) = allocation(variable, |file| std::fs::read_to_string(file))? else {
-            return Ok(Whereabouts { placement: None, capacity: None });
-        };
-        let capacity = capacity(&allocated.hosts)?;
-        let is_elsewhere = !allocated.hosts.iter().all(|host| is_here(&host.name));
-        let placement = is_elsewhere.then(|| placement(allocated.hosts, allocated.remote_shell));
-        Ok(Whereabouts { placement, capacity })
-    }
-
     /// The programs, split at `:`.
     ///
     /// # Errors
@@ -341,7 +264,7 @@ impl Arguments {
         let first = parts.next().unwrap_or_default().to_vec();
         let ranks = match self.ranks {
             Some(ranks) => ranks,
-            None => self.whereabouts()?.capacity.ok_or(match self.place.is_elsewhere() {
+            None => self.place.whereabouts()?.capacity.ok_or(match self.place.is_elsewhere() {
                 true => "-n N is needed where hosts have no numbers of ranks",
                 false => "the number of ranks is needed, as in `canele run -n 4 PROG ARGS…`",
             })?,

@@ -3,12 +3,14 @@
 //! Owns the syntax and the exit statuses of wrong usage; the mechanism is the library's.
 
 mod arguments;
+mod place;
 
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
-pub use arguments::{Arguments, Bind, Place, Wait, with_number};
+pub use arguments::{Arguments, Bind, Wait, with_number};
 use canele_launch::StartError;
+pub use place::Place;
 
 use crate::{say, wrong_usage};
 

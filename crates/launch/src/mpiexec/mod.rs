@@ -106,7 +106,8 @@ Usage: mpiexec [OPTIONS] PROG ARGS… [: -n M PROG2 ARGS…]
   -f, -hostfile, -machinefile FILE
   -ppn, -npernode, -N N       ranks on each host
   -bind-to core|none          one processor for each rank, or no binding
-  --report-bindings           say to which processors each rank is bound
+  --report-bindings, --display-map
+                              say to which processors each rank is bound
   -genv, -env NAME VALUE      set a variable for the ranks; -x NAME[=VALUE] and -genvlist A,B pass them on
   -wdir, -wd DIR              start there
   -l, --tag-output            start each line with its rank

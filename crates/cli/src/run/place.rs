@@ -1,0 +1,84 @@
+//! Where the ranks of a job run: on hosts that are named, on those of a batch system's allocation, or here. Owns the options; reaches nothing.
+
+use std::path::PathBuf;
+
+use canele_launch::{NamedHost, Placement, allocation, capacity, is_here, read_host_file, read_host_list};
+
+/// Where the ranks run, for every command that starts any.
+#[derive(Debug, Default, Clone, clap::Args)]
+pub struct Place {
+    /// Run on these hosts, `NAME:RANKS` each, filled in order; without `:RANKS` the ranks are spread evenly
+    #[arg(long, value_name = "H0:R,H1:R…", group = "where")]
+    pub hosts: Option<String>,
+    /// The same from a file: `NAME`, `NAME:RANKS` or `NAME slots=RANKS max_slots=MOST` on each line, comments after `#`
+    #[arg(long, value_name = "FILE", group = "where")]
+    pub hostfile: Option<PathBuf>,
+    /// The command, with arguments, that runs another one on a host, as `CMD HOST PROGRAM agent` [default: ssh]
+    #[arg(long, value_name = "CMD", requires = "where")]
+    pub rsh: Option<String>,
+    /// Where the `canele` command lies on the hosts [default: where it lies here]
+    #[arg(long, value_name = "PATH", requires = "where")]
+    pub canele: Option<PathBuf>,
+}
+
+impl Place {
+    /// Whether any hosts were named.
+    pub fn is_elsewhere(&self) -> bool {
+        self.hosts.is_some() || self.hostfile.is_some()
+    }
+
+    /// The hosts that were named, if any were.
+    ///
+    /// # Errors
+    /// A text that says what is wrong with them.
+    pub fn named_hosts(&self) -> Result<Option<Vec<NamedHost>>, String> {
+        if let Some(list) = &self.hosts {
+            return read_host_list(list).map(Some).map_err(|text| format!("--hosts {list}: {text}"));
+        }
+        let Some(path) = &self.hostfile else { return Ok(None) };
+        let wrong = |text: &dyn std::fmt::Display| format!("--hostfile {}: {text}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+        read_host_file(&text).map(Some).map_err(|text| wrong(&text))
+    }
+
+    /// How many ranks the hosts take, where they were named with numbers.
+    ///
+    /// # Errors
+    /// A text that says what is wrong with them.
+    pub fn capacity(&self) -> Result<Option<u32>, String> {
+        Ok(self.named_hosts()?.as_deref().map(capacity).transpose()?.flatten())
+    }
+
+    /// Where the ranks run: on hosts that were named, on those of an allocation that has others than this one, or here.
+    ///
+    /// # Errors
+    /// A text that says what is wrong with the hosts, or with the variables of the batch system.
+    pub fn whereabouts(&self) -> Result<Whereabouts, String> {
+        let Place { rsh, canele, .. } = self;
+        let placement = |hosts, usual: Option<&str>| Placement {
+            hosts,
+            remote_shell: rsh.clone().or(usual.map(str::to_owned)),
+            executable: canele.clone(),
+        };
+        if let Some(hosts) = self.named_hosts()? {
+            let capacity = capacity(&hosts)?;
+            return Ok(Whereabouts { placement: Some(placement(hosts, None)), capacity });
+        }
+        let variable = |name: &str| std::env::var(name).ok();
+        let Some(allocated) = allocation(variable, |file| std::fs::read_to_string(file))? else {
+            return Ok(Whereabouts { placement: None, capacity: None });
+        };
+        let capacity = capacity(&allocated.hosts)?;
+        let is_elsewhere = !allocated.hosts.iter().all(|host| is_here(&host.name));
+        let placement = is_elsewhere.then(|| placement(allocated.hosts, allocated.remote_shell));
+        Ok(Whereabouts { placement, capacity })
+    }
+}
+
+/// Where the ranks of a job run.
+pub struct Whereabouts {
+    /// The hosts and how they are reached; none: here.
+    pub placement: Option<Placement>,
+    /// How many ranks there is room for, if that is known.
+    pub capacity: Option<u32>,
+}
