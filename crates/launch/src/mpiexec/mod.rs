@@ -113,6 +113,7 @@ Usage: mpiexec [OPTIONS] PROG ARGS… [: -n M PROG2 ARGS…]
   -l, --tag-output            start each line with its rank
   -initial-errhandler mpi_errors_return   what programs do with errors at first: this, mpi_errors_abort or
                               mpi_errors_are_fatal
+  --with-ft ulfm|none         the others go on when a rank dies, or end, as --on-failure continue|stop
   --rsh, --canele, --timeout, --wait, --on-failure, --bind   as `canele run`
 
 Options have one dash or two. Taken, and without a meaning here: --oversubscribe (always allowed),

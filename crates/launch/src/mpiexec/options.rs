@@ -64,6 +64,8 @@ enum Meaning {
     Directory,
     Label,
     ReportBindings,
+    /// Whether the others go on when a rank dies, in Open MPI's words.
+    FaultTolerance,
     /// The value of a variable.
     Setting(&'static str),
     /// An option of `canele run` with a value.
@@ -124,6 +126,7 @@ const OPTIONS: &[(&str, Meaning)] = &[
     ("timeout", Kept("--timeout")),
     ("wait", Kept("--wait")),
     ("on-failure", Kept("--on-failure")),
+    ("with-ft", FaultTolerance),
     ("initial-errhandler", Kept("--initial-errhandler")),
     ("bind", Kept("--bind")),
     ("launcher", Remote("--rsh")),
@@ -305,6 +308,7 @@ impl<F: Fn(&str) -> Option<OsString>> Reader<'_, F> {
             Directory => wanted.directory = Some(value),
             Label => wanted.label = true,
             ReportBindings => wanted.report_bindings = true,
+            FaultTolerance => wanted.kept.push(("--on-failure", on_failure(typed, &text)?.into())),
             Kept(option) => wanted.kept.push((option, value)),
             Remote(option) => wanted.remote.push((option, value)),
             Prefix => wanted.remote.push(("--canele", Path::new(&value).join("bin/canele").into())),
@@ -348,6 +352,17 @@ fn number(typed: &str, text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(number) if number > 0 => Ok(number),
         _ => Err(format!("{typed} {text}: a number of ranks is needed, at least 1")),
+    }
+}
+
+/// What happens when a rank dies, in the words of `canele run`.
+fn on_failure(typed: &str, text: &str) -> Result<&'static str, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "mpi" | "ulfm" | "yes" | "true" | "1" => Ok("continue"),
+        "none" | "no" | "false" | "0" => Ok("stop"),
+        _ => Err(format!(
+            "{typed} {text}: `ulfm` lets the others go on when a rank dies, as --on-failure continue; `none` ends them"
+        )),
     }
 }
 

@@ -122,6 +122,10 @@ fn the_rest_is_translated_or_means_nothing() {
         "-n 1 -initial-errhandler mpi_errors_return a",
         "canele run --initial-errhandler mpi_errors_return -n 1 -- a",
     );
+    becomes("--with-ft ulfm -n 2 a", "canele run --on-failure continue -n 2 -- a");
+    becomes("--with-ft=mpi -n 2 a", "canele run --on-failure continue -n 2 -- a");
+    becomes("--with-ft none -n 2 a", "canele run --on-failure stop -n 2 -- a");
+    refused("--with-ft maybe -n 2 a", "--with-ft maybe");
     becomes(
         "-n 1 -memory-alloc-kinds system,mpi a",
         "canele run --env CANELE_MPI_MEMORY_ALLOC_KINDS=system,mpi -n 1 -- a",
