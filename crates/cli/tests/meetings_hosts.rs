@@ -109,6 +109,18 @@ fn jobs_in_namespaces_are_connected_wherever_their_ranks_run() {
     }
 }
 
+/// Ranks that have sockets from their start, and ranks of one host that get them by the connection.
+#[test]
+fn ranks_that_wait_for_another_job_sleep_until_it_sends() {
+    for (waiting, telling) in [("2", "a:1,b:1"), ("a:1,b:1", "2"), ("a:1,b:1", "a:1,b:1")] {
+        let place = place();
+        let at = Where::Pretended;
+        let waits = job(at, waiting, &["--wait", "sleep"], &["waits", &place]);
+        passed(job(at, telling, &[], &["tells", &place]), telling);
+        passed(waits, waiting);
+    }
+}
+
 #[test]
 fn three_jobs_are_connected_one_after_the_other_and_by_the_name_of_a_service() {
     let place = place();

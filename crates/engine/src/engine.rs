@@ -31,7 +31,7 @@ pub struct Engine {
     /// How the command is found that starts a launcher.
     pub(crate) find_command: OnceLock<FindCommand>,
     /// Threads of the library.
-    own_threads: AtomicUsize,
+    own_threads: Arc<AtomicUsize>,
     pub(crate) tunables: Tunables,
 }
 
@@ -64,6 +64,7 @@ impl Engine {
         let core = Core::open(tunables, control)?;
         Ok(Self {
             waker: core.progress.rails.waker(),
+            own_threads: core.progress.rails.own_threads.clone(),
             put_counts: core.rma.put_counts.clone(),
             world: core.membership.job.world_of(place.rank),
             ranks: AtomicU32::new(core.membership.job.ranks()),
@@ -71,7 +72,6 @@ impl Engine {
             core: BiasedLock::new(core),
             place,
             find_command: OnceLock::new(),
-            own_threads: AtomicUsize::new(0),
             tunables: tunables.clone(),
         })
     }

@@ -4,13 +4,16 @@
 //! memory, which is asked first everywhere, k the k-th of TCP. Never chooses among the links to a peer: the protocols do.
 //!
 //! *Sleep.* A rank with sockets sleeps on them and on its event, without the lock. A thread that comes in meanwhile and
-//! takes something from a socket takes with it what would have ended the sleep, so it wakes the sleeper (invariant I7).
+//! takes something from a socket takes with it what would have ended the sleep, so it wakes the sleeper (invariant I7). A rank
+//! that got its sockets after its peers got its inbox has no event that they know of: it sleeps on its word, and a thread on the sockets.
 
 mod rail;
+mod socket_watcher;
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use canele_control::{ControlError, JobInfo, Network, SpawnedWorld};
@@ -18,16 +21,18 @@ use canele_rail::Rail;
 use canele_rail::shm::fetch::SingleCopy;
 use canele_rail::shm::{Shm, Waker};
 use canele_rail::tcp::{Member, OtherRanks, Tcp, TcpLimits};
+use canele_sys::atomic::AtomicUsize;
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::poller::Ready;
 use canele_sys::tunables::Tunables;
 
 use crate::Error;
+use socket_watcher::SocketWatcher;
 
 /// How long an attempt to connect may take.
 const CONNECT_TIMEOUT_NS: u64 = 10_000_000_000;
 
-/// How long a rank sleeps at most whose sleep its sockets do not end: one that has got them after its inbox was handed out.
+/// How long a rank sleeps at most whose sleep its sockets do not end, as the system refuses a thread that watches them.
 const UNWATCHED_SLEEP: Duration = Duration::from_millis(1);
 
 /// The rails of a rank.
@@ -35,6 +40,10 @@ pub(crate) struct Rails {
     pub shm: Shm,
     pub tcp: Vec<Tcp>,
     waker: Waker,
+    /// Watches the sockets of a rank that has got them after its inbox was handed out.
+    watcher: Option<SocketWatcher>,
+    /// How many threads of this process are the library's.
+    pub own_threads: Arc<AtomicUsize>,
     /// The links of all rails.
     incoming: Vec<LinkId>,
     /// Those on which packets may have come; all, where there are no sockets.
@@ -74,6 +83,8 @@ impl Rails {
         }
         Ok(Self {
             waker: shm.waker(),
+            watcher: None,
+            own_threads: Arc::default(),
             shm,
             tcp: Vec::new(),
             incoming: Vec::new(),
@@ -257,7 +268,8 @@ impl Rails {
 
     /// How long a sleep may last; for ever, unless an attempt to connect may time out.
     pub fn longest_sleep(&self) -> Option<Duration> {
-        let unwatched = (self.has_sockets() && !self.waker.watches()).then_some(UNWATCHED_SLEEP);
+        let are_watched = self.waker.watches() || self.watcher.is_some();
+        let unwatched = (self.has_sockets() && !are_watched).then_some(UNWATCHED_SLEEP);
         self.tcp.iter().filter_map(Tcp::patience).chain(unwatched).min()
     }
 
@@ -297,8 +309,15 @@ impl Rails {
         }
     }
 
-    /// Lets every socket end the next sleep; says whether all can.
-    fn watch_sockets(&self) -> bool {
-        self.tcp.iter().all(|tcp| self.waker.watch_once(tcp.descriptor(), Ready::IN).is_ok())
+    /// Lets every socket end the sleep that was announced; says whether all can.
+    fn watch_sockets(&mut self) -> bool {
+        if self.has_sockets() && !self.waker.watches() && self.watcher.is_none() {
+            self.watcher = SocketWatcher::start(self.waker.clone(), &self.own_threads).ok();
+        }
+        let watch = |tcp: &Tcp| match &self.watcher {
+            Some(watcher) => watcher.watch_once(tcp.descriptor()),
+            None => self.waker.watch_once(tcp.descriptor(), Ready::IN),
+        };
+        self.tcp.iter().all(|tcp| watch(tcp).is_ok())
     }
 }

@@ -111,12 +111,20 @@ impl Rail for Rails {
             }
         }
         self.note_links();
-        // Arming reads, acknowledgements too. And what cannot be waited for keeps this rank awake.
-        if self.tcp.iter().any(Tcp::has_opened) || self.has_settled() || !self.watch_sockets() {
+        // Arming reads, acknowledgements too. What cannot be waited for keeps this rank awake.
+        if self.tcp.iter().any(Tcp::has_opened) || self.has_settled() {
             return Armed::Work;
         }
         let armed = self.shm.arm();
-        self.armed = self.has_sockets() && matches!(armed, Armed::Ready);
+        if !matches!(armed, Armed::Ready) {
+            return armed;
+        }
+        // Behind the announcement, or a socket that is ready already would wake nobody.
+        if !self.watch_sockets() {
+            self.waker.wake();
+            return Armed::Work;
+        }
+        self.armed = self.has_sockets();
         armed
     }
 

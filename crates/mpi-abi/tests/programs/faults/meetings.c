@@ -1,4 +1,5 @@
 /* Jobs that know nothing of each other but the name of a port, in a file or under that of a service. */
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -188,6 +189,38 @@ static void forever(int serves)
     printf("told\n");
 }
 
+/* One side waits without a word for what the other sends a second later: it sleeps, and does not look at its sockets again and again. */
+static void sleep_until_told(int waits)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm with;
+    int told = 0;
+    if (waits && rank == 0) {
+        OK(MPI_Open_port(MPI_INFO_NULL, port));
+        write_port(port);
+    }
+    if (!waits && rank == 0) read_port(port);
+    if (waits) OK(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &with));
+    else OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &with));
+    OK(MPI_Comm_set_errhandler(with, MPI_ERRORS_RETURN));
+    for (int i = 0; i < 3; i++) {
+        struct rusage before, after;
+        OK(MPI_Barrier(with));
+        if (waits) {
+            CHECK(getrusage(RUSAGE_SELF, &before) == 0);
+            OK(MPI_Recv(&told, 1, MPI_INT, rank, 3, with, MPI_STATUS_IGNORE));
+            CHECK(getrusage(RUSAGE_SELF, &after) == 0);
+            CHECK(told == 5 + i);
+            CHECK(after.ru_nvcsw - before.ru_nvcsw < 100);
+        } else {
+            sleep(1);
+            told = 5 + i;
+            OK(MPI_Send(&told, 1, MPI_INT, rank, 3, with));
+        }
+    }
+    OK(MPI_Comm_disconnect(&with));
+}
+
 /* The port was closed, or its job has ended. */
 static void refused(void)
 {
@@ -248,6 +281,8 @@ int main(int argc, char **argv)
     else if (strcmp(how, "lookup") == 0) visit(times, 1);
     else if (strcmp(how, "serve-forever") == 0) forever(1);
     else if (strcmp(how, "visit-forever") == 0) forever(0);
+    else if (strcmp(how, "waits") == 0) sleep_until_told(1);
+    else if (strcmp(how, "tells") == 0) sleep_until_told(0);
     else if (strcmp(how, "refused") == 0) refused();
     else if (strcmp(how, "closes") == 0) closes();
     else if (strcmp(how, "leaves-port") == 0) leaves_port();

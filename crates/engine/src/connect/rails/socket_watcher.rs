@@ -1,0 +1,63 @@
+//! A thread that sleeps on the sockets of a rank and wakes the rank when one is ready.
+//!
+//! Only for a rank that got its sockets after its inbox was handed out: its peers have no event of it, so they wake it by its sleep word,
+//! and a thread that sleeps on that word cannot wait for a socket as well. Owns the thread and the set of descriptors. Never reads a socket.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use canele_rail::shm::Waker;
+use canele_sys::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use canele_sys::poller::Ready;
+use canele_sys::sleep::{AWAKE, EventError, Watch};
+
+/// The thread that watches a rank's sockets. It ends with this.
+pub(super) struct SocketWatcher {
+    watch: Arc<Watch>,
+    has_ended: Arc<AtomicBool>,
+}
+
+impl SocketWatcher {
+    /// Starts the thread, and counts it in `own_threads` as one of the library.
+    ///
+    /// # Errors
+    /// No descriptor or no thread is left.
+    pub fn start(waker: Waker, own_threads: &AtomicUsize) -> Result<Self, std::io::Error> {
+        let watch = Arc::new(Watch::open().map_err(std::io::Error::other)?);
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let (watched, ended) = (watch.clone(), has_ended.clone());
+        // Counted before another thread can count threads.
+        own_threads.fetch_add(1, Ordering::Relaxed);
+        let started = std::thread::Builder::new().name("canele-sockets".into()).spawn(move || {
+            // The word of the watched rank is the rank's own: this thread announces nothing.
+            let word = AtomicU32::new(AWAKE);
+            // Relaxed: the event that is rung after the store orders it.
+            while !ended.load(Ordering::Relaxed) {
+                watched.sleep(&word, None);
+                waker.wake();
+            }
+        });
+        if let Err(error) = started {
+            own_threads.fetch_sub(1, Ordering::Relaxed);
+            return Err(error);
+        }
+        Ok(Self { watch, has_ended })
+    }
+
+    /// Lets a socket wake the rank the next time it is ready. To be called after the rank has announced its sleep: a wake-up
+    /// before that is lost.
+    ///
+    /// # Errors
+    /// The system cannot wait for it.
+    pub fn watch_once(&self, descriptor: BorrowedFd<'_>) -> Result<(), EventError> {
+        self.watch.once(descriptor, Ready::IN)
+    }
+}
+
+impl Drop for SocketWatcher {
+    fn drop(&mut self) {
+        // Relaxed: as at the load.
+        self.has_ended.store(true, Ordering::Relaxed);
+        self.watch.event().ring();
+    }
+}
