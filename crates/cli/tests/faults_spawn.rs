@@ -115,6 +115,23 @@ fn a_program_that_was_started_alone_and_is_killed_ends_its_children() {
     }
 }
 
+/// It asks whether a message has come, and never waits.
+#[test]
+fn a_program_that_was_started_alone_and_polls_ends_when_its_launcher_is_killed() {
+    for words in ["tests", "probes"] {
+        let run = alone("continue", &[words]);
+        wait_for_rank(&run, 2);
+        kill("KILL", run.wait_for(1, "canele")[0]);
+        let ended = run.end_within(Duration::from_secs(60));
+        assert_eq!(killed_by(&ended), Some(9), "{}", ended.error);
+        assert!(
+            ended.error.contains("rank 0: the launcher was killed, so this rank ends"),
+            "{}",
+            ended.error
+        );
+    }
+}
+
 #[test]
 fn how_a_program_that_was_started_alone_ends_after_it_has_finalised_is_no_failure() {
     let ended = alone("stop", &["outlived", "killed"]).end_within(Duration::from_secs(60));

@@ -1,14 +1,15 @@
 //! Whether the launcher lives, as a rank that waits finds out by itself.
 //!
 //! A launcher that ends ends its ranks; one that is killed together with the supervisor of the ranks cannot. Each rank therefore reads
-//! its control socket now and then while it waits, and ends when the other end is closed. Never on a path on which something moves.
+//! its control socket now and then while it waits or asks in vain, and ends when the other end is closed. Never on a path on which something moves.
 
 use std::time::{Duration, Instant};
 
 /// How often a rank that waits reads its control socket; no sleep is longer.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
-/// Idle passes between two looks at the clock.
-const PASSES: u32 = 4096;
+/// Idle passes between two looks at the clock. A look costs as much as one pass; a program that asks once in a few milliseconds shall not take
+/// minutes for so many.
+const PASSES: u32 = 256;
 
 /// When the control socket is read next.
 pub(crate) struct LauncherWatch {

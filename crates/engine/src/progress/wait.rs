@@ -104,6 +104,9 @@ impl Engine {
     #[inline]
     pub(crate) fn poll_once<'a>(&'a self, mut core: Locked<'a>) -> (Locked<'a>, bool) {
         let moved = core.pass();
+        if !moved {
+            core.watch_launcher();
+        }
         if core.progress.wait_policy.poll_yields(moved) { self.poll_after_yield(core) } else { (core, moved) }
     }
 

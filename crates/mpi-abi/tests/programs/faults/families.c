@@ -118,6 +118,18 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return 0;
     }
+    /* Nobody sends anything, and nobody waits: one side asks again and again whether the other has. */
+    if (strcmp(how, "tests") == 0 || strcmp(how, "probes") == 0) {
+        MPI_Comm with = parent != MPI_COMM_NULL ? parent : children(argv[1], 2, MPI_COMM_WORLD);
+        MPI_Request request;
+        int number, has_come = 0;
+        MPI_Irecv(&number, 1, MPI_INT, 0, 1, with, &request);
+        while (!has_come) {
+            if (how[0] == 't') MPI_Test(&request, &has_come, MPI_STATUS_IGNORE);
+            else MPI_Iprobe(0, 2, with, &has_come, MPI_STATUS_IGNORE);
+            usleep(1000);
+        }
+    }
     if (strcmp(how, "storm") == 0 || strcmp(how, "quiet-storm") == 0) {
         int with_ports = how[0] == 's', ends = parent == MPI_COMM_NULL ? 1000 : 1;
         for (int i = 0; i < ends; i++)
