@@ -100,6 +100,7 @@ programs! {
     file_hints [1 2 4];
     file_views [1 2 4];
     files [1 3];
+    flushes [2];
     fortran [1];
     fortran_library [1];
     generalized [1];

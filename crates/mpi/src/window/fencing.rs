@@ -7,7 +7,8 @@
 //! it does to see updates of others (MPI 5.0, §12.7), which fences; a window that programs share by loads and stores of their own has its fence in each
 //! flush (§12.2.3). Elsewhere each flush fences.
 //!
-//! Owns one word for all windows of the process: a put to one of them may be followed by a read of another.
+//! Owns one word for all windows of the process: a put to one of them may be followed by a read of another. Checked:
+//! `mpi-abi/tests/programs/flushes.c`.
 
 use canele_sys::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst, fence};
 
