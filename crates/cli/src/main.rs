@@ -8,14 +8,17 @@
 
 mod bench;
 mod compile;
+mod completion;
 mod demo;
+mod doctor;
 mod info;
+mod manual;
 mod paper;
 mod run;
 mod sim;
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use canele_launch::mpiexec::{self, Asked};
@@ -36,6 +39,7 @@ const EXAMPLES: &str = "Examples:
   canele cc -o program program.c          compile one that uses MPI
   canele demo laplace                     see one compute a picture
   canele info                             what this machine offers
+  canele doctor                           what is in the way of jobs, and what to do
   canele bench latency                    measure it
   canele paper --quick                    run the papers' experiments again
   canele sim campaign --seeds 0..1000     check the protocols on simulated networks
@@ -52,6 +56,17 @@ enum Command {
     Cxx(compile::Arguments),
     /// Show the machine, the rails, the settings, or a running job
     Info(info::Arguments),
+    /// Say what keeps jobs from running here or on hosts, and what to do
+    Doctor(doctor::Arguments),
+    /// Started by `doctor` on each host: looks at it, and connects to the others
+    #[command(hide = true)]
+    DoctorHost,
+    /// Started by `doctor`: one of two processes that read each other's memory
+    #[command(hide = true)]
+    DoctorPeer {
+        /// Process, address and word that the other one has shown.
+        words: Vec<u64>,
+    },
     /// Measure latency, bandwidth, rates and collectives beside the machine's limits
     Bench(bench::Arguments),
     /// Started by `bench`: one rank of a measurement
@@ -66,6 +81,14 @@ enum Command {
     PaperRank(paper::RankArguments),
     /// Simulate ranks and networks in one process, on virtual time
     Sim(sim::Arguments),
+    /// Print what lets a shell complete command lines
+    Completion(completion::Arguments),
+    /// Started by `scripts/install`: writes the man pages
+    #[command(hide = true)]
+    Manual {
+        /// Where to; the folder is there.
+        folder: PathBuf,
+    },
     /// Started by `run --hosts` on each host: runs the ranks there
     #[command(hide = true)]
     Agent,
@@ -120,12 +143,17 @@ fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Cc(arguments) => compile::main(Language::C, arguments.words()),
         Command::Cxx(arguments) => compile::main(Language::Cxx, arguments.words()),
         Command::Info(arguments) => info::main(&arguments),
+        Command::Doctor(arguments) => doctor::main(&arguments),
+        Command::DoctorHost => doctor::host_main(),
+        Command::DoctorPeer { words } => doctor::peer_main(&words),
         Command::Bench(arguments) => bench::main(&arguments),
         Command::BenchRank(arguments) => bench::rank_main(&arguments),
         Command::Demo(arguments) => demo::main(arguments),
         Command::Paper(arguments) => paper::main(&arguments),
         Command::PaperRank(arguments) => paper::rank_main(&arguments),
         Command::Sim(arguments) => sim::main(&arguments),
+        Command::Completion(arguments) => completion::main(&arguments),
+        Command::Manual { folder } => manual::main(&folder),
         Command::Agent => helper("agent: only `canele run --hosts` starts this", serve_host()),
         Command::Adopt { program } => match adopt(program) {
             Ok(status) => ExitCode::from(status),

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 /// The name that programs are linked with and that the dynamic linker looks for.
 pub const SONAME: &str = "libmpi_abi.so.1";
 /// The name that programs look for which were built for MPICH or Intel MPI.
-const MPICH_SONAME: &str = "libmpi.so.12";
+pub const MPICH_SONAME: &str = "libmpi.so.12";
 const MPICH_BUILT: &str = "libmpi.so";
 /// The name that the compiler's linker looks for.
 const LINK_NAME: &str = "libmpi_abi.so";

@@ -34,6 +34,7 @@ mod ending;
 mod events;
 mod failure;
 mod given_up;
+pub mod host_probe;
 mod host_ranks;
 mod hosts;
 mod input;
@@ -63,11 +64,15 @@ mod unjoined;
 
 pub use allocation::{Allocation, allocation};
 pub use binding::BindPolicy;
-pub use hosts::{NamedHost, capacity, is_here, read_file as read_host_file, read_list as read_host_list};
+pub use hosts::{
+    NamedHost, capacity, is_here, place as place_ranks, read_file as read_host_file,
+    read_list as read_host_list,
+};
 pub use plan::Program;
 pub use query::{JobReport, PartReport, RailReport, RankReport};
 pub use query_client::{QueryError, query_job};
 pub use remote::serve_host;
 pub use spec::{JobSpec, Placement, StartError};
-pub use start::{adopt, run};
+pub use start::{adopt, descriptors_for, run};
 pub use supervisor::supervise;
+pub use unjoined::{is_mpi_library, is_own_library, mpi4py_of_others};

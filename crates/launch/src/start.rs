@@ -242,6 +242,11 @@ fn check_hosts(hosts: &[Host]) -> Result<(), String> {
     check_descriptors(hosts.len() as u32, PER_HOST, "hosts")
 }
 
+/// Open files that the launcher, or a host's agent, needs for so many ranks of its host.
+pub fn descriptors_for(ranks: u32) -> u64 {
+    u64::from(ranks) * PER_RANK + BESIDES
+}
+
 fn check_descriptors(count: u32, each: u64, what: &str) -> Result<(), String> {
     let needed = u64::from(count) * each + BESIDES;
     let most = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);

@@ -93,6 +93,12 @@ pub fn allowed() -> io::Result<Vec<u32>> {
     Ok(ProcessorSet::of_thread()?.processors())
 }
 
+/// How many processors the machine has that are in use, whoever may run on them; `None` if the system does not tell.
+pub fn online() -> Option<u32> {
+    let text = fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
+    Some(list::parse(&text)?.len() as u32)
+}
+
 /// How many processors this process and its children can use at the same time: those that it may run on, and no more than its
 /// control groups grant it time for. At least 1.
 pub fn usable() -> u32 {

@@ -124,7 +124,8 @@ fn answer(query: Query, compiler: Vec<OsString>, words: Vec<OsString>) -> Result
     Ok(typed(&line))
 }
 
-fn help(language: Language) -> String {
+/// What `--help` says.
+pub fn help(language: Language) -> String {
     let (variable, default) = language.compiler();
     let (command, suffix, names) = match language {
         Language::C => (language.command(), "c", "mpicc"),

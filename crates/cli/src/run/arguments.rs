@@ -51,10 +51,10 @@ pub struct Arguments {
     #[arg(long = "env", value_name = "K=V", value_parser = assignment)]
     pub environment: Vec<(OsString, OsString)>,
     /// Start the ranks in this directory
-    #[arg(long = "wd", value_name = "DIR")]
+    #[arg(long = "wd", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub directory: Option<PathBuf>,
     /// The program and its arguments; further programs of the same job follow after `:`
-    #[arg(required = true, trailing_var_arg = true, value_name = "PROG ARGS")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROG ARGS", value_hint = clap::ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
 }
 

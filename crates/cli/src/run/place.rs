@@ -11,7 +11,7 @@ pub struct Place {
     #[arg(long, value_name = "H0:R,H1:R…", group = "where")]
     pub hosts: Option<String>,
     /// The same from a file: `NAME`, `NAME:RANKS` or `NAME slots=RANKS max_slots=MOST` on each line, comments after `#`
-    #[arg(long, value_name = "FILE", group = "where")]
+    #[arg(long, value_name = "FILE", group = "where", value_hint = clap::ValueHint::FilePath)]
     pub hostfile: Option<PathBuf>,
     /// The command, with arguments, that runs another one on a host, as `CMD HOST PROGRAM agent` [default: ssh]
     #[arg(long, value_name = "CMD", requires = "where")]

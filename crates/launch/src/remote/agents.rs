@@ -72,7 +72,7 @@ impl Agents {
             return Err(io::Error::other("no hosts"));
         };
         let names: Vec<String> = info.hosts.into_iter().map(|host| host.name).collect();
-        let commands: Vec<_> = names.iter().map(|name| shell.command(&unbracketed(name))).collect();
+        let commands: Vec<_> = names.iter().map(|name| shell.command(name, "agent")).collect();
         let now = Instant::now();
         let agent = |(task, command): (Task, &Vec<_>)| Agent::new(task, shell::as_typed(command), now);
         let agents: Vec<Agent> = tasks.into_iter().zip(&commands).map(agent).collect();
@@ -358,9 +358,4 @@ impl Agents {
         self.agents.iter_mut().for_each(|agent| agent.flush(events));
         self.pipes.watch(events);
     }
-}
-
-/// Brackets are for whoever looks for the number of ranks behind an address: `me@[fd77::1]` is `me@fd77::1` to a shell.
-fn unbracketed(name: &str) -> String {
-    name.replace(['[', ']'], "")
 }

@@ -23,8 +23,8 @@ mod shell;
 pub use agent_loop::serve_host;
 pub use agents::Agents;
 pub use chunks::BEAT;
-pub use rails::Part;
-pub use shell::RemoteShell;
+pub use rails::{Part, agree};
+pub use shell::{RemoteShell, as_typed, ended, last_lines};
 
 use canele_control::JobInfo;
 use canele_rail::tcp::interfaces::Interface;

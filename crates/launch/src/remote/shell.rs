@@ -37,12 +37,18 @@ impl RemoteShell {
         Ok(RemoteShell { words, canele })
     }
 
-    /// The command that starts an agent on `host`.
-    pub fn command(&self, host: &str) -> Vec<OsString> {
+    /// The command that runs `canele SUBCOMMAND` on `host`.
+    pub fn command(&self, host: &str, subcommand: &str) -> Vec<OsString> {
         let mut words = self.words.clone();
-        words.extend([host.into(), quoted(&self.canele.to_string_lossy()).into(), "agent".into()]);
+        let canele = quoted(&self.canele.to_string_lossy());
+        words.extend([unbracketed(host).into(), canele.into(), subcommand.into()]);
         words
     }
+}
+
+/// Brackets are for whoever looks for the number of ranks behind an address: `me@[fd77::1]` is `me@fd77::1` to a shell.
+fn unbracketed(name: &str) -> String {
+    name.replace(['[', ']'], "")
 }
 
 /// A word for the shell at the far end; the same where none reads it and there is nothing to quote.
@@ -89,10 +95,10 @@ mod tests {
     #[test]
     fn the_command_names_host_and_executable() {
         let shell = RemoteShell::new(Some("rsh -p  2222"), "/opt/my tools/canele".into()).unwrap();
-        assert_eq!(as_typed(&shell.command("h1")), "rsh -p 2222 h1 '/opt/my tools/canele' agent");
+        assert_eq!(as_typed(&shell.command("h1", "agent")), "rsh -p 2222 h1 '/opt/my tools/canele' agent");
         let shell = RemoteShell::new(None, "/usr/bin/canele".into()).unwrap();
-        let typed = as_typed(&shell.command("u@h1"));
-        assert!(typed.starts_with("ssh ") && typed.ends_with(" u@h1 /usr/bin/canele agent"), "{typed}");
+        let typed = as_typed(&shell.command("u@[fd77::1]", "agent"));
+        assert!(typed.starts_with("ssh ") && typed.ends_with(" u@fd77::1 /usr/bin/canele agent"), "{typed}");
         assert!(typed.contains("BatchMode=yes"));
         assert!(RemoteShell::new(Some("  "), "x".into()).is_err());
     }

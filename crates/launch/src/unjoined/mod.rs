@@ -6,6 +6,9 @@
 mod mpi4py;
 mod other_mpi;
 
+pub use mpi4py::mpi4py_of_others;
+pub use other_mpi::{is_mpi_library, is_own_library};
+
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

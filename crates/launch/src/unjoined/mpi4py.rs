@@ -7,8 +7,8 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use crate::plan::{Plan, Program};
 
@@ -26,6 +26,14 @@ of_abis = {path.name.split('.')[1] for path in folder.glob('MPI.*.*.so')}
 built = [path for path in folder.glob('MPI.*.so') if path.name.count('.') == 2]
 if of_abis and not of_abis & {'mpiabi', 'mpich'} and not built: print(folder)
 ";
+
+/// The folder of the mpi4py that a Python imports, if it was built for other implementations alone.
+pub fn mpi4py_of_others(python: &Path) -> Option<PathBuf> {
+    let output = Command::new(python).args(["-c", FIND]).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let output = output.ok().filter(|output| output.status.success())?;
+    let folder = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (!folder.is_empty()).then(|| folder.into())
+}
 
 /// What to say of a job one of whose programs runs in a Python with such an mpi4py. One that has not failed must name mpi4py.
 pub fn text(plan: &Plan, has_failed: bool) -> Option<String> {

@@ -38,7 +38,7 @@ fn other_library(plan: &Plan, program: &Program) -> Option<PathBuf> {
         return None;
     }
     let library = mpi_library(&plan.ask(Command::new(interpreter).arg("--list").arg(&file))?)?;
-    (!is_own(&library)).then_some(library)
+    (!is_own_library(&library)).then_some(library)
 }
 
 /// The dynamic linker that an executable of 64 bits names.
@@ -84,13 +84,13 @@ fn mpi_library(list: &str) -> Option<PathBuf> {
 }
 
 /// True of the names that MPICH, Open MPI, Intel MPI, MVAPICH and Cray MPI give their libraries, and of the ABI's.
-fn is_mpi_library(name: &str) -> bool {
+pub fn is_mpi_library(name: &str) -> bool {
     let stem = name.split(".so").next().unwrap_or_default();
     stem == "libmpi" || stem.starts_with("libmpi_") || stem.starts_with("libmpich")
 }
 
 /// True of this installation's library, and of another one's of Canelé.
-fn is_own(library: &Path) -> bool {
+pub fn is_own_library(library: &Path) -> bool {
     let file = |path: &Path| fs::canonicalize(path).ok();
     let own = installation::library_folder().ok().and_then(|folder| file(&folder.join(SONAME)));
     own.is_some() && own == file(library)

@@ -1,0 +1,41 @@
+//! `canele completion`: what lets a shell complete the words of a command line, made of the definitions of the arguments.
+
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use clap_complete::{Shell, generate};
+
+use crate::{Canele, print};
+
+/// Arguments of `canele completion`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// For which shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+const EXAMPLES: &str = "\
+scripts/install and the packages put it where shells find it by themselves.
+
+Examples:
+  . <(canele completion bash)             in this shell only
+  canele completion fish >~/.config/fish/completions/canele.fish";
+
+/// Prints it.
+pub fn main(arguments: &Arguments) -> ExitCode {
+    let mut script = Vec::new();
+    generate(arguments.shell, &mut visible(Canele::command()), "canele", &mut script);
+    print(String::from_utf8_lossy(&script).trim_end());
+    ExitCode::SUCCESS
+}
+
+/// A command without the subcommands that nobody types.
+fn visible(mut command: clap::Command) -> clap::Command {
+    command.build();
+    let shown = command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help");
+    clap::Command::new("canele")
+        .version(env!("CARGO_PKG_VERSION"))
+        .subcommands(shown.cloned().collect::<Vec<_>>())
+}

@@ -1,0 +1,132 @@
+//! `canele doctor`: says what keeps jobs from running, or from running well, on this machine and on hosts, and what to do.
+//!
+//! Owns what is looked at and how it is judged. Changes nothing, and starts no rank.
+
+mod finding;
+mod hosts;
+mod kernel;
+mod limits;
+mod other_mpi;
+mod own;
+mod report;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use canele_launch::host_probe::{ProbeRequest, answer, survey};
+use canele_launch::{NamedHost, place_ranks};
+use canele_sys::topology;
+use canele_sys::tunables::{LAUNCHER_VARIABLES, Tunables};
+
+use crate::run::Place;
+use crate::{print, say, wrong_usage};
+use finding::{Finding, Level, Section, ok, problem};
+pub use kernel::peer_main;
+
+/// Arguments of `canele doctor`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Number of ranks that a job would have [default: what the hosts take, or one for each processor]
+    #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    ranks: Option<u32>,
+    #[command(flatten)]
+    place: Place,
+    /// As one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Without hosts, and outside of an allocation, this machine is looked at; with hosts each of them, and whether
+they reach each other over each rail.
+
+Exit status: 0, or 1 if there is a problem; 2 for wrong usage.
+
+Examples:
+  canele doctor                           this machine
+  canele doctor --hosts h0:2,h1:2         hosts, and what is between them
+  canele doctor -n 64 --json              whether 64 ranks fit here, for a program to read";
+
+/// Looks, and prints what was found.
+pub fn main(arguments: &Arguments) -> ExitCode {
+    match examine(arguments) {
+        Ok(sections) => {
+            let sections = report::merged(sections);
+            print(&if arguments.json { report::json(&sections) } else { report::text(&sections) });
+            match report::worst(&sections) {
+                Level::Problem => ExitCode::FAILURE,
+                Level::Ok | Level::Remark => ExitCode::SUCCESS,
+            }
+        }
+        Err(text) => wrong_usage(&text),
+    }
+}
+
+fn examine(arguments: &Arguments) -> Result<Vec<Section>, String> {
+    let placement = arguments.place.whereabouts()?.placement;
+    let here = match (&placement, arguments.ranks) {
+        (None, Some(ranks)) => ranks,
+        // The launcher alone runs here.
+        (Some(_), _) => 1,
+        (None, None) => topology::usable(),
+    };
+    let settings: Vec<(String, String)> = std::env::vars().filter(|(name, _)| is_of_ranks(name)).collect();
+    let own = of_machine(&ProbeRequest { ranks: here, elsewhere: 0, settings: settings.clone() }, true);
+    let mut sections = vec![Section { of: vec!["this machine".into()], findings: own }];
+    if let Some(placement) = placement {
+        let tunables = Tunables::from_env().unwrap_or_default();
+        let ranks = ranks_of(&placement.hosts, arguments.ranks)?;
+        let all: u32 = ranks.iter().sum();
+        let request = |host: usize| {
+            let elsewhere = all.saturating_sub(ranks[host]);
+            ProbeRequest { ranks: ranks[host], elsewhere, settings: settings.clone() }
+        };
+        let patience = Duration::from_millis(tunables.remote_start_ms);
+        sections.extend(hosts::sections(&survey(&placement, request, &tunables.rails, patience)?));
+    }
+    Ok(sections)
+}
+
+/// How many ranks each host would have; 0: one for each of its processors.
+fn ranks_of(hosts: &[NamedHost], ranks: Option<u32>) -> Result<Vec<u32>, String> {
+    let most = canele_launch::capacity(hosts)?;
+    let Some(ranks) = ranks.or(most) else { return Ok(vec![0; hosts.len()]) };
+    Ok(place_ranks(hosts, ranks)?.into_iter().map(|host| host.ranks).collect())
+}
+
+/// True of the variables that a job on several hosts has everywhere.
+fn is_of_ranks(name: &str) -> bool {
+    name.starts_with("CANELE_") && !LAUNCHER_VARIABLES.contains(&name)
+}
+
+/// What is found of the machine that this process runs on.
+fn of_machine(request: &ProbeRequest, has_user: bool) -> Vec<Finding> {
+    let ranks = if request.ranks == 0 { topology::usable() } else { request.ranks };
+    let mut found = own::examine();
+    let tunables = Tunables::from_pairs(request.settings.iter().map(|(name, value)| (name, value)));
+    found.push(match &tunables {
+        Ok(_) => ok("settings", format!("CANELE_… variables that are set: {}", request.settings.len())),
+        Err(error) => {
+            problem("settings", error.to_string(), "no rank starts: correct the variable, or unset it")
+        }
+    });
+    let tunables = tunables.unwrap_or_default();
+    found.extend(limits::examine(ranks, request.elsewhere, &tunables));
+    found.extend(kernel::examine(&tunables));
+    found.extend(other_mpi::examine(has_user));
+    found
+}
+
+/// The part of a host that `canele doctor` asks.
+pub fn host_main() -> ExitCode {
+    let examine =
+        |request: &ProbeRequest| serde_json::to_value(of_machine(request, false)).unwrap_or_default();
+    match answer(examine) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("doctor-host: only `canele doctor` starts this ({error})"));
+            ExitCode::from(2)
+        }
+    }
+}

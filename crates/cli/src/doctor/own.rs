@@ -1,0 +1,84 @@
+//! This installation: whether command, libraries and headers are there and of one release, and whether the settings make sense.
+
+use std::path::Path;
+
+use canele_launch::installation::{MPICH_SONAME, SONAME, include_folder, library_folder};
+
+use super::finding::{Finding, ok, problem, remark};
+
+const RELEASE: &str = env!("CARGO_PKG_VERSION");
+/// What the answer of `MPI_Get_library_version` begins with.
+const NAME: &str = "Canelé ";
+
+/// All of it.
+pub fn examine() -> Vec<Finding> {
+    let mut found = vec![command()];
+    match library_folder() {
+        Ok(folder) => {
+            found.push(library("MPI library", &folder.join(SONAME)));
+            found.push(match folder.join(MPICH_SONAME) {
+                file if file.exists() => library("MPICH's ABI", &file),
+                file => remark(
+                    "MPICH's ABI",
+                    format!("{} is not there", file.display()),
+                    "programs that were built for MPICH or Intel MPI find no library of Canelé: install it again",
+                ),
+            });
+        }
+        Err(text) => found.push(remark("MPI library", text, "needed by MPI programs alone")),
+    }
+    match include_folder() {
+        Ok(folder) => found.push(ok("headers", folder.display().to_string())),
+        Err(text) => found.push(remark("headers", text, "needed to compile MPI programs alone")),
+    }
+    found
+}
+
+fn command() -> Finding {
+    let path =
+        std::env::current_exe().map_or_else(|error| error.to_string(), |path| path.display().to_string());
+    ok("command", format!("canele {RELEASE}, {path}"))
+}
+
+/// A library that is there, which must be of the command's release: launcher and ranks speak one version.
+fn library(what: &str, file: &Path) -> Finding {
+    let path = file.display();
+    match std::fs::read(file).map(|bytes| release_in(&bytes)) {
+        Err(error) => problem(what, format!("{path}: {error}"), "install Canelé again"),
+        Ok(Some(release)) if release == RELEASE => ok(what, format!("{release}, {path}")),
+        Ok(release) => problem(
+            what,
+            format!(
+                "{path} is of release {}, the command of {RELEASE}",
+                release.as_deref().unwrap_or("unknown")
+            ),
+            "launcher and ranks refuse each other: install command and library together",
+        ),
+    }
+}
+
+/// The release that a library's file says to be.
+fn release_in(bytes: &[u8]) -> Option<String> {
+    let is_release = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
+    let mut places = bytes.windows(NAME.len()).enumerate().filter(|(_, part)| *part == NAME.as_bytes());
+    places.find_map(|(at, _)| {
+        let rest = &bytes[at + NAME.len()..];
+        let text = rest
+            .iter()
+            .take(32)
+            .map_while(|byte| (byte.is_ascii_graphic() && *byte != b',').then_some(*byte as char));
+        Some(text.collect::<String>()).filter(|text| is_release(text))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_says_its_release() {
+        let file = "ELF Canel\u{e9} is Canel\u{e9} 0.1.0, MPI 5.0, Canel\u{e9} 9".as_bytes();
+        assert_eq!(release_in(file).as_deref(), Some("0.1.0"));
+        assert_eq!(release_in(b"MPICH 4.2"), None);
+    }
+}

@@ -1,0 +1,159 @@
+//! The man pages of the command and of MPI's commands, made of the definitions of the arguments and of the texts of `--help`.
+//!
+//! Owns which pages there are. `scripts/install` and the packages have them written.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use canele_launch::mpiexec;
+use clap::CommandFactory;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
+
+use crate::compile::{Language, help};
+use crate::{Canele, say};
+
+/// The section of the manual.
+const SECTION: &str = "1";
+
+/// Writes all pages into a folder that is there.
+pub fn main(folder: &Path) -> ExitCode {
+    match pages()
+        .and_then(|pages| pages.iter().try_for_each(|(name, page)| fs::write(folder.join(name), page)))
+    {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("manual: cannot write pages to {}: {error}", folder.display()));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The pages by the names of their files.
+fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
+    let mut command = Canele::command().disable_help_subcommand(true);
+    command.build();
+    let mut pages = Vec::new();
+    add_pages(&command, &mut pages)?;
+    let compiler =
+        |name: &str, language| of_text(name, "compile and link programs that use MPI", &help(language));
+    let others = [
+        ("mpiexec", of_text("mpiexec", "start MPI programs", mpiexec::HELP)),
+        ("mpirun", link("mpiexec")),
+        ("mpicc", compiler("mpicc", Language::C)),
+        ("mpicxx", compiler("mpicxx", Language::Cxx)),
+        ("mpic++", link("mpicxx")),
+        ("mpiCC", link("mpicxx")),
+    ];
+    pages.extend(others.map(|(name, page)| (format!("{name}.{SECTION}"), page)));
+    Ok(pages)
+}
+
+fn add_pages(command: &clap::Command, pages: &mut Vec<(String, Vec<u8>)>) -> io::Result<()> {
+    for subcommand in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        add_pages(subcommand, pages)?;
+    }
+    let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
+    let page = match command.get_name() {
+        "cc" => of_text(&name, "compile and link C programs that use MPI", &help(Language::C)),
+        "c++" => of_text(&name, "compile and link C++ programs that use MPI", &help(Language::Cxx)),
+        _ => of_command(command)?,
+    };
+    pages.push((format!("{name}.{SECTION}"), page));
+    Ok(())
+}
+
+/// The page of a command; what stands behind its options keeps its lines.
+fn of_command(command: &clap::Command) -> io::Result<Vec<u8>> {
+    let man = Man::new(command.clone()).source(source()).manual("Canelé");
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    if command.get_arguments().any(|argument| !argument.is_hide_set()) {
+        man.render_options_section(&mut page)?;
+    }
+    if command.get_subcommands().any(|sub| !sub.is_hide_set()) {
+        man.render_subcommands_section(&mut page)?;
+    }
+    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let (notes, examples) = after.split_once("Examples:\n").unwrap_or((&after, ""));
+    let mut roff = Roff::new();
+    for (title, text) in [("NOTES", notes), ("EXAMPLES", examples)] {
+        if !text.trim().is_empty() {
+            roff.control("SH", [title]);
+            verbatim(&mut roff, text);
+        }
+    }
+    roff.to_writer(&mut page)?;
+    Ok(page)
+}
+
+/// A page that says what `--help` says.
+fn of_text(name: &str, summary: &str, text: &str) -> Vec<u8> {
+    let mut roff = Roff::new();
+    let source = source();
+    roff.control("TH", [name, SECTION, "", &source, "Canelé"]);
+    roff.control("SH", ["NAME"]);
+    roff.text([roman(format!("{name} - {summary}"))]);
+    roff.control("SH", ["DESCRIPTION"]);
+    verbatim(&mut roff, text);
+    roff.control("SH", ["SEE ALSO"]);
+    roff.text([roman("canele(1), canele-run(1), canele-doctor(1)")]);
+    roff.to_roff().into_bytes()
+}
+
+/// Lines that are not filled.
+fn verbatim(roff: &mut Roff, text: &str) {
+    roff.control("nf", []);
+    for line in text.trim_matches('\n').lines() {
+        // An empty line would be one of several blanks.
+        match line.is_empty() {
+            true => roff.control("sp", []),
+            false => roff.text([roman(line)]),
+        };
+    }
+    roff.control("fi", []);
+}
+
+/// A page that is another one.
+fn link(name: &str) -> Vec<u8> {
+    format!(".so man{SECTION}/{name}.{SECTION}\n").into_bytes()
+}
+
+fn source() -> String {
+    format!("canele {}", env!("CARGO_PKG_VERSION"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_that_is_shown_has_a_page_and_no_other() {
+        let pages = pages().unwrap();
+        let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
+        for name in [
+            "canele.1",
+            "canele-run.1",
+            "canele-doctor.1",
+            "canele-sim-campaign.1",
+            "canele-c++.1",
+            "mpiCC.1",
+        ] {
+            assert!(names.contains(&name), "{name}: {names:?}");
+        }
+        assert!(
+            !names
+                .iter()
+                .any(|name| name.contains("agent") || name.contains("-host") || name.contains("help"))
+        );
+        for (name, page) in &pages {
+            let text = String::from_utf8(page.clone()).unwrap();
+            assert!(text.contains(".SH NAME") || text.starts_with(".so man1/"), "{name}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The side of a host: answers what it is asked on standard input, until that ends.
+//!
+//! Owns the listening sockets. Never reads what those that connect send.
+
+use std::io::{self, BufRead, IsTerminal, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use canele_control::VERSION;
+use canele_rail::tcp::interfaces::{Interface, interfaces};
+use canele_sys::ids::LinkId;
+
+use super::{Attempts, Outcomes, ProbeAnswer, ProbeRequest, line, message};
+
+/// How long a connection, and then the identity, may take.
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+/// Connections that are tried at a time.
+pub(super) const AT_ONCE: usize = 32;
+
+/// Answers on standard output what an asker says on standard input, to its end. `examine` says what is to be reported of this host.
+///
+/// # Errors
+/// Nobody asks.
+pub fn answer(examine: impl FnOnce(&ProbeRequest) -> serde_json::Value) -> io::Result<()> {
+    let input = io::stdin();
+    if input.is_terminal() {
+        return Err(io::Error::other("its standard input and output lead to `canele doctor`"));
+    }
+    let mut lines = input.lock().lines();
+    let nonsense = |text: &str| io::Error::other(format!("what it is asked makes no sense: {text}"));
+    let first = lines.next().ok_or_else(|| nonsense("nothing"))??;
+    let request: ProbeRequest =
+        message(&first).ok_or_else(|| nonsense(&first))?.map_err(|text| nonsense(&text))?;
+    let found = interfaces().unwrap_or_default();
+    let identity = draw_identity()?;
+    let listening = found.iter().flat_map(Interface::addresses).filter_map(|at| listen(at, identity).ok());
+    let answer = ProbeAnswer {
+        version: VERSION,
+        release: env!("CARGO_PKG_VERSION").into(),
+        identity,
+        listening: listening.collect(),
+        interfaces: found,
+        report: examine(&request),
+    };
+    say(&line(&answer))?;
+    for asked in lines {
+        if let Some(Ok(Attempts(addresses))) = message(&asked?) {
+            say(&line(&Outcomes(attempt(&addresses))))?;
+        }
+    }
+    Ok(())
+}
+
+fn say(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{text}")?;
+    out.flush()
+}
+
+fn draw_identity() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// Gives everybody who connects to the address the identity, until this process ends; says where.
+fn listen(at: IpAddr, identity: u64) -> io::Result<SocketAddr> {
+    let listener = TcpListener::bind((at, 0))?;
+    let address = listener.local_addr()?;
+    std::thread::Builder::new().name("listener".into()).spawn(move || {
+        for mut caller in listener.incoming().flatten() {
+            // It fits into the empty buffer of a new socket, or the caller has gone.
+            let _ = caller.write_all(&identity.to_le_bytes());
+        }
+    })?;
+    Ok(address)
+}
+
+/// Connects to each address, several at a time.
+fn attempt(addresses: &[SocketAddr]) -> Vec<Result<(u64, u64), String>> {
+    let addresses = &addresses[..addresses.len().min(LinkId::MOST_RANKS as usize)];
+    let try_one = |address: &SocketAddr| {
+        let address = *address;
+        std::thread::spawn(move || connect(address).map_err(|error| in_words(&error)))
+    };
+    let of_chunk = |chunk: &[SocketAddr]| -> Vec<_> {
+        let threads: Vec<_> = chunk.iter().map(try_one).collect();
+        let ended = |thread: std::thread::JoinHandle<_>| {
+            thread.join().unwrap_or_else(|_| Err("the attempt was not made".into()))
+        };
+        threads.into_iter().map(ended).collect()
+    };
+    addresses.chunks(AT_ONCE).flat_map(of_chunk).collect()
+}
+
+fn connect(address: SocketAddr) -> io::Result<(u64, u64)> {
+    let since = Instant::now();
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut identity = [0; 8];
+    stream.read_exact(&mut identity)?;
+    Ok((u64::from_le_bytes(identity), since.elapsed().as_micros() as u64))
+}
+
+/// Why an attempt failed.
+fn in_words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
+            format!("no answer within {} s", PATIENCE.as_secs())
+        }
+        io::ErrorKind::UnexpectedEof => "something else answers there".into(),
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_connects_gets_the_identity_and_failures_are_told_in_their_order() {
+        let open = listen("127.0.0.1".parse().unwrap(), 77).unwrap();
+        let closed = {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            listener.local_addr().unwrap()
+        };
+        let outcomes = attempt(&[closed, open, open]);
+        assert!(outcomes[0].as_ref().unwrap_err().contains("refused"), "{outcomes:?}");
+        assert!(outcomes[1..].iter().all(|one| one.as_ref().is_ok_and(|(found, _)| *found == 77)));
+    }
+}

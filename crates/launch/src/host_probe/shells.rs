@@ -1,0 +1,176 @@
+//! The remote shells of hosts that are asked: their streams, and what came of each.
+//!
+//! Owns the child processes. Ends them and what they have started when dropped; this process is their sub-reaper.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use rustix::process::{getpid, set_child_subreaper};
+
+use crate::descendants;
+use crate::failure::Exit;
+use crate::remote::{ended, last_lines};
+
+/// The longest line, and the most that may be printed beside messages, in bytes.
+const MOST_LINE: u64 = 16 << 20;
+const MOST_NOISE: usize = 64 << 10;
+/// Lines that wait to be looked at.
+const MOST_WAITING: usize = 1024;
+/// How long shells may take to end by themselves, and then by force.
+const ENDING: Duration = Duration::from_secs(2);
+
+/// What came of a shell.
+#[derive(Debug)]
+pub enum Came {
+    /// A line of standard output.
+    Line(String),
+    /// Standard output has ended.
+    End,
+    /// Something of standard error.
+    Remark(Vec<u8>),
+}
+
+/// The shells, by host.
+#[derive(Debug)]
+pub struct Shells {
+    shells: Vec<Shell>,
+    sender: SyncSender<(usize, Came)>,
+    receiver: Receiver<(usize, Came)>,
+    since: u64,
+}
+
+#[derive(Debug)]
+struct Shell {
+    child: Option<Child>,
+    input: Option<ChildStdin>,
+    /// What it printed that is no message.
+    noise: Vec<u8>,
+}
+
+impl Shells {
+    pub fn new() -> Shells {
+        // What a shell leaves behind becomes a child of this process.
+        let _ = set_child_subreaper(Some(getpid()));
+        let (sender, receiver) = sync_channel(MOST_WAITING);
+        Shells { shells: Vec::new(), sender, receiver, since: descendants::started(std::process::id()) }
+    }
+
+    /// Starts one more: those of the hosts in their order, then any.
+    ///
+    /// # Errors
+    /// A text: it cannot be started. It counts as one that has ended.
+    pub fn start(&mut self, command: &[std::ffi::OsString]) -> Result<(), String> {
+        let host = self.shells.len();
+        self.shells.push(Shell { child: None, input: None, noise: Vec::new() });
+        let mut child = Command::new(&command[0])
+            .args(&command[1..])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("cannot run {}: {error}", command[0].display()))?;
+        let (out, error) = (child.stdout.take(), child.stderr.take());
+        let shell = &mut self.shells[host];
+        shell.input = child.stdin.take();
+        shell.child = Some(child);
+        let (lines, remarks) = (self.sender.clone(), self.sender.clone());
+        std::thread::spawn(move || read_lines(out, |came| lines.send((host, came)).is_ok()));
+        std::thread::spawn(move || read_all(error, |came| remarks.send((host, came)).is_ok()));
+        Ok(())
+    }
+
+    /// Writes a line to a host's shell; one that has ended is found out by its output.
+    pub fn write(&mut self, host: usize, line: &str) {
+        if let Some(input) = &mut self.shells[host].input {
+            let _ = writeln!(input, "{line}").and_then(|()| input.flush());
+        }
+    }
+
+    /// What comes next of any host, until then.
+    pub fn next(&mut self, until: Instant) -> Option<(usize, Came)> {
+        self.receiver.recv_timeout(until.saturating_duration_since(Instant::now())).ok()
+    }
+
+    /// Remembers what a host printed that is no message; says whether it is too much.
+    pub fn hear_noise(&mut self, host: usize, bytes: &[u8]) -> bool {
+        let noise = &mut self.shells[host].noise;
+        let room = MOST_NOISE.saturating_sub(noise.len());
+        noise.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        room < bytes.len()
+    }
+
+    /// How a host's shell ended, and what it printed; `None` where it still runs.
+    pub fn how_it_ended(&mut self, host: usize) -> Option<String> {
+        let until = Instant::now() + ENDING;
+        let child = self.shells[host].child.as_mut()?;
+        let status = loop {
+            if let Some(status) = child.try_wait().ok()? {
+                break status;
+            }
+            if Instant::now() >= until {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        Some(ended(exit_of(status)))
+    }
+
+    /// The last lines of what a host printed.
+    pub fn printed(&mut self, host: usize) -> String {
+        // What was printed to standard error before the end may still be on its way.
+        let until = Instant::now() + Duration::from_millis(200);
+        while self.shells[host].noise.is_empty() {
+            match self.next(until) {
+                Some((from, Came::Remark(bytes))) => drop(self.hear_noise(from, &bytes)),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        last_lines(&self.shells[host].noise)
+    }
+}
+
+impl Drop for Shells {
+    fn drop(&mut self) {
+        self.shells.iter_mut().for_each(|shell| shell.input = None);
+        let until = Instant::now() + ENDING;
+        let mut run = |shell: &mut Shell| {
+            shell.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+        };
+        while self.shells.iter_mut().any(&mut run) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        descendants::kill_all(self.since, ENDING);
+    }
+}
+
+fn exit_of(status: ExitStatus) -> Exit {
+    let signal = status.signal().map(|signal| Exit::Signal(signal as u8));
+    status.code().map(|code| Exit::Status(code as u8)).or(signal).unwrap_or(Exit::Unknown)
+}
+
+fn read_lines(out: Option<impl Read>, mut tell: impl FnMut(Came) -> bool) {
+    let Some(out) = out else { return };
+    let mut out = BufReader::new(out);
+    loop {
+        let mut line = Vec::new();
+        match (&mut out).take(MOST_LINE).read_until(b'\n', &mut line) {
+            Ok(1..) if tell(Came::Line(String::from_utf8_lossy(&line).into_owned())) => {}
+            _ => break,
+        }
+    }
+    tell(Came::End);
+}
+
+fn read_all(error: Option<impl Read>, mut tell: impl FnMut(Came) -> bool) {
+    let Some(mut error) = error else { return };
+    let mut bytes = [0; 4096];
+    while let Ok(count @ 1..) = error.read(&mut bytes) {
+        if !tell(Came::Remark(bytes[..count].to_vec())) {
+            return;
+        }
+    }
+}

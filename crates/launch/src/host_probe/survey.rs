@@ -1,0 +1,370 @@
+//! The asking side: asks all hosts at once, agrees on their rails as a job does, and has them connect to each other.
+//!
+//! Owns the times that all this may take. A host that does not answer is part of the result, never an error.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use super::answering::{AT_ONCE, PATIENCE};
+use super::shells::{Came, Shells};
+use super::{Attempts, Outcomes, ProbeAnswer, ProbeRequest, SUBCOMMAND, line, message};
+use crate::remote::{Part, RemoteShell, agree, as_typed};
+use crate::spec::Placement;
+
+/// Each host connects to so many of those behind it in the list, in a circle.
+const MOST_PEERS: usize = 64;
+/// Shells that are started before one of them has to answer.
+const MOST_STARTING: usize = 64;
+
+/// What was found.
+#[derive(Debug)]
+pub struct Survey {
+    /// The hosts, as they were named.
+    pub hosts: Vec<ProbedHost>,
+    /// The rails among those that answered; a host without any part in one is in none of them.
+    pub rails: Vec<ProbedRail>,
+    /// Why there are no rails: a host that answered, and what it lacks.
+    pub no_rails: Option<(usize, String)>,
+    /// What came of every attempt to reach a host over a rail.
+    pub links: Vec<ProbedLink>,
+}
+
+/// What came of asking a host.
+#[derive(Debug)]
+pub struct ProbedHost {
+    /// As it was named.
+    pub name: String,
+    /// The command that asked it.
+    pub command: String,
+    /// What it said, or why it did not.
+    pub result: Result<ProbeAnswer, ProbeFailure>,
+}
+
+/// Why a host did not answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProbeFailure {
+    /// What happened, and what was printed.
+    pub what: String,
+    /// What its command says to be, if it is one that cannot answer.
+    pub release: Option<String>,
+}
+
+/// A rail between hosts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProbedRail {
+    /// What hosts have of it, of those that have any.
+    pub parts: Vec<ProbedPart>,
+}
+
+/// What a host has of a rail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProbedPart {
+    /// The host's index.
+    pub host: usize,
+    /// The interface's name there.
+    pub interface: String,
+    /// Its addresses.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// Whether a host reaches another one over a rail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProbedLink {
+    /// The index of the host that connected.
+    pub from: usize,
+    /// The index of the host that it meant.
+    pub to: usize,
+    /// The index of the rail.
+    pub rail: usize,
+    /// How long it took, or why no address led there.
+    pub result: Result<Duration, String>,
+}
+
+/// Asks the hosts of a placement, each as `request` says. Which interfaces are rails `names` says, as in `CANELE_RAILS`.
+///
+/// # Errors
+/// A text: the remote shell makes no sense.
+pub fn survey(
+    placement: &Placement,
+    request: impl Fn(usize) -> ProbeRequest,
+    names: &str,
+    patience: Duration,
+) -> Result<Survey, String> {
+    let own = || std::env::current_exe().map_err(|error| format!("this executable: {error}"));
+    let canele = placement.executable.clone().map_or_else(own, Ok)?;
+    let shell = RemoteShell::new(placement.remote_shell.as_deref(), canele)?;
+    let mut asking = Asking { hosts: Vec::new(), shells: Shells::new() };
+    for (host, named) in placement.hosts.iter().enumerate() {
+        asking.start(&shell, &named.name, &request(host), patience);
+    }
+    asking.hear_answers(patience);
+    asking.ask_releases(&shell, patience);
+    let (rails, no_rails) = asking.agree(names);
+    let links = asking.try_links(&rails);
+    Ok(Survey { hosts: asking.hosts.into_iter().map(Asked::ended).collect(), rails, no_rails, links })
+}
+
+struct Asking {
+    hosts: Vec<Asked>,
+    shells: Shells,
+}
+
+struct Asked {
+    name: String,
+    command: String,
+    /// `None` while it may still answer.
+    result: Option<Result<ProbeAnswer, ProbeFailure>>,
+}
+
+impl Asked {
+    fn ended(self) -> ProbedHost {
+        let failure = || ProbeFailure { what: "did not answer".into(), release: None };
+        let result = self.result.unwrap_or_else(|| Err(failure()));
+        ProbedHost { name: self.name, command: self.command, result }
+    }
+}
+
+impl Asking {
+    fn start(&mut self, shell: &RemoteShell, name: &str, request: &ProbeRequest, patience: Duration) {
+        let waiting = |asking: &Asking| asking.hosts.iter().filter(|asked| asked.result.is_none()).count();
+        let until = Instant::now() + patience;
+        while waiting(self) >= MOST_STARTING && self.hear_one(until) {}
+        let command = shell.command(name, SUBCOMMAND);
+        let host = self.hosts.len();
+        let started = self.shells.start(&command);
+        self.shells.write(host, &line(request));
+        let result = started.err().map(|what| Err(ProbeFailure { what, release: None }));
+        self.hosts.push(Asked { name: name.into(), command: as_typed(&command), result });
+    }
+
+    fn hear_answers(&mut self, patience: Duration) {
+        let until = Instant::now() + patience;
+        while self.hosts.iter().any(|asked| asked.result.is_none()) && self.hear_one(until) {}
+        for host in 0..self.hosts.len() {
+            if self.hosts[host].result.is_none() {
+                let printed = self.shells.printed(host);
+                self.fail(host, format!("did not answer within {} s{printed}", patience.as_secs_f64()));
+            }
+        }
+    }
+
+    fn fail(&mut self, host: usize, what: String) {
+        self.hosts[host].result = Some(Err(ProbeFailure { what, release: None }));
+    }
+
+    /// Hears one thing of any host before all have answered; says whether there was one in time.
+    fn hear_one(&mut self, until: Instant) -> bool {
+        let Some((host, came)) = self.shells.next(until) else { return false };
+        let noise = match came {
+            Came::Remark(bytes) => bytes,
+            Came::End if self.hosts[host].result.is_none() => {
+                let ended = self.shells.how_it_ended(host).unwrap_or_else(|| "closed its output".into());
+                let printed = self.shells.printed(host);
+                self.fail(host, format!("{ended}{printed}"));
+                return true;
+            }
+            Came::End => return true,
+            Came::Line(text) => match message::<ProbeAnswer>(&text) {
+                Some(Ok(answer)) => {
+                    self.hosts[host].result.get_or_insert(Ok(answer));
+                    return true;
+                }
+                Some(Err(_)) | None => text.into_bytes(),
+            },
+        };
+        if self.shells.hear_noise(host, &noise) && self.hosts[host].result.is_none() {
+            let printed = self.shells.printed(host);
+            self.fail(host, format!("prints without end and does not answer{printed}"));
+        }
+        true
+    }
+
+    /// Asks those that did not answer for their release: a command that is older knows no other question.
+    fn ask_releases(&mut self, shell: &RemoteShell, patience: Duration) {
+        let failed =
+            |asked: &Asked| matches!(&asked.result, Some(Err(failure)) if failure.what.contains("status"));
+        let silent: Vec<usize> = (0..self.hosts.len()).filter(|host| failed(&self.hosts[*host])).collect();
+        for host in &silent {
+            // One that cannot be started says nothing.
+            let _ = self.shells.start(&shell.command(&self.hosts[*host].name, "--version"));
+        }
+        let first = self.hosts.len();
+        let until = Instant::now() + patience;
+        let mut open = silent.len();
+        while open > 0
+            && let Some((index, came)) = self.shells.next(until)
+        {
+            // Of a shell that was started here.
+            let Some(host) = index.checked_sub(first).map(|index| silent[index]) else { continue };
+            match came {
+                Came::Line(text) => {
+                    let release = text.trim().strip_prefix("canele ").map(str::to_owned);
+                    if let Some(Err(failure)) = &mut self.hosts[host].result {
+                        failure.release = failure.release.take().or(release);
+                    }
+                }
+                Came::End => open -= 1,
+                Came::Remark(_) => {}
+            }
+        }
+    }
+
+    fn answer(&self, host: usize) -> Option<&ProbeAnswer> {
+        self.hosts[host].result.as_ref()?.as_ref().ok()
+    }
+
+    /// The rails of those that answered.
+    fn agree(&self, names: &str) -> (Vec<ProbedRail>, Option<(usize, String)>) {
+        let present: Vec<usize> = (0..self.hosts.len()).filter(|host| self.answer(*host).is_some()).collect();
+        let interfaces = present.iter().filter_map(|host| Some(self.answer(*host)?.interfaces.clone()));
+        match agree(&interfaces.collect::<Vec<_>>(), names, false) {
+            Ok(parts) => (rails_of(&present, &parts), None),
+            Err((at, what)) => (Vec::new(), Some((present[at], what))),
+        }
+    }
+
+    /// Has each host connect to others over every rail that both have a part in.
+    fn try_links(&mut self, rails: &[ProbedRail]) -> Vec<ProbedLink> {
+        let mut links = Vec::new();
+        let mut waiting: Vec<VecDeque<Wanted>> = Vec::new();
+        let mut rounds = 1;
+        for host in 0..self.hosts.len() {
+            let wanted = self.wanted(host, rails);
+            let addresses: Vec<_> = wanted.iter().flat_map(|one| one.addresses.iter().copied()).collect();
+            rounds = rounds.max(addresses.len().div_ceil(AT_ONCE) as u32);
+            if !addresses.is_empty() {
+                self.shells.write(host, &line(&Attempts(addresses)));
+            }
+            waiting.push(wanted.into());
+        }
+        let until = Instant::now() + 3 * PATIENCE + 2 * PATIENCE * rounds;
+        while waiting.iter().any(|wanted| !wanted.is_empty())
+            && let Some((host, came)) = self.shells.next(until)
+        {
+            let outcomes = match came {
+                Came::Line(text) => match message::<Outcomes>(&text) {
+                    Some(Ok(Outcomes(outcomes))) => outcomes,
+                    _ => continue,
+                },
+                Came::End => Vec::new(),
+                Came::Remark(_) => continue,
+            };
+            let mut outcomes = outcomes.into_iter();
+            for wanted in waiting[host].drain(..) {
+                let own = outcomes.by_ref().take(wanted.addresses.len()).collect();
+                links.push(wanted.link(host, own));
+            }
+        }
+        for (host, wanted) in waiting.into_iter().enumerate() {
+            links.extend(wanted.into_iter().map(|wanted| wanted.link(host, Vec::new())));
+        }
+        links.sort_by_key(|link| (link.rail, link.from, link.to));
+        links
+    }
+
+    /// What a host is to try.
+    fn wanted(&self, from: usize, rails: &[ProbedRail]) -> Vec<Wanted> {
+        let all = self.hosts.len();
+        let others = (1..all).take(MOST_PEERS).map(|behind| (from + behind) % all);
+        let others: Vec<usize> =
+            others.filter(|to| self.answer(from).is_some() && self.answer(*to).is_some()).collect();
+        let mut wanted = Vec::new();
+        for (rail, of) in rails.iter().enumerate() {
+            let part = |host: usize| of.parts.iter().find(|part| part.host == host);
+            if part(from).is_none() {
+                continue;
+            }
+            for &to in &others {
+                let (Some(there), Some(answer)) = (part(to), self.answer(to)) else { continue };
+                let is_of_rail = |address: &&SocketAddr| there.addresses.contains(&address.ip());
+                let addresses = answer.listening.iter().filter(is_of_rail).copied().collect();
+                wanted.push(Wanted { to, rail, identity: answer.identity, addresses });
+            }
+        }
+        wanted
+    }
+}
+
+/// An attempt to reach a host over a rail.
+struct Wanted {
+    to: usize,
+    rail: usize,
+    identity: u64,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Wanted {
+    /// What came of it: any address will do.
+    fn link(self, from: usize, outcomes: Vec<Result<(u64, u64), String>>) -> ProbedLink {
+        let mut why = Vec::new();
+        let mut fastest: Option<Duration> = None;
+        for (address, outcome) in self.addresses.iter().zip(outcomes) {
+            match outcome {
+                Ok((identity, us)) if identity == self.identity => {
+                    let took = Duration::from_micros(us);
+                    fastest = Some(fastest.map_or(took, |known| known.min(took)));
+                }
+                Ok(_) => why.push(format!("{}: another machine answers there", address.ip())),
+                Err(text) => why.push(format!("{}: {text}", address.ip())),
+            }
+        }
+        let failure = match why.is_empty() {
+            true if self.addresses.is_empty() => "it can listen on none of its addresses".into(),
+            true => "the attempt did not come to an end".into(),
+            false => why.join(", "),
+        };
+        ProbedLink { from, to: self.to, rail: self.rail, result: fastest.ok_or(failure) }
+    }
+}
+
+/// By rail, from what each host has of each.
+fn rails_of(hosts: &[usize], parts: &[Vec<Part>]) -> Vec<ProbedRail> {
+    let count = parts.iter().map(Vec::len).max().unwrap_or(0);
+    let rail = |rail: usize| {
+        let part = |(host, parts): (&usize, &Vec<Part>)| {
+            let part = parts.get(rail).filter(|part| !part.addresses.is_empty())?;
+            Some(ProbedPart {
+                host: *host,
+                interface: part.interface.clone(),
+                addresses: part.addresses.clone(),
+            })
+        };
+        ProbedRail { parts: hosts.iter().zip(parts).filter_map(part).collect() }
+    };
+    (0..count).map(rail).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted() -> Wanted {
+        let addresses = ["10.0.0.1:7", "[fd77::1]:7"].map(|text| text.parse().unwrap()).to_vec();
+        Wanted { to: 1, rail: 0, identity: 5, addresses }
+    }
+
+    #[test]
+    fn one_address_that_leads_to_the_host_is_enough_and_another_machines_is_none() {
+        let link = wanted().link(0, vec![Ok((6, 3)), Ok((5, 40))]);
+        assert_eq!(link, ProbedLink { from: 0, to: 1, rail: 0, result: Ok(Duration::from_micros(40)) });
+        let text = wanted().link(0, vec![Ok((6, 3)), Err("refused".into())]).result.unwrap_err();
+        assert_eq!(text, "10.0.0.1: another machine answers there, fd77::1: refused");
+        assert!(wanted().link(0, Vec::new()).result.unwrap_err().contains("did not come to an end"));
+    }
+
+    #[test]
+    fn rails_have_the_parts_of_hosts_that_have_any() {
+        let part = |interface: &str, address: &str| Part {
+            interface: interface.into(),
+            addresses: vec![address.parse().unwrap()],
+        };
+        let parts = [
+            vec![part("a", "10.1.0.1"), Part::default()],
+            vec![part("b", "10.1.0.2"), part("c", "10.2.0.2")],
+        ];
+        let rails = rails_of(&[0, 3], &parts);
+        let hosts = |rail: &ProbedRail| rail.parts.iter().map(|part| part.host).collect::<Vec<_>>();
+        assert_eq!(rails.iter().map(hosts).collect::<Vec<_>>(), [vec![0, 3], vec![3]]);
+    }
+}
