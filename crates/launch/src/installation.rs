@@ -5,6 +5,7 @@
 //!     PREFIX/bin/canele                            target/PROFILE/canele
 //!     PREFIX/lib/canele/libmpi_abi.so.1            target/PROFILE/libmpi_abi.so
 //!     PREFIX/lib/canele/libmpi.so.12               target/PROFILE/libmpi.so
+//!     PREFIX/lib/canele/libmpich.so.12             the same under the name that Debian gives it
 //!     PREFIX/lib/canele/programs/laplace …         target/PROFILE/laplace …
 //!     PREFIX/include/mpi.h                         target/PROFILE/mpi/libmpi_abi.so.1   made here when it is asked for
 //!                                                  crates/mpi-abi/include/mpi.h
@@ -23,6 +24,8 @@ use std::path::{Path, PathBuf};
 pub const SONAME: &str = "libmpi_abi.so.1";
 /// The name that programs look for which were built for MPICH or Intel MPI.
 pub const MPICH_SONAME: &str = "libmpi.so.12";
+/// The same, by the name that Debian gives it.
+const DEBIAN_MPICH_SONAME: &str = "libmpich.so.12";
 const MPICH_BUILT: &str = "libmpi.so";
 /// The name that the compiler's linker looks for.
 const LINK_NAME: &str = "libmpi_abi.so";
@@ -96,7 +99,9 @@ fn library_folder_from(here: &Path) -> Result<PathBuf, String> {
     let folder = here.join("mpi");
     let link = |built: &str, name| link_to(&Path::new("..").join(built), &folder.join(name));
     let mut names = vec![(LINK_NAME, SONAME), (LINK_NAME, LINK_NAME)];
-    names.extend(here.join(MPICH_BUILT).is_file().then_some((MPICH_BUILT, MPICH_SONAME)));
+    if here.join(MPICH_BUILT).is_file() {
+        names.extend([MPICH_SONAME, DEBIAN_MPICH_SONAME].map(|name| (MPICH_BUILT, name)));
+    }
     let made = fs::create_dir_all(&folder)
         .and_then(|()| names.into_iter().try_for_each(|(built, name)| link(built, name)));
     made.map_err(|error| format!("cannot make {} for the MPI library beside it: {error}", folder.display()))?;
@@ -185,7 +190,9 @@ mod tests {
         }
         fs::write(here.join("libmpi.so"), "").unwrap();
         let folder = library_folder_from(&here).unwrap();
-        assert_eq!(fs::canonicalize(folder.join(MPICH_SONAME)).unwrap(), here.join("libmpi.so"));
+        for name in [MPICH_SONAME, DEBIAN_MPICH_SONAME] {
+            assert_eq!(fs::canonicalize(folder.join(name)).unwrap(), here.join("libmpi.so"));
+        }
         assert_eq!(include_folder_from(&here, &source), Ok(source));
     }
 

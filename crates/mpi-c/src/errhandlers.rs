@@ -1,7 +1,7 @@
 //! Error handlers as C programs make and use them (MPI 5.0, §9.3).
 
 use core::ffi::c_int;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use canele_mpi::{Class, Comm, Errhandler, Error};
 
@@ -35,8 +35,41 @@ fn create<T: Copy + 'static>(
         call_program_or("an error handler", instead, || unsafe { function(&raw mut object, &raw mut code) });
         code
     };
-    let made = MPI_Errhandler::new(Arc::new(Errhandler::Call(Arc::new(call))))?;
+    let made = handle_of(Arc::new(Errhandler::Call(Arc::new(call))))?;
     Ok(errhandler.set(made, "errhandler")?)
+}
+
+/// Handles of handlers of the program's, with how many the program has of each: who asks for a handler gets the handle that it has.
+static HANDLES_IN_USE: Mutex<Vec<(MPI_Errhandler, usize)>> = Mutex::new(Vec::new());
+
+fn handles_in_use() -> MutexGuard<'static, Vec<(MPI_Errhandler, usize)>> {
+    HANDLES_IN_USE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The handle of a handler of the program's, once more.
+pub(crate) fn handle_of(handler: Arc<Errhandler>) -> canele_mpi::Result<MPI_Errhandler> {
+    let mut all = handles_in_use();
+    let is_of = |handle: MPI_Errhandler| handle.get().is_ok_and(|of| core::ptr::eq(of, &*handler));
+    if let Some((handle, uses)) = all.iter_mut().find(|(handle, _)| is_of(*handle)) {
+        *uses += 1;
+        return Ok(*handle);
+    }
+    let handle = MPI_Errhandler::new(handler)?;
+    all.push((handle, 1));
+    Ok(handle)
+}
+
+/// The program gives up one of the handles that it has; the handler lives on in what uses it.
+fn give_up(handle: MPI_Errhandler) -> canele_mpi::Result<()> {
+    let mut all = handles_in_use();
+    let at = all.iter().position(|(other, _)| *other == handle);
+    if let Some((_, uses)) = at.map(|at| &mut all[at]).filter(|(_, uses)| *uses > 1) {
+        *uses -= 1;
+        return Ok(());
+    }
+    handle.free()?;
+    at.map(|at| all.swap_remove(at));
+    Ok(())
 }
 
 /// Fails for an argument that is no error handler.
@@ -87,7 +120,7 @@ pub fn errhandler_free(errhandler: Out<MPI_Errhandler>) -> CallResult {
     let handle = errhandler.get("errhandler")?;
     // What `get_errhandler` gave may be one of the constants; programs free it as they free others.
     if handle.get().is_ok_and(|handler| matches!(handler, Errhandler::Call(_))) {
-        handle.free()?;
+        give_up(handle)?;
     } else {
         handle.get()?;
     }
@@ -164,13 +197,13 @@ pub fn file_call_errhandler(fh: MPI_File, errorcode: c_int) -> CallResult {
     called(&handler, fh.value(), errorcode, file.map(|file| &**file.comm()))
 }
 
-/// A handle of a handler: the constants, or a new one.
+/// A handle of a handler: the constants, or that of the program's.
 fn given(handler: Arc<Errhandler>) -> canele_mpi::Result<MPI_Errhandler> {
     match *handler {
         Errhandler::Fatal => Ok(MPI_ERRORS_ARE_FATAL),
         Errhandler::Abort => Ok(MPI_ERRORS_ABORT),
         Errhandler::Return => Ok(MPI_ERRORS_RETURN),
-        Errhandler::Call(_) => MPI_Errhandler::new(handler),
+        Errhandler::Call(_) => handle_of(handler),
     }
 }
 

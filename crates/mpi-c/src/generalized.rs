@@ -1,9 +1,13 @@
 //! Generalized requests: operations that the program starts and ends by functions of its own (MPI 5.0, §13.2).
 
+mod fortran;
+
 use core::ffi::{c_int, c_void};
+use std::sync::Arc;
 
 use canele_mpi::generalized::{Functions, Generalized};
 use canele_mpi::{Error, Result, Status, fail};
+use canele_sys::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::constants::MPI_SUCCESS;
 use crate::error::CallResult;
@@ -12,6 +16,8 @@ use crate::pointer::Out;
 use crate::program_call::call_program;
 use crate::requests;
 use crate::status::MPI_Status;
+
+pub use fortran::set_fortran;
 
 /// Says the status of an operation.
 pub type GrequestQuery = unsafe extern "C-unwind" fn(*mut c_void, *mut MPI_Status) -> c_int;
@@ -29,11 +35,18 @@ struct Program {
     free: GrequestFree,
     cancel: GrequestCancel,
     state: usize,
+    /// Whether the three are functions in Fortran.
+    is_fortran: Arc<AtomicBool>,
 }
 
 impl Program {
     fn state(&self) -> *mut c_void {
         core::ptr::with_exposed_provenance_mut(self.state)
+    }
+
+    fn is_fortran(&self) -> bool {
+        // Relaxed: the thread that has started the operation says it before anyone else knows of the operation.
+        self.is_fortran.load(Relaxed)
     }
 }
 
@@ -45,20 +58,35 @@ impl Functions for Program {
     fn query(&self) -> Result<Status> {
         let mut status = MPI_Status::EMPTY;
         // SAFETY: the program gave this function for such calls; the status lives during it.
-        let call = || unsafe { (self.query)(self.state(), &raw mut status) };
+        let call = || unsafe {
+            if self.is_fortran() {
+                fortran::query(self.query, self.state(), &raw mut status)
+            } else {
+                (self.query)(self.state(), &raw mut status)
+            }
+        };
         gave(call_program(FUNCTION, call), "the function that says the status")?;
         Ok(status.into())
     }
 
     fn free(&self) -> Result<()> {
         // SAFETY: the program gave this function for such calls.
-        let call = || unsafe { (self.free)(self.state()) };
+        let call = || unsafe {
+            if self.is_fortran() { fortran::free(self.free, self.state()) } else { (self.free)(self.state()) }
+        };
         gave(call_program(FUNCTION, call), "the function that frees the operation")
     }
 
     fn cancel(&self, complete: bool) -> Result<()> {
         // SAFETY: as above.
-        let call = || unsafe { (self.cancel)(self.state(), c_int::from(complete)) };
+        let call = || unsafe {
+            let complete = c_int::from(complete);
+            if self.is_fortran() {
+                fortran::cancel(self.cancel, self.state(), complete)
+            } else {
+                (self.cancel)(self.state(), complete)
+            }
+        };
         gave(call_program(FUNCTION, call), "the function that cancels the operation")
     }
 }
@@ -74,9 +102,13 @@ pub fn grequest_start(
     let (Some(query), Some(free), Some(cancel)) = (query_fn, free_fn, cancel_fn) else {
         fail!(Argument, "query_fn, free_fn or cancel_fn is a null pointer: all three are needed");
     };
-    let functions = Program { query, free, cancel, state: extra_state.expose_provenance() };
+    let is_fortran = Arc::new(AtomicBool::new(false));
+    let state = extra_state.expose_provenance();
+    let functions = Program { query, free, cancel, state, is_fortran: is_fortran.clone() };
     let (started, _) = Generalized::start(Box::new(functions));
-    Ok(request.set(requests::publish(started)?, "request")?)
+    let handle = requests::publish(started)?;
+    fortran::STARTED.set(Some((handle, is_fortran)));
+    Ok(request.set(handle, "request")?)
 }
 
 /// `MPI_Grequest_complete`.

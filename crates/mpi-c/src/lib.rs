@@ -29,6 +29,8 @@ pub mod error;
 pub mod error_classes;
 pub mod failure;
 pub mod file;
+#[cfg(mpich)]
+pub mod fortran;
 pub mod generalized;
 pub mod groups;
 pub mod handle;

@@ -188,5 +188,7 @@ pub fn predefine() {
         crate::datatype::predefine();
         crate::groups::predefine();
         crate::operations::predefine();
+        #[cfg(mpich)]
+        crate::fortran::predefine();
     });
 }

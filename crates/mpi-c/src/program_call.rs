@@ -3,6 +3,8 @@
 //! Such a function in C++ may throw an exception. Calls of MPI are C, through which no exception passes, so the process ends with a
 //! text instead. The functions have types with `C-unwind`, so that the exception gets as far as here.
 
+use core::ffi::c_void;
+
 use crate::constants::MPI_ERR_OTHER;
 use crate::library::{self, Aborted};
 
@@ -33,4 +35,34 @@ pub fn call_program_or<T>(what: &'static str, instead: &'static str, call: impl 
     let result = call();
     core::mem::forget(on_exception);
     result
+}
+
+/// Frees a state.
+pub type Destructor = unsafe extern "C-unwind" fn(*mut c_void);
+
+/// What a function of the program's is called with, and what frees that at last.
+pub struct State {
+    state: usize,
+    destructor: Option<Destructor>,
+}
+
+impl State {
+    /// A state that `destructor` frees when its last user is gone.
+    pub fn new(state: *mut c_void, destructor: Option<Destructor>) -> Self {
+        Self { state: state.expose_provenance(), destructor }
+    }
+
+    /// The state.
+    pub fn get(&self) -> *mut c_void {
+        core::ptr::with_exposed_provenance_mut(self.state)
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        if let Some(destructor) = self.destructor {
+            // SAFETY: it was given for this state, which nobody uses from here on.
+            call_program("a function that frees a state", || unsafe { destructor(self.get()) });
+        }
+    }
 }

@@ -11,3 +11,12 @@ pub use crate::pointer::{In, Out, RecvBuffer, SendBuffer, Text, TextOut};
 pub use crate::status::{MPI_Status, StatusOut};
 pub use crate::tools::event::{EventCallback, EventFreed, EventsDropped};
 pub use crate::width::{Count, Counts, Displacements, OutCount};
+
+/// Those of functions that MPICH's library for Fortran calls.
+#[cfg(mpich)]
+pub use crate::{
+    attributes::languages::{CopyProxy, DeleteProxy},
+    fortran::ErrhandlerFunctionX,
+    operations::UserFunctionX,
+    program_call::Destructor,
+};

@@ -10,11 +10,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::{Result, fail};
 
+/// A value, which languages see differently (MPI 5.0, §19.3.7).
+#[derive(Clone, std::marker::Copy, PartialEq, Eq, Debug)]
+pub enum Stored {
+    /// What a program in C has set: an address. In Fortran it is the number of the address.
+    Address(usize),
+    /// What a program in Fortran has set: a number. In C it is the address of the number.
+    Integer(isize),
+}
+
 /// Called with the number of the object that is duplicated, the key and its value: gives the value that the duplicate has, if
 /// it is to have one.
-pub type Copy = Arc<dyn Fn(usize, i32, usize) -> Result<Option<usize>> + Send + Sync>;
+pub type Copy = Arc<dyn Fn(usize, i32, Stored) -> Result<Option<Stored>> + Send + Sync>;
 /// Called with the number of the object, the key and the value that goes.
-pub type Delete = Arc<dyn Fn(usize, i32, usize) -> Result<()> + Send + Sync>;
+pub type Delete = Arc<dyn Fn(usize, i32, Stored) -> Result<()> + Send + Sync>;
 
 /// What attributes are cached on.
 #[derive(Clone, std::marker::Copy, PartialEq, Eq, Debug)]
@@ -122,16 +131,16 @@ impl Keyvals {
 /// The values of one object, in the order in which they were set.
 #[derive(Default, Debug)]
 pub struct Attributes {
-    values: Mutex<Vec<Value>>,
+    values: Mutex<Vec<Cached>>,
 }
 
 #[derive(Clone, Debug)]
-struct Value {
+struct Cached {
     keyval: Arc<Keyval>,
-    value: usize,
+    value: Stored,
 }
 
-impl Value {
+impl Cached {
     fn delete(&self, object: usize) -> Result<()> {
         (self.keyval.delete)(object, self.keyval.id, self.value)
     }
@@ -144,7 +153,7 @@ impl Attributes {
     }
 
     /// The value of a key, if it was set.
-    pub fn get(&self, keyval: i32) -> Option<usize> {
+    pub fn get(&self, keyval: i32) -> Option<Stored> {
         self.find(keyval).map(|found| found.value)
     }
 
@@ -152,13 +161,13 @@ impl Attributes {
     ///
     /// # Errors
     /// The program's function did not agree to delete it; it stays.
-    pub fn set(&self, object: usize, keyval: &Arc<Keyval>, value: usize) -> Result<()> {
+    pub fn set(&self, object: usize, keyval: &Arc<Keyval>, value: Stored) -> Result<()> {
         if let Some(old) = self.find(keyval.id) {
             old.delete(object)?;
         }
         let mut values = self.values();
         values.retain(|old| old.keyval.id != keyval.id);
-        values.push(Value { keyval: keyval.clone(), value });
+        values.push(Cached { keyval: keyval.clone(), value });
         Ok(())
     }
 
@@ -181,9 +190,9 @@ impl Attributes {
     /// A function of the program failed; what was copied before is in the duplicate, which is to be freed as any object.
     pub fn copy_into(&self, object: usize, duplicate: &Attributes) -> Result<()> {
         let values = self.values().clone();
-        for Value { keyval, value } in values {
+        for Cached { keyval, value } in values {
             if let Some(value) = (keyval.copy)(object, keyval.id, value)? {
-                duplicate.values().push(Value { keyval, value });
+                duplicate.values().push(Cached { keyval, value });
             }
         }
         Ok(())
@@ -206,11 +215,11 @@ impl Attributes {
         }
     }
 
-    fn find(&self, keyval: i32) -> Option<Value> {
+    fn find(&self, keyval: i32) -> Option<Cached> {
         self.values().iter().find(|value| value.keyval.id == keyval).cloned()
     }
 
-    fn values(&self) -> MutexGuard<'_, Vec<Value>> {
+    fn values(&self) -> MutexGuard<'_, Vec<Cached>> {
         self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

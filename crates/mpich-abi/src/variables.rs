@@ -30,10 +30,21 @@ marks! {
     MPI_UNWEIGHTED = value::MPI_UNWEIGHTED;
     MPI_WEIGHTS_EMPTY = value::MPI_WEIGHTS_EMPTY;
     MPI_T_PVAR_ALL_HANDLES = value::MPI_T_PVAR_ALL_HANDLES;
-    MPI_F_STATUS_IGNORE = value::MPI_STATUS_IGNORE;
-    MPI_F_STATUSES_IGNORE = value::MPI_STATUS_IGNORE;
     MPI_F08_STATUS_IGNORE = value::MPI_STATUS_IGNORE;
     MPI_F08_STATUSES_IGNORE = value::MPI_STATUS_IGNORE;
+}
+
+/// `MPI_F_STATUS_IGNORE`: MPICH's library for Fortran stores here what stands for it there. Nothing here looks at it.
+// SAFETY: the name is MPI's, and this crate alone defines it.
+#[unsafe(no_mangle)]
+pub static mut MPI_F_STATUS_IGNORE: *mut c_int = ignored();
+/// `MPI_F_STATUSES_IGNORE`, as `MPI_F_STATUS_IGNORE`.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub static mut MPI_F_STATUSES_IGNORE: *mut c_int = ignored();
+
+const fn ignored() -> *mut c_int {
+    core::ptr::without_provenance_mut(value::MPI_STATUS_IGNORE)
 }
 
 /// `MPI_DUP_FN` and its likes: the copy of an attribute has the same value.

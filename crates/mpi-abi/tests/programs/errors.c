@@ -81,6 +81,29 @@ static void changed(void)
     OK(MPI_Remove_error_class(instead));
 }
 
+/* Who asks for a handler gets the handle that the program has of it, and gives up each once. */
+static void asked(void)
+{
+    MPI_Errhandler handler, found, again;
+    OK(MPI_Comm_create_errhandler(of_comm, &handler));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, handler));
+    OK(MPI_Comm_get_errhandler(MPI_COMM_SELF, &found));
+    CHECK(found == handler);
+    OK(MPI_Errhandler_free(&handler));
+    OK(MPI_Comm_get_errhandler(MPI_COMM_SELF, &again));
+    CHECK(again == found);
+    OK(MPI_Errhandler_free(&again));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, found));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    handler = found;
+    OK(MPI_Errhandler_free(&found));
+    OK(MPI_Comm_get_errhandler(MPI_COMM_SELF, &found));
+    CHECK(found != handler && found != MPI_ERRORS_RETURN);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    OK(MPI_Errhandler_free(&found));
+    FAILS(MPI_ERR_ERRHANDLER, MPI_Errhandler_free(&handler));
+}
+
 static int called, last_file_code;
 
 static void of_file(MPI_File *file, int *code, ...)
@@ -126,6 +149,7 @@ int main(int argc, char **argv)
     own();
     standard();
     changed();
+    asked();
     files();
     tools();
     OK(MPI_Finalize());

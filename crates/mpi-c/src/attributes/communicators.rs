@@ -2,9 +2,12 @@
 
 use core::ffi::c_int;
 
+use canele_mpi::Result;
 use canele_mpi::attribute::ObjectKind::Communicator;
+use canele_mpi::attribute::Stored;
 
 use super::functions::{CopyFunction, DeleteFunction};
+use super::languages::in_c;
 use super::{Value, predefined};
 use crate::error::CallResult;
 use crate::handle::MPI_Comm;
@@ -27,8 +30,7 @@ pub fn comm_free_keyval(comm_keyval: Out<c_int>) -> CallResult {
 
 /// `MPI_Comm_set_attr`.
 pub fn comm_set_attr(comm: MPI_Comm, comm_keyval: c_int, attribute_val: Value) -> CallResult {
-    let on = comm.share()?;
-    super::set(Communicator, on.attributes(), on.number(), comm_keyval, attribute_val)
+    store_on_comm(comm, comm_keyval, super::of_c(attribute_val))
 }
 
 /// `MPI_Comm_get_attr`.
@@ -38,12 +40,22 @@ pub fn comm_get_attr(
     attribute_val: Out<Value>,
     flag: Out<c_int>,
 ) -> CallResult {
-    let on = comm.get()?;
     let found = match predefined::value(comm_keyval) {
-        Some(value) => value,
-        None => super::get(Communicator, on.attributes(), comm_keyval)?,
+        Some(value) => comm.get().map(|_| value)?,
+        None => stored_on_comm(comm, comm_keyval)?.map(in_c),
     };
     super::give(found, attribute_val, flag)
+}
+
+/// The value of a key of the program's.
+pub(crate) fn stored_on_comm(comm: MPI_Comm, keyval: c_int) -> Result<Option<Stored>> {
+    super::get(Communicator, comm.get()?.attributes(), keyval)
+}
+
+/// Sets the value of a key.
+pub(crate) fn store_on_comm(comm: MPI_Comm, keyval: c_int, value: Stored) -> CallResult {
+    let on = comm.share()?;
+    super::set(Communicator, on.attributes(), on.number(), keyval, value)
 }
 
 /// `MPI_Comm_delete_attr`.

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use canele_mpi::Result;
-use canele_mpi::attribute::{Attributes, ObjectKind::Datatype};
+use canele_mpi::attribute::{Attributes, ObjectKind::Datatype, Stored};
 
 use super::Value;
 use super::functions::{CopyFunction, DeleteFunction};
+use super::languages::in_c;
 use crate::error::CallResult;
 use crate::handle::MPI_Datatype;
 use crate::pointer::Out;
@@ -63,7 +64,17 @@ pub fn type_free_keyval(type_keyval: Out<c_int>) -> CallResult {
 
 /// `MPI_Type_set_attr`.
 pub fn type_set_attr(datatype: MPI_Datatype, type_keyval: c_int, attribute_val: Value) -> CallResult {
-    super::set(Datatype, &*of(datatype)?, datatype.value(), type_keyval, attribute_val)
+    store_on_type(datatype, type_keyval, super::of_c(attribute_val))
+}
+
+/// Sets the value of a key.
+pub(crate) fn store_on_type(datatype: MPI_Datatype, keyval: c_int, value: Stored) -> CallResult {
+    super::set(Datatype, &*of(datatype)?, datatype.value(), keyval, value)
+}
+
+/// The value of a key.
+pub(crate) fn stored_on_type(datatype: MPI_Datatype, keyval: c_int) -> Result<Option<Stored>> {
+    super::get(Datatype, &*of(datatype)?, keyval)
 }
 
 /// `MPI_Type_get_attr`.
@@ -73,7 +84,7 @@ pub fn type_get_attr(
     attribute_val: Out<Value>,
     flag: Out<c_int>,
 ) -> CallResult {
-    super::give(super::get(Datatype, &*of(datatype)?, type_keyval)?, attribute_val, flag)
+    super::give(stored_on_type(datatype, type_keyval)?.map(in_c), attribute_val, flag)
 }
 
 /// `MPI_Type_delete_attr`.

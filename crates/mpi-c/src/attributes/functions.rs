@@ -4,9 +4,10 @@ use core::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use canele_mpi::Error;
-use canele_mpi::attribute::{Copy, Delete};
+use canele_mpi::attribute::{Copy, Delete, Stored};
 
 use super::Value;
+use super::languages::{Proxies, in_c, in_fortran, kind};
 use crate::constants::MPI_SUCCESS;
 use crate::program_call::call_program;
 
@@ -27,44 +28,65 @@ pub struct DeleteFunction(*const c_void);
 
 impl CopyFunction {
     /// As the semantics call it.
-    pub fn called(self, extra_state: Value) -> Copy {
+    pub fn called(self, extra_state: Value, proxies: &Proxies) -> Copy {
         let function = match self.0.addr() {
             // MPI_NULL_COPY_FN, and MPI_DUP_FN where it is not a function of the library.
             0 => return Arc::new(|_, _, _| Ok(None)),
             1 => return Arc::new(|_, _, value| Ok(Some(value))),
-            // SAFETY: any other value is a function of this type, as the standard says.
+            // SAFETY: any other value is a function of this type, as the standard says; in another language it is called by a proxy alone.
             _ => unsafe { core::mem::transmute::<*const c_void, CallCopy>(self.0) },
         };
-        let state = extra_state.expose_provenance();
+        let (state, proxies) = (extra_state.expose_provenance(), proxies.clone());
         Arc::new(move |object, keyval, value| {
-            let (state, value) = (address(state), address(value));
+            let (state, seen) = (in_c(Stored::Address(state)), in_c(value));
             let (mut copied, mut flag): (Value, c_int) = (core::ptr::null_mut(), 0);
-            let into = (&raw mut copied).cast();
-            // SAFETY: the program gave this function for such calls; both results live during it.
-            let code = call_program("a function that copies attributes", || unsafe {
-                function(object, keyval, state, value, into, &raw mut flag)
-            });
+            let code = match proxies.get() {
+                // SAFETY: the program gave this function for such calls; both results live during it.
+                None => call_program(COPIES, || unsafe {
+                    function(object, keyval, state, seen, (&raw mut copied).cast(), &raw mut flag)
+                }),
+                // SAFETY: the function's own language gave the proxy, and the program the function; both results live during the call.
+                Some((proxy, _)) => call_program(COPIES, || unsafe {
+                    let (function, handle) = (function as *const c_void, object as c_int);
+                    let value = in_fortran(value);
+                    proxy(function, handle, keyval, state, kind::AINT, value, &raw mut copied, &raw mut flag)
+                }),
+            };
             if code != MPI_SUCCESS {
                 return Err(Error::given(code, "the function that copies an attribute"));
             }
-            Ok((flag != 0).then(|| copied.expose_provenance()))
+            let copy = match value {
+                _ if proxies.get().is_some() => Stored::Integer(copied.expose_provenance().cast_signed()),
+                // It is copied as it is, a number in its place.
+                _ if copied == seen => value,
+                _ => Stored::Address(copied.expose_provenance()),
+            };
+            Ok((flag != 0).then_some(copy))
         })
     }
 }
 
 impl DeleteFunction {
     /// As the semantics call it.
-    pub fn called(self, extra_state: Value) -> Delete {
+    pub fn called(self, extra_state: Value, proxies: &Proxies) -> Delete {
         if self.0.is_null() {
             return Arc::new(|_, _, _| Ok(()));
         }
-        // SAFETY: a value that is not null is a function of this type, as the standard says.
+        // SAFETY: a value that is not null is a function of this type, as the standard says; in another language it is called by a proxy alone.
         let function = unsafe { core::mem::transmute::<*const c_void, CallDelete>(self.0) };
-        let state = extra_state.expose_provenance();
+        let (state, proxies) = (extra_state.expose_provenance(), proxies.clone());
         Arc::new(move |object, keyval, value| {
-            // SAFETY: the program gave this function for such calls.
-            let call = || unsafe { function(object, keyval, address(value), address(state)) };
-            match call_program("a function that deletes attributes", call) {
+            let state = in_c(Stored::Address(state));
+            let code = match proxies.get() {
+                // SAFETY: the program gave this function for such calls.
+                None => call_program(DELETES, || unsafe { function(object, keyval, in_c(value), state) }),
+                // SAFETY: the function's own language gave the proxy, and the program the function.
+                Some((_, proxy)) => call_program(DELETES, || unsafe {
+                    let (function, handle) = (function as *const c_void, object as c_int);
+                    proxy(function, handle, keyval, kind::AINT, in_fortran(value), state)
+                }),
+            };
+            match code {
                 MPI_SUCCESS => Ok(()),
                 code => Err(Error::given(code, "the function that deletes an attribute")),
             }
@@ -72,6 +94,5 @@ impl DeleteFunction {
     }
 }
 
-fn address(value: usize) -> Value {
-    core::ptr::with_exposed_provenance_mut(value)
-}
+const COPIES: &str = "a function that copies attributes";
+const DELETES: &str = "a function that deletes attributes";

@@ -5,22 +5,26 @@
 pub mod communicators;
 pub mod datatypes;
 mod functions;
+pub mod languages;
 mod predefined;
 pub mod windows;
 
 use core::ffi::{c_int, c_void};
 use std::sync::LazyLock;
 
-use canele_mpi::attribute::{Attributes, Keyvals, ObjectKind};
+use canele_mpi::attribute::{Attributes, Keyvals, ObjectKind, Stored};
 use canele_mpi::{Result, fail};
 
 pub use datatypes::{copy_of_datatype, datatype_goes};
 pub(crate) use predefined::set_last_used_code;
+#[cfg(mpich)]
+pub(crate) use predefined::value as predefined_of_comm;
 
 use crate::constants::MPI_KEYVAL_INVALID;
 use crate::error::CallResult;
 use crate::pointer::Out;
 pub use functions::{CopyFunction, DeleteFunction};
+use languages::Proxies;
 
 /// Where values go and come from: the program's word for them is an address.
 pub type Value = *mut c_void;
@@ -39,7 +43,11 @@ fn create(
     keyval: Out<c_int>,
     extra_state: Value,
 ) -> CallResult {
-    let made = KEYVALS.create(kind, copy.called(extra_state), delete.called(extra_state))?;
+    let proxies = Proxies::default();
+    let (copy, delete) = (copy.called(extra_state, &proxies), delete.called(extra_state, &proxies));
+    let made = KEYVALS.create(kind, copy, delete)?;
+    #[cfg(mpich)]
+    crate::fortran::keyval_made(made, proxies);
     Ok(keyval.set(made, "keyval")?)
 }
 
@@ -47,12 +55,19 @@ fn free(kind: ObjectKind, keyval: Out<c_int>) -> CallResult {
     let number = keyval.get("keyval")?;
     check_own(number)?;
     KEYVALS.free(kind, number)?;
+    #[cfg(mpich)]
+    crate::fortran::keyval_freed(number);
     Ok(keyval.set(MPI_KEYVAL_INVALID, "keyval")?)
 }
 
-fn set(kind: ObjectKind, attributes: &Attributes, object: usize, keyval: c_int, value: Value) -> CallResult {
+fn set(kind: ObjectKind, attributes: &Attributes, object: usize, keyval: c_int, value: Stored) -> CallResult {
     check_own(keyval)?;
-    Ok(attributes.set(object, &KEYVALS.find(kind, keyval)?, value.expose_provenance())?)
+    Ok(attributes.set(object, &KEYVALS.find(kind, keyval)?, value)?)
+}
+
+/// A value that a program in C sets.
+fn of_c(value: Value) -> Stored {
+    Stored::Address(value.expose_provenance())
 }
 
 /// Stores a value, if there is one.
@@ -64,9 +79,9 @@ fn give(found: Option<Value>, attribute_val: Out<Value>, flag: Out<c_int>) -> Ca
     }
 }
 
-fn get(kind: ObjectKind, attributes: &Attributes, keyval: c_int) -> Result<Option<Value>> {
+fn get(kind: ObjectKind, attributes: &Attributes, keyval: c_int) -> Result<Option<Stored>> {
     KEYVALS.find(kind, keyval)?;
-    Ok(attributes.get(keyval).map(core::ptr::with_exposed_provenance_mut))
+    Ok(attributes.get(keyval))
 }
 
 fn delete(kind: ObjectKind, attributes: &Attributes, object: usize, keyval: c_int) -> CallResult {

@@ -2,12 +2,15 @@
 
 use core::ffi::c_int;
 
+use canele_mpi::Result;
 use canele_mpi::attribute::ObjectKind::Window;
+use canele_mpi::attribute::Stored;
 use canele_mpi::window::{Flavor, Win};
 use canele_sys::atomic::{AtomicU32, AtomicU64};
 
 use super::Value;
 use super::functions::{CopyFunction, DeleteFunction};
+use super::languages::in_c;
 use crate::constants::*;
 use crate::error::CallResult;
 use crate::handle::MPI_Win;
@@ -27,7 +30,7 @@ fn address_of(number: &AtomicU32) -> Value {
 }
 
 /// The value of a predefined key. Nothing for keys of the program's.
-fn predefined(win: &Win, keyval: c_int) -> Option<Value> {
+pub(crate) fn predefined(win: &Win, keyval: c_int) -> Option<Value> {
     let wide = |number: &AtomicU64| (&raw const *number).cast_mut().cast();
     Some(match keyval {
         MPI_WIN_BASE => core::ptr::with_exposed_provenance_mut(win.address()),
@@ -61,8 +64,18 @@ pub fn win_free_keyval(win_keyval: Out<c_int>) -> CallResult {
 
 /// `MPI_Win_set_attr`.
 pub fn win_set_attr(win: MPI_Win, win_keyval: c_int, attribute_val: Value) -> CallResult {
+    store_on_win(win, win_keyval, super::of_c(attribute_val))
+}
+
+/// Sets the value of a key.
+pub(crate) fn store_on_win(win: MPI_Win, keyval: c_int, value: Stored) -> CallResult {
     let on = win.share()?;
-    super::set(Window, on.attributes(), on.comm().number(), win_keyval, attribute_val)
+    super::set(Window, on.attributes(), on.comm().number(), keyval, value)
+}
+
+/// The value of a key of the program's.
+pub(crate) fn stored_on_win(win: MPI_Win, keyval: c_int) -> Result<Option<Stored>> {
+    super::get(Window, win.get()?.attributes(), keyval)
 }
 
 /// `MPI_Win_get_attr`.
@@ -72,10 +85,9 @@ pub fn win_get_attr(
     attribute_val: Out<Value>,
     flag: Out<c_int>,
 ) -> CallResult {
-    let on = win.get()?;
-    let found = match predefined(on, win_keyval) {
+    let found = match predefined(win.get()?, win_keyval) {
         Some(value) => Some(value),
-        None => super::get(Window, on.attributes(), win_keyval)?,
+        None => stored_on_win(win, win_keyval)?.map(in_c),
     };
     super::give(found, attribute_val, flag)
 }

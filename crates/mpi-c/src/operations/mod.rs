@@ -12,7 +12,7 @@ use canele_mpi::fail;
 use canele_mpi::op::{BuiltIn, Op};
 
 pub use element::element_of;
-pub use program::{ProgramFunction, UserFunction, UserFunctionLarge};
+pub use program::{ProgramFunction, UserFunction, UserFunctionLarge, UserFunctionX};
 pub use reduction::reduction;
 
 use crate::buffer::data;
@@ -67,7 +67,7 @@ pub(crate) fn predefine() {
     }
 }
 
-fn create(function: Option<ProgramFunction>, commute: c_int, op: Out<MPI_Op>) -> CallResult {
+pub(crate) fn create(function: Option<ProgramFunction>, commute: c_int, op: Out<MPI_Op>) -> CallResult {
     let Some(function) = function else {
         fail!(Argument, "user_fn is a null pointer: a function is needed");
     };

@@ -7,7 +7,7 @@ use canele_mem::buffer::{RawMut, Readable};
 use canele_mpi::datatype::Datatype;
 
 use crate::handle::MPI_Datatype;
-use crate::program_call::call_program;
+use crate::program_call::{State, call_program};
 
 /// `MPI_User_function`: the first operands, the second ones, which become the results, how many, of which datatype.
 pub type UserFunction = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut MPI_Datatype);
@@ -15,13 +15,19 @@ pub type UserFunction = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *m
 pub type UserFunctionLarge =
     unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut i64, *mut MPI_Datatype);
 
+/// `MPIX_User_function_x` of MPICH: a large count, the datatype itself, and a state of the function's.
+pub type UserFunctionX =
+    unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, i64, MPI_Datatype, *mut c_void);
+
 /// A function of the program's.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub enum ProgramFunction {
     /// With a count of type `int`.
     Small(UserFunction),
     /// With a large count.
     Large(UserFunctionLarge),
+    /// With a state of its own.
+    WithState(UserFunctionX, Arc<State>),
 }
 
 /// A function with the datatype it is called for.
@@ -61,9 +67,9 @@ impl Typed {
         let is_same = self.handle.get().is_ok_and(|of| core::ptr::eq(of, &*self.of));
         let own = if is_same { None } else { MPI_Datatype::new(self.of.clone()).ok() };
         let datatype = own.unwrap_or(self.handle);
-        let most = match self.function {
+        let most = match &self.function {
             ProgramFunction::Small(_) => c_int::MAX as usize,
-            ProgramFunction::Large(_) => i64::MAX as usize,
+            ProgramFunction::Large(_) | ProgramFunction::WithState(..) => i64::MAX as usize,
         };
         let mut at = 0;
         while at < count {
@@ -73,12 +79,15 @@ impl Typed {
             let mut datatype = datatype;
             // SAFETY: the program gave this function for such elements, of which there are `n` at both addresses.
             call_program("an operation", || unsafe {
-                match self.function {
+                match &self.function {
                     ProgramFunction::Small(function) => {
                         function(first, second, &mut (n as c_int), &raw mut datatype);
                     }
                     ProgramFunction::Large(function) => {
                         function(first, second, &mut (n as i64), &raw mut datatype)
+                    }
+                    ProgramFunction::WithState(function, state) => {
+                        function(first, second, n as i64, datatype, state.get());
                     }
                 }
             });

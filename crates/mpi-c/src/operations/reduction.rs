@@ -30,7 +30,7 @@ pub fn reduction(op: MPI_Op, datatype: MPI_Datatype) -> Result<Reducing> {
             (Op::BuiltIn(*built_in), element)
         }
         OpObject::Program { commutative, function } => {
-            let typed = Typed::new(*function, datatype, of);
+            let typed = Typed::new(function.clone(), datatype, of);
             let call = move |first: &[u8], second: &mut [u8], count, _| typed.call(first, second, count);
             (Op::user(*commutative, Arc::new(call)), None)
         }

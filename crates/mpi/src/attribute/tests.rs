@@ -10,17 +10,32 @@ fn keyval(keyvals: &Keyvals, calls: &Calls) -> Arc<Keyval> {
     let (copies, deletes) = (calls.clone(), calls.clone());
     let fails =
         |value: usize| if value >= 90 { Err(Error::given(value as i32, "the function")) } else { Ok(()) };
-    let copy = move |object, keyval, value| {
+    let copy = move |object, keyval, value: Stored| {
+        let Stored::Address(value) = value else { panic!("{value:?}") };
         copies.lock().unwrap().push(("copy", object, keyval, value));
         fails(value)?;
-        Ok((value % 2 == 0).then_some(value + 1))
+        Ok((value % 2 == 0).then_some(address(value + 1)))
     };
-    let delete = move |object, keyval, value| {
+    let delete = move |object, keyval, value: Stored| {
+        let Stored::Address(value) = value else { panic!("{value:?}") };
         deletes.lock().unwrap().push(("delete", object, keyval, value));
         fails(value)
     };
     let id = keyvals.create(ObjectKind::Communicator, Arc::new(copy), Arc::new(delete)).unwrap();
     keyvals.find(ObjectKind::Communicator, id).unwrap()
+}
+
+/// A value of a program in C.
+fn address(value: usize) -> Stored {
+    Stored::Address(value)
+}
+
+/// The number of the value of a key.
+fn got(attributes: &Attributes, keyval: i32) -> Option<usize> {
+    attributes.get(keyval).map(|value| match value {
+        Stored::Address(value) => value,
+        Stored::Integer(value) => panic!("{value} was not set"),
+    })
 }
 
 fn taken(calls: &Calls) -> Vec<(&'static str, usize, i32, usize)> {
@@ -33,15 +48,18 @@ fn values_are_deleted_when_replaced_and_in_reverse_order_at_last() {
     let keys: Vec<_> = (0..3).map(|_| keyval(&keyvals, &calls)).collect();
     let attributes = Attributes::new();
     for (key, value) in [(0, 10), (1, 11), (2, 12), (1, 13)] {
-        attributes.set(5, &keys[key], value).unwrap();
+        attributes.set(5, &keys[key], address(value)).unwrap();
     }
     assert_eq!(taken(&calls), [("delete", 5, 701, 11)]);
-    assert_eq!((attributes.get(701), attributes.get(702), attributes.get(999)), (Some(13), Some(12), None));
+    assert_eq!(
+        (got(&attributes, 701), got(&attributes, 702), got(&attributes, 999)),
+        (Some(13), Some(12), None)
+    );
     attributes.delete(5, 702).unwrap();
     assert_eq!(attributes.delete(5, 702).unwrap_err().class, Class::Keyval);
     attributes.clear(5).unwrap();
     assert_eq!(taken(&calls), [("delete", 5, 702, 12), ("delete", 5, 701, 13), ("delete", 5, 700, 10)]);
-    assert_eq!(attributes.get(700), None);
+    assert_eq!(got(&attributes, 700), None);
 }
 
 #[test]
@@ -50,17 +68,17 @@ fn duplicates_have_what_the_program_copies() {
     let keys: Vec<_> = (0..4).map(|_| keyval(&keyvals, &calls)).collect();
     let (original, duplicate) = (Attributes::new(), Attributes::new());
     for (key, value) in [(2, 20), (0, 21), (1, 22)] {
-        original.set(5, &keys[key], value).unwrap();
+        original.set(5, &keys[key], address(value)).unwrap();
     }
     original.copy_into(5, &duplicate).unwrap();
     assert_eq!(taken(&calls), [("copy", 5, 3, 20), ("copy", 5, 1, 21), ("copy", 5, 2, 22)]);
-    assert_eq!([3, 1, 2].map(|id| duplicate.get(id)), [Some(21), None, Some(23)]);
+    assert_eq!([3, 1, 2].map(|id| got(&duplicate, id)), [Some(21), None, Some(23)]);
 
     // One fails: what was copied before is there to be deleted.
     let part = Attributes::new();
-    original.set(5, &keys[3], 95).unwrap();
+    original.set(5, &keys[3], address(95)).unwrap();
     assert_eq!(original.copy_into(5, &part).unwrap_err().given, Some(95));
-    assert_eq!([3, 1, 2, 4].map(|id| part.get(id)), [Some(21), None, Some(23), None]);
+    assert_eq!([3, 1, 2, 4].map(|id| got(&part, id)), [Some(21), None, Some(23), None]);
 }
 
 #[test]
@@ -69,12 +87,12 @@ fn what_the_program_does_not_agree_to_delete_stays() {
     let keys: Vec<_> = (0..3).map(|_| keyval(&keyvals, &calls)).collect();
     let attributes = Attributes::new();
     for (key, value) in [(0, 1), (1, 90), (2, 3)] {
-        attributes.set(5, &keys[key], value).unwrap();
+        attributes.set(5, &keys[key], address(value)).unwrap();
     }
-    assert_eq!(attributes.set(5, &keys[1], 4).unwrap_err().given, Some(90));
+    assert_eq!(attributes.set(5, &keys[1], address(4)).unwrap_err().given, Some(90));
     assert_eq!(attributes.delete(5, 2).unwrap_err().given, Some(90));
     assert_eq!(attributes.clear(5).unwrap_err().given, Some(90));
-    assert_eq!([1, 2, 3].map(|id| attributes.get(id)), [Some(1), Some(90), None]);
+    assert_eq!([1, 2, 3].map(|id| got(&attributes, id)), [Some(1), Some(90), None]);
 }
 
 #[test]
@@ -82,7 +100,7 @@ fn a_freed_key_lives_until_its_last_value_is_gone() {
     let (keyvals, calls) = (Keyvals::new(1), Calls::default());
     let key = keyval(&keyvals, &calls);
     let attributes = Attributes::new();
-    attributes.set(5, &key, 2).unwrap();
+    attributes.set(5, &key, address(2)).unwrap();
     drop(key);
     keyvals.free(ObjectKind::Communicator, 1).unwrap();
     assert_eq!(keyvals.free(ObjectKind::Communicator, 1).unwrap_err().class, Class::Keyval);
@@ -120,7 +138,7 @@ fn functions_of_the_program_may_use_the_attributes() {
         Ok(())
     };
     let id = keyvals.create(ObjectKind::Window, Arc::new(|_, _, _| Ok(None)), Arc::new(delete)).unwrap();
-    attributes.set(5, &keyvals.find(ObjectKind::Window, id).unwrap(), 9).unwrap();
+    attributes.set(5, &keyvals.find(ObjectKind::Window, id).unwrap(), address(9)).unwrap();
     attributes.clear(5).unwrap();
-    assert_eq!(attributes.get(id), None);
+    assert_eq!(got(&attributes, id), None);
 }

@@ -1,0 +1,266 @@
+//! What MPICH's library for Fortran, `libmpifort.so.12`, asks of the one for C beside the functions of the standard: attributes that are numbers,
+//! and functions of the program's that are called in another way. With these, programs in Fortran that were built for MPICH run with that library
+//! over this one.
+//!
+//! The names and parameters are MPICH's, of its versions 4.0 to 5.0 (`mpir_attr_generic.h`, `mpi.h`).
+
+use core::ffi::{c_int, c_void};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use canele_mpi::attribute::Stored;
+use canele_mpi::{Class, Errhandler, Error};
+
+use crate::attributes::communicators::{store_on_comm, stored_on_comm};
+use crate::attributes::datatypes::{store_on_type, stored_on_type};
+use crate::attributes::languages::{CopyProxy, DeleteProxy, Proxies, in_c, in_fortran, kind};
+use crate::attributes::windows::{predefined, store_on_win, stored_on_win};
+use crate::attributes::{Value, predefined_of_comm};
+use crate::constants::*;
+use crate::errhandlers;
+use crate::error::CallResult;
+use crate::generalized;
+use crate::handle::{
+    MPI_Comm, MPI_Datatype, MPI_Errhandler, MPI_File, MPI_Op, MPI_Request, MPI_Session, MPI_Win,
+};
+use crate::operations::{self, ProgramFunction, UserFunctionX};
+use crate::pointer::Out;
+use crate::program_call::{Destructor, State, call_program};
+
+/// Tells the module `mpi_f08` the addresses that stand for weights, in variables of the library for Fortran, where that is loaded.
+pub(crate) fn predefine() {
+    for (name, value) in
+        [(c"MPIR_C_MPI_UNWEIGHTED", MPI_UNWEIGHTED), (c"MPIR_C_MPI_WEIGHTS_EMPTY", MPI_WEIGHTS_EMPTY)]
+    {
+        // SAFETY: the name is a string; a variable of it is MPICH's and holds an address.
+        unsafe {
+            let variable = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()).cast::<usize>();
+            if !variable.is_null() {
+                variable.write(value);
+            }
+        }
+    }
+}
+
+/// Keys of the program's, whose functions may yet turn out to be in another language.
+static PROXIES: Mutex<Option<HashMap<c_int, Proxies>>> = Mutex::new(None);
+
+/// A key was made.
+pub(crate) fn keyval_made(keyval: c_int, proxies: Proxies) {
+    PROXIES.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(keyval, proxies);
+}
+
+/// A key is freed: what calls its functions stays with them.
+pub(crate) fn keyval_freed(keyval: c_int) {
+    let mut proxies = PROXIES.lock().unwrap_or_else(PoisonError::into_inner);
+    proxies.get_or_insert_default().remove(&keyval);
+}
+
+/// `MPII_Keyval_set_proxy`: the functions of a key are called by these.
+pub fn keyval_set_proxy(keyval: c_int, copy: Option<CopyProxy>, delete: Option<DeleteProxy>) -> CallResult {
+    let mut proxies = PROXIES.lock().unwrap_or_else(PoisonError::into_inner);
+    let (Some(of), Some(copy), Some(delete)) = (proxies.get_or_insert_default().get(&keyval), copy, delete)
+    else {
+        return Err(Error::new(
+            Class::Keyval,
+            format!("keyval {keyval} does not exist, or a proxy is a null pointer"),
+        )
+        .into());
+    };
+    // Said once, behind the creation; a second time would be of the same language.
+    let _ = of.set((copy, delete));
+    Ok(())
+}
+
+/// A value as the language sets it that this kind is of.
+fn stored(value: Value, of: c_int) -> Stored {
+    match of {
+        kind::POINTER => Stored::Address(value.expose_provenance()),
+        _ => Stored::Integer(value.addr().cast_signed()),
+    }
+}
+
+/// Gives a value as the language sees it that this kind is of.
+fn give(found: Option<Stored>, value: Out<Value>, flag: Out<c_int>, to: c_int) -> CallResult {
+    flag.set(c_int::from(found.is_some()), "flag")?;
+    let seen = |found| if to == kind::POINTER { in_c(found) } else { in_fortran(found) };
+    match found {
+        Some(found) => Ok(value.set(seen(found), "attribute_val")?),
+        None => Ok(()),
+    }
+}
+
+/// The same of a predefined attribute: the address of a number, of which Fortran sees the number.
+///
+/// # Safety
+/// The number is there and stays.
+unsafe fn give_number<T: Copy + Into<i64>>(
+    at: Value,
+    value: Out<Value>,
+    flag: Out<c_int>,
+    to: c_int,
+) -> CallResult {
+    // SAFETY: as the caller says.
+    let number: i64 = unsafe { at.cast::<T>().read_volatile() }.into();
+    let found = match to {
+        kind::POINTER => Stored::Address(at.expose_provenance()),
+        _ => Stored::Integer(number as isize),
+    };
+    give(Some(found), value, flag, to)
+}
+
+/// The key in C of a predefined attribute, whose key in Fortran is the next, even number; keys of the program's are the same in both.
+fn predefined_key(keyval: c_int) -> c_int {
+    let is_predefined = [MPI_TAG_UB, MPI_WIN_BASE].iter().any(|first| keyval & !0xff == first & !0xff);
+    if is_predefined && keyval % 2 == 0 { keyval - 1 } else { keyval }
+}
+
+/// `MPII_Comm_set_attr`.
+pub fn comm_set_attr(comm: MPI_Comm, keyval: c_int, value: Value, of: c_int) -> CallResult {
+    store_on_comm(comm, keyval, stored(value, of))
+}
+
+/// `MPII_Comm_get_attr`.
+pub fn comm_get_attr(
+    comm: MPI_Comm,
+    keyval: c_int,
+    value: Out<Value>,
+    flag: Out<c_int>,
+    to: c_int,
+) -> CallResult {
+    match predefined_of_comm(predefined_key(keyval)) {
+        None => give(stored_on_comm(comm, keyval)?, value, flag, to),
+        Some(None) => give(None, value, flag, to),
+        // SAFETY: the library's own numbers, which stay.
+        Some(Some(at)) => unsafe { give_number::<c_int>(at, value, flag, to) },
+    }
+}
+
+/// `MPII_Type_set_attr`.
+pub fn type_set_attr(datatype: MPI_Datatype, keyval: c_int, value: Value, of: c_int) -> CallResult {
+    store_on_type(datatype, keyval, stored(value, of))
+}
+
+/// `MPII_Type_get_attr`.
+pub fn type_get_attr(
+    datatype: MPI_Datatype,
+    keyval: c_int,
+    value: Out<Value>,
+    flag: Out<c_int>,
+    to: c_int,
+) -> CallResult {
+    give(stored_on_type(datatype, keyval)?, value, flag, to)
+}
+
+/// `MPII_Win_set_attr`.
+pub fn win_set_attr(win: MPI_Win, keyval: c_int, value: Value, of: c_int) -> CallResult {
+    store_on_win(win, keyval, stored(value, of))
+}
+
+/// `MPII_Win_get_attr`.
+pub fn win_get_attr(
+    win: MPI_Win,
+    keyval: c_int,
+    value: Out<Value>,
+    flag: Out<c_int>,
+    to: c_int,
+) -> CallResult {
+    let key = predefined_key(keyval);
+    match (predefined(win.get()?, key), key) {
+        (None, _) => give(stored_on_win(win, keyval)?, value, flag, to),
+        // The attribute is the address of the memory itself.
+        (Some(base), MPI_WIN_BASE) => give(Some(Stored::Address(base.expose_provenance())), value, flag, to),
+        // SAFETY: the window's own number, which lives as long as the window.
+        (Some(at), MPI_WIN_SIZE) => unsafe { give_number::<i64>(at, value, flag, to) },
+        // SAFETY: as above, or one of the library's.
+        (Some(at), _) => unsafe { give_number::<c_int>(at, value, flag, to) },
+    }
+}
+
+/// `MPII_Grequest_set_lang_f77`: the functions of the operation that was started last are in Fortran.
+pub fn grequest_set_lang_f77(request: MPI_Request) -> CallResult {
+    Ok(generalized::set_fortran(request)?)
+}
+
+/// A marking of an operation or an error handler as Fortran's: `MPII_Op_set_fc`, `MPII_Errhandler_set_fc`. Its functions take what those in C take.
+pub fn set_fc<T>(_object: T) -> CallResult {
+    Ok(())
+}
+
+/// `MPIX_Op_create_x`.
+pub fn op_create_x(
+    function: Option<UserFunctionX>,
+    destructor: Option<Destructor>,
+    commute: c_int,
+    extra_state: *mut c_void,
+    op: Out<MPI_Op>,
+) -> CallResult {
+    let Some(function) = function else {
+        return Err(Error::new(Class::Argument, "the function of the operation is a null pointer").into());
+    };
+    let state = Arc::new(State::new(extra_state, destructor));
+    operations::create(Some(ProgramFunction::WithState(function, state)), commute, op)
+}
+
+/// `MPIX_Comm_errhandler_function_x` and its likes.
+pub type ErrhandlerFunctionX<T> = unsafe extern "C-unwind" fn(T, c_int, *mut c_void);
+
+fn errhandler_create_x<T: Copy + 'static>(
+    function: Option<ErrhandlerFunctionX<T>>,
+    destructor: Option<Destructor>,
+    extra_state: *mut c_void,
+    errhandler: Out<MPI_Errhandler>,
+    handle: fn(usize) -> T,
+) -> CallResult {
+    let Some(function) = function else {
+        return Err(Error::new(Class::Argument, "the error handler function is a null pointer").into());
+    };
+    let state = State::new(extra_state, destructor);
+    let call = move |number: usize, code: c_int| {
+        // SAFETY: the program gave this function for errors of such objects, and the state with it.
+        call_program("an error handler", || unsafe { function(handle(number), code, state.get()) });
+        code
+    };
+    let made = errhandlers::handle_of(Arc::new(Errhandler::Call(Arc::new(call))))?;
+    Ok(errhandler.set(made, "errhandler")?)
+}
+
+macro_rules! errhandlers_with_state {
+    ($($(#[$doc:meta])* $name:ident: $of:ident;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(
+            function: Option<ErrhandlerFunctionX<$of>>,
+            destructor: Option<Destructor>,
+            extra_state: *mut c_void,
+            errhandler: Out<MPI_Errhandler>,
+        ) -> CallResult {
+            errhandler_create_x(function, destructor, extra_state, errhandler, $of::of)
+        }
+    )*};
+}
+errhandlers_with_state! {
+    /// `MPIX_Comm_create_errhandler_x`.
+    comm_create_errhandler_x: MPI_Comm;
+    /// `MPIX_File_create_errhandler_x`.
+    file_create_errhandler_x: MPI_File;
+    /// `MPIX_Session_create_errhandler_x`.
+    session_create_errhandler_x: MPI_Session;
+    /// `MPIX_Win_create_errhandler_x`.
+    win_create_errhandler_x: MPI_Win;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn predefined_keys_have_two_numbers_and_those_of_the_program_one() {
+        assert_eq!((MPI_TAG_UB, MPI_WIN_BASE), (0x6440_0001, 0x6600_0001));
+        assert_eq!(
+            [0x6440_0001, 0x6440_0002, 0x6440_000e].map(predefined_key),
+            [0x6440_0001, 0x6440_0001, 0x6440_000d]
+        );
+        assert_eq!([0x6600_0004, 0x6600_0009].map(predefined_key), [0x6600_0003, 0x6600_0009]);
+        assert_eq!([4096, 4097, MPI_KEYVAL_INVALID].map(predefined_key), [4096, 4097, MPI_KEYVAL_INVALID]);
+    }
+}

@@ -1,0 +1,77 @@
+//! Generalized requests whose functions are in Fortran: all arguments by address, the code as the last one. That they are is said behind the start.
+
+use core::ffi::{c_int, c_void};
+use std::cell::Cell;
+use std::sync::Arc;
+
+use canele_mpi::{Result, fail};
+use canele_sys::atomic::{AtomicBool, Ordering::Relaxed};
+
+use super::{GrequestCancel, GrequestFree, GrequestQuery};
+use crate::handle::MPI_Request;
+use crate::status::MPI_Status;
+
+thread_local! {
+    /// The request that this thread has started last, and whether its functions are in Fortran.
+    pub static STARTED: Cell<Option<(MPI_Request, Arc<AtomicBool>)>> = const { Cell::new(None) };
+}
+
+/// The functions of this request, which the thread has just started, are in Fortran.
+///
+/// # Errors
+/// It was not started last.
+pub fn set_fortran(request: MPI_Request) -> Result<()> {
+    match STARTED.take() {
+        Some((started, is_fortran)) if started == request => is_fortran.store(true, Relaxed),
+        _ => {
+            fail!(Request, "the generalized request was not started by this thread's last MPI_GREQUEST_START")
+        }
+    }
+    Ok(())
+}
+
+type Query = unsafe extern "C-unwind" fn(*mut c_void, *mut MPI_Status, *mut c_int);
+type Free = unsafe extern "C-unwind" fn(*mut c_void, *mut c_int);
+type Cancel = unsafe extern "C-unwind" fn(*mut c_void, *mut c_int, *mut c_int);
+
+/// Calls a function that says the status.
+///
+/// # Safety
+/// It is in Fortran, and takes this state.
+pub unsafe fn query(function: GrequestQuery, state: *mut c_void, status: *mut MPI_Status) -> c_int {
+    let mut code = 0;
+    // SAFETY: as the caller says; both places live during the call.
+    unsafe {
+        let function = core::mem::transmute::<GrequestQuery, Query>(function);
+        function(state, status, &raw mut code);
+    }
+    code
+}
+
+/// Calls a function that frees an operation.
+///
+/// # Safety
+/// As of [`query`].
+pub unsafe fn free(function: GrequestFree, state: *mut c_void) -> c_int {
+    let mut code = 0;
+    // SAFETY: as the caller says; the place lives during the call.
+    unsafe {
+        let function = core::mem::transmute::<GrequestFree, Free>(function);
+        function(state, &raw mut code);
+    }
+    code
+}
+
+/// Calls a function that cancels an operation.
+///
+/// # Safety
+/// As of [`query`].
+pub unsafe fn cancel(function: GrequestCancel, state: *mut c_void, complete: c_int) -> c_int {
+    let (mut code, mut complete) = (0, complete);
+    // SAFETY: as the caller says; both places live during the call.
+    unsafe {
+        let function = core::mem::transmute::<GrequestCancel, Cancel>(function);
+        function(state, &raw mut complete, &raw mut code);
+    }
+    code
+}
