@@ -2,6 +2,7 @@
  * and wrong arguments. One process is enough: messages go to itself. */
 #include "check.h"
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct {
     double value;
@@ -338,6 +339,30 @@ static void large_counts(void)
     OK(MPI_Type_free(&type));
 }
 
+/* MPICH has a datatype of half precision, with a handle and a name of its own beside MPI_REAL2. */
+static void half_precision(void)
+{
+#ifdef MPIX_C_FLOAT16
+    const uint16_t one = 0x3c00, two = 0x4000, three = 0x4200;
+    uint16_t sum = two;
+    char name[MPI_MAX_OBJECT_NAME];
+    int size, len;
+    MPI_Datatype pair, of, freed = MPIX_C_FLOAT16;
+    OK(MPI_Reduce_local(&one, &sum, 1, MPIX_C_FLOAT16, MPI_SUM));
+    CHECK(sum == three);
+    OK(MPI_Type_size(MPIX_C_FLOAT16, &size));
+    OK(MPI_Type_get_name(MPIX_C_FLOAT16, name, &len));
+    CHECK(size == 2 && strcmp(name, "MPIX_C_FLOAT16") == 0);
+    OK(MPI_Type_get_name(MPI_REAL2, name, &len));
+    CHECK(strcmp(name, "MPI_REAL2") == 0);
+    OK(MPI_Type_contiguous(2, MPIX_C_FLOAT16, &pair));
+    OK(MPI_Type_get_contents(pair, 1, 0, 1, &size, NULL, &of));
+    CHECK(of == MPIX_C_FLOAT16);
+    OK(MPI_Type_free(&pair));
+    FAILS(MPI_ERR_TYPE, MPI_Type_free(&freed));
+#endif
+}
+
 static void wrong_arguments(void)
 {
     MPI_Datatype none = MPI_DATATYPE_NULL, type = MPI_INT, freed, types[] = {MPI_INT, MPI_DATATYPE_NULL};
@@ -384,6 +409,7 @@ int main(int argc, char **argv)
     external();
     statuses();
     large_counts();
+    half_precision();
     wrong_arguments();
     MPI_Finalize();
     return result();

@@ -13,7 +13,7 @@ pub mod pack;
 pub mod parameterized;
 pub mod sizes;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use canele_mpi::datatype::{Basic, Datatype, Order, Width};
 use canele_mpi::{Result, fail};
@@ -26,17 +26,26 @@ use crate::pointer::Out;
 /// Gives the predefined datatypes their handles.
 pub(crate) fn predefine() {
     for basic in Basic::ALL {
-        if let Some(handle) = constant(*basic) {
+        if let Some(handle) = constant(basic.name()) {
             handle.fix(Datatype::basic(*basic).clone());
         }
+    }
+    for (datatype, handle) in &*BEYOND_STANDARD {
+        handle.fix(datatype.clone());
     }
 }
 
 /// The handle of a predefined datatype, if the ABI has one.
-fn constant(basic: Basic) -> Option<MPI_Datatype> {
-    let named = |(name, _): &&(&str, _)| *name == basic.name();
-    DATATYPES.iter().find(named).map(|(_, handle)| *handle)
+fn constant(name: &str) -> Option<MPI_Datatype> {
+    DATATYPES.iter().find(|(known, _)| *known == name).map(|(_, handle)| *handle)
 }
+
+/// Predefined datatypes that the ABI has and the standard lacks, and their handles.
+static BEYOND_STANDARD: LazyLock<Vec<(Arc<Datatype>, MPI_Datatype)>> = LazyLock::new(|| {
+    let all = [(Basic::Real2, "MPIX_C_FLOAT16")];
+    let with_handle = |(basic, name)| Some((Datatype::predefined(basic, name), constant(name)?));
+    all.into_iter().filter_map(with_handle).collect()
+});
 
 /// Predefined datatypes without a name that the program has asked for, and their handles: as few as there are, for ever.
 static UNNAMED: Mutex<Vec<(Arc<Datatype>, MPI_Datatype)>> = Mutex::new(Vec::new());
@@ -49,8 +58,11 @@ pub(crate) fn publish(datatype: Arc<Datatype>) -> Result<MPI_Datatype> {
     if !datatype.is_predefined() {
         return MPI_Datatype::new(datatype);
     }
+    if let Some((_, handle)) = BEYOND_STANDARD.iter().find(|(known, _)| Arc::ptr_eq(known, &datatype)) {
+        return Ok(*handle);
+    }
     if let Some(basic) = datatype.as_basic().filter(|_| datatype.is_named()) {
-        return Ok(constant(basic).expect("a program has those only that it has handles of"));
+        return Ok(constant(basic.name()).expect("a program has those only that it has handles of"));
     }
     let mut unnamed = UNNAMED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, handle)) = unnamed.iter().find(|(known, _)| Arc::ptr_eq(known, &datatype)) {

@@ -65,7 +65,7 @@ macro_rules! basics {
         }
 
         impl Basic {
-            /// All, in the order of their handles in the standard's binary interface; the last one is MPICH's alone.
+            /// All, in the order of their handles in the standard's binary interface.
             pub const ALL: &'static [Basic] = &[$(Basic::$variant),*];
 
             /// Its name in the standard; where there are two, that which is not called a synonym.
@@ -163,7 +163,6 @@ basics! {
     Real16, "MPI_REAL16", 16, Float(Quad);
     Complex16, "MPI_COMPLEX16", 16, Complex(Double);
     Complex32, "MPI_COMPLEX32", 32, Complex(Quad);
-    CFloat16, "MPIX_C_FLOAT16", 2, Float(Half);
 }
 
 impl Basic {

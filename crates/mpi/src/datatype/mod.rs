@@ -64,21 +64,22 @@ fn too_large() -> Box<Error> {
     )
 }
 
-static BASICS: LazyLock<Vec<Arc<Datatype>>> = LazyLock::new(|| {
-    let named = |basic: &Basic| {
-        let datatype =
-            Datatype::made(Map::basic(*basic), Envelope::new(Combiner::Named)).expect("a small datatype");
-        datatype.commit();
-        datatype.set_name(basic.name());
-        datatype
-    };
-    Basic::ALL.iter().map(named).collect()
-});
+static BASICS: LazyLock<Vec<Arc<Datatype>>> =
+    LazyLock::new(|| Basic::ALL.iter().map(|basic| Datatype::predefined(*basic, basic.name())).collect());
 
 impl Datatype {
     /// The predefined datatype.
     pub fn basic(basic: Basic) -> &'static Arc<Self> {
         &BASICS[basic as usize]
+    }
+
+    /// Makes a predefined datatype that holds what `basic` does: of a binary interface that has more of them than the standard.
+    pub fn predefined(basic: Basic, name: &str) -> Arc<Self> {
+        let datatype =
+            Self::made(Map::basic(basic), Envelope::new(Combiner::Named)).expect("a small datatype");
+        datatype.commit();
+        datatype.set_name(name);
+        datatype
     }
 
     fn made(map: Map, envelope: Envelope) -> Result<Arc<Self>> {
