@@ -92,7 +92,7 @@ fn wrong_usage_is_2_and_says_what_is_wrong() {
         (&["run", "-n", "1", "--wd", "/no/such/dir", "true"], "/no/such/dir"),
         (&["run", "-n", "1", "--env", "CANELE_SPIN_NS=-1", "true"], "CANELE_SPIN_NS=-1"),
         (&["run", "-n", "1", "--env", "CANELE_SPIN_N=1", "true"], "did you mean CANELE_SPIN_NS"),
-        (&["run", "-n", "1", "--bind", "socket", "true"], "core"),
+        (&["run", "-n", "1", "--bind", "sockets", "true"], "core"),
         (&["run", "-n", "1", "--wait", "never", "true"], "adaptive"),
         (&["nonsense"], "nonsense"),
         (&["info", "--counters"], "--job"),

@@ -4,24 +4,78 @@
 //! each core, which the kernel frees when the launcher or agent that holds it ends. Jobs in different network namespaces do
 //! not see each other's claims. Never binds: that is done in each rank's process before its program starts.
 
-use std::collections::BTreeMap;
+mod mapping;
+mod slots;
+#[cfg(test)]
+mod tests;
+mod unit;
+
 use std::fmt;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 
-use canele_sys::topology::{self, Processor, Topology};
+use canele_sys::topology::{self, Topology};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
 use serde::{Deserialize, Serialize};
 
+use mapping::Mapping;
+pub use mapping::{BindTo, MapBy};
+pub use slots::Slots;
+pub use unit::Unit;
+
 /// How ranks are to be bound to processors.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum BindPolicy {
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BindPolicy(Policy);
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Policy {
     /// To shares of the cores that no other job has, where there are enough; otherwise not at all.
     #[default]
     Auto,
-    /// To a processor each, in turn.
-    Core,
     /// Not at all.
     None,
+    /// To units of the machine.
+    Mapped(Mapping),
+    /// Each rank to processors of its own.
+    Slots(Vec<Slots>),
+}
+
+impl BindPolicy {
+    /// What `--bind` and `--map-by` ask for together.
+    ///
+    /// # Errors
+    /// A text: they do not go together.
+    pub fn new(to: BindTo, map: Option<MapBy>) -> Result<BindPolicy, String> {
+        Ok(BindPolicy(match (Mapping::new(to, map)?, to) {
+            (Some(mapping), _) => Policy::Mapped(mapping),
+            (None, BindTo::None) => Policy::None,
+            (None, _) => Policy::Auto,
+        }))
+    }
+
+    /// Each rank to processors of its own.
+    pub fn slots(slots: Vec<Slots>) -> BindPolicy {
+        BindPolicy(Policy::Slots(slots))
+    }
+
+    /// The policy for those ranks of the job that a host has.
+    pub fn of_ranks(&self, ranks: Range<u32>) -> BindPolicy {
+        BindPolicy(match &self.0 {
+            Policy::Slots(slots) => {
+                let some = slots.iter().skip(ranks.start as usize).take(ranks.len());
+                Policy::Slots(some.cloned().collect())
+            }
+            other => other.clone(),
+        })
+    }
+}
+
+/// How many units of a kind this machine has.
+///
+/// # Errors
+/// If the kernel does not tell which processors there are.
+pub fn count_units(unit: Unit) -> std::io::Result<u32> {
+    Ok(unit.all(&Topology::discover()?).len() as u32)
 }
 
 /// The processors of each rank of a host, by its number there.
@@ -41,37 +95,27 @@ impl Binding {
     /// Chooses the processors of `ranks` ranks on this host and claims their cores.
     ///
     /// # Errors
-    /// A text: a binding was asked for, and the kernel does not tell which processors there are.
-    pub fn choose(policy: BindPolicy, ranks: u32) -> Result<(Binding, CoreClaims), String> {
-        // A group whose time is limited shares its processors with others; and a rank alone needs no share.
-        let unbound = match policy {
-            BindPolicy::None => true,
-            BindPolicy::Auto => ranks < 2 || topology::quota().is_some(),
-            BindPolicy::Core => false,
-        };
-        if unbound {
-            return Ok(Default::default());
+    /// A text: a binding was asked for, and the kernel does not tell which processors there are, or there are fewer.
+    pub fn choose(policy: &BindPolicy, ranks: u32) -> Result<(Binding, CoreClaims), String> {
+        let topology =
+            || Topology::discover().map_err(|error| format!("the processors of this host: {error}"));
+        match &policy.0 {
+            Policy::None => Ok(Default::default()),
+            // A group whose time is limited shares its processors with others; and a rank alone needs no share.
+            Policy::Auto if ranks < 2 || topology::quota().is_some() => Ok(Default::default()),
+            Policy::Auto => {
+                Ok(topology().map_or_else(|_| Default::default(), |topology| shared(&topology, ranks)))
+            }
+            Policy::Mapped(mapping) => {
+                let topology = topology()?;
+                Ok(claimed(&topology, mapping.sets(&topology, ranks)?))
+            }
+            Policy::Slots(slots) => {
+                let topology = topology()?;
+                let sets: Result<Vec<_>, _> = slots.iter().map(|slots| slots.processors(&topology)).collect();
+                Ok(claimed(&topology, sets?))
+            }
         }
-        let topology = match Topology::discover() {
-            Ok(topology) => topology,
-            Err(_) if policy == BindPolicy::Auto => return Ok(Default::default()),
-            Err(error) => return Err(format!("--bind core: {error}")),
-        };
-        if policy == BindPolicy::Core {
-            let claims = cores(&topology).keys().filter_map(|core| claim(*core)).collect();
-            let sets = topology.processors().iter().map(|processor| vec![processor.id]).collect();
-            return Ok((Binding { sets }, CoreClaims { _sockets: claims }));
-        }
-        let free = cores(&topology).into_iter().filter_map(|(core, ids)| Some((claim(core)?, ids)));
-        let (mut claims, free): (Vec<_>, Vec<_>) = free.unzip();
-        let sets = shares(&free, ranks as usize);
-        claims.truncate(free.len() / ranks as usize * ranks as usize);
-        // Without a binding the claims are dropped.
-        Ok(if sets.is_empty() {
-            Default::default()
-        } else {
-            (Binding { sets }, CoreClaims { _sockets: claims })
-        })
     }
 
     /// The processors of the rank that is number `local_rank` on this host; `None`: all.
@@ -102,13 +146,29 @@ impl fmt::Display for ProcessorList<'_> {
     }
 }
 
-/// The processors of each core, near cores next to each other.
-fn cores(topology: &Topology) -> BTreeMap<(u32, u32, u32), Vec<u32>> {
-    let mut cores: BTreeMap<_, Vec<u32>> = BTreeMap::new();
-    for &Processor { id, core, package, node } in topology.processors() {
-        cores.entry((node, package, core)).or_default().push(id);
-    }
-    cores
+/// Shares of the cores that no other job has.
+fn shared(topology: &Topology, ranks: u32) -> (Binding, CoreClaims) {
+    let cores = Unit::Core.all(topology).into_iter();
+    let free = cores.filter_map(|ids| Some((claim(core_of(topology, ids[0]))?, ids)));
+    let (mut claims, free): (Vec<_>, Vec<_>) = free.unzip();
+    let sets = shares(&free, ranks as usize);
+    claims.truncate(free.len() / ranks as usize * ranks as usize);
+    // Without a binding the claims are dropped.
+    if sets.is_empty() { Default::default() } else { (Binding { sets }, CoreClaims { _sockets: claims }) }
+}
+
+/// These sets, with claims to their cores as far as no other job has them.
+fn claimed(topology: &Topology, sets: Vec<Vec<u32>>) -> (Binding, CoreClaims) {
+    let mut cores: Vec<u32> = sets.iter().flatten().map(|id| core_of(topology, *id)).collect();
+    cores.sort_unstable();
+    cores.dedup();
+    let claims = cores.into_iter().filter_map(claim).collect();
+    (Binding { sets }, CoreClaims { _sockets: claims })
+}
+
+/// The core of a processor.
+fn core_of(topology: &Topology, id: u32) -> u32 {
+    topology.processors().iter().find(|processor| processor.id == id).map_or(id, |processor| processor.core)
 }
 
 /// Equal shares of whole cores, as many as ranks; none if there are fewer cores than ranks.
@@ -126,41 +186,9 @@ fn shares(cores: &[Vec<u32>], ranks: usize) -> Vec<Vec<u32>> {
 }
 
 /// The claim to a core; nothing if another job has it.
-fn claim((_, _, core): (u32, u32, u32)) -> Option<OwnedFd> {
+fn claim(core: u32) -> Option<OwnedFd> {
     let address = SocketAddrUnix::new_abstract_name(format!("canele-core-{core}").as_bytes()).ok()?;
     let socket = socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None).ok()?;
     bind(&socket, &address).ok()?;
     Some(socket)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_are_whole_cores_and_equal() {
-        let cores: Vec<Vec<u32>> = (0..4).map(|core| vec![core, core + 4]).collect();
-        assert_eq!(shares(&cores, 4), cores);
-        assert_eq!(shares(&cores, 2), [[0, 1, 4, 5], [2, 3, 6, 7]]);
-        assert_eq!(shares(&cores, 3).len(), 3);
-        assert!(shares(&cores, 5).is_empty());
-        assert!(shares(&[], 1).is_empty());
-    }
-
-    #[test]
-    fn a_core_has_one_job_at_a_time() {
-        // No machine has such a core.
-        let core = (0, 0, u32::MAX - std::process::id());
-        let first = claim(core).expect("nobody has it");
-        assert!(claim(core).is_none());
-        drop(first);
-        assert!(claim(core).is_some());
-    }
-
-    #[test]
-    fn lists_of_processors_are_short() {
-        for (ids, text) in [(&[][..], ""), (&[3], "3"), (&[0, 1, 2, 8], "0-2,8"), (&[1, 3, 4], "1,3-4")] {
-            assert_eq!(ProcessorList(ids).to_string(), text);
-        }
-    }
 }

@@ -17,6 +17,10 @@ const BROKEN_PIPE: u8 = 128 + 13;
 impl Launcher {
     /// Writes what can be written without waiting. Output that is lost makes the job fail.
     pub(super) fn write_output(&mut self) {
+        if let Some(text) = self.output.take_lost() {
+            self.output.say(&text);
+            self.fail(1);
+        }
         self.output.flush(&self.events);
         let broken = self.output.take_broken();
         for &(stream, why) in &broken {

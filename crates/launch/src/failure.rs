@@ -113,9 +113,41 @@ pub fn rank_list(ranks: &[u32]) -> String {
     format!("{} {}", if ranks.len() == 1 { "rank" } else { "ranks" }, texts.join(", "))
 }
 
+/// How each rank ended: those that ended alike together, in the order of the first of them.
+pub fn exit_list(exits: impl Iterator<Item = Option<Exit>>) -> String {
+    let mut groups: Vec<(Option<Exit>, Vec<u32>)> = Vec::new();
+    for (rank, exit) in (0..).zip(exits) {
+        match groups.iter_mut().find(|(known, _)| *known == exit) {
+            Some((_, ranks)) => ranks.push(rank),
+            None => groups.push((exit, vec![rank])),
+        }
+    }
+    let text = |(exit, ranks): &(Option<Exit>, Vec<u32>)| {
+        let how = match exit {
+            Some(Exit::Status(status)) => format!("exit status {status}"),
+            Some(Exit::Signal(signal)) => SignalName(*signal).to_string(),
+            Some(Exit::Lost) => "lost with the host".into(),
+            Some(Exit::Unknown) => "unknown to this launcher".into(),
+            None => "never started".into(),
+        };
+        format!("{}: {how}", rank_list(ranks))
+    };
+    groups.iter().map(text).collect::<Vec<_>>().join("; ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranks_that_ended_alike_are_listed_together() {
+        let exits = [Exit::Status(0), Exit::Signal(9), Exit::Status(0)].map(Some);
+        let all = exits.into_iter().chain([None]);
+        assert_eq!(
+            exit_list(all),
+            "ranks 0, 2: exit status 0; rank 1: signal 9 (Killed); rank 3: never started"
+        );
+    }
 
     #[test]
     fn lists_of_ranks_are_short() {

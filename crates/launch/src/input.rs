@@ -1,13 +1,16 @@
-//! Standard input of rank 0 where it cannot have the launcher's own.
+//! Standard input of the ranks that get it, usually rank 0, where they cannot have the launcher's own.
 //!
 //! The ranks of this machine are in the background of the terminal and would be stopped for reading it; those of another
-//! host have no terminal. So the launcher reads and passes on, never more than rank 0's host has room for. Anything but
-//! a terminal is simply inherited by a rank 0 on this machine, so that nothing is read too far.
+//! host have no terminal. So the launcher reads and passes on, never more than each host has room for. Anything but
+//! a terminal is simply inherited by a single rank on this machine, so that nothing is read too far.
 
 use std::os::fd::OwnedFd;
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
+use canele_control::JobInfo;
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use super::events::{Events, Ready, Source};
 use super::host_ranks::FEED_ROOM;
@@ -15,34 +18,145 @@ use super::host_ranks::FEED_ROOM;
 /// How often a launcher in the background looks whether it has come to the foreground.
 const LOOK_AGAIN: Duration = Duration::from_millis(300);
 
+/// Which ranks get the launcher's standard input; the others find theirs empty.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum InputTo {
+    /// No rank.
+    None,
+    /// All ranks, the same each.
+    All,
+    /// These, as series from a first to a last one.
+    Ranks(Vec<(u32, u32)>),
+}
+
+/// Rank 0.
+impl Default for InputTo {
+    fn default() -> InputTo {
+        InputTo::Ranks(vec![(0, 0)])
+    }
+}
+
+impl FromStr for InputTo {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<InputTo, String> {
+        let rank = |word: &str| {
+            let wrong = |_| format!("`{text}` is neither all, none nor a list of ranks as 0 or 1,4-6");
+            word.trim().parse::<u32>().map_err(wrong)
+        };
+        match text {
+            "none" => return Ok(InputTo::None),
+            "all" => return Ok(InputTo::All),
+            _ => {}
+        }
+        let series = text.split(',').map(|word| {
+            let (first, last) = word.split_once('-').unwrap_or((word, word));
+            let (first, last) = (rank(first)?, rank(last)?);
+            if first <= last { Ok((first, last)) } else { Err(format!("`{word}` goes backwards")) }
+        });
+        series.collect::<Result<_, _>>().map(InputTo::Ranks)
+    }
+}
+
+impl InputTo {
+    /// Whether a rank of those that are started with the job gets it.
+    pub fn has(&self, rank: u32) -> bool {
+        match self {
+            InputTo::None => false,
+            InputTo::All => true,
+            InputTo::Ranks(series) => series.iter().any(|(first, last)| (first..=last).contains(&&rank)),
+        }
+    }
+
+    /// The rank that gets it alone.
+    pub fn single(&self) -> Option<u32> {
+        match self {
+            InputTo::Ranks(series) => match series[..] {
+                [(first, last)] if first == last => Some(first),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Refuses ranks that a job of `size` ranks does not have.
+    ///
+    /// # Errors
+    /// A text that names one.
+    pub fn check(&self, size: u32) -> Result<(), String> {
+        let InputTo::Ranks(series) = self else { return Ok(()) };
+        match series.iter().find(|(_, last)| *last >= size) {
+            Some((_, last)) => Err(format!("--stdin: there is no rank {last}, ranks are 0 to {}", size - 1)),
+            None => Ok(()),
+        }
+    }
+}
+
 /// The launcher's standard input, being passed on.
 #[derive(Debug)]
 pub struct Input {
     terminal: bool,
-    room: usize,
+    /// The ranks that get it and are still to start.
+    to_start: u32,
+    sent: u64,
+    /// The hosts whose ranks take it, with how much they took.
+    hosts: Vec<(usize, u64)>,
     /// When to look whether it can be read; `None` before the start, while it is waited for, and without room.
     look_at: Option<Instant>,
 }
 
-/// What a rank 0 on this machine inherits, unless it has to be fed.
+/// What the one rank of this machine that gets it inherits, unless it has to be fed.
 ///
 /// # Errors
 /// As dup(2).
-pub fn inherited() -> std::io::Result<Option<OwnedFd>> {
+pub fn inherited(to: &InputTo) -> std::io::Result<Option<OwnedFd>> {
     let own = rustix::stdio::stdin();
-    if rustix::termios::isatty(own) { Ok(None) } else { own.try_clone_to_owned().map(Some) }
+    let is_fed = rustix::termios::isatty(own) || to.single().is_none();
+    if is_fed { Ok(None) } else { own.try_clone_to_owned().map(Some) }
 }
 
 impl Input {
-    /// To be passed on once it is started.
-    pub fn new() -> Input {
+    /// To be passed on to these ranks of the job once they are started.
+    pub fn new(to: &InputTo, info: &JobInfo) -> Input {
         let terminal = rustix::termios::isatty(rustix::stdio::stdin());
-        Input { terminal, room: FEED_ROOM, look_at: None }
+        let ranks: Vec<u32> = (0..info.size).filter(|rank| to.has(*rank)).collect();
+        let mut hosts: Vec<(usize, u64)> = ranks.iter().map(|rank| (info.host_of(*rank), 0)).collect();
+        hosts.dedup();
+        Input { terminal, to_start: ranks.len() as u32, sent: 0, hosts, look_at: None }
     }
 
-    /// Rank 0 is there.
-    pub fn start(&mut self) {
-        self.look_at = Some(Instant::now());
+    /// One of the ranks that get it is there.
+    pub fn rank_started(&mut self) {
+        self.to_start = self.to_start.saturating_sub(1);
+        if self.to_start == 0 && !self.hosts.is_empty() {
+            self.look_at = Some(Instant::now());
+        }
+    }
+
+    /// The hosts that take it.
+    pub fn hosts(&self) -> Vec<usize> {
+        self.hosts.iter().map(|(host, _)| *host).collect()
+    }
+
+    /// The ranks of a host take no more. Says whether any other host takes some.
+    pub fn remove_host(&mut self, host: usize) -> bool {
+        let room = self.room();
+        self.hosts.retain(|(other, _)| *other != host);
+        self.look_with_more_than(room);
+        !self.hosts.is_empty()
+    }
+
+    /// What can be sent to the host that has taken the least.
+    fn room(&self) -> usize {
+        let least = self.hosts.iter().map(|(_, taken)| *taken).min();
+        FEED_ROOM.saturating_sub(least.map_or(0, |taken| self.sent - taken) as usize)
+    }
+
+    /// Goes on reading, if there was no room and is some.
+    fn look_with_more_than(&mut self, room: usize) {
+        if room == 0 && self.room() > 0 {
+            self.look_at = Some(Instant::now());
+        }
     }
 
     /// When [`look`](Self::look) has something to do.
@@ -50,12 +164,13 @@ impl Input {
         self.look_at
     }
 
-    /// So much has been taken by rank 0.
-    pub fn give_room(&mut self, bytes: u32) {
-        if self.room == 0 {
-            self.look_at = Some(Instant::now());
+    /// So much has been taken by all ranks of a host that get it.
+    pub fn give_room(&mut self, host: usize, bytes: u32) {
+        let (room, sent) = (self.room(), self.sent);
+        if let Some((_, taken)) = self.hosts.iter_mut().find(|(other, _)| *other == host) {
+            *taken = (*taken + u64::from(bytes)).min(sent);
         }
-        self.room = (self.room + bytes as usize).min(FEED_ROOM);
+        self.look_with_more_than(room);
     }
 
     /// Waits for the input if it is ours now; what can always be read is. Gives what is to be passed on, nothing at the end.
@@ -83,7 +198,7 @@ impl Input {
             self.look_at = Some(Instant::now() + LOOK_AGAIN);
             return None;
         }
-        let mut bytes = vec![0; self.room.min(16 * 1024)];
+        let mut bytes = vec![0; self.room().min(16 * 1024)];
         let count = match rustix::io::read(rustix::stdio::stdin(), &mut bytes) {
             Ok(count) => count,
             Err(Errno::INTR | Errno::AGAIN) => {
@@ -93,8 +208,8 @@ impl Input {
             Err(_) => 0,
         };
         bytes.truncate(count);
-        self.room -= count;
-        self.look_at = (self.room > 0 && count > 0).then(Instant::now);
+        self.sent += count as u64;
+        self.look_at = (self.room() > 0 && count > 0).then(Instant::now);
         Some(bytes)
     }
 
@@ -106,5 +221,42 @@ impl Input {
     /// Waits for it no more.
     pub fn close(&self, events: &Events) {
         events.remove(rustix::stdio::stdin());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_that_get_input_are_named() {
+        let to = |text: &str| text.parse::<InputTo>();
+        assert_eq!(to("0"), Ok(InputTo::default()));
+        assert_eq!(to("1,4-6"), Ok(InputTo::Ranks(vec![(1, 1), (4, 6)])));
+        assert!(to("1,4-6").unwrap().has(5) && !to("1,4-6").unwrap().has(2));
+        assert_eq!((to("3").unwrap().single(), to("all").unwrap().single()), (Some(3), None));
+        assert!(to("1-3").unwrap().check(3).unwrap_err().contains("no rank 3"));
+        assert_eq!(to("all").unwrap().check(1), Ok(()));
+        for wrong in ["", "x", "1-", "3-1", "-1"] {
+            assert!(to(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn there_is_room_for_what_the_slowest_host_took() {
+        let mut input = Input {
+            terminal: false,
+            to_start: 2,
+            sent: FEED_ROOM as u64,
+            hosts: vec![(0, 0), (3, 0)],
+            look_at: None,
+        };
+        input.give_room(0, 100);
+        assert_eq!((input.room(), input.deadline()), (0, None));
+        input.give_room(3, 40);
+        assert_eq!(input.room(), 40);
+        assert!(input.deadline().is_some() && input.remove_host(3));
+        assert_eq!((input.room(), input.hosts()), (100, vec![0]));
+        assert!(!input.remove_host(0));
     }
 }

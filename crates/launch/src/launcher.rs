@@ -10,7 +10,7 @@ use canele_control::{JobInfo, OnFailure, ToLauncher};
 
 use super::connected::ConnectedJobs;
 use super::events::{Events, Ready, Source};
-use super::failure::{Exit, RankFailure, SignalName};
+use super::failure::{Exit, RankFailure, SignalName, exit_list};
 use super::host_ranks::Order;
 use super::input::Input;
 use super::job::{Cut, Job};
@@ -34,12 +34,15 @@ pub struct Settings {
     pub timeout: Option<Duration>,
     /// Hosts were named, so messages name them too.
     pub name_hosts: bool,
+    /// Says at the end how each rank ended.
+    pub report_exits: bool,
 }
 
 /// The launcher of one job.
 pub struct Launcher {
     pub(super) plan: Plan,
     name_hosts: bool,
+    report_exits: bool,
     pub(super) started: Instant,
     pub(super) timeout_at: Option<Instant>,
     pub(super) events: Events,
@@ -89,6 +92,7 @@ impl Launcher {
             job: Job::new(info.clone()),
             plan,
             name_hosts: settings.name_hosts,
+            report_exits: settings.report_exits,
             timeout_at: settings.timeout.and_then(|after| started.checked_add(after)),
             queries: queries.ok(),
             started,
@@ -125,6 +129,9 @@ impl Launcher {
         self.tell_unjoined();
         if let Some(text) = self.job.given_up.text() {
             self.output.say(&text);
+        }
+        if self.report_exits {
+            self.output.say(&exit_list(self.job.members().iter().map(|member| member.exit)));
         }
         self.write_rest();
         self.status.unwrap_or(0)
@@ -174,10 +181,20 @@ impl Launcher {
     /// Passes on standard input; nothing is its end.
     pub(super) fn feed(&mut self, bytes: Option<Vec<u8>>) {
         let Some(bytes) = bytes else { return };
+        let hosts = self.input.as_ref().map(Input::hosts).unwrap_or_default();
         if bytes.is_empty() {
             self.close_input();
         }
-        self.tell_host_of(0, Order::Feed { bytes });
+        for host in hosts {
+            self.hosts.tell(host, Order::Feed { bytes: bytes.clone() }, &self.events);
+        }
+    }
+
+    /// The ranks of a host take no more of standard input.
+    pub(super) fn close_input_of(&mut self, host: usize) {
+        if self.input.as_mut().is_some_and(|input| !input.remove_host(host)) {
+            self.close_input();
+        }
     }
 
     pub(super) fn close_input(&mut self) {

@@ -46,9 +46,12 @@ mod launcher;
 mod member;
 pub mod mpiexec;
 mod output;
+mod output_files;
+mod pattern;
 mod plan;
 mod query;
 mod query_client;
+mod rankfile;
 mod refused;
 mod remote;
 mod reports;
@@ -60,17 +63,22 @@ mod spec;
 mod start;
 mod supervisor;
 mod supervisor_handle;
+mod time_of_day;
 mod unjoined;
 
 pub use allocation::{Allocation, allocation};
-pub use binding::BindPolicy;
+pub use binding::{BindPolicy, BindTo, MapBy, Unit, count_units};
 pub use hosts::{
     NamedHost, capacity, is_here, place as place_ranks, read_file as read_host_file,
     read_list as read_host_list,
 };
+pub use input::InputTo;
+pub use output_files::OutputSpec;
+pub use pattern::Pattern;
 pub use plan::Program;
 pub use query::{JobReport, PartReport, RailReport, RankReport};
 pub use query_client::{QueryError, query_job};
+pub use rankfile::{RankFile, read as read_rank_file};
 pub use remote::serve_host;
 pub use spec::{JobSpec, Placement, StartError};
 pub use start::{adopt, descriptors_for, run};

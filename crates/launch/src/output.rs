@@ -9,12 +9,15 @@ use std::time::Instant;
 
 use super::events::{Events, Stream};
 use super::host_ranks::Order;
+use super::output_files::{OutputFiles, OutputSpec};
 use super::sink::{Broken, Origin, Sink};
+use super::time_of_day::TimeOfDay;
 
 /// The launcher's standard output and standard error.
 #[derive(Debug)]
 pub struct Output {
-    label: bool,
+    spec: OutputSpec,
+    files: OutputFiles,
     hosts: Vec<String>,
     sinks: [Sink; 2],
     /// Of each host and stream, what was taken from it and for which it was not given room again.
@@ -24,10 +27,11 @@ pub struct Output {
 }
 
 impl Output {
-    /// Prints for the ranks of `hosts`; `label`: each line with its rank. With `out`, standard output goes there.
-    pub fn new(label: bool, hosts: Vec<String>, out: Option<OwnedFd>) -> Output {
+    /// Prints for the ranks of `hosts` as `spec` says, into `files` where it names any. With `out`, standard output goes there.
+    pub fn new(spec: OutputSpec, files: OutputFiles, hosts: Vec<String>, out: Option<OwnedFd>) -> Output {
         Output {
-            label,
+            spec,
+            files,
             owed: vec![[0; 2]; hosts.len()],
             hosts,
             sinks: [Sink::new(Stream::Out, out), Sink::new(Stream::Error, None)],
@@ -36,15 +40,16 @@ impl Output {
     }
 
     /// What ranks of this machine can write to themselves: the launcher's own streams if they are a terminal ranks may
-    /// write to and lines need no label (colours, widths and progress bars work then).
+    /// write to and lines need no label and no file (colours, widths and progress bars work then).
     ///
     /// # Errors
     /// As dup(2).
     pub fn terminals(&self) -> io::Result<[Option<OwnedFd>; 2]> {
-        let terminal = |sink: &Sink| {
-            (!self.label && sink.is_open_terminal()).then(|| sink.fd().try_clone_to_owned()).transpose()
+        let is_plain = |stream| self.spec.label.is_none() && !self.spec.timestamp && !self.files.take(stream);
+        let terminal = |sink: &Sink, stream| {
+            (is_plain(stream) && sink.is_open_terminal()).then(|| sink.fd().try_clone_to_owned()).transpose()
         };
-        Ok([terminal(&self.sinks[0])?, terminal(&self.sinks[1])?])
+        Ok([terminal(&self.sinks[0], Stream::Out)?, terminal(&self.sinks[1], Stream::Error)?])
     }
 
     /// One message of the launcher, on a line of its own.
@@ -54,8 +59,17 @@ impl Output {
 
     /// What `rank` on `host` printed.
     pub fn put(&mut self, host: usize, rank: u32, stream: Stream, bytes: &[u8]) {
-        let label = self.label.then(|| format!("[{rank}] "));
-        self.sinks[stream as usize].put(Origin::Rank(rank), bytes, label.as_deref());
+        let now = TimeOfDay::now();
+        let name = (host, &*self.hosts[host]);
+        let time = if self.spec.timestamp { format!("{now} ") } else { String::new() };
+        if self.files.take(stream) {
+            self.files.put(stream, rank, name, bytes, &time);
+        }
+        if self.spec.tee || !self.files.take(stream) {
+            let label = self.spec.label.as_ref().map(|label| label.of(rank, name, now));
+            let label = (label.is_some() || self.spec.timestamp).then(|| time + &label.unwrap_or_default());
+            self.sinks[stream as usize].put(Origin::Rank(rank), bytes, label.as_deref());
+        }
         let owed = &mut self.owed[host][stream as usize];
         *owed = owed.saturating_add(bytes.len() as u32);
     }
@@ -105,6 +119,11 @@ impl Output {
     pub fn take_broken(&mut self) -> Vec<(Stream, Broken)> {
         let streams = [Stream::Out, Stream::Error].into_iter().zip(&mut self.sinks);
         streams.filter_map(|(stream, sink)| Some((stream, sink.take_broken()?))).collect()
+    }
+
+    /// That output to a file was lost, if that has not been told.
+    pub fn take_lost(&mut self) -> Option<String> {
+        self.files.take_lost()
     }
 
     /// Bytes that wait to be written.

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::binding::Binding;
 use super::host_ranks::Report;
+use super::input::InputTo;
 use super::refused::refused_memory;
 
 /// The longest plan in bytes, far above the command lines that the system allows.
@@ -45,6 +46,8 @@ pub struct Plan {
     pub binding: Binding,
     /// Each rank's first line on standard error says its processors.
     pub report_bindings: bool,
+    /// Which ranks get the launcher's standard input; of spawned ranks none does.
+    pub input: InputTo,
     /// Of a plan of spawned ranks, where those stand in their job. Its one program is run by the ranks to be started here.
     pub spawned: Option<SpawnedPlace>,
 }
@@ -212,6 +215,7 @@ mod tests {
             directory: Some("/tmp".into()),
             binding: Binding::default(),
             report_bindings: true,
+            input: Default::default(),
             spawned: None,
         };
         let back = Plan::read(plan.write().unwrap()).unwrap();
@@ -235,6 +239,7 @@ mod tests {
             directory: None,
             binding: Binding::default(),
             report_bindings: false,
+            input: Default::default(),
             spawned: Some(place),
         };
         assert!(plan.is_sound());

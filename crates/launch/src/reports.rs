@@ -25,8 +25,8 @@ impl Launcher {
             Report::Started { rank, pid } => {
                 self.job.member_mut(rank).pid = Some(pid);
                 self.handle_spawned(rank, None);
-                if let (0, Some(input)) = (rank, &mut self.input) {
-                    input.start();
+                if let Some(input) = self.input.as_mut().filter(|_| self.plan.input.has(rank)) {
+                    input.rank_started();
                 }
             }
             Report::NotStarted { rank, name, why, .. } if rank >= self.info().size => {
@@ -46,10 +46,10 @@ impl Launcher {
             Report::Printed { rank, stream, bytes } => self.output.put(host, rank, stream, &bytes),
             Report::Fed { bytes } => {
                 if let Some(input) = &mut self.input {
-                    input.give_room(bytes);
+                    input.give_room(host, bytes);
                 }
             }
-            Report::Full => self.close_input(),
+            Report::Full => self.close_input_of(host),
             Report::Exited { rank, exit } => self.handle_exit(rank, exit),
             Report::Counted { question, counts } => {
                 if let Some(queries) = &mut self.queries {
@@ -146,9 +146,7 @@ impl Launcher {
         let info = self.job.info();
         let runs = |rank: &u32| info.is_own(*rank) && self.job.member(*rank).exit.is_none();
         let lost: Vec<u32> = info.ranks_on(host).filter(runs).collect();
-        if lost.contains(&0) {
-            self.close_input();
-        }
+        self.close_input_of(host);
         for &rank in &lost {
             self.close_ports_of(rank);
             self.job.handle_exit(rank, exit);

@@ -209,6 +209,7 @@ fn plans(
                     directory: directory.clone(),
                     binding: Default::default(),
                     report_bindings: false,
+                    input: Default::default(),
                     spawned: Some(place),
                 },
             ));
@@ -274,6 +275,7 @@ mod tests {
             directory: Some("/d".into()),
             binding: Default::default(),
             report_bindings: true,
+            input: Default::default(),
             spawned: None,
         };
         let world =

@@ -10,6 +10,8 @@ use canele_control::OnFailure;
 
 use super::binding::BindPolicy;
 use super::hosts::NamedHost;
+use super::input::InputTo;
+use super::output_files::OutputSpec;
 use super::plan::Program;
 
 /// A job to be run.
@@ -29,8 +31,12 @@ pub struct JobSpec {
     pub on_failure: OnFailure,
     /// Ends the job after this time.
     pub timeout: Option<Duration>,
-    /// Starts each line of output with its rank, as `[3] `.
-    pub label: bool,
+    /// How and where what the ranks print is written.
+    pub print: OutputSpec,
+    /// Which ranks get this process's standard input.
+    pub input: InputTo,
+    /// Says at the end how each rank ended.
+    pub report_exits: bool,
     /// Variables to set for the ranks.
     pub environment: Vec<(OsString, OsString)>,
     /// Where the ranks start; `None`: in the current directory.
@@ -61,7 +67,9 @@ impl JobSpec {
             universe: None,
             on_failure: OnFailure::Stop,
             timeout: None,
-            label: false,
+            print: OutputSpec::default(),
+            input: InputTo::default(),
+            report_exits: false,
             environment: Vec::new(),
             directory: None,
             output: None,

@@ -23,6 +23,7 @@ use super::input::{self, Input};
 use super::job_hosts::JobHosts;
 use super::launcher::{Launcher, Settings};
 use super::output::Output;
+use super::output_files::{OutputFiles, OutputSpec};
 use super::plan::{Plan, Program};
 use super::remote::{Agents, RemoteShell, Task};
 use super::spec::{JobSpec, StartError};
@@ -65,6 +66,7 @@ pub fn adopt(pid: u32) -> io::Result<u8> {
         directory: None,
         binding: Binding::default(),
         report_bindings: false,
+        input: Default::default(),
         spawned: None,
     };
     let on_failure = match std::env::var("CANELE_ON_FAILURE").as_deref() {
@@ -76,7 +78,7 @@ pub fn adopt(pid: u32) -> io::Result<u8> {
         }
     };
     let host = Host::this(1);
-    let output = Output::new(false, vec![host.name.clone()], None);
+    let output = Output::new(OutputSpec::default(), OutputFiles::default(), vec![host.name.clone()], None);
     let info = JobInfo {
         id: draw_job_id()?,
         launcher: std::process::id(),
@@ -92,7 +94,7 @@ pub fn adopt(pid: u32) -> io::Result<u8> {
     let start = |events: &Events| {
         Ok(JobHosts::Here(Box::new(HostRanks::adopt(its_plan, its_info, (pid, socket), events)?)))
     };
-    let settings = Settings { timeout: None, name_hosts: false };
+    let settings = Settings { timeout: None, name_hosts: false, report_exits: false };
     Ok(Launcher::new(plan, info, settings, Events::new()?, output, None, start)?.run())
 }
 
@@ -105,6 +107,7 @@ struct Described {
     tunables: Tunables,
     /// Hosts were named: how agents are started there.
     shell: Option<RemoteShell>,
+    files: OutputFiles,
 }
 
 fn described(spec: &JobSpec) -> Result<Described, String> {
@@ -119,6 +122,7 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
         directory: None,
         binding: Binding::default(),
         report_bindings: spec.report_bindings,
+        input: spec.input.clone(),
         spawned: None,
     };
     let mut claims = CoreClaims::default();
@@ -127,6 +131,7 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
         None => vec![Host::this(plan.size())],
     };
     check_local_ranks(&hosts)?;
+    spec.input.check(plan.size())?;
     let shell = match &spec.placement {
         Some(placement) => {
             plan.directory = Some(directory_there(spec)?);
@@ -138,7 +143,7 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
         None => {
             plan.here = plan.size();
             plan.directory = directory_here(spec)?;
-            (plan.binding, claims) = Binding::choose(spec.bind, plan.here)?;
+            (plan.binding, claims) = Binding::choose(&spec.bind.of_ranks(0..plan.here), plan.here)?;
             check_limits(plan.here)?;
             None
         }
@@ -154,7 +159,8 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
         processors: topology::usable(),
         on_failure: spec.on_failure,
     };
-    Ok(Described { plan, claims, info, tunables, shell })
+    let files = OutputFiles::create(spec.print.files.clone(), &info)?;
+    Ok(Described { plan, claims, info, tunables, shell, files })
 }
 
 /// How many processes the job may have: as was said, or the slots of its hosts, or the processors of this one.
@@ -261,14 +267,15 @@ fn check_descriptors(count: u32, each: u64, what: &str) -> Result<(), String> {
 }
 
 fn launcher(job: Described, spec: &JobSpec, out: Option<OwnedFd>) -> io::Result<Launcher> {
-    let Described { plan, info, tunables, shell, .. } = job;
+    let Described { plan, info, tunables, shell, files, .. } = job;
     let names = info.hosts.iter().map(|host| host.name.clone()).collect();
-    let output = Output::new(spec.label, names, out);
-    let settings = Settings { timeout: spec.timeout, name_hosts: shell.is_some() };
+    let output = Output::new(spec.print.clone(), files, names, out);
+    let settings =
+        Settings { timeout: spec.timeout, name_hosts: shell.is_some(), report_exits: spec.report_exits };
     let events = Events::new()?;
     let Some(shell) = shell else {
-        let own = Own { input: input::inherited()?, output: output.terminals()? };
-        let input = own.input.is_none().then(Input::new);
+        let own = Own { input: input::inherited(&spec.input)?, output: output.terminals()? };
+        let input = own.input.is_none().then(|| Input::new(&spec.input, &info));
         let (its_plan, its_info) = (plan.clone(), info.clone());
         let start = |events: &Events| {
             Ok(JobHosts::Here(Box::new(HostRanks::start(its_plan, its_info, own, events)?)))
@@ -278,7 +285,7 @@ fn launcher(job: Described, spec: &JobSpec, out: Option<OwnedFd>) -> io::Result<
     let task = |host: usize| {
         let ranks = info.ranks_of(host);
         let plan = Plan { first: ranks.start, here: ranks.end - ranks.start, ..plan.clone() };
-        let bind = spec.bind;
+        let bind = spec.bind.of_ranks(ranks);
         let silence_ms = tunables.host_lost_ms as u32;
         Task { host: host as u32, plan, info: info.clone(), bind, silence_ms }
     };
@@ -288,5 +295,6 @@ fn launcher(job: Described, spec: &JobSpec, out: Option<OwnedFd>) -> io::Result<
         Agents::start(&shell, tasks, patience, tunables.rails.clone(), events)
             .map(|agents| JobHosts::There(Box::new(agents)))
     };
-    Launcher::new(plan, info, settings, events, output, Some(Input::new()), start)
+    let input = Some(Input::new(&spec.input, &info));
+    Launcher::new(plan, info, settings, events, output, input, start)
 }

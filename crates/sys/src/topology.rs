@@ -1,7 +1,7 @@
 //! The processors this process may run on, and how they lie: cores, packages, memory nodes.
 //!
 //! Read from `sched_getaffinity` and `/sys/devices/system`. A container may hide any file of the latter; what
-//! is unknown is taken as one processor per core, one package, one node.
+//! is unknown is taken as one processor per core, one package, one node, one third cache for each package.
 //!
 //! What this module never does: decide whether to bind, or look again when the machine changes.
 
@@ -29,6 +29,8 @@ pub struct Processor {
     pub package: u32,
     /// The memory node (NUMA) it is nearest to.
     pub node: u32,
+    /// The lowest number among the processors that share its third cache: the same for all of them.
+    pub third_cache: u32,
 }
 
 /// The processors this process may run on.
@@ -47,8 +49,8 @@ impl Topology {
         Ok(Topology::read(Path::new("/sys/devices/system"), &allowed()?))
     }
 
-    /// As `discover`, of the processors `allowed` as described in the folder `system`.
-    fn read(system: &Path, allowed: &[u32]) -> Topology {
+    /// As [`discover`](Self::discover), of the processors `allowed` as described in the folder `system`.
+    pub fn read(system: &Path, allowed: &[u32]) -> Topology {
         let nodes = nodes(&system.join("node"));
         let processors = allowed.iter().map(|&id| {
             let folder = system.join(format!("cpu/cpu{id}/topology"));
@@ -58,9 +60,13 @@ impl Topology {
             // The kernel writes -1 for a package it does not know.
             let package = fs::read_to_string(folder.join("physical_package_id")).ok();
             let package = package.and_then(|text| text.trim().parse().ok()).unwrap_or(0);
-            Processor { id, core, package, node: nodes.get(&id).copied().unwrap_or(0) }
+            let third_cache = resources::cache(&system.join(format!("cpu/cpu{id}/cache")), 3);
+            let node = nodes.get(&id).copied().unwrap_or(0);
+            Processor { id, core, package, node, third_cache: third_cache.unwrap_or(u32::MAX) }
         });
-        Topology { spread: spread(processors.collect()) }
+        let mut processors: Vec<Processor> = processors.collect();
+        share_unknown_caches(&mut processors);
+        Topology { spread: spread(processors) }
     }
 
     /// The processors, in the order in which ranks are spread over them: one of each core first, near ones
@@ -115,6 +121,19 @@ fn nodes(folder: &Path) -> BTreeMap<u32, u32> {
         Some((node, processors))
     });
     nodes.flat_map(|(node, processors)| processors.into_iter().map(move |id| (id, node))).collect()
+}
+
+/// Processors whose third cache is unknown (`u32::MAX`) share one with all of their package that have none.
+fn share_unknown_caches(processors: &mut [Processor]) {
+    let is_unknown = |processor: &&Processor| processor.third_cache == u32::MAX;
+    let mut lowest: BTreeMap<u32, u32> = BTreeMap::new();
+    for &Processor { id, package, .. } in processors.iter().filter(is_unknown) {
+        let known = lowest.entry(package).or_insert(id);
+        *known = id.min(*known);
+    }
+    for processor in processors.iter_mut().filter(|processor| processor.third_cache == u32::MAX) {
+        processor.third_cache = lowest[&processor.package];
+    }
 }
 
 /// Sorts by how many processors of the same core come before, then by nearness.

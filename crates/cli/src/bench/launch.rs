@@ -1,12 +1,15 @@
 //! How a benchmark starts its ranks: a job of this executable, on one host with each rank bound to a processor of its own.
 
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::process::ExitCode;
+
+use canele_launch::{BindTo, Unit};
+
 use super::Failure;
 use super::case::Task;
 use crate::run;
 use crate::run::Place;
-use std::ffi::OsString;
-use std::os::fd::OwnedFd;
-use std::process::ExitCode;
 
 /// Runs the job to its end; its standard output goes to `out`. The launcher says what went wrong with a rank.
 ///
@@ -19,7 +22,7 @@ pub fn launch(task: &Task, place: &Place, arguments: &[OsString], out: OwnedFd) 
     let mut job = run::Arguments::new(task.ranks, command);
     job.place = place.clone();
     // Hosts that are one machine underneath, as network namespaces are, would bind their ranks to the same processor.
-    job.bind = if task.between_hosts { run::Bind::None } else { run::Bind::Core };
+    job.bind = Some(if task.between_hosts { BindTo::None } else { BindTo::Units(Unit::Hwthread, 1) });
     job.wait = Some(task.wait);
     if run::main(&job, Some(out)) == ExitCode::SUCCESS { Ok(()) } else { Err("the job failed".into()) }
 }

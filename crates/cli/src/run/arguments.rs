@@ -5,10 +5,10 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use canele_launch::{BindPolicy, JobSpec, Program};
+use canele_launch::{BindPolicy, BindTo, InputTo, JobSpec, MapBy, OutputSpec, Pattern, Program, count_units};
 use clap::Parser;
 
-use super::place::Place;
+use super::place::{Place, Whereabouts};
 
 /// Arguments of `canele run`.
 #[derive(Debug, clap::Args)]
@@ -19,9 +19,15 @@ pub struct Arguments {
     ranks: Option<u32>,
     #[command(flatten)]
     pub place: Place,
-    /// Which processors each rank may run on
-    #[arg(long, value_enum, default_value_t = Bind::Auto)]
-    pub bind: Bind,
+    /// Which processors each rank may run on: equal shares of the cores that no other job has (auto), any (none), or one hwthread, core,
+    /// l3cache, numa or package (socket), or so many next to each other, as core:2; with more ranks than these they share in turn
+    /// [default: auto]
+    #[arg(long, value_name = "auto|none|UNIT[:N]")]
+    pub bind: Option<BindTo>,
+    /// Spread the ranks of each host over these units in turn (ppr:N: N on each), and bind them there; with pe=N each has N cores, with
+    /// fill ranks of a unit follow each other
+    #[arg(long, value_name = "[ppr:N:]UNIT[:pe=N][:fill]")]
+    pub map_by: Option<MapBy>,
     /// Say to which processors each rank is bound
     #[arg(long)]
     pub report_bindings: bool,
@@ -44,9 +50,30 @@ pub struct Arguments {
     /// End the job after this many seconds, with exit status 124
     #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
     pub timeout: Option<Duration>,
-    /// Start each line of output with its rank, as `[3] `
+    /// Start each line of output with its rank, as `[3] `, or with this text, in which %r is the rank, %h the host and %t the time in seconds
+    #[arg(long, value_name = "TEXT", num_args = 0..=1, require_equals = true, default_missing_value = "[%r] ")]
+    pub label: Option<Pattern>,
+    /// Start each line of output with the time at which it came
     #[arg(long)]
-    pub label: bool,
+    pub timestamp: bool,
+    /// Write what each rank prints to DIR/rank.R/stdout and DIR/rank.R/stderr
+    #[arg(long = "output", value_name = "DIR", conflicts_with_all = ["stdout_file", "stderr_file"])]
+    pub output_directory: Option<String>,
+    /// Write standard output of the ranks to this file, in whose name %r is the rank and %h the host
+    #[arg(long, value_name = "FILE")]
+    pub stdout_file: Option<Pattern>,
+    /// The same for standard error
+    #[arg(long, value_name = "FILE")]
+    pub stderr_file: Option<Pattern>,
+    /// Print what is written to files here, too
+    #[arg(long)]
+    pub tee: bool,
+    /// Which ranks get standard input: all, none, or a list as 0 or 1,4-6 [default: 0]
+    #[arg(long, value_name = "RANKS")]
+    pub stdin: Option<InputTo>,
+    /// Say at the end how each rank ended
+    #[arg(long)]
+    pub report_exits: bool,
     /// Set a variable for the ranks; may be repeated
     #[arg(long = "env", value_name = "K=V", value_parser = assignment)]
     pub environment: Vec<(OsString, OsString)>,
@@ -68,7 +95,7 @@ ranks get the variables CANELE_… and what --env says.
 
 Each rank finds CANELE_RANK, CANELE_SIZE, CANELE_LOCAL_RANK and CANELE_LOCAL_SIZE in its
 environment, and the same under the names of other launchers (OMPI_COMM_WORLD_RANK, PMI_RANK,
-MPI_LOCALRANKID and so on). Standard input goes to rank 0. Signals to this command go to all ranks; a second
+MPI_LOCALRANKID and so on). Standard input goes to rank 0, or to those of --stdin. Signals to this command go to all ranks; a second
 interrupt kills them.
 
 Exit status: 0, or that of the first rank that failed (128 + n if signal n killed it); 124 after
@@ -90,7 +117,9 @@ pub fn with_number(mut words: Vec<OsString>) -> Vec<OsString> {
             argument.get_long().is_some_and(|name| word == OsStr::new(&format!("--{name}")))
                 || argument.get_short().is_some_and(|name| word == OsStr::new(&format!("-{name}")))
         };
-        run.get_arguments().any(|argument| argument.get_action().takes_values() && is_named(argument))
+        let takes =
+            |argument: &clap::Arg| argument.get_action().takes_values() && !argument.is_require_equals_set();
+        run.get_arguments().any(|argument| takes(argument) && is_named(argument))
     };
     let mut is_value = false;
     for word in words.iter_mut().skip(2) {
@@ -106,17 +135,6 @@ pub fn with_number(mut words: Vec<OsString>) -> Vec<OsString> {
         is_value = takes_value(word);
     }
     words
-}
-
-/// Where ranks run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Bind {
-    /// Equal shares of the cores that no other job has, where there is one for each rank; otherwise as none
-    Auto,
-    /// One processor each, distinct cores first; with more ranks than processors they share in turn
-    Core,
-    /// Wherever the operating system puts them
-    None,
 }
 
 /// How ranks wait.
@@ -186,16 +204,6 @@ struct Further {
     command: Vec<OsString>,
 }
 
-impl From<Bind> for BindPolicy {
-    fn from(choice: Bind) -> Self {
-        match choice {
-            Bind::Auto => Self::Auto,
-            Bind::Core => Self::Core,
-            Bind::None => Self::None,
-        }
-    }
-}
-
 impl From<OnFailure> for canele_control::OnFailure {
     fn from(choice: OnFailure) -> Self {
         match choice {
@@ -219,16 +227,63 @@ impl Arguments {
         Ok(JobSpec {
             programs: self.programs()?,
             placement: self.place.whereabouts()?.placement,
-            bind: self.bind.into(),
+            bind: self.bind_policy()?,
             report_bindings: self.report_bindings,
             universe: self.universe,
             on_failure: self.on_failure.into(),
             timeout: self.timeout,
-            label: self.label,
+            print: self.print()?,
+            input: self.stdin.clone().unwrap_or_default(),
+            report_exits: self.report_exits,
             environment: options.chain(self.environment.iter().cloned()).collect(),
             directory: self.directory.clone(),
             output,
         })
+    }
+
+    fn bind_policy(&self) -> Result<BindPolicy, String> {
+        match &self.place.rankfile()? {
+            Some(_) if self.bind.is_some() || self.map_by.is_some() => {
+                Err("--rankfile says where each rank runs: --bind and --map-by have no say then".into())
+            }
+            Some(file) => Ok(BindPolicy::slots(file.slots.clone())),
+            None => BindPolicy::new(self.bind.unwrap_or_default(), self.map_by)
+                .map_err(|text| format!("--bind and --map-by: {text}")),
+        }
+    }
+
+    fn print(&self) -> Result<OutputSpec, String> {
+        let files = match &self.output_directory {
+            Some(directory) => {
+                let file =
+                    |name: &str| format!("{}/rank.%r/{name}", directory.replace('%', "%%")).parse().map(Some);
+                [file("stdout")?, file("stderr")?]
+            }
+            None => [self.stdout_file.clone(), self.stderr_file.clone()],
+        };
+        if self.tee && files == [None, None] {
+            return Err("--tee prints what is written to files, too: --output names them".into());
+        }
+        Ok(OutputSpec { label: self.label.clone(), timestamp: self.timestamp, files, tee: self.tee })
+    }
+
+    /// The number of ranks that is not said: what the hosts take, or what is spread over the units here.
+    fn ranks_of_place(&self) -> Result<u32, String> {
+        let per_unit = self.map_by.and_then(|map| Some((map.unit, map.per_unit?)));
+        match (self.place.whereabouts()?, per_unit) {
+            (Whereabouts { capacity: Some(capacity), .. }, _) => Ok(capacity),
+            (Whereabouts { placement: None, .. }, Some((unit, each))) => {
+                let units =
+                    count_units(unit).map_err(|error| format!("the processors of this host: {error}"))?;
+                Ok(units.saturating_mul(each))
+            }
+            (Whereabouts { placement: Some(_), .. }, _) => {
+                Err("-n N is needed where hosts have no numbers of ranks".into())
+            }
+            (Whereabouts { placement: None, .. }, None) => {
+                Err("the number of ranks is needed, as in `canele run -n 4 PROG ARGS…`".into())
+            }
+        }
     }
 
     /// `canele run -n RANKS COMMAND…` with everything else at its default.
@@ -236,7 +291,8 @@ impl Arguments {
         Arguments {
             ranks: Some(ranks),
             place: Place::default(),
-            bind: Bind::Auto,
+            bind: None,
+            map_by: None,
             report_bindings: false,
             wait: None,
             check: false,
@@ -244,7 +300,14 @@ impl Arguments {
             on_failure: OnFailure::Stop,
             initial_errhandler: None,
             timeout: None,
-            label: false,
+            label: None,
+            timestamp: false,
+            output_directory: None,
+            stdout_file: None,
+            stderr_file: None,
+            tee: false,
+            stdin: None,
+            report_exits: false,
             environment: Vec::new(),
             directory: None,
             command,
@@ -262,13 +325,7 @@ impl Arguments {
         }
         let mut parts = self.command.split(|argument| argument == OsStr::new(":"));
         let first = parts.next().unwrap_or_default().to_vec();
-        let ranks = match self.ranks {
-            Some(ranks) => ranks,
-            None => self.place.whereabouts()?.capacity.ok_or(match self.place.is_elsewhere() {
-                true => "-n N is needed where hosts have no numbers of ranks",
-                false => "the number of ranks is needed, as in `canele run -n 4 PROG ARGS…`",
-            })?,
-        };
+        let ranks = self.ranks.map_or_else(|| self.ranks_of_place(), Ok)?;
         let mut programs = vec![program(ranks, first)?];
         for part in parts {
             let name = OsString::from("canele run … :");
@@ -330,6 +387,7 @@ mod tests {
         let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
         let becomes = |line: &str, expected: &str| assert_eq!(with_number(words(line)), words(expected));
         becomes("canele run -np 4 a -np 2", "canele run -n 4 a -np 2");
+        becomes("canele run --label=x -np 4 a", "canele run --label=x -n 4 a");
         becomes("canele run --label --bind core -np 4 a", "canele run --label --bind core -n 4 a");
         becomes("canele run --wd -np -np 4 a", "canele run --wd -np -n 4 a");
         becomes("canele run -n 1 -- -np", "canele run -n 1 -- -np");

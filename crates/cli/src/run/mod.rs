@@ -8,7 +8,7 @@ mod place;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
-pub use arguments::{Arguments, Bind, Wait, with_number};
+pub use arguments::{Arguments, Wait, with_number};
 use canele_launch::StartError;
 pub use place::Place;
 

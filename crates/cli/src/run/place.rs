@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use canele_launch::{NamedHost, Placement, allocation, capacity, is_here, read_host_file, read_host_list};
+use canele_launch::{
+    NamedHost, Placement, RankFile, allocation, capacity, is_here, read_host_file, read_host_list,
+    read_rank_file,
+};
 
 /// Where the ranks run, for every command that starts any.
 #[derive(Debug, Default, Clone, clap::Args)]
@@ -13,6 +16,9 @@ pub struct Place {
     /// The same from a file: `NAME`, `NAME:RANKS` or `NAME slots=RANKS max_slots=MOST` on each line, comments after `#`
     #[arg(long, value_name = "FILE", group = "where", value_hint = clap::ValueHint::FilePath)]
     pub hostfile: Option<PathBuf>,
+    /// A file that says of each rank where it runs, as `rank 0=HOST slot=0-1`: cores 0 and 1 of the host; slot=1:0 is core 0 of package 1
+    #[arg(long, value_name = "FILE", group = "where")]
+    pub rankfile: Option<PathBuf>,
     /// The command, with arguments, that runs another one on a host, as `CMD HOST PROGRAM agent` [default: ssh]
     #[arg(long, value_name = "CMD", requires = "where")]
     pub rsh: Option<String>,
@@ -24,7 +30,7 @@ pub struct Place {
 impl Place {
     /// Whether any hosts were named.
     pub fn is_elsewhere(&self) -> bool {
-        self.hosts.is_some() || self.hostfile.is_some()
+        self.hosts.is_some() || self.hostfile.is_some() || self.rankfile.is_some()
     }
 
     /// The hosts that were named, if any were.
@@ -35,10 +41,24 @@ impl Place {
         if let Some(list) = &self.hosts {
             return read_host_list(list).map(Some).map_err(|text| format!("--hosts {list}: {text}"));
         }
+        if let Some(file) = self.rankfile()? {
+            return Ok(Some(file.hosts).filter(|hosts| !hosts.iter().all(|host| is_here(&host.name))));
+        }
         let Some(path) = &self.hostfile else { return Ok(None) };
         let wrong = |text: &dyn std::fmt::Display| format!("--hostfile {}: {text}", path.display());
         let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
         read_host_file(&text).map(Some).map_err(|text| wrong(&text))
+    }
+
+    /// What the file of ranks says, if there is one.
+    ///
+    /// # Errors
+    /// A text that says what is wrong with it.
+    pub fn rankfile(&self) -> Result<Option<RankFile>, String> {
+        let Some(path) = &self.rankfile else { return Ok(None) };
+        let wrong = |text: &dyn std::fmt::Display| format!("--rankfile {}: {text}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+        read_rank_file(&text).map(Some).map_err(|text| wrong(&text))
     }
 
     /// How many ranks the hosts take, where they were named with numbers.
@@ -63,6 +83,10 @@ impl Place {
         if let Some(hosts) = self.named_hosts()? {
             let capacity = capacity(&hosts)?;
             return Ok(Whereabouts { placement: Some(placement(hosts, None)), capacity });
+        }
+        // All of its ranks run here.
+        if let Some(file) = self.rankfile()? {
+            return Ok(Whereabouts { placement: None, capacity: capacity(&file.hosts)? });
         }
         let variable = |name: &str| std::env::var(name).ok();
         let Some(allocated) = allocation(variable, |file| std::fs::read_to_string(file))? else {

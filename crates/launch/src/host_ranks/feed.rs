@@ -1,47 +1,63 @@
-//! The pipe to rank 0's standard input, for what the launcher reads and passes on.
+//! The pipes to the standard input of those ranks of a host that get it, for what the launcher reads and passes on.
 //!
-//! Owns its writing end and what waits for it; never more than [`ROOM`], which the launcher keeps to.
+//! Owns their writing ends and what waits for the slowest; never more than [`ROOM`], which the launcher keeps to.
 
 use std::os::fd::OwnedFd;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::events::{Events, Ready, Source};
 
-/// Bytes that may be under way to rank 0 besides those in its pipe.
+/// Bytes that may be under way to a host besides those in its pipes.
 pub const ROOM: usize = 64 * 1024;
 
-/// Standard input of rank 0.
+/// Standard input of ranks.
 #[derive(Debug)]
 pub struct Feed {
-    pipe: OwnedFd,
+    /// The pipes that are still to be opened.
+    to_open: usize,
+    ends: Vec<End>,
+    /// What one of them has not taken.
     waiting: Vec<u8>,
     ended: bool,
+}
+
+#[derive(Debug)]
+struct End {
+    pipe: OwnedFd,
+    /// How much of what waits it has taken.
+    taken: usize,
 }
 
 /// What came of an attempt to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fed {
-    /// So many bytes went in.
+    /// So many bytes went in everywhere.
     Bytes(usize),
-    /// All there is to come went in; the pipe is to be closed.
-    All(usize),
-    /// Nobody reads it any more.
-    HungUp,
+    /// Nothing more is to be written, because it ended or because no rank reads it any more.
+    Over,
 }
 
 impl Feed {
-    /// What rank 0 gets as standard input, and what feeds it.
+    /// For so many ranks.
+    pub fn new(ranks: usize) -> Feed {
+        Feed { to_open: ranks, ends: Vec::new(), waiting: Vec::new(), ended: false }
+    }
+
+    /// What the next rank gets as standard input.
     ///
     /// # Errors
     /// As pipe2(2), epoll_ctl(2).
-    pub fn open(events: &Events) -> std::io::Result<(OwnedFd, Feed)> {
+    pub fn open(&mut self, events: &Events) -> std::io::Result<OwnedFd> {
         let (reader, pipe) = pipe_with(PipeFlags::CLOEXEC)?;
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        // Ready for nothing: only a hang-up (rank 0 closed it) is reported.
+        // Ready for nothing: only a hang-up (the rank closed it) is reported.
         events.add(&pipe, Source::Feed, Ready::empty())?;
-        Ok((reader, Feed { pipe, waiting: Vec::new(), ended: false }))
+        self.to_open = self.to_open.saturating_sub(1);
+        self.ends.push(End { pipe, taken: 0 });
+        Ok(reader)
     }
 
     /// Adds to what waits; nothing: the end.
@@ -50,25 +66,87 @@ impl Feed {
         self.waiting.extend_from_slice(bytes);
     }
 
-    /// Writes what the pipe takes.
+    /// Writes what the pipes take, and closes those that nobody reads or that need no more.
     pub fn write(&mut self, events: &Events) -> Fed {
-        let mut written = 0;
-        while written < self.waiting.len() {
-            match rustix::io::write(&self.pipe, &self.waiting[written..]) {
-                Ok(count) => written += count,
+        let (waiting, ended) = (&self.waiting, self.ended);
+        self.ends.retain_mut(|end| {
+            let goes_on = !end.is_hung_up() && end.write(waiting) && !(ended && end.taken == waiting.len());
+            if goes_on {
+                let rest = end.taken < waiting.len();
+                events.change(&end.pipe, Source::Feed, if rest { Ready::OUT } else { Ready::empty() });
+            } else {
+                events.remove(&end.pipe);
+            }
+            goes_on
+        });
+        if self.ends.is_empty() && self.to_open == 0 {
+            return Fed::Over;
+        }
+        let everywhere = self.ends.iter().map(|end| end.taken).min().unwrap_or(0);
+        self.waiting.drain(..everywhere);
+        self.ends.iter_mut().for_each(|end| end.taken -= everywhere);
+        Fed::Bytes(everywhere)
+    }
+}
+
+impl End {
+    /// Writes what the pipe takes. False if nobody reads it.
+    fn write(&mut self, waiting: &[u8]) -> bool {
+        while self.taken < waiting.len() {
+            match rustix::io::write(&self.pipe, &waiting[self.taken..]) {
+                Ok(count) => self.taken += count,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
-                Err(_) => return Fed::HungUp,
+                Err(_) => return false,
             }
         }
-        self.waiting.drain(..written);
-        let rest = !self.waiting.is_empty();
-        events.change(&self.pipe, Source::Feed, if rest { Ready::OUT } else { Ready::empty() });
-        if self.ended && !rest { Fed::All(written) } else { Fed::Bytes(written) }
+        true
     }
 
-    /// Closes the pipe; rank 0 sees the end of its input.
-    pub fn close(self, events: &Events) {
-        events.remove(&self.pipe);
+    fn is_hung_up(&self) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut look = [PollFd::new(&self.pipe, PollFlags::empty())];
+        poll(&mut look, Some(&now)).is_ok_and(|count| count > 0) && look[0].revents().contains(PollFlags::ERR)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(end: &OwnedFd) -> Vec<u8> {
+        let mut bytes = vec![0; 1 << 17];
+        let count = rustix::io::read(end, &mut bytes).unwrap();
+        bytes.truncate(count);
+        bytes
+    }
+
+    #[test]
+    fn all_ranks_get_the_same_and_the_slowest_makes_room() {
+        let events = Events::new().unwrap();
+        let mut feed = Feed::new(2);
+        let first = feed.open(&events).unwrap();
+        feed.add(&vec![b'x'; ROOM]);
+        assert_eq!(feed.write(&events), Fed::Bytes(ROOM), "a pipe has that room");
+        let second = feed.open(&events).unwrap();
+        feed.add(b"rest");
+        assert_eq!(feed.write(&events), Fed::Bytes(0), "the first pipe is full");
+        assert_eq!((read(&second), read(&first).len()), (b"rest".to_vec(), ROOM));
+        assert_eq!(feed.write(&events), Fed::Bytes(4));
+        drop(first);
+        assert_eq!(feed.write(&events), Fed::Bytes(0));
+        feed.add(b"");
+        assert_eq!(feed.write(&events), Fed::Over);
+        assert!(read(&second).is_empty(), "the end");
+    }
+
+    #[test]
+    fn a_feed_whose_ranks_read_no_more_is_over() {
+        let events = Events::new().unwrap();
+        let mut feed = Feed::new(2);
+        drop(feed.open(&events).unwrap());
+        assert_eq!(feed.write(&events), Fed::Bytes(0), "another rank is still to start");
+        drop(feed.open(&events).unwrap());
+        assert_eq!(feed.write(&events), Fed::Over);
     }
 }

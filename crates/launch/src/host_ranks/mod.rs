@@ -38,10 +38,10 @@ use local_ranks::LocalRanks;
 pub use orders::{Counts, Order, Report};
 pub use pipes::Pipes;
 
-/// What rank 0 reads and all ranks write, where it is the launcher's own.
+/// What a rank reads and all ranks write, where it is the launcher's own.
 #[derive(Debug, Default)]
 pub struct Own {
-    /// Standard input of rank 0; without it, it is fed by orders.
+    /// Standard input of the one rank that gets it; without, those that get it are fed by orders.
     pub input: Option<OwnedFd>,
     /// Standard output and error of all ranks; without, they are reported.
     pub output: [Option<OwnedFd>; 2],
@@ -170,10 +170,7 @@ impl HostRanks {
             }
             Source::Printed(rank, stream) => self.pipes.read(rank, stream),
             Source::Adopted => self.handle_adopted_exit(events),
-            Source::Feed => {
-                let hung_up = ready.intersects(Ready::ERR);
-                self.write_feed(hung_up, events);
-            }
+            Source::Feed => self.write_feed(events),
             _ => {}
         }
     }
@@ -195,7 +192,7 @@ impl HostRanks {
             Order::Feed { bytes } => {
                 if let Some(feed) = &mut self.feed {
                     feed.add(&bytes);
-                    self.write_feed(false, events);
+                    self.write_feed(events);
                 }
             }
             Order::Count { question } => {
@@ -215,18 +212,13 @@ impl HostRanks {
         self.supervisor.send(&ToSupervisor::End { grace_ms }, &[]);
     }
 
-    fn write_feed(&mut self, hung_up: bool, events: &Events) {
-        let Some(mut feed) = self.feed.take() else { return };
-        let fed = if hung_up { Fed::HungUp } else { feed.write(events) };
-        match fed {
-            Fed::Bytes(count) => {
-                self.feed = Some(feed);
-                if count > 0 {
-                    self.reports.push(Report::Fed { bytes: count as u32 });
-                }
-            }
-            Fed::All(_) | Fed::HungUp => {
-                feed.close(events);
+    fn write_feed(&mut self, events: &Events) {
+        let Some(feed) = &mut self.feed else { return };
+        match feed.write(events) {
+            Fed::Bytes(0) => {}
+            Fed::Bytes(count) => self.reports.push(Report::Fed { bytes: count as u32 }),
+            Fed::Over => {
+                self.feed = None;
                 self.reports.push(Report::Full);
             }
         }

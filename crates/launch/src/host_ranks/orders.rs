@@ -54,7 +54,7 @@ pub enum Order {
         /// Where.
         stream: Stream,
     },
-    /// Standard input of rank 0, at most as much as it has room for; nothing: its end.
+    /// Standard input of the ranks that get it, at most as much as they have room for; nothing: its end.
     Feed {
         /// The next of it.
         bytes: Vec<u8>,
@@ -110,12 +110,12 @@ pub enum Report {
         /// What.
         bytes: Vec<u8>,
     },
-    /// Rank 0 took so much of its standard input.
+    /// The host's ranks that get standard input took so much of it, all of them.
     Fed {
         /// How much.
         bytes: u32,
     },
-    /// Rank 0 takes no more of it.
+    /// They take no more of it.
     Full,
     /// The rank's process has ended; all that it said and printed was told before.
     Exited {

@@ -1,7 +1,7 @@
 //! How the ranks of a host are started, and what their supervisor says. Owns these reactions of a host.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use canele_control::{Socket, SpawnedWorld};
 use rustix::process::Signal;
@@ -76,14 +76,10 @@ impl HostRanks {
 
     fn start_rank(&mut self, rank: u32, events: &Events) -> io::Result<()> {
         let (own, its) = Socket::pair()?;
-        let input = match (rank, self.own.input.take()) {
-            (0, Some(input)) => input,
-            (0, None) => {
-                let (reader, feed) = Feed::open(events)?;
-                self.feed = Some(feed);
-                reader
-            }
-            _ => std::fs::File::open("/dev/null")?.into(),
+        let input = if self.plan.ranks().contains(&rank) && self.plan.input.has(rank) {
+            self.input_of_next(events)?
+        } else {
+            std::fs::File::open("/dev/null")?.into()
         };
         let mut print = |stream: Stream| match &self.own.output[stream as usize] {
             Some(output) => output.try_clone(),
@@ -96,6 +92,16 @@ impl HostRanks {
             &[input.as_fd(), output.as_fd(), error.as_fd(), its.as_fd()],
         );
         Ok(())
+    }
+
+    /// Standard input of the next rank that gets the launcher's: it inherits that, or is fed.
+    fn input_of_next(&mut self, events: &Events) -> io::Result<OwnedFd> {
+        if let Some(input) = self.own.input.take() {
+            return Ok(input);
+        }
+        let plan = &self.plan;
+        let ranks = || plan.ranks().filter(|rank| plan.input.has(*rank)).count();
+        self.feed.get_or_insert_with(|| Feed::new(ranks())).open(events)
     }
 
     pub(super) fn handle_supervisor(&mut self, events: &Events) {

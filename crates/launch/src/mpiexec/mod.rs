@@ -2,8 +2,10 @@
 //!
 //! Owns the translation. Starts nothing, and takes nothing silently that would change what a job does.
 
+mod mapping;
 mod options;
 mod places;
+mod printing;
 mod programs;
 
 use std::ffi::OsString;
@@ -45,28 +47,48 @@ pub fn translate(words: Vec<OsString>, variable: impl Fn(&str) -> Option<OsStrin
         let name = std::mem::take(&mut program.command[0]);
         program.command[0] = programs::found(name, wanted.directory.as_deref(), variable("PATH"));
     }
+    wanted.per_host = wanted.per_host.or(wanted.mapping.per_host);
+    wanted.report_bindings |= wanted.mapping.report;
+    wanted.mapping.check()?;
     let in_allocation = ALLOCATION_VARIABLES.iter().any(|name| variable(name).is_some());
     let place = places::resolve(&wanted, in_allocation)?;
     let mut remarks = wanted.remarks.clone();
-    remarks.extend(
-        wanted
-            .order
-            .iter()
-            .filter(|_| place.hosts.is_some())
-            .map(|order| format!("{order}: ranks are numbered host by host, and fill each before the next")),
-    );
-    Ok(Asked::Run { remarks, words: line(wanted, place) })
+    let is_elsewhere = place.hosts.is_some();
+    remarks.extend(wanted.mapping.by_node.iter().filter(|_| is_elsewhere).map(|order| {
+        format!("{order}: the hosts have their ranks in turn, but these are numbered host by host")
+    }));
+    if wanted.mapping.rankfile.is_some() && (wanted.hosts.is_some() || wanted.hostfile.is_some()) {
+        remarks.push(
+            "the file of ranks names the hosts: those of the list or file of hosts are not used".into(),
+        );
+    }
+    let (verbose, quiet) = (wanted.verbose, wanted.quiet);
+    let words = line(wanted, place);
+    if verbose {
+        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+        remarks.push(format!("this runs as `{}`", words.join(" ")));
+    }
+    if quiet {
+        remarks.clear();
+    }
+    Ok(Asked::Run { remarks, words })
 }
 
 fn line(wanted: Wanted, place: places::Place) -> Vec<OsString> {
     let mut line: Vec<OsString> = vec!["canele".into(), "run".into()];
     let mut option = |name: &str, value: OsString| line.extend([name.into(), value]);
+    let are_named = place.hosts.is_some() || wanted.mapping.rankfile.is_some();
     if let Some(hosts) = place.hosts {
         option("--hosts", hosts.into());
+    }
+    if are_named {
         wanted.remote.into_iter().for_each(|(name, value)| option(name, value));
     }
     for (name, value) in wanted.kept {
         option(name, value);
+    }
+    for (name, value) in wanted.mapping.options() {
+        option(name, value.into());
     }
     for assignment in wanted.variables {
         option("--env", assignment);
@@ -74,19 +96,21 @@ fn line(wanted: Wanted, place: places::Place) -> Vec<OsString> {
     if let Some(directory) = wanted.directory {
         option("--wd", directory);
     }
-    if wanted.label {
-        line.push("--label".into());
-    }
+    line.extend(wanted.printing.words());
     if wanted.report_bindings {
         line.push("--report-bindings".into());
     }
+    if wanted.report_exits {
+        line.push("--report-exits".into());
+    }
+    let says_ranks = place.says_ranks || wanted.mapping.says_ranks();
     for (index, program) in wanted.programs.into_iter().enumerate() {
         if index > 0 {
             line.push(":".into());
         }
         let ranks = program.ranks.or(place.ranks.filter(|_| index == 0));
         // Hosts with numbers say it themselves, if there is but one program.
-        if let Some(ranks) = ranks.or((index > 0 || !place.says_ranks).then_some(1)) {
+        if let Some(ranks) = ranks.or((index > 0 || !says_ranks).then_some(1)) {
             line.extend(["-n".into(), ranks.to_string().into()]);
         }
         line.push("--".into());
@@ -105,20 +129,28 @@ Usage: mpiexec [OPTIONS] PROG ARGS… [: -n M PROG2 ARGS…]
   -host, -hosts, -H A,B:2     run on these hosts
   -f, -hostfile, -machinefile FILE
   -ppn, -npernode, -N N       ranks on each host
-  -bind-to core|none          one processor for each rank, or no binding
+  -map-by UNIT                spread ranks over the core, l3cache, numa, socket or node in turn; ppr:N:UNIT: N on each;
+                              UNIT:PE=N: N cores for each rank; -rank-by fill: numbered one UNIT after the other
+  -bind-to UNIT|none          bind them to their hwthread, core, l3cache, numa or socket
+  --rankfile, -rf FILE        `rank 0=host slot=0-1` for each rank; --map-by rankfile:file=FILE
   --report-bindings, --display-map
                               say to which processors each rank is bound
   -genv, -env NAME VALUE      set a variable for the ranks; -x NAME[=VALUE] and -genvlist A,B pass them on
   -wdir, -wd DIR              start there
-  -l, --tag-output            start each line with its rank
+  -l, --tag-output            start each line with its rank; -prepend-pattern TEXT with a text (%r %h %t)
+  --timestamp-output, -prepend-timestamp   start each line with the time
+  --output WORDS              tag, timestamp, dir=DIR, file=FILE, with :nocopy not here as well; --output-filename DIR
+  -outfile-pattern, -errfile-pattern FILE   write to files, with %r for the rank and %h for the host
+  --stdin, -s all|none|RANKS  which ranks get standard input [default: 0]
+  -print-all-exitcodes        say at the end how each rank ended
+  -v, -q                      say how the command line is understood; keep remarks back
   -initial-errhandler mpi_errors_return   what programs do with errors at first: this, mpi_errors_abort or
                               mpi_errors_are_fatal
   --with-ft ulfm|none         the others go on when a rank dies, or end, as --on-failure continue|stop
   --rsh, --canele, --timeout, --wait, --on-failure, --bind   as `canele run`
 
 Options have one dash or two. Taken, and without a meaning here: --oversubscribe (always allowed),
---allow-run-as-root, --use-hwthread-cpus, -genvall, -envall,
--v, -q. -launcher, -bootstrap (as --rsh), --prefix DIR: of jobs on hosts. -configfile FILE stands alone:
+--allow-run-as-root, --use-hwthread-cpus, -genvall, -envall. -launcher, -bootstrap (as --rsh), --prefix DIR: of jobs on hosts. -configfile FILE stands alone:
 the options and the program of each line. Options of other launchers that mean nothing here, as
 --mca KEY VALUE, are taken with a remark.";
 

@@ -3,6 +3,9 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use super::mapping::Mapping;
+use super::printing::Printing;
+
 /// A command line, read.
 pub enum Read {
     Help,
@@ -23,14 +26,18 @@ pub struct Wanted {
     /// `NAME=VALUE` each.
     pub variables: Vec<OsString>,
     pub directory: Option<OsString>,
-    pub label: bool,
+    pub printing: Printing,
+    pub mapping: Mapping,
     pub report_bindings: bool,
+    pub report_exits: bool,
+    /// Say what becomes of the command line.
+    pub verbose: bool,
+    /// Keep remarks to itself.
+    pub quiet: bool,
     /// Options of `canele run` with their values.
     pub kept: Vec<(&'static str, OsString)>,
     /// The same, of jobs that have hosts.
     pub remote: Vec<(&'static str, OsString)>,
-    /// An option that wants the ranks numbered across the hosts.
-    pub order: Option<String>,
     pub remarks: Vec<String>,
 }
 
@@ -51,8 +58,34 @@ enum Meaning {
     HostFile,
     PerHost,
     BindTo,
-    /// Where ranks go and how they are numbered.
-    Order,
+    /// Over what ranks are spread.
+    MapBy,
+    /// How they are numbered there.
+    RankBy,
+    /// A value of `MapBy` that has a name of its own.
+    MapTo(&'static str),
+    /// A value of `BindTo` that has a name of its own.
+    Bind(&'static str),
+    /// So many ranks on each unit.
+    PerUnit(&'static str),
+    /// So many cores for each rank.
+    Elements,
+    NoLocal,
+    RankFile,
+    /// How what ranks print is written: words.
+    Output,
+    /// In which folder.
+    OutputFolder,
+    Timestamp,
+    /// A text before each line.
+    Prepend,
+    ReportExits,
+    /// Words, of which some say what is reported.
+    Display,
+    Verbose,
+    Quiet,
+    /// An option of `canele run` with this value.
+    Fixed(&'static str, &'static str),
     /// A variable for all programs: `NAME VALUE` or `NAME=VALUE`.
     Variable,
     /// A variable for one program.
@@ -84,6 +117,8 @@ enum Meaning {
 
 use Meaning::*;
 
+const RANK_FILE: &str = "--rankfile FILE says of each rank where it runs, as `rank 0=host slot=0-1`";
+const DEBUGGER: &str = "start the tool as the program, as in `mpiexec -n 2 gdb -ex run --args ./program`";
 const INHERITED: &str = "the ranks of this host always inherit the environment";
 
 /// Names without their dashes.
@@ -106,8 +141,43 @@ const OPTIONS: &[(&str, Meaning)] = &[
     ("npernode", PerHost),
     ("N", PerHost),
     ("bind-to", BindTo),
-    ("map-by", Order),
-    ("rank-by", Order),
+    ("map-by", MapBy),
+    ("rank-by", RankBy),
+    ("bynode", MapTo("node")),
+    ("byslot", MapTo("slot")),
+    ("bycore", MapTo("core")),
+    ("bysocket", MapTo("socket")),
+    ("bind-to-core", Bind("core")),
+    ("bind-to-socket", Bind("socket")),
+    ("bind-to-none", Bind("none")),
+    ("npersocket", PerUnit("package")),
+    ("cpus-per-proc", Elements),
+    ("cpus-per-rank", Elements),
+    ("nolocal", NoLocal),
+    ("skip-launch-node", NoLocal),
+    ("rankfile", RankFile),
+    ("rf", RankFile),
+    ("rankmap", Refused(RANK_FILE)),
+    ("cpu-set", Refused(RANK_FILE)),
+    ("cpu-list", Refused(RANK_FILE)),
+    ("cpu-bind", Refused(RANK_FILE)),
+    ("hosts-group", Refused("-hosts names each host")),
+    ("output", Output),
+    ("output-filename", OutputFolder),
+    ("outfile-pattern", Kept("--stdout-file")),
+    ("errfile-pattern", Kept("--stderr-file")),
+    ("timestamp-output", Timestamp),
+    ("prepend-timestamp", Timestamp),
+    ("prepend-pattern", Prepend),
+    ("merge-stderr-to-stdout", Refused("`2>&1` in the shell that calls mpiexec does so")),
+    ("xml", Refused("lines are labelled with --tag-output")),
+    ("stdin", Kept("--stdin")),
+    ("s", Kept("--stdin")),
+    ("print-all-exitcodes", ReportExits),
+    ("display", Display),
+    ("usize", Kept("--universe")),
+    ("disable-auto-cleanup", Fixed("--on-failure", "continue")),
+    ("enable-recovery", Fixed("--on-failure", "continue")),
     ("genv", Variable),
     ("env", OwnVariable),
     ("x", Export),
@@ -143,22 +213,53 @@ const OPTIONS: &[(&str, Meaning)] = &[
     ("envall", Nothing),
     ("genvnone", Refused(INHERITED)),
     ("envnone", Refused(INHERITED)),
-    ("v", Nothing),
-    ("verbose", Nothing),
-    ("q", Nothing),
-    ("quiet", Nothing),
-    ("nolocal", Ignored(0)),
+    ("v", Verbose),
+    ("verbose", Verbose),
+    ("q", Quiet),
+    ("quiet", Quiet),
     ("display-allocation", Ignored(0)),
-    ("print-all-exitcodes", Ignored(0)),
     ("disable-hostname-propagation", Ignored(0)),
-    ("enable-recovery", Ignored(0)),
     ("iface", Ignored(1)),
     ("rmk", Ignored(1)),
     ("demux", Ignored(1)),
     ("order-nodes", Ignored(1)),
     ("report-uri", Ignored(1)),
-    ("s", Ignored(1)),
-    ("stdin", Ignored(1)),
+    ("info", Version),
+    ("overload-allowed", Nothing),
+    ("nooversubscribe", Nothing),
+    ("hybrid-hosts", Ignored(0)),
+    ("localhost", Ignored(1)),
+    ("nameserver", Ignored(1)),
+    ("pmi-port", Ignored(0)),
+    ("profile", Ignored(0)),
+    ("topolib", Ignored(1)),
+    ("membind", Ignored(1)),
+    ("gpus-per-proc", Ignored(1)),
+    ("enable-x", Ignored(0)),
+    ("disable-x", Ignored(0)),
+    ("silent-abort", Ignored(0)),
+    ("prot", Ignored(0)),
+    ("aps", Ignored(0)),
+    ("mps", Ignored(0)),
+    ("tune", Ignored(1)),
+    ("am", Ignored(1)),
+    ("personality", Ignored(1)),
+    ("runtime-options", Ignored(1)),
+    ("forward-signals", Ignored(1)),
+    ("report-pid", Ignored(1)),
+    ("report-state-on-timeout", Ignored(0)),
+    ("get-stack-traces", Ignored(0)),
+    ("display-topo", Ignored(0)),
+    ("gdb", Refused(DEBUGGER)),
+    ("gtool", Refused(DEBUGGER)),
+    ("gtoolfile", Refused(DEBUGGER)),
+    ("tv", Refused(DEBUGGER)),
+    ("debug", Refused(DEBUGGER)),
+    ("do-not-launch", Refused("--display-map says where ranks run while they do")),
+    ("preload-binary", Refused("programs have to be on the hosts, under the same names")),
+    ("preload-files", Refused("files have to be on the hosts, under the same names")),
+    ("add-host", Refused("-hosts names all hosts from the start")),
+    ("dvm", Refused("every job has a launcher of its own")),
     ("mca", Ignored(2)),
     ("gmca", Ignored(2)),
     ("prtemca", Ignored(2)),
@@ -275,7 +376,20 @@ impl<F: Fn(&str) -> Option<OsString>> Reader<'_, F> {
         if let Ignored(values) = meaning {
             return self.ignore(typed, values - u8::from(values > 0 && attached.is_some()), wanted);
         }
-        let flag = matches!(meaning, Label | ReportBindings | Nothing);
+        let flag = matches!(
+            meaning,
+            Label
+                | ReportBindings
+                | Nothing
+                | MapTo(_)
+                | Bind(_)
+                | NoLocal
+                | Timestamp
+                | ReportExits
+                | Verbose
+                | Quiet
+                | Fixed(..)
+        );
         if let Some(value) = attached.as_ref().filter(|_| flag) {
             return Err(format!("{typed}={}: {typed} takes no value", value.to_string_lossy()));
         }
@@ -290,12 +404,30 @@ impl<F: Fn(&str) -> Option<OsString>> Reader<'_, F> {
             Hosts => wanted.hosts = Some(text),
             HostFile => wanted.hostfile = Some(value),
             PerHost => wanted.per_host = Some(number(typed, &text)?),
-            BindTo => bind(typed, &text, wanted),
-            Order => {
-                if ["node", "ppr"].iter().any(|order| text.starts_with(order)) {
-                    wanted.order = Some(format!("{typed} {text}"));
+            BindTo => wanted.remarks.extend(wanted.mapping.bind_to(typed, &text)?),
+            MapBy => wanted.mapping.map_by(typed, &text)?,
+            RankBy => wanted.mapping.rank_by(typed, &text)?,
+            MapTo(unit) => wanted.mapping.map_by(typed, unit)?,
+            Bind(unit) => drop(wanted.mapping.bind_to(typed, unit)?),
+            PerUnit(unit) => wanted.mapping.set(Some(format!("ppr:{}:{unit}", number(typed, &text)?)), None),
+            Elements => wanted.mapping.set(None, Some(number(typed, &text)?.to_string())),
+            NoLocal => wanted.mapping.no_local = true,
+            RankFile => wanted.mapping.rankfile = Some(text),
+            Output => wanted.printing.output(typed, &text)?,
+            OutputFolder => wanted.printing.output_filename(&text),
+            Timestamp => wanted.printing.timestamp = true,
+            Prepend => wanted.printing.label = Some(text),
+            ReportExits => wanted.report_exits = true,
+            Display => {
+                let reported = ["map", "map-devel", "bind", "bindings"];
+                match text.split(',').find(|word| !reported.contains(&&*word.to_ascii_lowercase())) {
+                    Some(word) => wanted.remarks.push(format!("{typed} {text}: `{word}` means nothing here")),
+                    None => wanted.report_bindings = true,
                 }
             }
+            Verbose => wanted.verbose = true,
+            Quiet => wanted.quiet = true,
+            Fixed(option, value) => wanted.kept.push((option, value.into())),
             Variable | OwnVariable if text.contains('=') => wanted.variables.push(value),
             Variable | OwnVariable => {
                 let its = self.next(&format!("{typed} {text}"))?;
@@ -306,7 +438,7 @@ impl<F: Fn(&str) -> Option<OsString>> Reader<'_, F> {
             ExportList => text.split(',').for_each(|name| self.export(typed, name, wanted)),
             Setting(name) => wanted.variables.push(assignment(name, value)),
             Directory => wanted.directory = Some(value),
-            Label => wanted.label = true,
+            Label => wanted.printing.label = Some(wanted.printing.label.take().unwrap_or_default()),
             ReportBindings => wanted.report_bindings = true,
             FaultTolerance => wanted.kept.push(("--on-failure", on_failure(typed, &text)?.into())),
             Kept(option) => wanted.kept.push((option, value)),
@@ -364,16 +496,4 @@ fn on_failure(typed: &str, text: &str) -> Result<&'static str, String> {
             "{typed} {text}: `ulfm` lets the others go on when a rank dies, as --on-failure continue; `none` ends them"
         )),
     }
-}
-
-/// Cores and hardware threads are what a rank can be bound to; wider places would be none of their own.
-fn bind(typed: &str, place: &str, wanted: &mut Wanted) {
-    let kind = place.split(':').next().unwrap_or_default();
-    let bind = if ["core", "hwthread"].contains(&kind) { "core" } else { "none" };
-    if bind != kind && kind != "hwthread" {
-        wanted.remarks.push(format!(
-            "{typed} {place}: ranks are bound to a processor each or not at all; these are not"
-        ));
-    }
-    wanted.kept.push(("--bind", bind.into()));
 }

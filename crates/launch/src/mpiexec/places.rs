@@ -18,8 +18,14 @@ pub struct Place {
 
 /// Looks at hosts, host file and ranks per host together.
 pub fn resolve(wanted: &Wanted, in_allocation: bool) -> Result<Place, String> {
+    if wanted.mapping.rankfile.is_some() {
+        return Ok(Place::default());
+    }
     let (named, typed) = match (&wanted.hosts, &wanted.hostfile) {
         (None, None) => {
+            if wanted.mapping.no_local {
+                return Err("nolocal leaves no host: -hosts names others than this one".into());
+            }
             return Ok(Place { ranks: wanted.per_host, says_ranks: in_allocation, ..Place::default() });
         }
         (Some(_), Some(file)) => {
@@ -33,7 +39,13 @@ pub fn resolve(wanted: &Wanted, in_allocation: bool) -> Result<Place, String> {
             (hosts::read_file(&text), typed)
         }
     };
-    let named = merged(named.map_err(|text| format!("{typed}: {text}"))?, wanted.per_host);
+    let mut named = merged(named.map_err(|text| format!("{typed}: {text}"))?, wanted.per_host);
+    if wanted.mapping.no_local && !named.is_empty() {
+        named.retain(|host| !hosts::is_here(&host.name));
+        if named.is_empty() {
+            return Err(format!("{typed}: without this host none is left"));
+        }
+    }
     if named.is_empty() {
         return Err(format!("{typed}: no host is named"));
     }
@@ -43,7 +55,11 @@ pub fn resolve(wanted: &Wanted, in_allocation: bool) -> Result<Place, String> {
     // Asked for nothing else, each host gets one rank.
     let said = wanted.programs.iter().any(|program| program.ranks.is_some());
     let named = if said { named } else { numbered(named) };
-    let named = filled(named, wanted)?;
+    let asked = wanted.programs.iter().map(|program| program.ranks.unwrap_or(1)).sum();
+    let named = match &wanted.mapping.by_node {
+        Some(_) => in_turn(named, asked),
+        None => filled(named, asked)?,
+    };
     let words: Vec<String> = named.iter().map(word).collect();
     Ok(Place { hosts: Some(words.join(",")), ranks: None, says_ranks: sum(&named).is_some() })
 }
@@ -71,8 +87,7 @@ fn merged(named: Vec<NamedHost>, per_host: Option<u32>) -> Vec<NamedHost> {
 }
 
 /// Hosts that take more than their numbers have what the programs ask for.
-fn filled(named: Vec<NamedHost>, wanted: &Wanted) -> Result<Vec<NamedHost>, String> {
-    let asked = wanted.programs.iter().map(|program| program.ranks.unwrap_or(1)).sum();
+fn filled(named: Vec<NamedHost>, asked: u32) -> Result<Vec<NamedHost>, String> {
     if sum(&named).is_none_or(|numbers| asked <= numbers) || named.iter().all(|host| host.most.is_none()) {
         return Ok(named);
     }
@@ -81,6 +96,25 @@ fn filled(named: Vec<NamedHost>, wanted: &Wanted) -> Result<Vec<NamedHost>, Stri
         .into_iter()
         .map(|host| NamedHost { name: host.name, ranks: Some(host.ranks), most: None })
         .collect())
+}
+
+/// Hosts that have numbers get a rank each in turn, as long as they have room and ranks are left.
+fn in_turn(mut named: Vec<NamedHost>, asked: u32) -> Vec<NamedHost> {
+    if sum(&named).is_none_or(|numbers| asked >= numbers) {
+        return named;
+    }
+    let mut shares = vec![0; named.len()];
+    let mut left = asked;
+    while left > 0 {
+        for (share, host) in shares.iter_mut().zip(&named) {
+            let takes = u32::from(left > 0 && host.ranks.is_some_and(|ranks| *share < ranks));
+            *share += takes;
+            left -= takes;
+        }
+    }
+    named.iter_mut().zip(&shares).for_each(|(host, share)| host.ranks = Some(*share));
+    named.retain(|host| host.ranks != Some(0));
+    named
 }
 
 fn numbered(mut hosts: Vec<NamedHost>) -> Vec<NamedHost> {

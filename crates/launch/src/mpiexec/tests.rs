@@ -91,19 +91,108 @@ fn a_file_of_hosts_is_read() {
 }
 
 #[test]
-fn binding_is_to_a_processor_or_not_at_all() {
-    becomes("-n 2 -bind-to core a", "canele run --bind core -n 2 -- a");
-    becomes("-n 2 --bind-to hwthread a", "canele run --bind core -n 2 -- a");
-    becomes("-n 2 --bind-to none a", "canele run --bind none -n 2 -- a");
-    becomes("-n 2 --report-bindings a", "canele run --report-bindings -n 2 -- a");
-    remarks("-n 2 --bind-to socket a", "canele run --bind none -n 2 -- a", "socket");
+fn ranks_are_bound_and_spread() {
+    for (typed, words) in [
+        ("-bind-to core", "--bind core"),
+        ("--bind-to hwthread", "--bind hwthread"),
+        ("--bind-to rr", "--bind hwthread"),
+        ("--bind-to none", "--bind none"),
+        ("-bind-to machine", "--bind none"),
+        ("-bind-to socket", "--bind package"),
+        ("-bind-to core:2", "--bind core:2"),
+        ("--bind-to core:overload-allowed", "--bind core"),
+        ("--bind-to-socket", "--bind package"),
+        ("--bind-to core:REPORT", "--bind core --report-bindings"),
+        ("--report-bindings", "--report-bindings"),
+        ("--map-by core", "--map-by core"),
+        ("--map-by socket:PE=2 --bind-to core", "--map-by package:pe=2 --bind core"),
+        ("--map-by numa --rank-by fill", "--map-by numa:fill"),
+        ("--map-by L3CACHE:OVERSUBSCRIBE", "--map-by l3cache"),
+        ("--map-by slot:pe=2", "--map-by node:pe=2"),
+        ("--cpus-per-proc 2", "--map-by node:pe=2"),
+        ("--map-by ppr:1:socket", "--map-by ppr:1:package"),
+        ("--npersocket 1", "--map-by ppr:1:package"),
+        ("--rank-by slot --map-by slot", ""),
+    ] {
+        let words = if words.is_empty() { String::new() } else { format!("{words} ") };
+        becomes(&format!("-n 2 {typed} a"), &format!("canele run {words}-n 2 -- a"));
+    }
+    becomes("--map-by ppr:2:socket a", "canele run --map-by ppr:2:package -- a");
+    becomes("--map-by ppr:3:node a", "canele run -n 3 -- a");
+    remarks("-n 2 --bind-to l2cache a", "canele run --bind core -n 2 -- a", "l2cache");
+    for line in [
+        "--bind-to user:0+1 a",
+        "--map-by seq a",
+        "--map-by pe-list=0-1 a",
+        "--cpu-set 0,1 a",
+        "-rankmap 0 a",
+    ] {
+        refused(line, "--rankfile");
+    }
+    refused("--bind-to cores a", "cores");
+    refused("--map-by socket:fancy a", "fancy");
+    refused("--map-by ppr:x:socket a", "ppr");
+    refused("--map-by core:pe=0 a", "no number");
+    refused("--rank-by x a", "--rank-by x");
 }
 
 #[test]
-fn an_order_is_remarked_on_only_where_it_would_matter() {
+fn hosts_get_ranks_in_turn_or_not_at_all() {
     becomes("-n 2 -map-by node a", "canele run -n 2 -- a");
-    becomes("-n 2 --map-by core -H h0,h1 a", "canele run --hosts h0,h1 -n 2 -- a");
+    becomes("-n 2 --map-by core -H h0,h1 a", "canele run --hosts h0,h1 --map-by core -n 2 -- a");
     remarks("-n 2 --map-by node -H h0,h1 a", "canele run --hosts h0,h1 -n 2 -- a", "--map-by node");
+    remarks("-n 3 --bynode -H h0:4,h1:1,h2:4 a", "canele run --hosts h0:1,h1:1,h2:1 -n 3 -- a", "--bynode");
+    remarks("-n 4 --bynode -H h0:4,h1:1,h2:4 a", "canele run --hosts h0:2,h1:1,h2:1 -n 4 -- a", "--bynode");
+    becomes("--map-by ppr:2:node -H h0,h1 a", "canele run --hosts h0:2,h1:2 -- a");
+    becomes("-n 1 -nolocal -H localhost,h1 a", "canele run --hosts h1 -n 1 -- a");
+    becomes("-n 1 --map-by slot:NOLOCAL -H localhost:2,h1:2 a", "canele run --hosts h1:2 -n 1 -- a");
+    refused("-n 1 -nolocal -H localhost a", "none is left");
+    refused("-n 1 -nolocal a", "-hosts");
+}
+
+#[test]
+fn a_file_of_ranks_says_where_they_run() {
+    for option in ["--rankfile F", "-rf F", "--map-by rankfile:file=F"] {
+        becomes(&format!("{option} a"), "canele run --rankfile F -- a");
+        becomes(&format!("{option} -n 2 -launcher rsh a"), "canele run --rsh rsh --rankfile F -n 2 -- a");
+    }
+    remarks("-rf F -H h0,h1 -n 2 a", "canele run --rankfile F -n 2 -- a", "names the hosts");
+    refused("--map-by rankfile a", "rankfile:file=FILE");
+}
+
+#[test]
+fn what_ranks_print_is_written_as_asked() {
+    for (typed, words) in [
+        ("--output-filename D", "--output D --tee"),
+        ("--output-filename D:nocopy", "--output D"),
+        ("--output dir=D", "--output D --tee"),
+        ("--output tag,timestamp,dir=D:nocopy", "--label --timestamp --output D"),
+        ("--output file=F", "--stdout-file F.%r.out --stderr-file F.%r.err --tee"),
+        ("--output TAG", "--label"),
+        ("--output tag-fullname", "--label=[%h:%r] "),
+        ("-outfile-pattern o.%r -errfile-pattern e.%h", "--stdout-file o.%r --stderr-file e.%h"),
+        ("--timestamp-output", "--timestamp"),
+        ("-prepend-timestamp -l", "--label --timestamp"),
+        ("-prepend-pattern %r:", "--label=%r:"),
+        ("--stdin all", "--stdin all"),
+        ("-s 1,2", "--stdin 1,2"),
+        ("-print-all-exitcodes", "--report-exits"),
+        ("--display map", "--report-bindings"),
+        ("-usize 8", "--universe 8"),
+        ("--enable-recovery", "--on-failure continue"),
+    ] {
+        becomes(&format!("-n 2 {typed} a"), &format!("canele run {words} -n 2 -- a"));
+    }
+    refused("-n 1 --output xml a", "xml");
+    refused("-n 1 --merge-stderr-to-stdout a", "2>&1");
+    remarks("-n 1 --display topo a", "canele run -n 1 -- a", "topo");
+}
+
+#[test]
+fn more_and_less_is_said() {
+    remarks("-v -n 2 a", "canele run -n 2 -- a", "`canele run -n 2 -- a`");
+    becomes("-q -n 2 --mca btl self a", "canele run -n 2 -- a");
+    refused("-n 1 -gdb a", "gdb -ex run");
 }
 
 #[test]
@@ -168,7 +257,7 @@ fn how_hosts_are_reached_matters_where_there_are_any() {
     becomes("-launcher ssh -n 2 a", "canele run -n 2 -- a");
     becomes("-launcher rsh -H h0 -n 1 a", "canele run --hosts h0 --rsh rsh -n 1 -- a");
     becomes("--prefix /opt/c -H h0 -n 1 a", "canele run --hosts h0 --canele /opt/c/bin/canele -n 1 -- a");
-    becomes("-v -q --display-map -n 2 a", "canele run --report-bindings -n 2 -- a");
+    becomes("-q --display-map -n 2 a", "canele run --report-bindings -n 2 -- a");
 }
 
 #[test]
@@ -197,8 +286,7 @@ fn several_programs_are_one_job() {
 fn what_is_unknown_is_named() {
     refused("-n 2 --fancy a", "--fancy");
     remarks("-n 2 --mca btl self a", "canele run -n 2 -- a", "--mca btl self");
-    remarks("-n 2 --stdin=all a", "canele run -n 2 -- a", "--stdin");
-    remarks("-n 2 -nolocal a", "canele run -n 2 -- a", "-nolocal");
+    remarks("-n 2 -prot a", "canele run -n 2 -- a", "-prot");
     refused("-n 2 --mca btl", "--mca btl");
     refused("-n 2 --oversubscribe=1 a", "takes no value");
     refused("-n 2", "no program");

@@ -175,7 +175,7 @@ impl AgentLoop {
             return Err("the launcher's plan makes no sense".into());
         }
         check_limits(plan.here)?;
-        (plan.binding, self.claims) = Binding::choose(bind, plan.here)?;
+        (plan.binding, self.claims) = Binding::choose(&bind, plan.here)?;
         info.processors = topology::usable();
         let host_ranks =
             HostRanks::start(plan, info, Own::default(), &self.events).map_err(|error| error.to_string())?;

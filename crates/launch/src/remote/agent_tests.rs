@@ -26,6 +26,7 @@ fn agent(events: &Events) -> (Agent, std::fs::File) {
         directory: None,
         binding: Default::default(),
         report_bindings: false,
+        input: Default::default(),
         spawned: None,
     };
     let hosts = ["h0", "h1"].map(|name| Host { name: name.into(), ranks: 2 });

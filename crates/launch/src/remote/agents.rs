@@ -84,6 +84,7 @@ impl Agents {
             directory: None,
             binding: Default::default(),
             report_bindings: false,
+            input: Default::default(),
             spawned: None,
         };
         let silence = agents.first().map_or(Duration::ZERO, Agent::silence);

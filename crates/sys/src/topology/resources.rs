@@ -67,7 +67,7 @@ pub(super) fn read(system: &Path, allowed: &[u32]) -> Vec<(Resource, Option<u32>
 }
 
 /// The lowest processor that shares the cache for data of a level.
-fn cache(folder: &Path, level: u32) -> Option<u32> {
+pub(super) fn cache(folder: &Path, level: u32) -> Option<u32> {
     let caches = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
     let mut caches = caches.filter(|cache| number(&cache.join("level")) == Some(level));
     let data = caches

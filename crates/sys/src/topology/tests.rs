@@ -52,7 +52,7 @@ fn cores_come_before_their_second_processors() {
 
     let all = Topology::read(&system.0, &[0, 1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(ids(&all), [0, 2, 1, 3, 4, 6, 5, 7], "neighbours share a node");
-    assert_eq!(all.processors()[6], Processor { id: 5, core: 1, package: 1, node: 1 });
+    assert_eq!(all.processors()[6], Processor { id: 5, core: 1, package: 1, node: 1, third_cache: 1 });
     assert_eq!(all.cores(), 4);
 
     let some = Topology::read(&system.0, &[1, 5, 7]);
@@ -64,7 +64,7 @@ fn cores_come_before_their_second_processors() {
 fn missing_files_mean_a_plain_machine() {
     let system = System::new("bare", &[]);
     let topology = Topology::read(&system.0, &[2, 5]);
-    assert_eq!(topology.processors()[1], Processor { id: 5, core: 5, package: 0, node: 0 });
+    assert_eq!(topology.processors()[1], Processor { id: 5, core: 5, package: 0, node: 0, third_cache: 2 });
     assert_eq!(topology.cores(), 2);
 }
 
@@ -77,7 +77,7 @@ fn strange_files_mean_a_plain_machine() {
     ];
     let system = System::new("strange", &files);
     let topology = Topology::read(&system.0, &[0]);
-    assert_eq!(topology.processors(), [Processor { id: 0, core: 0, package: 0, node: 0 }]);
+    assert_eq!(topology.processors(), [Processor { id: 0, core: 0, package: 0, node: 0, third_cache: 0 }]);
 }
 
 #[test]

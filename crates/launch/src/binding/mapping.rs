@@ -1,0 +1,201 @@
+//! How the ranks of a host are spread over its units, and to what each is bound there.
+//!
+//! ```text
+//!   by package, to core      2 packages of 4 cores, 4 ranks:     0 2 . . │ 1 3 . .
+//!   by package:fill                                              0 1 . . │ 2 3 . .
+//!   by ppr:3:package                                             0 1 2 . │ 3 . . .
+//!   by package:pe=2                                              0 0 2 2 │ 1 1 3 3
+//! ```
+//! Owns the words for it and the choice. Reads no topology itself.
+
+use std::str::FromStr;
+
+use canele_sys::topology::Topology;
+use serde::{Deserialize, Serialize};
+
+use super::unit::Unit;
+
+/// What each rank is bound to, as `--bind` says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum BindTo {
+    /// Shares of the cores that no other job has, where there are enough; otherwise nothing.
+    #[default]
+    Auto,
+    /// Nothing.
+    None,
+    /// So many units next to each other.
+    Units(Unit, u32),
+}
+
+impl FromStr for BindTo {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<BindTo, String> {
+        match text {
+            "auto" => return Ok(BindTo::Auto),
+            "none" => return Ok(BindTo::None),
+            _ => {}
+        }
+        let (unit, count) = text.split_once(':').unwrap_or((text, "1"));
+        let unit = unit.parse().map_err(|error| format!("{error}, nor auto, none"))?;
+        Ok(BindTo::Units(unit, positive(count)?))
+    }
+}
+
+/// Over what ranks are spread, as `--map-by` says: `package`, `numa:pe=2`, `ppr:2:l3cache`, `package:fill`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MapBy {
+    /// The units.
+    pub unit: Unit,
+    /// So many ranks on each of them, one unit after the other; otherwise one on each in turn.
+    pub per_unit: Option<u32>,
+    /// Ranks on a unit have numbers that follow each other.
+    pub fill: bool,
+    /// How many cores (or hardware threads, if ranks are bound to those) each rank has.
+    pub elements: Option<u32>,
+}
+
+impl FromStr for MapBy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<MapBy, String> {
+        let mut words = text.split(':');
+        let first = words.next().unwrap_or_default();
+        let mut word =
+            |what: &str| words.next().ok_or_else(|| format!("{what} is missing, as in ppr:2:package"));
+        let (per_unit, unit) = match first.eq_ignore_ascii_case("ppr") {
+            true => (Some(positive(word("a number of ranks")?)?), word("what the ranks are on")?.parse()?),
+            false => (None, first.parse()?),
+        };
+        let mut map = MapBy { unit, per_unit, fill: false, elements: None };
+        for modifier in words {
+            match modifier.to_ascii_lowercase().split_once('=') {
+                Some(("pe", count)) => map.elements = Some(positive(count)?),
+                None if modifier.eq_ignore_ascii_case("fill") => map.fill = true,
+                _ => return Err(format!("`{modifier}` is neither pe=N nor fill")),
+            }
+        }
+        Ok(map)
+    }
+}
+
+fn positive(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| format!("`{text}` is no number from 1"))
+}
+
+/// How ranks are spread over units and bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mapping {
+    by: Unit,
+    per_unit: Option<u32>,
+    fill: bool,
+    to: Unit,
+    count: u32,
+}
+
+impl Mapping {
+    /// What both options ask for together; nothing if that is no binding.
+    ///
+    /// # Errors
+    /// A text: they do not go together.
+    pub fn new(to: BindTo, map: Option<MapBy>) -> Result<Option<Mapping>, String> {
+        let Some(map) = map else {
+            let BindTo::Units(to, count) = to else { return Ok(None) };
+            let by = if count > 1 { Unit::Host } else { to };
+            return Ok(Some(Mapping { by, per_unit: None, fill: false, to, count }));
+        };
+        let MapBy { unit, per_unit, fill, elements } = map;
+        let (to, count) = match (to, elements) {
+            (BindTo::None, _) => return Ok(None),
+            (BindTo::Auto, Some(count)) => (Unit::Core, count),
+            // Ranks that may run anywhere on their host are as good as not bound: shares are better.
+            (BindTo::Auto, None) if unit == Unit::Host => return Ok(None),
+            (BindTo::Auto, None) => (unit, 1),
+            (BindTo::Units(to, 1), Some(count)) if to <= Unit::Core => (to, count),
+            (BindTo::Units(to, count), None) => (to, count),
+            (BindTo::Units(to, _), Some(count)) => {
+                return Err(format!("pe={count} is a number of cores or hardware threads, not of {to}"));
+            }
+        };
+        // Several cores for each rank, one rank after the other.
+        let by = if count > 1 && unit <= to && per_unit.is_none() { Unit::Host } else { unit };
+        Ok(Some(Mapping { by, per_unit, fill, to, count }))
+    }
+
+    /// The processors of each of `ranks` ranks of a host.
+    ///
+    /// # Errors
+    /// A text: the host has less than is asked for.
+    pub fn sets(self, topology: &Topology, ranks: u32) -> Result<Vec<Vec<u32>>, String> {
+        let units = self.by.all(topology);
+        if units.is_empty() {
+            return Err("there is no processor to bind to".into());
+        }
+        let count = units.len() as u32;
+        if let Some(each) = self.per_unit.filter(|each| each.saturating_mul(count) < ranks) {
+            let by = self.by;
+            return Err(format!(
+                "ppr:{each}:{by}: {count} of {by} take {} ranks, and {ranks} are to run: start fewer, or raise the number",
+                each * count
+            ));
+        }
+        let choices: Vec<_> =
+            units.iter().map(|unit| self.choices(topology, unit)).collect::<Result<_, _>>()?;
+        let place = |rank: u32| match self.per_unit {
+            Some(each) => (rank / each, rank % each),
+            None if self.fill => filled(rank, ranks, count),
+            None => (rank % count, rank / count),
+        };
+        let set = |rank| {
+            let (unit, turn) = place(rank);
+            let choices = &choices[unit as usize];
+            choices[turn as usize % choices.len()].clone()
+        };
+        Ok((0..ranks).map(set).collect())
+    }
+
+    /// What the ranks on a unit are bound to in turn; at least one.
+    fn choices(self, topology: &Topology, unit: &[u32]) -> Result<Vec<Vec<u32>>, String> {
+        if self.to > self.by {
+            // The larger unit that this one lies in.
+            let around = self.to.all(topology).into_iter().find(|larger| larger.contains(&unit[0]));
+            return Ok(vec![around.unwrap_or_default()]);
+        }
+        let inside = || topology.processors().iter().filter(|processor| unit.contains(&processor.id));
+        if self.count == 1 {
+            return Ok(self.to.among(inside()));
+        }
+        // Several hardware threads of a rank lie in the same cores.
+        let smallest: Vec<Vec<u32>> = match self.to {
+            Unit::Hwthread => Unit::Core.among(inside()).concat().into_iter().map(|id| vec![id]).collect(),
+            to => to.among(inside()),
+        };
+        let sets: Vec<Vec<u32>> =
+            smallest.chunks_exact(self.count as usize).map(|some| sorted(some.concat())).collect();
+        match sets.is_empty() {
+            true => Err(format!(
+                "{} of {} for each rank are more than the {} that a {} has",
+                self.count,
+                self.to,
+                smallest.len(),
+                self.by
+            )),
+            false => Ok(sets),
+        }
+    }
+}
+
+/// The unit of a rank, and its number there, where ranks are shared out evenly and those of a unit follow each other.
+fn filled(rank: u32, ranks: u32, units: u32) -> (u32, u32) {
+    let (each, more) = (ranks / units, ranks % units);
+    let with_more = more * (each + 1);
+    match rank < with_more {
+        true => (rank / (each + 1), rank % (each + 1)),
+        false => (more + (rank - with_more) / each, (rank - with_more) % each),
+    }
+}
+
+fn sorted(mut processors: Vec<u32>) -> Vec<u32> {
+    processors.sort_unstable();
+    processors
+}

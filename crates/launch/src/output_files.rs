@@ -1,0 +1,120 @@
+//! Files for what each rank prints, written by the launcher on its own host.
+//!
+//! Owns their names and contents. A file is open only while it is written, so their number is not bounded by descriptors.
+
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use canele_control::JobInfo;
+
+use super::events::Stream;
+use super::pattern::Pattern;
+use super::time_of_day::TimeOfDay;
+
+/// Which files there are to be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OutputSpec {
+    /// Starts each line of the launcher's own streams with this.
+    pub label: Option<Pattern>,
+    /// Starts each line with the time at which it came.
+    pub timestamp: bool,
+    /// Names of files for standard output and standard error; without, they go to the launcher's own streams.
+    pub files: [Option<Pattern>; 2],
+    /// What goes to files goes to the launcher's own streams, too.
+    pub tee: bool,
+}
+
+/// The files.
+#[derive(Debug, Default)]
+pub struct OutputFiles {
+    patterns: [Option<Pattern>; 2],
+    /// The time in their names.
+    started: Option<TimeOfDay>,
+    /// Of which rank and stream the last line has not ended.
+    open_lines: HashSet<(u32, usize)>,
+    /// Files that could not be written.
+    lost: HashSet<PathBuf>,
+    /// The first of them, to be told once.
+    untold: Option<String>,
+}
+
+impl OutputFiles {
+    /// Makes the files of all ranks, empty, with their folders.
+    ///
+    /// # Errors
+    /// A text that names the one that cannot be made.
+    pub fn create(patterns: [Option<Pattern>; 2], info: &JobInfo) -> Result<OutputFiles, String> {
+        let files = OutputFiles { patterns, started: Some(TimeOfDay::now()), ..OutputFiles::default() };
+        let mut made = HashSet::new();
+        for rank in 0..info.size {
+            let host = info.host_of(rank);
+            for stream in [Stream::Out, Stream::Error] {
+                let Some(path) = files.path(stream, rank, (host, &info.hosts[host].name)) else { continue };
+                if !made.contains(&path) {
+                    create(&path).map_err(|error| {
+                        format!("the output of rank {rank} to {}: {error}", path.display())
+                    })?;
+                    made.insert(path);
+                }
+            }
+        }
+        Ok(files)
+    }
+
+    /// Whether the stream goes to files.
+    pub fn take(&self, stream: Stream) -> bool {
+        self.patterns[stream as usize].is_some()
+    }
+
+    fn path(&self, stream: Stream, rank: u32, host: (usize, &str)) -> Option<PathBuf> {
+        Some(self.patterns[stream as usize].as_ref()?.of(rank, host, self.started?).into())
+    }
+
+    /// Appends what a rank printed, each line behind the label.
+    pub fn put(&mut self, stream: Stream, rank: u32, host: (usize, &str), bytes: &[u8], label: &str) {
+        let Some(path) = self.path(stream, rank, host).filter(|path| !self.lost.contains(path)) else {
+            return;
+        };
+        let mut text = Vec::with_capacity(bytes.len());
+        for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+            let is_open = match line.ends_with(b"\n") {
+                true => self.open_lines.remove(&(rank, stream as usize)),
+                false => !self.open_lines.insert((rank, stream as usize)),
+            };
+            if !is_open {
+                text.extend_from_slice(label.as_bytes());
+            }
+            text.extend_from_slice(line);
+        }
+        let written = append(&path).and_then(|mut file| file.write_all(&text));
+        if let Err(error) = written {
+            let text =
+                format!("cannot write the output of rank {rank} to {}: {error}; it is lost", path.display());
+            self.untold.get_or_insert(text);
+            self.lost.insert(path);
+        }
+    }
+
+    /// That output was lost, if that has not been told.
+    pub fn take_lost(&mut self) -> Option<String> {
+        self.untold.take()
+    }
+}
+
+fn create(path: &Path) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    File::create(path).map(drop)
+}
+
+/// Opens a file to write at its end. A spawned rank's has to be made.
+fn append(path: &Path) -> io::Result<File> {
+    let open = || OpenOptions::new().append(true).create(true).open(path);
+    open().or_else(|error| match path.parent().filter(|_| error.kind() == io::ErrorKind::NotFound) {
+        Some(folder) => std::fs::create_dir_all(folder).and_then(|()| open()),
+        None => Err(error),
+    })
+}

@@ -1,0 +1,105 @@
+//! Files that say of each rank on which host and which processors it runs, as Open MPI reads them: `rank 0=h0 slot=0-1`.
+//!
+//! Owns the syntax. Ranks of a host follow each other in this system, which the file has to keep to.
+
+use crate::binding::Slots;
+use crate::hosts::{NamedHost, read_list};
+
+/// What such a file says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RankFile {
+    /// The hosts with their numbers of ranks, in the order of the ranks.
+    pub hosts: Vec<NamedHost>,
+    /// The processors of each rank.
+    pub slots: Vec<Slots>,
+}
+
+/// Reads a file of ranks; what follows `#` is a comment.
+///
+/// # Errors
+/// A text that says what is wrong, and in which line.
+pub fn read(text: &str) -> Result<RankFile, String> {
+    let mut ranks: Vec<(u32, String, Slots)> = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if !line.is_empty() {
+            ranks.push(read_line(line).map_err(|text| format!("line {number}: {text}"))?);
+        }
+    }
+    ranks.sort_by_key(|(rank, ..)| *rank);
+    if let Some((expected, (rank, ..))) = (0..).zip(&ranks).find(|(expected, (rank, ..))| expected != rank) {
+        return Err(match *rank < expected {
+            true => format!("rank {rank} is named twice"),
+            false => format!("rank {expected} is missing: the file names each rank from 0"),
+        });
+    }
+    let mut file = RankFile { hosts: Vec::new(), slots: Vec::new() };
+    for (rank, host, slots) in ranks {
+        file.slots.push(slots);
+        if let Some(last) = file.hosts.last_mut().filter(|last| last.name == host) {
+            last.ranks = last.ranks.map(|ranks| ranks + 1);
+            continue;
+        }
+        if file.hosts.iter().any(|known| known.name == host) {
+            return Err(format!(
+                "rank {rank} is on {host} again, after ranks of other hosts: number the ranks host by host"
+            ));
+        }
+        file.hosts.push(NamedHost { name: host, ranks: Some(1), most: None });
+    }
+    if file.hosts.is_empty() {
+        return Err("no rank is named".into());
+    }
+    Ok(file)
+}
+
+fn read_line(line: &str) -> Result<(u32, String, Slots), String> {
+    let wrong = || format!("`{line}`: a rank is written `rank 0=host slot=0-1`");
+    let rest =
+        line.strip_prefix("rank").filter(|rest| rest.starts_with(char::is_whitespace)).ok_or_else(wrong)?;
+    let (rank, rest) = rest.split_once('=').ok_or_else(wrong)?;
+    let rank = rank.trim().parse().map_err(|_| wrong())?;
+    let mut words = rest.split_whitespace();
+    let host = words.next().ok_or_else(wrong)?;
+    if host.starts_with('+') {
+        return Err(format!("`{host}`: hosts are named here, not counted"));
+    }
+    let named = read_list(host)?;
+    let [NamedHost { name, ranks: None, .. }] = &named[..] else { return Err(wrong()) };
+    let slots: String = words.collect();
+    let slots = slots.strip_prefix("slot=").or(slots.strip_prefix("slots=")).ok_or_else(wrong)?;
+    Ok((rank, name.clone(), slots.parse()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_have_hosts_and_processors() {
+        let file =
+            read("# two hosts\nrank 1=h0 slot=1:0-1\nrank 0=h0 slot=0\n\nrank 2 = h1 slot=p4,6 # last\n")
+                .unwrap();
+        let hosts: Vec<_> = file.hosts.iter().map(|host| (&*host.name, host.ranks)).collect();
+        assert_eq!(hosts, [("h0", Some(2)), ("h1", Some(1))]);
+        assert_eq!(file.slots, ["0", "1:0-1", "p4,6"].map(|slots| slots.parse().unwrap()));
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_a_text() {
+        for (text, words) in [
+            ("", "no rank"),
+            ("rank 0=h0", "line 1"),
+            ("rank 0=h0 slot=0\nrank 0=h0 slot=1", "twice"),
+            ("rank 1=h0 slot=0", "rank 0 is missing"),
+            ("rank 0=+n0 slot=0", "+n0"),
+            ("rank 0=a slot=0\nrank 1=b slot=0\nrank 2=a slot=1", "host by host"),
+            ("rank 0=a slot=x", "`x`"),
+            ("rank 0=a slot=3-1", "backwards"),
+            ("rank 0=a:2 slot=1", "rank 0=host"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+}
