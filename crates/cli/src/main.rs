@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use canele_launch::mpiexec::{self, Asked};
-use canele_launch::{adopt, serve_host, supervise};
+use canele_launch::{JoinRole, adopt, serve_host, serve_join, supervise};
 use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
 use compile::Language;
 
@@ -92,6 +92,13 @@ enum Command {
     /// Started by `run --hosts` on each host: runs the ranks there
     #[command(hide = true)]
     Agent,
+    /// Started by ranks that another launcher has started: stands in for `run`
+    #[command(hide = true)]
+    Join {
+        /// As what.
+        #[arg(value_parser = ["launcher", "agent"])]
+        role: String,
+    },
     /// Started by a program that runs alone and starts processes itself: the launcher of its job
     #[command(hide = true)]
     Adopt {
@@ -155,6 +162,10 @@ fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Completion(arguments) => completion::main(&arguments),
         Command::Manual { folder } => manual::main(&folder),
         Command::Agent => helper("agent: only `canele run --hosts` starts this", serve_host()),
+        Command::Join { role } => {
+            let role = if role == "launcher" { JoinRole::Launcher } else { JoinRole::Agent };
+            helper("join: only ranks that another launcher has started start this", serve_join(role))
+        }
         Command::Adopt { program } => match adopt(program) {
             Ok(status) => ExitCode::from(status),
             Err(error) => {

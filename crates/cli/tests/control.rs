@@ -5,7 +5,7 @@
 
 mod support;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use canele_control::{Control, FromLauncher, RankEnd, ToLauncher, VERSION};
 use canele_rail::shm::Shm;
@@ -27,7 +27,7 @@ fn role(role: &str, options: &[&str]) -> Ended {
 #[test]
 #[ignore = "runs as a rank of the other tests"]
 fn as_a_rank() {
-    let control = match Control::from_env() {
+    let control = match Control::join(Duration::from_secs(30)) {
         Ok(Some(control)) => control,
         Ok(None) => return,
         Err(error) => {

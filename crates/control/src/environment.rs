@@ -1,4 +1,4 @@
-//! The environment variables by which a launcher tells a rank its place, and those of foreign launchers.
+//! The environment variables by which a launcher tells a rank its place, under its own names and those of other launchers.
 //!
 //! Owns the names and their parsing, as pure functions over a look-up. Never reads descriptors.
 
@@ -56,13 +56,13 @@ impl RankPlace {
 
     /// Reads the place and the control descriptor's number through `get`, a look-up of environment variables.
     ///
-    /// `Ok(None)`: started alone.
+    /// `Ok(None)`: no launcher of Canelé has started this process.
     ///
     /// # Errors
-    /// A variable that is missing or makes no sense, or a foreign launcher that started several ranks.
+    /// A variable that is missing or makes no sense.
     pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Option<(RankPlace, i32)>, ControlError> {
         if get(variable::RANK).is_none() {
-            return refuse_foreign(&get).map(|()| None);
+            return Ok(None);
         }
         let number = |name: &'static str| -> Result<u32, ControlError> {
             let value = get(name).unwrap_or_default();
@@ -104,29 +104,6 @@ pub fn foreign_names(place: RankPlace) -> [(&'static str, String); 8] {
     .map(|(name, number)| (name, number.to_string()))
 }
 
-/// Refuses to be N times "rank 0 of 1" under a launcher of another system.
-fn refuse_foreign(get: &impl Fn(&str) -> Option<String>) -> Result<(), ControlError> {
-    // Number from which the variable says "more than one rank": a count of 2, or a rank of 1.
-    const FOREIGN: [(&str, u64); 8] = [
-        ("PMI_SIZE", 2),
-        ("PMI_RANK", 1),
-        ("PMIX_SIZE", 2),
-        ("PMIX_RANK", 1),
-        ("OMPI_COMM_WORLD_SIZE", 2),
-        ("OMPI_COMM_WORLD_RANK", 1),
-        ("SLURM_STEP_NUM_TASKS", 2),
-        ("SLURM_NTASKS", 2),
-    ];
-    for (name, at_least) in FOREIGN {
-        if let Some(value) = get(name)
-            && value.trim().parse::<u64>().is_ok_and(|number| number >= at_least)
-        {
-            return Err(ControlError::Foreign { name, value });
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,22 +143,6 @@ mod tests {
         ] {
             let text = read(&with(name, value)).unwrap_err().to_string();
             assert!(text.contains(name), "{name}={value}: {text}");
-        }
-    }
-
-    #[test]
-    fn alone_is_no_error_even_where_a_foreign_launcher_says_one() {
-        assert_eq!(read(&[]).unwrap(), None);
-        assert_eq!(read(&[("PMI_SIZE", "1"), ("PMIX_RANK", "0"), ("SLURM_NTASKS", "1")]).unwrap(), None);
-    }
-
-    #[test]
-    fn a_foreign_launcher_of_several_is_named() {
-        for (name, value) in
-            [("PMI_SIZE", "2"), ("PMIX_RANK", "3"), ("OMPI_COMM_WORLD_SIZE", "4"), ("SLURM_NTASKS", "2")]
-        {
-            let text = read(&[(name, value)]).unwrap_err().to_string();
-            assert!(text.contains(name) && text.contains("canele run"), "{text}");
         }
     }
 

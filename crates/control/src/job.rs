@@ -34,6 +34,8 @@ pub struct JobInfo {
     pub on_failure: OnFailure,
     /// What ranks of several hosts need to trust each other; `None` on one host.
     pub network: Option<Network>,
+    /// Another launcher has started the ranks. They end together, for that one may end whatever else runs on a host once its ranks have.
+    pub joined: bool,
 }
 
 /// Ranks that were added to a running job together. Those that were spawned have an `MPI_COMM_WORLD` of their own.
@@ -284,6 +286,7 @@ mod tests {
             processors: 1,
             on_failure: OnFailure::Stop,
             network: None,
+            joined: false,
         }
     }
 

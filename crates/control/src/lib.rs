@@ -27,11 +27,13 @@
 //!    Abort{ranks}       ───────────────▶   those are killed; if they are all, the job ends
 //!    GivenUp            ───────────────▶   operations are under way at the rank's end
 //!    Finished           ───────────────▶   and then exit 0; anything else is a failure of this rank
+//!    ◀───────────────────────────────────  Over, of a job that another launcher has started: all have finished
 //! ```
 #![forbid(unsafe_code)]
 
 mod environment;
 mod job;
+pub mod join;
 mod links;
 mod messages;
 mod network;

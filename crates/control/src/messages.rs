@@ -14,7 +14,7 @@ use crate::socket::MOST_DESCRIPTORS;
 
 /// Version of this message set and of the packets that ranks send each other. Two sides that differ refuse each other, each naming both;
 /// ranks are all of the version of their launcher.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 
 /// The largest encoded message in bytes. A socket packet larger than this is malformed.
 pub const MAX_MESSAGE: usize = 64 * 1024;
@@ -303,6 +303,8 @@ pub enum FromLauncher {
         /// The first and the last of each unbroken series.
         ranks: Vec<(u32, u32)>,
     },
+    /// All ranks of a job that another launcher has started have finished or ended: this one may end, too.
+    Over,
     /// Ranks have been added to the job.
     Grown {
         /// Which, and where.

@@ -11,23 +11,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::environment::RankPlace;
+use crate::join::JoinError;
 use crate::messages::{FromLauncher, MAX_MESSAGE, ToLauncher};
 use crate::socket::{ReceiveError, SendError, Socket, send_until_taken};
 
 /// Why the launcher cannot be reached, or the program refuses to start without one.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    /// A launcher of another system started several ranks; each would believe to be alone.
-    #[error(
-        "{name}={value} says that a launcher of another system started several ranks, which Canelé cannot join: \
-         start the program with `canele run -n N …`"
-    )]
-    Foreign {
-        /// The variable that says so.
-        name: &'static str,
-        /// Its value.
-        value: String,
-    },
+    /// A launcher of another system has started this process, and the process cannot join its job.
+    #[error(transparent)]
+    Join(#[from] JoinError),
     /// A variable that `canele run` sets is missing or makes no sense.
     #[error("{name}={value:?} makes no sense: start the program with `canele run`, which sets it")]
     Variable {
@@ -84,11 +77,10 @@ pub struct Control {
 }
 
 impl Control {
-    /// Takes over the socket named by the environment. `Ok(None)`: the program was started alone.
+    /// Takes over the socket named by the environment. `Ok(None)`: no launcher of Canelé has started this process.
     ///
     /// # Errors
-    /// [`ControlError`] if the environment is that of a foreign launcher of several ranks, makes no sense,
-    /// or names a descriptor that is not the socket. A process can take its socket over only once.
+    /// [`ControlError`] if the environment makes no sense, or names a descriptor that is not the socket. A process can take its socket over only once.
     pub fn from_env() -> Result<Option<Control>, ControlError> {
         let get = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
         let Some((place, number)) = RankPlace::read(get)? else { return Ok(None) };

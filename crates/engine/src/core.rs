@@ -129,6 +129,7 @@ pub(crate) fn job_alone() -> JobInfo {
         processors: canele_sys::topology::usable(),
         on_failure: OnFailure::Stop,
         network: None,
+        joined: false,
         spawned: Vec::new(),
         universe: 0,
     }

@@ -1,7 +1,8 @@
 //! The handle to a rank's engine.
 
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::time::Duration;
 
 use canele_rail::shm::Waker;
 use canele_sys::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
@@ -12,7 +13,6 @@ use canele_sys::tunables::Tunables;
 
 use crate::Error;
 use crate::core::Core;
-use crate::membership::FindCommand;
 use crate::rma::PutCounts;
 use canele_control::{Control, JobInfo, OnFailure, RankPlace};
 
@@ -28,8 +28,6 @@ pub struct Engine {
     world: Range<u32>,
     /// How many ranks the job has, as far as this was looked up.
     ranks: AtomicU32,
-    /// How the command is found that starts a launcher.
-    pub(crate) find_command: OnceLock<FindCommand>,
     /// Threads of the library.
     own_threads: Arc<AtomicUsize>,
     pub(crate) tunables: Tunables,
@@ -52,7 +50,8 @@ impl Engine {
     /// # Errors
     /// As [`Engine::start`].
     pub fn start_with(tunables: &Tunables) -> Result<Self, Error> {
-        Self::join(tunables, Control::from_env()?)
+        let patience = Duration::from_millis(tunables.remote_start_ms);
+        Self::join(tunables, Control::join(patience)?)
     }
 
     /// Joins the job at the other end of `control`.
@@ -71,7 +70,6 @@ impl Engine {
             job: core.membership.job.clone(),
             core: BiasedLock::new(core),
             place,
-            find_command: OnceLock::new(),
             tunables: tunables.clone(),
         })
     }

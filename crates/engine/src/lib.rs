@@ -24,13 +24,14 @@ mod stats;
 mod survivors;
 
 pub use canele_collective::survivors::Decision;
+pub use canele_control::join::find_command_by;
 pub use canele_mem::exposed::{Exposed, ExposedElements};
 pub use canele_proto::rma::{
     Applied, AttachError, ElementsOrigin, ExposureKey, Refusal, RmaLockKind, RmaOperations, Tell,
 };
 pub use engine::Engine;
 pub use error::Error;
-pub use membership::{Connection, FindCommand};
+pub use membership::Connection;
 pub use p2p::completions::Completions;
 pub use p2p::follow_ups::{FollowUp, Submit};
 pub use p2p::requests::{Completion, NotStarted, Pending, Started};

@@ -56,7 +56,13 @@ pub enum Source {
     /// Where something is sent to the agent on a host, or in an agent to the launcher.
     Outgoing(u32),
     /// The end of a rank that was not started by its launcher.
-    Adopted,
+    Adopted(u32),
+    /// The end of a process that has started ranks in this one's place.
+    Starter(u32),
+    /// A socket at which ranks, or agents, of a job arrive that another launcher has started.
+    JoinListener(u32),
+    /// One that has arrived there.
+    Joining(u32),
     /// The socket on which launchers of other jobs arrive.
     JobListener,
     /// The link to another job.
@@ -83,11 +89,14 @@ impl Source {
             Source::Answer(index) => (10, index),
             Source::Incoming(index) => (11, index),
             Source::Outgoing(index) => (12, index),
-            Source::Adopted => (13, 0),
+            Source::Adopted(rank) => (13, rank),
             Source::JobListener => (14, 0),
             Source::JobLink(index) => (15, index),
             Source::Announced(index) => (16, index),
             Source::Search(index) => (17, index),
+            Source::Starter(index) => (18, index),
+            Source::JoinListener(index) => (19, index),
+            Source::Joining(index) => (20, index),
         };
         kind << 32 | u64::from(index)
     }
@@ -108,11 +117,14 @@ impl Source {
             10 => Source::Answer(index),
             11 => Source::Incoming(index),
             12 => Source::Outgoing(index),
-            13 => Source::Adopted,
+            13 => Source::Adopted(index),
             14 => Source::JobListener,
             15 => Source::JobLink(index),
             16 => Source::Announced(index),
-            _ => Source::Search(index),
+            17 => Source::Search(index),
+            18 => Source::Starter(index),
+            19 => Source::JoinListener(index),
+            _ => Source::Joining(index),
         }
     }
 }
@@ -188,7 +200,10 @@ mod tests {
             Source::Answer(3),
             Source::Incoming(4),
             Source::Outgoing(5),
-            Source::Adopted,
+            Source::Adopted(9),
+            Source::Starter(1),
+            Source::JoinListener(2),
+            Source::Joining(3),
             Source::JobListener,
             Source::JobLink(6),
             Source::Announced(7),

@@ -52,6 +52,8 @@ pub struct Job {
     finished: Vec<u32>,
     /// Ranks of this job that are gone, which other jobs are still to be told.
     gone: Vec<(u32, RankEnd)>,
+    /// Ranks that another launcher has started have been told that all have finished.
+    told_over: bool,
     /// What ranks have given up at their end.
     pub given_up: GivenUp,
     /// Of ranks of other jobs.
@@ -74,6 +76,7 @@ impl Job {
             out: Vec::new(),
             finished: Vec::new(),
             gone: Vec::new(),
+            told_over: false,
             given_up: GivenUp::default(),
             elsewhere: ElsewhereLinks::default(),
         }
@@ -219,6 +222,7 @@ impl Job {
             ToLauncher::Finished => {
                 self.member_mut(from).finished = true;
                 self.tell_gone(from, RankEnd::Finished);
+                self.tell_over();
             }
             ToLauncher::CutOff { peer, what } | ToLauncher::Unreachable { peer, what } => {
                 return self.handle_cut(from, peer, what);
@@ -352,7 +356,21 @@ impl Job {
             waiting.retain(|&(from, _)| from != rank);
             !waiting.is_empty()
         });
+        self.tell_over();
         failure
+    }
+
+    /// Lets ranks that another launcher has started end, once all have finished or ended.
+    fn tell_over(&mut self) {
+        let is_done = |member: &Member| member.finished || member.exit.is_some();
+        let at_start = 0..self.info.size;
+        if !self.info.joined || self.told_over || !at_start.clone().all(|rank| is_done(self.member(rank))) {
+            return;
+        }
+        self.told_over = true;
+        for rank in at_start.filter(|&rank| self.member(rank).exit.is_none()).collect::<Vec<_>>() {
+            self.send(rank, FromLauncher::Over);
+        }
     }
 
     /// Tells every rank that is in the library, once. Of ranks that finished they are told later and together: if each end cost a

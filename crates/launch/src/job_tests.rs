@@ -13,6 +13,7 @@ fn info(size: u32, on_failure: OnFailure) -> JobInfo {
         processors: 2,
         on_failure,
         network: None,
+        joined: false,
         spawned: Vec::new(),
         universe: 0,
     }

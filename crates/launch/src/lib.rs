@@ -2,7 +2,7 @@
 //!
 //! [`run`] runs a [`JobSpec`] to its end in the calling process, the *launcher*. The launcher starts helpers from its own
 //! executable, so the `main` of that executable calls [`supervise`] when its first argument is `supervise`, [`serve_host`] when it
-//! is `agent`, and [`adopt`] when it is `adopt`. `canele` is such an executable.
+//! is `agent`, [`serve_join`] when it is `join`, and [`adopt`] when it is `adopt`. `canele` is such an executable.
 //!
 //! [`mpiexec`] translates the options of other launchers; [`query_job`] asks a launcher about its job;
 //! [`installation`] says where the MPI library lies.
@@ -42,6 +42,7 @@ pub mod installation;
 mod job;
 mod job_elsewhere;
 mod job_hosts;
+mod join;
 mod launcher;
 mod member;
 pub mod mpiexec;
@@ -73,6 +74,7 @@ pub use hosts::{
     read_list as read_host_list,
 };
 pub use input::InputTo;
+pub use join::{JoinRole, serve_join};
 pub use output_files::OutputSpec;
 pub use pattern::Pattern;
 pub use plan::Program;

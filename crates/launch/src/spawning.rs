@@ -237,6 +237,7 @@ mod tests {
             processors: 1,
             on_failure: OnFailure::Stop,
             network: None,
+            joined: false,
         };
         let members = (0..info.size).map(|_| Member::default()).collect();
         (info, members)

@@ -69,14 +69,6 @@ pub fn adopt(pid: u32) -> io::Result<u8> {
         input: Default::default(),
         spawned: None,
     };
-    let on_failure = match std::env::var("CANELE_ON_FAILURE").as_deref() {
-        Err(_) | Ok("stop") => OnFailure::Stop,
-        Ok("continue") => OnFailure::Continue,
-        Ok(other) => {
-            let text = format!("CANELE_ON_FAILURE is {other:?}: it is stop or continue");
-            return Err(io::Error::other(text));
-        }
-    };
     let host = Host::this(1);
     let output = Output::new(OutputSpec::default(), OutputFiles::default(), vec![host.name.clone()], None);
     let info = JobInfo {
@@ -87,8 +79,9 @@ pub fn adopt(pid: u32) -> io::Result<u8> {
         spawned: Vec::new(),
         universe: topology::usable(),
         processors: topology::usable(),
-        on_failure,
+        on_failure: on_failure()?,
         network: None,
+        joined: false,
     };
     let (its_plan, its_info) = (plan.clone(), info.clone());
     let start = |events: &Events| {
@@ -96,6 +89,18 @@ pub fn adopt(pid: u32) -> io::Result<u8> {
     };
     let settings = Settings { timeout: None, name_hosts: false, report_exits: false };
     Ok(Launcher::new(plan, info, settings, Events::new()?, output, None, start)?.run())
+}
+
+/// What the environment says a failure does to the others, where there is no command line.
+///
+/// # Errors
+/// It says something else.
+pub fn on_failure() -> io::Result<OnFailure> {
+    match std::env::var("CANELE_ON_FAILURE").as_deref() {
+        Err(_) | Ok("stop") => Ok(OnFailure::Stop),
+        Ok("continue") => Ok(OnFailure::Continue),
+        Ok(other) => Err(io::Error::other(format!("CANELE_ON_FAILURE is {other:?}: it is stop or continue"))),
+    }
 }
 
 /// A job that makes sense.
@@ -153,6 +158,7 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
         launcher: std::process::id(),
         size: plan.size(),
         network: (hosts.len() > 1).then(Network::draw).transpose().map_err(|error| error.to_string())?,
+        joined: false,
         universe: universe(spec, &hosts),
         hosts,
         spawned: Vec::new(),

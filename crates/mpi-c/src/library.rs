@@ -75,6 +75,7 @@ pub fn leave_at_exit() {
 /// # Errors
 /// It was called before; the job cannot be joined.
 pub fn initialize(threads: ThreadLevel) -> Result<()> {
+    canele_engine::find_command_by(crate::dynamic::command::beside_library);
     let world = PROCESS.initialize(threads, |world| {
         for (handle, comm) in [(MPI_COMM_WORLD, &world.world), (MPI_COMM_SELF, &world.own)] {
             comm.set_number(handle.value());
@@ -82,7 +83,6 @@ pub fn initialize(threads: ThreadLevel) -> Result<()> {
         }
         crate::infos::publish_environment();
     })?;
-    world.engine().find_command_by(crate::dynamic::command::beside_library);
     if let Some(parent) = &world.parent {
         crate::dynamic::spawn::set_parent(publish(parent.clone())?);
     }

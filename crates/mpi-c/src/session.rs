@@ -19,6 +19,7 @@ use crate::tools;
 /// `MPI_Session_init`.
 pub fn session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI_Session>) -> CallResult {
     library::predefine();
+    canele_engine::find_command_by(crate::dynamic::command::beside_library);
     let (handler, info) = (errhandler.share()?, given(info)?);
     check_level(&info)?;
     // First, as nothing of what follows is undone.

@@ -25,6 +25,7 @@ pub mod memory;
 #[cfg(not(loom))]
 pub mod pidfd;
 #[cfg(not(loom))]
+pub mod pmix;
 pub mod poller;
 pub mod process_memory;
 #[cfg(not(loom))]

@@ -9,6 +9,9 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Mutex;
 
+use rustix::net::sockopt::{socket_domain, socket_type};
+use rustix::net::{AddressFamily, SocketType};
+
 use crate::affinity::ProcessorSet;
 
 /// What a process is given before its program starts.
@@ -57,6 +60,33 @@ fn in_child(parent: u32, preparation: &Preparation) -> io::Result<()> {
     preparation.processors.as_ref().map_or(Ok(()), ProcessorSet::bind_thread)
 }
 
+/// Makes `command` start its program apart from this process: as nobody's child here, in a session of its own, and with no descriptor beyond
+/// the standard three. The child that the caller gets ends at once and is to be waited for.
+pub fn detach(command: &mut Command) {
+    // SAFETY: the closure runs between fork and exec and makes only async-signal-safe calls (fork, _exit, setsid, close_range); it
+    // allocates nothing and touches no lock.
+    unsafe {
+        command.pre_exec(leave_parent);
+    }
+}
+
+fn leave_parent() -> io::Result<()> {
+    // SAFETY: plain system calls. The process that forks here has one thread and ends without running anything of the program.
+    unsafe {
+        match libc::fork() {
+            0 => {}
+            -1 => return Err(io::Error::last_os_error()),
+            _ => libc::_exit(0),
+        }
+        if libc::setsid() < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // What the program has inherited from whoever started it stays open no longer than there; Linux before 5.11 refuses.
+        libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
+    }
+    Ok(())
+}
+
 /// Takes over the inherited descriptor `number`, which must be a connected `SOCK_SEQPACKET` Unix socket,
 /// and marks it close-on-exec.
 ///
@@ -64,6 +94,20 @@ fn in_child(parent: u32, preparation: &Preparation) -> io::Result<()> {
 /// `EBADF` if it is not open, `ENOTSOCK` or `EPROTOTYPE` if it is something else, `EBUSY` if this process
 /// has already taken it over.
 pub fn adopt_socket(number: RawFd) -> io::Result<OwnedFd> {
+    adopt(number, |fd| {
+        Ok(socket_type(fd)? == SocketType::SEQPACKET && socket_domain(fd)? == AddressFamily::UNIX)
+    })
+}
+
+/// Takes over the inherited descriptor `number`, which must be a socket of bytes, and marks it close-on-exec.
+///
+/// # Errors
+/// As [`adopt_socket`].
+pub fn adopt_stream(number: RawFd) -> io::Result<OwnedFd> {
+    adopt(number, |fd| Ok(socket_type(fd)? == SocketType::STREAM))
+}
+
+fn adopt(number: RawFd, is_right: fn(BorrowedFd) -> rustix::io::Result<bool>) -> io::Result<OwnedFd> {
     static ADOPTED: Mutex<Vec<RawFd>> = Mutex::new(Vec::new());
     let mut adopted = ADOPTED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if number < 3 {
@@ -72,11 +116,9 @@ pub fn adopt_socket(number: RawFd) -> io::Result<OwnedFd> {
     if adopted.contains(&number) {
         return Err(io::Error::from_raw_os_error(libc::EBUSY));
     }
-    // SAFETY: only borrowed for the two calls below, which fail with EBADF if it is not open.
+    // SAFETY: only borrowed for the calls below, which fail with EBADF if it is not open.
     let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
-    if rustix::net::sockopt::socket_type(borrowed)? != rustix::net::SocketType::SEQPACKET
-        || rustix::net::sockopt::socket_domain(borrowed)? != rustix::net::AddressFamily::UNIX
-    {
+    if !is_right(borrowed)? {
         return Err(io::Error::from_raw_os_error(libc::EPROTOTYPE));
     }
     rustix::io::fcntl_setfd(borrowed, rustix::io::FdFlags::CLOEXEC)?;
@@ -109,5 +151,35 @@ mod tests {
         let adopted = adopt_socket(number).unwrap();
         assert!(rustix::io::fcntl_getfd(&adopted).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
         assert_eq!(adopt_socket(number).unwrap_err().raw_os_error(), Some(libc::EBUSY));
+    }
+
+    #[test]
+    fn a_detached_program_is_no_child_and_has_no_descriptor_of_this_one() {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let leak = std::fs::File::open("/proc/self/status").unwrap().into_raw_fd();
+        // SAFETY: open, and left open.
+        rustix::io::fcntl_setfd(unsafe { BorrowedFd::borrow_raw(leak) }, rustix::io::FdFlags::empty())
+            .unwrap();
+        let script = format!(
+            "test -e /proc/self/fd/{leak} && echo leaked; echo $PPID; cut -d' ' -f6 /proc/$$/stat; echo $$"
+        );
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).stdout(writer);
+        detach(&mut command);
+        let mut child = command.spawn().unwrap();
+        drop(command);
+        assert!(child.wait().unwrap().success());
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut reader, &mut text).unwrap();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let [parent, session, own] = words[..] else { panic!("{text}") };
+        assert!(parent != std::process::id().to_string() && session == own, "{text}");
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_detached_says_so() {
+        let mut command = Command::new("/nowhere/program");
+        detach(&mut command);
+        assert_eq!(command.spawn().unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }

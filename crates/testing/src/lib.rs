@@ -125,6 +125,7 @@ fn describe_job(hosts: &[u32]) -> Result<JobInfo, Error> {
         processors: size,
         on_failure: OnFailure::Continue,
         network,
+        joined: false,
         spawned: Vec::new(),
         universe: 0,
     })

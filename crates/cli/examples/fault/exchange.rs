@@ -35,8 +35,10 @@ struct Exchange {
 }
 
 /// Exchanges for `seconds`, or until a rank dies and [`AFTER`] rounds more.
-pub fn run(seconds: f64) -> Outcome {
-    leave_orphans()?;
+pub fn run(seconds: f64, orphans: bool) -> Outcome {
+    if orphans {
+        leave_orphans()?;
+    }
     let job = Job::start()?;
     let (me, started) = (job.rank(), Instant::now());
     let partners = (0..job.size()).map(Rank).filter(|rank| *rank != me).collect();

@@ -39,7 +39,9 @@ fn run(words: &[String]) -> Outcome {
         word.parse().map_err(|error| format!("{word}: {error}"))
     };
     match words.first().map(String::as_str) {
-        Some("exchange") => exchange::run(number(1)? as f64),
+        Some("exchange") => exchange::run(number(1)? as f64, true),
+        // Launchers of other systems wait for what a rank leaves behind.
+        Some("exchange-alone") => exchange::run(number(1)? as f64, false),
         Some("together") => together::run(),
         Some("survivors") => survivors::run(number(1)?),
         Some("flood") => flood::one_way(number(1)?),

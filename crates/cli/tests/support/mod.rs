@@ -14,6 +14,7 @@ use canele_sys::atomic::{AtomicU32, Ordering};
 
 pub mod hosts;
 pub mod installation;
+pub mod pmi;
 pub mod ranks;
 
 /// Far beyond what anything here takes: only a hang reaches it.
@@ -123,15 +124,9 @@ impl Run {
 
     /// All processes of this run but the launcher.
     pub fn processes(&self) -> Vec<u32> {
-        let mark = format!("TEST_MARK={}", self.mark);
-        let pids = std::fs::read_dir("/proc").unwrap().flatten();
-        pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
-            .filter(|&pid| pid != self.pid())
-            .filter(|pid| {
-                let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-                environment.split(|&byte| byte == 0).any(|entry| entry == mark.as_bytes())
-            })
-            .collect()
+        let mut found = processes_marked(&self.mark);
+        found.retain(|pid| *pid != self.pid());
+        found
     }
 
     pub fn leaves_nothing(&self) {
@@ -151,6 +146,18 @@ impl Run {
         });
         found
     }
+}
+
+/// All processes with this mark in their environment.
+fn processes_marked(mark: &str) -> Vec<u32> {
+    let mark = format!("TEST_MARK={mark}");
+    let pids = std::fs::read_dir("/proc").unwrap().flatten();
+    pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| {
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.split(|&byte| byte == 0).any(|entry| entry == mark.as_bytes())
+        })
+        .collect()
 }
 
 pub fn wait_until(what: &str, done: impl FnMut() -> bool) {

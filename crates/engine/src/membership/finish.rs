@@ -3,6 +3,7 @@
 use canele_control::{MOST_SERIES, OnFailure, ToLauncher, series_of};
 use canele_sys::ids::Rank;
 
+use super::launcher::end_without_launcher;
 use crate::Error;
 use crate::core::Core;
 use crate::engine::Engine;
@@ -45,7 +46,8 @@ impl Engine {
         }
     }
 
-    /// Sends everything that still waits and tells the launcher that this rank is done. Later calls are errors.
+    /// Sends everything that still waits and tells the launcher that this rank is done. Later calls are errors. In a job that another launcher has
+    /// started it waits until all ranks have finished.
     ///
     /// # Errors
     /// The launcher is gone.
@@ -68,6 +70,9 @@ impl Engine {
         core.progress.proto.close();
         self.wake_progress_owner(&core);
         core.progress.waiters.wake_all();
+        if core.membership.job.joined && sent.is_ok() && !core.membership.launcher.await_over() {
+            end_without_launcher(core.progress.proto.me());
+        }
         sent
     }
 

@@ -81,6 +81,18 @@ impl Launcher {
         }
     }
 
+    /// Waits until all ranks of the job have finished or ended. `false`: the launcher has ended.
+    pub fn await_over(&mut self) -> bool {
+        let Some(control) = &mut self.control else { return true };
+        loop {
+            match control.receive(None) {
+                Ok(Some((FromLauncher::Over, _))) => return true,
+                Ok(_) | Err(ControlError::Malformed(_)) => {}
+                Err(_) => return false,
+            }
+        }
+    }
+
     /// Says hello and waits for the launcher's welcome.
     pub fn introduce(&mut self) -> Result<Option<JobInfo>, Error> {
         let Some(control) = &mut self.control else { return Ok(None) };

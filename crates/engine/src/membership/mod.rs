@@ -15,7 +15,6 @@ pub(crate) use launcher::Launcher;
 use names::Names;
 pub use ports::Connection;
 use ports::Ports;
-pub use spawn::FindCommand;
 use spawn::Spawns;
 
 /// A flow that no group has.

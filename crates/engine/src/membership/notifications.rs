@@ -69,7 +69,7 @@ impl Core {
                 network.handle_addresses(progress, &membership.job, Rank(rank), rails);
             }
             FromLauncher::ShowLinks { most } => stats.handle_links_wanted(most),
-            FromLauncher::Welcome { .. } => {}
+            FromLauncher::Welcome { .. } | FromLauncher::Over => {}
         }
     }
 

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use canele_control::join;
 use canele_control::{Control, ControlError, RankPlace, Socket, SpawnProgram, SpawnedWorld, ToLauncher};
 use canele_sys::ids::Rank;
 
@@ -71,16 +71,7 @@ impl Engine {
     }
 }
 
-/// Where the command `canele` lies, if that is known.
-pub type FindCommand = fn() -> Option<PathBuf>;
-
 impl Engine {
-    /// Says how the command `canele` is found, should this process need a launcher; else it is looked for as any command.
-    pub fn find_command_by(&self, find: FindCommand) {
-        // The first one counts.
-        let _ = self.find_command.set(find);
-    }
-
     /// Starts a launcher if there is none.
     pub(super) fn need_launcher(&self, core: &mut Core) -> Result<(), Error> {
         if core.membership.launcher.is_present() { Ok(()) } else { self.start_launcher(core) }
@@ -89,7 +80,7 @@ impl Engine {
     /// Starts a launcher, of which this process, which was started alone, is rank 0 from now on.
     #[cold]
     fn start_launcher(&self, core: &mut Core) -> Result<(), Error> {
-        let command = self.find_command.get().and_then(|find| find()).unwrap_or_else(|| "canele".into());
+        let command = join::command();
         let (own, its) = Socket::pair().map_err(ControlError::from)?;
         let started = Command::new(&command)
             .arg("adopt")

@@ -3,11 +3,12 @@
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
+use canele_control::join::is_of_this_user;
 use canele_control::{FromLauncher, Host, Network, RankEnd, SpawnedWorld, VERSION};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
 
-use super::link::{JobLink, address, connect_with, is_of_this_user};
+use super::link::{JobLink, address, connect_with};
 use super::messages::{RankSeries, ToJob};
 use super::network::{HostRails, OwnRails, agree};
 use super::{ATTEMPTS, MOST_SERIES, MOST_STRANGERS, PATIENCE, Wanted};

@@ -7,9 +7,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::time::Instant;
 
+use canele_control::join::is_of_this_user;
 use canele_control::{Network, ReceiveError, SendError, Socket};
 use rustix::io::Errno;
-use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use super::messages::ToJob;
@@ -24,12 +24,6 @@ const QUEUE_LIMIT: usize = 1 << 16;
 /// Never; the type of the address asks for it.
 pub fn address(job: u64) -> Result<SocketAddrUnix, Errno> {
     SocketAddrUnix::new_abstract_name(format!("canele-job-{job:016x}").as_bytes())
-}
-
-/// True if the process that made the other end of a socket, or listens there, is of this user.
-pub fn is_of_this_user(socket: impl AsFd) -> bool {
-    let user = socket_peercred(&socket).map(|credentials| credentials.uid);
-    user.is_ok_and(|user| user == rustix::process::getuid())
 }
 
 /// Connects with a listener of this user.

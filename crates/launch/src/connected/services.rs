@@ -7,13 +7,14 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use canele_control::Socket;
+use canele_control::join::is_of_this_user;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, socket_with,
 };
 use serde::{Deserialize, Serialize};
 
-use super::link::{connect_with, is_of_this_user};
+use super::link::connect_with;
 use crate::events::{Events, Ready, Source};
 
 /// As many jobs can announce one name at the same time.

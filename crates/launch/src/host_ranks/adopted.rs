@@ -1,4 +1,5 @@
-//! A rank that this job's launcher has not started: a program that was started alone and began to start processes itself.
+//! A rank that this job's launcher has not started: a program that was started alone and began to start processes itself, or one that a
+//! launcher of another system has started.
 //!
 //! Owns what tells of the end of its process, which is no child of the supervisor.
 
@@ -11,15 +12,17 @@ use rustix::process::{Pid, PidfdFlags, Signal, getppid, pidfd_open, pidfd_send_s
 use crate::events::{Events, Ready, Source};
 use crate::failure::Exit;
 
-/// The process of rank 0, which is the parent of this one.
+/// The process of a rank.
 #[derive(Debug)]
 pub struct Adopted {
+    /// The rank.
+    pub rank: u32,
     pid: u32,
     process: OwnedFd,
 }
 
 impl Adopted {
-    /// The process `pid`, if it is this process's parent; its end is waited for.
+    /// Rank 0 is the process `pid`, if it is this process's parent; its end is waited for.
     ///
     /// # Errors
     /// It has ended; the system cannot tell of its end (Linux before 5.3).
@@ -31,8 +34,23 @@ impl Adopted {
         if getppid() != Some(parent) {
             return Err(ended());
         }
-        events.add(&process, Source::Adopted, Ready::IN)?;
-        Ok(Adopted { pid, process })
+        Ok(Adopted::new(0, pid, process, events)?)
+    }
+
+    /// A rank of which `process` tells the end, which is waited for.
+    ///
+    /// # Errors
+    /// As epoll_ctl(2).
+    pub fn new(rank: u32, pid: u32, process: OwnedFd, events: &Events) -> rustix::io::Result<Adopted> {
+        events.add(&process, Source::Adopted(rank), Ready::IN)?;
+        Ok(Adopted { rank, pid, process })
+    }
+
+    /// The process that has started it, as far as the system tells.
+    pub fn parent_of(pid: u32) -> Option<Pid> {
+        let line = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let (_, fields) = line.rsplit_once(") ")?;
+        Pid::from_raw(fields.split_ascii_whitespace().nth(1)?.parse().ok()?)
     }
 
     /// Sends it a signal.
@@ -76,7 +94,8 @@ mod tests {
     fn ends(script: &str, how: Exit) {
         let mut child = Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).spawn().unwrap();
         let pid = Pid::from_raw(child.id() as i32).unwrap();
-        let adopted = Adopted { pid: child.id(), process: pidfd_open(pid, PidfdFlags::empty()).unwrap() };
+        let adopted =
+            Adopted { rank: 0, pid: child.id(), process: pidfd_open(pid, PidfdFlags::empty()).unwrap() };
         assert_eq!(adopted.exit(), Exit::Unknown, "it waits for its input");
         drop(child.stdin.take());
         let mut ready = [rustix::event::PollFd::new(&adopted.process, rustix::event::PollFlags::IN)];
@@ -93,5 +112,11 @@ mod tests {
         ends("read word; kill -KILL $$", Exit::Signal(9));
         ends("read word; exit 3", Exit::Status(3));
         assert_eq!(status_in("7 (a) Z 1) S 1 2 0"), None);
+    }
+
+    #[test]
+    fn the_parent_of_a_process_is_known() {
+        assert_eq!(Adopted::parent_of(std::process::id()), getppid());
+        assert_eq!(Adopted::parent_of(u32::MAX), None);
     }
 }

@@ -21,6 +21,7 @@ fn local_ranks(here: u32) -> LocalRanks {
         processors: 2,
         on_failure,
         network: None,
+        joined: false,
         spawned: Vec::new(),
         universe: 0,
     };

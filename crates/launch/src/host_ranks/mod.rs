@@ -9,6 +9,7 @@ mod control_channel;
 mod counting;
 mod feed;
 mod introductions;
+mod joined;
 mod local_ranks;
 mod orders;
 mod pipes;
@@ -20,7 +21,7 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use canele_control::{JobInfo, SEND_AGAIN, Socket};
+use canele_control::{FromLauncher, JobInfo, SEND_AGAIN, Socket};
 use rustix::process::Signal;
 
 use super::events::{Events, Ready, Source};
@@ -34,6 +35,7 @@ use counting::Counting;
 pub use counting::PATIENCE as COUNTING_PATIENCE;
 pub use feed::ROOM as FEED_ROOM;
 use feed::{Fed, Feed};
+use joined::Starters;
 use local_ranks::LocalRanks;
 pub use orders::{Counts, Order, Report};
 pub use pipes::Pipes;
@@ -54,8 +56,12 @@ pub struct HostRanks {
     /// Of ranks that were spawned since.
     spawned: Vec<Plan>,
     supervisor: SupervisorHandle,
-    /// A rank that was not started here.
-    adopted: Option<Adopted>,
+    /// Ranks that were not started here.
+    adopted: Vec<Adopted>,
+    /// The processes that have started them.
+    starters: Starters,
+    /// Those ranks may end.
+    told_over: bool,
     own: Own,
     pipes: Pipes,
     feed: Option<Feed>,
@@ -69,6 +75,10 @@ pub struct HostRanks {
     countings: Vec<Counting>,
     /// When the supervisor must have ended everything; set once the host is ending.
     ending_until: Option<Instant>,
+    /// Until when ranks that were not started here may end by themselves; set with the former.
+    grace_until: Option<Instant>,
+    /// The supervisor has ended, and left these processes.
+    left: Option<Vec<u32>>,
     reports: Vec<Report>,
     /// Ranks are not listened to for the moment.
     reading_paused: bool,
@@ -100,7 +110,7 @@ impl HostRanks {
         events: &Events,
     ) -> io::Result<HostRanks> {
         let mut host_ranks = HostRanks::new(plan, info, Own::default(), events)?;
-        host_ranks.adopted = Some(Adopted::parent(pid, events)?);
+        host_ranks.adopted.push(Adopted::parent(pid, events)?);
         host_ranks.channels.push(ControlChannel::new(0, socket, events)?);
         host_ranks.reports.push(Report::Started { rank: 0, pid });
         Ok(host_ranks)
@@ -116,7 +126,9 @@ impl HostRanks {
             plan,
             spawned: Vec::new(),
             supervisor,
-            adopted: None,
+            adopted: Vec::new(),
+            starters: Starters::default(),
+            told_over: false,
             own,
             feed: None,
             channels: Vec::new(),
@@ -124,6 +136,8 @@ impl HostRanks {
             closed: Vec::new(),
             countings: Vec::new(),
             ending_until: None,
+            grace_until: None,
+            left: None,
             reports: Vec::new(),
             reading_paused: false,
             held_back: false,
@@ -169,7 +183,8 @@ impl HostRanks {
                 self.read_rank(rank, ranks::AT_A_TIME, events);
             }
             Source::Printed(rank, stream) => self.pipes.read(rank, stream),
-            Source::Adopted => self.handle_adopted_exit(events),
+            Source::Adopted(rank) => self.handle_adopted_exit(rank, events),
+            Source::Starter(index) => self.starters.handle_end(index, Instant::now(), events),
             Source::Feed => self.write_feed(events),
             _ => {}
         }
@@ -179,6 +194,7 @@ impl HostRanks {
     pub fn obey(&mut self, order: Order, events: &Events) {
         match order {
             Order::Tell { rank, message } => {
+                self.told_over |= message == FromLauncher::Over;
                 if let Some(channel) = self.channel_mut(rank) {
                     channel.push(message, Vec::new());
                 }
@@ -204,10 +220,9 @@ impl HostRanks {
     }
 
     fn end(&mut self, grace_ms: u32) {
-        if let Some(adopted) = &self.adopted {
-            adopted.signal(if grace_ms > 0 { Signal::TERM } else { Signal::KILL });
-        }
+        self.signal_adopted(if grace_ms > 0 { Signal::TERM } else { Signal::KILL });
         let grace = Duration::from_millis(grace_ms.into());
+        self.grace_until = Some(Instant::now() + grace);
         self.ending_until = Some(Instant::now() + grace + supervisor_handle::PATIENCE);
         self.supervisor.send(&ToSupervisor::End { grace_ms }, &[]);
     }
@@ -232,10 +247,11 @@ impl HostRanks {
         let closed = self.closed.iter().map(|&(_, at)| at).min();
         let counting = self.countings.iter().map(|counting| counting.next_look(now)).min();
         let held_back = self.held_back.then(|| now + SEND_AGAIN);
-        [self.ending_until.filter(|_| !self.over), self.pipes.deadline(), closed, counting, held_back]
-            .into_iter()
-            .flatten()
-            .min()
+        let ending = self.ending_until.filter(|_| !self.over);
+        let grace = self.grace_until.filter(|_| self.left.is_some() && !self.over);
+        let all =
+            [ending, grace, self.starters.deadline(), self.pipes.deadline(), closed, counting, held_back];
+        all.into_iter().flatten().min()
     }
 
     /// Does what is due.
@@ -254,6 +270,8 @@ impl HostRanks {
             }
             !over
         });
+        self.end_orphans(now, events);
+        self.finish_once_ended(now);
         if self.ending_until.is_some_and(|until| now >= until) && !self.over {
             self.take_over();
         }

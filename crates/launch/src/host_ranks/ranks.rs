@@ -77,23 +77,25 @@ impl HostRanks {
     pub(super) fn kill(&mut self, rank: u32, events: &Events) {
         if let Some(channel) = self.channel_mut(rank) {
             channel.ignore(events);
-            match &self.adopted {
-                Some(adopted) if rank == 0 => adopted.signal(Signal::KILL),
-                _ => self.supervisor.send(&ToSupervisor::Kill { number: rank }, &[]),
+            match self.adopted.iter().find(|adopted| adopted.rank == rank) {
+                Some(adopted) => adopted.signal(Signal::KILL),
+                None => self.supervisor.send(&ToSupervisor::Kill { number: rank }, &[]),
             }
         }
     }
 
     /// How the process ends after it has finalised is no matter of the job, which it had begun before it had one.
-    pub(super) fn handle_adopted_exit(&mut self, events: &Events) {
-        let Some(adopted) = self.adopted.take() else { return };
-        self.read_rank(0, LAST_WORDS, events);
-        let exit = match self.local_ranks.of(0).finished {
+    pub(super) fn handle_adopted_exit(&mut self, rank: u32, events: &Events) {
+        let Some(index) = self.adopted.iter().position(|adopted| adopted.rank == rank) else { return };
+        let adopted = self.adopted.swap_remove(index);
+        self.read_rank(rank, LAST_WORDS, events);
+        let exit = match self.local_ranks.of(rank).finished {
             true => Exit::Status(0),
             false => adopted.exit(),
         };
         adopted.close(events);
-        self.handle_exit(0, exit, events);
+        self.handle_exit(rank, exit, events);
+        self.finish_once_ended(Instant::now());
     }
 
     pub(super) fn handle_exit(&mut self, rank: u32, exit: Exit, events: &Events) {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Instant;
 
 use canele_control::{Socket, SpawnedWorld};
 use rustix::process::Signal;
@@ -128,7 +129,8 @@ impl HostRanks {
                 }
                 Ok(Some(FromSupervisor::Empty { left })) => {
                     self.supervisor.collect();
-                    self.finish(left);
+                    self.left = Some(left);
+                    return self.finish_once_ended(Instant::now());
                 }
                 Err(supervisor_handle::Died) => self.take_over(),
             }
@@ -142,10 +144,8 @@ impl HostRanks {
         self.finish(left);
     }
 
-    fn finish(&mut self, left: Vec<u32>) {
-        if let Some(adopted) = &self.adopted {
-            adopted.signal(Signal::KILL);
-        }
+    pub(super) fn finish(&mut self, left: Vec<u32>) {
+        self.signal_adopted(Signal::KILL);
         self.pipes.finish();
         self.collect_prints();
         self.reports.push(Report::Empty { left });

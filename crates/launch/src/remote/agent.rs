@@ -16,6 +16,7 @@ use super::{FromAgent, Task, ToAgent, shell};
 use crate::events::Events;
 use crate::failure::Exit;
 use crate::host_ranks::{Order, Report};
+use crate::join::GatheredAgent;
 use crate::plan::Plan;
 
 /// Bytes waiting for an agent from which on it is not listened to.
@@ -91,6 +92,18 @@ impl Agent {
             begun: false,
             exit: None,
             until: None,
+        }
+    }
+
+    /// One that has come by itself, over a connection, with all ranks of its host.
+    pub fn joined(task: Task, gathered: GatheredAgent, now: Instant) -> Agent {
+        let GatheredAgent { up, down, interfaces, .. } = gathered;
+        Agent {
+            state: State::Ready,
+            up: Some(up),
+            down: Some(down),
+            found: interfaces,
+            ..Agent::new(task, String::new(), now)
         }
     }
 
@@ -182,6 +195,9 @@ impl Agent {
                         self.state = State::Over;
                     }
                     reports.push(report);
+                }
+                Ok(Some(FromAgent::Joining { .. } | FromAgent::Joined { .. } | FromAgent::Left { .. })) => {
+                    return Err("sent what an agent sends before its task".into());
                 }
                 Ok(None) => break,
                 Err(text) => return Err(format!("sent {text}")),
@@ -322,6 +338,7 @@ impl Agent {
     pub fn how_it_ended(&self) -> String {
         match self.exit {
             Some(exit) => format!("its remote shell {}", shell::ended(exit)),
+            None if !self.has_shell => "its agent has ended, or the connection to it".into(),
             None => "its remote shell closed the connection".into(),
         }
     }

@@ -4,12 +4,14 @@
 //! and whenever the stream holds what cannot be.
 
 use std::io::{self, IsTerminal};
-use std::os::fd::AsFd;
+use std::net::TcpStream;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use canele_control::VERSION;
 use canele_rail::tcp::interfaces::interfaces;
 use canele_sys::topology;
+use rustix::system::uname;
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 use super::frames::{Inflow, Outflow, Read, preamble};
@@ -18,6 +20,7 @@ use super::{FromAgent, Task, ToAgent};
 use crate::binding::{Binding, CoreClaims};
 use crate::events::{Events, Ready, Source};
 use crate::host_ranks::{HostRanks, Order, Own, Report};
+use crate::join::{Arrival, Arrivals, key_of_ranks};
 use crate::start::check_limits;
 
 /// Bytes waiting for the launcher from which on ranks are not listened to.
@@ -36,6 +39,19 @@ pub fn serve_host() -> io::Result<()> {
     Ok(())
 }
 
+/// Runs an agent for ranks that another launcher has started and that come to join their job.
+///
+/// # Errors
+/// Whatever the system refuses.
+pub fn serve_joined(launcher: TcpStream, arrivals: Arrivals, events: Events) -> io::Result<()> {
+    let output = launcher.try_clone()?;
+    let mut agent = AgentLoop::over(launcher.into(), output.into(), events)?;
+    agent.tell(&FromAgent::Joining { name: uname().nodename().to_string_lossy().into_owned() });
+    agent.arrivals = Some(arrivals);
+    agent.run();
+    Ok(())
+}
+
 struct AgentLoop {
     events: Events,
     /// From and to the launcher; `None` once it is gone.
@@ -44,6 +60,8 @@ struct AgentLoop {
     /// When last words must have left.
     until: Option<Instant>,
     host_ranks: Option<HostRanks>,
+    /// Ranks that another launcher has started, until the job begins.
+    arrivals: Option<Arrivals>,
     /// The cores of the ranks of this host.
     claims: CoreClaims,
     /// The task was refused.
@@ -62,9 +80,14 @@ impl AgentLoop {
             modes.make_raw();
             tcsetattr(&output, OptionalActions::Now, &modes)?;
         }
-        let events = Events::new()?;
-        let up = Inflow::new(input.as_fd().try_clone_to_owned()?, Source::Incoming(0), &events)?;
-        let mut down = Outflow::new(output.as_fd().try_clone_to_owned()?, Source::Outgoing(0));
+        let streams = (input.as_fd().try_clone_to_owned()?, output.as_fd().try_clone_to_owned()?);
+        AgentLoop::over(streams.0, streams.1, Events::new()?)
+    }
+
+    /// An agent that these two lead to and from.
+    fn over(input: OwnedFd, output: OwnedFd, events: Events) -> io::Result<AgentLoop> {
+        let up = Inflow::new(input, Source::Incoming(0), &events)?;
+        let mut down = Outflow::new(output, Source::Outgoing(0));
         down.begin(&preamble(VERSION, env!("CARGO_PKG_VERSION")));
         // Without any the job may still run, if its ranks never speak across hosts.
         down.push(&FromAgent::Interfaces(interfaces().unwrap_or_default()));
@@ -74,6 +97,7 @@ impl AgentLoop {
             heartbeat: Some(Heartbeat::new(TASK_SILENCE, Instant::now())),
             until: None,
             host_ranks: None,
+            arrivals: None,
             claims: CoreClaims::default(),
             refused: false,
         })
@@ -105,6 +129,15 @@ impl AgentLoop {
         match source {
             Source::Incoming(_) => self.hear(),
             Source::Outgoing(_) => {}
+            Source::JoinListener(_) | Source::Joining(_) => {
+                let Some(arrivals) = &mut self.arrivals else { return };
+                for arrival in arrivals.handle(source, &self.events) {
+                    self.tell(&match arrival {
+                        Arrival::Joined(rank) => FromAgent::Joined { rank },
+                        Arrival::Left(rank) => FromAgent::Left { rank },
+                    });
+                }
+            }
             _ => {
                 if let Some(host_ranks) = &mut self.host_ranks {
                     host_ranks.handle(source, ready, &self.events);
@@ -160,6 +193,10 @@ impl AgentLoop {
                 }
             }
             ToAgent::Begin(_) => self.launcher_gone(),
+            ToAgent::Refuse { why } => {
+                self.arrivals.take().into_iter().for_each(|arrivals| arrivals.refuse(&why));
+                self.launcher_gone();
+            }
             ToAgent::Order(order) => {
                 if let Some(host_ranks) = &mut self.host_ranks {
                     host_ranks.obey(order, &self.events);
@@ -176,9 +213,21 @@ impl AgentLoop {
         }
         check_limits(plan.here)?;
         (plan.binding, self.claims) = Binding::choose(&bind, plan.here)?;
-        info.processors = topology::usable();
-        let host_ranks =
-            HostRanks::start(plan, info, Own::default(), &self.events).map_err(|error| error.to_string())?;
+        let host_ranks = match self.arrivals.take() {
+            None => {
+                info.processors = topology::usable();
+                HostRanks::start(plan, info, Own::default(), &self.events)
+            }
+            Some(arrivals) => {
+                info.processors = arrivals.processors();
+                if let Some(network) = &mut info.network {
+                    *network.key = key_of_ranks(&arrivals.begin.key);
+                }
+                let ranks = arrivals.begin(plan.ranks(), &self.events)?;
+                HostRanks::join(plan, info, ranks, &self.events)
+            }
+        };
+        let host_ranks = host_ranks.map_err(|error| error.to_string())?;
         if let (Some((_, out)), Some(heartbeat)) = (&self.streams, &self.heartbeat) {
             host_ranks.start_beats(out.fd(), heartbeat.every());
         }
@@ -187,8 +236,12 @@ impl AgentLoop {
     }
 
     fn say(&mut self, report: Report) {
+        self.tell(&FromAgent::Report(report));
+    }
+
+    fn tell(&mut self, message: &FromAgent) {
         if let Some((_, out)) = &mut self.streams
-            && !out.push(&FromAgent::Report(report))
+            && !out.push(message)
         {
             // Nothing a host reports is that long.
             self.launcher_gone();
@@ -205,6 +258,8 @@ impl AgentLoop {
         if let Some(host_ranks) = &mut self.host_ranks {
             host_ranks.obey(Order::End { grace_ms: 0 }, &self.events);
         }
+        let arrivals = self.arrivals.take();
+        arrivals.into_iter().for_each(|arrivals| arrivals.refuse("the launcher of its job has ended"));
     }
 
     // ---- time -----------------------------------------------------------------------------------------

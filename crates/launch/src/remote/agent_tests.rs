@@ -39,6 +39,7 @@ fn agent(events: &Events) -> (Agent, std::fs::File) {
         processors: 1,
         on_failure,
         network: None,
+        joined: false,
         spawned: Vec::new(),
         universe: 0,
     };

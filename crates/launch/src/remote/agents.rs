@@ -6,6 +6,7 @@
 
 mod beginning;
 mod due;
+mod joined;
 
 use std::collections::VecDeque;
 use std::io;

@@ -207,6 +207,14 @@ impl Inflow {
         }
     }
 
+    /// Is known as another source from now on.
+    pub fn rename(&mut self, source: Source, events: &Events) {
+        let watched = self.watched;
+        self.watch(false, events);
+        self.source = source;
+        self.watch(watched, events);
+    }
+
     /// Waits for it no more.
     pub fn close(mut self, events: &Events) {
         self.watch(false, events);
@@ -228,6 +236,11 @@ impl Outflow {
     /// Writes to `fd`, known as `source`.
     pub fn new(fd: OwnedFd, source: Source) -> Outflow {
         Outflow { fd, source, waiting: Vec::new(), begun: 0, watched: false }
+    }
+
+    /// Is known as another source from now on; before anything waits.
+    pub fn rename(&mut self, source: Source) {
+        self.source = source;
     }
 
     /// Begins with bytes that are no message.

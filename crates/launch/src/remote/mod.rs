@@ -20,9 +20,10 @@ mod heartbeat;
 mod rails;
 mod shell;
 
-pub use agent_loop::serve_host;
+pub use agent_loop::{serve_host, serve_joined};
 pub use agents::Agents;
 pub use chunks::BEAT;
+pub use frames::{Inflow, Outflow, Preamble, Read};
 pub use rails::{Part, agree};
 pub use shell::{RemoteShell, as_typed, ended, last_lines};
 
@@ -51,18 +52,38 @@ pub struct Task {
 
 /// What an agent is told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-enum ToAgent {
+pub enum ToAgent {
     /// First, and once.
     Begin(Box<Task>),
+    /// Instead of the former: the job that its ranks want to join does not come about.
+    Refuse {
+        /// Why.
+        why: String,
+    },
     /// For its host.
     Order(Order),
 }
 
 /// What an agent tells after its preamble.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-enum FromAgent {
+pub enum FromAgent {
     /// First: the interfaces of its host.
     Interfaces(Vec<Interface>),
+    /// Second, of a job that another launcher has started.
+    Joining {
+        /// The name of its host.
+        name: String,
+    },
+    /// A rank has come to join its job.
+    Joined {
+        /// Which.
+        rank: u32,
+    },
+    /// A rank that had come has ended, before the job began.
+    Left {
+        /// Which.
+        rank: u32,
+    },
     /// Of its host.
     Report(Report),
 }

@@ -1,0 +1,191 @@
+//! Programs that a launcher of another system has started are one job: through PMI, with a launcher of the tests' own, on one host and on two
+//! in network namespaces.
+
+mod support;
+
+use std::os::unix::process::ExitStatusExt;
+use std::time::Duration;
+
+use support::hosts::Cluster;
+use support::pmi::{PmiEnded, PmiJob, start_pmi, start_ranks};
+use support::ranks::{program, setting};
+use support::{canele, kill, start_command, wait_until};
+
+/// Numbers without pattern.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// So many ranks of the test program, in turn on the hosts of a cluster, the first half on the first.
+fn start_across(cluster: &Cluster, ranks: usize, words: &[&str], variables: &[(&str, &str)]) -> PmiJob {
+    let command = |rank: usize| {
+        let space = format!("{}-h{}", cluster.name, rank * 2 / ranks);
+        let program = program();
+        let words = [&["ip", "netns", "exec", &space, program.as_str()], words].concat();
+        words.into_iter().map(str::to_owned).collect()
+    };
+    start_ranks((0..ranks).map(command).collect(), variables)
+}
+
+fn succeeds(ended: &PmiEnded, lines: usize) {
+    assert!(ended.all_succeeded() && ended.error.is_empty(), "{ended:?}");
+    assert_eq!(ended.lines().len(), lines, "{ended:?}");
+}
+
+#[test]
+fn ranks_of_one_host_find_each_other_through_pmi() {
+    for ranks in [1, 2, 5] {
+        let ended = start_pmi(ranks, &[&program(), "exchange-alone", "1"], &[]).end();
+        succeeds(&ended, ranks);
+        assert!(ended.lines().iter().all(|line| line.ends_with("lost []")), "{ended:?}");
+    }
+}
+
+#[test]
+fn ranks_of_two_hosts_find_each_other_through_pmi() {
+    let Some(cluster) = Cluster::up() else { return };
+    for ranks in [2, 4] {
+        succeeds(&start_across(&cluster, ranks, &["exchange-alone", "1"], &[]).end(), ranks);
+    }
+}
+
+#[test]
+fn hosts_whose_ranks_do_not_follow_each_other_are_refused_with_a_remedy() {
+    let Some(cluster) = Cluster::up() else { return };
+    let command = |rank: usize| {
+        let space = format!("{}-h{}", cluster.name, rank % 2);
+        ["ip", "netns", "exec", &space, &program(), "exchange-alone", "1"].map(str::to_owned).to_vec()
+    };
+    let ended = start_ranks((0..4).map(command).collect(), &[]).end();
+    assert!(ended.statuses.iter().all(|status| !status.success()), "{ended:?}");
+    assert!(ended.error.contains("--distribution=block"), "{ended:?}");
+}
+
+#[test]
+fn a_rank_that_dies_ends_the_others_or_is_told_to_them() {
+    let job = start_pmi(4, &[&program(), "survivors", "600"], &[("CANELE_ON_FAILURE", "continue")]);
+    let ended = job.end();
+    assert_eq!(ended.lines(), ["2400 messages from the living"], "{ended:?}");
+    assert_eq!(ended.error, "canele: rank 3 was killed by signal 9 (Killed); the others go on\n");
+    assert_eq!(ended.statuses[3].signal(), Some(9));
+    let ended = start_pmi(4, &[&program(), "survivors", "600"], &[]).end();
+    assert!(ended.error.contains("rank 3 was killed by signal 9 (Killed); ending the job"), "{ended:?}");
+    assert!(ended.statuses.iter().all(|status| !status.success()), "{ended:?}");
+}
+
+#[test]
+fn a_rank_that_exits_without_finalising_ends_the_job() {
+    let ended = start_pmi(2, &[&program(), "unfinished", "1"], &[]).end();
+    let is_told = ["without finalising", "ending the job"].iter().all(|words| ended.error.contains(words));
+    assert!(is_told, "{ended:?}");
+    assert!(ended.statuses.iter().any(|status| !status.success()), "{ended:?}");
+}
+
+/// Kills one process at a random moment; nothing may be left, and no rank may wait for ever.
+fn kill_at_random(start: impl Fn() -> PmiJob, victim: impl Fn(&PmiJob, &mut Random) -> Vec<u32>) {
+    let mut random = Random(setting("FAULT_SEED", 1));
+    for n in 0..setting("FAULT_KILLS", 12) {
+        let job = start();
+        let after = Duration::from_millis(random.below(150));
+        let mut victims = Vec::new();
+        wait_until("somebody to kill", || {
+            victims = victim(&job, &mut random);
+            !victims.is_empty()
+        });
+        std::thread::sleep(after);
+        let victim = victims[random.below(victims.len() as u64) as usize];
+        // It may be over.
+        let _ = std::process::Command::new("kill").args(["-KILL", &victim.to_string()]).status();
+        let ended = job.end();
+        let what = format!("kill {n} of process {victim} after {after:?}: {ended:?}");
+        assert!(ended.statuses.iter().all(|status| !status.success()), "{what}");
+    }
+}
+
+/// Of a rank whose launcher waits for it in vain in PMI, its own launcher ends the others: here the test does.
+fn rank(job: &PmiJob, random: &mut Random) -> Vec<u32> {
+    // Once all are through the exchange.
+    match job.named("canele-launcher").is_empty() || job.named("rank-supervisor").is_empty() {
+        true => Vec::new(),
+        false => vec![job.ranks[random.below(4) as usize].id()],
+    }
+}
+
+#[test]
+fn kills_of_ranks_at_any_moment_leave_nothing() {
+    kill_at_random(|| start_pmi(4, &[&program(), "exchange-alone", "1000"], &[]), rank);
+}
+
+#[test]
+fn kills_of_agent_or_launcher_at_any_moment_leave_nothing() {
+    let helpers = |job: &PmiJob, _: &mut Random| {
+        let agents = job.named("canele-agent");
+        if agents.is_empty() { agents } else { [agents, job.named("canele-launcher")].concat() }
+    };
+    kill_at_random(|| start_pmi(4, &[&program(), "exchange-alone", "1000"], &[]), helpers);
+}
+
+#[test]
+fn kills_on_two_hosts_leave_nothing() {
+    let Some(cluster) = Cluster::up() else { return };
+    let anybody = |job: &PmiJob, random: &mut Random| {
+        let ranks = rank(job, random);
+        if ranks.is_empty() {
+            ranks
+        } else {
+            [ranks, job.named("canele-agent"), job.named("canele-launcher")].concat()
+        }
+    };
+    kill_at_random(|| start_across(&cluster, 4, &["exchange-alone", "1000"], &[]), anybody);
+}
+
+#[test]
+fn ranks_whose_starter_is_killed_end() {
+    // A process between launcher and ranks, as a proxy.
+    let script = "\"$@\" & wait";
+    let command = ["sh", "-c", script, "sh", &program(), "exchange-alone", "1000"];
+    let job = start_pmi(2, &command, &[]);
+    wait_until("two ranks", || job.named("fault").len() == 2 && !job.named("rank-supervisor").is_empty());
+    let starter = job.ranks[1].id();
+    std::thread::sleep(Duration::from_millis(200));
+    kill("KILL", starter);
+    let ended = job.end();
+    assert!(ended.error.contains("outlived the launcher that had started it"), "{ended:?}");
+}
+
+#[test]
+fn a_program_of_a_batch_script_is_a_job_of_one() {
+    let mut command = std::process::Command::new(program());
+    command.args(["exchange-alone", "1"]).envs([
+        ("SLURM_NTASKS", "8"),
+        ("SLURM_PROCID", "0"),
+        ("SLURM_JOB_ID", "7"),
+    ]);
+    let ended = start_command(&mut command, b"").end();
+    assert_eq!((ended.code(), ended.error.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn several_ranks_without_a_way_to_find_each_other_are_told_how_to_be_started() {
+    let mut command = std::process::Command::new(program());
+    command.args(["exchange-alone", "1"]).env("SLURM_STEP_NUM_TASKS", "2");
+    let ended = start_command(&mut command, b"").end();
+    assert!(ended.code() != Some(0) && ended.error.contains("srun --mpi=pmi2"), "{ended:?}");
+}
+
+#[test]
+fn a_missing_command_is_named() {
+    let mut job = start_pmi(2, &["env", "PATH=/nowhere", &program(), "exchange-alone", "1"], &[]);
+    wait_until("the end of rank 0", || job.ranks[0].try_wait().unwrap().is_some());
+    // As launchers do; it waits in PMI for the other.
+    job.ranks[1].kill().unwrap();
+    let ended = job.end();
+    assert!(ended.error.contains("put the command `canele` into the PATH"), "{ended:?}");
+    let ended = canele(&["join", "agent"]);
+    assert!(ended.code() == Some(2) && ended.error.contains("another launcher"), "{ended:?}");
+}

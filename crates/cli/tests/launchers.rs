@@ -1,0 +1,153 @@
+//! Programs under real launchers of other systems. `scripts/launchers` has them and runs these tests, which need it.
+
+mod support;
+
+use std::process::Command;
+use std::time::Duration;
+
+use support::pmi::path;
+use support::ranks::{program, setting};
+use support::{Ended, Run, kill, start_command, wait_until};
+
+const LIMIT: Duration = Duration::from_secs(90);
+
+/// The launcher that `scripts/launchers` has put into this variable; `None`, and a line, where it has none.
+fn launcher(variable: &str) -> Option<String> {
+    let found = std::env::var(variable).ok();
+    if found.is_none() {
+        eprintln!("SKIPPED: {variable} is not set");
+    }
+    found
+}
+
+/// The ways to start so many ranks.
+fn ways(ranks: u32) -> Vec<(&'static str, Vec<String>)> {
+    let n = ranks.to_string();
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let mut ways = Vec::new();
+    if let Some(mpiexec) = launcher("MPIEXEC_HYDRA") {
+        ways.push(("hydra", words(&[&mpiexec, "-n", &n])));
+    }
+    if let Some(mpirun) = launcher("MPIRUN_PRRTE") {
+        ways.push(("prrte", words(&[&mpirun, "--allow-run-as-root", "--oversubscribe", "-n", &n])));
+    }
+    if launcher("SLURM_CONF").is_some() {
+        for (name, mpi) in [("srun pmi2", "--mpi=pmi2"), ("srun pmix", "--mpi=pmix")] {
+            ways.push((name, words(&["srun", "-N2", "-n", &n, mpi])));
+        }
+    }
+    ways
+}
+
+fn start(way: &[String], words: &[&str], variables: &[(&str, &str)]) -> Run {
+    let mut command = Command::new(&way[0]);
+    command.args(&way[1..]).arg(program()).args(words).env("PATH", path());
+    start_command(command.envs(variables.iter().copied()), b"")
+}
+
+fn parent(pid: u32) -> u32 {
+    let line = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, fields) = line.rsplit_once(") ").unwrap();
+    fields.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+fn end(run: Run) -> Ended {
+    run.end_within(LIMIT)
+}
+
+#[test]
+#[ignore = "scripts/launchers runs it"]
+fn ranks_are_one_job() {
+    for ranks in [2, 4] {
+        for (name, way) in ways(ranks) {
+            let ended = end(start(&way, &["exchange-alone", "1"], &[]));
+            assert_eq!((ended.code(), ended.error.as_str()), (Some(0), ""), "{name}: {ended:?}");
+            let lines = ended.lines().into_iter().filter(|line| line.ends_with("lost []"));
+            assert_eq!(lines.count(), ranks as usize, "{name}: {ended:?}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "scripts/launchers runs it"]
+fn a_rank_that_is_killed_ends_the_job_and_the_launcher_tells() {
+    for (name, way) in ways(4) {
+        let run = start(&way, &["exchange-alone", "1000"], &[]);
+        let ranks = run.wait_for(4, "fault");
+        run.wait_for(1, "canele-launcher");
+        std::thread::sleep(Duration::from_millis(300));
+        kill("KILL", ranks[2]);
+        let ended = end(run);
+        assert_ne!(ended.code(), Some(0), "{name}: {ended:?}");
+        assert!(ended.error.contains("was killed by signal 9 (Killed)"), "{name}: {ended:?}");
+    }
+}
+
+#[test]
+#[ignore = "scripts/launchers runs it"]
+fn a_launcher_that_is_killed_leaves_nothing() {
+    for (name, way) in ways(4) {
+        // A step of Slurm does not depend on its `srun`.
+        if name.starts_with("srun") {
+            continue;
+        }
+        let run = start(&way, &["exchange-alone", "1000"], &[]);
+        let ranks = run.wait_for(4, "fault");
+        run.wait_for(1, "canele-launcher");
+        std::thread::sleep(Duration::from_millis(300));
+        // Open MPI's wheel has a script for a command, of which the launcher does not depend.
+        kill("KILL", if name == "hydra" { run.pid() } else { parent(ranks[0]) });
+        assert_ne!(end(run).code(), Some(0), "{name}");
+    }
+}
+
+#[test]
+#[ignore = "scripts/launchers runs it"]
+fn kills_of_anybody_at_any_moment_leave_nothing() {
+    let mut state = setting("FAULT_SEED", 1);
+    let mut below = |limit: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % limit
+    };
+    for n in 0..setting("LAUNCHER_KILLS", 4) {
+        for (name, way) in ways(4) {
+            let run = start(&way, &["exchange-alone", "1000"], &[]);
+            run.wait_for(4, "fault");
+            run.wait_for(1, "canele-launcher");
+            std::thread::sleep(Duration::from_millis(below(200)));
+            let mut anybody = run.processes();
+            anybody.retain(|pid| {
+                let comm = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+                ["fault", "canele-agent", "canele-launcher"].contains(&comm.trim_end())
+            });
+            let victim = anybody[below(anybody.len() as u64) as usize];
+            kill("KILL", victim);
+            let ended = end(run);
+            assert_ne!(ended.code(), Some(0), "{name}, kill {n} of {victim}: {ended:?}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "scripts/launchers runs it"]
+fn a_program_of_a_batch_script_is_alone_and_steps_without_pmi_are_refused() {
+    if launcher("SLURM_CONF").is_none() {
+        return;
+    }
+    let folder = std::env::temp_dir();
+    let out = folder.join(format!("canele-batch-{}", std::process::id()));
+    let script = format!("{} exchange-alone 1", program());
+    let mut command = Command::new("sbatch");
+    command.args(["-W", "-N2", "-n4", "-o"]).arg(&out).args(["--wrap", &script]);
+    let ended = end(start_command(&mut command, b""));
+    let printed = std::fs::read_to_string(&out).unwrap_or_default();
+    let _ = std::fs::remove_file(&out);
+    assert!(ended.code() == Some(0) && printed.contains("lost []"), "{ended:?} {printed}");
+    let way = ["srun", "-N2", "-n4", "--mpi=none"].map(str::to_owned);
+    let ended = end(start(&way, &["exchange-alone", "1"], &[]));
+    assert!(ended.code() != Some(0) && ended.error.contains("srun --mpi=pmi2"), "{ended:?}");
+    wait_until("the queue to be empty", || {
+        let queue = Command::new("squeue").arg("-h").output().unwrap();
+        queue.stdout.is_empty()
+    });
+}

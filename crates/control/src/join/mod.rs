@@ -1,0 +1,174 @@
+//! How a rank that a launcher of another system has started joins its job.
+//!
+//! Owns the rank's part: who it is and what all ranks must know comes through that launcher; the processes that stand in for
+//! Canelé's own launcher are started by the first rank of all and the first of each host. From there on the rank has a control socket as
+//! under `canele run`.
+//!
+//! ```text
+//!   rank 0                    the others
+//!    draws number and key, listens for the ranks of its host, starts the launcher, which says where it listens
+//!    put ticket ─── fence ─── get ticket
+//!                             the first of a host that listens under the job's name there starts its agent
+//!    all: connect with the agent of their host, Join ──▶ agent ──▶ launcher; ◀── Joined, once all ranks have come
+//! ```
+//! The host's socket has an abstract name, which reaches exactly those processes that descriptors can be handed to; both ends check
+//! that the other is of this user. Agents and launcher prove to each other that they have the key.
+
+mod exchange;
+mod helper;
+mod local;
+mod messages;
+mod pmi;
+mod ticket;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+pub use local::{accept_from_this_user, is_of_this_user};
+pub use messages::{JoinAnswer, JoinRequest, JoinTask};
+pub use ticket::MOST_ADDRESSES;
+
+use crate::rank::Control;
+use crate::{ControlError, VERSION};
+use exchange::Exchange;
+use helper::Helper;
+use ticket::Ticket;
+
+/// Why a rank that another launcher has started cannot join its job.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// A launcher has started several ranks and gives them no means to find each other.
+    #[error(
+        "{name}={value} says that a launcher started several ranks, but it gives them no way to find each other: {remedy}"
+    )]
+    NoExchange {
+        /// The variable that says so.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// What the launcher says, or its variables, makes no sense, or it has ended.
+    #[error(
+        "{what}: the launcher that has started this program cannot be joined by its {protocol}; `canele run -n N …` starts it too"
+    )]
+    Exchange {
+        /// The protocol.
+        protocol: &'static str,
+        /// What is wrong.
+        what: String,
+    },
+    /// A process that stands in for Canelé's launcher cannot be started.
+    #[error(
+        "{command} join {role} cannot be started ({source}), which this program needs that another launcher has started: put the command \
+         `canele` into the PATH on every host"
+    )]
+    Helper {
+        /// The command.
+        command: String,
+        /// What it is to be.
+        role: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// The job does not come about.
+    #[error("rank {rank} of {ranks} cannot join its job: {why}")]
+    Refused {
+        /// This rank.
+        rank: u32,
+        /// How many there are.
+        ranks: u32,
+        /// Why.
+        why: String,
+    },
+    /// The system refused.
+    #[error("rank {rank} of {ranks} cannot join its job: {source}")]
+    System {
+        /// This rank.
+        rank: u32,
+        /// How many there are.
+        ranks: u32,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Where the command `canele` lies, if that is known.
+pub type FindCommand = fn() -> Option<PathBuf>;
+
+static FIND: OnceLock<FindCommand> = OnceLock::new();
+
+/// Says how the command `canele` is found, should this process need a launcher; else it is looked for as any command. The first one
+/// counts.
+pub fn find_command_by(find: FindCommand) {
+    let _ = FIND.set(find);
+}
+
+/// The command `canele`.
+pub fn command() -> PathBuf {
+    FIND.get().and_then(|find| find()).unwrap_or_else(|| "canele".into())
+}
+
+impl Control {
+    /// The control socket of this process: the one that its launcher gave it, or, of a rank that a launcher of another system has started, one
+    /// to the processes that stand in for Canelé's. `Ok(None)`: the program was started alone. Once all ranks have called this, what
+    /// is still missing comes within `patience`.
+    ///
+    /// # Errors
+    /// [`ControlError`] if the environment makes no sense, or the job does not come about. A process can join its job only once.
+    pub fn join(patience: Duration) -> Result<Option<Control>, ControlError> {
+        if let Some(control) = Control::from_env()? {
+            return Ok(Some(control));
+        }
+        let get = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+        let Some(exchange) = Exchange::open(&get)? else { return Ok(None) };
+        if exchange.ranks() == 1 {
+            exchange.finish()?;
+            return Ok(None);
+        }
+        Ok(Some(join(exchange, patience)?))
+    }
+}
+
+fn join(mut exchange: Exchange, patience: Duration) -> Result<Control, JoinError> {
+    let (rank, ranks) = (exchange.rank(), exchange.ranks());
+    let system = |source: io::Error| JoinError::System { rank, ranks, source };
+    let refused = |why: String| JoinError::Refused { rank, ranks, why };
+    let mut launcher = None;
+    let (ticket, listener) = if rank == 0 {
+        let mut ticket = Ticket::draw().map_err(|errno| system(errno.into()))?;
+        let listener = local::listen(ticket.job).map_err(|errno| system(errno.into()))?;
+        let started = Helper::start("launcher", &ticket.begin(ranks), None)?;
+        ticket.addresses = started.addresses(Instant::now() + patience).map_err(refused)?;
+        // Its end tells the launcher that this rank has died.
+        launcher = Some(started);
+        exchange.put(&ticket.to_string())?;
+        exchange.fence()?;
+        (ticket, listener)
+    } else {
+        exchange.fence()?;
+        let ticket: Ticket =
+            exchange.get(0)?.parse().map_err(|()| exchange.nonsense("what rank 0 has put"))?;
+        let listener = local::listen(ticket.job).map_err(|errno| system(errno.into()))?;
+        (ticket, listener)
+    };
+    exchange.finish()?;
+    if let Some(listener) = listener {
+        drop(Helper::start("agent", &ticket.begin(ranks), Some(&listener))?);
+    }
+    let deadline = Instant::now() + patience;
+    let socket = local::connect(ticket.job, deadline).map_err(refused)?;
+    let request = JoinRequest::Join { version: VERSION, rank, ranks };
+    let place = local::ask(&socket, &request, &[]).and_then(|()| match local::answer(&socket, deadline)? {
+        JoinAnswer::Joined { local_rank, local_size } => Ok((local_rank, local_size)),
+        JoinAnswer::Refused { why } => Err(why),
+        JoinAnswer::Listening { .. } => Err("its agent says what a launcher says".into()),
+    });
+    let (local_rank, local_size) = place.map_err(refused)?;
+    drop(launcher);
+    let place = crate::RankPlace { rank, size: ranks, local_rank, local_size };
+    Ok(Control::new(place, socket.into()))
+}

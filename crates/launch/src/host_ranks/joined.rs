@@ -1,0 +1,117 @@
+//! Ranks that a launcher of another system has started: how they are taken over, and their end where that of the supervisor's children is not
+//! enough.
+//!
+//! Owns what tells of the ends of the processes that have started them: when one of those is killed, its ranks are nobody's.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use canele_control::JobInfo;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+
+use super::adopted::Adopted;
+use super::control_channel::ControlChannel;
+use super::{HostRanks, Own, Report};
+use crate::events::{Events, Ready, Source};
+use crate::join::JoinedRank;
+use crate::plan::Plan;
+
+/// How long a rank may live on after the process that has started it.
+const ORPHAN_PATIENCE: Duration = Duration::from_millis(500);
+
+/// A process that has started ranks.
+#[derive(Debug)]
+struct Starter {
+    pid: Pid,
+    process: OwnedFd,
+    ranks: Vec<u32>,
+    /// When its ranks must have ended; set once it has.
+    until: Option<Instant>,
+}
+
+/// The processes that have started ranks of this host.
+#[derive(Debug, Default)]
+pub(super) struct Starters(Vec<Starter>);
+
+impl Starters {
+    fn add(&mut self, rank: u32, pid: u32, events: &Events) {
+        let Some(parent) = Adopted::parent_of(pid) else { return };
+        if let Some(starter) = self.0.iter_mut().find(|starter| starter.pid == parent) {
+            return starter.ranks.push(rank);
+        }
+        // One that cannot be watched, as that of another user's namespace, is not: its ranks are the other launcher's business.
+        let Ok(process) = pidfd_open(parent, PidfdFlags::empty()) else { return };
+        if events.add(&process, Source::Starter(self.0.len() as u32), Ready::IN).is_ok() {
+            self.0.push(Starter { pid: parent, process, ranks: vec![rank], until: None });
+        }
+    }
+
+    /// One of them has ended.
+    pub fn handle_end(&mut self, index: u32, now: Instant, events: &Events) {
+        if let Some(starter) = self.0.get_mut(index as usize) {
+            events.remove(&starter.process);
+            starter.until = Some(now + ORPHAN_PATIENCE);
+        }
+    }
+
+    /// When [`take_orphans`](Self::take_orphans) has something to do.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.0.iter().filter_map(|starter| starter.until).min()
+    }
+
+    /// The ranks whose starters have ended before them, each once.
+    fn take_orphans(&mut self, now: Instant) -> Vec<u32> {
+        let due = self.0.iter_mut().filter(|starter| starter.until.is_some_and(|until| now >= until));
+        due.flat_map(|starter| {
+            starter.until = None;
+            std::mem::take(&mut starter.ranks)
+        })
+        .collect()
+    }
+}
+
+impl HostRanks {
+    /// Takes over ranks that run already, which are those of the plan.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn join(plan: Plan, info: JobInfo, ranks: Vec<JoinedRank>, events: &Events) -> io::Result<HostRanks> {
+        let mut host_ranks = HostRanks::new(plan, info, Own::default(), events)?;
+        for JoinedRank { rank, pid, process, socket } in ranks {
+            host_ranks.starters.add(rank, pid, events);
+            host_ranks.adopted.push(Adopted::new(rank, pid, process, events)?);
+            host_ranks.channels.push(ControlChannel::new(rank, socket, events)?);
+            host_ranks.reports.push(Report::Started { rank, pid });
+        }
+        Ok(host_ranks)
+    }
+
+    /// Signals the ranks that were not started here, but for those that have finished and been told that all have: how they end is no
+    /// matter of the job.
+    pub(super) fn signal_adopted(&self, signal: Signal) {
+        let may_end = |adopted: &&Adopted| self.told_over && self.local_ranks.of(adopted.rank).finished;
+        self.adopted.iter().filter(|adopted| !may_end(adopted)).for_each(|adopted| adopted.signal(signal));
+    }
+
+    /// Kills ranks that have outlived the processes that have started them.
+    pub(super) fn end_orphans(&mut self, now: Instant, events: &Events) {
+        for rank in self.starters.take_orphans(now) {
+            let lives = self.adopted.iter().any(|adopted| adopted.rank == rank);
+            if lives && !self.local_ranks.of(rank).finished {
+                self.broke_rules(rank, "has outlived the launcher that had started it".into(), events);
+            }
+        }
+    }
+
+    /// Ends once the supervisor has and the ranks that were not started here have too, or their time is over.
+    pub(super) fn finish_once_ended(&mut self, now: Instant) {
+        let is_due = self.adopted.is_empty() || self.grace_until.is_some_and(|until| now >= until);
+        if !self.over
+            && is_due
+            && let Some(left) = self.left.take()
+        {
+            self.finish(left);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The ranks of one host that come to join their job, until it begins.
+//!
+//! Owns their sockets and what tells of the ends of their processes, which are no children of this one. Believes only ranks of this user.
+
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+
+use canele_control::join::{JoinAnswer, JoinRequest, JoinTask, accept_from_this_user};
+use canele_control::{Socket, VERSION};
+use canele_sys::topology;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::thread::{CpuSet, sched_getaffinity};
+
+use crate::events::{Events, Ready, Source};
+
+/// What has become of a rank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Arrival {
+    /// It has come.
+    Joined(u32),
+    /// It had come, and has ended.
+    Left(u32),
+}
+
+/// A rank that has come.
+#[derive(Debug)]
+pub struct JoinedRank {
+    /// Its number.
+    pub rank: u32,
+    /// Its process.
+    pub pid: u32,
+    /// What tells of the end of its process.
+    pub process: OwnedFd,
+    /// The socket to it.
+    pub socket: Socket,
+}
+
+/// A process that has connected.
+#[derive(Debug)]
+struct Connected {
+    socket: Socket,
+    pid: Pid,
+    process: OwnedFd,
+    rank: Option<u32>,
+}
+
+/// The ranks of one host that have come.
+#[derive(Debug)]
+pub struct Arrivals {
+    /// What proves that a process is of the job.
+    pub begin: JoinTask,
+    listener: OwnedFd,
+    /// By their places; none of those that have gone.
+    connected: Vec<Option<Connected>>,
+    /// Processors that any of them may use.
+    processors: CpuSet,
+}
+
+impl Arrivals {
+    /// Waits at `listener`.
+    ///
+    /// # Errors
+    /// As epoll_ctl(2).
+    pub fn new(begin: JoinTask, listener: OwnedFd, events: &Events) -> rustix::io::Result<Arrivals> {
+        events.add(&listener, Source::JoinListener(0), Ready::IN)?;
+        Ok(Arrivals { begin, listener, connected: Vec::new(), processors: CpuSet::new() })
+    }
+
+    /// Something is ready; what has become of ranks.
+    pub fn handle(&mut self, source: Source, events: &Events) -> Vec<Arrival> {
+        match source {
+            Source::JoinListener(_) => self.accept(events),
+            Source::Joining(place) => return self.read(place as usize, events).into_iter().collect(),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn accept(&mut self, events: &Events) {
+        while let Ok((socket, pid)) = accept_from_this_user(&self.listener) {
+            let place = Source::Joining(self.connected.len() as u32);
+            let process = match pidfd_open(pid, PidfdFlags::empty()) {
+                Ok(process) => process,
+                Err(error) => {
+                    let why = format!(
+                        "the end of its process could not be noticed ({error}): Linux 5.3 or later is needed"
+                    );
+                    refuse(&socket, &why);
+                    continue;
+                }
+            };
+            if events.add(&socket, place, Ready::IN).is_ok() {
+                self.connected.push(Some(Connected { socket, pid, process, rank: None }));
+            }
+        }
+    }
+
+    fn read(&mut self, place: usize, events: &Events) -> Option<Arrival> {
+        let connected = self.connected.get(place)?.as_ref()?;
+        let (rank, refused) = match connected.socket.try_receive::<JoinRequest>() {
+            Ok(None) => return None,
+            Ok(Some((JoinRequest::Join { version, rank, ranks }, None))) => {
+                (rank, self.check(version, rank, ranks))
+            }
+            Ok(Some(_)) => (u32::MAX, Err("it says what a rank does not say".into())),
+            Err(_) => {
+                let left = self.close(place, events)?;
+                return left.rank.map(Arrival::Left);
+            }
+        };
+        if let Err(why) = refused {
+            let refused = self.close(place, events)?;
+            refuse(&refused.socket, &why);
+            return refused.rank.map(Arrival::Left);
+        }
+        let connected = self.connected[place].as_mut()?;
+        connected.rank = Some(rank);
+        if let Ok(set) = sched_getaffinity(Some(connected.pid)) {
+            (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).for_each(|cpu| self.processors.set(cpu));
+        }
+        Some(Arrival::Joined(rank))
+    }
+
+    fn check(&self, version: u32, rank: u32, ranks: u32) -> Result<(), String> {
+        if version != VERSION {
+            return Err(format!(
+                "it speaks version {version} of the launcher's protocol, and the agent of its host version {VERSION}: use one release \
+                 everywhere"
+            ));
+        }
+        if ranks != self.begin.ranks || rank >= ranks {
+            return Err(format!("its job has {} ranks", self.begin.ranks));
+        }
+        match self.ranks().any(|other| other == rank) {
+            true => Err("another process has joined as this rank".into()),
+            false => Ok(()),
+        }
+    }
+
+    fn close(&mut self, place: usize, events: &Events) -> Option<Connected> {
+        let connected = self.connected[place].take()?;
+        events.remove(&connected.socket);
+        Some(connected)
+    }
+
+    /// Those that have come.
+    pub fn ranks(&self) -> impl Iterator<Item = u32> {
+        self.connected.iter().flatten().filter_map(|connected| connected.rank)
+    }
+
+    /// Tells all that have connected why the job does not come about.
+    pub fn refuse(&self, why: &str) {
+        self.connected.iter().flatten().for_each(|connected| refuse(&connected.socket, why));
+    }
+
+    /// Processors that the ranks can use at the same time, however each of them is bound.
+    pub fn processors(&self) -> u32 {
+        match (self.processors.count(), topology::quota()) {
+            (0, _) => topology::usable(),
+            (count, None) => count,
+            (count, Some(quota)) => count.min(quota).max(1),
+        }
+    }
+
+    /// Tells the ranks of the host, which have to be these, that all have come, and gives them away.
+    ///
+    /// # Errors
+    /// Others have come, in words.
+    pub fn begin(mut self, ranks: Range<u32>, events: &Events) -> Result<Vec<JoinedRank>, String> {
+        events.remove(&self.listener);
+        let mut all = Vec::new();
+        for connected in self.connected.drain(..).flatten() {
+            events.remove(&connected.socket);
+            let Connected { socket, pid, process, rank: Some(rank) } = connected else { continue };
+            all.push(JoinedRank { rank, pid: pid.as_raw_nonzero().get() as u32, process, socket });
+        }
+        all.sort_by_key(|joined| joined.rank);
+        if !all.iter().map(|joined| joined.rank).eq(ranks.clone()) {
+            return Err(format!("the ranks that have come are not {} to {}", ranks.start, ranks.end));
+        }
+        for (local_rank, joined) in (0..).zip(&all) {
+            let answer = JoinAnswer::Joined { local_rank, local_size: ranks.end - ranks.start };
+            // One that does not listen has ended, which is found out next.
+            let _ = joined.socket.try_send(&answer, &[]);
+        }
+        Ok(all)
+    }
+}
+
+fn refuse(socket: &Socket, why: &str) {
+    // One that does not listen has ended.
+    let _ = socket.try_send(&JoinAnswer::Refused { why: why.to_owned() }, &[]);
+}

@@ -1,0 +1,111 @@
+//! The launcher of a job that another launcher has started. Owns the description of that job.
+
+use std::ffi::OsString;
+use std::io;
+
+use canele_control::join::{JoinAnswer, JoinTask};
+use canele_control::{Host, JobInfo, Network, Socket};
+use canele_sys::tunables::Tunables;
+
+use super::gathering::{GatheredAgent, Gathering};
+use super::{patience, say};
+use crate::binding::{BindPolicy, Binding};
+use crate::events::Events;
+use crate::job_hosts::JobHosts;
+use crate::launcher::{Launcher, Settings};
+use crate::output::Output;
+use crate::plan::{Plan, Program};
+use crate::remote::{Agents, Task};
+use crate::start::on_failure;
+
+/// Waits for the ranks of the job, and looks after them until they have ended.
+///
+/// # Errors
+/// Whatever the system refuses.
+pub fn serve(begin: &JoinTask, starter: &Socket) -> io::Result<()> {
+    rustix::thread::set_name(c"canele-launcher")?;
+    let prepared = prepare(begin, starter);
+    let (events, gathering, tunables) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            let _ = starter.try_send(&JoinAnswer::Refused { why: error.to_string() }, &[]);
+            return Ok(());
+        }
+    };
+    let addresses = gathering.addresses();
+    starter.try_send(&JoinAnswer::Listening { addresses }, &[]).map_err(io::Error::other)?;
+    match gathering.run(&events) {
+        // The ranks say why.
+        Err(_) => Ok(()),
+        Ok(agents) => launch(begin, agents, &tunables, events),
+    }
+}
+
+fn prepare<'a>(begin: &'a JoinTask, starter: &'a Socket) -> io::Result<(Events, Gathering<'a>, Tunables)> {
+    let tunables = Tunables::from_env().map_err(io::Error::other)?;
+    on_failure()?;
+    let events = Events::new()?;
+    let how = (&*tunables.rails, patience(tunables.remote_start_ms));
+    let gathering = Gathering::listen(begin, starter, how, &events)?;
+    Ok((events, gathering, tunables))
+}
+
+fn launch(
+    begin: &JoinTask,
+    agents: Vec<GatheredAgent>,
+    tunables: &Tunables,
+    events: Events,
+) -> io::Result<()> {
+    let plan = Plan {
+        programs: vec![Program { ranks: begin.ranks, command: vec![OsString::from(&begin.program)] }],
+        first: 0,
+        here: 0,
+        environment: Vec::new(),
+        directory: None,
+        binding: Binding::default(),
+        report_bindings: false,
+        spawned: None,
+    };
+    let host = |agent: &GatheredAgent| Host { name: agent.name.clone(), ranks: agent.ranks().len() as u32 };
+    let hosts: Vec<Host> = agents.iter().map(host).collect();
+    let info = JobInfo {
+        id: begin.job,
+        launcher: std::process::id(),
+        size: begin.ranks,
+        // Agents have the key, which is never sent.
+        network: (hosts.len() > 1).then(|| Network {
+            job: begin.job,
+            key: Default::default(),
+            rails: Vec::new(),
+        }),
+        hosts,
+        spawned: Vec::new(),
+        universe: begin.ranks,
+        processors: 0,
+        on_failure: on_failure()?,
+        joined: true,
+    };
+    let task = |(host, agent): (usize, &GatheredAgent)| {
+        let ranks = agent.ranks();
+        Task {
+            host: host as u32,
+            plan: Plan { first: ranks.start, here: ranks.end - ranks.start, ..plan.clone() },
+            info: info.clone(),
+            bind: BindPolicy::None,
+            silence_ms: tunables.host_lost_ms as u32,
+        }
+    };
+    let tasks: Vec<Task> = agents.iter().enumerate().map(task).collect();
+    let output = Output::new(false, info.hosts.iter().map(|host| host.name.clone()).collect(), None);
+    let settings = Settings { timeout: None, name_hosts: info.hosts.len() > 1 };
+    let start = |events: &Events| {
+        let agents = Agents::of_joined(agents, tasks, tunables.rails.clone(), events)?;
+        Ok(JobHosts::There(Box::new(agents)))
+    };
+    let launcher = Launcher::new(plan, info, settings, events, output, None, start);
+    if let Err(error) = &launcher {
+        say(&format!("the launcher of the job cannot be started: {error}"));
+    }
+    launcher?.run();
+    Ok(())
+}

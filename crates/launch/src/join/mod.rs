@@ -1,0 +1,94 @@
+//! `canele join`: the processes that stand in for `canele run` where a launcher of another system has started the ranks.
+//!
+//! ```text
+//!   mpiexec, srun, prterun ──▶ ranks of one host ── control sockets ──▶ agent ─┐
+//!                          └─▶ ranks of another  ── control sockets ──▶ agent ─┴─ TCP, by proofs of the key ─▶ launcher
+//! ```
+//! Owns how these processes come together. From then on agents and launcher are those of `canele run --hosts`, but for the ranks, which are
+//! no children of an agent's: their ends are known by descriptors of their processes, and their exit statuses are the other launcher's to
+//! tell. Rank 0 starts the launcher, the first rank of each host its agent (`canele_control::join`).
+
+mod agent;
+mod arrivals;
+mod gathering;
+mod launcher;
+mod proof;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use canele_control::join::{JoinRequest, JoinTask};
+use canele_control::{Socket, VERSION};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+pub use arrivals::{Arrival, Arrivals, JoinedRank};
+pub use gathering::GatheredAgent;
+pub use proof::key_of_ranks;
+
+/// How long the rank that has started this process may take to say what for.
+const BEGIN_PATIENCE: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
+
+/// What a process of `canele join` is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JoinRole {
+    /// The launcher of the job.
+    Launcher,
+    /// The agent of a host.
+    Agent,
+}
+
+/// The main function of `canele join`. Its standard input is a socket to the rank that has started it.
+///
+/// # Errors
+/// When no rank started this process, or the system refuses.
+pub fn serve_join(role: JoinRole) -> io::Result<()> {
+    let starter = Socket::new(rustix::stdio::stdin().try_clone_to_owned()?);
+    rustix::net::sockopt::socket_type(&starter)?;
+    // Nobody else shall keep the socket open, nor read from it.
+    rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
+    let (begin, descriptor) = read_begin(&starter)?;
+    match (role, descriptor) {
+        (JoinRole::Launcher, None) => launcher::serve(&begin, &starter),
+        (JoinRole::Agent, Some(listener)) => agent::serve(begin, listener),
+        _ => Err(io::Error::other(
+            "the rank that starts this has to hand over the socket of an agent, and none to a launcher",
+        )),
+    }
+}
+
+fn read_begin(starter: &Socket) -> io::Result<(JoinTask, Option<OwnedFd>)> {
+    loop {
+        match starter.try_receive::<JoinRequest>().map_err(io::Error::other)? {
+            Some((JoinRequest::Begin(begin), handed)) if begin.version == VERSION => {
+                return Ok((begin, handed.map(|handed| handed.memory)));
+            }
+            Some((JoinRequest::Begin(begin), _)) => {
+                let text = format!(
+                    "the program speaks version {} of the launcher's protocol, and this command version {VERSION}: use the command \
+                     `canele` of the same release",
+                    begin.version
+                );
+                return Err(io::Error::other(text));
+            }
+            Some(_) => return Err(io::Error::other("the rank that started this says something else first")),
+            None => {
+                if poll(&mut [PollFd::new(starter, PollFlags::IN)], Some(&BEGIN_PATIENCE))? == 0 {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+            }
+        }
+    }
+}
+
+/// How long what is missing may take to come, once something has.
+fn patience(remote_start_ms: u64) -> Duration {
+    Duration::from_millis(remote_start_ms)
+}
+
+/// One message of these processes.
+fn say(text: &str) {
+    use std::io::Write;
+    // Nobody is left to tell if standard error is closed.
+    let _ = writeln!(io::stderr(), "canele: {text}");
+}

@@ -1,0 +1,67 @@
+//! Agents that have come by themselves, over connections, because another launcher has started their ranks. Owns how they become those of a job.
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::Instant;
+
+use super::super::agent::Agent;
+use super::super::{Task, rails};
+use super::Agents;
+use crate::events::{Events, Source};
+use crate::host_ranks::Pipes;
+use crate::join::GatheredAgent;
+use crate::plan::Plan;
+use crate::supervisor::ToSupervisor;
+use crate::supervisor_handle::SupervisorHandle;
+
+impl Agents {
+    /// Gives the agents of all hosts their tasks, in order.
+    ///
+    /// # Errors
+    /// Whatever the system refuses.
+    pub fn of_joined(
+        gathered: Vec<GatheredAgent>,
+        tasks: Vec<Task>,
+        rails: String,
+        events: &Events,
+    ) -> io::Result<Agents> {
+        let now = Instant::now();
+        let Some(first) = tasks.first() else { return Err(io::Error::other("no hosts")) };
+        let names = first.info.hosts.iter().map(|host| host.name.clone()).collect();
+        let nothing = Plan { programs: Vec::new(), first: 0, here: 0, ..first.plan.clone() };
+        // It starts nothing, and tells the agents that a launcher that is stopped lives.
+        let supervisor = SupervisorHandle::start(&nothing, events)?;
+        let mut agents = Vec::new();
+        for (number, (task, mut gathered)) in (0..).zip(tasks.into_iter().zip(gathered)) {
+            gathered.up.rename(Source::Incoming(number), events);
+            gathered.down.rename(Source::Outgoing(number));
+            let agent = Agent::joined(task, gathered, now);
+            let every_ms = agent.beats_every().as_millis() as u32;
+            if let Some(down) = &agent.down {
+                supervisor.send(&ToSupervisor::StartBeats { number, every_ms }, &[down.fd()]);
+            }
+            agents.push(agent);
+        }
+        let silence = agents.first().map_or_else(Default::default, Agent::silence);
+        let mut agents = Agents {
+            names,
+            supervisor,
+            agents,
+            to_start: VecDeque::new(),
+            is_starting: false,
+            pipes: Pipes::new(0),
+            start_patience: silence,
+            rails,
+            parts: Vec::<Vec<rails::Part>>::new(),
+            silence,
+            ending_until: None,
+            closing_until: None,
+            closed: false,
+            reports: Vec::new(),
+            over: false,
+        };
+        agents.begin_if_all_are_ready(events);
+        agents.flush(events);
+        Ok(agents)
+    }
+}
