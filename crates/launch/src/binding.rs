@@ -53,6 +53,11 @@ impl BindPolicy {
         }))
     }
 
+    /// Ranks stay as they are.
+    pub fn none() -> BindPolicy {
+        BindPolicy(Policy::None)
+    }
+
     /// Each rank to processors of its own.
     pub fn slots(slots: Vec<Slots>) -> BindPolicy {
         BindPolicy(Policy::Slots(slots))

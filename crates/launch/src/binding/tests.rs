@@ -5,7 +5,7 @@ use super::*;
 /// Two packages of two memory nodes of two cores of two hardware threads. The nodes of a package share a third cache in the first
 /// package and have their own in the second. Processors 0 to 7 are the cores' first ones.
 fn machine() -> Topology {
-    static MADE: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    static MADE: canele_sys::atomic::AtomicU32 = canele_sys::atomic::AtomicU32::new(0);
     let number = MADE.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let root = std::env::temp_dir().join(format!("canele-machine-{}-{number}", std::process::id()));
     let write = |path: String, text: String| {

@@ -14,6 +14,7 @@ use crate::events::Events;
 use crate::job_hosts::JobHosts;
 use crate::launcher::{Launcher, Settings};
 use crate::output::Output;
+use crate::output_files::{OutputFiles, OutputSpec};
 use crate::plan::{Plan, Program};
 use crate::remote::{Agents, Task};
 use crate::start::on_failure;
@@ -64,6 +65,7 @@ fn launch(
         directory: None,
         binding: Binding::default(),
         report_bindings: false,
+        input: Default::default(),
         spawned: None,
     };
     let host = |agent: &GatheredAgent| Host { name: agent.name.clone(), ranks: agent.ranks().len() as u32 };
@@ -91,13 +93,14 @@ fn launch(
             host: host as u32,
             plan: Plan { first: ranks.start, here: ranks.end - ranks.start, ..plan.clone() },
             info: info.clone(),
-            bind: BindPolicy::None,
+            bind: BindPolicy::none(),
             silence_ms: tunables.host_lost_ms as u32,
         }
     };
     let tasks: Vec<Task> = agents.iter().enumerate().map(task).collect();
-    let output = Output::new(false, info.hosts.iter().map(|host| host.name.clone()).collect(), None);
-    let settings = Settings { timeout: None, name_hosts: info.hosts.len() > 1 };
+    let names = info.hosts.iter().map(|host| host.name.clone()).collect();
+    let output = Output::new(OutputSpec::default(), OutputFiles::default(), names, None);
+    let settings = Settings { timeout: None, name_hosts: info.hosts.len() > 1, report_exits: false };
     let start = |events: &Events| {
         let agents = Agents::of_joined(agents, tasks, tunables.rails.clone(), events)?;
         Ok(JobHosts::There(Box::new(agents)))
