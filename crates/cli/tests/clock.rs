@@ -18,7 +18,9 @@ struct Clock(PathBuf);
 impl Clock {
     fn new() -> Self {
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/jumping_clock.c");
-        let library = format!("jumping-clock-{}.so", std::process::id());
+        // Each test has one of its own, which goes with it.
+        let (process, thread) = (std::process::id(), std::thread::current().id());
+        let library = format!("jumping-clock-{process}-{thread:?}.so");
         let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(library);
         let mut build = Command::new("cc");
         build.args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"]).arg(&library).arg(source);
