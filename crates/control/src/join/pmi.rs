@@ -160,7 +160,8 @@ impl Pmi {
             }
             let mut more = [0; 4096];
             match rustix::io::read(&self.connection, &mut more) {
-                Ok(0) => return Err(wrong("the launcher has ended".into())),
+                // Reset, if it has not read all that it was asked.
+                Ok(0) | Err(Errno::CONNRESET) => return Err(wrong("the launcher has ended".into())),
                 Ok(count) => self.read.extend_from_slice(&more[..count]),
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(wrong(format!("nothing can be read from it ({errno})"))),
