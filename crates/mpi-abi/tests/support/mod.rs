@@ -5,9 +5,10 @@
 #[path = "../../../canele/tests/launch/mod.rs"]
 pub mod launch;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// The library that programs are compiled for and run with.
 struct Interface {
@@ -109,7 +110,14 @@ pub fn compiled_cpp(name: &str, sources: &[PathBuf]) -> PathBuf {
     compiled_by(["c++", "-std=c++17"], name, sources)
 }
 
-fn compiled_by([compiler, standard]: [&str; 2], name: &str, sources: &[PathBuf]) -> PathBuf {
+/// Compiled once, though several tests may want the same program at the same time.
+fn compiled_by(by: [&str; 2], name: &str, sources: &[PathBuf]) -> PathBuf {
+    static PROGRAMS: Mutex<BTreeMap<String, Arc<OnceLock<PathBuf>>>> = Mutex::new(BTreeMap::new());
+    let program = PROGRAMS.lock().expect("no test fails here").entry(name.to_owned()).or_default().clone();
+    program.get_or_init(|| compile(by, name, sources)).clone()
+}
+
+fn compile([compiler, standard]: [&str; 2], name: &str, sources: &[PathBuf]) -> PathBuf {
     let program = library().join(name);
     let mut compiler = Command::new(compiler);
     compiler.args([standard, "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]);
