@@ -1,9 +1,6 @@
 //! Non-blocking operations that own their buffers.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use canele_engine::{Buffer, Completion, Engine, Envelope, Mode, Pending, Started};
@@ -14,9 +11,6 @@ use crate::job::deadline;
 use crate::{Error, Flow, Plain, Rank, Source, Status, Tag, TagMatch};
 
 /// A send or receive under way, which owns its items until it has ended.
-///
-/// It is waited for by [`wait`](Self::wait), asked by [`test`](Self::test), or awaited: a request is a future of the status and the
-/// items for any executor. The first one that is awaited starts a thread, which makes progress while tasks wait.
 ///
 /// Dropping it while it is under way withdraws it if no other rank knows of it and else waits for its end.
 #[must_use = "an operation must be waited for"]
@@ -178,25 +172,6 @@ impl<T: Plain> Request<T> {
             }
             _ => unreachable!("taken only after its end"),
         }
-    }
-}
-
-/// Its items do not lie in it, so it may be moved while it is awaited.
-impl<T: Plain> Unpin for Request<T> {}
-
-impl<T: Plain> Future for Request<T> {
-    type Output = Result<(Status, Vec<T>), Error>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Progress::UnderWay(pending) = self.state {
-            self.engine.start_serving();
-            match self.engine.test_or_notify(pending, context.waker()) {
-                Ok(Some(ended)) => self.end(ended),
-                Ok(None) => return Poll::Pending,
-                Err(error) => return Poll::Ready(Err(error)),
-            }
-        }
-        Poll::Ready(self.take())
     }
 }
 
