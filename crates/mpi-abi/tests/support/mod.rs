@@ -78,9 +78,10 @@ pub fn library() -> &'static Path {
     FOLDER.get_or_init(|| {
         let interface = interface();
         // Nothing links with it, so no test has it built. The launcher finds any of them beside that of the standard.
+        // With the command, whose dependencies have the features that they have in the workspace: nothing else is built anew.
         let mut build = Command::new(env!("CARGO"));
         build
-            .args(["build", "--quiet", "-p", "canele-mpi-abi", "-p", interface.package])
+            .args(["build", "--quiet", "-p", "canele-cli", "-p", "canele-mpi-abi", "-p", interface.package])
             .current_dir(PACKAGE);
         build.args((!cfg!(debug_assertions)).then_some("--release"));
         assert!(build.status().expect("cargo can be run").success(), "the library can be built");
