@@ -88,6 +88,12 @@ impl SlotWriter<'_> {
 }
 
 impl Flow {
+    /// Its number, for interfaces of other languages.
+    #[doc(hidden)]
+    pub fn id(&self) -> FlowId {
+        self.id
+    }
+
     pub(crate) fn new(engine: Arc<Engine>, id: FlowId) -> Self {
         Self { engine, id }
     }

@@ -107,6 +107,12 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// What interfaces of other languages call, whose memory is known by its address.
+    #[doc(hidden)]
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
     /// This process's number.
     pub fn rank(&self) -> Rank {
         self.engine.rank()

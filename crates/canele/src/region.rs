@@ -114,6 +114,12 @@ fn decode(value: &[u8]) -> Option<(Rank, RegionId, usize)> {
 }
 
 impl Region {
+    /// Its memory, for interfaces of other languages.
+    #[doc(hidden)]
+    pub fn memory(&self) -> &Arc<canele_engine::Region> {
+        &self.region
+    }
+
     /// Its length in bytes.
     #[allow(clippy::len_without_is_empty)] // A region is never empty.
     pub fn len(&self) -> usize {

@@ -30,7 +30,10 @@ pub enum ControlError {
         value: String,
     },
     /// The process has joined its job before.
-    #[error("this process has joined its job already: a program starts its job once and keeps it")]
+    #[error(
+        "this process has joined its job already, by this library or by another one (MPI's, the module for Python): a program starts \
+         its job once, through one of them, and keeps it"
+    )]
     JoinedAlready,
     /// The inherited descriptor is not the socket it should be.
     #[error(

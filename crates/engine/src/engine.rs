@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use canele_rail::shm::Waker;
-use canele_sys::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use canele_sys::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use canele_sys::biased_lock::{BiasedLock, Guard};
 use canele_sys::counters::Snapshot;
 use canele_sys::ids::{LinkId, Rank};
@@ -30,6 +30,8 @@ pub struct Engine {
     ranks: AtomicU32,
     /// Threads of the library.
     own_threads: Arc<AtomicUsize>,
+    /// One of them makes progress for the program.
+    is_served: AtomicBool,
     pub(crate) tunables: Tunables,
 }
 
@@ -70,12 +72,16 @@ impl Engine {
             job: core.membership.job.clone(),
             core: BiasedLock::new(core),
             place,
+            is_served: AtomicBool::new(false),
             tunables: tunables.clone(),
         })
     }
 
-    /// Starts a thread that makes progress while the program computes.
+    /// Starts a thread that makes progress while the program computes, unless there is one.
     pub fn start_serving(self: &Arc<Self>) {
+        if self.is_served.swap(true, Relaxed) {
+            return;
+        }
         // Counted before another thread can count threads.
         self.own_threads.fetch_add(1, Relaxed);
         let engine = self.clone();

@@ -45,7 +45,7 @@ pub use canele_proto::request::Buffer;
 pub use canele_proto::request::{Failure, Mode, PointToPoint, Status};
 pub use canele_proto::strategy;
 pub use canele_proto::{
-    Envelope, EventListener, Matched, Moved, Notice, PeerIndex, ProtoEvent, Receives, ShortAddress,
+    Envelope, EventListener, Matched, Moved, Notice, PeerIndex, ProtoEvent, Receives, Room, ShortAddress,
     ShortSent, Traffic, choice, matching::Want,
 };
 pub use canele_rail::MAX_INLINE;

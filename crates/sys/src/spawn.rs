@@ -121,6 +121,10 @@ fn adopt(number: RawFd, is_right: fn(BorrowedFd) -> rustix::io::Result<bool>) ->
     if !is_right(borrowed)? {
         return Err(io::Error::from_raw_os_error(libc::EPROTOTYPE));
     }
+    // Another library with a copy of this crate has taken it over: an inherited descriptor is not marked.
+    if rustix::io::fcntl_getfd(borrowed)?.contains(rustix::io::FdFlags::CLOEXEC) {
+        return Err(io::Error::from_raw_os_error(libc::EBUSY));
+    }
     rustix::io::fcntl_setfd(borrowed, rustix::io::FdFlags::CLOEXEC)?;
     adopted.push(number);
     // SAFETY: the descriptor is open, was inherited for this purpose, and is handed out once per process.
@@ -140,7 +144,7 @@ mod tests {
         assert_eq!(adopt_socket(file).unwrap_err().raw_os_error(), Some(libc::ENOTSOCK));
         let (stream, _other) = std::os::unix::net::UnixStream::pair().unwrap();
         assert_eq!(adopt_socket(stream.into_raw_fd()).unwrap_err().raw_os_error(), Some(libc::EPROTOTYPE));
-        let (socket, _other) = rustix::net::socketpair(
+        let (socket, other) = rustix::net::socketpair(
             rustix::net::AddressFamily::UNIX,
             rustix::net::SocketType::SEQPACKET,
             rustix::net::SocketFlags::empty(),
@@ -148,6 +152,9 @@ mod tests {
         )
         .unwrap();
         let number = socket.into_raw_fd();
+        let marked = rustix::io::fcntl_dupfd_cloexec(&other, 3).unwrap().into_raw_fd();
+        let taken = adopt_socket(marked).unwrap_err();
+        assert_eq!(taken.raw_os_error(), Some(libc::EBUSY), "by another library of this process");
         let adopted = adopt_socket(number).unwrap();
         assert!(rustix::io::fcntl_getfd(&adopted).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
         assert_eq!(adopt_socket(number).unwrap_err().raw_os_error(), Some(libc::EBUSY));

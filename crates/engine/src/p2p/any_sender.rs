@@ -70,6 +70,21 @@ impl Engine {
         found.unwrap_or_else(|| Err(Failure::NobodyLeft.into()))
     }
 
+    /// True if no rank or thread is left that could send anything, and all that came has been taken in: for a caller that waits with
+    /// deadlines, one after the other.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn is_nobody_left(&self) -> Result<bool, Error> {
+        let mut core = self.lock()?;
+        if !core.progress.proto.is_alone() {
+            return Ok(false);
+        }
+        let Core { progress, rma, .. } = &mut *core;
+        rma.serve_all(progress);
+        Ok(!core.pass() && self.is_only_thread())
+    }
+
     /// Whether no other thread of the program lives. Those of the library submit nothing.
     fn is_only_thread(&self) -> bool {
         let threads = std::fs::read_dir("/proc/self/task").map(Iterator::count);

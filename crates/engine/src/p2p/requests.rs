@@ -1,5 +1,6 @@
 //! Non-blocking operations: submitted here, waited for in any number and order.
 
+use std::task::Waker;
 use std::time::Instant;
 
 use canele_mem::buffer::{Divided, InBuffer, OutBuffer};
@@ -258,6 +259,25 @@ impl Engine {
         }
         let (mut core, _) = self.poll_once(core);
         Ok(pending.take(&mut core))
+    }
+
+    /// As [`test`](Self::test); of an operation that has not ended, `waker` is woken once it may have. A thread has to make progress
+    /// meanwhile ([`start_serving`](Self::start_serving)). The waker is called inside the library, which it must not call.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn test_or_notify(&self, pending: Pending, waker: &Waker) -> Result<Option<Completion>, Error> {
+        let mut core = self.lock()?;
+        if let Some(ended) = pending.take(&mut core) {
+            return Ok(Some(ended));
+        }
+        let (mut core, _) = self.poll_once(core);
+        core.progress.wake_waiters();
+        let ended = pending.take(&mut core);
+        if ended.is_none() {
+            core.progress.waiters.add_task(waker, pending.request());
+        }
+        Ok(ended)
     }
 
     /// Makes progress once.

@@ -9,6 +9,7 @@ use canele_proto::request::{Buffer, Mode, Outcome};
 use canele_proto::{Envelope, Filled, Received, Room, Sent};
 use canele_sys::ids::{FlowId, Rank, Tag};
 
+use crate::core::Core;
 use crate::engine::{Engine, Locked};
 use crate::progress::Progress;
 use crate::progress::spin::spin;
@@ -170,6 +171,30 @@ impl Engine {
             scope.take_back_mut(buffer);
             result
         })
+    }
+
+    /// Looks a while for a message where it will come, without posting a receive. Gives nothing if none came or it needs the general
+    /// path.
+    ///
+    /// # Errors
+    /// `Forked`.
+    #[inline(always)]
+    pub fn try_recv(
+        &self,
+        flow: FlowId,
+        want: Want,
+        into: &mut (impl Room + ?Sized),
+    ) -> Result<Option<Status>, Error> {
+        let mut guard = self.lock()?;
+        if want.source.is_none() && guard.progress.proto.has_untold_death(flow) {
+            return Ok(None);
+        }
+        let mut look = |core: &mut Core| core.progress.try_recv(flow, want, into);
+        let seen = match look(&mut guard) {
+            Received::Nothing => spin(&mut guard, want.source, look),
+            seen => seen,
+        };
+        Ok(if let Received::Done(status) = seen { Some(status) } else { None })
     }
 
     /// Receives a message that a matched probe took.

@@ -1,12 +1,29 @@
-//! The threads of a rank that wait: which of them owns the progress, and which wait for what it does (invariant I7).
+//! The threads of a rank that wait: which of them owns the progress, and which wait for what it does (invariant I7). Tasks of an executor wait, too.
 
+use std::task::Waker;
 use std::thread::{Thread, ThreadId};
 
 use canele_sys::ids::RequestId;
 
-/// A thread that waits while another one makes progress.
+/// Who waits while a thread makes progress.
+enum Waiting {
+    Thread(Thread),
+    /// A task, which never makes progress itself.
+    Task(Waker),
+}
+
+impl Waiting {
+    fn wake(&self) {
+        match self {
+            Waiting::Thread(thread) => thread.unpark(),
+            Waiting::Task(waker) => waker.wake_by_ref(),
+        }
+    }
+}
+
+/// A thread or a task that waits.
 struct Waiter {
-    thread: Thread,
+    waiting: Waiting,
     /// What it waits for, if that is one request.
     request: Option<RequestId>,
 }
@@ -32,20 +49,35 @@ impl Default for Waiters {
 impl Waiters {
     /// Adds a thread that is about to sleep; with a `request`, only its end need wake the thread.
     pub fn add(&mut self, thread: Thread, request: Option<RequestId>) {
-        self.list.push(Waiter { thread, request });
+        self.list.push(Waiter { waiting: Waiting::Thread(thread), request });
+    }
+
+    /// Adds a task, in place of those that waited for the same `request` or that this one would wake.
+    pub fn add_task(&mut self, waker: &Waker, request: Option<RequestId>) {
+        self.list.retain(|waiter| match &waiter.waiting {
+            Waiting::Thread(_) => true,
+            Waiting::Task(other) => {
+                waiter.request != request || (request.is_none() && !other.will_wake(waker))
+            }
+        });
+        self.list.push(Waiter { waiting: Waiting::Task(waker.clone()), request });
     }
 
     /// Removes a thread that has woken up.
     pub fn remove(&mut self, thread: ThreadId) {
-        self.list.retain(|waiter| waiter.thread.id() != thread);
+        self.list.retain(|waiter| match &waiter.waiting {
+            Waiting::Thread(other) => other.id() != thread,
+            Waiting::Task(_) => true,
+        });
     }
 
-    /// Wakes one waiter, which makes progress from now on, unless a thread does.
+    /// Wakes one thread that waits, which makes progress from now on, unless another one does.
     pub fn hand_over_progress(&mut self) {
+        let is_thread = |waiter: &Waiter| matches!(waiter.waiting, Waiting::Thread(_));
         if !self.has_progress_owner
-            && let Some(next) = self.list.pop()
+            && let Some(next) = self.list.iter().rposition(is_thread)
         {
-            next.thread.unpark();
+            self.list.remove(next).waiting.wake();
         }
     }
 
@@ -56,7 +88,7 @@ impl Waiters {
 
     /// Wakes all waiters.
     pub fn wake_all(&mut self) {
-        self.list.drain(..).for_each(|waiter| waiter.thread.unpark());
+        self.list.drain(..).for_each(|waiter| waiter.waiting.wake());
     }
 
     /// Wakes the waiters whose request has ended, and those that wait for more than one, if more operations than before have ended.
@@ -68,7 +100,7 @@ impl Waiters {
         self.list.retain(|waiter| {
             let waits = !all && waiter.request.is_some_and(|request| !is_done(request));
             if !waits {
-                waiter.thread.unpark();
+                waiter.waiting.wake();
             }
             waits
         });
@@ -100,6 +132,23 @@ mod tests {
         let (mut waiters, [first, second]) = three();
         waiters.wake_ended(1, |request| request == first);
         assert_eq!(requests_of(&waiters), [Some(second)]);
+    }
+
+    #[test]
+    fn a_task_waits_once_for_each_request_and_never_makes_progress() {
+        let (mut waiters, [first, second]) = three();
+        for request in [Some(first), Some(first), Some(second), None, None] {
+            waiters.add_task(Waker::noop(), request);
+        }
+        assert_eq!(waiters.list.len(), 3 + 3);
+        for threads in (0..3).rev() {
+            waiters.hand_over_progress();
+            assert_eq!(waiters.list.len(), 3 + threads);
+        }
+        waiters.hand_over_progress();
+        assert_eq!(waiters.list.len(), 3, "no thread is left");
+        waiters.wake_ended(1, |request| request == second);
+        assert_eq!(requests_of(&waiters), [Some(first)]);
     }
 
     #[test]

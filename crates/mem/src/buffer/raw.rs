@@ -184,14 +184,22 @@ impl Raw {
         OutBuffer(self.0.lent(at, len))
     }
 
+    /// Lends the first bytes of several memories, one behind the other, as one message.
+    ///
+    /// # Panics
+    /// As of [`Readable::bytes`].
+    pub fn lend_list(list: impl IntoIterator<Item = (Raw, usize)>) -> OutBuffer {
+        let parts = list.into_iter().map(|(raw, len)| (raw.0.at(0, len), len));
+        let parts = parts.map(|(start, len)| (NonNull::new(start).unwrap_or(NonNull::dangling()), len));
+        OutBuffer(Lent::many(parts, std::ptr::null()))
+    }
+
     /// Lends the first `len` bytes of this memory and of another one, one behind the other.
     ///
     /// # Panics
     /// As of [`Readable::bytes`].
     pub fn lend_with(self, other: Raw, len: usize) -> OutBuffer {
-        let parts = [self, other].map(|raw| raw.0.at(0, len)).into_iter();
-        let parts = parts.map(|start| (NonNull::new(start).unwrap_or(NonNull::dangling()), len));
-        OutBuffer(Lent::many(parts, std::ptr::null()))
+        Self::lend_list([(self, len), (other, len)])
     }
 }
 
