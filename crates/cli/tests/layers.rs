@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 /// The layers from the bottom up; a crate may depend on those before it.
-const LAYERS: [&str; 20] = [
+const LAYERS: [&str; 21] = [
     "canele-sys",
     "canele-mem",
     "canele-control",
@@ -15,6 +15,7 @@ const LAYERS: [&str; 20] = [
     "canele-engine",
     "canele-testing",
     "canele",
+    "canele-python",
     "canele-mpi",
     "canele-mpi-tables",
     "canele-mpi-c",
@@ -29,8 +30,9 @@ const LAYERS: [&str; 20] = [
 /// Programs on top: they see the public interface, stochastic numbers, and what they share to show things.
 const PROGRAMS: [&str; 5] =
     ["canele-dsm", "canele-gauss", "canele-laplace", "canele-mandelbrot", "canele-povray"];
-/// MPI's interfaces of C, whose pointers are the program's.
-const INTERFACES: [&str; 4] = ["canele-mpi-c", "canele-mpich-c", "canele-mpi-abi", "canele-mpich-abi"];
+/// Interfaces for other languages, whose pointers are the program's.
+const INTERFACES: [&str; 5] =
+    ["canele-mpi-c", "canele-mpich-c", "canele-mpi-abi", "canele-mpich-abi", "canele-python"];
 /// What programs may use.
 const PUBLIC: [&str; 3] = ["canele", "canele-show", "cestac"];
 

@@ -38,7 +38,9 @@ pub fn run(options: &[&str], example: &str, arguments: &[&str]) -> Output {
 
 /// An example of the package `canele`.
 pub fn path(example: &str) -> PathBuf {
-    build(&["--package", "canele-cli", "--package", "canele", "--example", example]).join("examples").join(example)
+    build(&["--package", "canele-cli", "--package", "canele", "--example", example])
+        .join("examples")
+        .join(example)
 }
 
 /// Standard output of a job that must succeed.

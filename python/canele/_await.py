@@ -1,0 +1,66 @@
+"""Requests under asyncio: tasks wait for them, a thread of the library makes progress and rings a bell of the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+
+from canele import _native
+
+
+class _Waiting:
+    """The requests that tasks of one event loop await."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._bell = _native.Bell()
+        self._futures: dict[_native.Request, asyncio.Future[None]] = {}
+        # The loop does not keep this alive, nor this the loop.
+        self._loop = weakref.ref(loop)
+        self._listens = False
+
+    def add(self, request: _native.Request, future: asyncio.Future[None]) -> None:
+        loop = self._loop()
+        assert loop is not None, "its tasks run"
+        self._futures[request] = future
+        if not self._listens:
+            loop.add_reader(self._bell.fileno(), self._look)
+            self._listens = True
+
+    def discard(self, request: _native.Request) -> None:
+        self._futures.pop(request, None)
+        loop = self._loop()
+        if self._listens and not self._futures and loop is not None and not loop.is_closed():
+            loop.remove_reader(self._bell.fileno())
+            self._listens = False
+
+    def begin(self, request: _native.Request) -> bool:
+        """True if it has ended; else the bell rings once it may have."""
+        return request._test_or_notify(self._bell)
+
+    def _look(self) -> None:
+        self._bell.silence()
+        for request, future in list(self._futures.items()):
+            if not future.done() and self.begin(request):
+                future.set_result(None)
+
+
+_loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Waiting] = weakref.WeakKeyDictionary()
+
+
+async def wait_for(request: _native.Request) -> _native.Status | None:
+    """Waits for a request and returns its result."""
+    if not request.test():
+        loop = asyncio.get_running_loop()
+        waiting = _loops.get(loop)
+        if waiting is None:
+            waiting = _loops[loop] = _Waiting(loop)
+        if not waiting.begin(request):
+            future: asyncio.Future[None] = loop.create_future()
+            waiting.add(request, future)
+            try:
+                # It may have ended after it was asked.
+                if not waiting.begin(request):
+                    await future
+            finally:
+                waiting.discard(request)
+    return request.wait()

@@ -1,0 +1,94 @@
+//! Channels: virtual channels between two ranks.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+
+use crate::buffer::Buffer;
+use crate::context::Context;
+use crate::job::left;
+use crate::wait::{deadline, in_portions};
+
+/// One end of a virtual channel to a peer; made by Job.channel(). Messages are received in the order in which the peer sent them.
+#[pyclass(frozen, module = "canele")]
+pub struct Channel {
+    _context: Arc<Context>,
+    channel: canele::Channel,
+}
+
+impl Channel {
+    pub fn new(context: Arc<Context>, channel: canele::Channel) -> Self {
+        Self { _context: context, channel }
+    }
+}
+
+/// The memory of several objects.
+fn list_of(
+    data: &Bound<'_, PyAny>,
+    view: fn(&Bound<'_, PyAny>) -> PyResult<Buffer>,
+) -> PyResult<Vec<Buffer>> {
+    data.try_iter()?.map(|item| view(&item?)).collect()
+}
+
+#[pymethods]
+impl Channel {
+    /// The rank at the other end.
+    #[getter]
+    fn peer(&self) -> u32 {
+        self.channel.peer().0
+    }
+
+    /// Its number.
+    #[getter]
+    fn number(&self) -> u32 {
+        self.channel.number()
+    }
+
+    /// Sends `data`. On return it may be changed.
+    ///
+    /// Raises PeerFailed, PeerFinished; Deadline after `timeout` seconds: then nothing was sent.
+    #[pyo3(signature = (data, timeout=None))]
+    fn send(&self, py: Python<'_>, data: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<()> {
+        let buffer = Buffer::of(data)?;
+        let attempt = |end| self.channel.send_deadline(buffer.bytes(), left(end));
+        in_portions(py, deadline(timeout)?, attempt, |_| Ok(()))
+    }
+
+    /// Receives the next message into writable memory `data`; returns how many bytes it had.
+    ///
+    /// Raises Truncated if it is longer than `data` (it is lost); PeerFailed, PeerFinished, Deadline.
+    #[pyo3(signature = (data, timeout=None))]
+    fn recv(&self, py: Python<'_>, data: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<usize> {
+        let mut buffer = Buffer::to_fill(data)?;
+        let attempt = |end| self.channel.recv_deadline(buffer.bytes_mut(), left(end));
+        in_portions(py, deadline(timeout)?, attempt, |_| Ok(()))
+    }
+
+    /// Sends the memory of several objects as one message.
+    #[pyo3(signature = (list, timeout=None))]
+    fn send_list(&self, py: Python<'_>, list: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<()> {
+        let buffers = list_of(list, Buffer::of)?;
+        let parts: Vec<&[u8]> = buffers.iter().map(Buffer::bytes).collect();
+        in_portions(
+            py,
+            deadline(timeout)?,
+            |end| self.channel.send_list_deadline(&parts, left(end)),
+            |_| Ok(()),
+        )
+    }
+
+    /// Receives one message into the memory of several objects, one after the other; returns how many bytes it had.
+    #[pyo3(signature = (list, timeout=None))]
+    fn recv_list(&self, py: Python<'_>, list: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<usize> {
+        let mut buffers = list_of(list, Buffer::to_fill)?;
+        let attempt = |end| {
+            let parts = buffers.iter_mut().map(Buffer::bytes_mut).collect();
+            self.channel.recv_list_deadline(parts, left(end))
+        };
+        in_portions(py, deadline(timeout)?, attempt, |_| Ok(()))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<canele.Channel {} to rank {}>", self.number(), self.peer())
+    }
+}

@@ -1,0 +1,60 @@
+//! The extension module `canele._native`: jobs, messages, collectives, regions, channels and mailboxes for Python.
+//!
+//! Owns the way from Python's objects to the crate `canele` and back: buffers lent by the buffer protocol (`buffer`), objects pickled
+//! into one message (`object`), requests (`request`) and waiting without the interpreter's lock (`wait`). Never copies a buffer
+//! that the engine can read or write where it lies, and never calls Python from within the engine.
+//!
+//! ```text
+//!   Python ── pymethods ── buffer, object ──▶ engine: at once, with the interpreter's lock
+//!                                        └──▶ a request, waited for in portions without the lock; between them signals are looked for
+//! ```
+
+mod buffer;
+mod channel;
+mod collective;
+mod context;
+mod errors;
+mod flow;
+mod job;
+mod mailbox;
+mod object;
+mod object_collectives;
+mod region;
+mod remote_region;
+mod request;
+mod status;
+mod wait;
+
+use pyo3::prelude::*;
+
+/// What `import canele` is made of; see the package's documentation.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::channel::Channel;
+    #[pymodule_export]
+    use super::collective::Op;
+    #[pymodule_export]
+    use super::flow::Flow;
+    #[pymodule_export]
+    use super::job::Job;
+    #[pymodule_export]
+    use super::mailbox::{Mailbox, Message, Postbox};
+    #[pymodule_export]
+    use super::region::Region;
+    #[pymodule_export]
+    use super::remote_region::RemoteRegion;
+    #[pymodule_export]
+    use super::request::{Bell, Request, wait_all, wait_any, wait_some};
+    #[pymodule_export]
+    use super::status::{Matched, Notice, Status};
+
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("ANY_SOURCE", status::ANY)?;
+        module.add("ANY_TAG", status::ANY)?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,180 @@
+//! Mailboxes: posted to by many, retrieved from by their owner.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use canele::{Error, PostError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::buffer::Buffer;
+use crate::context::Context;
+use crate::errors::raise;
+use crate::job::{closed, left};
+use crate::object::{self, Frame};
+use crate::status::Status;
+use crate::wait::{deadline, fail_if_in_vain, in_portions};
+
+/// A mailbox of this rank, shared by its threads; made by Job.create_mailbox().
+///
+/// Closing it loses what was not retrieved, and posters get MailboxClosed.
+#[pyclass(frozen, module = "canele")]
+pub struct Mailbox {
+    context: Arc<Context>,
+    mailbox: Mutex<Option<Arc<canele::Mailbox>>>,
+}
+
+impl Mailbox {
+    pub fn new(context: Arc<Context>, mailbox: canele::Mailbox) -> Self {
+        Self { context, mailbox: Mutex::new(Some(Arc::new(mailbox))) }
+    }
+
+    fn open(&self, py: Python<'_>) -> PyResult<Arc<canele::Mailbox>> {
+        let mailbox = self.mailbox.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        mailbox.ok_or_else(|| closed(py, "mailbox"))
+    }
+}
+
+#[pymethods]
+impl Mailbox {
+    /// Takes the next message out; waits for one, at most `timeout` seconds.
+    ///
+    /// Raises PeerFailed once for a rank that died; NobodyLeft; Deadline.
+    #[pyo3(signature = (timeout=None))]
+    fn retrieve(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Message> {
+        let mailbox = self.open(py)?;
+        if let Some(message) = mailbox.try_retrieve().map_err(|error| raise(py, error))? {
+            return Message::new(py, &message);
+        }
+        let attempt = |end| mailbox.retrieve_deadline(left(end));
+        let message =
+            in_portions(py, deadline(timeout)?, attempt, |py| fail_if_in_vain(py, &self.context, true))?;
+        Message::new(py, &message)
+    }
+
+    /// Takes the next message out if there is one, or returns None.
+    fn try_retrieve(&self, py: Python<'_>) -> PyResult<Option<Message>> {
+        let message = self.open(py)?.try_retrieve().map_err(|error| raise(py, error))?;
+        message.map(|message| Message::new(py, &message)).transpose()
+    }
+
+    /// Closes it.
+    fn close(&self) {
+        drop(self.mailbox.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __exit__(&self, _kind: &Bound<'_, PyAny>, _value: &Bound<'_, PyAny>, _traceback: &Bound<'_, PyAny>) {
+        self.close();
+    }
+}
+
+/// A message that was retrieved.
+#[pyclass(frozen, module = "canele")]
+pub struct Message {
+    /// The rank that posted it.
+    #[pyo3(get)]
+    sender: u32,
+    /// Its bytes.
+    #[pyo3(get)]
+    data: Py<PyBytes>,
+}
+
+impl Message {
+    fn new(py: Python<'_>, message: &canele::Message) -> PyResult<Self> {
+        let sender = message.sender().map_or(0, |rank| rank.0);
+        Ok(Self { sender, data: PyBytes::new(py, &message.bytes()).unbind() })
+    }
+}
+
+#[pymethods]
+impl Message {
+    /// The object that was posted with post_object().
+    ///
+    /// Raises Error if it was posted as bytes.
+    fn object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let data = self.data.bind(py);
+        // A copy, so that arrays in it may be written.
+        let bytes = pyo3::types::PyByteArray::new(py, data.as_bytes());
+        let status = canele::Status {
+            source: canele::Rank(self.sender),
+            tag: canele::Tag(0),
+            bytes: data.as_bytes().len(),
+        };
+        object::load(bytes.as_any(), Status::from(status))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        format!("<canele.Message of {} bytes from rank {}>", self.data.bind(py).as_bytes().len(), self.sender)
+    }
+}
+
+/// The way to a mailbox of any rank; made by Job.find_mailbox(), shared by threads.
+#[pyclass(frozen, module = "canele")]
+pub struct Postbox(canele::Postbox);
+
+impl Postbox {
+    pub fn new(postbox: canele::Postbox) -> Self {
+        Self(postbox)
+    }
+
+    fn post_bytes(&self, py: Python<'_>, bytes: &[u8], timeout: Option<f64>) -> PyResult<()> {
+        let mut message = Some(packed(bytes));
+        let attempt = |end| {
+            let Some(packed) = message.take() else { return Ok(()) };
+            match self.0.post_deadline(packed, left(end)) {
+                Err(PostError::Full(back)) => {
+                    message = Some(back);
+                    Err(Error::Deadline(format!("room in a mailbox of {}", self.0.owner())))
+                }
+                Err(PostError::Failed(error)) => Err(error),
+                Ok(()) => Ok(()),
+            }
+        };
+        in_portions(py, deadline(timeout)?, attempt, |_| Ok(()))
+    }
+}
+
+/// A message with these bytes.
+fn packed(bytes: &[u8]) -> canele::Message {
+    let mut message = canele::Message::with_capacity(bytes.len());
+    message.pack(bytes);
+    message
+}
+
+#[pymethods]
+impl Postbox {
+    /// The rank whose mailbox it is.
+    #[getter]
+    fn owner(&self) -> u32 {
+        self.0.owner().0
+    }
+
+    /// Posts a copy of `data`; waits while the mailbox is full, at most `timeout` seconds.
+    ///
+    /// Raises MailboxClosed, PeerFailed, PeerFinished, OutOfMemory; Deadline: then nothing was posted.
+    #[pyo3(signature = (data, timeout=None))]
+    fn post(&self, py: Python<'_>, data: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<()> {
+        let buffer = Buffer::of(data)?;
+        self.post_bytes(py, buffer.bytes(), timeout)
+    }
+
+    /// Posts any picklable object, as post() does.
+    #[pyo3(signature = (obj, timeout=None))]
+    fn post_object(&self, py: Python<'_>, obj: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<()> {
+        let frame = Frame::of(obj)?;
+        self.post_bytes(py, &frame.to_bytes(), timeout)
+    }
+
+    /// Posts a copy of `data` if the mailbox is not full; returns whether it did.
+    fn try_post(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let buffer = Buffer::of(data)?;
+        match self.0.try_post(packed(buffer.bytes())) {
+            Ok(()) => Ok(true),
+            Err(PostError::Full(_)) => Ok(false),
+            Err(PostError::Failed(error)) => Err(raise(py, error)),
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Collectives of objects, by messages on a flow of their own.
+
+use canele_collective::Operation;
+use canele_engine::{FlowId, Tag, Want};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use crate::buffer::Buffer;
+use crate::errors::raise;
+use crate::flow::{Flow, root};
+use crate::object::{self, Frame};
+use crate::request::Request;
+
+/// Tag of all messages: those of one rank are matched in the order of the calls.
+const TAG: Tag = Tag(0);
+
+impl Flow {
+    /// The flow of such messages, which all ranks create at their first such call.
+    fn of_objects(&self, py: Python<'_>) -> PyResult<FlowId> {
+        if let Some(flow) = self.objects.get() {
+            return Ok(flow.id());
+        }
+        let flow = py.detach(|| self.flow.duplicate()).map_err(|error| raise(py, error))?;
+        // All calls of collectives on a flow have an order: no other thread has created it meanwhile.
+        Ok(self.objects.get_or_init(|| flow).id())
+    }
+
+    fn object_of<'py>(&self, py: Python<'py>, flow: FlowId, from: u32) -> PyResult<Bound<'py, PyAny>> {
+        let want = Want { source: Some(canele::Rank(from)), tag: Some(TAG) };
+        object::recv(py, &self.context, flow, want, None)
+    }
+
+    fn start_object(
+        &self,
+        py: Python<'_>,
+        flow: FlowId,
+        to: u32,
+        obj: &Bound<'_, PyAny>,
+    ) -> PyResult<Request> {
+        object::isend(py, &self.context, (canele::Rank(to), flow, TAG), obj)
+    }
+
+    /// One object for each rank, as a list of Python that a rank gave.
+    fn one_each<'py>(&self, objects: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let list = objects.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+        let (given, needed) = (list.len(), self.flow.size() as usize);
+        match given == needed {
+            true => Ok(list),
+            false => Err(PyValueError::new_err(format!(
+                "{given} objects were given for {needed} ranks: give one for each rank"
+            ))),
+        }
+    }
+}
+
+#[pymethods]
+impl Flow {
+    /// Gives all ranks the object of rank `root`, and returns it; the `obj` of the others is not used.
+    #[pyo3(signature = (root, obj=None))]
+    fn broadcast_object<'py>(
+        &self,
+        py: Python<'py>,
+        root: i64,
+        obj: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let root = self::root(root, &self.flow, py)?;
+        let is_root = root == self.flow.rank();
+        let obj = obj.unwrap_or_else(|| py.None().into_bound(py));
+        let frame = if is_root { Some(Frame::of(&obj)?) } else { None };
+        let len = pyo3::types::PyByteArray::new(
+            py,
+            &frame.as_ref().map_or(0, |frame| frame.len() as u64).to_ne_bytes(),
+        );
+        let share = |bytes: &Bound<'py, PyAny>| {
+            let buffer = Buffer::to_fill(bytes)?;
+            self.start(py, Operation::Broadcast(root.into()), (buffer.len(), 1), None, (None, Some(buffer)))?
+                .finish(py)
+        };
+        share(len.as_any())?;
+        if let Some(frame) = frame {
+            share(pyo3::types::PyByteArray::new(py, &frame.to_bytes()).as_any())?;
+            return Ok(obj);
+        }
+        let len = u64::from_ne_bytes(len.to_vec().try_into().unwrap_or_default());
+        let bytes = object::new_bytearray(py, usize::try_from(len)?)?;
+        share(&bytes)?;
+        object::load(&bytes, canele::Status { source: root, tag: TAG, bytes: usize::try_from(len)? })
+    }
+
+    /// Returns the list of the objects of all ranks, in their order, at rank `root`, and None elsewhere.
+    fn gather_objects<'py>(
+        &self,
+        py: Python<'py>,
+        root: i64,
+        obj: Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyList>>> {
+        let (root, me) = (self::root(root, &self.flow, py)?, self.flow.rank());
+        let flow = self.of_objects(py)?;
+        if root != me {
+            self.start_object(py, flow, root.0, &obj)?.finish(py)?;
+            return Ok(None);
+        }
+        let all = PyList::empty(py);
+        for from in 0..self.flow.size() {
+            all.append(if from == me.0 { obj.clone() } else { self.object_of(py, flow, from)? })?;
+        }
+        Ok(Some(all))
+    }
+
+    /// Returns this rank's object of the list that rank `root` gives, one for each rank; the list of the others is not used.
+    #[pyo3(signature = (root, objects=None))]
+    fn scatter_objects<'py>(
+        &self,
+        py: Python<'py>,
+        root: i64,
+        objects: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (root, me) = (self::root(root, &self.flow, py)?, self.flow.rank());
+        let list = match (root == me, objects) {
+            (true, Some(objects)) => Some(self.one_each(&objects)?),
+            (true, None) => {
+                return Err(PyValueError::new_err("the root gives the objects to scatter: there are none"));
+            }
+            (false, _) => None,
+        };
+        let flow = self.of_objects(py)?;
+        let Some(mut list) = list else { return self.object_of(py, flow, root.0) };
+        let others = (0..self.flow.size()).filter(|to| *to != me.0);
+        let sends = others.map(|to| self.start_object(py, flow, to, &list[to as usize]));
+        let sends = sends.collect::<PyResult<Vec<_>>>()?;
+        sends.into_iter().try_for_each(|send| send.finish(py))?;
+        Ok(list.swap_remove(me.0 as usize))
+    }
+
+    /// Returns the list of the objects of all ranks, in their order. Each rank sends to each other one.
+    fn allgather_objects<'py>(
+        &self,
+        py: Python<'py>,
+        obj: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let list = vec![obj; self.flow.size() as usize];
+        self.exchange(py, &list)
+    }
+
+    /// Gives each rank its object of the list, and returns the list of those that the ranks gave to this one, both in the order of ranks.
+    fn alltoall_objects<'py>(
+        &self,
+        py: Python<'py>,
+        objects: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let list = self.one_each(&objects)?;
+        self.exchange(py, &list)
+    }
+}
+
+impl Flow {
+    fn exchange<'py>(&self, py: Python<'py>, list: &[Bound<'py, PyAny>]) -> PyResult<Bound<'py, PyList>> {
+        let (flow, me, size) = (self.of_objects(py)?, self.flow.rank().0, self.flow.size());
+        // Beginning behind this rank, so that not all send to one at first.
+        let others = (1..size).map(|step| (me + step) % size);
+        let sends = others.map(|to| self.start_object(py, flow, to, &list[to as usize]));
+        let sends = sends.collect::<PyResult<Vec<_>>>()?;
+        let all = PyList::empty(py);
+        for from in 0..size {
+            all.append(if from == me { list[me as usize].clone() } else { self.object_of(py, flow, from)? })?;
+        }
+        sends.into_iter().try_for_each(|send| send.finish(py))?;
+        Ok(all)
+    }
+}

@@ -1,0 +1,111 @@
+//! Regions of this rank: memory that peers read and write, and Python uses as a buffer.
+
+use std::ffi::c_int;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::exceptions::PyOverflowError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use crate::buffer::Buffer;
+use crate::context::Context;
+use crate::errors::raise;
+use crate::job::closed;
+use crate::remote_region::RemoteRegion;
+
+/// Memory allocated by Canelé that other ranks may read and write at any time; made by Job.region().
+///
+/// It lends its memory without a copy: `numpy.frombuffer(region, dtype)` is a writable array in it. What peers write there meanwhile is
+/// seen as a mixture; notices, messages or collectives say when it is whole. Messages from and into such arrays are copied once.
+#[pyclass(frozen, module = "canele")]
+pub struct Region {
+    context: Arc<Context>,
+    region: Mutex<Option<canele::Region>>,
+    /// Keeps it mapped as long as Python has views of it.
+    memory: Arc<canele_engine::Region>,
+}
+
+impl Region {
+    pub fn new(context: Arc<Context>, region: canele::Region) -> Self {
+        let memory = region.memory().clone();
+        Self { context, region: Mutex::new(Some(region)), memory }
+    }
+
+    /// The engine's part of it, unless it is closed.
+    pub fn memory(&self, py: Python<'_>) -> PyResult<&Arc<canele_engine::Region>> {
+        let is_open = self.region.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        if is_open { Ok(&self.memory) } else { Err(closed(py, "region")) }
+    }
+
+    fn with<T>(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&canele::Region) -> Result<T, canele::Error>,
+    ) -> PyResult<T> {
+        let region = self.region.lock().unwrap_or_else(PoisonError::into_inner);
+        let region = region.as_ref().ok_or_else(|| closed(py, "region"))?;
+        f(region).map_err(|error| raise(py, error))
+    }
+}
+
+#[pymethods]
+impl Region {
+    fn __len__(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// Lets any rank find it under `name`. Raises NameTaken.
+    fn publish(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.with(py, |region| region.publish(name))
+    }
+
+    /// This region as other ranks see it.
+    fn remote(&self, py: Python<'_>) -> PyResult<RemoteRegion> {
+        let remote = self.with(py, |region| Ok(region.remote()))?;
+        Ok(RemoteRegion::new(self.context.clone(), remote))
+    }
+
+    /// Copies bytes out into writable memory `data`, from `offset` bytes on. Raises OutOfRange.
+    fn read(&self, py: Python<'_>, offset: usize, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        let mut buffer = Buffer::to_fill(data)?;
+        self.with(py, |region| region.read(offset, buffer.bytes_mut()))
+    }
+
+    /// Copies `data` in, from `offset` bytes on. Raises OutOfRange.
+    fn write(&self, py: Python<'_>, offset: usize, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        let buffer = Buffer::of(data)?;
+        self.with(py, |region| region.write(offset, buffer.bytes()))
+    }
+
+    /// Gives it up: peers can no longer reach it. Arrays in it stay valid.
+    fn close(&self) {
+        drop(self.region.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __exit__(&self, _kind: &Bound<'_, PyAny>, _value: &Bound<'_, PyAny>, _traceback: &Bound<'_, PyAny>) {
+        self.close();
+    }
+
+    /// Lends its memory.
+    ///
+    /// # Safety
+    /// `view` is one that Python asks to be filled.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let memory = slf.get().memory(slf.py())?;
+        let len = ffi::Py_ssize_t::try_from(memory.len())
+            .map_err(|error| PyOverflowError::new_err(error.to_string()))?;
+        // SAFETY: the view is Python's to be filled. It gets a reference to this object, which keeps the memory mapped; the memory is
+        // shared with peers, of which the class's text tells.
+        let refused =
+            unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), memory.address().cast(), len, 0, flags) };
+        if refused == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<canele.Region of {} bytes>", self.memory.len())
+    }
+}

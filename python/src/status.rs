@@ -1,0 +1,156 @@
+//! Small values: who sent what.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use canele::{Rank, Tag};
+use canele_engine::Want;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::buffer::Buffer;
+use crate::context::Context;
+use crate::errors::raise_text;
+use crate::{object, wait};
+
+/// A rank as Python sees it.
+pub type RankNumber = u32;
+
+/// In place of a source or a tag: any.
+pub const ANY: i64 = -1;
+
+/// What a message was: who sent it, with which tag, and its length in bytes.
+#[pyclass(frozen, get_all, eq, module = "canele")]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Status {
+    /// The rank that sent it; of a send, the one that receives it.
+    source: RankNumber,
+    /// The tag that it was sent with.
+    tag: u32,
+    /// Its length in bytes.
+    bytes: usize,
+}
+
+#[pymethods]
+impl Status {
+    fn __repr__(&self) -> String {
+        format!("Status(source={}, tag={}, bytes={})", self.source, self.tag, self.bytes)
+    }
+}
+
+impl Status {
+    /// In words, within a sentence.
+    pub fn describe(&self) -> String {
+        format!("of {} bytes from rank {} with tag {}", self.bytes, self.source, self.tag)
+    }
+}
+
+impl From<canele::Status> for Status {
+    fn from(status: canele::Status) -> Self {
+        Self { source: status.source.0, tag: status.tag.0, bytes: status.bytes }
+    }
+}
+
+/// What a put with a notice showed the owner of a region: which rank put, and the identifier that it gave.
+#[pyclass(frozen, get_all, eq, module = "canele")]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Notice {
+    /// The rank that put.
+    source: RankNumber,
+    /// The identifier that it gave.
+    id: u64,
+}
+
+#[pymethods]
+impl Notice {
+    fn __repr__(&self) -> String {
+        format!("Notice(source={}, id={})", self.source, self.id)
+    }
+}
+
+impl From<canele::Notice> for Notice {
+    fn from(notice: canele::Notice) -> Self {
+        Self { source: notice.from.0, id: notice.id }
+    }
+}
+
+/// A message taken by a matched probe: only who holds this can receive it, once.
+#[pyclass(frozen, module = "canele")]
+pub struct Matched {
+    context: Arc<Context>,
+    status: Status,
+    matched: Mutex<Option<canele_engine::Matched>>,
+}
+
+impl Matched {
+    pub fn new(context: Arc<Context>, matched: canele_engine::Matched) -> Self {
+        Self { context, status: matched.status.into(), matched: Mutex::new(Some(matched)) }
+    }
+
+    fn take(&self, py: Python<'_>) -> PyResult<canele_engine::Matched> {
+        let taken = self.matched.lock().unwrap_or_else(PoisonError::into_inner).take();
+        taken.ok_or_else(|| {
+            raise_text(
+                py,
+                "Error",
+                "this message was received before: probe again for the next one".to_owned(),
+            )
+        })
+    }
+}
+
+#[pymethods]
+impl Matched {
+    /// Who sent it, its tag, and its length in bytes.
+    #[getter]
+    fn status(&self) -> Status {
+        self.status
+    }
+
+    /// Receives it into writable memory `data`, which may be longer.
+    ///
+    /// Raises Truncated if it is longer than `data`, PeerFailed if its sender died.
+    fn recv(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Status> {
+        let buffer = Buffer::to_fill(data)?;
+        let matched = self.take(py)?;
+        wait::recv_matched(py, &self.context, matched, buffer).map(Status::from)
+    }
+
+    /// Receives it as a new bytearray of its length.
+    fn recv_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let matched = self.take(py)?;
+        object::recv_matched(py, &self.context, matched)
+    }
+
+    /// Receives the object that it holds.
+    ///
+    /// Raises Error if it was not sent as an object.
+    fn recv_object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let matched = self.take(py)?;
+        let status = matched.status;
+        let frame = object::recv_matched(py, &self.context, matched)?;
+        object::load(&frame, status)
+    }
+}
+
+/// A rank that is sent to.
+pub fn rank(number: i64) -> PyResult<Rank> {
+    let rank = u32::try_from(number).map(Rank);
+    rank.map_err(|_| {
+        PyValueError::new_err(format!("there is no rank {number}: ranks are numbered from 0 to size - 1"))
+    })
+}
+
+/// A tag that is sent with.
+pub fn tag(number: i64) -> PyResult<Tag> {
+    let tag = u32::try_from(number).map(Tag);
+    tag.map_err(|_| {
+        PyValueError::new_err(format!("{number} is no tag: tags are numbers from 0 to 2**32 - 1"))
+    })
+}
+
+/// What a receive takes.
+pub fn want(source: i64, number: i64) -> PyResult<Want> {
+    let source = if source == ANY { None } else { Some(rank(source)?) };
+    let tag = if number == ANY { None } else { Some(tag(number)?) };
+    Ok(Want { source, tag })
+}

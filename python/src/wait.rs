@@ -1,0 +1,187 @@
+//! Waiting without the interpreter's lock, in portions: between two of them signals are looked for, so that Ctrl-C works.
+//!
+//! Owns how long a portion is. A wait that is interrupted withdraws its operation, or leaves its memory to the context.
+
+use std::time::{Duration, Instant};
+
+use canele::{Error, Failure, Rank, Status, Tag};
+use canele_engine::{Completion, Envelope, FlowId, Matched, Mode, Pending, Started, Want};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::buffer::Buffer;
+use crate::context::{Context, Lent};
+use crate::errors::raise;
+
+/// The longest time for which signals are not looked for.
+const PORTION: Duration = Duration::from_millis(50);
+
+/// The moment at which a wait of so many seconds ends; none means never.
+pub fn deadline(timeout: Option<f64>) -> PyResult<Option<Instant>> {
+    let Some(seconds) = timeout else { return Ok(None) };
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(wait) => Ok(Instant::now().checked_add(wait)),
+        Err(_) if seconds == f64::INFINITY => Ok(None),
+        Err(_) => Err(PyValueError::new_err(format!(
+            "a time-out of {seconds} seconds makes no sense: give seconds from 0 on, or None to wait for ever"
+        ))),
+    }
+}
+
+/// Calls `attempt` with the end of a portion; nothing if that has passed, and signals were looked for.
+pub fn portion<T: Send>(
+    py: Python<'_>,
+    deadline: Option<Instant>,
+    attempt: impl FnOnce(Instant) -> Result<T, Error> + Send,
+) -> PyResult<Option<T>> {
+    let portion = Instant::now() + PORTION;
+    let end = deadline.map_or(portion, |at| at.min(portion));
+    match py.detach(|| attempt(end)) {
+        Err(Error::Deadline(what)) => {
+            py.check_signals()?;
+            match deadline.is_some_and(|at| Instant::now() >= at) {
+                true => Err(raise(py, Error::Deadline(what))),
+                false => Ok(None),
+            }
+        }
+        result => result.map(Some).map_err(|error| raise(py, error)),
+    }
+}
+
+/// Calls `attempt` with the end of each portion until it answers something other than that its deadline passed.
+pub fn in_portions<T: Send>(
+    py: Python<'_>,
+    deadline: Option<Instant>,
+    mut attempt: impl FnMut(Instant) -> Result<T, Error> + Send,
+    mut between: impl FnMut(Python<'_>) -> PyResult<()>,
+) -> PyResult<T> {
+    loop {
+        if let Some(value) = portion(py, deadline, &mut attempt)? {
+            return Ok(value);
+        }
+        between(py)?;
+    }
+}
+
+/// Waits for an operation; after an error it is still under way.
+pub fn end_of(
+    py: Python<'_>,
+    context: &Context,
+    pending: Pending,
+    from_any: bool,
+    deadline: Option<Instant>,
+) -> PyResult<Completion> {
+    let engine = &*context.engine;
+    in_portions(
+        py,
+        deadline,
+        |end| engine.wait(pending, Some(end)),
+        |py| fail_if_in_vain(py, context, from_any),
+    )
+}
+
+/// Raises NobodyLeft if a message from any rank is waited for and no rank or thread is left that could send one.
+pub fn fail_if_in_vain(py: Python<'_>, context: &Context, from_any: bool) -> PyResult<()> {
+    match from_any && context.engine.is_nobody_left().map_err(|error| raise(py, error))? {
+        true => Err(raise(py, Failure::NobodyLeft.into())),
+        false => Ok(()),
+    }
+}
+
+/// Waits for an operation that owns `lent`; if the wait ends before, it is withdrawn, or goes on without anybody.
+pub fn finish(
+    py: Python<'_>,
+    context: &Context,
+    pending: Pending,
+    lent: Lent,
+    from_any: bool,
+    deadline: Option<Instant>,
+) -> PyResult<Status> {
+    match end_of(py, context, pending, from_any, deadline) {
+        Ok(ended) => ended.result.map_err(|error| raise(py, error)),
+        Err(error) => {
+            context.leave(pending, lent, true);
+            Err(error)
+        }
+    }
+}
+
+/// Sends bytes and waits until they may be changed.
+pub fn send(
+    py: Python<'_>,
+    context: &Context,
+    (to, flow, tag): (Rank, FlowId, Tag),
+    mode: Mode,
+    buffer: Buffer,
+    deadline: Option<Instant>,
+) -> PyResult<()> {
+    let engine = &*context.engine;
+    if mode == Mode::Standard {
+        match engine.post(Envelope::new(to, flow, tag), buffer.bytes()).map_err(|error| raise(py, *error))? {
+            Started::Done => return Ok(()),
+            Started::Posted(pending) => {
+                return finish(py, context, pending, Lent::default(), false, deadline).map(drop);
+            }
+            Started::Busy => {}
+        }
+    }
+    let len = buffer.len();
+    let pending = engine.isend(to, flow, tag, mode, buffer.raw().lend(0, len));
+    let pending = pending.map_err(|refused| raise(py, refused.0))?;
+    let lent = Lent::from(buffer);
+    finish(py, context, pending, lent, false, deadline).map(drop)
+}
+
+/// Receives a message into a buffer. One that comes at once is taken without giving the interpreter's lock away, which costs more.
+pub fn recv(
+    py: Python<'_>,
+    context: &Context,
+    flow: FlowId,
+    want: Want,
+    mut buffer: Buffer,
+    deadline: Option<Instant>,
+) -> PyResult<Status> {
+    let engine = &*context.engine;
+    let seen = engine.try_recv(flow, want, buffer.bytes_mut()).map_err(|error| raise(py, error))?;
+    if let Some(status) = seen {
+        return Ok(status);
+    }
+    let len = buffer.len();
+    let pending = engine.irecv(flow, want, buffer.raw_mut().lend_mut(0, len));
+    let pending = pending.map_err(|refused| raise(py, refused.0))?;
+    let lent = Lent::from(buffer);
+    finish(py, context, pending, lent, want.source.is_none(), deadline)
+}
+
+/// Waits for a message and takes it out of matching.
+pub fn mprobe(
+    py: Python<'_>,
+    context: &Context,
+    flow: FlowId,
+    want: Want,
+    deadline: Option<Instant>,
+) -> PyResult<Matched> {
+    let (engine, from_any) = (&*context.engine, want.source.is_none());
+    if let Some(matched) = engine.improbe(flow, want).map_err(|error| raise(py, error))? {
+        return Ok(matched);
+    }
+    let attempt = |end| engine.mprobe(flow, want, Some(end));
+    in_portions(py, deadline, attempt, |py| fail_if_in_vain(py, context, from_any))
+}
+
+/// Receives a message that a probe took.
+pub fn recv_matched(
+    py: Python<'_>,
+    context: &Context,
+    matched: Matched,
+    mut buffer: Buffer,
+) -> PyResult<Status> {
+    let len = buffer.len();
+    let pending = context.engine.irecv_matched(matched, buffer.raw_mut().lend_mut(0, len));
+    let pending = pending.map_err(|refused| raise(py, refused.0))?;
+    let lent = Lent::from(buffer);
+    if let Some(ended) = context.engine.test(pending).map_err(|error| raise(py, error))? {
+        return ended.result.map_err(|error| raise(py, error));
+    }
+    finish(py, context, pending, lent, false, None)
+}

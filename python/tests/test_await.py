@@ -1,0 +1,79 @@
+"""Requests awaited by tasks of asyncio."""
+
+import asyncio
+
+import canele
+import numpy
+from support import RankTest, world
+
+
+class Await(RankTest):
+    def test_tasks_wait_for_messages_beside_others(self):
+        async def answer(rank):
+            number = numpy.zeros(1, dtype=int)
+            for _ in range(50):
+                await world.irecv(rank, 1, number)
+                await world.isend(rank, 2, number * 2)
+
+        async def ask():
+            number = numpy.zeros(1, dtype=int)
+            for n in range(50):
+                if n % 10 == 0:
+                    await asyncio.sleep(0.002)
+                await world.isend(0, 1, numpy.array([n]))
+                status = await world.irecv(0, 2, number)
+                self.assertEqual((status.source, int(number[0])), (0, 2 * n))
+
+        async def main():
+            ticks = 0
+
+            async def tick():
+                nonlocal ticks
+                while True:
+                    await asyncio.sleep(0.0005)
+                    ticks += 1
+
+            ticking = asyncio.create_task(tick())
+            tasks = [ask()] if self.rank else []
+            if self.rank == 0:
+                tasks = [answer(rank) for rank in range(1, self.size)]
+            await asyncio.wait_for(asyncio.gather(*tasks, asyncio.sleep(0.01)), 60)
+            ticking.cancel()
+            self.assertGreater(ticks, 0)
+
+        asyncio.run(main())
+
+    def test_collectives_are_awaited(self):
+        async def main():
+            result = numpy.zeros(1)
+            barrier = world.ibarrier()
+            self.assertIsNone(await world.iallreduce(numpy.ones(1), result))
+            await barrier
+            self.assertEqual(result[0], self.size)
+
+        asyncio.run(main())
+
+    def test_a_failure_is_raised_where_it_is_awaited(self):
+        async def main():
+            receive = world.irecv(self.previous, 3, bytearray(1))
+            await world.isend(self.next, 3, b"too long")
+            with self.assertRaises(canele.Truncated):
+                await receive
+
+        asyncio.run(main())
+
+    def test_a_task_that_is_cancelled_leaves_the_request(self):
+        into = bytearray(4)
+
+        async def main():
+            receive = world.irecv(self.previous, 4, into)
+            with self.assertRaises(TimeoutError):
+                await asyncio.wait_for(receive, 0.01)
+            self.assertFalse(receive.test())
+            return receive
+
+        receive = asyncio.run(main())
+        world.barrier()
+        world.send(self.next, 4, b"here")
+        self.assertEqual(receive.wait().bytes, 4)
+        self.assertEqual(into, b"here")

@@ -1,0 +1,74 @@
+"""Collectives of memory."""
+
+import array
+
+import canele
+import numpy
+from support import RankTest, world
+
+
+class Collectives(RankTest):
+    def test_a_broadcast_fills_all(self):
+        for root in range(self.size):
+            data = numpy.full(1000, self.rank)
+            world.broadcast(root, data)
+            self.assertTrue((data == root).all())
+        data = b"constant" if self.rank == 0 else bytearray(8)
+        world.broadcast(0, data)
+        self.assertEqual(bytes(data), b"constant")
+
+    def test_numbers_of_every_type_are_reduced(self):
+        for dtype in "bhilqBHILQfd":
+            data = numpy.arange(5, dtype=dtype) + self.rank
+            result = numpy.zeros(5, dtype=dtype)
+            world.allreduce(data, result)
+            numpy.testing.assert_array_equal(result, sum(numpy.arange(5, dtype=dtype) + rank for rank in range(self.size)))
+        for op, expected in ((canele.Op.MIN, 1), (canele.Op.MAX, self.size), (canele.Op.PROD, numpy.prod(range(1, self.size + 1)))):
+            result = array.array("d", [0])
+            world.allreduce(array.array("d", [self.rank + 1]), result, op)
+            self.assertEqual(result[0], expected)
+
+    def test_a_reduction_ends_at_its_root(self):
+        for root in range(self.size):
+            result = numpy.full(3, -1)
+            world.reduce(root, numpy.full(3, self.rank), result)
+            expected = sum(range(self.size)) if self.rank == root else -1
+            self.assertTrue((result == expected).all())
+        world.reduce(0, numpy.ones(1), numpy.zeros(1) if self.rank == 0 else None)
+
+    def test_parts_go_where_they_belong(self):
+        mine = numpy.full(2, self.rank)
+        in_order = numpy.repeat(numpy.arange(self.size), 2)
+        everything = numpy.zeros(2 * self.size, dtype=int)
+        world.gather(0, mine, everything if self.rank == 0 else None)
+        if self.rank == 0:
+            numpy.testing.assert_array_equal(everything, in_order)
+        part = numpy.full(2, -1)
+        world.scatter(0, in_order if self.rank == 0 else None, part)
+        self.assertTrue((part == self.rank).all())
+        everything[:] = -1
+        world.allgather(mine, everything)
+        numpy.testing.assert_array_equal(everything, in_order)
+        result = numpy.zeros(2 * self.size, dtype=int)
+        world.alltoall(numpy.repeat(numpy.arange(self.size) * 100 + self.rank, 2), result)
+        numpy.testing.assert_array_equal(result, in_order + 100 * self.rank)
+
+    def test_several_are_under_way(self):
+        results = [numpy.zeros(1, dtype=int) for _ in range(8)]
+        requests = [world.iallreduce(numpy.array([n + self.rank]), result) for n, result in enumerate(results)]
+        requests.append(world.ibarrier())
+        self.assertEqual(canele.wait_all(requests), [None] * 9)
+        self.assertEqual([int(result[0]) for result in results], [n * self.size + sum(range(self.size)) for n in range(8)])
+
+    def test_what_does_not_fit_is_refused_before_anything_is_sent(self):
+        with self.assertRaisesRegex(canele.LengthMismatch, "8 given, 16 needed"):
+            world.allreduce(numpy.zeros(2), numpy.zeros(1))
+        with self.assertRaisesRegex(canele.LengthMismatch, "another type"):
+            world.allreduce(numpy.zeros(2), numpy.zeros(2, dtype=int))
+        with self.assertRaisesRegex(TypeError, "cannot be reduced"):
+            world.allreduce(numpy.zeros(2, dtype=complex), numpy.zeros(2, dtype=complex))
+        with self.assertRaises(canele.LengthMismatch):
+            world.allgather(bytes(3), bytearray(1))
+        with self.assertRaises(canele.NoSuchRank):
+            world.broadcast(self.size, bytearray(1))
+        world.barrier()
