@@ -126,6 +126,11 @@ impl Region {
         self.region.len()
     }
 
+    /// Where it begins in this process, as long as it lives: memory that other ranks and threads may access at any time.
+    pub fn address(&self) -> *mut u8 {
+        self.region.address()
+    }
+
     /// Lets any rank find it under `name`.
     ///
     /// # Errors

@@ -2,10 +2,11 @@
 
 use std::cell::RefCell;
 
-use canele_engine::{Buffer, Completion, Mode, Pending, Started};
+use canele_engine::{Buffer, Completion, Mode, Pending};
 use canele_mem::buffer::{self, Owned};
 
 use crate::flow::want;
+use crate::operation;
 use crate::{Error, Flow, Plain, Rank, Source, Status, Tag, TagMatch};
 
 /// Starts non-blocking operations on memory that outlives it; made by [`Flow::scope`].
@@ -21,6 +22,16 @@ enum Progress {
     Copied(Pending, Owned<u8>),
     Ended(Result<Status, Error>),
     Taken,
+}
+
+impl From<operation::Progress> for Progress {
+    fn from(progress: operation::Progress) -> Self {
+        match progress {
+            operation::Progress::UnderWay(pending) => Self::UnderWay(pending),
+            operation::Progress::Ended(result) => Self::Ended(result),
+            operation::Progress::Taken => Self::Taken,
+        }
+    }
 }
 
 /// An operation started in a scope.
@@ -104,16 +115,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// Starts a send that needs the caller's memory no longer than this call, if it can.
     fn send_now(&self, to: Rank, tag: Tag, mode: Mode, bytes: &[u8]) -> Result<Option<Scoped>, Error> {
-        if mode != Mode::Standard {
-            return Ok(None);
-        }
-        let progress =
-            match self.flow.engine.post(self.flow.coalesced(to, tag), bytes).map_err(|error| *error)? {
-                Started::Done => Progress::Ended(Ok(Status { source: to, tag, bytes: bytes.len() })),
-                Started::Posted(pending) => Progress::UnderWay(pending),
-                Started::Busy => return Ok(None),
-            };
-        Ok(Some(self.keep(progress)))
+        Ok(self.flow.isend_copied(to, tag, mode, bytes)?.map(|progress| self.keep(progress.into())))
     }
 
     /// Starts to send several slices as one message.

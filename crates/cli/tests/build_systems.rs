@@ -14,6 +14,9 @@ add_executable(program program.c)
 target_link_libraries(program MPI::MPI_C)
 add_executable(program++ program.cc)
 target_link_libraries(program++ MPI::MPI_CXX)
+find_package(canele 0.1 REQUIRED)
+add_executable(own own.c)
+target_link_libraries(own canele::canele)
 message(STATUS \"version ${MPI_C_VERSION}, launcher ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG}\")
 ";
 
@@ -25,6 +28,7 @@ fn cmake_finds_the_installation_through_its_wrappers() {
     let here = Installation::complete("cmake");
     here.source("program.c");
     here.source("program.cc");
+    here.own_source("own.c");
     fs::write(here.path("CMakeLists.txt"), PROJECT).unwrap();
     let path = format!("{}:{}", here.path("bin").display(), std::env::var("PATH").unwrap());
     let cmake = |words: &[&str]| {
@@ -36,13 +40,15 @@ fn cmake_finds_the_installation_through_its_wrappers() {
             .env("PATH", &path);
         printed(&command.output().unwrap())
     };
-    let told = cmake(&["-S", ".", "-B", "build"]);
+    let told =
+        cmake(&["-S", ".", "-B", "build", &format!("-DCMAKE_PREFIX_PATH={}", here.prefix().display())]);
     let found = format!("version 5.0, launcher {} -n", here.path("bin/mpiexec").display());
     assert!(told.contains(&found), "{told}");
     cmake(&["--build", "build"]);
     for program in ["../build/program", "../build/program++"] {
         assert_eq!(printed(&here.command(program, &[]).output().unwrap()), "ours");
     }
+    assert_eq!(printed(&here.command("../build/own", &[]).output().unwrap()), "installed");
 }
 
 #[test]
@@ -52,15 +58,22 @@ fn pkg_config_says_what_the_wrapper_does() {
     }
     let here = Installation::complete("pkg-config");
     here.source("program.c");
-    for name in ["canele-mpi", "mpi", "mpi-c"] {
+    here.own_source("own.c");
+    for (name, source, says) in [
+        ("canele-mpi", "program.c", "ours"),
+        ("mpi", "program.c", "ours"),
+        ("mpi-c", "program.c", "ours"),
+        ("canele", "own.c", "installed"),
+    ] {
         let mut command = Command::new("pkg-config");
         command.args(["--cflags", "--libs", name]).env("PKG_CONFIG_PATH", here.path("lib/pkgconfig"));
         let flags = printed(&command.output().unwrap());
-        let mut words = vec!["-o", "../program", "../program.c"];
+        let source = format!("../{source}");
+        let mut words = vec!["-o", "../program", &source];
         words.extend(flags.split_whitespace());
         let mut cc = Command::new("cc");
         printed(&cc.args(words).current_dir(here.path("bin")).output().unwrap());
-        assert_eq!(printed(&here.command("../program", &[]).output().unwrap()), "ours", "{flags}");
+        assert_eq!(printed(&here.command("../program", &[]).output().unwrap()), says, "{flags}");
         fs::remove_file(here.path("program")).unwrap();
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 /// The layers from the bottom up; a crate may depend on those before it.
-const LAYERS: [&str; 21] = [
+const LAYERS: [&str; 22] = [
     "canele-sys",
     "canele-mem",
     "canele-control",
@@ -16,6 +16,7 @@ const LAYERS: [&str; 21] = [
     "canele-testing",
     "canele",
     "canele-python",
+    "canele-capi",
     "canele-mpi",
     "canele-mpi-tables",
     "canele-mpi-c",
@@ -31,8 +32,8 @@ const LAYERS: [&str; 21] = [
 const PROGRAMS: [&str; 5] =
     ["canele-dsm", "canele-gauss", "canele-laplace", "canele-mandelbrot", "canele-povray"];
 /// Interfaces for other languages, whose pointers are the program's.
-const INTERFACES: [&str; 5] =
-    ["canele-mpi-c", "canele-mpich-c", "canele-mpi-abi", "canele-mpich-abi", "canele-python"];
+const INTERFACES: [&str; 6] =
+    ["canele-mpi-c", "canele-mpich-c", "canele-mpi-abi", "canele-mpich-abi", "canele-python", "canele-capi"];
 /// What programs may use.
 const PUBLIC: [&str; 3] = ["canele", "canele-show", "cestac"];
 

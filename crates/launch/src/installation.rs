@@ -6,12 +6,13 @@
 //!     PREFIX/lib/canele/libmpi_abi.so.1            target/PROFILE/libmpi_abi.so
 //!     PREFIX/lib/canele/libmpi.so.12               target/PROFILE/libmpi.so
 //!     PREFIX/lib/canele/libmpich.so.12             the same under the name that Debian gives it
+//!     PREFIX/lib/canele/libcanele.so.0             target/PROFILE/libcanele_c.so
 //!     PREFIX/lib/canele/programs/laplace …         target/PROFILE/laplace …
 //!     PREFIX/include/mpi.h                         target/PROFILE/mpi/libmpi_abi.so.1   made here when it is asked for
 //!                                                  crates/mpi-abi/include/mpi.h
 //! ```
 //!
-//! Owns both layouts. The libraries, one for each ABI, have a folder in which nothing else lies: programs that search it find no other library
+//! Owns both layouts. The libraries, one for each ABI of MPI and Canelé's own for C, have a folder in which nothing else lies: programs that search it find no other library
 //! there. Never looks at the environment: another implementation's library is none of its business.
 
 use std::ffi::OsString;
@@ -27,6 +28,9 @@ pub const MPICH_SONAME: &str = "libmpi.so.12";
 /// The same, by the name that Debian gives it.
 const DEBIAN_MPICH_SONAME: &str = "libmpich.so.12";
 const MPICH_BUILT: &str = "libmpi.so";
+/// Canelé's own library for C: as it is built, and the names that programs and the compiler's linker look for.
+const OWN_BUILT: &str = "libcanele_c.so";
+const OWN_NAMES: [&str; 2] = ["libcanele.so.0", "libcanele.so"];
 /// The name that the compiler's linker looks for.
 const LINK_NAME: &str = "libmpi_abi.so";
 const HEADER: &str = "mpi.h";
@@ -101,6 +105,9 @@ fn library_folder_from(here: &Path) -> Result<PathBuf, String> {
     let mut names = vec![(LINK_NAME, SONAME), (LINK_NAME, LINK_NAME)];
     if here.join(MPICH_BUILT).is_file() {
         names.extend([MPICH_SONAME, DEBIAN_MPICH_SONAME].map(|name| (MPICH_BUILT, name)));
+    }
+    if here.join(OWN_BUILT).is_file() {
+        names.extend(OWN_NAMES.map(|name| (OWN_BUILT, name)));
     }
     let made = fs::create_dir_all(&folder)
         .and_then(|()| names.into_iter().try_for_each(|(built, name)| link(built, name)));
@@ -188,10 +195,13 @@ mod tests {
             assert!(names.iter().all(|file| *file == here.join(LINK_NAME)), "{names:?}");
             assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
         }
-        fs::write(here.join("libmpi.so"), "").unwrap();
+        for built in [MPICH_BUILT, OWN_BUILT] {
+            fs::write(here.join(built), "").unwrap();
+        }
         let folder = library_folder_from(&here).unwrap();
-        for name in [MPICH_SONAME, DEBIAN_MPICH_SONAME] {
-            assert_eq!(fs::canonicalize(folder.join(name)).unwrap(), here.join("libmpi.so"));
+        let by_mpich = [MPICH_SONAME, DEBIAN_MPICH_SONAME].map(|name| (name, MPICH_BUILT));
+        for (name, built) in by_mpich.into_iter().chain(OWN_NAMES.map(|name| (name, OWN_BUILT))) {
+            assert_eq!(fs::canonicalize(folder.join(name)).unwrap(), here.join(built));
         }
         assert_eq!(include_folder_from(&here, &source), Ok(source));
     }

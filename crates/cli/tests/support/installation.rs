@@ -39,9 +39,14 @@ impl Installation {
         // In the target folder, where the executable can be linked instead of copied.
         let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let made = Installation { prefix: root.join("prefix"), root };
-        for folder in
-            ["tree/scripts", "tree/crates/mpi-abi/include", "tree/built/release", "commands", "prefix"]
-        {
+        for folder in [
+            "tree/scripts",
+            "tree/crates/mpi-abi/include",
+            "tree/crates/capi",
+            "tree/built/release",
+            "commands",
+            "prefix",
+        ] {
             fs::create_dir_all(made.root.join(folder)).unwrap();
         }
         let scripts = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts"));
@@ -51,10 +56,15 @@ impl Installation {
         for header in ["mpi.h", "mpi-ext.h"] {
             fs::write(made.root.join("tree/crates/mpi-abi/include").join(header), HEADER).unwrap();
         }
+        let own = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../capi"));
+        for folder in ["include", "install"] {
+            symlink(own.join(folder), made.root.join("tree/crates/capi").join(folder)).unwrap();
+        }
         let release = made.root.join("tree/built/release");
         fs::hard_link(env!("CARGO_BIN_EXE_canele"), release.join("canele")).unwrap();
         made.compile(&release.join("libmpi_abi.so"), "ours");
         fs::write(release.join("libmpi.so"), "by MPICH's ABI").unwrap();
+        made.compile_own(&release.join("libcanele_c.so"));
         // Everything is built.
         let cargo = made.root.join("commands/cargo");
         fs::write(&cargo, "#!/bin/sh\n").unwrap();
@@ -105,6 +115,21 @@ impl Installation {
         let mut cc = Command::new("cc");
         cc.args(["-shared", "-fPIC", "-Wl,-soname,libmpi_abi.so.1", "-o"]).arg(file).arg(&source);
         assert!(cc.status().unwrap().success());
+    }
+
+    /// A library of Canelé's own interface that knows its version and nothing else.
+    fn compile_own(&self, file: &Path) {
+        let source = self.root.join("own.c");
+        fs::write(&source, "const char *canele_version(void) { return \"installed\"; }\n").unwrap();
+        let mut cc = Command::new("cc");
+        cc.args(["-shared", "-fPIC", "-Wl,-soname,libcanele.so.0", "-o"]).arg(file).arg(&source);
+        assert!(cc.status().unwrap().success());
+    }
+
+    /// A program over Canelé's own interface that prints the version of the library.
+    pub fn own_source(&self, name: &str) {
+        let main = "int main(void) { puts(canele_version()); return 0; }\n";
+        fs::write(self.path(name), format!("#include <canele.h>\n#include <stdio.h>\n{main}")).unwrap();
     }
 
     /// Runs one of its commands.

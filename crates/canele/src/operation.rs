@@ -1,0 +1,154 @@
+//! A non-blocking operation, whoever lends its memory.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use canele_engine::{Buffer, Completion, Engine, Envelope, Mode, Pending, Started};
+use canele_mem::buffer::Owned;
+
+use crate::{Error, Flow, Plain, Rank, Status, Tag};
+
+/// What lends memory to an operation, and gets it back at its end.
+pub(crate) trait Lender {
+    /// The operation has ended.
+    fn take_back(&mut self, buffer: Buffer);
+}
+
+impl<T: Plain> Lender for Owned<T> {
+    fn take_back(&mut self, buffer: Buffer) {
+        match buffer {
+            Buffer::Out(buffer) => self.take_back_out(buffer),
+            Buffer::In(buffer) => self.take_back_in(buffer),
+            Buffer::None => {}
+        }
+    }
+}
+
+/// How far an operation is.
+pub(crate) enum Progress {
+    UnderWay(Pending),
+    Ended(Result<Status, Error>),
+    Taken,
+}
+
+/// An operation under way, with the lender of its memory.
+///
+/// Dropping it while it is under way withdraws it if no other rank knows of it and else waits for its end.
+pub(crate) struct Operation<L: Lender> {
+    engine: Arc<Engine>,
+    pub lender: L,
+    state: Progress,
+}
+
+impl Flow {
+    /// Where a message of this flow goes, which may leave with others.
+    pub(crate) fn coalesced(&self, to: Rank, tag: Tag) -> Envelope {
+        Envelope { coalesce: true, ..Envelope::new(to, self.id, tag) }
+    }
+
+    /// Starts a send that needs the caller's memory no longer than this call, if it can.
+    pub(crate) fn isend_copied(
+        &self,
+        to: Rank,
+        tag: Tag,
+        mode: Mode,
+        bytes: &[u8],
+    ) -> Result<Option<Progress>, Error> {
+        if mode != Mode::Standard {
+            return Ok(None);
+        }
+        match self.engine.post(self.coalesced(to, tag), bytes).map_err(|error| *error)? {
+            Started::Done => Ok(Some(Progress::Ended(Ok(Status { source: to, tag, bytes: bytes.len() })))),
+            Started::Posted(pending) => Ok(Some(Progress::UnderWay(pending))),
+            Started::Busy => Ok(None),
+        }
+    }
+}
+
+impl<L: Lender> Operation<L> {
+    pub fn new(flow: &Flow, lender: L, state: Progress) -> Self {
+        Self { engine: flow.engine.clone(), lender, state }
+    }
+
+    fn end(&mut self, ended: Completion) {
+        self.lender.take_back(ended.buffer);
+        self.state = Progress::Ended(ended.result);
+    }
+
+    /// Whether it has ended; makes progress if not.
+    pub fn test(&mut self) -> Result<bool, Error> {
+        if let Progress::UnderWay(pending) = self.state {
+            match self.engine.test(pending)? {
+                Some(ended) => self.end(ended),
+                None => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Withdraws it, if it is not too late; says whether it was.
+    pub fn cancel(&mut self) -> Result<bool, Error> {
+        match self.state {
+            Progress::UnderWay(pending) => self.engine.cancel(pending),
+            _ => Ok(false),
+        }
+    }
+
+    /// Waits for its end.
+    pub fn block(&mut self, deadline: Option<Instant>) -> Result<(), Error> {
+        if let Progress::UnderWay(pending) = self.state {
+            let ended = self.engine.wait(pending, deadline)?;
+            self.end(ended);
+        }
+        Ok(())
+    }
+
+    /// How it has ended.
+    ///
+    /// # Panics
+    /// It has not, or this was called before.
+    pub fn take(&mut self) -> Result<Status, Error> {
+        match std::mem::replace(&mut self.state, Progress::Taken) {
+            Progress::Ended(result) => result,
+            _ => unreachable!("taken only after its end"),
+        }
+    }
+
+    /// True after [`Operation::take`].
+    pub fn is_taken(&self) -> bool {
+        matches!(self.state, Progress::Taken)
+    }
+
+    /// Waits until one of several that are not taken has ended; gives its number.
+    pub fn wait_any(operations: &mut [&mut Self], deadline: Option<Instant>) -> Result<usize, Error> {
+        if let Some(at) = operations.iter().position(|one| matches!(one.state, Progress::Ended(_))) {
+            return Ok(at);
+        }
+        let (numbers, pending): (Vec<usize>, Vec<Pending>) = operations
+            .iter()
+            .enumerate()
+            .filter_map(|(n, one)| match one.state {
+                Progress::UnderWay(pending) => Some((n, pending)),
+                _ => None,
+            })
+            .unzip();
+        let Some(first) = numbers.first() else {
+            return Err(Error::Lengths { what: "requests under way", given: 0, needed: 1 });
+        };
+        let (which, ended) = operations[*first].engine.wait_any(&pending, deadline)?;
+        operations[numbers[which]].end(ended);
+        Ok(numbers[which])
+    }
+}
+
+impl<L: Lender> Drop for Operation<L> {
+    fn drop(&mut self) {
+        if let Progress::UnderWay(pending) = self.state
+            && !pending.is_free()
+        {
+            // Where even that fails (a forked child) the lender keeps the memory, which is never freed under a transfer.
+            let _ = self.engine.cancel_here(pending);
+            let _ = self.block(None);
+        }
+    }
+}

@@ -1,0 +1,12 @@
+# A later version serves for an earlier one of the same major version.
+set(PACKAGE_VERSION "@version@")
+string(REGEX MATCH "^[0-9]+" canele_major "${PACKAGE_VERSION}")
+if(PACKAGE_VERSION VERSION_LESS PACKAGE_FIND_VERSION OR
+   (NOT PACKAGE_FIND_VERSION STREQUAL "" AND NOT PACKAGE_FIND_VERSION_MAJOR STREQUAL canele_major))
+    set(PACKAGE_VERSION_COMPATIBLE FALSE)
+else()
+    set(PACKAGE_VERSION_COMPATIBLE TRUE)
+    if(PACKAGE_VERSION VERSION_EQUAL PACKAGE_FIND_VERSION)
+        set(PACKAGE_VERSION_EXACT TRUE)
+    endif()
+endif()

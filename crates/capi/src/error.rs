@@ -1,0 +1,259 @@
+//! Errors: stable codes, and the text of the last one of each thread. Panics stop here.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use canele::{Error, Failure};
+
+/// What a call gives: CANELE_OK, or why it failed. The numbers stay the same in all versions with the same soname; later versions
+/// may have more. canele_error_text() tells the rank, the value, and what to do.
+#[repr(i32)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum canele_error {
+    /// The call did what it says.
+    CANELE_OK = 0,
+    /// An argument cannot be: a null pointer, a handle that is NULL or of another kind, an unknown type, memory that is not aligned.
+    CANELE_ERROR_ARGUMENT = 1,
+    /// The handle was closed before.
+    CANELE_ERROR_CLOSED_HANDLE = 2,
+    /// The job has no such rank.
+    CANELE_ERROR_NO_SUCH_RANK = 3,
+    /// A message was longer than the memory for it. It is consumed, and nothing was written.
+    CANELE_ERROR_TRUNCATED = 4,
+    /// A rank died.
+    CANELE_ERROR_PEER_FAILED = 5,
+    /// There is no way to a rank.
+    CANELE_ERROR_UNREACHABLE = 6,
+    /// A rank broke the protocol, most likely because its memory is corrupted; another accepts nothing more from it.
+    CANELE_ERROR_CUT_OFF = 7,
+    /// A rank has left the job in good order, and takes part in nothing more.
+    CANELE_ERROR_PEER_FINISHED = 8,
+    /// A message of any rank was waited for, and no rank is left that could send one.
+    CANELE_ERROR_NOBODY_LEFT = 9,
+    /// The operation was cancelled.
+    CANELE_ERROR_CANCELLED = 10,
+    /// The ranks that communicate on a flow have given it up.
+    CANELE_ERROR_REVOKED = 11,
+    /// A region that a message was to be copied from or to is gone.
+    CANELE_ERROR_REGION_LOST = 12,
+    /// The time that was given has passed.
+    CANELE_ERROR_DEADLINE = 13,
+    /// The call was made in a forked child.
+    CANELE_ERROR_FORKED = 14,
+    /// Not enough memory.
+    CANELE_ERROR_MEMORY = 15,
+    /// The network of this host cannot be used.
+    CANELE_ERROR_NETWORK = 16,
+    /// The launcher is gone, or the program was started by another system's launcher.
+    CANELE_ERROR_LAUNCHER = 17,
+    /// A setting in the environment is wrong.
+    CANELE_ERROR_TUNABLE = 18,
+    /// The name is published already, or belongs to something else.
+    CANELE_ERROR_NAME_TAKEN = 19,
+    /// There is no such strategy.
+    CANELE_ERROR_STRATEGY = 20,
+    /// A number of items or bytes, or a level, does not fit the call.
+    CANELE_ERROR_LENGTHS = 21,
+    /// The bytes lie outside of the region.
+    CANELE_ERROR_RANGE = 22,
+    /// The message holds something else next.
+    CANELE_ERROR_UNPACK = 23,
+    /// The owner of a region refused the operation, most likely because it has closed the region.
+    CANELE_ERROR_REFUSED = 24,
+    /// The mailbox was closed by its owner.
+    CANELE_ERROR_MAILBOX_CLOSED = 25,
+    /// The mailbox is full: a message must be retrieved first.
+    CANELE_ERROR_MAILBOX_FULL = 26,
+    /// The job was finished by this rank before.
+    CANELE_ERROR_FINISHED = 27,
+    /// Processes could not be started or connected.
+    CANELE_ERROR_SPAWN = 28,
+    /// A defect of the library, which the text describes. Please report it.
+    CANELE_ERROR_INTERNAL = 29,
+}
+
+use canele_error::*;
+
+/// The names of the codes, by number.
+const NAMES: [&CStr; 30] = [
+    c"no error",
+    c"wrong argument",
+    c"handle is closed",
+    c"no such rank",
+    c"message too long",
+    c"rank died",
+    c"rank unreachable",
+    c"rank cut off",
+    c"rank has finished",
+    c"no rank is left",
+    c"cancelled",
+    c"flow revoked",
+    c"region lost",
+    c"deadline passed",
+    c"forked child",
+    c"not enough memory",
+    c"network unusable",
+    c"launcher gone",
+    c"wrong setting",
+    c"name taken",
+    c"no such strategy",
+    c"lengths do not fit",
+    c"outside of the region",
+    c"other contents",
+    c"refused",
+    c"mailbox closed",
+    c"mailbox full",
+    c"job finished",
+    c"not started",
+    c"internal error",
+];
+
+thread_local! {
+    static LAST: RefCell<CString> = RefCell::default();
+}
+
+/// An error whose text the calling thread has.
+#[derive(Clone, Copy, Debug)]
+pub struct Told(canele_error);
+
+impl Told {
+    /// Keeps the text for the calling thread.
+    #[cold]
+    #[inline(never)]
+    pub fn new(code: canele_error, text: impl Into<Vec<u8>>) -> Self {
+        let mut text = text.into();
+        text.retain(|byte| *byte != 0);
+        let text = CString::new(text).unwrap_or_default();
+        // A thread that ends has no text any more.
+        let _ = LAST.try_with(|last| last.replace(text));
+        Self(code)
+    }
+
+    /// An argument that cannot be.
+    pub fn argument(text: impl Into<Vec<u8>>) -> Self {
+        Self::new(CANELE_ERROR_ARGUMENT, text)
+    }
+
+    /// Keeps the text beyond the thread's next error.
+    #[cold]
+    pub fn keep(self) -> Kept {
+        Kept(self, LAST.try_with(|last| last.borrow().clone()).unwrap_or_default())
+    }
+}
+
+/// An error with its text, to be told later.
+pub struct Kept(Told, CString);
+
+impl Kept {
+    /// Gives the calling thread the text again.
+    #[cold]
+    pub fn tell(self) -> Told {
+        let Kept(told, text) = self;
+        let _ = LAST.try_with(|last| last.replace(text));
+        told
+    }
+}
+
+impl From<Error> for Told {
+    #[cold]
+    #[inline(never)]
+    fn from(error: Error) -> Self {
+        Self::new(code(&error), error.to_string())
+    }
+}
+
+fn code(error: &Error) -> canele_error {
+    match error {
+        Error::NoSuchRank { .. } => CANELE_ERROR_NO_SUCH_RANK,
+        Error::Failed(failure) => code_of_failure(failure),
+        Error::Deadline(_) => CANELE_ERROR_DEADLINE,
+        Error::Forked => CANELE_ERROR_FORKED,
+        Error::Connect(_) => CANELE_ERROR_UNREACHABLE,
+        Error::Memory(_) => CANELE_ERROR_MEMORY,
+        Error::Open(_) | Error::Event(_) => CANELE_ERROR_NETWORK,
+        Error::Control(_) => CANELE_ERROR_LAUNCHER,
+        Error::Tunable(_) => CANELE_ERROR_TUNABLE,
+        Error::NameTaken(_) => CANELE_ERROR_NAME_TAKEN,
+        Error::Strategy(_) => CANELE_ERROR_STRATEGY,
+        Error::Lengths { .. } => CANELE_ERROR_LENGTHS,
+        Error::Range { .. } => CANELE_ERROR_RANGE,
+        Error::Unpack { .. } => CANELE_ERROR_UNPACK,
+        Error::Refused { .. } => CANELE_ERROR_REFUSED,
+        Error::Attach(_) => CANELE_ERROR_MEMORY,
+        Error::Closed(_) => CANELE_ERROR_MAILBOX_CLOSED,
+        Error::NotSpawned(_) | Error::Port(_) => CANELE_ERROR_SPAWN,
+        Error::Finished => CANELE_ERROR_FINISHED,
+    }
+}
+
+fn code_of_failure(failure: &Failure) -> canele_error {
+    match failure {
+        Failure::Truncated { .. } => CANELE_ERROR_TRUNCATED,
+        Failure::PeerFailed(_) => CANELE_ERROR_PEER_FAILED,
+        Failure::Unreachable(..) => CANELE_ERROR_UNREACHABLE,
+        Failure::CutOff { .. } => CANELE_ERROR_CUT_OFF,
+        Failure::PeerFinished(_) => CANELE_ERROR_PEER_FINISHED,
+        Failure::NobodyLeft => CANELE_ERROR_NOBODY_LEFT,
+        Failure::Cancelled => CANELE_ERROR_CANCELLED,
+        Failure::Revoked { .. } => CANELE_ERROR_REVOKED,
+        Failure::RegionLost(_) => CANELE_ERROR_REGION_LOST,
+    }
+}
+
+/// Does what a function of the interface does; C sees no panic.
+#[inline(always)]
+pub fn call(function: impl FnOnce() -> Result<(), Told>) -> canele_error {
+    match catch_unwind(AssertUnwindSafe(function)) {
+        Ok(Ok(())) => CANELE_OK,
+        Ok(Err(told)) => told.0,
+        Err(panic) => panicked(&*panic).0,
+    }
+}
+
+/// The same for a function that gives something else than a code; `otherwise` stands for an error.
+pub fn value<T>(otherwise: T, function: impl FnOnce() -> Result<T, Told>) -> T {
+    match catch_unwind(AssertUnwindSafe(function)) {
+        Ok(Ok(value)) => value,
+        Ok(Err(_)) => otherwise,
+        Err(panic) => {
+            panicked(&*panic);
+            otherwise
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn panicked(panic: &(dyn Any + Send)) -> Told {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("nothing is known of it");
+    Told::new(CANELE_ERROR_INTERNAL, format!("a defect of Canelé, please report it: {text}"))
+}
+
+/// Returns the text of the last error that a call of the calling thread has given, in UTF-8; "" if there was none. A call that
+/// succeeds leaves it as it is. It stays until the thread's next call that fails.
+#[unsafe(no_mangle)]
+pub extern "C" fn canele_error_text() -> *const c_char {
+    LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+}
+
+/// Returns what a code means in two or three words, for ever; "unknown error" for a number that this version does not have.
+#[unsafe(no_mangle)]
+pub extern "C" fn canele_error_name(error: i32) -> *const c_char {
+    let name = usize::try_from(error).ok().and_then(|at| NAMES.get(at));
+    name.map_or(c"unknown error".as_ptr(), |name| name.as_ptr())
+}
+
+/// Returns the library's version, as "0.1.0", for ever. The header's is CANELE_VERSION. Programs run with the library of the header
+/// that they were compiled with and with any later one of the same soname.
+#[unsafe(no_mangle)]
+pub extern "C" fn canele_version() -> *const c_char {
+    const VERSION: &CStr =
+        match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+            Ok(version) => version,
+            Err(_) => panic!("a version has no zero byte"),
+        };
+    VERSION.as_ptr()
+}

@@ -1,0 +1,192 @@
+//! Handles: what C programs hold of a job, a flow, a request and so on.
+//!
+//! Owns the memory that handles point to, and never frees it: a handle that is closed is known as such as long as its memory does
+//! not serve another handle, for which the longest closed one is taken, and only if many are.
+//!
+//! ```text
+//!   canele_flow * ──▶ ┌ kind │ value ┐     kind: which kind of handle it is, or that it is closed
+//!                     └──────┴───────┘     closed ones wait in the pool of their kind
+//! ```
+
+use std::cell::{Cell, UnsafeCell};
+use std::collections::VecDeque;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+use std::sync::{Mutex, PoisonError};
+
+use crate::error::{Told, canele_error};
+
+/// How many closed handles of a kind there are before one is used again.
+const CLOSED_AT_LEAST: usize = 64;
+/// What stands in place of its kind in a closed handle.
+const CLOSED: u32 = u32::from_le_bytes(*b"shut");
+
+/// The memory of a handle.
+pub struct Handle<T> {
+    kind: Cell<u32>,
+    value: UnsafeCell<Option<T>>,
+}
+
+/// A kind of handle.
+pub trait Kind: Sized + 'static {
+    /// What it stands for.
+    type Value: 'static;
+    /// Distinguishes it from other kinds, and from memory that is no handle.
+    const KIND: u32;
+    /// What messages call it.
+    const NAME: &'static str;
+
+    fn new(handle: Handle<Self::Value>) -> Self;
+    fn handle(&self) -> &Handle<Self::Value>;
+    fn pool() -> &'static Pool<Self>;
+}
+
+/// Makes a structure with one field, a [`Handle`], a kind.
+macro_rules! kind {
+    ($name:ident, $value:ty, $kind:literal, $text:literal) => {
+        impl $crate::handle::Kind for $name {
+            type Value = $value;
+            const KIND: u32 = u32::from_le_bytes(*$kind);
+            const NAME: &'static str = $text;
+
+            fn new(handle: $crate::handle::Handle<$value>) -> Self {
+                Self(handle)
+            }
+
+            #[inline(always)]
+            fn handle(&self) -> &$crate::handle::Handle<$value> {
+                &self.0
+            }
+
+            fn pool() -> &'static $crate::handle::Pool<Self> {
+                static POOL: $crate::handle::Pool<$name> = $crate::handle::Pool::new();
+                &POOL
+            }
+        }
+    };
+}
+pub(crate) use kind;
+
+/// Closed handles of a kind, those that were closed first in front.
+pub struct Pool<K>(Mutex<VecDeque<NonNull<K>>>);
+
+// SAFETY: what is in a pool is closed, and so is used by no thread; its memory is never freed.
+unsafe impl<K> Sync for Pool<K> {}
+
+impl<K: Kind> Pool<K> {
+    pub const fn new() -> Self {
+        Self(Mutex::new(VecDeque::new()))
+    }
+
+    fn take(&self) -> Option<NonNull<K>> {
+        let mut closed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if closed.len() > CLOSED_AT_LEAST { closed.pop_front() } else { None }
+    }
+
+    fn put(&self, handle: NonNull<K>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(handle);
+    }
+}
+
+/// Makes a handle.
+pub fn open<K: Kind>(value: K::Value) -> NonNull<K> {
+    let Some(memory) = K::pool().take() else {
+        let handle = Handle { kind: Cell::new(K::KIND), value: UnsafeCell::new(Some(value)) };
+        return NonNull::from(Box::leak(Box::new(K::new(handle))));
+    };
+    // SAFETY: it was closed, so nothing refers to it; its memory is never freed.
+    let handle = unsafe { memory.as_ref() }.handle();
+    // SAFETY: as above.
+    unsafe { *handle.value.get() = Some(value) };
+    handle.kind.set(K::KIND);
+    memory
+}
+
+/// Makes a handle of what `make` gives, and puts it where the program wants it.
+pub fn put<K: Kind>(
+    place: Option<&mut MaybeUninit<*mut K>>,
+    make: impl FnOnce() -> Result<K::Value, Told>,
+) -> Result<(), Told> {
+    let place = place.ok_or_else(|| no_place(K::NAME))?;
+    // What the program finds there after an error.
+    place.write(std::ptr::null_mut());
+    place.write(open::<K>(make()?).as_ptr());
+    Ok(())
+}
+
+/// Says that there is no place for a result.
+#[cold]
+pub fn no_place(what: &str) -> Told {
+    Told::argument(format!("the place for the {what} is a null pointer"))
+}
+
+/// What a handle stands for.
+#[inline(always)]
+pub fn get<K: Kind>(handle: Option<&K>) -> Result<&K::Value, Told> {
+    if let Some(handle) = handle.map(K::handle)
+        && handle.kind.get() == K::KIND
+        // SAFETY: it is open, so its value is written by no call but one that closes it, which no program may make meanwhile.
+        && let Some(value) = unsafe { &*handle.value.get() }
+    {
+        return Ok(value);
+    }
+    Err(no_handle(handle))
+}
+
+/// The same, to be changed.
+#[inline(always)]
+pub fn get_mut<K: Kind>(handle: Option<&mut K>) -> Result<&mut K::Value, Told> {
+    match handle {
+        Some(handle) if handle.handle().kind.get() == K::KIND => {
+            // SAFETY: it is open, and the call has it alone.
+            unsafe { &mut *handle.handle().value.get() }.as_mut().ok_or_else(|| no_handle::<K>(None))
+        }
+        handle => Err(no_handle(handle.as_deref())),
+    }
+}
+
+/// Says why a handle cannot be used.
+#[cold]
+#[inline(never)]
+pub fn no_handle<K: Kind>(handle: Option<&K>) -> Told {
+    let name = K::NAME;
+    match handle.map(|handle| handle.handle().kind.get()) {
+        None => Told::argument(format!("the {name} is NULL: it was never opened, or is closed already")),
+        Some(CLOSED) => Told::new(
+            canele_error::CANELE_ERROR_CLOSED_HANDLE,
+            format!("the {name} is closed already: another copy of the handle was closed or waited for"),
+        ),
+        Some(_) => {
+            Told::argument(format!("the pointer is no {name}: it points to another kind of handle or memory"))
+        }
+    }
+}
+
+/// The handle that lies at a place, to be used in this call alone.
+pub fn at<K: Kind>(place: Option<&mut *mut K>) -> Result<(&mut *mut K, &mut K::Value), Told> {
+    let place = place.ok_or_else(|| no_place(K::NAME))?;
+    // SAFETY: a pointer to a handle is NULL or what this module gave, whose memory is never freed; the call has it alone.
+    let handle = unsafe { place.as_mut() };
+    let value = get_mut(handle)?;
+    Ok((place, value))
+}
+
+/// Closes the handle at a place, which becomes NULL, and gives what it stood for.
+pub fn close<K: Kind>(place: Option<&mut *mut K>) -> Result<K::Value, Told> {
+    let (place, _) = at(place)?;
+    let handle = std::mem::replace(place, std::ptr::null_mut());
+    NonNull::new(handle).and_then(close_handle).ok_or_else(|| no_handle::<K>(None))
+}
+
+/// Closes a handle, and gives what it stood for; nothing if it is closed.
+pub fn close_handle<K: Kind>(memory: NonNull<K>) -> Option<K::Value> {
+    // SAFETY: the memory of handles is never freed.
+    let handle = unsafe { memory.as_ref() }.handle();
+    if handle.kind.replace(CLOSED) != K::KIND {
+        return None;
+    }
+    // SAFETY: no other call uses a handle while it is closed.
+    let value = unsafe { &mut *handle.value.get() }.take();
+    K::pool().put(memory);
+    value
+}

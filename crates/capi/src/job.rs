@@ -1,0 +1,117 @@
+//! The job: starting, finishing, who this process is.
+
+use std::ffi::c_char;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+use canele::{Endpoint, Job};
+
+use crate::error::{Told, call, canele_error, value};
+use crate::flow::{OpenFlow, canele_flow};
+use crate::handle::{Handle, close, close_handle, get, kind, open, put};
+use crate::memory::text;
+
+/// The processes that were started together, seen from one of them. Made by canele_job_start.
+pub struct canele_job(Handle<OpenJob>);
+kind!(canele_job, OpenJob, b"job ", "job");
+
+/// A job, and its flow, which is open as long.
+pub struct OpenJob {
+    job: Job,
+    world: NonNull<canele_flow>,
+}
+
+impl OpenJob {
+    pub fn endpoint(&self) -> &Endpoint {
+        self.job.endpoint()
+    }
+}
+
+/// What stands for a number that cannot be told.
+const NO_NUMBER: u32 = u32::MAX;
+
+/// Joins the job that this process was started in by `canele run`, and stores a handle of it in `job`; without a launcher, a job of
+/// one rank. Call it once in a program.
+///
+/// Errors: CANELE_ERROR_TUNABLE, CANELE_ERROR_LAUNCHER, CANELE_ERROR_MEMORY, CANELE_ERROR_NETWORK; the text says what to change.
+#[unsafe(no_mangle)]
+pub extern "C" fn canele_job_start(job: Option<&mut MaybeUninit<*mut canele_job>>) -> canele_error {
+    call(|| {
+        put(job, || {
+            let job = Job::start()?;
+            let world = open(OpenFlow { flow: job.world(), is_world: true });
+            Ok(OpenJob { job, world })
+        })
+    })
+}
+
+/// Ends this rank's part in good order, and closes the job: everything sent so far will arrive. A rank that exits without it has
+/// failed. Close what else is open first; what is used later gives CANELE_ERROR_FINISHED.
+///
+/// Errors: CANELE_ERROR_LAUNCHER. The job is closed all the same.
+#[unsafe(no_mangle)]
+pub extern "C" fn canele_job_finish(job: Option<&mut *mut canele_job>) -> canele_error {
+    call(|| {
+        let OpenJob { job, world } = close(job)?;
+        close_handle(world);
+        Ok(job.finish()?)
+    })
+}
+
+/// Returns this process's number, from 0 to canele_job_size() - 1; UINT32_MAX if `job` is no job.
+#[unsafe(no_mangle)]
+pub extern "C" fn canele_job_rank(job: Option<&canele_job>) -> u32 {
+    value(NO_NUMBER, || Ok(get(job)?.job.rank().0))
+}
+
+/// Returns how many ranks the job has; UINT32_MAX if `job` is no job.
+#[unsafe(no_mangle)]
+pub extern "C" fn canele_job_size(job: Option<&canele_job>) -> u32 {
+    value(NO_NUMBER, || Ok(get(job)?.job.size()))
+}
+
+/// Returns this rank's number among those of its host; UINT32_MAX if `job` is no job.
+#[unsafe(no_mangle)]
+pub extern "C" fn canele_job_local_rank(job: Option<&canele_job>) -> u32 {
+    value(NO_NUMBER, || Ok(get(job)?.job.local_rank()))
+}
+
+/// Returns how many ranks this host has; UINT32_MAX if `job` is no job.
+#[unsafe(no_mangle)]
+pub extern "C" fn canele_job_local_size(job: Option<&canele_job>) -> u32 {
+    value(NO_NUMBER, || Ok(get(job)?.job.local_size()))
+}
+
+/// Returns how many hosts have had ranks of the job at its start; UINT32_MAX if `job` is no job.
+#[unsafe(no_mangle)]
+pub extern "C" fn canele_job_hosts(job: Option<&canele_job>) -> u32 {
+    value(NO_NUMBER, || Ok(get(job)?.job.hosts()))
+}
+
+/// Returns the flow that all ranks share from the start; NULL if `job` is no job. It belongs to the job: it is open until
+/// canele_job_finish, and is not closed by itself.
+#[unsafe(no_mangle)]
+pub extern "C" fn canele_job_world(job: Option<&canele_job>) -> *mut canele_flow {
+    value(std::ptr::null_mut(), || Ok(get(job)?.world.as_ptr()))
+}
+
+/// Puts what waits for peers into packets by the built-in policy `name` from now on: "aggregate", "fifo", "priority" or "split".
+/// It concerns what this rank sends, to all ranks; choose while nothing is under way.
+///
+/// Errors: CANELE_ERROR_STRATEGY.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn canele_job_set_strategy(
+    job: Option<&canele_job>,
+    name: *const c_char,
+) -> canele_error {
+    call(|| {
+        // SAFETY: the program gives a text that ends with a zero byte.
+        let name = unsafe { text(name, "name of the strategy") }?;
+        Ok(get(job)?.job.set_strategy(name)?)
+    })
+}
+
+/// A job's endpoint.
+pub fn endpoint(job: Option<&canele_job>) -> Result<&Endpoint, Told> {
+    Ok(get(job)?.endpoint())
+}

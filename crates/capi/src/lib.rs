@@ -1,0 +1,35 @@
+//! `libcanele.so.0`: Canelé's own interface for programs in C and C++, declared in `canele.h`.
+//!
+//! This crate is the edge and nothing else: it knows handles, pointers and error codes; what the calls do is in `canele`. A method
+//! `Noun::method` of that crate is the function `canele_noun_method` here, those of its `Endpoint` are functions of the job.
+//!
+//! ```text
+//!   C ── canele_flow_send(flow, to, tag, data, bytes)
+//!      │ error.rs: call          panics and errors become codes, the text is kept for canele_error_text
+//!      │ handle.rs: get          a handle that is NULL, closed or of another kind is an error
+//!      │ memory.rs: bytes        an address and a length become a slice
+//!   Flow::send
+//! ```
+//!
+//! Trusting C: a pointer that is not null is taken to point where the header says it points. Everything else (handles, ranks, tags,
+//! lengths, types, operations) is checked.
+//!
+//! The header is made from these sources by `tests/header.rs`, so the documentation of what is exported here is written for it.
+#![allow(non_camel_case_types)] // The names of types are those of C.
+#![allow(clippy::missing_safety_doc)] // The header says what pointers point to, once for all functions.
+
+mod channel;
+mod collective;
+mod error;
+mod flow;
+mod handle;
+mod job;
+mod mailbox;
+mod memory;
+mod message;
+mod notice;
+mod probe;
+mod region;
+mod request;
+mod tagged;
+mod types;

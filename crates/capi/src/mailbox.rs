@@ -1,0 +1,184 @@
+//! Mailboxes.
+#![allow(clippy::result_large_err)] // A message that was not posted comes back with the error.
+
+use std::ffi::c_char;
+use std::mem::MaybeUninit;
+
+use canele::{Mailbox, Message, PostError, Postbox};
+
+use crate::error::{Told, call, canele_error, value};
+use crate::handle::{Handle, at, close, get, kind, no_place, open, put};
+use crate::job::{canele_job, endpoint};
+use crate::memory::text;
+use crate::message::{OpenMessage, canele_message};
+use crate::tagged::duration;
+
+/// A mailbox of this rank, shared by its threads. Made by canele_job_create_mailbox.
+pub struct canele_mailbox(Handle<Mailbox>);
+kind!(canele_mailbox, Mailbox, b"mail", "mailbox");
+
+/// The way to a mailbox of any rank, shared by threads. Made by canele_job_find_mailbox.
+pub struct canele_postbox(Handle<Postbox>);
+kind!(canele_postbox, Postbox, b"post", "postbox");
+
+/// Creates a mailbox with room for `depth` messages, which any rank of any host finds by its name, and stores a handle of it in `mailbox`.
+///
+/// Errors: CANELE_ERROR_NAME_TAKEN; CANELE_ERROR_LENGTHS: a depth of 0; CANELE_ERROR_MEMORY.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn canele_job_create_mailbox(
+    job: Option<&canele_job>,
+    name: *const c_char,
+    depth: usize,
+    mailbox: Option<&mut MaybeUninit<*mut canele_mailbox>>,
+) -> canele_error {
+    call(|| {
+        // SAFETY: the program gives a text that ends with a zero byte.
+        let name = unsafe { text(name, "name of the mailbox") }?;
+        put(mailbox, || Ok(endpoint(job)?.create_mailbox(name, depth)?))
+    })
+}
+
+/// Finds a mailbox by its name; waits until there is one, at most `wait_ns` nanoseconds. Stores a handle for posting to it in `postbox`.
+///
+/// Errors: CANELE_ERROR_DEADLINE; CANELE_ERROR_MAILBOX_CLOSED; the owner is gone, as of canele_flow_send.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn canele_job_find_mailbox(
+    job: Option<&canele_job>,
+    name: *const c_char,
+    wait_ns: u64,
+    postbox: Option<&mut MaybeUninit<*mut canele_postbox>>,
+) -> canele_error {
+    call(|| {
+        // SAFETY: the program gives a text that ends with a zero byte.
+        let name = unsafe { text(name, "name of the mailbox") }?;
+        put(postbox, || Ok(endpoint(job)?.find_mailbox(name, duration(wait_ns))?))
+    })
+}
+
+/// Takes the next message out of the mailbox, waiting for one, and stores a handle of it in `message`.
+///
+/// Errors: a rank died: every waiting call is told once, and the next one works as before; the message's sender died before its data came;
+/// CANELE_ERROR_NOBODY_LEFT, as of canele_flow_recv.
+#[unsafe(no_mangle)]
+pub extern "C" fn canele_mailbox_retrieve(
+    mailbox: Option<&canele_mailbox>,
+    message: Option<&mut MaybeUninit<*mut canele_message>>,
+) -> canele_error {
+    call(|| put(message, || Ok(get(mailbox)?.retrieve()?.into())))
+}
+
+/// Takes the next message out of the mailbox if there is one now; if not, `message` becomes NULL.
+///
+/// Errors: as canele_mailbox_retrieve.
+#[unsafe(no_mangle)]
+pub extern "C" fn canele_mailbox_try_retrieve(
+    mailbox: Option<&canele_mailbox>,
+    message: Option<&mut MaybeUninit<*mut canele_message>>,
+) -> canele_error {
+    call(|| {
+        let message = message.ok_or_else(|| no_place("message"))?;
+        message.write(std::ptr::null_mut());
+        if let Some(came) = get(mailbox)?.try_retrieve()? {
+            message.write(open::<canele_message>(came.into()).as_ptr());
+        }
+        Ok(())
+    })
+}
+
+/// As canele_mailbox_retrieve, for at most `wait_ns` nanoseconds.
+///
+/// Errors: CANELE_ERROR_DEADLINE; else as canele_mailbox_retrieve.
+#[unsafe(no_mangle)]
+pub extern "C" fn canele_mailbox_retrieve_deadline(
+    mailbox: Option<&canele_mailbox>,
+    message: Option<&mut MaybeUninit<*mut canele_message>>,
+    wait_ns: u64,
+) -> canele_error {
+    call(|| put(message, || Ok(get(mailbox)?.retrieve_deadline(duration(wait_ns))?.into())))
+}
+
+/// Closes a mailbox, which becomes NULL: what was not retrieved is lost, and those who post get CANELE_ERROR_MAILBOX_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn canele_mailbox_close(mailbox: Option<&mut *mut canele_mailbox>) -> canele_error {
+    call(|| close(mailbox).map(drop))
+}
+
+/// Returns the rank whose mailbox it is; UINT32_MAX if `postbox` is no postbox.
+#[unsafe(no_mangle)]
+pub extern "C" fn canele_postbox_owner(postbox: Option<&canele_postbox>) -> u32 {
+    value(u32::MAX, || Ok(get(postbox)?.owner().0))
+}
+
+/// Posts by `post` the message of a handle, which is closed and becomes NULL unless the message comes back.
+fn post_by(
+    message: Option<&mut *mut canele_message>,
+    post: impl FnOnce(Message) -> Result<(), PostError>,
+) -> Result<(), Told> {
+    let (place, OpenMessage { message, .. }) = at(message)?;
+    let taken = std::mem::take(message);
+    match post(taken) {
+        Err(PostError::Full(back)) => {
+            *message = back;
+            let text = "the mailbox is full: a message must be retrieved first";
+            Err(Told::new(canele_error::CANELE_ERROR_MAILBOX_FULL, text))
+        }
+        posted => {
+            close(Some(place))?;
+            match posted {
+                Err(PostError::Failed(error)) => Err(error.into()),
+                _ => Ok(()),
+            }
+        }
+    }
+}
+
+/// Posts a message; waits while the mailbox is full. The message is closed and becomes NULL. To a mailbox of another host that takes a round trip
+/// at least, for which the owner must be in some call that makes progress.
+///
+/// Errors: CANELE_ERROR_MAILBOX_CLOSED; the owner is gone, as of canele_flow_send; CANELE_ERROR_MEMORY. The message is closed all the same.
+#[unsafe(no_mangle)]
+pub extern "C" fn canele_postbox_post(
+    postbox: Option<&canele_postbox>,
+    message: Option<&mut *mut canele_message>,
+) -> canele_error {
+    call(|| {
+        let postbox = get(postbox)?;
+        post_by(message, |message| Ok(postbox.post(message)?))
+    })
+}
+
+/// Posts a message if the mailbox is not full. It is closed and becomes NULL, but for CANELE_ERROR_MAILBOX_FULL.
+///
+/// Errors: CANELE_ERROR_MAILBOX_FULL; else as canele_postbox_post.
+#[unsafe(no_mangle)]
+pub extern "C" fn canele_postbox_try_post(
+    postbox: Option<&canele_postbox>,
+    message: Option<&mut *mut canele_message>,
+) -> canele_error {
+    call(|| {
+        let postbox = get(postbox)?;
+        post_by(message, |message| postbox.try_post(message))
+    })
+}
+
+/// Posts a message; waits while the mailbox is full, at most `wait_ns` nanoseconds. It is closed and becomes NULL, but for
+/// CANELE_ERROR_MAILBOX_FULL.
+///
+/// Errors: as canele_postbox_try_post.
+#[unsafe(no_mangle)]
+pub extern "C" fn canele_postbox_post_deadline(
+    postbox: Option<&canele_postbox>,
+    message: Option<&mut *mut canele_message>,
+    wait_ns: u64,
+) -> canele_error {
+    call(|| {
+        let postbox = get(postbox)?;
+        post_by(message, |message| postbox.post_deadline(message, duration(wait_ns)))
+    })
+}
+
+/// Closes the way to a mailbox, which becomes NULL; the mailbox stays.
+#[unsafe(no_mangle)]
+pub extern "C" fn canele_postbox_close(postbox: Option<&mut *mut canele_postbox>) -> canele_error {
+    call(|| close(postbox).map(drop))
+}

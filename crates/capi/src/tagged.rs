@@ -1,0 +1,134 @@
+//! Blocking tagged messages.
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+
+use canele::{Rank, Status, Tag};
+
+use crate::error::{call, canele_error};
+use crate::flow::{canele_flow, flow, source, tag_match};
+use crate::memory::{bytes as bytes_at, bytes_mut, set_if_wanted};
+
+/// What a message was, or a send.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct canele_status {
+    /// Who sent it; of a send, to whom it goes.
+    pub source: u32,
+    /// Its tag.
+    pub tag: u32,
+    /// How long it was in bytes, which may be less than the memory for it.
+    pub bytes: usize,
+}
+
+impl From<Status> for canele_status {
+    #[inline(always)]
+    fn from(status: Status) -> Self {
+        Self { source: status.source.0, tag: status.tag.0, bytes: status.bytes }
+    }
+}
+
+/// Sends `bytes` bytes at `data` to rank `to` with a tag. On return they may be changed; the message may still be on its way.
+///
+/// Errors: CANELE_ERROR_NO_SUCH_RANK; the rank is gone (CANELE_ERROR_PEER_FAILED, CANELE_ERROR_PEER_FINISHED,
+/// CANELE_ERROR_UNREACHABLE, CANELE_ERROR_CUT_OFF); CANELE_ERROR_FINISHED.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn canele_flow_send(
+    flow: Option<&canele_flow>,
+    to: u32,
+    tag: u32,
+    data: *const c_void,
+    bytes: usize,
+) -> canele_error {
+    call(|| {
+        // SAFETY: the program gives memory that can be read, and does not write it during the call.
+        let bytes = unsafe { bytes_at(data, bytes) }?;
+        Ok(self::flow(flow)?.send(Rank(to), Tag(tag), bytes)?)
+    })
+}
+
+/// As canele_flow_send, but returns once the receiver has begun to receive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn canele_flow_send_sync(
+    flow: Option<&canele_flow>,
+    to: u32,
+    tag: u32,
+    data: *const c_void,
+    bytes: usize,
+) -> canele_error {
+    call(|| {
+        // SAFETY: as in `canele_flow_send`.
+        let bytes = unsafe { bytes_at(data, bytes) }?;
+        Ok(self::flow(flow)?.send_sync(Rank(to), Tag(tag), bytes)?)
+    })
+}
+
+/// As canele_flow_send, but gives up after `wait_ns` nanoseconds; then nothing was sent.
+///
+/// Errors: as canele_flow_send; CANELE_ERROR_DEADLINE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn canele_flow_send_deadline(
+    flow: Option<&canele_flow>,
+    to: u32,
+    tag: u32,
+    data: *const c_void,
+    bytes: usize,
+    wait_ns: u64,
+) -> canele_error {
+    call(|| {
+        // SAFETY: as in `canele_flow_send`.
+        let bytes = unsafe { bytes_at(data, bytes) }?;
+        Ok(self::flow(flow)?.send_deadline(Rank(to), Tag(tag), bytes, duration(wait_ns))?)
+    })
+}
+
+/// Receives the next matching message into `bytes` bytes at `data`. `from` is a rank or CANELE_ANY_SOURCE, `tag` a tag or
+/// CANELE_ANY_TAG. The message may be shorter; `status`, unless NULL, gets its sender, tag and length.
+///
+/// Errors: CANELE_ERROR_TRUNCATED: it is longer (it is consumed, and nothing else is harmed); CANELE_ERROR_NO_SUCH_RANK; the rank is
+/// gone, as of canele_flow_send. From any rank: a rank died, which each flow is told once; CANELE_ERROR_NOBODY_LEFT: all other ranks
+/// have finished or died, and this thread, the only one of its rank, would wait for ever.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn canele_flow_recv(
+    flow: Option<&canele_flow>,
+    from: u32,
+    tag: u64,
+    data: *mut c_void,
+    bytes: usize,
+    status: Option<&mut MaybeUninit<canele_status>>,
+) -> canele_error {
+    call(|| {
+        // SAFETY: the program gives memory that can be written, and does not touch it during the call.
+        let bytes = unsafe { bytes_mut(data, bytes) }?;
+        let got = self::flow(flow)?.recv(source(from), tag_match(tag)?, bytes)?;
+        set_if_wanted(status, got.into());
+        Ok(())
+    })
+}
+
+/// As canele_flow_recv, but gives up after `wait_ns` nanoseconds; then the message, should it come, is still there.
+///
+/// Errors: as canele_flow_recv; CANELE_ERROR_DEADLINE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn canele_flow_recv_deadline(
+    flow: Option<&canele_flow>,
+    from: u32,
+    tag: u64,
+    data: *mut c_void,
+    bytes: usize,
+    status: Option<&mut MaybeUninit<canele_status>>,
+    wait_ns: u64,
+) -> canele_error {
+    call(|| {
+        // SAFETY: as in `canele_flow_recv`.
+        let bytes = unsafe { bytes_mut(data, bytes) }?;
+        let got = self::flow(flow)?.recv_deadline(source(from), tag_match(tag)?, bytes, duration(wait_ns))?;
+        set_if_wanted(status, got.into());
+        Ok(())
+    })
+}
+
+/// A wait, which CANELE_FOREVER makes longer than any program runs.
+pub fn duration(wait_ns: u64) -> std::time::Duration {
+    crate::memory::wait(wait_ns).unwrap_or(std::time::Duration::MAX)
+}

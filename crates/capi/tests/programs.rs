@@ -1,0 +1,55 @@
+//! C programs that look at errors, threads and handles: each asserts what it was told and says where that failed.
+
+mod support;
+
+use support::{compiled, folder, name, printed, run, sources, text};
+
+/// Runs a program of the folder on so many ranks; each says that it has passed.
+fn passes(program: &str, ranks: u32) {
+    let program = compiled(&folder(&format!("tests/programs/{program}.c")));
+    assert_eq!(printed(ranks, &program, &[]), vec!["passed"; ranks as usize], "{}", program.display());
+}
+
+#[test]
+fn errors_have_codes_and_texts() {
+    passes("errors", 2);
+}
+
+#[test]
+fn requests_and_probes_say_what_came() {
+    passes("requests", 2);
+}
+
+#[test]
+fn regions_mailboxes_and_channels_have_limits() {
+    passes("limits", 2);
+}
+
+#[test]
+fn threads_have_errors_and_messages_of_their_own() {
+    passes("threads", 2);
+}
+
+#[test]
+fn a_death_is_told_by_its_rank() {
+    let program = compiled(&folder("tests/programs/death.c"));
+    let output = run(&["-n", "3", "--on-failure", "continue"], &program, &[]);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(printed.lines().collect::<Vec<_>>(), ["passed"; 2], "{}", text(&output));
+}
+
+#[test]
+fn a_program_without_a_launcher_is_a_job_of_one_rank() {
+    let program = compiled(&folder("examples/hello.c"));
+    let mut alone = std::process::Command::new("timeout");
+    alone.args(["-k", "5", "60"]).arg(program).env("LD_LIBRARY_PATH", support::library());
+    let output = alone.output().unwrap();
+    let greeting = "rank 0 of 1: greeted by rank 0, and all numbers add up to 0\n";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), greeting, "{}", text(&output));
+}
+
+#[test]
+fn every_program_in_the_folder_is_run() {
+    let programs: Vec<_> = sources("tests/programs").iter().map(|path| name(path)).collect();
+    assert_eq!(programs, ["death", "errors", "limits", "requests", "threads"]);
+}

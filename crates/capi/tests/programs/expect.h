@@ -1,0 +1,32 @@
+/* What the programs of this folder expect of calls. */
+#ifndef EXPECT_H
+#define EXPECT_H
+
+#include <canele.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t WAIT_NS = UINT64_C(30000000000);
+
+/* A condition holds, or the rank says where not and ends. */
+#define EXPECT(condition)                                                                                     \
+    do {                                                                                                      \
+        if (!(condition)) {                                                                                   \
+            fprintf(stderr, "%s:%d: %s; the last error: %s\n", __FILE__, __LINE__, #condition, canele_error_text()); \
+            exit(1);                                                                                          \
+        }                                                                                                     \
+    } while (0)
+
+/* A call succeeds. */
+#define OK(call) EXPECT((call) == CANELE_OK)
+
+/* A call fails with this code, and a text in which these words are. */
+#define FAILS(code, words, call)                                                                              \
+    do {                                                                                                      \
+        EXPECT((call) == CANELE_ERROR_##code);                                                                \
+        EXPECT(strstr(canele_error_text(), words) != NULL);                                                   \
+    } while (0)
+
+#endif
