@@ -5,8 +5,12 @@ import pathlib
 import statistics
 import sys
 
+import programs
+
+# In every picture the same colour is the same participant.
 COLOURS = {"limit": "#888888", "mpich": "#4477aa", "intel": "#228833", "openmpi": "#cc8800", "canele": "#cc3344", "native": "#882255"}
 TITLES = {"limit": "limit", "mpich": "MPICH", "intel": "Intel MPI", "openmpi": "Open MPI", "canele": "Canelé", "native": "own API"}
+PEERS = ("mpich", "intel", "openmpi")
 
 
 def main(kept, folder):
@@ -24,17 +28,75 @@ def main(kept, folder):
         entries = [entry for entry in kept["figures"] if (entry["program"], entry["ranks"]) == (program, ranks)]
         draw = curves if program == "pingpong" else bars
         figure = draw(pyplot, entries)
-        figure.suptitle(f"{program}, {ranks} ranks, {kept['about']['network']}; medians of {kept['rounds']} rounds")
+        figure.suptitle(f"{program}, {ranks} ranks: {finding(entries)}\n", fontsize=11)
+        figure.text(0.5, 0, circumstances(kept), ha="center", va="top", fontsize=7, color="#555555")
         path = folder / f"{program}-{ranks}.svg"
         figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
         pyplot.close(figure)
         print(path)
 
 
+def circumstances(kept):
+    about = kept["about"]
+    words = [f"{about['processors']} processors ({about['processor']})", about["system"], about["network"], about.get("date"),
+             None if about["bound"] else "no rank bound", f"beside {about['load']} computing processes" if about["load"] else None,
+             f"medians of {kept['rounds']} rounds, from the best to the worst one"]
+    return ", ".join(word for word in words if word)
+
+
+def finding(entries):
+    """What the picture shows, in words: Canelé beside the best of the others."""
+    told = []
+    for entry in entries:
+        found = medians(entry)
+        others = {name: found[name] for name in PEERS if name in found}
+        if "canele" in found and others:
+            more = entry["unit"] in programs.MORE_IS_BETTER
+            best = (max if more else min)(others, key=others.get)
+            ratio = found["canele"] / others[best]
+            told.append((entry, 1 / ratio if more else ratio, best))
+    if not told:
+        return "no two to compare"
+    if len(told) <= 2 or entries[0]["program"] == "pingpong":
+        ends = [one for one in told if one[0]["figure"] == told[0][0]["figure"]]
+        ends = [ends[0], ends[-1]] if len(ends) > 1 else ends
+        return "; ".join(f"{size(entry['bytes'])}Canelé {words(ratio)} {TITLES[best]}" for entry, ratio, best in ends)
+    ahead = sum(ratio <= 1 for _, ratio, _ in told)
+    middle = statistics.median(ratio for _, ratio, _ in told)
+    return f"Canelé ahead of the best of the others in {ahead} of {len(told)}, usually {words(middle)} it"
+
+
+def words(ratio):
+    return f"{1 / ratio:.1f} times as fast as" if ratio <= 0.95 else f"{ratio:.1f} times as slow as" if ratio >= 1.05 else "as fast as"
+
+
+def size(count):
+    return f"{human(count)}B: " if count else ""
+
+
+def human(number):
+    for factor, letter in ((1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")):
+        if number >= factor:
+            return f"{number / factor:g} {letter}"
+    return f"{number:g} "
+
+
+def values_of(entry, name):
+    return [value for value in entry["values"].get(name, ()) if value is not None]
+
+
 def medians(entry):
     """{participant: median} of one figure."""
-    values = {name: [value for value in values if value is not None] for name, values in entry["values"].items()}
-    return {name: statistics.median(values[name]) for name in COLOURS if values.get(name)}
+    return {name: statistics.median(values_of(entry, name)) for name in COLOURS if values_of(entry, name)}
+
+
+def plain(axis, which, text):
+    """Numbers as people write them, in place of powers."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    axis = getattr(axis, which)
+    axis.set_major_formatter(FuncFormatter(text))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def curves(pyplot, entries):
@@ -42,21 +104,29 @@ def curves(pyplot, entries):
     kinds = list(dict.fromkeys(entry["figure"] for entry in entries))
     figure, axes = pyplot.subplots(2, len(kinds), figsize=(5.5 * len(kinds), 7), squeeze=False)
     for column, kind in enumerate(kinds):
+        top, bottom = axes[0][column], axes[1][column]
+        top.set_xscale("log", base=2)
+        bottom.set_xscale("log", base=2)
+        top.set_yscale("log")
         for name in COLOURS:
-            points = [(entry["bytes"], medians(entry)) for entry in entries if entry["figure"] == kind and entry["bytes"]]
-            points = sorted((bytes_, found[name]) for bytes_, found in points if name in found)
-            if not points:
+            mine = sorted((entry for entry in entries if entry["figure"] == kind and entry["bytes"] and values_of(entry, name)),
+                          key=lambda entry: entry["bytes"])
+            if not mine:
                 continue
-            sizes, times = zip(*points)
+            sizes = [entry["bytes"] for entry in mine]
+            times = [[value / 1e3 for value in sorted(values_of(entry, name))] for entry in mine]
+            middle = [statistics.median(values) for values in times]
             style = {"color": COLOURS[name], "label": TITLES[name], "marker": ".", "linestyle": "--" if name == "limit" else "-"}
-            axes[0][column].loglog(sizes, [ns / 1e3 for ns in times], **style)
-            axes[1][column].semilogx(sizes, [bytes_ / ns for bytes_, ns in points], **style)
-        for row, label in enumerate(("time one way, µs", "GB/s")):
-            axis = axes[row][column]
+            top.plot(sizes, middle, **style)
+            top.fill_between(sizes, [v[0] for v in times], [v[-1] for v in times], color=COLOURS[name], alpha=0.15, linewidth=0)
+            bottom.plot(sizes, [bytes_ / us / 1e3 for bytes_, us in zip(sizes, middle)], **style)
+        for axis, label in ((top, "time one way, µs"), (bottom, "GB/s")):
             axis.set(xlabel=f"bytes, {kind} memory", ylabel=label)
-            axis.set_xscale("log", base=2)
+            plain(axis, "xaxis", lambda value, _: human(value).strip())
             axis.grid(alpha=0.3)
-        axes[0][column].legend()
+        plain(top, "yaxis", lambda value, _: f"{value:g}")
+        bottom.set_ylim(bottom=0)
+        top.legend()
     return figure
 
 
@@ -69,14 +139,19 @@ def bars(pyplot, entries):
         mine = [entry for entry in entries if entry["unit"] == unit and set(entry["values"]) - {"limit"}]
         names = [name for name in COLOURS if any(name in medians(entry) for entry in mine)]
         for number, name in enumerate(names):
-            at = [place + (number - len(names) / 2) * 0.8 / len(names) for place in range(len(mine))]
-            heights = [medians(entry).get(name, 0) / (1e3 if unit == "ns" else 1) for entry in mine]
-            axis.bar(at, heights, 0.8 / len(names), align="edge", color=COLOURS[name], label=TITLES[name])
-        labels = [f"{entry['figure']}\n{entry['bytes']}" if entry["bytes"] else entry["figure"] for entry in mine]
+            there = [(place, entry) for place, entry in enumerate(mine) if values_of(entry, name)]
+            at = [place + (number - len(names) / 2) * 0.8 / len(names) for place, _ in there]
+            values = [[value / (1e3 if unit == "ns" else 1) for value in sorted(values_of(entry, name))] for _, entry in there]
+            heights = [statistics.median(one) for one in values]
+            spread = [[height - one[0] for height, one in zip(heights, values)], [one[-1] - height for height, one in zip(heights, values)]]
+            axis.bar(at, heights, 0.8 / len(names), align="edge", color=COLOURS[name], label=TITLES[name], yerr=spread,
+                     error_kw={"elinewidth": 0.6, "ecolor": "#333333"})
+        labels = [f"{entry['figure']}\n{human(entry['bytes'])}B" if entry["bytes"] else entry["figure"] for entry in mine]
         axis.set_xticks(range(len(mine)), labels, rotation=60 if len(mine) > 8 else 0, fontsize=7)
         axis.set_ylabel("µs" if unit == "ns" else unit)
         if unit != "%":
             axis.set_yscale("log")
+            plain(axis, "yaxis", lambda value, _: f"{value:g}")
         axis.grid(axis="y", alpha=0.3)
         axis.legend(fontsize=7)
     return figure

@@ -1,5 +1,6 @@
 """The figures in words: tables in Markdown, and JSON. Owns how numbers are written."""
 
+import datetime
 import json
 import math
 import os
@@ -18,6 +19,7 @@ def about(wanted, canele):
     return {
         "processor": models[0] if models else platform.machine(),
         "processors": len(os.sched_getaffinity(0)),
+        "date": datetime.date.today().isoformat(),
         "system": f"{platform.system()} {platform.release()}",
         "network": "tcp" if wanted.tcp else "shared memory",
         "file": f"{wanted.megabytes} MB in {wanted.directory.resolve()}" if "io" in wanted.programs else None,

@@ -43,6 +43,8 @@
 //! lengths, senders and access rights are checked at both ends.
 #![forbid(unsafe_code)]
 
+use std::process::ExitCode;
+
 mod access;
 pub mod arguments;
 mod cache;
@@ -67,3 +69,8 @@ pub use placement::Placement;
 pub use server::{Served, Server};
 pub use space::{AddressSpace, Settings};
 pub use traffic::Traffic;
+
+/// The program `dsm`.
+pub fn main() -> ExitCode {
+    canele_show::program::main("dsm", |arguments: &Arguments, job| program::run(arguments, job))
+}

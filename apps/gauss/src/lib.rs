@@ -5,6 +5,8 @@
 //! a Matrix Market file ([`market`]). Only `run` and `cestac` communicate.
 #![forbid(unsafe_code)]
 
+use std::process::ExitCode;
+
 pub mod arguments;
 pub mod eliminate;
 pub mod error;
@@ -15,3 +17,8 @@ pub mod run;
 
 pub use arguments::Arguments;
 pub use error::GaussError;
+
+/// The program `gauss`.
+pub fn main() -> ExitCode {
+    canele_show::program::main("gauss", |arguments: &Arguments, job| run::run(arguments, job))
+}

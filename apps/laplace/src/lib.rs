@@ -7,6 +7,8 @@
 //! the last bit.
 #![forbid(unsafe_code)]
 
+use std::process::ExitCode;
+
 pub mod arguments;
 pub mod block;
 pub mod deal;
@@ -23,3 +25,8 @@ pub mod team;
 
 pub use arguments::Arguments;
 pub use error::LaplaceError;
+
+/// The program `laplace`.
+pub fn main() -> ExitCode {
+    canele_show::program::main("laplace", |arguments: &Arguments, job| run::run(arguments, job))
+}

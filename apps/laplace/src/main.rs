@@ -1,11 +1,6 @@
 //! `laplace`: see `laplace --help`.
 #![forbid(unsafe_code)]
 
-use std::process::ExitCode;
-
-use canele_laplace::Arguments;
-use canele_laplace::run::run;
-
-fn main() -> ExitCode {
-    canele_show::program::main("laplace", |arguments: &Arguments, job| run(arguments, job))
+fn main() -> std::process::ExitCode {
+    canele_laplace::main()
 }

@@ -6,6 +6,8 @@
 //! computes alone. A rank may compute in several threads, each of which asks for itself ([`crew`]).
 #![forbid(unsafe_code)]
 
+use std::process::ExitCode;
+
 pub mod arguments;
 pub mod crew;
 pub mod error;
@@ -19,3 +21,10 @@ pub mod view;
 
 pub use arguments::Arguments;
 pub use error::MandelbrotError;
+
+/// The program `mandelbrot`.
+pub fn main() -> ExitCode {
+    canele_show::program::main("mandelbrot", |arguments: &Arguments, job| {
+        run::run(arguments, &farm::Farm::new(job, arguments.threads.map(|threads| threads as usize)))
+    })
+}

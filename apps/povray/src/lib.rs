@@ -6,6 +6,8 @@
 //! or its worker died, is handed out again. A single rank renders alone.
 #![forbid(unsafe_code)]
 
+use std::process::ExitCode;
+
 pub mod arguments;
 pub mod child;
 pub mod error;
@@ -21,3 +23,13 @@ pub mod worker;
 
 pub use arguments::Arguments;
 pub use error::PovrayError;
+
+/// The program `povray-farm`.
+pub fn main() -> ExitCode {
+    match child::become_povray() {
+        Some(status) => status,
+        None => {
+            canele_show::program::main("povray-farm", |arguments: &Arguments, job| run::run(arguments, job))
+        }
+    }
+}

@@ -2,7 +2,9 @@
 //!
 //! Every rank of a job gets the same arguments and finds the same mistakes; only rank 0 complains of them.
 
+use std::ffi::OsString;
 use std::fmt::Display;
+use std::path::Path;
 use std::process::ExitCode;
 
 use canele::{Job, Rank};
@@ -38,7 +40,7 @@ pub trait Failure: Display + From<canele::Error> {
 
 /// Runs a program called `name` on this rank.
 pub fn main<A: Parser, F: Failure>(name: &str, run: impl FnOnce(&A, &Job) -> Result<(), F>) -> ExitCode {
-    let arguments = A::try_parse();
+    let arguments = A::try_parse_from(own_arguments(std::env::args_os().collect(), name));
     let job = match Job::start() {
         Ok(job) => job,
         Err(error) => {
@@ -57,6 +59,15 @@ pub fn main<A: Parser, F: Failure>(name: &str, run: impl FnOnce(&A, &Job) -> Res
         Ok(()) => status.into(),
         Err(error) => failed(name, rank, &F::from(error)).into(),
     }
+}
+
+/// The arguments of the program, the first of which is its name: in a file with several programs it stands behind that of the file.
+fn own_arguments(mut arguments: Vec<OsString>, name: &str) -> Vec<OsString> {
+    let is_named = |word: &OsString| Path::new(word).file_name() == Some(name.as_ref());
+    if !arguments.first().is_some_and(is_named) && arguments.get(1).is_some_and(|word| word == name) {
+        arguments.remove(0);
+    }
+    arguments
 }
 
 /// Says what went wrong, unless rank 0 does; returns the status to exit with.
@@ -80,4 +91,20 @@ fn complain(name: &str, error: &clap::Error) -> u8 {
     let text = error.render().to_string();
     eprint!("{name}: {}", text.strip_prefix("error: ").unwrap_or(&text));
     2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_those_behind_the_name_in_a_file_of_several_programs() {
+        let arguments = |words: &str| {
+            let of_program = own_arguments(words.split(' ').map(OsString::from).collect(), "laplace");
+            of_program.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(arguments("/bin/laplace laplace --rows 3"), "/bin/laplace laplace --rows 3");
+        assert_eq!(arguments("bundle laplace --rows 3"), "laplace --rows 3");
+        assert_eq!(arguments("renamed --rows 3"), "renamed --rows 3");
+    }
 }

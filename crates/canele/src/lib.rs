@@ -23,6 +23,18 @@
 //! ```
 //! Without a launcher the program is a job of one rank, as in the examples of this documentation.
 //!
+//! | for | there is |
+//! |---|---|
+//! | messages that the receiver asks for by sender and tag | [`Flow`] |
+//! | one stream of items between two ranks | [`Channel`] |
+//! | many ranks that post to one, which takes what comes | [`Mailbox`] |
+//! | data that lies in a peer's memory, without its help | [`Region`] |
+//! | one result of all ranks | collectives: [`Flow::allreduce`] and its kin |
+//! | signals between ranks | [`Notice`]s that a put leaves; between threads of a rank: [`Semaphore`] |
+//!
+//! `docs/choosing.md` of the sources compares them, with an example of each. [`Request`]s of non-blocking calls are futures.
+//! [`testing`] runs ranks inside `cargo test`.
+//!
 //! Errors name the rank and what to do ([`Error`]). No safe call can touch memory that is gone: a non-blocking
 //! operation owns its buffer ([`Flow::isend`]) or lives in a scope ([`Flow::scope`]).
 #![forbid(unsafe_code)]
@@ -43,6 +55,7 @@ mod request;
 mod scope;
 mod semaphore;
 pub mod strategy;
+pub mod testing;
 
 pub use channel::Channel;
 pub use flow::{ANY_SOURCE, ANY_TAG, Flow, Matched, SlotWriter, Source, TagMatch};
@@ -59,7 +72,13 @@ pub use plain::Plain;
 
 /// The crate whose derives make types [`Plain`].
 pub use bytemuck;
+pub use bytemuck::{Pod, Zeroable};
 pub use canele_engine::choice::{Choice, Protocol, Variant};
 pub use canele_engine::collective::{Number, Op};
 pub use canele_engine::{Error, Failure, Mode, Rank, Status, Tag};
 pub use canele_sys::counters::{Counter, Snapshot};
+
+/// The examples of the page that compares what there is.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/choosing.md")]
+struct Choosing;

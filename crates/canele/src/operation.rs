@@ -1,6 +1,7 @@
 //! A non-blocking operation, whoever lends its memory.
 
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Instant;
 
 use canele_engine::{Buffer, Completion, Engine, Envelope, Mode, Pending, Started};
@@ -79,6 +80,18 @@ impl<L: Lender> Operation<L> {
     pub fn test(&mut self) -> Result<bool, Error> {
         if let Progress::UnderWay(pending) = self.state {
             match self.engine.test(pending)? {
+                Some(ended) => self.end(ended),
+                None => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether it has ended; else `waker` is woken once it may have. A thread makes progress meanwhile.
+    pub fn test_or_notify(&mut self, waker: &Waker) -> Result<bool, Error> {
+        if let Progress::UnderWay(pending) = self.state {
+            self.engine.start_serving();
+            match self.engine.test_or_notify(pending, waker)? {
                 Some(ended) => self.end(ended),
                 None => return Ok(false),
             }

@@ -5,9 +5,7 @@
 /// Numbers and arrays of them are plain. A structure of plain fields becomes so by a derive:
 ///
 /// ```
-/// use canele::bytemuck::{Pod, Zeroable};
-///
-/// #[derive(Clone, Copy, Pod, Zeroable)]
+/// #[derive(Clone, Copy, canele::Pod, canele::Zeroable)]
 /// #[bytemuck(crate = "canele::bytemuck")]
 /// #[repr(C)]
 /// struct Particle {
@@ -18,10 +16,27 @@
 /// fn travels<T: canele::Plain>() {}
 /// travels::<Particle>();
 /// ```
+/// A type that has a pointer is refused when the program is compiled:
+///
+/// ```compile_fail,E0277
+/// fn travels<T: canele::Plain>() {}
+/// travels::<String>();
+/// ```
+/// So is a structure with padding between its fields:
+///
+/// ```compile_fail
+/// #[derive(Clone, Copy, canele::Pod, canele::Zeroable)]
+/// #[bytemuck(crate = "canele::bytemuck")]
+/// #[repr(C)]
+/// struct Padded {
+///     kind: u8,
+///     charge: f64,
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot travel as bytes",
     label = "not plain data",
-    note = "a structure of plain fields without padding can: `#[derive(Clone, Copy, canele::bytemuck::Pod, canele::bytemuck::Zeroable)]`, `#[bytemuck(crate = \"canele::bytemuck\")]` and `#[repr(C)]`"
+    note = "a structure of plain fields without padding can: `#[derive(Clone, Copy, canele::Pod, canele::Zeroable)]`, `#[bytemuck(crate = \"canele::bytemuck\")]` and `#[repr(C)]`"
 )]
 pub trait Plain: bytemuck::Pod {}
 

@@ -1,5 +1,8 @@
 //! Non-blocking operations that own their buffers.
 
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use canele_engine::Mode;
@@ -11,6 +14,9 @@ use crate::operation::{Operation, Progress};
 use crate::{Error, Flow, Plain, Rank, Source, Status, Tag, TagMatch};
 
 /// A send or receive under way, which owns its items until it has ended.
+///
+/// It is waited for by [`wait`](Self::wait), asked by [`test`](Self::test), or awaited: a request is a future of the status and the
+/// items for any executor. The first one that is awaited starts a thread, which makes progress while tasks wait.
 ///
 /// Dropping it while it is under way withdraws it if no other rank knows of it and else waits for its end.
 #[must_use = "an operation must be waited for"]
@@ -121,6 +127,21 @@ impl<T: Plain> Request<T> {
         let status = self.0.take()?;
         let items = std::mem::replace(&mut self.0.lender, Owned::new(Vec::new()));
         Ok((status, items.into_items()))
+    }
+}
+
+/// Its items do not lie in it, so it may be moved while it is awaited.
+impl<T: Plain> Unpin for Request<T> {}
+
+impl<T: Plain> Future for Request<T> {
+    type Output = Result<(Status, Vec<T>), Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.0.test_or_notify(context.waker()) {
+            Ok(true) => Poll::Ready(self.take()),
+            Ok(false) => Poll::Pending,
+            Err(error) => Poll::Ready(Err(error)),
+        }
     }
 }
 

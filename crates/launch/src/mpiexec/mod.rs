@@ -2,6 +2,7 @@
 //!
 //! Owns the translation. Starts nothing, and takes nothing silently that would change what a job does.
 
+mod command_line;
 mod mapping;
 mod options;
 mod places;
@@ -10,7 +11,7 @@ mod programs;
 
 use std::ffi::OsString;
 
-use options::Wanted;
+use command_line::Wanted;
 
 use crate::allocation::ALLOCATION_VARIABLES;
 
@@ -35,10 +36,10 @@ pub enum Asked {
 /// # Errors
 /// A text that names the option that is wrong.
 pub fn translate(words: Vec<OsString>, variable: impl Fn(&str) -> Option<OsString>) -> Result<Asked, String> {
-    let mut wanted = match options::read(words, &variable)? {
-        options::Read::Help => return Ok(Asked::Help),
-        options::Read::Version => return Ok(Asked::Version),
-        options::Read::Run(wanted) => *wanted,
+    let mut wanted = match command_line::read(words, &variable)? {
+        command_line::Read::Help => return Ok(Asked::Help),
+        command_line::Read::Version => return Ok(Asked::Version),
+        command_line::Read::Run(wanted) => *wanted,
     };
     if wanted.programs.is_empty() {
         return Err("no program to run, as in `mpiexec -n 4 ./program`".into());

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::options::Wanted;
+use super::command_line::Wanted;
 use crate::hosts::{self, NamedHost};
 
 /// What comes of them.
