@@ -1,0 +1,48 @@
+//! The documents: all of them are in the book, and their links lead somewhere.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/cli lies in the tree").to_owned()
+}
+
+fn pages(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("the folder is there").map(|entry| entry.unwrap().path());
+    let mut pages: Vec<_> = entries.filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
+    pages.sort();
+    pages
+}
+
+/// Where the links and pictures of a page lead, other sites aside.
+fn links(page: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(page).expect("a page can be read");
+    let behind = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+    let targets = behind.map(|(target, _)| target.split('#').next().unwrap_or_default().to_owned());
+    targets.filter(|target| !target.is_empty() && !target.contains("://") && !target.contains(' ')).collect()
+}
+
+#[test]
+fn every_page_is_in_the_book_once() {
+    let docs = root().join("docs");
+    let listed = links(&docs.join("SUMMARY.md"));
+    let once: BTreeSet<_> = listed.iter().cloned().collect();
+    assert_eq!(once.len(), listed.len(), "{listed:?}");
+    let name = |page: &PathBuf| page.file_name().unwrap().to_string_lossy().into_owned();
+    let there: BTreeSet<_> = pages(&docs).iter().map(name).filter(|name| name != "SUMMARY.md").collect();
+    assert_eq!(once, there);
+}
+
+#[test]
+fn links_lead_to_files() {
+    let root = root();
+    let mut looked_at = 0;
+    for page in pages(&root).into_iter().chain(pages(&root.join("docs"))) {
+        for target in links(&page) {
+            looked_at += 1;
+            let file = page.parent().expect("a page lies in a folder").join(&target);
+            assert!(file.exists(), "{} has a link to {target}, which is not there", page.display());
+        }
+    }
+    assert!(looked_at > 50, "{looked_at} links were found");
+}
