@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{compile, compiled, folder, library, name, printed, sources, text};
+use support::{compile, compiled, compiled_as, folder, library, name, printed, sources, text};
 
 /// What an example prints on so many ranks, in the order of its lines; nothing if that differs from run to run.
 fn expected(example: &str, ranks: u32) -> Option<Vec<String>> {
@@ -74,7 +74,7 @@ fn every_example_is_a_program_in_cpp_too() {
 
 #[test]
 fn ping_pong_refuses_other_numbers_of_ranks() {
-    let program = compiled(&folder("examples/pingpong.c"));
+    let program = compiled_as(&folder("examples/pingpong.c"), "pingpong-on-three");
     let output = support::run(&["-n", "3"], &program, &["8", "1"]);
     assert!(!output.status.success() && text(&output).contains("two ranks"), "{}", text(&output));
 }

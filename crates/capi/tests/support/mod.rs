@@ -59,7 +59,12 @@ pub fn library() -> &'static Path {
 
 /// A program in C11 of this source.
 pub fn compiled(source: &Path) -> PathBuf {
-    let program = library().join(name(source));
+    compiled_as(source, &name(source))
+}
+
+/// The same by another name, where two tests of a file want it at the same time.
+pub fn compiled_as(source: &Path, name: &str) -> PathBuf {
+    let program = library().join(name);
     let output = compile(&["cc", "-std=c11"], source, &program).expect("a C compiler is there");
     assert!(output.status.success(), "{}: {}", source.display(), text(&output));
     program
