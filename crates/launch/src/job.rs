@@ -360,15 +360,14 @@ impl Job {
         failure
     }
 
-    /// Lets ranks that another launcher has started end, once all have finished or ended.
+    /// Lets ranks that another launcher has started end, once all have finished or ended, those that they have spawned among them.
     fn tell_over(&mut self) {
-        let is_done = |member: &Member| member.finished || member.exit.is_some();
-        let at_start = 0..self.info.size;
-        if !self.info.joined || self.told_over || !at_start.clone().all(|rank| is_done(self.member(rank))) {
+        let is_done = |member: &Member| member.finished || member.exit.is_some() || member.is_elsewhere;
+        if !self.info.joined || self.told_over || !self.members.iter().all(is_done) {
             return;
         }
         self.told_over = true;
-        for rank in at_start.filter(|&rank| self.member(rank).exit.is_none()).collect::<Vec<_>>() {
+        for rank in (0..self.info.size).filter(|&rank| self.member(rank).exit.is_none()).collect::<Vec<_>>() {
             self.send(rank, FromLauncher::Over);
         }
     }

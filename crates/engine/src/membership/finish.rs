@@ -46,8 +46,8 @@ impl Engine {
         }
     }
 
-    /// Sends everything that still waits and tells the launcher that this rank is done. Later calls are errors. In a job that another launcher has
-    /// started it waits until all ranks have finished.
+    /// Sends everything that still waits and tells the launcher that this rank is done. Later calls are errors. A rank that another launcher has
+    /// started waits until all ranks have finished.
     ///
     /// # Errors
     /// The launcher is gone.
@@ -70,7 +70,9 @@ impl Engine {
         core.progress.proto.close();
         self.wake_progress_owner(&core);
         core.progress.waiters.wake_all();
-        if core.membership.job.joined && sent.is_ok() && !core.membership.launcher.await_over() {
+        // Spawned ranks are children of the agents: they are waited for.
+        let job = &core.membership.job;
+        if job.joined && self.rank().0 < job.size && sent.is_ok() && !core.membership.launcher.await_over() {
             end_without_launcher(core.progress.proto.me());
         }
         sent
