@@ -23,6 +23,12 @@ impl Calls {
         Tag(self.0)
     }
 
+    /// The number of the call that has this tag, from 1, and whether it is one of those that are started.
+    pub fn number_of(tag: Tag) -> (u32, bool) {
+        let (number, started) = (tag.0 & !Self::FIXED, tag.0 & Self::FIXED == Self::STARTED);
+        (if started { number } else { number + 1 }, started)
+    }
+
     /// Those whose first has this tag.
     pub fn from(first: Tag) -> Self {
         Self(first.0 & Self::FIXED | first.0.wrapping_sub(1) & !Self::FIXED)
@@ -40,5 +46,7 @@ mod tests {
         let mut calls = Calls::from(Tag(u32::MAX));
         assert_eq!([calls.draw(), calls.draw()], [Tag(u32::MAX), Tag(Calls::FIXED)]);
         assert_eq!(Calls::started().draw(), Tag(Calls::STARTED + 1));
+        assert_eq!(Calls::number_of(Calls::from(Tag(0)).draw()), (1, false));
+        assert_eq!(Calls::number_of(Tag(Calls::STARTED + 6)), (6, true));
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use canele_mem::buffer::Divided;
 use canele_proto::Proto;
 use canele_rail::FullRail;
-use canele_sys::ids::{FlowId, Tag};
+use canele_sys::ids::{FlowId, Rank, Tag};
 
 use crate::Error;
 use crate::buffers::{Buffers, CollectiveBuffer};
@@ -71,6 +71,16 @@ impl CollectiveRequest {
         let seat = team.map_or(all, |team| team.seat(false, false));
         let schedule = Arc::new(Schedule::make(seat, team, &spec.into())?);
         Ok(Self::of(schedule, (flow, Tag(call)), reduction, buffers))
+    }
+
+    /// The flow and the tag of its messages.
+    pub fn name(&self) -> (FlowId, Tag) {
+        self.name
+    }
+
+    /// The ranks whose messages of this round have not come, as far as it has looked.
+    pub fn missing(&self) -> impl Iterator<Item = Rank> {
+        self.schedule.peers_of(self.place, &self.missing)
     }
 
     /// Gives it the shared buffer that its schedule needs, before it begins.

@@ -86,6 +86,13 @@ pub struct Transfer {
     pub(crate) span: Span,
 }
 
+impl Transfer {
+    /// The other rank.
+    pub fn peer(&self) -> Rank {
+        self.peer
+    }
+}
+
 /// Work on memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Local {

@@ -5,7 +5,7 @@ use canele_proto::matching::Want;
 use canele_proto::request::Failure;
 use canele_proto::{Envelope, Proto, Received, Sent};
 use canele_rail::{FastPath, FullRail, Reach};
-use canele_sys::ids::{FlowId, LinkId, RegionId, Tag};
+use canele_sys::ids::{FlowId, LinkId, Rank, RegionId, Tag};
 
 use crate::Error;
 use crate::memory::{Memory, User};
@@ -55,6 +55,14 @@ enum Look {
     Nothing,
     Behind,
     Long,
+}
+
+impl Schedule {
+    /// The sources of these receives of the round that a run is in.
+    pub(crate) fn peers_of(&self, place: Progress, receives: &[u32]) -> impl Iterator<Item = Rank> {
+        let round = self.rounds.get(place.round);
+        receives.iter().filter_map(move |number| Some(round?.receives.get(*number as usize)?.peer))
+    }
 }
 
 impl<'s> ScheduleRun<'s> {
@@ -193,6 +201,11 @@ impl<'s> ScheduleRun<'s> {
             (Reach::Wanted, _) => Ok(false),
             _ => Err(Failure::RegionLost(of).into()),
         }
+    }
+
+    /// The flow and the tag of its messages.
+    pub fn name(&self) -> (FlowId, Tag) {
+        (self.flow, self.tag)
     }
 
     /// The sends and the receives of the round that have not ended.

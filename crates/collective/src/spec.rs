@@ -153,6 +153,8 @@ pub struct Plan {
     pub schedule: Arc<Schedule>,
     /// Of its messages.
     pub tag: Tag,
+    /// What it does, in a word.
+    pub operation: &'static str,
 }
 
 /// The specification of a collective.
@@ -207,6 +209,35 @@ pub(crate) fn check_root(seat: Seat, root: Root) -> Result<(), Error> {
             panic!("in one group everybody names the root")
         }
         _ => Ok(()),
+    }
+}
+
+impl CollectiveSpec<'_> {
+    /// What it does, in a word.
+    pub fn operation(&self) -> &'static str {
+        match self {
+            Self::Even(shape) => match shape.operation {
+                Operation::Barrier => "barrier",
+                Operation::Broadcast(_) => "broadcast",
+                Operation::Reduce(_) => "reduce",
+                Operation::Allreduce => "allreduce",
+                Operation::Gather(_) => "gather",
+                Operation::Scatter(_) => "scatter",
+                Operation::Allgather => "allgather",
+                Operation::Alltoall => "alltoall",
+                Operation::ReduceScatter => "reduce-scatter",
+                Operation::Scan => "scan",
+                Operation::Exscan => "exscan",
+            },
+            Self::Uneven(uneven) => match uneven {
+                Uneven::Gather { .. } => "gather",
+                Uneven::Scatter { .. } => "scatter",
+                Uneven::Allgather { .. } => "allgather",
+                Uneven::Alltoall { .. } => "alltoall",
+                Uneven::ReduceScatter { .. } => "reduce-scatter",
+                Uneven::Exchange { .. } => "neighbour exchange",
+            },
+        }
     }
 }
 

@@ -39,6 +39,7 @@ mod messages;
 mod network;
 mod rank;
 mod socket;
+mod waits;
 
 pub use environment::{RankPlace, foreign_names, variable};
 pub use job::{Host, JobInfo, JobRank, SpawnedWorld, draw_job_id};
@@ -52,3 +53,4 @@ pub use rank::{Control, ControlError, MessageWithDescriptors};
 pub use socket::{
     Handed, MOST_DESCRIPTORS, MessageAndHanded, ReceiveError, SEND_AGAIN, SendError, Socket, send_until_taken,
 };
+pub use waits::{ThreadWait, UnexpectedMessage, WaitCollective, WaitMessage, WaitOperation, Waits};

@@ -62,7 +62,7 @@ impl Core {
         let oversubscribed_everywhere = alone && crowded_at_start;
         let oversubscribed = crowded_at_start || job.is_oversubscribed(place);
         Ok(Self {
-            stats: Stats::new(rails.shm.counters()),
+            stats: Stats::new(rails.shm.stats_page()),
             progress: Progress::new(rails, open_proto(me, &job, tunables), tunables, oversubscribed),
             network: Network::new(Instant::now()),
             membership: Membership::new(launcher, job),

@@ -73,6 +73,7 @@ pub use peers::{PeerIndex, ShortAddress};
 pub use post::{Envelope, Filled, Payload, Sent, ShortSent};
 pub use receive::{Received, Room};
 pub use receive_run::Receives;
+pub use request::PendingOperation;
 use request::State;
 use slab::Slab;
 use spare::Spare;

@@ -3,7 +3,7 @@
 use canele_sys::ids::{Rank, RequestId};
 
 use crate::Proto;
-use crate::request::{Buffer, Outcome, PointToPoint, State, Status};
+use crate::request::{Buffer, Outcome, PendingOperation, PointToPoint, Receive, Send, State, Status};
 
 impl Proto {
     /// Whether a request has ended.
@@ -50,6 +50,45 @@ impl Proto {
             _ => "data is being moved",
         };
         Some((what, state.peer()))
+    }
+
+    /// What a request that has not ended waits for.
+    pub fn pending_operation(&self, id: RequestId) -> Option<PendingOperation> {
+        let send = |send: &Send, is_moving| PendingOperation {
+            is_send: true,
+            peer: Some(send.to),
+            flow: Some(send.flow),
+            tag: Some(send.tag),
+            bytes: send.buffer.len(),
+            is_moving,
+        };
+        let receive = |receive: &Receive| PendingOperation {
+            is_send: false,
+            peer: Some(receive.from),
+            flow: None,
+            tag: Some(receive.tag),
+            bytes: receive.len,
+            is_moving: true,
+        };
+        Some(match self.requests.get(id.into())? {
+            State::ExpectRoom(s, _) | State::ExpectCts(s) | State::ExpectFin(s) | State::ExpectSelf(s) => {
+                send(s, false)
+            }
+            State::Streaming(s, ..) | State::Writing(s, ..) | State::SharingOut(s, ..) => send(s, true),
+            State::ExpectMessage { want, flow, buffer, .. } => PendingOperation {
+                is_send: false,
+                peer: want.source,
+                flow: Some(*flow),
+                tag: want.tag,
+                bytes: buffer.len(),
+                is_moving: false,
+            },
+            State::ExpectPieces(r, _)
+            | State::Reading(r, ..)
+            | State::ToShare(r, ..)
+            | State::SharingIn(r, ..) => receive(r),
+            State::Closing(_) | State::Done(_) | State::Moving => return None,
+        })
     }
 
     /// What a request does, whether it is under way or has ended well; nothing of one that failed.

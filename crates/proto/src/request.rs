@@ -58,6 +58,23 @@ pub enum PointToPoint {
     Receive(Want),
 }
 
+/// What an operation that has not ended waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PendingOperation {
+    /// It sends; otherwise it receives.
+    pub is_send: bool,
+    /// The other rank; none: any.
+    pub peer: Option<Rank>,
+    /// Its flow; none of a receive that has its message.
+    pub flow: Option<FlowId>,
+    /// Its tag; none: any.
+    pub tag: Option<Tag>,
+    /// Length of the message in bytes, or of the buffer for it.
+    pub bytes: usize,
+    /// Both ends have found each other: data moves.
+    pub is_moving: bool,
+}
+
 impl PointToPoint {
     pub(crate) fn of_receive(from: Rank, tag: Tag) -> Self {
         Self::Receive(Want { source: Some(from), tag: Some(tag) })

@@ -14,6 +14,9 @@ use crate::slab::Key;
 use crate::wire::Rts;
 use crate::{Flow, Proto, ProtoEvent};
 
+/// Unexpected messages of a flow that are looked at to find the oldest.
+const MOST_LOOKED_AT: usize = 4096;
+
 /// One waiting message.
 pub(crate) struct Unexpected {
     pub from: Rank,
@@ -90,6 +93,32 @@ impl Proto {
     /// How many messages are held that no receive has asked for.
     pub fn unexpected_held(&self) -> u64 {
         self.unexpected.len() as u64
+    }
+
+    /// The oldest unexpected messages of each flow that `is_meant`, at most `most` in all, and how many more wait there; for people who
+    /// wonder what they are. Of very many some are looked at.
+    pub fn unexpected_messages(
+        &self,
+        most: usize,
+        is_meant: impl Fn(FlowId) -> bool,
+    ) -> (Vec<(FlowId, Status)>, u64) {
+        let (mut told, mut all) = (Vec::new(), 0);
+        for (number, flow) in (0..).zip(&self.flows) {
+            let number = FlowId(number);
+            if number == REQUESTS || !is_meant(number) {
+                continue;
+            }
+            all += flow.matcher.unexpected_count();
+            let mut oldest: Vec<_> = flow.matcher.unexpected().take(MOST_LOOKED_AT).collect();
+            oldest.sort_unstable_by_key(|(stamp, _)| *stamp);
+            let left = most - told.len();
+            told.extend(oldest.into_iter().take(left).map(|(_, found)| {
+                let bytes = self.unexpected.at(found.message).body.len();
+                (number, Status { source: found.source, tag: found.tag, bytes })
+            }));
+        }
+        let left_out = (all - told.len()) as u64;
+        (told, left_out)
     }
 
     /// The most messages that were held at once since the last call, and the most bytes of credit that they took.

@@ -9,6 +9,8 @@ pub mod affinity;
 pub mod atomic;
 pub mod biased_lock;
 #[cfg(not(loom))]
+pub mod call_stack;
+#[cfg(not(loom))]
 pub mod clock;
 pub mod counters;
 #[cfg(target_arch = "x86_64")]
@@ -30,6 +32,7 @@ pub mod poller;
 pub mod process_memory;
 #[cfg(not(loom))]
 pub mod processor;
+pub mod published;
 pub mod relax;
 pub mod rounding;
 #[cfg(not(loom))]

@@ -14,6 +14,7 @@ use super::drive::CallResult;
 use crate::Error;
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
+use crate::progress::awaited::Awaited;
 
 /// How a collective is called.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -109,10 +110,11 @@ impl Engine {
     /// A root or neighbour that there is not; lists of the wrong length.
     pub fn plan<'f>(&self, flow: FlowId, spec: impl Into<CollectiveSpec<'f>>) -> Result<Plan, Error> {
         let (mut core, mut state) = self.begin(flow)?;
-        let schedule = self.schedule(&core, &mut state, &spec.into(), CallMode::NonBlocking);
+        let spec = spec.into();
+        let schedule = self.schedule(&core, &mut state, &spec, CallMode::NonBlocking);
         let tag = if schedule.is_ok() { state.started.draw() } else { Tag(0) };
         self.give_back(&mut core, flow, state);
-        Ok(Plan { schedule: schedule?, tag })
+        Ok(Plan { schedule: schedule?, tag, operation: spec.operation() })
     }
 
     #[inline(always)]
@@ -213,7 +215,8 @@ impl Engine {
         }
         let Some(needed) = schedule.shared_buffer else {
             let mut run = ScheduleRun::new(name, reduction, schedule, missing);
-            return self.drive(core, &mut run, &mut Memory { user, scratch, shared_buffer: None }, liveness);
+            let mut memory = Memory { user, scratch, shared_buffer: None };
+            return self.drive(core, &mut run, &mut memory, liveness, spec);
         };
         let shared_buffer;
         (core, shared_buffer) = match self.take_shared_buffer(core, needed.bytes) {
@@ -223,7 +226,7 @@ impl Engine {
         shared_buffer.write_name(needed, schedule, scratch);
         let mut run = ScheduleRun::new(name, reduction, schedule, missing);
         let mut memory = Memory { user, scratch, shared_buffer: shared_buffer.window() };
-        let (mut core, result) = self.drive(core, &mut run, &mut memory, liveness);
+        let (mut core, result) = self.drive(core, &mut run, &mut memory, liveness, spec);
         core.give_back_shared_buffer(shared_buffer, result.is_ok().then_some(needed.readers));
         (core, result)
     }
@@ -233,7 +236,10 @@ impl Engine {
     fn wait_for_turn<'a>(&'a self, mut core: Locked<'a>, flow: FlowId) -> (Locked<'a>, Box<State>) {
         core.collectives.waiting += 1;
         self.wake_progress_owner(&core);
-        let (mut core, state) = self.wait_for(core, |core: &mut Core| core.collectives.take(flow));
+        let (mut core, state) =
+            self.wait_for(core, Awaited::Other("a collective of another thread", None), |core: &mut Core| {
+                core.collectives.take(flow)
+            });
         core.collectives.waiting -= 1;
         (core, state)
     }

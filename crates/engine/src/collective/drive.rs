@@ -1,16 +1,19 @@
 //! A blocking collective: drives a run to its end and waits where the run cannot go on.
 
-use canele_collective::{MemberLiveness, Memory, ScheduleRun, Stop, Transfers, User};
+use canele_collective::{CollectiveSpec, MemberLiveness, Memory, ScheduleRun, Stop, Transfers, User};
 use canele_sys::relax;
 
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
+use crate::progress::awaited::{Awaited, CollectiveCall};
 use crate::progress::spin::{LOOKS_BEFORE_ASKING, LOOKS_PER_PASS};
 use crate::progress::wait_policy::Next;
 use crate::{Error, Failure};
 
 /// Looks between two passes over everything where ranks share processors and give theirs away between two looks.
 const YIELDS_PER_PASS: u32 = 8;
+/// Passes after which a call that has not slept waits with requests.
+const LONG_WAIT: u32 = 1 << 12;
 
 /// What a call came to, still inside.
 pub(super) type CallResult<'a, T = ()> = (Locked<'a>, Result<T, Error>);
@@ -24,10 +27,11 @@ impl Engine {
         run: &mut ScheduleRun<'_>,
         memory: &mut Memory<'_, U>,
         liveness: &mut MemberLiveness,
+        spec: &CollectiveSpec<'_>,
     ) -> CallResult<'a> {
         let mut backoff = core.progress.wait_policy.backoff();
         let looks = if core.progress.wait_policy.oversubscribed { YIELDS_PER_PASS } else { LOOKS_PER_PASS };
-        let mut idle = 0;
+        let (mut idle, mut idle_passes) = (0, 0);
         loop {
             let progress = &mut core.progress;
             let stop = match run.advance(&mut progress.proto, &mut progress.rails, memory) {
@@ -55,6 +59,9 @@ impl Engine {
             }
             if idle >= looks {
                 idle = 0;
+                idle_passes += 1;
+                // One that never sleeps waits elsewhere, too, where it tells what for.
+                long |= idle_passes == LONG_WAIT;
                 core.pass();
                 core.watch_launcher();
                 if let Err(error) = core.check_alive(liveness) {
@@ -67,7 +74,7 @@ impl Engine {
             }
             if long {
                 let result;
-                (core, result) = self.finish_transfers(core, run, memory, liveness);
+                (core, result) = self.finish_transfers(core, run, memory, liveness, spec);
                 if result.is_err() {
                     return (core, result);
                 }
@@ -86,6 +93,7 @@ impl Engine {
         run: &ScheduleRun<'_>,
         memory: &mut Memory<'_, U>,
         liveness: &mut MemberLiveness,
+        spec: &CollectiveSpec<'_>,
     ) -> CallResult<'a> {
         self.wake_progress_owner(&core);
         let (sends, receives) = run.left();
@@ -102,7 +110,9 @@ impl Engine {
                 }
                 transfers.take(&mut core.progress.proto, back).then_some(())
             };
-            let (core, ()) = self.wait_for(core, ended);
+            let ((flow, tag), operation) = (run.name(), spec.operation());
+            let call = CollectiveCall { operation, flow, tag, sends, receives: &receives };
+            let (core, ()) = self.wait_for(core, Awaited::Collective(call), ended);
             (core, transfers.result().map_err(Error::from))
         })
     }

@@ -99,6 +99,11 @@ impl Collectives {
         }
     }
 
+    /// True if collectives have been called on a flow.
+    pub fn is_flow_of_collectives(&self, flow: FlowId) -> bool {
+        self.flows.get(flow.0 as usize).is_some_and(|slot| !matches!(slot, Slot::Unused))
+    }
+
     #[inline]
     fn put(&mut self, flow: FlowId, state: Box<State>) {
         self.flows[flow.0 as usize] = Slot::Idle(state);

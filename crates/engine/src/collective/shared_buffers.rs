@@ -8,6 +8,7 @@ use canele_collective::{HEADER, SharedBuffer};
 use super::drive::CallResult;
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
+use crate::progress::awaited::Awaited;
 
 /// After so long there is another one all the same: some who failed will never read theirs.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -34,7 +35,8 @@ impl Engine {
             let soon = Some(Instant::now() + LOOK);
             let free = |core: &mut Core| core.collectives.shared_buffers.take(bytes);
             let held;
-            (core, held) = self.wait_before(core, soon, free);
+            (core, held) =
+                self.wait_before(core, soon, Awaited::Other("a shared buffer of a collective", None), free);
             if let Some(held) = held {
                 return (core, Ok(held));
             }

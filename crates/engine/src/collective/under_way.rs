@@ -33,6 +33,8 @@ struct Running {
     request: CollectiveRequest,
     liveness: MemberLiveness,
     tag: Tag,
+    /// What it does, in a word.
+    operation: &'static str,
     /// What follows each request, if there is more than one.
     agreement: Option<Agreement>,
     /// It was given up and waits for its memory.
@@ -54,14 +56,15 @@ impl Engine {
         buffers: Buffers,
     ) -> Result<Pending, Error> {
         let (mut core, mut state) = self.begin(flow)?;
-        let schedule = self.schedule(&core, &mut state, &spec.into(), CallMode::NonBlocking);
+        let spec = spec.into();
+        let schedule = self.schedule(&core, &mut state, &spec, CallMode::NonBlocking);
         let (tag, liveness) = match schedule {
             Ok(_) => (state.started.draw(), state.liveness.clone()),
             Err(_) => (Tag(0), MemberLiveness::default()),
         };
         self.give_back(&mut core, flow, state);
         let request = CollectiveRequest::of(schedule?, (flow, tag), reduction, buffers);
-        Ok(self.run_on(core, request, tag, liveness, None))
+        Ok(self.run_on(core, request, (tag, spec.operation()), liveness, None))
     }
 
     /// Starts a collective that was made ready on the same flow, and whose last start has ended.
@@ -79,7 +82,7 @@ impl Engine {
         let liveness = state.liveness.clone();
         self.give_back(&mut core, flow, state);
         let request = CollectiveRequest::of(plan.schedule.clone(), (flow, plan.tag), reduction, buffers());
-        Ok(self.run_on(core, request, plan.tag, liveness, None))
+        Ok(self.run_on(core, request, (plan.tag, plan.operation), liveness, None))
     }
 
     /// Starts to agree on a flow that is new on all members of the flow of collectives `parent`, as [`Engine::create_flow`];
@@ -104,7 +107,7 @@ impl Engine {
         self.give_back(&mut core, parent, state);
         let (agreement, request) = begun?;
         let tag = agreement.tag();
-        Ok(self.run_on(core, request, tag, liveness, Some(agreement)))
+        Ok(self.run_on(core, request, (tag, "agreement"), liveness, Some(agreement)))
     }
 
     /// Lets a request go on with every pass until its end.
@@ -112,13 +115,13 @@ impl Engine {
         &self,
         mut core: Locked<'_>,
         request: CollectiveRequest,
-        tag: Tag,
+        (tag, operation): (Tag, &'static str),
         liveness: MemberLiveness,
         agreement: Option<Agreement>,
     ) -> Pending {
         self.wake_progress_owner(&core);
         let Core { progress, membership, collectives, .. } = &mut *core;
-        let running = Running { request, liveness, tag, agreement, is_over: false };
+        let running = Running { request, liveness, tag, operation, agreement, is_over: false };
         Pending::collective(collectives.start(progress, &membership.splits, running))
     }
 }
@@ -200,6 +203,12 @@ impl Collectives {
         }
     }
 
+    /// One that is under way, and what it does in a word.
+    pub fn under_way(&self, key: Key) -> Option<(&CollectiveRequest, &'static str)> {
+        let (_, running) = self.under_way.running.iter().find(|(other, _)| *other == key)?;
+        Some((&running.request, running.operation))
+    }
+
     /// The pairs of flows that are in use.
     pub fn pairs(&mut self) -> &mut Pairs {
         &mut self.pairs
@@ -268,7 +277,8 @@ mod tests {
                 CollectiveRequest::new(&self.progress.proto, (FLOW, call), None, shape, None, buffers);
             let request = request.expect("a barrier of all ranks");
             let liveness = MemberLiveness::default();
-            let running = Running { request, liveness, tag: Tag(call), agreement: None, is_over: false };
+            let (operation, agreement) = ("barrier", None);
+            let running = Running { request, liveness, tag: Tag(call), operation, agreement, is_over: false };
             self.collectives.start(&mut self.progress, &[], running)
         }
 

@@ -7,6 +7,7 @@ use super::launcher::end_without_launcher;
 use crate::Error;
 use crate::core::Core;
 use crate::engine::Engine;
+use crate::progress::awaited::Awaited;
 
 impl Engine {
     /// Tells the launcher, before [`Self::finish`], which operations of this rank are still under way: it says so once for all ranks.
@@ -59,7 +60,7 @@ impl Engine {
             let flushed = core.progress.proto.is_flushed() && core.progress.rails.is_settled();
             (flushed || core.membership.launcher.is_lost).then_some(())
         };
-        let (mut core, ()) = self.wait_for(core, flushed);
+        let (mut core, ()) = self.wait_for(core, Awaited::Other("its last messages to leave", None), flushed);
         core.progress.rails.leave();
         if !core.membership.launcher.is_lost {
             core.progress.rails.finish();
@@ -83,7 +84,7 @@ impl Engine {
     pub fn serve(&self) {
         let is_over = |core: &mut Core| core.check().is_err().then_some(());
         if let Ok(core) = self.lock() {
-            self.wait_for(core, is_over);
+            self.wait_for(core, Awaited::End, is_over);
         }
     }
 }

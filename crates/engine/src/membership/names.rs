@@ -9,6 +9,7 @@ use canele_sys::ids::Rank;
 use crate::Error;
 use crate::core::Core;
 use crate::engine::Engine;
+use crate::progress::awaited::Awaited;
 
 /// The names that this rank asked for, and those of a job without a launcher.
 #[derive(Default)]
@@ -152,7 +153,12 @@ impl Engine {
             Ok(()) => core.membership.names.take_value(query, name).map(Ok),
             Err(error) => Some(Err(error)),
         };
-        let (mut core, value) = self.wait_before(core, deadline, ready);
+        let (mut core, value) = self.wait_before(
+            core,
+            deadline,
+            Awaited::Words(&|| format!("the name {name:?} to be published")),
+            ready,
+        );
         if value.is_none() {
             core.membership.names.end_query(query);
             core.membership.launcher.send(&ToLauncher::Forget { ticket: query })?;

@@ -12,11 +12,15 @@ use super::launcher::{ControlRead, end_without_launcher};
 use crate::core::Core;
 
 impl Core {
-    /// The launcher has notified this rank: reads all messages, and answers with the links, if the launcher wants them, and the
-    /// counters, which may be all it wants.
+    /// The launcher has notified this rank: reads all messages, and answers with what threads wait for and the links, if the launcher wants
+    /// them, and the counters, which may be all it wants.
     #[cold]
     pub fn read_notifications(&mut self) {
         self.read_launcher();
+        // Before the answers by which the launcher knows that it may read them.
+        if self.stats.is_looked_at() {
+            self.publish_detailed_waits();
+        }
         self.report_links();
         self.publish_counters();
         self.rma.notices.call_handlers(&mut self.progress.proto);

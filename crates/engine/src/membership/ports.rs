@@ -12,6 +12,7 @@ use canele_sys::ids::Rank;
 use crate::Error;
 use crate::core::Core;
 use crate::engine::Engine;
+use crate::progress::awaited::Awaited;
 
 /// How often the caller is asked whether it goes on waiting.
 const LOOK: Duration = Duration::from_millis(100);
@@ -127,11 +128,15 @@ impl Engine {
         let ticket = core.membership.ports.begin();
         core.membership.launcher.send(&message(ticket))?;
         loop {
-            let (next, answer) =
-                self.wait_before(core, Some(Instant::now() + LOOK), |core: &mut Core| match core.check() {
+            let (next, answer) = self.wait_before(
+                core,
+                Some(Instant::now() + LOOK),
+                Awaited::Other("a connection at a port", None),
+                |core: &mut Core| match core.check() {
                     Ok(()) => core.membership.ports.take(ticket).map(Ok),
                     Err(error) => Some(Err(error)),
-                });
+                },
+            );
             core = next;
             match answer.transpose()? {
                 Some(Answer::Connected(Ok(Meeting { with, call }))) => {
@@ -172,7 +177,7 @@ impl Engine {
             Ok(()) => core.membership.ports.take(ticket).map(Ok),
             Err(error) => Some(Err(error)),
         };
-        let (_core, answer) = self.wait_for(core, ready);
+        let (_core, answer) = self.wait_for(core, Awaited::Other("a name of another job", None), ready);
         match answer? {
             Answer::Found(value) => Ok(value),
             Answer::Connected(_) => Ok(None),

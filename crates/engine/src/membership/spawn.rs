@@ -13,6 +13,7 @@ use super::Launcher;
 use crate::Error;
 use crate::core::Core;
 use crate::engine::Engine;
+use crate::progress::awaited::Awaited;
 
 /// The first of the new ranks; or of each, why it was not started, empty if it was and has been ended because of the others.
 type Answer = Result<u32, Vec<String>>;
@@ -63,7 +64,7 @@ impl Engine {
             Ok(()) => core.membership.spawns.take(ticket).map(Ok),
             Err(error) => Some(Err(error)),
         };
-        let (_core, answer) = self.wait_for(core, ready);
+        let (_core, answer) = self.wait_for(core, Awaited::Other("ranks to be spawned", None), ready);
         match answer? {
             Ok(first) => Ok(first..first.saturating_add(count)),
             Err(reasons) => Err(Error::NotSpawned(reasons)),

@@ -11,6 +11,7 @@ use canele_proto::Proto;
 
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
+use crate::progress::awaited::Awaited;
 use crate::{Error, Failure};
 
 /// How often the threads are counted again while only they could send something.
@@ -21,6 +22,7 @@ impl Engine {
     pub(crate) fn wait_for_any_sender<'a, T>(
         &'a self,
         core: Locked<'a>,
+        awaited: Awaited<'_>,
         mut ready: impl FnMut(&mut Core) -> Option<T>,
     ) -> (Locked<'a>, Option<T>) {
         let others = |core: &mut Core| match ready(core) {
@@ -33,14 +35,15 @@ impl Engine {
             None => None,
             some => Some(some),
         };
-        let (mut core, found) = self.wait_for(core, others);
+        let (mut core, found) = self.wait_for(core, awaited, others);
         if found.is_some() {
             return (core, found);
         }
         // From `ready` to the count no other thread can come in.
         while !self.is_only_thread() {
             let found;
-            (core, found) = self.wait_before(core, Some(Instant::now() + RECOUNT_INTERVAL), &mut ready);
+            (core, found) =
+                self.wait_before(core, Some(Instant::now() + RECOUNT_INTERVAL), awaited, &mut ready);
             if found.is_some() {
                 return (core, found);
             }
@@ -55,7 +58,7 @@ impl Engine {
     pub fn wait_until_any_sender<T>(
         &self,
         deadline: Option<Instant>,
-        what: impl FnOnce() -> String,
+        what: impl Fn() -> String,
         mut ready: impl FnMut(&mut Proto) -> Option<Result<T, Error>>,
     ) -> Result<T, Error> {
         if deadline.is_some() {
@@ -66,7 +69,7 @@ impl Engine {
             Ok(()) => ready(&mut core.progress.proto),
             Err(error) => Some(Err(error)),
         };
-        let (_core, found) = self.wait_for_any_sender(core, ready);
+        let (_core, found) = self.wait_for_any_sender(core, Awaited::Words(&what), ready);
         found.unwrap_or_else(|| Err(Failure::NobodyLeft.into()))
     }
 

@@ -14,6 +14,7 @@ use canele_sys::tunables::Tunables;
 use crate::core::Core;
 use crate::engine::Engine;
 use crate::progress::Progress;
+use crate::progress::awaited::Awaited;
 use crate::progress::spin::spin;
 use crate::{Error, Status};
 
@@ -47,7 +48,7 @@ impl Engine {
     pub fn wait_until<T>(
         &self,
         deadline: Option<Instant>,
-        what: impl FnOnce() -> String,
+        what: impl Fn() -> String,
         mut ready: impl FnMut(&mut Proto) -> Option<Result<T, Error>>,
     ) -> Result<T, Error> {
         let core = self.lock_to_submit()?;
@@ -55,7 +56,7 @@ impl Engine {
             Ok(()) => ready(&mut core.progress.proto),
             Err(error) => Some(Err(error)),
         };
-        let (_core, result) = self.wait_before(core, deadline, ready);
+        let (_core, result) = self.wait_before(core, deadline, Awaited::Words(&what), ready);
         result.unwrap_or_else(|| Err(Error::Deadline(what())))
     }
 

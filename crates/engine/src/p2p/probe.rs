@@ -8,6 +8,7 @@ use canele_sys::ids::FlowId;
 
 use crate::core::Core;
 use crate::engine::Engine;
+use crate::progress::awaited::Awaited;
 use crate::{Error, Failure, Status};
 
 impl Engine {
@@ -73,10 +74,10 @@ impl Engine {
             core.why_in_vain(flow, want).map(|failure| Err(failure.into()))
         };
         if want.source.is_none() && deadline.is_none() {
-            let (_core, found) = self.wait_for_any_sender(core, ready);
+            let (_core, found) = self.wait_for_any_sender(core, Awaited::Probe(flow, want), ready);
             return found.unwrap_or_else(|| Err(Failure::NobodyLeft.into()));
         }
-        let (_core, found) = self.wait_before(core, deadline, ready);
+        let (_core, found) = self.wait_before(core, deadline, Awaited::Probe(flow, want), ready);
         found.unwrap_or_else(|| Err(Error::Deadline(crate::p2p::tagged::describe(want))))
     }
 }

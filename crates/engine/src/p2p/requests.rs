@@ -12,6 +12,7 @@ use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
+use crate::progress::awaited::Awaited;
 use crate::{Error, Status};
 
 /// A non-blocking operation under way.
@@ -162,7 +163,7 @@ impl Engine {
             Ok(()) => (!core.progress.proto.is_sending_on(flow)).then_some(Ok(())),
             Err(error) => Some(Err(error)),
         };
-        self.wait_for(core, ready).1
+        self.wait_for(core, Awaited::Other("earlier sends to be received", None), ready).1
     }
 
     /// Sends a message that can go at once or, if its envelope allows, with the next packet: without a request, and its
@@ -312,7 +313,7 @@ impl Engine {
             return Ok(false);
         }
         let ended = |core: &mut Core| pending.has_ended(core).then_some(());
-        self.wait_with(core, None, pending.request(), ended);
+        self.wait_before(core, None, Awaited::AnyOf(&[pending]), ended);
         Ok(true)
     }
 
@@ -333,13 +334,9 @@ impl Engine {
             });
             list.iter().enumerate().find_map(|(at, pending)| Some((at, pending.take(core)?)))
         };
-        let request = match list {
-            [one] => one.request(),
-            _ => None,
-        };
         let any_source = list.iter().any(|pending| pending.is_from_anybody(&core));
         let core = if deadline.is_none() && any_source {
-            let (mut core, found) = self.wait_for_any_sender(core, ready);
+            let (mut core, found) = self.wait_for_any_sender(core, Awaited::AnyOf(list), ready);
             if let Some(found) = found {
                 return Ok(found);
             }
@@ -348,7 +345,7 @@ impl Engine {
         } else {
             core
         };
-        let (_core, found) = self.wait_with(core, deadline, request, ready);
+        let (_core, found) = self.wait_before(core, deadline, Awaited::AnyOf(list), ready);
         found.ok_or_else(|| Error::Deadline(format!("{} operations", list.len())))
     }
 
@@ -366,18 +363,15 @@ impl Engine {
             let ended = list.iter().any(|pending| pending.has_ended(core) || pending.is_in_doubt(core));
             (ended || by_program.is_some_and(|is_done| is_done())).then_some(())
         };
-        let request = match list {
-            [one] if by_program.is_none() => one.request(),
-            _ => None,
-        };
         if by_program.is_none() && list.iter().any(|pending| pending.is_from_anybody(&core)) {
-            let (mut core, found) = self.wait_for_any_sender(core, ready);
+            let (mut core, found) = self.wait_for_any_sender(core, Awaited::AnyOf(list), ready);
             if found.is_none() {
                 let _ = list.iter().any(|pending| pending.give_up(&mut core));
             }
             return Ok(());
         }
-        self.wait_with(core, None, request, ready);
+        let awaited = if by_program.is_some() { Awaited::AnyOfOrProgram(list) } else { Awaited::AnyOf(list) };
+        self.wait_before(core, None, awaited, ready);
         Ok(())
     }
 

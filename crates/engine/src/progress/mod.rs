@@ -3,6 +3,7 @@
 //! [`Progress`] owns what every other part of the engine works with: the rails, the protocols, and how threads wait. The other parts
 //! get it as an argument.
 
+pub(crate) mod awaited;
 pub(crate) mod launcher_watch;
 mod pass;
 pub(crate) mod spin;

@@ -7,6 +7,7 @@ use canele_rail::{Armed, Rail};
 use canele_sys::ids::RequestId;
 use canele_sys::relax;
 
+use super::awaited::{Awaited, Waiting};
 use super::launcher_watch;
 use crate::Failure;
 use crate::core::Core;
@@ -14,47 +15,41 @@ use crate::engine::{Engine, Locked};
 use crate::progress::wait_policy::{Backoff, Next};
 
 impl Engine {
-    /// Makes progress until `ready` gives something.
+    /// Makes progress until `ready` gives something, which is what is `awaited`.
     pub(crate) fn wait_for<'a, T>(
         &'a self,
         core: Locked<'a>,
+        awaited: Awaited<'_>,
         ready: impl FnMut(&mut Core) -> Option<T>,
     ) -> (Locked<'a>, T) {
-        let (core, value) = self.wait_with(core, None, None, ready);
+        let (core, value) = self.wait_before(core, None, awaited, ready);
         (core, value.expect("a wait without a deadline ends with a value"))
     }
 
-    /// Makes progress until `ready` gives something; gives nothing once the deadline has passed.
+    /// Makes progress until `ready` gives something; gives nothing once the deadline has passed. Where one request is `awaited`, `ready`
+    /// gives something only once that has ended, so that the end of others need not wake this thread.
     pub(crate) fn wait_before<'a, T>(
-        &'a self,
-        core: Locked<'a>,
-        deadline: Option<Instant>,
-        ready: impl FnMut(&mut Core) -> Option<T>,
-    ) -> (Locked<'a>, Option<T>) {
-        self.wait_with(core, deadline, None, ready)
-    }
-
-    /// As `wait_before`; with a `request`, `ready` gives something only once that has ended, so that the end of others need not wake
-    /// this thread.
-    pub(crate) fn wait_with<'a, T>(
         &'a self,
         mut core: Locked<'a>,
         deadline: Option<Instant>,
-        request: Option<RequestId>,
+        awaited: Awaited<'_>,
         mut ready: impl FnMut(&mut Core) -> Option<T>,
     ) -> (Locked<'a>, Option<T>) {
         let mut backoff = core.progress.wait_policy.backoff();
+        let mut waiting = Waiting::new(awaited);
         loop {
             if let Some(value) = ready(&mut core) {
+                waiting.end(&mut core);
                 core.progress.waiters.hand_over_progress();
                 return (core, Some(value));
             }
             core = if core.progress.waiters.has_progress_owner {
-                self.wait_behind_owner(core, deadline, request)
+                self.wait_behind_owner(core, deadline, &mut waiting)
             } else {
-                self.make_progress(core, deadline, &mut backoff)
+                self.make_progress(core, deadline, &mut backoff, &mut waiting)
             };
             if deadline.is_some_and(|at| Instant::now() >= at) {
+                waiting.end(&mut core);
                 core.progress.waiters.hand_over_progress();
                 let value = ready(&mut core);
                 return (core, value);
@@ -68,6 +63,7 @@ impl Engine {
         mut core: Locked<'a>,
         deadline: Option<Instant>,
         backoff: &mut Backoff,
+        waiting: &mut Waiting<'_>,
     ) -> Locked<'a> {
         let moved = core.pass();
         core.progress.wake_waiters();
@@ -86,6 +82,7 @@ impl Engine {
         core.progress.counts.count_waited(backoff.take_looked());
         match next {
             Next::Look => {
+                waiting.after_look(&mut core);
                 relax::between_looks();
                 core
             }
@@ -95,7 +92,7 @@ impl Engine {
                 core.progress.waiters.has_progress_owner = false;
                 core
             }
-            Next::Sleep => self.sleep(core, deadline),
+            Next::Sleep => self.sleep(core, deadline, waiting),
         }
     }
 
@@ -136,8 +133,14 @@ impl Engine {
         (core, took)
     }
 
-    fn sleep<'a>(&'a self, mut core: Locked<'a>, deadline: Option<Instant>) -> Locked<'a> {
+    fn sleep<'a>(
+        &'a self,
+        mut core: Locked<'a>,
+        deadline: Option<Instant>,
+        waiting: &mut Waiting<'_>,
+    ) -> Locked<'a> {
         core.publish_counters();
+        waiting.before_sleep(&mut core);
         if let Armed::Work = core.progress.rails.arm() {
             return core;
         }
@@ -172,9 +175,10 @@ impl Engine {
         &'a self,
         mut core: Locked<'a>,
         deadline: Option<Instant>,
-        request: Option<RequestId>,
+        waiting: &mut Waiting<'_>,
     ) -> Locked<'a> {
-        core.progress.waiters.add(std::thread::current(), request);
+        waiting.before_sleep(&mut core);
+        core.progress.waiters.add(std::thread::current(), waiting.request());
         drop(core);
         match deadline {
             Some(at) => std::thread::park_timeout(at.saturating_duration_since(Instant::now())),
@@ -198,7 +202,7 @@ impl Engine {
             core.progress.proto.take(id)
         };
         let core = if deadline.is_none() && core.progress.proto.is_from_anybody(id) {
-            let (mut core, outcome) = self.wait_for_any_sender(core, take);
+            let (mut core, outcome) = self.wait_for_any_sender(core, Awaited::Request(id), take);
             if let Some(outcome) = outcome {
                 return (core, outcome, false);
             }
@@ -207,13 +211,13 @@ impl Engine {
         } else {
             core
         };
-        let (mut core, outcome) = self.wait_with(core, deadline, Some(id), take);
+        let (mut core, outcome) = self.wait_before(core, deadline, Awaited::Request(id), take);
         if let Some(outcome) = outcome {
             return (core, outcome, false);
         }
         // Where it is too late to withdraw, data is moving and the end is near; who is asked answers with a pass.
         let withdrawn = core.progress.proto.cancel(id) != Cancel::TooLate;
-        let (core, outcome) = self.wait_with(core, None, Some(id), take);
+        let (core, outcome) = self.wait_before(core, None, Awaited::Request(id), take);
         let outcome = outcome.expect("a wait without a deadline ends with its request");
         let passed = withdrawn && matches!(outcome.result, Err(Failure::Cancelled));
         (core, outcome, passed)

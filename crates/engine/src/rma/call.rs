@@ -9,6 +9,7 @@ use canele_sys::ids::{Rank, Tag};
 
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
+use crate::progress::awaited::Awaited;
 use crate::{Completion, Error, Status};
 
 /// An RMA request with the caller's memory.
@@ -44,7 +45,12 @@ impl Engine {
                 ..NewCall::new(to, rma_request)
             };
             let key = core.submit_rma(new);
-            let (mut core, outcome) = self.wait_before(core, deadline, |core| core.rma.origin.take(key));
+            let (mut core, outcome) = self.wait_before(
+                core,
+                deadline,
+                Awaited::Other("an access to memory of another rank", Some(to)),
+                |core| core.rma.origin.take(key),
+            );
             let Some(outcome) = outcome else {
                 let Core { progress, rma, .. } = &mut *core;
                 rma.origin.leave(&mut progress.proto, &mut progress.rails, key, late);

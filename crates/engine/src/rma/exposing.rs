@@ -7,6 +7,7 @@ use canele_sys::ids::Rank;
 use crate::Error;
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
+use crate::progress::awaited::Awaited;
 
 impl Engine {
     /// Exposes memory: whoever knows the key can access it, with places counted from its start.
@@ -59,7 +60,7 @@ impl Engine {
     fn wait_untouched(&self, core: Locked<'_>, memory: &[Exposed]) {
         self.wake_progress_owner(&core);
         let is_free = |_: &mut Core| memory.iter().all(|memory| !memory.is_lent()).then_some(());
-        drop(self.wait_for(core, is_free));
+        drop(self.wait_for(core, Awaited::Other("transfers from and to its memory", None), is_free));
     }
 
     /// Says that this rank accesses the memory of an owner no more, so that nothing is remembered of it.

@@ -13,6 +13,7 @@ use canele_sys::ids::Rank;
 use crate::Error;
 use crate::core::Core;
 use crate::engine::Engine;
+use crate::progress::awaited::Awaited;
 
 /// Puts to one peer.
 #[derive(Clone, Copy, Default)]
@@ -128,7 +129,8 @@ impl Engine {
             true => Some(Ok(())),
             false => core.progress.proto.why_gone(peer).map(|failure| Err(Error::from(failure))),
         };
-        let (mut core, result) = self.wait_before(core, deadline, ready);
+        let (mut core, result) =
+            self.wait_before(core, deadline, Awaited::Other("what was put to be there", Some(peer)), ready);
         core.rma.fences.end(number);
         if let Some(Ok(())) = result {
             core.rma.fences.confirm(peer, issued);

@@ -9,6 +9,7 @@ use canele_rail::FastPath;
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
 use crate::progress::Progress;
+use crate::progress::awaited::Awaited;
 use crate::progress::spin::spin;
 use crate::{Error, Failure};
 
@@ -66,10 +67,10 @@ impl Engine {
         }
         let take = |core: &mut Core| core.progress.proto.take_notice();
         if deadline.is_none() {
-            let (_core, notice) = self.wait_for_any_sender(core, take);
+            let (_core, notice) = self.wait_for_any_sender(core, Awaited::Other("a notice", None), take);
             return notice.ok_or_else(|| Failure::NobodyLeft.into());
         }
-        let (_core, notice) = self.wait_before(core, deadline, take);
+        let (_core, notice) = self.wait_before(core, deadline, Awaited::Other("a notice", None), take);
         notice.ok_or_else(|| Error::Deadline("a notice".to_owned()))
     }
 

@@ -11,6 +11,7 @@ use crate::Error;
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
 use crate::progress::Progress;
+use crate::progress::awaited::Awaited;
 
 /// Small puts towards one peer that wait for room before a caller has to wait too.
 const MOST_WAITING: usize = 64;
@@ -104,7 +105,7 @@ impl Engine {
         }
         self.wake_progress_owner(&core);
         let room = |core: &mut Core| (core.progress.proto.replies_waiting(to) <= MOST_WAITING).then_some(());
-        self.wait_for(core, room);
+        self.wait_for(core, Awaited::Other("room for puts", Some(to)), room);
         Ok(())
     }
 }

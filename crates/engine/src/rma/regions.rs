@@ -11,6 +11,7 @@ use super::Rma;
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
 use crate::progress::Progress;
+use crate::progress::awaited::Awaited;
 use crate::{Error, Failure};
 
 /// System calls that make a region.
@@ -57,7 +58,7 @@ impl Engine {
             Ok(()) => core.rma.take_confirmation(id).then_some(Ok(())),
             Err(error) => Some(Err(error)),
         };
-        let (core, known) = self.wait_for(core, ready);
+        let (core, known) = self.wait_for(core, Awaited::Other("the launcher to know a region", None), ready);
         (core, known.map(|()| region))
     }
 
@@ -92,7 +93,10 @@ impl Engine {
             }
             rails.shm.regions.map(owner, id)
         };
-        match self.wait_before(core, deadline, ready).1 {
+        match self
+            .wait_before(core, deadline, Awaited::Other("a region of another rank", Some(owner)), ready)
+            .1
+        {
             Some(Some(far)) => Ok(far),
             Some(None) => Err(Failure::RegionLost(owner).into()),
             None => Err(Error::Deadline(format!("a region of {owner}"))),

@@ -8,6 +8,7 @@ use canele_sys::ids::{FlowId, Rank};
 use crate::core::Core;
 use crate::engine::Engine;
 use crate::p2p::requests::PendingKind;
+use crate::progress::awaited::Awaited;
 use crate::{Error, Pending};
 
 impl Engine {
@@ -24,7 +25,12 @@ impl Engine {
         };
         let keys: Vec<_> = windows.iter().map(flush).collect();
         let all = |core: &mut Core| keys.iter().all(|key| core.rma.origin.has_ended(*key)).then_some(());
-        let (mut core, ended) = self.wait_before(core, deadline, all);
+        let (mut core, ended) = self.wait_before(
+            core,
+            deadline,
+            Awaited::Other("accesses to memory of other ranks", only(windows)),
+            all,
+        );
         let mut result = Ok(());
         for (key, (owner, _)) in keys.into_iter().zip(windows) {
             let Core { progress, rma, .. } = &mut *core;
@@ -56,7 +62,12 @@ impl Engine {
             };
             (!windows.iter().any(is_open)).then_some(())
         };
-        let (mut core, ended) = self.wait_before(core, deadline, none_open);
+        let (mut core, ended) = self.wait_before(
+            core,
+            deadline,
+            Awaited::Other("accesses to memory of other ranks", only(windows)),
+            none_open,
+        );
         ended.ok_or_else(|| Error::Deadline(format!("accesses to memory of {} owners", windows.len())))?;
         let mut result = Ok(());
         for (owner, window) in windows {
@@ -104,7 +115,7 @@ impl Engine {
             let granted = ended.take(core).map(|ended| ended.result.map(drop));
             granted.or_else(|| core.progress.proto.why_revoked(group).map(|why| Err(why.into())))
         };
-        let (mut core, result) = self.wait_for(core, ready);
+        let (mut core, result) = self.wait_for(core, Awaited::Other("the lock of a window", None), ready);
         if let PendingKind::Rma(key) = ended.0 {
             let Core { progress, rma, .. } = &mut *core;
             rma.origin.leave(&mut progress.proto, &mut progress.rails, key, LateAnswer::Ignore);
@@ -171,8 +182,17 @@ impl Engine {
             }
             core.progress.proto.why_gone(from).map(|failure| Err(Error::from(failure)))
         };
-        let (_core, result) = self.wait_before(core, deadline, ready);
+        let (_core, result) =
+            self.wait_before(core, deadline, Awaited::Other("a signal in a window", Some(from)), ready);
         result.unwrap_or_else(|| Err(Error::Deadline(format!("{from} to signal"))))
+    }
+}
+
+/// The owner, if there is one alone.
+fn only(windows: &[(Rank, ExposureKey)]) -> Option<Rank> {
+    match windows {
+        [(owner, _)] => Some(*owner),
+        _ => None,
     }
 }
 

@@ -121,9 +121,9 @@ mod tests {
         let [mut a, _b] = two_on_one_host();
         a.post(Envelope::new(Rank(1), FlowId(0), Tag(0)), &[1; 8][..]);
         a.counts.system_calls = 2;
-        let page = a.rails.shm.counters();
-        publish(page.words(), &a, 3, Moved { messages: 4, bytes: 50 });
-        let seen = Counters::new(page.words()).snapshot();
+        let page = a.rails.shm.stats_page();
+        publish(page.counters(), &a, 3, Moved { messages: 4, bytes: 50 });
+        let seen = Counters::new(page.counters()).snapshot();
         assert_eq!((seen[ShortSent], seen[ShortSentBytes]), (1, 8));
         assert_eq!((seen[PutSent], seen[PutSentBytes]), (4, 50));
         assert_eq!((seen[SystemCalls], seen[Connections]), (5, 1));

@@ -1,33 +1,41 @@
-//! What a rank reports of itself: counters, which the launcher reads in its memory, and links.
+//! What a rank reports of itself: counters and what its threads wait for, which the launcher reads in its memory, and links.
 
 mod counters;
 mod links;
+mod waits;
 
 use std::sync::Arc;
 
-use canele_rail::shm::CounterPage;
+use canele_rail::shm::StatsPage;
 use canele_sys::counters::{Counters, Snapshot};
 
 use crate::core::Core;
 
 pub(crate) use counters::Counts;
+use waits::WaitTable;
 
-/// Where the counters are published, and what the launcher wants to be told.
+/// Where counters and waits are published, and what the launcher wants to be told.
 pub(crate) struct Stats {
-    page: Arc<CounterPage>,
+    page: Arc<StatsPage>,
+    pub(crate) waits: WaitTable,
     /// The launcher wants the list of links: this many over sockets, at most.
     links_wanted: Option<u32>,
 }
 
 impl Stats {
     /// Publishes in `page`, which the launcher maps.
-    pub fn new(page: Arc<CounterPage>) -> Self {
-        Self { page, links_wanted: None }
+    pub fn new(page: Arc<StatsPage>) -> Self {
+        Self { page, waits: WaitTable::default(), links_wanted: None }
     }
 
     /// Handles the launcher's wish to be told the links.
     pub fn handle_links_wanted(&mut self, most: u32) {
         self.links_wanted = Some(most);
+    }
+
+    /// True if somebody looks at the job.
+    pub fn is_looked_at(&self) -> bool {
+        self.links_wanted.is_some()
     }
 }
 
@@ -36,7 +44,7 @@ impl Core {
     pub fn publish_counters(&self) {
         let Self { progress, membership, rma, stats, .. } = self;
         counters::publish(
-            stats.page.words(),
+            stats.page.counters(),
             progress,
             membership.launcher.system_calls,
             rma.put_counts.sum(),
@@ -47,7 +55,7 @@ impl Core {
     /// Publishes the counters and returns them.
     pub fn counters(&self) -> Snapshot {
         self.publish_counters();
-        Counters::new(self.stats.page.words()).snapshot()
+        Counters::new(self.stats.page.counters()).snapshot()
     }
 
     /// Answers the launcher if it wants the links. An answer that finds no room is given when the launcher asks next.

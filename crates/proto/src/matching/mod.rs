@@ -130,6 +130,17 @@ impl Matcher {
         self.unexpected.withdraw(envelope(source, tag), is_it)
     }
 
+    /// The messages that wait, with numbers that grow in the order of their arrival; in no particular order. Looks at places that
+    /// messages had before, so not for the short path.
+    pub fn unexpected(&self) -> impl Iterator<Item = (u64, Found)> {
+        self.unexpected.iter()
+    }
+
+    /// How many messages wait.
+    pub fn unexpected_count(&self) -> usize {
+        self.unexpected.len()
+    }
+
     /// The waiting receives that name `source`, in no particular order: they wait in vain once it is gone.
     /// Looks at every place ever used, so not for the short path.
     pub fn posted_from(&self, source: Rank) -> impl Iterator<Item = (PostedId, RequestId)> {

@@ -172,6 +172,16 @@ impl Unexpected {
         self.built[kind as usize] = true;
     }
 
+    /// The messages that wait, with numbers that grow in the order of their arrival; in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, Found)> {
+        self.entries.iter().map(|(_, entry)| (entry.stamp, entry.found()))
+    }
+
+    /// How many messages wait.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Which indexes are maintained.
     #[cfg(test)]
     pub fn built(&self) -> [bool; Kind::COUNT] {

@@ -11,6 +11,7 @@ use canele_sys::atomic::{AtomicU32, AtomicU64, Ordering};
 use canele_sys::ids::Rank;
 use canele_sys::membarrier::Fencing;
 use canele_sys::process_memory::Proof;
+use canele_sys::published::PublishedBytes;
 use canele_sys::segment::{Mapping, Memfd, SegmentError};
 use canele_sys::sleep::{self, Event};
 
@@ -181,16 +182,24 @@ impl Inbox {
     }
 }
 
-/// The memory of a rank's counters.
+/// The memory in which a rank tells of itself: its counters, and what its threads wait for.
 #[derive(Debug)]
-pub struct CounterPage(pub(super) Inbox);
+pub struct StatsPage(pub(super) Inbox);
 
-impl CounterPage {
-    /// The words, as many as fit in the page.
-    pub fn words(&self) -> &[AtomicU64] {
-        let bytes = layout::COUNTER_WORDS * 8;
-        let start = self.0.pages.at(layout::COUNTERS, bytes, 8).expect("the layout has a page of counters");
+impl StatsPage {
+    /// The words of the counters.
+    pub fn counters(&self) -> &[AtomicU64] {
+        self.words(layout::COUNTERS, layout::COUNTER_WORDS)
+    }
+
+    /// What the owner's threads wait for.
+    pub fn waits(&self) -> PublishedBytes<'_> {
+        PublishedBytes::new(self.words(layout::WAITS, layout::WAITS_WORDS))
+    }
+
+    fn words(&self, offset: usize, count: usize) -> &[AtomicU64] {
+        let start = self.0.pages.at(offset, 8 * count, 8).expect("the layout has a page for it");
         // SAFETY: bounds and alignment checked; the inbox in `self` keeps it mapped; made of atomics only.
-        unsafe { std::slice::from_raw_parts(start.cast().as_ptr(), layout::COUNTER_WORDS) }
+        unsafe { std::slice::from_raw_parts(start.cast().as_ptr(), count) }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   page 0   magic, version, sizes, processor │ sleep word │ notifications, arrivals, counted │ who has arrived (one bit a sender)
-//!   page 1   counters of the owner
+//!   page 1   counters of the owner │ what its threads wait for
 //!   then, for each rank of the owner's host, its sender's slice:
 //!            cursors │ wants room, reading times │ chunk counters │ cells … │ payload …
 //!            ╰── reserved by the sender before its first packet ───────┴── as the sender needs it ──╯
@@ -24,7 +24,7 @@ use crate::CHUNK_COUNTERS;
 /// "CANELÉ" and a zero: what every inbox starts with.
 const MAGIC: u64 = u64::from_le_bytes(*b"CANEL\xc3\x89\0");
 /// Changes with every change of what is described here.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 /// As many ranks of one host can have a slice in each other's inboxes.
 pub const MOST_LOCAL_RANKS: usize = 4096;
 /// Cells a ring may have.
@@ -59,7 +59,11 @@ pub const ARRIVED: usize = 192;
 /// Offset of the owner's counters.
 pub const COUNTERS: usize = PAGE;
 /// Room for counters, in 64-bit words.
-pub const COUNTER_WORDS: usize = PAGE / 8;
+pub const COUNTER_WORDS: usize = 128;
+/// Offset of the record of what the owner's threads wait for.
+pub const WAITS: usize = COUNTERS + 8 * COUNTER_WORDS;
+/// Room for it, in 64-bit words.
+pub const WAITS_WORDS: usize = PAGE / 8 - COUNTER_WORDS;
 
 /// The sizes of an inbox.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

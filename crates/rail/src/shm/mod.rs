@@ -39,8 +39,8 @@ use canele_sys::segment::{Memfd, SegmentError};
 use canele_sys::sleep::{EventError, Watch};
 
 use fetch::SingleCopy;
-pub use inbox::CounterPage;
 use inbox::Inbox;
+pub use inbox::StatsPage;
 use incoming::Incoming;
 use layout::InboxLayout;
 pub use notifier::InboxNotifier;
@@ -201,9 +201,9 @@ impl Shm {
         self.watch.as_ref().map(|watch| watch.event().fd())
     }
 
-    /// The memory of this rank's counters.
-    pub fn counters(&self) -> Arc<CounterPage> {
-        Arc::new(CounterPage(self.inbox.clone()))
+    /// The memory in which this rank tells of itself.
+    pub fn stats_page(&self) -> Arc<StatsPage> {
+        Arc::new(StatsPage(self.inbox.clone()))
     }
 
     /// Maps a peer's inbox, so that it can be woken and sent to; `event` came with it if the peer sleeps on descriptors.

@@ -1,16 +1,16 @@
-//! The launcher's side of an inbox: it notifies the owner and reads counters, and touches nothing else.
+//! The launcher's side of an inbox: it notifies the owner and reads what that tells of itself, and touches nothing else.
 
 use std::os::fd::OwnedFd;
 
 use canele_sys::counters::Counters;
 
-use super::inbox::{CounterPage, Inbox};
+use super::inbox::{Inbox, StatsPage};
 
 /// A rank's inbox in the hands of its launcher.
 #[derive(Debug)]
 pub struct InboxNotifier {
     inbox: Inbox,
-    page: CounterPage,
+    page: StatsPage,
 }
 
 impl InboxNotifier {
@@ -21,7 +21,7 @@ impl InboxNotifier {
     pub fn map(inbox: OwnedFd, event: Option<OwnedFd>) -> Result<Self, String> {
         let (inbox, _) = Inbox::open(inbox, None)?;
         let inbox = inbox.with_event(event)?;
-        Ok(Self { page: CounterPage(inbox.clone()), inbox })
+        Ok(Self { page: StatsPage(inbox.clone()), inbox })
     }
 
     /// Tells the rank to read its socket and to write its counters, and wakes it if it sleeps. Returns the number
@@ -37,7 +37,12 @@ impl InboxNotifier {
 
     /// The rank's counters by name, as it last wrote them.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
-        let snapshot = Counters::new(self.page.words()).snapshot();
+        let snapshot = Counters::new(self.page.counters()).snapshot();
         snapshot.iter().map(|(row, value)| (row.name, value)).collect()
+    }
+
+    /// What the rank's threads wait for, as it last told, in the bytes that it wrote.
+    pub fn waits(&self) -> Option<Vec<u8>> {
+        self.page.waits().read()
     }
 }

@@ -1,0 +1,248 @@
+//! What the threads of a rank wait for, as the rank tells it in shared memory, for people who look at the job.
+//!
+//! Owns the shape and the encoding of the record, and what of it is believed: nothing before it was decoded, and then within bounds.
+//! Decides nothing.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+/// What the threads of one rank wait for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waits {
+    /// Of each thread that waits, at most [`Waits::MOST_THREADS`].
+    pub threads: Vec<ThreadWait>,
+    /// Further threads that wait.
+    pub threads_left_out: u32,
+    /// Messages that no receive has asked for, the oldest of each flow first, at most [`Waits::MOST_UNEXPECTED`]. Those of collectives are
+    /// not among them.
+    pub unexpected: Vec<UnexpectedMessage>,
+    /// Further such messages.
+    pub unexpected_left_out: u64,
+    /// Names that the program gave to flows that are mentioned.
+    pub names: Vec<(u32, String)>,
+    /// Where the calls of the thread that told this go on, innermost first: addresses of its process.
+    pub calls: Vec<u64>,
+    /// Which of `threads` that is; none, if it does not wait but came by.
+    pub calls_of: Option<u32>,
+}
+
+/// What one thread waits for: the end of any of these operations.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadWait {
+    /// For how long, in ns.
+    pub waited_ns: u64,
+    /// At most [`Waits::MOST_OPERATIONS`].
+    pub operations: Vec<WaitOperation>,
+    /// Further ones.
+    pub left_out: u32,
+}
+
+/// An operation that is waited for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitOperation {
+    /// A message is to leave, or to be received.
+    Send(WaitMessage),
+    /// A message is to come.
+    Receive(WaitMessage),
+    /// The same, and it stays where it is.
+    Probe(WaitMessage),
+    /// Other members are to do their part.
+    Collective(WaitCollective),
+    /// Something else, in words that follow "waits for".
+    Other {
+        /// What.
+        what: Cow<'static, str>,
+        /// Of whom.
+        peer: Option<u32>,
+    },
+    /// A thread of the library that makes progress for the program.
+    Library,
+}
+
+/// A message that is waited for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitMessage {
+    /// Whom it goes to or comes from; none: from any rank.
+    pub peer: Option<u32>,
+    /// Its flow; none once it has met its receive.
+    pub flow: Option<u32>,
+    /// Its tag; none: any.
+    pub tag: Option<u32>,
+    /// Its length in bytes, or the room for it.
+    pub bytes: u64,
+    /// Sender and receiver have found each other: its data moves.
+    pub moving: bool,
+}
+
+/// A collective that is waited for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitCollective {
+    /// Which: `barrier`, for example.
+    pub operation: Cow<'static, str>,
+    /// The flow of its messages.
+    pub flow: u32,
+    /// Its number on that flow, from 1; blocking and started ones are counted apart.
+    pub call: u32,
+    /// It was started and is waited for later.
+    pub started: bool,
+    /// Whose messages have not come, or have not been taken, at most [`Waits::MOST_PEERS`].
+    pub peers: Vec<u32>,
+    /// Further ones.
+    pub peers_left_out: u32,
+}
+
+/// A message that no receive has asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnexpectedMessage {
+    /// Who sent it.
+    pub source: u32,
+    /// Its flow.
+    pub flow: u32,
+    /// Its tag.
+    pub tag: u32,
+    /// Its length in bytes.
+    pub bytes: u64,
+}
+
+/// The record as it lies in memory: a moment lasts, a time that has passed does not.
+#[derive(Serialize, Deserialize)]
+struct Record {
+    waits: Waits,
+    /// Of each thread, since when, by the host's monotonic clock.
+    since_ns: Vec<u64>,
+}
+
+impl Waits {
+    /// Threads that are told.
+    pub const MOST_THREADS: usize = 4;
+    /// Operations of one thread that are told.
+    pub const MOST_OPERATIONS: usize = 8;
+    /// Members of a collective that are told.
+    pub const MOST_PEERS: usize = 8;
+    /// Messages that are told.
+    pub const MOST_UNEXPECTED: usize = 8;
+    /// Calls that are told.
+    pub const MOST_CALLS: usize = 48;
+    /// Bytes of a name or of words that are told.
+    pub const MOST_WORDS: usize = 80;
+
+    /// The record of these waits, which began at these moments, in at most `room` bytes: what is least needed is left out.
+    pub fn encode(mut self, since_ns: Vec<u64>, room: usize) -> Vec<u8> {
+        for step in 0..3 {
+            match step {
+                1 => self.names.clear(),
+                2 => self.calls.clear(),
+                _ => {}
+            }
+            let record = Record { waits: self, since_ns: since_ns.clone() };
+            match postcard::to_stdvec(&record) {
+                Ok(bytes) if bytes.len() <= room => return bytes,
+                _ => self = record.waits,
+            }
+        }
+        Vec::new()
+    }
+
+    /// The waits that such a record tells of at the moment `now_ns` of the same clock; nothing if it is none.
+    pub fn decode(record: &[u8], now_ns: u64) -> Option<Waits> {
+        let (Record { mut waits, since_ns }, rest) = postcard::take_from_bytes(record).ok()?;
+        if !rest.is_empty() || since_ns.len() != waits.threads.len() || !waits.is_sound() {
+            return None;
+        }
+        for (wait, since) in waits.threads.iter_mut().zip(since_ns) {
+            wait.waited_ns = now_ns.saturating_sub(since);
+        }
+        Some(waits)
+    }
+
+    fn is_sound(&self) -> bool {
+        let operation = |operation: &WaitOperation| match operation {
+            WaitOperation::Collective(collective) => {
+                collective.operation.len() <= Self::MOST_WORDS && collective.peers.len() <= Self::MOST_PEERS
+            }
+            WaitOperation::Other { what, .. } => what.len() <= Self::MOST_WORDS,
+            _ => true,
+        };
+        let thread = |wait: &ThreadWait| {
+            wait.operations.len() <= Self::MOST_OPERATIONS && wait.operations.iter().all(operation)
+        };
+        self.threads.len() <= Self::MOST_THREADS
+            && self.threads.iter().all(thread)
+            && self.unexpected.len() <= Self::MOST_UNEXPECTED
+            && self.names.iter().all(|(_, name)| name.len() <= Self::MOST_WORDS)
+            && self.calls.len() <= Self::MOST_CALLS
+            && self.calls_of.is_none_or(|of| (of as usize) < self.threads.len())
+    }
+
+    /// The first so many bytes of a text that are whole characters.
+    pub fn shortened(text: &str) -> &str {
+        &text[..text.floor_char_boundary(Self::MOST_WORDS)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits() -> Waits {
+        let message = WaitMessage { peer: Some(3), flow: Some(0), tag: Some(7), bytes: 8, moving: false };
+        let operations = vec![WaitOperation::Receive(message), WaitOperation::Library];
+        Waits {
+            threads: vec![ThreadWait { waited_ns: 0, operations, left_out: 2 }],
+            unexpected: vec![UnexpectedMessage { source: 3, flow: 0, tag: 8, bytes: 8 }],
+            names: vec![(0, "MPI_COMM_WORLD".into())],
+            calls: vec![1 << 47; Waits::MOST_CALLS],
+            calls_of: Some(0),
+            ..Waits::default()
+        }
+    }
+
+    #[test]
+    fn waits_come_back_with_the_time_that_has_passed() {
+        let record = waits().encode(vec![1000], 3000);
+        let told = Waits::decode(&record, 5000).unwrap();
+        assert_eq!(told.threads[0].waited_ns, 4000);
+        let mut expected = waits();
+        expected.threads[0].waited_ns = 4000;
+        assert_eq!(told, expected);
+        assert_eq!(Waits::decode(&record, 500).unwrap().threads[0].waited_ns, 0, "clocks do not go back");
+    }
+
+    #[test]
+    fn where_there_is_little_room_the_least_needed_is_left_out() {
+        let told = |room| Waits::decode(&waits().encode(vec![1], room), 1);
+        let (all, without_calls) = (told(3000).unwrap(), told(100).unwrap());
+        assert!(!all.names.is_empty() && !all.calls.is_empty());
+        assert!(without_calls.calls.is_empty() && without_calls.threads.len() == 1);
+        assert_eq!(told(3), None);
+    }
+
+    #[test]
+    fn wild_records_are_none() {
+        let whole = waits().encode(vec![1], 3000);
+        assert_eq!(Waits::decode(&whole[..whole.len() - 1], 1), None, "cut");
+        assert_eq!(Waits::decode(&[&whole[..], &[0]].concat(), 1), None, "longer than it says");
+        assert_eq!(Waits::decode(&waits().encode(vec![], 3000), 1), None, "a thread without a time");
+        let many = Waits { unexpected: vec![waits().unexpected[0]; 9], ..waits() };
+        assert_eq!(Waits::decode(&many.encode(vec![1], 3000), 1), None);
+        let nobody = Waits { calls_of: Some(1), ..waits() };
+        assert_eq!(Waits::decode(&nobody.encode(vec![1], 3000), 1), None);
+        for at in 0..whole.len() {
+            for bit in 0..8 {
+                let mut wild = whole.clone();
+                wild[at] ^= 1 << bit;
+                // Whatever it is, it is within bounds.
+                assert!(Waits::decode(&wild, 1).is_none_or(|waits| waits.is_sound()));
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_shortened_between_characters() {
+        assert_eq!(Waits::shortened("short"), "short");
+        let long = format!("a{}", "é".repeat(60));
+        assert_eq!(Waits::shortened(&long).len(), 79);
+    }
+}

@@ -1,0 +1,200 @@
+//! What a thread waits for, handed down to where it goes to sleep, and described there: a call that ends before costs nothing for it.
+
+use std::borrow::Cow;
+use std::time::{Duration, Instant};
+
+use canele_collective::Transfer;
+use canele_control::{ThreadWait, WaitCollective, WaitMessage, WaitOperation, Waits};
+use canele_proto::PendingOperation;
+use canele_proto::matching::Want;
+use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
+
+use crate::core::Core;
+use crate::p2p::requests::{Pending, PendingKind};
+
+/// A wait is told in shared memory, unasked, when its thread goes to sleep again after so long.
+const TOLD_AFTER: Duration = Duration::from_millis(500);
+
+/// A thread that never sleeps waits in earnest after so many looks.
+const LONG_LOOK: u32 = 1 << 14;
+
+/// What a thread waits for.
+#[derive(Clone, Copy)]
+pub(crate) enum Awaited<'a> {
+    /// The end of a request.
+    Request(RequestId),
+    /// The end of any of several operations.
+    AnyOf(&'a [Pending]),
+    /// The same, or something that the program does.
+    AnyOfOrProgram(&'a [Pending]),
+    /// A message that a receive would get.
+    Probe(FlowId, Want),
+    /// The other members of a collective.
+    Collective(CollectiveCall<'a>),
+    /// Something else, in words that follow "waits for", and the rank that it depends on.
+    Other(&'static str, Option<Rank>),
+    /// The same, in words that are made when they are needed.
+    Words(&'a dyn Fn() -> String),
+    /// The end of the job: a thread of the library.
+    End,
+}
+
+/// A blocking collective, and what is left of its round.
+#[derive(Clone, Copy)]
+pub(crate) struct CollectiveCall<'a> {
+    pub operation: &'static str,
+    pub flow: FlowId,
+    pub tag: Tag,
+    pub sends: &'a [Transfer],
+    pub receives: &'a [Transfer],
+}
+
+/// One wait of a thread.
+pub(crate) struct Waiting<'a> {
+    pub awaited: Awaited<'a>,
+    /// When it was noted.
+    noted: Option<Instant>,
+    is_told: bool,
+    looks: u32,
+}
+
+impl<'a> Waiting<'a> {
+    pub fn new(awaited: Awaited<'a>) -> Self {
+        Self { awaited, noted: None, is_told: false, looks: 0 }
+    }
+
+    /// The request, if the end of that alone matters.
+    pub fn request(&self) -> Option<RequestId> {
+        match self.awaited {
+            Awaited::Request(id) => Some(id),
+            Awaited::AnyOf([one]) => one.request(),
+            _ => None,
+        }
+    }
+
+    /// The thread is about to sleep: notes the wait, and tells it if it lasts.
+    #[cold]
+    pub fn before_sleep(&mut self, core: &mut Core) {
+        let now = Instant::now();
+        match self.noted {
+            None => self.note(core, now),
+            Some(at) if !self.is_told && now - at >= TOLD_AFTER => {
+                self.is_told = true;
+                core.publish_waits();
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// The thread looks again, without a sleep.
+    #[inline]
+    pub fn after_look(&mut self, core: &mut Core) {
+        self.looks += 1;
+        if self.looks == LONG_LOOK && self.noted.is_none() {
+            self.note(core, Instant::now());
+        }
+    }
+
+    #[cold]
+    fn note(&mut self, core: &mut Core, now: Instant) {
+        self.noted = Some(now);
+        let wait = self.awaited.describe(core);
+        core.stats.waits.note(wait);
+    }
+
+    /// The wait is over.
+    #[inline]
+    pub fn end(&self, core: &mut Core) {
+        if self.noted.is_some() {
+            core.forget_wait();
+        }
+    }
+}
+
+impl Awaited<'_> {
+    /// What it is, as the protocols know it now.
+    fn describe(self, core: &Core) -> ThreadWait {
+        let mut left_out = 0;
+        let operations = match self {
+            Self::Request(id) => vec![core.describe_request(id)],
+            Self::AnyOf(list) | Self::AnyOfOrProgram(list) => {
+                left_out = list.len().saturating_sub(Waits::MOST_OPERATIONS) as u32;
+                list.iter().take(Waits::MOST_OPERATIONS).map(|one| core.describe_pending(*one)).collect()
+            }
+            Self::Probe(flow, want) => vec![WaitOperation::Probe(WaitMessage {
+                peer: want.source.map(|rank| rank.0),
+                flow: Some(flow.0),
+                tag: want.tag.map(|tag| tag.0),
+                ..WaitMessage::default()
+            })],
+            Self::Collective(call) => vec![WaitOperation::Collective(call.describe())],
+            Self::Other(what, peer) => {
+                vec![WaitOperation::Other { what: what.into(), peer: peer.map(|peer| peer.0) }]
+            }
+            Self::Words(words) => {
+                let what = Waits::shortened(&words()).to_owned().into();
+                vec![WaitOperation::Other { what, peer: None }]
+            }
+            Self::End => vec![WaitOperation::Library],
+        };
+        ThreadWait { waited_ns: 0, operations, left_out }
+    }
+}
+
+impl CollectiveCall<'_> {
+    fn describe(self) -> WaitCollective {
+        // Who is to take something matters where nothing is to come.
+        let transfers = if self.receives.is_empty() { self.sends } else { self.receives };
+        let peers = transfers.iter().map(|transfer| transfer.peer().0);
+        describe_collective(self.operation, (self.flow, self.tag), peers)
+    }
+}
+
+/// A collective whose call has this tag, which waits for these ranks.
+fn describe_collective(
+    operation: &'static str,
+    (flow, tag): (FlowId, Tag),
+    peers: impl Iterator<Item = u32>,
+) -> WaitCollective {
+    let (call, started) = canele_collective::Calls::number_of(tag);
+    let mut peers: Vec<u32> = peers.collect();
+    let peers_left_out = peers.len().saturating_sub(Waits::MOST_PEERS) as u32;
+    peers.truncate(Waits::MOST_PEERS);
+    WaitCollective { operation: Cow::Borrowed(operation), flow: flow.0, call, started, peers, peers_left_out }
+}
+
+impl Core {
+    fn describe_request(&self, id: RequestId) -> WaitOperation {
+        let Some(pending) = self.progress.proto.pending_operation(id) else {
+            return WaitOperation::Other { what: "the end of an operation".into(), peer: None };
+        };
+        let PendingOperation { is_send, peer, flow, tag, bytes, is_moving } = pending;
+        let message = WaitMessage {
+            peer: peer.map(|peer| peer.0),
+            flow: flow.map(|flow| flow.0),
+            tag: tag.map(|tag| tag.0),
+            bytes: bytes as u64,
+            moving: is_moving,
+        };
+        if is_send { WaitOperation::Send(message) } else { WaitOperation::Receive(message) }
+    }
+
+    fn describe_pending(&self, pending: Pending) -> WaitOperation {
+        match pending.0 {
+            PendingKind::Request(id) => self.describe_request(id),
+            PendingKind::Coalesced(_) => {
+                WaitOperation::Other { what: "a short message to leave".into(), peer: None }
+            }
+            PendingKind::Rma(_) => {
+                WaitOperation::Other { what: "an access to memory of another rank".into(), peer: None }
+            }
+            PendingKind::Collective(key) => match self.collectives.under_way(key) {
+                Some((request, operation)) => {
+                    let peers = request.missing().map(|rank| rank.0);
+                    WaitOperation::Collective(describe_collective(operation, request.name(), peers))
+                }
+                None => WaitOperation::Other { what: "an operation among several ranks".into(), peer: None },
+            },
+        }
+    }
+}

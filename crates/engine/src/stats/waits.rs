@@ -1,0 +1,213 @@
+//! What the threads of this rank wait for, and how that comes to where the launcher reads it.
+//!
+//! A wait is noted when its thread first sleeps. It is told in shared memory when it lasts, and, with all that can be said of it,
+//! when somebody looks at the job; so a message that comes soon costs nothing for it. What was told is taken back when the wait ends.
+
+use std::collections::BTreeMap;
+use std::thread::{self, ThreadId};
+
+use canele_control::{ThreadWait, UnexpectedMessage, WaitOperation, Waits};
+use canele_rail::shm::StatsPage;
+use canele_sys::ids::FlowId;
+use canele_sys::{call_stack, clock};
+
+use crate::Error;
+use crate::core::Core;
+use crate::engine::Engine;
+
+/// Threads whose waits are kept; of more only the number.
+const MOST_NOTED: usize = 64;
+
+/// The waits of this rank.
+#[derive(Default)]
+pub(crate) struct WaitTable {
+    noted: Vec<Noted>,
+    /// Something is told in shared memory.
+    is_told: bool,
+    /// What the program calls its flows.
+    names: BTreeMap<FlowId, String>,
+}
+
+struct Noted {
+    thread: ThreadId,
+    since_ns: u64,
+    wait: ThreadWait,
+}
+
+impl WaitTable {
+    /// This thread waits from now on.
+    pub fn note(&mut self, wait: ThreadWait) {
+        if self.noted.len() < MOST_NOTED {
+            let (thread, since_ns) = (thread::current().id(), clock::monotonic_ns());
+            self.noted.push(Noted { thread, since_ns, wait });
+        }
+    }
+
+    /// This thread waits no more; says whether memory tells that it does.
+    fn forget(&mut self) -> bool {
+        let thread = thread::current().id();
+        // The last of them: a wait may be part of another one.
+        if let Some(at) = self.noted.iter().rposition(|noted| noted.thread == thread) {
+            self.noted.remove(at);
+        }
+        self.is_told
+    }
+
+    /// Gives a flow a name, or takes it away with an empty one.
+    pub fn name(&mut self, flow: FlowId, name: &str) {
+        match name {
+            "" => self.names.remove(&flow),
+            name => self.names.insert(flow, Waits::shortened(name).to_owned()),
+        };
+    }
+
+    /// The waits, and since when.
+    fn waits(&self) -> (Waits, Vec<u64>) {
+        let told = self.noted.iter().take(Waits::MOST_THREADS);
+        let waits = Waits {
+            threads: told.clone().map(|noted| noted.wait.clone()).collect(),
+            threads_left_out: self.noted.len().saturating_sub(Waits::MOST_THREADS) as u32,
+            ..Waits::default()
+        };
+        (waits, told.map(|noted| noted.since_ns).collect())
+    }
+
+    /// The names of the flows that are mentioned.
+    fn names_in(&self, waits: &Waits) -> Vec<(u32, String)> {
+        let operations = waits.threads.iter().flat_map(|wait| &wait.operations);
+        let mentioned = operations.filter_map(|operation| match operation {
+            WaitOperation::Send(message)
+            | WaitOperation::Receive(message)
+            | WaitOperation::Probe(message) => message.flow,
+            WaitOperation::Collective(collective) => Some(collective.flow),
+            WaitOperation::Other { .. } | WaitOperation::Library => None,
+        });
+        let mut flows: Vec<u32> =
+            mentioned.chain(waits.unexpected.iter().map(|message| message.flow)).collect();
+        flows.sort_unstable();
+        flows.dedup();
+        flows.iter().filter_map(|flow| Some((*flow, self.names.get(&FlowId(*flow))?.clone()))).collect()
+    }
+
+    fn write(&mut self, page: &StatsPage, waits: Waits, since_ns: Vec<u64>) {
+        self.is_told = !waits.threads.is_empty();
+        let place = page.waits();
+        place.write(&waits.encode(since_ns, place.room()));
+    }
+}
+
+impl Engine {
+    /// Gives a flow the name that people who look at the job know it by, or takes it away with an empty one.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn name_flow(&self, flow: FlowId, name: &str) -> Result<(), Error> {
+        self.lock()?.stats.waits.name(flow, name);
+        Ok(())
+    }
+}
+
+impl Core {
+    /// Tells in shared memory what the threads of this rank wait for.
+    #[cold]
+    pub fn publish_waits(&mut self) {
+        let (waits, since_ns) = self.stats.waits.waits();
+        self.stats.waits.write(&self.stats.page, waits, since_ns);
+    }
+
+    /// The same, with all that can be said: somebody looks at the job.
+    #[cold]
+    pub fn publish_detailed_waits(&mut self) {
+        let (mut waits, since_ns) = self.stats.waits.waits();
+        let is_message = |flow: FlowId| !self.collectives.is_flow_of_collectives(flow);
+        let (messages, left_out) =
+            self.progress.proto.unexpected_messages(Waits::MOST_UNEXPECTED, is_message);
+        let told = messages.into_iter().map(|(flow, status)| UnexpectedMessage {
+            source: status.source.0,
+            flow: flow.0,
+            tag: status.tag.0,
+            bytes: status.bytes as u64,
+        });
+        waits.unexpected = told.collect();
+        waits.unexpected_left_out = left_out;
+        waits.names = self.stats.waits.names_in(&waits);
+        waits.calls = call_stack::addresses(Waits::MOST_CALLS);
+        let thread = thread::current().id();
+        let own = self.stats.waits.noted.iter().take(Waits::MOST_THREADS);
+        waits.calls_of = own
+            .rev()
+            .position(|noted| noted.thread == thread)
+            .map(|from_last| (waits.threads.len() - 1 - from_last) as u32);
+        self.stats.waits.write(&self.stats.page, waits, since_ns);
+    }
+
+    /// This thread waits no more.
+    #[cold]
+    pub fn forget_wait(&mut self) {
+        if self.stats.waits.forget() {
+            self.publish_waits();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use canele_control::WaitMessage;
+
+    use super::*;
+
+    fn receive(peer: u32, flow: u32) -> ThreadWait {
+        let message = WaitMessage { peer: Some(peer), flow: Some(flow), ..WaitMessage::default() };
+        ThreadWait { operations: vec![WaitOperation::Receive(message)], ..ThreadWait::default() }
+    }
+
+    #[test]
+    fn waits_of_a_thread_end_in_the_order_in_which_they_lie_in_each_other() {
+        let mut table = WaitTable::default();
+        table.note(receive(1, 0));
+        table.note(receive(2, 0));
+        assert!(!table.forget(), "nothing was told");
+        let (waits, since) = table.waits();
+        assert_eq!((waits.threads, since.len()), (vec![receive(1, 0)], 1));
+    }
+
+    #[test]
+    fn a_wait_is_taken_back_by_the_thread_whose_it_is() {
+        let mut table = WaitTable::default();
+        table.note(receive(1, 0));
+        let mut table = thread::spawn(move || {
+            table.note(receive(2, 0));
+            table.forget();
+            table.forget();
+            table
+        })
+        .join()
+        .unwrap();
+        assert_eq!(table.waits().0.threads, [receive(1, 0)]);
+        table.forget();
+        assert!(table.waits().0.threads.is_empty());
+    }
+
+    #[test]
+    fn of_many_threads_the_first_are_told_and_the_others_counted() {
+        let mut table = WaitTable::default();
+        (0..7).for_each(|peer| table.note(receive(peer, 0)));
+        let (waits, _) = table.waits();
+        assert_eq!((waits.threads.len(), waits.threads_left_out), (Waits::MOST_THREADS, 3));
+    }
+
+    #[test]
+    fn names_are_told_of_flows_that_are_mentioned() {
+        let mut table = WaitTable::default();
+        table.name(FlowId(0), "world");
+        table.name(FlowId(4), "rows");
+        table.name(FlowId(6), "columns");
+        table.name(FlowId(6), "");
+        let waits = Waits {
+            threads: vec![receive(1, 4), receive(1, 6)],
+            unexpected: vec![UnexpectedMessage { source: 1, flow: 4, tag: 0, bytes: 0 }],
+            ..Waits::default()
+        };
+        assert_eq!(table.names_in(&waits), [(4, "rows".to_owned())]);
+    }
+}
