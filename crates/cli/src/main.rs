@@ -16,6 +16,7 @@ mod manual;
 mod paper;
 mod run;
 mod sim;
+mod why;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -39,6 +40,7 @@ const EXAMPLES: &str = "Examples:
   canele cc -o program program.c          compile one that uses MPI
   canele demo laplace                     see one compute a picture
   canele info                             what this machine offers
+  canele why                              why a job hangs: who waits for whom
   canele doctor                           what is in the way of jobs, and what to do
   canele bench latency                    measure it
   canele paper --quick                    run the papers' experiments again
@@ -56,6 +58,8 @@ enum Command {
     Cxx(compile::Arguments),
     /// Show the machine, the rails, the settings, or a running job
     Info(info::Arguments),
+    /// Say what each rank of a running job waits for, and why it does not go on
+    Why(why::Arguments),
     /// Say what keeps jobs from running here or on hosts, and what to do
     Doctor(doctor::Arguments),
     /// Started by `doctor` on each host: looks at it, and connects to the others
@@ -150,6 +154,7 @@ fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Cc(arguments) => compile::main(Language::C, arguments.words()),
         Command::Cxx(arguments) => compile::main(Language::Cxx, arguments.words()),
         Command::Info(arguments) => info::main(&arguments),
+        Command::Why(arguments) => why::main(&arguments),
         Command::Doctor(arguments) => doctor::main(&arguments),
         Command::DoctorHost => doctor::host_main(),
         Command::DoctorPeer { words } => doctor::peer_main(&words),

@@ -3,6 +3,7 @@
 //! Owns these reactions of the launcher. Never ends a process itself: the supervisors do.
 
 use std::collections::BTreeSet;
+use std::mem;
 use std::time::{Duration, Instant};
 
 use canele_control::OnFailure;
@@ -14,6 +15,7 @@ use super::input::Input;
 use super::launcher::{GRACE, Launcher};
 use super::member::Member;
 use super::query::{JobReport, Queries};
+use super::why;
 
 /// Exit status after `--timeout`.
 pub(super) const TIMED_OUT: u8 = 124;
@@ -28,7 +30,9 @@ impl Launcher {
                     // The launcher stops like any program; the supervisors do not, and watch.
                     let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
                 }
-                Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT => self.pass_on(signal),
+                Signal::QUIT if mem::replace(&mut self.has_quit, true) => self.pass_on(signal),
+                Signal::QUIT => self.ask(Queries::ask_own),
+                Signal::INT | Signal::TERM | Signal::HUP => self.pass_on(signal),
                 _ => self.tell_all(&Order::Signal { signal: signal.as_raw() }),
             }
         }
@@ -75,20 +79,36 @@ impl Launcher {
             let info = job.info();
             let report = |counts: &[_]| JobReport::new(plan, info, job, self.started, counts, parts);
             queries.look(now, report, &self.events);
+            if let Some(report) = queries.take_own(now, report) {
+                // A time limit ends programs, too, that have nothing to do with the library.
+                let is_parallel = report.ranks.iter().any(|rank| rank.state == "initialised");
+                if is_parallel || !self.is_timed_out {
+                    self.output.say(&why::explain(&report).text());
+                }
+                if self.is_timed_out {
+                    self.timeout_at = Some(now);
+                }
+            }
         }
         if !self.ending && self.timeout_at.is_some_and(|at| now >= at) {
-            self.time_out();
+            self.time_out(now);
         }
     }
 
-    pub(super) fn time_out(&mut self) {
+    /// Asks once what the ranks do, and ends the job when that was told.
+    pub(super) fn time_out(&mut self, now: Instant) {
+        if !mem::replace(&mut self.is_timed_out, true) {
+            self.ask(Queries::ask_own);
+        }
+        let answer_at = self.queries.as_ref().and_then(Queries::own_deadline);
+        if let Some(at) = answer_at.filter(|at| now < *at) {
+            self.timeout_at = Some(at);
+            return;
+        }
         let running = self.job.running();
-        let doing = running.iter().map(|&rank| (rank, &self.job.member(rank).doing));
-        let doing = doing.filter(|(_, what)| !what.is_empty()).take(8);
-        let doing: String = doing.map(|(rank, what)| format!("\n  rank {rank} while {what}")).collect();
         let seconds = self.started.elapsed().as_secs_f64();
         let text = format!(
-            "the time limit was reached after {seconds:.1} s with {} still running; ending the job{doing}",
+            "the time limit was reached after {seconds:.1} s with {} still running; ending the job",
             rank_list(&running)
         );
         self.output.say(&text);

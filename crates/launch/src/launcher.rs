@@ -58,8 +58,12 @@ pub struct Launcher {
     pub(super) open: Vec<bool>,
     /// The first failure decides.
     pub(super) status: Option<u8>,
+    /// The time limit was reached: the job ends once it is told what the ranks do.
+    pub(super) is_timed_out: bool,
     /// The last signal passed on that usually ends a program.
     pub(super) passed_on: Option<u8>,
+    /// SIGQUIT has come, and was answered with what the ranks do.
+    pub(super) has_quit: bool,
     pub(super) ending: bool,
     /// Worlds whose ranks are being started.
     pub(super) spawns: Spawns,
@@ -105,6 +109,8 @@ impl Launcher {
             input,
             hosts,
             status: None,
+            is_timed_out: false,
+            has_quit: false,
             passed_on: None,
             ending: false,
             finished_told: None,
@@ -147,12 +153,7 @@ impl Launcher {
                 self.feed(bytes);
             }
             Source::Listener => {
-                let hosts = self.open.iter().filter(|open| **open).count();
-                let ranks = self.info().ranks();
-                let accept = |queries: &mut Queries| queries.accept(hosts, ranks);
-                if let Some(question) = self.queries.as_mut().and_then(accept) {
-                    self.tell_all(&Order::Count { question });
-                }
+                self.ask(Queries::accept);
             }
             Source::Answer(index) => {
                 if let Some(queries) = &mut self.queries {
@@ -163,6 +164,15 @@ impl Launcher {
                 self.handle_connected(source);
             }
             _ => self.hosts.handle(source, ready, &self.events),
+        }
+    }
+
+    /// Has all hosts report what their ranks do, if `ask` gives the order.
+    pub(super) fn ask(&mut self, ask: impl FnOnce(&mut Queries, usize, u32) -> Option<Order>) {
+        let hosts = self.open.iter().filter(|open| **open).count();
+        let ranks = self.info().ranks();
+        if let Some(order) = self.queries.as_mut().and_then(|queries| ask(queries, hosts, ranks)) {
+            self.tell_all(&order);
         }
     }
 

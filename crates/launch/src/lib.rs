@@ -4,7 +4,7 @@
 //! executable, so the `main` of that executable calls [`supervise`] when its first argument is `supervise`, [`serve_host`] when it
 //! is `agent`, [`serve_join`] when it is `join`, and [`adopt`] when it is `adopt`. `canele` is such an executable.
 //!
-//! [`mpiexec`] translates the options of other launchers; [`query_job`] asks a launcher about its job;
+//! [`mpiexec`] translates the options of other launchers; [`query_job`] asks a launcher about its job, [`why`] explains the answer;
 //! [`installation`] says where the MPI library lies.
 //!
 //! ```text
@@ -66,9 +66,11 @@ mod supervisor;
 mod supervisor_handle;
 mod time_of_day;
 mod unjoined;
+pub mod why;
 
 pub use allocation::{Allocation, allocation};
 pub use binding::{BindPolicy, BindTo, MapBy, Unit, count_units};
+pub use host_ranks::{CodePlace, ProcessState};
 pub use hosts::{
     NamedHost, capacity, is_here, place as place_ranks, read_file as read_host_file,
     read_list as read_host_list,

@@ -1,4 +1,4 @@
-//! Questions about a running job, asked by `canele info --job` over an abstract Unix socket.
+//! Questions about a running job, asked by `canele info --job` and `canele why` over an abstract Unix socket, or by its launcher itself.
 //!
 //! Owns the listening socket, the questions and the answers being written, and the shape of an answer: a line of JSON for the job
 //! and one for each rank, written as they are read, so that no job is too large. Only
@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use canele_control::{JobInfo, Links};
+use canele_control::{JobInfo, Links, Waits};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, send,
@@ -17,15 +17,20 @@ use rustix::net::{
 use serde::{Deserialize, Serialize};
 
 use super::events::{Events, Ready, Source};
-use super::host_ranks::{COUNTING_PATIENCE, Counts};
+use super::host_ranks::{CodePlace, Counts, Order, ProcessState};
 use super::job::Job;
 use super::plan::Plan;
 use super::remote::Part;
+use super::why;
 
 /// Questions answered at a time; who comes beyond them has to come again.
 const ANSWERS: usize = 16;
 /// Ranks whose lines are written together.
 const LINES: usize = 64;
+/// How long ranks may take where somebody asks who may ask again.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// The same where the launcher asks itself, once.
+const OWN_PATIENCE: Duration = Duration::from_secs(1);
 /// How much longer than its ranks a host may take to send their counters.
 const TRAVEL: Duration = Duration::from_millis(500);
 
@@ -70,7 +75,7 @@ pub struct PartReport {
 }
 
 /// What is told about one rank.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct RankReport {
     /// Its number.
     pub rank: u32,
@@ -80,7 +85,7 @@ pub struct RankReport {
     pub pid: Option<u32>,
     /// `starting`, `running`, `initialised`, `finished` or `ended`.
     pub state: String,
-    /// What it said it does; empty if nothing special.
+    /// What it does, in words.
     pub doing: String,
     /// Whether its counters are of now; else they are as it last wrote them: before it slept, when it was last asked.
     pub current: bool,
@@ -89,6 +94,15 @@ pub struct RankReport {
     /// Its links; none if it did not come by to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<Links>,
+    /// What its threads wait for, as it last told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
+    /// Where the calls of the thread lie that told, innermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CodePlace>,
+    /// What the system says of its process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<ProcessState>,
 }
 
 impl JobReport {
@@ -102,15 +116,26 @@ impl JobReport {
         parts: &[Vec<Part>],
     ) -> JobReport {
         let own = job.members().iter().zip(counts).zip(0..).filter(|((member, _), _)| !member.is_elsewhere);
-        let ranks = own.map(|((member, counts), rank)| RankReport {
-            rank,
-            host: info.hosts[info.host_of(rank)].name.clone(),
-            pid: member.pid,
-            state: member.state().into(),
-            doing: member.doing.clone(),
-            current: counts.current,
-            counters: counts.counters.iter().map(|(name, value)| (name.clone(), (*value).into())).collect(),
-            links: counts.links.clone(),
+        let ranks = own.map(|((member, counts), rank)| {
+            let mut report = RankReport {
+                rank,
+                host: info.hosts[info.host_of(rank)].name.clone(),
+                pid: member.pid,
+                state: member.state().into(),
+                doing: String::new(),
+                current: counts.current,
+                counters: counts
+                    .counters
+                    .iter()
+                    .map(|(name, value)| (name.clone(), (*value).into()))
+                    .collect(),
+                links: counts.links.clone(),
+                waits: counts.waits.clone(),
+                calls: counts.calls.clone(),
+                process: counts.process.clone(),
+            };
+            report.doing = why::doing(&report);
+            report
         });
         JobReport {
             job: std::process::id(),
@@ -150,6 +175,7 @@ pub fn address(pid: u32) -> Result<SocketAddrUnix, Errno> {
 pub struct Queries {
     listener: OwnedFd,
     answers: Vec<Option<Answer>>,
+    own: Option<OwnQuestion>,
     /// How many questions there have been.
     questions: u32,
 }
@@ -161,17 +187,49 @@ struct Answer {
     step: Step,
 }
 
+/// The launcher's own question, which needs no socket.
+#[derive(Debug)]
+struct OwnQuestion {
+    question: u32,
+    counting: Counting,
+}
+
+/// The ranks bring their counters up to date.
+#[derive(Debug)]
+struct Counting {
+    /// When to answer with what there is.
+    until: Instant,
+    /// Hosts that have not said theirs.
+    missing: usize,
+    /// Of every rank.
+    counts: Vec<Counts>,
+}
+
+impl Counting {
+    fn new(hosts: usize, ranks: u32, patience: Duration) -> Self {
+        let until = Instant::now() + patience + TRAVEL;
+        Self { until, missing: hosts, counts: vec![Counts::default(); ranks as usize] }
+    }
+
+    /// A host has counted its ranks, which are these.
+    fn add(&mut self, ranks: impl Iterator<Item = u32>, counted: Vec<Counts>) {
+        self.missing = self.missing.saturating_sub(1);
+        for (rank, counted) in ranks.zip(counted) {
+            // Of ranks that were spawned since the question nothing is told.
+            if let Some(place) = self.counts.get_mut(rank as usize) {
+                *place = counted;
+            }
+        }
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        self.missing == 0 || now >= self.until
+    }
+}
+
 #[derive(Debug)]
 enum Step {
-    /// The ranks bring their counters up to date.
-    Counting {
-        /// When to answer with what there is.
-        until: Instant,
-        /// Hosts that have not said theirs.
-        missing: usize,
-        /// Of every rank.
-        counts: Vec<Counts>,
-    },
+    Counting(Counting),
     /// A line, of which so much is still to be written, and the ranks whose lines follow.
     Writing(Vec<u8>, std::vec::IntoIter<RankReport>),
 }
@@ -187,11 +245,11 @@ impl Queries {
         bind(&listener, &address(std::process::id())?)?;
         listen(&listener, ANSWERS as i32)?;
         events.add(&listener, Source::Listener, Ready::IN)?;
-        Ok(Queries { listener, answers: (0..ANSWERS).map(|_| None).collect(), questions: 0 })
+        Ok(Queries { listener, answers: (0..ANSWERS).map(|_| None).collect(), own: None, questions: 0 })
     }
 
-    /// Somebody asks: if they may know, gives the question that `hosts` are to be asked for the counters of `ranks`.
-    pub fn accept(&mut self, hosts: usize, ranks: u32) -> Option<u32> {
+    /// Somebody asks: if they may know, gives the order for `hosts` to count the `ranks`.
+    pub fn accept(&mut self, hosts: usize, ranks: u32) -> Option<Order> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let to = accept_with(&self.listener, flags).ok()?;
         let asker = socket_peercred(&to).map(|credentials| credentials.uid);
@@ -200,45 +258,65 @@ impl Queries {
         }
         let slot = self.answers.iter_mut().find(|slot| slot.is_none())?;
         self.questions = self.questions.wrapping_add(1);
-        let until = Instant::now() + COUNTING_PATIENCE + TRAVEL;
-        let step = Step::Counting { until, missing: hosts, counts: vec![Counts::default(); ranks as usize] };
+        let step = Step::Counting(Counting::new(hosts, ranks, PATIENCE));
         *slot = Some(Answer { to, question: self.questions, step });
-        Some(self.questions)
+        Some(count(self.questions, PATIENCE))
     }
 
     /// A host has counted its ranks, which are these.
     pub fn handle_counts(&mut self, question: u32, ranks: impl Iterator<Item = u32>, counted: Vec<Counts>) {
+        if let Some(own) = self.own.as_mut().filter(|own| own.question == question) {
+            return own.counting.add(ranks, counted);
+        }
         let mut answers = self.answers.iter_mut().flatten();
         let Some(answer) = answers.find(|answer| answer.question == question) else { return };
-        if let Step::Counting { missing, counts, .. } = &mut answer.step {
-            *missing = missing.saturating_sub(1);
-            for (rank, counted) in ranks.zip(counted) {
-                // Of ranks that were spawned since the question nothing is told.
-                if let Some(place) = counts.get_mut(rank as usize) {
-                    *place = counted;
-                }
-            }
+        if let Step::Counting(counting) = &mut answer.step {
+            counting.add(ranks, counted);
         }
+    }
+
+    /// The launcher asks itself; gives the order as [`accept`](Self::accept), unless it has asked already.
+    pub fn ask_own(&mut self, hosts: usize, ranks: u32) -> Option<Order> {
+        if self.own.is_some() {
+            return None;
+        }
+        self.questions = self.questions.wrapping_add(1);
+        self.own = Some(OwnQuestion {
+            question: self.questions,
+            counting: Counting::new(hosts, ranks, OWN_PATIENCE),
+        });
+        Some(count(self.questions, OWN_PATIENCE))
+    }
+
+    /// When the launcher's own question is answered at the latest, if it has one.
+    pub fn own_deadline(&self) -> Option<Instant> {
+        self.own.as_ref().map(|own| own.counting.until)
+    }
+
+    /// Takes the answer to the launcher's own question, once there is one.
+    pub fn take_own(&mut self, now: Instant, report: impl Fn(&[Counts]) -> JobReport) -> Option<JobReport> {
+        let own = self.own.take_if(|own| own.counting.is_over(now))?;
+        Some(report(&own.counting.counts))
     }
 
     /// When to call `look` next, if there is a question to be answered.
     pub fn deadline(&self) -> Option<Instant> {
         let looks = self.answers.iter().flatten().filter_map(|answer| match &answer.step {
-            Step::Counting { until, .. } => Some(*until),
+            Step::Counting(counting) => Some(counting.until),
             Step::Writing(..) => None,
         });
-        looks.min()
+        looks.chain(self.own.iter().map(|own| own.counting.until)).min()
     }
 
     /// Begins to write the answers that wait for no host any more.
     pub fn look(&mut self, now: Instant, report: impl Fn(&[Counts]) -> JobReport, events: &Events) {
         for (index, slot) in (0..).zip(&mut self.answers) {
             let Some(Answer { to, step, .. }) = slot else { continue };
-            let Step::Counting { until, missing, counts } = step else { continue };
-            if *missing > 0 && now < *until {
+            let Step::Counting(counting) = step else { continue };
+            if !counting.is_over(now) {
                 continue;
             }
-            let mut report = report(counts);
+            let mut report = report(&counting.counts);
             let ranks = std::mem::take(&mut report.ranks);
             *step = Step::Writing(line(&report), ranks.into_iter());
             if events.add(to.as_fd(), Source::Answer(index), Ready::OUT).is_err() {
@@ -261,6 +339,11 @@ impl Queries {
             }
         }
     }
+}
+
+/// What hosts are told for a question.
+fn count(question: u32, patience: Duration) -> Order {
+    Order::Count { question, patience_ms: patience.as_millis() as u32 }
 }
 
 /// A line of an answer.

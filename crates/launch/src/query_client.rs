@@ -1,4 +1,4 @@
-//! The asking side of `canele info --job`: gets the report of a launcher.
+//! The asking side of `canele info --job` and `canele why`: gets the report of a launcher.
 //!
 //! Owns the trust in the answer, which is none: abstract names belong to the first process that binds them. So the process at the
 //! other end is checked, sizes are bounded, and texts lose what a terminal would obey.

@@ -10,6 +10,7 @@ mod cut_off;
 mod exchange;
 mod flood;
 mod forked;
+mod hanging;
 mod last_one;
 mod lone;
 mod pattern;
@@ -62,6 +63,7 @@ fn run(words: &[String]) -> Outcome {
         Some("late-put") => lone::late_put(),
         Some("blocked") => lone::blocked(number(1)?),
         Some("approached") => lone::approached(words.get(1).ok_or("no sign is named")?),
+        Some("hanging") => hanging::run(words.get(1).map_or("", String::as_str)),
         Some("idle") => lone::idle(),
         other => Err(format!("what is {other:?}?").into()),
     }

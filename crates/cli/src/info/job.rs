@@ -54,6 +54,8 @@ fn as_json(report: &mut JobReport, show: &Show) -> String {
         if !show.rails {
             rank.links = None;
         }
+        (rank.waits, rank.process) = (None, None);
+        rank.calls.clear();
     }
     serde_json::to_string(report).expect("a report has no unencodable part")
 }

@@ -47,7 +47,7 @@ pub struct Arguments {
     /// What MPI programs do with errors at first (environment CANELE_MPI_ERRHANDLER) [default: mpi_errors_are_fatal]
     #[arg(long, value_enum, value_name = "HANDLER")]
     pub initial_errhandler: Option<InitialErrhandler>,
-    /// End the job after this many seconds, with exit status 124
+    /// End the job after this many seconds, with exit status 124, and tell what its ranks wait for
     #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
     pub timeout: Option<Duration>,
     /// Start each line of output with its rank, as `[3] `, or with this text, in which %r is the rank, %h the host and %t the time in seconds
@@ -96,7 +96,7 @@ ranks get the variables CANELE_… and what --env says.
 Each rank finds CANELE_RANK, CANELE_SIZE, CANELE_LOCAL_RANK and CANELE_LOCAL_SIZE in its
 environment, and the same under the names of other launchers (OMPI_COMM_WORLD_RANK, PMI_RANK,
 MPI_LOCALRANKID and so on). Standard input goes to rank 0, or to those of --stdin. Signals to this command go to all ranks; a second
-interrupt kills them.
+interrupt kills them. The first SIGQUIT (Ctrl-\\) prints what the ranks wait for instead, as `canele why`.
 
 Exit status: 0, or that of the first rank that failed (128 + n if signal n killed it); 124 after
 --timeout; 126 or 127 if a program cannot be started; 2 for wrong usage.

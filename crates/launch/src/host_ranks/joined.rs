@@ -12,7 +12,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use super::adopted::Adopted;
 use super::control_channel::ControlChannel;
-use super::{HostRanks, Own, Report};
+use super::{HostRanks, Own};
 use crate::events::{Events, Ready, Source};
 use crate::join::JoinedRank;
 use crate::plan::Plan;
@@ -82,7 +82,7 @@ impl HostRanks {
             host_ranks.starters.add(rank, pid, events);
             host_ranks.adopted.push(Adopted::new(rank, pid, process, events)?);
             host_ranks.channels.push(ControlChannel::new(rank, socket, events)?);
-            host_ranks.reports.push(Report::Started { rank, pid });
+            host_ranks.report_started(rank, pid);
         }
         Ok(host_ranks)
     }

@@ -63,6 +63,8 @@ pub struct LocalRank {
     pub finished: bool,
     /// Its process has ended.
     pub ended: bool,
+    /// Its process, once started.
+    pub pid: Option<u32>,
     inbox: Option<Inbox>,
     /// It has said where it listens.
     listens: bool,

@@ -12,6 +12,7 @@ mod introductions;
 mod joined;
 mod local_ranks;
 mod orders;
+mod outside;
 mod pipes;
 mod places;
 mod ranks;
@@ -32,12 +33,12 @@ use crate::installation;
 use adopted::Adopted;
 use control_channel::ControlChannel;
 use counting::Counting;
-pub use counting::PATIENCE as COUNTING_PATIENCE;
 pub use feed::ROOM as FEED_ROOM;
 use feed::{Fed, Feed};
 use joined::Starters;
 use local_ranks::LocalRanks;
 pub use orders::{Counts, Order, Report};
+pub use outside::{CodePlace, ProcessState};
 pub use pipes::Pipes;
 
 /// What a rank reads and all ranks write, where it is the launcher's own.
@@ -112,7 +113,7 @@ impl HostRanks {
         let mut host_ranks = HostRanks::new(plan, info, Own::default(), events)?;
         host_ranks.adopted.push(Adopted::parent(pid, events)?);
         host_ranks.channels.push(ControlChannel::new(0, socket, events)?);
-        host_ranks.reports.push(Report::Started { rank: 0, pid });
+        host_ranks.report_started(0, pid);
         Ok(host_ranks)
     }
 
@@ -211,10 +212,11 @@ impl HostRanks {
                     self.write_feed(events);
                 }
             }
-            Order::Count { question } => {
+            Order::Count { question, patience_ms } => {
                 self.local_ranks.ask_for_links();
                 self.post();
-                self.countings.push(Counting::start(question, &self.local_ranks, Instant::now()));
+                let until = Instant::now() + Duration::from_millis(patience_ms.into());
+                self.countings.push(Counting::start(question, &self.local_ranks, until));
             }
         }
     }

@@ -3,9 +3,10 @@
 //! Owns their shape, which is the same whether both are in one process or on two machines. Ranks are numbered as in the
 //! job. No descriptor is among them: descriptors stay on their host.
 
-use canele_control::{FromLauncher, Links, SpawnedWorld, ToLauncher};
+use canele_control::{FromLauncher, Links, SpawnedWorld, ToLauncher, Waits};
 use serde::{Deserialize, Serialize};
 
+use super::outside::{CodePlace, ProcessState};
 use crate::events::Stream;
 use crate::failure::Exit;
 use crate::plan::Plan;
@@ -59,10 +60,12 @@ pub enum Order {
         /// The next of it.
         bytes: Vec<u8>,
     },
-    /// Report the counters and links of all ranks.
+    /// Report what all ranks do: counters, links, what they wait for.
     Count {
         /// Comes back with the answer.
         question: u32,
+        /// How long ranks may take, in ms: one that computes does not come by.
+        patience_ms: u32,
     },
 }
 
@@ -160,7 +163,7 @@ pub enum Report {
     },
 }
 
-/// The counters and links of one rank.
+/// The counters and links of one rank, and what it does.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Of after the question, or its last.
@@ -169,4 +172,10 @@ pub struct Counts {
     pub counters: Vec<(String, u64)>,
     /// Of after the question; none if the rank did not come by, or has none any more.
     pub links: Option<Links>,
+    /// What its threads wait for, as it last told.
+    pub waits: Option<Waits>,
+    /// Where the calls of the thread lie that told, innermost first.
+    pub calls: Vec<CodePlace>,
+    /// What the system says of its process.
+    pub process: Option<ProcessState>,
 }

@@ -105,12 +105,18 @@ impl HostRanks {
         self.feed.get_or_insert_with(|| Feed::new(ranks())).open(events)
     }
 
+    /// The program of a rank runs.
+    pub(super) fn report_started(&mut self, rank: u32, pid: u32) {
+        self.local_ranks.of_mut(rank).pid = Some(pid);
+        self.reports.push(Report::Started { rank, pid });
+    }
+
     pub(super) fn handle_supervisor(&mut self, events: &Events) {
         while !self.over {
             match self.supervisor.try_receive() {
                 Ok(None) => return,
                 Ok(Some(FromSupervisor::Started { number: rank, pid })) => {
-                    self.reports.push(Report::Started { rank, pid });
+                    self.report_started(rank, pid);
                     self.starting = false;
                     self.start_next(events);
                 }

@@ -157,7 +157,10 @@ fn corpus() -> Vec<FromAgent> {
         Report::Started { rank: 3, pid: 9 },
         Report::Printed { rank: 3, stream: Stream::Error, bytes: b"line\n".to_vec() },
         Report::Fed { bytes: 9 },
-        Report::Counted { question: 1, counts: vec![Counts { current: true, counters, links: None }; 2] },
+        Report::Counted {
+            question: 1,
+            counts: vec![Counts { current: true, counters, ..Counts::default() }; 2],
+        },
         Report::Broke { rank: 3, how: "x".into() },
         Report::Exited { rank: 2, exit: Exit::Signal(9) },
         Report::NotStarted { rank: 3, status: 1, name: "x".into(), why: "y".into() },

@@ -1,0 +1,52 @@
+//! Ranks that hang, each job in a way of its own, until the test ends it or gives up.
+
+use std::time::{Duration, Instant};
+
+use canele::{Flow, Job, Rank, Tag};
+
+use crate::Outcome;
+
+/// The test has long ended by then.
+const LONG: Duration = Duration::from_secs(120);
+
+/// Hangs as `how` says.
+pub fn run(how: &str) -> Outcome {
+    let job = Job::start()?;
+    let world = job.world();
+    let (me, last) = (job.rank().0, job.size() - 1);
+    match how {
+        // Each waits for the next one, the last for the first.
+        "cycle" => receive(&world, if me == last { 0 } else { me + 1 }, 7)?,
+        // What rank 1 waits for was sent with another tag.
+        "tag" if me == 0 => {
+            world.send(Rank(1), Tag(8), &[1u64])?;
+            receive(&world, 1, 9)?;
+        }
+        "tag" => receive(&world, 0, 7)?,
+        // All but the last one come to a barrier; that one computes.
+        "absent" if me == last => compute(),
+        "absent" => world.barrier()?,
+        // Rank 0 polls, the others wait for it.
+        "poll" if me == 0 => {
+            let start = Instant::now();
+            while start.elapsed() < LONG {
+                world.iprobe(Rank(last), Tag(1))?;
+            }
+        }
+        "poll" => receive(&world, 0, 7)?,
+        other => return Err(format!("how is {other:?}?").into()),
+    }
+    Ok(())
+}
+
+fn receive(world: &Flow, from: u32, tag: u32) -> Outcome {
+    world.recv(Rank(from), Tag(tag), &mut [0u64])?;
+    Ok(())
+}
+
+fn compute() {
+    let start = Instant::now();
+    while start.elapsed() < LONG {
+        std::hint::spin_loop();
+    }
+}

@@ -1,0 +1,114 @@
+//! `canele why [JOB]`: what each rank of a running job waits for, and what follows from it.
+//!
+//! Owns which job is meant where none is named, and how the answer is printed. What ranks wait for is asked of the launcher, and the
+//! conclusion is drawn by `canele_launch::why`.
+
+use std::process::ExitCode;
+use std::time::Duration;
+use std::{fs, thread};
+
+use canele_launch::{JobReport, QueryError, RankReport, query_job, why};
+
+use crate::{print, say};
+
+/// How often a launcher is asked while ranks do not answer.
+const TRIES: u32 = 4;
+/// Between two questions.
+const BETWEEN_TRIES: Duration = Duration::from_millis(200);
+
+/// Arguments of `canele why`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// The process of the job's launcher (`canele run`, `mpiexec`); without, the only job of the user on this host
+    #[arg(value_name = "JOB")]
+    job: Option<u32>,
+    /// As one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  canele why                  the only running job: the conclusion, then what each rank does
+  canele why 4711             the job whose launcher is process 4711
+  canele why --json           the same with all details, for other programs
+
+SIGQUIT (Ctrl-\\) to the launcher prints the same, and so does the time limit (`canele run --timeout`) before it ends the job.";
+
+/// Prints why the job does not go on.
+pub fn main(arguments: &Arguments) -> ExitCode {
+    let report = match arguments.job {
+        Some(pid) => ask(pid).map_err(|error| error.to_string()),
+        None => only_job(),
+    };
+    match report {
+        Ok(report) => {
+            let explanation = why::explain(&report);
+            let json = || serde_json::to_string(&explanation).expect("it has no unencodable part");
+            print(&if arguments.json { json() } else { explanation.text() });
+            ExitCode::SUCCESS
+        }
+        Err(text) => {
+            say(&text);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Asks a launcher, and again if ranks did not come by in time: on a machine with much to do they may need longer.
+fn ask(pid: u32) -> Result<JobReport, QueryError> {
+    let mut report = query_job(pid)?;
+    for _ in 1..TRIES {
+        let is_known = |rank: &RankReport| rank.current || rank.state != "initialised";
+        if report.ranks.iter().all(is_known) {
+            break;
+        }
+        thread::sleep(BETWEEN_TRIES);
+        report = query_job(pid)?;
+    }
+    Ok(report)
+}
+
+/// The job of the user on this host, if there is one alone.
+fn only_job() -> Result<JobReport, String> {
+    let sockets = fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let mut found = Vec::new();
+    for launcher in launchers(&sockets) {
+        match ask(launcher) {
+            Ok(report) => found.push(report),
+            // Of another user, or over.
+            Err(QueryError::Refused(_) | QueryError::NoLauncher(_) | QueryError::Impostor { .. }) => {}
+            Err(error) => say(&error.to_string()),
+        }
+    }
+    if found.len() > 1 {
+        let list = found.iter().map(|report| format!("\n  canele why {}   {}", report.job, report.command));
+        return Err(format!("there are {} running jobs; name one:{}", found.len(), list.collect::<String>()));
+    }
+    found.pop().ok_or_else(|| "no job of yours runs on this host: ask where its launcher runs".into())
+}
+
+/// The processes of the launchers whose sockets are listed.
+fn launchers(sockets: &str) -> Vec<u32> {
+    let name = |line: &str| line.rsplit_once(" @canele-")?.1.trim_end().parse().ok();
+    let mut all: Vec<u32> = sockets.lines().filter_map(name).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launchers_are_found_by_their_sockets() {
+        let sockets = "Num RefCount Protocol Flags Type St Inode Path\n\
+                       0: 02 0 00010000 0001 01 41 @canele-4711\n\
+                       0: 03 0 00000000 0001 03 42 @canele-4711\n\
+                       0: 02 0 00010000 0001 01 43 @canele-job-17\n\
+                       0: 02 0 00010000 0001 01 44 /run/canele-1\n\
+                       0: 02 0 00010000 0001 01 45 @canele-12\n";
+        assert_eq!(launchers(sockets), [12, 4711]);
+    }
+}

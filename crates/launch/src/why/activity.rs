@@ -1,0 +1,115 @@
+//! What a rank does, in one word: waits, calls the library again and again, computes, sleeps elsewhere, is stopped, is gone.
+//!
+//! Owns the judgement from what the rank told, whether it answered, and what the system says of its process.
+
+use canele_control::{ThreadWait, WaitOperation};
+
+use crate::query::RankReport;
+
+/// What a rank does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activity<'a> {
+    /// Its process has not been started.
+    Starting,
+    /// It has left the library.
+    Finished,
+    /// Its process has ended.
+    Ended,
+    /// Its process is stopped by a signal, or traced.
+    Stopped,
+    /// It waits in the library.
+    Waits(&'a ThreadWait),
+    /// It is in the library and does not wait: it polls, or is on its way.
+    Calls,
+    /// It runs outside of the library.
+    Computes,
+    /// It sleeps outside of the library, in this function of the kernel if that is known.
+    Sleeps(&'a str),
+    /// Nothing is known of its process.
+    Unknown,
+}
+
+/// True for a thread that makes progress for the program.
+fn is_librarys(wait: &ThreadWait) -> bool {
+    matches!(wait.operations[..], [WaitOperation::Library])
+}
+
+/// The wait of the program, if it waits: of several threads that of the first.
+pub fn wait_of(rank: &RankReport) -> Option<&ThreadWait> {
+    rank.waits.as_ref()?.threads.iter().find(|wait| !is_librarys(wait))
+}
+
+/// What a rank does.
+pub fn activity(rank: &RankReport) -> Activity<'_> {
+    let letter = rank.process.as_ref().map(|process| process.letter.as_str());
+    match rank.state.as_str() {
+        "starting" => return Activity::Starting,
+        "finished" => return Activity::Finished,
+        "ended" => return Activity::Ended,
+        _ => {}
+    }
+    if matches!(letter, Some("T" | "t")) {
+        return Activity::Stopped;
+    }
+    if let Some(wait) = wait_of(rank) {
+        return Activity::Waits(wait);
+    }
+    let has_answered = rank.current && rank.state == "initialised";
+    let by_librarys = rank.waits.as_ref().is_some_and(|waits| waits.calls_of.is_some());
+    if has_answered && !by_librarys {
+        return Activity::Calls;
+    }
+    match (letter, &rank.process) {
+        (Some("R"), _) => Activity::Computes,
+        (Some(_), Some(process)) => Activity::Sleeps(&process.sleeps_in),
+        _ => Activity::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use canele_control::{WaitMessage, Waits};
+
+    use super::*;
+    use crate::host_ranks::ProcessState;
+
+    fn rank(state: &str, current: bool, letter: &str, operations: &[WaitOperation]) -> RankReport {
+        let thread = |operation: &WaitOperation| ThreadWait {
+            operations: vec![operation.clone()],
+            ..ThreadWait::default()
+        };
+        let threads: Vec<_> = operations.iter().map(thread).collect();
+        let calls_of = (!threads.is_empty()).then_some(0);
+        RankReport {
+            state: state.into(),
+            current,
+            waits: Some(Waits { threads, calls_of, ..Waits::default() }),
+            process: Some(ProcessState { letter: letter.into(), sleeps_in: "do_nanosleep".into() }),
+            ..RankReport::default()
+        }
+    }
+
+    #[test]
+    fn who_waits_polls_computes_sleeps_and_is_stopped_are_told_apart() {
+        let receive = WaitOperation::Receive(WaitMessage::default());
+        let waits = rank("initialised", true, "S", std::slice::from_ref(&receive));
+        assert!(matches!(activity(&waits), Activity::Waits(_)));
+        assert_eq!(
+            activity(&rank("initialised", false, "T", std::slice::from_ref(&receive))),
+            Activity::Stopped
+        );
+        assert_eq!(activity(&rank("initialised", true, "R", &[])), Activity::Calls);
+        assert_eq!(activity(&rank("initialised", false, "R", &[])), Activity::Computes);
+        assert_eq!(activity(&rank("running", false, "S", &[])), Activity::Sleeps("do_nanosleep"));
+        assert_eq!(activity(&rank("finished", true, "R", &[])), Activity::Finished);
+    }
+
+    #[test]
+    fn a_thread_of_the_library_that_answers_is_not_the_program() {
+        let serves = rank("initialised", true, "R", &[WaitOperation::Library]);
+        assert_eq!(activity(&serves), Activity::Computes);
+        let both = [WaitOperation::Library, WaitOperation::Receive(WaitMessage::default())];
+        let waits = rank("initialised", true, "S", &both);
+        assert!(matches!(activity(&waits), Activity::Waits(wait) if wait.operations == both[1..]));
+    }
+}

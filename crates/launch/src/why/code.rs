@@ -1,0 +1,231 @@
+//! The names of places in code: which call of the library a rank is in, and where in the program.
+//!
+//! Reads symbols and debug information of the files that ranks were loaded from, where this host has the same ones.
+
+use std::collections::HashMap;
+
+use addr2line::{Loader, demangle_auto};
+use serde::Serialize;
+
+use crate::host_ranks::CodePlace;
+
+/// Files larger than this are not read, in bytes: an answer is wanted soon.
+const MOST_FILE: u64 = 1 << 30;
+
+/// Where a rank is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct CallSite {
+    /// The call of the library: `MPI_Recv`, `Flow::recv`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// The function of the program that called it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// The file of its source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}
+
+/// One function that is under way.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Frame {
+    function: Option<String>,
+    file: Option<String>,
+    line: Option<u32>,
+    /// Its module is the library.
+    is_in_library: bool,
+}
+
+/// The files read so far.
+#[derive(Default)]
+pub struct Code {
+    modules: HashMap<String, Option<Loader>>,
+    known: HashMap<CodePlace, Vec<Frame>>,
+}
+
+impl Code {
+    /// Where a rank is whose calls lie at these places, innermost first.
+    pub fn call_site(&mut self, places: &[CodePlace]) -> CallSite {
+        let mut frames = Vec::new();
+        for place in places {
+            if !self.known.contains_key(place) {
+                let found = self.look_up(place);
+                self.known.insert(place.clone(), found);
+            }
+            frames.extend_from_slice(&self.known[place]);
+        }
+        call_site(&frames)
+    }
+
+    /// The functions at a place: several, where some are inlined into others.
+    fn look_up(&mut self, place: &CodePlace) -> Vec<Frame> {
+        let is_in_library = is_library(&place.module);
+        let bare = Frame { is_in_library, ..Frame::default() };
+        let Some(loader) = self.module(place) else { return vec![bare] };
+        let raw_symbol = loader.find_symbol(place.address);
+        let symbol = raw_symbol.map(demangled);
+        let mut found = Vec::new();
+        if let Ok(mut frames) = loader.find_frames(place.address) {
+            while let Ok(Some(frame)) = frames.next() {
+                let name = frame.function.as_ref().and_then(|name| name.raw_name().ok());
+                let location = frame.location.as_ref();
+                found.push(Frame {
+                    function: name.map(|name| demangled(&name)),
+                    file: location.and_then(|location| location.file).map(str::to_owned),
+                    line: location.and_then(|location| location.line),
+                    is_in_library,
+                });
+            }
+        }
+        if raw_symbol.is_some_and(is_of_rust) {
+            // What is inlined has no path there, so that it is not told whose it is.
+            found.drain(..found.len().saturating_sub(1));
+        }
+        // The exported name is the one that people know.
+        match found.last_mut() {
+            Some(outermost) => outermost.function = symbol.or(outermost.function.take()),
+            None => found.push(Frame { function: symbol, ..bare }),
+        }
+        found
+    }
+
+    fn module(&mut self, place: &CodePlace) -> Option<&Loader> {
+        let load = || {
+            let length = std::fs::metadata(&place.module).ok()?.len();
+            // Another file of the same name would tell wrong lines.
+            (length == place.module_bytes && length <= MOST_FILE).then(|| Loader::new(&place.module).ok())?
+        };
+        self.modules.entry(place.module.clone()).or_insert_with(load).as_ref()
+    }
+}
+
+/// True for a symbol of Rust, mangled in the new way or the old one.
+fn is_of_rust(symbol: &str) -> bool {
+    symbol.starts_with("_R") || symbol.starts_with("_ZN") && symbol.contains("17h")
+}
+
+/// True for a file of Canelé's libraries.
+fn is_library(module: &str) -> bool {
+    let name = module.rsplit('/').next().unwrap_or(module);
+    ["libmpi_abi.", "libmpi.", "libmpifort", "libcanele"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// A name as the source has it, without the hash that Rust adds.
+fn demangled(name: &str) -> String {
+    let name = demangle_auto(name.into(), None).into_owned();
+    match name.rsplit_once("::h") {
+        Some((before, hash)) if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            before.to_owned()
+        }
+        _ => name,
+    }
+}
+
+/// True for a function of Canelé, of Rust's library, or of the unwinder.
+fn is_own(frame: &Frame) -> bool {
+    let Some(function) = &frame.function else { return frame.is_in_library };
+    let path = function.trim_start_matches(['<', '&']);
+    let starts = |name: &&str| path.strip_prefix(*name).is_some_and(|rest| rest.starts_with("::"));
+    let crates = [
+        "canele",
+        "canele_sys",
+        "canele_mem",
+        "canele_rail",
+        "canele_proto",
+        "canele_collective",
+        "canele_control",
+        "canele_engine",
+        "canele_mpi",
+        "canele_mpi_c",
+        "canele_mpich_c",
+        "mpi_abi",
+        "core",
+        "alloc",
+        "std",
+        "T as core",
+    ];
+    frame.is_in_library || crates.iter().any(starts) || function.starts_with("_Unwind")
+}
+
+/// The call and its caller: where the frames of the library end.
+fn call_site(frames: &[Frame]) -> CallSite {
+    let Some(first) = frames.iter().position(|frame| !is_own(frame)) else {
+        let call = frames.iter().rev().find_map(call_name);
+        return CallSite { call, ..CallSite::default() };
+    };
+    let Frame { function, file, line, .. } = frames[first].clone();
+    CallSite { call: frames[..first].iter().rev().find_map(call_name), function, file, line }
+}
+
+/// What the program calls it: `MPI_Recv` also of `PMPI_Recv`, and `Flow::recv` of `canele::flow::Flow::recv`.
+fn call_name(frame: &Frame) -> Option<String> {
+    let function = frame.function.as_deref()?;
+    if let Some(mpi) = function.strip_prefix("PMPI_").or(function.strip_prefix("MPI_")) {
+        return Some(format!("MPI_{mpi}"));
+    }
+    let path = function.strip_prefix('<').and_then(|path| path.split_once('>'));
+    let plain = match path {
+        Some((of, method)) => format!("{}{method}", of.split(" as ").next().unwrap_or(of)),
+        None => function.to_owned(),
+    };
+    let public = plain.strip_prefix("canele::")?;
+    let parts: Vec<&str> = public.split("::").filter(|part| !part.starts_with('{')).collect();
+    let last = &parts[parts.len().saturating_sub(2)..];
+    Some(last.join("::"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(function: &str, is_in_library: bool, line: u32) -> Frame {
+        let (file, line) = ((line > 0).then(|| "ring.c".to_owned()), (line > 0).then_some(line));
+        Frame { function: Some(function.into()), file, line, is_in_library }
+    }
+
+    #[test]
+    fn the_call_is_the_last_of_the_library_and_its_caller_the_first_of_the_program() {
+        let frames = [
+            frame("canele_sys::call_stack::addresses", true, 0),
+            frame("canele_engine::p2p::tagged::<impl canele_engine::engine::Engine>::recv_posted", true, 0),
+            frame("PMPI_Recv", true, 0),
+            frame("exchange", false, 12),
+            frame("main", false, 40),
+        ];
+        let site = call_site(&frames);
+        assert_eq!((site.call.as_deref(), site.function.as_deref()), (Some("MPI_Recv"), Some("exchange")));
+        assert_eq!((site.file.as_deref(), site.line), (Some("ring.c"), Some(12)));
+    }
+
+    #[test]
+    fn a_program_in_rust_that_has_the_library_within_itself_is_told_from_it() {
+        let frames = [
+            frame("<canele_engine::engine::Engine>::wait_before::<()>", false, 1),
+            frame("canele::flow::Flow::recv", false, 7),
+            frame("core::ops::function::FnOnce::call_once", false, 9),
+            frame("ring::main", false, 3),
+        ];
+        let site = call_site(&frames);
+        assert_eq!(
+            (site.call.as_deref(), site.function.as_deref()),
+            (Some("Flow::recv"), Some("ring::main"))
+        );
+        assert_eq!(call_name(&frame("<canele::flow::Flow>::recv", false, 0)).as_deref(), Some("Flow::recv"));
+    }
+
+    #[test]
+    fn places_of_this_program_have_names_and_lines() {
+        let own = std::env::current_exe().unwrap();
+        let place = CodePlace {
+            module: own.to_str().unwrap().into(),
+            module_bytes: own.metadata().unwrap().len(),
+            address: u64::MAX,
+        };
+        assert_eq!(Code::default().call_site(std::slice::from_ref(&place)), CallSite::default());
+        let other = CodePlace { module_bytes: 1, ..place };
+        assert_eq!(Code::default().call_site(&[other]), CallSite::default());
+    }
+}

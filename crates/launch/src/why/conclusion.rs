@@ -1,0 +1,451 @@
+//! What follows from what each rank waits for. Pure: records in, findings out.
+//!
+//! A rank is *stuck* if nothing that others may still do can end its wait. Ranks that do not wait are taken for such that may do
+//! anything; whoever waits for one of them, or for one that waits for one of them, is not stuck. What remains is: a
+//! rank whose wait needs all of several others is stuck if one of these is, a rank that waits for any if all are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use canele_control::{ThreadWait, UnexpectedMessage, WaitCollective, WaitMessage, WaitOperation};
+use serde::Serialize;
+
+/// What is known of one rank.
+#[derive(Debug, Clone, Copy)]
+pub struct RankFacts<'a> {
+    /// Its number.
+    pub rank: u32,
+    /// It has finished or ended: it does nothing more.
+    pub is_gone: bool,
+    /// What it waits for, if it waits.
+    pub wait: Option<&'a ThreadWait>,
+    /// Messages that it has and that no receive has asked for.
+    pub unexpected: &'a [UnexpectedMessage],
+}
+
+/// Something that explains why ranks wait.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitFinding {
+    /// A rank waits for a message, and has one of the same source and flow with another tag.
+    OtherTag {
+        /// Who waits.
+        rank: u32,
+        /// For what.
+        wanted: WaitMessage,
+        /// What it has.
+        has: UnexpectedMessage,
+    },
+    /// A rank waits for a message, and has one of the same source with the same tag on another flow.
+    OtherFlow {
+        /// Who waits.
+        rank: u32,
+        /// For what.
+        wanted: WaitMessage,
+        /// What it has.
+        has: UnexpectedMessage,
+    },
+    /// Members call different collectives as the same call of a flow.
+    OtherCollective {
+        /// One, and those that are in it.
+        one: (WaitCollective, Vec<u32>),
+        /// The other.
+        other: (WaitCollective, Vec<u32>),
+    },
+    /// Two ranks wait for each other in collectives on different flows: they call them in different order.
+    OtherOrder {
+        /// One, and the collective that it is in.
+        one: (u32, WaitCollective),
+        /// The other.
+        other: (u32, WaitCollective),
+    },
+    /// Ranks wait for each other, each for the next, and the last for the first.
+    Cycle {
+        /// In the order in which they wait; one alone waits for itself.
+        ranks: Vec<u32>,
+    },
+    /// A rank waits for one that has finished or ended.
+    Gone {
+        /// Who waits.
+        rank: u32,
+        /// For whom.
+        peer: u32,
+    },
+    /// Ranks wait in a collective, and others, of which they wait, are not in it.
+    Absent {
+        /// Which.
+        collective: WaitCollective,
+        /// Who is in it.
+        inside: Vec<u32>,
+        /// Who is not.
+        absent: Vec<u32>,
+    },
+    /// Ranks wait for a message of any rank, and none is left that could send one.
+    NobodySends {
+        /// Who waits.
+        ranks: Vec<u32>,
+    },
+    /// Ranks wait of which none can help another one, in a way that is none of the above.
+    Stuck {
+        /// Which.
+        ranks: Vec<u32>,
+    },
+    /// A rank that does not wait, and for which others do.
+    Awaited {
+        /// Which.
+        rank: u32,
+        /// Who waits for it, directly or through others.
+        by: Vec<u32>,
+    },
+}
+
+/// What explains that ranks wait, the most telling first.
+pub fn conclude(facts: &[RankFacts<'_>]) -> Vec<WaitFinding> {
+    let all = facts.iter().map(|facts| (facts.rank, facts)).collect();
+    let mut ranks = Ranks { all, outside: BTreeMap::new() };
+    ranks.outside = ranks.find_outside();
+    let mut findings = ranks.other_messages();
+    findings.extend(ranks.other_collectives());
+    let stuck = ranks.stuck();
+    findings.extend(ranks.cycle(&stuck, &findings));
+    findings.extend(ranks.gone());
+    findings.extend(ranks.absent(&findings));
+    findings.extend(ranks.nobody_sends(&stuck));
+    findings.extend(ranks.awaited(&findings));
+    if findings.is_empty() && !stuck.is_empty() {
+        findings.push(WaitFinding::Stuck { ranks: stuck.into_iter().collect() });
+    }
+    findings
+}
+
+/// All ranks, by number.
+struct Ranks<'a> {
+    all: BTreeMap<u32, &'a RankFacts<'a>>,
+    /// Of each collective that ranks wait in, the ranks that they wait for and that are not in it.
+    outside: BTreeMap<Call, Vec<u32>>,
+}
+
+/// The ranks that a wait depends on.
+enum Needs {
+    /// On each of them.
+    All(Vec<u32>),
+    /// On one of them.
+    OneOf(Vec<u32>),
+}
+
+/// By what two members know that they are in the same call.
+type CallKey = (u32, bool, u32);
+
+/// A call, and what is done in it.
+type Call = (CallKey, String);
+
+fn call(collective: &WaitCollective) -> Call {
+    (key(collective), collective.operation.to_string())
+}
+
+fn key(collective: &WaitCollective) -> CallKey {
+    (collective.flow, collective.started, collective.call)
+}
+
+/// The only operation of a wait, if it is one.
+fn only(wait: &ThreadWait) -> Option<&WaitOperation> {
+    match &wait.operations[..] {
+        [one] if wait.left_out == 0 => Some(one),
+        _ => None,
+    }
+}
+
+fn collective(wait: &ThreadWait) -> Option<&WaitCollective> {
+    match only(wait)? {
+        WaitOperation::Collective(collective) => Some(collective),
+        _ => None,
+    }
+}
+
+impl Ranks<'_> {
+    fn waits(&self) -> impl Iterator<Item = (u32, &ThreadWait)> {
+        self.all.iter().filter_map(|(rank, facts)| Some((*rank, facts.wait?)))
+    }
+
+    fn is_gone(&self, rank: u32) -> bool {
+        self.all.get(&rank).is_some_and(|facts| facts.is_gone)
+    }
+
+    fn wait_of(&self, rank: u32) -> Option<&ThreadWait> {
+        self.all.get(&rank).and_then(|facts| facts.wait)
+    }
+
+    /// What one operation needs; nothing if that is not known, or if it is already moving.
+    fn needs_of_operation(&self, rank: u32, operation: &WaitOperation) -> Option<Needs> {
+        match operation {
+            WaitOperation::Send(message)
+            | WaitOperation::Receive(message)
+            | WaitOperation::Probe(message) => {
+                if message.moving {
+                    return None;
+                }
+                Some(match message.peer {
+                    Some(peer) => Needs::All(vec![peer]),
+                    None => Needs::OneOf(self.all.keys().copied().filter(|other| *other != rank).collect()),
+                })
+            }
+            WaitOperation::Collective(collective) => {
+                // Those in the same call wait with this rank, not for it, whatever they have exchanged so far.
+                let outside = self.outside(collective);
+                (!outside.is_empty()).then_some(Needs::All(outside))
+            }
+            WaitOperation::Other { peer, .. } => peer.map(|peer| Needs::All(vec![peer])),
+            WaitOperation::Library => None,
+        }
+    }
+
+    /// The ranks for which members that are in this collective wait, and which are not in it.
+    fn outside(&self, collective: &WaitCollective) -> Vec<u32> {
+        // One of several operations has its own peers; what the others of its call wait for is not told.
+        let own = || collective.peers.clone();
+        self.outside.get(&call(collective)).cloned().unwrap_or_else(own)
+    }
+
+    /// The same of every collective that ranks wait in.
+    fn find_outside(&self) -> BTreeMap<Call, Vec<u32>> {
+        let mut all: BTreeMap<Call, (BTreeSet<u32>, BTreeSet<u32>)> = BTreeMap::new();
+        for (rank, collective) in self.members() {
+            let (inside, awaited) = all.entry(call(collective)).or_default();
+            inside.insert(rank);
+            awaited.extend(&collective.peers);
+        }
+        let outside = |(call, (inside, awaited)): (Call, (BTreeSet<u32>, BTreeSet<u32>))| {
+            (call, awaited.difference(&inside).copied().collect())
+        };
+        all.into_iter().map(outside).collect()
+    }
+
+    /// The ranks that wait in a collective alone, and in which.
+    fn members(&self) -> impl Iterator<Item = (u32, &WaitCollective)> {
+        self.waits().filter_map(|(rank, wait)| Some((rank, collective(wait)?)))
+    }
+
+    /// What a wait needs: of several operations any.
+    fn needs(&self, rank: u32, wait: &ThreadWait) -> Option<Needs> {
+        if let Some(one) = only(wait) {
+            return self.needs_of_operation(rank, one);
+        }
+        if wait.left_out > 0 || wait.operations.is_empty() {
+            return None;
+        }
+        let mut any = Vec::new();
+        for operation in &wait.operations {
+            match self.needs_of_operation(rank, operation)? {
+                Needs::All(ranks) | Needs::OneOf(ranks) => any.extend(ranks),
+            }
+        }
+        Some(Needs::OneOf(any))
+    }
+
+    /// The ranks whose wait nothing ends that others may still do.
+    fn stuck(&self) -> BTreeSet<u32> {
+        let mut stuck: BTreeMap<u32, Needs> =
+            self.waits().filter_map(|(rank, wait)| Some((rank, self.needs(rank, wait)?))).collect();
+        loop {
+            let may_act = |rank: &u32| !stuck.contains_key(rank) && !self.is_gone(*rank);
+            let freed: Vec<u32> = stuck
+                .iter()
+                .filter(|(_, needs)| match needs {
+                    Needs::All(ranks) => ranks.iter().all(may_act),
+                    Needs::OneOf(ranks) => ranks.iter().any(may_act),
+                })
+                .map(|(rank, _)| *rank)
+                .collect();
+            if freed.is_empty() {
+                return stuck.into_keys().collect();
+            }
+            freed.iter().for_each(|rank| drop(stuck.remove(rank)));
+        }
+    }
+
+    /// Messages that look like those that are waited for.
+    fn other_messages(&self) -> Vec<WaitFinding> {
+        let mut found = Vec::new();
+        for (rank, wait) in self.waits() {
+            let wanted = wait.operations.iter().filter_map(|operation| match operation {
+                WaitOperation::Receive(message) | WaitOperation::Probe(message) if !message.moving => {
+                    Some(*message)
+                }
+                _ => None,
+            });
+            for wanted in wanted {
+                let unexpected = self.all[&rank].unexpected;
+                let is_source = |has: &&UnexpectedMessage| wanted.peer.is_none_or(|peer| peer == has.source);
+                let is_tag = |has: &&UnexpectedMessage| wanted.tag.is_none_or(|tag| tag == has.tag);
+                let is_flow = |has: &&UnexpectedMessage| wanted.flow == Some(has.flow);
+                let from_it = || unexpected.iter().filter(is_source);
+                if from_it().any(|has| is_tag(&has) && is_flow(&has)) {
+                    continue; // It is about to be taken.
+                }
+                if let Some(has) = from_it().find(|has| is_flow(has)) {
+                    found.push(WaitFinding::OtherTag { rank, wanted, has: *has });
+                } else if let Some(has) = from_it().find(is_tag) {
+                    found.push(WaitFinding::OtherFlow { rank, wanted, has: *has });
+                }
+            }
+        }
+        found
+    }
+
+    /// By call, who is in which collective.
+    fn calls(&self) -> BTreeMap<CallKey, Vec<(u32, &WaitCollective)>> {
+        let mut calls: BTreeMap<CallKey, Vec<_>> = BTreeMap::new();
+        for (rank, collective) in self.members() {
+            calls.entry(key(collective)).or_default().push((rank, collective));
+        }
+        calls
+    }
+
+    /// Calls of one number that are not the same collective.
+    fn other_collectives(&self) -> Vec<WaitFinding> {
+        let differ = |members: Vec<(u32, &WaitCollective)>| {
+            let first = members[0].1;
+            let other = members.iter().find(|(_, collective)| collective.operation != first.operation)?.1;
+            let inside = |of: &WaitCollective| {
+                let same = members.iter().filter(|(_, collective)| collective.operation == of.operation);
+                (of.clone(), same.map(|(rank, _)| *rank).collect())
+            };
+            Some(WaitFinding::OtherCollective { one: inside(first), other: inside(other) })
+        };
+        self.calls().into_values().filter_map(differ).collect()
+    }
+
+    /// The first cycle of ranks that are stuck, unless another finding explains it.
+    fn cycle(&self, stuck: &BTreeSet<u32>, before: &[WaitFinding]) -> Option<WaitFinding> {
+        let explained = |rank: u32| {
+            before.iter().any(|finding| match finding {
+                WaitFinding::OtherTag { rank: by, .. } | WaitFinding::OtherFlow { rank: by, .. } => {
+                    *by == rank
+                }
+                WaitFinding::OtherCollective { one, other } => {
+                    one.1.contains(&rank) || other.1.contains(&rank)
+                }
+                _ => false,
+            })
+        };
+        let next = |rank: u32| match self.needs(rank, self.wait_of(rank)?)? {
+            Needs::All(ranks) => ranks.into_iter().find(|peer| stuck.contains(peer)),
+            Needs::OneOf(_) => None,
+        };
+        let mut seen = BTreeSet::new();
+        for start in stuck {
+            let (mut path, mut at) = (Vec::new(), *start);
+            while seen.insert(at) {
+                path.push(at);
+                match next(at) {
+                    Some(peer) => at = peer,
+                    None => break,
+                }
+            }
+            let Some(begin) =
+                path.iter().position(|rank| *rank == at && next(path[path.len() - 1]) == Some(at))
+            else {
+                continue;
+            };
+            let ranks = path.split_off(begin);
+            if ranks.iter().any(|rank| explained(*rank)) {
+                continue;
+            }
+            return Some(self.as_order(&ranks).unwrap_or(WaitFinding::Cycle { ranks }));
+        }
+        None
+    }
+
+    /// A cycle of collectives on different flows.
+    fn as_order(&self, ranks: &[u32]) -> Option<WaitFinding> {
+        let all: Option<Vec<_>> =
+            ranks.iter().map(|rank| Some((*rank, collective(self.wait_of(*rank)?)?))).collect();
+        let all = all?;
+        let (one, other) = all.iter().find_map(|one| {
+            let other = all.iter().find(|other| other.1.flow != one.1.flow)?;
+            Some((one, other))
+        })?;
+        Some(WaitFinding::OtherOrder { one: (one.0, one.1.clone()), other: (other.0, other.1.clone()) })
+    }
+
+    fn gone(&self) -> Vec<WaitFinding> {
+        let waits = self.waits().filter_map(|(rank, wait)| match self.needs(rank, wait)? {
+            Needs::All(ranks) => {
+                let peer = ranks.into_iter().find(|peer| self.is_gone(*peer))?;
+                Some(WaitFinding::Gone { rank, peer })
+            }
+            Needs::OneOf(_) => None,
+        });
+        waits.collect()
+    }
+
+    /// Collectives that some members wait in and others are not in.
+    fn absent(&self, before: &[WaitFinding]) -> Vec<WaitFinding> {
+        let is_explained = |members: &[(u32, &WaitCollective)]| {
+            before.iter().any(|finding| match finding {
+                WaitFinding::OtherCollective { one, .. } => key(&one.0) == key(members[0].1),
+                WaitFinding::OtherOrder { one, other } => {
+                    members.iter().any(|(rank, _)| *rank == one.0 || *rank == other.0)
+                }
+                WaitFinding::Cycle { ranks } => members.iter().any(|(rank, _)| ranks.contains(rank)),
+                _ => false,
+            })
+        };
+        let absent = |members: Vec<(u32, &WaitCollective)>| {
+            let inside: BTreeSet<u32> = members.iter().map(|(rank, _)| *rank).collect();
+            let awaited: BTreeSet<u32> =
+                members.iter().flat_map(|(_, collective)| collective.peers.iter().copied()).collect();
+            let absent: Vec<u32> = awaited.difference(&inside).copied().collect();
+            (!absent.is_empty() && !is_explained(&members)).then(|| WaitFinding::Absent {
+                collective: WaitCollective { peers: Vec::new(), peers_left_out: 0, ..members[0].1.clone() },
+                inside: inside.into_iter().collect(),
+                absent,
+            })
+        };
+        self.calls().into_values().filter_map(absent).collect()
+    }
+
+    fn nobody_sends(&self, stuck: &BTreeSet<u32>) -> Option<WaitFinding> {
+        let from_any = |rank: &u32| {
+            let wait = self.wait_of(*rank);
+            wait.is_some_and(|wait| {
+                wait.operations.iter().any(|operation| match operation {
+                    WaitOperation::Receive(message) | WaitOperation::Probe(message) => message.peer.is_none(),
+                    _ => false,
+                })
+            })
+        };
+        let ranks: Vec<u32> = stuck.iter().copied().filter(from_any).collect();
+        (!ranks.is_empty()).then_some(WaitFinding::NobodySends { ranks })
+    }
+
+    /// Ranks that do not wait and for which others do, unless they were named before.
+    fn awaited(&self, before: &[WaitFinding]) -> Vec<WaitFinding> {
+        let mut by: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for (rank, _) in self.waits() {
+            let (mut seen, mut open) = (BTreeSet::from([rank]), vec![rank]);
+            while let Some(at) = open.pop() {
+                let Some(wait) = self.wait_of(at) else {
+                    if !self.is_gone(at) {
+                        by.entry(at).or_default().insert(rank);
+                    }
+                    continue;
+                };
+                let Some(Needs::All(peers)) = self.needs(at, wait) else { continue };
+                open.extend(peers.into_iter().filter(|peer| seen.insert(*peer)));
+            }
+        }
+        let is_absent = |rank: &u32| {
+            before
+                .iter()
+                .any(|finding| matches!(finding, WaitFinding::Absent { absent, .. } if absent.contains(rank)))
+        };
+        by.into_iter()
+            .filter(|(rank, _)| !is_absent(rank))
+            .map(|(rank, by)| WaitFinding::Awaited { rank, by: by.into_iter().collect() })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "conclusion_tests.rs"]
+mod tests;

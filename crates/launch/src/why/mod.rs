@@ -1,0 +1,227 @@
+//! Why a job does not go on: what each rank waits for, and what follows from it.
+//!
+//! Takes the report of a launcher, as anybody gets it who asks; so a launcher that explains its own job does it in the same way. Owns how
+//! that is put in words. The conclusion is a pure function (`conclusion`); names and lines of code come from files (`code`).
+
+mod activity;
+mod code;
+mod conclusion;
+mod words;
+
+use std::collections::BTreeMap;
+
+use canele_control::{UnexpectedMessage, Waits};
+use serde::Serialize;
+
+use crate::host_ranks::ProcessState;
+use crate::query::{JobReport, RankReport};
+pub use activity::{Activity, activity};
+pub use code::CallSite;
+use code::Code;
+pub use conclusion::WaitFinding;
+use conclusion::{RankFacts, conclude};
+use words::FlowNames;
+
+/// Ranks whose lines are printed; of more only those that findings name.
+const MOST_RANKS: usize = 128;
+/// Findings that are printed.
+const MOST_FINDINGS: usize = 8;
+
+/// Why a job does not go on.
+#[derive(Debug, Serialize)]
+pub struct Explanation {
+    /// The launcher's process.
+    pub job: u32,
+    /// Programs and arguments as given.
+    pub command: String,
+    /// Since the start.
+    pub seconds: f64,
+    /// What follows, in sentences, the most telling first.
+    pub conclusion: Vec<String>,
+    /// The same, to be worked with.
+    pub findings: Vec<WaitFinding>,
+    /// One entry per rank, in order.
+    pub ranks: Vec<RankExplanation>,
+}
+
+/// What one rank does.
+#[derive(Debug, Serialize)]
+pub struct RankExplanation {
+    /// Its number.
+    pub rank: u32,
+    /// Its host.
+    pub host: String,
+    /// Its process there, if started.
+    pub pid: Option<u32>,
+    /// What it does, in words.
+    pub doing: String,
+    /// Where in its program.
+    #[serde(flatten)]
+    pub site: CallSite,
+    /// What it told; nothing if it told nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
+    /// What the system says of its process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<ProcessState>,
+    /// Unexpected messages, in words.
+    #[serde(skip)]
+    unexpected: Vec<String>,
+}
+
+/// What a rank does, in words, as far as it can be said without reading any file of code.
+pub fn doing(rank: &RankReport) -> String {
+    FlowNames::of(std::iter::once(rank)).activity(activity(rank), &CallSite::default())
+}
+
+/// Explains what a job does that has been asked.
+pub fn explain(report: &JobReport) -> Explanation {
+    let names = FlowNames::of(report.ranks.iter());
+    let mut code = Code::default();
+    let ranks: Vec<_> = report.ranks.iter().map(|rank| explain_rank(rank, &names, &mut code)).collect();
+    let facts: Vec<_> = report.ranks.iter().map(facts_of).collect();
+    let findings = conclude(&facts);
+    let does: BTreeMap<u32, String> = ranks.iter().map(|rank| (rank.rank, rank.in_short())).collect();
+    let does = |rank: u32| does.get(&rank).cloned().unwrap_or_else(|| "is of another job".into());
+    let mut conclusion: Vec<_> =
+        findings.iter().take(MOST_FINDINGS).map(|finding| names.finding(finding, does)).collect();
+    if findings.len() > MOST_FINDINGS {
+        conclusion.push(format!("and {} more findings: --json has all", findings.len() - MOST_FINDINGS));
+    }
+    if findings.is_empty() {
+        conclusion.push(nothing_found(&facts).into());
+    }
+    let JobReport { job, command, seconds, .. } = report;
+    Explanation { job: *job, command: command.clone(), seconds: *seconds, conclusion, findings, ranks }
+}
+
+/// What is to be said where nothing explains that ranks wait.
+fn nothing_found(facts: &[RankFacts<'_>]) -> &'static str {
+    match facts.iter().any(|facts| facts.wait.is_some()) {
+        true => "no rank is known to wait in vain: ask again to see whether the ranks go on",
+        false => "no rank waits in the library",
+    }
+}
+
+fn facts_of(rank: &RankReport) -> RankFacts<'_> {
+    let activity = activity(rank);
+    let is_waiting = matches!(activity, Activity::Waits(_));
+    RankFacts {
+        rank: rank.rank,
+        is_gone: matches!(activity, Activity::Finished | Activity::Ended),
+        wait: if is_waiting { activity::wait_of(rank) } else { None },
+        unexpected: rank.waits.as_ref().map_or(&[], |waits| &waits.unexpected),
+    }
+}
+
+fn explain_rank(rank: &RankReport, names: &FlowNames, code: &mut Code) -> RankExplanation {
+    let activity = activity(rank);
+    // What it told of its calls is of when it answered.
+    let told = rank.current && matches!(activity, Activity::Waits(_) | Activity::Calls);
+    let site = if told { code.call_site(&rank.calls) } else { CallSite::default() };
+    let mut doing = names.activity(activity, &site);
+    if matches!(activity, Activity::Waits(_)) && !rank.current {
+        doing.push_str(" (as it last told: it does not answer)");
+    }
+    let unexpected = rank.waits.iter().flat_map(|waits| &waits.unexpected);
+    let mut unexpected: Vec<_> =
+        unexpected.map(|message: &UnexpectedMessage| names.unexpected(message)).collect();
+    if let Some(waits) = rank.waits.as_ref().filter(|waits| waits.unexpected_left_out > 0) {
+        unexpected.push(format!("and {} more", waits.unexpected_left_out));
+    }
+    RankExplanation {
+        rank: rank.rank,
+        host: rank.host.clone(),
+        pid: rank.pid,
+        doing,
+        site,
+        waits: rank.waits.clone(),
+        process: rank.process.clone(),
+        unexpected,
+    }
+}
+
+impl RankExplanation {
+    fn in_short(&self) -> String {
+        match words::place(&self.site) {
+            Some(place) => format!("{}, in {place}", self.doing),
+            None => self.doing.clone(),
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let mut lines = vec![format!("{:>5}  {}", self.rank, self.in_short())];
+        lines.extend(self.unexpected.iter().map(|message| format!("{:>9}unexpected: {message}", "")));
+        lines
+    }
+}
+
+impl Explanation {
+    /// The explanation as people read it: the conclusion first.
+    pub fn text(&self) -> String {
+        let mut lines =
+            vec![format!("job {}: {}, running for {:.1} s", self.job, self.command, self.seconds)];
+        lines.extend(self.conclusion.iter().map(|sentence| format!("* {sentence}")));
+        lines.extend(self.ranks.iter().take(MOST_RANKS).flat_map(RankExplanation::lines));
+        if self.ranks.len() > MOST_RANKS {
+            let left = self.ranks.len() - MOST_RANKS;
+            lines.push(format!("{left} more ranks are left out: `canele why {} --json` has all", self.job));
+        }
+        lines.join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use canele_control::{ThreadWait, WaitMessage, WaitOperation};
+
+    use super::*;
+
+    fn waiting(rank: u32, peer: u32) -> RankReport {
+        let message = WaitMessage { peer: Some(peer), flow: Some(0), tag: Some(7), ..WaitMessage::default() };
+        let operations = vec![WaitOperation::Receive(message)];
+        let threads = vec![ThreadWait { waited_ns: 2_000_000_000, operations, left_out: 0 }];
+        let names = vec![(0, "world".into())];
+        RankReport {
+            rank,
+            state: "initialised".into(),
+            current: true,
+            waits: Some(Waits { threads, names, calls_of: Some(0), ..Waits::default() }),
+            ..RankReport::default()
+        }
+    }
+
+    fn report(ranks: Vec<RankReport>) -> JobReport {
+        let size = ranks.len() as u32;
+        JobReport {
+            job: 7,
+            version: String::new(),
+            command: "2 x ring".into(),
+            size,
+            seconds: 3.0,
+            rails: Vec::new(),
+            ranks,
+        }
+    }
+
+    #[test]
+    fn the_conclusion_stands_before_what_each_rank_does() {
+        let text = explain(&report(vec![waiting(0, 1), waiting(1, 0)])).text();
+        assert_eq!(
+            text.lines().collect::<Vec<_>>(),
+            [
+                "job 7: 2 x ring, running for 3.0 s",
+                "* ranks 0 and 1 wait for each other",
+                "    0  receive from rank 1, tag 7, world, room for 0 B; for 2.0 s",
+                "    1  receive from rank 0, tag 7, world, room for 0 B; for 2.0 s",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_rank_that_does_not_answer_is_shown_as_it_last_told() {
+        let rank = RankReport { current: false, ..waiting(0, 1) };
+        let explained = explain(&report(vec![rank]));
+        assert!(explained.ranks[0].doing.ends_with("(as it last told: it does not answer)"));
+    }
+}
