@@ -121,7 +121,7 @@ fn compiled_by(by: [&str; 2], name: &str, sources: &[PathBuf]) -> PathBuf {
 fn compile([compiler, standard]: [&str; 2], name: &str, sources: &[PathBuf]) -> PathBuf {
     let program = library().join(name);
     let mut compiler = Command::new(compiler);
-    compiler.args([standard, "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]);
+    compiler.args([standard, "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]);
     compiler.arg("-I").arg(interface().include);
     compiler.args(sources).arg("-o").arg(&program);
     compiler.arg("-L").arg(library()).args([interface().link, "-lpthread"]);

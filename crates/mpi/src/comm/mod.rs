@@ -119,6 +119,7 @@ impl Comm {
     pub(crate) fn found(&self) -> Result<()> {
         self.engine.set_senders(self.flow, Arc::from(self.peers().members()))?;
         self.engine.set_team(self.collectives(), self.team())?;
+        self.name_flows(&self.name());
         self.enter_group()
     }
 
@@ -314,6 +315,22 @@ impl Comm {
     /// Gives it a name.
     pub fn set_name(&self, name: &str) {
         name.clone_into(&mut self.kept().name);
+        self.name_flows(name);
+    }
+
+    /// Names its flows for people who look at the job; without a name after the first of them.
+    fn name_flows(&self, name: &str) {
+        let unnamed;
+        let name = if name.is_empty() {
+            unnamed = format!("communicator {}", self.flow.0);
+            &unnamed
+        } else {
+            name
+        };
+        for flow in [self.flow, self.collectives()] {
+            // A forked child has no flows.
+            let _ = self.engine.name_flow(flow, name);
+        }
     }
 
     /// What is done with errors.
@@ -333,6 +350,9 @@ const GIVEN_OUT: u32 = 10;
 impl Drop for Comm {
     fn drop(&mut self) {
         if self.flow.0 >= GIVEN_OUT {
+            for flow in [self.flow, self.collectives()] {
+                let _ = self.engine.name_flow(flow, "");
+            }
             // After the end of the job nothing is left to be given back.
             let _ = self.engine.free_flow(self.flow);
         }

@@ -1,0 +1,53 @@
+//! Programs that hang: what is told of them in MPI's words.
+
+#![forbid(unsafe_code)]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use support::{compiled, launch, library, text};
+
+/// What is told of the program when its time is over.
+fn told(how: &str) -> String {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/hang.c");
+    let program: PathBuf = compiled("hang", &[source]);
+    let mut run = launch::command();
+    run.args(["run", "--timeout", "4", "-n", "2", "env"]);
+    run.arg(format!("LD_LIBRARY_PATH={}", library().display())).arg(program).arg(how);
+    let output = run.output().expect("the launcher starts");
+    assert_eq!(output.status.code(), Some(124), "{}", text(&output));
+    text(&output)
+}
+
+#[test]
+fn a_message_with_another_tag_is_told_with_call_communicator_and_line() {
+    let told = told("tag");
+    let sentence =
+        "* rank 1 waits for a message from rank 0 with tag 7 on MPI_COMM_WORLD, and has one with tag 8";
+    assert!(told.contains(sentence), "{told}");
+    assert!(
+        told.contains("    1  MPI_Recv from rank 0, tag 7, MPI_COMM_WORLD, room for 4 B; for "),
+        "{told}"
+    );
+    let source = include_str!("programs/hang.c");
+    let line = 1 + source.lines().position(|line| line.contains("THE RECEIVE")).unwrap();
+    assert!(told.contains(&format!("in receive (hang.c:{line})")), "line {line}: {told}");
+    assert!(told.contains("unexpected: from rank 0, tag 8, MPI_COMM_WORLD, 4 B"), "{told}");
+}
+
+#[test]
+fn a_message_on_another_communicator_is_told_by_the_names() {
+    let told = told("communicator");
+    let sentence =
+        "* rank 1 waits for a message from rank 0 with tag 7 on MPI_COMM_WORLD, and has one on rows";
+    assert!(told.contains(sentence), "{told}");
+}
+
+#[test]
+fn collectives_in_different_order_are_told_by_the_names() {
+    let told = told("order");
+    let sentence = "* collectives are called in different order: rank 0 is in barrier 1 on rows, rank 1 in barrier 1 on columns";
+    assert!(told.contains(sentence), "{told}");
+    assert!(told.contains("    0  MPI_Barrier: barrier 1 on rows; waits for rank 1; for "), "{told}");
+}

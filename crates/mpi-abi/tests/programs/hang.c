@@ -1,0 +1,35 @@
+/* Two ranks that wait for ever, in the way that the argument says. */
+#include <mpi.h>
+#include <string.h>
+
+static void receive(int from, int tag)
+{
+    int value;
+    MPI_Recv(&value, 1, MPI_INT, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* THE RECEIVE */
+}
+
+int main(int argc, char **argv)
+{
+    int rank, value = 1;
+    MPI_Comm rows, columns;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_dup(MPI_COMM_WORLD, &rows);
+    MPI_Comm_dup(MPI_COMM_WORLD, &columns);
+    MPI_Comm_set_name(rows, "rows");
+    MPI_Comm_set_name(columns, "columns");
+    if (argc > 1 && strcmp(argv[1], "order") == 0) {
+        MPI_Barrier(rank == 0 ? rows : columns);
+    } else if (argc > 1 && strcmp(argv[1], "communicator") == 0) {
+        if (rank == 0)
+            MPI_Send(&value, 1, MPI_INT, 1, 7, rows);
+        receive(1 - rank, 7);
+    } else if (rank == 0) {
+        MPI_Send(&value, 1, MPI_INT, 1, 8, MPI_COMM_WORLD);
+        receive(1, 9);
+    } else {
+        receive(0, 7);
+    }
+    MPI_Finalize();
+    return 0;
+}
