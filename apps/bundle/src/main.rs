@@ -3,8 +3,10 @@
 
 use std::process::ExitCode;
 
-/// The programs by their names.
-const PROGRAMS: [(&str, fn() -> ExitCode); 5] = [
+/// A program with its name.
+type Program = (&'static str, fn() -> ExitCode);
+
+const PROGRAMS: [Program; 5] = [
     ("dsm", canele_dsm::main),
     ("gauss", canele_gauss::main),
     ("laplace", canele_laplace::main),
