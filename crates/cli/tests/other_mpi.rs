@@ -62,7 +62,7 @@ fn says_nothing(ended: &Ended) {
 
 #[test]
 fn ranks_of_another_mpi_are_told_which_one_it_is() {
-    for mpi in ["libmpi.so.40", "libmpich.so.12", "libmpi_abi.so.0"] {
+    for mpi in ["libmpi.so.40", "libmpich.so.10", "libmpi_abi.so.0"] {
         let folder = Folder::new("other-mpi");
         let program = program(&folder, mpi);
         let ended = canele(&["run", "-n", "4", &program]);
