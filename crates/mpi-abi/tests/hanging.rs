@@ -10,7 +10,7 @@ use support::{compiled, launch, library, text};
 
 /// What is told of the program when its time is over.
 fn told(how: &str) -> String {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/hang.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/hanging/hang.c");
     let program: PathBuf = compiled("hang", &[source]);
     let mut run = launch::command();
     run.args(["run", "--timeout", "4", "-n", "2", "env"]);
@@ -30,7 +30,7 @@ fn a_message_with_another_tag_is_told_with_call_communicator_and_line() {
         told.contains("    1  MPI_Recv from rank 0, tag 7, MPI_COMM_WORLD, room for 4 B; for "),
         "{told}"
     );
-    let source = include_str!("programs/hang.c");
+    let source = include_str!("programs/hanging/hang.c");
     let line = 1 + source.lines().position(|line| line.contains("THE RECEIVE")).unwrap();
     assert!(told.contains(&format!("in receive (hang.c:{line})")), "line {line}: {told}");
     assert!(told.contains("unexpected: from rank 0, tag 8, MPI_COMM_WORLD, 4 B"), "{told}");

@@ -64,7 +64,9 @@ impl Code {
     fn look_up(&mut self, place: &CodePlace) -> Vec<Frame> {
         let is_in_library = is_library(&place.module);
         let bare = Frame { is_in_library, ..Frame::default() };
-        let Some(loader) = self.module(place) else { return vec![bare] };
+        // Told by another process: nothing lies at the last address, where looking for it would overflow.
+        let is_possible = place.address < u64::MAX;
+        let Some(loader) = is_possible.then(|| self.module(place)).flatten() else { return vec![bare] };
         let raw_symbol = loader.find_symbol(place.address);
         let symbol = raw_symbol.map(demangled);
         let mut found = Vec::new();
@@ -110,7 +112,7 @@ fn is_of_rust(symbol: &str) -> bool {
 /// True for a file of Canelé's libraries.
 fn is_library(module: &str) -> bool {
     let name = module.rsplit('/').next().unwrap_or(module);
-    ["libmpi_abi.", "libmpi.", "libmpifort", "libcanele"].iter().any(|prefix| name.starts_with(prefix))
+    ["libmpi_abi.", "libmpi.", "libmpifort", "libcanele", "_native."].iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// A name as the source has it, without the hash that Rust adds.
@@ -163,6 +165,8 @@ fn call_site(frames: &[Frame]) -> CallSite {
 /// What the program calls it: `MPI_Recv` also of `PMPI_Recv`, and `Flow::recv` of `canele::flow::Flow::recv`.
 fn call_name(frame: &Frame) -> Option<String> {
     let function = frame.function.as_deref()?;
+    // Some functions go on by a jump to a part of their own: `mpi_abi::general_MPI_Recv`.
+    let function = function.rsplit_once("::general_").map_or(function, |(_, name)| name);
     if let Some(mpi) = function.strip_prefix("PMPI_").or(function.strip_prefix("MPI_")) {
         return Some(format!("MPI_{mpi}"));
     }
@@ -198,6 +202,8 @@ mod tests {
         let site = call_site(&frames);
         assert_eq!((site.call.as_deref(), site.function.as_deref()), (Some("MPI_Recv"), Some("exchange")));
         assert_eq!((site.file.as_deref(), site.line), (Some("ring.c"), Some(12)));
+        let general = frame("mpi_abi::general_MPI_Recv", true, 0);
+        assert_eq!(call_name(&general).as_deref(), Some("MPI_Recv"));
     }
 
     #[test]
