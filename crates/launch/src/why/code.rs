@@ -112,7 +112,9 @@ fn is_of_rust(symbol: &str) -> bool {
 /// True for a file of Canelé's libraries.
 fn is_library(module: &str) -> bool {
     let name = module.rsplit('/').next().unwrap_or(module);
-    ["libmpi_abi.", "libmpi.", "libmpifort", "libcanele", "_native."].iter().any(|prefix| name.starts_with(prefix))
+    ["libmpi_abi.", "libmpi.", "libmpifort", "libcanele", "_native."]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
 }
 
 /// A name as the source has it, without the hash that Rust adds.
