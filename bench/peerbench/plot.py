@@ -5,7 +5,9 @@ import pathlib
 import statistics
 import sys
 
-import programs
+# It runs isolated from what is installed, its own folder included.
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import programs  # noqa: E402
 
 # In every picture the same colour is the same participant.
 COLOURS = {"limit": "#888888", "mpich": "#4477aa", "intel": "#228833", "openmpi": "#cc8800", "canele": "#cc3344", "native": "#882255"}
