@@ -2,17 +2,15 @@
 
 import json
 import pathlib
-import statistics
 import sys
 
-# It runs isolated from what is installed, its own folder included.
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import programs  # noqa: E402
+# It runs isolated from what is installed, this package included.
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from peerbench import medians, places, programs, report  # noqa: E402
 
 # In every picture the same colour is the same participant.
 COLOURS = {"limit": "#888888", "mpich": "#4477aa", "intel": "#228833", "openmpi": "#cc8800", "canele": "#cc3344", "native": "#882255"}
-TITLES = {"limit": "limit", "mpich": "MPICH", "intel": "Intel MPI", "openmpi": "Open MPI", "canele": "Canelé", "native": "own API"}
-PEERS = ("mpich", "intel", "openmpi")
+TITLES = {"limit": "limit"} | places.TITLES
 
 
 def main(kept, folder):
@@ -50,21 +48,20 @@ def finding(entries):
     """What the picture shows, in words: Canelé beside the best of the others."""
     told = []
     for entry in entries:
-        found = medians(entry)
-        others = {name: found[name] for name in PEERS if name in found}
-        if "canele" in found and others:
-            more = entry["unit"] in programs.MORE_IS_BETTER
-            best = (max if more else min)(others, key=others.get)
-            ratio = found["canele"] / others[best]
+        more, values = entry["unit"] in programs.MORE_IS_BETTER, entry["values"]
+        best = medians.best(values, places.PEERS, more)
+        ratio = medians.paired(values.get("canele"), values.get(best))
+        if ratio:
             told.append((entry, 1 / ratio if more else ratio, best))
     if not told:
         return "no two to compare"
     if len(told) <= 2 or entries[0]["program"] == "pingpong":
         ends = [one for one in told if one[0]["figure"] == told[0][0]["figure"]]
         ends = [ends[0], ends[-1]] if len(ends) > 1 else ends
+        size = lambda bytes_: f"{report.size(bytes_)}{'' if bytes_ >= 1 << 10 else ' B'}: " if bytes_ else ""
         return "; ".join(f"{size(entry['bytes'])}Canelé {words(ratio)} {TITLES[best]}" for entry, ratio, best in ends)
     ahead = sum(ratio <= 1 for _, ratio, _ in told)
-    middle = statistics.median(ratio for _, ratio, _ in told)
+    middle = medians.median([ratio for _, ratio, _ in told])
     return f"Canelé ahead of the best of the others in {ahead} of {len(told)}, usually {words(middle)} it"
 
 
@@ -72,24 +69,8 @@ def words(ratio):
     return f"{1 / ratio:.1f} times as fast as" if ratio <= 0.95 else f"{ratio:.1f} times as slow as" if ratio >= 1.05 else "as fast as"
 
 
-def size(count):
-    return f"{human(count)}B: " if count else ""
-
-
-def human(number):
-    for factor, letter in ((1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")):
-        if number >= factor:
-            return f"{number / factor:g} {letter}"
-    return f"{number:g} "
-
-
 def values_of(entry, name):
-    return [value for value in entry["values"].get(name, ()) if value is not None]
-
-
-def medians(entry):
-    """{participant: median} of one figure."""
-    return {name: statistics.median(values_of(entry, name)) for name in COLOURS if values_of(entry, name)}
+    return medians.there(entry["values"].get(name))
 
 
 def plain(axis, which, text):
@@ -117,14 +98,14 @@ def curves(pyplot, entries):
                 continue
             sizes = [entry["bytes"] for entry in mine]
             times = [[value / 1e3 for value in sorted(values_of(entry, name))] for entry in mine]
-            middle = [statistics.median(values) for values in times]
+            middle = [medians.median(values) for values in times]
             style = {"color": COLOURS[name], "label": TITLES[name], "marker": ".", "linestyle": "--" if name == "limit" else "-"}
             top.plot(sizes, middle, **style)
             top.fill_between(sizes, [v[0] for v in times], [v[-1] for v in times], color=COLOURS[name], alpha=0.15, linewidth=0)
             bottom.plot(sizes, [bytes_ / us / 1e3 for bytes_, us in zip(sizes, middle)], **style)
         for axis, label in ((top, "time one way, µs"), (bottom, "GB/s")):
             axis.set(xlabel=f"bytes, {kind} memory", ylabel=label)
-            plain(axis, "xaxis", lambda value, _: human(value).strip())
+            plain(axis, "xaxis", lambda value, _: report.size(int(value)))
             axis.grid(alpha=0.3)
         plain(top, "yaxis", lambda value, _: f"{value:g}")
         bottom.set_ylim(bottom=0)
@@ -139,16 +120,16 @@ def bars(pyplot, entries):
     figure, axes = pyplot.subplots(len(units), 1, figsize=(max(6, 0.8 * most), 3.6 * len(units)), squeeze=False)
     for axis, unit in zip(axes[:, 0], units):
         mine = [entry for entry in entries if entry["unit"] == unit and set(entry["values"]) - {"limit"}]
-        names = [name for name in COLOURS if any(name in medians(entry) for entry in mine)]
+        names = [name for name in COLOURS if any(values_of(entry, name) for entry in mine)]
         for number, name in enumerate(names):
             there = [(place, entry) for place, entry in enumerate(mine) if values_of(entry, name)]
             at = [place + (number - len(names) / 2) * 0.8 / len(names) for place, _ in there]
             values = [[value / (1e3 if unit == "ns" else 1) for value in sorted(values_of(entry, name))] for _, entry in there]
-            heights = [statistics.median(one) for one in values]
+            heights = [medians.median(one) for one in values]
             spread = [[height - one[0] for height, one in zip(heights, values)], [one[-1] - height for height, one in zip(heights, values)]]
             axis.bar(at, heights, 0.8 / len(names), align="edge", color=COLOURS[name], label=TITLES[name], yerr=spread,
                      error_kw={"elinewidth": 0.6, "ecolor": "#333333"})
-        labels = [f"{entry['figure']}\n{human(entry['bytes'])}B" if entry["bytes"] else entry["figure"] for entry in mine]
+        labels = [f"{entry['figure']}\n{report.size(entry['bytes'])}" if entry["bytes"] else entry["figure"] for entry in mine]
         axis.set_xticks(range(len(mine)), labels, rotation=60 if len(mine) > 8 else 0, fontsize=7)
         axis.set_ylabel("µs" if unit == "ns" else unit)
         if unit != "%":

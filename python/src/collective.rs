@@ -1,7 +1,6 @@
 //! Collectives of memory: each is started as one that does not block, and waited for.
 
 use canele_collective::{Buffers, CollectiveBuffer, Operation, Reduction, Shape};
-use canele_engine::FlowId;
 use canele_mem::buffer::Divided;
 use pyo3::prelude::*;
 
@@ -57,9 +56,8 @@ impl Flow {
                 CollectiveBuffer::Own(Box::new(Divided::of(buffer.raw_mut())))
             }),
         };
-        // The flow after a flow is the one of its collectives.
-        let flow = FlowId(self.flow.id().0 + 1);
-        let pending = self.context.engine.start_collective(flow, shape, reduction, buffers);
+        let pending =
+            self.context.engine.start_collective(self.flow.of_collectives(), shape, reduction, buffers);
         let pending = pending.map_err(|error| raise(py, error))?;
         let lent = Lent { buffers: input.into_iter().chain(output).collect(), frame: None };
         Ok(Request::under_way(&self.context, Kind::Collective, pending, lent))

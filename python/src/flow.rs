@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use canele_engine::{Envelope, Mode, Started};
+use canele_engine::{Envelope, Mode};
 use pyo3::prelude::*;
 
 use crate::buffer::Buffer;
@@ -11,7 +11,7 @@ use crate::errors::raise;
 use crate::request::{Kind, Request};
 use crate::status::{ANY, Matched, RankNumber, Status, rank, tag as sent_tag, want};
 use crate::wait::{self, deadline, fail_if_in_vain, in_portions};
-use crate::{object, status};
+use crate::{object, sending, status};
 
 /// An ordered stream of messages among all ranks; messages of one flow match no receive on another.
 ///
@@ -31,32 +31,31 @@ impl Flow {
         Self { context, flow, objects: OnceLock::new() }
     }
 
-    fn start_send(
+    /// A message of this flow; with `coalesce` it may leave with others.
+    fn envelope(&self, to: i64, tag: i64, mode: Mode, coalesce: bool) -> PyResult<Envelope> {
+        Ok(Envelope { mode, coalesce, ..Envelope::new(rank(to)?, self.flow.id(), sent_tag(tag)?) })
+    }
+
+    fn send_in_mode(
         &self,
         py: Python<'_>,
-        (to, tag): (i64, i64),
-        mode: Mode,
+        (to, tag, mode): (i64, i64, Mode),
+        data: &Bound<'_, PyAny>,
+        timeout: Option<f64>,
+    ) -> PyResult<()> {
+        let (envelope, deadline) = (self.envelope(to, tag, mode, false)?, deadline(timeout)?);
+        sending::begin(py, &self.context, envelope, Buffer::of(data)?)?.finish(py, &self.context, deadline)
+    }
+
+    fn isend_in_mode(
+        &self,
+        py: Python<'_>,
+        (to, tag, mode): (i64, i64, Mode),
         data: &Bound<'_, PyAny>,
     ) -> PyResult<Request> {
-        let (to, tag, buffer) = (rank(to)?, sent_tag(tag)?, Buffer::of(data)?);
-        let (engine, len) = (&*self.context.engine, buffer.len());
-        if mode == Mode::Standard {
-            let envelope = Envelope { coalesce: true, ..Envelope::new(to, self.flow.id(), tag) };
-            match engine.post(envelope, buffer.bytes()).map_err(|error| raise(py, *error))? {
-                Started::Done => {
-                    let status = canele::Status { source: to, tag, bytes: len };
-                    return Ok(Request::ended(&self.context, Kind::Send, Some(status.into())));
-                }
-                Started::Posted(pending) => {
-                    return Ok(Request::under_way(&self.context, Kind::Send, pending, Lent::default()));
-                }
-                Started::Busy => {}
-            }
-        }
-        let pending = engine.isend(to, self.flow.id(), tag, mode, buffer.raw().lend(0, len));
-        let pending = pending.map_err(|refused| raise(py, refused.0))?;
-        let lent = Lent::from(buffer);
-        Ok(Request::under_way(&self.context, Kind::Send, pending, lent))
+        let envelope = self.envelope(to, tag, mode, true)?;
+        let begun = sending::begin(py, &self.context, envelope, Buffer::of(data)?)?;
+        Ok(begun.into_request(&self.context))
     }
 }
 
@@ -90,8 +89,7 @@ impl Flow {
         data: &Bound<'_, PyAny>,
         timeout: Option<f64>,
     ) -> PyResult<()> {
-        let to = (rank(to)?, self.flow.id(), sent_tag(tag)?);
-        wait::send(py, &self.context, to, Mode::Standard, Buffer::of(data)?, deadline(timeout)?)
+        self.send_in_mode(py, (to, tag, Mode::Standard), data, timeout)
     }
 
     /// Sends `data` and returns once the receiver has begun to receive it.
@@ -106,8 +104,7 @@ impl Flow {
         data: &Bound<'_, PyAny>,
         timeout: Option<f64>,
     ) -> PyResult<()> {
-        let to = (rank(to)?, self.flow.id(), sent_tag(tag)?);
-        wait::send(py, &self.context, to, Mode::Synchronous, Buffer::of(data)?, deadline(timeout)?)
+        self.send_in_mode(py, (to, tag, Mode::Synchronous), data, timeout)
     }
 
     /// Receives the next message of `source` with `tag` into writable memory `data`, which may be longer: the Status says how long it was.
@@ -143,12 +140,12 @@ impl Flow {
 
     /// Starts to send `data`, which must not be changed until the request has ended.
     fn isend(&self, py: Python<'_>, to: i64, tag: i64, data: &Bound<'_, PyAny>) -> PyResult<Request> {
-        self.start_send(py, (to, tag), Mode::Standard, data)
+        self.isend_in_mode(py, (to, tag, Mode::Standard), data)
     }
 
     /// Starts to send `data`; the request ends once the receiver has begun to receive it.
     fn isend_sync(&self, py: Python<'_>, to: i64, tag: i64, data: &Bound<'_, PyAny>) -> PyResult<Request> {
-        self.start_send(py, (to, tag), Mode::Synchronous, data)
+        self.isend_in_mode(py, (to, tag, Mode::Synchronous), data)
     }
 
     /// Starts to receive into writable memory `data`, which must not be touched until the request has ended.
@@ -206,13 +203,14 @@ impl Flow {
         obj: &Bound<'_, PyAny>,
         timeout: Option<f64>,
     ) -> PyResult<()> {
-        let to = (rank(to)?, self.flow.id(), sent_tag(tag)?);
-        object::send(py, &self.context, to, obj, deadline(timeout)?)
+        let (envelope, deadline) = (self.envelope(to, tag, Mode::Standard, false)?, deadline(timeout)?);
+        object::begin(py, &self.context, envelope, obj)?.finish(py, &self.context, deadline)
     }
 
     /// Starts to send any picklable object. Its arrays must not be changed until the request has ended.
     fn isend_object(&self, py: Python<'_>, to: i64, tag: i64, obj: &Bound<'_, PyAny>) -> PyResult<Request> {
-        object::isend(py, &self.context, (rank(to)?, self.flow.id(), sent_tag(tag)?), obj)
+        let envelope = self.envelope(to, tag, Mode::Standard, false)?;
+        Ok(object::begin(py, &self.context, envelope, obj)?.into_request(&self.context))
     }
 
     /// Receives the next object of `source` with `tag`. Its arrays are writable, and lie in one piece of memory that was allocated once.

@@ -22,6 +22,7 @@ mod object_collectives;
 mod region;
 mod remote_region;
 mod request;
+mod sending;
 mod status;
 mod wait;
 

@@ -7,10 +7,9 @@
 //!   | pickle | ⟶16 | buffer | ⟶16 | buffer | … | ⟶16 | lengths: u64 each, the pickle's first | buffers: u32 | magic: u32 |
 //! ```
 
-use std::sync::Arc;
 use std::time::Instant;
 
-use canele_engine::{Envelope, FlowId, Matched, Mode, Rank, Started, Tag, Want};
+use canele_engine::{Envelope, FlowId, Matched, Want};
 use canele_mem::buffer::{OutBuffer, Raw};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -20,7 +19,7 @@ use pyo3::types::{PyByteArray, PyDict, PyList, PyMemoryView, PySlice};
 use crate::buffer::Buffer;
 use crate::context::{Context, Lent};
 use crate::errors::{raise, raise_text};
-use crate::request::{Kind, Request};
+use crate::sending::{self, Begun};
 use crate::status::Status;
 use crate::wait;
 
@@ -98,59 +97,24 @@ impl Frame {
     }
 }
 
-/// Starts to send an object; nothing is under way if it could leave at once.
-fn start(
+/// Begins to send an object.
+pub fn begin(
     py: Python<'_>,
     context: &Context,
-    (to, flow, tag): (Rank, FlowId, Tag),
+    envelope: Envelope,
     object: &Bound<'_, PyAny>,
-) -> PyResult<Result<usize, (canele_engine::Pending, Lent)>> {
+) -> PyResult<Begun> {
     let frame = Box::new(Frame::of(object)?);
-    let (engine, len) = (&*context.engine, frame.len());
-    if len <= SMALL {
-        match engine
-            .post(Envelope::new(to, flow, tag), &frame.to_bytes()[..])
-            .map_err(|error| raise(py, *error))?
-        {
-            Started::Done => return Ok(Ok(len)),
-            Started::Posted(pending) => return Ok(Err((pending, Lent::default()))),
-            Started::Busy => {}
-        }
+    let engine = &*context.engine;
+    if frame.len() <= SMALL
+        && let Some(begun) = sending::post(py, engine, envelope, &frame.to_bytes())?
+    {
+        return Ok(begun);
     }
     let (buffer, frame) = frame.lend();
-    let pending =
-        engine.isend(to, flow, tag, Mode::Standard, buffer).map_err(|refused| raise(py, refused.0))?;
-    Ok(Err((pending, Lent { frame: Some(frame), ..Lent::default() })))
-}
-
-/// Sends an object, and waits until it may be changed.
-pub fn send(
-    py: Python<'_>,
-    context: &Context,
-    to: (Rank, FlowId, Tag),
-    object: &Bound<'_, PyAny>,
-    deadline: Option<Instant>,
-) -> PyResult<()> {
-    match start(py, context, to, object)? {
-        Ok(_) => Ok(()),
-        Err((pending, lent)) => wait::finish(py, context, pending, lent, false, deadline).map(drop),
-    }
-}
-
-/// Starts to send an object.
-pub fn isend(
-    py: Python<'_>,
-    context: &Arc<Context>,
-    to: (Rank, FlowId, Tag),
-    object: &Bound<'_, PyAny>,
-) -> PyResult<Request> {
-    Ok(match start(py, context, to, object)? {
-        Ok(bytes) => {
-            let status = canele::Status { source: to.0, tag: to.2, bytes };
-            Request::ended(context, Kind::Send, Some(status.into()))
-        }
-        Err((pending, lent)) => Request::under_way(context, Kind::Send, pending, lent),
-    })
+    let Envelope { to, flow, tag, mode, .. } = envelope;
+    let pending = engine.isend(to, flow, tag, mode, buffer).map_err(|refused| raise(py, refused.0))?;
+    Ok(Begun::UnderWay(pending, Lent { frame: Some(frame), ..Lent::default() }))
 }
 
 /// Room for a short message of any length.

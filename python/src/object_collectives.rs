@@ -1,7 +1,7 @@
 //! Collectives of objects, by messages on a flow of their own.
 
 use canele_collective::Operation;
-use canele_engine::{FlowId, Tag, Want};
+use canele_engine::{Envelope, FlowId, Tag, Want};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -38,7 +38,8 @@ impl Flow {
         to: u32,
         obj: &Bound<'_, PyAny>,
     ) -> PyResult<Request> {
-        object::isend(py, &self.context, (canele::Rank(to), flow, TAG), obj)
+        let envelope = Envelope::new(canele::Rank(to), flow, TAG);
+        Ok(object::begin(py, &self.context, envelope, obj)?.into_request(&self.context))
     }
 
     /// One object for each rank, as a list of Python that a rank gave.

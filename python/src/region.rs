@@ -16,7 +16,7 @@ use crate::remote_region::RemoteRegion;
 /// Memory allocated by Canelé that other ranks may read and write at any time; made by Job.region().
 ///
 /// It lends its memory without a copy: `numpy.frombuffer(region, dtype)` is a writable array in it. What peers write there meanwhile is
-/// seen as a mixture; notices, messages or collectives say when it is whole. Messages from and into such arrays are copied once.
+/// seen as a mixture; notices, messages or collectives say when it is whole. Messages from and into such arrays go as those of any other memory.
 #[pyclass(frozen, module = "canele")]
 pub struct Region {
     context: Arc<Context>,

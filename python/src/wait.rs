@@ -4,8 +4,8 @@
 
 use std::time::{Duration, Instant};
 
-use canele::{Error, Failure, Rank, Status, Tag};
-use canele_engine::{Completion, Envelope, FlowId, Matched, Mode, Pending, Started, Want};
+use canele::{Error, Failure, Status};
+use canele_engine::{Completion, FlowId, Matched, Pending, Want};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -104,32 +104,6 @@ pub fn finish(
             Err(error)
         }
     }
-}
-
-/// Sends bytes and waits until they may be changed.
-pub fn send(
-    py: Python<'_>,
-    context: &Context,
-    (to, flow, tag): (Rank, FlowId, Tag),
-    mode: Mode,
-    buffer: Buffer,
-    deadline: Option<Instant>,
-) -> PyResult<()> {
-    let engine = &*context.engine;
-    if mode == Mode::Standard {
-        match engine.post(Envelope::new(to, flow, tag), buffer.bytes()).map_err(|error| raise(py, *error))? {
-            Started::Done => return Ok(()),
-            Started::Posted(pending) => {
-                return finish(py, context, pending, Lent::default(), false, deadline).map(drop);
-            }
-            Started::Busy => {}
-        }
-    }
-    let len = buffer.len();
-    let pending = engine.isend(to, flow, tag, mode, buffer.raw().lend(0, len));
-    let pending = pending.map_err(|refused| raise(py, refused.0))?;
-    let lent = Lent::from(buffer);
-    finish(py, context, pending, lent, false, deadline).map(drop)
 }
 
 /// Receives a message into a buffer. One that comes at once is taken without giving the interpreter's lock away, which costs more.

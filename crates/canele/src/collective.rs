@@ -190,8 +190,9 @@ impl Flow {
         Ok(Flow::new(self.engine.clone(), id))
     }
 
-    /// The flow of this flow's collectives.
-    fn of_collectives(&self) -> FlowId {
+    /// The flow of this flow's collectives, for interfaces of other languages.
+    #[doc(hidden)]
+    pub fn of_collectives(&self) -> FlowId {
         FlowId(self.id.0 + 1)
     }
 

@@ -949,7 +949,7 @@ canele_error canele_remote_region_fence(const struct canele_remote_region *remot
                                         uint64_t wait_ns);
 
 /**
- * Adds `n` to the 64-bit word at `offset` bytes (a multiple of 8), atomically among all ranks, and stores its old value in `old`.
+ * Adds `n` to the 64-bit word at `offset` bytes (a multiple of 8), atomically among all ranks, and stores its old value in `old`, unless NULL.
  *
  * Errors: CANELE_ERROR_RANGE: the word lies outside or is not aligned; else as canele_remote_region_put.
  */

@@ -8,7 +8,7 @@ use canele::{Region, RemoteRegion};
 use crate::error::{call, canele_error, value};
 use crate::handle::{Handle, close, get, kind, put};
 use crate::job::{canele_job, endpoint};
-use crate::memory::{bytes as bytes_at, bytes_mut, set, text, wait};
+use crate::memory::{bytes as bytes_at, bytes_mut, set, set_if_wanted, text, wait};
 use crate::tagged::duration;
 
 /// Memory allocated by Canelé that ranks of this host map and those of other hosts reach through this rank's library, whenever any
@@ -200,7 +200,7 @@ pub extern "C" fn canele_remote_region_fence(
     call(|| Ok(get(remote)?.fence(wait(wait_ns))?))
 }
 
-/// Adds `n` to the 64-bit word at `offset` bytes (a multiple of 8), atomically among all ranks, and stores its old value in `old`.
+/// Adds `n` to the 64-bit word at `offset` bytes (a multiple of 8), atomically among all ranks, and stores its old value in `old`, unless NULL.
 ///
 /// Errors: CANELE_ERROR_RANGE: the word lies outside or is not aligned; else as canele_remote_region_put.
 #[unsafe(no_mangle)]
@@ -212,7 +212,7 @@ pub extern "C" fn canele_remote_region_fetch_add(
 ) -> canele_error {
     call(|| {
         let was = get(remote)?.fetch_add(offset, n)?;
-        crate::memory::set_if_wanted(old, was);
+        set_if_wanted(old, was);
         Ok(())
     })
 }

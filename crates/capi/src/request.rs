@@ -31,13 +31,8 @@ pub unsafe extern "C" fn canele_flow_isend(
     bytes: usize,
     request: Option<&mut MaybeUninit<*mut canele_request>>,
 ) -> canele_error {
-    call(|| {
-        put(request, || {
-            // SAFETY: the program keeps the memory as it is until the request has ended.
-            let memory = unsafe { raw(data, bytes) }?;
-            Ok(self::flow(flow)?.isend_raw(Rank(to), Tag(tag), Mode::Standard, memory, bytes)?)
-        })
-    })
+    // SAFETY: the program keeps the memory as it is until the request has ended.
+    unsafe { start_send(flow, (to, tag, Mode::Standard), data, bytes, request) }
 }
 
 /// As canele_flow_isend; the request ends once the receiver has begun to receive.
@@ -50,11 +45,27 @@ pub unsafe extern "C" fn canele_flow_isend_sync(
     bytes: usize,
     request: Option<&mut MaybeUninit<*mut canele_request>>,
 ) -> canele_error {
+    // SAFETY: as in `canele_flow_isend`.
+    unsafe { start_send(flow, (to, tag, Mode::Synchronous), data, bytes, request) }
+}
+
+/// Starts a send in a mode.
+///
+/// # Safety
+/// The memory stays as it is until the request has ended.
+#[inline(always)]
+unsafe fn start_send(
+    flow: Option<&canele_flow>,
+    (to, tag, mode): (u32, u32, Mode),
+    data: *const c_void,
+    bytes: usize,
+    request: Option<&mut MaybeUninit<*mut canele_request>>,
+) -> canele_error {
     call(|| {
         put(request, || {
-            // SAFETY: as in `canele_flow_isend`.
+            // SAFETY: as the caller says.
             let memory = unsafe { raw(data, bytes) }?;
-            Ok(self::flow(flow)?.isend_raw(Rank(to), Tag(tag), Mode::Synchronous, memory, bytes)?)
+            Ok(self::flow(flow)?.isend_raw(Rank(to), Tag(tag), mode, memory, bytes)?)
         })
     })
 }

@@ -33,6 +33,31 @@ fn every_page_is_in_the_book_once() {
     assert_eq!(once, there);
 }
 
+/// The blocks of code of a page in a language.
+fn blocks(page: &str, language: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(root().join(page)).expect("a page can be read");
+    let begin = format!("```{language}\n");
+    let behind = text.split(&begin).skip(1);
+    behind.map(|rest| rest.split("```").next().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn first_programs_are_examples_that_are_run() {
+    let hello =
+        ["crates/canele/examples/hello.rs", "crates/capi/examples/hello.c", "python/examples/hello.py"];
+    for (language, example) in ["rust", "c", "python"].into_iter().zip(hello) {
+        let source = std::fs::read_to_string(root().join(example)).expect("an example can be read");
+        let guide =
+            ["docs/first-program.md", "docs/c.md"].map(|page| blocks(page, language).into_iter().next());
+        let shown = blocks("README.md", language).into_iter().take(1).chain(guide.into_iter().flatten());
+        let shown: Vec<_> = shown.collect();
+        assert!(!shown.is_empty(), "{language}");
+        for block in shown {
+            assert!(source.contains(&block), "this is not in {example}:\n{block}");
+        }
+    }
+}
+
 #[test]
 fn links_lead_to_files() {
     let root = root();

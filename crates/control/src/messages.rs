@@ -14,7 +14,7 @@ use crate::socket::MOST_DESCRIPTORS;
 
 /// Version of this message set and of the packets that ranks send each other. Two sides that differ refuse each other, each naming both;
 /// ranks are all of the version of their launcher.
-pub const VERSION: u32 = 13;
+pub const VERSION: u32 = 14;
 
 /// The largest encoded message in bytes. A socket packet larger than this is malformed.
 pub const MAX_MESSAGE: usize = 64 * 1024;
@@ -111,11 +111,6 @@ pub enum ToLauncher {
         /// The other rank, not this one.
         peer: u32,
         /// Why, in words.
-        what: String,
-    },
-    /// What the rank is about to wait in, for the message printed should it die there.
-    Doing {
-        /// For example `receiving from rank 2`; empty: nothing special.
         what: String,
     },
     /// Answer to [`FromLauncher::ShowLinks`].

@@ -34,7 +34,7 @@ pub use error::Error;
 pub use membership::Connection;
 pub use p2p::completions::Completions;
 pub use p2p::follow_ups::{FollowUp, Submit};
-pub use p2p::requests::{Completion, NotStarted, Pending, Started};
+pub use p2p::pending::{Completion, NotStarted, Pending, Started};
 pub use rma::{Access, AmHandler, Deposit, ElementOperation, RmaPlace, Tracked};
 pub use survivors::{FailureHook, FailureKind};
 

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use canele_control::OnFailure;
 use rustix::process::Signal;
 
-use super::failure::{SignalName, rank_list};
+use super::failure::SignalName;
 use super::host_ranks::Order;
 use super::input::Input;
 use super::launcher::{GRACE, Launcher};
 use super::member::Member;
 use super::query::{JobReport, Queries};
 use super::why;
+use super::wording::rank_list;
 
 /// Exit status after `--timeout`.
 pub(super) const TIMED_OUT: u8 = 124;

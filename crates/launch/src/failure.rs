@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::wording::rank_list;
+
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exit {
@@ -97,22 +99,6 @@ impl fmt::Display for SignalName {
     }
 }
 
-/// `ranks 0, 2-4, 7` or `rank 3`, for messages.
-pub fn rank_list(ranks: &[u32]) -> String {
-    let mut spans: Vec<(u32, u32)> = Vec::new();
-    for &rank in ranks {
-        match spans.last_mut() {
-            Some((_, last)) if *last + 1 == rank => *last = rank,
-            _ => spans.push((rank, rank)),
-        }
-    }
-    let texts: Vec<String> = spans
-        .iter()
-        .map(|&(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
-        .collect();
-    format!("{} {}", if ranks.len() == 1 { "rank" } else { "ranks" }, texts.join(", "))
-}
-
 /// How each rank ended: those that ended alike together, in the order of the first of them.
 pub fn exit_list(exits: impl Iterator<Item = Option<Exit>>) -> String {
     let mut groups: Vec<(Option<Exit>, Vec<u32>)> = Vec::new();
@@ -147,12 +133,6 @@ mod tests {
             exit_list(all),
             "ranks 0, 2: exit status 0; rank 1: signal 9 (Killed); rank 3: never started"
         );
-    }
-
-    #[test]
-    fn lists_of_ranks_are_short() {
-        assert_eq!(rank_list(&[3]), "rank 3");
-        assert_eq!(rank_list(&[0, 2, 3, 4, 7]), "ranks 0, 2-4, 7");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::failure::rank_list;
+use super::wording::rank_list;
 
 /// Different lists of operations in one message, at most.
 const MOST_LISTS: usize = 8;

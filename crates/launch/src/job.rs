@@ -227,7 +227,6 @@ impl Job {
             ToLauncher::CutOff { peer, what } | ToLauncher::Unreachable { peer, what } => {
                 return self.handle_cut(from, peer, what);
             }
-            ToLauncher::Doing { what } => self.member_mut(from).doing = what,
             ToLauncher::GivenUp { operations, what } => self.given_up.add(from, operations, what),
             // The launcher's to do.
             ToLauncher::Spawn { .. }

@@ -263,13 +263,12 @@ impl Launcher {
     }
 
     pub(super) fn handle_exit(&mut self, rank: u32, exit: Exit) {
-        let was_doing = std::mem::take(&mut self.job.member_mut(rank).doing);
         self.close_ports_of(rank);
         let failure = self.job.handle_exit(rank, exit);
         if let Some(failure) = failure
             && !self.ending
         {
-            self.handle_failure(rank, &failure, &was_doing);
+            self.handle_failure(rank, &failure);
         }
         if !self.ending && self.job.running().is_empty() {
             self.end(0, GRACE);
@@ -289,7 +288,7 @@ impl Launcher {
         }
     }
 
-    fn handle_failure(&mut self, rank: u32, failure: &RankFailure, was_doing: &str) {
+    fn handle_failure(&mut self, rank: u32, failure: &RankFailure) {
         let stop = self.info().on_failure == OnFailure::Stop;
         let expected = match failure {
             // Every rank got it; one message will do.
@@ -299,9 +298,8 @@ impl Launcher {
             // As any program in a pipe whose reader has gone.
             RankFailure::Killed(13) if self.output.is_broken() => None,
             _ => {
-                let doing = if was_doing.is_empty() { String::new() } else { format!(" while {was_doing}") };
                 let then = if stop { "ending the job" } else { "the others go on" };
-                Some(format!("{} {failure}{doing}; {then}", self.name(rank)))
+                Some(format!("{} {failure}; {then}", self.name(rank)))
             }
         };
         if let Some(text) = expected {

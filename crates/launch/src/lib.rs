@@ -67,6 +67,7 @@ mod supervisor_handle;
 mod time_of_day;
 mod unjoined;
 pub mod why;
+mod wording;
 
 pub use allocation::{Allocation, allocation};
 pub use binding::{BindPolicy, BindTo, MapBy, Unit, count_units};
@@ -88,3 +89,4 @@ pub use spec::{JobSpec, Placement, StartError};
 pub use start::{adopt, descriptors_for, run};
 pub use supervisor::supervise;
 pub use unjoined::{is_mpi_library, is_own_library, mpi4py_of_others};
+pub use wording::amount;

@@ -17,8 +17,6 @@ pub struct Member {
     pub finished: bool,
     /// How its process ended.
     pub exit: Option<Exit>,
-    /// What it last said it does.
-    pub doing: String,
     /// It is ended because of another rank, whose failure that is: it was spawned with one that could not be started, or one has aborted it.
     pub unwanted: bool,
     /// It broke the rules, thus.

@@ -5,9 +5,10 @@
 use canele_control::{OnFailure, ToLauncher};
 use rustix::process::Signal;
 
-use super::failure::{Exit, rank_list};
+use super::failure::Exit;
 use super::host_ranks::{Order, Report};
 use super::launcher::{GRACE, Launcher};
+use super::wording::rank_list;
 
 impl Launcher {
     /// Says whether there was any.

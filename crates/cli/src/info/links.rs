@@ -4,7 +4,7 @@
 
 use canele_control::SocketLink;
 
-use canele_launch::{JobReport, RailReport, RankReport};
+use canele_launch::{JobReport, RailReport, RankReport, amount};
 
 /// Peers over sockets whose links are printed of each rank, where it is not the only one; those that moved most.
 const MOST_PEERS: usize = 8;
@@ -42,7 +42,7 @@ pub fn protocols(rank: &RankReport) -> Option<String> {
     let of = |name: String| rank.counters.get(&name).and_then(serde_json::Value::as_u64).unwrap_or(0);
     let used = ["short", "eager", "streamed", "direct", "put", "local"].into_iter().filter_map(|protocol| {
         let messages = of(format!("{protocol}_sent"));
-        let size = bytes(of(format!("{protocol}_sent_bytes")).checked_div(messages)?);
+        let size = amount(of(format!("{protocol}_sent_bytes")).checked_div(messages)?);
         Some(format!("{messages} {protocol} of {size}"))
     });
     let used: Vec<_> = used.collect();
@@ -110,7 +110,7 @@ fn words(job: &JobReport, rank: &RankReport, link: &SocketLink) -> String {
         (0, _) => "speed not measured yet".into(),
         (ns, rate) => format!("{} MB/s, round trip {}", rate / 1_000_000, crate::bench::time(ns as f64)),
     };
-    let [sent, received, under_way] = [link.sent, link.received, link.under_way].map(bytes);
+    let [sent, received, under_way] = [link.sent, link.received, link.under_way].map(amount);
     format!(
         "{name} {} to {}: open, {pace}, {sent} sent, {received} received, {under_way} under way",
         address(link.here),
@@ -126,7 +126,7 @@ fn totals(rank: &RankReport) -> Vec<String> {
     let used = (1..=4).filter(|rail| of(*rail, "links") > 0 || of(*rail, "sent") > 0);
     let line = |rail: u32| {
         let [links, speed] = ["links", "speed"].map(|name| of(rail, name));
-        let [sent, under_way] = ["sent", "under_way"].map(|name| bytes(of(rail, name)));
+        let [sent, under_way] = ["sent", "under_way"].map(|name| amount(of(rail, name)));
         let trip = crate::bench::time(of(rail, "round_trip") as f64);
         format!(
             "{:>10} tcp {rail}: {links} links, the fastest {speed} MB/s, round trip {trip}, {sent} sent, {under_way} under way",
@@ -145,17 +145,6 @@ fn series(runs: &[(u32, u32)]) -> String {
     };
     let plural = if runs.len() > 1 || runs[0].0 != runs[0].1 { "s" } else { "" };
     format!("rank{plural} {}", runs.iter().map(run).collect::<Vec<_>>().join(", "))
-}
-
-/// Three digits and a unit.
-fn bytes(count: u64) -> String {
-    let count = count as f64;
-    match count {
-        ..1e4 => format!("{count:.0} B"),
-        ..1e6 => format!("{:.0} KB", count / 1e3),
-        ..1e9 => format!("{:.1} MB", count / 1e6),
-        _ => format!("{:.2} GB", count / 1e9),
-    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use canele_launch::{BindPolicy, BindTo, InputTo, JobSpec, MapBy, OutputSpec, Pattern, Program, count_units};
 use clap::Parser;
 
+use super::choices::{InitialErrhandler, OnFailure, Wait};
 use super::place::{Place, Whereabouts};
 
 /// Arguments of `canele run`.
@@ -137,63 +138,6 @@ pub fn with_number(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
-/// How ranks wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Wait {
-    /// Look for a while, then sleep
-    Adaptive,
-    /// Never sleep
-    Poll,
-    /// Sleep at once
-    Sleep,
-}
-
-impl Wait {
-    /// The value of the environment variable CANELE_WAIT.
-    pub fn value(self) -> &'static str {
-        match self {
-            Wait::Adaptive => "adaptive",
-            Wait::Poll => "poll",
-            Wait::Sleep => "sleep",
-        }
-    }
-}
-
-/// What a failure does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum OnFailure {
-    /// The job ends
-    Stop,
-    /// The others are told and go on
-    Continue,
-}
-
-/// The handler that communicators begin with (MPI 5.0, §11.6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum InitialErrhandler {
-    /// All processes of the job end
-    #[value(name = "mpi_errors_are_fatal")]
-    Fatal,
-    /// The processes of the communicator end
-    #[value(name = "mpi_errors_abort")]
-    Abort,
-    /// Calls return a code
-    #[value(name = "mpi_errors_return")]
-    Return,
-}
-
-impl InitialErrhandler {
-    /// The value of the environment variable CANELE_MPI_ERRHANDLER.
-    fn value(self) -> &'static str {
-        match self {
-            Self::Fatal => "fatal",
-            Self::Abort => "abort",
-            Self::Return => "return",
-        }
-    }
-}
-
 /// What follows a `:`.
 #[derive(Debug, Parser)]
 #[command(name = "canele run … :", disable_help_flag = true)]
@@ -202,15 +146,6 @@ struct Further {
     ranks: u32,
     #[arg(required = true, trailing_var_arg = true, value_name = "PROG ARGS")]
     command: Vec<OsString>,
-}
-
-impl From<OnFailure> for canele_control::OnFailure {
-    fn from(choice: OnFailure) -> Self {
-        match choice {
-            OnFailure::Stop => Self::Stop,
-            OnFailure::Continue => Self::Continue,
-        }
-    }
 }
 
 impl Arguments {

@@ -3,13 +3,15 @@
 //! Owns the syntax and the exit statuses of wrong usage; the mechanism is the library's.
 
 mod arguments;
+mod choices;
 mod place;
 
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
-pub use arguments::{Arguments, Wait, with_number};
+pub use arguments::{Arguments, with_number};
 use canele_launch::StartError;
+pub use choices::Wait;
 pub use place::Place;
 
 use crate::{say, wrong_usage};

@@ -15,7 +15,7 @@ use super::Collectives;
 use super::call::CallMode;
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
-use crate::p2p::requests::{Completion, Pending};
+use crate::p2p::pending::{Completion, Pending};
 use crate::progress::Progress;
 use crate::{Error, Failure, Status};
 

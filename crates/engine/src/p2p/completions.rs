@@ -6,7 +6,7 @@ use canele_sys::ids::{FlowId, Rank, Tag};
 
 use crate::core::Core;
 use crate::engine::Engine;
-use crate::p2p::requests::PendingKind;
+use crate::p2p::pending::PendingKind;
 use crate::progress::spin::spin_once;
 use crate::{Completion, Error, Failure, Pending, Status};
 

@@ -4,6 +4,7 @@ pub(crate) mod any_sender;
 pub(crate) mod completions;
 pub(crate) mod follow_ups;
 mod layers;
+pub(crate) mod pending;
 mod probe;
 pub(crate) mod requests;
 mod short;

@@ -3,135 +3,17 @@
 use std::task::Waker;
 use std::time::Instant;
 
-use canele_mem::buffer::{Divided, InBuffer, OutBuffer};
+use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_proto::matching::Want;
-use canele_proto::request::{Buffer, Cancel, Mode, Outcome, PointToPoint};
-use canele_proto::slab::Key;
-use canele_proto::{CoalescedSend, Envelope, Matched, Sent};
-use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
+use canele_proto::request::{Cancel, Mode, PointToPoint};
+use canele_proto::{Envelope, Matched, Sent};
+use canele_sys::ids::{FlowId, Rank, Tag};
 
+use super::pending::{Completion, NotStarted, Pending, PendingKind, Started};
+use crate::Error;
 use crate::core::Core;
 use crate::engine::{Engine, Locked};
 use crate::progress::awaited::Awaited;
-use crate::{Error, Status};
-
-/// A non-blocking operation under way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pending(pub(crate) PendingKind);
-
-/// What stands for it in the protocols.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum PendingKind {
-    Request(RequestId),
-    /// A short send that was coalesced.
-    Coalesced(CoalescedSend),
-    Collective(Key),
-    /// A call of this rank to the owner of memory.
-    Rma(Key),
-}
-
-impl From<RequestId> for Pending {
-    fn from(request: RequestId) -> Self {
-        Self(PendingKind::Request(request))
-    }
-}
-
-impl Pending {
-    /// The request that it is, whose end alone matters to a wait for it.
-    pub(crate) fn request(self) -> Option<RequestId> {
-        match self.0 {
-            PendingKind::Request(id) => Some(id),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn collective(key: Key) -> Self {
-        Self(PendingKind::Collective(key))
-    }
-
-    pub(crate) fn rma(key: Key) -> Self {
-        Self(PendingKind::Rma(key))
-    }
-
-    /// True for a collective.
-    pub fn is_collective(self) -> bool {
-        matches!(self.0, PendingKind::Collective(_))
-    }
-
-    /// True if no memory of the caller is lent to it: then no thread need wait for its end.
-    pub fn is_free(self) -> bool {
-        matches!(self.0, PendingKind::Coalesced(_))
-    }
-
-    /// True for a receive from any source that has no message yet.
-    fn is_from_anybody(self, core: &Core) -> bool {
-        matches!(self.0, PendingKind::Request(id) if core.progress.proto.is_from_anybody(id))
-    }
-
-    /// True for such a receive if a death is not acknowledged: its waiter is told.
-    pub(crate) fn is_in_doubt(self, core: &mut Core) -> bool {
-        matches!(self.0, PendingKind::Request(id) if core.progress.proto.why_pending(id).is_some())
-    }
-
-    /// Ends it, if it is such a receive; says whether it was.
-    fn give_up(self, core: &mut Core) -> bool {
-        matches!(self.0, PendingKind::Request(id) if core.progress.proto.give_up(id))
-    }
-
-    /// Whether it has ended, its end taken or not.
-    #[inline]
-    pub(crate) fn has_ended(self, core: &Core) -> bool {
-        match self.0 {
-            PendingKind::Request(id) => core.progress.proto.is_over(id),
-            PendingKind::Coalesced(send) => core.progress.proto.take_coalesced(send).is_some(),
-            PendingKind::Collective(key) => core.collectives.has_ended(key),
-            PendingKind::Rma(key) => core.rma.origin.has_ended(key),
-        }
-    }
-
-    /// How it has ended; nothing while it is under way.
-    pub(crate) fn take(self, core: &mut Core) -> Option<Completion> {
-        let outcome = match self.0 {
-            PendingKind::Request(id) => core.progress.proto.take(id),
-            PendingKind::Coalesced(send) => core.progress.proto.take_coalesced(send),
-            PendingKind::Collective(key) => return core.collectives.take_ended(key),
-            PendingKind::Rma(key) => return core.rma.origin.take(key).map(Completion::from),
-        };
-        outcome.map(Completion::from)
-    }
-}
-
-/// What became of a send that needs no memory of its caller's any more.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Started {
-    /// It is on its way.
-    Done,
-    /// It leaves as soon as it can.
-    Posted(Pending),
-    /// Nothing: the message must be lent.
-    Busy,
-}
-
-/// Why an operation was not started, with the buffer that was lent to it.
-pub type NotStarted<B> = Box<(Error, B)>;
-
-/// How a non-blocking operation ended, with the buffer that was lent to it.
-pub struct Completion {
-    /// What happened.
-    pub result: Result<Status, Error>,
-    /// The memory.
-    pub buffer: Buffer,
-    /// The output of a collective, if it has one.
-    pub output: Option<Box<Divided>>,
-}
-
-impl Completion {
-    /// The flow that an agreement ended with.
-    pub fn flow(&self) -> Option<FlowId> {
-        let bytes = self.output.as_ref().filter(|_| self.result.is_ok())?.bytes();
-        Some(FlowId(u32::from_ne_bytes(bytes.try_into().ok()?)))
-    }
-}
 
 #[cold]
 #[inline(never)]
@@ -143,12 +25,6 @@ fn forked() -> Box<Error> {
 #[inline(never)]
 fn refuse<B>(error: Error, buffer: B) -> NotStarted<B> {
     Box::new((error, buffer))
-}
-
-impl From<Outcome> for Completion {
-    fn from(outcome: Outcome) -> Self {
-        Self { result: outcome.result.map_err(Error::from), buffer: outcome.buffer, output: None }
-    }
 }
 
 #[allow(clippy::result_large_err)] // The buffer comes back with the error, which is rare and far from the short path.

@@ -3,7 +3,7 @@
 use canele_mem::buffer;
 use canele_mem::window::Window;
 use canele_proto::request::{Buffer, Mode};
-use canele_proto::{Envelope, Received, Receives, Sent, ShortAddress, ShortSent};
+use canele_proto::{Envelope, PendingOperation, Received, Receives, Sent, ShortAddress, ShortSent};
 use canele_sys::ids::{FlowId, Rank, Tag};
 
 use super::tagged::describe;
@@ -168,6 +168,24 @@ fn no_message_is_taken_past_a_posted_receive() {
 }
 
 #[test]
+fn messages_that_nobody_receives_are_listed_the_oldest_first_and_the_others_counted() {
+    let [mut a, mut b] = two_on_one_host();
+    let other = FlowId(2);
+    for (flow, tag) in [(FLOW, 9), (other, 1), (FLOW, 8), (FLOW, 7)] {
+        assert_eq!(a.post(Envelope::new(Rank(1), flow, Tag(tag)), &[0; 24][..]), Sent::Done);
+        b.proto.pass(&mut b.rails);
+    }
+    let listed = |most, is_meant: fn(FlowId) -> bool| {
+        let (messages, left_out) = b.proto.unexpected_messages(most, is_meant);
+        let told = messages.iter().map(|(flow, status)| (flow.0, status.tag.0, status.bytes));
+        (told.collect::<Vec<_>>(), left_out)
+    };
+    assert_eq!(listed(8, |_| true), (vec![(0, 9, 24), (0, 8, 24), (0, 7, 24), (2, 1, 24)], 0));
+    assert_eq!(listed(2, |_| true), (vec![(0, 9, 24), (0, 8, 24)], 2));
+    assert_eq!(listed(8, |flow| flow != FLOW), (vec![(2, 1, 24)], 0));
+}
+
+#[test]
 fn a_rank_that_has_finished_takes_nothing() {
     let [mut a, mut b] = two_on_one_host();
     post(&mut a, &[1]);
@@ -192,11 +210,22 @@ fn a_lent_message_ends_when_its_receiver_has_it() {
         let envelope = Envelope { mode: Mode::Synchronous, ..Envelope::new(Rank(1), FLOW, TAG) };
         let send = a.submit_send(envelope, scope.lend(&sent));
         let receive = b.proto.submit_recv(FLOW, want(Some(Rank(0))), scope.lend_mut(&mut received));
+        let pending = |is_send, peer| PendingOperation {
+            is_send,
+            peer: Some(peer),
+            flow: Some(FLOW),
+            tag: Some(TAG),
+            bytes: 100_000,
+            is_moving: false,
+        };
+        assert_eq!(a.proto.pending_operation(send), Some(pending(true, Rank(1))));
+        assert_eq!(b.proto.pending_operation(receive), Some(pending(false, Rank(0))));
         let mut ended = 0;
         while ended < 2 {
             for (rank, id) in [(&mut a, send), (&mut b, receive)] {
                 rank.proto.pass(&mut rank.rails);
                 let Some(outcome) = rank.proto.take(id) else { continue };
+                assert_eq!(rank.proto.pending_operation(id), None, "it has ended");
                 assert_eq!(outcome.result.map(|status| status.bytes), Ok(100_000));
                 match outcome.buffer {
                     Buffer::Out(buffer) => scope.take_back(buffer),

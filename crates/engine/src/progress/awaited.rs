@@ -10,7 +10,7 @@ use canele_proto::matching::Want;
 use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::core::Core;
-use crate::p2p::requests::{Pending, PendingKind};
+use crate::p2p::pending::{Pending, PendingKind};
 
 /// A wait is told in shared memory, unasked, when its thread goes to sleep again after so long.
 const TOLD_AFTER: Duration = Duration::from_millis(500);

@@ -7,7 +7,7 @@ use canele_sys::ids::{FlowId, Rank};
 
 use crate::core::Core;
 use crate::engine::Engine;
-use crate::p2p::requests::PendingKind;
+use crate::p2p::pending::PendingKind;
 use crate::progress::awaited::Awaited;
 use crate::{Error, Pending};
 

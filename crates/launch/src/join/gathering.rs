@@ -18,8 +18,8 @@ use canele_rail::tcp::interfaces::{Interface, choose, interfaces};
 
 use super::proof;
 use crate::events::{Events, Ready, Source};
-use crate::failure::rank_list;
 use crate::remote::{FromAgent, Inflow, Outflow, Preamble, Read, ToAgent};
+use crate::wording::rank_list;
 
 /// How long a proof may take.
 const PROOF_PATIENCE: Duration = Duration::from_secs(5);

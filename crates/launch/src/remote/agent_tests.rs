@@ -146,7 +146,6 @@ fn corpus() -> Vec<FromAgent> {
         ToLauncher::Withdraw { name: "box".into() },
         ToLauncher::CutOff { peer: 1, what: "x".into() },
         ToLauncher::Unreachable { peer: 1, what: "x".into() },
-        ToLauncher::Doing { what: "receiving".into() },
         ToLauncher::Abort { ranks: vec![(2, 3)], status: 7 },
         ToLauncher::GivenUp { operations: 2, what: "2 sends to rank 1 with tag 9".into() },
         ToLauncher::Finished,

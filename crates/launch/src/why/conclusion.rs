@@ -1,26 +1,11 @@
 //! What follows from what each rank waits for. Pure: records in, findings out.
-//!
-//! A rank is *stuck* if nothing that others may still do can end its wait. Ranks that do not wait are taken for such that may do
-//! anything; whoever waits for one of them, or for one that waits for one of them, is not stuck. What remains is: a
-//! rank whose wait needs all of several others is stuck if one of these is, a rank that waits for any if all are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use canele_control::{ThreadWait, UnexpectedMessage, WaitCollective, WaitMessage, WaitOperation};
+use canele_control::{UnexpectedMessage, WaitCollective, WaitMessage, WaitOperation};
 use serde::Serialize;
 
-/// What is known of one rank.
-#[derive(Debug, Clone, Copy)]
-pub struct RankFacts<'a> {
-    /// Its number.
-    pub rank: u32,
-    /// It has finished or ended: it does nothing more.
-    pub is_gone: bool,
-    /// What it waits for, if it waits.
-    pub wait: Option<&'a ThreadWait>,
-    /// Messages that it has and that no receive has asked for.
-    pub unexpected: &'a [UnexpectedMessage],
-}
+use super::needs::{Needs, RankFacts, Ranks, collective, key};
 
 /// Something that explains why ranks wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -100,9 +85,7 @@ pub enum WaitFinding {
 
 /// What explains that ranks wait, the most telling first.
 pub fn conclude(facts: &[RankFacts<'_>]) -> Vec<WaitFinding> {
-    let all = facts.iter().map(|facts| (facts.rank, facts)).collect();
-    let mut ranks = Ranks { all, outside: BTreeMap::new() };
-    ranks.outside = ranks.find_outside();
+    let ranks = Ranks::new(facts);
     let mut findings = ranks.other_messages();
     findings.extend(ranks.other_collectives());
     let stuck = ranks.stuck();
@@ -117,151 +100,7 @@ pub fn conclude(facts: &[RankFacts<'_>]) -> Vec<WaitFinding> {
     findings
 }
 
-/// All ranks, by number.
-struct Ranks<'a> {
-    all: BTreeMap<u32, &'a RankFacts<'a>>,
-    /// Of each collective that ranks wait in, the ranks that they wait for and that are not in it.
-    outside: BTreeMap<Call, Vec<u32>>,
-}
-
-/// The ranks that a wait depends on.
-enum Needs {
-    /// On each of them.
-    All(Vec<u32>),
-    /// On one of them.
-    OneOf(Vec<u32>),
-}
-
-/// By what two members know that they are in the same call.
-type CallKey = (u32, bool, u32);
-
-/// A call, and what is done in it.
-type Call = (CallKey, String);
-
-fn call(collective: &WaitCollective) -> Call {
-    (key(collective), collective.operation.to_string())
-}
-
-fn key(collective: &WaitCollective) -> CallKey {
-    (collective.flow, collective.started, collective.call)
-}
-
-/// The only operation of a wait, if it is one.
-fn only(wait: &ThreadWait) -> Option<&WaitOperation> {
-    match &wait.operations[..] {
-        [one] if wait.left_out == 0 => Some(one),
-        _ => None,
-    }
-}
-
-fn collective(wait: &ThreadWait) -> Option<&WaitCollective> {
-    match only(wait)? {
-        WaitOperation::Collective(collective) => Some(collective),
-        _ => None,
-    }
-}
-
 impl Ranks<'_> {
-    fn waits(&self) -> impl Iterator<Item = (u32, &ThreadWait)> {
-        self.all.iter().filter_map(|(rank, facts)| Some((*rank, facts.wait?)))
-    }
-
-    fn is_gone(&self, rank: u32) -> bool {
-        self.all.get(&rank).is_some_and(|facts| facts.is_gone)
-    }
-
-    fn wait_of(&self, rank: u32) -> Option<&ThreadWait> {
-        self.all.get(&rank).and_then(|facts| facts.wait)
-    }
-
-    /// What one operation needs; nothing if that is not known, or if it is already moving.
-    fn needs_of_operation(&self, rank: u32, operation: &WaitOperation) -> Option<Needs> {
-        match operation {
-            WaitOperation::Send(message)
-            | WaitOperation::Receive(message)
-            | WaitOperation::Probe(message) => {
-                if message.moving {
-                    return None;
-                }
-                Some(match message.peer {
-                    Some(peer) => Needs::All(vec![peer]),
-                    None => Needs::OneOf(self.all.keys().copied().filter(|other| *other != rank).collect()),
-                })
-            }
-            WaitOperation::Collective(collective) => {
-                // Those in the same call wait with this rank, not for it, whatever they have exchanged so far.
-                let outside = self.outside(collective);
-                (!outside.is_empty()).then_some(Needs::All(outside))
-            }
-            WaitOperation::Other { peer, .. } => peer.map(|peer| Needs::All(vec![peer])),
-            WaitOperation::Library => None,
-        }
-    }
-
-    /// The ranks for which members that are in this collective wait, and which are not in it.
-    fn outside(&self, collective: &WaitCollective) -> Vec<u32> {
-        // One of several operations has its own peers; what the others of its call wait for is not told.
-        let own = || collective.peers.clone();
-        self.outside.get(&call(collective)).cloned().unwrap_or_else(own)
-    }
-
-    /// The same of every collective that ranks wait in.
-    fn find_outside(&self) -> BTreeMap<Call, Vec<u32>> {
-        let mut all: BTreeMap<Call, (BTreeSet<u32>, BTreeSet<u32>)> = BTreeMap::new();
-        for (rank, collective) in self.members() {
-            let (inside, awaited) = all.entry(call(collective)).or_default();
-            inside.insert(rank);
-            awaited.extend(&collective.peers);
-        }
-        let outside = |(call, (inside, awaited)): (Call, (BTreeSet<u32>, BTreeSet<u32>))| {
-            (call, awaited.difference(&inside).copied().collect())
-        };
-        all.into_iter().map(outside).collect()
-    }
-
-    /// The ranks that wait in a collective alone, and in which.
-    fn members(&self) -> impl Iterator<Item = (u32, &WaitCollective)> {
-        self.waits().filter_map(|(rank, wait)| Some((rank, collective(wait)?)))
-    }
-
-    /// What a wait needs: of several operations any.
-    fn needs(&self, rank: u32, wait: &ThreadWait) -> Option<Needs> {
-        if let Some(one) = only(wait) {
-            return self.needs_of_operation(rank, one);
-        }
-        if wait.left_out > 0 || wait.operations.is_empty() {
-            return None;
-        }
-        let mut any = Vec::new();
-        for operation in &wait.operations {
-            match self.needs_of_operation(rank, operation)? {
-                Needs::All(ranks) | Needs::OneOf(ranks) => any.extend(ranks),
-            }
-        }
-        Some(Needs::OneOf(any))
-    }
-
-    /// The ranks whose wait nothing ends that others may still do.
-    fn stuck(&self) -> BTreeSet<u32> {
-        let mut stuck: BTreeMap<u32, Needs> =
-            self.waits().filter_map(|(rank, wait)| Some((rank, self.needs(rank, wait)?))).collect();
-        loop {
-            let may_act = |rank: &u32| !stuck.contains_key(rank) && !self.is_gone(*rank);
-            let freed: Vec<u32> = stuck
-                .iter()
-                .filter(|(_, needs)| match needs {
-                    Needs::All(ranks) => ranks.iter().all(may_act),
-                    Needs::OneOf(ranks) => ranks.iter().any(may_act),
-                })
-                .map(|(rank, _)| *rank)
-                .collect();
-            if freed.is_empty() {
-                return stuck.into_keys().collect();
-            }
-            freed.iter().for_each(|rank| drop(stuck.remove(rank)));
-        }
-    }
-
     /// Messages that look like those that are waited for.
     fn other_messages(&self) -> Vec<WaitFinding> {
         let mut found = Vec::new();
@@ -289,15 +128,6 @@ impl Ranks<'_> {
             }
         }
         found
-    }
-
-    /// By call, who is in which collective.
-    fn calls(&self) -> BTreeMap<CallKey, Vec<(u32, &WaitCollective)>> {
-        let mut calls: BTreeMap<CallKey, Vec<_>> = BTreeMap::new();
-        for (rank, collective) in self.members() {
-            calls.entry(key(collective)).or_default().push((rank, collective));
-        }
-        calls
     }
 
     /// Calls of one number that are not the same collective.
@@ -391,13 +221,10 @@ impl Ranks<'_> {
             })
         };
         let absent = |members: Vec<(u32, &WaitCollective)>| {
-            let inside: BTreeSet<u32> = members.iter().map(|(rank, _)| *rank).collect();
-            let awaited: BTreeSet<u32> =
-                members.iter().flat_map(|(_, collective)| collective.peers.iter().copied()).collect();
-            let absent: Vec<u32> = awaited.difference(&inside).copied().collect();
+            let absent = self.outside(members[0].1);
             (!absent.is_empty() && !is_explained(&members)).then(|| WaitFinding::Absent {
                 collective: WaitCollective { peers: Vec::new(), peers_left_out: 0, ..members[0].1.clone() },
-                inside: inside.into_iter().collect(),
+                inside: members.iter().map(|(rank, _)| *rank).collect(),
                 absent,
             })
         };

@@ -1,3 +1,5 @@
+use canele_control::ThreadWait;
+
 use super::*;
 
 /// A rank for tests, by what it waits for.

@@ -6,6 +6,7 @@
 mod activity;
 mod code;
 mod conclusion;
+mod needs;
 mod words;
 
 use std::collections::BTreeMap;
@@ -19,7 +20,8 @@ pub use activity::{Activity, activity};
 pub use code::CallSite;
 use code::Code;
 pub use conclusion::WaitFinding;
-use conclusion::{RankFacts, conclude};
+use conclusion::conclude;
+use needs::RankFacts;
 use words::FlowNames;
 
 /// Ranks whose lines are printed; of more only those that findings name.

@@ -9,8 +9,9 @@ use super::activity::Activity;
 use super::code::CallSite;
 use super::conclusion::WaitFinding;
 use crate::query::RankReport;
+use crate::wording::{amount, rank_list};
 
-/// Ranks that are named one by one.
+/// Ranks of a cycle that are named.
 const MOST_NAMED: usize = 8;
 
 /// The names that the program gave to flows.
@@ -29,39 +30,8 @@ impl FlowNames {
     }
 }
 
-/// `rank 3`, `ranks 0-2, 5`, or how many.
-pub fn rank_list(ranks: &[u32]) -> String {
-    let mut series: Vec<(u32, u32)> = Vec::new();
-    for &rank in ranks {
-        match series.last_mut() {
-            Some((_, last)) if *last + 1 == rank => *last = rank,
-            _ => series.push((rank, rank)),
-        }
-    }
-    let one = |(first, last): &(u32, u32)| match last - first {
-        0 => first.to_string(),
-        1 => format!("{first}, {last}"),
-        _ => format!("{first}-{last}"),
-    };
-    if series.len() > MOST_NAMED {
-        return format!("{} ranks ({}, …)", ranks.len(), one(&series[0]));
-    }
-    let plural = if ranks.len() == 1 { "" } else { "s" };
-    format!("rank{plural} {}", series.iter().map(one).collect::<Vec<_>>().join(", "))
-}
-
 fn verb(ranks: &[u32], one: &str, many: &str) -> String {
     format!("{} {}", rank_list(ranks), if ranks.len() == 1 { one } else { many })
-}
-
-/// Three digits and a unit.
-fn bytes(count: u64) -> String {
-    match count as f64 {
-        count @ ..1e4 => format!("{count:.0} B"),
-        count @ ..1e6 => format!("{:.0} KB", count / 1e3),
-        count @ ..1e9 => format!("{:.1} MB", count / 1e6),
-        count => format!("{:.2} GB", count / 1e9),
-    }
 }
 
 fn time(ns: u64) -> String {
@@ -74,7 +44,7 @@ impl FlowNames {
         let peer = message.peer.map_or("any rank".into(), |peer| format!("rank {peer}"));
         let tag = message.tag.map_or("any tag".into(), |tag| format!("tag {tag}"));
         let flow = message.flow.map_or(String::new(), |flow| format!(", {}", self.name(flow)));
-        let size = size.map_or(String::new(), |words| format!(", {words}{}", bytes(message.bytes)));
+        let size = size.map_or(String::new(), |words| format!(", {words}{}", amount(message.bytes)));
         let moving = if message.moving { "; its data moves" } else { "" };
         format!("{direction} {peer}, {tag}{flow}{size}{moving}")
     }
@@ -154,7 +124,7 @@ impl FlowNames {
     /// One unexpected message.
     pub fn unexpected(&self, message: &UnexpectedMessage) -> String {
         let UnexpectedMessage { source, flow, tag, bytes: size } = message;
-        format!("from rank {source}, tag {tag}, {}, {}", self.name(*flow), bytes(*size))
+        format!("from rank {source}, tag {tag}, {}, {}", self.name(*flow), amount(*size))
     }
 
     /// A finding as a sentence; `does` says what a rank does.
@@ -254,14 +224,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_are_named_in_series_and_counted_where_they_are_many() {
-        assert_eq!(rank_list(&[3]), "rank 3");
-        assert_eq!(rank_list(&[0, 1, 2, 5, 7, 8]), "ranks 0-2, 5, 7, 8");
-        let odd: Vec<u32> = (0..20).map(|n| 2 * n + 1).collect();
-        assert_eq!(rank_list(&odd), "20 ranks (1, …)");
-    }
-
-    #[test]
     fn a_wait_is_told_with_call_peer_tag_flow_size_and_time() {
         let names = FlowNames([(0, "MPI_COMM_WORLD".to_owned())].into());
         let message = WaitMessage { peer: Some(1), flow: Some(0), tag: Some(7), bytes: 8, moving: false };
@@ -290,7 +252,7 @@ mod tests {
         };
         assert_eq!(
             say(WaitOperation::Collective(collective), Some("MPI_Barrier")),
-            "MPI_Barrier: barrier 3 on MPI_COMM_WORLD; waits for ranks 1, 2; for 1.5 s"
+            "MPI_Barrier: barrier 3 on MPI_COMM_WORLD; waits for ranks 1-2; for 1.5 s"
         );
     }
 
