@@ -12,10 +12,12 @@ mod completion;
 mod demo;
 mod doctor;
 mod info;
+mod jobs;
 mod manual;
 mod paper;
 mod run;
 mod sim;
+mod top;
 mod why;
 
 use std::ffi::{OsStr, OsString};
@@ -41,6 +43,7 @@ const EXAMPLES: &str = "Examples:
   canele demo laplace                     see one compute a picture
   canele info                             what this machine offers
   canele why                              why a job hangs: who waits for whom
+  canele top                              what the ranks of running jobs do and move, live
   canele doctor                           what is in the way of jobs, and what to do
   canele bench latency                    measure it
   canele paper --quick                    run the papers' experiments again
@@ -60,6 +63,8 @@ enum Command {
     Info(info::Arguments),
     /// Say what each rank of a running job waits for, and why it does not go on
     Why(why::Arguments),
+    /// Show what the ranks of running jobs do and move, again and again
+    Top(top::Arguments),
     /// Say what keeps jobs from running here or on hosts, and what to do
     Doctor(doctor::Arguments),
     /// Started by `doctor` on each host: looks at it, and connects to the others
@@ -155,6 +160,7 @@ fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Cxx(arguments) => compile::main(Language::Cxx, arguments.words()),
         Command::Info(arguments) => info::main(&arguments),
         Command::Why(arguments) => why::main(&arguments),
+        Command::Top(arguments) => top::main(&arguments),
         Command::Doctor(arguments) => doctor::main(&arguments),
         Command::DoctorHost => doctor::host_main(),
         Command::DoctorPeer { words } => doctor::peer_main(&words),

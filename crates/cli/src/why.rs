@@ -4,12 +4,12 @@
 //! conclusion is drawn by `canele_launch::why`.
 
 use std::process::ExitCode;
+use std::thread;
 use std::time::Duration;
-use std::{fs, thread};
 
 use canele_launch::{JobReport, QueryError, RankReport, query_job, why};
 
-use crate::{print, say};
+use crate::{jobs, print, say};
 
 /// How often a launcher is asked while ranks do not answer.
 const TRIES: u32 = 4;
@@ -71,44 +71,10 @@ fn ask(pid: u32) -> Result<JobReport, QueryError> {
 
 /// The job of the user on this host, if there is one alone.
 fn only_job() -> Result<JobReport, String> {
-    let sockets = fs::read_to_string("/proc/net/unix").unwrap_or_default();
-    let mut found = Vec::new();
-    for launcher in launchers(&sockets) {
-        match ask(launcher) {
-            Ok(report) => found.push(report),
-            // Of another user, or over.
-            Err(QueryError::Refused(_) | QueryError::NoLauncher(_) | QueryError::Impostor { .. }) => {}
-            Err(error) => say(&error.to_string()),
-        }
-    }
+    let mut found = jobs::running(ask);
     if found.len() > 1 {
         let list = found.iter().map(|report| format!("\n  canele why {}   {}", report.job, report.command));
         return Err(format!("there are {} running jobs; name one:{}", found.len(), list.collect::<String>()));
     }
     found.pop().ok_or_else(|| "no job of yours runs on this host: ask where its launcher runs".into())
-}
-
-/// The processes of the launchers whose sockets are listed.
-fn launchers(sockets: &str) -> Vec<u32> {
-    let name = |line: &str| line.rsplit_once(" @canele-")?.1.trim_end().parse().ok();
-    let mut all: Vec<u32> = sockets.lines().filter_map(name).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn launchers_are_found_by_their_sockets() {
-        let sockets = "Num RefCount Protocol Flags Type St Inode Path\n\
-                       0: 02 0 00010000 0001 01 41 @canele-4711\n\
-                       0: 03 0 00000000 0001 03 42 @canele-4711\n\
-                       0: 02 0 00010000 0001 01 43 @canele-job-17\n\
-                       0: 02 0 00010000 0001 01 44 /run/canele-1\n\
-                       0: 02 0 00010000 0001 01 45 @canele-12\n";
-        assert_eq!(launchers(sockets), [12, 4711]);
-    }
 }

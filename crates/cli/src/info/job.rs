@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use super::links;
-use crate::say;
+use super::{counters, links};
+use crate::{jobs, print, say};
 use canele_launch::{JobReport, query_job};
 
 /// Behind the row of a rank that did not answer: it computes, was stopped, or died.
@@ -16,6 +16,8 @@ const MOST_RANKS: usize = 16;
 pub struct Show {
     /// Their counters.
     pub counters: bool,
+    /// Of the counters also those that are zero everywhere.
+    pub zeros: bool,
     /// Which rail leads to which of their peers, and what it does.
     pub rails: bool,
     /// This one only.
@@ -37,7 +39,7 @@ pub fn main(pid: u32, show: &Show) -> ExitCode {
         report.ranks.retain(|other| other.rank == rank);
     }
     let text = if show.json { as_json(&mut report, show) } else { as_table(&report, show) };
-    println!("{text}");
+    print(&text);
     ExitCode::SUCCESS
 }
 
@@ -61,8 +63,7 @@ fn as_json(report: &mut JobReport, show: &Show) -> String {
 }
 
 fn as_table(report: &JobReport, show: &Show) -> String {
-    let mut lines =
-        vec![format!("job {}: {}, running for {:.1} s", report.job, report.command, report.seconds)];
+    let mut lines = vec![format!("job {}: {}", report.job, jobs::in_words(report))];
     if show.rails {
         lines.extend(links::rails(&report.rails));
     }
@@ -87,15 +88,14 @@ fn as_table(report: &JobReport, show: &Show) -> String {
         let host = host(&rank.host);
         lines
             .push(format!("{:>5}{host} {pid:>8} {:<12} {count:<width$} {doing}{old}", rank.rank, rank.state));
-        if show.counters {
-            for (name, value) in &rank.counters {
-                lines.push(format!("{:>15} {name:<28} {value:>20}", ""));
-            }
-        }
         if show.rails && number < MOST_RANKS {
             lines.extend(links::of_rank(report, rank, show.rank.is_some()));
             lines.extend(links::protocols(rank));
         }
+    }
+    if show.counters {
+        lines.push(String::new());
+        lines.extend(counters::table(&report.ranks, show.zeros));
     }
     if show.rails && report.ranks.len() > MOST_RANKS {
         let left_out = report.ranks.len() - MOST_RANKS;

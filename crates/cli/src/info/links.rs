@@ -6,6 +6,8 @@ use canele_control::SocketLink;
 
 use canele_launch::{JobReport, RailReport, RankReport, amount};
 
+use crate::jobs::{PROTOCOLS, counter};
+
 /// Peers over sockets whose links are printed of each rank, where it is not the only one; those that moved most.
 const MOST_PEERS: usize = 8;
 /// Hosts of a rail that are named.
@@ -39,10 +41,9 @@ pub fn rails(rails: &[RailReport]) -> Vec<String> {
 
 /// Which protocols carried what a rank sent: a line, once it has sent anything.
 pub fn protocols(rank: &RankReport) -> Option<String> {
-    let of = |name: String| rank.counters.get(&name).and_then(serde_json::Value::as_u64).unwrap_or(0);
-    let used = ["short", "eager", "streamed", "direct", "put", "local"].into_iter().filter_map(|protocol| {
-        let messages = of(format!("{protocol}_sent"));
-        let size = amount(of(format!("{protocol}_sent_bytes")).checked_div(messages)?);
+    let used = PROTOCOLS.into_iter().filter_map(|protocol| {
+        let messages = counter(rank, &format!("{protocol}_sent"));
+        let size = amount(counter(rank, &format!("{protocol}_sent_bytes")).checked_div(messages)?);
         Some(format!("{messages} {protocol} of {size}"))
     });
     let used: Vec<_> = used.collect();
@@ -120,9 +121,7 @@ fn words(job: &JobReport, rank: &RankReport, link: &SocketLink) -> String {
 
 /// One line for each rail to other hosts, over all its links.
 fn totals(rank: &RankReport) -> Vec<String> {
-    let of = |rail: u32, name: &str| {
-        rank.counters.get(&format!("rail{rail}_{name}")).and_then(serde_json::Value::as_u64).unwrap_or(0)
-    };
+    let of = |rail: u32, name: &str| counter(rank, &format!("rail{rail}_{name}"));
     let used = (1..=4).filter(|rail| of(*rail, "links") > 0 || of(*rail, "sent") > 0);
     let line = |rail: u32| {
         let [links, speed] = ["links", "speed"].map(|name| of(rail, name));

@@ -1,52 +1,140 @@
-//! What the machine offers: processors, memory, kernel, rails. Reads only; every figure may be missing.
+//! What the machine offers: processors, memory, kernel, rails, and which jobs run. Reads only; every figure may be missing.
 
 use std::collections::BTreeSet;
 use std::fs;
 
+use canele_launch::JobReport;
 use canele_rail::tcp::interfaces::{choose, interfaces};
 use canele_sys::{memory, topology::Topology, tunables::Tunables};
+use serde::Serialize;
 
-/// Prints the machine and the rails.
-pub fn print() {
-    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = field(&cpuinfo, "model name").unwrap_or("unknown model");
-    match Topology::discover() {
-        Ok(topology) => {
-            let all = topology.processors();
-            let nodes = all.iter().map(|processor| processor.node).collect::<BTreeSet<_>>().len();
-            let (count, cores) = (all.len(), topology.cores());
-            let some =
-                |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-            let (cores, nodes) = (some(cores, "core"), some(nodes, "memory node"));
-            println!("processors  {count} on {cores}, {nodes}: {model}");
-        }
-        Err(error) => println!("processors  unknown ({error}): {model}"),
-    }
-    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let total = field(&meminfo, "MemTotal").and_then(|text| text.trim_end_matches(" kB").parse::<u64>().ok());
-    println!("memory      {}, {} available", gib(total.unwrap_or(0) << 10), gib(memory::available()));
-    let kernel = rustix::system::uname();
-    println!(
-        "kernel      {} {} on {}",
-        kernel.sysname().to_string_lossy(),
-        kernel.release().to_string_lossy(),
-        kernel.machine().to_string_lossy()
-    );
-    println!("version     canele {}", env!("CARGO_PKG_VERSION"));
-    println!("rails       shm   ranks of the same host, through shared memory");
-    println!("            tcp   ranks of other hosts: {}", interfaces_in_words());
+use crate::jobs;
+
+/// What the machine offers; what is not known is missing.
+#[derive(Debug, Serialize)]
+pub struct Machine {
+    /// Version of this command.
+    version: &'static str,
+    /// As the processor calls itself.
+    model: String,
+    #[serde(flatten)]
+    processors: Option<Processors>,
+    memory_bytes: Option<u64>,
+    available_bytes: u64,
+    /// Name, release and processor type.
+    kernel: String,
+    /// Interfaces that a job on several hosts would use here.
+    interfaces: Vec<String>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    no_interface: Option<String>,
+    jobs: Vec<RunningJob>,
 }
 
-/// The interfaces that a job on several hosts would use here.
-fn interfaces_in_words() -> String {
+#[derive(Debug, Serialize)]
+struct Processors {
+    processors: usize,
+    cores: usize,
+    memory_nodes: usize,
+}
+
+/// A job of the user whose launcher runs here.
+#[derive(Debug, Serialize)]
+struct RunningJob {
+    job: u32,
+    command: String,
+    ranks: u32,
+    seconds: f64,
+    #[serde(skip)]
+    words: String,
+}
+
+impl Machine {
+    /// Looks at all of it.
+    pub fn look() -> Self {
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let total =
+            field(&meminfo, "MemTotal").and_then(|text| text.trim_end_matches(" kB").parse::<u64>().ok());
+        let kernel = rustix::system::uname();
+        let [name, release, machine] =
+            [kernel.sysname(), kernel.release(), kernel.machine()].map(|text| text.to_string_lossy());
+        let (interfaces, no_interface) = match interfaces_of_jobs() {
+            Ok(chosen) => (chosen, None),
+            Err(why) => (Vec::new(), Some(why)),
+        };
+        Machine {
+            version: env!("CARGO_PKG_VERSION"),
+            model: field(&cpuinfo, "model name").unwrap_or("unknown model").into(),
+            processors: Topology::discover().ok().map(|topology| Processors::of(&topology)),
+            memory_bytes: total.map(|kib| kib << 10),
+            available_bytes: memory::available(),
+            kernel: format!("{name} {release} on {machine}"),
+            interfaces,
+            no_interface,
+            jobs: jobs::running_now().iter().map(RunningJob::of).collect(),
+        }
+    }
+
+    /// As one JSON object.
+    pub fn json(&self) -> String {
+        serde_json::to_string(self).expect("it has no unencodable part")
+    }
+
+    /// As people read it.
+    pub fn text(&self) -> String {
+        let some = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let processors = match &self.processors {
+            Some(Processors { processors, cores, memory_nodes }) => {
+                format!("{processors} on {}, {}", some(*cores, "core"), some(*memory_nodes, "memory node"))
+            }
+            None => "unknown".into(),
+        };
+        let memory = self.memory_bytes.map_or("unknown".into(), gib);
+        let interfaces = match (&self.no_interface, &self.interfaces[..]) {
+            (Some(why), _) => format!("none ({why})"),
+            (None, []) => "no interface is up".into(),
+            (None, chosen) => chosen.join(", "),
+        };
+        let mut lines = vec![
+            format!("processors  {processors}: {}", self.model),
+            format!("memory      {memory}, {} available", gib(self.available_bytes)),
+            format!("kernel      {}", self.kernel),
+            format!("version     canele {}", self.version),
+            "rails       shm   ranks of the same host, through shared memory".into(),
+            format!("            tcp   ranks of other hosts: {interfaces}"),
+        ];
+        let jobs = self.jobs.iter().map(|job| format!("{:<7} {}", job.job, job.words));
+        let none = self.jobs.is_empty().then(|| "none of yours has its launcher here".to_owned());
+        let names = std::iter::once("jobs").chain(std::iter::repeat(""));
+        lines.extend(jobs.chain(none).zip(names).map(|(line, name)| format!("{name:<11} {line}")));
+        lines.join("\n")
+    }
+}
+
+impl Processors {
+    fn of(topology: &Topology) -> Self {
+        let all = topology.processors();
+        let nodes: BTreeSet<_> = all.iter().map(|processor| processor.node).collect();
+        Processors { processors: all.len(), cores: topology.cores(), memory_nodes: nodes.len() }
+    }
+}
+
+impl RunningJob {
+    fn of(report: &JobReport) -> Self {
+        let JobReport { job, command, size, seconds, .. } = report;
+        let words = jobs::in_words(report);
+        RunningJob { job: *job, command: command.clone(), ranks: *size, seconds: *seconds, words }
+    }
+}
+
+/// The interfaces that a job on several hosts would use here, or why there is none.
+fn interfaces_of_jobs() -> Result<Vec<String>, String> {
     let wanted = Tunables::from_env().map(|tunables| tunables.rails).unwrap_or_default();
     let names: Vec<&str> = wanted.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-    let found = interfaces().map_err(|error| error.to_string());
-    match found.and_then(|all| choose(&all, &names).map_err(|error| format!("CANELE_RAILS: {error}"))) {
-        Ok(chosen) if chosen.is_empty() => "no interface is up".into(),
-        Ok(chosen) => chosen.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
-        Err(error) => format!("none ({error})"),
-    }
+    let all = interfaces().map_err(|error| error.to_string())?;
+    let chosen = choose(&all, &names).map_err(|error| format!("CANELE_RAILS: {error}"))?;
+    Ok(chosen.iter().map(ToString::to_string).collect())
 }
 
 fn gib(bytes: u64) -> String {

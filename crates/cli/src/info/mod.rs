@@ -1,7 +1,8 @@
-//! `canele info`: the machine, the rails, the settings, the protocol a message would take, or a running job.
+//! `canele info`: the machine and the jobs that run, the settings, the protocol a message would take, or one running job.
 //!
 //! Owns how these are printed. What a protocol costs and which one is taken is decided elsewhere.
 
+mod counters;
 mod job;
 mod links;
 mod machine;
@@ -9,6 +10,8 @@ mod protocol;
 mod tunables;
 
 use std::process::ExitCode;
+
+use crate::print;
 
 /// Arguments of `canele info`.
 #[derive(Debug, clap::Args)]
@@ -32,22 +35,26 @@ pub struct Arguments {
     /// With --job: the counters of each rank; of now, unless its row says that it did not come by
     #[arg(long, requires = "job")]
     counters: bool,
+    /// With --counters: also those that are zero for every rank
+    #[arg(long, requires = "counters")]
+    zeros: bool,
     /// With --job: which rail leads to which peer; of links to other hosts also what they carry and how fast they are measured to be
     #[arg(long, requires = "job")]
     rails: bool,
     /// With --job: this rank only, with all its links
     #[arg(long, value_name = "R", requires = "job")]
     rank: Option<u32>,
-    /// With --job: as one JSON object
-    #[arg(long, requires = "job")]
+    /// As one JSON object
+    #[arg(long)]
     json: bool,
 }
 
 const EXAMPLES: &str = "Examples:
-  canele info                             machine and rails
+  canele info                             machine, rails, and your running jobs
   canele info --peer 1 --bytes 100000     which rail and protocol such a message takes, and why
   canele info --peer 9 --bytes 8 --remote the same, of a message to a rank of another host
   canele info --tunables                  every setting
+  canele info --json                      the machine as data, as every answer is with --json
   canele info --job 4711 --counters       what the ranks of a running job have moved
   canele info --job 4711 --rails          which rail leads to which peer, what it carries, and how fast it is
   canele info --job 4711 --rails --rank 3 the same of one rank, however many peers it has";
@@ -55,15 +62,16 @@ const EXAMPLES: &str = "Examples:
 /// Prints what is asked for.
 pub fn main(arguments: &Arguments) -> ExitCode {
     if let Some(pid) = arguments.job {
-        let Arguments { counters, rails, rank, json, .. } = *arguments;
-        return job::main(pid, &job::Show { counters, rails, rank, json });
+        let Arguments { counters, zeros, rails, rank, json, .. } = *arguments;
+        return job::main(pid, &job::Show { counters, zeros, rails, rank, json });
     }
     if let (Some(peer), Some(bytes)) = (arguments.peer, arguments.bytes) {
-        return protocol::main(peer, bytes, arguments.remote);
+        return protocol::main(&protocol::Message { peer, bytes, remote: arguments.remote }, arguments.json);
     }
     if arguments.tunables {
-        return tunables::main();
+        return tunables::main(arguments.json);
     }
-    machine::print();
+    let machine = machine::Machine::look();
+    print(&if arguments.json { machine.json() } else { machine.text() });
     ExitCode::SUCCESS
 }

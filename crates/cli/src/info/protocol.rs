@@ -11,11 +11,54 @@ use canele_rail::shm::{Shm, layout::MOST_LOCAL_RANKS};
 use canele_rail::tcp::{Tcp, TcpLimits};
 use canele_rail::{Caps, Rail};
 use canele_sys::{ids::LinkId, ids::Rank, tunables::Tunables};
+use serde::Serialize;
+use serde_json::json;
 
-use crate::{say, wrong_usage};
+use crate::{print, say, wrong_usage};
 
-/// Prints what a message of `bytes` bytes from rank 0 to `peer` takes, for private and region buffers.
-pub fn main(peer: u32, bytes: usize, remote: bool) -> ExitCode {
+/// A message from rank 0.
+pub struct Message {
+    /// The rank that it goes to.
+    pub peer: u32,
+    /// Its size.
+    pub bytes: usize,
+    /// That rank is on another host.
+    pub remote: bool,
+}
+
+/// What it takes.
+#[derive(Debug, Serialize)]
+struct Taken {
+    peer: u32,
+    bytes: usize,
+    remote: bool,
+    rail: &'static str,
+    /// The largest message that is sent without asking.
+    eager_bytes: usize,
+    /// For each pair of buffers.
+    choices: Vec<TakenWith>,
+}
+
+/// The protocol between two buffers.
+#[derive(Debug, Serialize)]
+struct TakenWith {
+    buffers: &'static str,
+    protocol: &'static str,
+    doc: &'static str,
+    estimates: Vec<Estimate>,
+}
+
+/// What a protocol would cost.
+#[derive(Debug, Serialize)]
+struct Estimate {
+    protocol: &'static str,
+    /// Nothing if it is not for this message.
+    ns: Option<f64>,
+}
+
+/// Prints what a message takes, for private and region buffers.
+pub fn main(message: &Message, as_json: bool) -> ExitCode {
+    let Message { peer, remote, .. } = *message;
     if !remote && peer as usize >= MOST_LOCAL_RANKS {
         return wrong_usage(&format!(
             "--peer {peer}: a host has at most {MOST_LOCAL_RANKS} ranks, numbered from 0"
@@ -26,7 +69,8 @@ pub fn main(peer: u32, bytes: usize, remote: bool) -> ExitCode {
         Err(error) => return wrong_usage(&error.to_string()),
     };
     if peer == 0 {
-        println!("rank 0 to itself: matched inside the library, no rail");
+        let text = "rank 0 to itself: matched inside the library, no rail";
+        print(&if as_json { json!({ "peer": 0, "rail": null }).to_string() } else { text.into() });
         return ExitCode::SUCCESS;
     }
     let ranks = peer.saturating_add(1);
@@ -39,10 +83,12 @@ pub fn main(peer: u32, bytes: usize, remote: bool) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let hosts = if remote { "different hosts" } else { "the same host" };
-    println!("rail      {}: ranks 0 and {peer} are on {hosts} (a job of {ranks} ranks)", caps.name);
-    println!("eager     up to {} bytes", Path::over(&caps, tunables.eager_bytes).whole_bytes());
-    print_choices(&caps, tunables.eager_bytes, bytes);
+    let taken = Taken::of(message, &caps, tunables.eager_bytes);
+    print(&if as_json {
+        serde_json::to_string(&taken).expect("it has no unencodable part")
+    } else {
+        taken.text()
+    });
     ExitCode::SUCCESS
 }
 
@@ -55,23 +101,42 @@ fn shared_memory(ranks: u32, tunables: &Tunables) -> Result<Caps, String> {
     Ok(*rail.caps(LinkId::in_memory(Rank(1))))
 }
 
-fn print_choices(caps: &Caps, eager_bytes: usize, bytes: usize) {
-    let buffers = [
-        ("private buffers", false, false),
-        ("a region and a private buffer", true, false),
-        ("a private buffer and a region", false, true),
-        ("region buffers", true, true),
-    ];
-    for (buffers, source, target) in buffers {
-        let choice = choose(caps, eager_bytes, bytes, Ends { source, target });
-        let row = choice.variant.row();
-        println!("{bytes} bytes between {buffers}: {} ({})", row.name, row.doc);
-        for (other, estimate) in &choice.estimates {
-            match estimate {
-                Some(ns) if *other == row.name => println!("    {other:<12} about {ns:.0} ns; taken"),
-                Some(ns) => println!("    {other:<12} about {ns:.0} ns"),
-                None => println!("    {other:<12} not for this size, these buffers and this rail"),
-            }
+impl Taken {
+    fn of(message: &Message, caps: &Caps, eager_bytes: usize) -> Self {
+        let Message { peer, bytes, remote } = *message;
+        let buffers = [
+            ("private buffers", false, false),
+            ("a region and a private buffer", true, false),
+            ("a private buffer and a region", false, true),
+            ("region buffers", true, true),
+        ];
+        let choices = buffers.map(|(buffers, source, target)| {
+            let choice = choose(caps, eager_bytes, bytes, Ends { source, target });
+            let row = choice.variant.row();
+            let estimate = |(protocol, ns)| Estimate { protocol, ns };
+            let estimates = choice.estimates.into_iter().map(estimate).collect();
+            TakenWith { buffers, protocol: row.name, doc: row.doc, estimates }
+        });
+        let eager_bytes = Path::over(caps, eager_bytes).whole_bytes();
+        Taken { peer, bytes, remote, rail: caps.name, eager_bytes, choices: choices.into() }
+    }
+
+    fn text(&self) -> String {
+        let Taken { peer, bytes, rail, eager_bytes, .. } = self;
+        let hosts = if self.remote { "different hosts" } else { "the same host" };
+        let ranks = peer.saturating_add(1);
+        let mut lines = vec![
+            format!("rail      {rail}: ranks 0 and {peer} are on {hosts} (a job of {ranks} ranks)"),
+            format!("eager     up to {eager_bytes} bytes"),
+        ];
+        for TakenWith { buffers, protocol, doc, estimates } in &self.choices {
+            lines.push(format!("{bytes} bytes between {buffers}: {protocol} ({doc})"));
+            lines.extend(estimates.iter().map(|Estimate { protocol: other, ns }| match ns {
+                Some(ns) if other == protocol => format!("    {other:<12} about {ns:.0} ns; taken"),
+                Some(ns) => format!("    {other:<12} about {ns:.0} ns"),
+                None => format!("    {other:<12} not for this size, these buffers and this rail"),
+            }));
         }
+        lines.join("\n")
     }
 }

@@ -63,6 +63,9 @@ pub struct Campaign {
     /// What the ranks do: messages (they send and receive), rma (they access memory of each other, and lock it)
     #[arg(long, value_name = "P", default_value = "messages", value_parser = PossibleValuesParser::new(["messages", "rma"]))]
     pub programs: String,
+    /// Print one JSON object: how many seeds ran for how long, and the failure if there was one
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// A network and what it was called.
@@ -136,6 +139,9 @@ pub struct Scale {
     /// Draw virtual time over ranks into this file, as SVG
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
+    /// Print a JSON object for each case, each on a line
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// What many ranks do together.

@@ -8,9 +8,10 @@ use std::time::Instant;
 
 use canele_sim::campaign::{FailedSeed, run};
 use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
 
 use super::arguments::Campaign;
-use crate::{say, wrong_usage};
+use crate::{print, say, wrong_usage};
 
 /// Seeds that run at a time.
 const THREADS: usize = 2;
@@ -33,10 +34,14 @@ pub fn main(asked: &Campaign) -> ExitCode {
     let failure = run_all(seeds.clone(), |seed| run(seed, &setup), &bar);
     drop(std::panic::take_hook());
     bar.finish_and_clear();
+    let (count, seconds) = (seeds.end - seeds.start, start.elapsed().as_secs_f64());
+    if asked.json {
+        print(&json(asked, (count, seconds), failure.as_ref()));
+    }
     match failure {
+        None if asked.json => ExitCode::SUCCESS,
         None => {
-            let (count, seconds) = (seeds.end - seeds.start, start.elapsed().as_secs_f64());
-            println!("{count} seeds: everything arrived once, in order, and ended ({seconds:.1} s)");
+            print(&format!("{count} seeds: everything arrived once, in order, and ended ({seconds:.1} s)"));
             ExitCode::SUCCESS
         }
         Some(failure) => {
@@ -45,6 +50,14 @@ pub fn main(asked: &Campaign) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// How a campaign of so many seeds and seconds ended.
+fn json(asked: &Campaign, (seeds, seconds): (u64, f64), failure: Option<&FailedSeed>) -> String {
+    let failure = failure.map(|failure| {
+        json!({ "seed": failure.seed, "what": failure.to_string(), "replay": asked.replay(failure.seed) })
+    });
+    json!({ "seeds": seeds, "seconds": seconds, "failure": failure }).to_string()
 }
 
 /// The first failure: of the seeds that ran until one failed, the lowest.

@@ -11,6 +11,7 @@ use canele_proto::{Proto, Settings};
 use canele_sys::ids::Rank;
 use canele_sys::tunables::Tunables;
 use indicatif::ProgressBar;
+use serde::{Serialize, Serializer};
 
 use super::crowd::{Crowd, Net, Trouble, protos, setup_ns};
 use super::memory::change_of;
@@ -28,8 +29,10 @@ pub struct Case<'a> {
 }
 
 /// What was measured.
+#[derive(Serialize)]
 pub struct Row {
     pub ranks: usize,
+    #[serde(serialize_with = "in_a_word")]
     pub operation: Task,
     pub network: String,
     pub virtual_ns: u64,
@@ -42,6 +45,17 @@ pub struct Row {
     pub idle_bytes: Option<u64>,
     pub state_bytes: Option<u64>,
     pub net_bytes: Option<u64>,
+}
+
+fn in_a_word<S: Serializer>(operation: &Task, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(operation)
+}
+
+impl Row {
+    /// As one JSON object.
+    pub fn json(&self) -> String {
+        serde_json::to_string(self).expect("it has no unencodable part")
+    }
 }
 
 impl Case<'_> {

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::arguments::Scale;
-use crate::say;
+use crate::{print, say};
 use case::Case;
 
 /// Exit status 0 if every rank of every case got what it should, 1 otherwise.
@@ -24,14 +24,16 @@ pub fn main(asked: &Scale) -> ExitCode {
         bar.set_style(style);
     }
     let mut rows = Vec::new();
-    bar.suspend(|| print!("{}", table::head()));
+    if !asked.json {
+        bar.suspend(|| print(&table::head()));
+    }
     for network in &asked.net {
         for ranks in &asked.ranks {
             for operation in &asked.operation {
                 let case = Case { network, ranks: *ranks, operation: *operation, bytes: asked.bytes };
                 match case.run(&bar) {
                     Ok(row) => {
-                        bar.suspend(|| print!("{}", table::line(&row)));
+                        bar.suspend(|| print(&if asked.json { row.json() } else { table::line(&row) }));
                         rows.push(row);
                     }
                     Err(why) => {

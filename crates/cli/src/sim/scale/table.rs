@@ -18,14 +18,14 @@ pub fn head() -> String {
         "simulated network",
         "wall s",
     ];
-    format!("| {} |\n|---|---|{}\n", columns.join(" | "), "---:|".repeat(columns.len() - 2))
+    format!("| {} |\n|---|---|{}", columns.join(" | "), "---:|".repeat(columns.len() - 2))
 }
 
 /// One case.
 pub fn line(row: &Row) -> String {
     let bytes = |count: Option<u64>| count.map_or("-".into(), |count| count.to_string());
     format!(
-        "| {} | {} | {} | {:.1} | {:.2} | {} | {} | {:.2} M | {} | {} | {} | {:.2} |\n",
+        "| {} | {} | {} | {:.1} | {:.2} | {} | {} | {:.2} M | {} | {} | {} | {:.2} |",
         row.network,
         row.operation,
         row.ranks,

@@ -1,0 +1,140 @@
+//! `canele top`: what the ranks of running jobs do and move, again and again.
+//!
+//! ```text
+//! launchers ──▶ JobReport ──▶ rates (what has changed since the last report) ──▶ table ──▶ the terminal (screen), or printed once
+//! ```
+//! Owns the pace and which jobs are shown. What ranks do and have counted is asked of their launchers.
+
+mod rates;
+mod screen;
+mod table;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use canele_launch::query_job;
+
+use crate::{jobs, print, say};
+use rates::{JobRates, Rates};
+use table::Order;
+
+/// Arguments of `canele top`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// The processes of the jobs' launchers (`canele run`, `mpiexec`); without, all jobs of the user on this host
+    #[arg(value_name = "JOB")]
+    jobs: Vec<u32>,
+    /// Seconds from one look to the next
+    #[arg(long, value_name = "S", default_value = "1", value_parser = pause)]
+    every: Duration,
+    /// The order of a job's ranks
+    #[arg(long, value_name = "ORDER", value_enum, default_value_t)]
+    sort: Order,
+    /// Print what happens between two looks, and end; so it does without a terminal
+    #[arg(long)]
+    once: bool,
+    /// One JSON object per look and line, until no job is left
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "Examples:
+  canele top                      all jobs of yours on this host
+  canele top 4711 --every 0.2     one job, five times a second
+  canele top --once > now.txt     what happens within a second, as text
+  canele top --json | jq .        the same as data, a line per second
+
+Keys: q ends it, r, w, m sort by rank, by waiting, by what is moved; arrows, Page up and Page down scroll.
+Waiting is the share of time in which a rank waited in the library; a rank that does not come by the library shows no figures.";
+
+/// A number of seconds.
+fn pause(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text} is no pause: give seconds from 0.05 to 3600");
+    let seconds: f64 = text.parse().map_err(|_| wrong())?;
+    if (0.05..=3600.0).contains(&seconds) { Ok(Duration::from_secs_f64(seconds)) } else { Err(wrong()) }
+}
+
+/// Shows the jobs until it is told to end, or those named have ended.
+pub fn main(arguments: &Arguments) -> ExitCode {
+    let mut rates = Rates::default();
+    let mut look = || look(&arguments.jobs, &mut rates);
+    let result = if arguments.json {
+        print_lines(arguments, look)
+    } else if arguments.once || !std::io::stdout().is_terminal() {
+        twice(arguments.every, &mut look).map(|jobs| print(&table::text(&jobs, arguments.sort)))
+    } else {
+        screen::show(arguments, look)
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(text) => {
+            say(&text);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What the jobs do now, compared with the last look: these, or all.
+///
+/// # Errors
+/// None of those that are named can be asked.
+fn look(named: &[u32], rates: &mut Rates) -> Result<Vec<JobRates>, String> {
+    let reports = if named.is_empty() {
+        jobs::running_now()
+    } else {
+        let told: Vec<_> = named.iter().map(|pid| query_job(*pid)).collect();
+        if told.iter().all(Result::is_err)
+            && let Some(Err(error)) = told.first()
+        {
+            return Err(error.to_string());
+        }
+        told.into_iter().flatten().collect()
+    };
+    Ok(rates.since_the_last(reports))
+}
+
+/// Two looks, of which the first only gives the second something to compare with.
+fn twice(
+    pause: Duration,
+    look: &mut impl FnMut() -> Result<Vec<JobRates>, String>,
+) -> Result<Vec<JobRates>, String> {
+    look()?;
+    thread::sleep(pause);
+    look()
+}
+
+/// A line for each look, until there is nothing to tell.
+fn print_lines(
+    arguments: &Arguments,
+    mut look: impl FnMut() -> Result<Vec<JobRates>, String>,
+) -> Result<(), String> {
+    let mut jobs = twice(arguments.every, &mut look)?;
+    loop {
+        print(&serde_json::json!({ "jobs": jobs }).to_string());
+        if arguments.once || jobs.is_empty() {
+            return Ok(());
+        }
+        thread::sleep(arguments.every);
+        // The jobs that were named have ended.
+        match look() {
+            Ok(now) => jobs = now,
+            Err(_) => return Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_is_some_seconds() {
+        assert_eq!(pause("0.2"), Ok(Duration::from_millis(200)));
+        for wrong in ["", "0", "-1", "nan", "1e9", "1 s"] {
+            assert!(pause(wrong).unwrap_err().contains("seconds from 0.05"), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! What jobs do per second: the difference of two reports.
+
+use std::collections::{BTreeMap, HashMap};
+
+use canele_launch::why::{Activity, activity};
+use canele_launch::{JobReport, RankReport};
+use serde::Serialize;
+
+use crate::jobs::{PROTOCOLS, counter};
+
+/// What a job does at a time.
+#[derive(Debug, Serialize)]
+pub struct JobRates {
+    /// The launcher's process.
+    pub job: u32,
+    /// Programs and arguments as given.
+    pub command: String,
+    /// Since the start.
+    pub seconds: f64,
+    /// How many ranks are in which state.
+    pub states: BTreeMap<&'static str, u32>,
+    /// How many rails between hosts it has.
+    pub rails: usize,
+    /// One entry per rank, in order.
+    pub ranks: Vec<RankRates>,
+}
+
+/// What a rank does at a time.
+#[derive(Debug, Serialize)]
+pub struct RankRates {
+    /// Its number.
+    pub rank: u32,
+    /// Its host.
+    pub host: String,
+    /// Its process there, if started.
+    pub pid: Option<u32>,
+    /// What it does, in a word.
+    pub state: &'static str,
+    /// The same in more words.
+    pub doing: String,
+    /// What it moves; nothing if it has not come by to tell, or there is no earlier report.
+    pub moves: Option<Moves>,
+}
+
+/// What a rank moves per second.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Moves {
+    /// Messages sent.
+    pub messages_per_s: f64,
+    /// Bytes of messages sent.
+    pub sent_bytes_per_s: f64,
+    /// Bytes of messages received.
+    pub received_bytes_per_s: f64,
+    /// Bytes sent over each TCP rail.
+    pub rails_bytes_per_s: Vec<f64>,
+    /// The share of the time in which it waited, 0 to 1.
+    pub waiting: f64,
+    /// How often it slept.
+    pub sleeps_per_s: f64,
+}
+
+/// The last report of each rank of each job that came by.
+#[derive(Debug, Default)]
+pub struct Rates {
+    last: HashMap<(u32, u32), (f64, RankReport)>,
+}
+
+impl Rates {
+    /// What the jobs of these reports do, compared with the last reports.
+    pub fn since_the_last(&mut self, reports: Vec<JobReport>) -> Vec<JobRates> {
+        let running: Vec<u32> = reports.iter().map(|report| report.job).collect();
+        self.last.retain(|(job, _), _| running.contains(job));
+        reports.into_iter().map(|report| self.of_job(report)).collect()
+    }
+
+    fn of_job(&mut self, report: JobReport) -> JobRates {
+        let JobReport { job, command, seconds, rails, ranks, .. } = report;
+        let ranks: Vec<_> =
+            ranks.into_iter().map(|rank| self.of_rank(job, seconds, rails.len(), rank)).collect();
+        let mut states = BTreeMap::new();
+        ranks.iter().for_each(|rank| *states.entry(rank.state).or_default() += 1);
+        JobRates { job, command, seconds, states, rails: rails.len(), ranks }
+    }
+
+    fn of_rank(&mut self, job: u32, seconds: f64, rails: usize, report: RankReport) -> RankRates {
+        let key = (job, report.rank);
+        let earlier = self.last.get(&key);
+        // One that has not come by since keeps what it told: the difference will be over all of that time.
+        let moves = earlier
+            .filter(|(then, _)| report.current && seconds > *then)
+            .map(|(then, earlier)| moved(earlier, &report, seconds - then, rails));
+        let RankReport { rank, host, pid, doing, .. } = &report;
+        let rates = RankRates {
+            rank: *rank,
+            host: host.clone(),
+            pid: *pid,
+            state: state(&report),
+            doing: doing.clone(),
+            moves,
+        };
+        if report.current {
+            self.last.insert(key, (seconds, report));
+        }
+        rates
+    }
+}
+
+/// What a rank moved per second, in so many of them.
+fn moved(earlier: &RankReport, now: &RankReport, seconds: f64, rails: usize) -> Moves {
+    let grown = |name: &str| counter(now, name).saturating_sub(counter(earlier, name)) as f64 / seconds;
+    let all = |what: &str| PROTOCOLS.iter().map(|protocol| grown(&format!("{protocol}_{what}"))).sum();
+    Moves {
+        messages_per_s: all("sent"),
+        sent_bytes_per_s: all("sent_bytes"),
+        received_bytes_per_s: all("received_bytes"),
+        rails_bytes_per_s: (1..=rails).map(|rail| grown(&format!("rail{rail}_sent"))).collect(),
+        // Several threads may wait at once.
+        waiting: (grown("time_waited") / 1e9).min(1.0),
+        sleeps_per_s: grown("sleeps"),
+    }
+}
+
+/// What a rank does, in a word.
+fn state(rank: &RankReport) -> &'static str {
+    match activity(rank) {
+        Activity::Starting => "starting",
+        Activity::Finished => "finished",
+        Activity::Ended => "ended",
+        Activity::Stopped => "stopped",
+        Activity::Waits(_) => "waits",
+        Activity::Calls => "calls",
+        Activity::Computes => "computes",
+        Activity::Sleeps(_) => "sleeps",
+        Activity::Unknown => "unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(seconds: f64, current: bool, counters: &[(&str, u64)]) -> JobReport {
+        let counters = counters.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        let rank = RankReport { state: "initialised".into(), current, counters, ..RankReport::default() };
+        JobReport {
+            job: 7,
+            version: String::new(),
+            command: "ring".into(),
+            size: 1,
+            seconds,
+            rails: Vec::new(),
+            ranks: vec![rank],
+        }
+    }
+
+    fn only(mut jobs: Vec<JobRates>) -> Option<Moves> {
+        jobs.remove(0).ranks.remove(0).moves
+    }
+
+    #[test]
+    fn rates_are_the_growth_of_counters_over_the_time_since_the_rank_last_told() {
+        let mut rates = Rates::default();
+        let first = report(1.0, true, &[("short_sent", 10), ("time_waited", 5)]);
+        assert_eq!(only(rates.since_the_last(vec![first])), None);
+        let silent = report(2.0, false, &[("short_sent", 10)]);
+        assert_eq!(only(rates.since_the_last(vec![silent])), None);
+        let counters = [
+            ("short_sent", 30),
+            ("short_sent_bytes", 160),
+            ("eager_sent", 4),
+            ("eager_received_bytes", 6000),
+            ("time_waited", 1_000_000_005),
+        ];
+        let moves = only(rates.since_the_last(vec![report(3.0, true, &counters)])).unwrap();
+        let expected = Moves {
+            messages_per_s: 12.0,
+            sent_bytes_per_s: 80.0,
+            received_bytes_per_s: 3000.0,
+            rails_bytes_per_s: Vec::new(),
+            waiting: 0.5,
+            sleeps_per_s: 0.0,
+        };
+        assert_eq!(moves, expected);
+    }
+
+    #[test]
+    fn a_job_that_has_ended_leaves_nothing() {
+        let mut rates = Rates::default();
+        rates.since_the_last(vec![report(1.0, true, &[])]);
+        rates.since_the_last(Vec::new());
+        assert!(rates.last.is_empty());
+    }
+}
