@@ -5,54 +5,19 @@ mod support;
 use std::process::Command;
 use std::time::Duration;
 
-use support::pmi::path;
+use support::launchers::{end, launcher, start_by, wait_for_empty_queue, ways};
 use support::ranks::{program, setting};
-use support::{Ended, Run, kill, start_command, wait_until};
-
-const LIMIT: Duration = Duration::from_secs(90);
-
-/// The launcher that `scripts/launchers` has put into this variable; `None`, and a line, where it has none.
-fn launcher(variable: &str) -> Option<String> {
-    let found = std::env::var(variable).ok();
-    if found.is_none() {
-        eprintln!("SKIPPED: {variable} is not set");
-    }
-    found
-}
-
-/// The ways to start so many ranks.
-fn ways(ranks: u32) -> Vec<(&'static str, Vec<String>)> {
-    let n = ranks.to_string();
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-    let mut ways = Vec::new();
-    if let Some(mpiexec) = launcher("MPIEXEC_HYDRA") {
-        ways.push(("hydra", words(&[&mpiexec, "-n", &n])));
-    }
-    if let Some(mpirun) = launcher("MPIRUN_PRRTE") {
-        ways.push(("prrte", words(&[&mpirun, "--allow-run-as-root", "--oversubscribe", "-n", &n])));
-    }
-    if launcher("SLURM_CONF").is_some() {
-        for (name, mpi) in [("srun pmi2", "--mpi=pmi2"), ("srun pmix", "--mpi=pmix")] {
-            ways.push((name, words(&["srun", "-N2", "-n", &n, mpi])));
-        }
-    }
-    ways
-}
+use support::{Run, kill, start_command};
 
 fn start(way: &[String], words: &[&str], variables: &[(&str, &str)]) -> Run {
-    let mut command = Command::new(&way[0]);
-    command.args(&way[1..]).arg(program()).args(words).env("PATH", path());
-    start_command(command.envs(variables.iter().copied()), b"")
+    let program = program();
+    start_by(way, &[&[program.as_str()], words].concat(), variables)
 }
 
 fn parent(pid: u32) -> u32 {
     let line = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, fields) = line.rsplit_once(") ").unwrap();
     fields.split(' ').nth(1).unwrap().parse().unwrap()
-}
-
-fn end(run: Run) -> Ended {
-    run.end_within(LIMIT)
 }
 
 #[test]
@@ -146,8 +111,5 @@ fn a_program_of_a_batch_script_is_alone_and_steps_without_pmi_are_refused() {
     let way = ["srun", "-N2", "-n4", "--mpi=none"].map(str::to_owned);
     let ended = end(start(&way, &["exchange-alone", "1"], &[]));
     assert!(ended.code() != Some(0) && ended.error.contains("srun --mpi=pmi2"), "{ended:?}");
-    wait_until("the queue to be empty", || {
-        let queue = Command::new("squeue").arg("-h").output().unwrap();
-        queue.stdout.is_empty()
-    });
+    wait_for_empty_queue();
 }

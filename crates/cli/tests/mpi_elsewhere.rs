@@ -19,9 +19,19 @@ fn job(cluster: &Cluster, hosts: &str, program: &Path, words: &[&str]) -> Ended 
 }
 
 fn start(cluster: &Cluster, hosts: &str, options: &[&str], program: &Path, words: &[&str]) -> support::Run {
+    start_by(cluster, ["--hosts", hosts], options, program, words)
+}
+
+fn start_by(
+    cluster: &Cluster,
+    place: [&str; 2],
+    options: &[&str],
+    program: &Path,
+    words: &[&str],
+) -> support::Run {
     let path = format!("LD_LIBRARY_PATH={}", library().display());
     let command = ["env", path.as_str(), program.to_str().expect("a path of text")];
-    cluster.start(hosts, options, &[&command, words].concat())
+    cluster.start_by(place, options, &[&command, words].concat())
 }
 
 fn fault(name: &str) -> std::path::PathBuf {
@@ -43,6 +53,39 @@ fn the_conformance_program_prints_the_same() {
         let differs = said.iter().zip(&expected).find(|(said, expected)| said != expected);
         assert!(said == expected, "{hosts}: {differs:?}");
     }
+}
+
+/// Programs, and the file of ranks, by which each of the hosts has ranks that do not follow each other.
+#[test]
+fn ranks_of_a_host_need_not_follow_each_other() {
+    let Some(cluster) = Cluster::up() else { return };
+    let world = compiled("world", &[folder("programs/launched/world.c")]);
+    let file = library().join(format!("ranks-{}", std::process::id()));
+    let lines = (0..4).map(|rank| format!("rank {rank}=h{} slot=0\n", [0, 1, 1, 0][rank]));
+    std::fs::write(&file, lines.collect::<String>()).expect("a folder of the tests");
+    let file = file.to_str().expect("a path of text");
+    let in_turn: &[&str] = &["--map-by", "node"];
+    for (place, options) in [
+        (["--hosts", "h0:2,h1:2"], in_turn),
+        (["--hosts", "h0:3,h1:1"], in_turn),
+        (["--rankfile", file], &[]),
+    ] {
+        let started = start_by(&cluster, place, options, &world, &["4", "2"]);
+        let ended = started.end_within(Duration::from_secs(90));
+        assert_eq!((ended.code(), ended.lines()), (Some(0), vec!["passed"; 4]), "{place:?}: {}", ended.error);
+    }
+    let program = compiled("conformance", &conformance());
+    let started = start(&cluster, "h0:2,h1:2", in_turn, &program, &[]);
+    let ended = started.end_within(Duration::from_secs(90));
+    let shared = |line: &&str| !line.starts_with("sharing");
+    let expected = conforming(4);
+    assert_eq!(ended.code(), Some(0), "{}", ended.error);
+    assert!(ended.out.lines().filter(shared).eq(expected.lines().filter(shared)), "{}", ended.out);
+    // Deaths are told with the host of the rank.
+    let killed = "canele: rank 1 on h1 was killed by signal 9 (Killed); ending the job\n";
+    let ends = start(&cluster, "h0:2,h1:2", in_turn, &fault("ends"), &["collective"]);
+    let ended = ends.end_within(Duration::from_secs(90));
+    assert_eq!((ended.code(), ended.error.as_str()), (Some(137), killed));
 }
 
 #[test]

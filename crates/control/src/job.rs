@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 use crate::RankPlace;
 use crate::messages::OnFailure;
 use crate::network::Network;
+use crate::rank_map::{RankMap, RankSet};
 
 /// The job as its launcher sees it; equal on all ranks but for `processors`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,8 +23,10 @@ pub struct JobInfo {
     pub launcher: u32,
     /// Number of ranks at the start of the job.
     pub size: u32,
-    /// The hosts; the ranks at the start are numbered through them in blocks. A job on one machine has one.
+    /// The hosts. A job on one machine has one.
     pub hosts: Vec<Host>,
+    /// The host of each rank at the start.
+    pub map: RankMap,
     /// The worlds that were added since, in the order of their ranks: spawned ones, and ranks of other jobs.
     pub spawned: Vec<SpawnedWorld>,
     /// How many processes the job may have in all, as far as that is known (`MPI_UNIVERSE_SIZE`); 0 if it is not.
@@ -136,6 +139,9 @@ impl JobInfo {
                 self.size
             ));
         }
+        if self.map.ranks() != self.size || !self.map.is_sound(self.hosts.iter().map(|host| host.ranks)) {
+            return Err("its ranks are not where its hosts have them".into());
+        }
         let described = self.network.as_ref().map_or(1, |network| network.rails.len());
         if described != self.hosts.len() {
             return Err(format!(
@@ -232,19 +238,14 @@ impl JobInfo {
         self.hosts.get(self.host_of(rank)).map_or("of another job", |host| &host.name)
     }
 
-    /// The index of the host that `rank` runs on; of a rank there is not, that of the last host.
+    /// The index of the host that `rank` runs on; of a rank there is not, that of the last one at the start.
     pub fn host_of(&self, rank: u32) -> usize {
         if rank >= self.size
             && let Some(world) = self.spawned.iter().find(|world| world.ranks().contains(&rank))
         {
             return world.hosts[(rank - world.first) as usize] as usize;
         }
-        let mut first = 0_u32;
-        let holds = |host: &Host| {
-            first = first.saturating_add(host.ranks);
-            rank < first
-        };
-        self.hosts.iter().position(holds).unwrap_or(self.hosts.len().saturating_sub(1))
+        self.map.host_of(rank).unwrap_or_default() as usize
     }
 
     /// All ranks of a host so far, by its index, in their order.
@@ -254,7 +255,8 @@ impl JobInfo {
             let on = world.hosts.iter().enumerate().filter(move |(_, on)| **on as usize == host);
             on.map(move |(place, _)| first + place as u32).collect::<Vec<_>>()
         };
-        self.ranks_of(host).chain(self.spawned.iter().flat_map(of_world))
+        let at_start = self.ranks_of(host).iter().collect::<Vec<_>>();
+        at_start.into_iter().chain(self.spawned.iter().flat_map(of_world))
     }
 
     /// True if the ranks of the host at `place` outnumber the processors that they can use: equal for all of them, however each is
@@ -264,9 +266,8 @@ impl JobInfo {
     }
 
     /// The ranks of a host at the start of the job, by its index; none for a host there is not.
-    pub fn ranks_of(&self, host: usize) -> Range<u32> {
-        let before = self.hosts.iter().take(host).map(|host| host.ranks).sum();
-        before..before + self.hosts.get(host).map_or(0, |host| host.ranks)
+    pub fn ranks_of(&self, host: usize) -> RankSet {
+        self.map.ranks_of(host as u32)
     }
 }
 

@@ -7,6 +7,7 @@ fn job(ranks: &[u32]) -> JobInfo {
         launcher: 1,
         size: ranks.iter().sum(),
         hosts: ranks.iter().enumerate().map(host).collect(),
+        map: RankMap::in_blocks(ranks.iter().copied()),
         spawned: Vec::new(),
         universe: 0,
         processors: 1,
@@ -57,7 +58,8 @@ fn a_place_that_the_description_does_not_have_is_told() {
     let large = JobInfo { size: 6, ..job.clone() };
     let fewer = JobInfo { hosts: vec![Host::this(0), Host::this(4)], ..job.clone() };
     let endless = JobInfo { hosts: vec![Host::this(u32::MAX); 2], ..job.clone() };
-    for impossible in [alone, large, fewer, endless, JobInfo { network: network(1), ..job }] {
+    let elsewhere = JobInfo { map: RankMap::new([1, 1, 0, 0, 0]), ..job.clone() };
+    for impossible in [alone, large, fewer, endless, elsewhere, JobInfo { network: network(1), ..job }] {
         assert!(impossible.check(place).is_err(), "{impossible:?}");
     }
 }
@@ -66,7 +68,20 @@ fn a_place_that_the_description_does_not_have_is_told() {
 fn ranks_are_numbered_through_the_hosts() {
     let job = job(&[2, 1, 3]);
     assert_eq!([0, 1, 2, 3, 5, 6, u32::MAX].map(|rank| job.host_of(rank)), [0, 0, 1, 2, 2, 2, 2]);
-    assert_eq!([0, 1, 2, 3].map(|host| job.ranks_of(host)), [0..2, 2..3, 3..6, 6..6]);
+    assert_eq!([0, 1, 2, 3].map(|host| job.ranks_of(host)), [0..2, 2..3, 3..6, 6..6].map(RankSet::from));
+}
+
+#[test]
+fn ranks_of_a_host_need_not_follow_each_other() {
+    let network = Some(Network { rails: vec![Vec::new(); 2], ..Network::draw().unwrap() });
+    let spawned = vec![SpawnedWorld { first: 5, hosts: vec![0, 1], ..SpawnedWorld::default() }];
+    let job = JobInfo { map: RankMap::new([0, 1, 0, 1, 1]), spawned, network, ..job(&[2, 3]) };
+    assert_eq!([0, 1, 2, 3, 4, 5, 6].map(|rank| job.host_of(rank)), [0, 1, 0, 1, 1, 0, 1]);
+    assert!(job.ranks_on(1).eq([1, 3, 4, 6]));
+    let place = RankPlace { rank: 3, size: 5, local_rank: 1, local_size: 3 };
+    assert_eq!(job.check(place), Ok(()));
+    assert!(job.check(RankPlace { local_rank: 2, ..place }).is_err());
+    assert_eq!(job.check(RankPlace { rank: 5, size: 7, local_rank: 2, local_size: 3 }), Ok(()));
 }
 
 #[test]

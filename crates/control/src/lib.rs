@@ -38,6 +38,7 @@ mod links;
 mod messages;
 mod network;
 mod rank;
+mod rank_map;
 mod socket;
 mod waits;
 
@@ -50,6 +51,7 @@ pub use messages::{
 };
 pub use network::Network;
 pub use rank::{Control, ControlError, MessageWithDescriptors};
+pub use rank_map::{RankMap, RankSet};
 pub use socket::{
     Handed, MOST_DESCRIPTORS, MessageAndHanded, ReceiveError, SEND_AGAIN, SendError, Socket, send_until_taken,
 };

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use canele_control::{Control, ControlError, Host, JobInfo, OnFailure, ToLauncher};
+use canele_control::{Control, ControlError, Host, JobInfo, OnFailure, RankMap, ToLauncher};
 use canele_proto::{Proto, Settings};
 use canele_rail::tcp::Member;
 use canele_sys::ids::Rank;
@@ -41,9 +41,9 @@ impl Core {
         let host = job.host_of(place.rank);
         // Ranks that are spawned later must agree with those at the start, which may be more or fewer than share the processors by now.
         let here = job.ranks_of(host);
-        let (crowded_at_start, alone) = (here.len() as u32 > job.processors, job.hosts.len() == 1);
+        let (crowded_at_start, alone) = (here.len() > job.processors, job.hosts.len() == 1);
         let shares_memory_only = alone && job.spawned.iter().all(|world| world.network.is_none());
-        let mut rails = Rails::open(me, here, (crowded_at_start, shares_memory_only), tunables)?;
+        let mut rails = Rails::open(me, here.iter(), (crowded_at_start, shares_memory_only), tunables)?;
         rails.add_ranks(job.ranks(), job.ranks_on(host).skip_while(|rank| *rank < job.size).map(Rank));
         let inbox: Vec<_> = std::iter::once(rails.shm.inbox_fd()).chain(rails.shm.event_fd()).collect();
         launcher.send_with(&ToLauncher::Inbox { settings: tunables.shared() }, &inbox)?;
@@ -126,6 +126,7 @@ pub(crate) fn job_alone() -> JobInfo {
         launcher: 0,
         size: 1,
         hosts: vec![Host::this(1)],
+        map: RankMap::in_blocks([1]),
         processors: canele_sys::topology::usable(),
         on_failure: OnFailure::Stop,
         network: None,

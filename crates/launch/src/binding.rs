@@ -11,9 +11,9 @@ mod tests;
 mod unit;
 
 use std::fmt;
-use std::ops::Range;
 use std::os::fd::OwnedFd;
 
+use canele_control::RankSet;
 use canele_sys::topology::{self, Topology};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
 use serde::{Deserialize, Serialize};
@@ -64,11 +64,10 @@ impl BindPolicy {
     }
 
     /// The policy for those ranks of the job that a host has.
-    pub fn of_ranks(&self, ranks: Range<u32>) -> BindPolicy {
+    pub fn of_ranks(&self, ranks: &RankSet) -> BindPolicy {
         BindPolicy(match &self.0 {
             Policy::Slots(slots) => {
-                let some = slots.iter().skip(ranks.start as usize).take(ranks.len());
-                Policy::Slots(some.cloned().collect())
+                Policy::Slots(ranks.iter().filter_map(|rank| slots.get(rank as usize)).cloned().collect())
             }
             other => other.clone(),
         })

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use canele_control::Host;
+use canele_control::{Host, RankMap};
 
 /// A host as named, with the number of ranks given for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,18 @@ pub struct NamedHost {
     pub ranks: Option<u32>,
     /// How many it takes at most, once all hosts have their number; `None`: no more.
     pub most: Option<u32>,
+}
+
+/// How ranks go to hosts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum RankOrder {
+    /// One host is filled after the other, or has an even share: its ranks follow each other.
+    #[default]
+    ByHost,
+    /// One rank to each host in turn, as long as it has room.
+    InTurn,
+    /// Each rank to a host that is named for it, by the index of that.
+    Listed(Vec<u32>),
 }
 
 /// Reads `h0:2,h1:2` or `h0,h1`; IPv6 addresses in brackets.
@@ -113,34 +125,72 @@ pub fn capacity(hosts: &[NamedHost]) -> Result<Option<u32>, String> {
     Ok((!numbers.is_empty()).then_some(sum))
 }
 
-/// Places `size` ranks, at least 1: fills the hosts in order up to their numbers, then up to what they take at most, or spreads evenly where
-/// they have none. A host for which nothing is left has no rank, until one is spawned there.
+/// Places `size` ranks, at least 1: fills the hosts up to their numbers, then up to what they take at most, or spreads evenly where they have
+/// none. A host for which nothing is left has no rank, until one is spawned there.
 ///
 /// # Errors
 /// A text that says what is wrong.
-pub fn place(hosts: &[NamedHost], size: u32) -> Result<Vec<Host>, String> {
+pub fn place(hosts: &[NamedHost], size: u32, order: &RankOrder) -> Result<(Vec<Host>, RankMap), String> {
     let has_numbers = capacity(hosts)?.is_some();
-    let most = |host: &NamedHost| host.most.or(host.ranks).unwrap_or(u32::MAX);
     let all = hosts.iter().fold(0_u32, |sum, host| sum.saturating_add(most(host)));
     if has_numbers && size > all {
         return Err(format!(
             "{size} ranks do not fit: the hosts take {all} in all (raise their numbers, or name more hosts)"
         ));
     }
+    let map = match order {
+        RankOrder::ByHost => RankMap::in_blocks(shares(hosts, size)),
+        RankOrder::InTurn => dealt(hosts, size),
+        RankOrder::Listed(list) => RankMap::new(list.iter().copied().take(size as usize)),
+    };
+    let ranks = map.by_host(hosts.len());
+    let placed =
+        hosts.iter().zip(ranks).map(|(host, own)| Host { name: host.name.clone(), ranks: own.len() });
+    Ok((placed.collect(), map))
+}
+
+/// How many ranks each host has, where one is filled after the other.
+fn shares(hosts: &[NamedHost], size: u32) -> Vec<u32> {
     let count = hosts.len() as u32;
     let mut left = size;
     let share = |(index, host): (u32, &NamedHost)| {
         let ranks = host.ranks.unwrap_or(size / count + u32::from(index < size % count)).min(left);
         left -= ranks;
-        Host { name: host.name.clone(), ranks }
+        ranks
     };
-    let mut placed: Vec<Host> = (0..).zip(hosts).map(share).collect();
-    for (placed, host) in placed.iter_mut().zip(hosts) {
-        let more = left.min(most(host) - placed.ranks);
-        placed.ranks += more;
+    let mut placed: Vec<u32> = (0..).zip(hosts).map(share).collect();
+    for (ranks, host) in placed.iter_mut().zip(hosts) {
+        let more = left.min(most(host) - *ranks);
+        *ranks += more;
         left -= more;
     }
-    Ok(placed)
+    placed
+}
+
+/// A rank to each host in turn, up to their numbers first; there is room for all.
+fn dealt(hosts: &[NamedHost], size: u32) -> RankMap {
+    let mut placed = vec![0_u32; hosts.len()];
+    let mut of_ranks = Vec::new();
+    let up_to_numbers = |host: &NamedHost| host.ranks.unwrap_or(u32::MAX);
+    for limit in [up_to_numbers, most] {
+        let mut dealt = usize::MAX;
+        while dealt > 0 && of_ranks.len() < size as usize {
+            let before = of_ranks.len();
+            for ((index, host), ranks) in (0..).zip(hosts).zip(&mut placed) {
+                if *ranks < limit(host) && of_ranks.len() < size as usize {
+                    *ranks += 1;
+                    of_ranks.push(index);
+                }
+            }
+            dealt = of_ranks.len() - before;
+        }
+    }
+    RankMap::new(of_ranks)
+}
+
+/// How many ranks a host takes at most.
+fn most(host: &NamedHost) -> u32 {
+    host.most.or(host.ranks).unwrap_or(u32::MAX)
 }
 
 /// Whether a name means this host: nobody should need a remote shell to it.
@@ -156,7 +206,7 @@ mod tests {
     use super::*;
 
     fn placed(list: &str, size: u32) -> Vec<(String, u32)> {
-        let hosts = place(&read_list(list).unwrap(), size).unwrap();
+        let (hosts, _) = place(&read_list(list).unwrap(), size, &RankOrder::ByHost).unwrap();
         hosts.into_iter().map(|host| (host.name, host.ranks)).collect()
     }
 
@@ -172,7 +222,28 @@ mod tests {
         assert_eq!(placed("a,b,c", 8), expect(&[("a", 3), ("b", 3), ("c", 2)]));
         assert_eq!(placed("a,b", 1), expect(&[("a", 1), ("b", 0)]));
         assert_eq!(placed("[fd77:1::1]:2,me@[::1]:1", 1).len(), 2);
-        assert!(place(&read_list("h0:2,h1:2").unwrap(), 5).unwrap_err().contains("take 4 in all"));
+        for order in [RankOrder::ByHost, RankOrder::InTurn, RankOrder::Listed(vec![0; 5])] {
+            assert!(
+                place(&read_list("h0:2,h1:2").unwrap(), 5, &order).unwrap_err().contains("take 4 in all")
+            );
+        }
+    }
+
+    #[test]
+    fn ranks_go_to_hosts_in_turn_or_where_they_are_named() {
+        let of_ranks = |list: &str, size, order: RankOrder| {
+            let (hosts, map) = place(&read_list(list).unwrap(), size, &order).unwrap();
+            assert!(map.ranks() == size && map.is_sound(hosts.iter().map(|host| host.ranks)));
+            (0..size).map(|rank| map.host_of(rank).unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(of_ranks("a,b", 5, RankOrder::InTurn), [0, 1, 0, 1, 0]);
+        assert_eq!(of_ranks("a:1,b:3,c:2", 6, RankOrder::InTurn), [0, 1, 2, 1, 2, 1]);
+        assert_eq!(of_ranks("a:1,b:3,c:2", 2, RankOrder::InTurn), [0, 1]);
+        assert_eq!(of_ranks("a:2,b:2", 3, RankOrder::Listed(vec![1, 0, 1, 0])), [1, 0, 1]);
+        let more = read_file("a slots=1 max_slots=3\nb slots=2\n").unwrap();
+        let (hosts, map) = place(&more, 5, &RankOrder::InTurn).unwrap();
+        assert_eq!((0..5).map(|rank| map.host_of(rank).unwrap()).collect::<Vec<_>>(), [0, 1, 1, 0, 0]);
+        assert_eq!(hosts.iter().map(|host| host.ranks).collect::<Vec<_>>(), [3, 2]);
     }
 
     #[test]
@@ -226,7 +297,10 @@ mod tests {
     fn hosts_take_more_than_their_numbers_once_all_are_full() {
         let hosts = read_file("h0 slots=1 max_slots=3\nh1 slots=2\nh2 max-slots=2\n").unwrap();
         assert_eq!(capacity(&hosts), Ok(Some(5)));
-        let ranks = |size| place(&hosts, size).map(|placed| placed.iter().map(|host| host.ranks).collect());
+        let ranks = |size| {
+            let placed = place(&hosts, size, &RankOrder::ByHost);
+            placed.map(|(placed, _)| placed.iter().map(|host| host.ranks).collect())
+        };
         assert_eq!(ranks(4), Ok(vec![1, 2, 1]));
         assert_eq!(ranks(6), Ok(vec![2, 2, 2]));
         assert_eq!(ranks(7), Ok(vec![3, 2, 2]));

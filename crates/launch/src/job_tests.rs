@@ -1,6 +1,6 @@
 //! The job's rules, without sockets or processes.
 
-use canele_control::{Host, OnFailure, VERSION};
+use canele_control::{Host, OnFailure, RankMap, VERSION};
 
 use super::*;
 
@@ -10,6 +10,7 @@ fn info(size: u32, on_failure: OnFailure) -> JobInfo {
         launcher: 1,
         size,
         hosts: vec![Host::this(size)],
+        map: RankMap::in_blocks([size]),
         processors: 2,
         on_failure,
         network: None,
@@ -128,7 +129,8 @@ fn who_comes_late_hears_of_those_gone_and_never_initialising_is_fine() {
 /// Ranks 0 and 1 on one host, 2 and 3 on another.
 fn two_hosts() -> Job {
     let hosts = ["a", "b"].map(|name| Host { name: name.into(), ranks: 2 });
-    let mut job = Job::new(JobInfo { hosts: hosts.into(), ..info(4, OnFailure::Continue) });
+    let map = RankMap::in_blocks([2, 2]);
+    let mut job = Job::new(JobInfo { hosts: hosts.into(), map, ..info(4, OnFailure::Continue) });
     for rank in 0..4 {
         job.handle(rank, ToLauncher::Hello { version: VERSION }).unwrap();
     }
@@ -170,6 +172,23 @@ fn ranks_of_a_lost_host_are_gone_unless_they_had_finished() {
     let gone = |to| (to, FromLauncher::Gone { rank: 3, how: RankEnd::HostLost });
     assert_eq!(told(&mut job), [gone(0), gone(1)]);
     assert_eq!(job.running(), [0, 1]);
+}
+
+/// What the launcher of such ranks ends with them may be anything.
+#[test]
+fn ranks_that_another_launcher_has_started_end_after_those_that_they_have_spawned() {
+    let mut job = Job::new(JobInfo { joined: true, ..info(2, OnFailure::Continue) });
+    job.grow(SpawnedWorld { first: 2, hosts: vec![0], parents: vec![0], ..SpawnedWorld::default() });
+    for rank in 0..3 {
+        job.handle(rank, ToLauncher::Hello { version: VERSION }).unwrap();
+    }
+    job.handle(0, ToLauncher::Finished).unwrap();
+    job.handle(1, ToLauncher::Finished).unwrap();
+    told(&mut job);
+    assert!(!job.told_over);
+    job.handle(2, ToLauncher::Finished).unwrap();
+    let over = told(&mut job).into_iter().filter(|(_, message)| *message == FromLauncher::Over);
+    assert_eq!(over.map(|(rank, _)| rank).collect::<Vec<_>>(), [0, 1]);
 }
 
 #[test]

@@ -73,7 +73,7 @@ pub use allocation::{Allocation, allocation};
 pub use binding::{BindPolicy, BindTo, MapBy, Unit, count_units};
 pub use host_ranks::{CodePlace, ProcessState};
 pub use hosts::{
-    NamedHost, capacity, is_here, place as place_ranks, read_file as read_host_file,
+    NamedHost, RankOrder, capacity, is_here, place as place_ranks, read_file as read_host_file,
     read_list as read_host_list,
 };
 pub use input::InputTo;

@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use canele_control::RankPlace;
+use canele_control::{RankPlace, RankSet};
 use canele_sys::sealed;
 use serde::{Deserialize, Serialize};
 
@@ -34,10 +34,8 @@ pub struct Program {
 pub struct Plan {
     /// The programs of the job; ranks are numbered through them in order.
     pub programs: Vec<Program>,
-    /// The first rank to be started here.
-    pub first: u32,
-    /// How many are to be started here.
-    pub here: u32,
+    /// The ranks to be started here.
+    pub here: RankSet,
     /// Variables to set, beyond those that say the rank's place.
     pub environment: Vec<(OsString, OsString)>,
     /// Where the ranks start; `None`: where their supervisor was started.
@@ -76,12 +74,8 @@ impl Plan {
     /// Whether every rank to be started here has a program.
     pub fn is_sound(&self) -> bool {
         let complete = self.programs.iter().all(|program| program.ranks > 0 && !program.command.is_empty());
-        complete && self.ranks().end - self.first_of_all() <= self.size()
-    }
-
-    /// The ranks to be started here.
-    pub fn ranks(&self) -> std::ops::Range<u32> {
-        self.first..self.first.saturating_add(self.here)
+        let last = self.here.len().checked_sub(1).and_then(|last| self.here.rank(last));
+        complete && self.here.is_sound() && last.is_none_or(|last| last - self.first_of_all() < self.size())
     }
 
     /// The program that `rank` runs.
@@ -101,7 +95,7 @@ impl Plan {
 
     /// The first rank of the programs.
     fn first_of_all(&self) -> u32 {
-        if self.spawned.is_some() { self.first } else { 0 }
+        self.spawned.as_ref().and_then(|_| self.here.first()).unwrap_or_default()
     }
 
     /// The number of its program that `rank` is told.
@@ -109,11 +103,16 @@ impl Plan {
         self.spawned.as_ref().map_or_else(|| self.program_number(rank) as u32, |place| place.app)
     }
 
+    /// The number of `rank` among those to be started here.
+    fn number(&self, rank: u32) -> u32 {
+        self.here.place(rank).expect("the rank is to be started here")
+    }
+
     /// The place in the job that `rank`, to be started here, is told.
     pub fn place(&self, rank: u32) -> RankPlace {
-        let number = rank - self.first;
+        let number = self.number(rank);
         match &self.spawned {
-            None => RankPlace { rank, size: self.size(), local_rank: number, local_size: self.here },
+            None => RankPlace { rank, size: self.size(), local_rank: number, local_size: self.here.len() },
             Some(place) => RankPlace {
                 rank,
                 size: place.size,
@@ -137,7 +136,7 @@ impl Plan {
 
     /// The processors that `rank` is bound to.
     pub fn processors(&self, rank: u32) -> Option<&[u32]> {
-        self.binding.of(rank - self.first)
+        self.binding.of(self.number(rank))
     }
 
     /// What to report of a rank that the system, with this error, did not start.
@@ -209,8 +208,7 @@ mod tests {
             |ranks, name: &str| Program { ranks, command: vec![name.into(), "x".repeat(100_000).into()] };
         let plan = Plan {
             programs: vec![program(1, "a"), program(3, "b")],
-            first: 1,
-            here: 3,
+            here: RankSet::from(1..4),
             environment: vec![("K".into(), "V".into())],
             directory: Some("/tmp".into()),
             binding: Binding::default(),
@@ -224,8 +222,12 @@ mod tests {
         assert_eq!(back.program(0).command[0], "a");
         assert_eq!(back.program(1).command[0], "b");
         assert_eq!(back.program(3).command[0], "b");
-        assert_eq!(back.ranks(), 1..4);
+        assert_eq!(back.here, RankSet::from(1..4));
         assert_eq!(back.place(3), RankPlace { rank: 3, size: 4, local_rank: 2, local_size: 3 });
+        let scattered = Plan { here: [0, 3].into_iter().collect(), ..back };
+        assert!(scattered.is_sound());
+        assert_eq!(scattered.place(3), RankPlace { rank: 3, size: 4, local_rank: 1, local_size: 2 });
+        assert!(!Plan { here: [0, 4].into_iter().collect(), ..scattered }.is_sound());
     }
 
     #[test]
@@ -233,8 +235,7 @@ mod tests {
         let place = SpawnedPlace { app: 2, size: 9, local_rank: 3, local_size: 6, path: "/none:/bin".into() };
         let mut plan = Plan {
             programs: vec![Program { ranks: 2, command: vec!["sh".into()] }],
-            first: 7,
-            here: 2,
+            here: RankSet::from(7..9),
             environment: Vec::new(),
             directory: None,
             binding: Binding::default(),

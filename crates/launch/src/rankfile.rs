@@ -1,6 +1,6 @@
 //! Files that say of each rank on which host and which processors it runs, as Open MPI reads them: `rank 0=h0 slot=0-1`.
 //!
-//! Owns the syntax. Ranks of a host follow each other in this system, which the file has to keep to.
+//! Owns the syntax.
 
 use crate::binding::Slots;
 use crate::hosts::{NamedHost, read_list};
@@ -8,8 +8,10 @@ use crate::hosts::{NamedHost, read_list};
 /// What such a file says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RankFile {
-    /// The hosts with their numbers of ranks, in the order of the ranks.
+    /// The hosts with their numbers of ranks, in the order of their first ranks.
     pub hosts: Vec<NamedHost>,
+    /// The host of each rank, by its index.
+    pub host_of: Vec<u32>,
     /// The processors of each rank.
     pub slots: Vec<Slots>,
 }
@@ -33,19 +35,15 @@ pub fn read(text: &str) -> Result<RankFile, String> {
             false => format!("rank {expected} is missing: the file names each rank from 0"),
         });
     }
-    let mut file = RankFile { hosts: Vec::new(), slots: Vec::new() };
-    for (rank, host, slots) in ranks {
+    let mut file = RankFile { hosts: Vec::new(), host_of: Vec::new(), slots: Vec::new() };
+    for (_, host, slots) in ranks {
         file.slots.push(slots);
-        if let Some(last) = file.hosts.last_mut().filter(|last| last.name == host) {
-            last.ranks = last.ranks.map(|ranks| ranks + 1);
-            continue;
+        let index = file.hosts.iter().position(|known| known.name == host).unwrap_or(file.hosts.len());
+        file.host_of.push(index as u32);
+        match file.hosts.get_mut(index) {
+            Some(known) => known.ranks = known.ranks.map(|ranks| ranks + 1),
+            None => file.hosts.push(NamedHost { name: host, ranks: Some(1), most: None }),
         }
-        if file.hosts.iter().any(|known| known.name == host) {
-            return Err(format!(
-                "rank {rank} is on {host} again, after ranks of other hosts: number the ranks host by host"
-            ));
-        }
-        file.hosts.push(NamedHost { name: host, ranks: Some(1), most: None });
     }
     if file.hosts.is_empty() {
         return Err("no rank is named".into());
@@ -86,6 +84,13 @@ mod tests {
     }
 
     #[test]
+    fn ranks_of_a_host_need_not_follow_each_other() {
+        let file = read("rank 0=a slot=0\nrank 1=b slot=0\nrank 2=a slot=1").unwrap();
+        let hosts: Vec<_> = file.hosts.iter().map(|host| (&*host.name, host.ranks)).collect();
+        assert_eq!((hosts, file.host_of), (vec![("a", Some(2)), ("b", Some(1))], vec![0, 1, 0]));
+    }
+
+    #[test]
     fn nonsense_is_refused_with_a_text() {
         for (text, words) in [
             ("", "no rank"),
@@ -93,7 +98,6 @@ mod tests {
             ("rank 0=h0 slot=0\nrank 0=h0 slot=1", "twice"),
             ("rank 1=h0 slot=0", "rank 0 is missing"),
             ("rank 0=+n0 slot=0", "+n0"),
-            ("rank 0=a slot=0\nrank 1=b slot=0\nrank 2=a slot=1", "host by host"),
             ("rank 0=a slot=x", "`x`"),
             ("rank 0=a slot=3-1", "backwards"),
             ("rank 0=a:2 slot=1", "rank 0=host"),

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use canele_control::{FromLauncher, JobInfo, SpawnProgram, SpawnedWorld};
+use canele_control::{FromLauncher, JobInfo, RankSet, SpawnProgram, SpawnedWorld};
 use canele_sys::ids::LinkId;
 
 use super::host_ranks::Order;
@@ -203,8 +203,7 @@ fn plans(
                 host,
                 Plan {
                     programs: vec![Program { ranks: here, command: command.clone() }],
-                    first,
-                    here,
+                    here: RankSet::from(first..first + here),
                     environment: environment.clone(),
                     directory: directory.clone(),
                     binding: Default::default(),
@@ -221,7 +220,7 @@ fn plans(
 
 #[cfg(test)]
 mod tests {
-    use canele_control::{Host, OnFailure};
+    use canele_control::{Host, OnFailure, RankMap};
 
     use super::*;
 
@@ -232,6 +231,7 @@ mod tests {
             launcher: 1,
             size: ranks.iter().sum(),
             hosts: ranks.iter().enumerate().map(host).collect(),
+            map: RankMap::in_blocks(ranks.iter().copied()),
             spawned: Vec::new(),
             universe: 0,
             processors: 1,
@@ -270,8 +270,7 @@ mod tests {
         let (mut info, _) = job(&[2, 1]);
         let own = Plan {
             programs: vec![Program { ranks: 3, command: vec!["parent".into()] }],
-            first: 0,
-            here: 3,
+            here: RankSet::from(0..3),
             environment: vec![("A".into(), "1".into())],
             directory: Some("/d".into()),
             binding: Default::default(),
@@ -284,8 +283,10 @@ mod tests {
         info.spawned.push(world.clone());
         let plans = plans(&own, &info, &world, vec![program(1, &[]), program(3, &[])]);
         let told = |(host, plan): &(usize, Plan)| {
-            let place = plan.place(plan.first);
-            (*host, plan.ranks(), plan.app(plan.first), place.local_rank, place.local_size, place.size)
+            let (first, ranks) = (plan.here.first().unwrap(), plan.here.len());
+            let place = plan.place(first);
+            let end = first + ranks;
+            (*host, first..end, plan.app(first), place.local_rank, place.local_size, place.size)
         };
         assert_eq!(
             plans.iter().map(told).collect::<Vec<_>>(),

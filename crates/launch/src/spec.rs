@@ -9,7 +9,7 @@ use std::time::Duration;
 use canele_control::OnFailure;
 
 use super::binding::BindPolicy;
-use super::hosts::NamedHost;
+use super::hosts::{NamedHost, RankOrder};
 use super::input::InputTo;
 use super::output_files::OutputSpec;
 use super::plan::Program;
@@ -48,8 +48,10 @@ pub struct JobSpec {
 /// The hosts of a job and how they are reached.
 #[derive(Debug, Clone)]
 pub struct Placement {
-    /// The hosts, filled in order.
+    /// The hosts.
     pub hosts: Vec<NamedHost>,
+    /// How ranks go to them.
+    pub order: RankOrder,
     /// The command, with arguments, that runs another one on a host; `None`: ssh.
     pub remote_shell: Option<String>,
     /// Where this executable lies on the hosts; `None`: where it lies here.

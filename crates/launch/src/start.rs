@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use canele_control::{Host, JobInfo, MAX_MESSAGE, Network, OnFailure, Socket, draw_job_id};
+use canele_control::{Host, JobInfo, MAX_MESSAGE, Network, OnFailure, RankMap, RankSet, Socket, draw_job_id};
 use canele_rail::shm::layout::MOST_LOCAL_RANKS;
 use canele_sys::ids::LinkId;
 use canele_sys::topology;
@@ -60,8 +60,7 @@ pub fn adopt(pid: u32) -> io::Result<u8> {
     let name = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_else(|_| "program".into());
     let plan = Plan {
         programs: vec![Program { ranks: 1, command: vec![name.into()] }],
-        first: 0,
-        here: 1,
+        here: RankSet::from(0..1),
         environment: Vec::new(),
         directory: None,
         binding: Binding::default(),
@@ -76,6 +75,7 @@ pub fn adopt(pid: u32) -> io::Result<u8> {
         launcher: std::process::id(),
         size: 1,
         hosts: vec![host],
+        map: RankMap::in_blocks([1]),
         spawned: Vec::new(),
         universe: topology::usable(),
         processors: topology::usable(),
@@ -121,8 +121,7 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
     let (environment, tunables) = environment(spec)?;
     let mut plan = Plan {
         programs,
-        first: 0,
-        here: 0,
+        here: RankSet::default(),
         environment,
         directory: None,
         binding: Binding::default(),
@@ -131,9 +130,9 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
         spawned: None,
     };
     let mut claims = CoreClaims::default();
-    let hosts = match &spec.placement {
-        Some(placement) => hosts::place(&placement.hosts, plan.size())?,
-        None => vec![Host::this(plan.size())],
+    let (hosts, map) = match &spec.placement {
+        Some(placement) => hosts::place(&placement.hosts, plan.size(), &placement.order)?,
+        None => (vec![Host::this(plan.size())], RankMap::in_blocks([plan.size()])),
     };
     check_local_ranks(&hosts)?;
     spec.input.check(plan.size())?;
@@ -146,10 +145,10 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
             Some(RemoteShell::new(placement.remote_shell.as_deref(), canele)?)
         }
         None => {
-            plan.here = plan.size();
+            plan.here = RankSet::from(0..plan.size());
             plan.directory = directory_here(spec)?;
-            (plan.binding, claims) = Binding::choose(&spec.bind.of_ranks(0..plan.here), plan.here)?;
-            check_limits(plan.here)?;
+            (plan.binding, claims) = Binding::choose(&spec.bind.of_ranks(&plan.here), plan.size())?;
+            check_limits(plan.size())?;
             None
         }
     };
@@ -161,6 +160,7 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
         joined: false,
         universe: universe(spec, &hosts),
         hosts,
+        map,
         spawned: Vec::new(),
         processors: topology::usable(),
         on_failure: spec.on_failure,
@@ -288,14 +288,12 @@ fn launcher(job: Described, spec: &JobSpec, out: Option<OwnedFd>) -> io::Result<
         };
         return Launcher::new(plan, info, settings, events, output, input, start);
     };
-    let task = |host: usize| {
-        let ranks = info.ranks_of(host);
-        let plan = Plan { first: ranks.start, here: ranks.end - ranks.start, ..plan.clone() };
-        let bind = spec.bind.of_ranks(ranks);
+    let task = |(host, here)| {
+        let bind = spec.bind.of_ranks(&here);
         let silence_ms = tunables.host_lost_ms as u32;
-        Task { host: host as u32, plan, info: info.clone(), bind, silence_ms }
+        Task { host, plan: Plan { here, ..plan.clone() }, info: info.clone(), bind, silence_ms }
     };
-    let tasks = (0..info.hosts.len()).map(task).collect();
+    let tasks = (0..).zip(info.map.by_host(info.hosts.len())).map(task).collect();
     let patience = Duration::from_millis(tunables.remote_start_ms);
     let start = |events: &Events| {
         Agents::start(&shell, tasks, patience, tunables.rails.clone(), events)

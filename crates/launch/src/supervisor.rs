@@ -245,7 +245,7 @@ impl Supervisor {
     }
 
     fn start(&mut self, number: u32, descriptors: Vec<OwnedFd>) -> io::Result<u32> {
-        let plan = self.plans.iter().find(|plan| plan.ranks().contains(&number));
+        let plan = self.plans.iter().find(|plan| plan.here.contains(number));
         let plan = plan.ok_or_else(|| io::Error::other("no plan"))?;
         let mut descriptors = descriptors.into_iter();
         let mut next = || descriptors.next().ok_or_else(|| io::Error::other("too few descriptors"));

@@ -12,7 +12,7 @@ use std::thread;
 
 use canele_control::{
     Control, ControlError, FromLauncher, Handed, Host, JobInfo, Network, OnFailure, PeerInbox, RankEnd,
-    RankPlace, Socket, ToLauncher, VERSION,
+    RankMap, RankPlace, Socket, ToLauncher, VERSION,
 };
 use canele_engine::{Engine, Error, Rank, Region};
 use canele_rail::shm::InboxNotifier;
@@ -122,6 +122,7 @@ fn describe_job(hosts: &[u32]) -> Result<JobInfo, Error> {
         launcher: 0,
         size,
         hosts: hosts.iter().map(|ranks| Host::this(*ranks)).collect(),
+        map: RankMap::in_blocks(hosts.iter().copied()),
         processors: size,
         on_failure: OnFailure::Continue,
         network,
@@ -161,7 +162,7 @@ impl Started {
         let described = job.write().map_err(ControlError::Job)?;
         socket.try_send(&welcome, &[described.as_fd()]).expect("an empty queue has room");
         let here = job.ranks_of(job.host_of(rank));
-        let (local_rank, local_size) = (rank - here.start, here.len() as u32);
+        let (local_rank, local_size) = (here.place(rank).expect("a rank is on its host"), here.len());
         let place = RankPlace { rank, size: job.size, local_rank, local_size };
         let engine = Engine::join(tunables, Some(Control::new(place, of_rank.into())))?;
         let (mut inbox, mut addresses) = (None, Vec::new());

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use canele_launch::host_probe::{ProbeRequest, answer, survey};
-use canele_launch::{NamedHost, place_ranks};
+use canele_launch::{NamedHost, RankOrder, place_ranks};
 use canele_sys::topology;
 use canele_sys::tunables::{LAUNCHER_VARIABLES, Tunables};
 
@@ -64,7 +64,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 }
 
 fn examine(arguments: &Arguments) -> Result<Vec<Section>, String> {
-    let placement = arguments.place.whereabouts()?.placement;
+    let placement = arguments.place.whereabouts(RankOrder::ByHost)?.placement;
     let here = match (&placement, arguments.ranks) {
         (None, Some(ranks)) => ranks,
         // The launcher alone runs here.
@@ -92,7 +92,8 @@ fn examine(arguments: &Arguments) -> Result<Vec<Section>, String> {
 fn ranks_of(hosts: &[NamedHost], ranks: Option<u32>) -> Result<Vec<u32>, String> {
     let most = canele_launch::capacity(hosts)?;
     let Some(ranks) = ranks.or(most) else { return Ok(vec![0; hosts.len()]) };
-    Ok(place_ranks(hosts, ranks)?.into_iter().map(|host| host.ranks).collect())
+    let (placed, _) = place_ranks(hosts, ranks, &RankOrder::ByHost)?;
+    Ok(placed.into_iter().map(|host| host.ranks).collect())
 }
 
 /// True of the variables that a job on several hosts has everywhere.

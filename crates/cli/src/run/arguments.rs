@@ -5,7 +5,9 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use canele_launch::{BindPolicy, BindTo, InputTo, JobSpec, MapBy, OutputSpec, Pattern, Program, count_units};
+use canele_launch::{
+    BindPolicy, BindTo, InputTo, JobSpec, MapBy, OutputSpec, Pattern, Program, RankOrder, count_units,
+};
 use clap::Parser;
 
 use super::choices::{InitialErrhandler, OnFailure, Wait};
@@ -26,7 +28,7 @@ pub struct Arguments {
     #[arg(long, value_name = "auto|none|UNIT[:N]")]
     pub bind: Option<BindTo>,
     /// Spread the ranks of each host over these units in turn (ppr:N: N on each), and bind them there; with pe=N each has N cores, with
-    /// fill ranks of a unit follow each other
+    /// fill ranks of a unit follow each other; node: ranks go to the hosts in turn; slot: one host after the other
     #[arg(long, value_name = "[ppr:N:]UNIT[:pe=N][:fill]")]
     pub map_by: Option<MapBy>,
     /// Say to which processors each rank is bound
@@ -161,7 +163,7 @@ impl Arguments {
         let options = wait.into_iter().chain(check).chain(errhandler);
         Ok(JobSpec {
             programs: self.programs()?,
-            placement: self.place.whereabouts()?.placement,
+            placement: self.place.whereabouts(self.order())?.placement,
             bind: self.bind_policy()?,
             report_bindings: self.report_bindings,
             universe: self.universe,
@@ -174,6 +176,11 @@ impl Arguments {
             directory: self.directory.clone(),
             output,
         })
+    }
+
+    fn order(&self) -> RankOrder {
+        let in_turn = self.map_by.is_some_and(|map| map.hosts_in_turn);
+        if in_turn { RankOrder::InTurn } else { RankOrder::ByHost }
     }
 
     fn bind_policy(&self) -> Result<BindPolicy, String> {
@@ -205,7 +212,7 @@ impl Arguments {
     /// The number of ranks that is not said: what the hosts take, or what is spread over the units here.
     fn ranks_of_place(&self) -> Result<u32, String> {
         let per_unit = self.map_by.and_then(|map| Some((map.unit, map.per_unit?)));
-        match (self.place.whereabouts()?, per_unit) {
+        match (self.place.whereabouts(self.order())?, per_unit) {
             (Whereabouts { capacity: Some(capacity), .. }, _) => Ok(capacity),
             (Whereabouts { placement: None, .. }, Some((unit, each))) => {
                 let units =

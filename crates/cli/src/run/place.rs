@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use canele_launch::{
-    NamedHost, Placement, RankFile, allocation, capacity, is_here, read_host_file, read_host_list,
+    NamedHost, Placement, RankFile, RankOrder, allocation, capacity, is_here, read_host_file, read_host_list,
     read_rank_file,
 };
 
@@ -69,20 +69,23 @@ impl Place {
         Ok(self.named_hosts()?.as_deref().map(capacity).transpose()?.flatten())
     }
 
-    /// Where the ranks run: on hosts that were named, on those of an allocation that has others than this one, or here.
+    /// Where the ranks run: on hosts that were named, on those of an allocation that has others than this one, or here. They go to them in
+    /// this order, unless a file names the host of each.
     ///
     /// # Errors
     /// A text that says what is wrong with the hosts, or with the variables of the batch system.
-    pub fn whereabouts(&self) -> Result<Whereabouts, String> {
+    pub fn whereabouts(&self, order: RankOrder) -> Result<Whereabouts, String> {
         let Place { rsh, canele, .. } = self;
-        let placement = |hosts, usual: Option<&str>| Placement {
+        let placement = |hosts, order, usual: Option<&str>| Placement {
             hosts,
+            order,
             remote_shell: rsh.clone().or(usual.map(str::to_owned)),
             executable: canele.clone(),
         };
         if let Some(hosts) = self.named_hosts()? {
             let capacity = capacity(&hosts)?;
-            return Ok(Whereabouts { placement: Some(placement(hosts, None)), capacity });
+            let order = self.rankfile()?.map_or(order, |file| RankOrder::Listed(file.host_of));
+            return Ok(Whereabouts { placement: Some(placement(hosts, order, None)), capacity });
         }
         // All of its ranks run here.
         if let Some(file) = self.rankfile()? {
@@ -94,7 +97,7 @@ impl Place {
         };
         let capacity = capacity(&allocated.hosts)?;
         let is_elsewhere = !allocated.hosts.iter().all(|host| is_here(&host.name));
-        let placement = is_elsewhere.then(|| placement(allocated.hosts, allocated.remote_shell));
+        let placement = is_elsewhere.then(|| placement(allocated.hosts, order, allocated.remote_shell));
         Ok(Whereabouts { placement, capacity })
     }
 }

@@ -124,8 +124,13 @@ impl Cluster {
 
     /// Starts `canele run --hosts HOSTS OPTIONS COMMAND` on it.
     pub fn start(&self, hosts: &str, options: &[&str], command: &[&str]) -> Run {
+        self.start_by(["--hosts", hosts], options, command)
+    }
+
+    /// The same where another option names the hosts.
+    pub fn start_by(&self, place: [&str; 2], options: &[&str], command: &[&str]) -> Run {
         let rsh = self.remote_shell();
-        let first = ["run", "--timeout", "1000", "--hosts", hosts, "--rsh", &rsh];
+        let first = ["run", "--timeout", "1000", place[0], place[1], "--rsh", &rsh];
         start_with(&[&first, options, command].concat(), &[("CLUSTER", &self.name)], b"")
     }
 }

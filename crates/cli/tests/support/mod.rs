@@ -14,6 +14,7 @@ use canele_sys::atomic::{AtomicU32, Ordering};
 
 pub mod hosts;
 pub mod installation;
+pub mod launchers;
 pub mod pmi;
 pub mod ranks;
 

@@ -12,7 +12,6 @@ mod socket_watcher;
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -59,11 +58,11 @@ pub(crate) struct Rails {
 }
 
 impl Rails {
-    /// Opens the rails of the rank `me` on a host that has the ranks `here` at the start of the job; `oversubscribed`: those share
+    /// Opens the rails of the rank `me` on a host that has the ranks `here`, in their order, at the start of the job; `oversubscribed`: those share
     /// processors; `alone`: there is no rank on another host, nor one of another job that is reached over sockets.
     pub fn open(
         me: Rank,
-        here: Range<u32>,
+        here: impl IntoIterator<Item = u32>,
         (oversubscribed, alone): (bool, bool),
         tunables: &Tunables,
     ) -> Result<Self, Error> {

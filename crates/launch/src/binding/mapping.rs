@@ -42,7 +42,7 @@ impl FromStr for BindTo {
     }
 }
 
-/// Over what ranks are spread, as `--map-by` says: `package`, `numa:pe=2`, `ppr:2:l3cache`, `package:fill`.
+/// Over what ranks are spread, as `--map-by` says: `package`, `numa:pe=2`, `ppr:2:l3cache`, `package:fill`, `node`, `slot`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MapBy {
     /// The units.
@@ -53,7 +53,12 @@ pub struct MapBy {
     pub fill: bool,
     /// How many cores (or hardware threads, if ranks are bound to those) each rank has.
     pub elements: Option<u32>,
+    /// Hosts have their ranks in turn; otherwise one is filled after the other.
+    pub hosts_in_turn: bool,
 }
+
+/// The word for ranks that fill one host after the other and go anywhere there.
+const SLOT: &str = "slot";
 
 impl FromStr for MapBy {
     type Err = String;
@@ -65,9 +70,11 @@ impl FromStr for MapBy {
             |what: &str| words.next().ok_or_else(|| format!("{what} is missing, as in ppr:2:package"));
         let (per_unit, unit) = match first.eq_ignore_ascii_case("ppr") {
             true => (Some(positive(word("a number of ranks")?)?), word("what the ranks are on")?.parse()?),
-            false => (None, first.parse()?),
+            false if first.eq_ignore_ascii_case(SLOT) => (None, Unit::Host),
+            false => (None, first.parse().map_err(|error| format!("{error}, nor {SLOT}"))?),
         };
-        let mut map = MapBy { unit, per_unit, fill: false, elements: None };
+        let hosts_in_turn = unit == Unit::Host && per_unit.is_none() && !first.eq_ignore_ascii_case(SLOT);
+        let mut map = MapBy { unit, per_unit, fill: false, elements: None, hosts_in_turn };
         for modifier in words {
             match modifier.to_ascii_lowercase().split_once('=') {
                 Some(("pe", count)) => map.elements = Some(positive(count)?),
@@ -104,7 +111,7 @@ impl Mapping {
             let by = if count > 1 { Unit::Host } else { to };
             return Ok(Some(Mapping { by, per_unit: None, fill: false, to, count }));
         };
-        let MapBy { unit, per_unit, fill, elements } = map;
+        let MapBy { unit, per_unit, fill, elements, hosts_in_turn: _ } = map;
         let (to, count) = match (to, elements) {
             (BindTo::None, _) => return Ok(None),
             (BindTo::Auto, Some(count)) => (Unit::Core, count),

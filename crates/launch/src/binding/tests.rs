@@ -112,8 +112,8 @@ fn processors_are_named_by_number() {
 fn ranks_of_a_host_have_their_own_slots() {
     let slots = |text: &str| text.parse::<Slots>().unwrap();
     let policy = BindPolicy::slots(vec![slots("0"), slots("1"), slots("2")]);
-    assert_eq!(policy.of_ranks(1..3), BindPolicy::slots(vec![slots("1"), slots("2")]));
-    assert_eq!(BindPolicy::default().of_ranks(1..3), BindPolicy::default());
+    assert_eq!(policy.of_ranks(&RankSet::from(1..3)), BindPolicy::slots(vec![slots("1"), slots("2")]));
+    assert_eq!(BindPolicy::default().of_ranks(&RankSet::from(1..3)), BindPolicy::default());
 }
 
 #[test]

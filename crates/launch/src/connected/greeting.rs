@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use canele_control::join::is_of_this_user;
-use canele_control::{FromLauncher, Host, Network, RankEnd, SpawnedWorld, VERSION};
+use canele_control::{FromLauncher, Network, RankEnd, SpawnedWorld, VERSION};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
 
@@ -71,8 +71,8 @@ impl Launcher {
     pub(super) fn say_hello(&mut self, place: u32) {
         let Some(Some(link)) = self.connected.links.get_mut(place as usize) else { return };
         let info = self.job.info();
-        let at_start = (0..).zip(&info.hosts).map(|(host, Host { ranks, .. })| (host, *ranks));
-        let at_start = RankSeries { first: 0, hosts: at_start.filter(|(_, ranks)| *ranks > 0).collect() };
+        let at_start = info.map.runs().map(|(ranks, host)| (host, ranks.len() as u32));
+        let at_start = RankSeries { first: 0, hosts: at_start.collect() };
         let own = info.spawned.iter().filter(|world| world.origin.is_none());
         let spawned = own.map(|world| RankSeries::new(world.first, world.hosts.iter().copied()));
         let hello = ToJob::Hello {

@@ -9,12 +9,11 @@ use std::mem;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
-use canele_control::{FromLauncher, Handed, JobInfo, PeerInbox, SpawnedWorld, ToLauncher, VERSION};
+use canele_control::{FromLauncher, Handed, JobInfo, PeerInbox, RankSet, SpawnedWorld, ToLauncher, VERSION};
 use canele_rail::shm::InboxNotifier;
 use canele_sys::memory::Account;
 
 use super::introductions::Introductions;
-use super::places::Places;
 use crate::refused::refused_memory;
 use crate::settings::Settings;
 
@@ -90,7 +89,7 @@ pub struct LocalRanks {
     pub(super) info: JobInfo,
     /// The same in the file that ranks get.
     job: Rc<OwnedFd>,
-    places: Places,
+    ranks: RankSet,
     all: Vec<LocalRank>,
     /// Pairs (smaller rank first) one of which has asked for a link.
     pub(super) links: HashSet<(u32, u32)>,
@@ -108,13 +107,13 @@ impl LocalRanks {
     ///
     /// # Errors
     /// The job's description cannot be written.
-    pub fn new(info: JobInfo, ranks: std::ops::Range<u32>) -> io::Result<LocalRanks> {
+    pub fn new(info: JobInfo, ranks: RankSet) -> io::Result<LocalRanks> {
         let job = Rc::new(info.write().map_err(refused_memory)?);
         Ok(LocalRanks {
             info,
             job,
-            all: ranks.clone().map(|_| LocalRank::default()).collect(),
-            places: Places::new(ranks),
+            all: ranks.iter().map(|_| LocalRank::default()).collect(),
+            ranks,
             links: HashSet::new(),
             regions: HashMap::new(),
             introductions: Introductions::default(),
@@ -126,22 +125,28 @@ impl LocalRanks {
 
     /// Whether `rank` is one of them.
     pub fn has(&self, rank: u32) -> bool {
-        self.places.place(rank).is_some()
+        self.ranks.contains(rank)
     }
 
     /// Which ranks they are.
-    pub fn places(&self) -> &Places {
-        &self.places
+    pub fn ranks(&self) -> &RankSet {
+        &self.ranks
+    }
+
+    /// The number of `rank` among them.
+    pub fn place(&self, rank: u32) -> Option<usize> {
+        self.ranks.place(rank).map(|place| place as usize)
     }
 
     /// What is known of `rank`, one of them.
     pub fn of(&self, rank: u32) -> &LocalRank {
-        &self.all[self.places.place(rank).expect("a rank of this host")]
+        &self.all[self.place(rank).expect("a rank of this host")]
     }
 
     /// The same, to be changed.
     pub fn of_mut(&mut self, rank: u32) -> &mut LocalRank {
-        &mut self.all[self.places.place(rank).expect("a rank of this host")]
+        let place = self.place(rank).expect("a rank of this host");
+        &mut self.all[place]
     }
 
     /// The job has more ranks, of which `here` are on this host: those that are in the library are told.
@@ -151,12 +156,12 @@ impl LocalRanks {
     pub fn grow(&mut self, world: SpawnedWorld, here: impl Iterator<Item = u32>) -> io::Result<()> {
         self.info.spawned.push(world.clone());
         self.job = Rc::new(self.info.write().map_err(refused_memory)?);
-        let inside = self.places.ranks().zip(&self.all).filter(|(_, local_rank)| local_rank.is_inside());
+        let inside = self.ranks.iter().zip(&self.all).filter(|(_, local_rank)| local_rank.is_inside());
         for to in inside.map(|(rank, _)| rank).collect::<Vec<_>>() {
             self.send(to, FromLauncher::Grown { world: world.clone() }, Vec::new());
         }
         for rank in here {
-            self.places.add(rank);
+            self.ranks.push(rank);
             self.all.push(LocalRank::default());
         }
         Ok(())
@@ -176,7 +181,7 @@ impl LocalRanks {
     /// question waits for a rank that computes.
     pub fn ask_for_links(&mut self) {
         let most = most_links(self.info.ranks());
-        for (index, local_rank) in self.places.ranks().zip(&mut self.all) {
+        for (index, local_rank) in self.ranks.iter().zip(&mut self.all) {
             if local_rank.is_inside()
                 && local_rank.inbox.is_some()
                 && !mem::replace(&mut local_rank.asked, true)
@@ -317,8 +322,7 @@ impl LocalRanks {
         notifier.notify();
         let (memory, event) = (Rc::new(inbox.memory), inbox.event.map(Rc::new));
         self.of_mut(from).inbox = Some(Inbox { memory, event, notifier });
-        let wanted =
-            self.places.ranks().filter(|&peer| self.links.contains(&(from.min(peer), from.max(peer))));
+        let wanted = self.ranks.iter().filter(|&peer| self.links.contains(&(from.min(peer), from.max(peer))));
         for peer in wanted.collect::<Vec<_>>() {
             self.introduce(from, peer);
             self.introduce(peer, from);

@@ -1,6 +1,6 @@
 //! What the ranks of a host are to each other, without sockets or processes.
 
-use canele_control::{Host, Links, OnFailure};
+use canele_control::{Host, Links, OnFailure, RankMap};
 use canele_rail::shm::Shm;
 use canele_sys::ids::Rank;
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -18,6 +18,7 @@ fn local_ranks(here: u32) -> LocalRanks {
         launcher: 1,
         size: 2 * here,
         hosts: hosts.into(),
+        map: RankMap::in_blocks([here; 2]),
         processors: 2,
         on_failure,
         network: None,
@@ -25,7 +26,7 @@ fn local_ranks(here: u32) -> LocalRanks {
         spawned: Vec::new(),
         universe: 0,
     };
-    let mut local_ranks = LocalRanks::new(info, 0..here).unwrap();
+    let mut local_ranks = LocalRanks::new(info, RankSet::from(0..here)).unwrap();
     for rank in 0..here {
         let hello = ToLauncher::Hello { version: VERSION };
         assert_eq!(local_ranks.handle(rank, hello.clone(), None), Ok(Some(hello)));
@@ -135,7 +136,7 @@ fn broken_rules_are_texts_and_harm_nobody() {
     let garbage = all.handle(1, INBOX, memory()).unwrap_err();
     assert!(garbage.contains("unusable inbox"), "{garbage}");
     assert!(told(&mut all).is_empty());
-    let mut early = LocalRanks::new(all.info, 0..1).unwrap();
+    let mut early = LocalRanks::new(all.info, RankSet::from(0..1)).unwrap();
     assert!(early.handle(0, ToLauncher::Finished, None).is_err());
     let text = early.handle(0, ToLauncher::Hello { version: 99 }, None).unwrap_err();
     assert!(text.contains("99") && text.contains(&VERSION.to_string()));

@@ -14,7 +14,6 @@ mod local_ranks;
 mod orders;
 mod outside;
 mod pipes;
-mod places;
 mod ranks;
 mod starting;
 
@@ -119,11 +118,11 @@ impl HostRanks {
 
     fn new(mut plan: Plan, info: JobInfo, own: Own, events: &Events) -> io::Result<HostRanks> {
         installation::add_library_path(&mut plan.environment);
-        let local_ranks = LocalRanks::new(info, plan.ranks())?;
+        let local_ranks = LocalRanks::new(info, plan.here.clone())?;
         let supervisor = SupervisorHandle::start(&plan, events)?;
         Ok(HostRanks {
             local_ranks,
-            pipes: Pipes::new(plan.first),
+            pipes: Pipes::new(plan.here.first().unwrap_or_default()),
             plan,
             spawned: Vec::new(),
             supervisor,

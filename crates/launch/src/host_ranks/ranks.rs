@@ -20,13 +20,13 @@ const LAST_WORDS: u32 = 4096;
 
 impl HostRanks {
     pub(super) fn channel_mut(&mut self, rank: u32) -> Option<&mut ControlChannel> {
-        let place = self.local_ranks.places().place(rank)?;
+        let place = self.local_ranks.place(rank)?;
         self.channels.get_mut(place)
     }
 
     /// For everybody who wants to see them now.
     fn note_links(&mut self, rank: u32, links: &Links) {
-        let Some(place) = self.local_ranks.places().place(rank) else { return };
+        let Some(place) = self.local_ranks.place(rank) else { return };
         self.countings.iter_mut().for_each(|counting| counting.note_links(place, links));
     }
 

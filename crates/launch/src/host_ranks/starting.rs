@@ -20,7 +20,7 @@ impl HostRanks {
     /// Starts the next rank, if one is left. One at a time: descriptors under way are bounded.
     pub(super) fn start_next(&mut self, events: &Events) {
         while !self.starting && self.ending_until.is_none() {
-            let Some(rank) = self.local_ranks.places().rank(self.channels.len()) else { return };
+            let Some(rank) = self.local_ranks.ranks().rank(self.channels.len() as u32) else { return };
             match self.start_rank(rank, events) {
                 Ok(()) => self.starting = true,
                 Err(error) => {
@@ -28,7 +28,7 @@ impl HostRanks {
                     let report = Report::NotStarted { rank, status: 1, name, why: error.to_string() };
                     self.handle_not_started(rank, report, events);
                     // The job ends, unless it can do without the rank.
-                    if self.plan.ranks().contains(&rank) {
+                    if self.plan.here.contains(rank) {
                         return;
                     }
                 }
@@ -38,12 +38,12 @@ impl HostRanks {
 
     /// The plan of which `rank` is.
     fn plan_of(&self, rank: u32) -> &Plan {
-        self.spawned.iter().find(|plan| plan.ranks().contains(&rank)).unwrap_or(&self.plan)
+        self.spawned.iter().find(|plan| plan.here.contains(rank)).unwrap_or(&self.plan)
     }
 
     /// A rank has no process: it has a channel all the same, which is closed.
     fn handle_not_started(&mut self, rank: u32, report: Report, events: &Events) {
-        let place = self.local_ranks.places().place(rank);
+        let place = self.local_ranks.place(rank);
         if place == Some(self.channels.len()) {
             self.channels.push(ControlChannel::closed(rank));
         } else if let Some(channel) = self.channel_mut(rank) {
@@ -56,7 +56,7 @@ impl HostRanks {
 
     /// The job has more ranks: tells those that are here, and starts its own.
     pub(super) fn spawn(&mut self, world: SpawnedWorld, mut plans: Vec<Plan>, events: &Events) {
-        let ranks: Vec<u32> = plans.iter().flat_map(Plan::ranks).collect();
+        let ranks: Vec<u32> = plans.iter().flat_map(|plan| plan.here.iter()).collect();
         if let Err(error) = self.local_ranks.grow(world, ranks.into_iter()) {
             let text = format!("cannot add ranks to the job: {error}");
             return self.reports.push(Report::Failed { status: 1, text });
@@ -77,7 +77,7 @@ impl HostRanks {
 
     fn start_rank(&mut self, rank: u32, events: &Events) -> io::Result<()> {
         let (own, its) = Socket::pair()?;
-        let input = if self.plan.ranks().contains(&rank) && self.plan.input.has(rank) {
+        let input = if self.plan.here.contains(rank) && self.plan.input.has(rank) {
             self.input_of_next(events)?
         } else {
             std::fs::File::open("/dev/null")?.into()
@@ -101,7 +101,7 @@ impl HostRanks {
             return Ok(input);
         }
         let plan = &self.plan;
-        let ranks = || plan.ranks().filter(|rank| plan.input.has(*rank)).count();
+        let ranks = || plan.here.iter().filter(|rank| plan.input.has(*rank)).count();
         self.feed.get_or_insert_with(|| Feed::new(ranks())).open(events)
     }
 
@@ -122,7 +122,7 @@ impl HostRanks {
                 }
                 Ok(Some(FromSupervisor::NotStarted { number: rank, errno, reason })) => {
                     let report = self.plan_of(rank).not_started(rank, errno, &reason);
-                    if self.plan.ranks().contains(&rank) {
+                    if self.plan.here.contains(rank) {
                         self.reports.push(report);
                     } else {
                         self.starting = false;

@@ -2,16 +2,16 @@
 //!
 //! Owns their sockets and what tells of the ends of their processes, which are no children of this one. Believes only ranks of this user.
 
-use std::ops::Range;
 use std::os::fd::OwnedFd;
 
 use canele_control::join::{JoinAnswer, JoinRequest, JoinTask, accept_from_this_user};
-use canele_control::{Socket, VERSION};
+use canele_control::{RankSet, Socket, VERSION};
 use canele_sys::topology;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::events::{Events, Ready, Source};
+use crate::wording::rank_list;
 
 /// What has become of a rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -166,7 +166,7 @@ impl Arrivals {
     ///
     /// # Errors
     /// Others have come, in words.
-    pub fn begin(mut self, ranks: Range<u32>, events: &Events) -> Result<Vec<JoinedRank>, String> {
+    pub fn begin(mut self, ranks: &RankSet, events: &Events) -> Result<Vec<JoinedRank>, String> {
         events.remove(&self.listener);
         let mut all = Vec::new();
         for connected in self.connected.drain(..).flatten() {
@@ -175,11 +175,12 @@ impl Arrivals {
             all.push(JoinedRank { rank, pid: pid.as_raw_nonzero().get() as u32, process, socket });
         }
         all.sort_by_key(|joined| joined.rank);
-        if !all.iter().map(|joined| joined.rank).eq(ranks.clone()) {
-            return Err(format!("the ranks that have come are not {} to {}", ranks.start, ranks.end));
+        if !all.iter().map(|joined| joined.rank).eq(ranks.iter()) {
+            let ranks: Vec<u32> = ranks.iter().collect();
+            return Err(format!("those that have come are not {}", rank_list(&ranks)));
         }
         for (local_rank, joined) in (0..).zip(&all) {
-            let answer = JoinAnswer::Joined { local_rank, local_size: ranks.end - ranks.start };
+            let answer = JoinAnswer::Joined { local_rank, local_size: ranks.len() };
             // One that does not listen has ended, which is found out next.
             let _ = joined.socket.try_send(&answer, &[]);
         }

@@ -5,7 +5,6 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use canele_control::join::{JoinTask, MOST_ADDRESSES};
-use canele_control::{Socket, VERSION};
+use canele_control::{RankSet, Socket, VERSION};
 use canele_rail::tcp::interfaces::{Interface, choose, interfaces};
 
 use super::proof;
@@ -45,9 +44,9 @@ pub struct GatheredAgent {
 }
 
 impl GatheredAgent {
-    /// The ranks of its host, once all have come.
-    pub fn ranks(&self) -> Range<u32> {
-        self.ranks.first().map_or(0..0, |first| *first..*first + self.ranks.len() as u32)
+    /// The ranks of its host that have come.
+    pub fn ranks(&self) -> RankSet {
+        self.ranks.iter().copied().collect()
     }
 }
 
@@ -117,7 +116,7 @@ impl<'a> Gathering<'a> {
         self.listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect()
     }
 
-    /// Waits until all ranks have come; the agents of their hosts, in the order of their ranks.
+    /// Waits until all ranks have come; the agents of their hosts, in the order of their first ranks.
     ///
     /// # Errors
     /// Why the job does not come about, which the agents have been told.
@@ -131,7 +130,7 @@ impl<'a> Gathering<'a> {
             };
             match handled.and_then(in_time) {
                 Err(why) => break Err(why),
-                Ok(()) if self.is_complete() => break self.take_in_order(),
+                Ok(()) if self.is_complete() => break Ok(self.take_in_order()),
                 Ok(()) => {}
             }
         };
@@ -275,24 +274,15 @@ impl<'a> Gathering<'a> {
         )
     }
 
-    fn take_in_order(&mut self) -> Result<Vec<GatheredAgent>, String> {
-        let scattered = |agent: &&GatheredAgent| !agent.ranks.iter().copied().eq(agent.ranks());
-        if let Some(agent) = self.agents.iter().flatten().find(scattered) {
-            let ranks: Vec<u32> = agent.ranks.iter().copied().collect();
-            return Err(format!(
-                "the ranks on {} do not follow each other ({}): have the launcher fill one host after the other, as `srun \
-                 --distribution=block` and `mpirun --map-by slot` do",
-                agent.name,
-                rank_list(&ranks)
-            ));
-        }
+    /// By the first ranks of their hosts.
+    fn take_in_order(&mut self) -> Vec<GatheredAgent> {
         let mut agents: Vec<GatheredAgent> = std::mem::take(&mut self.agents)
             .into_iter()
             .flatten()
             .filter(|agent| !agent.ranks.is_empty())
             .collect();
-        agents.sort_by_key(|agent| agent.ranks().start);
-        Ok(agents)
+        agents.sort_by_key(|agent| agent.ranks.first().copied());
+        agents
     }
 
     fn refuse(&mut self, why: &str, events: &Events) {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 
 use canele_control::join::{JoinAnswer, JoinTask};
-use canele_control::{Host, JobInfo, Network, Socket};
+use canele_control::{Host, JobInfo, Network, RankMap, RankSet, Socket};
 use canele_sys::tunables::Tunables;
 
 use super::gathering::{GatheredAgent, Gathering};
@@ -59,8 +59,7 @@ fn launch(
 ) -> io::Result<()> {
     let plan = Plan {
         programs: vec![Program { ranks: begin.ranks, command: vec![OsString::from(&begin.program)] }],
-        first: 0,
-        here: 0,
+        here: RankSet::default(),
         environment: Vec::new(),
         directory: None,
         binding: Binding::default(),
@@ -68,8 +67,12 @@ fn launch(
         input: Default::default(),
         spawned: None,
     };
-    let host = |agent: &GatheredAgent| Host { name: agent.name.clone(), ranks: agent.ranks().len() as u32 };
+    let host = |agent: &GatheredAgent| Host { name: agent.name.clone(), ranks: agent.ranks().len() };
     let hosts: Vec<Host> = agents.iter().map(host).collect();
+    let mut of_ranks = vec![0; begin.ranks as usize];
+    for (host, agent) in (0..).zip(&agents) {
+        agent.ranks().iter().for_each(|rank| of_ranks[rank as usize] = host);
+    }
     let info = JobInfo {
         id: begin.job,
         launcher: std::process::id(),
@@ -81,21 +84,19 @@ fn launch(
             rails: Vec::new(),
         }),
         hosts,
+        map: RankMap::new(of_ranks),
         spawned: Vec::new(),
         universe: begin.ranks,
         processors: 0,
         on_failure: on_failure()?,
         joined: true,
     };
-    let task = |(host, agent): (usize, &GatheredAgent)| {
-        let ranks = agent.ranks();
-        Task {
-            host: host as u32,
-            plan: Plan { first: ranks.start, here: ranks.end - ranks.start, ..plan.clone() },
-            info: info.clone(),
-            bind: BindPolicy::none(),
-            silence_ms: tunables.host_lost_ms as u32,
-        }
+    let task = |(host, agent): (usize, &GatheredAgent)| Task {
+        host: host as u32,
+        plan: Plan { here: agent.ranks(), ..plan.clone() },
+        info: info.clone(),
+        bind: BindPolicy::none(),
+        silence_ms: tunables.host_lost_ms as u32,
     };
     let tasks: Vec<Task> = agents.iter().enumerate().map(task).collect();
     let names = info.hosts.iter().map(|host| host.name.clone()).collect();

@@ -152,7 +152,8 @@ impl Mapping {
         if let Some(file) = &self.rankfile {
             return vec![("--rankfile", file.clone())];
         }
-        if let Some(unit) = self.unit.clone().or(self.elements.as_ref().map(|_| "node".into())) {
+        let whole = self.by_node.as_ref().map(|_| "node").or(self.elements.as_ref().map(|_| "slot"));
+        if let Some(unit) = self.unit.clone().or(whole.map(str::to_owned)) {
             let elements = self.elements.as_ref().map(|count| format!(":pe={count}")).unwrap_or_default();
             let fill = if self.fill { ":fill" } else { "" };
             options.push(("--map-by", format!("{unit}{elements}{fill}")));
@@ -161,6 +162,11 @@ impl Mapping {
             options.push(("--bind", bind.clone()));
         }
         options
+    }
+
+    /// What was typed to have ranks go to the hosts in turn, and does not come about because they are spread over other units, too.
+    pub fn lost_order(&self) -> Option<&str> {
+        self.by_node.as_deref().filter(|_| self.unit.is_some())
     }
 
     /// The number of ranks follows from the machine, or from the file.

@@ -55,8 +55,8 @@ pub fn translate(words: Vec<OsString>, variable: impl Fn(&str) -> Option<OsStrin
     let place = places::resolve(&wanted, in_allocation)?;
     let mut remarks = wanted.remarks.clone();
     let is_elsewhere = place.hosts.is_some();
-    remarks.extend(wanted.mapping.by_node.iter().filter(|_| is_elsewhere).map(|order| {
-        format!("{order}: the hosts have their ranks in turn, but these are numbered host by host")
+    remarks.extend(wanted.mapping.lost_order().filter(|_| is_elsewhere).map(|order| {
+        format!("{order}: ranks that are spread over the units of a host fill one host after the other")
     }));
     if wanted.mapping.rankfile.is_some() && (wanted.hosts.is_some() || wanted.hostfile.is_some()) {
         remarks.push(

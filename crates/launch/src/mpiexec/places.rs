@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::command_line::Wanted;
-use crate::hosts::{self, NamedHost};
+use crate::hosts::{self, NamedHost, RankOrder};
 
 /// What comes of them.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -56,10 +56,7 @@ pub fn resolve(wanted: &Wanted, in_allocation: bool) -> Result<Place, String> {
     let said = wanted.programs.iter().any(|program| program.ranks.is_some());
     let named = if said { named } else { numbered(named) };
     let asked = wanted.programs.iter().map(|program| program.ranks.unwrap_or(1)).sum();
-    let named = match &wanted.mapping.by_node {
-        Some(_) => in_turn(named, asked),
-        None => filled(named, asked)?,
-    };
+    let named = filled(named, asked)?;
     let words: Vec<String> = named.iter().map(word).collect();
     Ok(Place { hosts: Some(words.join(",")), ranks: None, says_ranks: sum(&named).is_some() })
 }
@@ -91,30 +88,11 @@ fn filled(named: Vec<NamedHost>, asked: u32) -> Result<Vec<NamedHost>, String> {
     if sum(&named).is_none_or(|numbers| asked <= numbers) || named.iter().all(|host| host.most.is_none()) {
         return Ok(named);
     }
-    let placed = hosts::place(&named, asked)?;
+    let (placed, _) = hosts::place(&named, asked, &RankOrder::ByHost)?;
     Ok(placed
         .into_iter()
         .map(|host| NamedHost { name: host.name, ranks: Some(host.ranks), most: None })
         .collect())
-}
-
-/// Hosts that have numbers get a rank each in turn, as long as they have room and ranks are left.
-fn in_turn(mut named: Vec<NamedHost>, asked: u32) -> Vec<NamedHost> {
-    if sum(&named).is_none_or(|numbers| asked >= numbers) {
-        return named;
-    }
-    let mut shares = vec![0; named.len()];
-    let mut left = asked;
-    while left > 0 {
-        for (share, host) in shares.iter_mut().zip(&named) {
-            let takes = u32::from(left > 0 && host.ranks.is_some_and(|ranks| *share < ranks));
-            *share += takes;
-            left -= takes;
-        }
-    }
-    named.iter_mut().zip(&shares).for_each(|(host, share)| host.ranks = Some(*share));
-    named.retain(|host| host.ranks != Some(0));
-    named
 }
 
 fn numbered(mut hosts: Vec<NamedHost>) -> Vec<NamedHost> {

@@ -108,8 +108,9 @@ fn ranks_are_bound_and_spread() {
         ("--map-by socket:PE=2 --bind-to core", "--map-by package:pe=2 --bind core"),
         ("--map-by numa --rank-by fill", "--map-by numa:fill"),
         ("--map-by L3CACHE:OVERSUBSCRIBE", "--map-by l3cache"),
-        ("--map-by slot:pe=2", "--map-by node:pe=2"),
-        ("--cpus-per-proc 2", "--map-by node:pe=2"),
+        ("--map-by slot:pe=2", "--map-by slot:pe=2"),
+        ("--cpus-per-proc 2", "--map-by slot:pe=2"),
+        ("--map-by node:pe=2", "--map-by node:pe=2"),
         ("--map-by ppr:1:socket", "--map-by ppr:1:package"),
         ("--npersocket 1", "--map-by ppr:1:package"),
         ("--rank-by slot --map-by slot", ""),
@@ -138,11 +139,16 @@ fn ranks_are_bound_and_spread() {
 
 #[test]
 fn hosts_get_ranks_in_turn_or_not_at_all() {
-    becomes("-n 2 -map-by node a", "canele run -n 2 -- a");
+    becomes("-n 2 -map-by node a", "canele run --map-by node -n 2 -- a");
     becomes("-n 2 --map-by core -H h0,h1 a", "canele run --hosts h0,h1 --map-by core -n 2 -- a");
-    remarks("-n 2 --map-by node -H h0,h1 a", "canele run --hosts h0,h1 -n 2 -- a", "--map-by node");
-    remarks("-n 3 --bynode -H h0:4,h1:1,h2:4 a", "canele run --hosts h0:1,h1:1,h2:1 -n 3 -- a", "--bynode");
-    remarks("-n 4 --bynode -H h0:4,h1:1,h2:4 a", "canele run --hosts h0:2,h1:1,h2:1 -n 4 -- a", "--bynode");
+    becomes("-n 2 --map-by node -H h0,h1 a", "canele run --hosts h0,h1 --map-by node -n 2 -- a");
+    becomes("-n 3 --bynode -H h0:4,h1:1 a", "canele run --hosts h0:4,h1:1 --map-by node -n 3 -- a");
+    let words = "--map-by core --rank-by node";
+    remarks(
+        &format!("-n 2 {words} -H h0,h1 a"),
+        "canele run --hosts h0,h1 --map-by core -n 2 -- a",
+        "--rank-by node",
+    );
     becomes("--map-by ppr:2:node -H h0,h1 a", "canele run --hosts h0:2,h1:2 -- a");
     becomes("-n 1 -nolocal -H localhost,h1 a", "canele run --hosts h1 -n 1 -- a");
     becomes("-n 1 --map-by slot:NOLOCAL -H localhost:2,h1:2 a", "canele run --hosts h1:2 -n 1 -- a");

@@ -4,10 +4,9 @@
 
 use std::collections::HashSet;
 use std::net::IpAddr;
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use canele_control::{JobInfo, VERSION};
+use canele_control::{JobInfo, RankSet, VERSION};
 use canele_rail::tcp::interfaces::Interface;
 
 use super::frames::{Inflow, MOST_NOISE, Outflow, Preamble, Read};
@@ -17,7 +16,6 @@ use crate::events::Events;
 use crate::failure::Exit;
 use crate::host_ranks::{Order, Report};
 use crate::join::GatheredAgent;
-use crate::plan::Plan;
 
 /// Bytes waiting for an agent from which on it is not listened to.
 const CONGESTED: usize = 4 << 20;
@@ -44,7 +42,7 @@ pub enum State {
 pub struct Agent {
     pub(super) state: State,
     task: Task,
-    ranks: Range<u32>,
+    ranks: RankSet,
     /// Those that it was told to start since.
     spawned: HashSet<u32>,
     /// Its host had no ranks at the start of the job.
@@ -75,9 +73,9 @@ impl Agent {
     /// Of which nothing is heard yet.
     pub fn new(task: Task, command: String, now: Instant) -> Agent {
         Agent {
-            state: if task.plan.here > 0 { State::Starting } else { State::Absent },
-            ranks: task.plan.ranks(),
-            is_later: task.plan.here == 0,
+            state: if task.plan.here.is_empty() { State::Absent } else { State::Starting },
+            ranks: task.plan.here.clone(),
+            is_later: task.plan.here.is_empty(),
             waiting: Vec::new(),
             has_shell: false,
             spawned: HashSet::new(),
@@ -214,10 +212,10 @@ impl Agent {
             | Report::Said { rank, .. }
             | Report::Broke { rank, .. }
             | Report::Printed { rank, .. }
-            | Report::Exited { rank, .. } => self.ranks.contains(rank) || self.spawned.contains(rank),
+            | Report::Exited { rank, .. } => self.ranks.contains(*rank) || self.spawned.contains(rank),
             Report::Counted { counts, .. } => {
-                let most = self.ranks.len() + self.spawned.len();
-                (self.ranks.len()..=most).contains(&counts.len())
+                let at_start = self.ranks.len() as usize;
+                (at_start..=at_start + self.spawned.len()).contains(&counts.len())
             }
             Report::Lost { .. } | Report::Remarked { .. } => false,
             Report::Fed { .. }
@@ -302,7 +300,7 @@ impl Agent {
             return self.waiting.push(order);
         }
         if let Order::Spawn { plans, .. } = &order {
-            self.spawned.extend(plans.iter().flat_map(Plan::ranks));
+            self.spawned.extend(plans.iter().flat_map(|plan| plan.here.iter()));
         }
         self.send(&ToAgent::Order(order));
     }

@@ -211,8 +211,8 @@ impl AgentLoop {
         if !plan.is_sound() || info.size != plan.size() {
             return Err("the launcher's plan makes no sense".into());
         }
-        check_limits(plan.here)?;
-        (plan.binding, self.claims) = Binding::choose(&bind, plan.here)?;
+        check_limits(plan.here.len())?;
+        (plan.binding, self.claims) = Binding::choose(&bind, plan.here.len())?;
         let host_ranks = match self.arrivals.take() {
             None => {
                 info.processors = topology::usable();
@@ -223,7 +223,7 @@ impl AgentLoop {
                 if let Some(network) = &mut info.network {
                     *network.key = key_of_ranks(&arrivals.begin.key);
                 }
-                let ranks = arrivals.begin(plan.ranks(), &self.events)?;
+                let ranks = arrivals.begin(&plan.here, &self.events)?;
                 HostRanks::join(plan, info, ranks, &self.events)
             }
         };

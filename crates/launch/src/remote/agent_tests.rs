@@ -4,7 +4,7 @@ use std::io::Write;
 
 use std::net::SocketAddr;
 
-use canele_control::{Host, JobInfo, OnFailure, ToLauncher};
+use canele_control::{Host, JobInfo, OnFailure, RankMap, ToLauncher};
 use canele_sim::world::Random;
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -20,8 +20,7 @@ use crate::remote::{chunks, rails};
 fn agent(events: &Events) -> (Agent, std::fs::File) {
     let plan = Plan {
         programs: vec![Program { ranks: 4, command: vec!["true".into()] }],
-        first: 2,
-        here: 2,
+        here: RankSet::from(2..4),
         environment: Vec::new(),
         directory: None,
         binding: Default::default(),
@@ -36,6 +35,7 @@ fn agent(events: &Events) -> (Agent, std::fs::File) {
         launcher: 1,
         size: 4,
         hosts: hosts.into(),
+        map: RankMap::in_blocks([2; 2]),
         processors: 1,
         on_failure,
         network: None,

@@ -14,6 +14,7 @@ use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use canele_control::RankSet;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::agent::{Agent, State};
@@ -79,8 +80,7 @@ impl Agents {
         let agents: Vec<Agent> = tasks.into_iter().zip(&commands).map(agent).collect();
         let plan = Plan {
             programs: commands.into_iter().map(|command| Program { ranks: 1, command }).collect(),
-            first: 0,
-            here: names.len() as u32,
+            here: RankSet::from(0..names.len() as u32),
             environment: Vec::new(),
             directory: None,
             binding: Default::default(),

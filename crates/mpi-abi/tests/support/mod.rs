@@ -11,33 +11,86 @@ use std::process::{Command, Output};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// The library that programs are compiled for and run with.
-struct Interface {
+pub struct Interface {
     package: &'static str,
     /// Its name in the folder of a build.
     built: &'static str,
     /// The names that programs and the compiler look for.
     names: &'static [&'static str],
     link: &'static str,
-    include: &'static str,
+    include: PathBuf,
+}
+
+impl Interface {
+    /// The standard's.
+    pub fn standard() -> Interface {
+        Interface {
+            package: "canele-mpi-abi",
+            built: "libmpi_abi.so",
+            names: &["libmpi_abi.so.1", "libmpi_abi.so"],
+            link: "-lmpi_abi",
+            include: concat!(env!("CARGO_MANIFEST_DIR"), "/../mpi-abi/include").into(),
+        }
+    }
+
+    /// MPICH's, whose header lies in this folder.
+    pub fn mpich(include: PathBuf) -> Interface {
+        Interface {
+            package: "canele-mpich-abi",
+            built: "libmpi.so",
+            names: &["libmpi.so.12"],
+            link: "-l:libmpi.so.12",
+            include,
+        }
+    }
+
+    /// Builds the library; a folder with it as programs look for it, for this process alone.
+    pub fn install(&self) -> PathBuf {
+        // Nothing links with it, so no test has it built. The launcher finds any of them beside that of the standard.
+        // With the command, whose dependencies have the features that they have in the workspace: nothing else is built anew.
+        let mut build = Command::new(env!("CARGO"));
+        build
+            .args(["build", "--quiet", "-p", "canele-cli", "-p", "canele-mpi-abi", "-p", self.package])
+            .current_dir(PACKAGE);
+        build.args((!cfg!(debug_assertions)).then_some("--release"));
+        assert!(build.status().expect("cargo can be run").success(), "the library can be built");
+        let test = std::env::current_exe().unwrap();
+        let built = test.parent().unwrap().parent().unwrap().join(self.built);
+        let folder =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{}", self.package, std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        for name in self.names {
+            let _ = std::fs::remove_file(folder.join(name));
+            std::os::unix::fs::symlink(&built, folder.join(name)).unwrap();
+        }
+        folder
+    }
+
+    /// A program of these sources in the folder that [`install`](Self::install) made.
+    pub fn compile(
+        &self,
+        folder: &Path,
+        [compiler, standard]: [&str; 2],
+        name: &str,
+        sources: &[PathBuf],
+    ) -> PathBuf {
+        let program = folder.join(name);
+        let mut compiler = Command::new(compiler);
+        compiler.args([standard, "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]);
+        compiler.arg("-I").arg(&self.include);
+        compiler.args(sources).arg("-o").arg(&program);
+        compiler.arg("-L").arg(folder).args([self.link, "-lpthread"]);
+        let output = compiler.output().expect("the compiler starts");
+        assert!(output.status.success(), "{name}: {}", text(&output));
+        program
+    }
 }
 
 /// That of the package whose tests include this file: MPICH's ABI, or the standard's.
 fn interface() -> Interface {
     match env!("CARGO_PKG_NAME") {
-        "canele-mpich-abi" => Interface {
-            package: "canele-mpich-abi",
-            built: "libmpi.so",
-            names: &["libmpi.so.12"],
-            link: "-l:libmpi.so.12",
-            include: option_env!("OUT_DIR").unwrap_or_default(),
-        },
-        _ => Interface {
-            package: "canele-mpi-abi",
-            built: "libmpi_abi.so",
-            names: &["libmpi_abi.so.1", "libmpi_abi.so"],
-            link: "-lmpi_abi",
-            include: concat!(env!("CARGO_MANIFEST_DIR"), "/../mpi-abi/include"),
-        },
+        "canele-mpich-abi" => Interface::mpich(option_env!("OUT_DIR").unwrap_or_default().into()),
+        _ => Interface::standard(),
     }
 }
 
@@ -75,35 +128,15 @@ pub fn names(folder: &Path) -> Vec<String> {
 /// A folder with the library as programs look for it, for this process alone.
 pub fn library() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| {
-        let interface = interface();
-        // Nothing links with it, so no test has it built. The launcher finds any of them beside that of the standard.
-        // With the command, whose dependencies have the features that they have in the workspace: nothing else is built anew.
-        let mut build = Command::new(env!("CARGO"));
-        build
-            .args(["build", "--quiet", "-p", "canele-cli", "-p", "canele-mpi-abi", "-p", interface.package])
-            .current_dir(PACKAGE);
-        build.args((!cfg!(debug_assertions)).then_some("--release"));
-        assert!(build.status().expect("cargo can be run").success(), "the library can be built");
-        let test = std::env::current_exe().unwrap();
-        let built = test.parent().unwrap().parent().unwrap().join(interface.built);
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!(
-            "{}-{}",
-            interface.package,
-            std::process::id()
-        ));
-        std::fs::create_dir_all(&folder).unwrap();
-        for name in interface.names {
-            let _ = std::fs::remove_file(folder.join(name));
-            std::os::unix::fs::symlink(&built, folder.join(name)).unwrap();
-        }
-        folder
-    })
+    FOLDER.get_or_init(|| interface().install())
 }
+
+/// How programs in C are compiled.
+pub const C: [&str; 2] = ["cc", "-std=gnu11"];
 
 /// A program of these sources.
 pub fn compiled(name: &str, sources: &[PathBuf]) -> PathBuf {
-    compiled_by(["cc", "-std=gnu11"], name, sources)
+    compiled_by(C, name, sources)
 }
 
 /// A program in C++ of these sources.
@@ -115,19 +148,7 @@ pub fn compiled_cpp(name: &str, sources: &[PathBuf]) -> PathBuf {
 fn compiled_by(by: [&str; 2], name: &str, sources: &[PathBuf]) -> PathBuf {
     static PROGRAMS: Mutex<BTreeMap<String, Arc<OnceLock<PathBuf>>>> = Mutex::new(BTreeMap::new());
     let program = PROGRAMS.lock().expect("no test fails here").entry(name.to_owned()).or_default().clone();
-    program.get_or_init(|| compile(by, name, sources)).clone()
-}
-
-fn compile([compiler, standard]: [&str; 2], name: &str, sources: &[PathBuf]) -> PathBuf {
-    let program = library().join(name);
-    let mut compiler = Command::new(compiler);
-    compiler.args([standard, "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]);
-    compiler.arg("-I").arg(interface().include);
-    compiler.args(sources).arg("-o").arg(&program);
-    compiler.arg("-L").arg(library()).args([interface().link, "-lpthread"]);
-    let output = compiler.output().expect("the compiler starts");
-    assert!(output.status.success(), "{name}: {}", text(&output));
-    program
+    program.get_or_init(|| interface().compile(library(), by, name, sources)).clone()
 }
 
 /// Runs a program without a launcher, or as a job of `canele run` with these options. What hangs ends with status 124.

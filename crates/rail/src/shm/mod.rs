@@ -27,7 +27,6 @@ mod region;
 mod rings;
 mod waker;
 
-use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
@@ -52,10 +51,12 @@ use crate::{Caps, ConnectError};
 
 /// The shared-memory rail of one rank.
 pub struct Shm {
-    /// The first rank of this host; the ranks of a host are numbered one after the other.
+    /// The ranks of this host at the start of the job, in their order: by it the slices of inboxes are numbered.
+    here: Vec<u32>,
+    /// This rank.
+    me: Rank,
+    /// The first rank that has a place among the links.
     first: u32,
-    /// This rank's number on its host.
-    me: usize,
     caps: Caps,
     inbox: Inbox,
     /// Its file, to be handed to peers.
@@ -63,7 +64,8 @@ pub struct Shm {
     /// What this rank sleeps on if not on its word.
     watch: Option<Arc<Watch>>,
     fencing: Fencing,
-    /// What there is of each rank of this host.
+    /// What there is of each rank of this host; empty places between them are those of ranks elsewhere, so that the short path finds a link
+    /// by a subtraction.
     links: Vec<Link>,
     /// The links on which packets can come, and those on which they can leave.
     incoming: Vec<LinkId>,
@@ -109,18 +111,23 @@ fn report_unreadable<'a>(
 }
 
 impl Shm {
-    /// Opens the rail of rank `me`. The ranks at the start of the job that are on its host are `here`; it may have been spawned since.
+    /// Opens the rail of rank `me`. The ranks at the start of the job that are on its host are `here`, in their order; it may have been spawned
+    /// since.
     ///
     /// `cells` and `payload` are the wished ring sizes; an inbox stays below `budget` bytes where it can.
     pub fn open(
         me: Rank,
-        here: Range<u32>,
+        here: impl IntoIterator<Item = u32>,
         cells: usize,
         payload: usize,
         budget: usize,
     ) -> Result<Self, SegmentError> {
         let fencing = membarrier::register();
-        assert!(here.start <= me.0, "{me} does not come before the ranks {here:?} of its host");
+        let here: Vec<u32> = here.into_iter().collect();
+        assert!(here.is_sorted_by(|one, next| one < next), "the ranks of a host are in order: {here:?}");
+        let first = here.first().copied().unwrap_or(me.0);
+        assert!(first <= me.0, "{me} does not come before the ranks {here:?} of its host");
+        let places = here.last().copied().unwrap_or(first).max(me.0) - first + 1;
         let layout = InboxLayout::new(here.len(), cells, payload, budget);
         let caps = Caps {
             name: "shm",
@@ -137,18 +144,19 @@ impl Shm {
         };
         let (inbox, inbox_file) = Inbox::create(me, layout, fencing)?;
         Ok(Self {
-            first: here.start,
-            me: (me.0 - here.start) as usize,
+            me,
+            first,
             caps,
             inbox,
             inbox_file,
             watch: None,
             fencing,
-            links: (here.start..here.end.max(me.0 + 1)).map(|_| Link::default()).collect(),
+            links: (0..places).map(|_| Link::default()).collect(),
             incoming: Vec::new(),
             outgoing: Vec::new(),
             rings: Vec::new(),
             accepted: vec![0; here.len().div_ceil(64)],
+            here,
             rewinds: false,
             single_copy: SingleCopy::Never,
             word: Box::default(),
@@ -214,6 +222,10 @@ impl Shm {
         event: Option<OwnedFd>,
     ) -> Result<(), ConnectError> {
         let incompatible = |what: String| ConnectError::Incompatible { peer, what };
+        // Those that were added have greater numbers than all at the start.
+        if self.here.last().is_some_and(|last| peer.0 <= *last) && self.here.binary_search(&peer.0).is_err() {
+            return Err(incompatible("it is of another host".into()));
+        }
         let expected = Some(&self.inbox.layout).filter(|_| self.have_slices(peer));
         let (inbox, file) = Inbox::open(inbox, expected).map_err(incompatible)?;
         let mut inbox = inbox.with_event(event).map_err(incompatible)?;
@@ -240,15 +252,15 @@ impl Shm {
 
     /// Opens the way to a peer that was introduced: reserves this rank's slice of its inbox.
     pub fn open_link(&mut self, peer: Rank) -> Result<LinkId, ConnectError> {
-        let (me, how, has_slice) = (self.me, (self.fencing, self.single_copy), self.have_slices(peer));
+        let (own_slice, how) = (self.slice_of_pair(peer), (self.fencing, self.single_copy));
         let rewinds = self.rewinds;
         let link = self.link_mut(peer).expect("open_link comes after introduce");
         if link.outgoing.is_none() {
             let inbox = link.peer_inbox.as_ref().zip(link.peer_file.as_ref());
             let inbox = inbox.expect("open_link comes after introduce");
-            let (opened, ring) = match has_slice {
-                true => (Outgoing::open(inbox, me, how, rewinds), None),
-                false => rings::open(inbox.0, how, rewinds && inbox.0.rewinds()),
+            let (opened, ring) = match own_slice {
+                Some(slice) => (Outgoing::open(inbox, slice, how, rewinds), None),
+                None => rings::open(inbox.0, how, rewinds && inbox.0.rewinds()),
             };
             link.outgoing = Some(opened.map_err(|source| ConnectError::Memory { peer, source })?);
             // Mapped memory needs no descriptor, and a rank may have thousands of peers.
@@ -259,7 +271,7 @@ impl Shm {
         Ok(LinkId::in_memory(peer))
     }
 
-    /// The number of a rank among those of its host; of a rank of another host, one that no link has.
+    /// The place of a rank among the links; of a rank before those of this host, one that no link has.
     #[inline(always)]
     fn number(&self, peer: Rank) -> usize {
         peer.0.wrapping_sub(self.first) as usize
@@ -316,24 +328,22 @@ impl Shm {
         for word in 0..self.accepted.len() {
             let mut new = self.inbox.arrived(word) & !self.accepted[word];
             while new != 0 {
-                let number = 64 * word + new.trailing_zeros() as usize;
+                let slice = 64 * word + new.trailing_zeros() as usize;
                 new &= new - 1;
-                self.accept_one(number);
+                self.accept_one(slice);
             }
         }
     }
 
     fn accept_one(&mut self, number: usize) {
         // The bits are written by peers, and there may be more of them than senders.
-        if number >= self.inbox.layout.senders {
-            return;
-        }
-        let Some(link) = self.links.get_mut(number) else { return };
+        let Some(peer) = self.here.get(number).copied().map(Rank) else { return };
+        let place = self.number(peer);
+        let Some(link) = self.links.get_mut(place) else { return };
         // Without its inbox, the launcher's word about this peer is still to be read, or the link is closed.
         let Some(peer_inbox) = &link.peer_inbox else { return };
         self.accepted[number / 64] |= 1 << (number % 64);
         if link.incoming.is_none() {
-            let peer = Rank(self.first + number as u32);
             let slice = (self.inbox.pages().clone(), self.inbox.layout.slice_start(number));
             let how = (self.rewinds, self.single_copy);
             match Incoming::open(slice, self.inbox.layout, (peer, peer_inbox), how) {

@@ -36,7 +36,13 @@ pub(super) fn open(
 impl Shm {
     /// Whether what this rank and a peer send each other lies in slices of their inboxes.
     pub(super) fn have_slices(&self, peer: Rank) -> bool {
-        self.me.max(self.number(peer)) < self.inbox.layout.senders
+        self.slice_of_pair(peer).is_some()
+    }
+
+    /// The number of the slice that this rank writes in the inbox of a peer; none if one of them has no slices.
+    pub(super) fn slice_of_pair(&self, peer: Rank) -> Option<usize> {
+        let slice = |rank: Rank| self.here.binary_search(&rank.0).ok();
+        slice(peer).and(slice(self.me))
     }
 
     /// From now on there is this rank of this host, which was spawned.

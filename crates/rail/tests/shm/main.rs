@@ -160,6 +160,29 @@ fn an_inbox_is_as_large_as_its_host_makes_it() {
     assert_eq!(bytes(far - 64..far), alone);
 }
 
+/// As ranks that are dealt to hosts in turn.
+#[test]
+fn ranks_of_a_host_need_not_follow_each_other() {
+    let open = |rank| Shm::open(Rank(rank), [1, 4, 9], 64, 16 << 10, usize::MAX).unwrap();
+    let mut rails = [1, 4, 9].map(open);
+    let inboxes = rails.each_ref().map(|rail| rail.inbox_fd().try_clone_to_owned().unwrap());
+    let pairs = [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)];
+    for (at, of) in pairs {
+        let rank = Rank([1, 4, 9][of]);
+        rails[at].introduce(rank, inboxes[of].try_clone().unwrap(), None).unwrap();
+        rails[at].open_link(rank).unwrap();
+    }
+    for (at, others) in [[4, 9], [1, 9], [1, 4]].into_iter().enumerate() {
+        rails[at].accept();
+        let links = others.map(|rank| LinkId::new(0, Rank(rank)));
+        assert_eq!(canele_rail::Rail::incoming(&rails[at]), links);
+        assert_eq!(rails[at].outgoing(), links);
+        for elsewhere in [0, 2, 3, 8] {
+            assert!(rails[at].introduce(Rank(elsewhere), inboxes[at].try_clone().unwrap(), None).is_err());
+        }
+    }
+}
+
 #[test]
 fn ranks_of_a_later_host_are_linked_and_those_of_other_hosts_refused() {
     let open = |rank| Shm::open(Rank(rank), 1_000_000..1_000_003, 64, 16 << 10, usize::MAX).unwrap();

@@ -81,7 +81,7 @@ impl Agents {
     pub(super) fn refuse(&mut self, host: usize, order: Order, why: &str) {
         let Order::Spawn { plans, .. } = order else { return };
         let name = |plan: &Plan| plan.programs[0].command[0].to_string_lossy().into_owned();
-        let ranks = plans.iter().flat_map(|plan| plan.ranks().map(|rank| (rank, name(plan))));
+        let ranks = plans.iter().flat_map(|plan| plan.here.iter().map(|rank| (rank, name(plan))));
         let not_started =
             |(rank, name)| (host, Report::NotStarted { rank, status: 1, name, why: why.to_owned() });
         self.reports.extend(ranks.map(not_started));

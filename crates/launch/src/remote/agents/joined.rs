@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Instant;
 
+use canele_control::RankSet;
+
 use super::super::agent::Agent;
 use super::super::{Task, rails};
 use super::Agents;
@@ -28,7 +30,7 @@ impl Agents {
         let now = Instant::now();
         let Some(first) = tasks.first() else { return Err(io::Error::other("no hosts")) };
         let names = first.info.hosts.iter().map(|host| host.name.clone()).collect();
-        let nothing = Plan { programs: Vec::new(), first: 0, here: 0, ..first.plan.clone() };
+        let nothing = Plan { programs: Vec::new(), here: RankSet::default(), ..first.plan.clone() };
         // It starts nothing, and tells the agents that a launcher that is stopped lives.
         let supervisor = SupervisorHandle::start(&nothing, events)?;
         let mut agents = Vec::new();

@@ -1,0 +1,63 @@
+//! Launchers of other systems, as `scripts/launchers` has them: the ways to start ranks with them.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::process::Command;
+use std::time::Duration;
+
+use super::pmi::path;
+use super::{Ended, Run, start_command, wait_until};
+
+const LIMIT: Duration = Duration::from_secs(90);
+
+/// What `scripts/launchers` has put into this variable; `None`, and a line, where there is nothing.
+pub fn launcher(variable: &str) -> Option<String> {
+    let found = std::env::var(variable).ok();
+    if found.is_none() {
+        eprintln!("SKIPPED: {variable} is not set");
+    }
+    found
+}
+
+/// A way to start ranks: its name and its words.
+pub type Way = (&'static str, Vec<String>);
+
+/// The ways to start so many ranks.
+pub fn ways(ranks: u32) -> Vec<Way> {
+    let n = ranks.to_string();
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let mut ways = Vec::new();
+    if let Some(mpiexec) = launcher("MPIEXEC_HYDRA") {
+        ways.push(("hydra", words(&[&mpiexec, "-n", &n])));
+    }
+    if let Some(mpirun) = launcher("MPIRUN_PRRTE") {
+        ways.push(("prrte", words(&[&mpirun, "--allow-run-as-root", "--oversubscribe", "-n", &n])));
+    }
+    if launcher("SLURM_CONF").is_some() {
+        let nodes = if ranks > 1 { "-N2" } else { "-N1" };
+        for (name, mpi) in [("srun pmi2", "--mpi=pmi2"), ("srun pmix", "--mpi=pmix")] {
+            ways.push((name, words(&["srun", nodes, "-n", &n, mpi])));
+        }
+    }
+    ways
+}
+
+/// Starts a command as ranks in one of these ways.
+pub fn start_by(way: &[String], command: &[&str], variables: &[(&str, &str)]) -> Run {
+    let mut launcher = Command::new(&way[0]);
+    launcher.args(&way[1..]).args(command).env("PATH", path());
+    start_command(launcher.envs(variables.iter().copied()), b"")
+}
+
+/// Waits for the end, which no job of these tests takes long to reach.
+pub fn end(run: Run) -> Ended {
+    run.end_within(LIMIT)
+}
+
+/// Waits until Slurm has no jobs.
+pub fn wait_for_empty_queue() {
+    wait_until("the queue to be empty", || {
+        let queue = Command::new("squeue").arg("-h").output().unwrap();
+        queue.stdout.is_empty()
+    });
+}
