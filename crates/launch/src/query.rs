@@ -97,7 +97,7 @@ pub struct RankReport {
     /// What its threads wait for, as it last told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
-    /// Where the calls of the thread lie that told, innermost first.
+    /// Where the calls of the thread lie that told, innermost first; of a rank that did not come by, where it computes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CodePlace>,
     /// What the system says of its process.

@@ -13,7 +13,8 @@ use canele_sys::clock;
 
 use super::local_ranks::{LocalRank, LocalRanks};
 use super::orders::Counts;
-use super::outside::{places_of, process_state};
+use super::outside::{ProcessState, places_of, process_state};
+use super::running_at::running_at;
 
 /// Between two looks whether they have written.
 const LOOK: Duration = Duration::from_millis(1);
@@ -66,12 +67,23 @@ impl Counting {
     /// What there is.
     pub fn counts(&self, local_ranks: &LocalRanks) -> Vec<Counts> {
         let now_ns = clock::monotonic_ns();
-        let count = |((local_rank, notification), links): ((&LocalRank, &Option<u32>), &Option<Links>)| {
+        let processes: Vec<_> =
+            local_ranks.all().iter().map(|local_rank| local_rank.pid.and_then(process_state)).collect();
+        let computing = self.where_they_compute(local_ranks, &processes);
+        let count = |place: usize| {
+            let local_rank = &local_ranks.all()[place];
+            let (notification, links) = (self.notifications.get(place), self.links.get(place));
+            let current = is_current(local_rank, notification.copied().flatten());
             let record = local_rank.notifier().and_then(InboxNotifier::waits);
             let mut waits = record.and_then(|record| Waits::decode(&record, now_ns));
-            let calls = waits.as_mut().map(|waits| mem::take(&mut waits.calls)).unwrap_or_default();
+            let mut calls = waits.as_mut().map(|waits| mem::take(&mut waits.calls)).unwrap_or_default();
+            if !current {
+                // What it told is of another time.
+                calls =
+                    computing.get(place).copied().flatten().map(|address| address + 1).into_iter().collect();
+            }
             Counts {
-                current: is_current(local_rank, *notification),
+                current,
                 counters: local_rank
                     .notifier()
                     .map(|notifier| notifier.counters())
@@ -79,13 +91,27 @@ impl Counting {
                     .into_iter()
                     .map(|(name, value)| (name.to_owned(), value))
                     .collect(),
-                links: links.clone().filter(|_| local_rank.is_inside()),
+                links: links.cloned().flatten().filter(|_| local_rank.is_inside()),
                 waits,
                 calls: local_rank.pid.map(|pid| places_of(pid, &calls)).unwrap_or_default(),
-                process: local_rank.pid.and_then(process_state),
+                process: processes[place].clone(),
             }
         };
-        local_ranks.all().iter().zip(&self.notifications).zip(&self.links).map(count).collect()
+        (0..processes.len()).map(count).collect()
+    }
+
+    /// Of each rank that runs and does not come by, where.
+    fn where_they_compute(
+        &self,
+        local_ranks: &LocalRanks,
+        processes: &[Option<ProcessState>],
+    ) -> Vec<Option<u64>> {
+        let all = local_ranks.all().iter().zip(processes).zip(&self.notifications);
+        let asked = all.map(|((local_rank, process), notification)| {
+            let runs = process.as_ref().is_some_and(|process| process.letter == "R");
+            local_rank.pid.filter(|_| runs && !is_current(local_rank, *notification)).unwrap_or(0)
+        });
+        running_at(&asked.collect::<Vec<_>>())
     }
 }
 

@@ -15,6 +15,7 @@ mod orders;
 mod outside;
 mod pipes;
 mod ranks;
+mod running_at;
 mod starting;
 
 use std::io;

@@ -174,7 +174,7 @@ pub struct Counts {
     pub links: Option<Links>,
     /// What its threads wait for, as it last told.
     pub waits: Option<Waits>,
-    /// Where the calls of the thread lie that told, innermost first.
+    /// Where the calls of the thread lie that told, innermost first; of a rank that did not come by, where it computes.
     pub calls: Vec<CodePlace>,
     /// What the system says of its process.
     pub process: Option<ProcessState>,

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Read;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -35,22 +36,26 @@ pub struct CodePlace {
 
 /// What the process does now; nothing if there is none.
 pub fn process_state(pid: u32) -> Option<ProcessState> {
-    let letter = |path: String| {
-        let stat = fs::read_to_string(path).ok()?;
-        // The name before it may have any characters.
-        stat.rsplit_once(") ")?.1.chars().next()
-    };
-    let first = letter(format!("/proc/{pid}/stat"))?;
+    let first = letter(Path::new(&format!("/proc/{pid}")))?;
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let runs = threads
-        .take(MOST_THREADS)
-        .any(|thread| letter(format!("{}/stat", thread.path().display())) == Some('R'));
+    let runs = threads.take(MOST_THREADS).any(|thread| is_running(&thread.path()));
     let sleeps_in = fs::read_to_string(format!("/proc/{pid}/wchan")).unwrap_or_default();
     let sleeps_in: String = sleeps_in.chars().filter(|c| c.is_ascii_graphic()).take(MOST_NAME).collect();
     Some(ProcessState {
         letter: if runs { 'R' } else { first }.to_string(),
         sleeps_in: if sleeps_in == "0" { String::new() } else { sleeps_in },
     })
+}
+
+/// Whether the thread with this folder in `/proc` runs, or waits for a processor only.
+pub fn is_running(thread: &Path) -> bool {
+    letter(thread) == Some('R')
+}
+
+fn letter(folder: &Path) -> Option<char> {
+    let stat = fs::read_to_string(folder.join("stat")).ok()?;
+    // The name before it may have any characters.
+    stat.rsplit_once(") ")?.1.chars().next()
 }
 
 /// Where these return addresses of the process lie: the calls before them. Those outside of any file are left out.

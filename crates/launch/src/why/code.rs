@@ -49,6 +49,17 @@ pub struct Code {
 impl Code {
     /// Where a rank is whose calls lie at these places, innermost first.
     pub fn call_site(&mut self, places: &[CodePlace]) -> CallSite {
+        call_site(&self.frames(places))
+    }
+
+    /// Where a rank computes, which is at this place: without a name there, in which file of code.
+    pub fn computing_site(&mut self, places: &[CodePlace]) -> CallSite {
+        let site = CallSite { call: None, ..call_site(&self.frames(places)) };
+        let module = places.first().and_then(|place| place.module.rsplit('/').next());
+        CallSite { function: site.function.or(module.map(str::to_owned)), ..site }
+    }
+
+    fn frames(&mut self, places: &[CodePlace]) -> Vec<Frame> {
         let mut frames = Vec::new();
         for place in places {
             if !self.known.contains_key(place) {
@@ -57,7 +68,7 @@ impl Code {
             }
             frames.extend_from_slice(&self.known[place]);
         }
-        call_site(&frames)
+        frames
     }
 
     /// The functions at a place: several, where some are inlined into others.

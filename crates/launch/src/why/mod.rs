@@ -118,9 +118,12 @@ fn facts_of(rank: &RankReport) -> RankFacts<'_> {
 
 fn explain_rank(rank: &RankReport, names: &FlowNames, code: &mut Code) -> RankExplanation {
     let activity = activity(rank);
-    // What it told of its calls is of when it answered.
-    let told = rank.current && matches!(activity, Activity::Waits(_) | Activity::Calls);
-    let site = if told { code.call_site(&rank.calls) } else { CallSite::default() };
+    let site = match activity {
+        // What it told of its calls is of when it answered.
+        Activity::Waits(_) | Activity::Calls if rank.current => code.call_site(&rank.calls),
+        Activity::Computes if !rank.current => code.computing_site(&rank.calls),
+        _ => CallSite::default(),
+    };
     let mut doing = names.activity(activity, &site);
     if matches!(activity, Activity::Waits(_)) && !rank.current {
         doing.push_str(" (as it last told: it does not answer)");
