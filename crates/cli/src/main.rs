@@ -18,6 +18,7 @@ mod paper;
 mod run;
 mod sim;
 mod top;
+mod trace;
 mod why;
 
 use std::ffi::{OsStr, OsString};
@@ -44,6 +45,7 @@ const EXAMPLES: &str = "Examples:
   canele info                             what this machine offers
   canele why                              why a job hangs: who waits for whom
   canele top                              what the ranks of running jobs do and move, live
+  canele trace run.json                   where the time of a job went (`run --trace run.json`)
   canele doctor                           what is in the way of jobs, and what to do
   canele bench latency                    measure it
   canele paper --quick                    run the papers' experiments again
@@ -65,6 +67,8 @@ enum Command {
     Why(why::Arguments),
     /// Show what the ranks of running jobs do and move, again and again
     Top(top::Arguments),
+    /// Sum up what a trace of `run --trace` says: late senders, imbalance, time in calls, messages
+    Trace(trace::Arguments),
     /// Say what keeps jobs from running here or on hosts, and what to do
     Doctor(doctor::Arguments),
     /// Started by `doctor` on each host: looks at it, and connects to the others
@@ -161,6 +165,7 @@ fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Info(arguments) => info::main(&arguments),
         Command::Why(arguments) => why::main(&arguments),
         Command::Top(arguments) => top::main(&arguments),
+        Command::Trace(arguments) => trace::main(&arguments),
         Command::Doctor(arguments) => doctor::main(&arguments),
         Command::DoctorHost => doctor::host_main(),
         Command::DoctorPeer { words } => doctor::peer_main(&words),

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 /// The layers from the bottom up; a crate may depend on those before it.
-const LAYERS: [&str; 22] = [
+const LAYERS: [&str; 23] = [
     "canele-sys",
+    "canele-trace",
     "canele-mem",
     "canele-control",
     "canele-rail",

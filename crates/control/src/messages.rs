@@ -14,7 +14,7 @@ use crate::socket::MOST_DESCRIPTORS;
 
 /// Version of this message set and of the packets that ranks send each other. Two sides that differ refuse each other, each naming both;
 /// ranks are all of the version of their launcher.
-pub const VERSION: u32 = 15;
+pub const VERSION: u32 = 16;
 
 /// The largest encoded message in bytes. A socket packet larger than this is malformed.
 pub const MAX_MESSAGE: usize = 64 * 1024;
@@ -56,6 +56,8 @@ pub enum ToLauncher {
         /// The other ranks, not this one; at most [`MOST_PEERS`].
         peers: Vec<u32>,
     },
+    /// Where this rank records its events for a trace; one descriptor, the log's memfd. At most once.
+    Trace,
     /// A region peers may ask for; one descriptor, its memfd.
     Region {
         /// The region's id (index and generation), unique within the rank.

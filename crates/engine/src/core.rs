@@ -1,5 +1,6 @@
 //! The state that the lock of an engine protects: the parts of the engine, each of which owns its own.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use canele_control::{Control, ControlError, Host, JobInfo, OnFailure, RankMap, ToLauncher};
@@ -7,6 +8,7 @@ use canele_proto::{Proto, Settings};
 use canele_rail::tcp::Member;
 use canele_sys::ids::Rank;
 use canele_sys::tunables::Tunables;
+use canele_trace::Tracer;
 
 use crate::Error;
 use crate::collective::Collectives;
@@ -18,6 +20,7 @@ use crate::progress::Progress;
 use crate::rma::Rma;
 use crate::stats::Stats;
 use crate::survivors::Survivors;
+use crate::traced::MessageRecorder;
 
 /// The state of one rank's engine. A part that needs the rails or the protocols gets `progress` as an argument.
 pub(crate) struct Core {
@@ -61,9 +64,16 @@ impl Core {
         // Hosts may differ in processors, of which each knows its own: a job of several is never oversubscribed.
         let oversubscribed_everywhere = alone && crowded_at_start;
         let oversubscribed = crowded_at_start || job.is_oversubscribed(place);
+        let mut progress = Progress::new(rails, open_proto(me, &job, tunables), tunables, oversubscribed);
+        if tunables.trace_bytes > 0 && launcher.is_present() {
+            let tracer = Arc::new(Tracer::create(tunables.trace_bytes)?);
+            launcher.send_with(&ToLauncher::Trace, &[tracer.fd()])?;
+            progress.proto.observe_messages(Box::new(MessageRecorder(tracer.clone())));
+            progress.tracer = Some(tracer);
+        }
         Ok(Self {
-            stats: Stats::new(rails.shm.stats_page()),
-            progress: Progress::new(rails, open_proto(me, &job, tunables), tunables, oversubscribed),
+            stats: Stats::new(progress.rails.shm.stats_page()),
+            progress,
             network: Network::new(Instant::now()),
             membership: Membership::new(launcher, job),
             rma: Rma::default(),

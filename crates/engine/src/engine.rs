@@ -10,6 +10,7 @@ use canele_sys::biased_lock::{BiasedLock, Guard};
 use canele_sys::counters::Snapshot;
 use canele_sys::ids::{LinkId, Rank};
 use canele_sys::tunables::Tunables;
+use canele_trace::Tracer;
 
 use crate::Error;
 use crate::core::Core;
@@ -33,6 +34,8 @@ pub struct Engine {
     /// One of them makes progress for the program.
     is_served: AtomicBool,
     pub(crate) tunables: Tunables,
+    /// What records the events of this rank, if it is traced.
+    pub(crate) tracer: Option<Arc<Tracer>>,
 }
 
 /// The locked core.
@@ -70,6 +73,7 @@ impl Engine {
             world: core.membership.job.world_of(place.rank),
             ranks: AtomicU32::new(core.membership.job.ranks()),
             job: core.membership.job.clone(),
+            tracer: core.progress.tracer.clone(),
             core: BiasedLock::new(core),
             place,
             is_served: AtomicBool::new(false),

@@ -22,6 +22,7 @@ mod progress;
 mod rma;
 mod stats;
 mod survivors;
+mod traced;
 
 pub use canele_collective::survivors::Decision;
 pub use canele_control::join::find_command_by;
@@ -51,3 +52,4 @@ pub use canele_proto::{
 pub use canele_rail::MAX_INLINE;
 pub use canele_rail::shm::{Far, Region};
 pub use canele_sys::ids::{FlowId, Rank, RegionId, Tag};
+pub use canele_trace as trace;

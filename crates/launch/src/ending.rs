@@ -154,6 +154,9 @@ impl Launcher {
     /// Ends whatever still runs. The first status that was set stays.
     pub(super) fn end(&mut self, status: u8, grace: Duration) {
         self.status.get_or_insert(status);
+        if !self.ending {
+            self.compare_clocks_again();
+        }
         self.ending = true;
         self.tell_all(&Order::End { grace_ms: grace.as_millis() as u32 });
     }

@@ -240,6 +240,7 @@ impl Job {
             | ToLauncher::FindElsewhere { .. } => {}
             // Of one host alone.
             ToLauncher::Links(_)
+            | ToLauncher::Trace
             | ToLauncher::Region { .. }
             | ToLauncher::Ring { .. }
             | ToLauncher::DropRegion { .. }

@@ -20,6 +20,7 @@ use super::plan::Plan;
 use super::query::Queries;
 use super::signals::Signals;
 use super::spawning::Spawns;
+use super::trace::Trace;
 
 /// How long processes have to react to SIGTERM.
 pub(super) const GRACE: Duration = Duration::from_millis(500);
@@ -69,6 +70,8 @@ pub struct Launcher {
     pub(super) spawns: Spawns,
     /// When ranks were last told which others have finished.
     pub(super) finished_told: Option<Instant>,
+    /// What the ranks record, if they are traced.
+    pub(super) trace: Option<Trace>,
 }
 
 impl Launcher {
@@ -114,7 +117,14 @@ impl Launcher {
             passed_on: None,
             ending: false,
             finished_told: None,
+            trace: None,
         })
+    }
+
+    /// The same launcher, which writes a trace of the ranks if there is one.
+    pub fn tracing(mut self, trace: Option<Trace>) -> Launcher {
+        self.trace = trace;
+        self
     }
 
     /// The job's description.
@@ -132,6 +142,7 @@ impl Launcher {
             self.check_deadlines();
             self.deliver();
         }
+        self.write_trace();
         self.tell_unjoined();
         if let Some(text) = self.job.given_up.text() {
             self.output.say(&text);

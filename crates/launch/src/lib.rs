@@ -65,6 +65,7 @@ mod start;
 mod supervisor;
 mod supervisor_handle;
 mod time_of_day;
+mod trace;
 mod unjoined;
 pub mod why;
 mod wording;

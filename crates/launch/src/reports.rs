@@ -25,6 +25,7 @@ impl Launcher {
         match report {
             Report::Started { rank, pid } => {
                 self.job.member_mut(rank).pid = Some(pid);
+                self.compare_clock(host);
                 self.handle_spawned(rank, None);
                 if let Some(input) = self.input.as_mut().filter(|_| self.plan.input.has(rank)) {
                     input.rank_started();
@@ -57,6 +58,17 @@ impl Launcher {
                     let info = self.job.info();
                     let ranks = info.ranks_on(host).filter(|rank| info.is_own(*rank));
                     queries.handle_counts(question, ranks, counts);
+                }
+            }
+            Report::Clock { asked_ns, at_ns } => self.note_clock(host, asked_ns, at_ns),
+            Report::Recorded { rank, records } => {
+                if let Some(trace) = &mut self.trace {
+                    trace.add(rank, &records);
+                }
+            }
+            Report::RecordedAll { rank, missing } => {
+                if let Some(trace) = &mut self.trace {
+                    trace.add_missing(rank, missing);
                 }
             }
             Report::SupervisorDied { pid } => self.supervisor_died(host, pid),

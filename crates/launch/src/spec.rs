@@ -41,6 +41,8 @@ pub struct JobSpec {
     pub environment: Vec<(OsString, OsString)>,
     /// Where the ranks start; `None`: in the current directory.
     pub directory: Option<PathBuf>,
+    /// The file into which a trace of the ranks is written; `None`: they are not traced.
+    pub trace: Option<PathBuf>,
     /// Where the ranks' standard output goes; `None`: to this process's.
     pub output: Option<OwnedFd>,
 }
@@ -74,6 +76,7 @@ impl JobSpec {
             report_exits: false,
             environment: Vec::new(),
             directory: None,
+            trace: None,
             output: None,
         }
     }

@@ -27,6 +27,12 @@ use super::output_files::{OutputFiles, OutputSpec};
 use super::plan::{Plan, Program};
 use super::remote::{Agents, RemoteShell, Task};
 use super::spec::{JobSpec, StartError};
+use super::trace::Trace;
+
+/// How much memory each rank has for events.
+const TRACE_BYTES: &str = "CANELE_TRACE_BYTES";
+/// The same where nothing was said.
+const DEFAULT_TRACE_BYTES: usize = 64 << 20;
 
 /// Descriptors of a host per rank: control socket, two outputs, inbox and event twice (to send, and used).
 const PER_RANK: u64 = 7;
@@ -113,6 +119,7 @@ struct Described {
     /// Hosts were named: how agents are started there.
     shell: Option<RemoteShell>,
     files: OutputFiles,
+    trace: Option<Trace>,
 }
 
 fn described(spec: &JobSpec) -> Result<Described, String> {
@@ -166,7 +173,9 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
         on_failure: spec.on_failure,
     };
     let files = OutputFiles::create(spec.print.files.clone(), &info)?;
-    Ok(Described { plan, claims, info, tunables, shell, files })
+    let trace =
+        spec.trace.as_deref().map(|file| Trace::create(file, &info, plan.to_string(), tunables.trace_bytes));
+    Ok(Described { plan, claims, info, tunables, shell, files, trace: trace.transpose()? })
 }
 
 /// How many processes the job may have: as was said, or the slots of its hosts, or the processors of this one.
@@ -184,6 +193,10 @@ fn universe(spec: &JobSpec, hosts: &[Host]) -> u32 {
 /// What is set for the ranks, and the settings that come of it.
 fn environment(spec: &JobSpec) -> Result<(Vec<(OsString, OsString)>, Tunables), String> {
     let mut environment = spec.environment.clone();
+    if spec.trace.is_some() && std::env::var_os(TRACE_BYTES).is_none() {
+        // What was said with `--env` stands behind it.
+        environment.insert(0, (TRACE_BYTES.into(), DEFAULT_TRACE_BYTES.to_string().into()));
+    }
     // Said once here rather than by each rank.
     let set = environment.iter().map(|(name, value)| (name.clone(), value.clone()));
     let tunables = Tunables::from_pairs(std::env::vars_os().chain(set)).map_err(|error| error.to_string())?;
@@ -273,7 +286,7 @@ fn check_descriptors(count: u32, each: u64, what: &str) -> Result<(), String> {
 }
 
 fn launcher(job: Described, spec: &JobSpec, out: Option<OwnedFd>) -> io::Result<Launcher> {
-    let Described { plan, info, tunables, shell, files, .. } = job;
+    let Described { plan, info, tunables, shell, files, trace, .. } = job;
     let names = info.hosts.iter().map(|host| host.name.clone()).collect();
     let output = Output::new(spec.print.clone(), files, names, out);
     let settings =
@@ -286,7 +299,7 @@ fn launcher(job: Described, spec: &JobSpec, out: Option<OwnedFd>) -> io::Result<
         let start = |events: &Events| {
             Ok(JobHosts::Here(Box::new(HostRanks::start(its_plan, its_info, own, events)?)))
         };
-        return Launcher::new(plan, info, settings, events, output, input, start);
+        return Ok(Launcher::new(plan, info, settings, events, output, input, start)?.tracing(trace));
     };
     let task = |(host, here)| {
         let bind = spec.bind.of_ranks(&here);
@@ -300,5 +313,5 @@ fn launcher(job: Described, spec: &JobSpec, out: Option<OwnedFd>) -> io::Result<
             .map(|agents| JobHosts::There(Box::new(agents)))
     };
     let input = Some(Input::new(&spec.input, &info));
-    Launcher::new(plan, info, settings, events, output, input, start)
+    Ok(Launcher::new(plan, info, settings, events, output, input, start)?.tracing(trace))
 }

@@ -15,6 +15,7 @@
 
 mod ring;
 
+use canele_engine::trace::Span;
 use canele_mpi::Tag;
 use canele_sys::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
 use canele_sys::membarrier::{self, Fencing};
@@ -23,6 +24,7 @@ use crate::call_cache;
 use crate::handle::MPI_Request;
 use crate::library;
 use crate::requests::{INDEX_BITS, requests};
+use crate::traced::CallName;
 pub use ring::{DeferredRecv, RecvSource, Ring, ring, source_of};
 
 /// Longer messages are submitted at once: they may be copied straight from or to the other end.
@@ -146,29 +148,41 @@ fn set_inside(inside: u32) {
 }
 
 /// A call, as long as it lasts.
-pub struct CallGuard(bool);
+pub struct CallGuard(Inside);
+
+/// What the end of a call has to undo.
+enum Inside {
+    /// That the call is counted.
+    Counted,
+    /// That it is recorded for a trace.
+    Recorded {
+        _span: Span,
+    },
+    Nothing,
+}
 
 impl CallGuard {
     /// Begins a call: deferred receives are submitted first.
     #[inline(always)]
-    pub fn begin() -> Self {
+    pub fn begin(name: &CallName) -> Self {
         let inside = INSIDE.load(Relaxed);
         if inside & NEVER != 0 {
             // Some may be left of the time before.
             settle();
-            return Self(false);
+            return Self(name.record().map_or(Inside::Nothing, |_span| Inside::Recorded { _span }));
         }
         set_inside(inside + 1);
         settle();
-        Self(true)
+        Self(Inside::Counted)
     }
 }
 
 impl Drop for CallGuard {
     #[inline(always)]
     fn drop(&mut self) {
+        let Inside::Counted = self.0 else { return };
         let inside = INSIDE.load(Relaxed);
-        if self.0 && inside & NEVER == 0 {
+        if inside & NEVER == 0 {
             set_inside(inside.saturating_sub(1));
         }
     }

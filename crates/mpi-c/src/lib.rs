@@ -51,6 +51,7 @@ pub mod status;
 mod table;
 pub mod tools;
 pub mod topology;
+pub mod traced;
 pub mod types;
 pub mod width;
 pub mod window;

@@ -13,7 +13,7 @@ use crate::deferred_recv;
 use crate::handle::MPI_Comm;
 use crate::leaks::{self, UnderWay};
 use crate::table::HANDLES;
-use crate::tools;
+use crate::{tools, traced};
 
 /// The life of this process in MPI.
 pub static PROCESS: Process = Process::new(crate::call_cache::forget);
@@ -87,7 +87,8 @@ pub fn initialize(threads: ThreadLevel) -> Result<()> {
         crate::dynamic::spawn::set_parent(publish(parent.clone())?);
     }
     tools::attach(world.engine());
-    if threads < ThreadLevel::Multiple && !world.engine().tunables().progress_thread {
+    let is_traced = traced::attach(world.engine());
+    if threads < ThreadLevel::Multiple && !is_traced && !world.engine().tunables().progress_thread {
         deferred_recv::allow(threads <= ThreadLevel::Funneled);
     }
     Ok(())

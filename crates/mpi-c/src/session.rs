@@ -14,7 +14,7 @@ use crate::error::CallResult;
 use crate::handle::{MPI_Errhandler, MPI_Group, MPI_Info, MPI_Session};
 use crate::library;
 use crate::pointer::{Out, Text, TextOut};
-use crate::tools;
+use crate::{tools, traced};
 
 /// `MPI_Session_init`.
 pub fn session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI_Session>) -> CallResult {
@@ -27,6 +27,7 @@ pub fn session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: Out<MPI
     crate::deferred_recv::forbid();
     let world = library::PROCESS.enter()?;
     tools::attach(world.engine());
+    traced::attach(world.engine());
     let made = Arc::new(Session::new(world, handler, &info));
     library::leave_at_exit();
     let handle = MPI_Session::new(made.clone())?;

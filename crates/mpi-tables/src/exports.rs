@@ -182,7 +182,17 @@ fn body(function: &Exported<'_>) -> (&'static str, String) {
     let call = function.parameters.iter().filter_map(check).fold(call, checked);
     // Dropped in the other order: tools are told of events when the call is over.
     let tell = if function.of.call == "any" { "" } else { "    let _tell = tools::TellGuard;\n" };
-    let call_guard = if function.of.call == "-" { "    let _call = CallGuard::begin();\n" } else { "" };
+    let guard = |begin: &str| {
+        format!(
+            "    static NAME: traced::CallName = traced::CallName::new({name:?});\n    \
+             let _call = {begin};\n"
+        )
+    };
+    let call_guard = match function.of.call.as_str() {
+        "-" => guard("CallGuard::begin(&NAME)"),
+        "hot" => guard("NAME.record_if_traced()"),
+        _ => String::new(),
+    };
     let begin = format!("{tell}{call_guard}");
     let outcome = format!(
         "    let outcome = {call};\n    match outcome {{\n        Ok(()) => MPI_SUCCESS,\n        Err(failed) => error::raise({name:?}, {on}, failed),\n    }}"
@@ -286,7 +296,7 @@ mod tests {
     fn what_any_thread_may_call_does_not_count_as_a_call() {
         let tables = Tables::standard();
         for function in exported(&tables).iter().filter(|f| f.of.body.is_some() && f.of.form != "value") {
-            let counts = body(function).1.contains("CallGuard::begin()");
+            let counts = body(function).1.contains("CallGuard::begin(");
             assert_eq!(counts, function.of.call == "-", "{}", function.name);
         }
         let is_any = |name: &str| exported(&tables).iter().any(|f| f.name == name && f.of.call == "any");

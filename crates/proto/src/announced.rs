@@ -16,7 +16,7 @@ use crate::peer::Reply;
 use crate::request::{Failure, Receive, State, received, sent};
 use crate::unexpected::Body;
 use crate::wire::{Cts, Ending, How, Rts};
-use crate::{Proto, ProtoEvent};
+use crate::{MessageEvent, Proto, ProtoEvent};
 
 impl Proto {
     /// A message is announced.
@@ -25,6 +25,8 @@ impl Proto {
         match self.flow(flow).and_then(|f| f.matcher.arrive(from, tag)) {
             Some(id) => {
                 if let Some(State::ExpectMessage { buffer, .. }) = self.leave(id) {
+                    let bytes = usize::try_from(rts.len).unwrap_or(usize::MAX);
+                    self.observe(|| MessageEvent::Matched { from, flow, tag, bytes });
                     self.accept(id, from, tag, rts, buffer);
                 }
                 Ok(())
@@ -84,6 +86,7 @@ impl Proto {
     fn tell_answer(&mut self, peer: Rank, len: usize, answer: Answer) {
         let (bytes, variant) = (len as u64, answer.variant());
         self.tell(|| ProtoEvent::ProtocolChosen { peer, bytes, variant, is_sender: false });
+        self.observe(|| MessageEvent::Chosen { peer, bytes: len, variant });
     }
 
     /// Answers an announcement and expects the data.
@@ -161,6 +164,8 @@ impl Proto {
             None => return,
         };
         self.traffic.received(protocol, receive.len);
+        let Receive { from, tag, len: bytes, .. } = receive;
+        self.observe(|| MessageEvent::Completed { from, tag, bytes, protocol });
         self.end(id, received(receive, Ok(())));
     }
 
@@ -177,6 +182,10 @@ impl Proto {
         };
         match state {
             State::ExpectCts(send) | State::ExpectFin(send) | State::SharingOut(send, ..) => {
+                if ending == Ending::Withdrawn {
+                    let (to, flow, tag) = (send.to, send.flow, send.tag);
+                    self.observe(|| MessageEvent::Withdrawn { to, flow, tag });
+                }
                 let result = match (ending, self.why_revoked(send.flow)) {
                     (Ending::Withdrawn, Some(failure)) => Err(failure),
                     _ => result,

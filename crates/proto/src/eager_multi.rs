@@ -16,6 +16,7 @@ use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
 
 use crate::choice::{Protocol, Variant, piece_bytes};
 use crate::credit::credit_cost;
+use crate::observed::{MessageEvent, observe};
 use crate::request::{Mode, Receive, State, received};
 use crate::slab::Key;
 use crate::unexpected::Body;
@@ -97,6 +98,14 @@ impl Proto {
         if !rail.has_room(link, len.div_ceil(piece) + 1, piece) {
             return Sent::Busy;
         }
+        observe(&mut self.observer, || MessageEvent::Sent {
+            to,
+            flow,
+            tag,
+            bytes: len,
+            variant: Some(Variant::EagerMulti),
+            rail: link.rail(),
+        });
         let named = Header { flow: flow.0, tag: tag.0, ..Kind::EagerFirst.header(Rts::BYTES / 8) };
         let rts = Rts { len: len as u64, request: WHOLE, place: None, lacks_credit: false };
         send_packet(rail, link, named, &rts.to_words(), &[]);
@@ -131,6 +140,7 @@ impl Proto {
         let to = match self.flow(flow).and_then(|f| f.matcher.arrive(from, tag)) {
             Some(id) => {
                 let Some(State::ExpectMessage { buffer, .. }) = self.leave(id) else { return Ok(()) };
+                self.observe(|| MessageEvent::Matched { from, flow, tag, bytes: len });
                 self.expect_rest(id, from, tag, buffer, (0, len))
             }
             None => {

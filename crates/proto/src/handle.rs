@@ -7,6 +7,7 @@ use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 use crate::Proto;
 use crate::batch;
 use crate::choice::Protocol;
+use crate::observed::MessageEvent;
 use crate::peer::{Gone, Reply};
 use crate::request::{Receive, State, received};
 use crate::sequencer::{OutOfOrder, PUTS, SequenceCheck};
@@ -252,6 +253,7 @@ impl Proto {
         };
         let Some(State::ExpectMessage { mut buffer, .. }) = self.leave(id) else { return Ok(()) };
         let len = payload.len();
+        self.observe(|| MessageEvent::Matched { from, flow, tag, bytes: len });
         let fits = len <= buffer.len();
         if fits {
             buffer.copy_from(0, payload);

@@ -30,6 +30,7 @@ mod handle;
 mod holding;
 pub mod matching;
 mod multipath;
+mod observed;
 mod outcome;
 mod packet;
 pub mod peer;
@@ -67,6 +68,8 @@ use flow::Flow;
 pub use flow::MAX_FLOWS;
 pub use gone::Death;
 pub use holding::Holding;
+use observed::Observer;
+pub use observed::{MessageEvent, MessageObserver};
 use peer::Peer;
 use peers::Peers;
 pub use peers::{PeerIndex, ShortAddress};
@@ -170,6 +173,10 @@ pub struct Proto {
     rma_requested: bool,
     /// Who is told of events.
     listener: Option<Box<dyn EventListener>>,
+    /// Who is told of every message.
+    observer: Observer,
+    /// [`Settings::eager_bytes`], or 0 with an observer: what goes at once without being told.
+    at_once_bytes: usize,
     /// What has moved so far.
     pub traffic: Traffic,
 }
@@ -231,6 +238,8 @@ impl Proto {
             share_generation: 0,
             rma_requested: false,
             listener: None,
+            observer: None,
+            at_once_bytes: settings.eager_bytes,
             traffic: Traffic::default(),
         }
     }

@@ -9,8 +9,9 @@ use canele_sys::ids::{LinkId, Rank, RegionId, RequestId};
 
 use crate::Proto;
 use crate::batch;
-use crate::choice::{Protocol, piece_bytes};
+use crate::choice::{Protocol, Variant, piece_bytes};
 use crate::credit::credit_cost;
+use crate::observed::{MessageEvent, observe};
 use crate::peer::{Peer, Reply};
 use crate::request::{State, sent};
 use crate::strategy::{Draft, Pick};
@@ -56,6 +57,7 @@ impl Proto {
             return Ok(());
         };
         let slot = rail.claim(link, bulk, Class::Message)?;
+        self.observe_departure(to, pick, link);
         self.fill(to, pick, slot.inline, slot.bulk);
         rail.commit(link, header);
         self.traffic.copies += u64::from(bulk > 0);
@@ -78,6 +80,7 @@ impl Proto {
         let mut batch = batch::Writer::new(slot.bulk);
         self.load_answers(to, draft.control, &mut batch);
         for pick in &draft.messages {
+            self.observe_departure(to, *pick, link);
             let (header, bulk) = self.message_header(to, *pick).expect("what waits is a send");
             let (inline, bulk) = batch.add(header, bulk);
             self.fill(to, *pick, inline, bulk);
@@ -150,6 +153,18 @@ impl Proto {
         inline.write_words(0, &rts.to_words());
     }
 
+    /// Tells the observer that a message that had to wait is put on a rail, or announced.
+    pub(crate) fn observe_departure(&mut self, to: Rank, pick: Pick, link: LinkId) {
+        let Some(State::ExpectRoom(send, _)) = self.requests.get(pick.request.into()) else { return };
+        let (flow, tag, bytes, rail) = (send.flow, send.tag, send.buffer.len(), link.rail());
+        let variant = match pick.whole {
+            true if bytes <= MAX_INLINE => Some(Variant::Short),
+            true => Some(Variant::Eager),
+            false => pick.eager_multi.then_some(Variant::EagerMulti),
+        };
+        self.observe(|| MessageEvent::Departed { to, flow, tag, bytes, variant, rail });
+    }
+
     /// A message has left the backlog, whole or announced.
     fn left(&mut self, to: Rank, pick: Pick) {
         let id = pick.request;
@@ -215,6 +230,14 @@ impl Proto {
                 Err(_) => break, // The next one will find that out.
             }
             backlog.carried(true);
+            observe(&mut self.observer, || MessageEvent::Departed {
+                to,
+                flow: send.flow,
+                tag: send.tag,
+                bytes: piece,
+                variant: Some(Variant::Streamed),
+                rail: link.rail(),
+            });
             self.traffic.copies += u64::from(!lent);
             if *done == len {
                 break;

@@ -122,6 +122,10 @@ pub struct Peer {
     pub short_out: Option<LinkId>,
     /// The link, if short messages may be taken straight from it.
     pub short_in: Option<LinkId>,
+    /// The link, if messages may be taken straight from it: they carry no numbers, and nobody is told of them.
+    pub direct_in: Option<LinkId>,
+    /// Whether messages may be taken from the link without telling anybody.
+    pub is_direct: bool,
     /// Whether a packet takes few instructions on the link.
     pub is_short: bool,
     /// Whether the engine was asked to open a link.
@@ -248,7 +252,8 @@ impl Peer {
 
     /// Re-computes the links of short messages after a change.
     fn refresh_short(&mut self) {
-        self.short_in = self.link.filter(|_| self.is_short && self.multipath.is_none());
+        self.direct_in = self.link.filter(|_| self.is_direct && self.multipath.is_none());
+        self.short_in = self.direct_in.filter(|_| self.is_short);
         self.short_out = self.short_in.filter(|_| self.open);
     }
 

@@ -12,8 +12,9 @@ use canele_rail::{Class, FastPath, Header, MAX_INLINE, Slot, TryPost};
 use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 
 use crate::backlog::RailPolicy;
-use crate::choice::{self, Begin, Path, Protocol};
+use crate::choice::{self, Begin, Path, Protocol, Variant};
 use crate::credit::credit_cost;
+use crate::observed::{MessageEvent, observe};
 use crate::peers::{PeerIndex, ShortAddress};
 use crate::request::Mode;
 use crate::wire::Kind;
@@ -224,7 +225,7 @@ impl Proto {
         let Some((peer, link)) = self.peers.known_mut(to).and_then(|peer| peer.open_for(len)) else {
             return false;
         };
-        let (eager_bytes, one_sided) = (self.settings.eager_bytes, peer.one_sided);
+        let (eager_bytes, one_sided) = (self.at_once_bytes, peer.one_sided);
         let path = Path { eager_bytes, max_bulk: self.max_bulk, numbered: false, one_sided };
         peer.multipath.is_none()
             && choice::begin(&path, len, mode, false) == Begin::Whole
@@ -265,6 +266,14 @@ impl Proto {
             {
                 payload.fill(if bulk == 0 { within(&slot, len) } else { slot.bulk });
                 let (kind, protocol) = kind_of(len);
+                observe(&mut self.observer, || MessageEvent::Sent {
+                    to,
+                    flow,
+                    tag,
+                    bytes: len,
+                    variant: Some(if bulk == 0 { Variant::Short } else { Variant::Eager }),
+                    rail: link.rail(),
+                });
                 let sequence =
                     peer.multipath.as_mut().map_or(0, |multipath| multipath.sequencer.take_next(flow));
                 rail.commit(link, header(kind, flow, tag, len, sequence));

@@ -16,6 +16,7 @@ use crate::Proto;
 use crate::choice::Protocol;
 use crate::credit::credit_cost;
 use crate::matching::Want;
+use crate::observed::MessageEvent;
 use crate::peers::ShortAddress;
 use crate::request::Status;
 use crate::traffic::Traffic;
@@ -76,7 +77,7 @@ impl Proto {
     ) -> Received {
         if let Want { source: Some(source), tag: Some(tag) } = want
             && let Some(peer) = self.peers.known_mut(source)
-            && let (Some(link), None) = (peer.link, &peer.multipath)
+            && let Some(link) = peer.direct_in
         {
             let mut wanted = Wanted::<false, M>::new(flow, tag, into);
             return match rail.try_take(link, &mut wanted) {
@@ -188,17 +189,40 @@ impl Proto {
         (from, link): (Rank, LinkId),
         mut wanted: Wanted<'_, ANY_TAG, M>,
     ) -> Received {
-        if self.sequencer(from).is_some() {
-            return self.take_numbered(rail, (from, link), wanted);
-        }
-        if rail.caps(link).numbered {
-            return Received::NotHere; // The general path begins to count the peer's messages.
+        if self.peers[from.0 as usize].direct_in != Some(link) {
+            return self.take_next_otherwise(rail, (from, link), wanted);
         }
         match rail.try_take(link, &mut wanted) {
             TryTake::Taken => Received::Done(self.count_taken(from, &wanted)),
             TryTake::Nothing => Received::Nothing,
             TryTake::Left => Received::NotHere,
         }
+    }
+
+    /// The same where messages carry numbers, are told to an observer, or come on a link that was not opened from here.
+    #[inline(never)]
+    fn take_next_otherwise<const ANY_TAG: bool, R: FastPath, M: Room + ?Sized>(
+        &mut self,
+        rail: &mut R,
+        (from, link): (Rank, LinkId),
+        mut wanted: Wanted<'_, ANY_TAG, M>,
+    ) -> Received {
+        let flow = wanted.flow;
+        let taken = if self.sequencer(from).is_some() {
+            self.take_numbered(rail, (from, link), wanted)
+        } else if rail.caps(link).numbered {
+            Received::NotHere // The general path begins to count the peer's messages.
+        } else {
+            match rail.try_take(link, &mut wanted) {
+                TryTake::Taken => Received::Done(self.count_taken(from, &wanted)),
+                TryTake::Nothing => Received::Nothing,
+                TryTake::Left => Received::NotHere,
+            }
+        };
+        if let Received::Done(Status { source, tag, bytes }) = taken {
+            self.observe(|| MessageEvent::Matched { from: source, flow, tag, bytes });
+        }
+        taken
     }
 
     /// Takes the oldest packet of a link if it is the next expected one of its flow.

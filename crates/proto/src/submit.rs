@@ -5,8 +5,9 @@ use canele_rail::FastPath;
 use canele_sys::ids::{FlowId, Rank, RequestId};
 
 use crate::backlog::{ORDINARY, RailPolicy, Waiting};
-use crate::choice::{self, Begin};
+use crate::choice::{self, Begin, Variant};
 use crate::matching::Want;
+use crate::observed::MessageEvent;
 use crate::peer::{Gone, Reply};
 use crate::request::{Buffer, Cancel, Failure, Mode, Outcome, Receive, Send, State, received, sent};
 use crate::unexpected::Body;
@@ -27,13 +28,17 @@ impl Proto {
             return self.requests.insert(sent(send, Err(failure))).into();
         }
         let fetched = self.is_fetched(rail, envelope, &buffer);
+        let (bytes, mut variant) = (buffer.len(), None);
         let send = Send { to, flow, tag, mode, level, asked_back: false, fetched, buffer };
         if to == self.me {
+            variant = Some(Variant::ToSelf);
+            self.observe(|| MessageEvent::Sent { to, flow, tag, bytes, variant, rail: 0 });
             return self.send_to_self(send);
         }
         if let Some(failure) = self.why_gone(to) {
             return self.requests.insert(sent(send, Err(failure))).into();
         }
+        self.observe(|| MessageEvent::Sent { to, flow, tag, bytes, variant, rail: 0 });
         let peer = &self.peers[to.0 as usize];
         // Others wait already, because there is no room: a pass will see when there is.
         let waits = peer.listed && peer.has_messages();
@@ -109,6 +114,7 @@ impl Proto {
         match self.flow(flow).and_then(|f| f.matcher.arrive(me, tag)) {
             Some(receive) => {
                 if let Some(State::ExpectMessage { buffer, .. }) = self.leave(receive) {
+                    self.observe(|| MessageEvent::Matched { from: me, flow, tag, bytes: len });
                     self.deliver_own(receive, id, buffer);
                 }
             }
@@ -159,6 +165,7 @@ impl Proto {
             self.post_receive(id, flow, want, buffer);
             return id;
         };
+        self.observe_found(flow, found);
         let key = self.unexpected.key_at(found.message).into();
         self.deliver_unexpected(id, key, buffer);
         id
@@ -211,11 +218,15 @@ impl Proto {
                 true
             }
             State::ExpectSelf(send) => {
+                let (to, flow, tag) = (send.to, send.flow, send.tag);
+                self.observe(|| MessageEvent::Withdrawn { to, flow, tag });
                 // Its announcement stays among the unexpected messages until somebody looks there: see `discard_stale`.
                 self.end(id, sent(send, Err(failure)));
                 true
             }
             State::ExpectRoom(send, key) => {
+                let (to, flow, tag) = (send.to, send.flow, send.tag);
+                self.observe(|| MessageEvent::Withdrawn { to, flow, tag });
                 let peer = &mut self.peers[send.to.0 as usize];
                 peer.backlog().cancel(key);
                 peer.refresh();

@@ -7,7 +7,8 @@ use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use crate::choice::Protocol;
 use crate::credit::credit_cost;
-use crate::matching::Want;
+use crate::matching::{Found, Want};
+use crate::observed::{MessageEvent, observe};
 use crate::request::{Buffer, Failure, Outcome, Receive, State, Status, received};
 use crate::rma::REQUESTS;
 use crate::slab::Key;
@@ -133,6 +134,7 @@ impl Proto {
         match matcher.arrive(from, tag) {
             Some(id) => {
                 if let Some(State::ExpectMessage { buffer, .. }) = self.leave(id) {
+                    self.observe_found(flow, Found { source: from, tag, message: key.index });
                     self.deliver_unexpected(id, key.into(), buffer);
                 }
             }
@@ -210,6 +212,7 @@ impl Proto {
     pub fn probe_matched(&mut self, flow: FlowId, want: Want) -> Option<Matched> {
         let status = self.probe(flow, want)?;
         let found = self.flow(flow)?.matcher.take(want)?;
+        self.observe_found(flow, found);
         if let Body::Own(send, _) = self.unexpected.at(found.message).body
             && let Some(State::ExpectSelf(state)) = self.leave(send)
         {
@@ -217,6 +220,19 @@ impl Proto {
         }
         let key = self.unexpected.key_at(found.message).into();
         Some(Matched { key, status })
+    }
+
+    /// Tells the observer that a message that was kept has met its receive.
+    #[inline]
+    pub(crate) fn observe_found(&mut self, flow: FlowId, found: Found) {
+        let Found { source: from, tag, message } = found;
+        let unexpected = &self.unexpected;
+        observe(&mut self.observer, || MessageEvent::Matched {
+            from,
+            flow,
+            tag,
+            bytes: unexpected.at(message).body.len(),
+        });
     }
 
     /// Receives a message that a matched probe took.

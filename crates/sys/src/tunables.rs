@@ -92,6 +92,7 @@ tunables! {
     mpi_errhandler: &'static str = MPI_ERRHANDLERS[0], "", OneOf(MPI_ERRHANDLERS), "What an MPI program's communicators do with errors at first: end the job (fatal), end the ranks of the communicator, which is the same unless the others go on (abort), or return a code (return)";
     mpi_leaks: bool = false, "", OneOf(&["0", "1"]), "Whether MPI_Finalize prints how many handles of each kind the program has not freed";
     check: bool = false, "", OneOf(&["0", "1"]), "Whether the members of a communicator compare their collective calls before each, so that calls that do not belong together end with a text that names both";
+    trace_bytes: usize = 0, "bytes", Between(0, 64 * 1024 * MIB), "Memory in which a rank records its events for a trace, 32 bytes each; nothing: none is recorded; canele run --trace sets it to 64 MiB";
     mpi_memory_alloc_kinds: String = String::new(), "", Text, "Kinds of memory that an MPI program asks for, with commas between, as MPI_INFO_ENV tells; mpi and system are always supported";
     progress_thread: bool = false, "", OneOf(&["0", "1"]), "Whether a thread of the library makes progress while the program computes";
 }

@@ -17,6 +17,7 @@ mod pattern;
 mod survivors;
 mod threads;
 mod together;
+mod traced;
 
 use std::process::ExitCode;
 
@@ -64,6 +65,7 @@ fn run(words: &[String]) -> Outcome {
         Some("blocked") => lone::blocked(number(1)?),
         Some("approached") => lone::approached(words.get(1).ok_or("no sign is named")?),
         Some("hanging") => hanging::run(words.get(1).map_or("", String::as_str)),
+        Some("traced") => traced::run(words.get(1).map_or("", String::as_str)),
         Some("idle") => lone::idle(),
         other => Err(format!("what is {other:?}?").into()),
     }

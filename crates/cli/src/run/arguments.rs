@@ -74,6 +74,9 @@ pub struct Arguments {
     /// Which ranks get standard input: all, none, or a list as 0 or 1,4-6 [default: 0]
     #[arg(long, value_name = "RANKS")]
     pub stdin: Option<InputTo>,
+    /// Record what the ranks do and write a timeline to this file, which Perfetto (ui.perfetto.dev) opens and `canele trace` sums up
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub trace: Option<PathBuf>,
     /// Say at the end how each rank ended
     #[arg(long)]
     pub report_exits: bool,
@@ -174,6 +177,7 @@ impl Arguments {
             report_exits: self.report_exits,
             environment: options.chain(self.environment.iter().cloned()).collect(),
             directory: self.directory.clone(),
+            trace: self.trace.clone(),
             output,
         })
     }
@@ -249,6 +253,7 @@ impl Arguments {
             stderr_file: None,
             tee: false,
             stdin: None,
+            trace: None,
             report_exits: false,
             environment: Vec::new(),
             directory: None,

@@ -183,6 +183,24 @@ impl Engine {
     #[inline(always)]
     fn call<'a, U: User>(
         &'a self,
+        core: Locked<'a>,
+        flow: FlowId,
+        state: &mut State,
+        spec: &CollectiveSpec<'_>,
+        reduction: Option<&Reduction>,
+        user: U,
+    ) -> CallResult<'a> {
+        let is_traced = core.progress.begin_collective(flow, || spec.operation());
+        let (core, result) = self.carry_out(core, flow, state, spec, reduction, user);
+        if is_traced {
+            core.progress.end_collective();
+        }
+        (core, result)
+    }
+
+    #[inline(always)]
+    fn carry_out<'a, U: User>(
+        &'a self,
         mut core: Locked<'a>,
         flow: FlowId,
         state: &mut State,

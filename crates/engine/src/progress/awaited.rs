@@ -55,12 +55,22 @@ pub(crate) struct Waiting<'a> {
     /// When it was noted.
     noted: Option<Instant>,
     is_told: bool,
+    /// It is recorded for a trace.
+    is_traced: bool,
     looks: u32,
 }
 
 impl<'a> Waiting<'a> {
     pub fn new(awaited: Awaited<'a>) -> Self {
-        Self { awaited, noted: None, is_told: false, looks: 0 }
+        Self { awaited, noted: None, is_told: false, is_traced: false, looks: 0 }
+    }
+
+    /// What is awaited is not there: records the wait, once, if this rank is traced.
+    #[inline]
+    pub fn trace(&mut self, core: &Core) {
+        if core.progress.tracer.is_some() && !self.is_traced {
+            self.is_traced = core.begin_wait(&self.awaited);
+        }
     }
 
     /// The request, if the end of that alone matters.
@@ -105,6 +115,9 @@ impl<'a> Waiting<'a> {
     /// The wait is over.
     #[inline]
     pub fn end(&self, core: &mut Core) {
+        if self.is_traced {
+            core.progress.end_wait();
+        }
         if self.noted.is_some() {
             core.forget_wait();
         }

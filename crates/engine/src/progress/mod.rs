@@ -11,10 +11,13 @@ mod wait;
 pub(crate) mod wait_policy;
 pub(crate) mod waiters;
 
+use std::sync::Arc;
+
 use canele_mem::buffer::OutBuffer;
 use canele_proto::{Envelope, Payload, Proto, Sent};
 use canele_sys::ids::{Rank, RequestId};
 use canele_sys::tunables::Tunables;
+use canele_trace::Tracer;
 
 use crate::connect::rails::Rails;
 use crate::stats::Counts;
@@ -30,6 +33,8 @@ pub(crate) struct Progress {
     /// The rank has finished: nothing is sent or received any more.
     pub is_finished: bool,
     pub counts: Counts,
+    /// What records the events of this rank, if it is traced.
+    pub tracer: Option<Arc<Tracer>>,
 }
 
 impl Progress {
@@ -42,6 +47,7 @@ impl Progress {
             waiters: Waiters::default(),
             is_finished: false,
             counts: Counts::default(),
+            tracer: None,
         }
     }
 

@@ -28,6 +28,20 @@ pub(crate) const LOOKS_BEFORE_ASKING: u32 = 32;
 pub(crate) fn spin<T>(
     guard: &mut Locked<'_>,
     source: Option<Rank>,
+    probe: impl FnMut(&mut Core) -> Received<T>,
+) -> Received<T> {
+    let is_traced = guard.progress.begin_look(source);
+    let seen = look_again(guard, source, probe);
+    if is_traced {
+        guard.progress.end_wait();
+    }
+    seen
+}
+
+#[inline(always)]
+fn look_again<T>(
+    guard: &mut Locked<'_>,
+    source: Option<Rank>,
     mut probe: impl FnMut(&mut Core) -> Received<T>,
 ) -> Received<T> {
     if guard.progress.wait_policy.oversubscribed {

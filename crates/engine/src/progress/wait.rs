@@ -43,6 +43,7 @@ impl Engine {
                 core.progress.waiters.hand_over_progress();
                 return (core, Some(value));
             }
+            waiting.trace(&core);
             core = if core.progress.waiters.has_progress_owner {
                 self.wait_behind_owner(core, deadline, &mut waiting)
             } else {

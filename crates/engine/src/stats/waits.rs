@@ -10,6 +10,7 @@ use canele_control::{ThreadWait, UnexpectedMessage, WaitOperation, Waits};
 use canele_rail::shm::StatsPage;
 use canele_sys::ids::FlowId;
 use canele_sys::{call_stack, clock};
+use canele_trace::{Event, EventKind};
 
 use crate::Error;
 use crate::core::Core;
@@ -102,7 +103,12 @@ impl Engine {
     /// # Errors
     /// `Forked`.
     pub fn name_flow(&self, flow: FlowId, name: &str) -> Result<(), Error> {
-        self.lock()?.stats.waits.name(flow, name);
+        let mut core = self.lock()?;
+        core.stats.waits.name(flow, name);
+        if let Some(tracer) = core.progress.tracer.as_ref().filter(|_| !name.is_empty()) {
+            let name = tracer.name(name);
+            tracer.record(Event { name, flow: flow.0 as u16, ..Event::new(EventKind::FlowName) });
+        }
         Ok(())
     }
 }

@@ -12,6 +12,7 @@ use std::rc::Rc;
 use canele_control::{FromLauncher, Handed, JobInfo, PeerInbox, RankSet, SpawnedWorld, ToLauncher, VERSION};
 use canele_rail::shm::InboxNotifier;
 use canele_sys::memory::Account;
+use canele_trace::LogReader;
 
 use super::introductions::Introductions;
 use crate::refused::refused_memory;
@@ -67,6 +68,8 @@ pub struct LocalRank {
     inbox: Option<Inbox>,
     /// It has said where it listens.
     listens: bool,
+    /// Where it records its events, if it is traced.
+    pub log: Option<LogReader>,
     /// It was asked for its links and has not answered.
     asked: bool,
 }
@@ -206,8 +209,13 @@ impl LocalRanks {
         message: ToLauncher,
         descriptor: Option<Handed>,
     ) -> Result<Option<ToLauncher>, String> {
-        let wants_one =
-            matches!(message, ToLauncher::Inbox { .. } | ToLauncher::Region { .. } | ToLauncher::Ring { .. });
+        let wants_one = matches!(
+            message,
+            ToLauncher::Inbox { .. }
+                | ToLauncher::Region { .. }
+                | ToLauncher::Ring { .. }
+                | ToLauncher::Trace
+        );
         let event = descriptor.as_ref().is_some_and(|handed| handed.event.is_some());
         if event && !matches!(message, ToLauncher::Inbox { .. }) {
             return Err(format!("sent {message:?} with two descriptors"));
@@ -228,6 +236,15 @@ impl LocalRanks {
             }
             (ToLauncher::Addresses { .. }, _) => self.handle_addresses(from)?,
             (ToLauncher::Connect { peers }, _) => return self.handle_connect(from, peers),
+            (ToLauncher::Trace, Some(log)) => {
+                if self.of(from).log.is_some() {
+                    return Err("sent its log of events twice".into());
+                }
+                let log =
+                    LogReader::map(log.memory).map_err(|why| format!("sent an unusable log ({why})"))?;
+                self.of_mut(from).log = Some(log);
+                return Ok(None);
+            }
             (&ToLauncher::Region { id }, Some(region)) => {
                 if self.regions.insert((from, id), Rc::new(region.memory)).is_some() {
                     return Err(format!("sent region {id:#x} twice"));

@@ -17,12 +17,14 @@ mod pipes;
 mod ranks;
 mod running_at;
 mod starting;
+mod traces;
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use canele_control::{FromLauncher, JobInfo, SEND_AGAIN, Socket};
+use canele_sys::clock;
 use rustix::process::Signal;
 
 use super::events::{Events, Ready, Source};
@@ -40,6 +42,7 @@ use local_ranks::LocalRanks;
 pub use orders::{Counts, Order, Report};
 pub use outside::{CodePlace, ProcessState};
 pub use pipes::Pipes;
+use traces::TraceTelling;
 
 /// What a rank reads and all ranks write, where it is the launcher's own.
 #[derive(Debug, Default)]
@@ -85,6 +88,8 @@ pub struct HostRanks {
     reading_paused: bool,
     /// Messages wait until descriptors that are under way have been received.
     held_back: bool,
+    /// All processes have ended, and the events that ranks have recorded are being told.
+    telling: Option<TraceTelling>,
     over: bool,
 }
 
@@ -142,6 +147,7 @@ impl HostRanks {
             reports: Vec::new(),
             reading_paused: false,
             held_back: false,
+            telling: None,
             over: false,
         })
     }
@@ -149,6 +155,7 @@ impl HostRanks {
     /// What happened since the last call, in order.
     pub fn take_reports(&mut self) -> Vec<Report> {
         self.collect_prints();
+        self.tell_events();
         std::mem::take(&mut self.reports)
     }
 
@@ -212,6 +219,9 @@ impl HostRanks {
                     self.write_feed(events);
                 }
             }
+            Order::TellClock { asked_ns } => {
+                self.reports.push(Report::Clock { asked_ns, at_ns: clock::monotonic_ns() });
+            }
             Order::Count { question, patience_ms } => {
                 self.local_ranks.ask_for_links();
                 self.post();
@@ -222,6 +232,10 @@ impl HostRanks {
     }
 
     fn end(&mut self, grace_ms: u32) {
+        if self.telling.is_some() {
+            // Whoever says so again waits for nothing any more.
+            return self.stop_telling();
+        }
         self.signal_adopted(if grace_ms > 0 { Signal::TERM } else { Signal::KILL });
         let grace = Duration::from_millis(grace_ms.into());
         self.grace_until = Some(Instant::now() + grace);
@@ -249,10 +263,19 @@ impl HostRanks {
         let closed = self.closed.iter().map(|&(_, at)| at).min();
         let counting = self.countings.iter().map(|counting| counting.next_look(now)).min();
         let held_back = self.held_back.then(|| now + SEND_AGAIN);
+        let telling = (self.telling.is_some() && !self.reading_paused).then_some(now);
         let ending = self.ending_until.filter(|_| !self.over);
         let grace = self.grace_until.filter(|_| self.left.is_some() && !self.over);
-        let all =
-            [ending, grace, self.starters.deadline(), self.pipes.deadline(), closed, counting, held_back];
+        let all = [
+            ending,
+            grace,
+            self.starters.deadline(),
+            self.pipes.deadline(),
+            closed,
+            counting,
+            held_back,
+            telling,
+        ];
         all.into_iter().flatten().min()
     }
 

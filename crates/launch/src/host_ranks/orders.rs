@@ -60,6 +60,11 @@ pub enum Order {
         /// The next of it.
         bytes: Vec<u8>,
     },
+    /// Report what time it is there, at once.
+    TellClock {
+        /// What time it is here, in ns; comes back with the answer.
+        asked_ns: u64,
+    },
     /// Report what all ranks do: counters, links, what they wait for.
     Count {
         /// Comes back with the answer.
@@ -133,6 +138,27 @@ pub enum Report {
         question: u32,
         /// Of each of the host's ranks, in order.
         counts: Vec<Counts>,
+    },
+    /// Answer to [`Order::TellClock`].
+    Clock {
+        /// As asked.
+        asked_ns: u64,
+        /// What time it is, in ns of the host's monotonic clock.
+        at_ns: u64,
+    },
+    /// The next of the events that a rank has recorded, told after the end of all processes.
+    Recorded {
+        /// Which rank.
+        rank: u32,
+        /// Whole records, as [`LogReader::read`](canele_trace::LogReader::read) gives them.
+        records: Vec<u8>,
+    },
+    /// That was all of this rank.
+    RecordedAll {
+        /// Which rank.
+        rank: u32,
+        /// Events that found no room.
+        missing: u64,
     },
     /// The supervisor of the ranks was killed; so are they.
     SupervisorDied {

@@ -112,7 +112,7 @@ impl HostRanks {
     }
 
     pub(super) fn handle_supervisor(&mut self, events: &Events) {
-        while !self.over {
+        while !self.over && self.telling.is_none() {
             match self.supervisor.try_receive() {
                 Ok(None) => return,
                 Ok(Some(FromSupervisor::Started { number: rank, pid })) => {
@@ -154,7 +154,6 @@ impl HostRanks {
         self.signal_adopted(Signal::KILL);
         self.pipes.finish();
         self.collect_prints();
-        self.reports.push(Report::Empty { left });
-        self.over = true;
+        self.say_last_word(left);
     }
 }

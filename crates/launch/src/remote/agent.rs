@@ -212,6 +212,8 @@ impl Agent {
             | Report::Said { rank, .. }
             | Report::Broke { rank, .. }
             | Report::Printed { rank, .. }
+            | Report::Recorded { rank, .. }
+            | Report::RecordedAll { rank, .. }
             | Report::Exited { rank, .. } => self.ranks.contains(*rank) || self.spawned.contains(rank),
             Report::Counted { counts, .. } => {
                 let at_start = self.ranks.len() as usize;
@@ -219,6 +221,7 @@ impl Agent {
             }
             Report::Lost { .. } | Report::Remarked { .. } => false,
             Report::Fed { .. }
+            | Report::Clock { .. }
             | Report::Full
             | Report::Failed { .. }
             | Report::SupervisorDied { .. }

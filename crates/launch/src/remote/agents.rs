@@ -163,6 +163,11 @@ impl Agents {
         let Some(agent) = self.agents.get_mut(host) else { return false };
         let mut heard = Vec::new();
         let read = agent.read(&mut heard, events);
+        if heard.iter().any(|report| matches!(report, Report::Recorded { .. })) {
+            // All has ended there, and it tells what was recorded: that may take as long as it takes.
+            let until = Instant::now() + supervisor_handle::PATIENCE + TRAVEL;
+            self.ending_until = self.ending_until.map(|before| before.max(until));
+        }
         self.reports.extend(heard.into_iter().map(|report| (host, report)));
         match read {
             Ok(read) => {

@@ -1,0 +1,198 @@
+//! A summary as people read it: what stands out first, then the tables.
+
+use std::fmt::Write;
+
+use canele_launch::amount;
+
+use super::summary::{RankSummary, Summary};
+
+/// Rows of a table that are printed.
+const MOST_ROWS: usize = 20;
+/// Ranks up to which who sends to whom is a square.
+const MOST_SQUARE: usize = 16;
+/// The longest bar of a histogram, in characters.
+const BAR: f64 = 40.0;
+/// Waits for late senders that are worth a sentence, as a share of the time of all ranks.
+const WORTH: f64 = 0.01;
+
+/// The text.
+pub fn text(summary: &Summary) -> String {
+    let mut text = format!("{}: {} ranks, {}\n", summary.command, summary.ranks.len(), time(summary.took));
+    for finding in findings(summary) {
+        line(&mut text, &format!("* {finding}"));
+    }
+    ranks(&mut text, summary);
+    calls(&mut text, summary);
+    late_senders(&mut text, summary);
+    sizes(&mut text, summary);
+    protocols(&mut text, summary);
+    pairs(&mut text, summary);
+    text.trim_end().to_owned()
+}
+
+fn line(text: &mut String, line: &str) {
+    writeln!(text, "{}", line.trim_end()).expect("a string grows");
+}
+
+/// What stands out, in sentences.
+fn findings(summary: &Summary) -> Vec<String> {
+    let mut findings = Vec::new();
+    let all: f64 = summary.ranks.iter().map(|rank| rank.took).sum();
+    if let Some(late) = summary.late_senders.first().filter(|late| late.waited > WORTH * all) {
+        findings.push(format!(
+            "rank {} is a late sender: rank {} waited {} for it before it had sent",
+            late.sender,
+            late.receiver,
+            time(late.waited)
+        ));
+    }
+    let longest = summary.ranks.iter().max_by(|a, b| a.computes.total_cmp(&b.computes));
+    if let Some(longest) = longest.filter(|_| summary.imbalance > 0.1) {
+        findings.push(format!(
+            "rank {} computes longest, {}: {:.0} % longer than the mean",
+            longest.rank,
+            time(longest.computes),
+            100.0 * summary.imbalance / (1.0 - summary.imbalance).max(f64::EPSILON)
+        ));
+    }
+    if summary.missing > 0 {
+        findings.push(format!(
+            "{} events found no room: set CANELE_TRACE_BYTES higher (`canele info --tunables`)",
+            summary.missing
+        ));
+    }
+    if summary.ranks.is_empty() {
+        findings.push("no rank has recorded anything: none used the library".into());
+    }
+    findings
+}
+
+fn ranks(text: &mut String, summary: &Summary) {
+    let share = |part: f64, rank: &RankSummary| if rank.took > 0.0 { 100.0 * part / rank.took } else { 0.0 };
+    line(text, "\nrank      time    computes        inside         waits      sent  messages  host");
+    for rank in summary.ranks.iter().take(MOST_ROWS) {
+        let part = |part: f64| format!("{} {:>3.0} %", time(part), share(part, rank));
+        line(
+            text,
+            &format!(
+                "{:>4} {:>9} {:>14} {:>14} {:>14} {:>9} {:>8}  {}",
+                rank.rank,
+                time(rank.took),
+                part(rank.computes),
+                part(rank.inside),
+                part(rank.waits),
+                amount(rank.bytes_sent),
+                rank.messages_sent,
+                rank.host
+            ),
+        );
+    }
+    left_out(text, summary.ranks.len());
+}
+
+fn left_out(text: &mut String, rows: usize) {
+    if rows > MOST_ROWS {
+        line(text, &format!("and {} more: --json has all", rows - MOST_ROWS));
+    }
+}
+
+fn calls(text: &mut String, summary: &Summary) {
+    if summary.calls.is_empty() {
+        return;
+    }
+    line(text, "\ncall                          calls  time of all  longest on rank");
+    for call in summary.calls.iter().take(MOST_ROWS) {
+        let (took, longest) = (time(call.took), time(call.longest));
+        line(
+            text,
+            &format!("{:<28} {:>6} {took:>12} {longest:>10} {:>5}", call.name, call.calls, call.longest_on),
+        );
+    }
+    left_out(text, summary.calls.len());
+}
+
+fn late_senders(text: &mut String, summary: &Summary) {
+    if summary.late_senders.is_empty() {
+        return;
+    }
+    line(text, "\nlate sender  receiver  messages     waited");
+    for late in summary.late_senders.iter().take(MOST_ROWS) {
+        let waited = time(late.waited);
+        line(text, &format!("{:>11} {:>9} {:>9} {waited:>10}", late.sender, late.receiver, late.messages));
+    }
+    left_out(text, summary.late_senders.len());
+}
+
+fn sizes(text: &mut String, summary: &Summary) {
+    let most = summary.sizes.iter().map(|size| size.messages).max().unwrap_or(0);
+    if most == 0 {
+        return;
+    }
+    line(text, "\nmessages up to     number      bytes");
+    for size in &summary.sizes {
+        let bar = "#".repeat((BAR * size.messages as f64 / most as f64).ceil() as usize);
+        let up_to = if size.up_to == u64::MAX { "more".into() } else { amount(size.up_to) };
+        line(text, &format!("{up_to:>14} {:>10} {:>10}  {bar}", size.messages, amount(size.bytes)));
+    }
+}
+
+fn protocols(text: &mut String, summary: &Summary) {
+    if summary.protocols.is_empty() {
+        return;
+    }
+    line(text, "\nprotocol         messages      bytes");
+    for protocol in &summary.protocols {
+        line(
+            text,
+            &format!("{:<14} {:>10} {:>10}", protocol.protocol, protocol.messages, amount(protocol.bytes)),
+        );
+    }
+    let rails: Vec<_> = summary
+        .rails
+        .iter()
+        .map(|rail| match rail.rail {
+            0 => format!("memory {}", amount(rail.bytes)),
+            number => format!("rail {number} {}", amount(rail.bytes)),
+        })
+        .collect();
+    if !rails.is_empty() {
+        line(text, &format!("by rail: {}", rails.join(", ")));
+    }
+}
+
+fn pairs(text: &mut String, summary: &Summary) {
+    let numbers: Vec<u32> = summary.ranks.iter().map(|rank| rank.rank).collect();
+    if summary.pairs.is_empty() {
+        return;
+    }
+    if numbers.len() > MOST_SQUARE {
+        line(text, "\nfrom      to  messages      bytes");
+        let mut pairs: Vec<_> = summary.pairs.iter().collect();
+        pairs.sort_by_key(|pair| std::cmp::Reverse(pair.bytes));
+        for pair in pairs.iter().take(MOST_ROWS) {
+            line(
+                text,
+                &format!("{:>4} {:>7} {:>9} {:>10}", pair.from, pair.to, pair.messages, amount(pair.bytes)),
+            );
+        }
+        return left_out(text, pairs.len());
+    }
+    let heads: String = numbers.iter().map(|to| format!("{to:>10}")).collect();
+    line(text, &format!("\nfrom \\ to{heads}"));
+    for from in &numbers {
+        let cell = |to: &u32| {
+            let pair = summary.pairs.iter().find(|pair| (pair.from, pair.to) == (*from, *to));
+            format!("{:>10}", pair.map_or_else(|| ".".into(), |pair| amount(pair.bytes)))
+        };
+        line(text, &format!("{from:>9}{}", numbers.iter().map(cell).collect::<String>()));
+    }
+}
+
+/// Microseconds with a unit.
+pub fn time(us: f64) -> String {
+    match us {
+        ..1e3 => format!("{us:.1} µs"),
+        ..1e6 => format!("{:.2} ms", us / 1e3),
+        _ => format!("{:.2} s", us / 1e6),
+    }
+}

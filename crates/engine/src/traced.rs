@@ -1,0 +1,177 @@
+//! What a rank records of itself for a trace: its messages, waits and collectives.
+//!
+//! Owns how these are put into events ([`canele_trace`]). Without a trace, nothing of it is looked at where a message is short and goes at
+//! once: the protocols take no short path while they have an observer.
+
+use std::sync::Arc;
+
+use canele_proto::choice::{Protocol, Variant};
+use canele_proto::{MessageEvent, MessageObserver};
+use canele_sys::ids::{FlowId, Rank, Tag};
+use canele_trace::{Event, EventKind, NO_RANK, NO_TAG, Tracer, VARIANTS, WaitKind};
+
+use crate::core::Core;
+use crate::engine::Engine;
+use crate::p2p::pending::{Pending, PendingKind};
+use crate::progress::Progress;
+use crate::progress::awaited::Awaited;
+
+/// Records what the protocols tell of messages.
+pub(crate) struct MessageRecorder(pub Arc<Tracer>);
+
+impl MessageObserver for MessageRecorder {
+    fn notify(&mut self, event: MessageEvent) {
+        self.0.record(event_of(event));
+    }
+}
+
+fn event_of(event: MessageEvent) -> Event {
+    let message = |kind, peer: Rank, flow: FlowId, tag: Tag, bytes: usize| Event {
+        peer: peer.0,
+        flow: flow.0 as u16,
+        tag: tag.0,
+        bytes: bytes as u64,
+        ..Event::new(kind)
+    };
+    match event {
+        MessageEvent::Sent { to, flow, tag, bytes, variant, rail } => {
+            Event { variant: number_of(variant), rail, ..message(EventKind::Sent, to, flow, tag, bytes) }
+        }
+        MessageEvent::Departed { to, flow, tag, bytes, variant, rail } => {
+            Event { variant: number_of(variant), rail, ..message(EventKind::Departed, to, flow, tag, bytes) }
+        }
+        MessageEvent::Matched { from, flow, tag, bytes } => {
+            message(EventKind::Matched, from, flow, tag, bytes)
+        }
+        MessageEvent::Completed { from, tag, bytes, protocol } => {
+            let variant = match protocol {
+                Protocol::Short => Variant::Short,
+                Protocol::Eager => Variant::Eager,
+                Protocol::Streamed => Variant::Streamed,
+                Protocol::Direct => Variant::DirectRead,
+            };
+            let variant = number_of(Some(variant));
+            Event { variant, ..message(EventKind::Completed, from, FlowId(0), tag, bytes) }
+        }
+        MessageEvent::Chosen { peer, bytes, variant } => {
+            let variant = number_of(Some(variant));
+            Event { variant, tag: NO_TAG, ..message(EventKind::Chosen, peer, FlowId(0), Tag(0), bytes) }
+        }
+        MessageEvent::Withdrawn { to, flow, tag } => message(EventKind::Withdrawn, to, flow, tag, 0),
+    }
+}
+
+/// The place in [`VARIANTS`].
+fn number_of(variant: Option<Variant>) -> u8 {
+    let number = match variant {
+        None => 0,
+        Some(Variant::ToSelf) => 1,
+        Some(Variant::Short) => 2,
+        Some(Variant::Eager) => 3,
+        Some(Variant::Coalesced) => 4,
+        Some(Variant::EagerMulti) => 5,
+        Some(Variant::Streamed) => 6,
+        Some(Variant::DirectRead) => 7,
+        Some(Variant::DirectWrite) => 8,
+        Some(Variant::DirectBoth) => 9,
+    };
+    debug_assert!(usize::from(number) < VARIANTS.len());
+    number
+}
+
+impl Engine {
+    /// What records this rank's events, if it is traced.
+    pub fn tracer(&self) -> Option<&Arc<Tracer>> {
+        self.tracer.as_ref()
+    }
+}
+
+impl Progress {
+    /// A thread looks for a message that `source` will send, or any rank; says whether that is recorded.
+    #[inline(always)]
+    pub(crate) fn begin_look(&self, source: Option<Rank>) -> bool {
+        self.tracer.as_ref().is_some_and(|tracer| begin_look(tracer, source))
+    }
+
+    /// A wait that was recorded is over.
+    #[cold]
+    pub(crate) fn end_wait(&self) {
+        self.tracer.iter().for_each(|tracer| tracer.record(Event::new(EventKind::WaitEnd)));
+    }
+
+    /// A thread enters a collective; says whether that is recorded.
+    #[inline(always)]
+    pub(crate) fn begin_collective(&self, flow: FlowId, operation: impl FnOnce() -> &'static str) -> bool {
+        self.tracer.as_ref().is_some_and(|tracer| begin_collective(tracer, flow, operation()))
+    }
+
+    /// A collective that was recorded is over.
+    #[cold]
+    pub(crate) fn end_collective(&self) {
+        self.tracer.iter().for_each(|tracer| tracer.record(Event::new(EventKind::CollectiveEnd)));
+    }
+}
+
+#[cold]
+fn begin_look(tracer: &Tracer, source: Option<Rank>) -> bool {
+    let peer = source.map_or(NO_RANK, |rank| rank.0);
+    tracer.record(Event { variant: WaitKind::Receive as u8, peer, ..Event::new(EventKind::WaitBegin) });
+    true
+}
+
+#[cold]
+fn begin_collective(tracer: &Tracer, flow: FlowId, operation: &'static str) -> bool {
+    let name = tracer.name(operation);
+    tracer.record(Event { name, flow: flow.0 as u16, ..Event::new(EventKind::CollectiveBegin) });
+    true
+}
+
+impl Core {
+    /// A thread begins to wait; says whether that is recorded.
+    #[cold]
+    pub(crate) fn begin_wait(&self, awaited: &Awaited<'_>) -> bool {
+        let Some(tracer) = &self.progress.tracer else { return false };
+        let wait = |kind: WaitKind| Event { variant: kind as u8, ..Event::new(EventKind::WaitBegin) };
+        let event = match awaited {
+            Awaited::End => return false,
+            Awaited::Request(id) => self.wait_for_request(*id),
+            Awaited::AnyOf([Pending(PendingKind::Request(id))]) => self.wait_for_request(*id),
+            Awaited::AnyOf(_) | Awaited::AnyOfOrProgram(_) => wait(WaitKind::Any),
+            Awaited::Probe(flow, want) => Event {
+                peer: want.source.map_or(NO_RANK, |rank| rank.0),
+                tag: want.tag.map_or(NO_TAG, |tag| tag.0),
+                flow: flow.0 as u16,
+                ..wait(WaitKind::Receive)
+            },
+            Awaited::Collective(call) => Event {
+                name: tracer.name(call.operation),
+                flow: call.flow.0 as u16,
+                tag: call.tag.0,
+                ..wait(WaitKind::Collective)
+            },
+            Awaited::Other(what, peer) => Event {
+                name: tracer.name(what),
+                peer: peer.map_or(NO_RANK, |rank| rank.0),
+                ..wait(WaitKind::Other)
+            },
+            Awaited::Words(words) => Event { name: tracer.name(&words()), ..wait(WaitKind::Other) },
+        };
+        tracer.record(event);
+        true
+    }
+
+    fn wait_for_request(&self, id: canele_sys::ids::RequestId) -> Event {
+        let begin = Event::new(EventKind::WaitBegin);
+        match self.progress.proto.pending_operation(id) {
+            Some(pending) => Event {
+                variant: if pending.is_send { WaitKind::Send } else { WaitKind::Receive } as u8,
+                peer: pending.peer.map_or(NO_RANK, |rank| rank.0),
+                tag: pending.tag.map_or(NO_TAG, |tag| tag.0),
+                flow: pending.flow.map_or(0, |flow| flow.0 as u16),
+                bytes: pending.bytes as u64,
+                ..begin
+            },
+            None => Event { variant: WaitKind::Other as u8, ..begin },
+        }
+    }
+}

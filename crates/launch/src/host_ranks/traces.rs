@@ -1,0 +1,65 @@
+//! The events that the ranks of a host have recorded, told after their end.
+//!
+//! Owns how far that has come. The launcher hears them in parts, no faster than it takes them.
+
+use canele_trace::LogReader;
+
+use super::{HostRanks, Report};
+
+/// Records in a part.
+const PART: usize = 512;
+/// Parts that are told in a row.
+const AT_A_TIME: usize = 16;
+
+/// How far the telling of events has come.
+#[derive(Debug, Default)]
+pub(super) struct TraceTelling {
+    /// Processes that are left: the last word.
+    left: Vec<u32>,
+    /// The place of the rank whose events are told.
+    place: usize,
+    /// The record that is told next.
+    record: usize,
+}
+
+impl HostRanks {
+    /// The processes of this host have ended, but for those that are left: the last word, behind the events of the ranks.
+    pub(super) fn say_last_word(&mut self, left: Vec<u32>) {
+        self.ending_until = None;
+        self.telling = Some(TraceTelling { left, ..TraceTelling::default() });
+        if !self.local_ranks.all().iter().any(|rank| rank.log.is_some()) {
+            self.stop_telling();
+        }
+    }
+
+    /// Tells no more events.
+    pub(super) fn stop_telling(&mut self) {
+        if let Some(telling) = self.telling.take() {
+            self.reports.push(Report::Empty { left: telling.left });
+            self.over = true;
+        }
+    }
+
+    /// Tells the next events, if whoever takes the reports keeps up.
+    pub(super) fn tell_events(&mut self) {
+        if self.reading_paused {
+            return;
+        }
+        for _ in 0..AT_A_TIME {
+            let Some(telling) = &mut self.telling else { return };
+            let place = telling.place;
+            let Some(rank) = self.local_ranks.ranks().rank(place as u32) else { return self.stop_telling() };
+            let log = self.local_ranks.of(rank).log.as_ref();
+            let records = log.map(|log| log.read(telling.record, PART)).unwrap_or_default();
+            if !records.is_empty() {
+                telling.record += PART;
+                self.reports.push(Report::Recorded { rank, records });
+                continue;
+            }
+            (telling.place, telling.record) = (place + 1, 0);
+            if let Some(missing) = log.map(LogReader::missing) {
+                self.reports.push(Report::RecordedAll { rank, missing });
+            }
+        }
+    }
+}

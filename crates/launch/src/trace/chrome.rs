@@ -1,0 +1,363 @@
+//! The timeline as JSON: the trace-event format of Chrome, which Perfetto opens.
+//!
+//! ```text
+//!   process = rank, thread = its thread       calls, collectives and waits lie in each other
+//!     └─ slices: call ⊃ collective ⊃ wait ⊃ send, receive;  arrows from send to receive;  receptions that take longer
+//! ```
+//! Written a rank at a time, an event a line. Times are microseconds since the first event.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use canele_trace::{Event, EventKind, NO_RANK, NO_TAG, VARIANTS, WaitKind};
+
+use super::RankTrace;
+use super::matching::MessageNumbers;
+
+/// The longest a send or receive is drawn, which takes no time of its own.
+const MARK_NS: u64 = 500;
+/// Receptions under way that are looked at for the one that has come.
+const MOST_UNDER_WAY: usize = 1024;
+
+/// The variant of a piece of a message.
+const PIECE: u8 = 6;
+/// The variant of a message in several packets.
+const IN_MANY: u8 = 5;
+/// Stands for the rail of a message whose pieces say on which they are.
+const IN_PIECES: u8 = u8::MAX;
+
+/// The file, as it is written.
+pub struct Writer<W> {
+    out: W,
+    start_ns: u64,
+    end_ns: u64,
+    is_first: bool,
+}
+
+/// A slice that has begun.
+struct Open {
+    begin: Event,
+    begin_kind: EventKind,
+}
+
+/// Slices and arrows of a rank, before they are in order.
+struct Lines {
+    rank: u32,
+    start_ns: u64,
+    /// When the job ended: what a rank was in then ended, too.
+    end_ns: u64,
+    /// When, the longer first, and the text.
+    lines: Vec<(u64, std::cmp::Reverse<u64>, String)>,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins the file of a job that was started so.
+    pub fn begin(mut out: W, command: &str, (start_ns, end_ns): (u64, u64)) -> io::Result<Self> {
+        let command = text(command);
+        write!(
+            out,
+            "{{\"displayTimeUnit\":\"ns\",\"canele\":{{\"version\":1,\"command\":{command}}},\"traceEvents\":["
+        )?;
+        Ok(Self { out, start_ns, end_ns, is_first: true })
+    }
+
+    fn line(&mut self, line: &str) -> io::Result<()> {
+        let before = if std::mem::replace(&mut self.is_first, false) { "\n" } else { ",\n" };
+        write!(self.out, "{before}{line}")
+    }
+
+    /// Writes what a rank has recorded.
+    pub fn write_rank(&mut self, trace: RankTrace, numbers: &mut MessageNumbers) -> io::Result<()> {
+        let RankTrace { rank, host, events, names, missing } = trace;
+        let name = text(&format!("rank {rank} on {host}"));
+        self.line(&format!(
+            "{{\"ph\":\"M\",\"pid\":{rank},\"name\":\"process_name\",\"args\":{{\"name\":{name},\"host\":{host},\"missing\":{missing}}}}}",
+            host = text(&host),
+        ))?;
+        self.line(&format!(
+            "{{\"ph\":\"M\",\"pid\":{rank},\"name\":\"process_sort_index\",\"args\":{{\"sort_index\":{rank}}}}}"
+        ))?;
+        let threads: BTreeSet<u16> = events.iter().map(|event| event.thread).collect();
+        for thread in threads {
+            self.line(&format!(
+                "{{\"ph\":\"M\",\"pid\":{rank},\"tid\":{thread},\"name\":\"thread_name\",\"args\":{{\"name\":\"thread {thread}\"}}}}"
+            ))?;
+        }
+        let mut lines = Lines { rank, start_ns: self.start_ns, end_ns: self.end_ns, lines: Vec::new() };
+        lines.add_all(&events, &names, numbers);
+        lines.lines.sort_by_key(|line| (line.0, line.1));
+        lines.lines.iter().try_for_each(|(_, _, line)| self.line(line))
+    }
+
+    /// Ends the file. Clocks of hosts may be apart by this much.
+    pub fn end(mut self, uncertainty_ns: u64) -> io::Result<W> {
+        write!(self.out, "\n],\"otherData\":{{\"clock_uncertainty_ns\":\"{uncertainty_ns}\"}}}}\n")?;
+        Ok(self.out)
+    }
+}
+
+impl Lines {
+    fn add_all(&mut self, events: &[Event], names: &HashMap<u16, String>, numbers: &mut MessageNumbers) {
+        let mut flows: HashMap<u16, &str> = HashMap::new();
+        let mut open: HashMap<u16, Vec<Open>> = HashMap::new();
+        let mut under_way: VecDeque<(Event, u64)> = VecDeque::new();
+        let after = times_after(events);
+        let departures = departures(events);
+        let mut receptions = 0;
+        for (at, event) in events.iter().enumerate() {
+            let stack = open.entry(event.thread).or_default();
+            let name = |number: u16| names.get(&number).map_or("", String::as_str);
+            match event.kind {
+                EventKind::Name => {}
+                EventKind::FlowName => drop(flows.insert(event.flow, name(event.name))),
+                EventKind::CallBegin | EventKind::WaitBegin | EventKind::CollectiveBegin => {
+                    stack.push(Open { begin: *event, begin_kind: event.kind });
+                }
+                EventKind::CallEnd => self.close(stack, EventKind::CallBegin, event.at_ns, names, &flows),
+                EventKind::WaitEnd => self.close(stack, EventKind::WaitBegin, event.at_ns, names, &flows),
+                EventKind::CollectiveEnd => {
+                    self.close(stack, EventKind::CollectiveBegin, event.at_ns, names, &flows);
+                }
+                EventKind::Sent | EventKind::Matched => {
+                    let end_ns = after[at].min(event.at_ns + MARK_NS);
+                    // How an announced message travels is told right behind its receive.
+                    let chosen = events.get(at + 1).filter(|next| {
+                        (next.kind, next.peer, next.bytes) == (EventKind::Chosen, event.peer, event.bytes)
+                    });
+                    let number = numbers.next(self.rank, event);
+                    let decided = match departures.get(&at) {
+                        Some(left) => {
+                            let rail = if left.variant == IN_MANY { IN_PIECES } else { left.rail };
+                            Event { variant: left.variant, rail, ..*event }
+                        }
+                        None => *event,
+                    };
+                    self.message(&decided, chosen.map(|next| next.variant), (end_ns, number), &flows);
+                    if event.kind == EventKind::Matched {
+                        under_way.push_back((*event, number.unwrap_or(0)));
+                        under_way.drain(..under_way.len().saturating_sub(MOST_UNDER_WAY));
+                    }
+                }
+                EventKind::Completed => {
+                    let is_it = |(begun, _): &(Event, u64)| {
+                        (begun.peer, begun.tag, begun.bytes) == (event.peer, event.tag, event.bytes)
+                    };
+                    if let Some((begun, _)) =
+                        under_way.iter().position(is_it).and_then(|n| under_way.remove(n))
+                    {
+                        receptions += 1;
+                        self.reception(&begun, event, receptions);
+                    }
+                }
+                EventKind::Departed => self.departure(event),
+                EventKind::Chosen | EventKind::Withdrawn => {}
+            }
+        }
+        // What a rank was in when it ended, or when there was no more room.
+        for stack in open.values_mut() {
+            while let Some(open) = stack.pop() {
+                self.slice(&open, self.end_ns, true, names, &flows);
+            }
+        }
+    }
+
+    /// Closes the innermost slice that began so, and those in it.
+    fn close(
+        &mut self,
+        stack: &mut Vec<Open>,
+        kind: EventKind,
+        end_ns: u64,
+        names: &HashMap<u16, String>,
+        flows: &HashMap<u16, &str>,
+    ) {
+        let Some(at) = stack.iter().rposition(|open| open.begin_kind == kind) else { return };
+        for open in stack.drain(at..).rev() {
+            self.slice(&open, end_ns, false, names, flows);
+        }
+    }
+
+    fn slice(
+        &mut self,
+        open: &Open,
+        end_ns: u64,
+        is_unfinished: bool,
+        names: &HashMap<u16, String>,
+        flows: &HashMap<u16, &str>,
+    ) {
+        let begin = &open.begin;
+        let named = names.get(&begin.name).map(String::as_str);
+        let (category, name) = match begin.kind {
+            EventKind::CallBegin => ("call", named.unwrap_or("a call").to_owned()),
+            EventKind::CollectiveBegin => ("collective", named.unwrap_or("a collective").to_owned()),
+            _ => ("wait", wait_name(begin, named)),
+        };
+        let mut args = String::new();
+        if begin.kind != EventKind::CallBegin {
+            add_message(&mut args, begin, flows);
+        }
+        if is_unfinished {
+            add(&mut args, "unfinished", "true");
+        }
+        self.push(begin, end_ns, category, &name, &args);
+    }
+
+    fn push(&mut self, event: &Event, end_ns: u64, category: &str, name: &str, args: &str) {
+        let dur = end_ns.saturating_sub(event.at_ns);
+        let line = format!(
+            "{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"cat\":\"{category}\",\"name\":{},\"args\":{{{args}}}}}",
+            self.rank,
+            event.thread,
+            micros(event.at_ns.saturating_sub(self.start_ns)),
+            micros(dur),
+            text(name),
+        );
+        self.lines.push((event.at_ns, std::cmp::Reverse(dur + 1), line));
+    }
+
+    fn message(
+        &mut self,
+        event: &Event,
+        chosen: Option<u8>,
+        (end_ns, number): (u64, Option<u64>),
+        flows: &HashMap<u16, &str>,
+    ) {
+        let is_sent = event.kind == EventKind::Sent;
+        let (category, phase, word) = if is_sent { ("send", "s", "to") } else { ("receive", "f", "from") };
+        let mut args = String::new();
+        add_message(&mut args, event, flows);
+        let protocol = chosen.unwrap_or(event.variant);
+        if protocol != 0 {
+            add(&mut args, "protocol", &text(VARIANTS.get(usize::from(protocol)).unwrap_or(&VARIANTS[0])));
+        }
+        // What leaves in pieces says so of each.
+        if is_sent && event.variant != 0 && event.rail != IN_PIECES {
+            add(&mut args, "rail", &event.rail.to_string());
+        }
+        if let Some(number) = number {
+            add(&mut args, "message", &number.to_string());
+        }
+        self.push(event, end_ns, category, &format!("{category} {word} {}", event.peer), &args);
+        let Some(number) = number else { return };
+        let bind = if is_sent { "" } else { ",\"bp\":\"e\"" };
+        let line = format!(
+            "{{\"ph\":\"{phase}\"{bind},\"pid\":{},\"tid\":{},\"ts\":{},\"cat\":\"message\",\"name\":\"message\",\"id\":{number}}}",
+            self.rank,
+            event.thread,
+            micros(event.at_ns.saturating_sub(self.start_ns)),
+        );
+        self.lines.push((event.at_ns, std::cmp::Reverse(0), line));
+    }
+
+    /// A message that took longer to come than to meet its receive.
+    fn reception(&mut self, begun: &Event, ended: &Event, number: u64) {
+        let protocol = VARIANTS.get(usize::from(ended.variant)).unwrap_or(&VARIANTS[0]);
+        for (phase, event) in [("b", begun), ("e", ended)] {
+            let line = format!(
+                "{{\"ph\":\"{phase}\",\"pid\":{rank},\"tid\":{},\"ts\":{},\"cat\":\"reception\",\"name\":\"from {}\",\"id\":\"{rank}.{number}\",\"args\":{{\"bytes\":{},\"protocol\":\"{protocol}\"}}}}",
+                begun.thread,
+                micros(event.at_ns.saturating_sub(self.start_ns)),
+                begun.peer,
+                begun.bytes,
+                rank = self.rank,
+            );
+            self.lines.push((event.at_ns, std::cmp::Reverse(0), line));
+        }
+    }
+
+    /// A message, or a piece of one, that had to wait is put on a rail.
+    fn departure(&mut self, event: &Event) {
+        let protocol =
+            VARIANTS.get(usize::from(event.variant)).filter(|_| event.variant != 0).unwrap_or(&"announced");
+        let line = format!(
+            "{{\"ph\":\"i\",\"s\":\"t\",\"pid\":{},\"tid\":{},\"ts\":{},\"cat\":\"rail\",\"name\":\"leaves to {}\",\"args\":{{\"peer\":{},\"bytes\":{},\"protocol\":\"{protocol}\",\"rail\":{}}}}}",
+            self.rank,
+            event.thread,
+            micros(event.at_ns.saturating_sub(self.start_ns)),
+            event.peer,
+            event.peer,
+            event.bytes,
+            event.rail,
+        );
+        self.lines.push((event.at_ns, std::cmp::Reverse(0), line));
+    }
+}
+
+/// Of each send of a message that had to wait, where it stands and how the message left then.
+fn departures(events: &[Event]) -> HashMap<usize, Event> {
+    let mut waiting: HashMap<(u32, u16, u32, u64), VecDeque<usize>> = HashMap::new();
+    let mut left = HashMap::new();
+    for (at, event) in events.iter().enumerate() {
+        let key = (event.peer, event.flow, event.tag, event.bytes);
+        match event.kind {
+            EventKind::Sent if event.variant == 0 => waiting.entry(key).or_default().push_back(at),
+            EventKind::Departed if event.variant != PIECE => {
+                if let Some(sent) = waiting.get_mut(&key).and_then(VecDeque::pop_front) {
+                    left.insert(sent, *event);
+                }
+            }
+            _ => {}
+        }
+    }
+    left
+}
+
+/// Of each event, when the next one of its thread is.
+fn times_after(events: &[Event]) -> Vec<u64> {
+    let mut next: HashMap<u16, u64> = HashMap::new();
+    let mut times: Vec<u64> = events
+        .iter()
+        .rev()
+        .map(|event| next.insert(event.thread, event.at_ns).unwrap_or(event.at_ns))
+        .collect();
+    times.reverse();
+    times
+}
+
+fn wait_name(wait: &Event, named: Option<&str>) -> String {
+    let peer = |word: &str| match wait.peer {
+        NO_RANK => format!("{word} any rank"),
+        peer => format!("{word} {peer}"),
+    };
+    match WaitKind::of(wait.variant) {
+        WaitKind::Send => peer("wait to send to"),
+        WaitKind::Receive => peer("wait for a message from"),
+        WaitKind::Any => "wait for any of several".into(),
+        WaitKind::Collective => format!("wait in {}", named.unwrap_or("a collective")),
+        WaitKind::Other => format!("wait for {}", named.unwrap_or("something else")),
+    }
+}
+
+/// Peer, tag, flow and bytes, as far as they are known.
+fn add_message(args: &mut String, event: &Event, flows: &HashMap<u16, &str>) {
+    if event.peer != NO_RANK {
+        add(args, "peer", &event.peer.to_string());
+    }
+    if event.tag != NO_TAG {
+        add(args, "tag", &event.tag.to_string());
+    }
+    let flow = flows.get(&event.flow).map_or_else(|| event.flow.to_string(), |name| text(name));
+    add(args, "flow", &flow);
+    if matches!(event.kind, EventKind::Sent | EventKind::Matched) || event.bytes > 0 {
+        add(args, "bytes", &event.bytes.to_string());
+    }
+}
+
+fn add(args: &mut String, name: &str, value: &str) {
+    let before = if args.is_empty() { "" } else { "," };
+    write!(args, "{before}\"{name}\":{value}").expect("a string grows");
+}
+
+/// A text in quotes.
+fn text(text: &str) -> String {
+    serde_json::to_string(text).expect("a text can be written")
+}
+
+/// Nanoseconds as microseconds.
+fn micros(ns: u64) -> String {
+    format!("{}.{:03}", ns / 1000, ns % 1000)
+}
+
+#[cfg(test)]
+#[path = "chrome_tests.rs"]
+mod tests;

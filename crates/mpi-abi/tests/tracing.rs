@@ -1,0 +1,37 @@
+//! Programs of MPI that are traced: every call is in the trace, with the messages by communicator.
+
+#![forbid(unsafe_code)]
+
+mod support;
+
+use std::path::Path;
+
+use support::{compiled, launch, library, text};
+
+#[test]
+fn every_call_is_in_the_trace_and_messages_name_their_communicator() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/traced/traced.c");
+    let program = compiled("traced", &[source]);
+    let trace = std::env::temp_dir().join(format!("canele-mpi-traced-{}.json", std::process::id()));
+    let mut run = launch::command();
+    run.args(["run", "--timeout", "120", "-n", "2", "--trace"]).arg(&trace).arg("env");
+    run.arg(format!("LD_LIBRARY_PATH={}", library().display())).arg(program);
+    let output = run.output().expect("the launcher starts");
+    assert!(output.status.success(), "{}", text(&output));
+    let written = std::fs::read_to_string(&trace).expect("a trace");
+    let calls = |name: &str| {
+        let call = format!("\"cat\":\"call\",\"name\":\"{name}\"");
+        written.lines().filter(|line| line.contains(&call)).count()
+    };
+    let names =
+        ["MPI_Send", "MPI_Recv", "MPI_Irecv", "MPI_Isend", "MPI_Waitall", "MPI_Barrier", "MPI_Finalize"];
+    assert_eq!(names.map(calls), [5, 5, 8, 8, 2, 2, 2], "{written}");
+    let messages = |kind: &str, tag: u32| {
+        let (kind, args) =
+            (format!("\"cat\":\"{kind}\""), format!("\"tag\":{tag},\"flow\":\"MPI_COMM_WORLD\""));
+        written.lines().filter(|line| line.contains(&kind) && line.contains(&args)).count()
+    };
+    assert_eq!([messages("send", 3), messages("receive", 3)], [5, 5], "{written}");
+    assert_eq!([messages("send", 4), messages("receive", 4)], [8, 8], "{written}");
+    std::fs::remove_file(trace).expect("it is there");
+}

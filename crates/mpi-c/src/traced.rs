@@ -1,0 +1,58 @@
+//! Calls of the program, recorded for a trace.
+//!
+//! A process that is traced never defers a receive and takes no short path, as one with several threads: what every call looks at anyway
+//! leads to where it is recorded, and without a trace nothing is added.
+
+use std::sync::{Arc, OnceLock};
+
+use canele_engine::Engine;
+use canele_engine::trace::{Event, EventKind, Span, Tracer};
+use canele_sys::atomic::{AtomicU32, Ordering::Relaxed};
+
+use crate::deferred_recv;
+
+static TRACER: OnceLock<Arc<Tracer>> = OnceLock::new();
+
+/// Records the calls of this process from now on, if its engine is traced; says whether it is.
+pub fn attach(engine: &Engine) -> bool {
+    if let Some(tracer) = engine.tracer() {
+        TRACER.get_or_init(|| tracer.clone());
+    }
+    TRACER.get().is_some()
+}
+
+/// The name of a function.
+pub struct CallName {
+    text: &'static str,
+    /// Its number in the trace; 0 before its first call.
+    number: AtomicU32,
+}
+
+impl CallName {
+    /// The name of a function.
+    pub const fn new(text: &'static str) -> Self {
+        Self { text, number: AtomicU32::new(0) }
+    }
+
+    /// The same for a call that is not counted ([`CallGuard`](crate::deferred_recv::CallGuard)): a traced process looks like one with several
+    /// threads.
+    #[inline(always)]
+    pub fn record_if_traced(&self) -> Option<Span> {
+        if deferred_recv::is_one_thread() { None } else { self.record() }
+    }
+
+    /// Records that a call begins, if this process is traced.
+    #[cold]
+    pub fn record(&self) -> Option<Span> {
+        let tracer = TRACER.get()?;
+        let mut number = self.number.load(Relaxed);
+        if number == 0 {
+            number = tracer.name(self.text).into();
+            self.number.store(number, Relaxed);
+        }
+        Some(
+            tracer
+                .span(Event { name: number as u16, ..Event::new(EventKind::CallBegin) }, EventKind::CallEnd),
+        )
+    }
+}
