@@ -89,5 +89,6 @@ pub use remote::serve_host;
 pub use spec::{JobSpec, Placement, StartError};
 pub use start::{adopt, descriptors_for, run};
 pub use supervisor::supervise;
+pub use time_of_day::TimeOfDay;
 pub use unjoined::{is_mpi_library, is_own_library, mpi4py_of_others};
 pub use wording::amount;

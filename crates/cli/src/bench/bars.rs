@@ -4,7 +4,7 @@
 use super::Failure;
 use super::case::Figure;
 use super::chart::{self, Area};
-use super::plot::{FONT, LABEL, LIMIT, ours, range};
+use super::plot::{FONT, LABEL, LIMIT, finding, ours, range};
 use super::report::{Line, Report};
 use super::table::{axis_time, size, time};
 use plotters::prelude::*;
@@ -38,7 +38,7 @@ pub fn draw(report: &Report, area: &Area) -> Result<(), Failure> {
     let names: Vec<String> = rows.iter().map(|line| name(line)).collect();
     let what =
         if rate { (MILLIONS.into(), plain as fn(f64) -> String) } else { (TIME.into(), axis_time as _) };
-    let mut chart = chart::bars(area, format!("canele bench {}", report.bench), (&names, 230), x, what)?;
+    let mut chart = chart::bars(area, finding(report), (&names, 230), x, what)?;
     for (index, line) in rows.iter().enumerate() {
         let place = rows.len() - 1 - index;
         let Some(length) = figure(line) else { continue };
@@ -64,7 +64,7 @@ fn plain(figure: f64) -> String {
 }
 
 /// Nanoseconds, or millions per second.
-fn figure(line: &Line) -> Option<f64> {
+pub fn figure(line: &Line) -> Option<f64> {
     match line.figure {
         Figure::Time => line.row.median_ns,
         Figure::Rate => line.row.messages_per_s.map(|rate| rate / 1e6),
@@ -94,7 +94,8 @@ fn name(line: &Line) -> String {
     words.join(", ")
 }
 
-fn words(line: &Line, figure: f64) -> String {
+/// A row's figure, and how it compares with each limit beside it.
+pub fn words(line: &Line, figure: f64) -> String {
     let figure = match line.figure {
         Figure::Time | Figure::Processor => time(figure),
         Figure::Rate => format!("{figure:.1} M/s"),

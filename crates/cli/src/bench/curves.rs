@@ -4,7 +4,7 @@
 use super::Failure;
 use super::case::{Figure, Limit};
 use super::chart::{Area, Axis, Chart, Curve, Legend, Points, Scale};
-use super::plot::{LIMIT, name, ours};
+use super::plot::{LIMIT, finding, name, ours};
 use super::report::{Line, Report};
 use super::table::{axis_time, size};
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ pub fn draw(report: &Report, area: &Area) -> Result<(), Failure> {
         false => ("one-way time", axis_time),
     };
     let chart = Chart {
-        caption: format!("canele bench {}", report.bench),
+        caption: finding(report),
         x: Axis { what: "message size (bytes)", scale: Scale::Log(2.0), labels: 26, label: label_of_size },
         y: Axis { what, scale: Scale::Log(10.0), labels: 12, label },
         curves: curves.limits.iter().map(limit).chain(curves.ours.iter().enumerate().map(own)).collect(),

@@ -4,7 +4,10 @@
 use super::arguments::Bench;
 use super::chart::{self, Area, Chart, Legend};
 use super::report::{Line, Report};
+use super::table::size;
 use super::{Failure, bars, compared, curves, urgent};
+use crate::info::processor_model;
+use canele_launch::TimeOfDay;
 use plotters::prelude::*;
 use std::collections::BTreeSet;
 
@@ -28,33 +31,77 @@ const OURS: [RGBColor; 6] = [
 /// The machine's limits.
 pub const LIMIT: RGBColor = RGBColor(120, 120, 120);
 
+/// Below the chart, for a note.
+const NOTE_PIXELS: u32 = 28;
+
 /// The picture as SVG.
 pub fn plot(report: &Report) -> Result<String, Failure> {
     if !report.lines.iter().any(|line| line.row.median_ns.is_some()) {
         return Err("nothing was measured".into());
     }
     let sizes: BTreeSet<usize> = report.lines.iter().filter_map(|line| line.row.bytes).collect();
+    let note = note(report);
     match report.bench {
         Bench::Dsm | Bench::Flows | Bench::Rails => {
             let charts = compared::charts(report);
-            picture(height(&charts), |area| beside_each_other(area, &charts))
+            picture(height(&charts), &note, |area| beside_each_other(area, &charts))
         }
-        Bench::Priority => picture(urgent::height(report), |area| urgent::draw(report, area)),
-        Bench::Collectives => picture(bars::height(report), |area| bars::draw(report, area)),
-        _ if sizes.len() > 1 => picture(SIZE.1, |area| curves::draw(report, area)),
-        _ => picture(bars::height(report), |area| bars::draw(report, area)),
+        Bench::Priority => picture(urgent::height(report), &note, |area| urgent::draw(report, area)),
+        Bench::Collectives => picture(bars::height(report), &note, |area| bars::draw(report, area)),
+        _ if sizes.len() > 1 => picture(SIZE.1, &note, |area| curves::draw(report, area)),
+        _ => picture(bars::height(report), &note, |area| bars::draw(report, area)),
     }
 }
 
-/// What `draw` draws, as SVG.
-pub fn picture(height: u32, draw: impl FnOnce(&Area) -> Result<(), Failure>) -> Result<String, Failure> {
+/// What `draw` draws, as SVG, and a note below it, if there is one.
+pub fn picture(
+    height: u32,
+    note: &str,
+    draw: impl FnOnce(&Area) -> Result<(), Failure>,
+) -> Result<String, Failure> {
     let mut svg = String::new();
-    let area = SVGBackend::with_string(&mut svg, (SIZE.0, height)).into_drawing_area();
-    area.fill(&WHITE)?;
+    let below = if note.is_empty() { 0 } else { NOTE_PIXELS };
+    let whole = SVGBackend::with_string(&mut svg, (SIZE.0, height + below)).into_drawing_area();
+    whole.fill(&WHITE)?;
+    let (area, foot) = whole.split_vertically(height);
     draw(&area)?;
-    area.present()?;
-    drop(area);
+    let style = TextStyle::from((FONT, LABEL - 1)).color(&LIMIT);
+    foot.draw(&Text::new(note, (16, 4), style))?;
+    whole.present()?;
+    drop((whole, area, foot));
     Ok(svg)
+}
+
+/// Where and when it was measured, and how far rounds differ.
+fn note(report: &Report) -> String {
+    let spread = report.lines.iter().map(|line| line.spread).fold(0.0, f64::max);
+    let percent = spread * 100.0;
+    format!("{}; medians of rounds, whose quartiles are at most {percent:.0} % apart", machine_and_day())
+}
+
+/// `AMD EPYC, 2 processors, 2026-11-25`.
+pub fn machine_and_day() -> String {
+    let now = TimeOfDay::now().to_string();
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let (model, day) = (processor_model(), now.split('T').next().unwrap_or_default());
+    format!("{model}, {processors} processor{}, {day}", if processors == 1 { "" } else { "s" })
+}
+
+/// What came out, in a line: the figures of the first row and the last.
+pub fn finding(report: &Report) -> String {
+    let row = |line: &Line| {
+        let figure = bars::figure(line)?;
+        let size = line.row.bytes.map(|bytes| size(bytes) + if bytes < 1024 { " B" } else { "B" });
+        let name = line.row.operation.clone().or(size)?;
+        Some(format!("{name} {}", bars::words(line, figure)))
+    };
+    let rows: Vec<String> = report.lines.iter().filter_map(row).collect();
+    let ends: Vec<&str> = match &rows[..] {
+        [] => Vec::new(),
+        [one] => vec![one],
+        [first, .., last] => vec![first, last],
+    };
+    format!("{}: {}", report.bench, ends.join("; "))
 }
 
 /// A chart that names its curves stands alone, others stand in two columns.
@@ -133,6 +180,10 @@ mod tests {
     fn curves_are_well_formed_and_labelled() {
         let svg = plot(&latency()).unwrap();
         assert!(well_formed(&svg), "{svg}");
+        let title = "latency: 0 B 80.0 ns, 1.00 × line; 1MB 40.00 µs, 2.00 × stream";
+        assert_eq!(finding(&latency()), title);
+        let apart = "medians of rounds, whose quartiles are at most ";
+        assert!(svg.contains(title) && svg.contains(apart), "{svg}");
         for word in
             ["canele, private buffers", "copy1", "stream", "line", "message size", "one-way time", "1K", "1M"]
         {

@@ -52,7 +52,6 @@ struct RunningJob {
 impl Machine {
     /// Looks at all of it.
     pub fn look() -> Self {
-        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let total =
             field(&meminfo, "MemTotal").and_then(|text| text.trim_end_matches(" kB").parse::<u64>().ok());
@@ -65,7 +64,7 @@ impl Machine {
         };
         Machine {
             version: env!("CARGO_PKG_VERSION"),
-            model: field(&cpuinfo, "model name").unwrap_or("unknown model").into(),
+            model: processor_model(),
             processors: Topology::discover().ok().map(|topology| Processors::of(&topology)),
             memory_bytes: total.map(|kib| kib << 10),
             available_bytes: memory::available(),
@@ -110,6 +109,12 @@ impl Machine {
         lines.extend(jobs.chain(none).zip(names).map(|(line, name)| format!("{name:<11} {line}")));
         lines.join("\n")
     }
+}
+
+/// As the processor calls itself.
+pub fn processor_model() -> String {
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    field(&cpuinfo, "model name").unwrap_or("unknown model").into()
 }
 
 impl Processors {

@@ -9,6 +9,8 @@ mod machine;
 mod protocol;
 mod tunables;
 
+pub use machine::processor_model;
+
 use std::process::ExitCode;
 
 use crate::print;

@@ -30,7 +30,7 @@ pub fn draw(figure: &Figure) -> Result<String, Failure> {
             _ => Legend::LowerRight,
         },
     };
-    picture(SIZE.1, |area| chart.draw(area))
+    picture(SIZE.1, "", |area| chart.draw(area))
 }
 
 impl Quantity {

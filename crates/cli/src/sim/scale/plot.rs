@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::case::Row;
 use crate::bench::Failure;
 use crate::bench::chart::{Axis, Chart, Curve, Legend, Points, Scale};
-use crate::bench::plot::{COLOURS, SIZE, ours, picture};
+use crate::bench::plot::{COLOURS, SIZE, machine_and_day, ours, picture};
 
 /// Of a dash and of the gap behind it, in pixels.
 const DASHES: (u32, u32) = (8, 6);
@@ -27,11 +27,20 @@ pub fn plot(rows: &[Row]) -> Result<String, Failure> {
     };
     let axis = |what| Axis { what, scale: Scale::Log(10.0), labels: 8, label: |figure| figure.to_string() };
     let chart = Chart {
-        caption: "canele sim scale".into(),
+        caption: finding(rows),
         x: axis("ranks"),
         y: axis("virtual time (µs)"),
         curves: curves.into_iter().enumerate().map(curve).collect(),
         legend: Legend::UpperLeft,
     };
-    picture(SIZE.1, |area| chart.draw(area))
+    let note = format!("virtual time of the simulated network, not of this machine: {}", machine_and_day());
+    picture(SIZE.1, &note, |area| chart.draw(area))
+}
+
+/// What came out of the last row: it has the most ranks.
+fn finding(rows: &[Row]) -> String {
+    rows.last().map_or_else(String::new, |row| {
+        let Row { operation, ranks, network, virtual_ns, .. } = row;
+        format!("{operation} of {ranks} ranks on {network}: {:.1} µs", *virtual_ns as f64 / 1e3)
+    })
 }
