@@ -36,7 +36,7 @@ pub fn draw(trace: &Trace, summary: &Summary) -> Result<String, Failure> {
     let lanes = trace.ranks.len().clamp(1, MOST_LANES) as i32;
     let lane = (360 / lanes).clamp(6, 40);
     let below = TOP + lanes * lane + 60;
-    picture((below + SQUARE + 80) as u32, |area| {
+    picture((below + SQUARE + 80) as u32, "", |area| {
         head(area, summary)?;
         timeline(area, trace, lane)?;
         square(area, trace, summary, below)
