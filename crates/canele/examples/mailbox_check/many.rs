@@ -85,12 +85,15 @@ fn post_trying(postbox: &canele::Postbox, mut message: Message) -> Result<(), Er
 }
 
 fn post_in_time(postbox: &canele::Postbox, mut message: Message) -> Result<(), Error> {
+    let mut wait = Duration::from_micros(50);
     loop {
-        match postbox.post_deadline(message, Duration::from_micros(50)) {
+        match postbox.post_deadline(message, wait) {
             Ok(()) => return Ok(()),
             Err(PostError::Failed(error)) => return Err(error),
             Err(PostError::Full(back)) => message = back,
         }
+        // An owner on another host that is always asked in vain, because its answer takes longer, is never posted to.
+        wait *= 2;
     }
 }
 

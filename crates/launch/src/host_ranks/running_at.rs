@@ -107,24 +107,41 @@ mod tests {
     use super::super::outside::{places_of, process_state};
     use super::*;
 
+    /// Ended with the test, however that ends.
+    struct Child(std::process::Child);
+
+    impl Drop for Child {
+        fn drop(&mut self) {
+            // One that has ended already needs no end.
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    fn child(program: &str, arguments: &[&str]) -> Child {
+        Child(Command::new(program).args(arguments).spawn().unwrap())
+    }
+
+    fn until<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
+        let until = Instant::now() + Duration::from_secs(60);
+        loop {
+            match look() {
+                None if Instant::now() < until => thread::sleep(Duration::from_millis(1)),
+                found => return found,
+            }
+        }
+    }
+
     #[test]
     fn a_process_that_computes_is_found_and_goes_on() {
-        let mut shell = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
-        let mut sleeper = Command::new("sleep").arg("100").spawn().unwrap();
-        let pids = [shell.id(), sleeper.id(), 0];
-        let until = Instant::now() + Duration::from_secs(20);
-        let mut found = running_at(&pids);
-        while found[0].is_none() && Instant::now() < until {
-            found = running_at(&pids);
-        }
-        let place = places_of(shell.id(), &[found[0].expect("where the shell computes") + 1]);
+        let (shell, sleeper) = (child("sh", &["-c", "while :; do :; done"]), child("sleep", &["100"]));
+        let pid = shell.0.id();
+        let address = until(|| running_at(&[pid, sleeper.0.id(), 0])[0]).expect("where the shell computes");
+        let place = places_of(pid, &[address + 1]);
         assert!(place.iter().all(|place| place.module.starts_with('/')) && !place.is_empty(), "{place:?}");
-        assert_eq!(found[1..], [None, None]);
-        let is_running = || process_state(shell.id()).is_some_and(|state| state.letter == "R");
-        assert!(is_running(), "it goes on");
-        for child in [&mut shell, &mut sleeper] {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
+        // It is let go of before it runs again.
+        until(|| process_state(pid).filter(|state| state.letter == "R")).expect("it goes on");
+        until(|| process_state(sleeper.0.id()).filter(|state| state.letter == "S")).expect("it sleeps");
+        assert_eq!(running_at(&[sleeper.0.id(), 0]), [None, None]);
     }
 }
