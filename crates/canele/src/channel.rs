@@ -15,7 +15,7 @@ use crate::region_messages::{recv_lent, send_lent};
 use crate::{Endpoint, Error, Flow, Plain, Rank, Region, Source, Tag, TagMatch};
 
 /// What goes through channels; the tag is the channel's number.
-const CHANNELS: FlowId = FlowId(4);
+const CHANNELS: FlowId = FlowId(12);
 
 /// One end of a virtual channel to a peer; see [`Endpoint::channel`]. Messages are received in the order in which the
 /// peer sent them.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use canele_engine::choice::Choice;
 use canele_engine::{Engine, FlowId};
 use canele_sys::counters::Snapshot;
+use canele_sys::tunables::Tunables;
 
 use crate::mailbox::MailboxContext;
 use crate::strategy::Strategy;
@@ -23,11 +24,11 @@ impl Job {
     /// A tunable that does not exist or is out of range, a launcher of another system, not enough memory: the text
     /// says what to change.
     pub fn start() -> Result<Self, Error> {
-        let engine = Arc::new(Engine::start()?);
+        let engine = Engine::of_process(&Tunables::from_env()?)?;
         if engine.tunables().progress_thread {
             engine.start_serving();
         }
-        let context = Arc::new(MailboxContext::new(engine.clone())?);
+        let context = MailboxContext::new(engine.clone()).inspect_err(|_| engine.leave()).map(Arc::new)?;
         Ok(Self { endpoint: Endpoint { engine, context } })
     }
 

@@ -127,7 +127,7 @@ fn the_library_exports_exactly_what_the_header_declares() {
         .expect("readelf comes with the compiler");
     assert!(output.status.success(), "{}", text(&output));
     let table = String::from_utf8_lossy(&output.stdout).into_owned();
-    let exported: BTreeSet<String> = table
+    let mut exported: BTreeSet<String> = table
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>())
         .filter(|row| row.len() == 8 && ["GLOBAL", "WEAK"].contains(&row[4]) && row[6] != "UND")
@@ -135,6 +135,8 @@ fn the_library_exports_exactly_what_the_header_declares() {
         .collect();
     let declared = functions(&committed());
     assert!(declared.len() > 80, "the header declares {} functions", declared.len());
+    // By this one the libraries of a process find each other.
+    assert!(exported.remove("canele_offer"));
     assert_eq!(exported, declared);
 }
 

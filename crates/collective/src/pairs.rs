@@ -6,7 +6,7 @@ use crate::Error;
 pub type Words = [u64; WINDOW];
 
 /// Pairs below this one are the library's.
-pub const FIRST_PAIR: u32 = 5;
+pub const FIRST_PAIR: u32 = 7;
 const PAIRS: u32 = canele_proto::MAX_FLOWS / 2;
 
 /// Words of as many pairs are looked at together.

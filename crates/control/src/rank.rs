@@ -29,12 +29,18 @@ pub enum ControlError {
         /// Its value, empty if missing.
         value: String,
     },
-    /// The process has joined its job before.
+    /// The process has joined its job before, by the same interface.
     #[error(
-        "this process has joined its job already, by this library or by another one (MPI's, the module for Python): a program starts \
-         its job once, through one of them, and keeps it"
+        "this process has joined its job already: a program starts its job once and keeps it, beside MPI through one library of \
+         the native interface"
     )]
     JoinedAlready,
+    /// The process has joined its job by a library with which this one cannot share it.
+    #[error(
+        "this process has joined its job already, through {0}, with which this library cannot share it, because it was compiled apart: \
+         use libraries of one package, or of one build"
+    )]
+    JoinedApart(&'static str),
     /// The inherited descriptor is not the socket it should be.
     #[error(
         "descriptor {fd} (CANELE_CONTROL_FD) is not the socket to the launcher ({source}): start the program \

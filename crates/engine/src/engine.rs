@@ -15,6 +15,7 @@ use canele_trace::Tracer;
 use crate::Error;
 use crate::core::Core;
 use crate::rma::PutCounts;
+use crate::users::Users;
 use canele_control::{Control, JobInfo, OnFailure, RankPlace};
 
 /// One rank's engine; shared by its threads.
@@ -36,6 +37,7 @@ pub struct Engine {
     pub(crate) tunables: Tunables,
     /// What records the events of this rank, if it is traced.
     pub(crate) tracer: Option<Arc<Tracer>>,
+    pub(crate) users: Users,
 }
 
 /// The locked core.
@@ -77,6 +79,7 @@ impl Engine {
             core: BiasedLock::new(core),
             place,
             is_served: AtomicBool::new(false),
+            users: Users::new(),
             tunables: tunables.clone(),
         })
     }

@@ -23,6 +23,7 @@ mod rma;
 mod stats;
 mod survivors;
 mod traced;
+mod users;
 
 pub use canele_collective::survivors::Decision;
 pub use canele_control::join::find_command_by;

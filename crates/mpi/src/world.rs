@@ -24,6 +24,8 @@ pub struct World {
     pub(crate) ports: Ports,
 }
 
+/// The flow of the messages of `MPI_COMM_WORLD`, which is that of the world of the native interface too.
+pub(crate) const WORLD: FlowId = FlowId(0);
 /// The flows of this process's messages to itself. Below those that are given out, as the world's.
 const OWN: FlowId = FlowId(2);
 
@@ -33,13 +35,19 @@ impl World {
     /// # Errors
     /// Wrong settings, a foreign launcher, no memory: the text says what to change.
     pub fn start(errhandler: &Arc<Errhandler>, tunables: &Tunables, on_failure: fn()) -> Result<Self> {
-        let engine = Arc::new(Engine::start_with(tunables)?);
+        let engine = Engine::of_process(tunables)?;
+        Self::on(engine.clone(), errhandler, on_failure).inspect_err(|_| engine.leave())
+    }
+
+    fn on(engine: Arc<Engine>, errhandler: &Arc<Errhandler>, on_failure: fn()) -> Result<Self> {
         if engine.tunables().progress_thread {
             engine.start_serving();
         }
         let all = Arc::new(Group::range(engine.world()));
         let own = Arc::new(Group::new(vec![engine.rank()])?);
         let shared = Arc::new(Shared::default());
+        // First, because it fails if another MPI library of the process has joined the job.
+        engine.set_rma_operations(shared.served.clone())?;
         let (any_revoked, any_failure) = (shared.any_revoked.clone(), shared.any_failure.clone());
         engine.set_failure_hook(Arc::new(move |kind| {
             any_revoked.fetch_or(kind == FailureKind::Revoked, Ordering::Relaxed);
@@ -60,11 +68,10 @@ impl World {
             comm.set_name(name);
             Arc::new(comm)
         };
-        let world = make(FlowId(0), &all, "MPI_COMM_WORLD");
+        let world = make(WORLD, &all, "MPI_COMM_WORLD");
         let own = make(OWN, &own, "MPI_COMM_SELF");
         world.enter_group()?;
         own.found()?;
-        engine.set_rma_operations(shared.served.clone())?;
         // Beside the ranks of this world the job may have, or get, others.
         world.found()?;
         let parent = crate::dynamic::parent(&world, errhandler)?;

@@ -14,7 +14,6 @@ mod thread_word;
 #[path = "fork/thread_local_word.rs"]
 mod thread_word;
 
-use std::sync::Mutex;
 use thiserror::Error;
 
 /// The library was called in a forked child of a rank.
@@ -31,27 +30,41 @@ pub(crate) fn known_token() -> u64 {
     thread_word::get()
 }
 
-/// Returns this thread's number, unique in the process and for ever; 0 before its first call of an engine, and in a forked child.
+/// Returns this thread's number, unique among the threads of the process; 0 before its first call of an engine, and in a forked child.
 #[inline(always)]
 pub fn thread_number() -> u64 {
     known_token()
 }
 
-/// This thread's number, unique in the process and for ever; given on the first call.
+/// This thread's number, unique among the threads of the process; given on the first call.
+///
+/// It is the system's, so that all copies of this library in the process ([`crate::copies`]) agree on it. The system gives the number of a
+/// thread that has ended to a later one, which sees all that the earlier one did: it had ended before.
 ///
 /// # Errors
 /// In a forked child no thread gets one.
 pub(crate) fn token() -> Result<u64, Forked> {
-    static LAST: Mutex<u64> = Mutex::new(NO_TOKEN);
     if forked() {
         return Err(Forked);
     }
     if known_token() == NO_TOKEN {
-        let mut last = LAST.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        *last += 1;
-        thread_word::set(*last);
+        thread_word::set(number());
     }
     Ok(known_token())
+}
+
+#[cfg(not(any(loom, miri)))]
+fn number() -> u64 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u64
+}
+
+/// Models and interpreters have no threads of the system.
+#[cfg(any(loom, miri))]
+fn number() -> u64 {
+    static LAST: std::sync::Mutex<u64> = std::sync::Mutex::new(NO_TOKEN);
+    let mut last = LAST.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    *last += 1;
+    *last
 }
 
 #[cfg(not(loom))]

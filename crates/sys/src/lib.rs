@@ -12,6 +12,8 @@ pub mod biased_lock;
 pub mod call_stack;
 #[cfg(not(loom))]
 pub mod clock;
+#[cfg(not(loom))]
+pub mod copies;
 pub mod counters;
 #[cfg(target_arch = "x86_64")]
 pub mod extended;

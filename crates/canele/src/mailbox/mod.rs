@@ -36,9 +36,9 @@ use table::Deposited;
 use waiting_posts::{Known, Post, Waiting, WaitingPosts};
 
 /// Posts; the tag is the mailbox's number at its owner.
-const POSTS: FlowId = FlowId(2);
+const POSTS: FlowId = FlowId(10);
 /// Wake-ups from a mailbox's owner to posters; the tag is the same.
-const WAKES: FlowId = FlowId(3);
+const WAKES: FlowId = FlowId(11);
 
 /// A mailbox of this rank, shared by its threads. Dropping it closes it: what was not retrieved is lost, and posters
 /// get [`Error::Closed`].

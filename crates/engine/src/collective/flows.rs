@@ -71,6 +71,14 @@ impl Engine {
         Ok(())
     }
 
+    /// True if a flow has a team, or its collectives have been called.
+    ///
+    /// # Errors
+    /// `Forked`.
+    pub fn has_collectives(&self, flow: FlowId) -> Result<bool, Error> {
+        Ok(self.lock()?.collectives.is_flow_of_collectives(flow))
+    }
+
     /// Forgets the team of a flow, and all messages that were not received there.
     ///
     /// # Errors

@@ -47,12 +47,15 @@ impl Engine {
         }
     }
 
-    /// Sends everything that still waits and tells the launcher that this rank is done. Later calls are errors. A rank that another launcher has
-    /// started waits until all ranks have finished.
+    /// Sends everything that still waits and tells the launcher that this rank is done, once the last user of the engine calls it. Later calls
+    /// are errors. A rank that another launcher has started waits until all ranks have finished.
     ///
     /// # Errors
     /// The launcher is gone.
     pub fn finish(&self) -> Result<(), Error> {
+        if self.users.leave() {
+            return Ok(());
+        }
         let mut core = self.lock_to_submit()?;
         // Peers that finish now wait for it.
         core.progress.rails.leave();

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use canele_control::ControlError;
 use canele_mem::buffer::{InBuffer, OutBuffer, RegionAddress};
 use canele_proto::rma::{RmaMemory, RmaOperations, Tell};
 use canele_sys::atomic::AtomicU64;
@@ -29,19 +30,27 @@ impl Engine {
     /// Sets what carries out operations on elements of memory that is exposed here.
     ///
     /// # Errors
-    /// `Forked`.
+    /// Another library of the process has set some; `Forked`.
     pub fn set_rma_operations(&self, operations: Arc<dyn RmaOperations>) -> Result<(), Error> {
-        self.lock()?.rma.operations = Some(operations);
-        Ok(())
+        set_once(&mut self.lock()?.rma.operations, operations)
     }
 
     /// Sets the handler that answers questions and takes deposits from now on.
     ///
     /// # Errors
-    /// `Forked`.
+    /// Another library of the process has set one; `Forked`.
     pub fn set_am_handler(&self, am_handler: Arc<dyn AmHandler>) -> Result<(), Error> {
-        self.lock()?.rma.am_handler = Some(am_handler);
-        Ok(())
+        set_once(&mut self.lock()?.rma.am_handler, am_handler)
+    }
+}
+
+fn set_once<T>(place: &mut Option<T>, value: T) -> Result<(), Error> {
+    match place {
+        Some(_) => Err(ControlError::JoinedAlready.into()),
+        None => {
+            *place = Some(value);
+            Ok(())
+        }
     }
 }
 

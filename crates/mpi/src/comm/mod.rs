@@ -31,6 +31,7 @@ use crate::point::Attachment;
 use crate::session::Derived;
 use crate::topology::Topology;
 use crate::window::ServedWindows;
+use crate::world::WORLD;
 use crate::{Class, Error, Result};
 
 pub(crate) use create::from_group;
@@ -118,7 +119,10 @@ impl Comm {
     /// Says who sends its messages and who takes part in its collectives.
     pub(crate) fn found(&self) -> Result<()> {
         self.engine.set_senders(self.flow, Arc::from(self.peers().members()))?;
-        self.engine.set_team(self.collectives(), self.team())?;
+        // On the flow of the world a library with the native interface may have begun already: the calls are counted on.
+        if self.flow != WORLD || !self.engine.has_collectives(self.collectives())? {
+            self.engine.set_team(self.collectives(), self.team())?;
+        }
         self.name_flows(&self.name());
         self.enter_group()
     }

@@ -1,0 +1,114 @@
+//! The libraries of a process that use its one engine: MPI's, and one with the native interface.
+//!
+//! A process is one rank. The library that comes first starts the engine and offers it to the others ([`canele_sys::copies`]); the last one that
+//! finishes leaves the job. What a copy keeps in statics and must have in common with the others is set when it takes the engine over:
+//! barriers are registered, forks are watched, and memory is reserved on the account of the host.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use canele_control::ControlError;
+use canele_sys::atomic::{AtomicUsize, Ordering};
+use canele_sys::memory::Account;
+use canele_sys::segment::SegmentError;
+use canele_sys::tunables::Tunables;
+use canele_sys::{copies, fork, membarrier};
+
+use crate::Error;
+use crate::engine::Engine;
+
+/// Identifies what this engine was compiled from.
+const BUILD: &str = env!("CANELE_BUILD");
+
+/// The libraries that use an engine.
+pub(crate) struct Users {
+    count: AtomicUsize,
+    /// Called when a second library comes.
+    on_shared: Mutex<Option<fn()>>,
+    /// The account of the copy that has started the engine: a function of its code reads its statics.
+    account: fn() -> Result<&'static Account, SegmentError>,
+}
+
+impl Users {
+    pub fn new() -> Self {
+        Self { count: AtomicUsize::new(1), on_shared: Mutex::default(), account: Account::ours }
+    }
+
+    /// Adds one, unless all have left; true if that was done.
+    fn enter(&self) -> bool {
+        // Acquire and release: what a library has done before it leaves is seen by those that come or leave after it.
+        let more = |count: usize| (count > 0).then_some(count + 1);
+        self.count.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
+    }
+
+    /// Takes one away; true if others stay.
+    pub fn leave(&self) -> bool {
+        let fewer = |count: usize| count.checked_sub(1);
+        self.count.fetch_update(Ordering::AcqRel, Ordering::Acquire, fewer).is_ok_and(|before| before > 1)
+    }
+
+    fn is_shared(&self) -> bool {
+        self.count.load(Ordering::Acquire) > 1
+    }
+}
+
+impl Engine {
+    /// Returns the engine of this process: that of another library which has joined the job, or a new one that joins it with these settings.
+    ///
+    /// # Errors
+    /// As [`Engine::start`]; the other library was compiled apart from this one.
+    pub fn of_process(tunables: &Tunables) -> Result<Arc<Self>, Error> {
+        let found = copies::find::<Self>(BUILD).map_err(|apart| ControlError::JoinedApart(apart.library))?;
+        if let Some(engine) = found.filter(|engine| engine.users.enter()) {
+            engine.share().inspect_err(|_| engine.leave())?;
+            return Ok(engine);
+        }
+        let engine = Arc::new(Self::start_with(tunables)?);
+        copies::offer(BUILD, &engine);
+        Ok(engine)
+    }
+
+    /// Prepares this copy's statics for the engine of another one.
+    fn share(&self) -> Result<(), Error> {
+        fork::watch();
+        membarrier::register();
+        membarrier::register_private();
+        let account = (self.users.account)()?.fd().try_clone_to_owned().map_err(ControlError::Job)?;
+        Account::join(account)?;
+        let on_shared = *self.users.on_shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(on_shared) = on_shared {
+            on_shared();
+        }
+        Ok(())
+    }
+
+    /// Takes back the use of an engine by a library that could not begin.
+    pub fn leave(&self) {
+        if self.users.is_shared() {
+            self.users.leave();
+        }
+    }
+
+    /// Has `on_shared` called, once, when another library begins to use this engine too; at once if one does.
+    pub fn when_shared(&self, on_shared: fn()) {
+        *self.users.on_shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(on_shared);
+        if self.users.is_shared() {
+            on_shared();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_of_several_users_ends_the_engine_and_nobody_comes_after_it() {
+        let users = Users::new();
+        assert!(!users.is_shared());
+        assert!(users.enter() && users.is_shared());
+        assert!(users.leave());
+        assert!(!users.leave(), "the last one");
+        assert!(!users.enter());
+        assert!(!users.leave(), "a second call of the last one is an error of its own");
+    }
+}
