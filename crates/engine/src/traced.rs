@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use canele_proto::choice::{Protocol, Variant};
-use canele_proto::{MessageEvent, MessageObserver};
+use canele_proto::{Leaving, MessageEvent, MessageObserver};
 use canele_sys::ids::{FlowId, Rank, Tag};
 use canele_trace::{Event, EventKind, NO_RANK, NO_TAG, Tracer, VARIANTS, WaitKind};
 
@@ -26,20 +26,9 @@ impl MessageObserver for MessageRecorder {
 }
 
 fn event_of(event: MessageEvent) -> Event {
-    let message = |kind, peer: Rank, flow: FlowId, tag: Tag, bytes: usize| Event {
-        peer: peer.0,
-        flow: flow.0 as u16,
-        tag: tag.0,
-        bytes: bytes as u64,
-        ..Event::new(kind)
-    };
     match event {
-        MessageEvent::Sent { to, flow, tag, bytes, variant, rail } => {
-            Event { variant: number_of(variant), rail, ..message(EventKind::Sent, to, flow, tag, bytes) }
-        }
-        MessageEvent::Departed { to, flow, tag, bytes, variant, rail } => {
-            Event { variant: number_of(variant), rail, ..message(EventKind::Departed, to, flow, tag, bytes) }
-        }
+        MessageEvent::Sent(leaving) => leaving_event(EventKind::Sent, leaving),
+        MessageEvent::Departed(leaving) => leaving_event(EventKind::Departed, leaving),
         MessageEvent::Matched { from, flow, tag, bytes } => {
             message(EventKind::Matched, from, flow, tag, bytes)
         }
@@ -57,8 +46,21 @@ fn event_of(event: MessageEvent) -> Event {
             let variant = number_of(Some(variant));
             Event { variant, tag: NO_TAG, ..message(EventKind::Chosen, peer, FlowId(0), Tag(0), bytes) }
         }
-        MessageEvent::Withdrawn { to, flow, tag } => message(EventKind::Withdrawn, to, flow, tag, 0),
+        // Its bytes are the number of the send.
+        MessageEvent::Withdrawn { number, to, flow, tag } => {
+            Event { bytes: number, ..message(EventKind::Withdrawn, to, flow, tag, 0) }
+        }
     }
+}
+
+fn message(kind: EventKind, peer: Rank, flow: FlowId, tag: Tag, bytes: usize) -> Event {
+    Event { peer: peer.0, flow: flow.0 as u16, tag: tag.0, bytes: bytes as u64, ..Event::new(kind) }
+}
+
+/// The number of the send is not part of the event: sends are numbered in the order in which they are recorded.
+fn leaving_event(kind: EventKind, leaving: Leaving) -> Event {
+    let Leaving { to, flow, tag, bytes, variant, rail, .. } = leaving;
+    Event { variant: number_of(variant), rail, ..message(kind, to, flow, tag, bytes) }
 }
 
 /// The place in [`VARIANTS`].

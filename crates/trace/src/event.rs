@@ -51,7 +51,7 @@ pub enum EventKind {
     CollectiveBegin,
     /// It ends.
     CollectiveEnd,
-    /// A message is sent: told before any of it can arrive.
+    /// A message is sent: told before any of it can arrive. The sends of a rank are numbered from 0 in the order of their events.
     Sent,
     /// A message has met its receive, in the order of its sender.
     Matched,
@@ -61,7 +61,7 @@ pub enum EventKind {
     Chosen,
     /// A message, or a piece of one, that had to wait is put on a rail.
     Departed,
-    /// The last send to this peer on this flow with this tag was withdrawn.
+    /// A send was withdrawn; the bytes of the event are the number of the send.
     Withdrawn,
     /// A flow has this name.
     FlowName,
@@ -136,7 +136,7 @@ pub struct Event {
     pub tag: u32,
     /// The flow.
     pub flow: u16,
-    /// Bytes of the message, or of a name.
+    /// Bytes of the message, or of a name; the number of a send that was withdrawn.
     pub bytes: u64,
 }
 

@@ -283,17 +283,34 @@ impl Lines {
     }
 }
 
+/// A send whose message has not left yet.
+struct Waiting {
+    /// Its number among the sends of its rank.
+    number: u64,
+    bytes: u64,
+    /// Where its event stands.
+    at: usize,
+}
+
 /// Of each send of a message that had to wait, where it stands and how the message left then.
 fn departures(events: &[Event]) -> HashMap<usize, Event> {
-    let mut waiting: HashMap<(u32, u16, u32, u64), VecDeque<usize>> = HashMap::new();
+    let mut waiting: HashMap<(u32, u16, u32), Vec<Waiting>> = HashMap::new();
     let mut left = HashMap::new();
+    let mut number = 0;
     for (at, event) in events.iter().enumerate() {
-        let key = (event.peer, event.flow, event.tag, event.bytes);
+        let others = waiting.entry((event.peer, event.flow, event.tag)).or_default();
         match event.kind {
-            EventKind::Sent if event.variant == 0 => waiting.entry(key).or_default().push_back(at),
+            EventKind::Sent => {
+                if event.variant == 0 {
+                    others.push(Waiting { number, bytes: event.bytes, at });
+                }
+                number += 1;
+            }
+            // One that was announced has left before.
+            EventKind::Withdrawn => others.retain(|send| send.number != event.bytes),
             EventKind::Departed if event.variant != PIECE => {
-                if let Some(sent) = waiting.get_mut(&key).and_then(VecDeque::pop_front) {
-                    left.insert(sent, *event);
+                if let Some(first) = others.iter().position(|send| send.bytes == event.bytes) {
+                    left.insert(others.remove(first).at, *event);
                 }
             }
             _ => {}
