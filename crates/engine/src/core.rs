@@ -68,7 +68,7 @@ impl Core {
         if tunables.trace_bytes > 0 && launcher.is_present() {
             let tracer = Arc::new(Tracer::create(tunables.trace_bytes)?);
             launcher.send_with(&ToLauncher::Trace, &[tracer.fd()])?;
-            progress.proto.observe_messages(Box::new(MessageRecorder(tracer.clone())));
+            progress.proto.observe_messages(MessageRecorder(tracer.clone()));
             progress.tracer = Some(tracer);
         }
         Ok(Self {

@@ -92,10 +92,12 @@ pub trait MessageObserver: std::marker::Send {
 
 /// An observer, if there is one.
 #[derive(Default)]
-pub(crate) struct Observer {
-    observer: Option<Box<dyn MessageObserver>>,
-    /// Sends that the observer was told of.
+pub(crate) struct Observer(Option<Box<Counting<dyn MessageObserver>>>);
+
+/// An observer and the count of sends that it was told of: a rank without an observer has no room for the count.
+struct Counting<O: MessageObserver + ?Sized> {
     sends: u64,
+    observer: O,
 }
 
 impl Proto {
@@ -103,9 +105,9 @@ impl Proto {
     ///
     /// # Panics
     /// A link has opened before.
-    pub fn observe_messages(&mut self, observer: Box<dyn MessageObserver>) {
+    pub fn observe_messages(&mut self, observer: impl MessageObserver + 'static) {
         assert!(self.peers.iter().all(|peer| peer.link.is_none()), "an observer comes before links");
-        self.observer = Observer { observer: Some(observer), sends: 0 };
+        self.observer = Observer(Some(Box::new(Counting { sends: 0, observer })));
         self.at_once_bytes = 0;
     }
 
@@ -130,24 +132,24 @@ impl Proto {
 impl Observer {
     /// True if there is one.
     pub fn is_there(&self) -> bool {
-        self.observer.is_some()
+        self.0.is_some()
     }
 
     /// Tells the observer, if there is one.
     #[inline(always)]
     pub fn observe(&mut self, event: impl FnOnce() -> MessageEvent) {
-        if let Some(observer) = &mut self.observer {
-            notify(&mut **observer, event());
+        if let Some(counting) = &mut self.0 {
+            notify(&mut counting.observer, event());
         }
     }
 
     /// Tells the observer, if there is one, of a send, which is given its number here; returns the number, or 0.
     #[inline(always)]
     pub fn observe_send(&mut self, leaving: impl FnOnce(u64) -> Leaving) -> u64 {
-        let Some(observer) = &mut self.observer else { return 0 };
-        let number = self.sends;
-        self.sends += 1;
-        notify(&mut **observer, MessageEvent::Sent(leaving(number)));
+        let Some(counting) = &mut self.0 else { return 0 };
+        let number = counting.sends;
+        counting.sends += 1;
+        notify(&mut counting.observer, MessageEvent::Sent(leaving(number)));
         number
     }
 }

@@ -57,8 +57,8 @@ impl MessageObserver for RankObserver {
 }
 
 /// An observer of a rank, which tells `observed` what it is told.
-pub fn observer(rank: Rank, observed: &Arc<Mutex<Observed>>) -> Box<dyn MessageObserver> {
-    Box::new(RankObserver { rank, observed: observed.clone() })
+pub fn observer(rank: Rank, observed: &Arc<Mutex<Observed>>) -> impl MessageObserver + use<> {
+    RankObserver { rank, observed: observed.clone() }
 }
 
 impl Observed {
