@@ -1,6 +1,9 @@
 //! `canele sim campaign` runs seeds of real programs on every preset, from the command line.
 
+use std::collections::BTreeSet;
 use std::process::Command;
+
+use serde_json::Value;
 
 fn canele(line: &str) -> (Option<i32>, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_canele"))
@@ -37,6 +40,26 @@ fn wrong_usage_says_what_there_is() {
     assert!(err.contains("one of the two"), "{err}");
 }
 
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn keys(object: &Value) -> BTreeSet<&str> {
+    object.as_object().unwrap_or_else(|| panic!("no object: {object}")).keys().map(String::as_str).collect()
+}
+
+#[test]
+fn a_campaign_tells_as_json_how_many_seeds_ran() {
+    let line = "sim campaign --seeds 3..10 --net ethernet";
+    let ((status, text, err), (of_json, answer, _)) = (canele(line), canele(&format!("{line} --json")));
+    assert_eq!((status, of_json), (Some(0), Some(0)), "{err}");
+    let answer = json(&answer);
+    assert_eq!(keys(&answer), ["failure", "seconds", "seeds"].into());
+    assert_eq!((&answer["seeds"], &answer["failure"]), (&7.into(), &Value::Null));
+    assert!(text.starts_with(&format!("{} seeds: ", answer["seeds"])), "{text}");
+    assert!(answer["seconds"].as_f64() > Some(0.0), "{answer}");
+}
+
 /// The lines of a table, without what depends on the machine: how fast it was.
 fn cells(table: &str) -> Vec<Vec<String>> {
     let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
@@ -61,6 +84,33 @@ fn many_ranks_take_the_same_virtual_time_and_memory_in_every_run() {
         assert!(first.iter().all(|line| line.len() == 14), "{first:?}");
         let counted = first.iter().all(|line| line[9..12].iter().all(|bytes| bytes.parse::<u64>().is_ok()));
         assert_eq!(counted, cfg!(feature = "memory"), "{first:?}");
+    }
+}
+
+#[test]
+fn each_case_is_a_line_of_json_with_the_numbers_of_the_table() {
+    let line = "sim scale --ranks 16,64 --net hsl --operation barrier,allreduce";
+    let ((status, table, err), (of_json, rows, _)) = (canele(line), canele(&format!("{line} --json")));
+    assert_eq!((status, of_json), (Some(0), Some(0)), "{err}");
+    let (table, rows) = (cells(&table), rows.lines().map(json).collect::<Vec<_>>());
+    assert_eq!((table.len(), rows.len()), (4, 4), "two numbers of ranks, two operations");
+    let mut fields = BTreeSet::from(["ranks", "operation", "network", "virtual_ns", "rounds_ns", "messages"]);
+    fields.extend(["events", "wall_s", "idle_bytes", "state_bytes", "net_bytes"]);
+    for (row, cells) in rows.iter().zip(table) {
+        assert_eq!(keys(row), fields);
+        let count = |key: &str| row[key].as_u64().unwrap_or_else(|| panic!("no number {key}: {row}"));
+        let (virtual_ns, rounds_ns) = (count("virtual_ns") as f64, count("rounds_ns") as f64);
+        assert_eq!([&row["network"], &row["operation"]], [cells[1].as_str(), cells[2].as_str()]);
+        assert_eq!(cells[3], count("ranks").to_string());
+        assert_eq!(
+            cells[4..6],
+            [format!("{:.1}", virtual_ns / 1e3), format!("{:.2}", virtual_ns / rounds_ns)]
+        );
+        assert_eq!(cells[6..8], [count("messages").to_string(), count("events").to_string()]);
+        let bytes = ["idle_bytes", "state_bytes", "net_bytes"];
+        let bytes = bytes.map(|key| row[key].as_u64().map_or("-".into(), |bytes| bytes.to_string()));
+        assert_eq!(cells[9..12], bytes);
+        assert!(row["wall_s"].as_f64() > Some(0.0), "{row}");
     }
 }
 

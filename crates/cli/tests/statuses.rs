@@ -210,40 +210,6 @@ fn help_is_there_with_examples() {
 }
 
 #[test]
-fn info_shows_the_machine_and_every_setting() {
-    let machine = canele(&["info"]).out;
-    for word in ["processors", "memory", "kernel", "rails", "shm", "tcp"] {
-        assert!(machine.contains(word), "{machine}");
-    }
-    let shown = support::start_with(&["info", "--tunables"], &[("CANELE_YIELDS", "77")], b"").end().out;
-    assert!(shown.lines().any(|line| line.starts_with("CANELE_YIELDS") && line.contains("77")), "{shown}");
-}
-
-#[test]
-fn info_says_which_protocol_a_message_takes() {
-    for (bytes, words) in [("8", ": short ("), ("4096", ": eager ("), ("1000000", ": streamed (")] {
-        let ended = canele(&["info", "--peer", "1", "--bytes", bytes]);
-        assert_eq!(ended.code(), Some(0), "{}", ended.error);
-        assert!(
-            ended.out.contains(&format!("{bytes} bytes between private buffers{words}")),
-            "{}",
-            ended.out
-        );
-    }
-    let far = canele(&["info", "--peer", "1", "--bytes", "65536", "--remote"]);
-    assert!(far.out.contains("rail      tcp") && far.out.contains("region buffers: eager ("), "{}", far.out);
-    let regions = canele(&["info", "--peer", "1", "--bytes", "65536"]).out;
-    for words in
-        ["private buffers: eager-multi (", "region buffers: direct-both (", "private buffer: direct-read ("]
-    {
-        assert!(regions.contains(words), "{words}: {regions}");
-    }
-    assert!(canele(&["info", "--peer", "0", "--bytes", "8"]).out.contains("itself"));
-    assert_eq!(canele(&["info", "--peer", "99999", "--bytes", "8"]).code(), Some(2));
-    assert_eq!(canele(&["info", "--peer", "1"]).code(), Some(2));
-}
-
-#[test]
 fn only_a_launcher_starts_the_supervisor() {
     let ended = canele(&["supervise", "1"]);
     assert_eq!(ended.code(), Some(2));

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 
-use canele_sys::sealed;
+use canele_sys::{sealed, topology};
 use postcard::ser_flavors::Size;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -103,6 +103,25 @@ impl Host {
 const MAX_JOB: u64 = 1 << 30;
 
 impl JobInfo {
+    /// A job whose ranks are placed on these hosts in blocks, without a launcher, a network, or a number by which others know it. A failure
+    /// ends it, and its ranks can use the processors of this host.
+    pub fn new(hosts: Vec<Host>) -> JobInfo {
+        let map = RankMap::in_blocks(hosts.iter().map(|host| host.ranks));
+        JobInfo {
+            id: 0,
+            launcher: 0,
+            size: map.ranks(),
+            hosts,
+            map,
+            spawned: Vec::new(),
+            universe: 0,
+            processors: topology::usable(),
+            on_failure: OnFailure::Stop,
+            network: None,
+            joined: false,
+        }
+    }
+
     /// This description in a sealed file without a name, which any number of ranks may read: a job of many hosts fits in no message.
     ///
     /// # Errors

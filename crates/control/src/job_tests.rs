@@ -2,19 +2,7 @@ use super::*;
 
 fn job(ranks: &[u32]) -> JobInfo {
     let host = |(index, &ranks)| Host { name: format!("h{index}"), ranks };
-    JobInfo {
-        id: 5,
-        launcher: 1,
-        size: ranks.iter().sum(),
-        hosts: ranks.iter().enumerate().map(host).collect(),
-        map: RankMap::in_blocks(ranks.iter().copied()),
-        spawned: Vec::new(),
-        universe: 0,
-        processors: 1,
-        on_failure: OnFailure::Stop,
-        network: None,
-        joined: false,
-    }
+    JobInfo { id: 5, launcher: 1, ..JobInfo::new(ranks.iter().enumerate().map(host).collect()) }
 }
 
 #[test]

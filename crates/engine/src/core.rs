@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use canele_control::{Control, ControlError, Host, JobInfo, OnFailure, RankMap, ToLauncher};
+use canele_control::{Control, ControlError, Host, JobInfo, ToLauncher};
 use canele_proto::{Proto, Settings};
 use canele_rail::tcp::Member;
 use canele_sys::ids::Rank;
@@ -68,7 +68,7 @@ impl Core {
         if tunables.trace_bytes > 0 && launcher.is_present() {
             let tracer = Arc::new(Tracer::create(tunables.trace_bytes)?);
             launcher.send_with(&ToLauncher::Trace, &[tracer.fd()])?;
-            progress.proto.observe_messages(Box::new(MessageRecorder(tracer.clone())));
+            progress.proto.observe_messages(MessageRecorder(tracer.clone()));
             progress.tracer = Some(tracer);
         }
         Ok(Self {
@@ -131,17 +131,5 @@ pub(crate) fn open_proto(me: Rank, job: &JobInfo, tunables: &Tunables) -> Proto 
 
 /// A job of one rank, without a launcher.
 pub(crate) fn job_alone() -> JobInfo {
-    JobInfo {
-        id: 0,
-        launcher: 0,
-        size: 1,
-        hosts: vec![Host::this(1)],
-        map: RankMap::in_blocks([1]),
-        processors: canele_sys::topology::usable(),
-        on_failure: OnFailure::Stop,
-        network: None,
-        joined: false,
-        spawned: Vec::new(),
-        universe: 0,
-    }
+    JobInfo::new(vec![Host::this(1)])
 }

@@ -2,20 +2,18 @@
 
 use std::net::Ipv4Addr;
 
-use canele_control::{Handed, Host, JobInfo, RankMap, RankPlace};
+use canele_control::{Handed, Host, JobInfo, RankPlace};
 use canele_rail::tcp::Member;
 use canele_sys::ids::Rank;
 use canele_sys::tunables::Tunables;
 
 use crate::connect::rails::Rails;
-use crate::core::{job_alone, open_proto};
+use crate::core::open_proto;
 use crate::progress::Progress;
 
 /// A job of two ranks: on one host, or on one each.
 pub(crate) fn job_of_two(hosts: usize) -> JobInfo {
-    let each = 2 / hosts as u32;
-    let map = RankMap::in_blocks(vec![each; hosts]);
-    JobInfo { size: 2, hosts: vec![Host::this(each); hosts], map, ..job_alone() }
+    JobInfo::new(vec![Host::this(2 / hosts as u32); hosts])
 }
 
 /// Rank 0 or 1 of two, of which this many share its host.

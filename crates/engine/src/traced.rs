@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use canele_proto::choice::{Protocol, Variant};
-use canele_proto::{MessageEvent, MessageObserver};
+use canele_proto::{Leaving, MessageEvent, MessageObserver};
 use canele_sys::ids::{FlowId, Rank, Tag};
-use canele_trace::{Event, EventKind, NO_RANK, NO_TAG, Tracer, VARIANTS, WaitKind};
+use canele_trace::{Event, EventKind, MessageVariant, NO_RANK, NO_TAG, Tracer, WaitKind};
 
 use crate::core::Core;
 use crate::engine::Engine;
@@ -26,20 +26,9 @@ impl MessageObserver for MessageRecorder {
 }
 
 fn event_of(event: MessageEvent) -> Event {
-    let message = |kind, peer: Rank, flow: FlowId, tag: Tag, bytes: usize| Event {
-        peer: peer.0,
-        flow: flow.0 as u16,
-        tag: tag.0,
-        bytes: bytes as u64,
-        ..Event::new(kind)
-    };
     match event {
-        MessageEvent::Sent { to, flow, tag, bytes, variant, rail } => {
-            Event { variant: number_of(variant), rail, ..message(EventKind::Sent, to, flow, tag, bytes) }
-        }
-        MessageEvent::Departed { to, flow, tag, bytes, variant, rail } => {
-            Event { variant: number_of(variant), rail, ..message(EventKind::Departed, to, flow, tag, bytes) }
-        }
+        MessageEvent::Sent(leaving) => leaving_event(EventKind::Sent, leaving),
+        MessageEvent::Departed(leaving) => leaving_event(EventKind::Departed, leaving),
         MessageEvent::Matched { from, flow, tag, bytes } => {
             message(EventKind::Matched, from, flow, tag, bytes)
         }
@@ -57,26 +46,38 @@ fn event_of(event: MessageEvent) -> Event {
             let variant = number_of(Some(variant));
             Event { variant, tag: NO_TAG, ..message(EventKind::Chosen, peer, FlowId(0), Tag(0), bytes) }
         }
-        MessageEvent::Withdrawn { to, flow, tag } => message(EventKind::Withdrawn, to, flow, tag, 0),
+        // Its bytes are the number of the send.
+        MessageEvent::Withdrawn { number, to, flow, tag } => {
+            Event { bytes: number, ..message(EventKind::Withdrawn, to, flow, tag, 0) }
+        }
     }
 }
 
-/// The place in [`VARIANTS`].
+fn message(kind: EventKind, peer: Rank, flow: FlowId, tag: Tag, bytes: usize) -> Event {
+    Event { peer: peer.0, flow: flow.0 as u16, tag: tag.0, bytes: bytes as u64, ..Event::new(kind) }
+}
+
+/// The number of the send is not part of the event: sends are numbered in the order in which they are recorded.
+fn leaving_event(kind: EventKind, leaving: Leaving) -> Event {
+    let Leaving { to, flow, tag, bytes, variant, rail, .. } = leaving;
+    Event { variant: number_of(variant), rail, ..message(kind, to, flow, tag, bytes) }
+}
+
+/// How a message travels, by its number in events.
 fn number_of(variant: Option<Variant>) -> u8 {
-    let number = match variant {
-        None => 0,
-        Some(Variant::ToSelf) => 1,
-        Some(Variant::Short) => 2,
-        Some(Variant::Eager) => 3,
-        Some(Variant::Coalesced) => 4,
-        Some(Variant::EagerMulti) => 5,
-        Some(Variant::Streamed) => 6,
-        Some(Variant::DirectRead) => 7,
-        Some(Variant::DirectWrite) => 8,
-        Some(Variant::DirectBoth) => 9,
+    let variant = match variant {
+        None => MessageVariant::Undecided,
+        Some(Variant::ToSelf) => MessageVariant::ToSelf,
+        Some(Variant::Short) => MessageVariant::Short,
+        Some(Variant::Eager) => MessageVariant::Eager,
+        Some(Variant::Coalesced) => MessageVariant::Coalesced,
+        Some(Variant::EagerMulti) => MessageVariant::EagerMulti,
+        Some(Variant::Streamed) => MessageVariant::Streamed,
+        Some(Variant::DirectRead) => MessageVariant::DirectRead,
+        Some(Variant::DirectWrite) => MessageVariant::DirectWrite,
+        Some(Variant::DirectBoth) => MessageVariant::DirectBoth,
     };
-    debug_assert!(usize::from(number) < VARIANTS.len());
-    number
+    variant as u8
 }
 
 impl Engine {
@@ -173,5 +174,25 @@ impl Core {
             },
             None => Event { variant: WaitKind::Other as u8, ..begin },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use canele_proto::choice::TABLE;
+
+    use super::*;
+
+    #[test]
+    fn every_variant_of_the_protocols_has_a_number_of_its_own_and_the_same_name_in_events() {
+        let variant_of = |variant| MessageVariant::of(number_of(variant));
+        let mut others = MessageVariant::ALL.to_vec();
+        others.retain(|other| *other != variant_of(None));
+        for row in &TABLE {
+            let variant = variant_of(Some(row.variant));
+            assert_eq!(variant.name(), row.name);
+            others.retain(|other| *other != variant);
+        }
+        assert!(others.is_empty(), "{others:?} stand for no variant");
     }
 }

@@ -5,19 +5,7 @@ use canele_control::{Host, OnFailure, RankMap, VERSION};
 use super::*;
 
 fn info(size: u32, on_failure: OnFailure) -> JobInfo {
-    JobInfo {
-        id: 1,
-        launcher: 1,
-        size,
-        hosts: vec![Host::this(size)],
-        map: RankMap::in_blocks([size]),
-        processors: 2,
-        on_failure,
-        network: None,
-        joined: false,
-        spawned: Vec::new(),
-        universe: 0,
-    }
+    JobInfo { on_failure, ..JobInfo::new(vec![Host::this(size)]) }
 }
 
 fn job(size: u32) -> Job {

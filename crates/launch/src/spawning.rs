@@ -220,25 +220,13 @@ fn plans(
 
 #[cfg(test)]
 mod tests {
-    use canele_control::{Host, OnFailure, RankMap};
+    use canele_control::Host;
 
     use super::*;
 
     fn job(ranks: &[u32]) -> (JobInfo, Vec<Member>) {
         let host = |(index, &ranks): (usize, &u32)| Host { name: format!("h{index}"), ranks };
-        let info = JobInfo {
-            id: 1,
-            launcher: 1,
-            size: ranks.iter().sum(),
-            hosts: ranks.iter().enumerate().map(host).collect(),
-            map: RankMap::in_blocks(ranks.iter().copied()),
-            spawned: Vec::new(),
-            universe: 0,
-            processors: 1,
-            on_failure: OnFailure::Stop,
-            network: None,
-            joined: false,
-        };
+        let info = JobInfo::new(ranks.iter().enumerate().map(host).collect());
         let members = (0..info.size).map(|_| Member::default()).collect();
         (info, members)
     }

@@ -79,15 +79,9 @@ pub fn adopt(pid: u32) -> io::Result<u8> {
     let info = JobInfo {
         id: draw_job_id()?,
         launcher: std::process::id(),
-        size: 1,
-        hosts: vec![host],
-        map: RankMap::in_blocks([1]),
-        spawned: Vec::new(),
         universe: topology::usable(),
-        processors: topology::usable(),
         on_failure: on_failure()?,
-        network: None,
-        joined: false,
+        ..JobInfo::new(vec![host])
     };
     let (its_plan, its_info) = (plan.clone(), info.clone());
     let start = |events: &Events| {
@@ -162,15 +156,11 @@ fn described(spec: &JobSpec) -> Result<Described, String> {
     let info = JobInfo {
         id: draw_job_id().map_err(|error| error.to_string())?,
         launcher: std::process::id(),
-        size: plan.size(),
         network: (hosts.len() > 1).then(Network::draw).transpose().map_err(|error| error.to_string())?,
-        joined: false,
         universe: universe(spec, &hosts),
-        hosts,
         map,
-        spawned: Vec::new(),
-        processors: topology::usable(),
         on_failure: spec.on_failure,
+        ..JobInfo::new(hosts)
     };
     let files = OutputFiles::create(spec.print.files.clone(), &info)?;
     let trace =

@@ -183,8 +183,7 @@ impl Proto {
         match state {
             State::ExpectCts(send) | State::ExpectFin(send) | State::SharingOut(send, ..) => {
                 if ending == Ending::Withdrawn {
-                    let (to, flow, tag) = (send.to, send.flow, send.tag);
-                    self.observe(|| MessageEvent::Withdrawn { to, flow, tag });
+                    self.observe_withdrawal(&send);
                 }
                 let result = match (ending, self.why_revoked(send.flow)) {
                     (Ending::Withdrawn, Some(failure)) => Err(failure),

@@ -14,7 +14,7 @@ use crate::backlog::RailPolicy;
 use crate::batch;
 use crate::choice::Variant;
 use crate::credit::credit_cost;
-use crate::observed::{MessageEvent, observe};
+use crate::observed::Leaving;
 use crate::peer::Peer;
 use crate::post::{header, kind_of};
 use crate::request::{Buffer, Outcome, Status};
@@ -105,7 +105,7 @@ impl Proto {
         };
         let (kind, protocol) = kind_of(len);
         let (rail, variant) = (peer.link.map_or(0, LinkId::rail), Some(Variant::Coalesced));
-        observe(&mut self.observer, || MessageEvent::Sent { to, flow, tag, bytes: len, variant, rail });
+        self.observer.observe_send(|number| Leaving { number, to, flow, tag, bytes: len, variant, rail });
         let sequence = multipath.sequencer.take_next(flow);
         multipath.coalesced.join(header(kind, flow, tag, len, sequence), payload);
         let (number, waiting) = (multipath.coalesced.joined, multipath.coalesced.len());

@@ -16,7 +16,7 @@ use canele_sys::ids::{FlowId, LinkId, Rank, RequestId, Tag};
 
 use crate::choice::{Protocol, Variant, piece_bytes};
 use crate::credit::credit_cost;
-use crate::observed::{MessageEvent, observe};
+use crate::observed::{Leaving, MessageEvent};
 use crate::request::{Mode, Receive, State, received};
 use crate::slab::Key;
 use crate::unexpected::Body;
@@ -98,7 +98,8 @@ impl Proto {
         if !rail.has_room(link, len.div_ceil(piece) + 1, piece) {
             return Sent::Busy;
         }
-        observe(&mut self.observer, || MessageEvent::Sent {
+        self.observer.observe_send(|number| Leaving {
+            number,
             to,
             flow,
             tag,

@@ -69,7 +69,7 @@ pub use flow::MAX_FLOWS;
 pub use gone::Death;
 pub use holding::Holding;
 use observed::Observer;
-pub use observed::{MessageEvent, MessageObserver};
+pub use observed::{Leaving, MessageEvent, MessageObserver};
 use peer::Peer;
 use peers::Peers;
 pub use peers::{PeerIndex, ShortAddress};
@@ -238,7 +238,7 @@ impl Proto {
             share_generation: 0,
             rma_requested: false,
             listener: None,
-            observer: None,
+            observer: Observer::default(),
             at_once_bytes: settings.eager_bytes,
             traffic: Traffic::default(),
         }

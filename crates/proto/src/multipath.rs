@@ -94,7 +94,7 @@ impl Proto {
             state.link = multipath.links.first().copied();
         } else {
             state.link = Some(link);
-            state.is_direct = self.observer.is_none();
+            state.is_direct = !self.observer.is_there();
             state.is_short = state.is_direct && rail.is_short(link);
         }
         state.refresh();

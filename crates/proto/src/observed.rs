@@ -5,46 +5,41 @@
 //! before the first link opens, so that it misses nothing.
 //!
 //! Of the messages from one rank to another on one flow with one tag, `Sent` at the sender and `Matched` at the receiver are told in the same
-//! order: the n-th of one belongs to the n-th of the other, withdrawn ones left out.
+//! order: the n-th of one belongs to the n-th of the other, withdrawn ones left out. Sends of a rank are numbered from 0 in the order in which
+//! `Sent` is told; a withdrawn one is named by its number, since others with the same envelope may have been sent behind it.
 
 use canele_sys::ids::{FlowId, Rank, Tag};
 
 use crate::Proto;
 use crate::choice::{Protocol, Variant};
+use crate::request::Send;
+
+/// A message that is sent, or what leaves of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Leaving {
+    /// The number of the send among all of this rank.
+    pub number: u64,
+    /// The receiver, maybe this rank.
+    pub to: Rank,
+    /// The flow.
+    pub flow: FlowId,
+    /// The tag.
+    pub tag: Tag,
+    /// Length of the message, or of the piece that leaves.
+    pub bytes: usize,
+    /// How the message travels, if that is known.
+    pub variant: Option<Variant>,
+    /// The number of the rail.
+    pub rail: u8,
+}
 
 /// What has happened to a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MessageEvent {
     /// A message is sent: told before any of it can arrive. With a variant it leaves now, on this rail.
-    Sent {
-        /// Its receiver, maybe this rank.
-        to: Rank,
-        /// Its flow.
-        flow: FlowId,
-        /// Its tag.
-        tag: Tag,
-        /// Its length.
-        bytes: usize,
-        /// How it travels, if that is known.
-        variant: Option<Variant>,
-        /// The number of its rail.
-        rail: u8,
-    },
+    Sent(Leaving),
     /// A message that had to wait is put on a rail, or announced; or a piece of one is.
-    Departed {
-        /// Its receiver.
-        to: Rank,
-        /// Its flow.
-        flow: FlowId,
-        /// Its tag.
-        tag: Tag,
-        /// Bytes that leave.
-        bytes: usize,
-        /// How it travels, if that is known.
-        variant: Option<Variant>,
-        /// The number of the rail.
-        rail: u8,
-    },
+    Departed(Leaving),
     /// A message has met its receive.
     Matched {
         /// Its sender, maybe this rank.
@@ -76,8 +71,10 @@ pub enum MessageEvent {
         /// How it travels.
         variant: Variant,
     },
-    /// The last send to this rank on this flow with this tag was withdrawn.
+    /// A send was withdrawn: its message meets no receive.
     Withdrawn {
+        /// The number of the send.
+        number: u64,
         /// Its receiver.
         to: Rank,
         /// Its flow.
@@ -88,42 +85,72 @@ pub enum MessageEvent {
 }
 
 /// What is told of every message, inside the library: it must not call it.
-pub trait MessageObserver: Send {
+pub trait MessageObserver: std::marker::Send {
     /// Something has happened.
     fn notify(&mut self, event: MessageEvent);
 }
 
 /// An observer, if there is one.
-pub(crate) type Observer = Option<Box<dyn MessageObserver>>;
+#[derive(Default)]
+pub(crate) struct Observer(Option<Box<Counting<dyn MessageObserver>>>);
+
+/// An observer and the count of sends that it was told of: a rank without an observer has no room for the count.
+struct Counting<O: MessageObserver + ?Sized> {
+    sends: u64,
+    observer: O,
+}
 
 impl Proto {
     /// Tells an observer of every message from now on, which takes the general path then.
     ///
     /// # Panics
     /// A link has opened before.
-    pub fn observe_messages(&mut self, observer: Box<dyn MessageObserver>) {
+    pub fn observe_messages(&mut self, observer: impl MessageObserver + 'static) {
         assert!(self.peers.iter().all(|peer| peer.link.is_none()), "an observer comes before links");
-        self.observer = Some(observer);
+        self.observer = Observer(Some(Box::new(Counting { sends: 0, observer })));
         self.at_once_bytes = 0;
     }
 
     /// True if every message is told.
     pub fn is_observed(&self) -> bool {
-        self.observer.is_some()
+        self.observer.is_there()
     }
 
     /// Tells the observer, if there is one.
     #[inline(always)]
     pub(crate) fn observe(&mut self, event: impl FnOnce() -> MessageEvent) {
-        observe(&mut self.observer, event);
+        self.observer.observe(event);
+    }
+
+    /// Tells the observer, if there is one, that a send was withdrawn.
+    pub(crate) fn observe_withdrawal(&mut self, send: &Send) {
+        let Send { number, to, flow, tag, .. } = *send;
+        self.observe(|| MessageEvent::Withdrawn { number, to, flow, tag });
     }
 }
 
-/// Tells an observer, if there is one.
-#[inline(always)]
-pub(crate) fn observe(observer: &mut Observer, event: impl FnOnce() -> MessageEvent) {
-    if let Some(observer) = observer {
-        notify(&mut **observer, event());
+impl Observer {
+    /// True if there is one.
+    pub fn is_there(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Tells the observer, if there is one.
+    #[inline(always)]
+    pub fn observe(&mut self, event: impl FnOnce() -> MessageEvent) {
+        if let Some(counting) = &mut self.0 {
+            notify(&mut counting.observer, event());
+        }
+    }
+
+    /// Tells the observer, if there is one, of a send, which is given its number here; returns the number, or 0.
+    #[inline(always)]
+    pub fn observe_send(&mut self, leaving: impl FnOnce(u64) -> Leaving) -> u64 {
+        let Some(counting) = &mut self.0 else { return 0 };
+        let number = counting.sends;
+        counting.sends += 1;
+        notify(&mut counting.observer, MessageEvent::Sent(leaving(number)));
+        number
     }
 }
 

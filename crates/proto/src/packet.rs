@@ -11,9 +11,9 @@ use crate::Proto;
 use crate::batch;
 use crate::choice::{Protocol, Variant, piece_bytes};
 use crate::credit::credit_cost;
-use crate::observed::{MessageEvent, observe};
+use crate::observed::{Leaving, MessageEvent};
 use crate::peer::{Peer, Reply};
-use crate::request::{State, sent};
+use crate::request::{Send, State, sent};
 use crate::strategy::{Draft, Pick};
 use crate::transmit::longest_piece;
 use crate::wire::{Kind, Rts, piece_words};
@@ -156,13 +156,14 @@ impl Proto {
     /// Tells the observer that a message that had to wait is put on a rail, or announced.
     pub(crate) fn observe_departure(&mut self, to: Rank, pick: Pick, link: LinkId) {
         let Some(State::ExpectRoom(send, _)) = self.requests.get(pick.request.into()) else { return };
-        let (flow, tag, bytes, rail) = (send.flow, send.tag, send.buffer.len(), link.rail());
+        let (number, flow, tag) = (send.number, send.flow, send.tag);
+        let (bytes, rail) = (send.buffer.len(), link.rail());
         let variant = match pick.whole {
             true if bytes <= MAX_INLINE => Some(Variant::Short),
             true => Some(Variant::Eager),
             false => pick.eager_multi.then_some(Variant::EagerMulti),
         };
-        self.observe(|| MessageEvent::Departed { to, flow, tag, bytes, variant, rail });
+        self.observe(|| MessageEvent::Departed(Leaving { number, to, flow, tag, bytes, variant, rail }));
     }
 
     /// A message has left the backlog, whole or announced.
@@ -230,14 +231,10 @@ impl Proto {
                 Err(_) => break, // The next one will find that out.
             }
             backlog.carried(true);
-            observe(&mut self.observer, || MessageEvent::Departed {
-                to,
-                flow: send.flow,
-                tag: send.tag,
-                bytes: piece,
-                variant: Some(Variant::Streamed),
-                rail: link.rail(),
-            });
+            let Send { number, flow, tag, .. } = *send;
+            let (variant, rail) = (Some(Variant::Streamed), link.rail());
+            let leaving = || Leaving { number, to, flow, tag, bytes: piece, variant, rail };
+            self.observer.observe(|| MessageEvent::Departed(leaving()));
             self.traffic.copies += u64::from(!lent);
             if *done == len {
                 break;

@@ -14,7 +14,7 @@ use canele_sys::ids::{FlowId, LinkId, Rank, Tag};
 use crate::backlog::RailPolicy;
 use crate::choice::{self, Begin, Path, Protocol, Variant};
 use crate::credit::credit_cost;
-use crate::observed::{MessageEvent, observe};
+use crate::observed::Leaving;
 use crate::peers::{PeerIndex, ShortAddress};
 use crate::request::Mode;
 use crate::wire::Kind;
@@ -266,7 +266,8 @@ impl Proto {
             {
                 payload.fill(if bulk == 0 { within(&slot, len) } else { slot.bulk });
                 let (kind, protocol) = kind_of(len);
-                observe(&mut self.observer, || MessageEvent::Sent {
+                self.observer.observe_send(|number| Leaving {
+                    number,
                     to,
                     flow,
                     tag,

@@ -170,6 +170,8 @@ pub(crate) struct Send {
     pub(crate) flow: FlowId,
     pub(crate) tag: Tag,
     pub(crate) mode: Mode,
+    /// Its number among the sends that the observer was told of.
+    pub(crate) number: u64,
     /// How urgent it is.
     pub(crate) level: u8,
     /// Its receiver was asked to give it back: it is not to be pulled any more.

@@ -7,7 +7,7 @@ use canele_sys::ids::{FlowId, Rank, RequestId};
 use crate::backlog::{ORDINARY, RailPolicy, Waiting};
 use crate::choice::{self, Begin, Variant};
 use crate::matching::Want;
-use crate::observed::MessageEvent;
+use crate::observed::{Leaving, MessageEvent};
 use crate::peer::{Gone, Reply};
 use crate::request::{Buffer, Cancel, Failure, Mode, Outcome, Receive, Send, State, received, sent};
 use crate::unexpected::Body;
@@ -24,21 +24,20 @@ impl Proto {
         let Envelope { to, flow, tag, mode, .. } = envelope;
         let (level, policy) = self.standing(flow);
         if let Some(failure) = self.why_revoked(flow) {
-            let send = Send { to, flow, tag, mode, level, asked_back: false, fetched: false, buffer };
+            let send =
+                Send { to, flow, tag, mode, number: 0, level, asked_back: false, fetched: false, buffer };
             return self.requests.insert(sent(send, Err(failure))).into();
         }
         let fetched = self.is_fetched(rail, envelope, &buffer);
-        let (bytes, mut variant) = (buffer.len(), None);
-        let send = Send { to, flow, tag, mode, level, asked_back: false, fetched, buffer };
+        let mut send = Send { to, flow, tag, mode, number: 0, level, asked_back: false, fetched, buffer };
         if to == self.me {
-            variant = Some(Variant::ToSelf);
-            self.observe(|| MessageEvent::Sent { to, flow, tag, bytes, variant, rail: 0 });
+            self.observe_submission(&mut send, Some(Variant::ToSelf));
             return self.send_to_self(send);
         }
         if let Some(failure) = self.why_gone(to) {
             return self.requests.insert(sent(send, Err(failure))).into();
         }
-        self.observe(|| MessageEvent::Sent { to, flow, tag, bytes, variant, rail: 0 });
+        self.observe_submission(&mut send, None);
         let peer = &self.peers[to.0 as usize];
         // Others wait already, because there is no room: a pass will see when there is.
         let waits = peer.listed && peer.has_messages();
@@ -48,6 +47,14 @@ impl Proto {
             self.transmit_to(rail, to);
         }
         id
+    }
+
+    /// Tells the observer, if there is one, of a send, and notes its number.
+    fn observe_submission(&mut self, send: &mut Send, variant: Option<Variant>) {
+        let Send { to, flow, tag, .. } = *send;
+        let bytes = send.buffer.len();
+        send.number =
+            self.observer.observe_send(|number| Leaving { number, to, flow, tag, bytes, variant, rail: 0 });
     }
 
     /// Whether the receiver is to read a message from memory. One that would leave without being asked for does so still, unless it is
@@ -218,15 +225,13 @@ impl Proto {
                 true
             }
             State::ExpectSelf(send) => {
-                let (to, flow, tag) = (send.to, send.flow, send.tag);
-                self.observe(|| MessageEvent::Withdrawn { to, flow, tag });
+                self.observe_withdrawal(&send);
                 // Its announcement stays among the unexpected messages until somebody looks there: see `discard_stale`.
                 self.end(id, sent(send, Err(failure)));
                 true
             }
             State::ExpectRoom(send, key) => {
-                let (to, flow, tag) = (send.to, send.flow, send.tag);
-                self.observe(|| MessageEvent::Withdrawn { to, flow, tag });
+                self.observe_withdrawal(&send);
                 let peer = &mut self.peers[send.to.0 as usize];
                 peer.backlog().cancel(key);
                 peer.refresh();

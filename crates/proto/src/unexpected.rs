@@ -8,7 +8,7 @@ use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 use crate::choice::Protocol;
 use crate::credit::credit_cost;
 use crate::matching::{Found, Want};
-use crate::observed::{MessageEvent, observe};
+use crate::observed::MessageEvent;
 use crate::request::{Buffer, Failure, Outcome, Receive, State, Status, received};
 use crate::rma::REQUESTS;
 use crate::slab::Key;
@@ -227,7 +227,7 @@ impl Proto {
     pub(crate) fn observe_found(&mut self, flow: FlowId, found: Found) {
         let Found { source: from, tag, message } = found;
         let unexpected = &self.unexpected;
-        observe(&mut self.observer, || MessageEvent::Matched {
+        self.observer.observe(|| MessageEvent::Matched {
             from,
             flow,
             tag,

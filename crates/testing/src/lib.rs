@@ -12,7 +12,7 @@ use std::thread;
 
 use canele_control::{
     Control, ControlError, FromLauncher, Handed, Host, JobInfo, Network, OnFailure, PeerInbox, RankEnd,
-    RankMap, RankPlace, Socket, ToLauncher, VERSION,
+    RankPlace, Socket, ToLauncher, VERSION,
 };
 use canele_engine::{Engine, Error, Rank, Region};
 use canele_rail::shm::InboxNotifier;
@@ -109,7 +109,6 @@ pub fn start_on_hosts(hosts: &[u32], tunables: &Tunables) -> Result<Vec<LocalRan
 
 /// A job on hosts with so many ranks each, which all are this machine.
 fn describe_job(hosts: &[u32]) -> Result<JobInfo, Error> {
-    let size = hosts.iter().sum();
     let network = match hosts.len() {
         ..2 => None,
         several => {
@@ -117,19 +116,8 @@ fn describe_job(hosts: &[u32]) -> Result<JobInfo, Error> {
             Some(Network { rails, ..Network::draw().map_err(ControlError::from)? })
         }
     };
-    Ok(JobInfo {
-        id: 1,
-        launcher: 0,
-        size,
-        hosts: hosts.iter().map(|ranks| Host::this(*ranks)).collect(),
-        map: RankMap::in_blocks(hosts.iter().copied()),
-        processors: size,
-        on_failure: OnFailure::Continue,
-        network,
-        joined: false,
-        spawned: Vec::new(),
-        universe: 0,
-    })
+    let job = JobInfo::new(hosts.iter().map(|ranks| Host::this(*ranks)).collect());
+    Ok(JobInfo { id: 1, processors: job.size, on_failure: OnFailure::Continue, network, ..job })
 }
 
 /// Tells rank `to` where rank `of` is.

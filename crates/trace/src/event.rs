@@ -17,20 +17,6 @@ pub const NO_TAG: u32 = u32::MAX;
 /// An event as it lies in memory.
 pub type Record = [u64; 4];
 
-/// How messages travel, by the numbers in events: the names of `canele info --protocols`; the first of one that has not been decided.
-pub const VARIANTS: [&str; 10] = [
-    "undecided",
-    "to-self",
-    "short",
-    "eager",
-    "coalesced",
-    "eager-multi",
-    "streamed",
-    "direct-read",
-    "direct-write",
-    "direct-both",
-];
-
 const MOST_BYTES: u64 = (1 << 48) - 1;
 
 /// What has happened.
@@ -51,7 +37,7 @@ pub enum EventKind {
     CollectiveBegin,
     /// It ends.
     CollectiveEnd,
-    /// A message is sent: told before any of it can arrive.
+    /// A message is sent: told before any of it can arrive. The sends of a rank are numbered from 0 in the order of their events.
     Sent,
     /// A message has met its receive, in the order of its sender.
     Matched,
@@ -61,7 +47,7 @@ pub enum EventKind {
     Chosen,
     /// A message, or a piece of one, that had to wait is put on a rail.
     Departed,
-    /// The last send to this peer on this flow with this tag was withdrawn.
+    /// A send was withdrawn; the bytes of the event are the number of the send.
     Withdrawn,
     /// A flow has this name.
     FlowName,
@@ -84,6 +70,69 @@ impl EventKind {
         Self::Withdrawn,
         Self::FlowName,
     ];
+}
+
+/// How a message travels: the variant of events of messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum MessageVariant {
+    /// It has not been decided.
+    Undecided,
+    /// Within the rank.
+    ToSelf,
+    /// In one cell.
+    Short,
+    /// In one packet with a bulk.
+    Eager,
+    /// In one packet with others.
+    Coalesced,
+    /// In several packets without a handshake.
+    EagerMulti,
+    /// In pieces after a handshake; or one such piece.
+    Streamed,
+    /// Read by the receiver.
+    DirectRead,
+    /// Written by the sender.
+    DirectWrite,
+    /// Copied by both ends.
+    DirectBoth,
+}
+
+impl MessageVariant {
+    /// All, by their numbers.
+    pub const ALL: [Self; 10] = [
+        Self::Undecided,
+        Self::ToSelf,
+        Self::Short,
+        Self::Eager,
+        Self::Coalesced,
+        Self::EagerMulti,
+        Self::Streamed,
+        Self::DirectRead,
+        Self::DirectWrite,
+        Self::DirectBoth,
+    ];
+
+    /// The variant with a number; undecided if there is none.
+    pub fn of(number: u8) -> Self {
+        Self::ALL.get(usize::from(number)).copied().unwrap_or(Self::Undecided)
+    }
+
+    /// Its name, as in `canele info --protocols`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Undecided => "undecided",
+            Self::ToSelf => "self",
+            Self::Short => "short",
+            Self::Eager => "eager",
+            Self::Coalesced => "coalesced",
+            Self::EagerMulti => "eager-multi",
+            Self::Streamed => "streamed",
+            Self::DirectRead => "direct-read",
+            Self::DirectWrite => "direct-write",
+            Self::DirectBoth => "direct-both",
+        }
+    }
 }
 
 /// What a wait is for: the variant of [`EventKind::WaitBegin`].
@@ -122,7 +171,7 @@ pub struct Event {
     pub at_ns: u64,
     /// What.
     pub kind: EventKind,
-    /// How a message travels ([`VARIANTS`]), or what a wait is for.
+    /// How a message travels ([`MessageVariant`]), or what a wait is for.
     pub variant: u8,
     /// The number of the rail.
     pub rail: u8,
@@ -136,7 +185,7 @@ pub struct Event {
     pub tag: u32,
     /// The flow.
     pub flow: u16,
-    /// Bytes of the message, or of a name.
+    /// Bytes of the message, or of a name; the number of a send that was withdrawn.
     pub bytes: u64,
 }
 
@@ -196,6 +245,15 @@ impl Event {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_variant_is_found_by_its_number_and_no_other_number_is_one() {
+        for variant in MessageVariant::ALL {
+            assert_eq!(MessageVariant::of(variant as u8), variant);
+        }
+        assert_eq!(MessageVariant::of(MessageVariant::ALL.len() as u8), MessageVariant::Undecided);
+        assert_eq!(MessageVariant::of(u8::MAX), MessageVariant::Undecided);
+    }
 
     #[test]
     fn an_event_survives_and_what_is_none_is_refused() {

@@ -11,6 +11,6 @@ mod event;
 mod log;
 mod tracer;
 
-pub use event::{Event, EventKind, NO_RANK, NO_TAG, RECORD_BYTES, Record, VARIANTS, WaitKind};
+pub use event::{Event, EventKind, MessageVariant, NO_RANK, NO_TAG, RECORD_BYTES, Record, WaitKind};
 pub use log::{Log, LogReader};
 pub use tracer::{Span, Tracer};

@@ -97,20 +97,38 @@ fn stop(left: &Mutex<Range<u64>>) {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+    use serde_json::Value;
+
     use super::*;
+
+    fn failed(seed: u64) -> FailedSeed {
+        FailedSeed { seed, what: "it hangs".into(), its_failure: String::new(), smallest: String::new() }
+    }
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        asked: Campaign,
+    }
+
+    #[test]
+    fn a_failure_is_told_as_json_with_the_command_that_runs_its_seed_again() {
+        let line = ["campaign", "--seeds", "5..20", "--ranks", "3", "--faults", "losses"];
+        let asked = Line::parse_from(line).asked;
+        let told: Value = serde_json::from_str(&json(&asked, (15, 0.5), Some(&failed(13)))).unwrap();
+        let replay = "canele sim campaign --seeds 13..14 --ranks 3 --faults losses";
+        let failure = json!({ "seed": 13, "what": failed(13).to_string(), "replay": replay });
+        assert_eq!(told, json!({ "seeds": 15, "seconds": 0.5, "failure": failure }));
+        assert!(told["failure"]["what"].as_str().unwrap().starts_with("seed 13: it hangs"));
+    }
 
     #[test]
     fn the_first_failure_ends_a_campaign() {
         let ran = Mutex::new(Vec::new());
         let fails = |seed| {
             ran.lock().unwrap().push(seed);
-            let failure = || FailedSeed {
-                seed,
-                what: "it hangs".into(),
-                its_failure: String::new(),
-                smallest: String::new(),
-            };
-            if seed >= 13 { Err(failure()) } else { Ok(()) }
+            if seed >= 13 { Err(failed(seed)) } else { Ok(()) }
         };
         let bar = ProgressBar::hidden();
         let failure = run_all(5..1_000_000, fails, &bar).expect("13 fails");

@@ -16,7 +16,7 @@ pub struct Summary {
     /// From the first event to the last.
     pub took: f64,
     pub ranks: Vec<RankSummary>,
-    /// How much longer the rank that computes longest does than the mean, as a share of its time.
+    /// By how much the longest computing time of a rank exceeds the mean, as a share of the mean.
     pub imbalance: f64,
     pub calls: Vec<CallSummary>,
     pub late_senders: Vec<LateSender>,
@@ -109,7 +109,7 @@ impl Summary {
         Summary {
             command: trace.command.clone(),
             took: (last - first).max(0.0),
-            imbalance: if longest > 0.0 { (longest - mean) / longest } else { 0.0 },
+            imbalance: if mean > 0.0 { longest / mean - 1.0 } else { 0.0 },
             calls: calls(trace),
             late_senders: late_senders(trace),
             sizes: sizes(trace),

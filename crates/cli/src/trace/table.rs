@@ -52,7 +52,7 @@ fn findings(summary: &Summary) -> Vec<String> {
             "rank {} computes longest, {}: {:.0} % longer than the mean",
             longest.rank,
             time(longest.computes),
-            100.0 * summary.imbalance / (1.0 - summary.imbalance).max(f64::EPSILON)
+            100.0 * summary.imbalance
         ));
     }
     if summary.missing > 0 {

@@ -66,7 +66,7 @@ pub(super) fn decode(job: &JobInfo, from: Rank, bytes: &[u8], ranks: usize) -> R
 #[cfg(test)]
 mod tests {
     use canele_collective::survivors::{Contribution, Name};
-    use canele_control::{Host, RankMap, SpawnedWorld};
+    use canele_control::{Host, SpawnedWorld};
     use canele_sys::ids::FlowId;
 
     use super::*;
@@ -79,14 +79,7 @@ mod tests {
             origin: Some(JobRank { job: other, rank: 0 }),
             ..SpawnedWorld::default()
         };
-        JobInfo {
-            id,
-            size: own,
-            hosts: vec![Host::this(own)],
-            map: RankMap::in_blocks([own]),
-            spawned: vec![world],
-            ..crate::core::job_alone()
-        }
+        JobInfo { id, spawned: vec![world], ..JobInfo::new(vec![Host::this(own)]) }
     }
 
     fn vote(failed: &[u32], acknowledged: &[u32]) -> Message {

@@ -1,6 +1,6 @@
 //! What the ranks of a host are to each other, without sockets or processes.
 
-use canele_control::{Host, Links, OnFailure, RankMap};
+use canele_control::{Host, Links, OnFailure};
 use canele_rail::shm::Shm;
 use canele_sys::ids::Rank;
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -12,20 +12,7 @@ const INBOX: ToLauncher = ToLauncher::Inbox { settings: Vec::new() };
 /// Ranks 0 to `here` of a job in which as many are on a second host.
 fn local_ranks(here: u32) -> LocalRanks {
     let hosts = ["a", "b"].map(|name| Host { name: name.into(), ranks: here });
-    let on_failure = OnFailure::Continue;
-    let info = JobInfo {
-        id: 1,
-        launcher: 1,
-        size: 2 * here,
-        hosts: hosts.into(),
-        map: RankMap::in_blocks([here; 2]),
-        processors: 2,
-        on_failure,
-        network: None,
-        joined: false,
-        spawned: Vec::new(),
-        universe: 0,
-    };
+    let info = JobInfo { on_failure: OnFailure::Continue, ..JobInfo::new(hosts.into()) };
     let mut local_ranks = LocalRanks::new(info, RankSet::from(0..here)).unwrap();
     for rank in 0..here {
         let hello = ToLauncher::Hello { version: VERSION };

@@ -76,20 +76,18 @@ fn launch(
     let info = JobInfo {
         id: begin.job,
         launcher: std::process::id(),
-        size: begin.ranks,
         // Agents have the key, which is never sent.
         network: (hosts.len() > 1).then(|| Network {
             job: begin.job,
             key: Default::default(),
             rails: Vec::new(),
         }),
-        hosts,
         map: RankMap::new(of_ranks),
-        spawned: Vec::new(),
         universe: begin.ranks,
         processors: 0,
         on_failure: on_failure()?,
         joined: true,
+        ..JobInfo::new(hosts)
     };
     let task = |(host, agent): (usize, &GatheredAgent)| Task {
         host: host as u32,

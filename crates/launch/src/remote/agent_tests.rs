@@ -4,7 +4,7 @@ use std::io::Write;
 
 use std::net::SocketAddr;
 
-use canele_control::{Host, JobInfo, OnFailure, RankMap, ToLauncher};
+use canele_control::{Host, JobInfo, ToLauncher};
 use canele_sim::world::Random;
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -29,20 +29,7 @@ fn agent(events: &Events) -> (Agent, std::fs::File) {
         spawned: None,
     };
     let hosts = ["h0", "h1"].map(|name| Host { name: name.into(), ranks: 2 });
-    let on_failure = OnFailure::Stop;
-    let info = JobInfo {
-        id: 1,
-        launcher: 1,
-        size: 4,
-        hosts: hosts.into(),
-        map: RankMap::in_blocks([2; 2]),
-        processors: 1,
-        on_failure,
-        network: None,
-        joined: false,
-        spawned: Vec::new(),
-        universe: 0,
-    };
+    let info = JobInfo::new(hosts.into());
     let task = Task { host: 1, plan, info, bind: Default::default(), silence_ms: 8000 };
     let mut agent = Agent::new(task, "rsh h1 canele agent".into(), Instant::now());
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();

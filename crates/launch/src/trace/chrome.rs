@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use canele_trace::{Event, EventKind, NO_RANK, NO_TAG, VARIANTS, WaitKind};
+use canele_trace::{Event, EventKind, MessageVariant, NO_RANK, NO_TAG, WaitKind};
 
 use super::RankTrace;
 use super::matching::MessageNumbers;
@@ -20,10 +20,6 @@ const MARK_NS: u64 = 500;
 /// Receptions under way that are looked at for the one that has come.
 const MOST_UNDER_WAY: usize = 1024;
 
-/// The variant of a piece of a message.
-const PIECE: u8 = 6;
-/// The variant of a message in several packets.
-const IN_MANY: u8 = 5;
 /// Stands for the rail of a message whose pieces say on which they are.
 const IN_PIECES: u8 = u8::MAX;
 
@@ -128,7 +124,11 @@ impl Lines {
                     let number = numbers.next(self.rank, event);
                     let decided = match departures.get(&at) {
                         Some(left) => {
-                            let rail = if left.variant == IN_MANY { IN_PIECES } else { left.rail };
+                            let rail = if left.variant == MessageVariant::EagerMulti as u8 {
+                                IN_PIECES
+                            } else {
+                                left.rail
+                            };
                             Event { variant: left.variant, rail, ..*event }
                         }
                         None => *event,
@@ -202,16 +202,17 @@ impl Lines {
         self.push(begin, end_ns, category, &name, &args);
     }
 
+    /// The start of the line of something that happens in a thread of the rank.
+    fn head(&self, phase: &str, thread: u16, at_ns: u64) -> String {
+        let ts = micros(at_ns.saturating_sub(self.start_ns));
+        format!("{{\"ph\":\"{phase}\",\"pid\":{},\"tid\":{thread},\"ts\":{ts}", self.rank)
+    }
+
     fn push(&mut self, event: &Event, end_ns: u64, category: &str, name: &str, args: &str) {
         let dur = end_ns.saturating_sub(event.at_ns);
-        let line = format!(
-            "{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"cat\":\"{category}\",\"name\":{},\"args\":{{{args}}}}}",
-            self.rank,
-            event.thread,
-            micros(event.at_ns.saturating_sub(self.start_ns)),
-            micros(dur),
-            text(name),
-        );
+        let (head, took, name) = (self.head("X", event.thread, event.at_ns), micros(dur), text(name));
+        let line =
+            format!("{head},\"dur\":{took},\"cat\":\"{category}\",\"name\":{name},\"args\":{{{args}}}}}");
         self.lines.push((event.at_ns, std::cmp::Reverse(dur + 1), line));
     }
 
@@ -226,12 +227,12 @@ impl Lines {
         let (category, phase, word) = if is_sent { ("send", "s", "to") } else { ("receive", "f", "from") };
         let mut args = String::new();
         add_message(&mut args, event, flows);
-        let protocol = chosen.unwrap_or(event.variant);
-        if protocol != 0 {
-            add(&mut args, "protocol", &text(VARIANTS.get(usize::from(protocol)).unwrap_or(&VARIANTS[0])));
+        let protocol = MessageVariant::of(chosen.unwrap_or(event.variant));
+        if protocol != MessageVariant::Undecided {
+            add(&mut args, "protocol", &text(protocol.name()));
         }
         // What leaves in pieces says so of each.
-        if is_sent && event.variant != 0 && event.rail != IN_PIECES {
+        if is_sent && event.variant != MessageVariant::Undecided as u8 && event.rail != IN_PIECES {
             add(&mut args, "rail", &event.rail.to_string());
         }
         if let Some(number) = number {
@@ -240,26 +241,21 @@ impl Lines {
         self.push(event, end_ns, category, &format!("{category} {word} {}", event.peer), &args);
         let Some(number) = number else { return };
         let bind = if is_sent { "" } else { ",\"bp\":\"e\"" };
-        let line = format!(
-            "{{\"ph\":\"{phase}\"{bind},\"pid\":{},\"tid\":{},\"ts\":{},\"cat\":\"message\",\"name\":\"message\",\"id\":{number}}}",
-            self.rank,
-            event.thread,
-            micros(event.at_ns.saturating_sub(self.start_ns)),
-        );
+        let head = self.head(phase, event.thread, event.at_ns);
+        let line = format!("{head}{bind},\"cat\":\"message\",\"name\":\"message\",\"id\":{number}}}");
         self.lines.push((event.at_ns, std::cmp::Reverse(0), line));
     }
 
     /// A message that took longer to come than to meet its receive.
     fn reception(&mut self, begun: &Event, ended: &Event, number: u64) {
-        let protocol = VARIANTS.get(usize::from(ended.variant)).unwrap_or(&VARIANTS[0]);
+        let protocol = MessageVariant::of(ended.variant).name();
         for (phase, event) in [("b", begun), ("e", ended)] {
             let line = format!(
-                "{{\"ph\":\"{phase}\",\"pid\":{rank},\"tid\":{},\"ts\":{},\"cat\":\"reception\",\"name\":\"from {}\",\"id\":\"{rank}.{number}\",\"args\":{{\"bytes\":{},\"protocol\":\"{protocol}\"}}}}",
-                begun.thread,
-                micros(event.at_ns.saturating_sub(self.start_ns)),
+                "{},\"cat\":\"reception\",\"name\":\"from {}\",\"id\":\"{}.{number}\",\"args\":{{\"bytes\":{},\"protocol\":\"{protocol}\"}}}}",
+                self.head(phase, begun.thread, event.at_ns),
                 begun.peer,
+                self.rank,
                 begun.bytes,
-                rank = self.rank,
             );
             self.lines.push((event.at_ns, std::cmp::Reverse(0), line));
         }
@@ -267,33 +263,47 @@ impl Lines {
 
     /// A message, or a piece of one, that had to wait is put on a rail.
     fn departure(&mut self, event: &Event) {
-        let protocol =
-            VARIANTS.get(usize::from(event.variant)).filter(|_| event.variant != 0).unwrap_or(&"announced");
+        let protocol = match MessageVariant::of(event.variant) {
+            MessageVariant::Undecided => "announced",
+            variant => variant.name(),
+        };
+        let Event { peer, bytes, rail, .. } = *event;
         let line = format!(
-            "{{\"ph\":\"i\",\"s\":\"t\",\"pid\":{},\"tid\":{},\"ts\":{},\"cat\":\"rail\",\"name\":\"leaves to {}\",\"args\":{{\"peer\":{},\"bytes\":{},\"protocol\":\"{protocol}\",\"rail\":{}}}}}",
-            self.rank,
-            event.thread,
-            micros(event.at_ns.saturating_sub(self.start_ns)),
-            event.peer,
-            event.peer,
-            event.bytes,
-            event.rail,
+            "{},\"s\":\"t\",\"cat\":\"rail\",\"name\":\"leaves to {peer}\",\"args\":{{\"peer\":{peer},\"bytes\":{bytes},\"protocol\":\"{protocol}\",\"rail\":{rail}}}}}",
+            self.head("i", event.thread, event.at_ns),
         );
         self.lines.push((event.at_ns, std::cmp::Reverse(0), line));
     }
 }
 
+/// A send whose message has not left yet.
+struct Waiting {
+    /// Its number among the sends of its rank.
+    number: u64,
+    bytes: u64,
+    /// Where its event stands.
+    at: usize,
+}
+
 /// Of each send of a message that had to wait, where it stands and how the message left then.
 fn departures(events: &[Event]) -> HashMap<usize, Event> {
-    let mut waiting: HashMap<(u32, u16, u32, u64), VecDeque<usize>> = HashMap::new();
+    let mut waiting: HashMap<(u32, u16, u32), Vec<Waiting>> = HashMap::new();
     let mut left = HashMap::new();
+    let mut number = 0;
     for (at, event) in events.iter().enumerate() {
-        let key = (event.peer, event.flow, event.tag, event.bytes);
+        let others = waiting.entry((event.peer, event.flow, event.tag)).or_default();
         match event.kind {
-            EventKind::Sent if event.variant == 0 => waiting.entry(key).or_default().push_back(at),
-            EventKind::Departed if event.variant != PIECE => {
-                if let Some(sent) = waiting.get_mut(&key).and_then(VecDeque::pop_front) {
-                    left.insert(sent, *event);
+            EventKind::Sent => {
+                if event.variant == MessageVariant::Undecided as u8 {
+                    others.push(Waiting { number, bytes: event.bytes, at });
+                }
+                number += 1;
+            }
+            // One that was announced has left before.
+            EventKind::Withdrawn => others.retain(|send| send.number != event.bytes),
+            EventKind::Departed if event.variant != MessageVariant::Streamed as u8 => {
+                if let Some(first) = others.iter().position(|send| send.bytes == event.bytes) {
+                    left.insert(others.remove(first).at, *event);
                 }
             }
             _ => {}

@@ -96,3 +96,20 @@ fn a_long_reception_is_drawn_from_its_match_to_its_end() {
     assert_eq!((&parts[0]["ph"], &parts[1]["ph"]), (&"b".into(), &"e".into()));
     assert_eq!(parts[1]["ts"].as_f64(), Some(8.0));
 }
+
+#[test]
+fn a_send_that_was_withdrawn_before_it_left_leaves_its_departure_to_the_next() {
+    let waits = |at_ns| Event { variant: 0, ..message(at_ns, EventKind::Sent, 1) };
+    let withdrawn = Event { bytes: 1, ..message(1300, EventKind::Withdrawn, 1) };
+    let leaves = |at_ns| Event { variant: 3, ..message(at_ns, EventKind::Departed, 1) };
+    let events = written(vec![vec![
+        message(1000, EventKind::Sent, 1),
+        waits(1100),
+        waits(1200),
+        withdrawn,
+        leaves(1400),
+    ]]);
+    let protocols: Vec<_> =
+        named(&events, "send to 1").iter().map(|send| send["args"]["protocol"].clone()).collect();
+    assert_eq!(protocols, ["short".into(), Value::Null, "eager".into()]);
+}

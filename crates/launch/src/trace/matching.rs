@@ -1,9 +1,10 @@
 //! Which send belongs to which receive: of the messages from one rank to another on one flow with one tag the n-th that is sent is the n-th
-//! that is received.
+//! that is received, withdrawn ones left out.
 //!
-//! Owns the counts of all of them. A message has a number if both its ends were recorded.
+//! Owns the counts of all of them. A message has a number if both its ends were recorded. A send that was withdrawn is known by the place
+//! that it has among all sends of its rank.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use canele_trace::{Event, EventKind};
 
@@ -12,7 +13,27 @@ type Key = (u32, u32, u16, u32);
 
 /// Numbers of the messages of a job.
 #[derive(Debug, Default)]
-pub struct MessageNumbers(HashMap<Key, Series>);
+pub struct MessageNumbers {
+    series: HashMap<Key, Series>,
+    senders: HashMap<u32, Sender>,
+}
+
+/// The sends of a rank.
+#[derive(Debug, Default)]
+struct Sender {
+    /// Those that were withdrawn.
+    withdrawn: HashSet<u64>,
+    /// How many were looked at so far.
+    seen: u64,
+}
+
+impl Sender {
+    /// The next send is looked at; says whether its message was not withdrawn.
+    fn next_is_kept(&mut self) -> bool {
+        self.seen += 1;
+        !self.withdrawn.contains(&(self.seen - 1))
+    }
+}
 
 /// The messages that agree in all of the key.
 #[derive(Debug, Default)]
@@ -23,44 +44,35 @@ struct Series {
     first: u64,
     /// How many were numbered so far, by each end.
     next: [u64; 2],
-    /// Sends that were withdrawn, as counted from the first.
-    withdrawn: Vec<u64>,
-    /// Sends, withdrawn ones among them.
-    begun: u64,
 }
 
 impl MessageNumbers {
     /// Counts the messages of a rank.
     pub fn count(&mut self, rank: u32, events: &[Event]) {
+        let withdrawn = withdrawn_sends(events);
+        let mut sender = Sender { withdrawn, seen: 0 };
         for event in events {
             match event.kind {
-                EventKind::Sent => {
-                    let series = self.0.entry((rank, event.peer, event.flow, event.tag)).or_default();
-                    series.sent += 1;
-                    series.begun += 1;
-                }
-                EventKind::Withdrawn => {
-                    if let Some(series) = self.0.get_mut(&(rank, event.peer, event.flow, event.tag)) {
-                        series.sent = series.sent.saturating_sub(1);
-                        series.withdrawn.push(series.begun.saturating_sub(1));
-                    }
+                EventKind::Sent if sender.next_is_kept() => {
+                    self.series.entry((rank, event.peer, event.flow, event.tag)).or_default().sent += 1;
                 }
                 EventKind::Matched => {
-                    self.0.entry((event.peer, rank, event.flow, event.tag)).or_default().received += 1;
+                    self.series.entry((event.peer, rank, event.flow, event.tag)).or_default().received += 1;
                 }
                 _ => {}
             }
         }
+        self.senders.insert(rank, Sender { seen: 0, ..sender });
     }
 
     /// Numbers all messages. All ranks have been counted.
     pub fn assign(&mut self) {
         let mut next = 1;
-        let mut keys: Vec<Key> = self.0.keys().copied().collect();
+        let mut keys: Vec<Key> = self.series.keys().copied().collect();
         keys.sort_unstable();
         for key in keys {
-            if let Some(series) = self.0.get_mut(&key) {
-                (series.first, series.begun) = (next, 0);
+            if let Some(series) = self.series.get_mut(&key) {
+                series.first = next;
                 next += series.sent.min(series.received);
             }
         }
@@ -70,17 +82,20 @@ impl MessageNumbers {
     pub fn next(&mut self, rank: u32, event: &Event) -> Option<u64> {
         let is_sent = event.kind == EventKind::Sent;
         let (from, to) = if is_sent { (rank, event.peer) } else { (event.peer, rank) };
-        let series = self.0.get_mut(&(from, to, event.flow, event.tag))?;
-        if is_sent {
-            series.begun += 1;
-            if series.withdrawn.contains(&(series.begun - 1)) {
-                return None;
-            }
+        if is_sent && !self.senders.get_mut(&rank)?.next_is_kept() {
+            return None;
         }
+        let series = self.series.get_mut(&(from, to, event.flow, event.tag))?;
         let next = &mut series.next[usize::from(is_sent)];
         *next += 1;
         (*next <= series.sent.min(series.received)).then_some(series.first + *next - 1)
     }
+}
+
+/// The numbers of the sends of a rank that were withdrawn.
+fn withdrawn_sends(events: &[Event]) -> HashSet<u64> {
+    let withdrawn = events.iter().filter(|event| event.kind == EventKind::Withdrawn);
+    withdrawn.map(|event| event.bytes).collect()
 }
 
 #[cfg(test)]
@@ -111,15 +126,21 @@ mod tests {
     }
 
     #[test]
-    fn a_withdrawn_send_has_no_number() {
+    fn a_withdrawn_send_has_no_number_wherever_it_is_among_those_of_its_key() {
         use EventKind::{Matched, Sent, Withdrawn};
-        let sends = [event(Sent, 1, 7), event(Sent, 1, 7), event(Withdrawn, 1, 7), event(Sent, 1, 7)];
-        let receives = [event(Matched, 0, 7), event(Matched, 0, 7)];
-        let mut all = MessageNumbers::default();
-        all.count(0, &sends);
-        all.count(1, &receives);
-        all.assign();
-        assert_eq!(numbers(&mut all, 0, &sends), [Some(1), None, Some(2)]);
-        assert_eq!(numbers(&mut all, 1, &receives), [Some(1), Some(2)]);
+        let sent = [event(Sent, 1, 8), event(Sent, 1, 7), event(Sent, 1, 7), event(Sent, 1, 7)];
+        let receives = [event(Matched, 0, 8), event(Matched, 0, 7), event(Matched, 0, 7)];
+        for withdrawn in 1..sent.len() {
+            let withdrawal = Event { bytes: withdrawn as u64, ..event(Withdrawn, 1, 7) };
+            let sends = [&sent[..], &[withdrawal]].concat();
+            let mut all = MessageNumbers::default();
+            all.count(0, &sends);
+            all.count(1, &receives);
+            all.assign();
+            let mut expected = vec![Some(3), Some(1), Some(2)];
+            expected.insert(withdrawn, None);
+            assert_eq!(numbers(&mut all, 0, &sends), expected);
+            assert_eq!(numbers(&mut all, 1, &receives), [Some(3), Some(1), Some(2)]);
+        }
     }
 }

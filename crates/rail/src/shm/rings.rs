@@ -82,3 +82,55 @@ impl Shm {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Class, Header, Rail};
+
+    /// A rank of a host that had none at the start of the job.
+    fn spawned(me: u32) -> Shm {
+        Shm::open(Rank(me), [], 64, 16 << 10, usize::MAX).unwrap()
+    }
+
+    fn introduce(to: &mut Shm, peer: &Shm) {
+        to.add_rank(peer.me);
+        let inbox = peer.inbox_fd().try_clone_to_owned().unwrap();
+        to.introduce(peer.me, inbox, None).unwrap();
+    }
+
+    /// Opens the link from one rank to the other and sends a packet over it, with a bulk that names the sender.
+    fn send(from: &mut Shm, to: &mut Shm) {
+        let (me, peer) = (from.me, to.me);
+        let link = from.open_link(peer).unwrap();
+        let (receiver, ring) = from.take_ring().unwrap();
+        assert_eq!(receiver, peer);
+        to.adopt_ring(me, ring.fd().try_clone_to_owned().unwrap()).unwrap();
+        let slot = from.claim(link, 1000, Class::Message).unwrap();
+        slot.bulk.write(0, &[me.0 as u8; 1000]);
+        from.commit(link, Header { kind: 1, tag: me.0, ..Header::default() });
+    }
+
+    fn assert_received(at: &mut Shm, from: Rank) {
+        let link = LinkId::in_memory(from);
+        assert_eq!(at.incoming(), [link]);
+        let packet = at.poll(link).unwrap().unwrap();
+        let mut bytes = [0; 1000];
+        packet.bulk.read(0, &mut bytes);
+        assert_eq!((packet.header.tag, bytes), (from.0, [from.0 as u8; 1000]));
+        at.release(link);
+        assert!(at.poll(link).unwrap().is_none());
+    }
+
+    #[test]
+    fn ranks_spawned_on_a_host_that_had_none_reach_those_with_lower_numbers() {
+        let (mut higher, mut lower) = (spawned(7), spawned(5));
+        introduce(&mut higher, &lower);
+        introduce(&mut lower, &higher);
+        assert!(higher.is_introduced(Rank(5)) && lower.is_introduced(Rank(7)));
+        send(&mut higher, &mut lower);
+        send(&mut lower, &mut higher);
+        assert_received(&mut lower, Rank(7));
+        assert_received(&mut higher, Rank(5));
+    }
+}

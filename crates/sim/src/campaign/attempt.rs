@@ -17,8 +17,9 @@ const ATTEMPTS: usize = 400;
 
 /// A program in words.
 pub fn listing(program: &Program) -> String {
-    let Program { settings, networks, strategy, packets, death, cuts, .. } = program;
+    let Program { settings, networks, strategy, packets, death, cuts, observed, .. } = program;
     let mut text = format!("{settings:?}\nstrategy: {strategy}\npackets: {packets:?}\ndeath: {death:?}\n");
+    text += &format!("observed: {observed}\n");
     networks.iter().for_each(|model| text += &format!("{model:?}\n"));
     cuts.iter().for_each(|cut| text += &format!("{cut:?}\n"));
     for (rank, actions) in program.actions.iter().enumerate() {

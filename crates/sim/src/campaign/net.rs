@@ -1,7 +1,7 @@
 //! Ranks with their protocols and rails in one world, driven by hand: links that open late or again, passes, deaths. The
 //! one place that knows how an owner of rails serves [`Proto`].
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use crate::world::{Cut, Model, World};
 use canele_proto::peer::Gone;
@@ -10,6 +10,7 @@ use canele_rail::Rail;
 use canele_rail::shm::Region;
 use canele_sys::ids::{FlowId, LinkId, Rank};
 
+use super::observed::{Observed, observer};
 use super::under::{Packets, Under};
 use super::watch::Watched;
 
@@ -74,6 +75,15 @@ impl Net {
     /// Whether the protocols were told that a rank sends on a flow. Here it may all the same.
     pub fn sends_on(&self, flow: FlowId, rank: Rank) -> bool {
         flow != FEW_SEND || few(self.ranks()).any(|one| one == rank)
+    }
+
+    /// Gives every rank an observer, before any link opens; returns what observers will have been told.
+    pub(super) fn observe(&mut self) -> Arc<Mutex<Observed>> {
+        let observed = Arc::default();
+        for (rank, proto) in (0..).map(Rank).zip(&mut self.protos) {
+            proto.observe_messages(observer(rank, &observed));
+        }
+        observed
     }
 
     /// How many ranks.

@@ -71,8 +71,12 @@ pub struct Program {
     pub death: Option<(Rank, usize, usize)>,
     /// Connections that are lost.
     pub cuts: Vec<Cut>,
+    /// Every rank has an observer of messages.
+    pub observed: bool,
 }
 
+/// Of so many programs one is observed.
+const OBSERVED: u64 = 4;
 const FLOWS: usize = 2;
 const TAGS: usize = 3;
 
@@ -91,8 +95,9 @@ impl Program {
             unexpected_bytes: r.pick(&[0, 4 << 10, 64 << 10, 64 << 20]),
         };
         let actions = vec![Vec::new(); ranks];
-        let (death, cuts) = (None, Vec::new());
-        let mut program = Self { seed, settings, networks, strategy, packets, actions, death, cuts };
+        let (death, cuts, observed) = (None, Vec::new(), seed.is_multiple_of(OBSERVED));
+        let mut program =
+            Self { seed, settings, networks, strategy, packets, actions, death, cuts, observed };
         let most = if r.chance(20) { 120 } else { 40 };
         let messages = 1 + r.below(most);
         // In the packets of a bad rail it would take too long.

@@ -1,11 +1,15 @@
 //! The end of a program: everything that can happen does, the rest is received or cancelled, and nothing is left.
 
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+
 use canele_proto::Holding;
 use canele_proto::matching::Want;
 use canele_sys::ids::{FlowId, Rank};
 
-use super::{Checked, Play, PostedReceive, What, same};
+use super::{Checked, Letter, Play, PostedReceive, What, same};
 use crate::campaign::Packets;
+use crate::campaign::observed::Expected;
 use crate::campaign::program::Memory;
 
 impl Play<'_, '_, '_> {
@@ -119,6 +123,18 @@ impl Play<'_, '_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// What observers were told is what the reference knows of all messages.
+    pub(super) fn check_observed(&self) -> Checked {
+        let Some(observed) = &self.observed else { return Ok(()) };
+        // Letters are in the order of their senders' actions.
+        let mut messages = BTreeMap::<_, Vec<_>>::new();
+        for letter in self.letters.values() {
+            let Letter { from, to, flow, tag, len, matched: is_matched, .. } = *letter;
+            messages.entry((from, to, flow, tag)).or_default().push(Expected { len, is_matched });
+        }
+        observed.lock().unwrap_or_else(PoisonError::into_inner).check(&messages, self.dead)
     }
 
     fn check_credit(&self, from: Rank) -> Checked {

@@ -6,6 +6,7 @@ mod outcome;
 mod posting;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex};
 
 use crate::world::Random;
 use canele_mem::buffer::Scope;
@@ -17,6 +18,7 @@ use canele_sys::ids::{FlowId, Rank, RequestId, Tag};
 
 use super::memory::{Home, UNTOUCHED, pieces, stretch};
 use super::net::Net;
+use super::observed::Observed;
 use super::program::{Action, Memory, Program};
 use super::reference::{Envelope, Flows, Message, content};
 
@@ -97,6 +99,8 @@ pub struct Play<'p, 'scope, 'env> {
     told: BTreeSet<Rank>,
     told_flows: BTreeSet<(Rank, FlowId)>,
     extra: usize,
+    /// What observers were told, if ranks have them.
+    observed: Option<Arc<Mutex<Observed>>>,
 }
 
 /// Numbers above those of the program: receives made at its end.
@@ -118,18 +122,14 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
         let regions: Vec<usize> =
             program.actions.iter().map(|list| 64 + list.iter().map(bytes).sum::<usize>()).collect();
         let ranks = regions.len();
+        let Program { settings, networks, strategy, packets, seed, .. } = program;
+        let mut net = Net::new(*settings, networks, strategy, *packets, *seed, &regions);
+        let observed = program.observed.then(|| net.observe());
         Self {
             program,
             scope,
             borrowed,
-            net: Net::new(
-                program.settings,
-                &program.networks,
-                &program.strategy,
-                program.packets,
-                program.seed,
-                &regions,
-            ),
+            net,
             random: Random(program.seed ^ 0x5eed),
             next: vec![0; ranks],
             letters: BTreeMap::new(),
@@ -146,6 +146,7 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
             told: BTreeSet::new(),
             told_flows: BTreeSet::new(),
             extra: EXTRA,
+            observed,
         }
     }
 
@@ -163,6 +164,7 @@ impl<'p, 'scope, 'env> Play<'p, 'scope, 'env> {
             if !self.receive_the_rest()? {
                 self.end_the_dead()?;
                 self.check_nothing_is_left()?;
+                self.check_observed()?;
                 return Ok(self.lists);
             }
         }
