@@ -8,7 +8,8 @@ use std::{env, fs, io};
 /// their versions.
 const CRATES: [&str; 8] = ["collective", "control", "engine", "mem", "proto", "rail", "sys", "trace"];
 /// What else decides how the compiler lays types out.
-const VARIABLES: [&str; 6] = ["TARGET", "PROFILE", "OPT_LEVEL", "CARGO_ENCODED_RUSTFLAGS", "CARGO_PKG_VERSION", "CARGO_CFG_PANIC"];
+const VARIABLES: [&str; 6] =
+    ["TARGET", "PROFILE", "OPT_LEVEL", "CARGO_ENCODED_RUSTFLAGS", "CARGO_PKG_VERSION", "CARGO_CFG_PANIC"];
 
 fn main() -> io::Result<()> {
     let mut hasher = DefaultHasher::new();

@@ -23,8 +23,7 @@ use libloading::os::unix::{Library, RTLD_LAZY};
 use thiserror::Error;
 
 /// The names by which the loader knows libraries that contain this one.
-pub const LIBRARIES: [&str; 4] =
-    ["libmpi_abi.so.1", "libmpi.so.12", "libcanele.so.0", "libcanele-python.so"];
+pub const LIBRARIES: [&str; 4] = ["libmpi_abi.so.1", "libmpi.so.12", "libcanele.so.0", "libcanele-python.so"];
 
 /// A library of the process offers a value, but was compiled apart from this one.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]

@@ -59,6 +59,7 @@ type Put = unsafe extern "C" fn(u8, *const c_char, *mut Value) -> c_int;
 type Commit = unsafe extern "C" fn() -> c_int;
 type Fence = unsafe extern "C" fn(*const Process, usize, *const Info, usize) -> c_int;
 type Get = unsafe extern "C" fn(*const Process, *const c_char, *const Info, usize, *mut *mut Value) -> c_int;
+type Abort = unsafe extern "C" fn(c_int, *const c_char, *const Process, usize) -> c_int;
 type Finalize = unsafe extern "C" fn(*const Info, usize) -> c_int;
 type ErrorString = unsafe extern "C" fn(c_int) -> *const c_char;
 
@@ -238,6 +239,16 @@ impl Pmix {
         ptr::NonNull::new(value)
             .map(Given)
             .ok_or_else(|| PmixError::Call { name: "PMIx_Get", status: "no value".into() })
+    }
+
+    /// Has the launcher end all processes.
+    ///
+    /// # Errors
+    /// [`PmixError`].
+    pub fn abort(&self, status: c_int, why: &CStr) -> Result<(), PmixError> {
+        let abort: Abort = self.function("PMIx_Abort")?;
+        // SAFETY: the function of this name and type; a string, and no list, which means all processes.
+        self.check("PMIx_Abort", unsafe { abort(status, why.as_ptr(), ptr::null(), 0) })
     }
 
     /// Leaves the launcher's server: the process may go on without it.

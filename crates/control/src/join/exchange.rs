@@ -1,6 +1,6 @@
 //! What a launcher of another system offers its ranks: their numbers, and values that one of them puts and the others get.
 //!
-//! Owns the choice of the protocol by the environment's variables. Tested without a launcher.
+//! Owns the choice of the protocol by the environment's variables, and of the ranks that speak it. Tested without a launcher.
 
 use std::path::PathBuf;
 
@@ -8,12 +8,48 @@ use canele_sys::pmix::{Pmix, PmixError};
 
 use super::JoinError;
 use super::pmi::Pmi;
+use super::step::Step;
+use super::ticket::Ticket;
 
 /// Under which the ticket is put.
 const KEY: &str = "canele-join";
 const KEY_PMIX: &std::ffi::CStr = c"canele-join";
 
 const PMIX: &str = "PMIx";
+
+/// The ranks that are clients of their launcher.
+#[derive(Debug)]
+pub(super) enum Clients {
+    /// All.
+    All(Exchange),
+    /// The first of each node of a step of Slurm.
+    FirstOfNode(Step),
+}
+
+impl Clients {
+    /// Those of the launcher that the environment names; `None` if it names none that has started several ranks.
+    ///
+    /// # Errors
+    /// [`JoinError`].
+    pub fn find(get: &impl Fn(&str) -> Option<String>) -> Result<Option<Clients>, JoinError> {
+        // The innermost launcher counts: one of a single process may have started another.
+        let says = |name: &str, count: &str| get(name).is_some_and(|value| value.trim() == count);
+        if !says("PMI_SIZE", "1")
+            && let Some(pmi) = Pmi::open(get)?
+        {
+            return Ok(Some(Clients::All(Exchange::Pmi(pmi))));
+        }
+        let speaks_pmix = get("PMIX_RANK").is_some() && get("PMIX_NAMESPACE").is_some();
+        if speaks_pmix && !says("OMPI_COMM_WORLD_SIZE", "1") {
+            let clients = match Step::of(get) {
+                Some(step) => Clients::FirstOfNode(step),
+                None => Clients::All(open_pmix(get)?),
+            };
+            return Ok(Some(clients));
+        }
+        refuse_several(get).map(|()| None)
+    }
+}
 
 /// This process as a client of its launcher.
 #[derive(Debug)]
@@ -25,26 +61,6 @@ pub enum Exchange {
 }
 
 impl Exchange {
-    /// The launcher that the environment names; `None` if it names none that has started several ranks.
-    ///
-    /// # Errors
-    /// [`JoinError`].
-    pub fn open(get: &impl Fn(&str) -> Option<String>) -> Result<Option<Exchange>, JoinError> {
-        // The innermost launcher counts: one of a single process may have started another.
-        let says = |name: &str, count: &str| get(name).is_some_and(|value| value.trim() == count);
-        if !says("PMI_SIZE", "1")
-            && let Some(pmi) = Pmi::open(get)?
-        {
-            return Ok(Some(Exchange::Pmi(pmi)));
-        }
-        let speaks_pmix = get("PMIX_RANK").is_some() && get("PMIX_NAMESPACE").is_some();
-        if speaks_pmix && !says("OMPI_COMM_WORLD_SIZE", "1") {
-            let pmix = Pmix::init(&pmix_folders(get)).map_err(of_pmix)?;
-            return Ok(Some(Exchange::Pmix(Box::new(pmix))));
-        }
-        refuse_several(get).map(|()| None)
-    }
-
     /// This process's number.
     pub fn rank(&self) -> u32 {
         match self {
@@ -61,13 +77,14 @@ impl Exchange {
         }
     }
 
-    /// Lets others read a value once all have passed the next fence.
+    /// Lets others read the ticket of rank 0, which this is, once all have passed the next fence.
     ///
     /// # Errors
     /// [`JoinError`].
-    pub fn put(&mut self, value: &str) -> Result<(), JoinError> {
+    pub fn put_ticket(&mut self, ticket: &Ticket) -> Result<(), JoinError> {
+        let value = ticket.to_string();
         match self {
-            Exchange::Pmi(pmi) => pmi.put(KEY, value),
+            Exchange::Pmi(pmi) => pmi.put(KEY, &value),
             Exchange::Pmix(pmix) => {
                 let value = std::ffi::CString::new(value).expect("a ticket has no zero");
                 pmix.put(KEY_PMIX, &value).map_err(of_pmix)
@@ -86,14 +103,30 @@ impl Exchange {
         }
     }
 
-    /// What `rank` has put.
+    /// The ticket that rank 0 has put.
     ///
     /// # Errors
     /// [`JoinError`].
-    pub fn get(&mut self, rank: u32) -> Result<String, JoinError> {
+    pub fn get_ticket(&mut self) -> Result<Ticket, JoinError> {
+        let (protocol, word) = match self {
+            Exchange::Pmi(pmi) => (super::pmi::PROTOCOL, pmi.get(KEY)?),
+            Exchange::Pmix(pmix) => (PMIX, pmix.get(0, KEY_PMIX).map_err(of_pmix)?),
+        };
+        let what = || "what rank 0 has put makes no sense".into();
+        word.parse().map_err(|()| JoinError::Exchange { protocol, what: what() })
+    }
+
+    /// Has PMIx end all processes; PMI lacks that.
+    ///
+    /// # Errors
+    /// [`JoinError`].
+    pub fn abort(&self, why: &str) -> Result<(), JoinError> {
         match self {
-            Exchange::Pmi(pmi) => pmi.get(KEY),
-            Exchange::Pmix(pmix) => pmix.get(rank, KEY_PMIX).map_err(of_pmix),
+            Exchange::Pmi(_) => Ok(()),
+            Exchange::Pmix(pmix) => {
+                let why = std::ffi::CString::new(why).unwrap_or_default();
+                pmix.abort(1, &why).map_err(of_pmix)
+            }
         }
     }
 
@@ -107,15 +140,11 @@ impl Exchange {
             Exchange::Pmix(pmix) => pmix.finalize().map_err(of_pmix),
         }
     }
+}
 
-    /// That something came through it which makes no sense.
-    pub fn nonsense(&self, what: &str) -> JoinError {
-        let protocol = match self {
-            Exchange::Pmi(_) => super::pmi::PROTOCOL,
-            Exchange::Pmix(_) => PMIX,
-        };
-        JoinError::Exchange { protocol, what: format!("{what} makes no sense") }
-    }
+/// Introduces this process to its server of PMIx.
+pub(super) fn open_pmix(get: &impl Fn(&str) -> Option<String>) -> Result<Exchange, JoinError> {
+    Pmix::init(&pmix_folders(get)).map(|pmix| Exchange::Pmix(Box::new(pmix))).map_err(of_pmix)
 }
 
 fn of_pmix(error: PmixError) -> JoinError {
@@ -158,8 +187,8 @@ fn refuse_several(get: &impl Fn(&str) -> Option<String>) -> Result<(), JoinError
 mod tests {
     use super::*;
 
-    fn open(variables: &[(&str, &str)]) -> Result<Option<Exchange>, JoinError> {
-        Exchange::open(&|name| variables.iter().find(|(n, _)| *n == name).map(|(_, v)| v.to_string()))
+    fn open(variables: &[(&str, &str)]) -> Result<Option<Clients>, JoinError> {
+        Clients::find(&|name| variables.iter().find(|(n, _)| *n == name).map(|(_, v)| v.to_string()))
     }
 
     #[test]

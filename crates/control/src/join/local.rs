@@ -1,6 +1,6 @@
 //! The socket at which the ranks of a host find its agent: its abstract name, who may be at its ends, and the packets on it.
 //!
-//! Owns the name. Abstract names are those of a network namespace, within which descriptors can be handed on: who shares the name shares
+//! Owns the names. Abstract names are those of a network namespace, within which descriptors can be handed on: who shares the name shares
 //! memory.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,11 +20,27 @@ use crate::socket::{ReceiveError, Socket, send_until_taken};
 
 /// Connections that wait to be accepted, at most; the system allows fewer.
 const BACKLOG: i32 = 4096;
-/// How soon a socket that exists and does not listen yet, or has no room, is tried again.
-const AGAIN: Duration = Duration::from_millis(1);
+/// How soon a socket that nobody listens at yet, or that has no room, is tried again: at first, and at last.
+const AGAIN: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(16)];
 
-fn address(job: u64) -> Result<SocketAddrUnix, Errno> {
-    SocketAddrUnix::new_abstract_name(format!("canele-join-{job:016x}").as_bytes())
+/// The name of the socket of a job on this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SocketName(String);
+
+impl SocketName {
+    /// That of the job with this number, which only ranks that have the ticket know.
+    pub fn of_job(job: u64) -> SocketName {
+        SocketName(format!("canele-join-{job:016x}"))
+    }
+
+    /// That of the processes to which a launcher gives this word.
+    pub fn of_step(step: &str) -> SocketName {
+        SocketName(format!("canele-join-{step}"))
+    }
+
+    fn address(&self) -> Result<SocketAddrUnix, Errno> {
+        SocketAddrUnix::new_abstract_name(self.0.as_bytes())
+    }
 }
 
 fn new_socket() -> Result<OwnedFd, Errno> {
@@ -32,10 +48,10 @@ fn new_socket() -> Result<OwnedFd, Errno> {
     socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
 }
 
-/// A socket that listens for the ranks of the job on this host; none if another process has one.
-pub(super) fn listen(job: u64) -> Result<Option<OwnedFd>, Errno> {
+/// A socket of this name that listens for the ranks of the job on this host; none if another process has one.
+pub(super) fn listen(name: &SocketName) -> Result<Option<OwnedFd>, Errno> {
     let socket = new_socket()?;
-    match bind(&socket, &address(job)?) {
+    match bind(&socket, &name.address()?) {
         Ok(()) => start_listening(&socket, BACKLOG).map(|()| Some(socket)),
         Err(Errno::ADDRINUSE) => Ok(None),
         Err(errno) => Err(errno),
@@ -65,18 +81,24 @@ pub fn accept_from_this_user(listener: impl AsFd) -> Result<(Socket, Pid), Errno
     }
 }
 
-/// Connects with the agent of this host.
-pub(super) fn connect(job: u64, deadline: Instant) -> Result<Socket, String> {
+/// Connects with the agent of this host, or the rank that is about to start it.
+pub(super) fn connect(name: &SocketName, deadline: Instant) -> Result<Socket, String> {
     let socket = new_socket().map_err(|errno| errno.to_string())?;
-    let address = address(job).map_err(|errno| errno.to_string())?;
+    let address = name.address().map_err(|errno| errno.to_string())?;
+    let [mut pause, longest] = AGAIN;
     loop {
         match connect_socket(&socket, &address) {
             Ok(()) if is_of_this_user(&socket) => return Ok(Socket::new(socket)),
             Ok(()) => return Err("another user has taken the name of its host's agent".into()),
             Err(Errno::INTR | Errno::CONNREFUSED | Errno::AGAIN) if Instant::now() < deadline => {
-                std::thread::sleep(AGAIN);
+                std::thread::sleep(pause);
+                pause = longest.min(2 * pause);
             }
-            Err(errno) => return Err(format!("the agent of this host does not listen ({errno})")),
+            Err(errno) => {
+                return Err(format!(
+                    "the agent of this host does not listen, nor a rank that starts it ({errno})"
+                ));
+            }
         }
     }
 }
@@ -125,12 +147,12 @@ mod tests {
 
     #[test]
     fn one_process_of_a_host_listens_and_the_others_find_it() {
-        let job = draw_job_id().unwrap();
-        let listener = listen(job).unwrap().expect("nobody has this number");
-        assert!(listen(job).unwrap().is_none());
+        let job = SocketName::of_job(draw_job_id().unwrap());
+        let listener = listen(&job).unwrap().expect("nobody has this number");
+        assert!(listen(&job).unwrap().is_none());
         assert_eq!(accept_from_this_user(&listener).unwrap_err(), Errno::AGAIN);
         let soon = || Instant::now() + Duration::from_secs(10);
-        let socket = connect(job, soon()).unwrap();
+        let socket = connect(&job, soon()).unwrap();
         let (agent, pid) = accept_from_this_user(&listener).unwrap();
         assert_eq!(pid, rustix::process::getpid());
         ask(&socket, &JoinRequest::Join { version: 1, rank: 2, ranks: 3 }, &[]).unwrap();
@@ -140,6 +162,6 @@ mod tests {
         drop(agent);
         assert!(answer(&socket, soon()).unwrap_err().contains("has ended"));
         drop(listener);
-        assert!(connect(job, Instant::now()).unwrap_err().contains("does not listen"));
+        assert!(connect(&job, Instant::now()).unwrap_err().contains("does not listen"));
     }
 }

@@ -18,6 +18,8 @@ pub struct JoinTask {
     pub key: Zeroizing<[u8; 32]>,
     /// How many ranks the job has.
     pub ranks: u32,
+    /// How long the other ranks may take to come once one has, in milliseconds.
+    pub patience_ms: u64,
     /// The program that the rank runs.
     pub program: String,
     /// Where the launcher listens; none yet if this one is the launcher.
@@ -27,10 +29,11 @@ pub struct JoinTask {
 impl fmt::Debug for JoinTask {
     /// Without the key: this text may end in a log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let JoinTask { version, job, ranks, program, launcher, .. } = self;
+        let JoinTask { version, job, ranks, patience_ms, program, launcher, .. } = self;
         write!(
             f,
-            "JoinTask {{ version: {version}, job: {job:#x}, key: …, ranks: {ranks}, program: {program}, launcher: {launcher:?} }}"
+            "JoinTask {{ version: {version}, job: {job:#x}, key: …, ranks: {ranks}, patience_ms: {patience_ms}, program: {program}, \
+             launcher: {launcher:?} }}"
         )
     }
 }

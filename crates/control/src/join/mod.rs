@@ -11,30 +11,33 @@
 //!                             the first of a host that listens under the job's name there starts its agent
 //!    all: connect with the agent of their host, Join ──▶ agent ──▶ launcher; ◀── Joined, once all ranks have come
 //! ```
+//! In a step of Slurm with PMIx the first rank of each node exchanges for the others, without a fence (`step`).
 //! The host's socket has an abstract name, which reaches exactly those processes that descriptors can be handed to; both ends check
 //! that the other is of this user. Agents and launcher prove to each other that they have the key.
 
 mod exchange;
 mod helper;
+mod joining;
 mod local;
 mod messages;
 mod pmi;
+mod step;
 mod ticket;
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub use local::{accept_from_this_user, is_of_this_user};
 pub use messages::{JoinAnswer, JoinRequest, JoinTask};
 pub use ticket::MOST_ADDRESSES;
 
+use crate::ControlError;
 use crate::rank::Control;
-use crate::{ControlError, VERSION};
-use exchange::Exchange;
-use helper::Helper;
-use ticket::Ticket;
+use exchange::{Clients, Exchange};
+use joining::JoiningRank;
+use local::SocketName;
 
 /// Why a rank that another launcher has started cannot join its job.
 #[derive(Debug, thiserror::Error)]
@@ -124,51 +127,38 @@ impl Control {
             return Ok(Some(control));
         }
         let get = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
-        let Some(exchange) = Exchange::open(&get)? else { return Ok(None) };
-        if exchange.ranks() == 1 {
-            exchange.finish()?;
-            return Ok(None);
+        match Clients::find(&get)? {
+            None => Ok(None),
+            Some(Clients::All(exchange)) if exchange.ranks() == 1 => exchange.finish().map(|()| None),
+            Some(Clients::FirstOfNode(step)) if step.ranks == 1 => Ok(None),
+            Some(Clients::All(exchange)) => join(exchange, patience).map(Some),
+            Some(Clients::FirstOfNode(step)) => step.join(&get, patience).map(Some),
         }
-        Ok(Some(join(exchange, patience)?))
+        .map_err(ControlError::from)
     }
 }
 
+/// All ranks exchange: rank 0 puts the ticket, the others get it, and the first one of a host that listens under the job's number starts its agent.
 fn join(mut exchange: Exchange, patience: Duration) -> Result<Control, JoinError> {
-    let (rank, ranks) = (exchange.rank(), exchange.ranks());
-    let system = |source: io::Error| JoinError::System { rank, ranks, source };
-    let refused = |why: String| JoinError::Refused { rank, ranks, why };
+    let me = JoiningRank { rank: exchange.rank(), ranks: exchange.ranks(), patience };
     let mut launcher = None;
-    let (ticket, listener) = if rank == 0 {
-        let mut ticket = Ticket::draw().map_err(|errno| system(errno.into()))?;
-        let listener = local::listen(ticket.job).map_err(|errno| system(errno.into()))?;
-        let started = Helper::start("launcher", &ticket.begin(ranks), None)?;
-        ticket.addresses = started.addresses(Instant::now() + patience).map_err(refused)?;
+    let (ticket, listener) = if me.rank == 0 {
+        let mut ticket = me.draw_ticket()?;
+        let listener = me.listen(&SocketName::of_job(ticket.job))?;
         // Its end tells the launcher that this rank has died.
-        launcher = Some(started);
-        exchange.put(&ticket.to_string())?;
+        launcher = Some(me.start_launcher(&mut ticket)?);
+        exchange.put_ticket(&ticket)?;
         exchange.fence()?;
         (ticket, listener)
     } else {
         exchange.fence()?;
-        let ticket: Ticket =
-            exchange.get(0)?.parse().map_err(|()| exchange.nonsense("what rank 0 has put"))?;
-        let listener = local::listen(ticket.job).map_err(|errno| system(errno.into()))?;
+        let ticket = exchange.get_ticket()?;
+        let listener = me.listen(&SocketName::of_job(ticket.job))?;
         (ticket, listener)
     };
     exchange.finish()?;
-    if let Some(listener) = listener {
-        drop(Helper::start("agent", &ticket.begin(ranks), Some(&listener))?);
-    }
-    let deadline = Instant::now() + patience;
-    let socket = local::connect(ticket.job, deadline).map_err(refused)?;
-    let request = JoinRequest::Join { version: VERSION, rank, ranks };
-    let place = local::ask(&socket, &request, &[]).and_then(|()| match local::answer(&socket, deadline)? {
-        JoinAnswer::Joined { local_rank, local_size } => Ok((local_rank, local_size)),
-        JoinAnswer::Refused { why } => Err(why),
-        JoinAnswer::Listening { .. } => Err("its agent says what a launcher says".into()),
-    });
-    let (local_rank, local_size) = place.map_err(refused)?;
+    me.start_agent(&ticket, listener)?;
+    let control = me.enter(&SocketName::of_job(ticket.job))?;
     drop(launcher);
-    let place = crate::RankPlace { rank, size: ranks, local_rank, local_size };
-    Ok(Control::new(place, socket.into()))
+    Ok(control)
 }

@@ -4,6 +4,7 @@
 use std::fmt::{self, Write};
 use std::net::SocketAddr;
 use std::str::FromStr;
+use std::time::Duration;
 
 use zeroize::Zeroizing;
 
@@ -35,12 +36,13 @@ impl Ticket {
         Ok(ticket)
     }
 
-    /// What a launcher or agent of a job of so many ranks is started with.
-    pub(super) fn begin(&self, ranks: u32) -> JoinTask {
+    /// What a launcher or agent of a job of so many ranks is started with, which may take so long to come.
+    pub(super) fn begin(&self, ranks: u32, patience: Duration) -> JoinTask {
         let Ticket { job, key, addresses } = self.clone();
         let program = std::env::current_exe().unwrap_or_else(|_| "program".into());
         let program = program.to_string_lossy().into_owned();
-        JoinTask { version: VERSION, job, key, ranks, program, launcher: addresses }
+        let patience_ms = patience.as_millis() as u64;
+        JoinTask { version: VERSION, job, key, ranks, patience_ms, program, launcher: addresses }
     }
 }
 

@@ -10,7 +10,7 @@ use canele_control::join::JoinTask;
 use canele_sys::tunables::Tunables;
 
 use super::arrivals::Arrivals;
-use super::{patience, proof, say};
+use super::{proof, say};
 use crate::events::Events;
 use crate::remote;
 
@@ -25,7 +25,7 @@ pub fn serve(begin: JoinTask, listener: OwnedFd) -> io::Result<()> {
     rustix::thread::set_name(c"canele-agent")?;
     let events = Events::new()?;
     let tunables = Tunables::from_env().map_err(io::Error::other)?;
-    let connected = connect(&begin, patience(tunables.remote_start_ms));
+    let connected = connect(&begin, Duration::from_millis(tunables.remote_start_ms));
     let mut arrivals = Arrivals::new(begin, listener, &events)?;
     match connected {
         Ok(stream) => remote::serve_joined(stream, arrivals, events),

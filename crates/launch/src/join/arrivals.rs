@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use canele_control::join::{JoinAnswer, JoinRequest, JoinTask, accept_from_this_user};
 use canele_control::{RankSet, Socket, VERSION};
 use canele_sys::topology;
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
@@ -18,7 +19,7 @@ use crate::wording::rank_list;
 pub enum Arrival {
     /// It has come.
     Joined(u32),
-    /// It had come, and has ended.
+    /// It has ended, and may have come before.
     Left(u32),
 }
 
@@ -70,17 +71,22 @@ impl Arrivals {
     pub fn handle(&mut self, source: Source, events: &Events) -> Vec<Arrival> {
         match source {
             Source::JoinListener(_) => self.accept(events),
-            Source::Joining(place) => return self.read(place as usize, events).into_iter().collect(),
-            _ => {}
+            Source::Joining(place) => self.read(place as usize, events).into_iter().collect(),
+            _ => Vec::new(),
         }
-        Vec::new()
     }
 
-    fn accept(&mut self, events: &Events) {
+    /// The ranks that connected and have ended since.
+    fn accept(&mut self, events: &Events) -> Vec<Arrival> {
+        let mut left = Vec::new();
         while let Ok((socket, pid)) = accept_from_this_user(&self.listener) {
             let place = Source::Joining(self.connected.len() as u32);
             let process = match pidfd_open(pid, PidfdFlags::empty()) {
                 Ok(process) => process,
+                Err(Errno::SRCH) => {
+                    left.extend(rank_of_ended(&socket).map(Arrival::Left));
+                    continue;
+                }
                 Err(error) => {
                     let why = format!(
                         "the end of its process could not be noticed ({error}): Linux 5.3 or later is needed"
@@ -93,6 +99,7 @@ impl Arrivals {
                 self.connected.push(Some(Connected { socket, pid, process, rank: None }));
             }
         }
+        left
     }
 
     fn read(&mut self, place: usize, events: &Events) -> Option<Arrival> {
@@ -168,6 +175,8 @@ impl Arrivals {
     /// Others have come, in words.
     pub fn begin(mut self, ranks: &RankSet, events: &Events) -> Result<Vec<JoinedRank>, String> {
         events.remove(&self.listener);
+        // Ranks that have their answer may start another program, which looks for a socket of this name.
+        drop(self.listener);
         let mut all = Vec::new();
         for connected in self.connected.drain(..).flatten() {
             events.remove(&connected.socket);
@@ -188,7 +197,32 @@ impl Arrivals {
     }
 }
 
+/// The number of a rank that has said it and ended before its connection was accepted.
+fn rank_of_ended(socket: &Socket) -> Option<u32> {
+    match socket.try_receive() {
+        Ok(Some((JoinRequest::Join { rank, .. }, _))) => Some(rank),
+        _ => None,
+    }
+}
+
 fn refuse(socket: &Socket, why: &str) {
     // One that does not listen has ended.
     let _ = socket.try_send(&JoinAnswer::Refused { why: why.to_owned() }, &[]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_that_has_said_its_number_and_ended_is_known() {
+        for (request, expected) in
+            [(Some(JoinRequest::Join { version: VERSION, rank: 3, ranks: 4 }), Some(3)), (None, None)]
+        {
+            let (agent, rank) = Socket::pair().unwrap();
+            request.iter().for_each(|request| rank.try_send(request, &[]).unwrap());
+            drop(rank);
+            assert_eq!(rank_of_ended(&agent), expected);
+        }
+    }
 }

@@ -55,7 +55,6 @@ pub struct Gathering<'a> {
     begin: &'a JoinTask,
     /// Its end is that of the rank that has started this process.
     starter: &'a Socket,
-    patience: Duration,
     listeners: Vec<TcpListener>,
     proofs: Arc<()>,
     sender: Sender<TcpStream>,
@@ -74,7 +73,7 @@ impl<'a> Gathering<'a> {
     pub fn listen(
         begin: &'a JoinTask,
         starter: &'a Socket,
-        (rails, patience): (&str, Duration),
+        rails: &str,
         events: &Events,
     ) -> io::Result<Gathering<'a>> {
         let names: Vec<&str> = rails.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
@@ -100,7 +99,6 @@ impl<'a> Gathering<'a> {
         Ok(Gathering {
             begin,
             starter,
-            patience,
             listeners,
             proofs: Arc::new(()),
             sender,
@@ -250,7 +248,8 @@ impl<'a> Gathering<'a> {
         if rank >= ranks || self.agents.iter().flatten().any(|agent| agent.ranks.contains(&rank)) {
             return Err(format!("rank {rank} of {ranks} has come where it cannot be"));
         }
-        self.deadline.get_or_insert_with(|| Instant::now() + self.patience);
+        let patience = Duration::from_millis(self.begin.patience_ms);
+        self.deadline.get_or_insert_with(|| Instant::now() + patience);
         if let Some(agent) = &mut self.agents[index] {
             agent.ranks.insert(rank);
         }
@@ -267,7 +266,7 @@ impl<'a> Gathering<'a> {
         let come: BTreeSet<u32> =
             self.agents.iter().flatten().flat_map(|agent| agent.ranks.iter().copied()).collect();
         let missing: Vec<u32> = (0..self.begin.ranks).filter(|rank| !come.contains(rank)).collect();
-        let seconds = self.patience.as_secs_f64();
+        let seconds = self.begin.patience_ms as f64 / 1e3;
         format!(
             "{} did not come within {seconds} s (CANELE_REMOTE_START_MS allows more): do their hosts reach that of rank 0 by TCP?",
             rank_list(&missing)

@@ -8,7 +8,7 @@ use canele_control::{Host, JobInfo, Network, RankMap, RankSet, Socket};
 use canele_sys::tunables::Tunables;
 
 use super::gathering::{GatheredAgent, Gathering};
-use super::{patience, say};
+use super::say;
 use crate::binding::{BindPolicy, Binding};
 use crate::events::Events;
 use crate::job_hosts::JobHosts;
@@ -46,8 +46,7 @@ fn prepare<'a>(begin: &'a JoinTask, starter: &'a Socket) -> io::Result<(Events, 
     let tunables = Tunables::from_env().map_err(io::Error::other)?;
     on_failure()?;
     let events = Events::new()?;
-    let how = (&*tunables.rails, patience(tunables.remote_start_ms));
-    let gathering = Gathering::listen(begin, starter, how, &events)?;
+    let gathering = Gathering::listen(begin, starter, &tunables.rails, &events)?;
     Ok((events, gathering, tunables))
 }
 

@@ -16,7 +16,6 @@ mod proof;
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::time::Duration;
 
 use canele_control::join::{JoinRequest, JoinTask};
 use canele_control::{Socket, VERSION};
@@ -79,11 +78,6 @@ fn read_begin(starter: &Socket) -> io::Result<(JoinTask, Option<OwnedFd>)> {
             }
         }
     }
-}
-
-/// How long what is missing may take to come, once something has.
-fn patience(remote_start_ms: u64) -> Duration {
-    Duration::from_millis(remote_start_ms)
 }
 
 /// One message of these processes.

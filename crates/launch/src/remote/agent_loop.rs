@@ -47,6 +47,9 @@ pub fn serve_joined(launcher: TcpStream, arrivals: Arrivals, events: Events) -> 
     let output = launcher.try_clone()?;
     let mut agent = AgentLoop::over(launcher.into(), output.into(), events)?;
     agent.tell(&FromAgent::Joining { name: uname().nodename().to_string_lossy().into_owned() });
+    // The launcher waits in silence for ranks of all hosts.
+    let silence = TASK_SILENCE + Duration::from_millis(arrivals.begin.patience_ms);
+    agent.heartbeat = Some(Heartbeat::new(silence, Instant::now()));
     agent.arrivals = Some(arrivals);
     agent.run();
     Ok(())

@@ -1,0 +1,75 @@
+//! What ranks do to join their job whatever launcher has started them: start the processes that stand in for Canelé's launcher, and connect
+//! with the agent of their host.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use super::JoinError;
+use super::helper::Helper;
+use super::local::{self, SocketName};
+use super::messages::{JoinAnswer, JoinRequest};
+use super::ticket::Ticket;
+use crate::rank::Control;
+use crate::{RankPlace, VERSION};
+
+/// A rank that joins its job.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct JoiningRank {
+    pub rank: u32,
+    pub ranks: u32,
+    /// How long the ranks that are missing may take to come.
+    pub patience: Duration,
+}
+
+impl JoiningRank {
+    /// The job's number and key, for rank 0 to draw.
+    pub fn draw_ticket(&self) -> Result<Ticket, JoinError> {
+        Ticket::draw().map_err(|errno| self.system(errno.into()))
+    }
+
+    /// Listens for the ranks of this host; `None` if another rank does.
+    pub fn listen(&self, name: &SocketName) -> Result<Option<OwnedFd>, JoinError> {
+        local::listen(name).map_err(|errno| self.system(errno.into()))
+    }
+
+    /// Starts the job's launcher, which learns of the death of this rank by the end of the answered helper, and puts into the ticket where
+    /// it listens.
+    pub fn start_launcher(&self, ticket: &mut Ticket) -> Result<Helper, JoinError> {
+        let started = Helper::start("launcher", &ticket.begin(self.ranks, self.patience), None)?;
+        let listening = started.addresses(Instant::now() + self.patience);
+        ticket.addresses = listening.map_err(|why| self.refused(why))?;
+        Ok(started)
+    }
+
+    /// Starts the agent of this host, if this rank is the one that listens.
+    pub fn start_agent(&self, ticket: &Ticket, listener: Option<OwnedFd>) -> Result<(), JoinError> {
+        let Some(listener) = listener else { return Ok(()) };
+        Helper::start("agent", &ticket.begin(self.ranks, self.patience), Some(&listener)).map(drop)
+    }
+
+    /// Tells the agent of this host that this rank has come, and waits until all have.
+    pub fn enter(&self, name: &SocketName) -> Result<Control, JoinError> {
+        let deadline = Instant::now() + self.patience;
+        let socket = local::connect(name, deadline).map_err(|why| self.refused(why))?;
+        let JoiningRank { rank, ranks, .. } = *self;
+        let request = JoinRequest::Join { version: VERSION, rank, ranks };
+        let answer = local::ask(&socket, &request, &[]).and_then(|()| local::answer(&socket, deadline));
+        match answer.map_err(|why| self.refused(why))? {
+            JoinAnswer::Joined { local_rank, local_size } => {
+                let place = RankPlace { rank, size: ranks, local_rank, local_size };
+                Ok(Control::new(place, socket.into()))
+            }
+            JoinAnswer::Refused { why } => Err(self.refused(why)),
+            JoinAnswer::Listening { .. } => Err(self.refused("its agent says what a launcher says".into())),
+        }
+    }
+
+    fn system(&self, source: io::Error) -> JoinError {
+        JoinError::System { rank: self.rank, ranks: self.ranks, source }
+    }
+
+    fn refused(&self, why: String) -> JoinError {
+        JoinError::Refused { rank: self.rank, ranks: self.ranks, why }
+    }
+}

@@ -1,0 +1,163 @@
+//! A step of Slurm whose plugin speaks PMIx: the first rank of each node alone becomes a client of PMIx, because each client costs several
+//! milliseconds of its node's server. All ranks know by Slurm's variables who they are, and by the step's socket where the agent of their host is.
+//!
+//! ```text
+//!   rank 0           listens, starts launcher and agent, puts the ticket
+//!   first of a node  listens, gets the ticket, which waits for rank 0, starts the agent
+//!   all              connect with the one that listens, which hands the socket to the agent
+//! ```
+//! Nodes that share a network namespace share the socket, and the first rank that listens starts the agent of all of them.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use super::JoinError;
+use super::exchange::{Exchange, open_pmix};
+use super::helper::Helper;
+use super::joining::JoiningRank;
+use super::local::SocketName;
+use crate::rank::Control;
+
+/// How long ranks wait for each other at least: as long as Slurm's servers of PMIx do unless they are told otherwise.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// How long Slurm may take to kill a process of a step that it ends.
+const UNTIL_KILLED: Duration = Duration::from_secs(5);
+
+/// A rank of such a step.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    rank: u32,
+    pub ranks: u32,
+    is_first_of_node: bool,
+    socket: SocketName,
+}
+
+impl Step {
+    /// The step that the variables describe. `None` if another launcher has set some of them, and for the parts of a heterogeneous job, whose
+    /// variables count differently.
+    pub fn of(get: &impl Fn(&str) -> Option<String>) -> Option<Step> {
+        let number = |name: &str| get(name)?.trim().parse::<u32>().ok();
+        let namespace = get("PMIX_NAMESPACE").filter(|name| name.starts_with("slurm.pmix."))?;
+        let (rank, ranks) = (number("PMIX_RANK")?, number("SLURM_STEP_NUM_TASKS")?);
+        if number("SLURM_PROCID")? != rank || rank >= ranks || get("SLURM_HET_SIZE").is_some() {
+            return None;
+        }
+        // The number of a step is unique in one cluster, the port of its `srun` among the steps of one host.
+        let port = get("SLURM_SRUN_COMM_PORT").unwrap_or_default();
+        let socket = SocketName::of_step(&format!("{namespace}-{port}"));
+        Some(Step { rank, ranks, is_first_of_node: number("SLURM_LOCALID")? == 0, socket })
+    }
+
+    /// Joins the job.
+    ///
+    /// # Errors
+    /// [`JoinError`], if Slurm does not end the step then, in which other ranks would wait for this one.
+    pub fn join(
+        self,
+        get: &impl Fn(&str) -> Option<String>,
+        patience: Duration,
+    ) -> Result<Control, JoinError> {
+        let me = JoiningRank { rank: self.rank, ranks: self.ranks, patience: patience.max(PATIENCE) };
+        let joined = self.start_processes(me, get).and_then(|client| {
+            let control = me.enter(&self.socket)?;
+            if let Some(Client { exchange, launcher }) = client {
+                exchange.finish()?;
+                drop(launcher);
+            }
+            Ok(control)
+        });
+        joined.inspect_err(|why| end_step(get, why))
+    }
+
+    /// Rank 0 starts the launcher, the first of each host its agent; both are clients of PMIx.
+    fn start_processes(
+        &self,
+        me: JoiningRank,
+        get: &impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<Client>, JoinError> {
+        let listener = if self.is_first_of_node { me.listen(&self.socket)? } else { None };
+        if self.rank == 0 {
+            let mut ticket = me.draw_ticket()?;
+            let launcher = Some(me.start_launcher(&mut ticket)?);
+            me.start_agent(&ticket, listener)?;
+            let mut exchange = open_pmix(get)?;
+            exchange.put_ticket(&ticket)?;
+            return Ok(Some(Client { exchange, launcher }));
+        }
+        if listener.is_none() {
+            return Ok(None);
+        }
+        let mut exchange = open_pmix(get)?;
+        let ticket = exchange.get_ticket()?;
+        me.start_agent(&ticket, listener)?;
+        Ok(Some(Client { exchange, launcher: None }))
+    }
+}
+
+/// A rank that has become a client of PMIx.
+struct Client {
+    exchange: Exchange,
+    launcher: Option<Helper>,
+}
+
+/// Has Slurm end the step, after a message: it kills this process before the caller could print one. The death of a client alone goes
+/// unnoticed if all ranks of a node end at once.
+fn end_step(get: &impl Fn(&str) -> Option<String>, why: &JoinError) {
+    let Ok(exchange) = open_pmix(get) else { return };
+    // Nobody is left to tell if standard error is closed.
+    let _ = writeln!(io::stderr(), "canele: {why}");
+    if exchange.abort(&why.to_string()).is_ok() {
+        std::thread::sleep(UNTIL_KILLED);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: [(&str, &str); 6] = [
+        ("PMIX_NAMESPACE", "slurm.pmix.7.0"),
+        ("PMIX_RANK", "2"),
+        ("SLURM_PROCID", "2"),
+        ("SLURM_LOCALID", "1"),
+        ("SLURM_STEP_NUM_TASKS", "4"),
+        ("SLURM_SRUN_COMM_PORT", "40351"),
+    ];
+
+    fn of(changed: &[(&str, &str)]) -> Option<Step> {
+        let last = |variables: &[(&str, &str)], name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string())
+        };
+        Step::of(&|name| {
+            last(changed, name).or_else(|| last(&SECOND, name)).filter(|value| !value.is_empty())
+        })
+    }
+
+    #[test]
+    fn a_rank_of_a_step_knows_itself_and_where_it_finds_the_others_of_its_host() {
+        let second = of(&[]).unwrap();
+        assert_eq!((second.rank, second.ranks, second.is_first_of_node), (2, 4, false));
+        let first = of(&[("PMIX_RANK", "0"), ("SLURM_PROCID", "0"), ("SLURM_LOCALID", "0")]).unwrap();
+        assert_eq!((first.rank, first.is_first_of_node), (0, true));
+        assert_eq!(first.socket, second.socket);
+        for other in [("PMIX_NAMESPACE", "slurm.pmix.7.1"), ("SLURM_SRUN_COMM_PORT", "1")] {
+            assert_ne!(of(&[other]).unwrap().socket, first.socket, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn variables_that_another_launcher_has_set_or_that_are_missing_describe_no_step() {
+        for other in [
+            ("PMIX_NAMESPACE", "prterun-host-1@1"),
+            ("PMIX_NAMESPACE", ""),
+            ("PMIX_RANK", "1"),
+            ("SLURM_LOCALID", ""),
+            ("SLURM_PROCID", "x"),
+            ("SLURM_STEP_NUM_TASKS", "2"),
+            ("SLURM_HET_SIZE", "2"),
+        ] {
+            assert_eq!(of(&[other]), None, "{other:?}");
+        }
+    }
+}
