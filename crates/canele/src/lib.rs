@@ -54,6 +54,8 @@ mod region_messages;
 mod request;
 mod scope;
 mod semaphore;
+#[doc(hidden)]
+pub mod short;
 pub mod strategy;
 pub mod testing;
 

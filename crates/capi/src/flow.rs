@@ -2,6 +2,7 @@
 
 use std::mem::MaybeUninit;
 
+use canele::short::KnownRanks;
 use canele::{Flow, Source, Tag, TagMatch};
 
 use crate::error::{Told, call, canele_error, value};
@@ -12,10 +13,17 @@ use crate::handle::{Handle, at, close, get, kind, put};
 pub struct canele_flow(Handle<OpenFlow>);
 kind!(canele_flow, OpenFlow, b"flow", "flow");
 
-/// A flow, of which is said whether its job closes it.
+/// A flow, of which is said whether its job closes it, and the ranks that its short messages went to and came from last.
 pub struct OpenFlow {
     pub flow: Flow,
     pub is_world: bool,
+    pub known: KnownRanks,
+}
+
+impl OpenFlow {
+    pub fn new(flow: Flow, is_world: bool) -> Self {
+        Self { flow, is_world, known: KnownRanks::default() }
+    }
 }
 
 /// What a handle of a flow stands for.
@@ -72,7 +80,7 @@ pub extern "C" fn canele_flow_duplicate(
     flow: Option<&canele_flow>,
     copy: Option<&mut MaybeUninit<*mut canele_flow>>,
 ) -> canele_error {
-    call(|| put(copy, || Ok(OpenFlow { flow: get(flow)?.flow.duplicate()?, is_world: false })))
+    call(|| put(copy, || Ok(OpenFlow::new(get(flow)?.flow.duplicate()?, false))))
 }
 
 /// Closes this rank's handle of a flow, which becomes NULL. The flow of canele_job_world cannot be closed.

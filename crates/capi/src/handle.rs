@@ -120,17 +120,21 @@ pub fn no_place(what: &str) -> Told {
     Told::argument(format!("the place for the {what} is a null pointer"))
 }
 
+/// What a handle stands for, if it is open and of this kind.
+#[inline(always)]
+pub fn find<K: Kind>(handle: Option<&K>) -> Option<&K::Value> {
+    let handle = handle?.handle();
+    if handle.kind.get() != K::KIND {
+        return None;
+    }
+    // SAFETY: it is open, so its value is written by no call but one that closes it, which no program may make meanwhile.
+    unsafe { &*handle.value.get() }.as_ref()
+}
+
 /// What a handle stands for.
 #[inline(always)]
 pub fn get<K: Kind>(handle: Option<&K>) -> Result<&K::Value, Told> {
-    if let Some(handle) = handle.map(K::handle)
-        && handle.kind.get() == K::KIND
-        // SAFETY: it is open, so its value is written by no call but one that closes it, which no program may make meanwhile.
-        && let Some(value) = unsafe { &*handle.value.get() }
-    {
-        return Ok(value);
-    }
-    Err(no_handle(handle))
+    find(handle).ok_or_else(|| no_handle(handle))
 }
 
 /// The same, to be changed.

@@ -39,7 +39,7 @@ pub extern "C" fn canele_job_start(job: Option<&mut MaybeUninit<*mut canele_job>
     call(|| {
         put(job, || {
             let job = Job::start()?;
-            let world = open(OpenFlow { flow: job.world(), is_world: true });
+            let world = open(OpenFlow::new(job.world(), true));
             Ok(OpenJob { job, world })
         })
     })

@@ -31,5 +31,6 @@ mod notice;
 mod probe;
 mod region;
 mod request;
+mod short;
 mod tagged;
 mod types;

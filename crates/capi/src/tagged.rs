@@ -5,9 +5,12 @@ use std::mem::MaybeUninit;
 
 use canele::{Rank, Status, Tag};
 
+use crate::error::canele_error::CANELE_OK;
 use crate::error::{call, canele_error};
-use crate::flow::{canele_flow, flow, source, tag_match};
+use crate::flow::{CANELE_ANY_SOURCE, canele_flow, flow, source, tag_match};
+use crate::handle::get;
 use crate::memory::{bytes as bytes_at, bytes_mut, set_if_wanted};
+use crate::short::{self, Attempt};
 
 /// What a message was, or a send.
 #[repr(C)]
@@ -40,10 +43,30 @@ pub unsafe extern "C" fn canele_flow_send(
     data: *const c_void,
     bytes: usize,
 ) -> canele_error {
+    // SAFETY: the program gives memory that can be read, and does not write it during the call.
+    match unsafe { short::send(flow, to, tag, data, bytes) } {
+        Attempt::Done => CANELE_OK,
+        Attempt::ToSleeper(peer) => short::wake_peer(flow, peer),
+        // SAFETY: as above.
+        Attempt::Left => unsafe { send(flow, to, tag, data, bytes) },
+    }
+}
+
+/// The general path of `canele_flow_send`.
+#[inline(never)]
+unsafe extern "C" fn send(
+    flow: Option<&canele_flow>,
+    to: u32,
+    tag: u32,
+    data: *const c_void,
+    bytes: usize,
+) -> canele_error {
     call(|| {
-        // SAFETY: the program gives memory that can be read, and does not write it during the call.
+        // SAFETY: as in `canele_flow_send`.
         let bytes = unsafe { bytes_at(data, bytes) }?;
-        Ok(self::flow(flow)?.send(Rank(to), Tag(tag), bytes)?)
+        let open = get(flow)?;
+        open.flow.learn(&open.known, Rank(to))?;
+        Ok(open.flow.send(Rank(to), Tag(tag), bytes)?)
     })
 }
 
@@ -97,10 +120,35 @@ pub unsafe extern "C" fn canele_flow_recv(
     bytes: usize,
     status: Option<&mut MaybeUninit<canele_status>>,
 ) -> canele_error {
+    // SAFETY: the program gives memory that can be written, and does not touch it during the call.
+    match unsafe { short::receive(flow, from, tag, data, bytes) } {
+        Some(got) => {
+            set_if_wanted(status, got);
+            CANELE_OK
+        }
+        // SAFETY: as above.
+        None => unsafe { receive(flow, from, tag, data, bytes, status) },
+    }
+}
+
+/// The general path of `canele_flow_recv`.
+#[inline(never)]
+unsafe extern "C" fn receive(
+    flow: Option<&canele_flow>,
+    from: u32,
+    tag: u64,
+    data: *mut c_void,
+    bytes: usize,
+    status: Option<&mut MaybeUninit<canele_status>>,
+) -> canele_error {
     call(|| {
-        // SAFETY: the program gives memory that can be written, and does not touch it during the call.
+        // SAFETY: as in `canele_flow_recv`.
         let bytes = unsafe { bytes_mut(data, bytes) }?;
-        let got = self::flow(flow)?.recv(source(from), tag_match(tag)?, bytes)?;
+        let open = get(flow)?;
+        if from != CANELE_ANY_SOURCE {
+            open.flow.learn(&open.known, Rank(from))?;
+        }
+        let got = open.flow.recv(source(from), tag_match(tag)?, bytes)?;
         set_if_wanted(status, got.into());
         Ok(())
     })

@@ -23,9 +23,9 @@ const NOWHERE: u32 = u32::MAX;
 
 type Page = Box<[u32; PAGE]>;
 
-/// Where a peer lies in the table: the place is the same as long as the table lives.
+/// Where a peer lies in the table: the place is the same as long as the table lives. Nobody lies where none was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PeerIndex(u32);
+pub struct PeerIndex(pub u32);
 
 /// Where short messages to or from a peer go.
 #[derive(Clone, Copy, Debug)]

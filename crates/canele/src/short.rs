@@ -1,0 +1,85 @@
+//! Messages of few bytes in few instructions, for interfaces of other languages: each call does all or changes nothing, and then
+//! [`Flow::send`] or [`Flow::recv`] does it, with all its checks and errors. None of them unwinds or makes an error.
+
+use canele_engine::ShortAddress;
+pub use canele_engine::{MAX_INLINE, PeerIndex, ShortSent};
+use canele_sys::atomic::{AtomicU64, Ordering};
+
+use crate::{Error, Flow, Rank, Tag};
+
+/// Ranks that are remembered, by the last bits of their numbers.
+const PLACES: usize = 8;
+
+/// Where the engine has the ranks that were looked for last.
+pub struct KnownRanks([AtomicU64; PLACES]);
+
+impl Default for KnownRanks {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| AtomicU64::new(u64::MAX)))
+    }
+}
+
+impl KnownRanks {
+    /// Returns where a rank is, if that is remembered.
+    #[inline(always)]
+    fn find(&self, rank: Rank) -> Option<PeerIndex> {
+        // Relaxed: the word has all that is remembered.
+        let word = self.0[rank.0 as usize % PLACES].load(Ordering::Relaxed);
+        ((word >> 32) as u32 == rank.0).then_some(PeerIndex(word as u32))
+    }
+
+    fn remember(&self, rank: Rank, index: PeerIndex) {
+        self.0[rank.0 as usize % PLACES]
+            .store(u64::from(rank.0) << 32 | u64::from(index.0), Ordering::Relaxed);
+    }
+}
+
+impl Flow {
+    /// Remembers where a rank is, for the next call.
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub fn learn(&self, known: &KnownRanks, rank: Rank) -> Result<(), Error> {
+        if known.find(rank).is_none() {
+            match self.engine.peer_index(rank)? {
+                PeerIndex::NONE => {}
+                index => known.remember(rank, index),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends at most [`MAX_INLINE`] bytes if they can go at once to a rank that is known; gives the rank's place for [`Flow::wake_peer`].
+    #[inline(always)]
+    pub fn send_at_once(
+        &self,
+        known: &KnownRanks,
+        to: Rank,
+        tag: Tag,
+        bytes: &[u8],
+    ) -> (ShortSent, PeerIndex) {
+        let Some(peer) = known.find(to) else { return (ShortSent::Left, PeerIndex::NONE) };
+        (self.engine.try_send_short(&ShortAddress { peer, flow: self.id }, tag, bytes), peer)
+    }
+
+    /// Receives a message of at most [`MAX_INLINE`] bytes if it is the next one of a rank that is known; returns its length.
+    #[inline(always)]
+    pub fn receive_at_once(
+        &self,
+        known: &KnownRanks,
+        from: Rank,
+        tag: Tag,
+        into: &mut [u8],
+    ) -> Option<usize> {
+        let peer = known.find(from)?;
+        self.engine.try_receive_short(&ShortAddress { peer, flow: self.id }, tag, into)
+    }
+
+    /// Wakes a rank after [`ShortSent::ToSleeper`].
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub fn wake_peer(&self, peer: PeerIndex) -> Result<(), Error> {
+        self.engine.wake_peer(peer)
+    }
+}
