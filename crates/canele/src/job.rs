@@ -95,8 +95,9 @@ impl Job {
     /// # Errors
     /// The launcher is gone.
     pub fn finish(self) -> Result<(), Error> {
-        self.endpoint.context.flush()?;
-        self.endpoint.engine.finish()
+        let flushed = self.endpoint.context.flush();
+        self.endpoint.engine.finish()?;
+        flushed
     }
 }
 

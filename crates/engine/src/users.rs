@@ -22,6 +22,8 @@ const BUILD: &str = env!("CANELE_BUILD");
 /// The libraries that use an engine.
 pub(crate) struct Users {
     count: AtomicUsize,
+    /// The process that has joined the job. A child that it forks has a copy of all this, and is not its rank.
+    process: u32,
     /// Called when a second library comes.
     on_shared: Mutex<Option<fn()>>,
     /// The account of the copy that has started the engine: a function of its code reads its statics.
@@ -30,7 +32,12 @@ pub(crate) struct Users {
 
 impl Users {
     pub fn new() -> Self {
-        Self { count: AtomicUsize::new(1), on_shared: Mutex::default(), account: Account::ours }
+        Self {
+            count: AtomicUsize::new(1),
+            process: std::process::id(),
+            on_shared: Mutex::default(),
+            account: Account::ours,
+        }
     }
 
     /// Adds one, unless all have left; true if that was done.
@@ -46,7 +53,7 @@ impl Users {
         self.count.fetch_update(Ordering::AcqRel, Ordering::Acquire, fewer).is_ok_and(|before| before > 1)
     }
 
-    fn is_shared(&self) -> bool {
+    pub fn is_shared(&self) -> bool {
         self.count.load(Ordering::Acquire) > 1
     }
 }
@@ -57,14 +64,25 @@ impl Engine {
     /// # Errors
     /// As [`Engine::start`]; the other library was compiled apart from this one.
     pub fn of_process(tunables: &Tunables) -> Result<Arc<Self>, Error> {
-        let found = copies::find::<Self>(BUILD).map_err(|apart| ControlError::JoinedApart(apart.library))?;
-        if let Some(engine) = found.filter(|engine| engine.users.enter()) {
-            engine.share().inspect_err(|_| engine.leave())?;
-            return Ok(engine);
+        match copies::find::<Self>(BUILD).map_err(|apart| ControlError::JoinedApart(apart.library))? {
+            Some(engine) if engine.users.process != std::process::id() => Err(Error::Forked),
+            Some(engine) if engine.users.enter() => {
+                engine.share().inspect_err(|_| engine.leave())?;
+                Ok(engine)
+            }
+            // All have finished: a rank does not come back.
+            Some(engine) if engine.size() > 1 => Err(ControlError::JoinedAlready.into()),
+            _ => {
+                let engine = Arc::new(Self::start_with(tunables)?);
+                copies::offer(BUILD, &engine);
+                Ok(engine)
+            }
         }
-        let engine = Arc::new(Self::start_with(tunables)?);
-        copies::offer(BUILD, &engine);
-        Ok(engine)
+    }
+
+    /// Uses the engine again after [`Engine::finish`], if another library has used it all the time; true if that is so.
+    pub fn enter(&self) -> bool {
+        self.users.enter()
     }
 
     /// Prepares this copy's statics for the engine of another one.
@@ -74,7 +92,7 @@ impl Engine {
         membarrier::register_private();
         let account = (self.users.account)()?.fd().try_clone_to_owned().map_err(ControlError::Job)?;
         Account::join(account)?;
-        let on_shared = *self.users.on_shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let on_shared = self.users.on_shared.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(on_shared) = on_shared {
             on_shared();
         }
@@ -83,16 +101,15 @@ impl Engine {
 
     /// Takes back the use of an engine by a library that could not begin.
     pub fn leave(&self) {
-        if self.users.is_shared() {
-            self.users.leave();
-        }
+        self.users.leave();
     }
 
     /// Has `on_shared` called, once, when another library begins to use this engine too; at once if one does.
     pub fn when_shared(&self, on_shared: fn()) {
-        *self.users.on_shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(on_shared);
-        if self.users.is_shared() {
-            on_shared();
+        let mut place = self.users.on_shared.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.users.is_shared() {
+            true => on_shared(),
+            false => *place = Some(on_shared),
         }
     }
 }

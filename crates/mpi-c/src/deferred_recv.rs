@@ -124,7 +124,9 @@ pub fn allow(always_main: bool) {
 /// From now on no receive is deferred. Any thread may call it, while another one is inside of a call.
 pub fn forbid() {
     membarrier::register_private();
-    LEFT.store(!FORBIDDEN.load(Relaxed), Relaxed);
+    if !FORBIDDEN.load(Relaxed) {
+        LEFT.store(true, Relaxed);
+    }
     if is_one_thread() {
         MIXED.store(true, Relaxed);
     }

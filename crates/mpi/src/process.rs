@@ -41,8 +41,7 @@ pub struct Process {
     /// What the process has, from the first user on.
     world: RwLock<Option<Arc<World>>>,
     engine: OnceLock<Arc<Engine>>,
-    /// Those who have initialised and not finalised: the world model and sessions.
-    users: Mutex<usize>,
+    users: Mutex<Users>,
     errhandler: OnceLock<Arc<Errhandler>>,
     /// Tunables that tools have set, with their values, in the order in which they did.
     changes: Mutex<Vec<(&'static str, String)>>,
@@ -50,6 +49,14 @@ pub struct Process {
     on_failure: fn(),
     /// Called when another library of the process uses its engine too.
     on_shared: fn(),
+}
+
+/// Who uses the engine by this library.
+struct Users {
+    /// Those who have initialised and not finalised: the world model and sessions.
+    count: usize,
+    /// The library has left the job.
+    has_left: bool,
 }
 
 /// Why a tunable was not set.
@@ -74,7 +81,7 @@ impl Process {
             main: OnceLock::new(),
             world: RwLock::new(None),
             engine: OnceLock::new(),
-            users: Mutex::new(0),
+            users: Mutex::new(Users { count: 0, has_left: false }),
             errhandler: OnceLock::new(),
             changes: Mutex::new(Vec::new()),
             on_failure,
@@ -202,7 +209,7 @@ impl Process {
         Ok(tunables)
     }
 
-    fn users(&self) -> MutexGuard<'_, usize> {
+    fn users(&self) -> MutexGuard<'_, Users> {
         self.users.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -217,7 +224,9 @@ impl Process {
             Some(world) => world.clone(),
             None => world.insert(Arc::new(self.start()?)).clone(),
         };
-        *users += 1;
+        // Where no other library uses the engine, the job is over: every call says so.
+        users.has_left = users.has_left && !world.engine().enter();
+        users.count += 1;
         Ok(world)
     }
 
@@ -236,23 +245,26 @@ impl Process {
     /// The launcher is gone.
     pub fn leave(&self) -> Result<()> {
         let mut users = self.users();
-        *users -= 1;
-        if *users == 0 && self.is_finalized() { self.finish() } else { Ok(()) }
+        users.count -= 1;
+        if users.count == 0 && self.is_finalized() { self.finish(&mut users) } else { Ok(()) }
     }
 
     /// Leaves the job if only sessions have used it, and none is left; called as the process exits.
     pub fn leave_at_exit(&self) {
-        let users = self.users();
-        if *users == 0 && !self.is_initialized() {
+        let mut users = self.users();
+        if users.count == 0 && !self.is_initialized() {
             // Nobody is left to be told.
-            let _ = self.finish();
+            let _ = self.finish(&mut users);
         }
     }
 
-    fn finish(&self) -> Result<()> {
+    fn finish(&self, users: &mut Users) -> Result<()> {
         match &*self.world.read().unwrap_or_else(PoisonError::into_inner) {
-            Some(world) => world.finish(),
-            None => Ok(()),
+            Some(world) if !users.has_left => {
+                users.has_left = true;
+                world.finish()
+            }
+            _ => Ok(()),
         }
     }
 

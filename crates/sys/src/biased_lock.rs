@@ -146,7 +146,8 @@ impl<T> BiasedLock<T> {
         if !self.revoked.load(Ordering::Relaxed) {
             // Relaxed: the value was made before the lock was shared, and nobody has been inside.
             let first = self.owner.compare_exchange(NOBODY, me, Ordering::Relaxed, Ordering::Relaxed);
-            if first.is_ok() && self.lock_biased() {
+            // The owner comes here too, when it first calls another copy of this library, which has not known its number.
+            if (first.is_ok() || first == Err(me)) && self.lock_biased() {
                 return Ok(true);
             }
         }

@@ -93,18 +93,21 @@ pub extern "C" fn canele_offer(identity: u64) -> Answer {
 /// A copy offers something, and was compiled apart from this one.
 pub fn find<T: Any + Send + Sync>(build: &str) -> Result<Option<Arc<T>>, CompiledApart> {
     let identity = identity::<T>(build);
+    let mut found = Ok(None);
+    // All of them, this one too: none is unloaded whose code a shared value may call.
     for name in LIBRARIES {
         let Some(answer) = ask(name, identity) else { continue };
+        // SAFETY: the copy made it by `Arc::into_raw` of an `Arc<T>` for us, and its `T` is ours: the identities are equal.
+        let value = (!answer.value.is_null()).then(|| unsafe { Arc::from_raw(answer.value.cast()) });
         if answer.copy == &raw const OFFER as usize || !answer.has_value {
             continue;
         }
-        if answer.value.is_null() {
-            return Err(CompiledApart { library: name });
+        match value {
+            None => found = Err(CompiledApart { library: name }),
+            value => found = Ok(value),
         }
-        // SAFETY: the other copy made it by `Arc::into_raw` of an `Arc<T>` for us, and its `T` is ours: the identities are equal.
-        return Ok(Some(unsafe { Arc::from_raw(answer.value.cast()) }));
     }
-    Ok(None)
+    found
 }
 
 /// Asks a library, if it is loaded.

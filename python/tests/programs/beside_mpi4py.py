@@ -1,6 +1,8 @@
 """mpi4py over Canelé in the same process: both are one rank of one job, whichever begins, and whichever ends first."""
 
+import os
 import sys
+import threading
 
 import mpi4py
 import numpy
@@ -12,11 +14,24 @@ from mpi4py import MPI
 import canele
 
 
+def refused_in_child():
+    """A forked child is not the rank, though it has all that the rank's library left in memory."""
+    child = os.fork()
+    if child == 0:
+        try:
+            canele.Job()
+        except canele.Forked:
+            os._exit(7)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
 def begin(first):
     """Starts both; the one that begins has used collectives and messages of the world before the other one comes."""
     if first == "mpi":
         MPI.Init_thread()
         assert MPI.COMM_WORLD.allreduce(1) == MPI.COMM_WORLD.size
+        refused_in_child()
         request = MPI.COMM_WORLD.irecv(source=MPI.PROC_NULL)
         job = canele.Job()
         request.wait()
@@ -87,6 +102,32 @@ def channels(job):
         waits.Wait()
 
 
+def threads(job):
+    """Threads that wait in either at the same time: each is woken for its own."""
+    after, before = (job.rank + 1) % job.size, (job.rank - 1) % job.size
+    apart, comm = job.world.duplicate(), MPI.COMM_WORLD.Dup()
+
+    def native():
+        token = bytearray(8)
+        for number in range(300):
+            with_timeout = number % 3 == 0
+            request = apart.isend(after, 1, number.to_bytes(8, "little"))
+            apart.recv(before, 1, token, 60.0 if with_timeout else None)
+            assert int.from_bytes(token, "little") == number
+            request.wait()
+
+    def of_mpi():
+        for number in range(300):
+            assert comm.sendrecv(number, after, 2, source=before, recvtag=2) == number
+
+    running = [threading.Thread(target=target) for target in (native, of_mpi)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    comm.Free()
+
+
 def memory(job):
     """A window of MPI beside a region."""
     numbers = numpy.zeros(job.size)
@@ -114,6 +155,7 @@ def main(first, last):
     messages(job)
     channels(job)
     memory(job)
+    threads(job)
     try:
         canele.Job()
     except canele.LauncherError as error:
@@ -122,6 +164,7 @@ def main(first, last):
         raise AssertionError("the native interface joins once")
     if last == "canele":
         MPI.Finalize()
+        MPI.Session.Init().Finalize()
         assert job.world.allgather_objects(job.rank) == list(range(job.size))
         job.finish()
     else:

@@ -63,20 +63,28 @@ impl Engine {
     /// # Errors
     /// A member that the job does not have; the job is over.
     pub fn set_team(&self, flow: FlowId, team: Team) -> Result<(), Error> {
+        self.change_team(flow, team, true)
+    }
+
+    /// The same without a new beginning: the collectives that were called on the flow count on.
+    ///
+    /// # Errors
+    /// As [`Engine::set_team`].
+    pub fn name_team(&self, flow: FlowId, team: Team) -> Result<(), Error> {
+        self.change_team(flow, team, false)
+    }
+
+    fn change_team(&self, flow: FlowId, team: Team, anew: bool) -> Result<(), Error> {
         team.members().iter().try_for_each(|rank| self.check_rank(*rank))?;
         let is_of_one_job = self.are_of_this_job(team.members())?;
         let (mut core, mut state) = self.begin(flow)?;
-        *state = State { is_of_one_job, ..State::new(flow, Some(team), Tag(0)) };
+        let new = State { is_of_one_job, ..State::new(flow, Some(team), Tag(0)) };
+        *state = match (anew, *state) {
+            (true, _) => new,
+            (false, State { calls, started, .. }) => State { calls, started, ..new },
+        };
         self.give_back(&mut core, flow, state);
         Ok(())
-    }
-
-    /// True if a flow has a team, or its collectives have been called.
-    ///
-    /// # Errors
-    /// `Forked`.
-    pub fn has_collectives(&self, flow: FlowId) -> Result<bool, Error> {
-        Ok(self.lock()?.collectives.is_flow_of_collectives(flow))
     }
 
     /// Forgets the team of a flow, and all messages that were not received there.

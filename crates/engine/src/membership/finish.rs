@@ -6,7 +6,7 @@ use canele_sys::ids::Rank;
 use super::launcher::end_without_launcher;
 use crate::Error;
 use crate::core::Core;
-use crate::engine::Engine;
+use crate::engine::{Engine, Locked};
 use crate::progress::awaited::Awaited;
 
 impl Engine {
@@ -47,23 +47,22 @@ impl Engine {
         }
     }
 
-    /// Sends everything that still waits and tells the launcher that this rank is done, once the last user of the engine calls it. Later calls
+    /// Sends everything that still waits. The last user of the engine that calls it tells the launcher that this rank is done; later calls
     /// are errors. A rank that another launcher has started waits until all ranks have finished.
     ///
     /// # Errors
     /// The launcher is gone.
     pub fn finish(&self) -> Result<(), Error> {
+        let mut core = self.lock_to_submit()?;
+        if self.users.is_shared() {
+            core = self.send_last(core);
+        }
         if self.users.leave() {
             return Ok(());
         }
-        let mut core = self.lock_to_submit()?;
         // Peers that finish now wait for it.
         core.progress.rails.leave();
-        let flushed = |core: &mut Core| {
-            let flushed = core.progress.proto.is_flushed() && core.progress.rails.is_settled();
-            (flushed || core.membership.launcher.is_lost).then_some(())
-        };
-        let (mut core, ()) = self.wait_for(core, Awaited::Other("its last messages to leave", None), flushed);
+        core = self.send_last(core);
         core.progress.rails.leave();
         if !core.membership.launcher.is_lost {
             core.progress.rails.finish();
@@ -80,6 +79,15 @@ impl Engine {
             end_without_launcher(core.progress.proto.me());
         }
         sent
+    }
+
+    /// Waits until everything that still waits is sent.
+    fn send_last<'a>(&'a self, core: Locked<'a>) -> Locked<'a> {
+        let flushed = |core: &mut Core| {
+            let flushed = core.progress.proto.is_flushed() && core.progress.rails.is_settled();
+            (flushed || core.membership.launcher.is_lost).then_some(())
+        };
+        self.wait_for(core, Awaited::Other("its last messages to leave", None), flushed).0
     }
 
     /// Makes progress until the job is finished: what a thread of the library does for a program that computes. It sleeps

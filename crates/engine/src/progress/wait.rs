@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use canele_proto::request::Cancel;
 use canele_rail::{Armed, Rail};
 use canele_sys::ids::RequestId;
-use canele_sys::relax;
+use canele_sys::{fork, relax};
 
 use super::awaited::{Awaited, Waiting};
 use super::launcher_watch;
@@ -179,14 +179,14 @@ impl Engine {
         waiting: &mut Waiting<'_>,
     ) -> Locked<'a> {
         waiting.before_sleep(&mut core);
-        core.progress.waiters.add(std::thread::current(), waiting.request());
+        core.progress.waiters.add(std::thread::current(), fork::thread_number(), waiting.request());
         drop(core);
         match deadline {
             Some(at) => std::thread::park_timeout(at.saturating_duration_since(Instant::now())),
             None => std::thread::park(),
         }
         let mut core = self.lock().expect("a thread of this process has held the lock before");
-        core.progress.waiters.remove(std::thread::current().id());
+        core.progress.waiters.remove(fork::thread_number());
         core
     }
 

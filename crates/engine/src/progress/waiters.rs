@@ -1,13 +1,15 @@
 //! The threads of a rank that wait: which of them owns the progress, and which wait for what it does (invariant I7). Tasks of an executor wait, too.
 
 use std::task::Waker;
-use std::thread::{Thread, ThreadId};
+use std::thread::Thread;
 
 use canele_sys::ids::RequestId;
 
 /// Who waits while a thread makes progress.
 enum Waiting {
-    Thread(Thread),
+    /// A thread, with its number: several copies of this library may call one engine, and each copy's standard library has other identities
+    /// for threads.
+    Thread(Thread, u64),
     /// A task, which never makes progress itself.
     Task(Waker),
 }
@@ -15,7 +17,7 @@ enum Waiting {
 impl Waiting {
     fn wake(&self) {
         match self {
-            Waiting::Thread(thread) => thread.unpark(),
+            Waiting::Thread(thread, _) => thread.unpark(),
             Waiting::Task(waker) => waker.wake_by_ref(),
         }
     }
@@ -47,15 +49,15 @@ impl Default for Waiters {
 }
 
 impl Waiters {
-    /// Adds a thread that is about to sleep; with a `request`, only its end need wake the thread.
-    pub fn add(&mut self, thread: Thread, request: Option<RequestId>) {
-        self.list.push(Waiter { waiting: Waiting::Thread(thread), request });
+    /// Adds a thread, with its number, that is about to sleep; with a `request`, only its end need wake the thread.
+    pub fn add(&mut self, thread: Thread, number: u64, request: Option<RequestId>) {
+        self.list.push(Waiter { waiting: Waiting::Thread(thread, number), request });
     }
 
     /// Adds a task, in place of those that waited for the same `request` or that this one would wake.
     pub fn add_task(&mut self, waker: &Waker, request: Option<RequestId>) {
         self.list.retain(|waiter| match &waiter.waiting {
-            Waiting::Thread(_) => true,
+            Waiting::Thread(..) => true,
             Waiting::Task(other) => {
                 waiter.request != request || (request.is_none() && !other.will_wake(waker))
             }
@@ -63,17 +65,17 @@ impl Waiters {
         self.list.push(Waiter { waiting: Waiting::Task(waker.clone()), request });
     }
 
-    /// Removes a thread that has woken up.
-    pub fn remove(&mut self, thread: ThreadId) {
-        self.list.retain(|waiter| match &waiter.waiting {
-            Waiting::Thread(other) => other.id() != thread,
+    /// Removes the thread with this number, which has woken up.
+    pub fn remove(&mut self, number: u64) {
+        self.list.retain(|waiter| match waiter.waiting {
+            Waiting::Thread(_, other) => other != number,
             Waiting::Task(_) => true,
         });
     }
 
     /// Wakes one thread that waits, which makes progress from now on, unless another one does.
     pub fn hand_over_progress(&mut self) {
-        let is_thread = |waiter: &Waiter| matches!(waiter.waiting, Waiting::Thread(_));
+        let is_thread = |waiter: &Waiter| matches!(waiter.waiting, Waiting::Thread(..));
         if !self.has_progress_owner
             && let Some(next) = self.list.iter().rposition(is_thread)
         {
@@ -117,8 +119,8 @@ mod tests {
     fn three() -> (Waiters, [RequestId; 2]) {
         let requests = [0, 1].map(|index| RequestId { index, generation: 0 });
         let mut waiters = Waiters::default();
-        for request in [Some(requests[0]), Some(requests[1]), None] {
-            waiters.add(thread::current(), request);
+        for (number, request) in [(1, Some(requests[0])), (2, Some(requests[1])), (3, None)] {
+            waiters.add(thread::current(), number, request);
         }
         (waiters, requests)
     }
@@ -167,7 +169,7 @@ mod tests {
         waiters.wake_all_after_pass();
         waiters.wake_ended(0, |_| false);
         assert!(waiters.list.is_empty());
-        waiters.add(thread::current(), None);
+        waiters.add(thread::current(), 4, None);
         waiters.wake_ended(0, |_| false);
         assert_eq!(waiters.list.len(), 1);
     }
@@ -185,8 +187,8 @@ mod tests {
 
     #[test]
     fn a_thread_that_woke_up_is_no_waiter() {
-        let (mut waiters, _) = three();
-        waiters.remove(thread::current().id());
-        assert!(waiters.list.is_empty());
+        let (mut waiters, [first, _]) = three();
+        waiters.remove(2);
+        assert_eq!(requests_of(&waiters), [Some(first), None]);
     }
 }

@@ -4,12 +4,11 @@
 //! when somebody looks at the job; so a message that comes soon costs nothing for it. What was told is taken back when the wait ends.
 
 use std::collections::BTreeMap;
-use std::thread::{self, ThreadId};
 
 use canele_control::{ThreadWait, UnexpectedMessage, WaitOperation, Waits};
 use canele_rail::shm::StatsPage;
 use canele_sys::ids::FlowId;
-use canele_sys::{call_stack, clock};
+use canele_sys::{call_stack, clock, fork};
 use canele_trace::{Event, EventKind};
 
 use crate::Error;
@@ -30,7 +29,8 @@ pub(crate) struct WaitTable {
 }
 
 struct Noted {
-    thread: ThreadId,
+    /// The thread's number, the same to all copies of this library.
+    thread: u64,
     since_ns: u64,
     wait: ThreadWait,
 }
@@ -39,14 +39,14 @@ impl WaitTable {
     /// This thread waits from now on.
     pub fn note(&mut self, wait: ThreadWait) {
         if self.noted.len() < MOST_NOTED {
-            let (thread, since_ns) = (thread::current().id(), clock::monotonic_ns());
+            let (thread, since_ns) = (fork::thread_number(), clock::monotonic_ns());
             self.noted.push(Noted { thread, since_ns, wait });
         }
     }
 
     /// This thread waits no more; says whether memory tells that it does.
     fn forget(&mut self) -> bool {
-        let thread = thread::current().id();
+        let thread = fork::thread_number();
         // The last of them: a wait may be part of another one.
         if let Some(at) = self.noted.iter().rposition(|noted| noted.thread == thread) {
             self.noted.remove(at);
@@ -138,7 +138,7 @@ impl Core {
         waits.unexpected_left_out = left_out;
         waits.names = self.stats.waits.names_in(&waits);
         waits.calls = call_stack::addresses(Waits::MOST_CALLS);
-        let thread = thread::current().id();
+        let thread = fork::thread_number();
         let own = self.stats.waits.noted.iter().take(Waits::MOST_THREADS);
         waits.calls_of = own
             .rev()

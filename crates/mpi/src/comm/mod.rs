@@ -14,7 +14,7 @@ pub mod split_type;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use canele_engine::collective::{Operation, Shape, Team};
+use canele_engine::collective::{FIRST_PAIR, Operation, Shape, Team};
 use canele_engine::{Engine, FlowId, Rank};
 use canele_mem::buffer::{InBuffer, OutBuffer};
 use canele_sys::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -119,9 +119,10 @@ impl Comm {
     /// Says who sends its messages and who takes part in its collectives.
     pub(crate) fn found(&self) -> Result<()> {
         self.engine.set_senders(self.flow, Arc::from(self.peers().members()))?;
-        // On the flow of the world a library with the native interface may have begun already: the calls are counted on.
-        if self.flow != WORLD || !self.engine.has_collectives(self.collectives())? {
-            self.engine.set_team(self.collectives(), self.team())?;
+        // On the flow of the world a library with the native interface may have begun already: its calls count.
+        match self.flow {
+            WORLD => self.engine.name_team(self.collectives(), self.team())?,
+            _ => self.engine.set_team(self.collectives(), self.team())?,
         }
         self.name_flows(&self.name());
         self.enter_group()
@@ -348,8 +349,8 @@ impl Comm {
     }
 }
 
-/// Flows below are those of communicators that exist from the start.
-const GIVEN_OUT: u32 = 10;
+/// Flows below are those that exist from the start.
+const GIVEN_OUT: u32 = 2 * FIRST_PAIR;
 
 impl Drop for Comm {
     fn drop(&mut self) {
