@@ -158,7 +158,10 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use canele_control::WaitMessage;
+    use canele_sys::biased_lock::BiasedLock;
 
     use super::*;
 
@@ -179,9 +182,13 @@ mod tests {
 
     #[test]
     fn a_wait_is_taken_back_by_the_thread_whose_it_is() {
+        // A thread gets its number when it first takes a lock.
+        let numbered = || drop(BiasedLock::new(()).lock());
         let mut table = WaitTable::default();
+        numbered();
         table.note(receive(1, 0));
         let mut table = thread::spawn(move || {
+            numbered();
             table.note(receive(2, 0));
             table.forget();
             table.forget();
