@@ -287,23 +287,31 @@ struct Waiting {
 
 /// Of each send of a message that had to wait, where it stands and how the message left then.
 fn departures(events: &[Event]) -> HashMap<usize, Event> {
-    let mut waiting: HashMap<(u32, u16, u32), Vec<Waiting>> = HashMap::new();
+    let mut waiting: HashMap<(u32, u16, u32), VecDeque<Waiting>> = HashMap::new();
     let mut left = HashMap::new();
     let mut number = 0;
     for (at, event) in events.iter().enumerate() {
-        let others = waiting.entry((event.peer, event.flow, event.tag)).or_default();
+        let envelope = (event.peer, event.flow, event.tag);
         match event.kind {
             EventKind::Sent => {
                 if event.variant == MessageVariant::Undecided as u8 {
-                    others.push(Waiting { number, bytes: event.bytes, at });
+                    let send = Waiting { number, bytes: event.bytes, at };
+                    waiting.entry(envelope).or_default().push_back(send);
                 }
                 number += 1;
             }
-            // One that was announced has left before.
-            EventKind::Withdrawn => others.retain(|send| send.number != event.bytes),
+            EventKind::Withdrawn => {
+                let Some(others) = waiting.get_mut(&envelope) else { continue };
+                // One that was announced has left before.
+                if let Ok(withdrawn) = others.binary_search_by_key(&event.bytes, |send| send.number) {
+                    others.remove(withdrawn);
+                }
+            }
             EventKind::Departed if event.variant != MessageVariant::Streamed as u8 => {
-                if let Some(first) = others.iter().position(|send| send.bytes == event.bytes) {
-                    left.insert(others.remove(first).at, *event);
+                let Some(others) = waiting.get_mut(&envelope) else { continue };
+                let first = others.iter().position(|send| send.bytes == event.bytes);
+                if let Some(send) = first.and_then(|first| others.remove(first)) {
+                    left.insert(send.at, *event);
                 }
             }
             _ => {}
