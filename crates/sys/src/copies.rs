@@ -44,7 +44,7 @@ static OFFER: Mutex<Option<Offer>> = Mutex::new(None);
 
 /// The answer of [`canele_offer`].
 #[repr(C)]
-pub struct Answer {
+pub struct OfferAnswer {
     /// Where the copy keeps its offer, which tells copies apart.
     copy: usize,
     /// True if there is a value.
@@ -76,15 +76,15 @@ pub fn offer<T: Any + Send + Sync>(build: &str, value: &Arc<T>) {
 
 /// Returns what this copy offers to one with this identity. For other copies, which find it by its name.
 #[unsafe(no_mangle)]
-pub extern "C" fn canele_offer(identity: u64) -> Answer {
+pub extern "C" fn canele_offer(identity: u64) -> OfferAnswer {
     let copy = &raw const OFFER as usize;
     let offered = offered();
-    let Some(offer) = &*offered else { return Answer { copy, has_value: false, value: ptr::null() } };
+    let Some(offer) = &*offered else { return OfferAnswer { copy, has_value: false, value: ptr::null() } };
     if offer.identity != identity {
-        return Answer { copy, has_value: true, value: ptr::null() };
+        return OfferAnswer { copy, has_value: true, value: ptr::null() };
     }
     let value = (offer.value)();
-    Answer { copy, has_value: value.is_some(), value: value.unwrap_or(ptr::null()) }
+    OfferAnswer { copy, has_value: value.is_some(), value: value.unwrap_or(ptr::null()) }
 }
 
 /// Finds what another copy offers.
@@ -111,13 +111,13 @@ pub fn find<T: Any + Send + Sync>(build: &str) -> Result<Option<Arc<T>>, Compile
 }
 
 /// Asks a library, if it is loaded.
-fn ask(name: &str, identity: u64) -> Option<Answer> {
+fn ask(name: &str, identity: u64) -> Option<OfferAnswer> {
     // SAFETY: a library that is loaded already runs no code when it is opened again. It stays open, as its code may be what a value
     // refers to.
     let library = unsafe { Library::open(Some(name), RTLD_LAZY | libc::RTLD_NOLOAD) }.ok()?;
     let library = ManuallyDrop::new(library);
     // SAFETY: the name is of this system alone, and its type has been this one in all versions.
-    let offer = unsafe { library.get::<extern "C" fn(u64) -> Answer>(b"canele_offer\0") }.ok()?;
+    let offer = unsafe { library.get::<extern "C" fn(u64) -> OfferAnswer>(b"canele_offer\0") }.ok()?;
     Some(offer(identity))
 }
 
