@@ -17,7 +17,7 @@ pub enum Activity<'a> {
     Ended,
     /// Its process is stopped by a signal, or traced.
     Stopped,
-    /// It waits in the library.
+    /// It waits in the library: of several threads, the first.
     Waits(&'a ThreadWait),
     /// It is in the library and does not wait: it polls, or is on its way.
     Calls,
@@ -34,9 +34,9 @@ fn is_librarys(wait: &ThreadWait) -> bool {
     matches!(wait.operations[..], [WaitOperation::Library])
 }
 
-/// The wait of the program, if it waits: of several threads that of the first.
-pub fn wait_of(rank: &RankReport) -> Option<&ThreadWait> {
-    rank.waits.as_ref()?.threads.iter().find(|wait| !is_librarys(wait))
+/// What the threads of the program wait for that wait.
+pub fn waits_of(rank: &RankReport) -> impl Iterator<Item = &ThreadWait> {
+    rank.waits.iter().flat_map(|waits| &waits.threads).filter(|wait| !is_librarys(wait))
 }
 
 /// What a rank does.
@@ -51,7 +51,7 @@ pub fn activity(rank: &RankReport) -> Activity<'_> {
     if matches!(letter, Some("T" | "t")) {
         return Activity::Stopped;
     }
-    if let Some(wait) = wait_of(rank) {
+    if let Some(wait) = waits_of(rank).next() {
         return Activity::Waits(wait);
     }
     let has_answered = rank.current && rank.state == "initialised";

@@ -100,30 +100,41 @@ pub fn conclude(facts: &[RankFacts<'_>]) -> Vec<WaitFinding> {
     findings
 }
 
+/// The message that an operation waits for, if none has begun to come.
+fn still_wanted(operation: &WaitOperation) -> Option<WaitMessage> {
+    match operation {
+        WaitOperation::Receive(message) | WaitOperation::Probe(message) if !message.moving => Some(*message),
+        _ => None,
+    }
+}
+
+/// Whether a message is one that is waited for.
+fn is_it(wanted: &WaitMessage, has: &UnexpectedMessage) -> bool {
+    wanted.peer.is_none_or(|peer| peer == has.source)
+        && wanted.tag.is_none_or(|tag| tag == has.tag)
+        && wanted.flow == Some(has.flow)
+}
+
 impl Ranks<'_> {
     /// Messages that look like those that are waited for.
     fn other_messages(&self) -> Vec<WaitFinding> {
         let mut found = Vec::new();
-        for (rank, wait) in self.waits() {
-            let wanted = wait.operations.iter().filter_map(|operation| match operation {
-                WaitOperation::Receive(message) | WaitOperation::Probe(message) if !message.moving => {
-                    Some(*message)
+        for facts in self.all.values() {
+            let (rank, operations) = (facts.rank, facts.waits.iter().flat_map(|wait| &wait.operations));
+            let wanted: Vec<WaitMessage> = operations.filter_map(still_wanted).collect();
+            // Others are about to be taken.
+            let left = facts.unexpected.iter().filter(|has| !wanted.iter().any(|wanted| is_it(wanted, has)));
+            for wanted in &wanted {
+                if facts.unexpected.iter().any(|has| is_it(wanted, has)) {
+                    continue;
                 }
-                _ => None,
-            });
-            for wanted in wanted {
-                let unexpected = self.all[&rank].unexpected;
-                let is_source = |has: &&UnexpectedMessage| wanted.peer.is_none_or(|peer| peer == has.source);
+                let from_it = || left.clone().filter(|has| wanted.peer.is_none_or(|peer| peer == has.source));
                 let is_tag = |has: &&UnexpectedMessage| wanted.tag.is_none_or(|tag| tag == has.tag);
                 let is_flow = |has: &&UnexpectedMessage| wanted.flow == Some(has.flow);
-                let from_it = || unexpected.iter().filter(is_source);
-                if from_it().any(|has| is_tag(&has) && is_flow(&has)) {
-                    continue; // It is about to be taken.
-                }
-                if let Some(has) = from_it().find(|has| is_flow(has)) {
-                    found.push(WaitFinding::OtherTag { rank, wanted, has: *has });
+                if let Some(has) = from_it().find(is_flow) {
+                    found.push(WaitFinding::OtherTag { rank, wanted: *wanted, has: *has });
                 } else if let Some(has) = from_it().find(is_tag) {
-                    found.push(WaitFinding::OtherFlow { rank, wanted, has: *has });
+                    found.push(WaitFinding::OtherFlow { rank, wanted: *wanted, has: *has });
                 }
             }
         }
@@ -157,10 +168,11 @@ impl Ranks<'_> {
                 _ => false,
             })
         };
-        let next = |rank: u32| match self.needs(rank, self.wait_of(rank)?)? {
+        let next_of = |rank: u32, wait| match self.needs(rank, wait)? {
             Needs::All(ranks) => ranks.into_iter().find(|peer| stuck.contains(peer)),
             Needs::OneOf(_) => None,
         };
+        let next = |rank: u32| self.waits_of(rank).iter().find_map(|wait| next_of(rank, wait));
         let mut seen = BTreeSet::new();
         for start in stuck {
             let (mut path, mut at) = (Vec::new(), *start);
@@ -187,8 +199,8 @@ impl Ranks<'_> {
 
     /// A cycle of collectives on different flows.
     fn as_order(&self, ranks: &[u32]) -> Option<WaitFinding> {
-        let all: Option<Vec<_>> =
-            ranks.iter().map(|rank| Some((*rank, collective(self.wait_of(*rank)?)?))).collect();
+        let collective_of = |rank: u32| self.waits_of(rank).iter().find_map(|wait| collective(wait));
+        let all: Option<Vec<_>> = ranks.iter().map(|rank| Some((*rank, collective_of(*rank)?))).collect();
         let all = all?;
         let (one, other) = all.iter().find_map(|one| {
             let other = all.iter().find(|other| other.1.flow != one.1.flow)?;
@@ -199,13 +211,12 @@ impl Ranks<'_> {
 
     fn gone(&self) -> Vec<WaitFinding> {
         let waits = self.waits().filter_map(|(rank, wait)| match self.needs(rank, wait)? {
-            Needs::All(ranks) => {
-                let peer = ranks.into_iter().find(|peer| self.is_gone(*peer))?;
-                Some(WaitFinding::Gone { rank, peer })
-            }
+            Needs::All(ranks) => Some((rank, ranks.into_iter().find(|peer| self.is_gone(*peer))?)),
             Needs::OneOf(_) => None,
         });
-        waits.collect()
+        // Several threads may wait for the same one.
+        let waits: BTreeSet<_> = waits.collect();
+        waits.into_iter().map(|(rank, peer)| WaitFinding::Gone { rank, peer }).collect()
     }
 
     /// Collectives that some members wait in and others are not in.
@@ -232,15 +243,12 @@ impl Ranks<'_> {
     }
 
     fn nobody_sends(&self, stuck: &BTreeSet<u32>) -> Option<WaitFinding> {
-        let from_any = |rank: &u32| {
-            let wait = self.wait_of(*rank);
-            wait.is_some_and(|wait| {
-                wait.operations.iter().any(|operation| match operation {
-                    WaitOperation::Receive(message) | WaitOperation::Probe(message) => message.peer.is_none(),
-                    _ => false,
-                })
-            })
+        let is_from_any = |operation: &WaitOperation| match operation {
+            WaitOperation::Receive(message) | WaitOperation::Probe(message) => message.peer.is_none(),
+            _ => false,
         };
+        let from_any =
+            |rank: &u32| self.waits_of(*rank).iter().all(|wait| wait.operations.iter().any(is_from_any));
         let ranks: Vec<u32> = stuck.iter().copied().filter(from_any).collect();
         (!ranks.is_empty()).then_some(WaitFinding::NobodySends { ranks })
     }
@@ -251,14 +259,13 @@ impl Ranks<'_> {
         for (rank, _) in self.waits() {
             let (mut seen, mut open) = (BTreeSet::from([rank]), vec![rank]);
             while let Some(at) = open.pop() {
-                let Some(wait) = self.wait_of(at) else {
-                    if !self.is_gone(at) {
-                        by.entry(at).or_default().insert(rank);
-                    }
-                    continue;
-                };
-                let Some(Needs::All(peers)) = self.needs(at, wait) else { continue };
-                open.extend(peers.into_iter().filter(|peer| seen.insert(*peer)));
+                if self.waits_of(at).is_empty() && !self.is_gone(at) {
+                    by.entry(at).or_default().insert(rank);
+                }
+                for wait in self.waits_of(at) {
+                    let Some(Needs::All(peers)) = self.needs(at, wait) else { continue };
+                    open.extend(peers.into_iter().filter(|peer| seen.insert(*peer)));
+                }
             }
         }
         let is_absent = |rank: &u32| {

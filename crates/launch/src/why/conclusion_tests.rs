@@ -2,20 +2,30 @@ use canele_control::ThreadWait;
 
 use super::*;
 
-/// A rank for tests, by what it waits for.
+/// A rank for tests, by what its threads wait for.
 struct Rank {
-    wait: Option<ThreadWait>,
+    waits: Vec<ThreadWait>,
+    has_more: bool,
     unexpected: Vec<UnexpectedMessage>,
     is_gone: bool,
 }
 
+fn threads(waits: impl IntoIterator<Item = Vec<WaitOperation>>) -> Rank {
+    let wait = |operations| ThreadWait { waited_ns: 1, operations, left_out: 0 };
+    Rank {
+        waits: waits.into_iter().map(wait).collect(),
+        has_more: false,
+        unexpected: Vec::new(),
+        is_gone: false,
+    }
+}
+
 fn rank(operations: Vec<WaitOperation>) -> Rank {
-    let wait = Some(ThreadWait { waited_ns: 1, operations, left_out: 0 });
-    Rank { wait, unexpected: Vec::new(), is_gone: false }
+    threads([operations])
 }
 
 fn active() -> Rank {
-    Rank { wait: None, unexpected: Vec::new(), is_gone: false }
+    threads([])
 }
 
 fn gone() -> Rank {
@@ -51,7 +61,8 @@ fn conclude_of(ranks: &[Rank]) -> Vec<WaitFinding> {
     let all = (0..).zip(ranks).map(|(rank, of)| RankFacts {
         rank,
         is_gone: of.is_gone,
-        wait: of.wait.as_ref(),
+        waits: of.waits.iter().collect(),
+        has_more: of.has_more,
         unexpected: &of.unexpected,
     });
     conclude(&all.collect::<Vec<_>>())
@@ -180,4 +191,27 @@ fn one_of_several_operations_is_enough() {
 #[test]
 fn a_job_in_which_nobody_waits_is_explained_by_nothing() {
     assert_eq!(conclude_of(&[active(), active(), gone()]), []);
+}
+
+#[test]
+fn threads_that_serve_any_rank_do_not_hide_a_cycle_of_others() {
+    let found = conclude_of(&[threads([vec![receive_any()], vec![receive(1)]]), rank(vec![receive(0)])]);
+    assert_eq!(found, [WaitFinding::Cycle { ranks: vec![0, 1] }]);
+}
+
+#[test]
+fn a_rank_is_not_stuck_while_one_of_its_threads_may_go_on() {
+    let waits = || threads([vec![receive(1)], vec![receive(2)]]);
+    let found = conclude_of(&[waits(), rank(vec![receive(0)]), active()]);
+    assert_eq!(found, [WaitFinding::Awaited { rank: 2, by: vec![0, 1] }]);
+    let more = Rank { has_more: true, ..rank(vec![receive(1)]) };
+    assert_eq!(conclude_of(&[more, rank(vec![receive(0)])]), []);
+}
+
+#[test]
+fn a_message_for_another_thread_is_none_with_another_tag() {
+    let other = WaitOperation::Receive(message(Some(1), 0, 8));
+    let mut waits = threads([vec![receive(1)], vec![other]]);
+    waits.unexpected = vec![UnexpectedMessage { source: 1, flow: 0, tag: 8, bytes: 4 }];
+    assert_eq!(conclude_of(&[waits, active()]), [WaitFinding::Awaited { rank: 1, by: vec![0] }]);
 }

@@ -66,6 +66,9 @@ pub struct RankExplanation {
     /// What the system says of its process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process: Option<ProcessState>,
+    /// What its other threads wait for, in words.
+    #[serde(skip)]
+    other_threads: Vec<String>,
     /// Unexpected messages, in words.
     #[serde(skip)]
     unexpected: Vec<String>,
@@ -99,7 +102,7 @@ pub fn explain(report: &JobReport) -> Explanation {
 
 /// What is to be said where nothing explains that ranks wait.
 fn nothing_found(facts: &[RankFacts<'_>]) -> &'static str {
-    match facts.iter().any(|facts| facts.wait.is_some()) {
+    match facts.iter().any(|facts| !facts.waits.is_empty()) {
         true => "no rank is known to wait in vain: ask again to see whether the ranks go on",
         false => "no rank waits in the library",
     }
@@ -111,7 +114,8 @@ fn facts_of(rank: &RankReport) -> RankFacts<'_> {
     RankFacts {
         rank: rank.rank,
         is_gone: matches!(activity, Activity::Finished | Activity::Ended),
-        wait: if is_waiting { activity::wait_of(rank) } else { None },
+        waits: activity::waits_of(rank).filter(|_| is_waiting).collect(),
+        has_more: rank.waits.as_ref().is_some_and(|waits| waits.threads_left_out > 0),
         unexpected: rank.waits.as_ref().map_or(&[], |waits| &waits.unexpected),
     }
 }
@@ -134,7 +138,10 @@ fn explain_rank(rank: &RankReport, names: &FlowNames, code: &mut Code) -> RankEx
     if let Some(waits) = rank.waits.as_ref().filter(|waits| waits.unexpected_left_out > 0) {
         unexpected.push(format!("and {} more", waits.unexpected_left_out));
     }
+    let is_waiting = matches!(activity, Activity::Waits(_));
+    let others = activity::waits_of(rank).skip(1).filter(|_| is_waiting);
     RankExplanation {
+        other_threads: others.map(|wait| names.wait(wait, None)).collect(),
         rank: rank.rank,
         host: rank.host.clone(),
         pid: rank.pid,
@@ -156,6 +163,7 @@ impl RankExplanation {
 
     fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!("{:>5}  {}", self.rank, self.in_short())];
+        lines.extend(self.other_threads.iter().map(|wait| format!("{:>9}another thread: {wait}", "")));
         lines.extend(self.unexpected.iter().map(|message| format!("{:>9}unexpected: {message}", "")));
         lines
     }

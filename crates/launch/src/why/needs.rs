@@ -1,22 +1,24 @@
 //! What ranks that wait need of each other, and which of them nothing can help any more.
 //!
-//! A rank is *stuck* if nothing that others may still do can end its wait. Ranks that do not wait are taken for such that may do
-//! anything; whoever waits for one of them, or for one that waits for one of them, is not stuck. What remains is: a
-//! rank whose wait needs all of several others is stuck if one of these is, a rank that waits for any if all are.
+//! A rank is *stuck* if nothing that others may still do can end the wait of any of its threads. Ranks that do not wait are taken for such
+//! that may do anything; whoever waits for one of them, or for one that waits for one of them, is not stuck. What remains is: a
+//! thread whose wait needs all of several other ranks is stuck if one of these is, a thread that waits for any if all are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use canele_control::{ThreadWait, UnexpectedMessage, WaitCollective, WaitOperation};
 
 /// What is known of one rank.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct RankFacts<'a> {
     /// Its number.
     pub rank: u32,
     /// It has finished or ended: it does nothing more.
     pub is_gone: bool,
-    /// What it waits for, if it waits.
-    pub wait: Option<&'a ThreadWait>,
+    /// What those of its threads wait for that wait.
+    pub waits: Vec<&'a ThreadWait>,
+    /// More of its threads wait, of which nothing is known.
+    pub has_more: bool,
     /// Messages that it has and that no receive has asked for.
     pub unexpected: &'a [UnexpectedMessage],
 }
@@ -77,15 +79,15 @@ impl<'a> Ranks<'a> {
 
 impl Ranks<'_> {
     pub fn waits(&self) -> impl Iterator<Item = (u32, &ThreadWait)> {
-        self.all.iter().filter_map(|(rank, facts)| Some((*rank, facts.wait?)))
+        self.all.iter().flat_map(|(rank, facts)| facts.waits.iter().map(|wait| (*rank, *wait)))
     }
 
     pub fn is_gone(&self, rank: u32) -> bool {
         self.all.get(&rank).is_some_and(|facts| facts.is_gone)
     }
 
-    pub fn wait_of(&self, rank: u32) -> Option<&ThreadWait> {
-        self.all.get(&rank).and_then(|facts| facts.wait)
+    pub fn waits_of(&self, rank: u32) -> &[&ThreadWait] {
+        self.all.get(&rank).map_or(&[], |facts| &facts.waits)
     }
 
     /// What one operation needs; nothing if that is not known, or if it is already moving.
@@ -155,20 +157,27 @@ impl Ranks<'_> {
         Some(Needs::OneOf(any))
     }
 
-    /// The ranks whose wait nothing ends that others may still do.
+    /// What each waiting thread of a rank needs; nothing if that is not known of all of them.
+    fn needs_of_threads(&self, facts: &RankFacts<'_>) -> Option<Vec<Needs>> {
+        if facts.waits.is_empty() || facts.has_more {
+            return None;
+        }
+        facts.waits.iter().map(|wait| self.needs(facts.rank, wait)).collect()
+    }
+
+    /// The ranks of which nothing that others may still do ends a wait.
     pub fn stuck(&self) -> BTreeSet<u32> {
-        let mut stuck: BTreeMap<u32, Needs> =
-            self.waits().filter_map(|(rank, wait)| Some((rank, self.needs(rank, wait)?))).collect();
+        let candidates = self.all.values();
+        let mut stuck: BTreeMap<u32, Vec<Needs>> =
+            candidates.filter_map(|facts| Some((facts.rank, self.needs_of_threads(facts)?))).collect();
         loop {
             let may_act = |rank: &u32| !stuck.contains_key(rank) && !self.is_gone(*rank);
-            let freed: Vec<u32> = stuck
-                .iter()
-                .filter(|(_, needs)| match needs {
-                    Needs::All(ranks) => ranks.iter().all(may_act),
-                    Needs::OneOf(ranks) => ranks.iter().any(may_act),
-                })
-                .map(|(rank, _)| *rank)
-                .collect();
+            let may_end = |needs: &Needs| match needs {
+                Needs::All(ranks) => ranks.iter().all(may_act),
+                Needs::OneOf(ranks) => ranks.iter().any(may_act),
+            };
+            let freed = stuck.iter().filter(|(_, threads)| threads.iter().any(may_end));
+            let freed: Vec<u32> = freed.map(|(rank, _)| *rank).collect();
             if freed.is_empty() {
                 return stuck.into_keys().collect();
             }

@@ -89,7 +89,8 @@ impl FlowNames {
         }
     }
 
-    fn wait(&self, wait: &ThreadWait, call: Option<&str>) -> String {
+    /// What a thread waits for.
+    pub fn wait(&self, wait: &ThreadWait, call: Option<&str>) -> String {
         let time = time(wait.waited_ns);
         if let ([one], 0) = (&wait.operations[..], wait.left_out) {
             return format!("{}; for {time}", self.operation(one, call));
