@@ -85,7 +85,8 @@ pub fn main(arguments: Arguments) -> ExitCode {
         }
         Err(looked_at) => {
             say(&format!(
-                "the program {executable} is not at {}: build it with `cargo build --release -p canele-{name}`",
+                "the program {executable} is not at {}: the wheel has it, and in the sources \
+                 `cargo build --release -p canele-{name}` builds it",
                 looked_at.display()
             ));
             ExitCode::from(127)
