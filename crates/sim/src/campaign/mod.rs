@@ -3,7 +3,7 @@
 //! A seed gives a [`Setup`]'s program: what each rank asks for, on which networks, with which faults. The run is checked at
 //! every step: whatever arrives does so once and in the order of its flow, goes to the receive that the reference names and
 //! with the bytes that were sent; no credit appears from nowhere; in the end everything has ended and nothing is held. In every fourth
-//! program ranks have observers, which must be told of exactly these messages.
+//! program ranks have observers, which must be told of exactly these messages as sent, withdrawn and matched.
 //!
 //! ```text
 //!   seed ─▶ program ─▶ play ─▶ net (Proto, SimRail, World)

@@ -133,7 +133,7 @@ impl Observed {
 
     /// What was matched was sent, in this order.
     fn check_some(&self, key: &Key) -> Result<(), String> {
-        let mut sent = self.sent(key);
+        let mut sent = self.sent(key).filter(|send| !send.is_withdrawn);
         let mut matched = self.matched.get(key).into_iter().flatten();
         match matched.find(|len| !sent.any(|send| send.len == **len)) {
             Some(len) => {
