@@ -2,6 +2,7 @@
 //!
 //! Owns the child processes. Ends them and what they have started when dropped; this process is their sub-reaper.
 
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -39,6 +40,8 @@ pub struct Shells {
     shells: Vec<Shell>,
     sender: SyncSender<(usize, Came)>,
     receiver: Receiver<(usize, Came)>,
+    /// What came while something else was waited for.
+    kept: VecDeque<(usize, Came)>,
     since: u64,
 }
 
@@ -55,7 +58,8 @@ impl Shells {
         // What a shell leaves behind becomes a child of this process.
         let _ = set_child_subreaper(Some(getpid()));
         let (sender, receiver) = sync_channel(MOST_WAITING);
-        Shells { shells: Vec::new(), sender, receiver, since: descendants::started(std::process::id()) }
+        let since = descendants::started(std::process::id());
+        Shells { shells: Vec::new(), sender, receiver, kept: VecDeque::new(), since }
     }
 
     /// Starts one more: those of the hosts in their order, then any.
@@ -91,6 +95,10 @@ impl Shells {
 
     /// What comes next of any host, until then.
     pub fn next(&mut self, until: Instant) -> Option<(usize, Came)> {
+        self.kept.pop_front().or_else(|| self.receive(until))
+    }
+
+    fn receive(&self, until: Instant) -> Option<(usize, Came)> {
         self.receiver.recv_timeout(until.saturating_duration_since(Instant::now())).ok()
     }
 
@@ -123,9 +131,9 @@ impl Shells {
         // What was printed to standard error before the end may still be on its way.
         let until = Instant::now() + Duration::from_millis(200);
         while self.shells[host].noise.is_empty() {
-            match self.next(until) {
+            match self.receive(until) {
                 Some((from, Came::Remark(bytes))) => drop(self.hear_noise(from, &bytes)),
-                Some(_) => {}
+                Some(other) => self.kept.push_back(other),
                 None => break,
             }
         }
@@ -172,5 +180,26 @@ fn read_all(error: Option<impl Read>, mut tell: impl FnMut(Came) -> bool) {
         if !tell(Came::Remark(bytes[..count].to_vec())) {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::ManuallyDrop;
+
+    use super::*;
+
+    #[test]
+    fn what_others_say_is_kept_while_the_last_words_of_one_are_waited_for() {
+        let (sender, receiver) = sync_channel(2);
+        let shell = || Shell { child: None, input: None, noise: Vec::new() };
+        let shells =
+            Shells { shells: vec![shell(), shell()], sender, receiver, kept: VecDeque::new(), since: 0 };
+        // Its end would be that of all processes that other tests have started.
+        let mut shells = ManuallyDrop::new(shells);
+        shells.sender.send((1, Came::Line("answer".into()))).expect("there is a receiver");
+        assert_eq!(shells.printed(0), "; it printed nothing");
+        let next = shells.next(Instant::now());
+        assert!(matches!(&next, Some((1, Came::Line(text))) if text == "answer"), "{next:?}");
     }
 }
