@@ -1,6 +1,6 @@
 //! The direction of the dependencies: edges between the workspace's crates only go down.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// The layers from the bottom up; a crate may depend on those before it.
@@ -107,4 +107,24 @@ fn unsafe_code_is_forbidden_outside_of_the_lowest_crates_and_drivers() {
             );
         }
     }
+}
+
+/// The packages of a selection with the features that they are built with.
+fn features(selection: &[&str]) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--edges", "normal,build", "--prefix", "none", "--no-dedupe", "--format", "{p} [{f}]"])
+        .args(selection)
+        .args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")])
+        .output()
+        .expect("cargo can be run");
+    assert!(output.status.success(), "cargo tree: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+/// Scripts and tests build the command alone. One feature that differs would compile nearly everything twice.
+#[test]
+fn a_build_of_the_command_alone_shares_all_packages_with_the_workspace() {
+    let (alone, shared) = (features(&["--package", "canele-cli"]), features(&["--workspace"]));
+    let other: Vec<&String> = alone.difference(&shared).collect();
+    assert!(other.is_empty(), "ask for the same features in crates/cli/Cargo.toml: {other:#?}");
 }
