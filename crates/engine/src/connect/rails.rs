@@ -95,17 +95,18 @@ impl Rails {
         })
     }
 
-    /// Opens the rails to other hosts: one for each list of addresses, on which it listens.
+    /// Opens the rails to other hosts: one for each list of addresses, on which it listens. A rail without an address that can be listened
+    /// on is down for this rank, which is no error while there is another.
     pub fn open_sockets(&mut self, member: Member, addresses: &[Vec<IpAddr>]) -> Result<(), Error> {
+        let mut refused = None;
         for (addresses, number) in addresses.iter().zip(1..) {
-            self.tcp.push(Tcp::open(
-                number,
-                member,
-                addresses,
-                TcpLimits { patience_ns: CONNECT_TIMEOUT_NS, ..TcpLimits::default() },
-            )?);
+            let limits = TcpLimits { patience_ns: CONNECT_TIMEOUT_NS, ..TcpLimits::default() };
+            let mut tcp = Tcp::open(number, member, addresses, limits)?;
+            refused = refused.or(tcp.take_refused());
+            self.tcp.push(tcp);
         }
-        Ok(())
+        let is_reachable = self.tcp.iter().any(|tcp| !tcp.addresses().is_empty());
+        refused.filter(|_| !is_reachable).map_or(Ok(()), |refused| Err(refused.into()))
     }
 
     /// Lets ranks of another job be reached, if they are over sockets; says whether this rank has its first ones from now on.

@@ -2,7 +2,8 @@
 //!
 //! Owns the listening sockets and the accepted connections whose handshake is not over. Listeners never stop accepting: what
 //! waits in the kernel's queue would keep peers out. At most a given number of accepted connections is unauthenticated; one
-//! more evicts another (`unauthenticated`). A peer that is evicted connects again.
+//! more evicts another (`unauthenticated`). A peer that is evicted connects again. An address of an interface that is down at the moment is
+//! listened on all the same, and serves once the interface is back.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -61,12 +62,30 @@ struct Listener {
 impl Listener {
     /// Listens on an address, at a port that the system chooses.
     fn open(address: IpAddr) -> io::Result<(SocketAddr, Self)> {
-        let socket = TcpListener::bind((address, 0))?;
+        let socket = match TcpListener::bind((address, 0)) {
+            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => Self::bind_missing(address)?,
+            bound => bound?,
+        };
         socket.set_nonblocking(true)?;
         net::listen(&socket, BACKLOG)?;
         // Accepted sockets inherit it, without a system call for each.
         sockopt::set_tcp_nodelay(&socket, true)?;
         Ok((socket.local_addr()?, Self { socket, interest: Interest::default() }))
+    }
+
+    /// Binds to an address that no interface has at the moment.
+    fn bind_missing(address: IpAddr) -> io::Result<TcpListener> {
+        let family = match address {
+            IpAddr::V4(_) => net::AddressFamily::INET,
+            IpAddr::V6(_) => net::AddressFamily::INET6,
+        };
+        let socket = net::socket_with(family, net::SocketType::STREAM, net::SocketFlags::CLOEXEC, None)?;
+        match address {
+            IpAddr::V4(_) => sockopt::set_ip_freebind(&socket, true)?,
+            IpAddr::V6(_) => sockopt::set_ipv6_freebind(&socket, true)?,
+        }
+        net::bind(&socket, &SocketAddr::new(address, 0))?;
+        Ok(socket.into())
     }
 }
 
@@ -74,6 +93,8 @@ impl Listener {
 pub struct Acceptor {
     listeners: Vec<Listener>,
     addresses: Vec<SocketAddr>,
+    /// Why the first of the addresses that were left out was.
+    refused: Option<OpenError>,
     unauthenticated: Unauthenticated,
     /// Authenticated, and not accepted by the owner.
     waiting: Vec<Handshaking>,
@@ -85,16 +106,23 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// Listens on each address.
+    /// Listens on each address. One that cannot be listened on is left out, and said by [`Self::take_refused`].
     pub fn open(addresses: &[IpAddr], most: usize, poller: &Poller) -> Result<Self, OpenError> {
-        let open = |address: IpAddr| {
-            Listener::open(address).map_err(|source| OpenError::Address { address, source })
-        };
-        let opened = addresses.iter().map(|address| open(*address)).collect::<Result<Vec<_>, _>>()?;
+        let (mut opened, mut refused) = (Vec::new(), None);
+        for &address in addresses {
+            match Listener::open(address) {
+                Ok(listener) => opened.push(listener),
+                Err(source) if is_exhaustion(&source) => return Err(OpenError::Address { address, source }),
+                Err(source) => {
+                    refused.get_or_insert(OpenError::Address { address, source });
+                }
+            }
+        }
         let (addresses, listeners) = opened.into_iter().unzip();
         let mut acceptor = Self {
             listeners,
             addresses,
+            refused,
             unauthenticated: Unauthenticated::new(most)?,
             waiting: Vec::new(),
             closed_until_ns: None,
@@ -108,6 +136,11 @@ impl Acceptor {
     /// Where it listens.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// Why an address that was asked for is not listened on.
+    pub fn take_refused(&mut self) -> Option<OpenError> {
+        self.refused.take()
     }
 
     /// The number of unauthenticated connections.
@@ -260,6 +293,12 @@ impl Acceptor {
         }
         Ok(())
     }
+}
+
+/// An error of this process or host, not of the address.
+fn is_exhaustion(error: &io::Error) -> bool {
+    let exhaustions = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+    Errno::from_io_error(error).is_some_and(|errno| exhaustions.contains(&errno))
 }
 
 /// An error of the connection that would have been next, not of this rank.

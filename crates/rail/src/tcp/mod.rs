@@ -194,10 +194,10 @@ impl Tcp {
         }
     }
 
-    /// Opens a rail of a rank, which listens on `addresses`. Rails of one number are connected.
+    /// Opens a rail of a rank, which listens on those of `addresses` that it can ([`Self::take_refused`]). Rails of one number are connected.
     ///
     /// # Errors
-    /// An address cannot be listened on, or the system has no descriptor left.
+    /// The system has no descriptor or memory left.
     pub fn open(
         number: u8,
         member: Member,
@@ -270,6 +270,11 @@ impl Tcp {
     /// Where peers reach this rank, one for each address it listens on.
     pub fn addresses(&self) -> &[SocketAddr] {
         self.acceptor.addresses()
+    }
+
+    /// Why an address that was asked for is not listened on, if so: the first reason.
+    pub fn take_refused(&mut self) -> Option<OpenError> {
+        self.acceptor.take_refused()
     }
 
     /// Reads what has come on every link, without handing it out.

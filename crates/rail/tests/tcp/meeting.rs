@@ -1,7 +1,7 @@
 //! Who meets whom, and who does not.
 
 use std::io::{Read, Write};
-use std::net::{Ipv6Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 
 use canele_rail::tcp::{AddressFailure, Member, Tcp, Unreachable};
 use canele_rail::{Class, Header, Rail, Recoverable};
@@ -206,4 +206,28 @@ fn addresses_of_the_newer_kind_serve_too() {
         b.meet(0);
         are_linked(&a, &b)
     });
+}
+
+#[test]
+fn an_address_that_no_interface_has_at_the_moment_keeps_no_rail_from_opening() {
+    let missing = Ipv4Addr::new(192, 0, 2, 1).into();
+    let open = |me, addresses: &[IpAddr]| Tcp::open(RAIL, member(me, 2), addresses, small()).unwrap();
+    let (mut a, mut b) = (open(0, &[LOCALHOST]), open(1, &[missing, LOCALHOST]));
+    assert_eq!(b.addresses().len(), 2, "it may come back: {:?}", b.take_refused());
+    a.introduce(Rank(1), b.addresses().to_vec());
+    a.open_link(Rank(1));
+    until(|| {
+        a.meet(0);
+        b.meet(0);
+        are_linked(&a, &b)
+    });
+}
+
+#[test]
+fn an_address_that_cannot_be_listened_on_is_left_out() {
+    // No socket is ever bound to an address of many receivers.
+    let never = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0x77).into();
+    let mut rail = Tcp::open(RAIL, member(0, 2), &[never, LOCALHOST], small()).unwrap();
+    assert_eq!(rail.addresses().len(), 1);
+    assert!(rail.take_refused().is_some_and(|why| why.to_string().contains("ff02::77")));
 }
