@@ -102,22 +102,35 @@ fn an_abort_ends_the_job_with_its_code_and_names_the_rank() {
 }
 
 #[test]
-fn an_exception_from_a_function_of_the_program_ends_the_job_and_says_what_to_do() {
-    let program = compiled_cpp("throws", &[folder("programs/faults").join("throws.cpp")]);
-    for (how, what, instead) in [
-        ("handler", "an error handler", "catch it in the handler"),
-        ("operation", "an operation", "catch it in that function"),
-        ("copy", "a function that copies attributes", "catch it in that function"),
-        ("delete", "a function that deletes attributes", "catch it in that function"),
-        ("query", "a function of a generalized request", "catch it in that function"),
-        ("cancel", "a function of a generalized request", "catch it in that function"),
-    ] {
-        let said =
-            format!(": {what} of the program threw an exception, which cannot pass through a call of MPI: ");
-        let output = run(Some(&["-n", "2"]), &program, &[how]);
-        ended(&output, 16, &["canele: rank ", &said, instead]);
-        assert!(!text(&output).contains("caught"), "{how}: {output:?}");
-    }
+fn an_exception_from_a_function_of_the_program_reaches_the_caller_of_mpi() {
+    let program = throwing();
+    let ways = [
+        "handler",
+        "called",
+        "collective",
+        "wait",
+        "win",
+        "file",
+        "local",
+        "copy",
+        "delete",
+        "query",
+        "cancel",
+    ];
+    all_passed(program, &run(Some(&["-n", "2"]), program, &ways), 2);
+}
+
+#[test]
+fn an_exception_from_within_a_collective_ends_the_job_and_says_what_to_do() {
+    let output = run(Some(&["-n", "2"]), throwing(), &["operation"]);
+    let said = ": an operation of the program threw an exception, which cannot pass through the library from there: ";
+    ended(&output, 16, &["canele: rank ", said, "catch it in that function"]);
+    assert!(!text(&output).contains("passed"), "{output:?}");
+}
+
+fn throwing() -> &'static Path {
+    static PROGRAM: OnceLock<std::path::PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| compiled_cpp("throws", &[folder("programs/faults").join("throws.cpp")]))
 }
 
 #[test]

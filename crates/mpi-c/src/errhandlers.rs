@@ -9,9 +9,8 @@ use crate::constants::*;
 use crate::error::{CallResult, Failed};
 use crate::error_classes;
 use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_File, MPI_Session, MPI_Win};
-use crate::library::Aborted;
+use crate::library::{self, Aborted};
 use crate::pointer::Out;
-use crate::program_call::call_program_or;
 
 /// `MPI_Comm_errhandler_function` and its likes: the object, the code, and what an implementation adds, which is nothing.
 ///
@@ -29,10 +28,8 @@ fn create<T: Copy + 'static>(
     };
     let call = move |number: usize, code: c_int| {
         let (mut object, mut code) = (handle(number), code);
-        let instead =
-            "catch it in the handler, or set MPI_ERRORS_RETURN and throw once the call has returned its code";
-        // SAFETY: the program gave this function for errors of such objects; both arguments live during the call.
-        call_program_or("an error handler", instead, || unsafe { function(&raw mut object, &raw mut code) });
+        // SAFETY: the program gave this function for errors of such objects; both arguments live during the call. An exception passes.
+        unsafe { function(&raw mut object, &raw mut code) };
         code
     };
     let made = handle_of(Arc::new(Errhandler::Call(Arc::new(call))))?;
@@ -78,7 +75,7 @@ fn give_up(handle: MPI_Errhandler) -> canele_mpi::Result<()> {
 /// The handle names none.
 pub fn check(errhandler: MPI_Errhandler) -> CallResult {
     // A session may be the first thing that a program has of MPI.
-    crate::library::predefine();
+    library::predefine();
     errhandler.get()?;
     Ok(())
 }
@@ -130,6 +127,7 @@ pub fn errhandler_free(errhandler: Out<MPI_Errhandler>) -> CallResult {
 /// `MPI_Comm_set_errhandler`.
 pub fn comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) -> CallResult {
     comm.get()?.set_errhandler(errhandler.share()?);
+    library::note_errhandler_set(comm);
     Ok(())
 }
 
@@ -241,7 +239,7 @@ fn called(handler: &Errhandler, number: usize, code: c_int, comm: Option<&Comm>)
             let meaning = error_classes::meaning(code).unwrap_or_default();
             let meaning = String::from_utf8_lossy(&meaning);
             let text = format!("an error handler was called with code {code}: {meaning}");
-            crate::library::abort(&text, code, whom(handler, comm))
+            library::abort(&text, code, whom(handler, comm))
         }
         Errhandler::Return => Ok(()),
         Errhandler::Call(call) => {

@@ -38,7 +38,7 @@ impl From<canele_engine::Error> for Failed {
 
 /// Whose handler is called.
 pub enum On {
-    /// That of `MPI_COMM_SELF` (MPI 5.0, §9.3).
+    /// That of `MPI_COMM_SELF` (MPI 5.0, §9.3), or of `MPI_COMM_WORLD`: see [`library::comm_of_no_object`].
     Nothing,
     /// That of a communicator.
     Comm(MPI_Comm),
@@ -127,8 +127,8 @@ pub fn raise_on(comm: &Comm, function: &str, error: &Error) -> c_int {
 /// Calls the handler that stands for calls without an object; before and after MPI's life that is the first one.
 #[cold]
 fn raise_nowhere(function: &str, error: &Error) -> c_int {
-    match library::own_comm() {
-        Some(own) => raise_on(&own, function, error),
+    match library::comm_of_no_object() {
+        Some(comm) => raise_on(&comm, function, error),
         None => handle(&library::PROCESS.errhandler(), 0, function, error, None),
     }
 }

@@ -25,7 +25,7 @@ use crate::handle::{
 };
 use crate::operations::{self, ProgramFunction, UserFunctionX};
 use crate::pointer::Out;
-use crate::program_call::{Destructor, State, call_program};
+use crate::program_call::{Destructor, State};
 
 /// Tells the module `mpi_f08` the addresses that stand for weights, in variables of the library for Fortran, where that is loaded.
 pub(crate) fn predefine() {
@@ -128,7 +128,7 @@ pub fn comm_get_attr(
     flag: Out<c_int>,
     to: c_int,
 ) -> CallResult {
-    match predefined_of_comm(predefined_key(keyval)) {
+    match predefined_of_comm(comm.get()?, predefined_key(keyval)) {
         None => give(stored_on_comm(comm, keyval)?, value, flag, to),
         Some(None) => give(None, value, flag, to),
         // SAFETY: the library's own numbers, which stay.
@@ -217,8 +217,8 @@ fn errhandler_create_x<T: Copy + 'static>(
     };
     let state = State::new(extra_state, destructor);
     let call = move |number: usize, code: c_int| {
-        // SAFETY: the program gave this function for errors of such objects, and the state with it.
-        call_program("an error handler", || unsafe { function(handle(number), code, state.get()) });
+        // SAFETY: the program gave this function for errors of such objects, and the state with it. An exception passes.
+        unsafe { function(handle(number), code, state.get()) };
         code
     };
     let made = errhandlers::handle_of(Arc::new(Errhandler::Call(Arc::new(call))))?;

@@ -13,7 +13,6 @@ use crate::constants::MPI_SUCCESS;
 use crate::error::CallResult;
 use crate::handle::MPI_Request;
 use crate::pointer::Out;
-use crate::program_call::call_program;
 use crate::requests;
 use crate::status::MPI_Status;
 
@@ -25,9 +24,6 @@ pub type GrequestQuery = unsafe extern "C-unwind" fn(*mut c_void, *mut MPI_Statu
 pub type GrequestFree = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
 /// Cancels an operation.
 pub type GrequestCancel = unsafe extern "C-unwind" fn(*mut c_void, c_int) -> c_int;
-
-/// Any of the three, as texts name it.
-const FUNCTION: &str = "a function of a generalized request";
 
 /// The functions of one operation, and what they are called with.
 struct Program {
@@ -58,14 +54,14 @@ impl Functions for Program {
     fn query(&self) -> Result<Status> {
         let mut status = MPI_Status::EMPTY;
         // SAFETY: the program gave this function for such calls; the status lives during it.
-        let call = || unsafe {
+        let mut call = || unsafe {
             if self.is_fortran() {
                 fortran::query(self.query, self.state(), &raw mut status)
             } else {
                 (self.query)(self.state(), &raw mut status)
             }
         };
-        gave(call_program(FUNCTION, call), "the function that says the status")?;
+        gave(call(), "the function that says the status")?;
         Ok(status.into())
     }
 
@@ -74,7 +70,7 @@ impl Functions for Program {
         let call = || unsafe {
             if self.is_fortran() { fortran::free(self.free, self.state()) } else { (self.free)(self.state()) }
         };
-        gave(call_program(FUNCTION, call), "the function that frees the operation")
+        gave(call(), "the function that frees the operation")
     }
 
     fn cancel(&self, complete: bool) -> Result<()> {
@@ -87,7 +83,7 @@ impl Functions for Program {
                 (self.cancel)(self.state(), complete)
             }
         };
-        gave(call_program(FUNCTION, call), "the function that cancels the operation")
+        gave(call(), "the function that cancels the operation")
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use canele_engine::Engine;
 use canele_mpi::{Comm, Errhandler, Process, Result, ThreadLevel, World};
+use canele_sys::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::constants::*;
 use crate::deferred_recv;
@@ -54,9 +55,26 @@ pub fn engine() -> Result<&'static Arc<Engine>> {
     PROCESS.engine()
 }
 
-/// `MPI_COMM_SELF`, whose handler is told of errors of calls without an object.
-pub fn own_comm() -> Option<Arc<Comm>> {
-    MPI_COMM_SELF.share().ok()
+/// True once the program has set the handler of `MPI_COMM_WORLD`, or of `MPI_COMM_SELF`.
+static WORLD_HANDLER_IS_SET: AtomicBool = AtomicBool::new(false);
+static SELF_HANDLER_IS_SET: AtomicBool = AtomicBool::new(false);
+
+/// The program has set the error handler of a communicator.
+pub fn note_errhandler_set(comm: MPI_Comm) {
+    // Relaxed, here and below: flags on their own; the handlers are behind locks.
+    match comm {
+        MPI_COMM_WORLD => WORLD_HANDLER_IS_SET.store(true, Relaxed),
+        MPI_COMM_SELF => SELF_HANDLER_IS_SET.store(true, Relaxed),
+        _ => {}
+    }
+}
+
+/// Returns the communicator whose handler is told of errors of calls without an object: `MPI_COMM_SELF`. Programs that were written for
+/// MPI 3 set the handler of `MPI_COMM_WORLD` alone, which was told of such errors then; it is told as long as they set no other.
+pub fn comm_of_no_object() -> Option<Arc<Comm>> {
+    let is_of_world = WORLD_HANDLER_IS_SET.load(Relaxed) && !SELF_HANDLER_IS_SET.load(Relaxed);
+    let comm = if is_of_world { MPI_COMM_WORLD } else { MPI_COMM_SELF };
+    comm.share().ok()
 }
 
 /// A program that has sessions only may begin another one whenever it likes: it leaves the job as it exits.

@@ -1,7 +1,9 @@
 //! Calls of the program's functions: error handlers, operations, functions of attributes and of generalized requests.
 //!
-//! Such a function in C++ may throw an exception. Calls of MPI are C, through which no exception passes, so the process ends with a
-//! text instead. The functions have types with `C-unwind`, so that the exception gets as far as here.
+//! Such a function in C++ may throw an exception; the functions have types with `C-unwind`. Where the library holds no lock and has nothing
+//! half done, the function is called as it is, and the exception passes to the program's call of MPI: error handlers, functions of
+//! attributes and of generalized requests, the operation of `MPI_Reduce_local`. From within a collective, a conversion of a file or a
+//! destructor no exception can pass. Those call the function by [`call_program`], which ends the process with a text.
 
 use core::ffi::c_void;
 
@@ -9,29 +11,21 @@ use crate::constants::MPI_ERR_OTHER;
 use crate::library::{self, Aborted};
 
 /// Ends the process if it is dropped: an exception leaves the function.
-struct AbortOnException {
-    what: &'static str,
-    instead: &'static str,
-}
+struct AbortOnException(&'static str);
 
 impl Drop for AbortOnException {
     fn drop(&mut self) {
-        let Self { what, instead } = self;
         let text = format!(
-            "{what} of the program threw an exception, which cannot pass through a call of MPI: {instead}"
+            "{} of the program threw an exception, which cannot pass through the library from there: catch it in that function",
+            self.0
         );
         library::abort(&text, MPI_ERR_OTHER, Aborted::All)
     }
 }
 
-/// Calls a function of the program, which is named with its article.
+/// Calls a function of the program, which is named with its article, where no exception can pass.
 pub fn call_program<T>(what: &'static str, call: impl FnOnce() -> T) -> T {
-    call_program_or(what, "catch it in that function", call)
-}
-
-/// As [`call_program`], with what the program can do instead.
-pub fn call_program_or<T>(what: &'static str, instead: &'static str, call: impl FnOnce() -> T) -> T {
-    let on_exception = AbortOnException { what, instead };
+    let on_exception = AbortOnException(what);
     let result = call();
     core::mem::forget(on_exception);
     result

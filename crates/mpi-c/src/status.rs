@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use canele_mpi::{Origin, Status};
+use canele_mpi::{Comm, Error, Origin, Status};
 
 use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL, MPI_STATUS_IGNORE};
 use crate::error::CallResult;
@@ -49,6 +49,21 @@ impl StatusOut {
     #[inline]
     pub fn set(self, of: Status) {
         self.set_at(0, of);
+    }
+
+    /// Stores whose message it was that a receive failed with, as far as that is known: of one that was too long, its length too. Otherwise
+    /// the status is left as it was.
+    #[cold]
+    pub fn set_failed(self, comm: Option<&Comm>, error: &Error) {
+        self.set_failed_at(0, comm, error);
+    }
+
+    /// The same in an array.
+    #[cold]
+    pub fn set_failed_at(self, at: usize, comm: Option<&Comm>, error: &Error) {
+        if let Some((comm, message)) = comm.zip(error.message) {
+            self.set_at(at, comm.status(message));
+        }
     }
 
     /// Stores that there is nothing to be known: there was no operation (MPI 5.0, §3.7.3).

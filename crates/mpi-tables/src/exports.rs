@@ -1,6 +1,7 @@
 //! The functions of the C interface, as Rust code for the library of an ABI.
 //!
-//! Each converts its arguments, calls the body in `canele-mpi-c`, and raises the error of a body that fails.
+//! Each converts its arguments, calls the body in `canele-mpi-c`, and raises the error of a body that fails. The functions are `C-unwind`: an
+//! exception that a function of the program throws may pass through them.
 
 use std::fmt::Write;
 
@@ -44,7 +45,7 @@ fn write_function(text: &mut String, prefix: &str, function: &Exported<'_>) {
         "/// `{prefix}{name}` of the standard.\n\
          // SAFETY: the name is MPI's, and this crate alone defines it.\n\
          #[unsafe(no_mangle)]\n\
-         pub extern \"C\" fn {prefix}{name}({list}) -> {result} {{\n{statements}\n}}",
+         pub extern \"C-unwind\" fn {prefix}{name}({list}) -> {result} {{\n{statements}\n}}",
         list = list.join(", ")
     )
     .expect("a string grows");
@@ -83,17 +84,17 @@ fn write_short(text: &mut String, prefix: &str, function: &Exported<'_>, stateme
             text,
             "/// `{name}` where it takes more.\n\
              #[inline(never)]\n\
-             extern \"C\" fn general_{name}({list}) -> c_int {{\n{statements}\n}}\n\
+             extern \"C-unwind\" fn general_{name}({list}) -> c_int {{\n{statements}\n}}\n\
              /// The same with one argument less, so that all are in registers and a jump suffices.\n\
              #[cold]\n\
              #[inline(never)]\n\
-             extern \"C\" fn packed_{name}({packed_list}) -> c_int {{\n    \
+             extern \"C-unwind\" fn packed_{name}({packed_list}) -> c_int {{\n    \
              let ({rank}, {tag}) = ((rank_and_tag >> 32) as c_int, rank_and_tag as c_int);\n    \
              general_{name}({names})\n}}\n\
              /// The same, where the other arguments follow from the route and the bytes.\n\
              #[cold]\n\
              #[inline(never)]\n\
-             extern \"C\" fn routed_{name}(route: *const Route, bytes: usize, {not_routed}) -> c_int {{\n    \
+             extern \"C-unwind\" fn routed_{name}(route: *const Route, bytes: usize, {not_routed}) -> c_int {{\n    \
              // SAFETY: this call found it, and it is read before anything else is called, which may find another one.\n    \
              let route = unsafe {{ &*route }};\n    \
              general_{name}({all})\n}}",
@@ -108,7 +109,7 @@ fn write_short(text: &mut String, prefix: &str, function: &Exported<'_>, stateme
         "/// `{prefix}{name}` of the standard.\n\
          // SAFETY: the name is MPI's, and this crate alone defines it.\n\
          #[unsafe(no_mangle)]\n\
-         pub extern \"C\" fn {prefix}{name}({list}) -> c_int {{\n    \
+         pub extern \"C-unwind\" fn {prefix}{name}({list}) -> c_int {{\n    \
          match {path}_at_once({arguments}) {{\n        \
          Attempt::Done => MPI_SUCCESS,\n        \
          Attempt::ToSleeper(route) => Route::wake_peer(route),\n        \
@@ -136,7 +137,7 @@ fn write_mapped(text: &mut String, prefix: &str, function: &Exported<'_>, statem
             text,
             "/// `{name}` where it takes more.\n\
              #[inline(never)]\n\
-             extern \"C\" fn general_{name}({list}) -> c_int {{\n{statements}\n}}"
+             extern \"C-unwind\" fn general_{name}({list}) -> c_int {{\n{statements}\n}}"
         )
         .expect("a string grows");
     }
@@ -145,7 +146,7 @@ fn write_mapped(text: &mut String, prefix: &str, function: &Exported<'_>, statem
         "/// `{prefix}{name}` of the standard.\n\
          // SAFETY: the name is MPI's, and this crate alone defines it.\n\
          #[unsafe(no_mangle)]\n\
-         pub extern \"C\" fn {prefix}{name}({list}) -> c_int {{\n    \
+         pub extern \"C-unwind\" fn {prefix}{name}({list}) -> c_int {{\n    \
          if {path}_at_once({arguments}) {{ MPI_SUCCESS }} else {{ general_{name}({names}) }}\n}}",
         arguments = arguments.join(", ")
     )

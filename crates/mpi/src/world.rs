@@ -91,10 +91,10 @@ impl World {
             .map_or_else(String::new, |host| host.name.clone())
     }
 
-    /// A communicator of a group, made by its members alone.
+    /// Returns a communicator of a group, made by its members alone. The caller is one of them.
     ///
     /// # Errors
-    /// A member died; the group does not contain this process.
+    /// A member died.
     pub fn create_from_group(
         &self,
         group: &Arc<Group>,

@@ -55,6 +55,27 @@ static void modes(void)
     CHECK(access(path, F_OK) != 0);
 }
 
+/* The name of a file system may stand before that of a file, as for ROMIO. */
+static void prefixes(void)
+{
+    const char *names[] = {"ufs", "nfs"};
+    char prefixed[300];
+    MPI_File fh = MPI_FILE_NULL;
+    for (int n = 0; n < 2; n++) {
+        snprintf(prefixed, sizeof prefixed, "%s:%s", names[n], path);
+        OK(MPI_File_open(MPI_COMM_WORLD, prefixed, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &fh));
+        OK(MPI_File_close(&fh));
+        CHECK(access(path, F_OK) == 0);
+        together();
+        if (rank == 0)
+            OK(MPI_File_delete(prefixed, MPI_INFO_NULL));
+        together();
+        CHECK(access(path, F_OK) != 0);
+    }
+    snprintf(prefixed, sizeof prefixed, "zzz:%s", path);
+    FAILS(MPI_ERR_NO_SUCH_FILE, MPI_File_open(MPI_COMM_WORLD, prefixed, MPI_MODE_RDWR, MPI_INFO_NULL, &fh));
+}
+
 static void sizes(void)
 {
     MPI_File fh = fresh(MPI_MODE_RDWR);
@@ -191,6 +212,7 @@ int main(int argc, char **argv)
 {
     start_file(&argc, &argv, "files");
     modes();
+    prefixes();
     sizes();
     hints();
     handlers();

@@ -61,6 +61,51 @@ static void ranges(MPI_Group world)
     OK(MPI_Group_free(&reversed));
 }
 
+/* Processes outside of a group that call for its communicator get the null handle; some of them do not call at all. */
+static void outsiders(MPI_Group world)
+{
+    const int first = 0;
+    MPI_Group one, rest, none;
+    MPI_Comm made = MPI_COMM_WORLD;
+    OK(MPI_Group_incl(world, 1, &first, &one));
+    OK(MPI_Group_difference(world, one, &rest));
+    if (rank != size - 1 || rank == 0) {
+        OK(MPI_Comm_create_group(MPI_COMM_WORLD, one, 5, &made));
+        CHECK((made == MPI_COMM_NULL) == (rank != 0) && made != MPI_COMM_WORLD);
+        if (made != MPI_COMM_NULL)
+            OK(MPI_Comm_free(&made));
+    }
+    made = MPI_COMM_WORLD;
+    OK(MPI_Comm_create_from_group(one, "outsiders", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
+    CHECK((made == MPI_COMM_NULL) == (rank != 0) && made != MPI_COMM_WORLD);
+    if (made != MPI_COMM_NULL)
+        OK(MPI_Comm_free(&made));
+    if (size > 1 && rank == 0) {
+        made = MPI_COMM_WORLD;
+        OK(MPI_Intercomm_create_from_groups(rest, 0, one, 0, "outsiders", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));
+        CHECK(made == MPI_COMM_NULL);
+    }
+    /* A group with processes that the communicator does not have is an error for all. */
+    if (size > 1) {
+        OK(MPI_Group_excl(world, 1, &rank, &none));
+        FAILS(MPI_ERR_GROUP, MPI_Comm_create_group(MPI_COMM_SELF, none, 5, &made));
+        OK(MPI_Group_free(&none));
+    }
+    OK(MPI_Group_free(&one));
+    if (rest != MPI_GROUP_EMPTY)
+        OK(MPI_Group_free(&rest));
+}
+
+/* A grid without places has none for any rank. */
+static void no_places(void)
+{
+    const int dims[] = {0, 1}, negative[] = {-1, 1}, periods[] = {0, 0};
+    int place = 0;
+    OK(MPI_Cart_map(MPI_COMM_WORLD, 2, dims, periods, &place));
+    CHECK(place == MPI_UNDEFINED);
+    FAILS(MPI_ERR_DIMS, MPI_Cart_map(MPI_COMM_WORLD, 2, negative, periods, &place));
+}
+
 int main(int argc, char **argv)
 {
     start(&argc, &argv);
@@ -75,6 +120,8 @@ int main(int argc, char **argv)
     CHECK(mine == rank);
     sets(world);
     ranges(world);
+    outsiders(world);
+    no_places();
     OK(MPI_Comm_compare(MPI_COMM_WORLD, MPI_COMM_WORLD, &how));
     CHECK(how == MPI_IDENT);
     OK(MPI_Comm_compare(MPI_COMM_WORLD, MPI_COMM_SELF, &how));

@@ -8,6 +8,36 @@ static void expect(MPI_Errhandler found, const char *name)
     CHECK((found == MPI_ERRORS_RETURN) == (strcmp(name, "mpi_errors_return") == 0));
 }
 
+static int calls;
+
+static void count(MPI_Comm *comm, int *code, ...)
+{
+    (void)code;
+    calls++;
+    CHECK(*comm == MPI_COMM_WORLD);
+}
+
+/* A program that sets the handler of MPI_COMM_WORLD alone has its errors without an object there, until it sets that of MPI_COMM_SELF. */
+static void world_only(void)
+{
+    MPI_Datatype type = MPI_INT;
+    MPI_Group group = MPI_GROUP_NULL;
+    MPI_Errhandler handler;
+    int n;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    FAILS(MPI_ERR_TYPE, MPI_Type_free(&type));
+    FAILS(MPI_ERR_GROUP, MPI_Group_size(group, &n));
+    FAILS(MPI_ERR_COMM, MPI_Comm_rank(MPI_COMM_NULL, &n));
+    OK(MPI_Comm_create_errhandler(count, &handler));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler));
+    FAILS(MPI_ERR_GROUP, MPI_Group_size(group, &n));
+    CHECK(calls == 1);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    FAILS(MPI_ERR_GROUP, MPI_Group_size(group, &n));
+    CHECK(calls == 1);
+    OK(MPI_Errhandler_free(&handler));
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "mpi_errors_are_fatal";
@@ -33,7 +63,7 @@ int main(int argc, char **argv)
     expect(found, "mpi_errors_return");
     if (strcmp(name, "mpi_errors_return") == 0)
         FAILS(MPI_ERR_RANK, MPI_Send(&len, 1, MPI_INT, 1000, 0, MPI_COMM_WORLD));
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    world_only();
     MPI_Finalize();
     return result();
 }

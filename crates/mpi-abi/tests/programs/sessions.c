@@ -3,6 +3,19 @@
 
 enum { LONG = 1 << 18 };
 
+/* Communicators of a session have one attribute of the library's (MPI 5.0, 9.1.2). */
+static void attributes(MPI_Comm comm)
+{
+    const int others[] = {MPI_IO, MPI_HOST, MPI_WTIME_IS_GLOBAL, MPI_APPNUM, MPI_UNIVERSE_SIZE, MPI_LASTUSEDCODE};
+    int *value = NULL, flag = 0;
+    OK(MPI_Comm_get_attr(comm, MPI_TAG_UB, &value, &flag));
+    CHECK(flag && *value > 32767);
+    for (size_t n = 0; n < sizeof others / sizeof *others; n++) {
+        OK(MPI_Comm_get_attr(comm, others[n], &value, &flag));
+        CHECK(!flag);
+    }
+}
+
 /* A buffer of the session's is for communicators made of its groups, however they are derived; one of their own goes before. */
 static void buffers(MPI_Session session)
 {
@@ -16,6 +29,8 @@ static void buffers(MPI_Session session)
     OK(MPI_Group_union(group, group, &same));
     OK(MPI_Comm_create_from_group(same, "buffers", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
     OK(MPI_Comm_dup(comm, &copy));
+    attributes(comm);
+    attributes(copy);
     OK(MPI_Comm_rank(comm, &rank));
     OK(MPI_Comm_size(comm, &size));
     int left = (rank + size - 1) % size, right = (rank + 1) % size;

@@ -1,4 +1,4 @@
-/* Messages that are too long: the status of each in a list names its source and tag, and the handler of its communicator is called. */
+/* Messages that are too long: the status of each names its source, tag and length, and the handler of its communicator is called. */
 #include "check.h"
 
 enum { GOOD = 3, LONG = 13, READY = 100 };
@@ -103,6 +103,85 @@ static void looked(void)
     CHECK(calls == 2 && requests[1] == MPI_REQUEST_NULL);
 }
 
+/* A status that no call has filled. */
+static MPI_Status unset(void)
+{
+    MPI_Status status;
+    memset(&status, 0, sizeof status);
+    status.MPI_SOURCE = status.MPI_TAG = status.MPI_ERROR = -77;
+    return status;
+}
+
+/* What a call for one message tells of it; it leaves the error of the status alone. */
+static void named(int code, const MPI_Status *status)
+{
+    int n = -1;
+    FAILS(MPI_ERR_TRUNCATE, code);
+    OK(MPI_Get_count(status, MPI_INT, &n));
+    CHECK(status->MPI_SOURCE == 1 && status->MPI_TAG == LONG && status->MPI_ERROR == -77 && n == 3);
+}
+
+/* How one rank can receive one message: in each way it is told whose message was too long. */
+enum { RECV, WAIT, TEST, WAITANY, TESTANY, SENDRECV, REPLACE, MRECV, STATUS, PERSISTENT, WAYS };
+
+static void one(int way, int anybody)
+{
+    int source = anybody ? MPI_ANY_SOURCE : 1, tag = anybody ? MPI_ANY_TAG : LONG, code = MPI_SUCCESS, flag = 0, index = -1;
+    MPI_Status status = unset();
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Message message;
+    if (way == WAIT || way == TEST || way == WAITANY || way == TESTANY || way == STATUS)
+        OK(MPI_Irecv(data[0], 2, MPI_INT, source, tag, comm, &request));
+    OK(MPI_Send(NULL, 0, MPI_INT, 1, READY, comm));
+    switch (way) {
+    case RECV:
+        code = MPI_Recv(data[0], 2, MPI_INT, source, tag, comm, &status);
+        break;
+    case WAIT:
+        code = MPI_Wait(&request, &status);
+        break;
+    case TEST:
+        while (!flag)
+            code = MPI_Test(&request, &flag, &status);
+        break;
+    case WAITANY:
+        code = MPI_Waitany(1, &request, &index, &status);
+        break;
+    case TESTANY:
+        while (!flag)
+            code = MPI_Testany(1, &request, &index, &flag, &status);
+        break;
+    case SENDRECV:
+        code = MPI_Sendrecv(NULL, 0, MPI_INT, MPI_PROC_NULL, 0, data[0], 2, MPI_INT, source, tag, comm, &status);
+        break;
+    case REPLACE:
+        code = MPI_Sendrecv_replace(data[0], 2, MPI_INT, MPI_PROC_NULL, 0, source, tag, comm, &status);
+        break;
+    case MRECV:
+        OK(MPI_Mprobe(source, tag, comm, &message, MPI_STATUS_IGNORE));
+        code = MPI_Mrecv(data[0], 2, MPI_INT, &message, &status);
+        break;
+    case STATUS:
+        while (!flag)
+            code = MPI_Request_get_status(request, &flag, &status);
+        OK(MPI_Request_free(&request));
+        break;
+    default:
+        OK(MPI_Recv_init(data[0], 2, MPI_INT, source, tag, comm, &request));
+        OK(MPI_Start(&request));
+        code = MPI_Wait(&request, &status);
+        OK(MPI_Request_free(&request));
+    }
+    named(code, &status);
+    CHECK(request == MPI_REQUEST_NULL);
+}
+
+static void send_one(void)
+{
+    OK(MPI_Recv(NULL, 0, MPI_INT, 0, READY, comm, MPI_STATUS_IGNORE));
+    OK(MPI_Send(data[1], 3, MPI_INT, 0, LONG, comm));
+}
+
 static void send(void)
 {
     OK(MPI_Recv(NULL, 0, MPI_INT, 0, READY, comm, MPI_STATUS_IGNORE));
@@ -124,6 +203,11 @@ int main(int argc, char **argv)
             send();
             send();
         }
+    for (int way = 0; way < 2 * WAYS; way++)
+        if (rank == 0)
+            one(way % WAYS, way / WAYS);
+        else
+            send_one();
     if (rank == 0) {
         matched();
         looked();

@@ -22,6 +22,25 @@ static void nothing(void)
     OK(MPI_Win_free(&win));
 }
 
+/* Parts without bytes lie among the others in a shared window, where their neighbours find them. */
+static void between(void)
+{
+    MPI_Win win;
+    char *base = NULL, *part, *end = NULL;
+    MPI_Aint bytes = -1;
+    int unit;
+    OK(MPI_Win_allocate_shared(rank % 2 ? 400 : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+    for (int n = 0; n < size; n++) {
+        part = NULL;
+        OK(MPI_Win_shared_query(win, n, &bytes, &unit, (void **)&part));
+        CHECK(bytes == (n % 2 ? 400 : 0) && (part != NULL) == (size > 1));
+        CHECK(n == 0 || part == end);
+        CHECK(n != rank || part == base);
+        end = part + bytes;
+    }
+    OK(MPI_Win_free(&win));
+}
+
 static int told;
 
 static void tell(MPI_Win *win, int *code, ...)
@@ -194,6 +213,8 @@ int main(int argc, char **argv)
     one_host = one_host == size;
     dynamic();
     nothing();
+    if (one_host)
+        between();
     handlers();
     promises();
     writers();

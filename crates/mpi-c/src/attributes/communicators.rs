@@ -40,8 +40,8 @@ pub fn comm_get_attr(
     attribute_val: Out<Value>,
     flag: Out<c_int>,
 ) -> CallResult {
-    let found = match predefined::value(comm_keyval) {
-        Some(value) => comm.get().map(|_| value)?,
+    let found = match predefined::value(comm.get()?, comm_keyval) {
+        Some(value) => value,
         None => stored_on_comm(comm, comm_keyval)?.map(in_c),
     };
     super::give(found, attribute_val, flag)

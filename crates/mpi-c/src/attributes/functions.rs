@@ -9,7 +9,6 @@ use canele_mpi::attribute::{Copy, Delete, Stored};
 use super::Value;
 use super::languages::{Proxies, in_c, in_fortran, kind};
 use crate::constants::MPI_SUCCESS;
-use crate::program_call::call_program;
 
 /// The object's handle, the key, the state, the value, where the new one goes, and whether there is one.
 type CallCopy = unsafe extern "C-unwind" fn(usize, c_int, Value, Value, *mut c_void, *mut c_int) -> c_int;
@@ -41,16 +40,16 @@ impl CopyFunction {
             let (state, seen) = (in_c(Stored::Address(state)), in_c(value));
             let (mut copied, mut flag): (Value, c_int) = (core::ptr::null_mut(), 0);
             let code = match proxies.get() {
-                // SAFETY: the program gave this function for such calls; both results live during it.
-                None => call_program(COPIES, || unsafe {
+                // SAFETY: the program gave this function for such calls; both results live during it. An exception passes.
+                None => unsafe {
                     function(object, keyval, state, seen, (&raw mut copied).cast(), &raw mut flag)
-                }),
+                },
                 // SAFETY: the function's own language gave the proxy, and the program the function; both results live during the call.
-                Some((proxy, _)) => call_program(COPIES, || unsafe {
+                Some((proxy, _)) => unsafe {
                     let (function, handle) = (function as *const c_void, object as c_int);
                     let value = in_fortran(value);
                     proxy(function, handle, keyval, state, kind::AINT, value, &raw mut copied, &raw mut flag)
-                }),
+                },
             };
             if code != MPI_SUCCESS {
                 return Err(Error::given(code, "the function that copies an attribute"));
@@ -78,13 +77,13 @@ impl DeleteFunction {
         Arc::new(move |object, keyval, value| {
             let state = in_c(Stored::Address(state));
             let code = match proxies.get() {
-                // SAFETY: the program gave this function for such calls.
-                None => call_program(DELETES, || unsafe { function(object, keyval, in_c(value), state) }),
+                // SAFETY: the program gave this function for such calls. An exception passes.
+                None => unsafe { function(object, keyval, in_c(value), state) },
                 // SAFETY: the function's own language gave the proxy, and the program the function.
-                Some((_, proxy)) => call_program(DELETES, || unsafe {
+                Some((_, proxy)) => unsafe {
                     let (function, handle) = (function as *const c_void, object as c_int);
                     proxy(function, handle, keyval, kind::AINT, in_fortran(value), state)
-                }),
+                },
             };
             match code {
                 MPI_SUCCESS => Ok(()),
@@ -93,6 +92,3 @@ impl DeleteFunction {
         })
     }
 }
-
-const COPIES: &str = "a function that copies attributes";
-const DELETES: &str = "a function that deletes attributes";

@@ -3,6 +3,7 @@
 use core::ffi::c_int;
 
 use canele_control::variable;
+use canele_mpi::Comm;
 use canele_sys::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::Value;
@@ -48,10 +49,19 @@ fn program_number() -> Option<c_int> {
     std::env::var(variable::APP).ok()?.parse().ok()
 }
 
-/// The value of a predefined key: the address of an `int`, or none if the attribute is not set. Nothing for keys of the program's.
-pub fn value(keyval: c_int) -> Option<Option<Value>> {
+/// Returns the value of a predefined key: the address of an `int`, or none if the communicator does not have the attribute. Returns nothing
+/// for keys of the program's.
+///
+/// Communicators of sessions have `MPI_TAG_UB` alone of those that the standard knows (MPI 5.0, §9.1.2).
+pub fn value(comm: &Comm, keyval: c_int) -> Option<Option<Value>> {
+    let is_of_session = comm.group().session().is_some();
     let number = match keyval {
         MPI_TAG_UB => &TAG_UB,
+        MPI_IO | MPI_HOST | MPI_WTIME_IS_GLOBAL | MPI_APPNUM | MPI_LASTUSEDCODE | MPI_UNIVERSE_SIZE
+            if is_of_session =>
+        {
+            return Some(None);
+        }
         MPI_IO => &IO,
         MPI_HOST => &HOST,
         MPI_WTIME_IS_GLOBAL => {

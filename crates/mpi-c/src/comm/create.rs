@@ -3,9 +3,10 @@
 use core::ffi::c_int;
 use std::sync::Arc;
 
+use canele_mpi::group::Group;
 use canele_mpi::info::Info;
 use canele_mpi::split_type::SplitType;
-use canele_mpi::{Class, Comm, Result, fail};
+use canele_mpi::{Class, Comm, Result, World, fail};
 
 use crate::constants::*;
 use crate::error::CallResult;
@@ -73,7 +74,7 @@ pub fn comm_create_group(comm: MPI_Comm, group: MPI_Group, tag: c_int, newcomm: 
     if group.is_empty() {
         return give(newcomm, None);
     }
-    give(newcomm, Some(comm.create_group(&group, check_tag(tag)?)?))
+    give(newcomm, comm.create_group(&group, check_tag(tag)?)?)
 }
 
 fn check_tag(tag: c_int) -> Result<u32> {
@@ -81,6 +82,12 @@ fn check_tag(tag: c_int) -> Result<u32> {
         Ok(number) if tag <= LARGEST_TAG => Ok(number),
         _ => fail!(Tag, "tag is {tag}: it must be from 0 to MPI_TAG_UB, which is {LARGEST_TAG}"),
     }
+}
+
+/// True if the group contains this process. A process that makes a communicator of other processes gets the null handle, as the empty group
+/// gives it and as other implementations do.
+pub(super) fn is_member(world: &World, group: &Group) -> bool {
+    group.rank_of(world.engine().rank()).is_some()
 }
 
 /// `MPI_Comm_create_from_group`.
@@ -92,10 +99,11 @@ pub fn comm_create_from_group(
     newcomm: Out<MPI_Comm>,
 ) -> CallResult {
     let (group, name, handler) = (group.share()?, stringtag.read("stringtag")?, errhandler.share()?);
-    if group.is_empty() {
+    let world = library::world()?;
+    if !is_member(&world, &group) {
         return give(newcomm, None);
     }
-    let made = library::world()?.create_from_group(&group, &name, handler)?;
+    let made = world.create_from_group(&group, &name, handler)?;
     made.set_info(&*given(info)?);
     give(newcomm, Some(made))
 }

@@ -4,7 +4,7 @@ use core::ffi::c_int;
 
 use canele_mpi::{Result, fail};
 
-use super::create::{give, given};
+use super::create::{give, given, is_member};
 use crate::error::CallResult;
 use crate::handle::{MPI_Comm, MPI_Errhandler, MPI_Group, MPI_Info};
 use crate::library;
@@ -55,13 +55,17 @@ pub fn intercomm_create_from_groups(
     newintercomm: Out<MPI_Comm>,
 ) -> CallResult {
     let (local, remote) = (local_group.share()?, remote_group.share()?);
+    let world = library::world()?;
     if local.is_empty() {
         return give(newintercomm, None);
     }
     leader(local_leader, local.size(), "local_leader")?;
     leader(remote_leader, remote.size(), "remote_leader")?;
     let name = stringtag.read("stringtag")?;
-    let made = library::world()?.create_between_groups(&local, &remote, &name, errhandler.share()?)?;
+    if !is_member(&world, &local) {
+        return give(newintercomm, None);
+    }
+    let made = world.create_between_groups(&local, &remote, &name, errhandler.share()?)?;
     made.set_info(&*given(info)?);
     give(newintercomm, Some(made))
 }

@@ -13,7 +13,7 @@ use canele_mpi::op::{BuiltIn, Op};
 
 pub use element::element_of;
 pub use program::{ProgramFunction, UserFunction, UserFunctionLarge, UserFunctionX};
-pub use reduction::reduction;
+pub use reduction::{local_reduction, reduction};
 
 use crate::buffer::data;
 use crate::constants::*;
@@ -109,7 +109,7 @@ pub fn reduce_local(
             fail!(Buffer, "{name} is MPI_IN_PLACE: MPI_Reduce_local needs two buffers");
         }
     }
-    let kernel = reduction(op, datatype)?.reduction;
+    let kernel = local_reduction(op, datatype)?.reduction;
     let (first, mut into) = (data(inbuf, count, datatype)?, data(inoutbuf, count, datatype)?);
     let len = first.of.total_bytes(first.count)?;
     if len == 0 {

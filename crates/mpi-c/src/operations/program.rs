@@ -37,6 +37,8 @@ pub struct Typed {
     of: Arc<Datatype>,
     /// Addresses of elements are multiples of this.
     alignment: usize,
+    /// True if an exception of the function may pass to the caller.
+    may_throw: bool,
 }
 
 impl Typed {
@@ -44,7 +46,12 @@ impl Typed {
     pub fn new(function: ProgramFunction, handle: MPI_Datatype, of: Arc<Datatype>) -> Self {
         let mut alignment = 1;
         of.each_run(|basic, _| alignment = alignment.max(basic.alignment()));
-        Self { function, handle, of, alignment }
+        Self { function, handle, of, alignment, may_throw: false }
+    }
+
+    /// Lets an exception of the function pass to the caller.
+    pub fn which_may_throw(self) -> Self {
+        Self { may_throw: true, ..self }
     }
 
     /// Combines packed elements: the results are where the second operands were.
@@ -78,7 +85,7 @@ impl Typed {
             let (first, second) = (first.wrapping_byte_offset(by), second.wrapping_byte_offset(by));
             let mut datatype = datatype;
             // SAFETY: the program gave this function for such elements, of which there are `n` at both addresses.
-            call_program("an operation", || unsafe {
+            let mut call = || unsafe {
                 match &self.function {
                     ProgramFunction::Small(function) => {
                         function(first, second, &mut (n as c_int), &raw mut datatype);
@@ -90,7 +97,12 @@ impl Typed {
                         function(first, second, n as i64, datatype, state.get());
                     }
                 }
-            });
+            };
+            if self.may_throw {
+                call()
+            } else {
+                call_program("an operation", call)
+            }
             at += n;
         }
         if let Some(own) = own {

@@ -17,6 +17,18 @@ use crate::handle::{MPI_Datatype, MPI_Op};
 /// # Errors
 /// One of the handles names nothing; the operation is not defined for the datatype.
 pub fn reduction(op: MPI_Op, datatype: MPI_Datatype) -> Result<Reducing> {
+    reduction_by(op, datatype, |typed| typed)
+}
+
+/// The same for elements of this process alone: an exception of a function of the program passes to the caller.
+///
+/// # Errors
+/// As [`reduction`].
+pub fn local_reduction(op: MPI_Op, datatype: MPI_Datatype) -> Result<Reducing> {
+    reduction_by(op, datatype, Typed::which_may_throw)
+}
+
+fn reduction_by(op: MPI_Op, datatype: MPI_Datatype, of_program: fn(Typed) -> Typed) -> Result<Reducing> {
     let (operation, of) = (op.get()?, datatype.share()?);
     of.check_committed()?;
     let element_bytes = of.size();
@@ -30,7 +42,7 @@ pub fn reduction(op: MPI_Op, datatype: MPI_Datatype) -> Result<Reducing> {
             (Op::BuiltIn(*built_in), element)
         }
         OpObject::Program { commutative, function } => {
-            let typed = Typed::new(function.clone(), datatype, of);
+            let typed = of_program(Typed::new(function.clone(), datatype, of));
             let call = move |first: &[u8], second: &mut [u8], count, _| typed.call(first, second, count);
             (Op::user(*commutative, Arc::new(call)), None)
         }

@@ -148,7 +148,7 @@ fn receive(
         status.set(Status::NO_PROCESS);
         return Ok(());
     };
-    let got = comm.recv(from, data)?;
+    let got = comm.recv(from, data).inspect_err(|error| status.set_failed(Some(comm), error))?;
     if status.is_wanted() {
         // From whom it is, is known already unless it may be from anybody.
         let source = if source == MPI_ANY_SOURCE { rank_of(comm, got.source) } else { source };
@@ -179,7 +179,8 @@ pub fn sendrecv(
     let comm = comm.share()?;
     let (out, into) = (data(sendbuf, sendcount, sendtype)?, data(recvbuf, recvcount, recvtype)?);
     let (to, from) = (target(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
-    Ok(status.set(comm.exchange(to, out, from, into)?))
+    let got = comm.exchange(to, out, from, into);
+    Ok(status.set(got.inspect_err(|error| status.set_failed(Some(&comm), error))?))
 }
 
 /// `MPI_Sendrecv_replace`.
@@ -197,5 +198,6 @@ pub fn sendrecv_replace(
     let comm = comm.share()?;
     let data = data(buf, count, datatype)?;
     let (to, from) = (target(&comm, dest, sendtag)?, from(&comm, source, recvtag)?);
-    Ok(status.set(comm.exchange_in_place(to, from, data)?))
+    let got = comm.exchange_in_place(to, from, data);
+    Ok(status.set(got.inspect_err(|error| status.set_failed(Some(&comm), error))?))
 }

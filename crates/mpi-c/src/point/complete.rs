@@ -27,7 +27,7 @@ fn wait_otherwise(handle: &mut [MPI_Request], status: StatusOut) -> CallResult {
     if wait::take_messages(handle, |_, got| status.set_got_at(0, got))? == 1 {
         return Ok(());
     }
-    Ok(status.set(wait::wait(&mut handle[0])?.status("MPI_Wait")?))
+    wait::wait(&mut handle[0])?.store(status, "MPI_Wait")
 }
 
 /// `MPI_Test`.
@@ -97,7 +97,7 @@ fn give_one(
     if !index.is_null() {
         index.set(at as c_int, "index")?;
     }
-    Ok(status.set(wait::take_end(&mut handles[at])?.status(function)?))
+    wait::take_end(&mut handles[at])?.store(status, function)
 }
 
 /// `MPI_Waitall`.

@@ -2,12 +2,12 @@
 
 use core::ffi::c_int;
 
-use canele_mpi::Status;
+use canele_mpi::{Error, Status};
 
 use super::complete::array;
 use super::wait;
 use crate::constants::MPI_UNDEFINED;
-use crate::error::{CallResult, Failed};
+use crate::error::CallResult;
 use crate::handle::MPI_Request;
 use crate::pointer::Out;
 use crate::requests::{requests, status_at_once};
@@ -21,27 +21,32 @@ pub fn request_get_status(request: MPI_Request, flag: Out<c_int>, status: Status
     };
     flag.set(c_int::from(ended), "flag")?;
     if ended {
-        status.set(peek(request, "MPI_Request_get_status")?);
+        peek(request, (status, 0), "MPI_Request_get_status")?;
     }
     Ok(())
 }
 
-/// The status of a request that has ended, or that is not active; it stays as it is.
-fn peek(handle: MPI_Request, function: &str) -> Result<Status, Failed> {
+/// Stores the status of a request that has ended, or that is not active, at a place of an array. The request stays as it is.
+fn peek(handle: MPI_Request, (statuses, at): (StatusOut, usize), function: &str) -> CallResult {
     if let Some(status) = status_at_once(handle) {
-        return Ok(status);
+        return Ok(statuses.set_at(at, status));
     }
     // Functions of the program's may be called, by the operation or by the handler: the table is free then.
-    let (operation, kept) = {
+    let (operation, kept, comm) = {
         let mut table = requests()?;
         let request = table.get(handle)?;
+        let comm = request.comm().cloned();
         match request.operation().cloned() {
-            None => (None, request.peek()),
-            operation => (operation, None),
+            None => (None, request.peek(), comm),
+            operation => (operation, None, comm),
         }
     };
     let status = operation.map(|operation| operation.status()).or(kept);
-    status.unwrap_or(Ok(Status::EMPTY)).map_err(|error| wait::raise_of(handle, function, error))
+    let raised = |error: Box<Error>| {
+        statuses.set_failed_at(at, comm.as_deref(), &error);
+        wait::raise(comm.as_deref(), function, error)
+    };
+    Ok(statuses.set_at(at, status.unwrap_or(Ok(Status::EMPTY)).map_err(raised)?))
 }
 
 /// `MPI_Request_get_status_all`.
@@ -58,7 +63,7 @@ pub fn request_get_status_all(
         return Ok(());
     }
     for (at, handle) in handles.iter().enumerate() {
-        statuses.set_at(at, peek(*handle, "MPI_Request_get_status_all")?);
+        peek(*handle, (statuses, at), "MPI_Request_get_status_all")?;
     }
     Ok(())
 }
@@ -74,7 +79,7 @@ pub fn request_get_status_any(
     let handles = array(count, requests)?;
     match wait::first_ended(handles, false)? {
         Ok(at) => {
-            status.set(peek(handles[at], "MPI_Request_get_status_any")?);
+            peek(handles[at], (status, 0), "MPI_Request_get_status_any")?;
             flag.set(1, "flag")?;
             Ok(index.set(at as c_int, "index")?)
         }
@@ -103,7 +108,7 @@ pub fn request_get_status_some(
     let mut n = 0;
     for (at, handle) in handles.iter().enumerate() {
         if wait::has_ended(*handle)? {
-            statuses.set_at(n, peek(*handle, "MPI_Request_get_status_some")?);
+            peek(*handle, (statuses, n), "MPI_Request_get_status_some")?;
             indices.set_at(n, at as c_int, "array_of_indices")?;
             n += 1;
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use canele_mpi::awaited::finish;
 use canele_mpi::point::Message;
 use canele_mpi::request::Request;
-use canele_mpi::{Comm, Status};
+use canele_mpi::{Comm, Error, Status};
 
 use super::{from, wait};
 use crate::buffer::data;
@@ -109,7 +109,11 @@ pub fn mrecv(
         Some(request) => finish(library::engine()?, request),
         None => Ok(Status::NO_PROCESS),
     };
-    Ok(status.set(received().map_err(|error| wait::raise(comm.as_deref(), "MPI_Mrecv", error))?))
+    let raised = |error: Box<Error>| {
+        status.set_failed(comm.as_deref(), &error);
+        wait::raise(comm.as_deref(), "MPI_Mrecv", error)
+    };
+    Ok(status.set(received().map_err(raised)?))
 }
 
 /// Starts to receive a message that was taken; nothing if it is none of any process.

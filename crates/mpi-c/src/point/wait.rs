@@ -12,11 +12,11 @@ use canele_mpi::{Class, Comm, Errhandler, Error, Result, Status};
 
 use crate::constants::MPI_REQUEST_NULL;
 use crate::deferred_recv;
-use crate::error::{Failed, raise_on};
+use crate::error::{CallResult, Failed, raise_on};
 use crate::handle::MPI_Request;
 use crate::library;
 use crate::requests::{FROM_NOBODY, LEFT, got_at_once, requests, status_at_once};
-use crate::status::Got;
+use crate::status::{Got, StatusOut};
 
 /// How a request ended, and whose handler is told if it failed.
 pub struct End {
@@ -35,14 +35,17 @@ impl End {
         self.comm.as_deref()
     }
 
-    /// The status; or calls the handler.
+    /// Stores the status; calls the handler if the request failed.
     ///
     /// # Errors
     /// It failed.
-    pub fn status(self, function: &str) -> Result<Status, Failed> {
+    pub fn store(self, status: StatusOut, function: &str) -> CallResult {
         match self.result {
-            Ok(status) => Ok(status),
-            Err(error) => Err(raise(self.comm.as_deref(), function, error)),
+            Ok(of) => Ok(status.set(of)),
+            Err(error) => {
+                status.set_failed(self.comm.as_deref(), &error);
+                Err(raise(self.comm.as_deref(), function, error))
+            }
         }
     }
 

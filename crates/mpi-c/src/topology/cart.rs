@@ -47,7 +47,7 @@ pub fn cart_create(
     give(comm_cart, comm.with_topology(Topology::Cart(cart), size)?)
 }
 
-/// `MPI_Cart_map`.
+/// `MPI_Cart_map`. A grid with a dimension of size 0 has no places, so nobody gets one.
 pub fn cart_map(
     comm: MPI_Comm,
     ndims: c_int,
@@ -56,7 +56,11 @@ pub fn cart_map(
     newrank: Out<c_int>,
 ) -> CallResult {
     let comm = comm.get()?;
-    let place = described(ndims, dims, periods, comm.size())?.map(comm.rank());
+    let has_no_places = dims.slice(number(ndims, "ndims")?, "dims")?.contains(&0);
+    let place = match has_no_places {
+        true => None,
+        false => described(ndims, dims, periods, comm.size())?.map(comm.rank()),
+    };
     Ok(newrank.set(place.map_or(MPI_UNDEFINED, |rank| rank as c_int), "newrank")?)
 }
 

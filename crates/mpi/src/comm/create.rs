@@ -21,6 +21,25 @@ pub(super) struct Copied {
     attributes: Attributes,
 }
 
+/// A flow that was agreed on and has no communicator yet: it is given back if an exception comes first.
+struct UnusedFlow<'a> {
+    comm: &'a Comm,
+    flow: FlowId,
+}
+
+impl UnusedFlow<'_> {
+    fn take(self) -> FlowId {
+        std::mem::ManuallyDrop::new(self).flow
+    }
+}
+
+impl Drop for UnusedFlow<'_> {
+    fn drop(&mut self) {
+        // After the end of the job nothing is left to be given back.
+        let _ = self.comm.engine.free_flow(self.flow);
+    }
+}
+
 impl Comm {
     /// One with the same groups, topology, attributes and handler, and with the hints of `info` alone.
     ///
@@ -28,8 +47,10 @@ impl Comm {
     /// A member died; a function of the program that copies an attribute failed.
     pub fn dup(&self, info: &Info) -> Result<Arc<Comm>> {
         self.check_call("MPI_Comm_dup")?;
-        let flow = self.new_flow()?;
-        self.dup_on(flow, self.copied(info))
+        let unused = UnusedFlow { comm: self, flow: self.new_flow()? };
+        // A function of the program that copies an attribute may throw an exception.
+        let copied = self.copied(info);
+        self.dup_on(unused.take(), copied)
     }
 
     /// One with the same group for an object that is made of this one, all of whose members call this. It has nothing that the program
@@ -122,19 +143,22 @@ impl Comm {
         }
     }
 
-    /// One of the members of a group, who alone call this.
+    /// Returns a communicator of the members of a group. They alone need to call this; a caller that is no member gets nothing and takes
+    /// no part.
     ///
     /// # Errors
-    /// A member died; the group has ranks that this communicator has not, or not this process.
-    pub fn create_group(&self, group: &Arc<Group>, tag: u32) -> Result<Arc<Comm>> {
+    /// A member died; the group has ranks that this communicator has not.
+    pub fn create_group(&self, group: &Arc<Group>, tag: u32) -> Result<Option<Arc<Comm>>> {
         self.check_members(group)?;
-        check_self(&self.engine, group)?;
         if self.is_inter() {
             fail!(Communicator, "comm is an intercommunicator: MPI_Comm_create_group is for one group");
         }
+        if group.rank_of(self.engine.rank()).is_none() {
+            return Ok(None);
+        }
         let team = team_of(group, self.engine.rank());
         let flow = self.engine.agree_among(&team, (self.collectives(), some_members(tag)))?;
-        Ok(Arc::new(Comm::new(self.parts(flow, group.clone()))?))
+        Ok(Some(Arc::new(Comm::new(self.parts(flow, group.clone()))?)))
     }
 
     /// One for each color, of the members with that color, in the order of keys; nothing for those without.
@@ -208,7 +232,7 @@ impl Comm {
     }
 }
 
-/// A communicator made of a group alone, by its members (MPI 5.0, §7.4.2).
+/// Returns a communicator made of a group alone, by its members (MPI 5.0, §7.4.2). The caller is one of them.
 pub(crate) fn from_group(
     engine: &Arc<Engine>,
     shared: &Arc<Shared>,
@@ -216,7 +240,6 @@ pub(crate) fn from_group(
     name: &str,
     errhandler: Arc<Errhandler>,
 ) -> Result<Arc<Comm>> {
-    check_self(engine, group)?;
     let flow = Name::new(name, "").agree(engine, group)?;
     let parts = Parts {
         engine: engine.clone(),
@@ -229,11 +252,4 @@ pub(crate) fn from_group(
         session: None,
     };
     Ok(Arc::new(Comm::new(parts)?))
-}
-
-fn check_self(engine: &Engine, group: &Group) -> Result<()> {
-    match group.rank_of(engine.rank()) {
-        Some(_) => Ok(()),
-        None => fail!(Group, "the group of {} processes does not contain the caller", group.size()),
-    }
 }

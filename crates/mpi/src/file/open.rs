@@ -39,6 +39,7 @@ impl File {
             fail!(Communicator, "comm is an intercommunicator: a file is opened by one group");
         }
         comm.check_call("MPI_File_open")?;
+        let name = without_file_system(name);
         let comm = comm.twin()?;
         comm.set_errhandler(errhandler);
         let path = Path::new(OsStr::from_bytes(name)).to_owned();
@@ -103,6 +104,14 @@ impl File {
     }
 }
 
+/// Names of file systems that a program may put before the name of a file, as for ROMIO: both are used by system calls, as all are here.
+const FILE_SYSTEMS: [&[u8]; 2] = [b"ufs:", b"nfs:"];
+
+/// The name of a file without the name of a file system before it.
+fn without_file_system(name: &[u8]) -> &[u8] {
+    FILE_SYSTEMS.iter().find_map(|prefix| name.strip_prefix(*prefix)).unwrap_or(name)
+}
+
 fn no_name() -> Box<Error> {
     Error::new(Class::BadFile, "filename is empty")
 }
@@ -137,6 +146,7 @@ fn open_here(path: &Path, amode: Amode, first: bool, perm: u32, rank: usize) -> 
 /// # Errors
 /// There is no such file; it cannot be deleted.
 pub fn delete(name: &[u8], rank: usize) -> Result<()> {
+    let name = without_file_system(name);
     if name.is_empty() {
         return Err(no_name());
     }

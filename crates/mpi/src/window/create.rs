@@ -171,10 +171,10 @@ impl Win {
         Ok(Ok(Made {
             size,
             unit,
-            address: if size == 0 {
-                0
-            } else {
-                memory.address().wrapping_add(offsets[rank]).expose_provenance()
+            // A part without bytes has an address, too, from which those of its neighbours follow.
+            address: match offsets[comm.size()] {
+                0 => 0,
+                _ => memory.address().wrapping_add(offsets[rank]).expose_provenance(),
             },
             region: Some((id, total, offsets[rank], true)),
             regions: region.into_iter().collect(),

@@ -1,6 +1,6 @@
 //! Hints of windows (MPI 5.0, §12.2): what the standard's keys mean, and what is told of them.
 //!
-//! The library makes use of `no_locks`, `alloc_shared_noncontig` and `mpi_minimum_memory_alignment`. Accumulates are ordered and atomic in
+//! The library makes use of `alloc_shared_noncontig` and `mpi_minimum_memory_alignment`. Accumulates are ordered and atomic, and locks work, in
 //! any case; the other keys are kept and told.
 
 use super::Win;
@@ -76,11 +76,6 @@ impl Win {
     /// Adds hints; those that `info` does not name stay.
     pub fn update_info(&self, info: &Info) {
         self.kept().info.update(&kept(info));
-    }
-
-    /// True if the program has promised to lock nothing.
-    pub(super) fn has_no_locks(&self) -> bool {
-        is_true(&self.kept().info, "no_locks")
     }
 }
 

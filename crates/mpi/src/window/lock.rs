@@ -28,7 +28,6 @@ impl Win {
     /// is revoked.
     pub fn lock(&self, kind: RmaLockKind, target: usize, unchecked: bool) -> Result<()> {
         let Some(to) = self.targets.get(target) else { return Err(self.no_rank(target as i64)) };
-        self.check_locks_allowed()?;
         {
             let epochs = self.epochs();
             if self.is_locked(target) {
@@ -83,7 +82,6 @@ impl Win {
     /// # Errors
     /// As [`Win::lock`].
     pub fn lock_all(&self, unchecked: bool) -> Result<()> {
-        self.check_locks_allowed()?;
         self.check_no_access(&self.epochs())?;
         self.leave_fence()?;
         self.check_revoked()?;
@@ -125,13 +123,6 @@ impl Win {
             result = result.and(self.release(target, RmaLockKind::Shared));
         }
         result.and_then(|()| self.check_revoked())
-    }
-
-    fn check_locks_allowed(&self) -> Result<()> {
-        if self.has_no_locks() {
-            fail!(RmaSync, "the info key no_locks is true for the window: it cannot be locked");
-        }
-        Ok(())
     }
 
     /// Takes the lock of a target; waits until it is free.

@@ -28,7 +28,7 @@ pub struct MappedTarget<'a> {
     /// Its place in the window, and that of this process.
     member: usize,
     me: usize,
-    /// Of the target, unless the window permits no locks or they are elsewhere.
+    /// Of the target, unless they are elsewhere.
     lock_words: Option<LockWords<'a>>,
     /// Each flush fences.
     is_shared: bool,
@@ -43,7 +43,7 @@ impl Win {
         let target = self.targets.get(member)?;
         let Reached::Here(memory, offset) = target.memory.get()? else { return None };
         self.check_target(target).ok()?;
-        let locks = self.shares_host && !self.has_no_locks();
+        let locks = self.shares_host;
         let is_shared = self.is_shared.load(Relaxed);
         Some(MappedTarget {
             win: self,

@@ -13,7 +13,8 @@ use crate::{Result, fail};
 /// The part of a window that a rank has, as this process sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SharedPart {
-    /// Where it begins in this process, 0 if it has no bytes or cannot be reached by loads and stores.
+    /// Where it begins in this process, 0 if it cannot be reached by loads and stores. A part without bytes has an address in a shared window
+    /// alone, unless the whole window has none.
     pub address: usize,
     /// Its bytes, 0 if it cannot be reached.
     pub bytes: usize,
@@ -35,8 +36,10 @@ impl Win {
         let Some(target) = self.targets.get(rank) else { return Err(self.no_rank(rank as i64)) };
         // Relaxed: a thread that tells others of the part orders that itself.
         self.is_shared.store(true, Relaxed);
+        let has_address = target.size > 0
+            || self.flavor == Flavor::Shared && self.targets.iter().any(|target| target.size > 0);
         Ok(match target.reach(&self.comm.engine)? {
-            Reached::Here(memory, offset) if target.size > 0 => SharedPart {
+            Reached::Here(memory, offset) if has_address => SharedPart {
                 address: memory.address().wrapping_add(*offset).expose_provenance(),
                 bytes: target.size,
                 unit: target.unit,
