@@ -13,7 +13,8 @@ class _Waiting:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._bell = _native.Bell()
-        self._futures: dict[_native.Request, asyncio.Future[None]] = {}
+        # Several tasks may await one request.
+        self._futures: dict[_native.Request, list[asyncio.Future[None]]] = {}
         # The loop does not keep this alive, nor this the loop.
         self._loop = weakref.ref(loop)
         self._listens = False
@@ -21,13 +22,16 @@ class _Waiting:
     def add(self, request: _native.Request, future: asyncio.Future[None]) -> None:
         loop = self._loop()
         assert loop is not None, "its tasks run"
-        self._futures[request] = future
+        self._futures.setdefault(request, []).append(future)
         if not self._listens:
             loop.add_reader(self._bell.fileno(), self._look)
             self._listens = True
 
-    def discard(self, request: _native.Request) -> None:
-        self._futures.pop(request, None)
+    def discard(self, request: _native.Request, future: asyncio.Future[None]) -> None:
+        futures = self._futures[request]
+        futures.remove(future)
+        if not futures:
+            del self._futures[request]
         loop = self._loop()
         if self._listens and not self._futures and loop is not None and not loop.is_closed():
             loop.remove_reader(self._bell.fileno())
@@ -39,9 +43,18 @@ class _Waiting:
 
     def _look(self) -> None:
         self._bell.silence()
-        for request, future in list(self._futures.items()):
-            if not future.done() and self.begin(request):
-                future.set_result(None)
+        for request, futures in list(self._futures.items()):
+            waiting = [future for future in futures if not future.done()]
+            if waiting and self._has_ended(request):
+                for future in waiting:
+                    future.set_result(None)
+
+    def _has_ended(self, request: _native.Request) -> bool:
+        try:
+            return self.begin(request)
+        except Exception:
+            # Its tasks are told by their own calls.
+            return True
 
 
 _loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Waiting] = weakref.WeakKeyDictionary()
@@ -62,5 +75,5 @@ async def wait_for(request: _native.Request) -> _native.Status | None:
                 if not waiting.begin(request):
                     await future
             finally:
-                waiting.discard(request)
+                waiting.discard(request, future)
     return request.wait()

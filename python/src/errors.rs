@@ -57,6 +57,7 @@ fn class_of_failure(failure: &Failure) -> (&'static str, Option<RankNumber>) {
         Failure::RegionLost(rank) => ("RegionLost", Some(rank.0)),
         Failure::NobodyLeft => ("NobodyLeft", None),
         Failure::Cancelled => ("Cancelled", None),
+        Failure::Finished => ("Finished", None),
         _ => ("Error", None),
     }
 }

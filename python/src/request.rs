@@ -26,6 +26,8 @@ pub struct Request {
     context: Arc<Context>,
     kind: Kind,
     state: Mutex<State>,
+    /// Of the event loops whose tasks await it.
+    bells: Arc<Bells>,
 }
 
 /// What its end and its being dropped mean.
@@ -45,12 +47,16 @@ enum State {
 impl Request {
     /// An operation that reads or writes `lent`.
     pub fn under_way(context: &Arc<Context>, kind: Kind, pending: Pending, lent: Lent) -> Self {
-        Self { context: context.clone(), kind, state: Mutex::new(State::UnderWay(pending, lent)) }
+        Self::new(context, kind, State::UnderWay(pending, lent))
     }
 
     /// One that has ended at once.
     pub fn ended(context: &Arc<Context>, kind: Kind, status: Option<Status>) -> Self {
-        Self { context: context.clone(), kind, state: Mutex::new(State::Ended(Ok(status))) }
+        Self::new(context, kind, State::Ended(Ok(status)))
+    }
+
+    fn new(context: &Arc<Context>, kind: Kind, state: State) -> Self {
+        Self { context: context.clone(), kind, state: Mutex::new(state), bells: Arc::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -74,6 +80,8 @@ impl Request {
         let before = std::mem::replace(&mut *self.state(), state);
         // Objects that are let go may run code of the program, which may ask this request.
         drop(before);
+        // Whoever asked the engine between its end and this was told that it is under way.
+        self.bells.wake_by_ref();
     }
 
     fn result(&self, py: Python<'_>) -> PyResult<Option<Status>> {
@@ -145,7 +153,9 @@ impl Request {
         let Some(pending) = self.pending() else { return Ok(true) };
         let engine = &self.context.engine;
         engine.start_serving();
-        match engine.test_or_notify(pending, &bell.waker).map_err(|error| raise(py, error))? {
+        // The engine knows one waker for each request.
+        self.bells.add(&bell.waker);
+        match engine.test_or_notify(pending, &self.bells.clone().into()).map_err(|error| raise(py, error))? {
             Some(ended) => self.settle(py, ended),
             None => return Ok(false),
         }
@@ -178,6 +188,29 @@ impl Drop for Request {
 pub struct Bell {
     ringer: Arc<Ringer>,
     waker: Waker,
+}
+
+/// The bells of the event loops that a request has tasks in.
+#[derive(Default)]
+struct Bells(Mutex<Vec<Waker>>);
+
+impl Bells {
+    fn add(&self, waker: &Waker) {
+        let mut wakers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !wakers.iter().any(|other| other.will_wake(waker)) {
+            wakers.push(waker.clone());
+        }
+    }
+}
+
+impl Wake for Bells {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(Waker::wake_by_ref);
+    }
 }
 
 /// Its descriptor, which requests keep open.

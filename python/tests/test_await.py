@@ -1,6 +1,7 @@
 """Requests awaited by tasks of asyncio."""
 
 import asyncio
+import threading
 
 import canele
 import numpy
@@ -77,3 +78,35 @@ class Await(RankTest):
         world.send(self.next, 4, b"here")
         self.assertEqual(receive.wait().bytes, 4)
         self.assertEqual(into, b"here")
+
+    def test_several_tasks_await_one_request(self):
+        async def awaited(request):
+            return (await request).bytes
+
+        async def main():
+            receive = world.irecv(self.previous, 5, bytearray(4))
+            tasks = [asyncio.ensure_future(awaited(receive)) for _ in range(4)]
+            await asyncio.sleep(0)
+            tasks[0].cancel()
+            await world.isend(self.next, 5, b"you")
+            return await asyncio.wait_for(asyncio.gather(*tasks[1:]), 60)
+
+        self.assertEqual(asyncio.run(main()), [3, 3, 3])
+
+    def test_tasks_of_several_event_loops_await_one_request(self):
+        receive = world.irecv(self.previous, 6, bytearray(4))
+        waiting = threading.Barrier(3)
+        seen = []
+
+        async def awaited():
+            asyncio.get_running_loop().call_soon(waiting.wait)
+            seen.append((await asyncio.wait_for(receive, 60)).bytes)
+
+        threads = [threading.Thread(target=asyncio.run, args=(awaited(),)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        waiting.wait()
+        world.send(self.next, 6, b"all")
+        for thread in threads:
+            thread.join()
+        self.assertEqual(seen, [3, 3])

@@ -95,9 +95,7 @@ impl Job {
     /// # Errors
     /// The launcher is gone.
     pub fn finish(self) -> Result<(), Error> {
-        let flushed = self.endpoint.context.flush();
-        self.endpoint.engine.finish()?;
-        flushed
+        self.endpoint.finish()
     }
 }
 
@@ -113,6 +111,15 @@ impl Endpoint {
     #[doc(hidden)]
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+
+    /// Ends this rank's part, as [`Job::finish`], while other threads may be in calls, which end with [`Error::Finished`]: for interfaces of
+    /// other languages, whose handles of the job outlive it.
+    #[doc(hidden)]
+    pub fn finish(&self) -> Result<(), Error> {
+        let flushed = self.context.flush();
+        self.engine.finish()?;
+        flushed
     }
 
     /// This process's number.

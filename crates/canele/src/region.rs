@@ -188,6 +188,7 @@ impl RemoteRegion {
     /// # Errors
     /// The range lies outside. On another host: [`Error::Refused`]; the owner has finished or died.
     pub fn put<T: Plain>(&self, offset: usize, items: &[T]) -> Result<(), Error> {
+        self.engine.check_unfinished()?;
         self.engine.put(&self.far, offset, bytemuck::cast_slice(items))
     }
 
@@ -196,6 +197,7 @@ impl RemoteRegion {
     /// # Errors
     /// As [`RemoteRegion::put`].
     pub fn get<T: Plain>(&self, offset: usize, items: &mut [T]) -> Result<(), Error> {
+        self.engine.check_unfinished()?;
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(items);
         match self.far.window(offset, bytes.len()) {
             Some(window) => window.read(0, bytes),
@@ -230,6 +232,7 @@ impl RemoteRegion {
     /// # Errors
     /// The word lies outside or is not aligned; else as [`RemoteRegion::put`].
     pub fn fetch_add(&self, offset: usize, n: u64) -> Result<u64, Error> {
+        self.engine.check_unfinished()?;
         match self.far.word(offset) {
             // SeqCst: one order of all atomic operations of all ranks, which is what users expect of them.
             Some(word) => Ok(word.fetch_add(n, Ordering::SeqCst)),
@@ -242,6 +245,7 @@ impl RemoteRegion {
     /// # Errors
     /// As [`RemoteRegion::fetch_add`].
     pub fn compare_and_swap(&self, offset: usize, expected: u64, new: u64) -> Result<u64, Error> {
+        self.engine.check_unfinished()?;
         let Some(word) = self.far.word(offset) else {
             return self.engine.swap_remote(&self.far, offset, expected, new);
         };

@@ -425,7 +425,7 @@ canele_error canele_job_start(struct canele_job **job);
 
 /**
  * Ends this rank's part in good order, and closes the job: everything sent so far will arrive. A rank that exits without it has
- * failed. Close what else is open first; what is used later gives CANELE_ERROR_FINISHED.
+ * failed. Close what else is open first; what is used later gives CANELE_ERROR_FINISHED, and so do calls of other threads that wait.
  *
  * Errors: CANELE_ERROR_LAUNCHER. The job is closed all the same.
  */

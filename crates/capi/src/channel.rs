@@ -7,7 +7,7 @@ use canele::{Channel, Rank, Tag};
 
 use crate::error::{Told, call, canele_error, value};
 use crate::flow::{canele_flow, flow, source, tag_match};
-use crate::handle::{Handle, close, get, kind, put};
+use crate::handle::{Head, close, get, kind, put};
 use crate::job::{canele_job, endpoint};
 use crate::memory::{array, bytes as bytes_at, bytes_mut, set_if_wanted};
 use crate::region::canele_region;
@@ -15,7 +15,7 @@ use crate::tagged::{canele_status, duration};
 
 /// One end of a virtual channel to a rank. Messages are received in the order in which the other end sent them. Made by
 /// canele_job_channel.
-pub struct canele_channel(Handle<Channel>);
+pub struct canele_channel(Head);
 kind!(canele_channel, Channel, b"chan", "channel");
 
 /// A stretch of memory that is sent.

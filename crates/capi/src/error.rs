@@ -199,6 +199,7 @@ fn code_of_failure(failure: &Failure) -> canele_error {
         Failure::Cancelled => CANELE_ERROR_CANCELLED,
         Failure::Revoked { .. } => CANELE_ERROR_REVOKED,
         Failure::RegionLost(_) => CANELE_ERROR_REGION_LOST,
+        Failure::Finished => CANELE_ERROR_FINISHED,
     }
 }
 

@@ -6,11 +6,11 @@ use canele::short::KnownRanks;
 use canele::{Flow, Source, Tag, TagMatch};
 
 use crate::error::{Told, call, canele_error, value};
-use crate::handle::{Handle, at, close, get, kind, put};
+use crate::handle::{Head, at, close, get, kind, put};
 
 /// An ordered stream of messages among all ranks of a job; messages of one flow never match receives of another. Between two ranks
 /// messages of a flow are matched in the order in which they were sent. Made by canele_job_world or canele_flow_duplicate.
-pub struct canele_flow(Handle<OpenFlow>);
+pub struct canele_flow(Head);
 kind!(canele_flow, OpenFlow, b"flow", "flow");
 
 /// A flow, of which is said whether its job closes it, and the ranks that its short messages went to and came from last.

@@ -4,15 +4,20 @@
 //! not serve another handle, for which the longest closed one is taken, and only if many are.
 //!
 //! ```text
-//!   canele_flow * ──▶ ┌ kind │ value ┐     kind: which kind of handle it is, or that it is closed
+//!   canele_flow * ──▶ ┌ head │ value ┐     head: which kind of handle it is, or that it is closed, at the same place in all kinds
 //!                     └──────┴───────┘     closed ones wait in the pool of their kind
 //! ```
+//!
+//! To Rust, a handle of C is a reference to its head alone. What lies behind it is looked at once the head has said that it is of the
+//! kind that the call takes.
 
-use std::cell::{Cell, UnsafeCell};
+use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
+
+use canele_sys::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::error::{Told, canele_error};
 
@@ -20,14 +25,24 @@ use crate::error::{Told, canele_error};
 const CLOSED_AT_LEAST: usize = 64;
 /// What stands in place of its kind in a closed handle.
 const CLOSED: u32 = u32::from_le_bytes(*b"shut");
+/// The same of a handle whose job was finished.
+const FINISHED: u32 = u32::from_le_bytes(*b"done");
+
+/// What every handle begins with.
+#[repr(C)]
+pub struct Head {
+    // Relaxed everywhere: it orders nothing, for no call may close what another one uses.
+    kind: AtomicU32,
+}
 
 /// The memory of a handle.
-pub struct Handle<T> {
-    kind: Cell<u32>,
+#[repr(C)]
+struct Handle<T> {
+    head: Head,
     value: UnsafeCell<Option<T>>,
 }
 
-/// A kind of handle.
+/// A kind of handle, known by its head.
 pub trait Kind: Sized + 'static {
     /// What it stands for.
     type Value: 'static;
@@ -36,25 +51,24 @@ pub trait Kind: Sized + 'static {
     /// What messages call it.
     const NAME: &'static str;
 
-    fn new(handle: Handle<Self::Value>) -> Self;
-    fn handle(&self) -> &Handle<Self::Value>;
+    fn head(&self) -> &Head;
     fn pool() -> &'static Pool<Self>;
 }
 
-/// Makes a structure with one field, a [`Handle`], a kind.
+/// Makes a structure with one field, a [`Head`], a kind.
 macro_rules! kind {
     ($name:ident, $value:ty, $kind:literal, $text:literal) => {
+        const _: () = assert!(
+            size_of::<$name>() == size_of::<$crate::handle::Head>() && std::mem::offset_of!($name, 0) == 0
+        );
+
         impl $crate::handle::Kind for $name {
             type Value = $value;
             const KIND: u32 = u32::from_le_bytes(*$kind);
             const NAME: &'static str = $text;
 
-            fn new(handle: $crate::handle::Handle<$value>) -> Self {
-                Self(handle)
-            }
-
             #[inline(always)]
-            fn handle(&self) -> &$crate::handle::Handle<$value> {
+            fn head(&self) -> &$crate::handle::Head {
                 &self.0
             }
 
@@ -88,17 +102,30 @@ impl<K: Kind> Pool<K> {
     }
 }
 
+/// The memory of a handle, of which its head is a part.
+///
+/// # Safety
+/// The memory is of this kind, open or closed.
+#[inline(always)]
+unsafe fn memory_of<K: Kind>(handle: &K) -> &Handle<K::Value> {
+    let address = std::ptr::from_ref(handle).addr();
+    // SAFETY: `open` made it of this kind, by the caller's word, and exposed it; it is never freed.
+    unsafe { &*std::ptr::with_exposed_provenance(address) }
+}
+
 /// Makes a handle.
 pub fn open<K: Kind>(value: K::Value) -> NonNull<K> {
     let Some(memory) = K::pool().take() else {
-        let handle = Handle { kind: Cell::new(K::KIND), value: UnsafeCell::new(Some(value)) };
-        return NonNull::from(Box::leak(Box::new(K::new(handle))));
+        let head = Head { kind: AtomicU32::new(K::KIND) };
+        let memory = NonNull::from(Box::leak(Box::new(Handle { head, value: UnsafeCell::new(Some(value)) })));
+        memory.as_ptr().expose_provenance();
+        return memory.cast();
     };
-    // SAFETY: it was closed, so nothing refers to it; its memory is never freed.
-    let handle = unsafe { memory.as_ref() }.handle();
+    // SAFETY: a pool has handles of its kind alone; closed, so nothing refers to it; its memory is never freed.
+    let handle = unsafe { memory_of(memory.as_ref()) };
     // SAFETY: as above.
     unsafe { *handle.value.get() = Some(value) };
-    handle.kind.set(K::KIND);
+    handle.head.kind.store(K::KIND, Relaxed);
     memory
 }
 
@@ -123,12 +150,13 @@ pub fn no_place(what: &str) -> Told {
 /// What a handle stands for, if it is open and of this kind.
 #[inline(always)]
 pub fn find<K: Kind>(handle: Option<&K>) -> Option<&K::Value> {
-    let handle = handle?.handle();
-    if handle.kind.get() != K::KIND {
+    let handle = handle?;
+    if handle.head().kind.load(Relaxed) != K::KIND {
         return None;
     }
-    // SAFETY: it is open, so its value is written by no call but one that closes it, which no program may make meanwhile.
-    unsafe { &*handle.value.get() }.as_ref()
+    // SAFETY: it is of this kind. It is open, so its value is written by no call but one that closes it, which no program may make
+    // meanwhile.
+    unsafe { &*memory_of(handle).value.get() }.as_ref()
 }
 
 /// What a handle stands for.
@@ -141,9 +169,9 @@ pub fn get<K: Kind>(handle: Option<&K>) -> Result<&K::Value, Told> {
 #[inline(always)]
 pub fn get_mut<K: Kind>(handle: Option<&mut K>) -> Result<&mut K::Value, Told> {
     match handle {
-        Some(handle) if handle.handle().kind.get() == K::KIND => {
-            // SAFETY: it is open, and the call has it alone.
-            unsafe { &mut *handle.handle().value.get() }.as_mut().ok_or_else(|| no_handle::<K>(None))
+        Some(handle) if handle.head().kind.load(Relaxed) == K::KIND => {
+            // SAFETY: it is of this kind and open, and the call has it alone.
+            unsafe { &mut *memory_of(handle).value.get() }.as_mut().ok_or_else(|| no_handle::<K>(None))
         }
         handle => Err(no_handle(handle.as_deref())),
     }
@@ -154,11 +182,15 @@ pub fn get_mut<K: Kind>(handle: Option<&mut K>) -> Result<&mut K::Value, Told> {
 #[inline(never)]
 pub fn no_handle<K: Kind>(handle: Option<&K>) -> Told {
     let name = K::NAME;
-    match handle.map(|handle| handle.handle().kind.get()) {
+    match handle.map(|handle| handle.head().kind.load(Relaxed)) {
         None => Told::argument(format!("the {name} is NULL: it was never opened, or is closed already")),
         Some(CLOSED) => Told::new(
             canele_error::CANELE_ERROR_CLOSED_HANDLE,
             format!("the {name} is closed already: another copy of the handle was closed or waited for"),
+        ),
+        Some(FINISHED) => Told::new(
+            canele_error::CANELE_ERROR_FINISHED,
+            format!("the {name} is of a job that was finished by this rank: no more calls"),
         ),
         Some(_) => {
             Told::argument(format!("the pointer is no {name}: it points to another kind of handle or memory"))
@@ -183,14 +215,22 @@ pub fn close<K: Kind>(place: Option<&mut *mut K>) -> Result<K::Value, Told> {
 }
 
 /// Closes a handle, and gives what it stood for; nothing if it is closed.
-pub fn close_handle<K: Kind>(memory: NonNull<K>) -> Option<K::Value> {
+fn close_handle<K: Kind>(memory: NonNull<K>) -> Option<K::Value> {
     // SAFETY: the memory of handles is never freed.
-    let handle = unsafe { memory.as_ref() }.handle();
-    if handle.kind.replace(CLOSED) != K::KIND {
+    let handle = unsafe { memory.as_ref() };
+    if handle.head().kind.swap(CLOSED, Relaxed) != K::KIND {
         return None;
     }
-    // SAFETY: no other call uses a handle while it is closed.
-    let value = unsafe { &mut *handle.value.get() }.take();
+    // SAFETY: it is of this kind, and no other call uses a handle while it is closed.
+    let value = unsafe { &mut *memory_of(handle).value.get() }.take();
     K::pool().put(memory);
     value
+}
+
+/// Ends the use of a handle whose job was finished. Calls of other threads may be under way with it, so it keeps what it stands for.
+pub fn retire<K: Kind>(memory: NonNull<K>) {
+    // SAFETY: the memory of handles is never freed.
+    let kind = &unsafe { memory.as_ref() }.head().kind;
+    // One that was closed stays so.
+    let _ = kind.compare_exchange(K::KIND, FINISHED, Relaxed, Relaxed);
 }

@@ -8,11 +8,11 @@ use canele::{Endpoint, Job};
 
 use crate::error::{Told, call, canele_error, value};
 use crate::flow::{OpenFlow, canele_flow};
-use crate::handle::{Handle, close, close_handle, get, kind, open, put};
+use crate::handle::{Head, get, kind, no_handle, no_place, open, put, retire};
 use crate::memory::text;
 
 /// The processes that were started together, seen from one of them. Made by canele_job_start.
-pub struct canele_job(Handle<OpenJob>);
+pub struct canele_job(Head);
 kind!(canele_job, OpenJob, b"job ", "job");
 
 /// A job, and its flow, which is open as long.
@@ -46,15 +46,21 @@ pub extern "C" fn canele_job_start(job: Option<&mut MaybeUninit<*mut canele_job>
 }
 
 /// Ends this rank's part in good order, and closes the job: everything sent so far will arrive. A rank that exits without it has
-/// failed. Close what else is open first; what is used later gives CANELE_ERROR_FINISHED.
+/// failed. Close what else is open first; what is used later gives CANELE_ERROR_FINISHED, and so do calls of other threads that wait.
 ///
 /// Errors: CANELE_ERROR_LAUNCHER. The job is closed all the same.
 #[unsafe(no_mangle)]
 pub extern "C" fn canele_job_finish(job: Option<&mut *mut canele_job>) -> canele_error {
     call(|| {
-        let OpenJob { job, world } = close(job)?;
-        close_handle(world);
-        Ok(job.finish()?)
+        let place = job.ok_or_else(|| no_place("job"))?;
+        let handle = NonNull::new(*place).ok_or_else(|| no_handle::<canele_job>(None))?;
+        // SAFETY: what is not NULL is what this library gave, whose memory is never freed.
+        let open = get(Some(unsafe { handle.as_ref() }))?;
+        let finished = open.endpoint().finish();
+        retire(open.world);
+        retire(handle);
+        *place = std::ptr::null_mut();
+        Ok(finished?)
     })
 }
 

@@ -7,18 +7,18 @@ use std::mem::MaybeUninit;
 use canele::{Mailbox, Message, PostError, Postbox};
 
 use crate::error::{Told, call, canele_error, value};
-use crate::handle::{Handle, at, close, get, kind, no_place, open, put};
+use crate::handle::{Head, at, close, get, kind, no_place, open, put};
 use crate::job::{canele_job, endpoint};
 use crate::memory::text;
 use crate::message::{OpenMessage, canele_message};
 use crate::tagged::duration;
 
 /// A mailbox of this rank, shared by its threads. Made by canele_job_create_mailbox.
-pub struct canele_mailbox(Handle<Mailbox>);
+pub struct canele_mailbox(Head);
 kind!(canele_mailbox, Mailbox, b"mail", "mailbox");
 
 /// The way to a mailbox of any rank, shared by threads. Made by canele_job_find_mailbox.
-pub struct canele_postbox(Handle<Postbox>);
+pub struct canele_postbox(Head);
 kind!(canele_postbox, Postbox, b"post", "postbox");
 
 /// Creates a mailbox with room for `depth` messages, which any rank of any host finds by its name, and stores a handle of it in `mailbox`.

@@ -7,13 +7,13 @@ use std::mem::MaybeUninit;
 use canele::Message;
 
 use crate::error::{call, canele_error, value};
-use crate::handle::{Handle, close, get, get_mut, kind, put};
+use crate::handle::{Head, close, get, get_mut, kind, put};
 use crate::memory::{items, items_mut};
 use crate::types::{canele_type, with_type};
 
 /// A message for a mailbox: items packed one after the other, to be unpacked in the same order. Made by canele_message_new or
 /// canele_mailbox_retrieve.
-pub struct canele_message(Handle<OpenMessage>);
+pub struct canele_message(Head);
 kind!(canele_message, OpenMessage, b"mess", "message");
 
 /// A message, and a copy of its bytes if the program has asked for their address and they lie where others may write.

@@ -7,12 +7,12 @@ use canele::Matched;
 
 use crate::error::{Told, call, canele_error};
 use crate::flow::{canele_flow, flow, source, tag_match};
-use crate::handle::{Handle, close, kind, no_place, open, put};
+use crate::handle::{Head, close, kind, no_place, open, put};
 use crate::memory::{bytes_mut, set, set_if_wanted};
 use crate::tagged::canele_status;
 
 /// A message that a probe has taken, which no other receive can get. It must be received by canele_matched_recv.
-pub struct canele_matched(Handle<Matched>);
+pub struct canele_matched(Head);
 kind!(canele_matched, Matched, b"matc", "matched message");
 
 /// Waits for a matching message and stores what a receive would get in `status`; the message stays.

@@ -6,18 +6,18 @@ use std::mem::MaybeUninit;
 use canele::{Region, RemoteRegion};
 
 use crate::error::{call, canele_error, value};
-use crate::handle::{Handle, close, get, kind, put};
+use crate::handle::{Head, close, get, kind, put};
 use crate::job::{canele_job, endpoint};
 use crate::memory::{bytes as bytes_at, bytes_mut, set, set_if_wanted, text, wait};
 use crate::tagged::duration;
 
 /// Memory allocated by Canelé that ranks of this host map and those of other hosts reach through this rank's library, whenever any
 /// thread of this rank makes progress (with CANELE_PROGRESS_THREAD=1: always). Zeroed at first. Made by canele_job_region.
-pub struct canele_region(Handle<Region>);
+pub struct canele_region(Head);
 kind!(canele_region, Region, b"regi", "region");
 
 /// A region of some rank, this one's included, as seen from here. Made by canele_job_find_region or canele_region_remote.
-pub struct canele_remote_region(Handle<RemoteRegion>);
+pub struct canele_remote_region(Head);
 kind!(canele_remote_region, RemoteRegion, b"remo", "remote region");
 
 /// Allocates a region of `bytes` bytes and stores a handle of it in `region`.

@@ -8,14 +8,14 @@ use canele::{Mode, Rank, Tag};
 
 use crate::error::{Kept, Told, call, canele_error};
 use crate::flow::{canele_flow, flow, source, tag_match};
-use crate::handle::{Handle, at, close, get_mut, kind, put};
+use crate::handle::{Head, at, close, get_mut, kind, put};
 use crate::memory::{array, raw, raw_mut, set, set_if_wanted, wait};
 use crate::tagged::canele_status;
 
 /// A send or a receive under way. Its memory belongs to the library until canele_request_wait, canele_request_test or one of
 /// canele_wait_all, canele_wait_any, canele_wait_some has said that it has ended: memory that is sent must not be changed or freed until
 /// then, memory that is received into not be touched or freed. Each request must be waited for.
-pub struct canele_request(Handle<RawRequest>);
+pub struct canele_request(Head);
 kind!(canele_request, RawRequest, b"requ", "request");
 
 /// Starts to send `bytes` bytes at `data` to rank `to` with a tag, and stores a handle of the operation in `request`. The memory must stay as it

@@ -31,6 +31,17 @@ fn threads_have_errors_and_messages_of_their_own() {
 }
 
 #[test]
+fn whoever_waits_when_the_job_is_finished_is_told_so() {
+    passes("finished", 1);
+    passes("finished", 2);
+}
+
+#[test]
+fn handles_of_another_kind_are_refused_by_their_heads() {
+    passes("kinds", 1);
+}
+
+#[test]
 fn a_death_is_told_by_its_rank() {
     let program = compiled(&folder("tests/programs/death.c"));
     let output = run(&["-n", "3", "--on-failure", "continue"], &program, &[]);
@@ -51,5 +62,5 @@ fn a_program_without_a_launcher_is_a_job_of_one_rank() {
 #[test]
 fn every_program_in_the_folder_is_run() {
     let programs: Vec<_> = sources("tests/programs").iter().map(|path| name(path)).collect();
-    assert_eq!(programs, ["death", "errors", "limits", "requests", "threads"]);
+    assert_eq!(programs, ["death", "errors", "finished", "kinds", "limits", "requests", "threads"]);
 }

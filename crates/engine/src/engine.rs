@@ -34,6 +34,8 @@ pub struct Engine {
     own_threads: Arc<AtomicUsize>,
     /// One of them makes progress for the program.
     is_served: AtomicBool,
+    /// This rank has finished the job.
+    pub(crate) is_finished: AtomicBool,
     pub(crate) tunables: Tunables,
     /// What records the events of this rank, if it is traced.
     pub(crate) tracer: Option<Arc<Tracer>>,
@@ -79,6 +81,7 @@ impl Engine {
             core: BiasedLock::new(core),
             place,
             is_served: AtomicBool::new(false),
+            is_finished: AtomicBool::new(false),
             users: Users::new(),
             tunables: tunables.clone(),
         })
@@ -192,6 +195,16 @@ impl Engine {
     /// `Forked`.
     pub fn take_peaks(&self) -> Result<[u64; 2], Error> {
         Ok(self.lock()?.progress.proto.take_peaks())
+    }
+
+    /// Whether this rank has finished the job: for what is done without the lock.
+    ///
+    /// # Errors
+    /// It has.
+    #[inline(always)]
+    pub fn check_unfinished(&self) -> Result<(), Error> {
+        // Relaxed: a call that comes at the same time as the end may be before it.
+        if self.is_finished.load(Relaxed) { Err(Error::Finished) } else { Ok(()) }
     }
 
     /// True if this thread is inside the library, which it must not call then.

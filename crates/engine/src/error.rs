@@ -26,7 +26,7 @@ pub enum Error {
     },
     /// The operation itself failed.
     #[error(transparent)]
-    Failed(#[from] Failure),
+    Failed(Failure),
     /// The deadline passed; the operation was withdrawn and nothing of it will happen any more.
     #[error("the deadline passed while waiting for {0}")]
     Deadline(String),
@@ -127,11 +127,20 @@ impl fmt::Debug for Error {
     }
 }
 
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Finished => Self::Finished,
+            failure => Self::Failed(failure),
+        }
+    }
+}
+
 impl From<canele_collective::Error> for Error {
     fn from(error: canele_collective::Error) -> Self {
         match error {
             canele_collective::Error::NoSuchRank { rank, size } => Self::NoSuchRank { rank, size },
-            canele_collective::Error::Failed(failure) => Self::Failed(failure),
+            canele_collective::Error::Failed(failure) => failure.into(),
             canele_collective::Error::Lengths { what, given, needed } => {
                 Self::Lengths { what, given, needed }
             }

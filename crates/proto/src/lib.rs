@@ -77,7 +77,7 @@ pub use post::{Envelope, Filled, Payload, Sent, ShortSent};
 pub use receive::{Received, Room};
 pub use receive_run::Receives;
 pub use request::PendingOperation;
-use request::State;
+use request::{Failure, State};
 use slab::Slab;
 use spare::Spare;
 use strategy::{Draft, Strategy};
@@ -159,6 +159,8 @@ pub struct Proto {
     deaths: Vec<Rank>,
     /// Other ranks from which something may come.
     speaking: usize,
+    /// This rank has finished the job.
+    is_closed: bool,
     /// Why peers cannot be reached, or accept nothing from here.
     reasons: HashMap<Rank, Box<str>>,
     faults: Vec<(Rank, Corrupt)>,
@@ -230,6 +232,7 @@ impl Proto {
             fenced: VecDeque::new(),
             deaths: Vec::new(),
             speaking: ranks - 1,
+            is_closed: false,
             reasons: HashMap::new(),
             faults: Vec::new(),
             discarded: HashMap::new(),
@@ -353,9 +356,24 @@ impl Proto {
         self.closing.is_empty() && self.active.is_empty() && self.work.is_empty()
     }
 
-    /// Lets no message go straight to the rail any more: whatever is tried takes the general path, which says why not.
+    /// Ends every operation that is under way, because this rank has finished the job, and begins none any more. No message goes straight to
+    /// the rail: whatever is tried takes the general path, which says why not. Call it once all is flushed.
     pub fn close(&mut self) {
+        self.is_closed = true;
         self.peers.close();
+        let has_ended = |state: &State| matches!(state, State::Closing(_) | State::Done(_) | State::Moving);
+        let open = self.requests.iter().filter(|(_, state)| !has_ended(state)).map(|(key, _)| key.into());
+        for id in open.collect::<Vec<RequestId>>() {
+            if !self.withdraw_here(id, Failure::Finished) {
+                self.fail(id, Failure::Finished);
+            }
+        }
+        self.ended += 1;
+    }
+
+    /// Why nothing can be done any more, if this rank has finished the job.
+    pub fn why_closed(&self) -> Option<Failure> {
+        self.is_closed.then_some(Failure::Finished)
     }
 
     /// Puts a peer into the list of those with something to be sent.

@@ -130,6 +130,9 @@ pub enum Failure {
         /// Which, or the one before.
         flow: FlowId,
     },
+    /// This rank has finished the job meanwhile.
+    #[error("the job was finished by this rank: no more calls")]
+    Finished,
     /// A region is not there any more.
     #[error("a region of {0} that the message was to be copied from or to is gone")]
     RegionLost(Rank),

@@ -102,6 +102,9 @@ impl Proto {
 
     /// Why nothing can be sent to a peer any more.
     pub fn why_gone(&self, peer: Rank) -> Option<Failure> {
+        if self.is_closed {
+            return Some(Failure::Finished);
+        }
         match self.peers[peer.0 as usize].gone? {
             Gone::Finished => Some(Failure::PeerFinished(peer)),
             Gone::Failed => Some(Failure::PeerFailed(peer)),

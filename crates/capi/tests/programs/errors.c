@@ -111,8 +111,8 @@ int main(void)
     OK(canele_job_finish(&job));
     char byte = 0;
     EXPECT(job == NULL);
-    FAILS(CLOSED_HANDLE, "the job is closed already", canele_job_finish(&copy));
-    FAILS(CLOSED_HANDLE, "the flow is closed already", canele_flow_send(world, 0, 0, &byte, 1));
+    FAILS(FINISHED, "the job is of a job that was finished", canele_job_finish(&copy));
+    FAILS(FINISHED, "the flow is of a job that was finished", canele_flow_send(world, 0, 0, &byte, 1));
     FAILS(FINISHED, "finished", canele_flow_send(kept, 0, 0, &byte, 1));
     OK(canele_flow_close(&kept));
     puts("passed");

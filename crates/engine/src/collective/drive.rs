@@ -119,9 +119,12 @@ impl Engine {
 }
 
 impl Core {
-    /// Whether all members live or have finished in good order, and none has cut off another.
+    /// Whether all members live or have finished in good order, none has cut off another, and this rank has not finished the job.
     #[inline]
     pub(super) fn check_alive(&self, liveness: &mut MemberLiveness) -> Result<(), Failure> {
+        if self.progress.is_finished {
+            return Err(Failure::Finished);
+        }
         liveness.check(&self.progress.proto, &self.membership.splits)
     }
 }

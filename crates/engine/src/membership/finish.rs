@@ -1,6 +1,7 @@
 //! The orderly end of a rank.
 
 use canele_control::{MOST_SERIES, OnFailure, ToLauncher, series_of};
+use canele_sys::atomic::Ordering::Relaxed;
 use canele_sys::ids::Rank;
 
 use super::launcher::end_without_launcher;
@@ -48,7 +49,7 @@ impl Engine {
     }
 
     /// Sends everything that still waits. The last user of the engine that calls it tells the launcher that this rank is done; later calls
-    /// are errors. A rank that another launcher has started waits until all ranks have finished.
+    /// are errors, and so are calls of other threads that still wait. A rank that another launcher has started waits until all ranks have finished.
     ///
     /// # Errors
     /// The launcher is gone.
@@ -70,6 +71,7 @@ impl Engine {
         core.publish_counters();
         let sent = core.membership.launcher.send(&ToLauncher::Finished);
         core.progress.is_finished = true;
+        self.is_finished.store(true, Relaxed);
         core.progress.proto.close();
         self.wake_progress_owner(&core);
         core.progress.waiters.wake_all();

@@ -87,7 +87,7 @@ impl Core {
         let proto = &mut self.progress.proto;
         proto.why_revoked(flow).or_else(|| match want.source {
             Some(source) => proto.why_gone(source),
-            None => proto.unacknowledged(flow),
+            None => proto.unacknowledged(flow).or_else(|| proto.why_closed()),
         })
     }
 }

@@ -65,13 +65,16 @@ impl Engine {
         if let Some(notice) = look_for_notice(&mut core) {
             return Ok(notice);
         }
-        let take = |core: &mut Core| core.progress.proto.take_notice();
+        let take = |core: &mut Core| match core.progress.proto.take_notice() {
+            Some(notice) => Some(Ok(notice)),
+            None => core.progress.proto.why_closed().map(|why| Err(why.into())),
+        };
         if deadline.is_none() {
             let (_core, notice) = self.wait_for_any_sender(core, Awaited::Other("a notice", None), take);
-            return notice.ok_or_else(|| Failure::NobodyLeft.into());
+            return notice.unwrap_or_else(|| Err(Failure::NobodyLeft.into()));
         }
         let (_core, notice) = self.wait_before(core, deadline, Awaited::Other("a notice", None), take);
-        notice.ok_or_else(|| Error::Deadline("a notice".to_owned()))
+        notice.unwrap_or_else(|| Err(Error::Deadline("a notice".to_owned())))
     }
 
     /// Calls `call` for every notice whose identifier lies in `ids`, from within whatever call makes progress. It must

@@ -104,9 +104,11 @@ impl Engine {
             return core.check().and(Err(failure.into()));
         }
         self.wake_progress_owner(&core);
-        let room = |core: &mut Core| (core.progress.proto.replies_waiting(to) <= MOST_WAITING).then_some(());
-        self.wait_for(core, Awaited::Other("room for puts", Some(to)), room);
-        Ok(())
+        let room = |core: &mut Core| match core.progress.proto.why_closed() {
+            Some(why) => Some(Err(why.into())),
+            None => (core.progress.proto.replies_waiting(to) <= MOST_WAITING).then_some(Ok(())),
+        };
+        self.wait_for(core, Awaited::Other("room for puts", Some(to)), room).1
     }
 }
 

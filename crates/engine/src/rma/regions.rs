@@ -86,21 +86,20 @@ impl Engine {
             return Ok(Arc::new(Far::elsewhere(Elsewhere { owner, region: id, bytes })));
         }
         let core = self.lock_to_submit()?;
+        let lost = || Error::from(Failure::RegionLost(owner));
         let ready = |core: &mut Core| {
             let Progress { proto, rails, .. } = &mut core.progress;
-            if owner == proto.me() {
-                return Some(rails.shm.regions.own(id).map(|region| region.far()));
+            if let Some(why) = proto.why_closed() {
+                return Some(Err(why.into()));
             }
-            rails.shm.regions.map(owner, id)
+            if owner == proto.me() {
+                return Some(rails.shm.regions.own(id).map(|region| region.far()).ok_or_else(lost));
+            }
+            rails.shm.regions.map(owner, id).map(|far| far.ok_or_else(lost))
         };
-        match self
-            .wait_before(core, deadline, Awaited::Other("a region of another rank", Some(owner)), ready)
-            .1
-        {
-            Some(Some(far)) => Ok(far),
-            Some(None) => Err(Failure::RegionLost(owner).into()),
-            None => Err(Error::Deadline(format!("a region of {owner}"))),
-        }
+        let awaited = Awaited::Other("a region of another rank", Some(owner));
+        let (_core, far) = self.wait_before(core, deadline, awaited, ready);
+        far.unwrap_or_else(|| Err(Error::Deadline(format!("a region of {owner}"))))
     }
 }
 
