@@ -215,6 +215,7 @@ impl RemoteRegion {
     /// [`RemoteRegion::fence`] tells, and the notice is not seen.
     #[inline]
     pub fn put_notify<T: Plain>(&self, offset: usize, items: &[T], notice: u64) -> Result<(), Error> {
+        self.engine.check_unfinished()?;
         self.engine.put_notify(self.owner, &self.far, self.id, offset, bytemuck::cast_slice(items), notice)
     }
 

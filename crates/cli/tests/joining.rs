@@ -105,6 +105,7 @@ fn kill_at_random(start: impl Fn() -> PmiJob, victim: impl Fn(&PmiJob, &mut Rand
         let _ = std::process::Command::new("kill").args(["-KILL", &victim.to_string()]).status();
         let ended = job.end();
         let what = format!("kill {n} of process {victim} after {after:?}: {ended:?}");
+        assert!(!ended.error.is_empty(), "nobody said a word: {what}");
         assert!(ended.statuses.iter().all(|status| !status.success()), "{what}");
     }
 }
@@ -130,6 +131,19 @@ fn kills_of_agent_or_launcher_at_any_moment_leave_nothing() {
         if agents.is_empty() { agents } else { [agents, job.named("canele-launcher")].concat() }
     };
     kill_at_random(|| start_pmi(4, &[&program(), "exchange-alone", "1000"], &[]), helpers);
+}
+
+#[test]
+fn the_agents_say_that_the_launcher_was_killed() {
+    let job = start_pmi(2, &[&program(), "exchange-alone", "1000"], &[]);
+    wait_until("the ranks to run", || !job.named("rank-supervisor").is_empty());
+    kill("KILL", job.named("canele-launcher")[0]);
+    let ended = job.end();
+    assert!(
+        ended.error.contains("canele: the job's launcher is gone: its connection has ended"),
+        "{ended:?}"
+    );
+    assert!(ended.statuses.iter().all(|status| !status.success()), "{ended:?}");
 }
 
 #[test]

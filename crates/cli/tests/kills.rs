@@ -39,9 +39,12 @@ fn rank_of(sleepers: &[u32]) -> Option<u32> {
 fn when_the_launcher_is_killed_everything_ends() {
     let run = start_shell(&["-n", "3"], FAMILY);
     run.wait_for(3 * SLEEPERS, "sleep");
-    kill("KILL", run.pid());
+    let launcher = run.pid();
+    kill("KILL", launcher);
     let ended = run.end();
     assert_eq!(support::killed_by(&ended), Some(9));
+    let text = format!("canele: the job's launcher (process {launcher}) is gone: it was killed");
+    assert!(ended.error.contains(&text), "{}", ended.error);
 }
 
 #[test]

@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use canele_sys::poller::Poller;
 pub use canele_sys::poller::Ready;
+use rustix::event::{Timespec, epoll, poll};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -136,17 +138,24 @@ pub struct Events {
 }
 
 impl Events {
-    /// An empty set.
+    /// An empty set. The calls that a wait makes are tried here: where a sandbox denies one, each wait would end at once, for ever.
     ///
     /// # Errors
-    /// As epoll_create1(2).
+    /// As epoll_create1(2), epoll_pwait(2), ppoll(2).
     pub fn new() -> io::Result<Events> {
-        let refused = refused(
-            "epoll_create1",
-            "to wait for the ranks",
-            "raise `ulimit -n`, or let the sandbox allow it",
-        );
-        Ok(Events { poller: Poller::new().map_err(refused)? })
+        let (purpose, remedy) = ("to wait for the ranks", "let the sandbox allow it");
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let create = refused("epoll_create1", purpose, "raise `ulimit -n`, or let the sandbox allow it");
+        let poller = Poller::new().map_err(create)?;
+        let mut room = [MaybeUninit::<epoll::Event>::uninit(); 1];
+        match epoll::wait(&poller, &mut room, Some(&now)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(refused("epoll_pwait", purpose, remedy)(errno)),
+        }
+        match poll(&mut [], Some(&now)) {
+            Ok(_) | Err(Errno::INTR) => Ok(Events { poller }),
+            Err(errno) => Err(refused("ppoll", purpose, remedy)(errno)),
+        }
     }
 
     /// Adds `fd`, known as `source`.

@@ -134,6 +134,8 @@ impl Launcher {
 
     /// Runs the job to its end. Answers the exit status.
     pub fn run(mut self) -> u8 {
+        // What could not even be started is reported without an event.
+        self.deliver();
         while !self.hosts.is_over() {
             for (source, ready) in self.events.wait(self.deadline()) {
                 self.handle(source, ready);

@@ -43,6 +43,7 @@ mod job;
 mod job_elsewhere;
 mod job_hosts;
 mod join;
+mod last_words;
 mod launcher;
 mod member;
 pub mod mpiexec;

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use rustix::io::Errno;
+
 /// Says that `call` was refused, what it is needed for and what to do.
 pub fn refused<E: Into<io::Error>>(
     call: &'static str,
@@ -16,6 +18,10 @@ pub fn refused<E: Into<io::Error>>(
 
 /// Says that a file of memory was refused.
 pub fn refused_memory(error: io::Error) -> io::Error {
+    if error.raw_os_error() == Some(Errno::FBIG.raw_os_error()) {
+        let remedy = "raise the limit of the size of files (`ulimit -f`), which holds for such memory, too";
+        return refused("writing memory of a file", "for memory that processes share", remedy)(error);
+    }
     let remedy = "let the sandbox allow it (ranks of one host communicate through such memory)";
     refused("memfd_create", "for memory that processes share", remedy)(error)
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 use canele_control::{Host, JobInfo, MAX_MESSAGE, Network, OnFailure, RankMap, RankSet, Socket, draw_job_id};
 use canele_rail::shm::layout::MOST_LOCAL_RANKS;
 use canele_sys::ids::LinkId;
-use canele_sys::topology;
 use canele_sys::tunables::{LAUNCHER_VARIABLES, Tunables};
+use canele_sys::{signals, topology};
 use rustix::process::{Resource, getrlimit};
 
 use super::binding::{Binding, CoreClaims};
@@ -47,6 +47,7 @@ const BESIDES: u64 = 64;
 /// # Errors
 /// [`StartError`]: no rank was started.
 pub fn run(mut spec: JobSpec) -> Result<u8, StartError> {
+    signals::set_aside_inherited();
     let mut job = described(&spec).map_err(StartError::Description)?;
     let output = spec.output.take();
     let _claims = std::mem::take(&mut job.claims);
@@ -59,6 +60,7 @@ pub fn run(mut spec: JobSpec) -> Result<u8, StartError> {
 /// # Errors
 /// No such program has started this process; `CANELE_ON_FAILURE` makes no sense; whatever the system refuses.
 pub fn adopt(pid: u32) -> io::Result<u8> {
+    signals::set_aside_inherited();
     let socket = Socket::new(rustix::stdio::stdin().try_clone_to_owned()?);
     rustix::net::sockopt::socket_type(&socket)?;
     // Nobody else shall keep the socket open, nor read from it.

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use canele_control::{ReceiveError, SendError, Socket, foreign_names, variable};
 use canele_sys::affinity::ProcessorSet;
+use canele_sys::signals;
 use canele_sys::spawn::{Preparation, prepare};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitStatus, kill_process_group, set_child_subreaper};
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::binding::ProcessorList;
 use super::descendants::{NoChildren, kill_all, reap, signal_all};
 use super::failure::Exit;
+use super::last_words::say_last;
 use super::plan::Plan;
 use beats::StarterBeats;
 
@@ -60,6 +62,8 @@ pub enum ToSupervisor {
         /// Which.
         number: u32,
     },
+    /// The one who sends this ends next, and has said why: nothing is to be said about it.
+    Leave,
     /// End all processes: politely, and after `grace_ms` by force. Answered with `Empty`.
     End {
         /// Time to react to SIGTERM, in ms.
@@ -124,6 +128,10 @@ struct Supervisor {
     /// What the launcher has not taken yet: at most two messages of each process, and the last one.
     to_say: VecDeque<FromSupervisor>,
     beats: StarterBeats,
+    /// Who has started this process, in words.
+    starter: String,
+    /// It has said that it ends.
+    has_left: bool,
     /// When force follows.
     force_at: Option<Instant>,
 }
@@ -133,6 +141,7 @@ struct LauncherGone;
 
 impl Supervisor {
     fn new() -> io::Result<Supervisor> {
+        signals::set_aside_inherited();
         // Without this a name with the launcher's would die together with it under `killall`.
         rustix::thread::set_name(c"rank-supervisor")?;
         set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -143,7 +152,18 @@ impl Supervisor {
         rustix::net::sockopt::socket_type(&socket)?;
         let (running, beats) = (HashMap::new(), StarterBeats::default());
         let to_say = VecDeque::new();
-        Ok(Supervisor { socket, children, plans: Vec::new(), running, to_say, beats, force_at: None })
+        let (plans, starter) = (Vec::new(), starter());
+        Ok(Supervisor {
+            socket,
+            children,
+            plans,
+            running,
+            to_say,
+            beats,
+            starter,
+            has_left: false,
+            force_at: None,
+        })
     }
 
     fn run(mut self) -> io::Result<()> {
@@ -154,6 +174,12 @@ impl Supervisor {
                 // Whoever reads them shall see their end.
                 self.beats = StarterBeats::default();
                 kill_all(0, ALONE_PATIENCE);
+                if !self.has_left {
+                    say_last(&format!(
+                        "{} is gone: it was killed, or ran out of memory (the kernel's log tells, `dmesg`); everything below it was ended",
+                        self.starter
+                    ));
+                }
                 return Ok(());
             }
             if self.force_at.is_some() && self.collect_and_check() {
@@ -232,6 +258,7 @@ impl Supervisor {
             ToSupervisor::StopBeats { number } => {
                 self.beats.remove(number);
             }
+            ToSupervisor::Leave => self.has_left = true,
             ToSupervisor::End { grace_ms } => {
                 let now = Instant::now();
                 if grace_ms > 0 && self.force_at.is_none() {
@@ -339,6 +366,17 @@ impl Supervisor {
             while matches!(self.socket.try_receive_many::<ToSupervisor>(), Ok(Some(_))) {}
         }
     }
+}
+
+/// The process that has started this one, in words.
+fn starter() -> String {
+    let pid = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
+    let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let is_agent = command.split(|byte| *byte == 0).skip(1).take(2).any(|word| word == b"agent");
+    format!(
+        "{} (process {pid})",
+        if is_agent { "the job's agent on this host" } else { "the job's launcher" }
+    )
 }
 
 /// Says on a rank's standard error where it will run.

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use canele_control::{Socket, send_until_taken};
+use canele_sys::signals;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, getrlimit, kill_process, set_child_subreaper, setrlimit,
@@ -49,7 +50,8 @@ impl SupervisorHandle {
         let limit = getrlimit(Resource::Nofile);
         setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
         let (socket, its) = Socket::pair()?;
-        let process = Command::new("/proc/self/exe")
+        let mut command = Command::new("/proc/self/exe");
+        command
             // Not our own name: whoever kills all of that name shall leave somebody who tidies up.
             .arg0("rank-supervisor")
             .arg("supervise")
@@ -57,16 +59,18 @@ impl SupervisorHandle {
             .stdin(Stdio::from(OwnedFd::from(its)))
             .stdout(Stdio::null())
             // Out of reach of the terminal's signals: the launcher forwards them.
-            .process_group(0)
-            .spawn()
-            .map_err(refused(
-                "executing /proc/self/exe",
-                "to start the process that holds the ranks",
-                "mount /proc, and let the user start another process",
-            ))?;
-        events.add(&socket, Source::Supervisor, Ready::IN)?;
-        socket.try_send(&ToSupervisor::Begin, &[plan.write()?.as_fd()]).map_err(io::Error::other)?;
-        Ok(SupervisorHandle { socket, process })
+            .process_group(0);
+        signals::give_back_inherited(&mut command);
+        let process = command.spawn().map_err(refused(
+            "executing /proc/self/exe",
+            "to start the process that holds the ranks",
+            "mount /proc, and let the user start another process",
+        ))?;
+        // From here on it is told if this process gives up.
+        let handle = SupervisorHandle { socket, process };
+        events.add(&handle.socket, Source::Supervisor, Ready::IN)?;
+        handle.socket.try_send(&ToSupervisor::Begin, &[plan.write()?.as_fd()]).map_err(io::Error::other)?;
+        Ok(handle)
     }
 
     /// Its process.
@@ -118,5 +122,12 @@ impl SupervisorHandle {
     /// Collects it after its last message.
     pub fn collect(&mut self) {
         let _ = self.process.wait();
+    }
+}
+
+impl Drop for SupervisorHandle {
+    fn drop(&mut self) {
+        // It may have ended long since.
+        let _ = self.socket.try_send(&ToSupervisor::Leave, &[]);
     }
 }

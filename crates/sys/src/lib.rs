@@ -41,6 +41,8 @@ pub mod rounding;
 pub mod sealed;
 #[cfg(not(loom))]
 pub mod segment;
+#[cfg(not(loom))]
+pub mod signals;
 pub mod sleep;
 #[cfg(not(loom))]
 pub mod spawn;

@@ -13,6 +13,7 @@ use rustix::net::sockopt::{socket_domain, socket_type};
 use rustix::net::{AddressFamily, SocketType};
 
 use crate::affinity::ProcessorSet;
+use crate::signals;
 
 /// What a process is given before its program starts.
 #[derive(Debug, Clone)]
@@ -23,8 +24,8 @@ pub struct Preparation {
     pub processors: Option<ProcessorSet>,
 }
 
-/// Makes `command` start its program in a process group of its own, with the interrupting signals at their
-/// default action, killed when the calling thread's process ends.
+/// Makes `command` start its program in a process group of its own, with the signals that this process has inherited but for those by which a
+/// program is ended, which are at their default action; killed when the calling thread's process ends.
 ///
 /// The parent-death signal belongs to the *thread* that spawns: spawn from a thread that lives as long
 /// as the children should.
@@ -48,15 +49,14 @@ fn in_child(parent: u32, preparation: &Preparation) -> io::Result<()> {
         if libc::getppid() as u32 != parent {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
-        // A shell starts background jobs with these ignored; a rank must be stoppable through its launcher.
-        libc::signal(libc::SIGINT, libc::SIG_DFL);
-        libc::signal(libc::SIGQUIT, libc::SIG_DFL);
         if let Some(keep) = preparation.keep
             && libc::fcntl(keep, libc::F_SETFD, 0) != 0
         {
             return Err(io::Error::last_os_error());
         }
     }
+    // A rank must be stoppable through its launcher.
+    signals::give_back_but_ending();
     preparation.processors.as_ref().map_or(Ok(()), ProcessorSet::bind_thread)
 }
 

@@ -19,6 +19,7 @@ use std::os::fd::OwnedFd;
 
 use canele_control::join::{JoinRequest, JoinTask};
 use canele_control::{Socket, VERSION};
+use canele_sys::signals;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 pub use arrivals::{Arrival, Arrivals, JoinedRank};
@@ -42,6 +43,7 @@ pub enum JoinRole {
 /// # Errors
 /// When no rank started this process, or the system refuses.
 pub fn serve_join(role: JoinRole) -> io::Result<()> {
+    signals::set_aside_inherited();
     let starter = Socket::new(rustix::stdio::stdin().try_clone_to_owned()?);
     rustix::net::sockopt::socket_type(&starter)?;
     // Nobody else shall keep the socket open, nor read from it.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use canele_control::VERSION;
 use canele_rail::tcp::interfaces::interfaces;
-use canele_sys::topology;
+use canele_sys::{signals, topology};
 use rustix::system::uname;
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
@@ -21,6 +21,7 @@ use crate::binding::{Binding, CoreClaims};
 use crate::events::{Events, Ready, Source};
 use crate::host_ranks::{HostRanks, Order, Own, Report};
 use crate::join::{Arrival, Arrivals, key_of_ranks};
+use crate::last_words::say_last;
 use crate::start::check_limits;
 
 /// Bytes waiting for the launcher from which on ranks are not listened to.
@@ -35,6 +36,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 /// # Errors
 /// When no launcher started this process.
 pub fn serve_host() -> io::Result<()> {
+    signals::set_aside_inherited();
     AgentLoop::new()?.run();
     Ok(())
 }
@@ -155,7 +157,9 @@ impl AgentLoop {
         let Some((input, _)) = &mut self.streams else { return };
         match input.read() {
             Read::Nothing => return,
-            Read::End => return self.launcher_gone(),
+            Read::End => {
+                return self.launcher_died("its connection has ended: it was killed, or ran out of memory");
+            }
             Read::Some => {}
         }
         while let Some((input, _)) = &mut self.streams {
@@ -251,6 +255,19 @@ impl AgentLoop {
         }
     }
 
+    /// The launcher has ended before the ranks here have, and cannot say so itself.
+    fn launcher_died(&mut self, how: &str) {
+        let runs = self.host_ranks.as_ref().is_some_and(|host_ranks| !host_ranks.is_over());
+        if runs && self.streams.is_some() {
+            let host = uname();
+            say_last(&format!(
+                "the job's launcher is gone: {how}; ending the ranks of host {}",
+                host.nodename().to_string_lossy()
+            ));
+        }
+        self.launcher_gone();
+    }
+
     /// Nobody is left to work for.
     fn launcher_gone(&mut self) {
         let Some((input, out)) = self.streams.take() else { return };
@@ -282,7 +299,7 @@ impl AgentLoop {
                     out.push_beat();
                 }
             }
-            Some(Beat::Lost) => self.launcher_gone(),
+            Some(Beat::Lost) => self.launcher_died("nothing is heard of it any more"),
             Some(Beat::NotYet) | None => {}
         }
         if self.until.is_some_and(|until| now >= until) {

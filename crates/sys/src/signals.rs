@@ -1,0 +1,155 @@
+//! What a process inherits of signals: set aside for the process itself, given back to the programs that it starts.
+//!
+//! Owns the mask of the launcher's processes and which signals they ignore. A parent that blocks SIGCHLD, ignores it, or limits the size of
+//! files shall not decide whether a launcher learns of the end of a rank. Installs no handler.
+
+use std::mem::MaybeUninit;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::ptr;
+use std::sync::OnceLock;
+
+/// Signals that a program must be able to be ended by, whatever its launcher has inherited: shells start jobs in the background with some of
+/// them ignored.
+const ENDING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
+/// What a process of the launcher does about signals: it learns of the ends of its children, and that a file is too large from the error of
+/// the call.
+const OWN: [(libc::c_int, libc::sighandler_t); 2] =
+    [(libc::SIGCHLD, libc::SIG_DFL), (libc::SIGXFSZ, libc::SIG_IGN)];
+
+/// What the process was started with.
+struct Inherited {
+    mask: libc::sigset_t,
+    /// Which signals of [`OWN`] were ignored.
+    ignored: [bool; OWN.len()],
+}
+
+static INHERITED: OnceLock<Inherited> = OnceLock::new();
+
+/// Sets the calling thread's mask and the process's ignored signals as a process of the launcher needs them: none is blocked, SIGCHLD is not
+/// ignored, and a file that is too large is an error. To be called before other threads start; later calls change nothing.
+pub fn set_aside_inherited() {
+    INHERITED.get_or_init(|| {
+        let ignored = OWN.map(|(signal, _)| is_ignored(signal));
+        for (signal, action) in OWN {
+            // SAFETY: no handler is installed, and the number is valid.
+            unsafe { libc::signal(signal, action) };
+        }
+        let mut mask = MaybeUninit::uninit();
+        // SAFETY: both sets are memory of this function; `sigemptyset` and a successful call write all of theirs.
+        let mask = unsafe {
+            let mut none = MaybeUninit::uninit();
+            libc::sigemptyset(none.as_mut_ptr());
+            libc::sigemptyset(mask.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), mask.as_mut_ptr());
+            mask.assume_init()
+        };
+        Inherited { mask, ignored }
+    });
+}
+
+fn is_ignored(signal: libc::c_int) -> bool {
+    let mut now = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: nothing is changed, and the place is memory of this function; all zeros is a valid value of it.
+    let now = unsafe {
+        libc::sigaction(signal, ptr::null(), now.as_mut_ptr());
+        now.assume_init()
+    };
+    now.sa_sigaction == libc::SIG_IGN
+}
+
+/// Makes `command` start its program with what [`set_aside_inherited`] has set aside.
+pub fn give_back_inherited(command: &mut Command) {
+    // SAFETY: the closure runs between fork and exec and makes only async-signal-safe calls; it allocates nothing and touches no lock.
+    unsafe {
+        command.pre_exec(|| {
+            give_back_here();
+            Ok(())
+        });
+    }
+}
+
+/// Gives back in a new process, before its program starts, what was set aside, if anything was. Allocates nothing.
+fn give_back_here() {
+    let Some(inherited) = INHERITED.get() else { return };
+    for ((signal, _), was_ignored) in OWN.into_iter().zip(inherited.ignored) {
+        // SAFETY: no handler is installed, and the number is valid.
+        unsafe { libc::signal(signal, if was_ignored { libc::SIG_IGN } else { libc::SIG_DFL }) };
+    }
+    // SAFETY: the set is one that the system has given.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &inherited.mask, ptr::null_mut()) };
+}
+
+/// The same for a program that is to be ended by signals, however its launcher was started.
+pub(crate) fn give_back_but_ending() {
+    give_back_here();
+    // SAFETY: plain calls with valid numbers on a set of this function, in a process with one thread.
+    unsafe {
+        let mut ending = MaybeUninit::uninit();
+        libc::sigemptyset(ending.as_mut_ptr());
+        for signal in ENDING {
+            libc::signal(signal, libc::SIG_DFL);
+            libc::sigaddset(ending.as_mut_ptr(), signal);
+        }
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, ending.as_ptr(), ptr::null_mut());
+    }
+}
+
+/// Lets this process write to its terminal from the background, which may stop it otherwise: for last words.
+pub fn ignore_terminal_stop() {
+    // SAFETY: no handler is installed, and the number is valid.
+    unsafe { libc::signal(libc::SIGTTOU, libc::SIG_IGN) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The masks of blocked and ignored signals of a program that `prepare` was done for.
+    fn masks(prepare: impl FnOnce(&mut Command)) -> [u64; 2] {
+        let mut command = Command::new("cat");
+        command.arg("/proc/self/status");
+        prepare(&mut command);
+        let status = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        ["SigBlk:", "SigIgn:"].map(|name| {
+            let mask = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            u64::from_str_radix(mask.trim(), 16).unwrap()
+        })
+    }
+
+    /// In a process of its own, as signals are the process's: a test of this name that is started again.
+    #[test]
+    fn what_was_inherited_is_set_aside_and_given_back() {
+        let bit = |signal: libc::c_int| 1_u64 << (signal - 1);
+        if std::env::var_os("INHERITS").is_none() {
+            let mut again = Command::new(std::env::current_exe().unwrap());
+            again.args(["--exact", "signals::tests::what_was_inherited_is_set_aside_and_given_back"]);
+            // SAFETY: async-signal-safe calls with valid numbers, in a new process.
+            unsafe {
+                again.env("INHERITS", "").pre_exec(|| {
+                    let mut all = MaybeUninit::uninit();
+                    libc::sigfillset(all.as_mut_ptr());
+                    libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), ptr::null_mut());
+                    libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+                    libc::signal(libc::SIGTERM, libc::SIG_IGN);
+                    Ok(())
+                });
+            }
+            let output = again.output().unwrap();
+            return assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        }
+        set_aside_inherited();
+        let [blocked, ignored] = masks(|_| {});
+        assert_eq!((blocked, ignored & bit(libc::SIGCHLD)), (0, 0));
+        assert_ne!(ignored & bit(libc::SIGXFSZ), 0);
+        let [blocked, ignored] = masks(give_back_inherited);
+        assert_eq!(ignored & (bit(libc::SIGCHLD) | bit(libc::SIGXFSZ)), bit(libc::SIGCHLD));
+        assert!([libc::SIGUSR1, libc::SIGTERM].iter().all(|signal| blocked & bit(*signal) != 0));
+        let preparation = crate::spawn::Preparation { keep: None, processors: None };
+        let [blocked, ignored] = masks(|command| crate::spawn::prepare(command, preparation));
+        let ending = ENDING.into_iter().fold(0, |mask, signal| mask | bit(signal));
+        assert_eq!((blocked & ending, ignored & ending), (0, 0), "a rank can be ended");
+        assert_ne!(blocked & bit(libc::SIGUSR1), 0);
+        assert_ne!(ignored & bit(libc::SIGCHLD), 0);
+    }
+}
