@@ -54,7 +54,20 @@ impl<T> Out<T> {
     /// # Errors
     /// The pointer is null, unless there are none.
     pub fn set_all(self, values: impl IntoIterator<Item = T>, what: &str) -> Result<()> {
-        values.into_iter().enumerate().try_for_each(|(at, value)| self.set_at(at, value, what))
+        self.set_from(0, values, what).map(|_| ())
+    }
+
+    /// Stores elements of an array from a place on, and returns how many.
+    ///
+    /// # Errors
+    /// The pointer is null, unless there are none.
+    pub fn set_from(self, at: usize, values: impl IntoIterator<Item = T>, what: &str) -> Result<usize> {
+        let mut stored = 0;
+        for value in values {
+            self.set_at(at + stored, value, what)?;
+            stored += 1;
+        }
+        Ok(stored)
     }
 
     /// What is there.

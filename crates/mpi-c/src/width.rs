@@ -73,31 +73,47 @@ impl Numbers {
         matches!(self, Self::Large(_))
     }
 
-    /// The first `n`.
+    /// The first `n`, as 64-bit numbers.
     ///
     /// # Errors
     /// The pointer is null though `n` is not zero.
     pub fn read(self, n: usize, what: &str) -> Result<Vec<i64>> {
-        if n == 0 {
-            return Ok(Vec::new());
-        }
+        Ok(match self.slice(n, what)? {
+            NumberSlice::Small(numbers) => numbers.iter().map(|number| i64::from(*number)).collect(),
+            NumberSlice::Large(numbers) => numbers.to_vec(),
+        })
+    }
+
+    /// The first `n`, where they lie.
+    ///
+    /// # Errors
+    /// As [`Numbers::read`].
+    pub fn slice<'a>(self, n: usize, what: &str) -> Result<NumberSlice<'a>> {
         let null = match self {
             Self::Small(at) => at.is_null(),
             Self::Large(at) => at.is_null(),
         };
-        if null {
+        if null && n > 0 {
             fail!(Argument, "{what} is a null pointer: an array of {n} numbers is needed");
         }
         Ok(match self {
-            Self::Small(at) => {
-                // SAFETY: the standard asks for an array of n numbers.
-                let numbers = unsafe { core::slice::from_raw_parts(at, n) };
-                numbers.iter().map(|number| i64::from(*number)).collect()
-            }
+            Self::Small(_) if n == 0 => NumberSlice::Small(&[]),
+            Self::Large(_) if n == 0 => NumberSlice::Large(&[]),
+            // SAFETY: the standard asks for an array of n numbers, which does not change during the call.
+            Self::Small(at) => NumberSlice::Small(unsafe { core::slice::from_raw_parts(at, n) }),
             // SAFETY: as above.
-            Self::Large(at) => unsafe { core::slice::from_raw_parts(at, n) }.to_vec(),
+            Self::Large(at) => NumberSlice::Large(unsafe { core::slice::from_raw_parts(at, n) }),
         })
     }
+}
+
+/// An array of the program, of either width.
+#[derive(Clone, Copy, Debug)]
+pub enum NumberSlice<'a> {
+    /// Of `int`.
+    Small(&'a [c_int]),
+    /// Of `MPI_Count` or `MPI_Aint`.
+    Large(&'a [i64]),
 }
 
 macro_rules! array {

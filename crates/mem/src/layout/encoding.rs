@@ -10,6 +10,8 @@
 //!            count · 4 + 2, (place after the one before, node) …   one after the other
 //! ```
 
+use std::borrow::Borrow;
+
 use super::Layout;
 use super::node::Node;
 
@@ -83,16 +85,35 @@ fn encode_node(node: &Node, depth: usize, end: usize, to: &mut Vec<u8>) -> bool 
                 return false;
             }
         }
+        Node::Blocks(list) => {
+            let blocks = list.iter().map(|(at, _, len)| (at, Node::Block(len)));
+            return encode_list(blocks, depth, end, to);
+        }
+        Node::Indexed(indexed) => {
+            let copies = indexed.places.iter().map(|at| (*at, &indexed.inner));
+            return encode_list(copies, depth, end, to);
+        }
         Node::Sequence(sequence) => {
-            let mut before = 0isize;
-            put(to, (sequence.parts().len() as u64) << 2 | SEQUENCE);
-            for (at, node) in sequence.parts() {
-                put_signed(to, at.wrapping_sub(before));
-                before = at;
-                if !encode_node(node, depth, end, to) {
-                    return false;
-                }
-            }
+            let parts = sequence.parts.iter().map(|part| (part.at, &part.node));
+            return encode_list(parts, depth, end, to);
+        }
+    }
+    to.len() <= end
+}
+
+fn encode_list<N: Borrow<Node>>(
+    parts: impl ExactSizeIterator<Item = (isize, N)>,
+    depth: usize,
+    end: usize,
+    to: &mut Vec<u8>,
+) -> bool {
+    put(to, (parts.len() as u64) << 2 | SEQUENCE);
+    let mut before = 0isize;
+    for (at, node) in parts {
+        put_signed(to, at.wrapping_sub(before));
+        before = at;
+        if !encode_node(node.borrow(), depth, end, to) {
+            return false;
         }
     }
     to.len() <= end

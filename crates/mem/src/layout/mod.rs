@@ -8,18 +8,23 @@
 //!   packed   AAAAAAAA
 //! ```
 
+mod builder;
 mod encoding;
+mod lists;
 mod moving;
 mod node;
+mod node_builder;
 
 use std::ops::Range;
 use std::sync::Arc;
 
+pub use builder::{CopySpan, LayoutBuilder};
 pub use encoding::MOST_BYTES as MOST_ENCODED;
 
 use crate::buffer::{Bounds, HasBounds, InBuffer, Lent, OutBuffer, Raw, RawMut, Readable};
+use lists::{BlockList, PlacedBlock};
 use moving::{Gather, Scatter};
-use node::{Blocks, Node, Visit, visit_copies};
+use node::{Node, Visit, visit_copies};
 
 /// Blocks shorter than this on average are moved through a packed copy rather than one by one by a driver.
 const COARSE: usize = 4096;
@@ -70,15 +75,9 @@ impl Layout {
     /// One after the other as one element, packed in this order; nothing where it exceeds an address space. Its extent is
     /// that from the lowest to the highest byte.
     pub fn sequence(parts: impl IntoIterator<Item = Layout>) -> Option<Self> {
-        let mut bounds: Option<(isize, isize)> = None;
-        let nodes = parts.into_iter().filter(|part| part.size() > 0).map(|part| {
-            let (low, high) = bounds.unwrap_or((part.low, part.high));
-            bounds = Some((low.min(part.low), high.max(part.high)));
-            (part.at, part.root)
-        });
-        let (at, root) = Node::sequence(nodes)?;
-        let (low, high) = bounds.unwrap_or((0, 0));
-        Some(Self { at, root, extent: high.checked_sub(low)?, low, high }).filter(Self::is_sound)
+        let mut all = LayoutBuilder::new(0);
+        parts.into_iter().try_for_each(|part| all.push(&part, 0, 1))?;
+        all.build().map(|(layout, _)| layout)
     }
 
     /// The same with the next element `extent` bytes further.
@@ -271,7 +270,11 @@ impl<F: FnMut(isize, usize, usize)> Visit for Each<F> {
         }
     }
 
-    fn elements(&mut self, at: isize, blocks: Blocks<'_>, count: usize, stride: isize) {
+    fn listed(&mut self, at: isize, len: usize, blocks: &[PlacedBlock]) {
+        blocks.iter().for_each(|block| self.one(at.wrapping_add(block.at), len));
+    }
+
+    fn elements(&mut self, at: isize, blocks: &BlockList, count: usize, stride: isize) {
         for i in 0..count as isize {
             let at = at.wrapping_add(stride.wrapping_mul(i));
             blocks.iter().for_each(|(place, _, len)| self.one(at.wrapping_add(place), len));

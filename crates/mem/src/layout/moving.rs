@@ -6,7 +6,8 @@
 
 use std::ptr;
 
-use super::node::{Blocks, Visit};
+use super::lists::{BlockList, PlacedBlock};
+use super::node::Visit;
 use crate::copy::copy;
 
 /// From places around `from` to a packed stretch.
@@ -77,7 +78,16 @@ impl Visit for Gather {
         }
     }
 
-    fn elements(&mut self, at: isize, blocks: Blocks<'_>, count: usize, stride: isize) {
+    fn listed(&mut self, at: isize, len: usize, blocks: &[PlacedBlock]) {
+        let from = self.from.wrapping_offset(at);
+        // SAFETY: as `new` was promised.
+        unsafe {
+            for_length!(len, gather_listed, (self.to, from, blocks));
+            self.to = self.to.add(len * blocks.len());
+        }
+    }
+
+    fn elements(&mut self, at: isize, blocks: &BlockList, count: usize, stride: isize) {
         let mut left = count;
         let mut from = self.from.wrapping_offset(at);
         while left > 0 {
@@ -87,12 +97,12 @@ impl Visit for Gather {
                 // SAFETY: as `new` was promised; the block is `before` bytes behind the start of its packed element.
                 unsafe {
                     let to = self.to.add(before);
-                    for_length!(len, gather, (to, blocks.size(), from, stride, n));
+                    for_length!(len, gather, (to, blocks.size, from, stride, n));
                 }
             }
             from = from.wrapping_offset(stride.wrapping_mul(n as isize));
             // SAFETY: that many packed elements were written.
-            self.to = unsafe { self.to.add(blocks.size() * n) };
+            self.to = unsafe { self.to.add(blocks.size * n) };
             left -= n;
         }
     }
@@ -118,7 +128,16 @@ impl Visit for Scatter {
         }
     }
 
-    fn elements(&mut self, at: isize, blocks: Blocks<'_>, count: usize, stride: isize) {
+    fn listed(&mut self, at: isize, len: usize, blocks: &[PlacedBlock]) {
+        let to = self.to.wrapping_offset(at);
+        // SAFETY: as `new` was promised.
+        unsafe {
+            for_length!(len, scatter_listed, (to, self.from, blocks));
+            self.from = self.from.add(len * blocks.len());
+        }
+    }
+
+    fn elements(&mut self, at: isize, blocks: &BlockList, count: usize, stride: isize) {
         let mut left = count;
         let mut to = self.to.wrapping_offset(at);
         while left > 0 {
@@ -128,12 +147,12 @@ impl Visit for Scatter {
                 // SAFETY: as `new` was promised; the block is `before` bytes behind the start of its packed element.
                 unsafe {
                     let from = self.from.add(before);
-                    for_length!(len, scatter, (to, stride, from, blocks.size(), n));
+                    for_length!(len, scatter, (to, stride, from, blocks.size, n));
                 }
             }
             to = to.wrapping_offset(stride.wrapping_mul(n as isize));
             // SAFETY: that many packed elements were read.
-            self.from = unsafe { self.from.add(blocks.size() * n) };
+            self.from = unsafe { self.from.add(blocks.size * n) };
             left -= n;
         }
     }
@@ -189,5 +208,34 @@ unsafe fn scatter<const KNOWN: bool>(
         unsafe { block::<KNOWN>(to, from, len) };
         to = to.wrapping_offset(stride);
         from = from.wrapping_add(step);
+    }
+}
+
+/// # Safety
+/// Blocks of `len` bytes lie where the list says, relative to `from`; there is room for them from `to` on, elsewhere.
+#[inline(always)]
+unsafe fn gather_listed<const KNOWN: bool>(len: usize, to: *mut u8, from: *const u8, blocks: &[PlacedBlock]) {
+    let mut to = to;
+    for placed in blocks {
+        // SAFETY: the next block, and the room for it.
+        unsafe { block::<KNOWN>(to, from.wrapping_offset(placed.at), len) };
+        to = to.wrapping_add(len);
+    }
+}
+
+/// # Safety
+/// There is room for blocks of `len` bytes where the list says, relative to `to`; they lie side by side from `from` on, elsewhere.
+#[inline(always)]
+unsafe fn scatter_listed<const KNOWN: bool>(
+    len: usize,
+    to: *mut u8,
+    from: *const u8,
+    blocks: &[PlacedBlock],
+) {
+    let mut from = from;
+    for placed in blocks {
+        // SAFETY: the next block, and the room for it.
+        unsafe { block::<KNOWN>(to.wrapping_offset(placed.at), from, len) };
+        from = from.wrapping_add(len);
     }
 }

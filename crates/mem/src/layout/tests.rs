@@ -30,6 +30,22 @@ impl Model {
         Self { layout, places: parts.iter().flat_map(|part| part.places.clone()).collect() }
     }
 
+    /// Blocks of the extents of this one, built as a list.
+    fn indexed(&self, blocks: &[(isize, usize)]) -> Self {
+        let mut builder = LayoutBuilder::new(0);
+        builder.push_blocks(&self.layout, blocks.iter().map(|block| Some(*block))).unwrap();
+        let (layout, span) = builder.build().unwrap();
+        let extent = self.layout.extent();
+        let copies: Vec<isize> =
+            blocks.iter().flat_map(|(at, n)| (0..*n as isize).map(move |i| at + i * extent)).collect();
+        let expected = copies.iter().min().zip(copies.iter().max());
+        let expected =
+            expected.map(|(low, high)| CopySpan { lowest: *low, highest: *high, copies: copies.len() });
+        assert_eq!(span, expected);
+        let places = copies.iter().flat_map(|copy| self.places.iter().map(move |at| at + copy)).collect();
+        Self { layout, places }
+    }
+
     fn of(&self, count: usize) -> Vec<isize> {
         (0..count as isize)
             .flat_map(|i| self.places.iter().map(move |at| at + i * self.layout.extent()))
@@ -45,9 +61,11 @@ fn model() -> impl Strategy<Value = Model> {
             // Copies side by side, which become one block.
             (inner.clone(), 0usize..5).prop_map(|(m, count)| m.repeated(count, m.layout.extent())),
             (inner.clone(), -50isize..50).prop_map(|(m, by)| m.shifted(by)),
-            (prop::collection::vec((inner, -40isize..40), 0..4)).prop_map(|parts| {
+            (prop::collection::vec((inner.clone(), -40isize..40), 0..4)).prop_map(|parts| {
                 Model::sequence(&parts.iter().map(|(m, by)| m.shifted(*by)).collect::<Vec<_>>())
             }),
+            (inner, prop::collection::vec((-40isize..60, 0usize..4), 0..6))
+                .prop_map(|(m, blocks)| m.indexed(&blocks)),
         ]
     })
     .prop_flat_map(|m| (Just(m), prop_oneof![Just(None), (-60isize..90).prop_map(Some)]))
@@ -176,6 +194,52 @@ fn regular_layouts_are_one_node() {
     assert!(matches!(&listed.root, Node::Repeat(r) if r.count == 50 && r.stride == 24));
     let adjacent = Layout::sequence((0..50).map(|i| block.shifted(8 * i).unwrap())).unwrap();
     assert!(matches!(adjacent.root, Node::Block(400)) && adjacent.is_contiguous());
+}
+
+/// Irregular places with some blocks side by side, as of an unstructured mesh.
+fn irregular(n: usize) -> impl Iterator<Item = Option<(isize, usize)>> {
+    (0..n as isize).map(|i| Some((8 * (2 * i + isize::from(i % 7 == 0)), 1)))
+}
+
+#[test]
+fn a_list_of_blocks_is_read_once_and_keeps_two_words_for_each() {
+    let n = if cfg!(miri) { 700 } else { 70_000 };
+    let mut read = 0;
+    let mut builder = LayoutBuilder::new(n);
+    builder.push_blocks(&Layout::block(8), irregular(n).inspect(|_| read += 1)).unwrap();
+    let (layout, _) = builder.build().unwrap();
+    assert_eq!(read, n);
+    let Node::Blocks(list) = &layout.root else { panic!("{:?} is no list of blocks", layout.root) };
+    // One of seven pairs lies side by side.
+    assert_eq!((list.blocks.len(), list.len), (n / 7 * 6, None));
+    assert_eq!(size_of_val(&list.blocks[0]), 2 * size_of::<usize>());
+}
+
+#[test]
+fn equal_nodes_are_listed_by_their_places_alone() {
+    let column = Layout::block(8).repeated(4, 24).unwrap();
+    let blocks = [(0, 1), (8, 1), (200, 1)];
+    let mut builder = LayoutBuilder::new(3);
+    builder.push_blocks(&column, blocks.into_iter().map(Some)).unwrap();
+    let (layout, _) = builder.build().unwrap();
+    assert!(matches!(&layout.root, Node::Indexed(list) if *list.places == [0, 8, 200]));
+}
+
+#[test]
+fn a_range_of_a_long_list_visits_its_own_blocks_alone() {
+    let n = if cfg!(miri) { 700 } else { 70_000 };
+    for size in [8, 12] {
+        // Blocks of one length are found by division, others by their offsets.
+        let mut builder = LayoutBuilder::new(n);
+        let places =
+            (0..n as isize).map(|i| Some((40 * i + 8 * (i % 3), 1 + (i % 2) as usize * (size / 12))));
+        builder.push_blocks(&Layout::block(8), places).unwrap();
+        let (layout, _) = builder.build().unwrap();
+        let mut visited = Vec::new();
+        layout.stretches(1, layout.size() / 2 + 4, 40, |at, _, len| visited.push((at, len)));
+        assert!(visited.len() <= 6, "{visited:?}");
+        assert_eq!(visited.iter().map(|(_, len)| len).sum::<usize>(), 40);
+    }
 }
 
 #[test]

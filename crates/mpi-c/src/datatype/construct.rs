@@ -1,11 +1,13 @@
 //! The constructors of derived datatypes (MPI 5.0, §5.1.2, §5.1.7, §5.1.10).
 
 use canele_mpi::datatype::{Datatype, Width};
+use canele_mpi::fail;
 
 use super::{give, width};
 use crate::error::CallResult;
 use crate::handle::MPI_Datatype;
 use crate::pointer::{In, Out};
+use crate::width::NumberSlice::{Large, Small};
 use crate::width::{Count, Counts};
 
 /// `MPI_Type_contiguous`.
@@ -47,9 +49,17 @@ pub fn type_indexed(
     newtype: Out<MPI_Datatype>,
 ) -> CallResult {
     let (n, old) = (count.get()?, oldtype.share()?);
-    let lengths = array_of_blocklengths.0.read(n, "array_of_blocklengths")?;
-    let places = array_of_displacements.0.read(n, "array_of_displacements")?;
-    give(newtype, Datatype::indexed(width(count.large), &lengths, &places, &old)?)
+    let lengths = array_of_blocklengths.0.slice(n, "array_of_blocklengths")?;
+    let places = array_of_displacements.0;
+    let what = "array_of_displacements";
+    let made = match (lengths, places.slice(n, what)?) {
+        (Small(lengths), Small(places)) => Datatype::indexed(Width::Int, lengths, places, &old)?,
+        (Large(lengths), Large(places)) => Datatype::indexed(Width::Large, lengths, places, &old)?,
+        (Small(_), Large(_)) | (Large(_), Small(_)) => {
+            fail!(Internal, "{what} has another width than the lengths")
+        }
+    };
+    give(newtype, made)
 }
 
 /// `MPI_Type_create_hindexed`.
@@ -61,9 +71,12 @@ pub fn type_create_hindexed(
     newtype: Out<MPI_Datatype>,
 ) -> CallResult {
     let (n, old) = (count.get()?, oldtype.share()?);
-    let lengths = array_of_blocklengths.0.read(n, "array_of_blocklengths")?;
     let places = array_of_displacements.slice(n, "array_of_displacements")?;
-    give(newtype, Datatype::hindexed(width(count.large), &lengths, places, &old)?)
+    let made = match array_of_blocklengths.0.slice(n, "array_of_blocklengths")? {
+        Small(lengths) => Datatype::hindexed(Width::Int, lengths, places, &old)?,
+        Large(lengths) => Datatype::hindexed(Width::Large, lengths, places, &old)?,
+    };
+    give(newtype, made)
 }
 
 /// `MPI_Type_create_indexed_block`.
@@ -75,8 +88,11 @@ pub fn type_create_indexed_block(
     newtype: Out<MPI_Datatype>,
 ) -> CallResult {
     let (n, old) = (count.get()?, oldtype.share()?);
-    let places = array_of_displacements.0.read(n, "array_of_displacements")?;
-    give(newtype, Datatype::indexed_block(width(count.large), blocklength.value, &places, &old)?)
+    let made = match array_of_displacements.0.slice(n, "array_of_displacements")? {
+        Small(places) => Datatype::indexed_block(Width::Int, blocklength.value, places, &old)?,
+        Large(places) => Datatype::indexed_block(Width::Large, blocklength.value, places, &old)?,
+    };
+    give(newtype, made)
 }
 
 /// `MPI_Type_create_hindexed_block`.
@@ -101,11 +117,15 @@ pub fn type_create_struct(
     newtype: Out<MPI_Datatype>,
 ) -> CallResult {
     let n = count.get()?;
-    let lengths = array_of_blocklengths.0.read(n, "array_of_blocklengths")?;
+    let lengths = array_of_blocklengths.0.slice(n, "array_of_blocklengths")?;
     let places = array_of_displacements.slice(n, "array_of_displacements")?;
     let types = array_of_types.slice(n, "array_of_types")?.iter();
     let types = types.map(|handle| handle.share()).collect::<canele_mpi::Result<Vec<_>>>()?;
-    give(newtype, Datatype::structure(width(count.large), &lengths, places, &types)?)
+    let made = match lengths {
+        Small(lengths) => Datatype::structure(Width::Int, lengths, places, &types)?,
+        Large(lengths) => Datatype::structure(Width::Large, lengths, places, &types)?,
+    };
+    give(newtype, made)
 }
 
 /// `MPI_Type_create_resized`.

@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use canele_mpi::datatype::{Combiner, Datatype, Distribution, Envelope, Integer, Order};
+use canele_mpi::datatype::{Combiner, Datatype, Distribution, Envelope, Integer, IntegerRun, Order};
 use canele_mpi::{Result, fail};
 
 use super::publish;
@@ -91,8 +91,15 @@ fn tell(
     if datatype.is_named() {
         fail!(Datatype, "datatype {} is predefined: it has no contents", datatype.name());
     }
-    let envelope = datatype.envelope();
-    integers.set_all(envelope.integers.iter().map(|integer| number(*integer)), "array_of_integers")?;
+    let (envelope, what) = (datatype.envelope(), "array_of_integers");
+    let mut at = 0;
+    for run in envelope.integers.runs() {
+        at += match run {
+            IntegerRun::One(integer) => integers.set_from(at, [number(*integer)], what)?,
+            IntegerRun::Numbers(numbers) => integers.set_from(at, numbers.iter().copied(), what)?,
+            IntegerRun::Wide(numbers) => integers.set_from(at, numbers.iter().map(|n| *n as c_int), what)?,
+        };
+    }
     addresses.set_all(envelope.addresses.iter().map(|address| *address as i64), "array_of_addresses")?;
     for (at, inner) in envelope.datatypes.iter().enumerate() {
         datatypes.set_at(at, publish(inner.clone())?, "array_of_datatypes")?;

@@ -126,8 +126,9 @@ fn deal(map: &Map, share: &Share, stride: isize) -> Option<Map> {
     let dealt = match share.rest {
         0 => full,
         rest => {
-            let last = map.repeated(rest, stride)?.shifted(bytes(share.full.checked_mul(share.period)?)?)?;
-            Map::sequence(vec![full, last])?
+            let (last, behind) = (map.repeated(rest, stride)?, bytes(share.full.checked_mul(share.period)?)?);
+            let parts = [(&full, &full.layout, 0, 1), (&last, &last.layout, behind, 1)];
+            Map::sequence(parts.into_iter())?
         }
     };
     dealt.shifted(bytes(share.start)?)

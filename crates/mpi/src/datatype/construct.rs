@@ -3,9 +3,10 @@
 //! Each checks its arguments, makes the map and records the call. Places are 64-bit numbers; those of the `h` forms are in
 //! bytes, the others in extents of the old datatype.
 
+use std::iter;
 use std::sync::Arc;
 
-use super::envelope::{Combiner, Envelope, Width};
+use super::envelope::{Combiner, CountNumber, Envelope, Width};
 use super::map::Map;
 use super::{Datatype, too_large};
 use crate::{Result, fail};
@@ -18,13 +19,27 @@ pub fn length(name: &str, value: i64) -> Result<usize> {
     }
 }
 
-/// The lengths of blocks, if they are.
-fn lengths(name: &str, values: &[i64]) -> Result<Vec<usize>> {
-    let each = values.iter().enumerate().map(|(i, value)| match usize::try_from(*value) {
-        Ok(length) => Ok(length),
-        Err(_) => fail!(Argument, "{name}[{i}] is {value}: it must not be negative"),
-    });
-    each.collect()
+/// Fails unless all are lengths of blocks.
+fn check_lengths<N: CountNumber>(name: &str, values: &[N]) -> Result<()> {
+    match values.iter().map(|value| (*value).into()).enumerate().find(|(_, value)| *value < 0) {
+        None => Ok(()),
+        Some((i, value)) => fail!(Argument, "{name}[{i}] is {value}: it must not be negative"),
+    }
+}
+
+/// Where blocks are and how many elements they have; nothing where a place leaves the address space.
+fn placed<L: CountNumber, P: CountNumber>(
+    lengths: impl ExactSizeIterator<Item = L>,
+    places: &[P],
+    unit: isize,
+) -> impl ExactSizeIterator<Item = Option<(isize, usize)>> {
+    lengths.zip(places).map(move |(length, place)| {
+        let (length, place): (i64, i64) = (length.into(), (*place).into());
+        match length {
+            0 => Some((0, 0)),
+            _ => Some(((place as isize).checked_mul(unit)?, length as usize)),
+        }
+    })
 }
 
 /// As many of one argument as of another.
@@ -90,35 +105,44 @@ impl Datatype {
     }
 
     /// Blocks of several lengths at places in extents (`MPI_Type_indexed`).
-    pub fn indexed(width: Width, lengths: &[i64], places: &[i64], old: &Arc<Self>) -> Result<Arc<Self>> {
+    pub fn indexed<N: CountNumber>(
+        width: Width,
+        lengths: &[N],
+        places: &[N],
+        old: &Arc<Self>,
+    ) -> Result<Arc<Self>> {
         let envelope = Envelope::new(Combiner::Indexed)
             .counts(width, &[lengths.len() as i64])
             .counts(width, lengths)
             .counts(width, places);
-        old.blocks_at(lengths, places, old.extent, envelope)
+        old.blocks_at(lengths, places, old.extent, envelope.datatype(old))
     }
 
     /// Blocks of several lengths at places in bytes (`MPI_Type_create_hindexed`).
-    pub fn hindexed(width: Width, lengths: &[i64], places: &[i64], old: &Arc<Self>) -> Result<Arc<Self>> {
+    pub fn hindexed<N: CountNumber>(
+        width: Width,
+        lengths: &[N],
+        places: &[i64],
+        old: &Arc<Self>,
+    ) -> Result<Arc<Self>> {
         let envelope = Envelope::new(Combiner::Hindexed)
             .counts(width, &[lengths.len() as i64])
             .counts(width, lengths)
             .addresses(width, places);
-        old.blocks_at(lengths, places, 1, envelope)
+        old.blocks_at(lengths, places, 1, envelope.datatype(old))
     }
 
     /// Blocks of one length at places in extents (`MPI_Type_create_indexed_block`).
-    pub fn indexed_block(
+    pub fn indexed_block<N: CountNumber>(
         width: Width,
         blocklength: i64,
-        places: &[i64],
+        places: &[N],
         old: &Arc<Self>,
     ) -> Result<Arc<Self>> {
-        length("blocklength", blocklength)?;
         let envelope = Envelope::new(Combiner::IndexedBlock)
             .counts(width, &[places.len() as i64, blocklength])
             .counts(width, places);
-        old.blocks_at(&vec![blocklength; places.len()], places, old.extent, envelope)
+        old.equal_blocks_at(blocklength, places, old.extent, envelope)
     }
 
     /// Blocks of one length at places in bytes (`MPI_Type_create_hindexed_block`).
@@ -128,44 +152,63 @@ impl Datatype {
         places: &[i64],
         old: &Arc<Self>,
     ) -> Result<Arc<Self>> {
-        length("blocklength", blocklength)?;
         let envelope = Envelope::new(Combiner::HindexedBlock)
             .counts(width, &[places.len() as i64, blocklength])
             .addresses(width, places);
-        old.blocks_at(&vec![blocklength; places.len()], places, 1, envelope)
+        old.equal_blocks_at(blocklength, places, 1, envelope)
     }
 
-    fn blocks_at(
-        self: &Arc<Self>,
-        blocks: &[i64],
-        places: &[i64],
+    fn blocks_at<L: CountNumber, P: CountNumber>(
+        &self,
+        blocks: &[L],
+        places: &[P],
         unit: isize,
         envelope: Envelope,
     ) -> Result<Arc<Self>> {
         same_number("array_of_displacements", places.len(), blocks.len())?;
-        let blocks = lengths("array_of_blocklengths", blocks)?;
-        let parts = blocks.iter().zip(places).filter(|(length, _)| **length > 0).map(|(length, place)| {
-            let at = (*place as isize).checked_mul(unit)?;
-            self.map.repeated(*length, self.extent)?.shifted(at)
-        });
-        let map = parts.collect::<Option<Vec<_>>>().and_then(Map::sequence).ok_or_else(too_large)?;
+        check_lengths("array_of_blocklengths", blocks)?;
+        let blocks = placed(blocks.iter().copied(), places, unit);
+        Self::made(self.map.indexed(&self.layout, blocks).ok_or_else(too_large)?, envelope)
+    }
+
+    fn equal_blocks_at<P: CountNumber>(
+        self: &Arc<Self>,
+        blocklength: i64,
+        places: &[P],
+        unit: isize,
+        envelope: Envelope,
+    ) -> Result<Arc<Self>> {
+        length("blocklength", blocklength)?;
+        let blocks = placed(iter::repeat_n(blocklength, places.len()), places, unit);
+        let map = self.map.indexed(&self.layout, blocks).ok_or_else(too_large)?;
         Self::made(map, envelope.datatype(self))
     }
 
     /// Blocks of several datatypes at places in bytes (`MPI_Type_create_struct`).
-    pub fn structure(width: Width, blocks: &[i64], places: &[i64], types: &[Arc<Self>]) -> Result<Arc<Self>> {
+    pub fn structure<N: CountNumber>(
+        width: Width,
+        blocks: &[N],
+        places: &[i64],
+        types: &[Arc<Self>],
+    ) -> Result<Arc<Self>> {
         same_number("array_of_displacements", places.len(), blocks.len())?;
         same_number("array_of_types", types.len(), blocks.len())?;
-        let parts = lengths("array_of_blocklengths", blocks)?.into_iter().zip(places).zip(types);
-        let parts = parts
-            .filter(|((length, _), _)| *length > 0)
-            .map(|((length, place), old)| old.map.repeated(length, old.extent)?.shifted(*place as isize));
-        let map = parts.collect::<Option<Vec<_>>>().and_then(Map::sequence).ok_or_else(too_large)?;
         let envelope = Envelope::new(Combiner::Struct)
             .counts(width, &[blocks.len() as i64])
             .counts(width, blocks)
             .addresses(width, places);
-        Self::made(map, Envelope { datatypes: types.to_vec(), ..envelope })
+        let envelope = Envelope { datatypes: types.to_vec(), ..envelope };
+        if let [first, rest @ ..] = types
+            && rest.iter().all(|other| Arc::ptr_eq(first, other))
+        {
+            return first.blocks_at(blocks, places, 1, envelope);
+        }
+        check_lengths("array_of_blocklengths", blocks)?;
+        let parts = blocks.iter().zip(places).zip(types).map(|((length, place), old)| {
+            let length: i64 = (*length).into();
+            (&old.map, &*old.layout, *place as isize, length as usize)
+        });
+        Self::made(Map::sequence(parts).ok_or_else(too_large)?, envelope)
     }
 
     /// The same with other bounds (`MPI_Type_create_resized`).

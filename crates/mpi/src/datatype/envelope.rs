@@ -102,7 +102,7 @@ pub struct Envelope {
     /// The constructor.
     pub combiner: Combiner,
     /// Arguments of type `int`.
-    pub integers: Vec<Integer>,
+    pub integers: Integers,
     /// Arguments that are addresses.
     pub addresses: Vec<isize>,
     /// Arguments that are large counts: none unless its large form was called.
@@ -113,7 +113,7 @@ pub struct Envelope {
 
 impl Envelope {
     pub(super) fn new(combiner: Combiner) -> Self {
-        Self { combiner, integers: vec![], addresses: vec![], counts: vec![], datatypes: vec![] }
+        Self { combiner, integers: Integers::default(), addresses: vec![], counts: vec![], datatypes: vec![] }
     }
 
     /// Whether its large form was called, so that its contents are had from the large form only.
@@ -127,15 +127,15 @@ impl Envelope {
     }
 
     pub(super) fn integers(mut self, integers: impl IntoIterator<Item = Integer>) -> Self {
-        self.integers.extend(integers);
+        self.integers.0.extend(integers.into_iter().map(IntegerRun::One));
         self
     }
 
     /// Arguments that are `int` in one form and large counts in the other.
-    pub(super) fn counts(mut self, width: Width, counts: &[i64]) -> Self {
+    pub(super) fn counts<N: CountNumber>(mut self, width: Width, counts: &[N]) -> Self {
         match width {
-            Width::Int => self.integers.extend(counts.iter().copied().map(Integer::Number)),
-            Width::Large => self.counts.extend(counts),
+            Width::Int => self.integers.0.push(N::as_ints(counts)),
+            Width::Large => self.counts.extend(counts.iter().map(|count| (*count).into())),
         }
         self
     }
@@ -147,5 +147,78 @@ impl Envelope {
             Width::Large => self.counts.extend(addresses),
         }
         self
+    }
+}
+
+/// Arguments of type `int`, in the order of the standard's tables: a list of a million of them takes four bytes for each.
+#[derive(Clone, Default, Debug)]
+pub struct Integers(Vec<IntegerRun>);
+
+/// Arguments that stand one after the other.
+#[derive(Clone, Debug)]
+pub enum IntegerRun {
+    /// One.
+    One(Integer),
+    /// Plain numbers.
+    Numbers(Box<[i32]>),
+    /// Plain numbers that an `int` does not hold: a caller in Rust may give them.
+    Wide(Box<[i64]>),
+}
+
+impl Integers {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        let lengths = self.0.iter().map(|run| match run {
+            IntegerRun::One(_) => 1,
+            IntegerRun::Numbers(numbers) => numbers.len(),
+            IntegerRun::Wide(numbers) => numbers.len(),
+        });
+        lengths.sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The runs, in order.
+    pub fn runs(&self) -> &[IntegerRun] {
+        &self.0
+    }
+
+    /// All of them, in order.
+    pub fn to_vec(&self) -> Vec<Integer> {
+        let mut all = Vec::with_capacity(self.len());
+        for run in &self.0 {
+            match run {
+                IntegerRun::One(integer) => all.push(*integer),
+                IntegerRun::Numbers(numbers) => {
+                    all.extend(numbers.iter().map(|n| Integer::Number((*n).into())))
+                }
+                IntegerRun::Wide(numbers) => all.extend(numbers.iter().map(|n| Integer::Number(*n))),
+            }
+        }
+        all
+    }
+}
+
+/// A number in a list of lengths or displacements: of the ordinary form of a constructor, or of that with large counts.
+pub trait CountNumber: Copy + Into<i64> {
+    /// The arguments of the ordinary form.
+    fn as_ints(numbers: &[Self]) -> IntegerRun;
+}
+
+impl CountNumber for i32 {
+    fn as_ints(numbers: &[Self]) -> IntegerRun {
+        IntegerRun::Numbers(numbers.into())
+    }
+}
+
+impl CountNumber for i64 {
+    fn as_ints(numbers: &[Self]) -> IntegerRun {
+        match numbers.iter().map(|number| i32::try_from(*number)).collect::<Result<_, _>>() {
+            Ok(numbers) => IntegerRun::Numbers(numbers),
+            Err(_) => IntegerRun::Wide(numbers.into()),
+        }
     }
 }

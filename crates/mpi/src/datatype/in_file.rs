@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::envelope::IntegerRun;
 use super::{Basic, Combiner, Datatype, Dimension, Distribution, Envelope, Integer, Order, Width};
 use crate::{Class, Error, Result};
 
@@ -85,7 +86,7 @@ impl Arguments<'_> {
             Integer::Number(number) => Some(*number),
             _ => None,
         };
-        let mut numbers: Vec<i64> = self.0.integers.iter().filter_map(plain).collect();
+        let mut numbers: Vec<i64> = self.0.integers.to_vec().iter().filter_map(plain).collect();
         if self.0.is_large() {
             let places = self.places().len().min(self.0.counts.len());
             let counts = self.0.counts.len() - if self.0.addresses.is_empty() { places } else { 0 };
@@ -111,14 +112,14 @@ impl Arguments<'_> {
     }
 
     fn order(&self) -> Option<Order> {
-        self.0.integers.iter().rev().find_map(|integer| match integer {
-            Integer::Order(order) => Some(*order),
+        self.0.integers.runs().iter().rev().find_map(|run| match run {
+            IntegerRun::One(Integer::Order(order)) => Some(*order),
             _ => None,
         })
     }
 
     fn dimensions(&self) -> Option<Vec<Dimension>> {
-        let integers = &self.0.integers;
+        let integers = self.0.integers.to_vec();
         let number = |n: usize| match integers.get(n) {
             Some(Integer::Number(number)) => Some(*number),
             _ => None,

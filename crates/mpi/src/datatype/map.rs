@@ -1,9 +1,9 @@
 //! A type map, compiled: where the bytes lie, which numbers they are, and the marks that set its bounds (MPI 5.0, §5.1).
 //!
-//! Owns the rules of bounds and extents. A map is made of others by copying them at equal distances, moving them and putting
-//! them one after the other; all constructors are made of these three.
+//! Owns the rules of bounds and extents. A map is made of others by copying them at equal distances or at listed places, moving
+//! them and putting them one after the other; all constructors are made of these four.
 
-use canele_mem::layout::Layout;
+use canele_mem::layout::{Layout, LayoutBuilder};
 
 use super::basic::{Basic, BasicKind};
 use super::elements::Elements;
@@ -69,15 +69,45 @@ impl Map {
         Some(Self { padded: moved(self.padded)?, marks, ..self.clone() })
     }
 
-    /// One after the other; nothing where they exceed an address space.
-    pub fn sequence(parts: Vec<Map>) -> Option<Self> {
-        let alignment = parts.iter().map(|part| part.alignment).max().unwrap_or(1);
-        let widest = |(low, high): (isize, isize), (lower, higher)| (low.min(lower), high.max(higher));
-        let padded = parts.iter().map(|part| part.padded).reduce(widest).unwrap_or((0, 0));
-        let marks = parts.iter().filter_map(|part| part.marks).reduce(widest);
-        let elements = Elements::sequence(parts.iter().map(|part| part.elements.clone()))?;
-        let layout = Layout::sequence(parts.into_iter().map(|part| part.layout))?;
-        Some(Self { layout, elements, padded, marks, alignment })
+    /// Blocks of elements that lie as `layout` says, which has the extent of the datatype: each has a place and a number of elements.
+    /// Nothing where a block is nothing or they exceed an address space.
+    pub fn indexed(
+        &self,
+        layout: &Layout,
+        blocks: impl ExactSizeIterator<Item = Option<(isize, usize)>>,
+    ) -> Option<Self> {
+        let mut all = LayoutBuilder::new(blocks.len());
+        all.push_blocks(layout, blocks)?;
+        let (layout, span) = all.build()?;
+        let Some(span) = span else { return Some(Self::empty()) };
+        let elements = self.elements.repeated(span.copies)?;
+        Some(Self { layout, elements, ..self.spread(span.lowest, span.highest)? })
+    }
+
+    /// One after the other, each so many elements from a place on; nothing where they exceed an address space. The layouts have the
+    /// extents of the datatypes.
+    pub fn sequence<'a>(
+        parts: impl ExactSizeIterator<Item = (&'a Map, &'a Layout, isize, usize)>,
+    ) -> Option<Self> {
+        let mut layout = LayoutBuilder::new(parts.len());
+        let mut elements = Vec::with_capacity(parts.len());
+        let (mut padded, mut marks, mut alignment) = (None, None, 1);
+        for (map, old, place, count) in parts.filter(|part| part.3 > 0) {
+            layout.push(old, place, count)?;
+            elements.push(map.elements.repeated(count)?);
+            let last = isize::try_from(count - 1).ok()?.checked_mul(old.extent())?.checked_add(place)?;
+            let moved = |(low, high): (isize, isize)| {
+                Some((low.checked_add(place.min(last))?, high.checked_add(place.max(last))?))
+            };
+            padded = widest(padded, Some(moved(map.padded)?));
+            if let Some(bounds) = map.marks {
+                marks = widest(marks, Some(moved(bounds)?));
+            }
+            alignment = alignment.max(map.alignment);
+        }
+        let (layout, _) = layout.build()?;
+        let elements = Elements::sequence(elements)?;
+        Some(Self { layout, elements, padded: padded.unwrap_or((0, 0)), marks, alignment })
     }
 
     /// With these bounds, whatever it had; nothing where they exceed an address space.
@@ -105,5 +135,13 @@ impl Map {
     pub fn padded(self) -> Option<Self> {
         let (low, extent) = self.bounds()?;
         Some(Self { padded: (low, low.checked_add(extent)?), ..self })
+    }
+}
+
+/// What holds both bounds.
+fn widest(a: Option<(isize, isize)>, b: Option<(isize, isize)>) -> Option<(isize, isize)> {
+    match (a, b) {
+        (Some((low, high)), Some((lower, higher))) => Some((low.min(lower), high.max(higher))),
+        (one, None) | (None, one) => one,
     }
 }

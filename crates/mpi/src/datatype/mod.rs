@@ -33,7 +33,9 @@ pub use array::Dimension;
 pub use basic::{Basic, BasicKind, Format};
 pub use construct::length;
 use elements::Elements;
-pub use envelope::{Combiner, Distribution, Envelope, Integer, Order, Width};
+pub use envelope::{
+    Combiner, CountNumber, Distribution, Envelope, Integer, IntegerRun, Integers, Order, Width,
+};
 pub use fortran::{Family, match_size};
 use map::Map;
 

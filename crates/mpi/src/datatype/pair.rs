@@ -29,8 +29,9 @@ impl Datatype {
         if let Some(pair) = unnamed.get(&(of, at)) {
             return Some(pair.clone());
         }
-        let map =
-            Map::sequence(vec![value.map.clone(), index.map.shifted(Basic::index_at(of, at) as isize)?])?;
+        let behind = Basic::index_at(of, at) as isize;
+        let parts = [(&value.map, &*value.layout, 0, 1), (&index.map, &*index.layout, behind, 1)];
+        let map = Map::sequence(parts.into_iter())?;
         let envelope = Envelope::new(Combiner::ValueIndex).datatype(value).datatype(index);
         let pair = Self::made(map, envelope).ok()?;
         pair.commit();

@@ -20,7 +20,7 @@ fn numbers(made: crate::Result<Arc<Datatype>>) -> (Combiner, Vec<i64>, Vec<isize
         Integer::Number(number) => *number,
         other => panic!("{other:?} is no number"),
     };
-    (*combiner, integers.iter().map(integer).collect(), addresses.clone(), counts.clone())
+    (*combiner, integers.to_vec().iter().map(integer).collect(), addresses.clone(), counts.clone())
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn contents_are_listed_as_in_the_standard() {
 fn contents_of_arrays_hold_their_order_and_distributions() {
     let integers = |width| {
         let made = Datatype::subarray(width, &[4, 5], &[2, 3], &[1, 1], Order::C, int()).unwrap();
-        (made.envelope().integers.clone(), made.envelope().counts.clone())
+        (made.envelope().integers.to_vec(), made.envelope().counts.clone())
     };
     let numbers = |list: &[i64]| list.iter().copied().map(Integer::Number).collect::<Vec<_>>();
     let order = vec![Integer::Order(Order::C)];
@@ -79,7 +79,7 @@ fn contents_of_arrays_hold_their_order_and_distributions() {
     ];
     let integers = |width| {
         let made = Datatype::darray(width, 2, 1, &dimensions, Order::Fortran, int()).unwrap();
-        (made.envelope().integers.clone(), made.envelope().counts.clone())
+        (made.envelope().integers.to_vec(), made.envelope().counts.clone())
     };
     let rest = vec![
         Integer::Distribution(Distribution::Cyclic),
@@ -93,7 +93,7 @@ fn contents_of_arrays_hold_their_order_and_distributions() {
     assert_eq!(integers(Width::Int), ([numbers(&[2, 1, 2, 6, 7]), rest.clone()].concat(), vec![]));
     assert_eq!(integers(Width::Large), ([numbers(&[2, 1, 2]), rest].concat(), vec![6, 7]));
     let open = Datatype::f90_real(Some(5), None).unwrap();
-    assert_eq!(open.envelope().integers, [Integer::Number(5), Integer::Undefined]);
+    assert_eq!(open.envelope().integers.to_vec(), [Integer::Number(5), Integer::Undefined]);
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn counts_are_not_negative() {
         Class::Argument,
         "array_of_blocklengths[1] is -4",
     );
-    refused(Datatype::indexed_block(INT, -5, &[], int()), Class::Argument, "blocklength is -5");
+    refused(Datatype::indexed_block(INT, -5, &[0; 0], int()), Class::Argument, "blocklength is -5");
     refused(Datatype::hindexed(INT, &[1], &[0, 0], int()), Class::Argument, "array_of_displacements has 2");
     refused(Datatype::structure(INT, &[1], &[0], &[]), Class::Argument, "array_of_types has 0");
 }

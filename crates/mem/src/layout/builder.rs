@@ -1,0 +1,125 @@
+//! Layouts of blocks at listed places: what `MPI_Type_indexed` and `MPI_Type_create_struct` describe.
+//!
+//! Owns the bounds of what was added. Adding a block takes constant time: the whole of a list is built in one pass over it.
+
+use super::Layout;
+use super::node::Node;
+use super::node_builder::NodeBuilder;
+
+/// Where copies of an element stand: what else moves with them needs it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CopySpan {
+    /// The lowest place of a copy.
+    pub lowest: isize,
+    /// The highest place of a copy.
+    pub highest: isize,
+    /// The number of copies.
+    pub copies: usize,
+}
+
+impl CopySpan {
+    /// That of no copies: all others are wider.
+    const NONE: Self = Self { lowest: isize::MAX, highest: isize::MIN, copies: 0 };
+
+    /// Takes in `count` copies from `place` on, `extent` apart; nothing where they exceed an address space. `count` is not 0.
+    #[inline(always)]
+    fn include(&mut self, place: isize, count: usize, extent: isize) -> Option<()> {
+        let last = isize::try_from(count - 1).ok()?.checked_mul(extent)?.checked_add(place)?;
+        self.lowest = self.lowest.min(place).min(last);
+        self.highest = self.highest.max(place).max(last);
+        self.copies = self.copies.checked_add(count)?;
+        Some(())
+    }
+
+    fn and(self, other: Self) -> Option<Self> {
+        Some(Self {
+            lowest: self.lowest.min(other.lowest),
+            highest: self.highest.max(other.highest),
+            copies: self.copies.checked_add(other.copies)?,
+        })
+    }
+}
+
+/// Layouts one after the other, as one element.
+pub struct LayoutBuilder {
+    nodes: NodeBuilder,
+    /// Bounds of all bytes.
+    bounds: Option<(isize, isize)>,
+    /// Of all that were added.
+    copies: CopySpan,
+}
+
+impl LayoutBuilder {
+    /// With room for so many parts.
+    pub fn new(parts: usize) -> Self {
+        Self { nodes: NodeBuilder::new(parts), bounds: None, copies: CopySpan::NONE }
+    }
+
+    /// Adds `count` elements from a place on; nothing where they exceed an address space.
+    pub fn push(&mut self, element: &Layout, place: isize, count: usize) -> Option<()> {
+        if count == 0 {
+            return Some(());
+        }
+        let mut copies = CopySpan::NONE;
+        copies.include(place, count, element.extent)?;
+        match count {
+            1 => self.nodes.push(element.at.wrapping_add(place), &element.root)?,
+            _ => self
+                .nodes
+                .push(element.at.wrapping_add(place), &element.root.repeated(count, element.extent)?)?,
+        }
+        self.widen(element, copies)
+    }
+
+    /// Adds blocks of an element, each a place and a number of elements; nothing where one is nothing or they exceed an address space.
+    pub fn push_blocks(
+        &mut self,
+        element: &Layout,
+        blocks: impl IntoIterator<Item = Option<(isize, usize)>>,
+    ) -> Option<()> {
+        let (mut copies, extent) = (CopySpan::NONE, element.extent);
+        let blocks = blocks.into_iter().filter(|block| block.is_none_or(|(_, count)| count > 0));
+        match element.root {
+            Node::Block(len) if len > 0 && usize::try_from(extent) == Ok(len) => {
+                self.nodes.push_blocks(blocks.map(|block| {
+                    let (place, count) = block?;
+                    copies.include(place, count, extent)?;
+                    Some((element.at.wrapping_add(place), len.checked_mul(count)?))
+                }))?;
+            }
+            _ => {
+                let mut same = (1, element.root.clone());
+                for block in blocks {
+                    let (place, count) = block?;
+                    copies.include(place, count, extent)?;
+                    if same.0 != count {
+                        same = (count, element.root.repeated(count, extent)?);
+                    }
+                    self.nodes.push(element.at.wrapping_add(place), &same.1)?;
+                }
+            }
+        }
+        self.widen(element, copies)
+    }
+
+    /// Takes elements that were added into the bounds.
+    fn widen(&mut self, element: &Layout, copies: CopySpan) -> Option<()> {
+        if element.size() > 0 && copies.copies > 0 {
+            let low = element.low.checked_add(copies.lowest)?;
+            let high = element.high.checked_add(copies.highest)?;
+            self.bounds = Some(self.bounds.map_or((low, high), |all| (all.0.min(low), all.1.max(high))));
+        }
+        self.copies = self.copies.and(copies)?;
+        Some(())
+    }
+
+    /// All of it as one element, whose extent is that from its lowest to its highest byte, and where copies of what was added stand, if anything was;
+    /// nothing where it exceeds an address space.
+    pub fn build(self) -> Option<(Layout, Option<CopySpan>)> {
+        let (low, high) = self.bounds.unwrap_or((0, 0));
+        let (at, root) = self.nodes.build()?;
+        let layout = Layout { at, root, extent: high.checked_sub(low)?, low, high };
+        let copies = (self.copies.copies > 0).then_some(self.copies);
+        layout.is_sound().then_some((layout, copies))
+    }
+}

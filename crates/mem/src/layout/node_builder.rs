@@ -1,0 +1,160 @@
+//! Nodes put one after the other into the smallest list that holds them.
+//!
+//! Owns the rules that keep a layout small: blocks side by side are one block, equal parts at equal distances are a repetition,
+//! and equal parts at other distances are listed by their places alone. Adding a part takes constant time and no memory beside
+//! the list's own.
+
+use std::sync::Arc;
+
+use super::lists::{BlockList, Indexed, Part, PlacedBlock, Sequence};
+use super::node::Node;
+
+/// The parts so far.
+pub(super) struct NodeBuilder {
+    parts: Parts,
+    /// Packed bytes of all of them.
+    size: usize,
+}
+
+enum Parts {
+    /// Blocks; the last one ends at `end`.
+    Blocks {
+        blocks: Vec<PlacedBlock>,
+        end: isize,
+    },
+    /// Copies of a node that is no block.
+    Indexed {
+        inner: Node,
+        places: Vec<isize>,
+    },
+    Different(Vec<Part>),
+}
+
+impl NodeBuilder {
+    /// With room for so many parts.
+    pub fn new(parts: usize) -> Self {
+        Self { parts: Parts::Blocks { blocks: Vec::with_capacity(parts), end: 0 }, size: 0 }
+    }
+
+    /// Adds a node; nothing where the size is no number.
+    #[inline]
+    pub fn push(&mut self, at: isize, node: &Node) -> Option<()> {
+        let before = self.size;
+        match (&mut self.parts, node) {
+            (_, Node::Block(0)) => return Some(()),
+            (Parts::Blocks { .. }, Node::Block(len)) => return self.push_blocks([Some((at, *len))]),
+            (Parts::Indexed { inner, places }, _) if inner.is_same(node) => places.push(at),
+            (Parts::Blocks { blocks, .. }, _) if blocks.is_empty() => {
+                let mut places = Vec::with_capacity(blocks.capacity());
+                places.push(at);
+                self.parts = Parts::Indexed { inner: node.clone(), places };
+            }
+            _ => self.push_different(at, node)?,
+        }
+        self.size = before.checked_add(node.size())?;
+        Some(())
+    }
+
+    /// Adds blocks, which are not empty; nothing where one of them is nothing, or the size is no number.
+    #[inline]
+    pub fn push_blocks(&mut self, all: impl IntoIterator<Item = Option<(isize, usize)>>) -> Option<()> {
+        let Parts::Blocks { blocks, end } = &mut self.parts else {
+            return all
+                .into_iter()
+                .try_for_each(|block| block.and_then(|(at, len)| self.push(at, &Node::Block(len))));
+        };
+        // Copies that the compiler keeps in registers.
+        let (mut size, mut last_end) = (self.size, *end);
+        for block in all {
+            let (at, len) = block?;
+            if at != last_end || blocks.is_empty() {
+                blocks.push(PlacedBlock { at, before: size });
+            }
+            size = size.checked_add(len)?;
+            last_end = at.wrapping_add_unsigned(len);
+        }
+        (self.size, *end) = (size, last_end);
+        Some(())
+    }
+
+    #[cold]
+    fn push_different(&mut self, at: isize, node: &Node) -> Option<()> {
+        let before = self.size;
+        let parts = self.different();
+        if let (Some(Part { at: start, node: Node::Block(len), .. }), Node::Block(more)) =
+            (parts.last_mut(), node)
+            && start.checked_add_unsigned(*len) == Some(at)
+        {
+            *len = len.checked_add(*more)?;
+        } else {
+            parts.push(Part { at, before, node: node.clone() });
+        }
+        Some(())
+    }
+
+    /// Turns what there is into a list of different nodes.
+    fn different(&mut self) -> &mut Vec<Part> {
+        let size = self.size;
+        let parts = match std::mem::replace(&mut self.parts, Parts::Different(Vec::new())) {
+            Parts::Different(parts) => parts,
+            Parts::Indexed { inner, places } => {
+                let each = inner.size();
+                let part = |(i, at)| Part { at, before: i * each, node: inner.clone() };
+                places.into_iter().enumerate().map(part).collect()
+            }
+            Parts::Blocks { blocks, .. } => {
+                let list = BlockList { blocks: blocks.into(), size, len: None };
+                list.iter().map(|(at, before, len)| Part { at, before, node: Node::Block(len) }).collect()
+            }
+        };
+        self.parts = Parts::Different(parts);
+        match &mut self.parts {
+            Parts::Different(parts) => parts,
+            _ => unreachable!("it was set just now"),
+        }
+    }
+
+    /// All parts as one node, and where it stands; nothing where a distance is no number.
+    pub fn build(self) -> Option<(isize, Node)> {
+        let size = self.size;
+        match self.parts {
+            Parts::Blocks { blocks, .. } => build_blocks(blocks, size),
+            Parts::Indexed { inner, places } => match distance(&places, |place| *place) {
+                Some(stride) => Some((places[0], inner.repeated(places.len(), stride)?)),
+                None => Some((0, Node::Indexed(Arc::new(Indexed { inner, places: places.into(), size })))),
+            },
+            Parts::Different(parts) => {
+                let alike = parts.windows(2).all(|two| two[0].node.is_same(&two[1].node));
+                if let Some(stride) = distance(&parts, |part| part.at).filter(|_| alike) {
+                    return Some((parts[0].at, parts[0].node.repeated(parts.len(), stride)?));
+                }
+                let blocks = parts.iter().fold(0usize, |n, part| n.saturating_add(part.node.blocks()));
+                Some((0, Node::Sequence(Arc::new(Sequence { parts: parts.into(), size, blocks }))))
+            }
+        }
+    }
+}
+
+fn build_blocks(blocks: Vec<PlacedBlock>, size: usize) -> Option<(isize, Node)> {
+    match blocks[..] {
+        [] => return Some((0, Node::Block(0))),
+        [one] => return Some((one.at, Node::Block(size))),
+        _ => {}
+    }
+    let each = size / blocks.len();
+    // With the first one at 0 and each where equal ones would be, the last has the same length, too.
+    let equal =
+        each * blocks.len() == size && blocks.iter().enumerate().all(|(i, block)| block.before == i * each);
+    if let Some(stride) = distance(&blocks, |block| block.at).filter(|_| equal) {
+        return Some((blocks[0].at, Node::Block(each).repeated(blocks.len(), stride)?));
+    }
+    let len = equal.then_some(each);
+    Some((0, Node::Blocks(Arc::new(BlockList { blocks: blocks.into(), size, len }))))
+}
+
+/// The distance between one and the next, if it is the same everywhere; 0 where there is one alone.
+fn distance<T>(all: &[T], at: impl Fn(&T) -> isize) -> Option<isize> {
+    let [first, second, ..] = all else { return Some(0) };
+    let stride = at(second).checked_sub(at(first))?;
+    all.windows(2).all(|two| at(&two[1]).checked_sub(at(&two[0])) == Some(stride)).then_some(stride)
+}
