@@ -70,6 +70,37 @@ impl Code {
         Ok(())
     }
 
+    /// Writes all numbers in `from` to `to`, which have as many.
+    pub fn encode_all(self, from: &[u8], to: &mut [u8]) -> Result<()> {
+        if self.reverse_all(from, to) {
+            return Ok(());
+        }
+        let numbers = from.chunks_exact(self.native_size()).zip(to.chunks_exact_mut(self.external_size()));
+        numbers.into_iter().try_for_each(|(from, to)| self.encode(from, to))
+    }
+
+    /// The reverse of [`Code::encode_all`].
+    pub fn decode_all(self, from: &[u8], to: &mut [u8]) {
+        if self.reverse_all(from, to) {
+            return;
+        }
+        let numbers = from.chunks_exact(self.external_size()).zip(to.chunks_exact_mut(self.native_size()));
+        numbers.into_iter().for_each(|(from, to)| self.decode(from, to));
+    }
+
+    /// Converts numbers by loops that know their length; false if that is not what is done with them.
+    fn reverse_all(self, from: &[u8], to: &mut [u8]) -> bool {
+        match self {
+            Code::Reverse(1) => to.copy_from_slice(from),
+            Code::Reverse(2) => reverse_numbers::<2>(from, to),
+            Code::Reverse(4) => reverse_numbers::<4>(from, to),
+            Code::Reverse(8) => reverse_numbers::<8>(from, to),
+            Code::Reverse(16) => reverse_numbers::<16>(from, to),
+            _ => return false,
+        }
+        true
+    }
+
     /// The reverse of [`Code::encode`].
     pub fn decode(self, from: &[u8], to: &mut [u8]) {
         match self {
@@ -116,6 +147,13 @@ impl Basic {
 
 fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.try_into().expect("a number of its own size")
+}
+
+fn reverse_numbers<const N: usize>(from: &[u8], to: &mut [u8]) {
+    for (from, to) in from.as_chunks::<N>().0.iter().zip(to.as_chunks_mut::<N>().0) {
+        *to = *from;
+        to.reverse();
+    }
 }
 
 fn reverse(from: &[u8], to: &mut [u8]) {

@@ -1,6 +1,6 @@
 //! Packing in the representation "external32", which is the same on all machines (MPI 5.0, §5.3, §14.5.2).
 //!
-//! The packed bytes of this machine go through a small window and are converted number by number: nothing of the size of a
+//! The packed bytes of this machine go through a small window and are converted there, many equal numbers at a time: nothing of the size of a
 //! message is allocated, however the datatype lies.
 
 use canele_mem::buffer::{RawMut, Readable};
@@ -10,7 +10,7 @@ use super::convert::Code;
 use super::{Datatype, pack};
 use crate::{Result, fail};
 
-/// Bytes of the window; a number is never longer.
+/// Bytes of the window; what is read or written at a time is never longer.
 const WINDOW: usize = 16 << 10;
 
 /// The packed bytes of elements, read or written from the first on through a window.
@@ -66,15 +66,32 @@ impl Stream<'_, &mut RawMut> {
     }
 }
 
-/// Calls `each` for all numbers of `count` elements, in order.
-fn each_number(datatype: &Datatype, count: usize, mut each: impl FnMut(Code) -> Result<()>) -> Result<()> {
+/// Calls `each` with a conversion and how many numbers in a row it is for, at most a window of them, for all numbers of `count` elements,
+/// in order.
+fn each_run(
+    datatype: &Datatype,
+    count: usize,
+    mut each: impl FnMut(Code, usize) -> Result<()>,
+) -> Result<()> {
     let mut run = |basic: Basic, numbers: usize| {
-        let (one, two) = basic.codes();
-        (0..numbers).try_for_each(|_| {
-            each(one)?;
-            two.map_or(Ok(()), &mut each)
-        })
+        let mut equal = |code: Code, numbers: usize| {
+            let most = WINDOW / code.native_size();
+            (0..numbers).step_by(most).try_for_each(|done| each(code, most.min(numbers - done)))
+        };
+        match basic.codes() {
+            (one, None) => equal(one, numbers),
+            (one, Some(two)) if one == two => equal(one, numbers * 2),
+            (one, Some(two)) => (0..numbers).try_for_each(|_| {
+                equal(one, 1)?;
+                equal(two, 1)
+            }),
+        }
     };
+    if let Some((basic, numbers)) = datatype.uniform()
+        && let Some(all) = numbers.checked_mul(count)
+    {
+        return run(basic, all);
+    }
     (0..count).try_for_each(|_| datatype.map.elements.runs(&mut run))
 }
 
@@ -98,10 +115,10 @@ impl Datatype {
         let part = pack::part(position, self.external_size(count)?, into.len())?;
         let (mut at, end) = (part.start, part.end);
         let mut stream = Stream::new(self, raw, count)?;
-        each_number(self, count, |code| {
-            let to = &mut into[at..at + code.external_size()];
+        each_run(self, count, |code, numbers| {
+            let to = &mut into[at..at + numbers * code.external_size()];
             at += to.len();
-            code.encode(stream.read(code.native_size()), to)
+            code.encode_all(stream.read(numbers * code.native_size()), to)
         })?;
         Ok(end as i64)
     }
@@ -111,10 +128,10 @@ impl Datatype {
         let part = pack::part(position, self.external_size(count)?, from.len())?;
         let (mut at, end) = (part.start, part.end);
         let mut stream = Stream::new(self, raw, count)?;
-        each_number(self, count, |code| {
-            let from = &from[at..at + code.external_size()];
+        each_run(self, count, |code, numbers| {
+            let from = &from[at..at + numbers * code.external_size()];
             at += from.len();
-            code.decode(from, stream.write(code.native_size()));
+            code.decode_all(from, stream.write(numbers * code.native_size()));
             Ok(())
         })?;
         stream.flush();
