@@ -2,7 +2,9 @@
 //!
 //! Owns the two buffers of such a call. Nothing of them is lent once the collective has ended.
 
-use canele_mem::buffer::{Divided, InBuffer, OutBuffer, Raw, Readable};
+use std::sync::Arc;
+
+use canele_mem::buffer::{Divided, InBuffer, OutBuffer, PartedMemory, Raw, Readable};
 use canele_proto::request::Buffer;
 
 use crate::memory::{Back, Memory, User, within, within_mut};
@@ -18,6 +20,8 @@ pub enum CollectiveBuffer {
     At(Raw),
     /// An output where the program gave it, or memory of the library's own.
     Own(Box<Divided>),
+    /// The program's memory, in which each block is elements of a layout: a schedule may only send, receive and copy whole blocks.
+    Parts(Arc<PartedMemory>),
 }
 
 /// Both.
@@ -35,6 +39,7 @@ impl CollectiveBuffer {
         match self {
             Self::At(raw) => raw.bytes(span.at as isize, span.len),
             Self::Own(own) => own.part(span.range()),
+            Self::Parts(_) => unreachable!("blocks of a layout are lent"),
             Self::Nowhere => within(&[], nothing(span)),
         }
     }
@@ -44,6 +49,7 @@ impl CollectiveBuffer {
         match self {
             Self::Own(own) => own.part_mut(span.range()),
             Self::At(_) => unreachable!("schedules never write to the input"),
+            Self::Parts(_) => unreachable!("blocks of a layout are lent"),
             Self::Nowhere => within_mut(&mut [], nothing(span)),
         }
     }
@@ -52,6 +58,7 @@ impl CollectiveBuffer {
         match self {
             Self::At(raw) => raw.lend(span.at as isize, span.len),
             Self::Own(own) => own.lend(span.range()),
+            Self::Parts(parts) => parts.lend(span.range()),
             Self::Nowhere => Divided::default().lend(0..nothing(span).len),
         }
     }
@@ -59,6 +66,7 @@ impl CollectiveBuffer {
     fn lend_mut(&mut self, span: Span) -> InBuffer {
         match self {
             Self::Own(own) => own.lend_mut(span.range()),
+            Self::Parts(parts) => parts.lend_mut(span.range()),
             Self::At(_) => unreachable!("schedules never write to the input"),
             Self::Nowhere => Divided::default().lend_mut(0..nothing(span).len),
         }
@@ -92,6 +100,11 @@ impl Buffers {
 
 impl User for &mut Buffers {
     #[inline(always)]
+    fn has_parts(&self) -> bool {
+        [&self.input, &self.output].into_iter().any(|buffer| matches!(buffer, CollectiveBuffer::Parts(_)))
+    }
+
+    #[inline(always)]
     fn input(&self, span: Span) -> &[u8] {
         self.input.bytes(span)
     }
@@ -116,6 +129,7 @@ impl User for &mut Buffers {
         match &mut self.output {
             CollectiveBuffer::Own(own) => own.apart(from.range(), into.range()),
             CollectiveBuffer::At(_) => unreachable!("schedules never write to the input"),
+            CollectiveBuffer::Parts(_) => unreachable!("blocks of a layout are lent"),
             CollectiveBuffer::Nowhere => (within(&[], nothing(from)), within_mut(&mut [], nothing(into))),
         }
     }

@@ -7,6 +7,7 @@ use canele_mem::buffer::{self, Divided, InBuffer, OutBuffer};
 use canele_mem::copy::copy_slice;
 use canele_mem::window::Window;
 use canele_proto::request::Buffer;
+use canele_sys::ids::Rank;
 
 use crate::reduce::Reduction;
 use crate::schedule::{Area, Blocks, Local, Reduced, Span, Transfer};
@@ -16,6 +17,11 @@ pub type Back<'b> = &'b mut dyn FnMut(Area, Buffer);
 
 /// The user's input and output.
 pub trait User {
+    /// Whether a buffer has blocks that are not one stretch each: those are only lent.
+    #[inline(always)]
+    fn has_parts(&self) -> bool {
+        false
+    }
     /// A range of the input.
     fn input(&self, span: Span) -> &[u8];
     /// A range of the output.
@@ -72,6 +78,7 @@ impl<U: User> Memory<'_, U> {
     pub(crate) fn work(&mut self, local: Local, reduction: Option<&Reduction>) {
         match local {
             Local::Copy { from, into: Span { area: Area::Shared, at, .. } } => self.publish(from, at),
+            Local::Copy { from, into } if self.user.has_parts() => self.copy_lent(from, into),
             Local::Copy { from, into } => {
                 let (from, into) = self.pair(from, into);
                 copy_slice(into, from);
@@ -83,6 +90,20 @@ impl<U: User> Memory<'_, U> {
             }
             Local::Fetch { .. } | Local::HasRead { .. } => unreachable!("that is memory of another rank"),
         }
+    }
+
+    /// Copies a block that one of the buffers may hold as elements of a layout.
+    #[cold]
+    #[inline(never)]
+    fn copy_lent(&mut self, from: Span, into: Span) {
+        let transfer = |span| [Transfer { peer: Rank(0), span }];
+        self.lending(&transfer(from), &transfer(into), |sends, receives, back| {
+            for (source, mut target) in sends.into_iter().zip(receives) {
+                target.copy_from_buffer(&source, from.len.min(into.len));
+                back(from.area, Buffer::Out(source));
+                back(into.area, Buffer::In(target));
+            }
+        });
     }
 
     #[inline(never)]

@@ -121,6 +121,10 @@ impl<'s> ScheduleRun<'s> {
     ) -> Result<Stop, Error> {
         let mut moved = false;
         while let Some(round) = self.current() {
+            let has_transfers = self.place.sent < round.sends.len() || !self.missing.is_empty();
+            if memory.user.has_parts() && has_transfers {
+                return Ok(Stop::Long);
+            }
             while let Some(send) = round.sends.get(self.place.sent) {
                 if !self.send(proto, rail, memory, send) {
                     return Ok(Stop::Long);

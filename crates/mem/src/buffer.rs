@@ -12,6 +12,7 @@
 
 mod divided;
 mod owned;
+mod parted;
 mod raw;
 mod reusable;
 mod scattered;
@@ -27,6 +28,7 @@ use crate::window::Window;
 use canele_sys::ids::RegionId;
 pub use divided::Divided;
 pub use owned::Owned;
+pub use parted::{MemoryPart, PartedMemory};
 pub(crate) use raw::{Bounds, HasBounds};
 pub use raw::{Raw, RawMut, Readable};
 pub use reusable::ReusableMemory;
@@ -321,7 +323,8 @@ impl InBuffer {
 
     /// Copies the first `len` bytes of `from`; both buffers may lie in one region, even overlap.
     pub fn copy_from_buffer(&mut self, from: &OutBuffer, len: usize) {
-        if from.0.as_scattered().is_some() || self.0.as_scattered().is_some() {
+        let is_fine = |lent: &Lent| lent.as_scattered().is_some_and(Scattered::has_short_blocks);
+        if is_fine(&from.0) || is_fine(&self.0) {
             return copy_staged(from, self, len);
         }
         let is_region = self.is_region();

@@ -1,6 +1,7 @@
 //! Collectives of real engines, through the public interface.
 
 mod flows;
+mod parted;
 mod team;
 mod under_way;
 

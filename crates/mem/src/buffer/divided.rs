@@ -76,7 +76,12 @@ impl Divided {
     fn grow(&mut self, len: usize) {
         assert_eq!(self.lent, 0, "memory that is lent does not move");
         let words = self.words.as_mut().expect("memory of the program does not grow");
-        words.resize(len.div_ceil(size_of::<u128>()), 0);
+        let needed = len.div_ceil(size_of::<u128>());
+        match words.is_empty() {
+            // The kernel's new pages are 0 already.
+            true => *words = vec![0; needed],
+            false => words.resize(needed, 0),
+        }
         self.start = words.as_mut_ptr().cast();
         self.range = 0..len;
     }

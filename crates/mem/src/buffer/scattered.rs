@@ -91,6 +91,11 @@ impl Scattered {
         assert!(offset <= self.total && len <= self.total - offset, "range outside of a buffer");
     }
 
+    /// Whether its blocks are packed by loops that know their length.
+    pub fn has_short_blocks(&self) -> bool {
+        self.layout.has_short_blocks()
+    }
+
     /// Whether it has too many stretches to be shared as a list of them.
     pub fn is_fine(&self) -> bool {
         self.layout.is_fine()
@@ -120,7 +125,7 @@ impl Lent {
     }
 }
 
-/// Copies the first `len` bytes between buffers one of which, at least, is scattered.
+/// Copies the first `len` bytes between buffers one of which, at least, has short blocks.
 pub(super) fn copy_staged(from: &OutBuffer, to: &mut InBuffer, len: usize) {
     let mut stage = [0; STAGE];
     let mut done = 0;

@@ -42,9 +42,14 @@ impl Sides {
         self.output.prepare(self.load);
         let input = match &self.input.buffer {
             CollectiveBuffer::At(raw) => CollectiveBuffer::At(*raw),
+            CollectiveBuffer::Parts(parts) => CollectiveBuffer::Parts(parts.clone()),
             _ => std::mem::take(&mut self.input.buffer),
         };
-        Buffers { input, output: std::mem::take(&mut self.output.buffer) }
+        let output = match &self.output.buffer {
+            CollectiveBuffer::Parts(parts) => CollectiveBuffer::Parts(parts.clone()),
+            _ => std::mem::take(&mut self.output.buffer),
+        };
+        Buffers { input, output }
     }
 
     /// Puts packed bytes of an output that is written where its elements lie.

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use canele_engine::collective::{Block, CollectiveBuffer};
-use canele_mem::buffer::{Divided, Raw, RawMut, Readable};
+use canele_mem::buffer::{Divided, MemoryPart, PartedMemory, Raw, RawMut, Readable};
 
 use crate::data::{Elements, ElementsMut};
 use crate::datatype::Datatype;
@@ -20,6 +20,15 @@ pub struct Scattered<M = Raw> {
 
 /// Elements to be written.
 pub type ScatteredMut = Scattered<RawMut>;
+
+/// Elements for a rank that have so many bytes are sent and received where they lie rather than packed for the call: what packs them
+/// would touch new pages each time.
+const LONG_PART: usize = 64 << 10;
+
+#[cold]
+fn too_much(parts: usize) -> Box<Error> {
+    Error::new(Class::Count, format!("the elements of {parts} ranks exceed the address space"))
+}
 
 /// How many elements, where in bytes, and of which type.
 pub type Part = (usize, isize, Arc<Datatype>);
@@ -63,6 +72,9 @@ pub(super) trait Place: Readable {
 
     /// Fails if parts cannot be moved together: those that are written must not overlap.
     fn check_parts(parts: &[Block]) -> Result<()>;
+
+    /// What the engine gets of elements that it moves block by block, where they lie.
+    fn parted(self, parts: Vec<MemoryPart>) -> PartedMemory;
 }
 
 impl Place for Raw {
@@ -72,6 +84,10 @@ impl Place for Raw {
 
     fn check_parts(_: &[Block]) -> Result<()> {
         Ok(())
+    }
+
+    fn parted(self, parts: Vec<MemoryPart>) -> PartedMemory {
+        PartedMemory::of(self, parts)
     }
 }
 
@@ -87,6 +103,10 @@ impl Place for RawMut {
             Buffer,
             "parts {one} and {other} of recvbuf overlap, bytes {here:?} and {there:?}: no byte may be received twice"
         )
+    }
+
+    fn parted(self, parts: Vec<MemoryPart>) -> PartedMemory {
+        PartedMemory::of_mut(self, parts)
     }
 }
 
@@ -112,6 +132,29 @@ impl<M: Place> Side<M> {
             return Ok((Self::here(raw), len));
         }
         Ok((Self::packed(raw, vec![Piece { count, of, place: 0, at: 0, len }], len), len))
+    }
+
+    /// Of parts anywhere that a schedule only moves as a whole, and where the bytes of each are: where they are long they are not packed.
+    ///
+    /// # Errors
+    /// As of [`Side::of_parts`].
+    pub fn of_whole_parts(scattered: Scattered<M>) -> Result<(Self, Vec<Block>)> {
+        let is_irregular = scattered.parts.iter().any(|(_, _, of)| !of.is_contiguous());
+        let lens = scattered.parts.iter().map(|(count, _, of)| of.total_bytes(*count));
+        let longest = lens.collect::<Result<Vec<_>>>()?.into_iter().max().unwrap_or(0);
+        if !is_irregular || longest < LONG_PART {
+            return Self::of_parts(scattered);
+        }
+        let Scattered { raw, parts } = scattered;
+        let (mut blocks, mut next) = (Vec::with_capacity(parts.len()), 0usize);
+        for (count, _, of) in &parts {
+            let len = of.total_bytes(*count)?;
+            blocks.push(Block { at: next, len });
+            next = next.checked_add(len).ok_or_else(|| too_much(parts.len()))?;
+        }
+        let part = |(count, place, of): Part| MemoryPart { layout: of.layout().clone(), count, place };
+        let parted = raw.parted(parts.into_iter().map(part).collect());
+        Ok((Self { buffer: CollectiveBuffer::Parts(Arc::new(parted)), packed: None }, blocks))
     }
 
     /// Of parts anywhere, and where the bytes of each are.

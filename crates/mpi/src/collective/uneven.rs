@@ -144,12 +144,12 @@ impl Comm {
         if let Some(from) = &from {
             check_parts_apart(from, &into)?;
         }
-        let (output, into) = Side::of_parts(into)?;
+        let (output, into) = Side::of_whole_parts(into)?;
         let Some(from) = from else {
             let spec = OwnedSpec::Alltoall { from: None, into };
             return Ok(Call::new(spec, Side::NOTHING, output).loaded(true));
         };
-        let (input, from) = Side::of_parts(from)?;
+        let (input, from) = Side::of_whole_parts(from)?;
         if !self.is_inter() {
             check_own(from[self.rank()].len, into[self.rank()].len)?;
         }

@@ -1,0 +1,138 @@
+//! Memory of the program in which each of many parts lies as a layout says: what a collective gives to each rank, or gets from it.
+//!
+//! Owns the promise of the memory, and no bytes. Parts are lent as a whole, named by their place in the packed bytes of all. Parts
+//! that are written and overlap are the program's fault, as two receives into one buffer are.
+
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use super::raw::HasBounds;
+use super::{Bounds, InBuffer, Lent, OutBuffer, Raw, RawMut};
+use crate::layout::Layout;
+
+/// Some elements.
+pub struct MemoryPart {
+    /// How each lies.
+    pub layout: Arc<Layout>,
+    /// How many there are.
+    pub count: usize,
+    /// Where they are, in bytes from the memory's address.
+    pub place: isize,
+}
+
+/// Memory of which each part is lent to a transfer of its own, where it lies.
+pub struct PartedMemory {
+    bounds: Bounds,
+    is_written: bool,
+    /// With their places in the packed bytes, which ascend.
+    parts: Vec<(MemoryPart, Range<usize>)>,
+}
+
+impl PartedMemory {
+    /// Memory that is read.
+    ///
+    /// # Panics
+    /// The parts have more bytes than an address space.
+    pub fn of(raw: Raw, parts: impl IntoIterator<Item = MemoryPart>) -> Self {
+        Self::new(raw.bounds(), false, parts)
+    }
+
+    /// Memory that is written.
+    ///
+    /// # Panics
+    /// The parts have more bytes than an address space.
+    pub fn of_mut(raw: RawMut, parts: impl IntoIterator<Item = MemoryPart>) -> Self {
+        Self::new(raw.bounds(), true, parts)
+    }
+
+    fn new(bounds: Bounds, is_written: bool, parts: impl IntoIterator<Item = MemoryPart>) -> Self {
+        let mut end = 0usize;
+        let parts = parts.into_iter().map(|part| {
+            let start = end;
+            let len = part.layout.total(part.count).expect("the elements fit the address space");
+            end = start.checked_add(len).expect("the parts fit the address space");
+            (part, start..end)
+        });
+        Self { bounds, is_written, parts: parts.collect() }
+    }
+
+    /// Lends the part that is this range of the packed bytes, to be sent; an empty range is nothing.
+    ///
+    /// # Panics
+    /// The range is no part, or the part lies outside of the memory.
+    pub fn lend(&self, range: Range<usize>) -> OutBuffer {
+        OutBuffer(self.lent(range))
+    }
+
+    /// Lends a part to be filled.
+    ///
+    /// # Panics
+    /// As of [`PartedMemory::lend`]; the memory is only read.
+    pub fn lend_mut(&self, range: Range<usize>) -> InBuffer {
+        assert!(self.is_written || range.is_empty(), "the memory is only read");
+        InBuffer(self.lent(range))
+    }
+
+    fn lent(&self, range: Range<usize>) -> Lent {
+        if range.is_empty() {
+            return Lent::one(NonNull::dangling(), 0, std::ptr::null());
+        }
+        let at = self.parts.partition_point(|(_, packed)| packed.end <= range.start);
+        match self.parts.get(at) {
+            Some((part, packed)) if *packed == range => {
+                part.layout.lent(self.bounds.moved(part.place), part.count)
+            }
+            _ => panic!("{range:?} is no part of the memory"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The columns of a matrix of two rows of four bytes, and parts without bytes.
+    fn columns(bytes: &mut [u8]) -> PartedMemory {
+        let column = Arc::new(Layout::block(1).repeated(2, 4).unwrap());
+        let part = |place, count| MemoryPart { layout: column.clone(), count, place };
+        // SAFETY: the tests touch their memory through this value alone until they are done with it.
+        let raw = unsafe { RawMut::new(bytes.as_mut_ptr(), 0, bytes.len() as isize) };
+        PartedMemory::of_mut(raw, [part(1, 0), part(3, 1), part(100, 0), part(0, 1)])
+    }
+
+    #[test]
+    fn each_part_is_lent_where_it_lies() {
+        let mut bytes = [1, 2, 3, 4, 5, 6, 7, 8];
+        let memory = columns(&mut bytes);
+        let (last, first) = (memory.lend(0..2), memory.lend(2..4));
+        let mut packed = [0; 4];
+        last.copy_to_slice(0, &mut packed[..2]);
+        first.copy_to_slice(0, &mut packed[2..]);
+        assert_eq!(packed, [4, 8, 1, 5]);
+        memory.lend_mut(2..4).copy_from_slice(0, &[30, 40]);
+        assert_eq!(memory.lend(2..2).len(), 0);
+        assert_eq!(bytes, [30, 2, 3, 4, 40, 6, 7, 8]);
+    }
+
+    #[test]
+    #[should_panic(expected = "1..3 is no part of the memory")]
+    fn no_range_across_parts_is_lent() {
+        columns(&mut [0; 8]).lend(1..3);
+    }
+
+    #[test]
+    #[should_panic(expected = "outside of")]
+    fn a_part_outside_of_the_memory_is_refused() {
+        columns(&mut [0; 7]).lend(0..2);
+    }
+
+    #[test]
+    #[should_panic(expected = "only read")]
+    fn memory_that_is_read_is_not_filled() {
+        let part = MemoryPart { layout: Arc::new(Layout::block(4)), count: 1, place: 0 };
+        // SAFETY: as above.
+        let raw = unsafe { Raw::new([0u8; 4].as_ptr(), 0, 4) };
+        PartedMemory::of(raw, [part]).lend_mut(0..4);
+    }
+}
