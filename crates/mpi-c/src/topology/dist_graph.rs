@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use canele_mpi::topology::{DistGraph, Edge, Topology};
+use canele_mpi::topology::{DistGraph, Topology};
 use canele_mpi::{Comm, Result, fail};
 
 use super::{ints, number};
@@ -70,10 +70,9 @@ pub fn dist_graph_create(
     let weights = weights(edge_weights, count, "weights")?;
     let destinations = destinations.slice(count, "destinations")?;
     let mine = DistGraph::edges(comm.size(), sources.slice(n, "sources")?, degrees, destinations, weights)?;
-    let mine: Vec<i64> = mine.into_iter().flatten().map(i64::from).collect();
-    let all: Vec<c_int> = comm.lists_of_all(&mine)?.into_iter().map(|n| n as c_int).collect();
-    let edges: &[Edge] = all.as_chunks().0;
-    let graph = DistGraph::of(comm.rank(), comm.size(), edges, weights.is_some())?;
+    let (mine, counts) = DistGraph::for_ends(comm.size(), &mine);
+    let edges = comm.exchange_edges(&mine, &counts)?;
+    let graph = DistGraph::of(comm.rank(), comm.size(), &edges, weights.is_some())?;
     finish(comm, graph, info, comm_dist_graph)
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use canele_engine::collective::{Block, Operation, Shape, Uneven};
 use canele_engine::{Engine, FlowId, Rank};
 
 use super::agree::{some_members, team_of};
@@ -11,7 +12,7 @@ use crate::attribute::Attributes;
 use crate::errhandler::Errhandler;
 use crate::group::Group;
 use crate::info::Info;
-use crate::topology::Topology;
+use crate::topology::{Edge, Topology};
 use crate::{Result, fail};
 
 /// What a duplicate takes from its communicator as of the call.
@@ -213,23 +214,44 @@ impl Comm {
         self.member_of(flow, Arc::new(group), None, Some(topology))
     }
 
-    /// The lists of all members, one behind the other, each as long as its member likes.
+    /// Gives each member its edges, of which there are so many for each, and returns those that the members have for this one, in the
+    /// order of their ranks.
     ///
     /// # Errors
-    /// A member died.
-    pub fn lists_of_all(&self, mine: &[i64]) -> Result<Vec<i64>> {
+    /// A member died; the edges exceed the address space.
+    pub fn exchange_edges(&self, edges: &[Edge], counts: &[usize]) -> Result<Vec<Edge>> {
         self.check_call("MPI_Dist_graph_create")?;
-        let lens = self.numbers_of_all(&[mine.len() as i64])?;
-        let longest = lens.iter().copied().max().unwrap_or(0) as usize;
-        let mut padded = mine.to_vec();
-        padded.resize(longest, 0);
-        if longest == 0 {
-            return Ok(Vec::new());
+        if self.is_inter() {
+            fail!(Communicator, "comm is an intercommunicator: a topology is of one group");
         }
-        let all = self.numbers_of_all(&padded)?;
-        let lists = all.chunks(longest).zip(lens);
-        Ok(lists.flat_map(|(list, len)| list[..len as usize].to_vec()).collect())
+        let to_send: Vec<u64> = counts.iter().map(|count| *count as u64).collect();
+        let mut coming = vec![0u64; to_send.len()];
+        let shape = Shape::new(Operation::Alltoall, size_of::<u64>());
+        let (input, output) = (bytemuck::cast_slice(&to_send), bytemuck::cast_slice_mut(&mut coming));
+        self.engine.collective(self.collectives(), shape, None, input, output)?;
+        let (from, _) = edge_blocks(&to_send)?;
+        let (into, bytes) = edge_blocks(&coming)?;
+        let mut received = vec![Edge::default(); bytes / size_of::<Edge>()];
+        let spec = Uneven::Alltoall { from: Some(&from), into: &into };
+        let (input, output) = (bytemuck::cast_slice(edges), bytemuck::cast_slice_mut(&mut received));
+        self.engine.collective(self.collectives(), spec, None, input, output)?;
+        Ok(received)
     }
+}
+
+/// Where so many edges of each rank are, one behind the other, and the bytes of all; ranks say the numbers, so they are not trusted.
+fn edge_blocks(counts: &[u64]) -> Result<(Vec<Block>, usize)> {
+    let mut at = 0usize;
+    let mut blocks = Vec::with_capacity(counts.len());
+    for count in counts {
+        let len = usize::try_from(*count).ok().and_then(|count| count.checked_mul(size_of::<Edge>()));
+        let Some((len, end)) = len.and_then(|len| Some((len, at.checked_add(len)?))) else {
+            fail!(Argument, "ranks name {count} edges, which exceed the address space");
+        };
+        blocks.push(Block { at, len });
+        at = end;
+    }
+    Ok((blocks, at))
 }
 
 /// Returns a communicator made of a group alone, by its members (MPI 5.0, §7.4.2). The caller is one of them.

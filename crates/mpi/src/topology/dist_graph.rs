@@ -87,6 +87,32 @@ impl DistGraph {
         Ok(edges)
     }
 
+    /// Edges that this rank names, copied for their ends: those for rank 0, those for rank 1 and so on, each in the order in which they were
+    /// named, and how many for each.
+    pub fn for_ends(ranks: usize, edges: &[Edge]) -> (Vec<Edge>, Vec<usize>) {
+        let ends = |&[source, destination, _]: &Edge| {
+            let other = (destination != source).then_some(destination as usize);
+            std::iter::once(source as usize).chain(other)
+        };
+        let mut counts = vec![0; ranks];
+        edges.iter().flat_map(ends).for_each(|end| counts[end] += 1);
+        let mut next: Vec<usize> = counts
+            .iter()
+            .scan(0, |before, count| {
+                *before += count;
+                Some(*before - count)
+            })
+            .collect();
+        let mut sorted = vec![Edge::default(); counts.iter().sum()];
+        for edge in edges {
+            for end in ends(edge) {
+                sorted[next[end]] = *edge;
+                next[end] += 1;
+            }
+        }
+        (sorted, counts)
+    }
+
     /// How many destinations a list of degrees says there are.
     ///
     /// # Errors
@@ -102,7 +128,7 @@ impl DistGraph {
         Ok(count)
     }
 
-    /// The neighbours of a rank, from the edges that all ranks named, in their order; only those of which it is an end matter.
+    /// The neighbours of a rank, from edges that ranks named, in their order; only those of which it is an end matter.
     ///
     /// # Errors
     /// An end of such an edge does not exist.

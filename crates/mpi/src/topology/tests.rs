@@ -133,8 +133,16 @@ proptest! {
         let degrees: Vec<i32> = named.iter().map(|(_, edges)| edges.len() as i32).collect();
         let (to, weights): (Vec<i32>, Vec<i32>) = named.iter().flat_map(|(_, edges)| edges.clone()).unzip();
         let edges = DistGraph::edges(6, &sources, &degrees, &to, Some(&weights)).unwrap();
-        for rank in 0..6 {
+        // An edge travels to its ends alone, however many ranks there are.
+        let (sorted, counts) = DistGraph::for_ends(6, &edges);
+        let ends: usize = edges.iter().map(|[source, to, _]| 1 + usize::from(source != to)).sum();
+        prop_assert_eq!((sorted.len(), counts.iter().sum::<usize>()), (ends, ends));
+        let mut behind = 0;
+        for (rank, count) in (0..6).zip(counts) {
             let graph = DistGraph::of(rank as usize, 6, &edges, true).unwrap();
+            let told = &sorted[behind..behind + count];
+            behind += count;
+            prop_assert_eq!(&graph, &DistGraph::of(rank as usize, 6, told, true).unwrap());
             let all = || named.iter().flat_map(|(source, edges)| edges.iter().map(move |&(to, weight)| (*source, to, weight)));
             let from: Vec<_> = all().filter(|edge| edge.1 == rank).map(|edge| (edge.0 as usize, edge.2)).collect();
             let to: Vec<_> = all().filter(|edge| edge.0 == rank).map(|edge| (edge.1 as usize, edge.2)).collect();
