@@ -8,10 +8,12 @@
 //!   any other ──────────────────── the lock of the elements is held meanwhile
 //! ```
 
+mod changes;
+
 use canele_engine::Window;
 use canele_mem::atomic_element::{AtomicElement, put_value, value_of};
 use canele_mem::displaced::WORD;
-use canele_mem::window::LaneType;
+use changes::{SHORT_STRETCH, change_plainly, change_run, change_scattered};
 
 use super::exclusion::Exclusion;
 use crate::op::{BuiltIn, Combine, Element};
@@ -132,30 +134,31 @@ pub(super) fn fetch_and_change(element: AtomicElement<'_>, how: ElementChange, o
 
 /// Changes an element by one of the standard's loops.
 fn combined(element: AtomicElement<'_>, bytes: usize, combine: Combine, operand: u64) -> u64 {
-    element.update(|old| {
-        let (mut into, mut from) = ([0; 8], [0; 8]);
-        put_value(old, &mut into[..bytes]);
-        put_value(operand, &mut from[..bytes]);
-        combine(&mut into[..bytes], &from[..bytes], false);
-        value_of(&into[..bytes])
-    })
+    element.update(|old| combined_value(bytes, combine, old, operand))
+}
+
+/// What one of the standard's loops makes of an element.
+fn combined_value(bytes: usize, combine: Combine, old: u64, operand: u64) -> u64 {
+    let (mut into, mut from) = ([0; 8], [0; 8]);
+    put_value(old, &mut into[..bytes]);
+    put_value(operand, &mut from[..bytes]);
+    combine(&mut into[..bytes], &from[..bytes], false);
+    value_of(&into[..bytes])
 }
 
 /// How the elements of an accumulate lie.
 struct Shape {
     bytes: usize,
-    stretches: usize,
     /// The processor has atomic operations for all of them.
     is_aligned: bool,
 }
 
 impl Shape {
     fn of(stretches: &Stretches<'_>, how: Accumulation) -> Self {
-        let mut shape = Self { bytes: 0, stretches: 0, is_aligned: matches!(how.bytes, 1 | 2 | 4 | 8) };
+        let mut shape = Self { bytes: 0, is_aligned: matches!(how.bytes, 1 | 2 | 4 | 8) };
         stretches(&mut |window, _| {
             shape.is_aligned &= how.is_atomic_at(&window);
             shape.bytes += window.len();
-            shape.stretches += 1;
         });
         shape
     }
@@ -183,7 +186,7 @@ pub(super) fn try_accumulate(
     if !shape.is_aligned {
         return change_wide(stretches, how, rule, exclusion, data, (len, old));
     }
-    let is_long = exclusion.suits_long(len, shape.stretches);
+    let is_long = exclusion.suits_long(len);
     let (mut _entered, mut _held) = (None, None);
     if is_long {
         _held = exclusion.hold_long();
@@ -199,6 +202,7 @@ pub(super) fn try_accumulate(
         let old = old.as_deref_mut().map(|old| &mut old[range.clone()]);
         let data = data.get(range).unwrap_or(&[]);
         match is_long {
+            true if window.len() < SHORT_STRETCH => change_scattered(window, how, rule, data, old),
             true => change_plainly(window, (rule, how.bytes), combine, data, old),
             false => change_run(window, how, rule, data, old),
         }
@@ -262,112 +266,20 @@ pub(super) fn try_compare_and_swap(
     Some(old)
 }
 
-/// Bytes of a long run that are changed at a time, in memory of this thread: they stay in the processor's first cache.
-const BLOCK: usize = 4096;
-
-#[repr(align(64))]
-struct Block([u8; BLOCK]);
-
-/// What the elements of so many bytes are that a rule adds.
-fn numbers_of(rule: Rule, bytes: usize) -> Option<LaneType> {
-    match (rule, bytes) {
-        (Rule::AddDouble, _) => Some(LaneType::F64),
-        (Rule::AddFloat, _) => Some(LaneType::F32),
-        (Rule::Add, 8) => Some(LaneType::I64),
-        (Rule::Add, 4) => Some(LaneType::I32),
-        (Rule::Add, 2) => Some(LaneType::I16),
-        (Rule::Add, 1) => Some(LaneType::I8),
-        _ => None,
-    }
+fn sum_of_doubles(a: u64, b: u64) -> u64 {
+    (f64::from_bits(a) + f64::from_bits(b)).to_bits()
 }
 
-/// Changes a run of elements that nobody else changes meanwhile.
-fn change_plainly(
-    window: Window<'_>,
-    (rule, bytes): (Rule, usize),
-    combine: Option<Combine>,
-    data: &[u8],
-    mut old: Option<&mut [u8]>,
-) {
-    let mut done = 0;
-    if old.is_none() {
-        if let Rule::Replace = rule {
-            return window.write(0, data);
-        }
-        done = numbers_of(rule, bytes).map_or(0, |numbers| window.add(0, numbers, data));
-    }
-    let mut block = Block([0; BLOCK]);
-    for start in (done..window.len()).step_by(BLOCK) {
-        let len = BLOCK.min(window.len() - start);
-        let block = &mut block.0[..len];
-        window.read(start, block);
-        if let Some(old) = &mut old {
-            old[start..start + len].copy_from_slice(block);
-        }
-        match (rule, combine) {
-            (Rule::Keep, _) => {}
-            (Rule::Replace, _) => window.write(start, &data[start..start + len]),
-            (_, Some(combine)) => {
-                combine(block, &data[start..start + len], false);
-                window.write(start, block);
-            }
-            // There is a rule for known elements only.
-            (_, None) => {}
-        }
-    }
-}
-
-/// Changes a run of elements for which the processor has atomic operations, one after the other.
-fn change_run(window: Window<'_>, how: Accumulation, rule: Rule, data: &[u8], old: Option<&mut [u8]>) {
-    let run = Run { window, bytes: how.bytes, data };
-    match rule {
-        Rule::Keep => run.each(old, |element, _| element.load()),
-        Rule::Replace if old.is_none() => run.each(None, |element, operand| {
-            element.store(operand);
-            0
-        }),
-        Rule::Replace => run.each(old, |element, operand| element.swap(operand)),
-        Rule::Add => run.each(old, |element, operand| element.fetch_add(operand)),
-        Rule::And => run.each(old, |element, operand| element.fetch_and(operand)),
-        Rule::Or => run.each(old, |element, operand| element.fetch_or(operand)),
-        Rule::Xor => run.each(old, |element, operand| element.fetch_xor(operand)),
-        Rule::AddDouble => run.each(old, add_double),
-        Rule::AddFloat => run.each(old, add_float),
-        Rule::Combine(combine) => {
-            run.each(old, |element, operand| combined(element, how.bytes, combine, operand));
-        }
-    }
-}
-
-/// Elements one behind the other, and the operands of them.
-struct Run<'a> {
-    window: Window<'a>,
-    bytes: usize,
-    data: &'a [u8],
-}
-
-impl Run<'_> {
-    /// Changes each of them; without operands they are 0.
-    #[inline(always)]
-    fn each(&self, mut old: Option<&mut [u8]>, change: impl Fn(AtomicElement<'_>, u64) -> u64) {
-        for at in (0..self.window.len()).step_by(self.bytes) {
-            let element = self.window.element(at, self.bytes).expect("the run is aligned");
-            let operand = self.data.get(at..at + self.bytes).map_or(0, value_of);
-            let before = change(element, operand);
-            if let Some(old) = &mut old {
-                put_value(before, &mut old[at..at + self.bytes]);
-            }
-        }
-    }
+fn sum_of_floats(a: u64, b: u64) -> u64 {
+    u64::from((f32::from_bits(a as u32) + f32::from_bits(b as u32)).to_bits())
 }
 
 fn add_double(element: AtomicElement<'_>, operand: u64) -> u64 {
-    element.update(|old| (f64::from_bits(old) + f64::from_bits(operand)).to_bits())
+    element.update(|old| sum_of_doubles(old, operand))
 }
 
 fn add_float(element: AtomicElement<'_>, operand: u64) -> u64 {
-    let sum = |old: u64| f32::from_bits(old as u32) + f32::from_bits(operand as u32);
-    element.update(|old| u64::from(sum(old).to_bits()))
+    element.update(|old| sum_of_floats(old, operand))
 }
 
 #[cfg(test)]

@@ -19,8 +19,6 @@ use crate::Result;
 const LONG_RUN: usize = 8 << 10;
 /// Bytes of a run that is long where no barrier is needed.
 const NEXT_RUN: usize = 256;
-/// Bytes of each stretch of a long run, on average.
-const STRETCH: usize = 256;
 
 /// This process among those that change elements.
 #[derive(Clone, Copy)]
@@ -94,12 +92,9 @@ impl<'a> Exclusion<'a> {
         self.lock.try_hold_long(self.control.announcements(), &self.waiting)
     }
 
-    /// True if so many bytes in so many stretches are better changed by plain loops.
-    pub fn suits_long(&self, bytes: usize, stretches: usize) -> bool {
-        bytes >= NEXT_RUN
-            && bytes / stretches >= STRETCH
-            && self.lock.has_long_mode()
-            && (bytes >= LONG_RUN || self.lock.is_in_long_mode())
+    /// True if so many bytes are better changed by plain loops, be they one run or scattered elements.
+    pub fn suits_long(&self, bytes: usize) -> bool {
+        bytes >= NEXT_RUN && self.lock.has_long_mode() && (bytes >= LONG_RUN || self.lock.is_in_long_mode())
     }
 }
 

@@ -189,7 +189,7 @@ fn an_element_is_swapped_if_it_is_what_it_is_compared_with() {
 }
 
 #[test]
-fn a_long_run_is_changed_as_its_elements_one_by_one() {
+fn long_runs_and_scattered_elements_are_changed_as_elements_one_by_one() {
     const BYTES: usize = 20_000;
     let control = control();
     let asymmetric =
@@ -207,10 +207,14 @@ fn a_long_run_is_changed_as_its_elements_one_by_one() {
                 memory.window(8, BYTES).expect("inside").write(0, &first);
                 let exclusion =
                     Exclusion::new(&control, 1, excluding, ElementWait { is_gone: &never, relax: None });
-                assert_eq!(exclusion.suits_long(BYTES, 1), excluding.fencing == Fencing::Asymmetric);
+                assert_eq!(exclusion.suits_long(BYTES), excluding.fencing == Fencing::Asymmetric);
                 let stretches = |each: &mut dyn FnMut(Window<'_>, usize)| {
                     each(memory.window(8, 8000).expect("inside"), 0);
-                    each(memory.window(8008, BYTES - 8000).expect("inside"), 8000);
+                    each(memory.window(8008, 4000).expect("inside"), 8000);
+                    // Short stretches, as of scattered elements.
+                    for at in (12_000..BYTES).step_by(80) {
+                        each(memory.window(8 + at, 80).expect("inside"), at);
+                    }
                 };
                 let mut old = vec![0; BYTES];
                 let wanted = keeps.then_some(&mut old[..]);
