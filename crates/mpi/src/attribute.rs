@@ -4,7 +4,7 @@
 //! of one object. A key that was freed lives on until its last value is gone. The program's functions are never called with
 //! a lock held, so they may use attributes themselves.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -60,6 +60,38 @@ pub struct Keyvals {
 struct Table {
     next: i32,
     keyvals: HashMap<i32, Entry>,
+    /// Keys that were freed while objects had values of them.
+    freed: Vec<i32>,
+    /// How many of these there are when the dead ones are next removed: twice those that lived the last time, so that freeing a key takes
+    /// constant time however many there are.
+    sweep_at: usize,
+}
+
+/// As many freed keys are kept at least before the dead ones are removed.
+const LEAST_FREED: usize = 16;
+
+impl Table {
+    fn note_freed(&mut self, id: i32, keyval: Arc<Keyval>) {
+        let alive = Arc::downgrade(&keyval);
+        drop(keyval);
+        if alive.strong_count() == 0 {
+            return;
+        }
+        self.keyvals.insert(id, Entry::Freed(alive));
+        self.freed.push(id);
+        if self.freed.len() < self.sweep_at {
+            return;
+        }
+        let keyvals = &mut self.keyvals;
+        self.freed.retain(|id| {
+            let is_alive = matches!(keyvals.get(id), Some(Entry::Freed(keyval)) if keyval.strong_count() > 0);
+            if !is_alive {
+                keyvals.remove(id);
+            }
+            is_alive
+        });
+        self.sweep_at = LEAST_FREED.max(2 * self.freed.len());
+    }
 }
 
 #[derive(Debug)]
@@ -72,7 +104,8 @@ enum Entry {
 impl Keyvals {
     /// Without keys; their numbers will be `first` and upwards, none of them twice.
     pub fn new(first: i32) -> Self {
-        Self { table: Mutex::new(Table { next: first, keyvals: HashMap::new() }) }
+        let table = Table { next: first, keyvals: HashMap::new(), freed: Vec::new(), sweep_at: LEAST_FREED };
+        Self { table: Mutex::new(table) }
     }
 
     /// A new key for objects of a kind.
@@ -109,18 +142,19 @@ impl Keyvals {
     /// # Errors
     /// There is none, it is for objects of another kind, or it was freed before.
     pub fn free(&self, kind: ObjectKind, id: i32) -> Result<()> {
-        let keyval = self.find(kind, id)?;
+        // The key found is not kept: whether it dies must not depend on it.
+        drop(self.find(kind, id)?);
         let mut table = self.table();
-        match table.keyvals.get_mut(&id) {
-            Some(entry @ Entry::InUse(_)) => *entry = Entry::Freed(Arc::downgrade(&keyval)),
-            _ => fail!(Keyval, "keyval {id} was freed before"),
+        match table.keyvals.remove(&id) {
+            Some(Entry::InUse(keyval)) => {
+                table.note_freed(id, keyval);
+                Ok(())
+            }
+            other => {
+                other.and_then(|entry| table.keyvals.insert(id, entry));
+                fail!(Keyval, "keyval {id} was freed before")
+            }
         }
-        drop(keyval);
-        table.keyvals.retain(|_, entry| match entry {
-            Entry::InUse(_) => true,
-            Entry::Freed(keyval) => keyval.strong_count() > 0,
-        });
-        Ok(())
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -128,10 +162,49 @@ impl Keyvals {
     }
 }
 
-/// The values of one object, in the order in which they were set.
+/// The values of one object.
 #[derive(Default, Debug)]
 pub struct Attributes {
-    values: Mutex<Vec<Cached>>,
+    values: Mutex<Values>,
+}
+
+/// Values by their keys, and the keys in the order in which the values were set.
+#[derive(Clone, Default, Debug)]
+struct Values {
+    /// Each with its number in that order.
+    by_key: BTreeMap<i32, (u64, Cached)>,
+    order: BTreeMap<u64, i32>,
+    next: u64,
+}
+
+impl Values {
+    /// Puts a value behind all others, in the place of that which its key had.
+    fn insert(&mut self, cached: Cached) {
+        let key = cached.keyval.id;
+        self.remove(key);
+        self.order.insert(self.next, key);
+        self.by_key.insert(key, (self.next, cached));
+        self.next += 1;
+    }
+
+    fn remove(&mut self, key: i32) {
+        if let Some((number, _)) = self.by_key.remove(&key) {
+            self.order.remove(&number);
+        }
+    }
+
+    fn get(&self, key: i32) -> Option<&Cached> {
+        self.by_key.get(&key).map(|(_, cached)| cached)
+    }
+
+    fn in_order(&self) -> impl Iterator<Item = &Cached> {
+        self.order.values().filter_map(|key| self.get(*key))
+    }
+
+    /// The one that was set last.
+    fn last(&self) -> Option<&Cached> {
+        self.order.values().next_back().and_then(|key| self.get(*key))
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -165,9 +238,7 @@ impl Attributes {
         if let Some(old) = self.find(keyval.id) {
             old.delete(object)?;
         }
-        let mut values = self.values();
-        values.retain(|old| old.keyval.id != keyval.id);
-        values.push(Cached { keyval: keyval.clone(), value });
+        self.values().insert(Cached { keyval: keyval.clone(), value });
         Ok(())
     }
 
@@ -180,7 +251,7 @@ impl Attributes {
             fail!(Keyval, "keyval {keyval} has no value on this object")
         };
         old.delete(object)?;
-        self.values().retain(|value| value.keyval.id != keyval);
+        self.values().remove(keyval);
         Ok(())
     }
 
@@ -189,10 +260,10 @@ impl Attributes {
     /// # Errors
     /// A function of the program failed; what was copied before is in the duplicate, which is to be freed as any object.
     pub fn copy_into(&self, object: usize, duplicate: &Attributes) -> Result<()> {
-        let values = self.values().clone();
+        let values: Vec<Cached> = self.values().in_order().cloned().collect();
         for Cached { keyval, value } in values {
             if let Some(value) = (keyval.copy)(object, keyval.id, value)? {
-                duplicate.values().push(Cached { keyval, value });
+                duplicate.values().insert(Cached { keyval, value });
             }
         }
         Ok(())
@@ -211,15 +282,15 @@ impl Attributes {
         loop {
             let Some(last) = self.values().last().cloned() else { return Ok(()) };
             last.delete(object)?;
-            self.values().retain(|value| value.keyval.id != last.keyval.id);
+            self.values().remove(last.keyval.id);
         }
     }
 
     fn find(&self, keyval: i32) -> Option<Cached> {
-        self.values().iter().find(|value| value.keyval.id == keyval).cloned()
+        self.values().get(keyval).cloned()
     }
 
-    fn values(&self) -> MutexGuard<'_, Vec<Cached>> {
+    fn values(&self) -> MutexGuard<'_, Values> {
         self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -142,3 +142,32 @@ fn functions_of_the_program_may_use_the_attributes() {
     attributes.clear(5).unwrap();
     assert_eq!(got(&attributes, id), None);
 }
+
+#[test]
+fn freed_keys_do_not_pile_up_and_are_not_looked_at_each_time() {
+    let (keyvals, calls) = (Keyvals::new(0), Calls::default());
+    let attributes = Attributes::new();
+    let keys: Vec<_> = (0..1000).map(|_| keyval(&keyvals, &calls)).collect();
+    for key in &keys {
+        attributes.set(1, key, address(2)).unwrap();
+    }
+    let ids: Vec<i32> = keys.iter().map(|key| key.id).collect();
+    drop(keys);
+    for id in &ids {
+        keyvals.free(ObjectKind::Communicator, *id).unwrap();
+        assert!(keyvals.free(ObjectKind::Communicator, *id).is_err(), "it was freed before");
+    }
+    // All live, so they were looked at each time their number had doubled.
+    assert_eq!((keyvals.table().freed.len(), keyvals.table().sweep_at), (1000, 1024));
+    attributes.clear(1).unwrap();
+    for _ in 0..40 {
+        let key = keyval(&keyvals, &calls);
+        attributes.set(1, &key, address(2)).unwrap();
+        keyvals.free(ObjectKind::Communicator, key.id).unwrap();
+    }
+    assert!(keyvals.table().freed.len() <= 40, "the dead ones are gone");
+    // A key that no object has a value of leaves at once.
+    let id = keyval(&keyvals, &calls).id;
+    keyvals.free(ObjectKind::Communicator, id).unwrap();
+    assert!(!keyvals.table().keyvals.contains_key(&id));
+}
