@@ -13,6 +13,8 @@ class Program:
     tcp: bool = False
     # Seconds that one run may take.
     limit: int = 300
+    # What the second number of a figure counts.
+    number: str = "bytes"
     # It starts processes.
     spawns: bool = False
     # Participants that cannot run it, each with the reason.
@@ -24,6 +26,7 @@ ALL = {
     "rate": Program("Message rate, windows of 64", (2,), tcp=True),
     "collectives": Program("Collective operations", tcp=True),
     "matching": Program("Messages that match among 10,000", (2,)),
+    "growth": Program("An object of so many alive or under way", (2,), limit=900, number="objects"),
     "vector": Program("1 MB in blocks of 8 bytes, every other one", (2,)),
     "laplace": Program("Red-black Gauss-Seidel, a sweep over a plate of so many bytes", (2,)),
     "mandelbrot": Program("A picture of the Mandelbrot set of so many bytes, by a master and workers", (2, 3)),

@@ -55,13 +55,18 @@ def markdown(circumstances, figures):
         entries = {key[2:]: entry for key, entry in figures.all.items() if key[:2] == (program, ranks)}
         # What the limits measure beside it is no figure of the program.
         entries = {key: entry for key, entry in entries.items() if set(entry[1]) - {"limit"}}
-        lines += ["", f"### {programs.ALL[program].title}, {ranks} ranks", "", *table(entries, names, program in programs.TRANSFERS, load > 0)]
+        lines += ["", f"### {programs.ALL[program].title}, {ranks} ranks", "", *of_program(entries, names, program, load > 0)]
         unable = {name: why for name, why in programs.ALL[program].unable.items() if name in names}
         for name, why in unable.items():
             lines += ["", f"Without {places.TITLES[name]}: {why}."]
     if figures.failures:
         lines += ["", "Failed:", "", *(f"- {text}" for text in figures.failures)]
     return "\n".join(lines) + "\n"
+
+
+def of_program(entries, names, program, loaded):
+    """Lines of the table of a program."""
+    return table(entries, names, program in programs.TRANSFERS, loaded, programs.ALL[program].number)
 
 
 def table(entries, names, transfers, loaded, number="bytes"):
