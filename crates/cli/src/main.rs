@@ -27,6 +27,7 @@ use std::process::ExitCode;
 
 use canele_launch::mpiexec::{self, Asked};
 use canele_launch::{JoinRole, adopt, serve_host, serve_join, supervise};
+use canele_sys::printable;
 use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
 use compile::Language;
 
@@ -243,16 +244,16 @@ pub(crate) fn wrong_usage(text: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// An answer, to standard output.
+/// An answer, to standard output. Text of files and other processes in it is only shown, whatever a terminal would make of it.
 pub(crate) fn print(text: &str) {
     use std::io::Write;
     // A closed standard output is the reader's choice, not a failure.
-    let _ = writeln!(std::io::stdout(), "{text}");
+    let _ = writeln!(std::io::stdout(), "{}", printable::lines(text));
 }
 
-/// One message of the command itself.
+/// One message of the command itself, of which the terminal obeys nothing.
 pub(crate) fn say(text: &str) {
     use std::io::Write;
     // Nobody is left to tell if standard error is closed.
-    let _ = writeln!(std::io::stderr(), "canele: {text}");
+    let _ = writeln!(std::io::stderr(), "canele: {}", printable::lines(text));
 }

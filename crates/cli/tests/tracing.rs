@@ -222,3 +222,22 @@ fn what_is_no_trace_is_refused_in_words() {
     assert_eq!(ended.code(), Some(2));
     assert!(ended.error.contains("--trace /no/such/folder/t.json"), "{}", ended.error);
 }
+
+#[test]
+fn a_trace_says_nothing_that_a_terminal_obeys() {
+    let path = file("obeyed");
+    let event = |name: &str| format!(r#"{{"ph":"X","cat":"call","pid":0,"ts":1,"dur":2,"name":"{name}"}}"#);
+    let trace = format!(
+        r#"{{"canele":{{"version":1,"command":"x\u001b]0;owned\u0007\u009b31mRED"}},"traceEvents":[{}]}}"#,
+        event(r"\u001b[2J\u001b[Hcleared\nrow")
+    );
+    std::fs::write(&path, trace).unwrap();
+    let path = path.to_str().unwrap();
+    for options in [&["trace", path][..], &["trace", path, "--json"]] {
+        let ended = canele(options);
+        assert!(ended.out.contains("cleared"), "{ended:?}");
+        assert!(!ended.out.chars().any(|c| c.is_control() && c != '\n'), "{ended:?}");
+        assert!(!ended.out.contains(r"\u001b") && !ended.out.contains("\nrow"), "{ended:?}");
+    }
+    std::fs::remove_file(path).unwrap();
+}

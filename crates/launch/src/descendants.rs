@@ -3,6 +3,7 @@
 //! Relies on this process being a sub-reaper, so that an orphaned descendant becomes its child instead of
 //! leaving. Owns nothing; reads parents from `/proc`. Never looks at processes that are not below this one.
 
+use canele_sys::bounded_read::read_kernel;
 use std::collections::HashMap;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -37,7 +38,7 @@ pub fn below(since: u64) -> Vec<Pid> {
             continue;
         };
         // A process may end while we look.
-        let Some(stat) = fs::read_to_string(entry.path().join("stat")).ok().as_deref().and_then(parse) else {
+        let Some(stat) = read_kernel(entry.path().join("stat")).ok().as_deref().and_then(parse) else {
             continue;
         };
         children.entry(stat.parent).or_default().push((pid, stat));
@@ -58,11 +59,7 @@ pub fn below(since: u64) -> Vec<Pid> {
 
 /// When `pid` started, in clock ticks since boot; 0 if it is not there.
 pub fn started(pid: u32) -> u64 {
-    fs::read_to_string(format!("/proc/{pid}/stat"))
-        .ok()
-        .as_deref()
-        .and_then(parse)
-        .map_or(0, |stat| stat.started)
+    read_kernel(format!("/proc/{pid}/stat")).ok().as_deref().and_then(parse).map_or(0, |stat| stat.started)
 }
 
 /// Sends `signal` to every process below this one. Answers how many there were.
@@ -117,6 +114,23 @@ fn reap_all() -> Result<(), NoChildren> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_whose_name_is_no_text_is_found() {
+        use std::io::{Read, Write};
+        use std::process::{Command, Stdio};
+        // Its name is \xff\xfe.
+        let script = "printf '\\377\\376' > /proc/self/comm; echo; read line";
+        let mut shell = Command::new("bash");
+        let mut child =
+            shell.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+        let pid = Pid::from_raw(child.id() as i32).unwrap();
+        assert!(below(0).contains(&pid));
+        assert_ne!(started(child.id()), 0);
+        child.stdin.take().unwrap().write_all(b"\n").unwrap();
+        child.wait().unwrap();
+    }
 
     #[test]
     fn stat_lines_with_hostile_names_are_understood() {

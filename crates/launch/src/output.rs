@@ -7,6 +7,8 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Instant;
 
+use canele_sys::printable;
+
 use super::events::{Events, Stream};
 use super::host_ranks::Order;
 use super::output_files::{OutputFiles, OutputSpec};
@@ -52,9 +54,10 @@ impl Output {
         Ok([terminal(&self.sinks[0], Stream::Out)?, terminal(&self.sinks[1], Stream::Error)?])
     }
 
-    /// One message of the launcher, on a line of its own.
+    /// One message of the launcher, on a line of its own. Names and texts of others in it are only shown, whatever a terminal would make
+    /// of them.
     pub fn say(&mut self, text: &str) {
-        self.sinks[Stream::Error as usize].say(text);
+        self.sinks[Stream::Error as usize].say(&printable::lines(text));
     }
 
     /// What `rank` on `host` printed.
@@ -74,14 +77,16 @@ impl Output {
         *owed = owed.saturating_add(bytes.len() as u32);
     }
 
-    /// What the remote shell of `host` printed to its standard error.
+    /// What the remote shell of `host` printed to its standard error; of its control characters, line ends and tabs stay.
     pub fn put_remark(&mut self, host: usize, bytes: &[u8]) {
         let label = format!("[{}] ", self.hosts[host]);
         if self.sinks[Stream::Error as usize].is_congested() {
             // There is no back-pressure through the shell, and nobody reads.
             return;
         }
-        self.sinks[Stream::Error as usize].put(Origin::Host(host), bytes, Some(&label));
+        let is_obeyed = |byte: u8| byte.is_ascii_control() && !matches!(byte, b'\n' | b'\r' | b'\t');
+        let shown: Vec<u8> = bytes.iter().map(|byte| if is_obeyed(*byte) { b'?' } else { *byte }).collect();
+        self.sinks[Stream::Error as usize].put(Origin::Host(host), &shown, Some(&label));
     }
 
     /// Writes what can be written without waiting.

@@ -2,6 +2,7 @@
 //!
 //! Owns the handlers of the launcher's process (which is not the library: that installs none).
 
+use canele_sys::bounded_read::read_kernel;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -61,7 +62,7 @@ impl AsFd for Signals {
 
 /// The mask of ignored signals, bit n - 1 for signal n; 0 if the system does not tell.
 fn ignored_signals() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = read_kernel("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }

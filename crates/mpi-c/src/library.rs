@@ -158,7 +158,7 @@ pub fn abort(text: &str, code: c_int, whom: Aborted<'_>) -> ! {
         PROCESS.world_at_hand().map_or("canele".to_owned(), |w| format!("canele: {}", w.engine().rank()));
     let mut error = std::io::stderr().lock();
     // Nothing is left to be done if even that fails.
-    let _ = writeln!(error, "{who}: {text}");
+    let _ = writeln!(error, "{who}: {}", canele_sys::printable::lines(text));
     drop(error);
     match (whom, PROCESS.world_at_hand()) {
         (Aborted::Members(comm), Some(_)) => comm.abort(status(code)),

@@ -3,6 +3,7 @@
 //! A file says what differs from [`Model::default`]. Those that come with Canelé stand in `presets/`, each with where its
 //! numbers are from.
 
+use canele_sys::bounded_read::{self, MOST_SETTINGS};
 use std::path::{Path, PathBuf};
 
 use crate::world::Model;
@@ -56,7 +57,7 @@ pub fn find(name: &str) -> Result<Model, PresetError> {
     if path.extension().is_none_or(|end| end != "toml") {
         return Err(PresetError::Unknown(name.into()));
     }
-    let text = std::fs::read_to_string(path)
+    let text = bounded_read::read_text(path, MOST_SETTINGS)
         .map_err(|source| PresetError::Unreadable { path: path.into(), source })?;
     parse(name, &text)
 }

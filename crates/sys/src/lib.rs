@@ -9,6 +9,8 @@ pub mod affinity;
 pub mod atomic;
 pub mod biased_lock;
 #[cfg(not(loom))]
+pub mod bounded_read;
+#[cfg(not(loom))]
 pub mod call_stack;
 #[cfg(not(loom))]
 pub mod clock;
@@ -27,10 +29,13 @@ pub mod ids;
 pub mod membarrier;
 pub mod memory;
 #[cfg(not(loom))]
+pub mod peer_credentials;
+#[cfg(not(loom))]
 pub mod pidfd;
 #[cfg(not(loom))]
 pub mod pmix;
 pub mod poller;
+pub mod printable;
 pub mod process_memory;
 #[cfg(not(loom))]
 pub mod processor;

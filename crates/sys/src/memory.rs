@@ -6,7 +6,7 @@
 //! What this module never does: reserve anything. Two processes that ask at once get the same answer; those that are about to
 //! reserve ask their host's [`Account`].
 
-use std::fs;
+use crate::bounded_read::read_kernel;
 use std::path::{Path, PathBuf};
 
 #[cfg(not(loom))]
@@ -76,7 +76,7 @@ const VERSIONS: [Version; 2] = [
 ];
 
 fn read(path: &Path) -> Option<String> {
-    fs::read_to_string(path).ok()
+    read_kernel(path).ok()
 }
 
 /// Memory of the process's groups that have a limit, from its own up to the mount's root.
@@ -144,6 +144,8 @@ fn left(limit: u64, usage: u64, reclaimable: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const MEMINFO: &str =

@@ -1,5 +1,6 @@
 //! What the kernel, and what filters its calls, lets ranks do with each other. Tries it with processes of its own.
 
+use canele_sys::bounded_read::read_kernel;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -103,7 +104,7 @@ pub fn peer_main(words: &[u64]) -> ExitCode {
 
 /// Says that a filter of system calls is in place, where one is.
 fn filtered() -> &'static str {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = read_kernel("/proc/self/status").unwrap_or_default();
     match status.lines().any(|line| line.trim_end() == "Seccomp:\t2") {
         true => " (a seccomp filter is in place)",
         false => "",

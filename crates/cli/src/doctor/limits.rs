@@ -2,6 +2,7 @@
 
 use canele_launch::descriptors_for;
 use canele_rail::shm::layout::InboxLayout;
+use canele_sys::bounded_read::read_kernel;
 use canele_sys::segment::Segment;
 use canele_sys::tunables::Tunables;
 use canele_sys::{memory, topology};
@@ -94,7 +95,7 @@ fn own_threads() -> u64 {
     let user = getuid().as_raw().to_string();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let threads = entries.filter_map(|entry| {
-        let status = std::fs::read_to_string(entry.path().join("status")).ok()?;
+        let status = read_kernel(entry.path().join("status")).ok()?;
         (field(&status, "Uid:")? == user).then(|| field(&status, "Threads:")?.parse::<u64>().ok())?
     });
     threads.sum()
@@ -107,7 +108,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 
 /// A number of this process's control group, version 2.
 fn of_group(file: &str) -> Option<u64> {
-    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let groups = read_kernel("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let folder = std::path::Path::new("/sys/fs/cgroup").join(group);
     std::fs::read_to_string(folder.join(file)).ok()?.trim().parse().ok()

@@ -1,5 +1,6 @@
 //! This installation: whether command, libraries and headers are there and of one release, and whether the settings make sense.
 
+use canele_sys::bounded_read::{self, MOST_DATA};
 use std::path::Path;
 
 use canele_launch::installation::{MPICH_SONAME, SONAME, include_folder, library_folder};
@@ -43,7 +44,7 @@ fn command() -> Finding {
 /// A library that is there, which must be of the command's release: launcher and ranks speak one version.
 fn library(what: &str, file: &Path) -> Finding {
     let path = file.display();
-    match std::fs::read(file).map(|bytes| release_in(&bytes)) {
+    match bounded_read::read(file, MOST_DATA).map(|bytes| release_in(&bytes)) {
         Err(error) => problem(what, format!("{path}: {error}"), "install Canelé again"),
         Ok(Some(release)) if release == RELEASE => ok(what, format!("{release}, {path}")),
         Ok(release) => problem(

@@ -1,5 +1,6 @@
 //! What has been measured, kept so that an interrupted run goes on: `papers.json` in the output's folder.
 
+use canele_sys::bounded_read::{self, MOST_DATA};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -29,7 +30,7 @@ impl Saved {
     /// There is a file of this name that no run wrote.
     pub fn open(folder: &Path, quick: bool, fresh: bool, names: &[String]) -> Result<Self, Failure> {
         let path = folder.join("papers.json");
-        let mut kept = match std::fs::read(&path) {
+        let mut kept = match bounded_read::read(&path, MOST_DATA) {
             Ok(text) if !fresh => {
                 let wrong = |error| format!("{}: {error}; `--fresh` replaces it", path.display());
                 serde_json::from_slice(&text).map_err(wrong)?

@@ -1,5 +1,6 @@
 //! Where the ranks of a job run: on hosts that are named, on those of a batch system's allocation, or here. Owns the options; reaches nothing.
 
+use canele_sys::bounded_read::{self, MOST_SETTINGS};
 use std::path::PathBuf;
 
 use canele_launch::{
@@ -46,7 +47,7 @@ impl Place {
         }
         let Some(path) = &self.hostfile else { return Ok(None) };
         let wrong = |text: &dyn std::fmt::Display| format!("--hostfile {}: {text}", path.display());
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+        let text = bounded_read::read_text(path, MOST_SETTINGS).map_err(|error| wrong(&error))?;
         read_host_file(&text).map(Some).map_err(|text| wrong(&text))
     }
 
@@ -57,7 +58,7 @@ impl Place {
     pub fn rankfile(&self) -> Result<Option<RankFile>, String> {
         let Some(path) = &self.rankfile else { return Ok(None) };
         let wrong = |text: &dyn std::fmt::Display| format!("--rankfile {}: {text}", path.display());
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+        let text = bounded_read::read_text(path, MOST_SETTINGS).map_err(|error| wrong(&error))?;
         read_rank_file(&text).map(Some).map_err(|text| wrong(&text))
     }
 
@@ -92,7 +93,8 @@ impl Place {
             return Ok(Whereabouts { placement: None, capacity: capacity(&file.hosts)? });
         }
         let variable = |name: &str| std::env::var(name).ok();
-        let Some(allocated) = allocation(variable, |file| std::fs::read_to_string(file))? else {
+        let Some(allocated) = allocation(variable, |file| bounded_read::read_text(file, MOST_SETTINGS))?
+        else {
             return Ok(Whereabouts { placement: None, capacity: None });
         };
         let capacity = capacity(&allocated.hosts)?;

@@ -1,5 +1,7 @@
 //! Reads a trace, an event at a time, into what is needed of it.
 
+use canele_sys::bounded_read::Bounded;
+use canele_sys::printable;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,6 +12,8 @@ use std::path::Path;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+/// Bytes that a trace may have.
+const MOST_TRACE: u64 = 4 << 30;
 /// Ranks that a trace may have.
 const MOST_RANKS: u32 = 1 << 20;
 
@@ -120,7 +124,7 @@ struct LineArguments {
 pub fn read(path: &Path) -> Result<Trace, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let mut trace = Trace::default();
-    let mut reader = serde_json::Deserializer::from_reader(BufReader::new(file));
+    let mut reader = serde_json::Deserializer::from_reader(BufReader::new(Bounded::new(file, MOST_TRACE)));
     let is_headed = Whole(&mut trace).deserialize(&mut reader).map_err(|error| match error.classify() {
         serde_json::error::Category::Eof => {
             "the trace is cut off: the launcher was killed before it had written all".to_owned()
@@ -137,6 +141,11 @@ pub fn read(path: &Path) -> Result<Trace, String> {
     Ok(trace)
 }
 
+/// A text of the file, as a terminal may show it.
+fn shown(text: &str) -> String {
+    printable::line(text).into_owned()
+}
+
 impl Trace {
     fn add(&mut self, line: Line<'_>) -> Result<(), String> {
         let Line { ph, pid, tid, ts, dur, cat, name, args } = line;
@@ -146,7 +155,7 @@ impl Trace {
         let rank = self.ranks.entry(pid).or_default();
         match (&*ph, &*cat, &*name) {
             ("M", _, "process_name") => {
-                (rank.host, rank.missing) = (args.host.unwrap_or_default(), args.missing);
+                (rank.host, rank.missing) = (shown(&args.host.unwrap_or_default()), args.missing);
             }
             ("X", "call" | "collective" | "wait", _) => {
                 let kind = match &*cat {
@@ -154,7 +163,7 @@ impl Trace {
                     "collective" => SliceKind::Collective,
                     _ => SliceKind::Wait,
                 };
-                let name = name.into_owned();
+                let name = shown(&name);
                 rank.slices.push(Slice { kind, name, thread: tid, start: ts, end: ts + dur });
             }
             ("X", "send" | "receive", _) => {
@@ -175,7 +184,7 @@ impl Trace {
                     peer,
                     bytes: args.bytes,
                     message: args.message,
-                    protocol: args.protocol.unwrap_or_else(|| "announced".into()),
+                    protocol: shown(args.protocol.as_deref().unwrap_or("announced")),
                     rail: args.rail,
                 };
                 if is_sent { rank.sends.push(transfer) } else { rank.receives.push(transfer) }
@@ -218,7 +227,7 @@ impl<'de> Visitor<'de> for Whole<'_> {
                         let text = format!("it is of version {}, and this command reads 1", header.version);
                         return Err(A::Error::custom(text));
                     }
-                    (self.0.command, is_headed) = (header.command, true);
+                    (self.0.command, is_headed) = (shown(&header.command), true);
                 }
                 "traceEvents" => map.next_value_seed(Events(&mut *self.0))?,
                 _ => drop(map.next_value::<IgnoredAny>()?),

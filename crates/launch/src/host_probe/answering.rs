@@ -10,6 +10,7 @@ use canele_control::VERSION;
 use canele_rail::tcp::interfaces::{Interface, interfaces};
 use canele_sys::ids::LinkId;
 
+use super::shells::MOST_LINE;
 use super::{Attempts, Outcomes, ProbeAnswer, ProbeRequest, line, message};
 
 /// How long a connection, and then the identity, may take.
@@ -26,7 +27,10 @@ pub fn answer(examine: impl FnOnce(&ProbeRequest) -> serde_json::Value) -> io::R
     if input.is_terminal() {
         return Err(io::Error::other("its standard input and output lead to `canele doctor`"));
     }
-    let mut lines = input.lock().lines();
+    let mut lines = std::iter::from_fn({
+        let mut input = input.lock();
+        move || next_line(&mut input).transpose()
+    });
     let nonsense = |text: &str| io::Error::other(format!("what it is asked makes no sense: {text}"));
     let first = lines.next().ok_or_else(|| nonsense("nothing"))??;
     let request: ProbeRequest =
@@ -49,6 +53,17 @@ pub fn answer(examine: impl FnOnce(&ProbeRequest) -> serde_json::Value) -> io::R
         }
     }
     Ok(())
+}
+
+/// The next line; nothing at the end.
+fn next_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut line = Vec::new();
+    let count = input.by_ref().take(MOST_LINE).read_until(b'\n', &mut line)?;
+    if count as u64 == MOST_LINE {
+        return Err(io::Error::other(format!("it is asked by a line of more than {MOST_LINE} bytes")));
+    }
+    let line = String::from_utf8(line).map_err(io::Error::other)?;
+    Ok((count > 0).then(|| line.trim_end_matches('\n').to_owned()))
 }
 
 fn say(text: &str) -> io::Result<()> {

@@ -16,7 +16,7 @@ use crate::failure::Exit;
 use crate::remote::{ended, last_lines};
 
 /// The longest line, and the most that may be printed beside messages, in bytes.
-const MOST_LINE: u64 = 16 << 20;
+pub(super) const MOST_LINE: u64 = 16 << 20;
 const MOST_NOISE: usize = 64 << 10;
 /// Lines that wait to be looked at.
 const MOST_WAITING: usize = 1024;

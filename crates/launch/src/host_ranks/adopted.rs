@@ -3,6 +3,7 @@
 //!
 //! Owns what tells of the end of its process, which is no child of the supervisor.
 
+use canele_sys::bounded_read::read_kernel;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -48,7 +49,7 @@ impl Adopted {
 
     /// The process that has started it, as far as the system tells.
     pub fn parent_of(pid: u32) -> Option<Pid> {
-        let line = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let line = read_kernel(format!("/proc/{pid}/stat")).ok()?;
         let (_, fields) = line.rsplit_once(") ")?;
         Pid::from_raw(fields.split_ascii_whitespace().nth(1)?.parse().ok()?)
     }
@@ -62,7 +63,7 @@ impl Adopted {
     /// How it ended. A file tells until its parent asks for that, which may happen at any moment, and its descriptor afterwards.
     pub fn exit(&self) -> Exit {
         let reaped = || pidfd::status_of_reaped(&self.process);
-        let line = || std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
+        let line = || read_kernel(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
         let status = reaped().or_else(|| status_in(&line())).or_else(reaped);
         status.map_or(Exit::Unknown, |status| match status & 0x7f {
             0 => Exit::Status((status >> 8) as u8),

@@ -2,6 +2,7 @@
 //!
 //! Reads `/proc` of processes of the same user, which needs no right to trace them. Everything may be missing.
 
+use canele_sys::bounded_read::read_kernel;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Read;
@@ -39,7 +40,7 @@ pub fn process_state(pid: u32) -> Option<ProcessState> {
     let first = letter(Path::new(&format!("/proc/{pid}")))?;
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let runs = threads.take(MOST_THREADS).any(|thread| is_running(&thread.path()));
-    let sleeps_in = fs::read_to_string(format!("/proc/{pid}/wchan")).unwrap_or_default();
+    let sleeps_in = read_kernel(format!("/proc/{pid}/wchan")).unwrap_or_default();
     let sleeps_in: String = sleeps_in.chars().filter(|c| c.is_ascii_graphic()).take(MOST_NAME).collect();
     Some(ProcessState {
         letter: if runs { 'R' } else { first }.to_string(),
@@ -53,7 +54,7 @@ pub fn is_running(thread: &Path) -> bool {
 }
 
 fn letter(folder: &Path) -> Option<char> {
-    let stat = fs::read_to_string(folder.join("stat")).ok()?;
+    let stat = read_kernel(folder.join("stat")).ok()?;
     // The name before it may have any characters.
     stat.rsplit_once(") ")?.1.chars().next()
 }
@@ -63,7 +64,7 @@ pub fn places_of(pid: u32, returns: &[u64]) -> Vec<CodePlace> {
     if returns.is_empty() {
         return Vec::new();
     }
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let maps = read_kernel(format!("/proc/{pid}/maps")).unwrap_or_default();
     let mut modules = Modules::read(&maps);
     returns.iter().filter_map(|address| modules.place(address.wrapping_sub(1))).collect()
 }

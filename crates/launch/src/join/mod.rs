@@ -86,5 +86,5 @@ fn read_begin(starter: &Socket) -> io::Result<(JoinTask, Option<OwnedFd>)> {
 fn say(text: &str) {
     use std::io::Write;
     // Nobody is left to tell if standard error is closed.
-    let _ = writeln!(io::stderr(), "canele: {text}");
+    let _ = writeln!(io::stderr(), "canele: {}", canele_sys::printable::lines(text));
 }

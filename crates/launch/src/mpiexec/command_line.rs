@@ -1,5 +1,6 @@
 //! The command line of `mpiexec`, read by the table of its options.
 
+use canele_sys::bounded_read::{self, MOST_SETTINGS};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -59,7 +60,7 @@ fn from_file(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
         return Err("-configfile FILE stands alone: the file has all options and programs".into());
     };
     let typed = format!("{} {}", option.to_string_lossy(), file.to_string_lossy());
-    let text = std::fs::read_to_string(file).map_err(|error| format!("{typed}: {error}"))?;
+    let text = bounded_read::read_text(file, MOST_SETTINGS).map_err(|error| format!("{typed}: {error}"))?;
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
     let lines = lines.filter(|line| !line.trim().is_empty());
     let words: Vec<Vec<&str>> = lines.map(|line| line.split_whitespace().collect()).collect();

@@ -1,6 +1,6 @@
 //! Where the ranks go: lists and files of hosts as other launchers read them, in the words of `canele run`.
 
-use std::fs;
+use canele_sys::bounded_read::{self, MOST_SETTINGS};
 
 use super::command_line::Wanted;
 use crate::hosts::{self, NamedHost, RankOrder};
@@ -35,7 +35,8 @@ pub fn resolve(wanted: &Wanted, in_allocation: bool) -> Result<Place, String> {
         (Some(list), None) => (hosts::read_list(list), format!("hosts {list}")),
         (None, Some(file)) => {
             let typed = format!("host file {}", file.to_string_lossy());
-            let text = fs::read_to_string(file).map_err(|error| format!("{typed}: {error}"))?;
+            let text =
+                bounded_read::read_text(file, MOST_SETTINGS).map_err(|error| format!("{typed}: {error}"))?;
             (hosts::read_file(&text), typed)
         }
     };

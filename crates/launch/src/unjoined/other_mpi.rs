@@ -3,6 +3,7 @@
 //! Owns finding the MPI library of a program. Its dynamic linker is asked, which knows where it searches; the program is not run.
 //! A library that a program loads itself, as Python loads a module's, is not found.
 
+use canele_sys::bounded_read::{self, MOST_DATA};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
@@ -94,7 +95,8 @@ pub fn is_own_library(library: &Path) -> bool {
     let file = |path: &Path| fs::canonicalize(path).ok();
     let own = installation::library_folder().ok().and_then(|folder| file(&folder.join(SONAME)));
     own.is_some() && own == file(library)
-        || fs::read(library).is_ok_and(|bytes| bytes.windows(OWN_MARK.len()).any(|part| part == OWN_MARK))
+        || bounded_read::read(library, MOST_DATA)
+            .is_ok_and(|bytes| bytes.windows(OWN_MARK.len()).any(|part| part == OWN_MARK))
 }
 
 #[cfg(test)]

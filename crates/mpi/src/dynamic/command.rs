@@ -1,5 +1,6 @@
 //! What a process is to run, and the keys by which a program says how (MPI 5.0, §11.8.4).
 
+use canele_sys::bounded_read::{self, MOST_SETTINGS};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -84,7 +85,7 @@ fn keys_of_file(name: &[u8]) -> Result<Vec<(String, String)>> {
         return Ok(Vec::new());
     }
     let path = Path::new(OsStr::from_bytes(name));
-    let text = match std::fs::read_to_string(path) {
+    let text = match bounded_read::read_text(path, MOST_SETTINGS) {
         Ok(text) => text,
         Err(error) => fail!(InfoValue, "file is {}, which cannot be read: {error}", path.display()),
     };
@@ -198,6 +199,9 @@ mod tests {
         assert_eq!(given.hosts, ["a", "b"]);
         std::fs::write(&file, "host").unwrap();
         assert!(refused(crate::Class::InfoValue));
+        let endless = command(3, &[("file", "/dev/zero")]).program().err().unwrap();
+        assert!(endless.to_string().contains("/dev/zero"), "{endless}");
+        assert!(endless.to_string().contains("limit of 16 MiB"), "{endless}");
         std::fs::write(&file, "arch = pdp11").unwrap();
         assert!(refused(crate::Class::Spawn));
         std::fs::remove_file(&file).unwrap();

@@ -1,13 +1,13 @@
 //! How many processors' time the control groups of this process grant it.
 
-use std::fs;
+use crate::bounded_read::read_kernel;
 use std::path::{Path, PathBuf};
 
 use crate::memory::{ancestry, group_path};
 
 /// Processors' worth of time that the tightest control group grants this process, rounded up; nothing without a limit.
 pub fn quota() -> Option<u32> {
-    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let groups = read_kernel("/proc/self/cgroup").ok()?;
     let unified = folders(&groups, "", &["/sys/fs/cgroup", "/sys/fs/cgroup/unified"]);
     let unified = unified.iter().filter_map(|folder| of_version_2(&read(folder, "cpu.max")?));
     let separate = folders(&groups, "cpu", &["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"]);
@@ -23,7 +23,7 @@ fn folders(groups: &str, controller: &str, mounts: &[&str]) -> Vec<PathBuf> {
 }
 
 fn read(folder: &Path, name: &str) -> Option<String> {
-    fs::read_to_string(folder.join(name)).ok()
+    read_kernel(folder.join(name)).ok()
 }
 
 /// From `cpu.max`: the time in a period, or `max`, and the period, in microseconds.
