@@ -5,14 +5,16 @@
 
 use std::process::ExitCode;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use canele_launch::{JobReport, QueryError, RankReport, query_job, why};
+use canele_launch::{JobReport, RankReport, query_job, why};
 
 use crate::{jobs, print, say};
 
 /// How often a launcher is asked while ranks do not answer.
 const TRIES: u32 = 4;
+/// How long a launcher is asked again.
+const MOST_TIME: Duration = Duration::from_secs(3);
 /// Between two questions.
 const BETWEEN_TRIES: Duration = Duration::from_millis(200);
 
@@ -38,9 +40,10 @@ SIGQUIT (Ctrl-\\) to the launcher prints the same, and so does the time limit (`
 /// Prints why the job does not go on.
 pub fn main(arguments: &Arguments) -> ExitCode {
     let report = match arguments.job {
-        Some(pid) => ask(pid).map_err(|error| error.to_string()),
+        Some(pid) => query_job(pid).map_err(|error| error.to_string()),
         None => only_job(),
     };
+    let report = report.map(complete);
     match report {
         Ok(report) => {
             let explanation = why::explain(&report);
@@ -55,23 +58,25 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// Asks a launcher, and again if ranks did not come by in time: on a machine with much to do they may need longer.
-fn ask(pid: u32) -> Result<JobReport, QueryError> {
-    let mut report = query_job(pid)?;
+/// Asks a launcher again if ranks did not come by in time: on a machine with much to do they may need longer.
+fn complete(mut report: JobReport) -> JobReport {
+    let until = Instant::now() + MOST_TIME;
     for _ in 1..TRIES {
         let is_known = |rank: &RankReport| rank.current || rank.state != "initialised";
-        if report.ranks.iter().all(is_known) {
+        if report.ranks.iter().all(is_known) || Instant::now() >= until {
             break;
         }
         thread::sleep(BETWEEN_TRIES);
-        report = query_job(pid)?;
+        // The job may have ended since.
+        let Ok(next) = query_job(report.job) else { break };
+        report = next;
     }
-    Ok(report)
+    report
 }
 
 /// The job of the user on this host, if there is one alone.
 fn only_job() -> Result<JobReport, String> {
-    let mut found = jobs::running(ask);
+    let mut found = jobs::running();
     if found.len() > 1 {
         let list = found.iter().map(|report| format!("\n  canele why {}   {}", report.job, report.command));
         return Err(format!("there are {} running jobs; name one:{}", found.len(), list.collect::<String>()));

@@ -170,7 +170,7 @@ fn nothing_is_left_of_a_job_that_spawns_when_any_process_of_it_is_killed() {
         let _ = Command::new("kill").args(["-KILL", &victim.to_string()]).output();
         let ended = run.end_within(Duration::from_secs(60));
         let sockets = std::fs::read_to_string("/proc/net/unix").unwrap();
-        let left = sockets.lines().filter(|line| line.ends_with(&format!("@canele-{launcher}")));
+        let left = sockets.lines().filter(|line| line.contains(&format!("@canele-{launcher}-")));
         assert_eq!(left.count(), 0, "kill {n}: {victim} {name:?}: {ended:?}");
     }
 }

@@ -164,7 +164,7 @@ fn nothing_is_left_of_jobs_that_are_killed_while_they_are_connected() {
         let _ = std::process::Command::new("kill").args(["-TERM", &other.pid().to_string()]).output();
         other.end_within(LIMIT);
         let sockets = std::fs::read_to_string("/proc/net/unix").unwrap();
-        let is_left = |line: &str| pids.iter().any(|pid| line.ends_with(&format!("@canele-{pid}")));
+        let is_left = |line: &str| pids.iter().any(|pid| line.contains(&format!("@canele-{pid}-")));
         assert_eq!(sockets.lines().filter(|line| is_left(line)).count(), 0, "kill {n}");
     }
 }

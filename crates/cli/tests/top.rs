@@ -2,8 +2,12 @@
 
 mod support;
 
+use std::os::fd::OwnedFd;
 use std::process::Command;
 
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
+};
 use serde_json::Value;
 use support::ranks::start_job;
 use support::{canele, kill, start_command, wait_until};
@@ -76,4 +80,82 @@ fn what_cannot_be_looked_at_is_refused() {
     let pause = canele(&["top", "--every", "0"]);
     assert_eq!(pause.code(), Some(2));
     assert!(pause.error.contains("seconds from 0.05 to 3600"), "{}", pause.error);
+}
+
+/// A stream socket with an abstract name of any bytes, and connections that fill its queue.
+fn full_listener(name: &[u8]) -> Vec<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = || socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+    let address = SocketAddrUnix::new_abstract_name(name).unwrap();
+    let mut sockets = vec![socket()];
+    bind(&sockets[0], &address).unwrap();
+    listen(&sockets[0], 0).unwrap();
+    loop {
+        sockets.push(socket());
+        if connect(&sockets[sockets.len() - 1], &address).is_err() {
+            return sockets;
+        }
+    }
+}
+
+#[test]
+fn sockets_of_strangers_hide_no_job() {
+    let own = std::process::id();
+    let full = (0..8).map(|number| format!("canele-{own}-{number:016x}").into_bytes());
+    let names = [&b"evil-\xff\xfe"[..], b"canele-7-\xff", b"x\n0: 02 0 00010000 0001 01 4 @canele-1-00"];
+    let _strangers: Vec<_> =
+        names.map(<[u8]>::to_vec).into_iter().chain(full).map(|name| full_listener(&name)).collect();
+    let job = start_job(&["-n", "2"], &["hanging", "cycle"], &[]);
+    let pid = job.run.pid().to_string();
+    let is_listed = |all: &Value| {
+        all["jobs"].as_array().is_some_and(|jobs| jobs.iter().any(|job| job["job"] == job_number(&pid)))
+    };
+    wait_until("the job among those that run", || is_listed(&json(&["info", "--json"])));
+    assert!(is_listed(&json(&["top", "--once", "--json", "--every", "0.1"])));
+    let why = canele(&["why", &pid]);
+    assert!(why.out.contains("ranks 0 and 1"), "{why:?}");
+    let full = canele(&["why", &own.to_string()]);
+    assert!(full.code() == Some(1) && full.error.contains("the queue of its socket is full"), "{full:?}");
+    kill("TERM", job.run.pid());
+    job.end();
+}
+
+#[test]
+fn launchers_of_two_containers_that_share_the_network_are_told_from_each_other() {
+    let unshare = |words: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork", "--mount-proc"]).args(words);
+        command
+    };
+    if !unshare(&["true"]).output().is_ok_and(|output| output.status.success()) {
+        return eprintln!("skipped: needs root");
+    }
+    // Each launcher is process 1 of its pid namespace.
+    let canele_command = env!("CARGO_BIN_EXE_canele");
+    let run = || {
+        let words = [canele_command, "run", "-n", "1", "sh", "-c", "sleep 1000; exit 0"];
+        start_command(&mut unshare(&words), b"")
+    };
+    let runs = [run(), run()];
+    let mut launchers = Vec::new();
+    wait_until("both launchers", || {
+        let answers = |pid: &u32| {
+            let answer = canele(&["info", "--job", &pid.to_string()]);
+            answer.out.starts_with(&format!("job {pid}: ")) && answer.out.contains("sleep 1000")
+        };
+        launchers = runs.iter().filter_map(|run| run.processes().into_iter().find(answers)).collect();
+        launchers.len() == 2
+    });
+    for launcher in &launchers {
+        let mut within = Command::new("nsenter");
+        within.args(["-t", &launcher.to_string(), "--pid", "--mount", canele_command, "info", "--job", "1"]);
+        let ended = start_command(&mut within, b"").end();
+        assert!(ended.out.starts_with("job 1: "), "{ended:?}");
+    }
+    let unclear = canele(&["why", "1"]);
+    assert!(unclear.error.contains("2 launchers are process 1 of containers"), "{unclear:?}");
+    launchers.iter().for_each(|launcher| kill("TERM", *launcher));
+    for ended in runs.map(support::Run::end) {
+        assert_eq!((ended.code(), ended.error.contains("cannot be asked")), (Some(143), false), "{ended:?}");
+    }
 }

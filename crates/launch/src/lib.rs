@@ -25,6 +25,7 @@
 
 #![forbid(unsafe_code)]
 
+mod abstract_names;
 mod allocation;
 mod binding;
 mod closing;
@@ -53,6 +54,7 @@ mod pattern;
 mod plan;
 mod query;
 mod query_client;
+mod query_name;
 mod rankfile;
 mod refused;
 mod remote;
@@ -84,7 +86,7 @@ pub use output_files::OutputSpec;
 pub use pattern::Pattern;
 pub use plan::Program;
 pub use query::{JobReport, PartReport, RailReport, RankReport};
-pub use query_client::{QueryError, query_job};
+pub use query_client::{QueryError, RunningJobs, query_job, query_jobs};
 pub use rankfile::{RankFile, read as read_rank_file};
 pub use remote::serve_host;
 pub use spec::{JobSpec, Placement, StartError};

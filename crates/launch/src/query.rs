@@ -9,10 +9,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use canele_control::{JobInfo, Links, Waits};
+use canele_sys::peer_credentials::peer_credentials;
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, send,
-    socket_with, sockopt::socket_peercred,
+    AddressFamily, SendFlags, SocketFlags, SocketType, accept_with, bind, listen, send, socket_with,
 };
 use serde::{Deserialize, Serialize};
 
@@ -20,11 +20,16 @@ use super::events::{Events, Ready, Source};
 use super::host_ranks::{CodePlace, Counts, Order, ProcessState};
 use super::job::Job;
 use super::plan::Plan;
+use super::query_name::QueryName;
 use super::remote::Part;
 use super::why;
 
 /// Questions answered at a time; who comes beyond them has to come again.
 const ANSWERS: usize = 16;
+/// Connections that wait to be accepted, at most; the system may allow fewer.
+const BACKLOG: i32 = 4096;
+/// Connections of other users that are closed before something else is done.
+const STRANGERS_AT_A_TIME: usize = 64;
 /// Ranks whose lines are written together.
 const LINES: usize = 64;
 /// How long ranks may take where somebody asks who may ask again.
@@ -162,14 +167,6 @@ fn rails(info: &JobInfo, parts: &[Vec<Part>]) -> Vec<RailReport> {
     (0..most).map(|place| RailReport { rail: place as u8 + 1, hosts: part(place) }).collect()
 }
 
-/// The address on which the launcher `pid` is asked.
-///
-/// # Errors
-/// Never for a process id; the type of the address asks for it.
-pub fn address(pid: u32) -> Result<SocketAddrUnix, Errno> {
-    SocketAddrUnix::new_abstract_name(format!("canele-{pid}").as_bytes())
-}
-
 /// The launcher's side.
 #[derive(Debug)]
 pub struct Queries {
@@ -238,29 +235,36 @@ impl Queries {
     /// Listens for questions about the job of this process.
     ///
     /// # Errors
-    /// As bind(2): another launcher of the same process id shares this network namespace.
+    /// As socket(2), bind(2) and getrandom(2).
     pub fn listen(events: &Events) -> Result<Queries, Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let listener = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        bind(&listener, &address(std::process::id())?)?;
-        listen(&listener, ANSWERS as i32)?;
+        bind(&listener, &QueryName::draw()?.address()?)?;
+        listen(&listener, BACKLOG)?;
         events.add(&listener, Source::Listener, Ready::IN)?;
         Ok(Queries { listener, answers: (0..ANSWERS).map(|_| None).collect(), own: None, questions: 0 })
     }
 
     /// Somebody asks: if they may know, gives the order for `hosts` to count the `ranks`.
     pub fn accept(&mut self, hosts: usize, ranks: u32) -> Option<Order> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let to = accept_with(&self.listener, flags).ok()?;
-        let asker = socket_peercred(&to).map(|credentials| credentials.uid);
-        if !asker.is_ok_and(|uid| uid == rustix::process::getuid() || uid.is_root()) {
-            return None;
-        }
+        let to = self.next_asker()?;
         let slot = self.answers.iter_mut().find(|slot| slot.is_none())?;
         self.questions = self.questions.wrapping_add(1);
         let step = Step::Counting(Counting::new(hosts, ranks, PATIENCE));
         *slot = Some(Answer { to, question: self.questions, step });
         Some(count(self.questions, PATIENCE))
+    }
+
+    /// The next connection of this user or of root. Those of others are closed, a bounded number at a time.
+    fn next_asker(&self) -> Option<OwnedFd> {
+        for _ in 0..STRANGERS_AT_A_TIME {
+            let to = accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK).ok()?;
+            let own = rustix::process::getuid().as_raw();
+            if peer_credentials(&to).is_ok_and(|asker| asker.uid == own || asker.uid == 0) {
+                return Some(to);
+            }
+        }
+        None
     }
 
     /// A host has counted its ranks, which are these.

@@ -71,7 +71,7 @@ impl Machine {
             kernel: format!("{name} {release} on {machine}"),
             interfaces,
             no_interface,
-            jobs: jobs::running_now().iter().map(RunningJob::of).collect(),
+            jobs: jobs::running().iter().map(RunningJob::of).collect(),
         }
     }
 

@@ -83,7 +83,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 /// None of those that are named can be asked.
 fn look(named: &[u32], rates: &mut Rates) -> Result<Vec<JobRates>, String> {
     let reports = if named.is_empty() {
-        jobs::running_now()
+        jobs::running()
     } else {
         let told: Vec<_> = named.iter().map(|pid| query_job(*pid)).collect();
         if told.iter().all(Result::is_err)

@@ -62,8 +62,8 @@ impl FaultJob {
         let launcher = self.run.pid();
         let ended = self.run.end_within(limit);
         let sockets = std::fs::read_to_string("/proc/net/unix").unwrap();
-        let name = format!("@canele-{launcher}");
-        assert!(!sockets.lines().any(|line| line.ends_with(&name)), "the socket {name} is left");
+        let name = format!("@canele-{launcher}-");
+        assert!(!sockets.lines().any(|line| line.contains(&name)), "the socket {name} is left");
         let left: Vec<_> = std::fs::read_dir(&self.folder).unwrap().flatten().map(|e| e.path()).collect();
         assert!(left.is_empty(), "files are left: {left:?}");
         std::fs::remove_dir(&self.folder).unwrap();

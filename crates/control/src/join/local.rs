@@ -6,9 +6,9 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use canele_sys::peer_credentials::peer_credentials;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::sockopt::socket_peercred;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect as connect_socket,
     listen as start_listening, socket_with,
@@ -60,8 +60,7 @@ pub(super) fn listen(name: &SocketName) -> Result<Option<OwnedFd>, Errno> {
 
 /// True if the process that made the other end of a socket, or listens there, is of this user.
 pub fn is_of_this_user(socket: impl AsFd) -> bool {
-    let user = socket_peercred(&socket).map(|credentials| credentials.uid);
-    user.is_ok_and(|user| user == rustix::process::getuid())
+    peer_credentials(socket).is_ok_and(|peer| peer.uid == rustix::process::getuid().as_raw())
 }
 
 /// The next connection that waits at `listener`, with the process that has made it; those of other users are closed.
@@ -74,9 +73,10 @@ pub fn accept_from_this_user(listener: impl AsFd) -> Result<(Socket, Pid), Errno
             Err(Errno::INTR | Errno::CONNABORTED) => continue,
             accepted => accepted?,
         };
-        let credentials = socket_peercred(&socket)?;
-        if credentials.uid == rustix::process::getuid() {
-            return Ok((Socket::new(socket), credentials.pid));
+        let Ok(peer) = peer_credentials(&socket) else { continue };
+        let pid = peer.pid.and_then(|pid| Pid::from_raw(pid as i32));
+        if let Some(pid) = pid.filter(|_| peer.uid == rustix::process::getuid().as_raw()) {
+            return Ok((Socket::new(socket), pid));
         }
     }
 }
